@@ -1,0 +1,124 @@
+/* launch: what is started, on which data. The door of the floor.
+ *
+ * Manifest + arguments (NAME=value, NAME=file.npy, fills) + arrays -> Launch, or diagnostics with exit code 2.
+ * A Launch is complete: the emulator and the driver runtime take the same one and need nothing else. */
+#ifndef PIPEC_LAUNCH_H
+#define PIPEC_LAUNCH_H
+
+#include "manifest.h"
+
+/* A tensor's data on the host, C order. `data` is not of the arena: see launch_free. Guard bands of GUARD_BYTES lie
+ * before and after the data of every array, filled with GUARD_BYTE, so that stray writes are found (launch_guards). */
+#define GUARD_BYTES 4096u
+#define GUARD_BYTE 0xA5u
+
+typedef struct Array {
+    Element type;
+    int rank;
+    int64_t extents[MAX_RANK];
+    int64_t count;     /* elements */
+    size_t bytes;      /* count * element bytes */
+    unsigned char *data;
+    void *block;       /* what was allocated: guard, data, guard */
+} Array;
+
+/* A scalar argument; which member counts follows from the parameter's type */
+typedef struct Scalar {
+    double number;   /* floats, and integers that a double holds */
+    int64_t integer; /* integers */
+} Scalar;
+
+typedef struct Launch {
+    const Manifest *manifest;
+    const char *ptx; /* ends with a NUL */
+    size_t ptx_length;
+    const int64_t *symbols; /* values of manifest->symbols */
+    Array *arrays;          /* one a parameter; unused where the parameter is a scalar */
+    Scalar *scalars;        /* one a parameter; unused where it is a tensor */
+    int64_t tiles;          /* manifest->tiles evaluated, >= 0 */
+    uint64_t watchdog_ns;   /* patience of a wait; counts only where manifest->watchdog */
+} Launch;
+
+/* ---- how a run ended: the same for the emulator and the GPU -------------------------------------------------------- */
+
+typedef enum RunStatus {
+    RUN_DONE,        /* ran to its end; arrays hold the results */
+    RUN_FINDING,     /* hang, fault, race, misuse: exit 1 */
+    RUN_UNAVAILABLE, /* no GPU, wrong GPU, old driver, no memory: exit 2 */
+    RUN_REJECTED,    /* the driver, ptxas or the PTX reader rejects our PTX: exit 3 */
+    RUN_INCOMPLETE   /* an instruction that is not modelled: exit 4 */
+} RunStatus;
+
+typedef struct RunResult {
+    RunStatus status;
+    const char *device;   /* "NVIDIA H200", "emulator" */
+    int64_t blocks;       /* launched */
+    int resident;         /* blocks that fit the device at once, or how many the emulator ran as if they did */
+    double seconds;       /* one launch: median of the timed ones on a GPU; wall clock on the emulator */
+    int timed;            /* launches behind `seconds` */
+    double load_seconds;  /* text to loaded module */
+    uint64_t instructions; /* emulator: warp instructions executed */
+} RunResult;
+/* Findings and refusals go to the Diags that the run is given. */
+
+/* ---- arguments to a Launch ----------------------------------------------------------------------------------------- */
+
+typedef enum FillKind { FILL_NORMAL, FILL_UNIFORM, FILL_IOTA, FILL_ZEROS, FILL_VALUE, FILL_ARRAY, FILL_FILE } FillKind;
+
+/* What goes into a tensor before the run. Default: FILL_NORMAL for `in` and `inout`, poison for `out`. */
+typedef struct Fill {
+    FillKind kind;
+    double value;         /* FILL_VALUE */
+    const char *file;     /* FILL_FILE: .npy */
+    const double *values; /* FILL_ARRAY: computed by the reference floor from an `example` fill, count elements */
+    int64_t count;
+} Fill;
+
+typedef struct Argument {
+    const char *name;
+    enum { ARGUMENT_NUMBER, ARGUMENT_FILL } kind;
+    double number;       /* extents and scalars; integers also exact in `integer` */
+    int64_t integer;
+    bool is_integer;
+    Fill fill;
+    bool from_example;   /* given by the file's `example`, not by the user: a user's word wins over it */
+} Argument;
+
+typedef struct LaunchOptions {
+    uint64_t seed;
+    uint64_t watchdog_ns;
+    uint64_t memory_limit; /* bytes of host memory that the arrays may take together; 0: what the machine has */
+} LaunchOptions;
+
+/* Parses one word of the command line: "M=4096", "a=2.5", "A=a.npy". False (with a diagnostic) when it is neither. */
+bool argument_parse(Arena *arena, const char *word, Argument *out, Diags *diags);
+/* "--fill A=iota": normal, uniform, iota, zeros or a number */
+bool argument_parse_fill(Arena *arena, const char *word, Argument *out, Diags *diags);
+
+/* Binds arguments: extents agree (those of .npy files too), preconditions hold, arrays are allocated and filled, `out`
+ * arrays poisoned (NaN for floats, 0xA5 bytes for integers). NULL and diagnostics otherwise, nothing stays allocated. */
+Launch *launch_prepare(Arena *arena, const Manifest *manifest, const char *ptx, size_t ptx_length,
+                       const Argument *arguments, size_t count, const LaunchOptions *options, Diags *diags);
+void launch_free(Launch *launch); /* the arrays' memory; the rest is the arena's */
+
+/* Only the symbols and preconditions, for callers that bring device pointers (lib/): extents by parameter and axis. */
+bool launch_bind(const Manifest *manifest, const int64_t (*extents)[MAX_RANK], const Scalar *scalars, int64_t *symbols,
+                 int64_t *tiles, Diags *diags);
+
+/* Are the guard bands whole? A broken one is reported with the parameter, before or after, and the first byte. */
+bool launch_guards(const Launch *launch, Diags *diags);
+
+/* ---- .npy ---------------------------------------------------------------------------------------------------------- */
+
+/* Reads a file of the wanted element type, C or Fortran order, versions 1 to 3, little endian. False and a diagnostic for
+ * missing, unreadable, truncated, hostile or differing files. The array comes back in C order with guard bands. */
+bool npy_read(Arena *arena, const char *file, Element type, Array *out, Diags *diags);
+/* Writes beside the file, then renames: no partial file is left. */
+bool npy_write(Arena *arena, const char *file, const Array *array, Diags *diags);
+
+/* Arrays outside the arena. False: no memory. */
+bool array_new(Array *array, Element type, int rank, const int64_t *extents);
+bool array_copy(Array *to, const Array *from);
+void array_free(Array *array);
+
+#endif
