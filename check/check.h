@@ -1,0 +1,25 @@
+/* check: is it right, and what does it mean. The door of the floor: Ast -> Prog, or diagnostics. */
+#ifndef PIPEC_CHECK_H
+#define PIPEC_CHECK_H
+
+#include "check/prog.h"
+#include "parser/ast.h"
+
+/* NAME=VALUE for statics, from the command line or a launcher */
+typedef struct StaticValue {
+    const char *name;
+    double number;
+    int64_t integer;
+    bool is_integer;
+} StaticValue;
+
+/* Names of the kernels of a file, in order. */
+size_t check_kernels(const Ast *ast, Arena *arena, const char *const **names);
+
+/* Checks one kernel with these statics; items of the file outside kernels are checked with each. NULL after errors.
+ * Names that no static bears are reported, unless `extra_allowed` (they may be extents or scalars, which lib/ sorts out). */
+Prog *check_kernel(Arena *arena, Names *names, const Ast *ast, const char *kernel, const StaticValue *statics, size_t count,
+                   Diags *diags);
+bool check_is_static(const Ast *ast, const char *kernel, const char *name); /* is NAME a static of the kernel or its file? */
+
+#endif

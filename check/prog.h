@@ -1,0 +1,467 @@
+/* The checked program: what was proved. One Prog is one kernel, with statics bound, functions inlined, names resolved to
+ * indexes, every expression typed, every tile statement classified, every stage path proved, every derived fact (arrive
+ * counts, bytes, layouts, offsets, warps) computed once. codegen/ and reference/ read this and nothing else of check/.
+ *
+ * Passes of check/ fill it in this order; "filled by" names the pass behind a field:
+ *   elaborate (names, types, fn inlining)  tiles (index ranges, classes, boxes, padding)  stages (linear rule)
+ *   balance (counts of acquires)  resources (warps, shared memory, counts, registers) */
+#ifndef PIPEC_PROG_H
+#define PIPEC_PROG_H
+
+#include "util/util.h"
+
+#define PROG_MAX_RANK 5
+#define PROG_MAX_INDEXES 10
+
+typedef struct Expr Expr;
+typedef struct Stmt Stmt;
+typedef VEC(Stmt *) Stmts;
+
+/* ---- expressions ------------------------------------------------------------------------------------------------- */
+
+/* How a value varies over the threads of a role: the same in all, the same within an instance, free. (cluster: later) */
+typedef enum Uniformity { UNIFORM_ROLE, UNIFORM_INSTANCE, UNIFORM_LANE } Uniformity;
+
+typedef enum ExprKind {
+    X_POISON,  /* an error was reported; later checks are silent */
+    X_CONST,
+    X_SYMBOL,  /* prog->symbols[index]: an extent or an integer scalar parameter, known at launch */
+    X_PARAM,   /* prog->params[index]: a floating point scalar parameter */
+    X_AXIS,    /* grid axis `index`; in range, grid and precondition formulas only (in a role the loop binds a local) */
+    X_LOCAL,   /* role->locals[index] */
+    X_RANK,    /* number of the instance in its role */
+    X_INDEX,   /* the statement's (or claim's) space.items[index] */
+    X_READ,    /* an element of a tensor or tile */
+    X_UNARY, X_BINARY, X_SELECT,
+    X_CAST,    /* to `type` */
+    X_CALL,    /* an intrinsic */
+    X_REDUCE   /* over space.items[first .. first + count) */
+} ExprKind;
+
+typedef enum UnaryOp { OP_NEG, OP_NOT } UnaryOp;
+
+typedef enum BinaryOp {
+    OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MOD,
+    OP_EQ, OP_NE, OP_LT, OP_LE, OP_GT, OP_GE,
+    OP_AND, OP_OR
+} BinaryOp;
+
+typedef enum ReduceOp { REDUCE_SUM, REDUCE_MAX, REDUCE_MIN } ReduceOp;
+
+/* Intrinsics: intrinsics.def, one row each */
+typedef enum Intrinsic {
+#define INTRINSIC(name, ...) IN_##name,
+#include "check/intrinsics.def"
+#undef INTRINSIC
+    IN_COUNT
+} Intrinsic;
+
+typedef enum Accuracy { ACCURACY_FAST, ACCURACY_EXACT } Accuracy; /* ACCURACY_EXACT: inside `exact(...)` */
+
+/* subscript = base + sum over indexes of coef[i] * index i; `base` has no index in it (a constant 0 at least).
+ * is == false: not of this form (a gather, a product of indexes); then only the subscript's Expr counts. */
+typedef struct Affine {
+    bool is;
+    Expr *base;
+    int64_t coef[PROG_MAX_INDEXES];
+} Affine;
+
+typedef enum Space {
+    SPACE_GLOBAL,   /* object: prog->params */
+    SPACE_STAGE,    /* object: role->handles; field: of its pipe */
+    SPACE_SHARED,   /* object: role->tiles, in shared memory of the instance */
+    SPACE_REGISTER, /* object: role->tiles, in registers of the instance */
+    SPACE_LET       /* object: prog->lets, in `ensures` */
+} Space;
+
+typedef struct Access {
+    Space space;
+    int object, field;
+    Expr *element;  /* which tile of an array field; NULL where the field is one tile */
+    bool old;       /* `old Y[i]`, in `ensures` */
+    Element type;   /* as stored */
+    int rank;
+    Expr *subs[PROG_MAX_RANK];
+    Affine affine[PROG_MAX_RANK]; /* filled by tiles */
+    Span span;
+} Access;
+
+struct Expr {
+    ExprKind kind;
+    Element type;   /* of the value: F32, I32, U32, I64, U64, BOOL after widening; X_READ: widened too (a cast is implied) */
+    Uniformity uniformity;
+    uint32_t indexes; /* bit i: depends on space.items[i] */
+    Span span;
+    union {
+        struct { int64_t integer; double number; } constant; /* integer types and BOOL: integer; F32: number */
+        int index;      /* SYMBOL, PARAM, AXIS, LOCAL, INDEX */
+        Access *read;
+        struct { UnaryOp op; Expr *operand; } unary;
+        struct { BinaryOp op; Expr *left, *right; Accuracy accuracy; } binary; /* both sides of one type */
+        struct { Expr *condition, *then, *otherwise; } select;
+        Expr *cast;
+        struct { Intrinsic which; Expr *args[3]; int count; Accuracy accuracy; } call;
+        struct { ReduceOp op; int first, count; Expr *body; } reduce;
+    };
+};
+/* Subexpressions may be shared (an inlined `fn`'s parameter, a `let`): the tree is a DAG; walkers that could meet a shared
+ * node often must remember what they have seen. */
+
+/* ---- index spaces ------------------------------------------------------------------------------------------------ */
+
+typedef struct Index {
+    const char *name;
+    Span span;          /* where it was first seen */
+    int64_t extent;     /* constant extent, or -1: `dynamic` holds it */
+    Expr *dynamic;      /* extent of a global tensor known at launch (ensures, and statements without a tile) */
+} Index;
+
+typedef struct IndexSpace { /* those of the destination first, in its order; then those of reductions; filled by elaborate, extents by tiles */
+    int count;
+    int bound;          /* how many are of the destination (the rest belong to reductions) */
+    Index items[PROG_MAX_INDEXES];
+} IndexSpace;
+
+/* ---- tile statements --------------------------------------------------------------------------------------------- */
+
+typedef enum TileClass {  /* filled by tiles */
+    TILE_UNCLASSIFIED,
+    TILE_TENSOR_LOAD,   /* cp.async.bulk.tensor, global to stage: `box` */
+    TILE_BULK_LOAD,     /* cp.async.bulk, global to stage, one contiguous piece certainly inside: `bulk` */
+    TILE_LANES,         /* `by lanes`, global to stage: per lane, `piece` elements at once */
+    TILE_TENSOR_STORE,  /* cp.async.bulk.tensor, stage or shared to global: `box` */
+    TILE_BULK_STORE,    /* cp.async.bulk, stage or shared to global: `bulk` */
+    TILE_MAP,           /* evaluated by the instance's threads, element by element */
+    TILE_REDUCTION      /* holds sum[x], max[x], min[x]: read and checked; build refuses it until it is generated */
+} TileClass;
+
+typedef struct BoxCopy {
+    int map;                      /* prog->maps; its box gives the size of one box */
+    int rank;                     /* of the map; dimensions innermost first, as in the map */
+    Expr *start[PROG_MAX_RANK];   /* first coordinate, I32, in elements */
+    int64_t tile[PROG_MAX_RANK];  /* elements that the copy covers; a multiple of the box */
+    int64_t step[PROG_MAX_RANK];  /* bytes in shared memory from one box to the next along the dimension */
+} BoxCopy;
+
+typedef struct BulkCopy {
+    uint32_t bytes;               /* multiple of 16; source and destination addresses are too */
+} BulkCopy;                       /* the global piece starts at the access's subscripts with all indexes 0 */
+
+typedef enum AssignOp { ASSIGN_SET, ASSIGN_ADD, ASSIGN_SUB, ASSIGN_MUL, ASSIGN_DIV } AssignOp;
+
+typedef struct Tile {
+    TileClass class;
+    IndexSpace space;
+    Access target;
+    AssignOp op;           /* for a target of 8- or 16-bit type the sum is formed in the widened type */
+    Expr *value;           /* of the target's type, or of its widened type where the target stores narrower by a written cast */
+    bool by_lanes;         /* as written */
+    Span lanes_span;
+    union {
+        BoxCopy box;
+        BulkCopy bulk;
+        struct { int elements; bool asynchronous; } piece; /* TILE_LANES: elements a lane moves at once; by cp.async, else ld and st */
+    };
+} Tile;
+
+/* ---- statements -------------------------------------------------------------------------------------------------- */
+
+typedef enum StmtKind {
+    S_BLOCK,    /* a list; also the target of an inlined function's `return` */
+    S_SCALAR,   /* role->locals[local] = value */
+    S_TILE,
+    S_GRID,     /* for (axes) in grid: body once for each coordinate of this block */
+    S_FOR,      /* for var in lo .. hi (hi not included, step 1; no iteration where hi <= lo) */
+    S_IF,
+    S_LEAVE,    /* break, continue, return */
+    S_ACQUIRE,  /* let s = consume <p>; */
+    S_RELEASE,
+    S_MOVE,     /* handle `to` takes over what `from` held */
+    S_STAGE     /* consume <p> as s { }: acquire, body, release on every way out (late by `lag`) */
+} StmtKind;
+
+typedef enum LeaveKind { LEAVE_BREAK, LEAVE_CONTINUE } LeaveKind; /* out of the target; to the target loop's next iteration */
+
+struct Stmt {
+    StmtKind kind;
+    Span span;
+    Span head;  /* of compound statements: what stands before the body */
+    union {
+        struct { Stmts body; } block;
+        struct { int local; Expr *value; } scalar;
+        Tile *tile;
+        struct { int vars[PROG_MAX_RANK]; Stmt *body; } grid;   /* locals, one an axis */
+        struct {
+            int var;            /* a local, I32 */
+            Expr *lo, *hi, *where; /* role-uniform where the body holds pipe operations; where: NULL, or skips iterations */
+            int domain;         /* prog->domains of which this is a piece, or -1 */
+            bool whole;         /* the whole of that domain */
+            bool unroll;        /* constant bounds, and the variable subscripts a register tile or an array field */
+            Stmt *body;
+        } loop;
+        struct { Expr *condition; int nonempty; Stmt *then, *otherwise; } branch; /* nonempty: a domain, or -1; otherwise may be NULL */
+        struct {
+            LeaveKind kind;
+            Stmt *target;       /* S_GRID, S_FOR, or an S_BLOCK for an inlined return; NULL: leaves the role (return) */
+            VEC(int) releases;  /* handles of the S_STAGE blocks that are left, innermost first; filled by stages */
+        } leave;
+        struct { int handle; } acquire, release;
+        struct { int to, from; } move;
+        struct {
+            int handle;
+            int lag;            /* as derived, >= 0; as written before `stages`, -1: not written */
+            Stmt *body;
+        } stage;
+    };
+};
+
+/* ---- roles ------------------------------------------------------------------------------------------------------- */
+
+typedef enum LocalKind { LOCAL_LET, LOCAL_VAR, LOCAL_LOOP, LOCAL_AXIS } LocalKind;
+
+typedef struct Local {
+    const char *name;
+    Span span;
+    LocalKind kind;
+    Element type;
+    Uniformity uniformity; /* the widest of what is ever assigned, and of the conditions it is assigned under */
+    int axis;              /* LOCAL_AXIS: which grid axis */
+    Expr *value;           /* LOCAL_LET: its only value */
+} Local;
+
+typedef enum End { END_PRODUCE, END_CONSUME } End;
+
+typedef struct Handle {    /* a linear stage variable */
+    const char *name;
+    Span span;
+    int pipe;
+    End end;
+    bool variable;         /* declared with `var`: may be assigned again */
+} Handle;
+
+/* How elements of a tile are laid out. Row-major over panels: the last dimension is cut into panels of `panel` elements,
+ * a panel holds all rows, so element (r.., c) lies at ((c / panel) * rows + r) * panel + c % panel elements, then its
+ * 16-byte chunks are XORed by the swizzle. panel == last extent, SWIZZLE none: plain row-major. The one place that
+ * turns it into addresses is codegen/layout.c. */
+typedef struct Layout {
+    int64_t panel;      /* elements; filled by tiles */
+    int swizzle;        /* Swizzle of launch/manifest.h: 0 none */
+    uint32_t alignment; /* bytes that a tile's start needs: 16, or 128 for tensor copies, 1024 for a 128-byte swizzle */
+} Layout;
+
+typedef struct RoleTile {  /* a `shared` tile or a `var` tile of a role */
+    const char *name;
+    Span span;
+    bool in_registers;
+    Element type;
+    int rank;
+    int64_t extents[PROG_MAX_RANK];
+    Layout layout;         /* of a shared tile */
+    uint32_t offset;       /* shared: of instance 0, in the block's shared memory; filled by resources */
+    uint32_t stride;       /* shared: bytes from one instance's tile to the next's */
+} RoleTile;
+
+/* What a role does with one pipe, over all its handles; filled by tiles */
+typedef struct PipeUse {
+    bool uses;             /* acquires it at all */
+    bool tensor_in;        /* copies that complete by bytes (TMA, bulk) write its stages */
+    bool lanes_in;         /* cp.async writes them */
+    bool generic_in;       /* ordinary stores write them */
+    bool generic_out;      /* ordinary loads read them */
+    bool bulk_out;         /* TMA or bulk stores read them */
+    bool waits_copies;     /* lanes_in, and some consumer reads asynchronously: wait for the cp.async, fence, plain arrive */
+    uint32_t tx_bytes;     /* that one instance's copies bring into a stage */
+} PipeUse;
+
+typedef struct Role {
+    const char *name;
+    Span span;
+    int instances, warps;  /* warps of one instance */
+    bool warpgroups;       /* declared in warpgroups */
+    int regs;              /* as written, 0: not */
+    int first_warp;        /* filled by resources */
+    int registers;         /* setmaxnreg value of its warpgroup, 0: none; filled by resources */
+    bool one_lane;         /* only issues TMA and bulk work: runs in one lane; filled by resources */
+    int barrier;           /* named barrier of instance 0 (instance k: barrier + k), 0: none; needed by `shared` tiles; filled by resources */
+    VEC(Local) locals;
+    VEC(Handle) handles;
+    VEC(RoleTile) tiles;
+    PipeUse *pipes;        /* one a pipe of the kernel */
+    Stmt *body;
+} Role;
+
+/* ---- the kernel -------------------------------------------------------------------------------------------------- */
+
+typedef struct Symbol {
+    const char *name;
+    Span span;
+    bool is_extent;  /* else an integer scalar parameter */
+    int param;       /* of the scalar, or the first tensor that has the extent */
+} Symbol;
+
+typedef enum ParamMode { PARAM_IN, PARAM_OUT, PARAM_INOUT } ParamMode;
+
+typedef struct Param {
+    const char *name;
+    Span span;
+    bool is_tensor;
+    ParamMode mode;
+    Element type;
+    int rank;
+    Expr *extents[PROG_MAX_RANK]; /* X_SYMBOL or X_CONST, I32 */
+    int symbol;                   /* scalars of integer type, else -1 */
+    uint32_t alignment;           /* bytes that its base needs: the element's, 16 for TMA and bulk; filled by tiles */
+    bool by_pointer;              /* some statement addresses it (not only through tensor maps); filled by tiles */
+} Param;
+
+typedef struct Field {
+    const char *name;
+    Span span;
+    Element type;
+    int count;        /* tiles in the array, 1 for a plain field */
+    bool is_array;
+    int rank;
+    int64_t extents[PROG_MAX_RANK];
+    int64_t elements; /* of one tile */
+    Layout layout;    /* filled by tiles */
+    uint32_t offset;  /* in the stage; filled by resources */
+    uint32_t bytes;   /* of one tile, rounded up to its alignment where it is an array; filled by resources */
+} Field;
+
+typedef struct Pipe {
+    const char *name;
+    Span span;
+    int stages;
+    int producer;             /* role */
+    VEC(int) consumers;       /* roles */
+    VEC(Field) fields;        /* none: a token */
+    /* filled by resources */
+    uint32_t offset, stride;  /* of stage 0 in shared memory; bytes from stage to stage */
+    uint32_t full, empty;     /* offsets of the barrier arrays */
+    uint32_t full_count, empty_count;
+    const char *full_reason, *empty_reason; /* "1 (tensor copies of `load`) + 4 warps of `add`", for --report */
+} Pipe;
+
+typedef struct Domain {       /* range kt = lo .. hi where w; over symbols and grid axes (X_AXIS) */
+    const char *name;
+    Span span;
+    Expr *lo, *hi, *where;    /* where may be NULL */
+} Domain;
+
+typedef struct Axis {
+    const char *name;
+    Span span;
+    Expr *extent;             /* over symbols */
+} Axis;
+
+typedef struct Map {          /* a tensor map to encode; filled by tiles, equal ones shared */
+    int param;
+    int rank;                 /* dimensions innermost first */
+    Expr *extents[PROG_MAX_RANK]; /* elements */
+    Expr *strides[PROG_MAX_RANK]; /* bytes, I64 formulas; [0] NULL */
+    int64_t box[PROG_MAX_RANK];
+    int swizzle;
+} Map;
+
+typedef struct Precondition { /* a launch precondition; conditions that are constant never get here */
+    Expr *condition;          /* BOOL over symbols */
+    const char *text, *reason, *help;
+    Span span;
+} Precondition;
+
+typedef struct Let {          /* of `ensures` */
+    const char *name;
+    Span span;
+    IndexSpace space;         /* bound indexes are its dimensions, in order of the target's subscripts */
+    Element type;
+    int rank;
+    Expr *value;
+} Let;
+
+typedef struct Claim {
+    Span span;
+    IndexSpace space;
+    Access target;            /* SPACE_GLOBAL, an out or inout tensor; bare indexes or constants */
+    Expr *value;
+    double within;            /* < 0: exact */
+} Claim;
+
+typedef enum ExampleKind { EXAMPLE_NUMBER, EXAMPLE_FILL, EXAMPLE_FORMULA } ExampleKind;
+
+typedef struct Example {
+    const char *name;         /* extent, scalar or tensor */
+    Span span;
+    ExampleKind kind;
+    double number;
+    int64_t integer;
+    bool is_integer;
+    const char *fill;         /* EXAMPLE_FILL: normal, uniform, iota, zeros */
+    int param;                /* of a tensor, else -1 */
+    IndexSpace space;         /* EXAMPLE_FORMULA: the tensor's axes in order */
+    Expr *value;
+} Example;
+
+typedef struct Constant {     /* for the report and the manifest */
+    const char *name;
+    Span span;
+    bool is_static;
+    Expr *value;              /* X_CONST */
+    VEC(int64_t) choices;     /* of a static, what `tune` may try */
+} Constant;
+
+typedef struct Target Target; /* check/targets.def: a row of capabilities and limits */
+
+typedef struct Prog {
+    const Source *source;
+    const char *name;
+    Span span;                /* of the kernel's head */
+    const Target *target;
+    VEC(Constant) constants;
+    VEC(Symbol) symbols;
+    VEC(Param) params;
+    VEC(Axis) axes;
+    bool persistent;
+    VEC(Domain) domains;
+    VEC(Pipe) pipes;
+    VEC(Role) roles;
+    VEC(Map) maps;
+    VEC(Precondition) preconditions; /* `requires` and derived ones */
+    VEC(Let) lets;
+    VEC(Claim) claims;
+    VEC(Example) examples;
+    /* filled by resources */
+    int warps;                /* of a block, idle ones included */
+    uint32_t shared_bytes;
+} Prog;
+
+/* ---- tables read by codegen/ and reference/ too ------------------------------------------------------------------- */
+
+struct Target {
+    const char *name;         /* "sm_90a" */
+    int capability;           /* 90 */
+    int ptx_major, ptx_minor; /* the .version to emit */
+    uint32_t shared_limit;    /* bytes of shared memory a block may have */
+    int threads_limit, registers_pool, registers_max;
+    int named_barriers;
+    int box_limit;            /* elements of a box along an axis */
+};
+extern const Target target_rows[];
+extern const size_t target_count;
+
+typedef struct IntrinsicRow {
+    const char *name;
+    int args;
+    const char *accuracy, *exact_accuracy; /* bound of the fast form and of exact(...), for the documentation */
+    double ulp;                            /* bound of the fast form, in units in the last place of f32; -1: absolute, see the text */
+    const char *what;
+} IntrinsicRow;
+extern const IntrinsicRow intrinsic_rows[IN_COUNT];
+
+/* An indented form of everything, derived facts included: --emit=prog */
+void prog_print(const Prog *prog, Arena *arena, Str *out);
+void expr_print(const Expr *expr, const Prog *prog, const Role *role, const IndexSpace *space, Str *out); /* role, space may be NULL */
+
+/* Walks an expression and all below it, subscripts of reads included, each shared node once. */
+void expr_visit(Arena *arena, Expr *expr, void (*visit)(Expr *, void *), void *data);
+
+#endif
