@@ -68,12 +68,18 @@ void str_add_bytes(Str *str, const char *bytes, size_t count);
 void str_char(Str *str, char c);
 void str_printf(Str *str, const char *format, ...) PRINTF_LIKE(2, 3);
 void str_vprintf(Str *str, const char *format, va_list args);
-void str_json(Str *str, const char *text); /* quoted and escaped; NULL prints null */
+void str_json(Str *str, const char *text); /* quoted and escaped, invalid UTF-8 as U+FFFD; NULL prints null */
+/* For terminals: control characters, invalid bytes and invisible direction marks as \xNN or \u{NNNN} */
+void str_visible(Str *str, const char *bytes, size_t count);
 
 /* Names: equal spelling gives the same pointer. */
 typedef struct Names Names;
 Names *names_new(Arena *arena);
 const char *names_intern(Names *names, const char *text, size_t length);
+
+/* Bytes of the UTF-8 character at `text`, of which `left` bytes are there: 1 to 4, or 0 where it is not valid UTF-8
+ * (overlong forms, surrogates and values over U+10FFFF are not). */
+int utf8_length(const char *text, size_t left);
 
 /* "did you mean": the candidate at the smallest edit distance, at most max(length / 3, 1); NULL when none is near. */
 const char *closest_name(const char *wanted, const char *const *candidates, size_t count);
@@ -103,7 +109,7 @@ extern const ElementRow element_rows[E_COUNT];
 bool element_by_name(const char *spelling, Element *out);
 
 /* Host conversions between stored bits and numbers, round to nearest even on the way in (fp8: saturating to finite,
- * as cvt.rn.satfinite does; e5m2 and e4m3 NaN stay NaN). f64 carries every value of the 8-, 16- and 32-bit types. */
+ * as cvt.rn.satfinite does; e5m2 and e4m3 NaN stay NaN; integers: towards zero and clamped, as cvt.rzi does). f64 carries every value of the 8-, 16- and 32-bit types. */
 double element_load(Element type, const void *from);
 void element_store(Element type, void *to, double value);
 /* 64-bit integers do not fit a double: exact access to any integer type */
@@ -131,6 +137,7 @@ typedef struct Source {
 Source *source_new(Arena *arena, const char *name, const char *text, size_t length);
 /* 1-based line, and 1-based column counted in characters (UTF-8 aware) */
 void source_place(const Source *source, uint32_t offset, uint32_t *line, uint32_t *column);
+uint32_t source_line(const Source *source, uint32_t offset); /* the 1-based line alone */
 Span span_join(Span a, Span b); /* the smallest span that holds both */
 
 /* ---- diagnostics ------------------------------------------------------------------------------------------------- */
@@ -193,6 +200,15 @@ void diags_finish(Diags *diags);
 void diags_render(const Diags *diags, bool colours, Str *out);
 /* {"file":..,"diagnostics":[{code, severity, message, labels:[{line, column, end_line, end_column, lo, hi, text}], notes, helps}]} */
 void diags_json(const Diags *diags, Str *out);
+
+/* ---- pages of `pipec explain` ------------------------------------------------------------------------------------- */
+
+/* docs/errors/PNNNN.md, compiled in by tools/pages.sh; sorted by code */
+typedef struct Page {
+    const char *code, *text;
+} Page;
+extern const Page explain_pages[];
+extern const size_t explain_page_count;
 
 /* The allocator of the C library is not for the floors: everything comes from an arena. util/arena.c and the floors
  * that own memory of another life (device buffers, arrays of a run) say PIPEC_OWN_MEMORY before they include this. */

@@ -1,0 +1,148 @@
+/* Memory of one compilation: a bump allocator, dropped whole.
+ *
+ * Small objects are cut from blocks that double up to BLOCK_MAX; an object that would waste a block gets one of its own.
+ * Under AddressSanitizer every object is a block of its own, so that an overrun inside the arena is found.
+ * Nobody above this file sees a failed allocation: the arena takes the jump that its owner has set. */
+#define PIPEC_OWN_MEMORY
+#include "util/util.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define OBJECT_A_BLOCK true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define OBJECT_A_BLOCK true
+#endif
+#endif
+#ifndef OBJECT_A_BLOCK
+#define OBJECT_A_BLOCK false
+#endif
+
+#define ALIGNMENT 16u
+#define BLOCK_MIN (64u << 10)
+#define BLOCK_MAX (1u << 20)
+
+typedef struct Block Block;
+struct Block {
+    Block *next;
+    size_t size; /* of what follows; keeps the header a multiple of ALIGNMENT */
+};
+_Static_assert(sizeof(Block) % ALIGNMENT == 0, "objects behind a block's header must stay aligned");
+
+struct Arena {
+    Block *blocks;
+    char *next, *end; /* the free part of the block that is being cut */
+    size_t block_size;
+    size_t bytes;
+    jmp_buf *on_failure;
+};
+
+Arena *arena_new(void) {
+    Arena *arena = calloc(1, sizeof *arena);
+    if (arena) arena->block_size = BLOCK_MIN;
+    return arena;
+}
+
+void arena_free(Arena *arena) {
+    if (!arena) return;
+    for (Block *block = arena->blocks, *next; block; block = next) {
+        next = block->next;
+        free(block);
+    }
+    free(arena);
+}
+
+void arena_on_failure(Arena *arena, jmp_buf *where) { arena->on_failure = where; }
+
+void arena_fail(Arena *arena) {
+    if (arena->on_failure) longjmp(*arena->on_failure, 1);
+    abort();
+}
+
+size_t arena_bytes(const Arena *arena) { return arena->bytes; }
+
+static char *new_block(Arena *arena, size_t size) {
+    Block *block = calloc(1, sizeof *block + size);
+    if (!block) arena_fail(arena);
+    block->size = size;
+    block->next = arena->blocks;
+    arena->blocks = block;
+    return (char *)(block + 1);
+}
+
+void *arena_alloc(Arena *arena, size_t bytes) {
+    if (bytes > SIZE_MAX / 4) arena_fail(arena);
+    arena->bytes += bytes;
+    if (OBJECT_A_BLOCK) return new_block(arena, bytes);
+    size_t rounded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    if (rounded == 0) rounded = ALIGNMENT;
+    if (rounded > (size_t)(arena->end - arena->next)) {
+        if (rounded > arena->block_size / 4) return new_block(arena, rounded);
+        arena->next = new_block(arena, arena->block_size);
+        arena->end = arena->next + arena->block_size;
+        if (arena->block_size < BLOCK_MAX) arena->block_size *= 2;
+    }
+    char *object = arena->next;
+    arena->next += rounded;
+    return object;
+}
+
+void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes) {
+    if (new_bytes <= old_bytes && old) return old;
+    if (!OBJECT_A_BLOCK && old && new_bytes <= SIZE_MAX / 4) {
+        /* the object that was cut last grows where it stands */
+        size_t held = (old_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        size_t rounded = (new_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        if (held && (char *)old + held == arena->next && rounded - held <= (size_t)(arena->end - arena->next)) {
+            arena->next += rounded - held;
+            arena->bytes += new_bytes - old_bytes;
+            return old;
+        }
+    }
+    void *object = arena_alloc(arena, new_bytes);
+    if (old_bytes) memcpy(object, old, old_bytes);
+    return object;
+}
+
+char *arena_copy(Arena *arena, const char *text, size_t length) {
+    if (length == SIZE_MAX) arena_fail(arena);
+    char *copy = arena_alloc(arena, length + 1);
+    if (length) memcpy(copy, text, length);
+    return copy;
+}
+
+char *arena_vprintf(Arena *arena, const char *format, va_list args) {
+    va_list again;
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, args);
+    if (length < 0) arena_fail(arena);
+    char *text = arena_alloc(arena, (size_t)length + 1);
+    vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    return text;
+}
+
+char *arena_printf(Arena *arena, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    char *text = arena_vprintf(arena, format, args);
+    va_end(args);
+    return text;
+}
+
+size_t arena_array_bytes(Arena *arena, size_t size, size_t count) {
+    if (size && count > SIZE_MAX / 4 / size) arena_fail(arena);
+    return size * count;
+}
+
+void vec_reserve(Arena *arena, void **items, size_t *capacity, size_t wanted, size_t item_bytes) {
+    if (wanted <= *capacity) return;
+    size_t larger = *capacity ? *capacity * 2 : 8;
+    if (larger < wanted) larger = wanted;
+    size_t old_bytes = *capacity * item_bytes;
+    *items = arena_grow(arena, *items, old_bytes, arena_array_bytes(arena, item_bytes, larger));
+    *capacity = larger;
+}

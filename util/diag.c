@@ -1,0 +1,141 @@
+/* Diagnostics: the queue. Rendering is in render.c.
+ *
+ * A Diag is created with its primary place and then dressed with labels, notes and helps; it is printed only after
+ * diags_finish has put all of them in the order of the text. */
+#include "util/util.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+const CodeRow code_rows[CODE_COUNT] = {
+#define DIAG(number, severity, title) [P##number] = {"P" #number, SEVERITY_##severity, title},
+#include "errors.def"
+#undef DIAG
+};
+
+bool code_by_name(const char *name, Code *out) {
+    for (int i = 0; i < CODE_COUNT; i++)
+        if (strcasecmp(code_rows[i].name, name) == 0) {
+            *out = (Code)i;
+            return true;
+        }
+    return false;
+}
+
+Diags *diags_new(Arena *arena, const Source *source) {
+    Diags *diags = NEW(arena, Diags);
+    diags->arena = arena;
+    diags->source = source;
+    return diags;
+}
+
+static Diag *add(Diags *diags, Code code, const char *message) {
+    Diag *diag = NEW(diags->arena, Diag);
+    diag->code = code;
+    diag->message = message;
+    vec_push(diags->arena, &diags->items, diag);
+    if (code_rows[code].severity == SEVERITY_ERROR) diags->errors++;
+    return diag;
+}
+
+Diag *diag_at(Diags *diags, Code code, Span span, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    Diag *diag = add(diags, code, arena_vprintf(diags->arena, format, args));
+    va_end(args);
+    if (diags->source) {
+        diag->has_place = true;
+        diag->labels[0] = (Label){span, ""};
+        diag->label_count = 1;
+    }
+    return diag;
+}
+
+Diag *diag_plain(Diags *diags, Code code, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    Diag *diag = add(diags, code, arena_vprintf(diags->arena, format, args));
+    va_end(args);
+    return diag;
+}
+
+Diag *diag_primary(Diags *diags, Diag *diag, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    if (diag->has_place) diag->labels[0].text = arena_vprintf(diags->arena, format, args);
+    va_end(args);
+    return diag;
+}
+
+Diag *diag_label(Diags *diags, Diag *diag, Span span, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    const char *text = arena_vprintf(diags->arena, format, args);
+    va_end(args);
+    if (diag->has_place && diag->label_count < DIAG_MAX_LABELS) {
+        diag->labels[diag->label_count++] = (Label){span, text};
+    } else if (diags->source) { /* what no longer fits beside the text is still said */
+        uint32_t line, column;
+        source_place(diags->source, span.lo, &line, &column);
+        diag_note(diags, diag, "line %u: %s", (unsigned)line, text);
+    } else {
+        diag_note(diags, diag, "%s", text);
+    }
+    return diag;
+}
+
+Diag *diag_note(Diags *diags, Diag *diag, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vec_push(diags->arena, &diag->notes, arena_vprintf(diags->arena, format, args));
+    va_end(args);
+    return diag;
+}
+
+Diag *diag_help(Diags *diags, Diag *diag, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vec_push(diags->arena, &diag->helps, arena_vprintf(diags->arena, format, args));
+    va_end(args);
+    return diag;
+}
+
+/* ---- order --------------------------------------------------------------------------------------------------------- */
+
+typedef struct Ordered {
+    Diag *diag;
+    uint64_t place; /* those without one come last */
+    size_t index;
+} Ordered;
+
+static int by_place(const void *a, const void *b) {
+    const Ordered *x = a, *y = b;
+    if (x->place != y->place) return x->place < y->place ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static bool same(const Diag *a, const Diag *b) {
+    return a->code == b->code && a->has_place == b->has_place && a->labels[0].span.hi == b->labels[0].span.hi &&
+           strcmp(a->message, b->message) == 0;
+}
+
+void diags_finish(Diags *diags) {
+    size_t count = diags->items.count, kept = 0;
+    Ordered *order = NEW_ARRAY(diags->arena, Ordered, count);
+    for (size_t i = 0; i < count; i++) {
+        Diag *diag = diags->items.items[i];
+        order[i] = (Ordered){diag, diag->has_place ? diag->labels[0].span.lo : UINT64_MAX, i};
+    }
+    if (count) qsort(order, count, sizeof *order, by_place);
+    diags->errors = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool duplicate = false;
+        for (size_t j = i; j-- > 0 && order[j].place == order[i].place && !duplicate;)
+            duplicate = same(order[j].diag, order[i].diag);
+        if (duplicate) continue;
+        diags->items.items[kept++] = order[i].diag;
+        if (code_rows[order[i].diag->code].severity == SEVERITY_ERROR) diags->errors++;
+    }
+    diags->items.count = kept;
+}

@@ -1,0 +1,102 @@
+/* Names: spelling to one pointer, and the nearest of several spellings.
+ *
+ * An open hash table of powers of two, at most half full. The texts live as long as the arena. */
+#include "util/util.h"
+
+#include <string.h>
+
+typedef struct Slot {
+    const char *text; /* NULL: free */
+    size_t length;
+    uint64_t hash;
+} Slot;
+
+struct Names {
+    Arena *arena;
+    Slot *slots;
+    size_t capacity, count;
+};
+
+Names *names_new(Arena *arena) {
+    Names *names = NEW(arena, Names);
+    names->arena = arena;
+    names->capacity = 256;
+    names->slots = NEW_ARRAY(arena, Slot, names->capacity);
+    return names;
+}
+
+/* FNV-1a */
+static uint64_t hash_of(const char *text, size_t length) {
+    uint64_t hash = 0xCBF29CE484222325u;
+    for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)text[i]) * 0x100000001B3u;
+    return hash;
+}
+
+static Slot *find(Slot *slots, size_t capacity, const char *text, size_t length, uint64_t hash) {
+    for (size_t i = (size_t)hash & (capacity - 1);; i = (i + 1) & (capacity - 1)) {
+        Slot *slot = &slots[i];
+        if (!slot->text) return slot;
+        if (slot->hash == hash && slot->length == length && memcmp(slot->text, text, length) == 0) return slot;
+    }
+}
+
+static void enlarge(Names *names) {
+    size_t capacity = names->capacity * 2;
+    Slot *slots = NEW_ARRAY(names->arena, Slot, capacity);
+    for (size_t i = 0; i < names->capacity; i++) {
+        const Slot *old = &names->slots[i];
+        if (old->text) *find(slots, capacity, old->text, old->length, old->hash) = *old;
+    }
+    names->slots = slots;
+    names->capacity = capacity;
+}
+
+const char *names_intern(Names *names, const char *text, size_t length) {
+    uint64_t hash = hash_of(text, length);
+    Slot *slot = find(names->slots, names->capacity, text, length, hash);
+    if (slot->text) return slot->text;
+    const char *copy = arena_copy(names->arena, text, length);
+    *slot = (Slot){.text = copy, .length = length, .hash = hash};
+    if (++names->count * 2 > names->capacity) enlarge(names);
+    return copy;
+}
+
+/* ---- did you mean -------------------------------------------------------------------------------------------------- */
+
+#define LONGEST 64 /* longer names get no suggestion */
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+/* Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b` */
+static size_t distance(const char *a, size_t a_length, const char *b, size_t b_length) {
+    size_t rows[3][LONGEST + 1];
+    for (size_t j = 0; j <= b_length; j++) rows[0][j] = j;
+    for (size_t i = 1; i <= a_length; i++) {
+        size_t *row = rows[i % 3];
+        const size_t *above = rows[(i + 2) % 3], *two_above = rows[(i + 1) % 3];
+        row[0] = i;
+        for (size_t j = 1; j <= b_length; j++) {
+            size_t replaced = above[j - 1] + (a[i - 1] != b[j - 1]);
+            row[j] = least(replaced, least(above[j], row[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = least(row[j], two_above[j - 2] + 1);
+        }
+    }
+    return rows[a_length % 3][b_length];
+}
+
+const char *closest_name(const char *wanted, const char *const *candidates, size_t count) {
+    size_t length = strlen(wanted);
+    if (length > LONGEST) return NULL;
+    size_t best = length / 3 > 1 ? length / 3 : 1;
+    const char *closest = NULL;
+    for (size_t i = 0; i < count; i++) {
+        size_t other = strlen(candidates[i]);
+        if (other > LONGEST || other > length + best || length > other + best) continue;
+        size_t apart = distance(wanted, length, candidates[i], other);
+        if (apart < best || (apart == best && !closest)) {
+            best = apart;
+            closest = candidates[i];
+        }
+    }
+    return closest;
+}
