@@ -28,6 +28,10 @@ typedef struct Scalar {
     int64_t integer; /* integers */
 } Scalar;
 
+/* How a scalar is passed to the entry: "f32", "s32", "u32", "s64" or "u64"; its bytes, 4 or 8, as they lie in the parameter. */
+const char *scalar_passed(Element type);
+size_t scalar_pack(Element type, const Scalar *scalar, unsigned char out[8]);
+
 typedef struct Launch {
     const Manifest *manifest;
     const char *ptx; /* ends with a NUL */
@@ -100,6 +104,10 @@ bool argument_parse_fill(Arena *arena, const char *word, Argument *out, Diags *d
 Launch *launch_prepare(Arena *arena, const Manifest *manifest, const char *ptx, size_t ptx_length,
                        const Argument *arguments, size_t count, const LaunchOptions *options, Diags *diags);
 void launch_free(Launch *launch); /* the arrays' memory; the rest is the arena's */
+
+/* Only the symbols, by the same rules and without arrays: an `example` fill is computed from them before launch_prepare. */
+bool launch_symbols(Arena *arena, const Manifest *manifest, const Argument *arguments, size_t count, int64_t *symbols,
+                    Diags *diags);
 
 /* Only the symbols and preconditions, for callers that bring device pointers (lib/): extents by parameter and axis. */
 bool launch_bind(const Manifest *manifest, const int64_t (*extents)[MAX_RANK], const Scalar *scalars, int64_t *symbols,

@@ -1,0 +1,212 @@
+/* launch: does the launch hold together? Symbols go in; preconditions, the number of tiles and sizes are checked. Nothing is
+ * allocated unless something is wrong, since every launch of an embedding program comes through here. */
+#include "launch/private.h"
+
+#include <math.h>
+#include <string.h>
+
+#define TILES_MAX INT32_MAX /* blocks along x: CUDA's limit */
+
+Diag *manifest_diag(const Manifest *manifest, Diags *diags, Code code, Span span, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const char *text = arena_vprintf(diags->arena, format, args);
+    va_end(args);
+    if (manifest->source != NULL && manifest->source == diags->source)
+        return diag_at(diags, code, span, "%s", text);
+    Diag *diag = diag_plain(diags, code, "%s", text);
+    if (manifest->source != NULL && span.hi > span.lo && span.hi <= manifest->source->length) {
+        uint32_t line, column;
+        source_place(manifest->source, span.lo, &line, &column);
+        diag_note(diags, diag, "asked for at %s:%u:%u", manifest->source->name, line, column);
+    }
+    return diag;
+}
+
+/* "with `K` = 3, `N` = 8": the symbols that the formula names, each once */
+static void note_symbols(const Manifest *manifest, const Formula *formula, const int64_t *symbols, Diags *diags, Diag *diag)
+{
+    Str text = str_new(diags->arena);
+    for (size_t s = 0; s < manifest->symbols.count; s++) {
+        bool named = false;
+        for (int i = 0; i < formula->count; i++)
+            named = named || (formula->steps[i].op == F_SYMBOL && formula->steps[i].value == (int64_t)s);
+        if (named)
+            str_printf(&text, "%s`%s` = %lld", text.length > 0 ? ", " : "", manifest->symbols.items[s].name, (long long)symbols[s]);
+    }
+    if (text.length > 0)
+        diag_note(diags, diag, "here %s", text.text);
+}
+
+static const char *fault_text(FormulaFault fault)
+{
+    switch (fault) {
+    case FORMULA_FINE:
+        break;
+    case FORMULA_OVERFLOW:
+        return "does not fit 64 bits";
+    case FORMULA_ZERO_DIVISOR:
+        return "divides by zero";
+    }
+    return "is fine";
+}
+
+static bool precondition(const Manifest *manifest, const ManifestPrecondition *wanted, const int64_t *symbols, Diags *diags)
+{
+    int64_t value;
+    FormulaFault fault = formula_eval(&wanted->condition, symbols, &value);
+    if (fault == FORMULA_FINE && value != 0)
+        return true;
+    Diag *diag = manifest_diag(manifest, diags, P0608, wanted->span, "`%s` must hold for a launch of `%s`", wanted->text,
+                               manifest->kernel);
+    if (fault != FORMULA_FINE)
+        diag_note(diags, diag, "it has no value: something in it %s", fault_text(fault));
+    note_symbols(manifest, &wanted->condition, symbols, diags, diag);
+    if (wanted->reason != NULL)
+        diag_note(diags, diag, "%s", wanted->reason);
+    if (wanted->help != NULL)
+        diag_help(diags, diag, "%s", wanted->help);
+    return false;
+}
+
+bool bind_check(const Manifest *manifest, const int64_t *symbols, int64_t *tiles, Diags *diags)
+{
+    bool fine = true;
+    for (size_t i = 0; i < manifest->preconditions.count; i++)
+        fine = precondition(manifest, &manifest->preconditions.items[i], symbols, diags) && fine;
+    if (!fine)
+        return false;
+    FormulaFault fault = formula_eval(&manifest->tiles, symbols, tiles);
+    if (fault == FORMULA_FINE && *tiles <= TILES_MAX) {
+        *tiles = *tiles < 0 ? 0 : *tiles;
+        return true;
+    }
+    Str text = str_new(diags->arena);
+    formula_print(&manifest->tiles, manifest, &text);
+    Diag *diag = diag_plain(diags, P0609, "the number of tiles of `%s`, `%s`, %s", manifest->kernel, text.text,
+                            fault != FORMULA_FINE ? fault_text(fault) : "is over 2147483647");
+    note_symbols(manifest, &manifest->tiles, symbols, diags, diag);
+    return false;
+}
+
+/* ---- extents that come with device pointers ------------------------------------------------------------------------ */
+
+/* The symbol that a formula consists of, or -1 */
+static int64_t lone_symbol(const Formula *formula)
+{
+    return formula->count == 1 && formula->steps[0].op == F_SYMBOL ? formula->steps[0].value : -1;
+}
+
+typedef struct Axis {
+    size_t parameter;
+    int axis;
+} Axis;
+
+/* The first axis that has this symbol for its extent; there is one before the axis that is being looked at, or it is that one. */
+static Axis first_axis(const Manifest *manifest, int64_t symbol)
+{
+    for (size_t i = 0; i < manifest->parameters.count; i++)
+        for (int axis = 0; axis < manifest->parameters.items[i].rank; axis++)
+            if (lone_symbol(&manifest->parameters.items[i].extents[axis]) == symbol)
+                return (Axis){i, axis};
+    return (Axis){0, 0};
+}
+
+static bool bind_axis(const Manifest *manifest, const int64_t (*extents)[MAX_RANK], Axis at, int64_t *symbols, Diags *diags)
+{
+    const ManifestParameter *parameter = &manifest->parameters.items[at.parameter];
+    int64_t extent = extents[at.parameter][at.axis], symbol = lone_symbol(&parameter->extents[at.axis]);
+    if (!extent_fits(extent)) {
+        diag_plain(diags, P0605, "axis %d of `%s` is %lld elements long; extents are 0 to 2147483647", at.axis, parameter->name,
+                   (long long)extent);
+        return false;
+    }
+    if (symbol < 0)
+        return true; /* compared when all symbols are known */
+    Axis first = first_axis(manifest, symbol);
+    if (first.parameter == at.parameter && first.axis == at.axis)
+        symbols[symbol] = extent;
+    else if (symbols[symbol] != extent) {
+        diag_plain(diags, P0604, "extents `%s` disagree: axis %d of `%s` is %lld, axis %d of `%s` is %lld",
+                   manifest->symbols.items[symbol].name, first.axis, manifest->parameters.items[first.parameter].name,
+                   (long long)symbols[symbol], at.axis, parameter->name, (long long)extent);
+        return false;
+    }
+    return true;
+}
+
+/* Constant extents, and formulas over symbols should there be any */
+static bool compare_axis(const Manifest *manifest, const int64_t (*extents)[MAX_RANK], Axis at, const int64_t *symbols, Diags *diags)
+{
+    const ManifestParameter *parameter = &manifest->parameters.items[at.parameter];
+    const Formula *formula = &parameter->extents[at.axis];
+    int64_t wanted, extent = extents[at.parameter][at.axis];
+    FormulaFault fault = formula_eval(formula, symbols, &wanted);
+    if (fault == FORMULA_FINE && wanted == extent)
+        return true;
+    Str text = str_new(diags->arena);
+    formula_print(formula, manifest, &text);
+    manifest_diag(manifest, diags, P0604, parameter->span, "axis %d of `%s` is %lld elements long, but its extent is `%s`", at.axis,
+                  parameter->name, (long long)extent, text.text);
+    return false;
+}
+
+bool launch_bind(const Manifest *manifest, const int64_t (*extents)[MAX_RANK], const Scalar *scalars, int64_t *symbols,
+                 int64_t *tiles, Diags *diags)
+{
+    bool fine = true;
+    for (size_t i = 0; i < manifest->parameters.count; i++) {
+        const ManifestParameter *parameter = &manifest->parameters.items[i];
+        if (parameter->kind == PARAMETER_SCALAR && parameter->symbol >= 0)
+            symbols[parameter->symbol] = scalars[i].integer;
+        for (int axis = 0; parameter->kind == PARAMETER_TENSOR && axis < parameter->rank; axis++)
+            fine = bind_axis(manifest, extents, (Axis){i, axis}, symbols, diags) && fine;
+    }
+    for (size_t i = 0; fine && i < manifest->parameters.count; i++) {
+        const ManifestParameter *parameter = &manifest->parameters.items[i];
+        for (int axis = 0; parameter->kind == PARAMETER_TENSOR && axis < parameter->rank; axis++)
+            fine = compare_axis(manifest, extents, (Axis){i, axis}, symbols, diags) && fine;
+    }
+    return fine && bind_check(manifest, symbols, tiles, diags);
+}
+
+/* ---- scalars as they are passed ------------------------------------------------------------------------------------ */
+
+const char *scalar_passed(Element type)
+{
+    switch (element_rows[type].widens) {
+    case E_I64:
+        return "s64";
+    case E_U64:
+        return "u64";
+    case E_U32:
+        return "u32";
+    case E_I32:
+    case E_BOOL:
+        return "s32";
+    case E_F32:
+    case E_TF32:
+    case E_F16:
+    case E_BF16:
+    case E_E4M3:
+    case E_E5M2:
+    case E_I8:
+    case E_U8:
+    case E_COUNT:
+        break;
+    }
+    return "f32";
+}
+
+size_t scalar_pack(Element type, const Scalar *scalar, unsigned char out[8])
+{
+    if (is_float(type)) {
+        element_store(type, out, scalar->number); /* an f16 is rounded to f16 and then widened */
+        element_store(E_F32, out, element_load(type, out));
+        return 4;
+    }
+    bool wide = element_rows[element_rows[type].widens].bytes == 8;
+    element_store_integer(wide ? E_I64 : E_I32, out, scalar->integer);
+    return wide ? 8 : 4;
+}

@@ -1,0 +1,390 @@
+/* launch: the manifest as JSON, for launchers in other languages. A Manifest goes in, text comes out; docs/manifest.md describes
+ * every field. The order of fields is fixed and nothing depends on the machine, so that the text is a test surface. */
+#include "launch/launch.h"
+
+#define MANIFEST_FORMAT 1 /* grows when a reader of the old one would go wrong */
+
+typedef struct Writer {
+    const Manifest *manifest;
+    Str *out;
+    int depth;
+    bool first; /* nothing stands yet in the open bracket */
+} Writer;
+
+/* ---- brackets, commas, lines --------------------------------------------------------------------------------------- */
+
+static void line(Writer *writer)
+{
+    str_char(writer->out, '\n');
+    for (int i = 0; i < writer->depth; i++)
+        str_add(writer->out, "  ");
+}
+
+/* What comes before a list's item or an object's field. Fields of a `flat` object stay on one line. */
+static void next(Writer *writer, bool flat)
+{
+    if (!writer->first)
+        str_add(writer->out, flat ? ", " : ",");
+    writer->first = false;
+    if (!flat)
+        line(writer);
+}
+
+static void key(Writer *writer, const char *name)
+{
+    next(writer, true);
+    str_printf(writer->out, "\"%s\": ", name);
+}
+
+static void open_row(Writer *writer)
+{
+    next(writer, false);
+    str_char(writer->out, '{');
+    writer->first = true;
+}
+
+static void close_row(Writer *writer)
+{
+    str_char(writer->out, '}');
+    writer->first = false;
+}
+
+static void open_list(Writer *writer, const char *name)
+{
+    next(writer, false);
+    str_printf(writer->out, "\"%s\": [", name);
+    writer->first = true;
+    writer->depth++;
+}
+
+static void close_list(Writer *writer)
+{
+    bool empty = writer->first;
+    writer->depth--;
+    if (!empty)
+        line(writer);
+    str_char(writer->out, ']');
+    writer->first = false;
+}
+
+/* ---- fields -------------------------------------------------------------------------------------------------------- */
+
+static void text(Writer *writer, const char *name, const char *value)
+{
+    key(writer, name);
+    str_json(writer->out, value);
+}
+
+static void number(Writer *writer, const char *name, int64_t value)
+{
+    key(writer, name);
+    str_printf(writer->out, "%lld", (long long)value);
+}
+
+static void truth(Writer *writer, const char *name, bool value)
+{
+    key(writer, name);
+    str_add(writer->out, value ? "true" : "false");
+}
+
+static void add_formula(Writer *writer, const Formula *formula)
+{
+    Str infix = str_new(writer->out->arena);
+    formula_print(formula, writer->manifest, &infix);
+    str_json(writer->out, infix.text);
+}
+
+static void formula_field(Writer *writer, const char *name, const Formula *formula)
+{
+    key(writer, name);
+    add_formula(writer, formula);
+}
+
+static void formulas(Writer *writer, const char *name, const Formula *list, int count)
+{
+    key(writer, name);
+    str_char(writer->out, '[');
+    for (int i = 0; i < count; i++) {
+        str_add(writer->out, i > 0 ? ", " : "");
+        add_formula(writer, &list[i]);
+    }
+    str_char(writer->out, ']');
+}
+
+static void place(Writer *writer, Span span)
+{
+    key(writer, "place");
+    const Source *source = writer->manifest->source;
+    if (source == NULL || span.hi > source->length || span.lo > span.hi) {
+        str_add(writer->out, "null");
+        return;
+    }
+    uint32_t first_line, first_column, end_line, end_column;
+    source_place(source, span.lo, &first_line, &first_column);
+    source_place(source, span.hi, &end_line, &end_column);
+    str_printf(writer->out, "{\"line\": %u, \"column\": %u, \"end_line\": %u, \"end_column\": %u}", first_line, first_column,
+               end_line, end_column);
+}
+
+/* ---- sections ------------------------------------------------------------------------------------------------------ */
+
+static const char *const mode_names[] = {[MODE_IN] = "in", [MODE_OUT] = "out", [MODE_INOUT] = "inout"};
+static const char *const shared_names[] = {[SHARED_FULL] = "full",
+                                           [SHARED_EMPTY] = "empty",
+                                           [SHARED_FIELD] = "field",
+                                           [SHARED_TILE] = "tile",
+                                           [SHARED_SCRATCH] = "scratch"};
+static const char *const argument_names[] = {[ARGUMENT_TENSOR_MAP] = "tensor_map",
+                                             [ARGUMENT_POINTER] = "pointer",
+                                             [ARGUMENT_EXTENT] = "extent",
+                                             [ARGUMENT_SCALAR] = "scalar",
+                                             [ARGUMENT_WATCHDOG] = "watchdog"};
+
+static void symbols(Writer *writer)
+{
+    open_list(writer, "symbols");
+    for (size_t i = 0; i < writer->manifest->symbols.count; i++) {
+        const ManifestSymbol *symbol = &writer->manifest->symbols.items[i];
+        open_row(writer);
+        text(writer, "name", symbol->name);
+        text(writer, "kind", symbol->is_extent ? "extent" : "scalar");
+        close_row(writer);
+    }
+    close_list(writer);
+}
+
+static void parameters(Writer *writer)
+{
+    open_list(writer, "parameters");
+    for (size_t i = 0; i < writer->manifest->parameters.count; i++) {
+        const ManifestParameter *parameter = &writer->manifest->parameters.items[i];
+        open_row(writer);
+        text(writer, "name", parameter->name);
+        text(writer, "type", element_rows[parameter->type].spelling);
+        if (parameter->kind == PARAMETER_TENSOR) {
+            text(writer, "kind", "tensor");
+            text(writer, "mode", mode_names[parameter->mode]);
+            number(writer, "element_bytes", element_rows[parameter->type].bytes);
+            formulas(writer, "extents", parameter->extents, parameter->rank);
+            number(writer, "alignment", parameter->alignment);
+        } else {
+            text(writer, "kind", "scalar");
+            text(writer, "symbol", parameter->symbol < 0 ? NULL : writer->manifest->symbols.items[parameter->symbol].name);
+        }
+        place(writer, parameter->span);
+        close_row(writer);
+    }
+    close_list(writer);
+}
+
+static void argument(Writer *writer, const ManifestArgument *given)
+{
+    const Manifest *manifest = writer->manifest;
+    open_row(writer);
+    text(writer, "kind", argument_names[given->kind]);
+    switch (given->kind) {
+    case ARGUMENT_TENSOR_MAP:
+        number(writer, "map", given->index);
+        text(writer, "passed", "b128x8");
+        break;
+    case ARGUMENT_POINTER:
+        text(writer, "parameter", manifest->parameters.items[given->index].name);
+        text(writer, "passed", "u64");
+        break;
+    case ARGUMENT_EXTENT:
+        text(writer, "symbol", manifest->symbols.items[given->index].name);
+        text(writer, "passed", "u32");
+        break;
+    case ARGUMENT_SCALAR: {
+        const ManifestParameter *parameter = &manifest->parameters.items[given->index];
+        text(writer, "parameter", parameter->name);
+        text(writer, "passed", scalar_passed(parameter->type));
+        break;
+    }
+    case ARGUMENT_WATCHDOG:
+        text(writer, "passed", "u64");
+        break;
+    }
+    close_row(writer);
+}
+
+static void arguments(Writer *writer)
+{
+    open_list(writer, "arguments");
+    for (size_t i = 0; i < writer->manifest->arguments.count; i++)
+        argument(writer, &writer->manifest->arguments.items[i]);
+    close_list(writer);
+}
+
+static void maps(Writer *writer)
+{
+    open_list(writer, "maps");
+    for (size_t i = 0; i < writer->manifest->maps.count; i++) {
+        const ManifestMap *map = &writer->manifest->maps.items[i];
+        open_row(writer);
+        text(writer, "parameter", writer->manifest->parameters.items[map->parameter].name);
+        text(writer, "type", element_rows[map->type].spelling);
+        number(writer, "data_type", element_rows[map->type].map);
+        number(writer, "rank", map->rank);
+        formulas(writer, "extents", map->extents, map->rank);
+        formulas(writer, "strides", map->strides + 1, map->rank - 1);
+        key(writer, "box");
+        for (int axis = 0; axis < map->rank; axis++)
+            str_printf(writer->out, "%s%u", axis > 0 ? ", " : "[", map->box[axis]);
+        str_char(writer->out, ']');
+        number(writer, "swizzle", (int)map->swizzle);
+        close_row(writer);
+    }
+    close_list(writer);
+}
+
+static void preconditions(Writer *writer)
+{
+    open_list(writer, "preconditions");
+    for (size_t i = 0; i < writer->manifest->preconditions.count; i++) {
+        const ManifestPrecondition *precondition = &writer->manifest->preconditions.items[i];
+        open_row(writer);
+        formula_field(writer, "condition", &precondition->condition);
+        text(writer, "text", precondition->text);
+        text(writer, "reason", precondition->reason);
+        text(writer, "help", precondition->help);
+        place(writer, precondition->span);
+        close_row(writer);
+    }
+    close_list(writer);
+}
+
+static void constants(Writer *writer)
+{
+    open_list(writer, "constants");
+    for (size_t i = 0; i < writer->manifest->constants.count; i++) {
+        const ManifestConstant *constant = &writer->manifest->constants.items[i];
+        open_row(writer);
+        text(writer, "name", constant->name);
+        text(writer, "value", constant->value);
+        truth(writer, "static", constant->is_static);
+        close_row(writer);
+    }
+    close_list(writer);
+}
+
+static void launch(Writer *writer)
+{
+    const Manifest *manifest = writer->manifest;
+    next(writer, false);
+    str_add(writer->out, "\"launch\": {");
+    writer->first = true;
+    formula_field(writer, "tiles", &manifest->tiles);
+    truth(writer, "persistent", manifest->persistent);
+    number(writer, "threads", manifest->threads);
+    number(writer, "shared_bytes", manifest->shared_bytes);
+    key(writer, "cluster");
+    str_printf(writer->out, "[%d, %d, %d]", manifest->cluster[0], manifest->cluster[1], manifest->cluster[2]);
+    truth(writer, "watchdog", manifest->watchdog);
+    close_row(writer);
+}
+
+static void shared(Writer *writer)
+{
+    open_list(writer, "shared");
+    for (size_t i = 0; i < writer->manifest->shared.count; i++) {
+        const ManifestShared *range = &writer->manifest->shared.items[i];
+        open_row(writer);
+        text(writer, "kind", shared_names[range->kind]);
+        text(writer, "pipe", range->pipe);
+        text(writer, "field", range->field);
+        number(writer, "offset", range->offset);
+        number(writer, "bytes", range->bytes);
+        number(writer, "stages", range->stages);
+        number(writer, "stride", range->stride);
+        number(writer, "count", range->count);
+        text(writer, "reason", range->reason);
+        close_row(writer);
+    }
+    close_list(writer);
+}
+
+static void roles(Writer *writer)
+{
+    open_list(writer, "roles");
+    for (size_t i = 0; i < writer->manifest->roles.count; i++) {
+        const ManifestRole *role = &writer->manifest->roles.items[i];
+        open_row(writer);
+        text(writer, "name", role->name);
+        number(writer, "first_warp", role->first_warp);
+        number(writer, "warps", role->warps);
+        number(writer, "instances", role->instances);
+        number(writer, "registers", role->registers);
+        place(writer, role->span);
+        close_row(writer);
+    }
+    close_list(writer);
+}
+
+static void role_of(Writer *writer, int role)
+{
+    text(writer, "role", role < 0 ? NULL : writer->manifest->roles.items[role].name);
+}
+
+static void marks(Writer *writer)
+{
+    open_list(writer, "marks");
+    for (size_t i = 0; i < writer->manifest->marks.count; i++) {
+        const ManifestMark *mark = &writer->manifest->marks.items[i];
+        open_row(writer);
+        number(writer, "line", mark->line);
+        role_of(writer, mark->role);
+        text(writer, "pipe", mark->pipe);
+        text(writer, "what", mark->what);
+        place(writer, mark->span);
+        close_row(writer);
+    }
+    close_list(writer);
+}
+
+static void waits(Writer *writer)
+{
+    open_list(writer, "waits");
+    for (size_t i = 0; i < writer->manifest->waits.count; i++) {
+        const ManifestWait *wait = &writer->manifest->waits.items[i];
+        open_row(writer);
+        number(writer, "site", (int64_t)i + 1);
+        role_of(writer, wait->role);
+        text(writer, "pipe", wait->pipe);
+        text(writer, "for", wait->full ? "full" : "empty");
+        place(writer, wait->span);
+        close_row(writer);
+    }
+    close_list(writer);
+}
+
+void manifest_json(const Manifest *manifest, Str *out)
+{
+    Writer writer = {manifest, out, 1, true};
+    str_char(out, '{');
+    next(&writer, false);
+    str_printf(out, "\"format\": %d", MANIFEST_FORMAT);
+    next(&writer, false);
+    str_add(out, "\"kernel\": ");
+    str_json(out, manifest->kernel);
+    next(&writer, false);
+    str_add(out, "\"target\": ");
+    str_json(out, manifest->target);
+    next(&writer, false);
+    str_printf(out, "\"ptx\": \"%d.%d\"", manifest->ptx_major, manifest->ptx_minor);
+    next(&writer, false);
+    str_add(out, "\"source\": ");
+    str_json(out, manifest->source != NULL ? manifest->source->name : NULL);
+    symbols(&writer);
+    parameters(&writer);
+    arguments(&writer);
+    maps(&writer);
+    preconditions(&writer);
+    constants(&writer);
+    launch(&writer);
+    shared(&writer);
+    roles(&writer);
+    marks(&writer);
+    waits(&writer);
+    str_add(out, "\n}\n");
+}
