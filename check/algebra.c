@@ -1,0 +1,460 @@
+/* Integer formulas -> canonical polynomials over atoms. Two formulas that differ in spelling only (K * 2 + K and 3 * K,
+ * `let`s, exact divisions) come out the same. What is no polynomial (ceil, min, a load from memory) becomes an atom that is
+ * compared by the canonical forms of its own operands. Promises: equal forms are equal values; the converse does not hold. */
+#include "check/algebra.h"
+
+#include <string.h>
+
+/* ---- polynomials -------------------------------------------------------------------------------------------------- */
+
+static Poly *new_poly(Algebra *algebra, int terms) {
+    return arena_alloc(algebra->arena, sizeof(Poly) + (size_t)(terms > 0 ? terms : 1) * sizeof(Term));
+}
+
+static int compare_terms(const Term *a, const Term *b) {
+    if (a->count != b->count) return a->count < b->count ? -1 : 1;
+    for (int i = 0; i < a->count; i++)
+        if (a->atoms[i] != b->atoms[i]) return a->atoms[i] < b->atoms[i] ? -1 : 1;
+    return 0;
+}
+
+const Poly *poly_constant(Algebra *algebra, int64_t value) {
+    Poly *poly = new_poly(algebra, 1);
+    if (value != 0) poly->terms[poly->count++].coef = value;
+    return poly;
+}
+
+const Poly *poly_atom(Algebra *algebra, int atom) {
+    Poly *poly = new_poly(algebra, 1);
+    poly->count = 1;
+    poly->terms[0] = (Term){.coef = 1, .count = 1, .atoms = {atom}};
+    return poly;
+}
+
+bool poly_is_constant(const Poly *poly, int64_t *out) {
+    if (!poly || poly->count > 1 || (poly->count == 1 && poly->terms[0].count > 0)) return false;
+    *out = poly->count == 1 ? poly->terms[0].coef : 0;
+    return true;
+}
+
+bool poly_equal(const Poly *a, const Poly *b) {
+    if (!a || !b || a->count != b->count) return false;
+    for (int i = 0; i < a->count; i++)
+        if (a->terms[i].coef != b->terms[i].coef || compare_terms(&a->terms[i], &b->terms[i]) != 0) return false;
+    return true;
+}
+
+const Poly *poly_sum(Algebra *algebra, const Poly *a, const Poly *b, int64_t scale) {
+    if (!a || !b) return NULL;
+    Poly *sum = new_poly(algebra, a->count + b->count);
+    int i = 0, j = 0;
+    while (i < a->count || j < b->count) {
+        int order = i == a->count ? 1 : j == b->count ? -1 : compare_terms(&a->terms[i], &b->terms[j]);
+        Term term = order <= 0 ? a->terms[i] : b->terms[j];
+        int64_t other = 0;
+        if (order >= 0 && __builtin_mul_overflow(b->terms[j].coef, scale, &other)) return NULL;
+        if (__builtin_add_overflow(order <= 0 ? term.coef : 0, other, &term.coef)) return NULL;
+        i += order <= 0;
+        j += order >= 0;
+        if (term.coef != 0) sum->terms[sum->count++] = term;
+    }
+    return sum->count > POLY_MAX_TERMS ? NULL : sum;
+}
+
+static bool multiply_terms(const Term *a, const Term *b, Term *out) {
+    if (a->count + b->count > POLY_MAX_DEGREE || __builtin_mul_overflow(a->coef, b->coef, &out->coef)) return false;
+    int i = 0, j = 0;
+    out->count = a->count + b->count;
+    for (int k = 0; k < out->count; k++)
+        out->atoms[k] = j == b->count || (i < a->count && a->atoms[i] <= b->atoms[j]) ? a->atoms[i++] : b->atoms[j++];
+    return true;
+}
+
+const Poly *poly_product(Algebra *algebra, const Poly *a, const Poly *b) {
+    const Poly *product = poly_constant(algebra, 0);
+    if (!a || !b) return NULL;
+    for (int i = 0; i < a->count && product; i++) {
+        Poly *row = new_poly(algebra, b->count);
+        for (int j = 0; j < b->count; j++)
+            if (!multiply_terms(&a->terms[i], &b->terms[j], &row->terms[row->count++])) return NULL;
+        /* multiplying by one term keeps neither the order by atoms, so rows are merged term by term */
+        for (int j = 0; j < row->count && product; j++) {
+            Poly *one = new_poly(algebra, 1);
+            one->count = 1;
+            one->terms[0] = row->terms[j];
+            product = poly_sum(algebra, product, one, 1);
+        }
+    }
+    return product;
+}
+
+/* a / by where it is exact for all values: every term of `a` is a multiple of the one term of `by` */
+static const Poly *divide_exactly(Algebra *algebra, const Poly *a, const Poly *by) {
+    if (!a || !by || by->count != 1) return NULL;
+    const Poly *quotient = poly_constant(algebra, 0);
+    for (int i = 0; i < a->count && quotient; i++) {
+        const Term *term = &a->terms[i], *divisor = &by->terms[0];
+        if (divisor->coef == -1 || term->coef % divisor->coef != 0) return NULL;
+        Poly *one = new_poly(algebra, 1);
+        int used = 0;
+        one->count = 1;
+        one->terms[0].coef = term->coef / divisor->coef;
+        for (int k = 0; k < term->count; k++) {
+            if (used < divisor->count && term->atoms[k] == divisor->atoms[used]) used++;
+            else one->terms[0].atoms[one->terms[0].count++] = term->atoms[k];
+        }
+        if (used != divisor->count) return NULL;
+        quotient = poly_sum(algebra, quotient, one, 1);
+    }
+    return quotient;
+}
+
+/* ---- atoms -------------------------------------------------------------------------------------------------------- */
+
+static void add_poly_key(Str *key, const Poly *poly) {
+    str_char(key, '(');
+    for (int i = 0; i < poly->count; i++) {
+        str_printf(key, "%+lld", (long long)poly->terms[i].coef);
+        for (int k = 0; k < poly->terms[i].count; k++) str_printf(key, ".%d", poly->terms[i].atoms[k]);
+    }
+    str_char(key, ')');
+}
+
+bool poly_changes(const Algebra *algebra, const Poly *poly) {
+    if (!poly) return true;
+    for (int i = 0; i < poly->count; i++)
+        for (int k = 0; k < poly->terms[i].count; k++)
+            if (algebra->atoms.items[poly->terms[i].atoms[k]].changes) return true;
+    return false;
+}
+
+bool poly_mentions(const Algebra *algebra, const Poly *poly, int atom) {
+    if (!poly) return true;
+    for (int i = 0; i < poly->count; i++)
+        for (int k = 0; k < poly->terms[i].count; k++) {
+            int id = poly->terms[i].atoms[k];
+            if (id == atom) return true;
+            for (int a = 0; a < 3; a++)
+                if (algebra->atoms.items[id].args[a] && poly_mentions(algebra, algebra->atoms.items[id].args[a], atom)) return true;
+        }
+    return false;
+}
+
+static int intern(Algebra *algebra, Atom atom) {
+    for (size_t i = 0; i < algebra->atoms.count; i++)
+        if (strcmp(algebra->atoms.items[i].key, atom.key) == 0) return (int)i;
+    vec_push(algebra->arena, &algebra->atoms, atom);
+    return (int)algebra->atoms.count - 1;
+}
+
+/* Levels order the atoms so that bounds lead downwards: symbols, formulas of them, axes, ranks, loops from the outer to the
+ * inner one, indexes. An operation lies just above its operands. */
+static int simple_atom(Algebra *algebra, AtomKind kind, int index, const Role *role, Element type) {
+    Atom atom = {.kind = kind, .index = index, .role = role, .type = type};
+    char tag = 'S';
+    switch (kind) {
+    case ATOM_SYMBOL: break;
+    case ATOM_AXIS: tag = 'A', atom.level = 1000; break;
+    case ATOM_RANK: tag = 'K', atom.level = 1500; break;
+    case ATOM_LOCAL:
+        tag = 'L';
+        atom.level = 2000 + 20 * index;
+        atom.changes = role->locals.items[index].kind == LOCAL_VAR;
+        break;
+    case ATOM_INDEX: tag = 'I', atom.level = 1 << 28; break;
+    case ATOM_DIV: case ATOM_MOD: case ATOM_CEIL: case ATOM_MIN: case ATOM_MAX: case ATOM_OPAQUE: break;
+    }
+    atom.key = arena_printf(algebra->arena, "%c%d.%p", tag, index, (const void *)role);
+    return intern(algebra, atom);
+}
+
+int algebra_atom_rank(Algebra *algebra, const Role *role) { return simple_atom(algebra, ATOM_RANK, 0, role, E_I32); }
+int algebra_atom_index(Algebra *algebra, int index) { return simple_atom(algebra, ATOM_INDEX, index, NULL, E_I32); }
+
+int algebra_atom_local(Algebra *algebra, const Role *role, int local) {
+    const Local *what = &role->locals.items[local];
+    if (what->kind == LOCAL_AXIS) return simple_atom(algebra, ATOM_AXIS, what->axis, NULL, what->type);
+    return simple_atom(algebra, ATOM_LOCAL, local, role, what->type);
+}
+
+/* An operation of up to three operands; `tag` names the operation in the key. NULL where an operand is not known. */
+static const Poly *operation(Algebra *algebra, AtomKind kind, const char *tag, Element type, const Poly *const *args, int count) {
+    Str key = str_new(algebra->arena);
+    Atom atom = {.kind = kind, .type = type};
+    str_add(&key, tag);
+    for (int i = 0; i < count; i++) {
+        if (!args[i]) return NULL;
+        atom.args[i] = args[i];
+        atom.changes |= poly_changes(algebra, args[i]);
+        add_poly_key(&key, args[i]);
+        for (int t = 0; t < args[i]->count; t++)
+            for (int k = 0; k < args[i]->terms[t].count; k++) {
+                int level = algebra->atoms.items[args[i]->terms[t].atoms[k]].level;
+                if (level + 1 > atom.level) atom.level = level + 1;
+            }
+    }
+    atom.key = key.text;
+    return poly_atom(algebra, intern(algebra, atom));
+}
+
+/* Not to be taken apart: equal only to itself */
+static const Poly *by_place(Algebra *algebra, const Expr *expr, bool changes) {
+    Atom atom = {.kind = ATOM_OPAQUE, .type = expr->type, .level = (1 << 28) + 1, .changes = changes};
+    atom.key = arena_printf(algebra->arena, "@%p", (const void *)expr);
+    return poly_atom(algebra, intern(algebra, atom));
+}
+
+/* ---- the operations that have laws -------------------------------------------------------------------------------- */
+
+/* ceil((c * a + r) / c) = a + ceil(r / c) for every sign, so the exact part is taken out */
+static const Poly *ceil_poly(Algebra *algebra, const Poly *a, const Poly *b, Element type) {
+    const Poly *exact = divide_exactly(algebra, a, b);
+    int64_t by;
+    if (exact) return exact;
+    if (!a || !b) return NULL;
+    const Poly *whole = poly_constant(algebra, 0);
+    if (poly_is_constant(b, &by) && by > 0) {
+        Poly *rest = new_poly(algebra, a->count);
+        for (int i = 0; i < a->count; i++) {
+            Poly *one = new_poly(algebra, 1);
+            Term term = a->terms[i];
+            int64_t remainder = term.count > 0 && term.coef % by != 0 ? term.coef : ((term.coef % by) + by) % by;
+            one->count = 1;
+            one->terms[0] = term;
+            one->terms[0].coef = (term.coef - remainder) / by;
+            if (one->terms[0].coef != 0) whole = poly_sum(algebra, whole, one, 1);
+            term.coef = remainder;
+            if (remainder != 0) rest->terms[rest->count++] = term;
+        }
+        int64_t left;
+        if (poly_is_constant(rest, &left)) return poly_sum(algebra, whole, poly_constant(algebra, left > 0), 1);
+        a = rest;
+    }
+    return poly_sum(algebra, whole, operation(algebra, ATOM_CEIL, "ceil", type, (const Poly *[]){a, b}, 2), 1);
+}
+
+static const Poly *div_poly(Algebra *algebra, const Poly *a, const Poly *b, Element type) {
+    const Poly *exact = divide_exactly(algebra, a, b);
+    int64_t left, right;
+    if (exact) return exact;
+    if (poly_is_constant(a, &left) && poly_is_constant(b, &right) && right != 0 && right != -1)
+        return poly_constant(algebra, left / right);
+    return operation(algebra, ATOM_DIV, "div", type, (const Poly *[]){a, b}, 2);
+}
+
+static const Poly *mod_poly(Algebra *algebra, const Poly *a, const Poly *b, Element type) {
+    int64_t left, right;
+    if (divide_exactly(algebra, a, b)) return poly_constant(algebra, 0);
+    if (poly_is_constant(a, &left) && poly_is_constant(b, &right) && right != 0 && right != -1)
+        return poly_constant(algebra, left % right);
+    return operation(algebra, ATOM_MOD, "mod", type, (const Poly *[]){a, b}, 2);
+}
+
+static const Poly *extreme_poly(Algebra *algebra, bool is_max, const Poly *a, const Poly *b, Element type) {
+    int64_t distance;
+    if (poly_is_constant(poly_sum(algebra, a, b, -1), &distance)) return (distance > 0) == is_max ? a : b;
+    Str left = str_new(algebra->arena), right = str_new(algebra->arena);
+    if (!a || !b) return NULL;
+    add_poly_key(&left, a);
+    add_poly_key(&right, b);
+    bool swap = strcmp(left.text, right.text) > 0; /* min and max commute */
+    return operation(algebra, is_max ? ATOM_MAX : ATOM_MIN, is_max ? "max" : "min", type,
+                     (const Poly *[]){swap ? b : a, swap ? a : b}, 2);
+}
+
+/* ---- expressions -------------------------------------------------------------------------------------------------- */
+
+static bool is_signed(Element type) { return type == E_I32 || type == E_I64; }
+static bool is_integer(Element type) { return is_signed(type) || type == E_U32 || type == E_U64; }
+
+static const Poly *binary_poly(Algebra *algebra, const Role *role, const Expr *expr) {
+    BinaryOp op = expr->binary.op;
+    const Poly *left = algebra_poly(algebra, role, expr->binary.left);
+    const Poly *right = algebra_poly(algebra, role, expr->binary.right);
+    const Poly *const both[2] = {left, right}, *const swapped[2] = {right, left};
+    if (is_integer(expr->type)) {
+        if (op == OP_ADD) return poly_sum(algebra, left, right, 1);
+        if (op == OP_SUB && is_signed(expr->type)) return poly_sum(algebra, left, right, -1);
+        if (op == OP_MUL) return poly_product(algebra, left, right);
+        if (op == OP_DIV) return div_poly(algebra, left, right, expr->type);
+        if (op == OP_MOD) return mod_poly(algebra, left, right, expr->type);
+    }
+    /* of the comparisons one spelling each: a > b is b < a */
+    if (op == OP_GT) return operation(algebra, ATOM_OPAQUE, "b9", expr->type, swapped, 2);
+    if (op == OP_GE) return operation(algebra, ATOM_OPAQUE, "b8", expr->type, swapped, 2);
+    const char *tag = op == OP_LT ? "b9" : op == OP_LE ? "b8"
+                    : arena_printf(algebra->arena, "op%d.%d", (int)op, (int)expr->binary.accuracy);
+    return operation(algebra, ATOM_OPAQUE, tag, expr->type, both, 2);
+}
+
+static const Poly *call_poly(Algebra *algebra, const Role *role, const Expr *expr) {
+    const Poly *args[3] = {NULL, NULL, NULL};
+    for (int i = 0; i < expr->call.count; i++) args[i] = algebra_poly(algebra, role, expr->call.args[i]);
+    if (is_integer(expr->type)) {
+        if (expr->call.which == IN_ceil_div) return ceil_poly(algebra, args[0], args[1], expr->type);
+        if (expr->call.which == IN_min) return extreme_poly(algebra, false, args[0], args[1], expr->type);
+        if (expr->call.which == IN_max) return extreme_poly(algebra, true, args[0], args[1], expr->type);
+    }
+    return operation(algebra, ATOM_OPAQUE,
+                     arena_printf(algebra->arena, "call%d.%d", (int)expr->call.which, (int)expr->call.accuracy), expr->type,
+                     args, expr->call.count);
+}
+
+static const Poly *local_poly(Algebra *algebra, const Role *role, const Expr *expr) {
+    if (!role || expr->index < 0) return by_place(algebra, expr, true);
+    const Local *local = &role->locals.items[expr->index];
+    if (local->kind == LOCAL_LET && local->value) {
+        const Poly *value = algebra_poly(algebra, role, local->value);
+        if (!poly_changes(algebra, value)) return value; /* else it may have changed since */
+    }
+    return poly_atom(algebra, algebra_atom_local(algebra, role, expr->index));
+}
+
+/* A load from a tensor that nobody writes is a function of its subscripts; any other memory may change. */
+static const Poly *read_poly(Algebra *algebra, const Role *role, const Expr *expr) {
+    const Access *read = expr->read;
+    if (read->space != SPACE_GLOBAL || read->object < 0 || read->rank > 3 ||
+        algebra->prog->params.items[read->object].mode != PARAM_IN)
+        return by_place(algebra, expr, true);
+    const Poly *subs[3];
+    for (int i = 0; i < read->rank; i++) subs[i] = algebra_poly(algebra, role, read->subs[i]);
+    return operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "read%d", read->object), expr->type, subs, read->rank);
+}
+
+static const Poly *form(Algebra *algebra, const Role *role, Expr *expr) {
+    const Poly *args[3] = {NULL, NULL, NULL};
+    switch (expr->kind) {
+    case X_CONST:
+        if (is_integer(expr->type) || expr->type == E_BOOL) return poly_constant(algebra, expr->constant.integer);
+        return operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "#%a", expr->constant.number), expr->type, args, 0);
+    case X_SYMBOL: return poly_atom(algebra, simple_atom(algebra, ATOM_SYMBOL, expr->index, NULL, expr->type));
+    case X_PARAM:
+        return operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "param%d", expr->index), expr->type, args, 0);
+    case X_AXIS: return poly_atom(algebra, simple_atom(algebra, ATOM_AXIS, expr->index, NULL, expr->type));
+    case X_LOCAL: return local_poly(algebra, role, expr);
+    case X_RANK:
+        if (!role) return by_place(algebra, expr, false);
+        if (role->instances == 1) return poly_constant(algebra, 0);
+        return poly_atom(algebra, algebra_atom_rank(algebra, role));
+    case X_INDEX: return poly_atom(algebra, algebra_atom_index(algebra, expr->index));
+    case X_READ: return read_poly(algebra, role, expr);
+    case X_UNARY:
+        args[0] = algebra_poly(algebra, role, expr->unary.operand);
+        if (expr->unary.op == OP_NEG && is_signed(expr->type))
+            return poly_sum(algebra, poly_constant(algebra, 0), args[0], -1);
+        return operation(algebra, ATOM_OPAQUE, expr->unary.op == OP_NEG ? "neg" : "not", expr->type, args, 1);
+    case X_BINARY: return binary_poly(algebra, role, expr);
+    case X_SELECT:
+        args[0] = algebra_poly(algebra, role, expr->select.condition);
+        args[1] = algebra_poly(algebra, role, expr->select.then);
+        args[2] = algebra_poly(algebra, role, expr->select.otherwise);
+        return operation(algebra, ATOM_OPAQUE, "select", expr->type, args, 3);
+    case X_CAST:
+        args[0] = algebra_poly(algebra, role, expr->cast);
+        if (expr->type == expr->cast->type) return args[0];
+        if (is_integer(expr->cast->type) && (expr->type == E_I64 || (expr->type == E_U64 && expr->cast->type == E_U32)))
+            return args[0];
+        return operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "cast%d.%d", (int)expr->type, (int)expr->cast->type),
+                         expr->type, args, 1);
+    case X_CALL: return call_poly(algebra, role, expr);
+    case X_REDUCE: return by_place(algebra, expr, true);
+    case X_POISON: return by_place(algebra, expr, true);
+    }
+    return NULL;
+}
+
+static size_t memo_slot(const Algebra *algebra, const Expr *expr) {
+    size_t slot = ((uintptr_t)expr >> 4) * 0x9E3779B97F4A7C15u >> 20;
+    slot &= algebra->memo_capacity - 1;
+    while (algebra->memo[slot].expr && algebra->memo[slot].expr != expr) slot = (slot + 1) & (algebra->memo_capacity - 1);
+    return slot;
+}
+
+static void remember(Algebra *algebra, const Expr *expr, const Poly *poly) {
+    if (algebra->memo_count * 2 >= algebra->memo_capacity) {
+        struct Memo *old = algebra->memo;
+        size_t count = algebra->memo_capacity;
+        algebra->memo_capacity = count ? count * 2 : 32;
+        algebra->memo = NEW_ARRAY(algebra->arena, struct Memo, algebra->memo_capacity);
+        for (size_t i = 0; i < count; i++)
+            if (old[i].expr) algebra->memo[memo_slot(algebra, old[i].expr)] = old[i];
+    }
+    algebra->memo[memo_slot(algebra, expr)] = (struct Memo){expr, poly};
+    algebra->memo_count++;
+}
+
+const Poly *algebra_poly(Algebra *algebra, const Role *role, Expr *expr) {
+    if (!expr) return NULL;
+    if (algebra->memo_capacity) {
+        const struct Memo *found = &algebra->memo[memo_slot(algebra, expr)];
+        if (found->expr) return found->poly;
+    }
+    const Poly *poly = form(algebra, role, expr);
+    if (!poly) poly = by_place(algebra, expr, true); /* too large to take apart */
+    remember(algebra, expr, poly);
+    return poly;
+}
+
+/* ---- taking apart ------------------------------------------------------------------------------------------------- */
+
+static const Poly *replace_in_atom(Algebra *algebra, int id, int atom, const Poly *by) {
+    if (id == atom) return by;
+    Atom old = algebra->atoms.items[id];
+    const Poly *args[3] = {NULL, NULL, NULL};
+    bool mentions = false;
+    int count = 0;
+    for (; count < 3 && old.args[count]; count++) mentions |= poly_mentions(algebra, old.args[count], atom);
+    if (!mentions) return poly_atom(algebra, id);
+    for (int i = 0; i < count; i++) args[i] = poly_replace(algebra, old.args[i], atom, by);
+    switch (old.kind) {
+    case ATOM_DIV: return div_poly(algebra, args[0], args[1], old.type);
+    case ATOM_MOD: return mod_poly(algebra, args[0], args[1], old.type);
+    case ATOM_CEIL: return ceil_poly(algebra, args[0], args[1], old.type);
+    case ATOM_MIN: case ATOM_MAX: return extreme_poly(algebra, old.kind == ATOM_MAX, args[0], args[1], old.type);
+    case ATOM_OPAQUE: {
+        size_t tag = strcspn(old.key, "(");
+        return operation(algebra, old.kind, arena_copy(algebra->arena, old.key, tag), old.type, args, count);
+    }
+    case ATOM_SYMBOL: case ATOM_AXIS: case ATOM_LOCAL: case ATOM_RANK: case ATOM_INDEX: break;
+    }
+    return NULL;
+}
+
+const Poly *poly_replace(Algebra *algebra, const Poly *poly, int atom, const Poly *by) {
+    if (!poly || !by) return NULL;
+    const Poly *result = poly_constant(algebra, 0);
+    for (int i = 0; i < poly->count && result; i++) {
+        const Poly *product = poly_constant(algebra, poly->terms[i].coef);
+        for (int k = 0; k < poly->terms[i].count; k++)
+            product = poly_product(algebra, product, replace_in_atom(algebra, poly->terms[i].atoms[k], atom, by));
+        result = poly_sum(algebra, result, product, 1);
+    }
+    return result;
+}
+
+bool poly_split(Algebra *algebra, const Poly *poly, int atom, const Poly **factor, const Poly **rest) {
+    if (!poly) return false;
+    Poly *with = new_poly(algebra, poly->count), *without = new_poly(algebra, poly->count);
+    for (int i = 0; i < poly->count; i++) {
+        Term term = poly->terms[i];
+        int at = -1;
+        for (int k = 0; k < term.count; k++)
+            if (term.atoms[k] == atom) at = k;
+        if (at < 0) {
+            without->terms[without->count++] = term;
+            continue;
+        }
+        memmove(&term.atoms[at], &term.atoms[at + 1], (size_t)(term.count - at - 1) * sizeof *term.atoms);
+        term.count--;
+        with->terms[with->count++] = term;
+    }
+    *rest = without;
+    *factor = poly_constant(algebra, 0);
+    for (int i = 0; i < with->count && *factor; i++) { /* terms without the atom need not be in order any more */
+        Poly *one = new_poly(algebra, 1);
+        one->count = 1;
+        one->terms[0] = with->terms[i];
+        *factor = poly_sum(algebra, *factor, one, 1);
+    }
+    return *factor && !poly_mentions(algebra, *factor, atom) && !poly_mentions(algebra, *rest, atom);
+}

@@ -1,0 +1,138 @@
+/* Formulas with the same value have the same form, divisors and bounds hold, and what does not hold is never claimed. */
+#include "check/passes.h"
+
+#include <stdio.h>
+
+typedef struct Bench {
+    Arena *arena;
+    Prog prog;
+    Role role;
+    int failed;
+} Bench;
+
+static Expr *node(Bench *bench, ExprKind kind, int index) {
+    Expr *expr = NEW(bench->arena, Expr);
+    expr->kind = kind;
+    expr->type = E_I32;
+    expr->index = index;
+    return expr;
+}
+
+static Expr *number(Bench *bench, int64_t value) { return expr_integer(bench->arena, E_I32, value, (Span){0, 0}); }
+static Expr *symbol(Bench *bench, int index) { return node(bench, X_SYMBOL, index); }
+static Expr *local(Bench *bench, int index) { return node(bench, X_LOCAL, index); }
+static Expr *make(Bench *bench, BinaryOp op, Expr *a, Expr *b) { return expr_binary(bench->arena, op, a, b, (Span){0, 0}); }
+
+static Expr *call(Bench *bench, Intrinsic which, Expr *a, Expr *b) {
+    Expr *expr = node(bench, X_CALL, 0);
+    expr->call.which = which;
+    expr->call.args[0] = a;
+    expr->call.args[1] = b;
+    expr->call.args[2] = NULL;
+    expr->call.count = 2;
+    return expr;
+}
+
+static void expect(Bench *bench, bool right, const char *what) {
+    if (right) return;
+    bench->failed++;
+    printf("algebra: %s\n", what);
+}
+
+static bool equal(Bench *bench, Expr *a, Expr *b) {
+    return algebra_equal(bench->arena, &bench->prog, &bench->role, a, &bench->role, b);
+}
+
+static bool at_most(Bench *bench, Expr *a, Expr *b) { return algebra_at_most(bench->arena, &bench->prog, &bench->role, a, b); }
+
+static void require(Bench *bench, Expr *condition) {
+    vec_push(bench->arena, &bench->prog.preconditions, (Precondition){.condition = condition});
+}
+
+/* symbols: 0 N, 1 K, 2 M, 3 a scalar; locals: 0 the axis t of ceil(N, 64), 1 a `for k in 0 .. ceil(K, 16)`, 2 let, 3 var */
+static void set_up(Bench *bench) {
+    static const char *const names[] = {"N", "K", "M", "a"};
+    for (int i = 0; i < 4; i++) vec_push(bench->arena, &bench->prog.symbols, (Symbol){.name = names[i], .is_extent = i < 3});
+    vec_push(bench->arena, &bench->prog.axes, (Axis){.name = "t", .extent = call(bench, IN_ceil_div, symbol(bench, 0), number(bench, 64))});
+    vec_push(bench->arena, &bench->role.locals, (Local){.name = "t", .kind = LOCAL_AXIS, .type = E_I32});
+    vec_push(bench->arena, &bench->role.locals, (Local){.name = "k", .kind = LOCAL_LOOP, .type = E_I32});
+    vec_push(bench->arena, &bench->role.locals, (Local){.name = "l", .kind = LOCAL_LET, .type = E_I32,
+                                                       .value = make(bench, OP_MUL, local(bench, 0), number(bench, 64))});
+    vec_push(bench->arena, &bench->role.locals, (Local){.name = "v", .kind = LOCAL_VAR, .type = E_I32});
+    Stmt *loop = NEW(bench->arena, Stmt);
+    loop->kind = S_FOR;
+    loop->loop.var = 1;
+    loop->loop.lo = number(bench, 0);
+    loop->loop.hi = call(bench, IN_ceil_div, symbol(bench, 1), number(bench, 16));
+    loop->loop.domain = -1;
+    loop->loop.body = NEW(bench->arena, Stmt);
+    loop->loop.body->kind = S_BLOCK;
+    bench->role.instances = 2;
+    bench->role.body = loop;
+    vec_push(bench->arena, &bench->prog.roles, bench->role);
+}
+
+static void forms(Bench *b) {
+    Expr *n = symbol(b, 0), *k = symbol(b, 1), *t = local(b, 0);
+    expect(b, equal(b, make(b, OP_ADD, make(b, OP_MUL, k, number(b, 2)), k), make(b, OP_MUL, number(b, 3), k)), "2K + K is 3K");
+    expect(b, equal(b, make(b, OP_SUB, make(b, OP_ADD, n, k), n), k), "N + K - N is K");
+    expect(b, equal(b, local(b, 2), make(b, OP_MUL, number(b, 64), t)), "a let is its value");
+    expect(b, equal(b, t, node(b, X_AXIS, 0)), "an axis is its axis");
+    expect(b, equal(b, make(b, OP_DIV, make(b, OP_MUL, node(b, X_RANK, 0), number(b, 128)), number(b, 2)),
+                    make(b, OP_MUL, number(b, 64), node(b, X_RANK, 0))), "rank * 128 / 2 is 64 rank");
+    expect(b, equal(b, call(b, IN_ceil_div, make(b, OP_ADD, n, number(b, 64)), number(b, 64)),
+                    make(b, OP_ADD, call(b, IN_ceil_div, n, number(b, 64)), number(b, 1))), "ceil(N + 64, 64) is ceil(N, 64) + 1");
+    expect(b, equal(b, call(b, IN_min, n, k), call(b, IN_min, k, n)), "min commutes");
+    expect(b, equal(b, make(b, OP_LT, n, k), make(b, OP_GT, k, n)), "N < K is K > N");
+    expect(b, !equal(b, make(b, OP_LT, n, k), make(b, OP_LE, n, k)), "< is not <=");
+    expect(b, !equal(b, make(b, OP_DIV, n, number(b, 2)), make(b, OP_DIV, n, number(b, 3))), "N / 2 is not N / 3");
+    expect(b, !equal(b, make(b, OP_MUL, make(b, OP_DIV, n, number(b, 2)), number(b, 2)), n), "N / 2 * 2 is not N");
+    expect(b, !equal(b, symbol(b, 0), symbol(b, 1)), "N is not K");
+}
+
+static void bounds(Bench *b) {
+    Expr *n = symbol(b, 0), *k = symbol(b, 1), *m = symbol(b, 2), *t = local(b, 0);
+    Expr *first = make(b, OP_MUL, t, number(b, 64)), *last = make(b, OP_ADD, first, number(b, 63));
+    expect(b, at_most(b, number(b, 0), n), "an extent is no less than 0");
+    expect(b, !at_most(b, number(b, 1), n), "an extent may be 0");
+    expect(b, at_most(b, make(b, OP_ADD, first, number(b, 1)), n), "the first element of a tile is inside");
+    expect(b, !at_most(b, make(b, OP_ADD, last, number(b, 1)), n), "the last element of a tile may be outside");
+    expect(b, at_most(b, number(b, 0), first), "a tile starts at 0 or later");
+    expect(b, at_most(b, make(b, OP_MUL, local(b, 1), number(b, 16)), k), "k * 16 is at most K");
+    expect(b, at_most(b, node(b, X_RANK, 0), number(b, 1)), "rank of two is at most 1");
+    expect(b, !at_most(b, local(b, 3), number(b, 1000)), "nothing is known of a var");
+    expect(b, at_most(b, make(b, OP_MUL, make(b, OP_SUB, call(b, IN_ceil_div, n, number(b, 64)), t), k),
+                      make(b, OP_MUL, call(b, IN_ceil_div, n, number(b, 64)), k)), "products with extents");
+    expect(b, at_most(b, call(b, IN_min, n, k), k), "min(N, K) <= K");
+    expect(b, at_most(b, make(b, OP_MOD, n, number(b, 8)), number(b, 7)), "N % 8 <= 7");
+    expect(b, !at_most(b, m, k), "nothing orders M and K yet");
+    require(b, make(b, OP_AND, make(b, OP_GE, k, m), make(b, OP_EQ, make(b, OP_MOD, n, number(b, 64)), number(b, 0))));
+    expect(b, at_most(b, m, k), "requires K >= M");
+    expect(b, at_most(b, make(b, OP_ADD, last, number(b, 1)), n), "N % 64 == 0: every tile is whole");
+    expect(b, !at_most(b, k, m), "K <= M does not follow");
+}
+
+static void divisors(Bench *b) {
+    Expr *n = symbol(b, 0), *k = symbol(b, 1), *m = symbol(b, 2);
+    Expr *twice = make(b, OP_MUL, k, number(b, 2));
+    expect(b, algebra_divisor(b->arena, &b->prog, &b->role, number(b, 0)) == 0, "0 is divisible by all");
+    expect(b, algebra_divisor(b->arena, &b->prog, &b->role, n) == 64, "requires N % 64 == 0");
+    expect(b, algebra_divisor(b->arena, &b->prog, &b->role, twice) == 2, "2K is even");
+    require(b, make(b, OP_EQ, make(b, OP_MOD, twice, number(b, 16)), number(b, 0)));
+    expect(b, algebra_divisor(b->arena, &b->prog, &b->role, k) == 8, "2K % 16 == 0 gives K % 8 == 0");
+    expect(b, algebra_divisor(b->arena, &b->prog, &b->role, make(b, OP_ADD, make(b, OP_MUL, k, m), number(b, 12))) == 4, "8KM' + 12");
+    require(b, make(b, OP_EQ, make(b, OP_MOD, make(b, OP_ADD, m, k), number(b, 32)), number(b, 0)));
+    expect(b, algebra_divisor(b->arena, &b->prog, &b->role, make(b, OP_ADD, make(b, OP_ADD, m, k), number(b, 16))) == 16, "(M + K) % 32 == 0");
+}
+
+int main(void) {
+    Bench bench = {.arena = arena_new()};
+    if (!bench.arena) return 1;
+    set_up(&bench);
+    bench.prog.roles.items[0] = bench.role;
+    forms(&bench);
+    bounds(&bench);
+    divisors(&bench);
+    arena_free(bench.arena);
+    return bench.failed ? 1 : 0;
+}
