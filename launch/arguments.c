@@ -8,36 +8,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_name(const char *text, size_t length)
-{
-    if (length == 0 || isdigit((unsigned char)text[0]))
-        return false;
+static bool is_name(const char *text, size_t length) {
+    if (length == 0 || isdigit((unsigned char)text[0])) return false;
     for (size_t i = 0; i < length; i++)
-        if (!isalnum((unsigned char)text[i]) && text[i] != '_')
-            return false;
+        if (!isalnum((unsigned char)text[i]) && text[i] != '_') return false;
     return true;
 }
 
 /* strtod of the C locale: a decimal comma in the host program's locale must not change what a file or a script says */
-static double to_double(const char *text, char **end)
-{
+static double to_double(const char *text, char **end) {
     locale_t c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-    if (c == (locale_t)0)
-        return strtod(text, end);
+    if (c == (locale_t)0) return strtod(text, end);
     double value = strtod_l(text, end, c);
     freelocale(c);
     return value;
 }
 
 /* Is the whole text a number, and is it a whole one that 64 bits hold? */
-static bool is_number(const char *text, double *number, int64_t *integer, bool *is_integer)
-{
-    if (isspace((unsigned char)text[0]) || text[0] == 0)
-        return false;
+static bool is_number(const char *text, double *number, int64_t *integer, bool *is_integer) {
+    if (isspace((unsigned char)text[0]) || text[0] == 0) return false;
     char *end;
     *number = to_double(text, &end);
-    if (*end != 0)
-        return false;
+    if (*end != 0) return false;
     const char *digits = text[0] == '-' || text[0] == '+' ? text + 1 : text;
     bool hex = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X');
     errno = 0;
@@ -53,41 +45,34 @@ static bool is_number(const char *text, double *number, int64_t *integer, bool *
 }
 
 /* Splits at the first '='. NULL and a diagnostic when the word has not the form NAME=something. */
-static const char *split(Arena *arena, const char *word, const char *wanted, Argument *out, Diags *diags)
-{
+static const char *split(Arena *arena, const char *word, const char *wanted, Argument *out, Diags *diags) {
     *out = (Argument){0};
     const char *equals = strchr(word, '=');
     if (equals == NULL || equals[1] == 0 || !is_name(word, (size_t)(equals - word))) {
         Diag *diag = diag_plain(diags, P0600, "`%s` is not %s", word, wanted);
-        if (equals != NULL && equals[1] == 0 && equals > word)
-            diag_note(diags, diag, "nothing stands behind the `=`");
+        if (equals != NULL && equals[1] == 0 && equals > word) diag_note(diags, diag, "nothing stands behind the `=`");
         return NULL;
     }
     out->name = arena_copy(arena, word, (size_t)(equals - word));
     return arena_copy(arena, equals + 1, strlen(equals + 1));
 }
 
-bool argument_parse(Arena *arena, const char *word, Argument *out, Diags *diags)
-{
+bool argument_parse(Arena *arena, const char *word, Argument *out, Diags *diags) {
     const char *value = split(arena, word, "NAME=NUMBER or NAME=FILE.npy", out, diags);
-    if (value == NULL)
-        return false;
+    if (value == NULL) return false;
     out->kind = ARGUMENT_NUMBER;
-    if (is_number(value, &out->number, &out->integer, &out->is_integer))
-        return true;
+    if (is_number(value, &out->number, &out->integer, &out->is_integer)) return true;
     out->kind = ARGUMENT_FILL;
     out->fill.kind = FILL_FILE;
     out->fill.file = value;
     return true;
 }
 
-bool argument_parse_fill(Arena *arena, const char *word, Argument *out, Diags *diags)
-{
+bool argument_parse_fill(Arena *arena, const char *word, Argument *out, Diags *diags) {
     static const char *const names[] = {
         [FILL_NORMAL] = "normal", [FILL_UNIFORM] = "uniform", [FILL_IOTA] = "iota", [FILL_ZEROS] = "zeros"};
     const char *value = split(arena, word, "NAME=normal, uniform, iota, zeros or a number", out, diags);
-    if (value == NULL)
-        return false;
+    if (value == NULL) return false;
     out->kind = ARGUMENT_FILL;
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (strcmp(value, names[i]) == 0) {
@@ -95,8 +80,7 @@ bool argument_parse_fill(Arena *arena, const char *word, Argument *out, Diags *d
             return true;
         }
     out->fill.kind = FILL_VALUE;
-    if (is_number(value, &out->fill.value, &out->integer, &out->is_integer))
-        return true;
+    if (is_number(value, &out->fill.value, &out->integer, &out->is_integer)) return true;
     Diag *diag = diag_plain(diags, P0600, "`%s` is no fill: expected normal, uniform, iota, zeros or a number", value);
     const char *near = closest_name(value, names, COUNT_OF(names));
     if (near != NULL)

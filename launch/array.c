@@ -9,44 +9,36 @@
 
 #define LARGE_BLOCK (64u << 20) /* below this nobody asks what the machine has left */
 
-bool array_size(Element type, int rank, const int64_t *extents, int64_t *count, size_t *bytes)
-{
+bool array_size(Element type, int rank, const int64_t *extents, int64_t *count, size_t *bytes) {
     int64_t product = 1;
     for (int axis = 0; axis < rank; axis++)
-        if (extents[axis] < 0 || __builtin_mul_overflow(product, extents[axis], &product))
-            return false;
+        if (extents[axis] < 0 || __builtin_mul_overflow(product, extents[axis], &product)) return false;
     *count = product;
     int64_t total;
-    if (__builtin_mul_overflow(product, (int64_t)element_rows[type].bytes, &total))
-        return false;
+    if (__builtin_mul_overflow(product, (int64_t)element_rows[type].bytes, &total)) return false;
     *bytes = (size_t)total;
     return true;
 }
 
 /* The number in the first line of a file of the kernel, or after `name` in a file of many. */
-static bool number_in(const char *file, const char *name, uint64_t *out)
-{
+static bool number_in(const char *file, const char *name, uint64_t *out) {
     FILE *stream = fopen(file, "r");
-    if (stream == NULL)
-        return false;
+    if (stream == NULL) return false;
     char line[256];
     bool found = false;
     size_t length = strlen(name);
     while (!found && fgets(line, sizeof line, stream) != NULL) {
         unsigned long long value;
         found = strncmp(line, name, length) == 0 && sscanf(line + length, "%llu", &value) == 1;
-        if (found)
-            *out = value;
+        if (found) *out = value;
     }
     fclose(stream);
     return found;
 }
 
-uint64_t memory_available(void)
-{
+uint64_t memory_available(void) {
     uint64_t available = UINT64_MAX, value, limit, used;
-    if (number_in("/proc/meminfo", "MemAvailable:", &value))
-        available = value * 1024;
+    if (number_in("/proc/meminfo", "MemAvailable:", &value)) available = value * 1024;
     /* a container's limit, whose own page cache counts as used although it can be had */
     uint64_t cache = 0;
     if (number_in("/sys/fs/cgroup/memory.max", "", &limit) && number_in("/sys/fs/cgroup/memory.current", "", &used)) {
@@ -58,45 +50,37 @@ uint64_t memory_available(void)
     return available;
 }
 
-bool array_new(Array *array, Element type, int rank, const int64_t *extents)
-{
+bool array_new(Array *array, Element type, int rank, const int64_t *extents) {
     *array = (Array){.type = type, .rank = rank};
-    if (!array_size(type, rank, extents, &array->count, &array->bytes) || array->bytes > SIZE_MAX - 3 * (size_t)GUARD_BYTES)
+    if (!array_size(type, rank, extents, &array->count, &array->bytes) ||
+        array->bytes > SIZE_MAX - 3 * (size_t)GUARD_BYTES)
         return false;
     /* whole pages, so that the data begins where a page begins */
     size_t whole = (array->bytes + 2 * GUARD_BYTES + (GUARD_BYTES - 1)) / GUARD_BYTES * GUARD_BYTES;
-    if (whole > LARGE_BLOCK && whole > memory_available())
-        return false;
-    for (int axis = 0; axis < rank; axis++)
-        array->extents[axis] = extents[axis];
+    if (whole > LARGE_BLOCK && whole > memory_available()) return false;
+    for (int axis = 0; axis < rank; axis++) array->extents[axis] = extents[axis];
     array->block = aligned_alloc(GUARD_BYTES, whole);
-    if (array->block == NULL)
-        return false;
+    if (array->block == NULL) return false;
     array->data = (unsigned char *)array->block + GUARD_BYTES;
     memset(array->block, GUARD_BYTE, GUARD_BYTES);
     memset(array->data + array->bytes, GUARD_BYTE, whole - GUARD_BYTES - array->bytes);
     return true;
 }
 
-bool array_copy(Array *to, const Array *from)
-{
-    if (!array_new(to, from->type, from->rank, from->extents))
-        return false;
+bool array_copy(Array *to, const Array *from) {
+    if (!array_new(to, from->type, from->rank, from->extents)) return false;
     memcpy(to->data, from->data, from->bytes);
     return true;
 }
 
-void array_free(Array *array)
-{
+void array_free(Array *array) {
     free(array->block);
     *array = (Array){0};
 }
 
-const char *bytes_text(Arena *arena, uint64_t bytes)
-{
+const char *bytes_text(Arena *arena, uint64_t bytes) {
     static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    if (bytes < 1024)
-        return arena_printf(arena, "%llu bytes", (unsigned long long)bytes);
+    if (bytes < 1024) return arena_printf(arena, "%llu bytes", (unsigned long long)bytes);
     double size = (double)bytes / 1024;
     size_t unit = 0;
     while (size >= 1024 && unit + 1 < COUNT_OF(units)) {
@@ -106,14 +90,12 @@ const char *bytes_text(Arena *arena, uint64_t bytes)
     return arena_printf(arena, "%.1f %s", size, units[unit]);
 }
 
-bool launch_guards(const Launch *launch, Diags *diags)
-{
+bool launch_guards(const Launch *launch, Diags *diags) {
     bool whole = true;
     for (size_t i = 0; i < launch->manifest->parameters.count; i++) {
         const Array *array = &launch->arrays[i];
         const char *name = launch->manifest->parameters.items[i].name;
-        if (array->block == NULL)
-            continue;
+        if (array->block == NULL) continue;
         const unsigned char *low = array->block, *high = array->data + array->bytes;
         for (size_t back = 1; back <= GUARD_BYTES; back++)
             if (low[GUARD_BYTES - back] != GUARD_BYTE) {
@@ -131,8 +113,6 @@ bool launch_guards(const Launch *launch, Diags *diags)
     return whole;
 }
 
-void launch_free(Launch *launch)
-{
-    for (size_t i = 0; launch != NULL && i < launch->manifest->parameters.count; i++)
-        array_free(&launch->arrays[i]);
+void launch_free(Launch *launch) {
+    for (size_t i = 0; launch != NULL && i < launch->manifest->parameters.count; i++) array_free(&launch->arrays[i]);
 }

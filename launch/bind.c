@@ -7,14 +7,12 @@
 
 #define TILES_MAX INT32_MAX /* blocks along x: CUDA's limit */
 
-Diag *manifest_diag(const Manifest *manifest, Diags *diags, Code code, Span span, const char *format, ...)
-{
+Diag *manifest_diag(const Manifest *manifest, Diags *diags, Code code, Span span, const char *format, ...) {
     va_list args;
     va_start(args, format);
     const char *text = arena_vprintf(diags->arena, format, args);
     va_end(args);
-    if (manifest->source != NULL && manifest->source == diags->source)
-        return diag_at(diags, code, span, "%s", text);
+    if (manifest->source != NULL && manifest->source == diags->source) return diag_at(diags, code, span, "%s", text);
     Diag *diag = diag_plain(diags, code, "%s", text);
     if (manifest->source != NULL && span.hi > span.lo && span.hi <= manifest->source->length) {
         uint32_t line, column;
@@ -25,58 +23,48 @@ Diag *manifest_diag(const Manifest *manifest, Diags *diags, Code code, Span span
 }
 
 /* "with `K` = 3, `N` = 8": the symbols that the formula names, each once */
-static void note_symbols(const Manifest *manifest, const Formula *formula, const int64_t *symbols, Diags *diags, Diag *diag)
-{
+static void note_symbols(const Manifest *manifest, const Formula *formula, const int64_t *symbols, Diags *diags,
+                         Diag *diag) {
     Str text = str_new(diags->arena);
     for (size_t s = 0; s < manifest->symbols.count; s++) {
         bool named = false;
         for (int i = 0; i < formula->count; i++)
             named = named || (formula->steps[i].op == F_SYMBOL && formula->steps[i].value == (int64_t)s);
         if (named)
-            str_printf(&text, "%s`%s` = %lld", text.length > 0 ? ", " : "", manifest->symbols.items[s].name, (long long)symbols[s]);
+            str_printf(&text, "%s`%s` = %lld", text.length > 0 ? ", " : "", manifest->symbols.items[s].name,
+                       (long long)symbols[s]);
     }
-    if (text.length > 0)
-        diag_note(diags, diag, "here %s", text.text);
+    if (text.length > 0) diag_note(diags, diag, "here %s", text.text);
 }
 
-static const char *fault_text(FormulaFault fault)
-{
+static const char *fault_text(FormulaFault fault) {
     switch (fault) {
-    case FORMULA_FINE:
-        break;
-    case FORMULA_OVERFLOW:
-        return "does not fit 64 bits";
-    case FORMULA_ZERO_DIVISOR:
-        return "divides by zero";
+    case FORMULA_FINE: break;
+    case FORMULA_OVERFLOW: return "does not fit 64 bits";
+    case FORMULA_ZERO_DIVISOR: return "divides by zero";
     }
     return "is fine";
 }
 
-static bool precondition(const Manifest *manifest, const ManifestPrecondition *wanted, const int64_t *symbols, Diags *diags)
-{
+static bool precondition(const Manifest *manifest, const ManifestPrecondition *wanted, const int64_t *symbols,
+                         Diags *diags) {
     int64_t value;
     FormulaFault fault = formula_eval(&wanted->condition, symbols, &value);
-    if (fault == FORMULA_FINE && value != 0)
-        return true;
-    Diag *diag = manifest_diag(manifest, diags, P0608, wanted->span, "`%s` must hold for a launch of `%s`", wanted->text,
-                               manifest->kernel);
-    if (fault != FORMULA_FINE)
-        diag_note(diags, diag, "it has no value: something in it %s", fault_text(fault));
+    if (fault == FORMULA_FINE && value != 0) return true;
+    Diag *diag = manifest_diag(manifest, diags, P0608, wanted->span, "`%s` must hold for a launch of `%s`",
+                               wanted->text, manifest->kernel);
+    if (fault != FORMULA_FINE) diag_note(diags, diag, "it has no value: something in it %s", fault_text(fault));
     note_symbols(manifest, &wanted->condition, symbols, diags, diag);
-    if (wanted->reason != NULL)
-        diag_note(diags, diag, "%s", wanted->reason);
-    if (wanted->help != NULL)
-        diag_help(diags, diag, "%s", wanted->help);
+    if (wanted->reason != NULL) diag_note(diags, diag, "%s", wanted->reason);
+    if (wanted->help != NULL) diag_help(diags, diag, "%s", wanted->help);
     return false;
 }
 
-bool bind_check(const Manifest *manifest, const int64_t *symbols, int64_t *tiles, Diags *diags)
-{
+bool bind_check(const Manifest *manifest, const int64_t *symbols, int64_t *tiles, Diags *diags) {
     bool fine = true;
     for (size_t i = 0; i < manifest->preconditions.count; i++)
         fine = precondition(manifest, &manifest->preconditions.items[i], symbols, diags) && fine;
-    if (!fine)
-        return false;
+    if (!fine) return false;
     FormulaFault fault = formula_eval(&manifest->tiles, symbols, tiles);
     if (fault == FORMULA_FINE && *tiles <= TILES_MAX) {
         *tiles = *tiles < 0 ? 0 : *tiles;
@@ -93,8 +81,7 @@ bool bind_check(const Manifest *manifest, const int64_t *symbols, int64_t *tiles
 /* ---- extents that come with device pointers ------------------------------------------------------------------------ */
 
 /* The symbol that a formula consists of, or -1 */
-static int64_t lone_symbol(const Formula *formula)
-{
+static int64_t lone_symbol(const Formula *formula) {
     return formula->count == 1 && formula->steps[0].op == F_SYMBOL ? formula->steps[0].value : -1;
 }
 
@@ -104,26 +91,23 @@ typedef struct Axis {
 } Axis;
 
 /* The first axis that has this symbol for its extent; there is one before the axis that is being looked at, or it is that one. */
-static Axis first_axis(const Manifest *manifest, int64_t symbol)
-{
+static Axis first_axis(const Manifest *manifest, int64_t symbol) {
     for (size_t i = 0; i < manifest->parameters.count; i++)
         for (int axis = 0; axis < manifest->parameters.items[i].rank; axis++)
-            if (lone_symbol(&manifest->parameters.items[i].extents[axis]) == symbol)
-                return (Axis){i, axis};
+            if (lone_symbol(&manifest->parameters.items[i].extents[axis]) == symbol) return (Axis){i, axis};
     return (Axis){0, 0};
 }
 
-static bool bind_axis(const Manifest *manifest, const int64_t (*extents)[MAX_RANK], Axis at, int64_t *symbols, Diags *diags)
-{
+static bool bind_axis(const Manifest *manifest, const int64_t (*extents)[MAX_RANK], Axis at, int64_t *symbols,
+                      Diags *diags) {
     const ManifestParameter *parameter = &manifest->parameters.items[at.parameter];
     int64_t extent = extents[at.parameter][at.axis], symbol = lone_symbol(&parameter->extents[at.axis]);
     if (!extent_fits(extent)) {
-        diag_plain(diags, P0605, "axis %d of `%s` is %lld elements long; extents are 0 to 2147483647", at.axis, parameter->name,
-                   (long long)extent);
+        diag_plain(diags, P0605, "axis %d of `%s` is %lld elements long; extents are 0 to 2147483647", at.axis,
+                   parameter->name, (long long)extent);
         return false;
     }
-    if (symbol < 0)
-        return true; /* compared when all symbols are known */
+    if (symbol < 0) return true; /* compared when all symbols are known */
     Axis first = first_axis(manifest, symbol);
     if (first.parameter == at.parameter && first.axis == at.axis)
         symbols[symbol] = extent;
@@ -137,24 +121,23 @@ static bool bind_axis(const Manifest *manifest, const int64_t (*extents)[MAX_RAN
 }
 
 /* Constant extents, and formulas over symbols should there be any */
-static bool compare_axis(const Manifest *manifest, const int64_t (*extents)[MAX_RANK], Axis at, const int64_t *symbols, Diags *diags)
-{
+static bool compare_axis(const Manifest *manifest, const int64_t (*extents)[MAX_RANK], Axis at, const int64_t *symbols,
+                         Diags *diags) {
     const ManifestParameter *parameter = &manifest->parameters.items[at.parameter];
     const Formula *formula = &parameter->extents[at.axis];
     int64_t wanted, extent = extents[at.parameter][at.axis];
     FormulaFault fault = formula_eval(formula, symbols, &wanted);
-    if (fault == FORMULA_FINE && wanted == extent)
-        return true;
+    if (fault == FORMULA_FINE && wanted == extent) return true;
     Str text = str_new(diags->arena);
     formula_print(formula, manifest, &text);
-    manifest_diag(manifest, diags, P0604, parameter->span, "axis %d of `%s` is %lld elements long, but its extent is `%s`", at.axis,
-                  parameter->name, (long long)extent, text.text);
+    manifest_diag(manifest, diags, P0604, parameter->span,
+                  "axis %d of `%s` is %lld elements long, but its extent is `%s`", at.axis, parameter->name,
+                  (long long)extent, text.text);
     return false;
 }
 
 bool launch_bind(const Manifest *manifest, const int64_t (*extents)[MAX_RANK], const Scalar *scalars, int64_t *symbols,
-                 int64_t *tiles, Diags *diags)
-{
+                 int64_t *tiles, Diags *diags) {
     bool fine = true;
     for (size_t i = 0; i < manifest->parameters.count; i++) {
         const ManifestParameter *parameter = &manifest->parameters.items[i];
@@ -173,18 +156,13 @@ bool launch_bind(const Manifest *manifest, const int64_t (*extents)[MAX_RANK], c
 
 /* ---- scalars as they are passed ------------------------------------------------------------------------------------ */
 
-const char *scalar_passed(Element type)
-{
+const char *scalar_passed(Element type) {
     switch (element_rows[type].widens) {
-    case E_I64:
-        return "s64";
-    case E_U64:
-        return "u64";
-    case E_U32:
-        return "u32";
+    case E_I64: return "s64";
+    case E_U64: return "u64";
+    case E_U32: return "u32";
     case E_I32:
-    case E_BOOL:
-        return "s32";
+    case E_BOOL: return "s32";
     case E_F32:
     case E_TF32:
     case E_F16:
@@ -193,14 +171,12 @@ const char *scalar_passed(Element type)
     case E_E5M2:
     case E_I8:
     case E_U8:
-    case E_COUNT:
-        break;
+    case E_COUNT: break;
     }
     return "f32";
 }
 
-size_t scalar_pack(Element type, const Scalar *scalar, unsigned char out[8])
-{
+size_t scalar_pack(Element type, const Scalar *scalar, unsigned char out[8]) {
     if (is_float(type)) {
         element_store(type, out, scalar->number); /* an f16 is rounded to f16 and then widened */
         element_store(E_F32, out, element_load(type, out));

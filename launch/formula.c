@@ -10,15 +10,12 @@ typedef struct Value {
 
 /* ---- the tree in the postfix --------------------------------------------------------------------------------------- */
 
-static int operands(FormulaOp op)
-{
+static int operands(FormulaOp op) {
     switch (op) {
     case F_CONST:
-    case F_SYMBOL:
-        return 0;
+    case F_SYMBOL: return 0;
     case F_NEG:
-    case F_NOT:
-        return 1;
+    case F_NOT: return 1;
     case F_ADD:
     case F_SUB:
     case F_MUL:
@@ -32,17 +29,14 @@ static int operands(FormulaOp op)
     case F_LT:
     case F_LE:
     case F_AND:
-    case F_OR:
-        return 2;
-    case F_SELECT:
-        return 3;
+    case F_OR: return 2;
+    case F_SELECT: return 3;
     }
     return 0;
 }
 
 /* The index before the subtree whose root is steps[root]. */
-static int before(const FormulaStep *steps, int root)
-{
+static int before(const FormulaStep *steps, int root) {
     int wanted = 1;
     while (wanted > 0) {
         wanted += operands(steps[root].op) - 1;
@@ -53,79 +47,53 @@ static int before(const FormulaStep *steps, int root)
 
 /* ---- evaluation ---------------------------------------------------------------------------------------------------- */
 
-static Value number(int64_t n)
-{
-    return (Value){n, FORMULA_FINE};
-}
+static Value number(int64_t n) { return (Value){n, FORMULA_FINE}; }
 
-static Value fault(FormulaFault why)
-{
-    return (Value){0, why};
-}
+static Value fault(FormulaFault why) { return (Value){0, why}; }
 
-static Value divide(FormulaOp op, int64_t a, int64_t b)
-{
-    if (b == 0)
-        return fault(FORMULA_ZERO_DIVISOR);
-    if (a == INT64_MIN && b == -1)
-        return fault(FORMULA_OVERFLOW);
+static Value divide(FormulaOp op, int64_t a, int64_t b) {
+    if (b == 0) return fault(FORMULA_ZERO_DIVISOR);
+    if (a == INT64_MIN && b == -1) return fault(FORMULA_OVERFLOW);
     int64_t quotient = a / b, rest = a % b;
-    if (op == F_MOD)
-        return number(rest);
+    if (op == F_MOD) return number(rest);
     bool up = op == F_CEIL && rest != 0 && (rest < 0) == (b < 0);
     return number(quotient + up);
 }
 
-static Value arithmetic(FormulaOp op, int64_t a, int64_t b)
-{
+static Value arithmetic(FormulaOp op, int64_t a, int64_t b) {
     int64_t out = 0;
     switch (op) {
-    case F_ADD:
-        return __builtin_add_overflow(a, b, &out) ? fault(FORMULA_OVERFLOW) : number(out);
-    case F_SUB:
-        return __builtin_sub_overflow(a, b, &out) ? fault(FORMULA_OVERFLOW) : number(out);
-    case F_MUL:
-        return __builtin_mul_overflow(a, b, &out) ? fault(FORMULA_OVERFLOW) : number(out);
+    case F_ADD: return __builtin_add_overflow(a, b, &out) ? fault(FORMULA_OVERFLOW) : number(out);
+    case F_SUB: return __builtin_sub_overflow(a, b, &out) ? fault(FORMULA_OVERFLOW) : number(out);
+    case F_MUL: return __builtin_mul_overflow(a, b, &out) ? fault(FORMULA_OVERFLOW) : number(out);
     case F_DIV:
     case F_MOD:
-    case F_CEIL:
-        return divide(op, a, b);
-    case F_MIN:
-        return number(a < b ? a : b);
-    case F_MAX:
-        return number(a > b ? a : b);
-    case F_EQ:
-        return number(a == b);
-    case F_NE:
-        return number(a != b);
-    case F_LT:
-        return number(a < b);
-    case F_LE:
-        return number(a <= b);
+    case F_CEIL: return divide(op, a, b);
+    case F_MIN: return number(a < b ? a : b);
+    case F_MAX: return number(a > b ? a : b);
+    case F_EQ: return number(a == b);
+    case F_NE: return number(a != b);
+    case F_LT: return number(a < b);
+    case F_LE: return number(a <= b);
     case F_CONST:
     case F_SYMBOL:
     case F_NEG:
     case F_NOT:
     case F_AND:
     case F_OR:
-    case F_SELECT:
-        break;
+    case F_SELECT: break;
     }
     return number(0);
 }
 
 /* The value of the subtree whose root is steps[root]; *root becomes the index before it. */
-static Value evaluate(const FormulaStep *steps, int *root, const int64_t *symbols)
-{
+static Value evaluate(const FormulaStep *steps, int *root, const int64_t *symbols) {
     const FormulaStep *step = &steps[(*root)--];
-    if (step->op == F_CONST)
-        return number(step->value);
-    if (step->op == F_SYMBOL)
-        return number(symbols[step->value]);
+    if (step->op == F_CONST) return number(step->value);
+    if (step->op == F_SYMBOL) return number(symbols[step->value]);
     Value last = evaluate(steps, root, symbols);
     if (step->op == F_NEG || step->op == F_NOT) {
-        if (last.fault != FORMULA_FINE)
-            return last;
+        if (last.fault != FORMULA_FINE) return last;
         return step->op == F_NEG ? arithmetic(F_SUB, 0, last.number) : number(last.number == 0);
     }
     Value middle = evaluate(steps, root, symbols);
@@ -134,21 +102,15 @@ static Value evaluate(const FormulaStep *steps, int *root, const int64_t *symbol
         return condition.fault != FORMULA_FINE ? condition : condition.number != 0 ? middle : last;
     }
     Value first = middle;
-    if (first.fault != FORMULA_FINE)
-        return first;
-    if (step->op == F_AND && first.number == 0)
-        return number(0);
-    if (step->op == F_OR && first.number != 0)
-        return number(1);
-    if (last.fault != FORMULA_FINE)
-        return last;
-    if (step->op == F_AND || step->op == F_OR)
-        return number(last.number != 0);
+    if (first.fault != FORMULA_FINE) return first;
+    if (step->op == F_AND && first.number == 0) return number(0);
+    if (step->op == F_OR && first.number != 0) return number(1);
+    if (last.fault != FORMULA_FINE) return last;
+    if (step->op == F_AND || step->op == F_OR) return number(last.number != 0);
     return arithmetic(step->op, first.number, last.number);
 }
 
-FormulaFault formula_eval(const Formula *formula, const int64_t *symbols, int64_t *out)
-{
+FormulaFault formula_eval(const Formula *formula, const int64_t *symbols, int64_t *out) {
     int root = formula->count - 1;
     Value value = root < 0 ? number(0) : evaluate(formula->steps, &root, symbols);
     *out = value.number;
@@ -157,84 +119,65 @@ FormulaFault formula_eval(const Formula *formula, const int64_t *symbols, int64_
 
 /* ---- text ---------------------------------------------------------------------------------------------------------- */
 
-enum { BINDS_SELECT = 1, BINDS_OR, BINDS_AND, BINDS_EQUAL, BINDS_LESS, BINDS_SUM, BINDS_PRODUCT, BINDS_UNARY, BINDS_ATOM };
+enum {
+    BINDS_SELECT = 1,
+    BINDS_OR,
+    BINDS_AND,
+    BINDS_EQUAL,
+    BINDS_LESS,
+    BINDS_SUM,
+    BINDS_PRODUCT,
+    BINDS_UNARY,
+    BINDS_ATOM
+};
 
-static int binding(const FormulaStep *step)
-{
+static int binding(const FormulaStep *step) {
     switch (step->op) {
-    case F_CONST:
-        return step->value < 0 ? BINDS_UNARY : BINDS_ATOM;
+    case F_CONST: return step->value < 0 ? BINDS_UNARY : BINDS_ATOM;
     case F_NEG:
-    case F_NOT:
-        return BINDS_UNARY;
+    case F_NOT: return BINDS_UNARY;
     case F_ADD:
-    case F_SUB:
-        return BINDS_SUM;
+    case F_SUB: return BINDS_SUM;
     case F_MUL:
     case F_DIV:
-    case F_MOD:
-        return BINDS_PRODUCT;
+    case F_MOD: return BINDS_PRODUCT;
     case F_EQ:
-    case F_NE:
-        return BINDS_EQUAL;
+    case F_NE: return BINDS_EQUAL;
     case F_LT:
-    case F_LE:
-        return BINDS_LESS;
-    case F_AND:
-        return BINDS_AND;
-    case F_OR:
-        return BINDS_OR;
-    case F_SELECT:
-        return BINDS_SELECT;
+    case F_LE: return BINDS_LESS;
+    case F_AND: return BINDS_AND;
+    case F_OR: return BINDS_OR;
+    case F_SELECT: return BINDS_SELECT;
     case F_SYMBOL:
     case F_CEIL:
     case F_MIN:
-    case F_MAX:
-        return BINDS_ATOM;
+    case F_MAX: return BINDS_ATOM;
     }
     return BINDS_ATOM;
 }
 
 /* "ceil" for what is written as a call, " + " for what stands between its operands. */
-static const char *spelling(FormulaOp op)
-{
+static const char *spelling(FormulaOp op) {
     switch (op) {
-    case F_NEG:
-        return "-";
-    case F_NOT:
-        return "!";
-    case F_ADD:
-        return " + ";
-    case F_SUB:
-        return " - ";
-    case F_MUL:
-        return " * ";
-    case F_DIV:
-        return " / ";
-    case F_MOD:
-        return " % ";
-    case F_EQ:
-        return " == ";
-    case F_NE:
-        return " != ";
-    case F_LT:
-        return " < ";
-    case F_LE:
-        return " <= ";
-    case F_AND:
-        return " && ";
-    case F_OR:
-        return " || ";
-    case F_CEIL:
-        return "ceil";
-    case F_MIN:
-        return "min";
-    case F_MAX:
-        return "max";
+    case F_NEG: return "-";
+    case F_NOT: return "!";
+    case F_ADD: return " + ";
+    case F_SUB: return " - ";
+    case F_MUL: return " * ";
+    case F_DIV: return " / ";
+    case F_MOD: return " % ";
+    case F_EQ: return " == ";
+    case F_NE: return " != ";
+    case F_LT: return " < ";
+    case F_LE: return " <= ";
+    case F_AND: return " && ";
+    case F_OR: return " || ";
+    case F_CEIL: return "ceil";
+    case F_MIN: return "min";
+    case F_MAX: return "max";
     case F_CONST:
     case F_SYMBOL:
-    case F_SELECT:
-        break;
+    case F_SELECT: break;
     }
     return "";
 }
@@ -247,8 +190,7 @@ typedef struct Printer {
 
 static void print(const Printer *printer, int root, int least);
 
-static void print_call(const Printer *printer, int first, int second, FormulaOp op)
-{
+static void print_call(const Printer *printer, int first, int second, FormulaOp op) {
     str_printf(printer->out, "%s(", spelling(op));
     print(printer, first, BINDS_SELECT);
     str_add(printer->out, ", ");
@@ -256,8 +198,7 @@ static void print_call(const Printer *printer, int first, int second, FormulaOp 
     str_char(printer->out, ')');
 }
 
-static void print_bare(const Printer *printer, int root)
-{
+static void print_bare(const Printer *printer, int root) {
     const FormulaStep *step = &printer->steps[root];
     int binds = binding(step), last = root - 1;
     if (step->op == F_CONST) {
@@ -294,19 +235,14 @@ static void print_bare(const Printer *printer, int root)
 }
 
 /* Prints the subtree, in parentheses where it binds less than `least`. */
-static void print(const Printer *printer, int root, int least)
-{
+static void print(const Printer *printer, int root, int least) {
     bool parentheses = binding(&printer->steps[root]) < least;
-    if (parentheses)
-        str_char(printer->out, '(');
+    if (parentheses) str_char(printer->out, '(');
     print_bare(printer, root);
-    if (parentheses)
-        str_char(printer->out, ')');
+    if (parentheses) str_char(printer->out, ')');
 }
 
-void formula_print(const Formula *formula, const Manifest *manifest, Str *out)
-{
+void formula_print(const Formula *formula, const Manifest *manifest, Str *out) {
     Printer printer = {formula->steps, manifest, out};
-    if (formula->count > 0)
-        print(&printer, formula->count - 1, BINDS_SELECT);
+    if (formula->count > 0) print(&printer, formula->count - 1, BINDS_SELECT);
 }

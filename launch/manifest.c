@@ -13,95 +13,78 @@ typedef struct Writer {
 
 /* ---- brackets, commas, lines --------------------------------------------------------------------------------------- */
 
-static void line(Writer *writer)
-{
+static void line(Writer *writer) {
     str_char(writer->out, '\n');
-    for (int i = 0; i < writer->depth; i++)
-        str_add(writer->out, "  ");
+    for (int i = 0; i < writer->depth; i++) str_add(writer->out, "  ");
 }
 
 /* What comes before a list's item or an object's field. Fields of a `flat` object stay on one line. */
-static void next(Writer *writer, bool flat)
-{
-    if (!writer->first)
-        str_add(writer->out, flat ? ", " : ",");
+static void next(Writer *writer, bool flat) {
+    if (!writer->first) str_add(writer->out, flat ? ", " : ",");
     writer->first = false;
-    if (!flat)
-        line(writer);
+    if (!flat) line(writer);
 }
 
-static void key(Writer *writer, const char *name)
-{
+static void key(Writer *writer, const char *name) {
     next(writer, true);
     str_printf(writer->out, "\"%s\": ", name);
 }
 
-static void open_row(Writer *writer)
-{
+static void open_row(Writer *writer) {
     next(writer, false);
     str_char(writer->out, '{');
     writer->first = true;
 }
 
-static void close_row(Writer *writer)
-{
+static void close_row(Writer *writer) {
     str_char(writer->out, '}');
     writer->first = false;
 }
 
-static void open_list(Writer *writer, const char *name)
-{
+static void open_list(Writer *writer, const char *name) {
     next(writer, false);
     str_printf(writer->out, "\"%s\": [", name);
     writer->first = true;
     writer->depth++;
 }
 
-static void close_list(Writer *writer)
-{
+static void close_list(Writer *writer) {
     bool empty = writer->first;
     writer->depth--;
-    if (!empty)
-        line(writer);
+    if (!empty) line(writer);
     str_char(writer->out, ']');
     writer->first = false;
 }
 
 /* ---- fields -------------------------------------------------------------------------------------------------------- */
 
-static void text(Writer *writer, const char *name, const char *value)
-{
+static void text(Writer *writer, const char *name, const char *value) {
     key(writer, name);
     str_json(writer->out, value);
 }
 
-static void number(Writer *writer, const char *name, int64_t value)
-{
+static void number(Writer *writer, const char *name, int64_t value) {
     key(writer, name);
     str_printf(writer->out, "%lld", (long long)value);
 }
 
-static void truth(Writer *writer, const char *name, bool value)
-{
+static void truth(Writer *writer, const char *name, bool value) {
     key(writer, name);
     str_add(writer->out, value ? "true" : "false");
 }
 
-static void add_formula(Writer *writer, const Formula *formula)
-{
+static void add_formula(Writer *writer, const Formula *formula) {
     Str infix = str_new(writer->out->arena);
     formula_print(formula, writer->manifest, &infix);
     str_json(writer->out, infix.text);
 }
 
-static void formula_field(Writer *writer, const char *name, const Formula *formula)
-{
+static void formula_field(Writer *writer, const char *name, const Formula *formula) {
     key(writer, name);
     add_formula(writer, formula);
 }
 
-static void formulas(Writer *writer, const char *name, const Formula *list, int count)
-{
+static void formulas(Writer *writer, const char *name, const Formula *list, int count) {
     key(writer, name);
     str_char(writer->out, '[');
     for (int i = 0; i < count; i++) {
@@ -111,8 +94,7 @@ static void formulas(Writer *writer, const char *name, const Formula *list, int 
     str_char(writer->out, ']');
 }
 
-static void place(Writer *writer, Span span)
-{
+static void place(Writer *writer, Span span) {
     key(writer, "place");
     const Source *source = writer->manifest->source;
     if (source == NULL || span.hi > source->length || span.lo > span.hi) {
@@ -122,8 +104,8 @@ static void place(Writer *writer, Span span)
     uint32_t first_line, first_column, end_line, end_column;
     source_place(source, span.lo, &first_line, &first_column);
     source_place(source, span.hi, &end_line, &end_column);
-    str_printf(writer->out, "{\"line\": %u, \"column\": %u, \"end_line\": %u, \"end_column\": %u}", first_line, first_column,
-               end_line, end_column);
+    str_printf(writer->out, "{\"line\": %u, \"column\": %u, \"end_line\": %u, \"end_column\": %u}", first_line,
+               first_column, end_line, end_column);
 }
 
 /* ---- sections ------------------------------------------------------------------------------------------------------ */
@@ -140,8 +122,7 @@ static const char *const argument_names[] = {[ARGUMENT_TENSOR_MAP] = "tensor_map
                                              [ARGUMENT_SCALAR] = "scalar",
                                              [ARGUMENT_WATCHDOG] = "watchdog"};
 
-static void symbols(Writer *writer)
-{
+static void symbols(Writer *writer) {
     open_list(writer, "symbols");
     for (size_t i = 0; i < writer->manifest->symbols.count; i++) {
         const ManifestSymbol *symbol = &writer->manifest->symbols.items[i];
@@ -153,8 +134,7 @@ static void symbols(Writer *writer)
     close_list(writer);
 }
 
-static void parameters(Writer *writer)
-{
+static void parameters(Writer *writer) {
     open_list(writer, "parameters");
     for (size_t i = 0; i < writer->manifest->parameters.count; i++) {
         const ManifestParameter *parameter = &writer->manifest->parameters.items[i];
@@ -169,7 +149,8 @@ static void parameters(Writer *writer)
             number(writer, "alignment", parameter->alignment);
         } else {
             text(writer, "kind", "scalar");
-            text(writer, "symbol", parameter->symbol < 0 ? NULL : writer->manifest->symbols.items[parameter->symbol].name);
+            text(writer, "symbol",
+                 parameter->symbol < 0 ? NULL : writer->manifest->symbols.items[parameter->symbol].name);
         }
         place(writer, parameter->span);
         close_row(writer);
@@ -177,15 +158,14 @@ static void parameters(Writer *writer)
     close_list(writer);
 }
 
-static void argument(Writer *writer, const ManifestArgument *given)
-{
+static void argument(Writer *writer, const ManifestArgument *given) {
     const Manifest *manifest = writer->manifest;
     open_row(writer);
     text(writer, "kind", argument_names[given->kind]);
     switch (given->kind) {
     case ARGUMENT_TENSOR_MAP:
         number(writer, "map", given->index);
-        text(writer, "passed", "b128x8");
+        text(writer, "passed", "b8[128]");
         break;
     case ARGUMENT_POINTER:
         text(writer, "parameter", manifest->parameters.items[given->index].name);
@@ -201,23 +181,19 @@ static void argument(Writer *writer, const ManifestArgument *given)
         text(writer, "passed", scalar_passed(parameter->type));
         break;
     }
-    case ARGUMENT_WATCHDOG:
-        text(writer, "passed", "u64");
-        break;
+    case ARGUMENT_WATCHDOG: text(writer, "passed", "u64"); break;
     }
     close_row(writer);
 }
 
-static void arguments(Writer *writer)
-{
+static void arguments(Writer *writer) {
     open_list(writer, "arguments");
     for (size_t i = 0; i < writer->manifest->arguments.count; i++)
         argument(writer, &writer->manifest->arguments.items[i]);
     close_list(writer);
 }
 
-static void maps(Writer *writer)
-{
+static void maps(Writer *writer) {
     open_list(writer, "maps");
     for (size_t i = 0; i < writer->manifest->maps.count; i++) {
         const ManifestMap *map = &writer->manifest->maps.items[i];
@@ -238,8 +214,7 @@ static void maps(Writer *writer)
     close_list(writer);
 }
 
-static void preconditions(Writer *writer)
-{
+static void preconditions(Writer *writer) {
     open_list(writer, "preconditions");
     for (size_t i = 0; i < writer->manifest->preconditions.count; i++) {
         const ManifestPrecondition *precondition = &writer->manifest->preconditions.items[i];
@@ -254,8 +229,7 @@ static void preconditions(Writer *writer)
     close_list(writer);
 }
 
-static void constants(Writer *writer)
-{
+static void constants(Writer *writer) {
     open_list(writer, "constants");
     for (size_t i = 0; i < writer->manifest->constants.count; i++) {
         const ManifestConstant *constant = &writer->manifest->constants.items[i];
@@ -268,8 +242,7 @@ static void constants(Writer *writer)
     close_list(writer);
 }
 
-static void launch(Writer *writer)
-{
+static void launch(Writer *writer) {
     const Manifest *manifest = writer->manifest;
     next(writer, false);
     str_add(writer->out, "\"launch\": {");
@@ -284,8 +257,7 @@ static void launch(Writer *writer)
     close_row(writer);
 }
 
-static void shared(Writer *writer)
-{
+static void shared(Writer *writer) {
     open_list(writer, "shared");
     for (size_t i = 0; i < writer->manifest->shared.count; i++) {
         const ManifestShared *range = &writer->manifest->shared.items[i];
@@ -304,8 +276,7 @@ static void shared(Writer *writer)
     close_list(writer);
 }
 
-static void roles(Writer *writer)
-{
+static void roles(Writer *writer) {
     open_list(writer, "roles");
     for (size_t i = 0; i < writer->manifest->roles.count; i++) {
         const ManifestRole *role = &writer->manifest->roles.items[i];
@@ -321,13 +292,11 @@ static void roles(Writer *writer)
     close_list(writer);
 }
 
-static void role_of(Writer *writer, int role)
-{
+static void role_of(Writer *writer, int role) {
     text(writer, "role", role < 0 ? NULL : writer->manifest->roles.items[role].name);
 }
 
-static void marks(Writer *writer)
-{
+static void marks(Writer *writer) {
     open_list(writer, "marks");
     for (size_t i = 0; i < writer->manifest->marks.count; i++) {
         const ManifestMark *mark = &writer->manifest->marks.items[i];
@@ -342,8 +311,7 @@ static void marks(Writer *writer)
     close_list(writer);
 }
 
-static void waits(Writer *writer)
-{
+static void waits(Writer *writer) {
     open_list(writer, "waits");
     for (size_t i = 0; i < writer->manifest->waits.count; i++) {
         const ManifestWait *wait = &writer->manifest->waits.items[i];
@@ -358,8 +326,7 @@ static void waits(Writer *writer)
     close_list(writer);
 }
 
-void manifest_json(const Manifest *manifest, Str *out)
-{
+void manifest_json(const Manifest *manifest, Str *out) {
     Writer writer = {manifest, out, 1, true};
     str_char(out, '{');
     next(&writer, false);

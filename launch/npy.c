@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define HEADER_MAX (64u << 10) /* numpy's own writer stays below 10000 */
+#define HEADER_MAX  (64u << 10) /* numpy's own writer stays below 10000 */
 #define CHUNK_BYTES (256u << 10)
 
 #if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -27,59 +27,48 @@ typedef struct Reader {
     const char *wrong; /* what is wrong, once something is */
 } Reader;
 
-static bool refuse(Reader *reader, const char *what)
-{
-    if (reader->wrong == NULL)
-        reader->wrong = what;
+static bool refuse(Reader *reader, const char *what) {
+    if (reader->wrong == NULL) reader->wrong = what;
     return false;
 }
 
-static void blanks(Reader *reader)
-{
-    while (reader->at < reader->end && (*reader->at == ' ' || *reader->at == '\n' || *reader->at == '\t' || *reader->at == '\r'))
+static void blanks(Reader *reader) {
+    while (reader->at < reader->end &&
+           (*reader->at == ' ' || *reader->at == '\n' || *reader->at == '\t' || *reader->at == '\r'))
         reader->at++;
 }
 
-static bool take(Reader *reader, char c)
-{
+static bool take(Reader *reader, char c) {
     blanks(reader);
-    if (reader->at >= reader->end || *reader->at != c)
-        return false;
+    if (reader->at >= reader->end || *reader->at != c) return false;
     reader->at++;
     return true;
 }
 
-static bool take_word(Reader *reader, const char *word)
-{
+static bool take_word(Reader *reader, const char *word) {
     blanks(reader);
     size_t length = strlen(word);
-    if ((size_t)(reader->end - reader->at) < length || memcmp(reader->at, word, length) != 0)
-        return false;
+    if ((size_t)(reader->end - reader->at) < length || memcmp(reader->at, word, length) != 0) return false;
     reader->at += length;
     return true;
 }
 
 /* 'text' or "text", without escapes: no key and no dtype needs one */
-static bool quoted(Reader *reader, const char **text, size_t *length)
-{
+static bool quoted(Reader *reader, const char **text, size_t *length) {
     blanks(reader);
     if (reader->at >= reader->end || (*reader->at != '\'' && *reader->at != '"'))
         return refuse(reader, "a quoted string is missing");
     char quote = *reader->at++;
     *text = reader->at;
-    while (reader->at < reader->end && *reader->at != quote && *reader->at != '\\' && *reader->at >= ' ')
-        reader->at++;
-    if (reader->at >= reader->end || *reader->at != quote)
-        return refuse(reader, "a quoted string does not end");
+    while (reader->at < reader->end && *reader->at != quote && *reader->at != '\\' && *reader->at >= ' ') reader->at++;
+    if (reader->at >= reader->end || *reader->at != quote) return refuse(reader, "a quoted string does not end");
     *length = (size_t)(reader->at++ - *text);
     return true;
 }
 
-static bool extent(Reader *reader, int64_t *out)
-{
+static bool extent(Reader *reader, int64_t *out) {
     blanks(reader);
-    if (reader->at < reader->end && *reader->at == '-')
-        return refuse(reader, "an extent is negative");
+    if (reader->at < reader->end && *reader->at == '-') return refuse(reader, "an extent is negative");
     if (reader->at >= reader->end || *reader->at < '0' || *reader->at > '9')
         return refuse(reader, "the shape is not a tuple of whole numbers");
     int64_t value = 0;
@@ -92,97 +81,78 @@ static bool extent(Reader *reader, int64_t *out)
     return true;
 }
 
-static bool shape(Reader *reader, NpyFile *npy)
-{
-    if (!take(reader, '('))
-        return refuse(reader, "the shape is not a tuple");
+static bool shape(Reader *reader, NpyFile *npy) {
+    if (!take(reader, '(')) return refuse(reader, "the shape is not a tuple");
     bool comma = true;
     while (!take(reader, ')')) {
-        if (!comma)
-            return refuse(reader, "a comma is missing in the shape");
-        if (npy->rank == NPY_MAX_RANK)
-            return refuse(reader, "the shape has more than 32 axes");
-        if (!extent(reader, &npy->shape[npy->rank++]))
-            return false;
+        if (!comma) return refuse(reader, "a comma is missing in the shape");
+        if (npy->rank == NPY_MAX_RANK) return refuse(reader, "the shape has more than 32 axes");
+        if (!extent(reader, &npy->shape[npy->rank++])) return false;
         comma = take(reader, ',');
     }
-    if (npy->rank == 1 && !comma)
-        return refuse(reader, "the shape is not a tuple");
+    if (npy->rank == 1 && !comma) return refuse(reader, "the shape is not a tuple");
     return true;
 }
 
-static bool is_key(const char *text, size_t length, const char *key)
-{
+static bool is_key(const char *text, size_t length, const char *key) {
     return length == strlen(key) && memcmp(text, key, length) == 0;
 }
 
-static bool entry(Reader *reader, Arena *arena, NpyFile *npy, bool *have_descr, bool *have_order, bool *have_shape)
-{
+static bool entry(Reader *reader, Arena *arena, NpyFile *npy, bool *have_descr, bool *have_order, bool *have_shape) {
     const char *key, *text;
     size_t key_length, length;
-    if (!quoted(reader, &key, &key_length))
-        return false;
-    if (!take(reader, ':'))
-        return refuse(reader, "a colon is missing");
+    if (!quoted(reader, &key, &key_length)) return false;
+    if (!take(reader, ':')) return refuse(reader, "a colon is missing");
     bool *have = is_key(key, key_length, "descr")           ? have_descr
                  : is_key(key, key_length, "fortran_order") ? have_order
                  : is_key(key, key_length, "shape")         ? have_shape
                                                             : NULL;
-    if (have == NULL)
-        return refuse(reader, "there is a key beside `descr`, `fortran_order` and `shape`");
-    if (*have)
-        return refuse(reader, "a key stands twice");
+    if (have == NULL) return refuse(reader, "there is a key beside `descr`, `fortran_order` and `shape`");
+    if (*have) return refuse(reader, "a key stands twice");
     *have = true;
-    if (have == have_shape)
-        return shape(reader, npy);
+    if (have == have_shape) return shape(reader, npy);
     if (have == have_order) {
         npy->fortran = take_word(reader, "True");
-        return npy->fortran || take_word(reader, "False") || refuse(reader, "`fortran_order` is neither True nor False");
+        return npy->fortran || take_word(reader, "False") ||
+               refuse(reader, "`fortran_order` is neither True nor False");
     }
     blanks(reader);
     if (reader->at < reader->end && *reader->at == '[')
         return refuse(reader, "`descr` is a list: records are not tensors");
-    if (!quoted(reader, &text, &length))
-        return false;
-    if (length == 0 || length > 16)
-        return refuse(reader, "`descr` is no element type");
+    if (!quoted(reader, &text, &length)) return false;
+    if (length == 0 || length > 16) return refuse(reader, "`descr` is no element type");
     npy->descr = arena_copy(arena, text, length);
     return true;
 }
 
 /* NULL when the text is a header, else what is wrong with it */
-static const char *parse_header(Arena *arena, const char *text, size_t length, NpyFile *npy)
-{
+static const char *parse_header(Arena *arena, const char *text, size_t length, NpyFile *npy) {
     Reader reader = {text, text + length, NULL};
     bool have_descr = false, have_order = false, have_shape = false;
-    if (!take(&reader, '{'))
-        return "there is no dictionary";
+    if (!take(&reader, '{')) return "there is no dictionary";
     bool comma = true;
     while (!take(&reader, '}')) {
-        if (!comma)
-            refuse(&reader, "a comma is missing");
+        if (!comma) refuse(&reader, "a comma is missing");
         if (reader.wrong != NULL || !entry(&reader, arena, npy, &have_descr, &have_order, &have_shape))
             return reader.wrong;
         comma = take(&reader, ',');
     }
     blanks(&reader);
-    if (reader.at != reader.end)
-        return "something stands behind the dictionary";
-    return !have_descr ? "`descr` is missing"
+    if (reader.at != reader.end) return "something stands behind the dictionary";
+    return !have_descr   ? "`descr` is missing"
            : !have_order ? "`fortran_order` is missing"
-           : !have_shape ? "`shape` is missing" : NULL;
+           : !have_shape ? "`shape` is missing"
+                         : NULL;
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------------------- */
 
-static bool ends_in_npy(const char *file)
-{
+static bool ends_in_npy(const char *file) {
     size_t length = strlen(file);
     return length > 4 && strcmp(file + length - 4, ".npy") == 0;
 }
 
-static bool read_header(Arena *arena, NpyFile *npy, Diags *diags)
-{
+static bool read_header(Arena *arena, NpyFile *npy, Diags *diags) {
     unsigned char head[12];
     const char *file = npy->name;
     if (fread(head, 1, 8, npy->stream) != 8 || memcmp(head, "\x93NUMPY", 6) != 0) {
@@ -194,7 +164,8 @@ static bool read_header(Arena *arena, NpyFile *npy, Diags *diags)
         return false;
     }
     if (head[6] < 1 || head[6] > 3 || head[7] != 0) {
-        diag_plain(diags, P0613, "`%s` has version %d.%d of the .npy format; 1.0, 2.0 and 3.0 are known", file, head[6], head[7]);
+        diag_plain(diags, P0613, "`%s` has version %d.%d of the .npy format; 1.0, 2.0 and 3.0 are known", file, head[6],
+                   head[7]);
         return false;
     }
     size_t width = head[6] == 1 ? 2 : 4, length = 0;
@@ -202,10 +173,10 @@ static bool read_header(Arena *arena, NpyFile *npy, Diags *diags)
         diag_plain(diags, P0613, "`%s` ends inside of its header", file);
         return false;
     }
-    for (size_t i = width; i > 0; i--)
-        length = length << 8 | head[8 + i - 1];
+    for (size_t i = width; i > 0; i--) length = length << 8 | head[8 + i - 1];
     if (length > HEADER_MAX) {
-        diag_plain(diags, P0613, "the header of `%s` says that it is %zu bytes long; at most %u are read", file, length, HEADER_MAX);
+        diag_plain(diags, P0613, "the header of `%s` says that it is %zu bytes long; at most %u are read", file, length,
+                   HEADER_MAX);
         return false;
     }
     char *text = arena_alloc(arena, length + 1);
@@ -214,15 +185,12 @@ static bool read_header(Arena *arena, NpyFile *npy, Diags *diags)
         return false;
     }
     const char *wrong = parse_header(arena, text, length, npy);
-    if (wrong != NULL)
-        diag_plain(diags, P0613, "the header of `%s` is malformed: %s", file, wrong);
-    if (wrong == NULL && npy->bytes_left != UINT64_MAX)
-        npy->bytes_left -= 8 + width + length;
+    if (wrong != NULL) diag_plain(diags, P0613, "the header of `%s` is malformed: %s", file, wrong);
+    if (wrong == NULL && npy->bytes_left != UINT64_MAX) npy->bytes_left -= 8 + width + length;
     return wrong == NULL;
 }
 
-bool npy_open(Arena *arena, const char *file, NpyFile *out, Diags *diags)
-{
+bool npy_open(Arena *arena, const char *file, NpyFile *out, Diags *diags) {
     *out = (NpyFile){.name = file, .bytes_left = UINT64_MAX};
     out->stream = fopen(file, "rbe");
     struct stat status;
@@ -245,88 +213,74 @@ bool npy_open(Arena *arena, const char *file, NpyFile *out, Diags *diags)
         }
         out->bytes_left = (uint64_t)status.st_size;
     }
-    if (read_header(arena, out, diags))
-        return true;
+    if (read_header(arena, out, diags)) return true;
     npy_close(out);
     return false;
 }
 
-void npy_close(NpyFile *npy)
-{
-    if (npy->stream != NULL)
-        fclose(npy->stream);
+void npy_close(NpyFile *npy) {
+    if (npy->stream != NULL) fclose(npy->stream);
     npy->stream = NULL;
 }
 
 /* ---- is it what is wanted ------------------------------------------------------------------------------------------ */
 
 /* Is the dtype, without its byte order, one that this type is stored as? Raw bits are V or u of their width. */
-static bool dtype_holds(const char *dtype, Element type)
-{
+static bool dtype_holds(const char *dtype, Element type) {
     const char *own = element_rows[type].npy + 1;
-    if (strcmp(dtype, own) == 0)
-        return true;
+    if (strcmp(dtype, own) == 0) return true;
     return own[0] == 'V' && dtype[0] == 'u' && strcmp(dtype + 1, own + 1) == 0;
 }
 
-static const char *dtype_of(const char *descr)
-{
-    return strchr("<>=|", descr[0]) != NULL ? descr + 1 : descr;
-}
+static const char *dtype_of(const char *descr) { return strchr("<>=|", descr[0]) != NULL ? descr + 1 : descr; }
 
 /* "f64 (`<f8`)" in words that the user of numpy knows; just the dtype where we have no word for it */
-static const char *dtype_text(Arena *arena, const char *descr)
-{
+static const char *dtype_text(Arena *arena, const char *descr) {
     static const struct {
         const char *dtype, *name;
-    } names[] = {{"f2", "f16"}, {"f4", "f32"}, {"f8", "float64"}, {"i1", "i8"},  {"i2", "int16"}, {"i4", "i32"},
-                 {"i8", "i64"}, {"u1", "u8"},  {"u2", "uint16"},  {"u4", "u32"}, {"u8", "u64"},   {"b1", "bool"},
-                 {"c8", "complex64"},          {"c16", "complex128"}};
+    } names[] = {{"f2", "f16"}, {"f4", "f32"},  {"f8", "float64"},   {"i1", "i8"},         {"i2", "int16"},
+                 {"i4", "i32"}, {"i8", "i64"},  {"u1", "u8"},        {"u2", "uint16"},     {"u4", "u32"},
+                 {"u8", "u64"}, {"b1", "bool"}, {"c8", "complex64"}, {"c16", "complex128"}};
     for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (strcmp(dtype_of(descr), names[i].dtype) == 0)
-            return arena_printf(arena, "%s (`%s`)", names[i].name, descr);
+        if (strcmp(dtype_of(descr), names[i].dtype) == 0) return arena_printf(arena, "%s (`%s`)", names[i].name, descr);
     return arena_printf(arena, "`%s`", descr);
 }
 
-static bool type_fits(const NpyFile *npy, Element type, const char *tensor, Diags *diags)
-{
+static bool type_fits(const NpyFile *npy, Element type, const char *tensor, Diags *diags) {
     const ElementRow *row = &element_rows[type];
     if (!dtype_holds(dtype_of(npy->descr), type)) {
-        Diag *diag = diag_plain(diags, P0615, "`%s` holds %s, but %s%s%s is %s (`%s`)", npy->name,
-                                dtype_text(diags->arena, npy->descr), tensor != NULL ? "`" : "", tensor != NULL ? tensor : "the tensor",
-                                tensor != NULL ? "`" : "", row->spelling, row->npy);
+        Diag *diag =
+            diag_plain(diags, P0615, "`%s` holds %s, but %s%s%s is %s (`%s`)", npy->name,
+                       dtype_text(diags->arena, npy->descr), tensor != NULL ? "`" : "",
+                       tensor != NULL ? tensor : "the tensor", tensor != NULL ? "`" : "", row->spelling, row->npy);
         if (row->npy[1] == 'V')
-            diag_help(diags, diag, "%s is read from its raw bits: `V%d` or `u%d`; nothing is converted", row->spelling, row->bytes,
-                      row->bytes);
+            diag_help(diags, diag, "%s is read from its raw bits: `V%d` or `u%d`; nothing is converted", row->spelling,
+                      row->bytes, row->bytes);
         else
             diag_help(diags, diag, "nothing is converted; in NumPy: `a.astype('%s')` before `numpy.save`", row->npy);
         return false;
     }
     if (npy->descr[0] == '>' && row->bytes > 1) {
-        Diag *diag = diag_plain(diags, P0616, "`%s` is big endian (`%s`); only little endian data is read", npy->name, npy->descr);
+        Diag *diag = diag_plain(diags, P0616, "`%s` is big endian (`%s`); only little endian data is read", npy->name,
+                                npy->descr);
         diag_help(diags, diag, "in NumPy: `a.astype('<%s')` before `numpy.save`", npy->descr + 1);
         return false;
     }
     return true;
 }
 
-bool extent_fits(int64_t value)
-{
-    return value >= 0 && value <= INT32_MAX;
-}
+bool extent_fits(int64_t value) { return value >= 0 && value <= INT32_MAX; }
 
-bool npy_fits(const NpyFile *npy, Element type, const char *tensor, Diags *diags)
-{
-    if (!type_fits(npy, type, tensor, diags))
-        return false;
+bool npy_fits(const NpyFile *npy, Element type, const char *tensor, Diags *diags) {
+    if (!type_fits(npy, type, tensor, diags)) return false;
     if (npy->rank < 1 || npy->rank > MAX_RANK) {
         diag_plain(diags, P0617, "`%s` has %d axes; a tensor has 1 to %d", npy->name, npy->rank, MAX_RANK);
         return false;
     }
     for (int axis = 0; axis < npy->rank; axis++)
         if (!extent_fits(npy->shape[axis])) {
-            diag_plain(diags, P0605, "axis %d of `%s` is %lld elements long; extents end at 2147483647", axis, npy->name,
-                       (long long)npy->shape[axis]);
+            diag_plain(diags, P0605, "axis %d of `%s` is %lld elements long; extents end at 2147483647", axis,
+                       npy->name, (long long)npy->shape[axis]);
             return false;
         }
     int64_t count;
@@ -336,8 +290,8 @@ bool npy_fits(const NpyFile *npy, Element type, const char *tensor, Diags *diags
         return false;
     }
     if (npy->bytes_left != UINT64_MAX && npy->bytes_left != bytes) {
-        diag_plain(diags, P0614, "`%s` has %llu bytes of data, but its shape needs %zu", npy->name, (unsigned long long)npy->bytes_left,
-                   bytes);
+        diag_plain(diags, P0614, "`%s` has %llu bytes of data, but its shape needs %zu", npy->name,
+                   (unsigned long long)npy->bytes_left, bytes);
         return false;
     }
     return true;
@@ -351,8 +305,7 @@ typedef struct Walk {
     int64_t extents[MAX_RANK], strides[MAX_RANK], index[MAX_RANK], offset;
 } Walk;
 
-static Walk walk_new(const Array *array)
-{
+static Walk walk_new(const Array *array) {
     Walk walk = {.rank = array->rank};
     int64_t stride = 1;
     for (int axis = array->rank - 1; axis >= 0; axis--) {
@@ -363,20 +316,17 @@ static Walk walk_new(const Array *array)
     return walk;
 }
 
-static void walk_step(Walk *walk)
-{
+static void walk_step(Walk *walk) {
     for (int axis = 0; axis < walk->rank; axis++) {
         walk->offset += walk->strides[axis];
-        if (++walk->index[axis] < walk->extents[axis])
-            return;
+        if (++walk->index[axis] < walk->extents[axis]) return;
         walk->offset -= walk->strides[axis] * walk->extents[axis];
         walk->index[axis] = 0;
     }
 }
 
 /* How many bytes came; fewer than the array has when the file is short. */
-static size_t read_fortran(FILE *stream, Array *into)
-{
+static size_t read_fortran(FILE *stream, Array *into) {
     unsigned char chunk[4096];
     size_t bytes = (size_t)element_rows[into->type].bytes, done = 0;
     Walk walk = walk_new(into);
@@ -386,27 +336,23 @@ static size_t read_fortran(FILE *stream, Array *into)
         for (size_t i = 0; i + bytes <= got; i += bytes, walk_step(&walk))
             memcpy(into->data + (size_t)walk.offset * bytes, chunk + i, bytes);
         done += got;
-        if (got < wanted)
-            break;
+        if (got < wanted) break;
     }
     return done;
 }
 
-static size_t read_plain(FILE *stream, Array *into)
-{
+static size_t read_plain(FILE *stream, Array *into) {
     size_t done = 0;
     while (done < into->bytes) {
         size_t wanted = into->bytes - done < CHUNK_BYTES ? into->bytes - done : CHUNK_BYTES;
         size_t got = fread(into->data + done, 1, wanted, stream);
         done += got;
-        if (got < wanted)
-            break;
+        if (got < wanted) break;
     }
     return done;
 }
 
-bool npy_data(NpyFile *npy, Array *into, Diags *diags)
-{
+bool npy_data(NpyFile *npy, Array *into, Diags *diags) {
     bool across = npy->fortran && into->rank > 1;
     size_t done = across ? read_fortran(npy->stream, into) : read_plain(npy->stream, into);
     if (ferror(npy->stream)) {
@@ -414,30 +360,29 @@ bool npy_data(NpyFile *npy, Array *into, Diags *diags)
         return false;
     }
     if (done < into->bytes) {
-        diag_plain(diags, P0614, "`%s` is truncated: its shape needs %zu bytes of data, %zu are there", npy->name, into->bytes, done);
+        diag_plain(diags, P0614, "`%s` is truncated: its shape needs %zu bytes of data, %zu are there", npy->name,
+                   into->bytes, done);
         return false;
     }
     if (fgetc(npy->stream) != EOF) {
-        diag_plain(diags, P0614, "`%s` goes on behind the %zu bytes of data that its shape needs", npy->name, into->bytes);
+        diag_plain(diags, P0614, "`%s` goes on behind the %zu bytes of data that its shape needs", npy->name,
+                   into->bytes);
         return false;
     }
     return true;
 }
 
-bool npy_read(Arena *arena, const char *file, Element type, Array *out, Diags *diags)
-{
+bool npy_read(Arena *arena, const char *file, Element type, Array *out, Diags *diags) {
     *out = (Array){0};
     NpyFile npy;
-    if (!npy_open(arena, file, &npy, diags))
-        return false;
+    if (!npy_open(arena, file, &npy, diags)) return false;
     bool fine = npy_fits(&npy, type, NULL, diags);
     if (fine && !array_new(out, type, npy.rank, npy.shape)) {
         diag_plain(diags, P0610, "there is no host memory for the data of `%s`", file);
         fine = false;
     }
     fine = fine && npy_data(&npy, out, diags);
-    if (!fine)
-        array_free(out);
+    if (!fine) array_free(out);
     npy_close(&npy);
     return fine;
 }
@@ -445,15 +390,13 @@ bool npy_read(Arena *arena, const char *file, Element type, Array *out, Diags *d
 /* ---- writing ------------------------------------------------------------------------------------------------------- */
 
 /* The header's length makes the data start at a multiple of 64, as numpy's writer does it. */
-static const char *header_text(Arena *arena, const Array *array, size_t *length)
-{
+static const char *header_text(Arena *arena, const Array *array, size_t *length) {
     Str dictionary = str_new(arena);
     str_printf(&dictionary, "{'descr': '%s', 'fortran_order': False, 'shape': (", element_rows[array->type].npy);
     for (int axis = 0; axis < array->rank; axis++)
         str_printf(&dictionary, axis > 0 ? ", %lld" : "%lld", (long long)array->extents[axis]);
     str_add(&dictionary, array->rank == 1 ? ",), }" : "), }");
-    while ((10 + dictionary.length + 1) % 64 != 0)
-        str_char(&dictionary, ' ');
+    while ((10 + dictionary.length + 1) % 64 != 0) str_char(&dictionary, ' ');
     str_char(&dictionary, '\n');
     Str header = str_new(arena);
     str_add_bytes(&header, "\x93NUMPY\x01\0", 8);
@@ -464,14 +407,11 @@ static const char *header_text(Arena *arena, const Array *array, size_t *length)
     return header.text;
 }
 
-static bool write_all(int descriptor, const void *bytes, size_t count)
-{
+static bool write_all(int descriptor, const void *bytes, size_t count) {
     for (const char *at = bytes; count > 0;) {
         ssize_t written = write(descriptor, at, count);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return false;
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return false;
         at += written;
         count -= (size_t)written;
     }
@@ -479,33 +419,28 @@ static bool write_all(int descriptor, const void *bytes, size_t count)
 }
 
 /* Opens a new file beside the wanted one: in the same folder, so that the rename cannot fail between file systems. */
-static int open_beside(Arena *arena, const char *file, const char **beside)
-{
+static int open_beside(Arena *arena, const char *file, const char **beside) {
     for (int attempt = 0; attempt < 100; attempt++) {
         *beside = arena_printf(arena, "%s.%ld.%d.part", file, (long)getpid(), attempt);
         int descriptor = open(*beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (descriptor >= 0 || errno != EEXIST)
-            return descriptor;
+        if (descriptor >= 0 || errno != EEXIST) return descriptor;
     }
     return -1;
 }
 
-static bool cannot_write(const char *file, int error, Diags *diags)
-{
+static bool cannot_write(const char *file, int error, Diags *diags) {
     diag_plain(diags, P0618, "cannot write `%s`: %s", file, strerror(error));
     return false;
 }
 
-static bool write_array(int descriptor, Arena *arena, const Array *array)
-{
+static bool write_array(int descriptor, Arena *arena, const Array *array) {
     size_t length;
     const char *header = header_text(arena, array, &length);
     return write_all(descriptor, header, length) && write_all(descriptor, array->data, array->bytes);
 }
 
 /* Devices and FIFOs are written to; to rename over one would replace it. */
-static bool write_special(Arena *arena, const char *file, const Array *array, Diags *diags)
-{
+static bool write_special(Arena *arena, const char *file, const Array *array, Diags *diags) {
     int descriptor = open(file, O_WRONLY | O_CLOEXEC);
     bool fine = descriptor >= 0 && write_array(descriptor, arena, array);
     int error = errno;
@@ -516,14 +451,11 @@ static bool write_special(Arena *arena, const char *file, const Array *array, Di
     return fine || cannot_write(file, error, diags);
 }
 
-bool npy_write(Arena *arena, const char *file, const Array *array, Diags *diags)
-{
+bool npy_write(Arena *arena, const char *file, const Array *array, Diags *diags) {
     struct stat status;
     bool exists = stat(file, &status) == 0;
-    if (exists && S_ISDIR(status.st_mode))
-        return cannot_write(file, EISDIR, diags);
-    if (exists && !S_ISREG(status.st_mode))
-        return write_special(arena, file, array, diags);
+    if (exists && S_ISDIR(status.st_mode)) return cannot_write(file, EISDIR, diags);
+    if (exists && !S_ISREG(status.st_mode)) return write_special(arena, file, array, diags);
     if (!ends_in_npy(file)) {
         Diag *diag = diag_plain(diags, P0618, "cannot write `%s`: its name does not end in `.npy`", file);
         diag_help(diags, diag, "name it `%s.npy`", file);
@@ -533,8 +465,7 @@ bool npy_write(Arena *arena, const char *file, const Array *array, Diags *diags)
     char real[PATH_MAX];
     const char *target = exists && realpath(file, real) != NULL ? real : file, *beside;
     int descriptor = open_beside(arena, target, &beside);
-    if (descriptor < 0)
-        return cannot_write(file, errno, diags);
+    if (descriptor < 0) return cannot_write(file, errno, diags);
     bool fine = write_array(descriptor, arena, array);
     int error = errno;
     if (close(descriptor) != 0 && fine) {
@@ -545,7 +476,6 @@ bool npy_write(Arena *arena, const char *file, const Array *array, Diags *diags)
         fine = false;
         error = errno;
     }
-    if (!fine)
-        unlink(beside);
+    if (!fine) unlink(beside);
     return fine || cannot_write(file, error, diags);
 }

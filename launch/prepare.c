@@ -25,8 +25,7 @@ typedef struct Binder {
 } Binder;
 
 static Diag *wrong(Binder *binder, Code code, const char *format, ...) PRINTF_LIKE(3, 4);
-static Diag *wrong(Binder *binder, Code code, const char *format, ...)
-{
+static Diag *wrong(Binder *binder, Code code, const char *format, ...) {
     va_list args;
     va_start(args, format);
     const char *text = arena_vprintf(binder->arena, format, args);
@@ -37,13 +36,11 @@ static Diag *wrong(Binder *binder, Code code, const char *format, ...)
 
 /* ---- names --------------------------------------------------------------------------------------------------------- */
 
-static void unknown_name(Binder *binder, const Argument *argument)
-{
+static void unknown_name(Binder *binder, const Argument *argument) {
     const Manifest *manifest = binder->manifest;
     VEC(const char *) names = {0};
     for (size_t i = 0; i < manifest->symbols.count; i++)
-        if (manifest->symbols.items[i].is_extent)
-            vec_push(binder->arena, &names, manifest->symbols.items[i].name);
+        if (manifest->symbols.items[i].is_extent) vec_push(binder->arena, &names, manifest->symbols.items[i].name);
     for (size_t i = 0; i < manifest->parameters.count; i++)
         vec_push(binder->arena, &names, manifest->parameters.items[i].name);
     Diag *diag = wrong(binder, P0601, "kernel `%s` has no parameter or extent `%s`", manifest->kernel, argument->name);
@@ -53,36 +50,31 @@ static void unknown_name(Binder *binder, const Argument *argument)
         return;
     }
     Str list = str_new(binder->arena);
-    for (size_t i = 0; i < names.count; i++)
-        str_printf(&list, "%s`%s`", i > 0 ? ", " : "", names.items[i]);
+    for (size_t i = 0; i < names.count; i++) str_printf(&list, "%s`%s`", i > 0 ? ", " : "", names.items[i]);
     diag_note(binder->diags, diag, names.count > 0 ? "it has %s" : "it takes no arguments%s", list.text);
 }
 
 /* Of two arguments of one name the user's counts; two of the same origin are a mistake. True: `argument` is to be used. */
-static bool wins(Binder *binder, const char *name, bool there, bool there_from_example, const Argument *argument)
-{
-    if (there && there_from_example == argument->from_example)
-        wrong(binder, P0602, "`%s` is given twice", name);
+static bool wins(Binder *binder, const char *name, bool there, bool there_from_example, const Argument *argument) {
+    if (there && there_from_example == argument->from_example) wrong(binder, P0602, "`%s` is given twice", name);
     return !there || (there_from_example && !argument->from_example);
 }
 
-static void number_for_tensor(Binder *binder, const ManifestParameter *parameter, const Argument *argument)
-{
+static void number_for_tensor(Binder *binder, const ManifestParameter *parameter, const Argument *argument) {
     Diag *diag = wrong(binder, P0607, "`%s` is a tensor; it cannot be given a number", parameter->name);
-    diag_help(binder->diags, diag, "`%s=FILE.npy` gives it data, `--fill %s=%.9g` one value everywhere", parameter->name,
-              parameter->name, argument->number);
+    diag_help(binder->diags, diag, "`%s=FILE.npy` gives it data, `--fill %s=%.9g` one value everywhere",
+              parameter->name, parameter->name, argument->number);
 }
 
-static void assign_parameter(Binder *binder, size_t index, const Argument *argument)
-{
+static void assign_parameter(Binder *binder, size_t index, const Argument *argument) {
     const ManifestParameter *parameter = &binder->manifest->parameters.items[index];
     const Argument *old = binder->given[index];
-    if (!wins(binder, parameter->name, old != NULL, old != NULL && old->from_example, argument))
-        return;
+    if (!wins(binder, parameter->name, old != NULL, old != NULL && old->from_example, argument)) return;
     if (parameter->kind == PARAMETER_SCALAR && argument->kind != ARGUMENT_NUMBER) {
         const char *type = element_rows[parameter->type].spelling;
         if (argument->fill.kind == FILL_FILE)
-            wrong(binder, P0607, "`%s` is a scalar of type %s, and `%s` is not a number", parameter->name, type, argument->fill.file);
+            wrong(binder, P0607, "`%s` is a scalar of type %s, and `%s` is not a number", parameter->name, type,
+                  argument->fill.file);
         else
             wrong(binder, P0607, "`%s` is a scalar of type %s; fills are for tensors", parameter->name, type);
         return;
@@ -99,24 +91,22 @@ static void assign_parameter(Binder *binder, size_t index, const Argument *argum
     binder->given[index] = argument;
 }
 
-static void assign_extent(Binder *binder, size_t index, const Argument *argument)
-{
+static void assign_extent(Binder *binder, size_t index, const Argument *argument) {
     const char *name = binder->manifest->symbols.items[index].name;
     Known *known = &binder->known[index];
-    if (!wins(binder, name, known->known, known->from_example, argument))
-        return;
+    if (!wins(binder, name, known->known, known->from_example, argument)) return;
     if (argument->kind != ARGUMENT_NUMBER)
         wrong(binder, P0607, "`%s` is an extent, and `%s` is not a number", name,
               argument->fill.kind == FILL_FILE ? argument->fill.file : "a fill");
     else if (!argument->is_integer || !extent_fits(argument->integer))
-        wrong(binder, P0605, "extent `%s` cannot be %.17g: extents are whole numbers from 0 to 2147483647", name, argument->number);
+        wrong(binder, P0605, "extent `%s` cannot be %.17g: extents are whole numbers from 0 to 2147483647", name,
+              argument->number);
     else
         *known = (Known){true, argument->from_example, argument->integer,
                          arena_printf(binder->arena, "`%s=%lld`", name, (long long)argument->integer)};
 }
 
-static void assign(Binder *binder, const Argument *argument)
-{
+static void assign(Binder *binder, const Argument *argument) {
     const Manifest *manifest = binder->manifest;
     for (size_t i = 0; i < manifest->parameters.count; i++)
         if (strcmp(manifest->parameters.items[i].name, argument->name) == 0) {
@@ -133,40 +123,36 @@ static void assign(Binder *binder, const Argument *argument)
 
 /* ---- values -------------------------------------------------------------------------------------------------------- */
 
-static bool value_fits(Binder *binder, const char *name, Element type, double number, int64_t integer, bool is_integer)
-{
+static bool value_fits(Binder *binder, const char *name, Element type, double number, int64_t integer,
+                       bool is_integer) {
     const char *spelling = element_rows[type].spelling;
     if (is_float(type)) {
         bool finite = isfinite(number), has_infinity = type != E_E4M3;
-        if (isnan(number) || (!finite && has_infinity) || (finite && fabs(number) <= float_largest(type)))
-            return true;
-        wrong(binder, P0606, "`%s` is %s, whose largest value is %.9g; %.9g does not fit", name, spelling, float_largest(type), number);
+        if (isnan(number) || (!finite && has_infinity) || (finite && fabs(number) <= float_largest(type))) return true;
+        wrong(binder, P0606, "`%s` is %s, whose largest value is %.9g; %.9g does not fit", name, spelling,
+              float_largest(type), number);
         return false;
     }
     int64_t least, most;
     integer_range(type, &least, &most);
-    if (is_integer && integer >= least && integer <= most)
-        return true;
+    if (is_integer && integer >= least && integer <= most) return true;
     if (!is_integer && number != floor(number))
         wrong(binder, P0606, "`%s` is %s; %.9g is not a whole number", name, spelling, number);
     else
-        wrong(binder, P0606, "`%s` is %s, from %lld to %lld; %.20g does not fit", name, spelling, (long long)least, (long long)most,
-              number);
+        wrong(binder, P0606, "`%s` is %s, from %lld to %lld; %.20g does not fit", name, spelling, (long long)least,
+              (long long)most, number);
     return false;
 }
 
 /* The scalar as its type stores it: the host's reference must see the value that the kernel sees. */
-static Scalar scalar_of(Element type, const Argument *argument)
-{
-    if (!is_float(type))
-        return (Scalar){(double)argument->integer, argument->integer};
+static Scalar scalar_of(Element type, const Argument *argument) {
+    if (!is_float(type)) return (Scalar){(double)argument->integer, argument->integer};
     unsigned char stored[8];
     element_store(type, stored, argument->number);
     return (Scalar){element_load(type, stored), 0};
 }
 
-static void bind_scalar(Binder *binder, size_t index)
-{
+static void bind_scalar(Binder *binder, size_t index) {
     const ManifestParameter *parameter = &binder->manifest->parameters.items[index];
     const Argument *argument = binder->given[index];
     if (argument == NULL || !value_fits(binder, parameter->name, parameter->type, argument->number, argument->integer,
@@ -180,25 +166,24 @@ static void bind_scalar(Binder *binder, size_t index)
 
 /* ---- shapes -------------------------------------------------------------------------------------------------------- */
 
-static void bind_axis(Binder *binder, size_t index, int axis)
-{
+static void bind_axis(Binder *binder, size_t index, int axis) {
     const ManifestParameter *parameter = &binder->manifest->parameters.items[index];
     const Formula *formula = &parameter->extents[axis];
     int64_t extent = binder->files[index].shape[axis];
-    if (formula->count != 1 || formula->steps[0].op != F_SYMBOL)
-        return; /* compared when all symbols are known */
+    if (formula->count != 1 || formula->steps[0].op != F_SYMBOL) return; /* compared when all symbols are known */
     size_t symbol = (size_t)formula->steps[0].value;
     Known *known = &binder->known[symbol];
-    const char *where = arena_printf(binder->arena, "axis %d of `%s` in `%s`", axis, parameter->name, binder->files[index].name);
+    const char *where =
+        arena_printf(binder->arena, "axis %d of `%s` in `%s`", axis, parameter->name, binder->files[index].name);
     if (!known->known || known->from_example)
         *known = (Known){true, false, extent, where};
     else if (known->value != extent)
-        wrong(binder, P0604, "extents `%s` disagree: %lld by %s, %lld by %s", binder->manifest->symbols.items[symbol].name,
-              (long long)known->value, known->where, (long long)extent, where);
+        wrong(binder, P0604, "extents `%s` disagree: %lld by %s, %lld by %s",
+              binder->manifest->symbols.items[symbol].name, (long long)known->value, known->where, (long long)extent,
+              where);
 }
 
-static void bind_file(Binder *binder, size_t index)
-{
+static void bind_file(Binder *binder, size_t index) {
     const ManifestParameter *parameter = &binder->manifest->parameters.items[index];
     NpyFile *file = &binder->files[index];
     if (!npy_open(binder->arena, binder->given[index]->fill.file, file, binder->diags) ||
@@ -207,17 +192,15 @@ static void bind_file(Binder *binder, size_t index)
         return;
     }
     if (file->rank != parameter->rank) {
-        wrong(binder, P0617, "`%s` has %d %s, but `%s` has %d", file->name, file->rank, file->rank == 1 ? "axis" : "axes",
-              parameter->name, parameter->rank);
+        wrong(binder, P0617, "`%s` has %d %s, but `%s` has %d", file->name, file->rank,
+              file->rank == 1 ? "axis" : "axes", parameter->name, parameter->rank);
         return;
     }
-    for (int axis = 0; axis < parameter->rank; axis++)
-        bind_axis(binder, index, axis);
+    for (int axis = 0; axis < parameter->rank; axis++) bind_axis(binder, index, axis);
 }
 
 /* Everything that has no value, in one message with the command that would give it */
-static void report_missing(Binder *binder)
-{
+static void report_missing(Binder *binder) {
     const Manifest *manifest = binder->manifest;
     Str names = str_new(binder->arena), command = str_new(binder->arena);
     int count = 0;
@@ -232,25 +215,22 @@ static void report_missing(Binder *binder)
         str_printf(&names, "%s%s `%s`", count++ > 0 ? ", " : "", symbol ? "extent" : "scalar", name);
         str_printf(&command, " %s=%s", name, symbol ? "1024" : "1");
     }
-    if (count == 0)
-        return;
-    Diag *diag = wrong(binder, P0603, "nothing says what %s of `%s` %s", names.text, manifest->kernel, count > 1 ? "are" : "is");
-    diag_help(binder->diags, diag, "for example `pipec run %s %s%s`", manifest->source != NULL ? manifest->source->name : "FILE",
-              manifest->kernel, command.text);
+    if (count == 0) return;
+    Diag *diag =
+        wrong(binder, P0603, "nothing says what %s of `%s` %s", names.text, manifest->kernel, count > 1 ? "are" : "is");
+    diag_help(binder->diags, diag, "for example `pipec run %s %s%s`",
+              manifest->source != NULL ? manifest->source->name : "FILE", manifest->kernel, command.text);
     diag_note(binder->diags, diag, "the shapes of .npy files give extents too, and so does an `example` in the kernel");
 }
 
-static int64_t *symbol_values(Binder *binder)
-{
+static int64_t *symbol_values(Binder *binder) {
     int64_t *values = NEW_ARRAY(binder->arena, int64_t, binder->manifest->symbols.count + 1);
-    for (size_t i = 0; i < binder->manifest->symbols.count; i++)
-        values[i] = binder->known[i].value;
+    for (size_t i = 0; i < binder->manifest->symbols.count; i++) values[i] = binder->known[i].value;
     return values;
 }
 
 /* Arguments to symbols and scalars. Files stay open for their data: close_files. */
-static void bind(Binder *binder, const Argument *arguments, size_t count)
-{
+static void bind(Binder *binder, const Argument *arguments, size_t count) {
     const Manifest *manifest = binder->manifest;
     size_t parameters = manifest->parameters.count;
     binder->fine = true;
@@ -258,8 +238,7 @@ static void bind(Binder *binder, const Argument *arguments, size_t count)
     binder->files = NEW_ARRAY(binder->arena, NpyFile, parameters + 1);
     binder->known = NEW_ARRAY(binder->arena, Known, manifest->symbols.count + 1);
     binder->scalars = NEW_ARRAY(binder->arena, Scalar, parameters + 1);
-    for (size_t i = 0; i < count; i++)
-        assign(binder, &arguments[i]);
+    for (size_t i = 0; i < count; i++) assign(binder, &arguments[i]);
     for (size_t i = 0; i < parameters; i++) {
         if (manifest->parameters.items[i].kind == PARAMETER_SCALAR)
             bind_scalar(binder, i);
@@ -267,32 +246,26 @@ static void bind(Binder *binder, const Argument *arguments, size_t count)
             bind_file(binder, i);
     }
     /* after another mistake, what is missing may be missing because of it */
-    if (binder->fine)
-        report_missing(binder);
+    if (binder->fine) report_missing(binder);
 }
 
-static void close_files(Binder *binder)
-{
-    for (size_t i = 0; i < binder->manifest->parameters.count; i++)
-        npy_close(&binder->files[i]);
+static void close_files(Binder *binder) {
+    for (size_t i = 0; i < binder->manifest->parameters.count; i++) npy_close(&binder->files[i]);
 }
 
 bool launch_symbols(Arena *arena, const Manifest *manifest, const Argument *arguments, size_t count, int64_t *symbols,
-                    Diags *diags)
-{
+                    Diags *diags) {
     Binder binder = {.arena = arena, .manifest = manifest, .diags = diags};
     bind(&binder, arguments, count);
     close_files(&binder);
-    for (size_t i = 0; binder.fine && i < manifest->symbols.count; i++)
-        symbols[i] = binder.known[i].value;
+    for (size_t i = 0; binder.fine && i < manifest->symbols.count; i++) symbols[i] = binder.known[i].value;
     return binder.fine;
 }
 
 /* ---- arrays -------------------------------------------------------------------------------------------------------- */
 
 /* The extents of a tensor, in numbers; a file must have the same. */
-static bool tensor_extents(Binder *binder, size_t index, const int64_t *symbols, int64_t *extents)
-{
+static bool tensor_extents(Binder *binder, size_t index, const int64_t *symbols, int64_t *extents) {
     const ManifestParameter *parameter = &binder->manifest->parameters.items[index];
     const NpyFile *file = &binder->files[index];
     for (int axis = 0; axis < parameter->rank; axis++) {
@@ -300,12 +273,13 @@ static bool tensor_extents(Binder *binder, size_t index, const int64_t *symbols,
         Str text = str_new(binder->arena);
         formula_print(&parameter->extents[axis], binder->manifest, &text);
         if (fault != FORMULA_FINE || !extent_fits(extents[axis])) {
-            wrong(binder, P0605, "axis %d of `%s`, `%s`, is not between 0 and 2147483647", axis, parameter->name, text.text);
+            wrong(binder, P0605, "axis %d of `%s`, `%s`, is not between 0 and 2147483647", axis, parameter->name,
+                  text.text);
             return false;
         }
         if (file->stream != NULL && file->shape[axis] != extents[axis]) {
-            wrong(binder, P0604, "extents disagree: axis %d of `%s` is `%s`, but %lld in `%s`", axis, parameter->name, text.text,
-                  (long long)file->shape[axis], file->name);
+            wrong(binder, P0604, "extents disagree: axis %d of `%s` is `%s`, but %lld in `%s`", axis, parameter->name,
+                  text.text, (long long)file->shape[axis], file->name);
             return false;
         }
     }
@@ -313,8 +287,7 @@ static bool tensor_extents(Binder *binder, size_t index, const int64_t *symbols,
 }
 
 /* What the arrays take together, against what there is */
-static bool memory_suffices(Binder *binder, const int64_t *symbols, const LaunchOptions *options)
-{
+static bool memory_suffices(Binder *binder, const int64_t *symbols, const LaunchOptions *options) {
     const Manifest *manifest = binder->manifest;
     uint64_t total = 0;
     Str list = str_new(binder->arena);
@@ -322,10 +295,8 @@ static bool memory_suffices(Binder *binder, const int64_t *symbols, const Launch
         const ManifestParameter *parameter = &manifest->parameters.items[i];
         int64_t extents[MAX_RANK], count;
         size_t bytes;
-        if (parameter->kind != PARAMETER_TENSOR)
-            continue;
-        if (!tensor_extents(binder, i, symbols, extents))
-            return false;
+        if (parameter->kind != PARAMETER_TENSOR) continue;
+        if (!tensor_extents(binder, i, symbols, extents)) return false;
         if (!array_size(parameter->type, parameter->rank, extents, &count, &bytes) ||
             __builtin_add_overflow(total, bytes + 2 * (uint64_t)GUARD_BYTES, &total)) {
             wrong(binder, P0609, "the size of `%s` does not fit 64 bits", parameter->name);
@@ -334,25 +305,24 @@ static bool memory_suffices(Binder *binder, const int64_t *symbols, const Launch
         str_printf(&list, "%s`%s` %s", list.length > 0 ? ", " : "", parameter->name, bytes_text(binder->arena, bytes));
     }
     uint64_t limit = options->memory_limit != 0 ? options->memory_limit : memory_available();
-    if (total <= limit)
-        return true;
-    Diag *diag = wrong(binder, P0610, "the tensors take %s of host memory together, but %s %s", bytes_text(binder->arena, total),
-                       bytes_text(binder->arena, limit), options->memory_limit != 0 ? "are allowed" : "are free");
+    if (total <= limit) return true;
+    Diag *diag =
+        wrong(binder, P0610, "the tensors take %s of host memory together, but %s %s", bytes_text(binder->arena, total),
+              bytes_text(binder->arena, limit), options->memory_limit != 0 ? "are allowed" : "are free");
     diag_note(binder->diags, diag, "%s", list.text);
     return false;
 }
 
-static bool fill_fits(Binder *binder, const ManifestParameter *parameter, const Fill *fill, int64_t count)
-{
+static bool fill_fits(Binder *binder, const ManifestParameter *parameter, const Fill *fill, int64_t count) {
     if (fill->kind == FILL_VALUE) {
         bool whole = fill->value == floor(fill->value) && fabs(fill->value) < 0x1p63;
-        return value_fits(binder, parameter->name, parameter->type, fill->value, whole ? (int64_t)fill->value : 0, whole);
+        return value_fits(binder, parameter->name, parameter->type, fill->value, whole ? (int64_t)fill->value : 0,
+                          whole);
     }
-    if (fill->kind != FILL_ARRAY)
-        return true;
+    if (fill->kind != FILL_ARRAY) return true;
     if (fill->count != count) {
-        wrong(binder, P0604, "%lld values are given for the %lld elements of `%s`", (long long)fill->count, (long long)count,
-              parameter->name);
+        wrong(binder, P0604, "%lld values are given for the %lld elements of `%s`", (long long)fill->count,
+              (long long)count, parameter->name);
         return false;
     }
     for (int64_t i = 0; i < count; i++) {
@@ -364,13 +334,11 @@ static bool fill_fits(Binder *binder, const ManifestParameter *parameter, const 
     return true;
 }
 
-static bool make_array(Binder *binder, size_t index, const int64_t *symbols, uint64_t seed, Array *array)
-{
+static bool make_array(Binder *binder, size_t index, const int64_t *symbols, uint64_t seed, Array *array) {
     const ManifestParameter *parameter = &binder->manifest->parameters.items[index];
     const Argument *given = binder->given[index];
     int64_t extents[MAX_RANK];
-    if (!tensor_extents(binder, index, symbols, extents))
-        return false;
+    if (!tensor_extents(binder, index, symbols, extents)) return false;
     if (!array_new(array, parameter->type, parameter->rank, extents)) {
         wrong(binder, P0610, "there is no host memory for `%s`", parameter->name);
         return false;
@@ -380,16 +348,13 @@ static bool make_array(Binder *binder, size_t index, const int64_t *symbols, uin
         fill_poison(array);
         return true;
     }
-    if (fill.kind == FILL_FILE)
-        return npy_data(&binder->files[index], array, binder->diags);
-    if (!fill_fits(binder, parameter, &fill, array->count))
-        return false;
+    if (fill.kind == FILL_FILE) return npy_data(&binder->files[index], array, binder->diags);
+    if (!fill_fits(binder, parameter, &fill, array->count)) return false;
     fill_array(array, &fill, seed, index);
     return true;
 }
 
-static bool make_arrays(Binder *binder, Launch *launch, const LaunchOptions *options)
-{
+static bool make_arrays(Binder *binder, Launch *launch, const LaunchOptions *options) {
     for (size_t i = 0; i < binder->manifest->parameters.count; i++)
         if (binder->manifest->parameters.items[i].kind == PARAMETER_TENSOR &&
             !make_array(binder, i, launch->symbols, options->seed, &launch->arrays[i])) {
@@ -399,9 +364,8 @@ static bool make_arrays(Binder *binder, Launch *launch, const LaunchOptions *opt
     return true;
 }
 
-Launch *launch_prepare(Arena *arena, const Manifest *manifest, const char *ptx, size_t ptx_length, const Argument *arguments,
-                       size_t count, const LaunchOptions *options, Diags *diags)
-{
+Launch *launch_prepare(Arena *arena, const Manifest *manifest, const char *ptx, size_t ptx_length,
+                       const Argument *arguments, size_t count, const LaunchOptions *options, Diags *diags) {
     Binder binder = {.arena = arena, .manifest = manifest, .diags = diags};
     bind(&binder, arguments, count);
     Launch *launch = NEW(arena, Launch);

@@ -35,11 +35,11 @@ uint64_t iota_period(Element type);
 typedef struct NpyFile {
     const char *name;
     FILE *stream;
-    const char *descr;      /* as in the header: "<f4" */
+    const char *descr; /* as in the header: "<f4" */
     bool fortran;
     int rank;
     int64_t shape[NPY_MAX_RANK];
-    uint64_t bytes_left;    /* of a regular file, after the header; else UINT64_MAX */
+    uint64_t bytes_left; /* of a regular file, after the header; else UINT64_MAX */
 } NpyFile;
 
 bool npy_open(Arena *arena, const char *file, NpyFile *out, Diags *diags);
@@ -52,7 +52,8 @@ bool npy_data(NpyFile *npy, Array *into, Diags *diags);
 /* ---- binding ------------------------------------------------------------------------------------------------------- */
 
 /* a diagnostic at a place of the manifest's source, or without one where there is no source */
-Diag *manifest_diag(const Manifest *manifest, Diags *diags, Code code, Span span, const char *format, ...) PRINTF_LIKE(5, 6);
+Diag *manifest_diag(const Manifest *manifest, Diags *diags, Code code, Span span, const char *format, ...)
+    PRINTF_LIKE(5, 6);
 /* Integer scalars into the symbols; extents are there. Preconditions and the number of tiles. */
 bool bind_check(const Manifest *manifest, const int64_t *symbols, int64_t *tiles, Diags *diags);
 bool extent_fits(int64_t extent); /* 0 .. 2^31 - 1 */

@@ -1,0 +1,134 @@
+/* Formulas: values, faults and their laziness, text with minimal parentheses. */
+#include "launch/launch.h"
+
+#include "tests/unit/expect.h"
+#include "tests/unit/sample.h"
+
+#define LEAST                                                                                                          \
+    { F_CONST, INT64_MIN }
+#define ONE                                                                                                            \
+    { F_CONST, 1 }
+#define N                                                                                                              \
+    { F_SYMBOL, 0 }
+#define M                                                                                                              \
+    { F_SYMBOL, 1 }
+
+static void value(Formula formula, int64_t wanted, int line) {
+    const int64_t symbols[] = {7, 3, 0};
+    int64_t got;
+    FormulaFault fault = formula_eval(&formula, symbols, &got);
+    if (fault != FORMULA_FINE || got != wanted) {
+        fprintf(stderr, "%s:%d: %lld, fault %d\n", __FILE__, line, (long long)got, (int)fault);
+        failed_expectations++;
+    }
+}
+
+static void faults(Formula formula, FormulaFault wanted, int line) {
+    const int64_t symbols[] = {7, 3, 0};
+    int64_t got;
+    FormulaFault fault = formula_eval(&formula, symbols, &got);
+    if (fault != wanted) {
+        fprintf(stderr, "%s:%d: %lld, fault %d\n", __FILE__, line, (long long)got, (int)fault);
+        failed_expectations++;
+    }
+}
+
+#define VALUE(wanted, ...) value((Formula)STEPS(__VA_ARGS__), (wanted), __LINE__)
+#define FAULT(wanted, ...) faults((Formula)STEPS(__VA_ARGS__), (wanted), __LINE__)
+
+static void values(void) {
+    VALUE(10, N, M, {F_ADD, 0});
+    VALUE(4, N, M, {F_SUB, 0});
+    VALUE(21, N, M, {F_MUL, 0});
+    VALUE(2, N, M, {F_DIV, 0});
+    VALUE(1, N, M, {F_MOD, 0});
+    VALUE(3, N, M, {F_CEIL, 0});
+    VALUE(3, N, M, {F_MIN, 0});
+    VALUE(7, N, M, {F_MAX, 0});
+    VALUE(-7, N, {F_NEG, 0});
+    VALUE(0, N, {F_NOT, 0});
+    VALUE(1, M, N, {F_LT, 0});
+    VALUE(1, M, M, {F_LE, 0});
+    VALUE(0, M, M, {F_LT, 0});
+    VALUE(1, M, N, {F_NE, 0});
+    VALUE(0, M, N, {F_EQ, 0});
+    VALUE(1, N, M, {F_AND, 0});
+    VALUE(7, ONE, N, M, {F_SELECT, 0});
+    VALUE(3, {F_CONST, 0}, N, M, {F_SELECT, 0});
+    /* C's quotient and remainder, and the ceiling, for each pair of signs */
+    VALUE(-2, {F_CONST, -7}, M, {F_DIV, 0});
+    VALUE(-1, {F_CONST, -7}, M, {F_MOD, 0});
+    VALUE(-2, {F_CONST, -7}, M, {F_CEIL, 0});
+    VALUE(3, {F_CONST, -7}, {F_CONST, -3}, {F_CEIL, 0});
+    VALUE(-2, {F_CONST, 7}, {F_CONST, -3}, {F_CEIL, 0});
+    VALUE(2, {F_CONST, 6}, M, {F_CEIL, 0});
+    VALUE(0, {F_CONST, 0}, M, {F_CEIL, 0});
+    VALUE(INT64_MAX, {F_CONST, INT64_MAX}, ONE, {F_CEIL, 0});
+}
+
+static void bounds(void) {
+    FAULT(FORMULA_OVERFLOW, {F_CONST, INT64_MAX}, ONE, {F_ADD, 0});
+    FAULT(FORMULA_OVERFLOW, LEAST, ONE, {F_SUB, 0});
+    FAULT(FORMULA_OVERFLOW, {F_CONST, INT64_C(1) << 32}, {F_CONST, INT64_C(1) << 31}, {F_MUL, 0});
+    FAULT(FORMULA_OVERFLOW, LEAST, {F_NEG, 0});
+    FAULT(FORMULA_OVERFLOW, LEAST, {F_CONST, -1}, {F_DIV, 0});
+    FAULT(FORMULA_OVERFLOW, LEAST, {F_CONST, -1}, {F_MOD, 0});
+    FAULT(FORMULA_OVERFLOW, LEAST, {F_CONST, -1}, {F_CEIL, 0});
+    FAULT(FORMULA_ZERO_DIVISOR, N, {F_SYMBOL, 2}, {F_DIV, 0});
+    FAULT(FORMULA_ZERO_DIVISOR, N, {F_SYMBOL, 2}, {F_MOD, 0});
+    FAULT(FORMULA_ZERO_DIVISOR, N, {F_SYMBOL, 2}, {F_CEIL, 0});
+    FAULT(FORMULA_ZERO_DIVISOR, N, {F_SYMBOL, 2}, {F_DIV, 0}, ONE, {F_MIN, 0});
+    /* what is not chosen may fault */
+    VALUE(0, {F_SYMBOL, 2}, N, {F_SYMBOL, 2}, {F_DIV, 0}, {F_AND, 0});
+    VALUE(1, N, N, {F_SYMBOL, 2}, {F_DIV, 0}, {F_OR, 0});
+    VALUE(7, ONE, N, N, {F_SYMBOL, 2}, {F_DIV, 0}, {F_SELECT, 0});
+    FAULT(FORMULA_ZERO_DIVISOR, {F_SYMBOL, 2}, N, N, {F_SYMBOL, 2}, {F_DIV, 0}, {F_SELECT, 0});
+    FAULT(FORMULA_ZERO_DIVISOR, N, N, {F_SYMBOL, 2}, {F_DIV, 0}, {F_AND, 0});
+    FAULT(FORMULA_ZERO_DIVISOR, N, {F_SYMBOL, 2}, {F_DIV, 0}, ONE, {F_OR, 0});
+    Formula none = {NULL, 0};
+    value(none, 0, __LINE__);
+}
+
+static void text(Scratch *scratch, Formula formula, const char *wanted, int line) {
+    Manifest *manifest = sample_manifest(scratch->arena);
+    Str out = str_new(scratch->arena);
+    formula_print(&formula, manifest, &out);
+    if (strcmp(out.text, wanted) != 0) {
+        fprintf(stderr, "%s:%d: printed \"%s\", wanted \"%s\"\n", __FILE__, line, out.text, wanted);
+        failed_expectations++;
+    }
+}
+
+#define TEXT(wanted, ...) text(scratch, (Formula)STEPS(__VA_ARGS__), (wanted), __LINE__)
+
+static void texts(Scratch *scratch) {
+    TEXT("N", N);
+    TEXT("-3", {F_CONST, -3});
+    TEXT("N + M * 2", N, M, {F_CONST, 2}, {F_MUL, 0}, {F_ADD, 0});
+    TEXT("(N + M) * 2", N, M, {F_ADD, 0}, {F_CONST, 2}, {F_MUL, 0});
+    TEXT("N - M - 1", N, M, {F_SUB, 0}, ONE, {F_SUB, 0});
+    TEXT("N - (M - 1)", N, M, ONE, {F_SUB, 0}, {F_SUB, 0});
+    TEXT("N * (M / 1)", N, M, ONE, {F_DIV, 0}, {F_MUL, 0});
+    TEXT("N * 2 % 16 == 0", N, {F_CONST, 2}, {F_MUL, 0}, {F_CONST, 16}, {F_MOD, 0}, {F_CONST, 0}, {F_EQ, 0});
+    TEXT("ceil(N + 1, 4096)", N, ONE, {F_ADD, 0}, {F_CONST, 4096}, {F_CEIL, 0});
+    TEXT("min(N, max(M, 1))", N, M, ONE, {F_MAX, 0}, {F_MIN, 0});
+    TEXT("N < M && (M <= 1 || !N)", N, M, {F_LT, 0}, M, ONE, {F_LE, 0}, N, {F_NOT, 0}, {F_OR, 0}, {F_AND, 0});
+    TEXT("N < M || M == 1 && N", N, M, {F_LT, 0}, M, ONE, {F_EQ, 0}, N, {F_AND, 0}, {F_OR, 0});
+    TEXT("(N < M) == (M < N)", N, M, {F_LT, 0}, M, N, {F_LT, 0}, {F_EQ, 0});
+    TEXT("N ? M : M ? 1 : N", N, M, M, ONE, N, {F_SELECT, 0}, {F_SELECT, 0});
+    TEXT("(N ? M : 1) + 1", N, M, ONE, {F_SELECT, 0}, ONE, {F_ADD, 0});
+    TEXT("-(-N)", N, {F_NEG, 0}, {F_NEG, 0});
+    TEXT("-(-3)", {F_CONST, -3}, {F_NEG, 0});
+    TEXT("-(N + 1)", N, ONE, {F_ADD, 0}, {F_NEG, 0});
+    TEXT("!!N", N, {F_NOT, 0}, {F_NOT, 0});
+    TEXT("N - -3", N, {F_CONST, -3}, {F_SUB, 0});
+}
+
+int main(void) {
+    Scratch scratch = scratch_new();
+    values();
+    bounds();
+    texts(&scratch);
+    scratch_free(&scratch);
+    return expect_failures();
+}

@@ -1,0 +1,35 @@
+/* The manifest as JSON: the whole text of the sample against tests/unit/manifest.json, so that a change of a field is seen.
+ * Run from the root of the repository; with an argument the text is printed for a new golden. */
+#include "launch/launch.h"
+
+#include "tests/unit/expect.h"
+#include "tests/unit/sample.h"
+
+static const char *golden(Scratch *scratch) {
+    Str text = str_new(scratch->arena);
+    FILE *stream = fopen("tests/unit/manifest.json", "r");
+    if (!EXPECT(stream != NULL)) return "";
+    char chunk[4096];
+    for (size_t got; (got = fread(chunk, 1, sizeof chunk, stream)) > 0;) str_add_bytes(&text, chunk, got);
+    fclose(stream);
+    return text.text;
+}
+
+int main(int count, char **words) {
+    Scratch scratch = scratch_new();
+    Str out = str_new(scratch.arena);
+    manifest_json(sample_manifest(scratch.arena), &out);
+    if (count > 1) {
+        fputs(out.text, stdout);
+        return words[1][0] == 0;
+    }
+    EXPECT(strcmp(out.text, golden(&scratch)) == 0);
+    /* what is not there is null or an empty list; names are escaped */
+    Manifest empty = {.kernel = "k\"1", .target = "sm_90a", .ptx_major = 8, .cluster = {1, 1, 1}};
+    Str bare = str_new(scratch.arena);
+    manifest_json(&empty, &bare);
+    EXPECT(strstr(bare.text, "\"kernel\": \"k\\\"1\"") != NULL && strstr(bare.text, "\"source\": null") != NULL);
+    EXPECT(strstr(bare.text, "\"marks\": [],") != NULL);
+    scratch_free(&scratch);
+    return expect_failures();
+}
