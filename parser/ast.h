@@ -75,6 +75,7 @@ typedef struct AstType {
     Span span;
     AstName name;  /* the element type, or the pipe of a stage */
     bool is_stage; /* `stage NAME` */
+    bool is_tmem;  /* `tmem f32[..]`: a field in tensor memory */
     AstExprs dims; /* empty: a scalar */
 } AstType;
 

@@ -1,0 +1,163 @@
+/* Syntax errors: from the set of words that could have come to one English sentence.
+ *
+ * Under LAC the set is complete, hence long; words that belong together (what begins an expression, the operators) are
+ * said as one. */
+#include "parser/build.h"
+
+#include <string.h>
+
+#include "pipe.tab.h"
+
+#define TOKENS 256 /* more than there are */
+
+typedef struct Set {
+    bool has[TOKENS];
+    const char *spelling[TOKENS];
+} Set;
+
+/* In the order of pipe.y: reserved words first, then those that are words only in their place */
+static bool is_reserved(int token) { return token >= TOK_KERNEL && token <= TOK_MIN; }
+static bool is_contextual(int token) { return token >= TOK_ARRIVALS && token <= TOK_WITHOUT; }
+
+static void drop(Set *set, const int *tokens, size_t count) {
+    for (size_t i = 0; i < count; i++) set->has[tokens[i]] = false;
+}
+#define DROP(set, ...) drop((set), (const int[]){__VA_ARGS__}, COUNT_OF(((const int[]){__VA_ARGS__})))
+
+static void drop_names(Set *set) {
+    for (int token = 0; token < TOKENS; token++)
+        if (token == TOK_NAME || is_contextual(token)) set->has[token] = false;
+}
+
+static void drop_expression(Set *set) {
+    drop_names(set);
+    DROP(set, TOK_INTEGER, TOK_FLOAT, TOK_TRUE, TOK_FALSE, TOK_SUM, TOK_MAX, TOK_MIN, TOK_LPAREN, TOK_MINUS, TOK_NOT, TOK_OLD,
+         TOK_TRY, TOK_CONSUME, TOK_PRODUCE);
+}
+
+static void drop_statement(Set *set) {
+    drop_expression(set);
+    DROP(set, TOK_LET, TOK_VAR, TOK_SHARED, TOK_FOR, TOK_IF, TOK_WHILE, TOK_BREAK, TOK_CONTINUE, TOK_RETURN, TOK_TURN, TOK_UNSAFE,
+         TOK_RELEASE, TOK_LBRACE);
+}
+
+static void drop_item(Set *set) {
+    DROP(set, TOK_CONST, TOK_STATIC, TOK_REQUIRES, TOK_ENSURES, TOK_EXAMPLE, TOK_GRID, TOK_CLUSTER, TOK_RANGE, TOK_PIPE, TOK_ROLE);
+}
+
+static void drop_operators(Set *set) {
+    DROP(set, TOK_QUESTION, TOK_EQ, TOK_NE, TOK_LT, TOK_LE, TOK_GT, TOK_GE, TOK_AND, TOK_OR, TOK_PLUS, TOK_MINUS, TOK_STAR,
+         TOK_SLASH, TOK_PERCENT, TOK_LPAREN, TOK_LBRACKET, TOK_DOT);
+}
+
+/* "`,`, `)` or an operator" */
+static const char *phrase_of(Parse *p, Set *set) {
+    Arena *arena = p->lexer.arena;
+    VEC(const char *) parts = {0};
+    const char *group = NULL, *operators = NULL;
+    DROP(set, TOK_BAD, TOK_END);
+    if (set->has[TOK_STAR]) {
+        operators = "an operator";
+        drop_operators(set);
+    }
+    if (set->has[TOK_LET] && set->has[TOK_RELEASE]) {
+        group = "a statement";
+        drop_statement(set);
+    } else if (set->has[TOK_ROLE]) {
+        group = "an item of the kernel";
+        drop_item(set);
+    } else if (set->has[TOK_INTEGER]) {
+        group = "an expression";
+        drop_expression(set);
+    } else if (set->has[TOK_NAME]) {
+        group = "a name";
+        drop_names(set);
+    }
+    if (set->has[TOK_SET_ADD]) DROP(set, TOK_SET_ADD, TOK_SET_SUB, TOK_SET_MUL, TOK_SET_DIV);
+    if (group) vec_push(arena, &parts, group);
+    for (int token = 0; token < TOKENS; token++)
+        if (set->has[token]) vec_push(arena, &parts, (const char *)arena_printf(arena, "`%s`", set->spelling[token]));
+    if (operators) vec_push(arena, &parts, operators);
+    Str phrase = str_new(arena);
+    for (size_t i = 0; i < parts.count; i++) {
+        if (i > 0) str_add(&phrase, i + 1 == parts.count ? " or " : ", ");
+        str_add(&phrase, parts.items[i]);
+    }
+    return phrase.text;
+}
+
+/* The word as it was written */
+static const char *found_text(Parse *p, Word found, Span span) {
+    if (found.token == TOK_END) return "the end of the file";
+    Str text = str_new(p->lexer.arena);
+    size_t length = span.hi - span.lo, shown = length > 40 ? 40 : length;
+    str_char(&text, '`');
+    str_visible(&text, p->lexer.source->text + span.lo, shown);
+    str_add(&text, shown < length ? "...`" : "`");
+    return text.text;
+}
+
+static bool word_is(const Parse *p, Span span, const char *word) {
+    return span.hi - span.lo == strlen(word) && memcmp(p->lexer.source->text + span.lo, word, strlen(word)) == 0;
+}
+
+/* Is the gap before `found` the place for a `;`: it stands on a later line, closes the block, or begins a statement */
+static bool ends_statement(const Parse *p, Word found, Span span) {
+    if (found.token == TOK_RBRACE || (found.token >= TOK_KERNEL && found.token <= TOK_TRY && found.token != TOK_AS &&
+                                      found.token != TOK_LAG && found.token != TOK_IN))
+        return true;
+    const Source *source = p->lexer.source;
+    return source_line(source, span.lo) > source_line(source, p->lexer.previous_end);
+}
+
+static void add_open_bracket(Parse *p, Diag *diag) {
+    if (p->lexer.depth == 0) return;
+    const Bracket *open = &p->lexer.open[p->lexer.depth - 1];
+    diag_label(p->lexer.diags, diag, open->span, "this `%c` is not closed", open->shape);
+}
+
+static void add_advice(Parse *p, Diag *diag, Word found, Span span, const Set *set) {
+    Diags *diags = p->lexer.diags;
+    if (found.token == TOK_NAME && (word_is(p, span, "and") || word_is(p, span, "or")))
+        diag_help(diags, diag, "the logical operators are `&&` and `||`");
+    else if (found.token == TOK_SET && set->has[TOK_EQ])
+        diag_help(diags, diag, "a comparison is written with `==`");
+    else if (found.token == TOK_DOT && set->has[TOK_INTEGER])
+        diag_help(diags, diag, "a number begins with a digit: `0.5`");
+    else if (found.token == TOK_ARROW && set->has[TOK_DOT])
+        diag_help(diags, diag, "a field is written `s.x`");
+}
+
+void report_syntax(Parse *p, Word found, Span span, const Word *expected, int count) {
+    Lexer *lexer = &p->lexer;
+    if (lexer->stopped || (span.lo < lexer->complained && found.token != TOK_END)) return;
+    Set set = {0};
+    for (int i = 0; i < count; i++) {
+        set.has[expected[i].token] = true;
+        set.spelling[expected[i].token] = expected[i].spelling;
+    }
+    const Set whole = set;
+    Span gap = {lexer->previous_end, lexer->previous_end};
+    const char *what = found_text(p, found, span);
+
+    if (found.token == TOK_END) {
+        const char *wanted = set.has[TOK_RBRACE] ? "`}`" : phrase_of(p, &set);
+        Diag *diag = lexer_report(lexer, P0001, gap, "expected %s, found the end of the file", wanted);
+        add_open_bracket(p, diag);
+    } else if (found.token == TOK_RBRACE && set.has[TOK_KERNEL]) {
+        lexer_report(lexer, P0001, span, "this `}` closes nothing");
+    } else if (found.token == TOK_SEMICOLON && (set.has[TOK_LET] || set.has[TOK_ROLE] || set.has[TOK_KERNEL])) {
+        report_empty_statement(p, span, false);
+    } else if (set.has[TOK_SEMICOLON] && !set.has[TOK_LBRACE] && ends_statement(p, found, span)) {
+        lexer_report(lexer, P0014, gap, "expected `;`, found %s", what);
+    } else if (is_reserved(found.token) && set.has[TOK_NAME] && !set.has[TOK_INTEGER] && !set.has[TOK_LET]) {
+        lexer_report(lexer, P0018, span, "%s is a reserved word and cannot be a name", what);
+    } else if (found.token == TOK_TILDE && set.has[TOK_INTEGER]) {
+        Diag *diag = lexer_report(lexer, P0016, span, "there is no operator `~`");
+        diag_note(lexer->diags, diag, "Pipe has no operators on bits");
+    } else {
+        Diag *diag = lexer_report(lexer, P0001, span, "expected %s, found %s", phrase_of(p, &set), what);
+        if (whole.has[TOK_RPAREN] || whole.has[TOK_RBRACKET]) add_open_bracket(p, diag);
+        add_advice(p, diag, found, span, &whole);
+    }
+}
