@@ -25,6 +25,8 @@ typedef struct Lexer {
     Span word;             /* the word that was read last */
     uint32_t previous_end; /* where the word before it ended */
     uint32_t complained;   /* end of the last text that a report about a word covered */
+    uint32_t boundary;     /* where the last word before `word` lies that begins or ends a statement or an item */
+    bool at_boundary;      /* `word` is such a word */
     Bracket open[NESTING_MAX];
     int depth;             /* of `open` */
     int reports;

@@ -117,8 +117,13 @@ static bool is_place(const AstExpr *expr) {
     return expr->kind == AST_NAME || expr->kind == AST_SUBSCRIPT || expr->kind == AST_MEMBER || expr->kind == AST_ERROR_EXPR;
 }
 
+void note_resumed(Parse *p) { p->resumed = p->lexer.word.lo; }
+
+static bool is_rest(const Parse *p, Span span) { return span.lo == p->resumed; }
+
 AstStmt *make_assign(Parse *p, Sized target, AstAssignOp op, Span op_span, AstExpr *value, Manner manner) {
     if (!is_place(target.tree)) {
+        if (is_rest(p, target.tree->span)) return make_stmt(p, AST_ERROR_STMT, target.tree->span);
         Diag *diag = lexer_report(&p->lexer, P0022, target.tree->span, "this cannot be assigned to");
         diag_help(p->lexer.diags, diag, "a variable, `name[i, j]` or `stage.field[i, j]` stands left of the assignment");
         return make_stmt(p, AST_ERROR_STMT, target.tree->span);
@@ -141,7 +146,7 @@ AstStmt *make_expr_stmt(Parse *p, Span span, Sized value) {
         stmt->value = value.tree;
         return stmt;
     }
-    if (expr->kind != AST_ERROR_EXPR) {
+    if (expr->kind != AST_ERROR_EXPR && !is_rest(p, span)) {
         Diag *diag = lexer_report(&p->lexer, P0023, span, "this statement does nothing");
         if (expr->kind == AST_BINARY && expr->binary.op == AST_EQ && is_place(expr->binary.left))
             diag_help(p->lexer.diags, diag, "`==` compares; an assignment is written with `=`");

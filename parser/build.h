@@ -12,6 +12,10 @@ typedef struct Parse {
     Lexer lexer;
     Ast *ast;
     bool too_long; /* an expression of this statement was refused for its depth */
+    bool failed;   /* there was a syntax error, */
+    Span failure;  /* this word was the last that did not fit, */
+    uint32_t resumed; /* and at the word here the grammar went on: what begins there may be the rest of a statement.
+                         UINT32_MAX: it never had to */
 } Parse;
 
 /* An expression and the depth of its tree */
@@ -85,6 +89,7 @@ typedef struct Word {
     int token;
     const char *spelling; /* as written, or a description: "end of file" */
 } Word;
+void note_resumed(Parse *p);
 void report_syntax(Parse *p, Word found, Span span, const Word *expected, int count);
 void report_depth(Parse *p, Span span);
 

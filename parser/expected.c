@@ -110,6 +110,13 @@ static bool ends_statement(const Parse *p, Word found, Span span) {
     return source_line(source, span.lo) > source_line(source, p->lexer.previous_end);
 }
 
+/* After an error the grammar may go on in the middle of what was wrong. So a further error counts only on a later line, or
+ * behind a word that surely begins or ends something. */
+static bool is_echo(const Parse *p, Span span) {
+    const Source *source = p->lexer.source;
+    return p->failed && p->lexer.boundary < p->failure.lo && source_line(source, span.lo) == source_line(source, p->failure.lo);
+}
+
 static void add_open_bracket(Parse *p, Diag *diag) {
     if (p->lexer.depth == 0) return;
     const Bracket *open = &p->lexer.open[p->lexer.depth - 1];
@@ -130,7 +137,9 @@ static void add_advice(Parse *p, Diag *diag, Word found, Span span, const Set *s
 
 void report_syntax(Parse *p, Word found, Span span, const Word *expected, int count) {
     Lexer *lexer = &p->lexer;
-    if (lexer->stopped || (span.lo < lexer->complained && found.token != TOK_END)) return;
+    if (lexer->stopped || (span.lo < lexer->complained && found.token != TOK_END) || is_echo(p, span)) return;
+    p->failed = true;
+    p->failure = span;
     Set set = {0};
     for (int i = 0; i < count; i++) {
         set.has[expected[i].token] = true;

@@ -8,6 +8,7 @@ Ast *parser_parse(Arena *arena, Names *names, const Source *source, Diags *diags
     Parse *p = NEW(arena, Parse);
     p->ast = NEW(arena, Ast);
     p->ast->source = source;
+    p->resumed = UINT32_MAX;
     size_t before = diags->errors;
     void *scanner = lexer_open(&p->lexer, arena, names, source, diags);
     (void)pipe_parse(scanner, p); /* what went wrong has been reported */

@@ -499,7 +499,7 @@ block:
 stmts:
     %empty                  { $$ = NEW(ARENA, AstStmts); }
   | stmts[list] statement   { $$ = $list; p->too_long = false; vec_push(ARENA, $$, $statement); }
-  | stmts[list] error       { $$ = $list; }
+  | stmts[list] error       { $$ = $list; note_resumed(p); }
   | stmts[list] error ";"   { $$ = $list; yyerrok; }
   ;
 
