@@ -159,13 +159,8 @@ AstStmt *make_expr_stmt(Parse *p, Span span, Sized value) {
 AstStmt *make_for(Parse *p, Span head, const AstNames *vars, const AstDomain *domain) {
     AstStmt *stmt = make_stmt(p, AST_FOR, head);
     stmt->loop.head = head;
-    if (vars) stmt->loop.vars = *vars;
-    if (domain) {
-        stmt->loop.domain = *domain;
-    } else {
-        stmt->loop.domain = (AstDomain){.kind = AST_DOMAIN_RANGE, .span = head};
-        stmt->loop.domain.from = stmt->loop.domain.to = make_error_expr(p, head).tree;
-    }
+    stmt->loop.vars = *vars;
+    stmt->loop.domain = *domain;
     return stmt;
 }
 
@@ -204,12 +199,8 @@ AstStmt *make_stage(Parse *p, Span head, const AstExpr *acquire, AstExpr *lag, A
     stmt->stage.head = head;
     stmt->stage.lag = lag;
     stmt->stage.as = as;
-    if (acquire) {
-        stmt->stage.end = acquire->acquire.end;
-        stmt->stage.pipe = acquire->acquire.pipe;
-    } else {
-        stmt->stage.pipe.span = head;
-    }
+    stmt->stage.end = acquire->acquire.end;
+    stmt->stage.pipe = acquire->acquire.pipe;
     return stmt;
 }
 
@@ -278,10 +269,14 @@ void report_empty_statement(Parse *p, Span span, bool after_block) {
     diag_help(p->lexer.diags, diag, "remove it");
 }
 
-void report_foreign_loop(Parse *p, Span span, bool is_while) {
+/* What follows in the loop's head is of another language: `until` is where the echoes of this error begin */
+void report_foreign_loop(Parse *p, Span span, Span until) {
+    bool is_while = span.lo == until.lo;
     Diag *diag = lexer_report(&p->lexer, P0017, span, is_while ? "there is no `while` loop" : "there is no `for` loop in this form");
     diag_note(p->lexer.diags, diag, "loops run over domains, so that roles that meet in a pipe count alike");
     diag_help(p->lexer.diags, diag, "write `for i in 0 .. n { ... }`, or loop over `grid` or a `range`");
+    p->failed = true;
+    p->failure = (Span){until.hi, until.hi};
 }
 
 void report_claim(Parse *p, Span where, const char *message) {

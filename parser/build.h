@@ -64,10 +64,10 @@ AstStmt *make_block(Parse *p, Span span, Span close, const AstStmts *body);
 AstStmt *make_declare(Parse *p, AstStmtKind kind, AstName name, AstType *type, AstExpr *init);
 AstStmt *make_assign(Parse *p, Sized target, AstAssignOp op, Span op_span, AstExpr *value, Manner manner);
 AstStmt *make_expr_stmt(Parse *p, Span span, Sized value); /* a call; anything else does nothing and is reported */
-AstStmt *make_for(Parse *p, Span head, const AstNames *vars, const AstDomain *domain); /* NULLs: after an error */
+AstStmt *make_for(Parse *p, Span head, const AstNames *vars, const AstDomain *domain);
 AstDomain *make_domain(Parse *p, Span span, AstDomainKind kind, const AstExpr *name, AstExpr *from, AstExpr *to);
 Chain make_if(Parse *p, Span span, AstStmt *head, AstStmt *then, Chain otherwise);
-AstStmt *make_stage(Parse *p, Span head, const AstExpr *acquire, AstExpr *lag, AstName as); /* acquire NULL: after an error */
+AstStmt *make_stage(Parse *p, Span head, const AstExpr *acquire, AstExpr *lag, AstName as);
 
 AstItem *make_item(Parse *p, AstItemKind kind, Span span);
 AstType *make_type(Parse *p, Span span, AstName name, const Exprs *dims); /* dims may be NULL */
@@ -81,7 +81,7 @@ void report_no_width(Parse *p, Span where);
 void report_no_target(Parse *p, Span where);
 void report_bare_release(Parse *p, Span span);
 void report_empty_statement(Parse *p, Span span, bool after_block);
-void report_foreign_loop(Parse *p, Span span, bool is_while);
+void report_foreign_loop(Parse *p, Span span, Span until);
 void report_claim(Parse *p, Span where, const char *message);
 
 /* A syntax error: `found` is the word at `span`, and `expected` are all words that could stand there */

@@ -63,9 +63,11 @@ static const char *phrase_of(Parse *p, Set *set) {
     if (set->has[TOK_LET] && set->has[TOK_RELEASE]) {
         group = "a statement";
         drop_statement(set);
+        DROP(set, TOK_SEMICOLON, TOK_ELSE);
     } else if (set->has[TOK_ROLE]) {
         group = "an item of the kernel";
         drop_item(set);
+        DROP(set, TOK_SEMICOLON);
     } else if (set->has[TOK_INTEGER]) {
         group = "an expression";
         drop_expression(set);
@@ -73,6 +75,9 @@ static const char *phrase_of(Parse *p, Set *set) {
         group = "a name";
         drop_names(set);
     }
+    if (set->has[TOK_COLON] && !group) DROP(set, TOK_LBRACE); /* a role's width is missed by name */
+    if (operators || set->has[TOK_SEMICOLON]) /* words that may follow are not what is missed */
+        for (int token = TOK_ARRIVALS; token <= TOK_WITHOUT; token++) set->has[token] = false;
     if (set->has[TOK_SET_ADD]) DROP(set, TOK_SET_ADD, TOK_SET_SUB, TOK_SET_MUL, TOK_SET_DIV);
     if (group) vec_push(arena, &parts, group);
     for (int token = 0; token < TOKENS; token++)
@@ -147,6 +152,7 @@ void report_syntax(Parse *p, Word found, Span span, const Word *expected, int co
     }
     const Set whole = set;
     Span gap = {lexer->previous_end, lexer->previous_end};
+    bool begins = set.has[TOK_LET] || set.has[TOK_ROLE] || set.has[TOK_KERNEL]; /* nothing is under way */
     const char *what = found_text(p, found, span);
 
     if (found.token == TOK_END) {
@@ -155,12 +161,14 @@ void report_syntax(Parse *p, Word found, Span span, const Word *expected, int co
         add_open_bracket(p, diag);
     } else if (found.token == TOK_RBRACE && set.has[TOK_KERNEL]) {
         lexer_report(lexer, P0001, span, "this `}` closes nothing");
-    } else if (found.token == TOK_SEMICOLON && (set.has[TOK_LET] || set.has[TOK_ROLE] || set.has[TOK_KERNEL])) {
+    } else if (found.token == TOK_SEMICOLON && begins) {
         report_empty_statement(p, span, false);
-    } else if (set.has[TOK_SEMICOLON] && !set.has[TOK_LBRACE] && ends_statement(p, found, span)) {
+    } else if (set.has[TOK_SEMICOLON] && !set.has[TOK_LBRACE] && !begins && ends_statement(p, found, span)) {
         lexer_report(lexer, P0014, gap, "expected `;`, found %s", what);
     } else if (is_reserved(found.token) && set.has[TOK_NAME] && !set.has[TOK_INTEGER] && !set.has[TOK_LET]) {
         lexer_report(lexer, P0018, span, "%s is a reserved word and cannot be a name", what);
+    } else if (set.has[TOK_TILDE]) {
+        report_claim(p, span, arena_printf(lexer->arena, "expected `~` or `==`, found %s", what));
     } else if (found.token == TOK_TILDE && set.has[TOK_INTEGER]) {
         Diag *diag = lexer_report(lexer, P0016, span, "there is no operator `~`");
         diag_note(lexer->diags, diag, "Pipe has no operators on bits");

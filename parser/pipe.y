@@ -167,6 +167,7 @@ item:
 
 body_item:
     fn_head block           { $$ = $fn_head; $$->span = @$; $$->fn.body = $block; }
+  | "fn" error block        { yyerrok; $$ = make_item(p, AST_ITEM_FN, @$); $$->fn.body = $block; }
   | "kernel" name "(" params ")" "for" word[target] kernel_body {
         $$ = $kernel_body;
         $$->span = @$;
@@ -226,7 +227,6 @@ fn_head:
         $$->fn.params = *$params;
         $$->fn.result = $opt_result;
     }
-  | "fn" error              { $$ = make_item(p, AST_ITEM_FN, @1); }
   ;
 
 opt_result:
@@ -237,7 +237,6 @@ opt_result:
 params:
     %empty                  { $$ = NEW(ARENA, AstParams); }
   | param_list
-  | error                   { $$ = NEW(ARENA, AstParams); }
   ;
 
 param_list:
@@ -267,7 +266,6 @@ type:
 dims:
     %empty                  { $$ = NULL; }
   | "[" exprs "]"           { $$ = $exprs; }
-  | "[" error "]"           { $$ = NULL; }
   ;
 
 /* ---- a kernel ------------------------------------------------------------------------------------------------------ */
@@ -326,7 +324,14 @@ closed_kernel_item:
         $$->span = @$;
         MOVE($$->pipe.fields, $fields->pipe.fields);
     }
+  | "pipe" error "{" fields "}" { yyerrok; $$ = $fields; $$->span = @$; }
   | role_head block         { $$ = $role_head; $$->span = @$; $$->role.body = $block; }
+  | "role" error block {
+        yyerrok;
+        $$ = make_item(p, AST_ITEM_ROLE, @$);
+        $$->role.count = make_error_expr(p, @1).tree;
+        $$->role.body = $block;
+    }
   | "ensures" "{" claims "}" { $$ = $claims; $$->span = @$; $$->head = @1; }
   ;
 
@@ -390,7 +395,6 @@ opt_grouped:
 axes:
     axis                    { $$ = make_item(p, AST_ITEM_GRID, @$); vec_push(ARENA, &$$->grid.axes, $axis); }
   | axes[list] "," axis     { $$ = $list; vec_push(ARENA, &$$->grid.axes, $axis); }
-  | error                   { $$ = make_item(p, AST_ITEM_GRID, @$); }
   ;
 
 axis:
@@ -418,7 +422,6 @@ pipe_head:
         $$->pipe.arrivals_full = $arrivals.full;
         $$->pipe.arrivals_empty = $arrivals.empty;
     }
-  | "pipe" error            { $$ = make_item(p, AST_ITEM_PIPE, @1); }
   ;
 
 arrivals:
@@ -472,10 +475,6 @@ role_head:
         $$->role.name = $name;
         $$->role.count = make_error_expr(p, @2).tree;
     }
-  | "role" error {
-        $$ = make_item(p, AST_ITEM_ROLE, @1);
-        $$->role.count = make_error_expr(p, @1).tree;
-    }
   ;
 
 team:
@@ -516,7 +515,14 @@ closed_statement:
   | stage_head block        { $$ = $stage_head; $$->span = @$; $$->stage.body = $block; }
   | "turn" block            { $$ = $block; $$->kind = AST_TURN; $$->span = @$; }
   | "unsafe" block          { $$ = $block; $$->kind = AST_UNSAFE; $$->span = @$; }
-  | "while" error block     { $$ = make_stmt(p, AST_ERROR_STMT, @$); report_foreign_loop(p, @1, true); yyerrok; }
+  | "for" error block       { yyerrok; $$ = make_stmt(p, AST_ERROR_STMT, @$); }
+  | "for" error ";"         { yyerrok; $$ = make_stmt(p, AST_ERROR_STMT, @$); }
+  | "consume" error block   { yyerrok; $$ = make_stmt(p, AST_ERROR_STMT, @$); }
+  | "consume" error ";"     { yyerrok; $$ = make_stmt(p, AST_ERROR_STMT, @$); }
+  | "produce" error block   { yyerrok; $$ = make_stmt(p, AST_ERROR_STMT, @$); }
+  | "produce" error ";"     { yyerrok; $$ = make_stmt(p, AST_ERROR_STMT, @$); }
+  | "for" "(" name "=" { report_foreign_loop(p, @1, @4); } error block { yyerrok; $$ = make_stmt(p, AST_ERROR_STMT, @$); }
+  | "while" { report_foreign_loop(p, @1, @1); } error block { yyerrok; $$ = make_stmt(p, AST_ERROR_STMT, @$); }
   ;
 
 open_statement:
@@ -570,8 +576,6 @@ value:
 for_head:
     "for" names "in" domain         { $$ = make_for(p, @$, $names, $domain); }
   | "for" "(" names ")" "in" domain { $$ = make_for(p, @$, $names, $domain); }
-  | "for" "(" name "=" error        { $$ = make_for(p, @$, NULL, NULL); report_foreign_loop(p, @1, false); yyerrok; }
-  | "for" error                     { $$ = make_for(p, @$, NULL, NULL); yyerrok; }
   ;
 
 domain:
@@ -588,6 +592,10 @@ if_stmt:
     if_head block[then]                    { $$ = make_if(p, @$, $if_head, $then, (Chain){NULL, 0}); }
   | if_head block[then] "else" block[rest] { $$ = make_if(p, @$, $if_head, $then, (Chain){$rest, 0}); }
   | if_head block[then] "else" if_stmt[rest] { $$ = make_if(p, @$, $if_head, $then, $rest); }
+  | "if" error ";"                           { yyerrok; $$ = (Chain){make_stmt(p, AST_ERROR_STMT, @$), 0}; }
+  | "if" error block                         { yyerrok; $$ = (Chain){make_stmt(p, AST_ERROR_STMT, @$), 0}; }
+  | "if" error block "else" block            { yyerrok; $$ = (Chain){make_stmt(p, AST_ERROR_STMT, @$), 0}; }
+  | "if" error block "else" if_stmt[rest]    { yyerrok; $$ = $rest; }
   ;
 
 if_head:
@@ -600,12 +608,6 @@ if_head:
         $$ = make_stmt(p, AST_IF, @$);
         $$->branch.head = @$;
         $$->branch.nonempty = $name;
-    }
-  | "if" error {
-        $$ = make_stmt(p, AST_IF, @$);
-        $$->branch.head = @$;
-        $$->branch.condition = make_error_expr(p, @1).tree;
-        yyerrok;
     }
   ;
 
@@ -624,8 +626,6 @@ stage_head:
         $$ = make_stage(p, @$, $acquire.tree, $lag.tree, AT(NULL, @$));
         report_no_stage_name(p, (Span){@$.hi, @$.hi}, true);
     }
-  | "consume" error         { $$ = make_stage(p, @1, NULL, NULL, AT(NULL, @1)); yyerrok; }
-  | "produce" error         { $$ = make_stage(p, @1, NULL, NULL, AT(NULL, @1)); yyerrok; }
   ;
 
 lag:
@@ -740,7 +740,6 @@ reduction:
 postfix:
     primary
   | postfix[base] "[" exprs "]" { $$ = make_subscript(p, @$, $base, $exprs); }
-  | postfix[base] "[" error "]" { $$ = make_error_expr(p, @$); }
   | postfix[base] "." word {
         $$ = make_expr(p, AST_MEMBER, @$, $base.depth);
         $$.tree->member.base = $base.tree;
@@ -764,13 +763,11 @@ primary:
         $$ = make_acquire(p, AST_TRY, @$, acquired->acquire.end, acquired->acquire.pipe);
     }
   | "(" condition ")"       { $$ = $condition; }
-  | "(" error ")"           { $$ = make_error_expr(p, @$); }
   ;
 
 args:
     %empty                  { $$ = NEW(ARENA, Exprs); }
   | exprs
-  | error                   { $$ = NEW(ARENA, Exprs); }
   ;
 
 exprs:
