@@ -83,6 +83,7 @@ typedef struct Access {
     int rank;
     Expr *subs[PROG_MAX_RANK];
     Affine affine[PROG_MAX_RANK]; /* filled by tiles */
+    bool inside[PROG_MAX_RANK];   /* the subscript is certainly within the extent (tiles: always proved); filled by tiles */
     Span span;
 } Access;
 
@@ -270,6 +271,11 @@ typedef struct PipeUse {
     bool generic_out;      /* ordinary loads read them */
     bool bulk_out;         /* TMA or bulk stores read them */
     bool waits_copies;     /* lanes_in, and some consumer reads asynchronously: wait for the cp.async, fence, plain arrive */
+    /* how a release of this end arrives; filled by resources */
+    bool tx_arrives;       /* producer: one lane an instance arrives with the bytes it expects (tensor_in) */
+    bool lanes_arrive;     /* producer: every lane arrives when its cp.async are done (lanes_in by cp.async, not waits_copies) */
+    bool warps_arrive;     /* one lane of every warp arrives: consumers always; producers of ordinary writes, waits_copies, tokens,
+                            * and of several warps or instances whose copies one lane issues: else the others could be lapped */
     uint32_t tx_bytes;     /* that one instance's copies bring into a stage */
 } PipeUse;
 

@@ -1,0 +1,19 @@
+/* codegen: how does the machine say it. The door of the floor: Prog -> PTX text + Manifest. */
+#ifndef PIPEC_CODEGEN_H
+#define PIPEC_CODEGEN_H
+
+#include "check/prog.h"
+#include "launch/manifest.h"
+
+typedef struct CodegenOptions {
+    bool watchdog; /* compile the watchdog of the waits in */
+} CodegenOptions;
+
+/* Writes the PTX text of the kernel and fills the manifest. False, with a diagnostic, for what is checked but not generated
+ * yet (reductions in roles). */
+bool codegen_emit(Arena *arena, const Prog *prog, const CodegenOptions *options, Str *ptx, Manifest *manifest, Diags *diags);
+
+/* What was derived and why: pipes, barriers, counts, bytes, layouts; roles, registers, lanes; the shared-memory map. */
+void codegen_report(const Prog *prog, const Manifest *manifest, Str *out);
+
+#endif

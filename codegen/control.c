@@ -1,0 +1,290 @@
+/* Statements: blocks, loops, branches, leaving, scalars; and the frame of a role. */
+#include "codegen/gen.h"
+
+/* ---- frames ------------------------------------------------------------------------------------------------------- */
+
+static void collect_lags(Gen *gen, Frame *frame, const Stmt *stmt);
+
+static void collect_list(Gen *gen, Frame *frame, const Stmts *list) {
+    for (size_t i = 0; i < list->count; i++) collect_lags(gen, frame, list->items[i]);
+}
+
+/* The late releases whose innermost loop is the frame's. */
+static void collect_lags(Gen *gen, Frame *frame, const Stmt *stmt) {
+    if (stmt == NULL) return;
+    switch (stmt->kind) {
+    case S_BLOCK: collect_list(gen, frame, &stmt->block.body); return;
+    case S_IF:
+        collect_lags(gen, frame, stmt->branch.then);
+        collect_lags(gen, frame, stmt->branch.otherwise);
+        return;
+    case S_STAGE:
+        if (stmt->stage.lag > 0) {
+            Lag *lag = NEW(gen->arena, Lag);
+            *lag = (Lag){stmt, ptx_new_reg(gen->ptx, REG_32), ptx_new_reg(gen->ptx, REG_32), frame->lags};
+            frame->lags = lag;
+        }
+        collect_lags(gen, frame, stmt->stage.body);
+        return;
+    case S_GRID: case S_FOR: /* loops of their own */
+    case S_SCALAR: case S_TILE: case S_LEAVE: case S_ACQUIRE: case S_RELEASE: case S_MOVE: return;
+    }
+}
+
+static Frame *push_frame(Gen *gen, const Stmt *stmt) {
+    Frame *frame = NEW(gen->arena, Frame);
+    *frame = (Frame){stmt, ptx_new_label(gen->ptx), -1, NULL, gen->role->frame};
+    gen->role->frame = frame;
+    return frame;
+}
+
+static void pop_frame(Gen *gen) { gen->role->frame = gen->role->frame->outer; }
+
+static void open_lags(Gen *gen, Frame *frame, const Stmt *body) {
+    collect_lags(gen, frame, body);
+    for (Lag *lag = frame->lags; lag != NULL; lag = lag->next) {
+        int pipe = gen->role->role->handles.items[lag->stage->stage.handle].pipe;
+        INS(gen->ptx, "mov.b32", ptx_reg(lag->oldest), ptx_reg(gen->role->cursors[END_CONSUME][pipe].stage));
+        INS(gen->ptx, "mov.b32", ptx_reg(lag->held), ptx_int(0));
+    }
+    if (frame->lags != NULL) ptx_forget(gen->ptx);
+}
+
+static void drain_lags(Gen *gen, const Frame *frame) {
+    for (Lag *lag = frame->lags; lag != NULL; lag = lag->next) pipe_late_release(gen, lag, 0);
+}
+
+/* ---- scalars ------------------------------------------------------------------------------------------------------ */
+
+static void set_local(Gen *gen, int local, Value value) {
+    Value *to = &gen->role->locals[local];
+    if (to->type == E_BOOL) INS(gen->ptx, "mov.pred", ptx_reg(to->reg), ptx_reg(value_in_reg(gen, value)));
+    else INS(gen->ptx, class_of(to->type) == REG_64 ? "mov.b64" : "mov.b32", ptx_reg(to->reg), value_operand(value));
+    ptx_forget(gen->ptx);
+}
+
+/* ---- loops -------------------------------------------------------------------------------------------------------- */
+
+/* for (axes) in grid: coordinate number `tile` of this block, the first axis fastest; the same loop runs once where the grid is
+ * not persistent, since then there are as many blocks as coordinates (one block where there are none). */
+static void gen_grid(Gen *gen, const Stmt *stmt) {
+    const Prog *prog = gen->prog;
+    ptx_mark(gen->ptx, stmt->head, gen->role->number, NULL, "takes the next grid coordinate");
+    Frame *frame = push_frame(gen, stmt);
+    open_lags(gen, frame, stmt->grid.body);
+    Value extents[PROG_MAX_RANK], total = value_integer(E_I32, 1);
+    for (size_t a = 0; a < prog->axes.count; a++) {
+        extents[a] = eval_scalar(gen, prog->axes.items[a].extent);
+        total = a == 0 ? extents[a] : value_reg(E_I32, PURE(gen->ptx, REG_32, "mul.lo.s32", value_operand(total), value_operand(extents[a])));
+    }
+    Reg tile = ptx_new_reg(gen->ptx, REG_32), step = ptx_new_reg(gen->ptx, REG_32), done = ptx_new_reg(gen->ptx, REG_PRED);
+    INS(gen->ptx, "mov.u32", ptx_reg(tile), ptx_text("%ctaid.x"));
+    INS(gen->ptx, "mov.u32", ptx_reg(step), ptx_text("%nctaid.x"));
+    int head = ptx_new_label(gen->ptx);
+    frame->continue_label = ptx_new_label(gen->ptx);
+    ptx_place_label(gen->ptx, head);
+    INS(gen->ptx, "setp.ge.s32", ptx_reg(done), ptx_reg(tile), value_operand(total));
+    INS_IF(gen->ptx, done, "bra", ptx_label(frame->leave_label));
+    Value rest = value_reg(E_I32, tile);
+    for (size_t a = 0; a < prog->axes.count; a++) {
+        bool last = a + 1 == prog->axes.count;
+        Value here = last ? rest : value_reg(E_I32, PURE(gen->ptx, REG_32, "rem.u32", value_operand(rest), value_operand(extents[a])));
+        if (!last) rest = value_reg(E_I32, PURE(gen->ptx, REG_32, "div.u32", value_operand(rest), value_operand(extents[a])));
+        INS(gen->ptx, "mov.b32", ptx_reg(gen->role->locals[stmt->grid.vars[a]].reg), value_operand(here));
+    }
+    ptx_forget(gen->ptx);
+    gen_stmt(gen, stmt->grid.body);
+    ptx_place_label(gen->ptx, frame->continue_label);
+    INS(gen->ptx, "add.s32", ptx_reg(tile), ptx_reg(tile), ptx_reg(step));
+    INS(gen->ptx, "bra", ptx_label(head));
+    ptx_place_label(gen->ptx, frame->leave_label);
+    drain_lags(gen, frame);
+    pop_frame(gen);
+}
+
+static void gen_unrolled(Gen *gen, const Stmt *stmt, Frame *frame) {
+    Value lo = eval_scalar(gen, stmt->loop.lo), hi = eval_scalar(gen, stmt->loop.hi);
+    Value saved = gen->role->locals[stmt->loop.var];
+    for (int64_t v = lo.integer; v < hi.integer; v++) {
+        gen->role->locals[stmt->loop.var] = value_integer(saved.type, v);
+        frame->continue_label = ptx_new_label(gen->ptx);
+        if (stmt->loop.where != NULL)
+            INS_UNLESS(gen->ptx, eval_condition(gen, &(Point){.outer = NULL}, stmt->loop.where), "bra", ptx_label(frame->continue_label));
+        gen_stmt(gen, stmt->loop.body);
+        ptx_place_label(gen->ptx, frame->continue_label);
+    }
+    gen->role->locals[stmt->loop.var] = saved;
+}
+
+static void gen_counted(Gen *gen, const Stmt *stmt, Frame *frame) {
+    Reg var = gen->role->locals[stmt->loop.var].reg, done = ptx_new_reg(gen->ptx, REG_PRED), end = ptx_new_reg(gen->ptx, REG_32);
+    Value lo = eval_scalar(gen, stmt->loop.lo), hi = eval_scalar(gen, stmt->loop.hi);
+    INS(gen->ptx, "mov.b32", ptx_reg(end), value_operand(hi));
+    INS(gen->ptx, "mov.b32", ptx_reg(var), value_operand(lo));
+    int head = ptx_new_label(gen->ptx);
+    frame->continue_label = ptx_new_label(gen->ptx);
+    ptx_place_label(gen->ptx, head);
+    INS(gen->ptx, "setp.ge.s32", ptx_reg(done), ptx_reg(var), ptx_reg(end));
+    INS_IF(gen->ptx, done, "bra", ptx_label(frame->leave_label));
+    if (stmt->loop.where != NULL)
+        INS_UNLESS(gen->ptx, eval_condition(gen, &(Point){.outer = NULL}, stmt->loop.where), "bra", ptx_label(frame->continue_label));
+    gen_stmt(gen, stmt->loop.body);
+    ptx_place_label(gen->ptx, frame->continue_label);
+    INS(gen->ptx, "add.s32", ptx_reg(var), ptx_reg(var), ptx_int(1));
+    INS(gen->ptx, "bra", ptx_label(head));
+}
+
+static void gen_for(Gen *gen, const Stmt *stmt) {
+    ptx_mark(gen->ptx, stmt->head, gen->role->number, NULL, "loops");
+    Frame *frame = push_frame(gen, stmt);
+    open_lags(gen, frame, stmt->loop.body);
+    if (stmt->loop.unroll) gen_unrolled(gen, stmt, frame);
+    else gen_counted(gen, stmt, frame);
+    ptx_place_label(gen->ptx, frame->leave_label);
+    drain_lags(gen, frame);
+    pop_frame(gen);
+}
+
+/* ---- branches ----------------------------------------------------------------------------------------------------- */
+
+static void gen_if(Gen *gen, const Stmt *stmt) {
+    ptx_mark(gen->ptx, stmt->head, gen->role->number, NULL, NULL);
+    Value condition = eval_scalar(gen, stmt->branch.condition);
+    if (condition.reg.class == REG_NONE) {
+        const Stmt *taken = condition.integer != 0 ? stmt->branch.then : stmt->branch.otherwise;
+        if (taken != NULL) gen_stmt(gen, taken);
+        return;
+    }
+    int otherwise = ptx_new_label(gen->ptx), end = ptx_new_label(gen->ptx);
+    INS_UNLESS(gen->ptx, condition.reg, "bra", ptx_label(otherwise));
+    gen_stmt(gen, stmt->branch.then);
+    if (stmt->branch.otherwise != NULL) INS(gen->ptx, "bra", ptx_label(end));
+    ptx_place_label(gen->ptx, otherwise);
+    if (stmt->branch.otherwise != NULL) gen_stmt(gen, stmt->branch.otherwise);
+    ptx_place_label(gen->ptx, end);
+}
+
+/* Blocks that are left release their stages; loops that are crossed give back what they still hold late. The target's own late
+ * stages are drained behind its leave label. */
+static void gen_leave(Gen *gen, const Stmt *stmt) {
+    for (size_t i = 0; i < stmt->leave.releases.count; i++) pipe_release(gen, stmt->span, stmt->leave.releases.items[i]);
+    const Frame *frame = gen->role->frame;
+    for (; frame != NULL && frame->stmt != stmt->leave.target; frame = frame->outer) drain_lags(gen, frame);
+    int label = frame == NULL ? gen->role->end_label
+                              : stmt->leave.kind == LEAVE_CONTINUE ? frame->continue_label : frame->leave_label;
+    INS(gen->ptx, "bra", ptx_label(label));
+    ptx_forget(gen->ptx);
+}
+
+static void gen_block(Gen *gen, const Stmt *stmt) {
+    Frame *frame = push_frame(gen, stmt);
+    for (size_t i = 0; i < stmt->block.body.count; i++) gen_stmt(gen, stmt->block.body.items[i]);
+    ptx_place_label(gen->ptx, frame->leave_label);
+    pop_frame(gen);
+}
+
+void gen_stmt(Gen *gen, const Stmt *stmt) {
+    switch (stmt->kind) {
+    case S_BLOCK: gen_block(gen, stmt); return;
+    case S_SCALAR:
+        ptx_mark(gen->ptx, stmt->span, gen->role->number, NULL, NULL);
+        set_local(gen, stmt->scalar.local, eval_scalar(gen, stmt->scalar.value));
+        return;
+    case S_TILE: gen_tile(gen, stmt); return;
+    case S_GRID: gen_grid(gen, stmt); return;
+    case S_FOR: gen_for(gen, stmt); return;
+    case S_IF: gen_if(gen, stmt); return;
+    case S_LEAVE: gen_leave(gen, stmt); return;
+    case S_ACQUIRE: pipe_acquire(gen, stmt, stmt->acquire.handle); return;
+    case S_RELEASE: pipe_release(gen, stmt->span, stmt->release.handle); return;
+    case S_MOVE:
+        INS(gen->ptx, "mov.b32", ptx_reg(gen->role->handles[stmt->move.to]), ptx_reg(gen->role->handles[stmt->move.from]));
+        ptx_forget(gen->ptx);
+        return;
+    case S_STAGE:
+        pipe_acquire(gen, stmt, stmt->stage.handle);
+        gen_stmt(gen, stmt->stage.body);
+        pipe_release(gen, (Span){stmt->span.hi > stmt->span.lo ? stmt->span.hi - 1 : stmt->span.lo, stmt->span.hi}, stmt->stage.handle);
+        return;
+    }
+}
+
+/* ---- a role ------------------------------------------------------------------------------------------------------- */
+
+static void open_cursors(Gen *gen, RoleState *state) {
+    size_t pipes = gen->prog->pipes.count;
+    for (int end = 0; end < 2; end++) {
+        state->cursors[end] = NEW_ARRAY(gen->arena, Cursor, pipes);
+        for (size_t p = 0; p < pipes; p++) {
+            const Pipe *pipe = &gen->prog->pipes.items[p];
+            if (!state->role->pipes[p].uses || (end == END_PRODUCE) != (pipe->producer == state->number)) continue;
+            Cursor cursor = {ptx_new_reg(gen->ptx, REG_32), ptx_new_reg(gen->ptx, REG_32)};
+            INS(gen->ptx, "mov.b32", ptx_reg(cursor.stage), ptx_int(0));
+            INS(gen->ptx, "mov.b32", ptx_reg(cursor.parity), ptx_int(end == END_PRODUCE ? 1 : 0));
+            state->cursors[end][p] = cursor;
+        }
+    }
+}
+
+/* Who am I: instance, thread of the instance, the lane that issues bulk work, the lane that arrives for its warp. */
+static void open_threads(Gen *gen, RoleState *state) {
+    const Role *role = state->role;
+    if (role->one_lane) {
+        Reg elected = ptx_new_reg(gen->ptx, REG_PRED);
+        INS(gen->ptx, "elect.sync", ptx_text(arena_printf(gen->arena, "_|%%p%u", elected.id)), ptx_int(0xffffffff));
+        INS_UNLESS(gen->ptx, elected, "bra", ptx_label(state->end_label));
+        return;
+    }
+    Reg thread = ptx_new_reg(gen->ptx, REG_32), lane = ptx_new_reg(gen->ptx, REG_32);
+    INS(gen->ptx, "mov.u32", ptx_reg(thread), ptx_text("%tid.x"));
+    INS(gen->ptx, "mov.u32", ptx_reg(lane), ptx_text("%laneid"));
+    state->thread = PURE(gen->ptx, REG_32, "sub.s32", ptx_reg(thread), ptx_int(role->first_warp * 32));
+    if (role->instances > 1) {
+        Reg warp = PURE(gen->ptx, REG_32, "sub.s32", ptx_reg(gen->warp), ptx_int(role->first_warp));
+        state->rank = PURE(gen->ptx, REG_32, "div.u32", ptx_reg(warp), ptx_int(role->warps));
+        state->thread = PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(state->thread), ptx_int(role->warps * 32));
+    }
+    state->leader = PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(state->thread), ptx_int(0));
+    state->arriver = PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(lane), ptx_int(0));
+}
+
+static void open_storage(Gen *gen, RoleState *state) {
+    const Role *role = state->role;
+    state->handles = NEW_ARRAY(gen->arena, Reg, role->handles.count);
+    for (size_t i = 0; i < role->handles.count; i++) state->handles[i] = ptx_new_reg(gen->ptx, REG_32);
+    state->locals = NEW_ARRAY(gen->arena, Value, role->locals.count);
+    for (size_t i = 0; i < role->locals.count; i++) {
+        Element type = element_rows[role->locals.items[i].type].widens;
+        state->locals[i] = value_reg(type, ptx_new_reg(gen->ptx, class_of(type)));
+    }
+    state->tiles = NEW_ARRAY(gen->arena, Reg *, role->tiles.count);
+    for (size_t i = 0; i < role->tiles.count; i++) {
+        const RoleTile *tile = &role->tiles.items[i];
+        if (!tile->in_registers) continue;
+        int slots = register_tile_slots(gen, tile);
+        state->tiles[i] = NEW_ARRAY(gen->arena, Reg, slots);
+        for (int s = 0; s < slots; s++) state->tiles[i][s] = ptx_new_reg(gen->ptx, class_of(element_rows[tile->type].widens));
+    }
+}
+
+void gen_role(Gen *gen, int number) {
+    const Role *role = &gen->prog->roles.items[number];
+    RoleState state = {.role = role, .number = number};
+    gen->role = &state;
+    state.end_label = ptx_new_label(gen->ptx);
+    state.expired_label = ptx_new_label(gen->ptx);
+    state.expired_site = ptx_new_reg(gen->ptx, REG_32);
+    state.expired_stage = ptx_new_reg(gen->ptx, REG_32);
+    ptx_mark(gen->ptx, role->span, number, NULL, NULL);
+    ptx_comment(gen->ptx, "---- role %s: %d x %d warps from warp %d%s", role->name, role->instances, role->warps, role->first_warp,
+                role->one_lane ? ", in one elected lane" : "");
+    open_threads(gen, &state);
+    open_storage(gen, &state);
+    open_cursors(gen, &state);
+    gen_stmt(gen, role->body);
+    ptx_place_label(gen->ptx, state.end_label); /* also of the lanes that were not elected: they have nothing to finish */
+    pipe_finish(gen);
+    INS0(gen->ptx, "ret");
+    pipe_expired(gen);
+    gen->role = NULL;
+}

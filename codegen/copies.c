@@ -1,0 +1,126 @@
+/* Whole-tile copies by the copy engine: tensor (TMA) and bulk, both ways. One lane of the instance issues them. */
+#include "codegen/gen.h"
+
+static const char *access_name(Gen *gen, const Access *access) {
+    const Role *role = gen->role->role;
+    if (access->space == SPACE_GLOBAL) return gen->prog->params.items[access->object].name;
+    if (access->space != SPACE_STAGE) return role->tiles.items[access->object].name;
+    const Handle *handle = &role->handles.items[access->object];
+    const char *field = gen->prog->pipes.items[handle->pipe].fields.items[access->field].name;
+    return arena_printf(gen->arena, "%s.%s", handle->name, field);
+}
+
+static void mark_tile(Gen *gen, const Stmt *stmt, const char *verb) {
+    const Tile *tile = stmt->tile;
+    const char *to = access_name(gen, &tile->target), *pipe = NULL;
+    const char *what = tile->value->kind == X_READ
+                           ? arena_printf(gen->arena, "%s `%s` to `%s`", verb, access_name(gen, tile->value->read), to)
+                           : arena_printf(gen->arena, "computes `%s`", to);
+    if (tile->target.space == SPACE_STAGE)
+        pipe = gen->prog->pipes.items[gen->role->role->handles.items[tile->target.object].pipe].name;
+    ptx_mark(gen->ptx, stmt->span, gen->role->number, pipe, what);
+}
+
+/* The first element's place: all indexes at zero. */
+static Point origin(void) {
+    Point point = {.outer = NULL};
+    for (int i = 0; i < PROG_MAX_INDEXES; i++) point.indexes[i] = lin_const(0);
+    return point;
+}
+
+static Operand full_barrier_of(Gen *gen, const Access *stage) {
+    const Handle *handle = &gen->role->role->handles.items[stage->object];
+    return barrier_at(gen, &gen->prog->pipes.items[handle->pipe], true, gen->role->handles[stage->object]);
+}
+
+static Operand moved(Operand address, int64_t by) {
+    address.value += by;
+    return address;
+}
+
+/* One instruction a box; box (b..) starts at start + b * box and lies b * step bytes further in shared memory. */
+static void gen_boxes(Gen *gen, const Tile *tile, const Access *inside, bool load) {
+    const BoxCopy *copy = &tile->box;
+    const Map *map = &gen->prog->maps.items[copy->map];
+    Point point = origin();
+    Operand shared = shared_address(gen, &point, inside);
+    Operand barrier = load ? full_barrier_of(gen, inside) : (Operand){.kind = OPERAND_TEXT};
+    Lin start[MAX_RANK];
+    int64_t boxes = 1;
+    for (int d = 0; d < copy->rank; d++) {
+        start[d] = lin_of(gen, eval(gen, &point, copy->start[d]));
+        boxes *= copy->tile[d] / map->box[d];
+    }
+    const char *op = load ? arena_printf(gen->arena, "cp.async.bulk.tensor.%dd.shared::cluster.global.tile.mbarrier::complete_tx::bytes", copy->rank)
+                          : arena_printf(gen->arena, "cp.async.bulk.tensor.%dd.global.shared::cta.tile.bulk_group", copy->rank);
+    for (int64_t box = 0; box < boxes; box++) {
+        Reg coordinates[MAX_RANK];
+        int64_t rest = box, offset = 0;
+        for (int d = 0; d < copy->rank; d++) {
+            int64_t count = copy->tile[d] / map->box[d], number = rest % count;
+            rest /= count;
+            offset += number * copy->step[d];
+            coordinates[d] = lin_in_reg(gen, lin_add(gen, start[d], lin_const(number * map->box[d])));
+        }
+        Operand global = ptx_tensor(gen->maps[copy->map], coordinates, copy->rank);
+        if (load) INS(gen->ptx, op, moved(shared, offset), global, barrier);
+        else INS(gen->ptx, op, global, moved(shared, offset));
+    }
+}
+
+static void gen_bulk(Gen *gen, const Tile *tile, const Access *inside, const Access *outside, bool load) {
+    Point point = origin();
+    Operand shared = shared_address(gen, &point, inside);
+    Reg certainly;
+    Operand global = global_address(gen, &point, outside, &certainly);
+    Operand bytes = ptx_int(tile->bulk.bytes);
+    if (load)
+        INS(gen->ptx, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", shared, global, bytes, full_barrier_of(gen, inside));
+    else
+        INS(gen->ptx, "cp.async.bulk.global.shared::cta.bulk_group", global, shared, bytes);
+}
+
+static void gen_engine_copy(Gen *gen, const Tile *tile) {
+    bool load = tile->class == TILE_TENSOR_LOAD || tile->class == TILE_BULK_LOAD;
+    bool tensor = tile->class == TILE_TENSOR_LOAD || tile->class == TILE_TENSOR_STORE;
+    const Access *inside = load ? &tile->target : tile->value->read;
+    const Access *outside = load ? tile->value->read : &tile->target;
+    int skip = -1;
+    if (gen->role->leader.class != REG_NONE) {
+        skip = ptx_new_label(gen->ptx);
+        INS_UNLESS(gen->ptx, gen->role->leader, "bra", ptx_label(skip));
+    }
+    if (tensor) gen_boxes(gen, tile, inside, load);
+    else gen_bulk(gen, tile, inside, outside, load);
+    if (!load) gen->role->any_bulk_store = true;
+    if (!load && inside->space == SPACE_SHARED) { /* the next write of the tile begins with the instance's barrier */
+        INS0(gen->ptx, "cp.async.bulk.commit_group");
+        INS(gen->ptx, "cp.async.bulk.wait_group.read", ptx_int(0));
+    }
+    if (skip >= 0) ptx_place_label(gen->ptx, skip);
+}
+
+void gen_tile(Gen *gen, const Stmt *stmt) {
+    const Tile *tile = stmt->tile;
+    switch (tile->class) {
+    case TILE_TENSOR_LOAD: case TILE_BULK_LOAD: case TILE_TENSOR_STORE: case TILE_BULK_STORE:
+        mark_tile(gen, stmt, "copies");
+        gen_engine_copy(gen, tile);
+        return;
+    case TILE_LANES:
+        mark_tile(gen, stmt, "copies by lanes");
+        gen_lanes(gen, tile);
+        return;
+    case TILE_MAP:
+        mark_tile(gen, stmt, "moves");
+        gen_map(gen, tile);
+        return;
+    case TILE_REDUCTION:
+        diag_help(gen->diags,
+                  diag_primary(gen->diags, diag_at(gen->diags, P0290, stmt->span, "reductions in a role are checked, but not generated yet"),
+                               "this statement reduces"),
+                  "`pipec check` accepts it; in `ensures` reductions are evaluated");
+        return;
+    case TILE_UNCLASSIFIED: return; /* poison: codegen is not called after errors */
+    }
+}

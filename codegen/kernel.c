@@ -1,0 +1,206 @@
+/* The kernel's frame: entry and parameters, barrier initialisation, register reallocation, one straight chain to the roles. */
+#include "codegen/gen.h"
+
+#include <string.h>
+
+/* ---- parameters --------------------------------------------------------------------------------------------------- */
+
+static const char *scalar_type(const Param *param) {
+    switch (element_rows[param->type].widens) {
+    case E_I32: return "s32";
+    case E_U32: return "u32";
+    case E_I64: return "s64";
+    case E_U64: return "u64";
+    case E_F32: case E_TF32: case E_F16: case E_BF16: case E_E4M3: case E_E5M2: case E_I8: case E_U8: case E_BOOL: case E_COUNT: break;
+    }
+    return "f32";
+}
+
+/* The name of a PTX parameter; a prefix keeps authors' names apart from PTX's words. */
+static const char *argument_name(const Gen *gen, const ManifestArgument *argument) {
+    const Prog *prog = gen->prog;
+    switch (argument->kind) {
+    case ARGUMENT_TENSOR_MAP:
+        return arena_printf(gen->arena, "map%d_%s", argument->index, prog->params.items[prog->maps.items[argument->index].param].name);
+    case ARGUMENT_POINTER: return arena_printf(gen->arena, "ptr_%s", prog->params.items[argument->index].name);
+    case ARGUMENT_EXTENT: return arena_printf(gen->arena, "extent_%s", prog->symbols.items[argument->index].name);
+    case ARGUMENT_SCALAR: return arena_printf(gen->arena, "arg_%s", prog->params.items[argument->index].name);
+    case ARGUMENT_WATCHDOG: break;
+    }
+    return "watchdog";
+}
+
+static void print_parameters(const Gen *gen, uint32_t *line, Str *out) {
+    const Manifest *manifest = gen->manifest;
+    for (size_t i = 0; i < manifest->arguments.count; i++) {
+        const ManifestArgument *argument = &manifest->arguments.items[i];
+        const char *name = argument_name(gen, argument), *comma = i + 1 < manifest->arguments.count ? "," : "";
+        switch (argument->kind) {
+        case ARGUMENT_TENSOR_MAP: str_printf(out, "    .param .align 64 .b8 %s[128]%s\n", name, comma); break;
+        case ARGUMENT_POINTER: case ARGUMENT_WATCHDOG: str_printf(out, "    .param .u64 %s%s\n", name, comma); break;
+        case ARGUMENT_EXTENT: str_printf(out, "    .param .u32 %s%s\n", name, comma); break;
+        case ARGUMENT_SCALAR: str_printf(out, "    .param .%s %s%s\n", scalar_type(&gen->prog->params.items[argument->index]), name, comma); break;
+        }
+        (*line)++;
+    }
+}
+
+static Reg load_pointer(Gen *gen, const char *name) {
+    Reg reg = ptx_new_reg(gen->ptx, REG_64);
+    INS(gen->ptx, "ld.param.u64", ptx_reg(reg), ptx_at_text(name, 0));
+    INS(gen->ptx, "cvta.to.global.u64", ptx_reg(reg), ptx_reg(reg));
+    return reg;
+}
+
+static Reg load_scalar(Gen *gen, const Param *param, const char *name) {
+    Element type = element_rows[param->type].widens;
+    Reg reg = ptx_new_reg(gen->ptx, class_of(type));
+    INS(gen->ptx, arena_printf(gen->arena, "ld.param.%s", scalar_type(param)), ptx_reg(reg), ptx_at_text(name, 0));
+    return reg;
+}
+
+static void load_arguments(Gen *gen) {
+    const Prog *prog = gen->prog;
+    gen->maps = NEW_ARRAY(gen->arena, Reg, prog->maps.count);
+    gen->pointers = NEW_ARRAY(gen->arena, Reg, prog->params.count);
+    gen->symbols = NEW_ARRAY(gen->arena, Reg, prog->symbols.count);
+    gen->scalars = NEW_ARRAY(gen->arena, Reg, prog->params.count);
+    for (size_t i = 0; i < gen->manifest->arguments.count; i++) {
+        const ManifestArgument *argument = &gen->manifest->arguments.items[i];
+        const char *name = argument_name(gen, argument);
+        int index = argument->index;
+        switch (argument->kind) {
+        case ARGUMENT_TENSOR_MAP: /* a kernel parameter's generic address is taken in two steps */
+            gen->maps[index] = ptx_new_reg(gen->ptx, REG_64);
+            INS(gen->ptx, "mov.b64", ptx_reg(gen->maps[index]), ptx_text(name));
+            INS(gen->ptx, "cvta.param.u64", ptx_reg(gen->maps[index]), ptx_reg(gen->maps[index]));
+            break;
+        case ARGUMENT_POINTER: gen->pointers[index] = load_pointer(gen, name); break;
+        case ARGUMENT_WATCHDOG: gen->watchdog = load_pointer(gen, name); break;
+        case ARGUMENT_EXTENT:
+            gen->symbols[index] = ptx_new_reg(gen->ptx, REG_32);
+            INS(gen->ptx, "ld.param.u32", ptx_reg(gen->symbols[index]), ptx_at_text(name, 0));
+            break;
+        case ARGUMENT_SCALAR: {
+            const Param *param = &prog->params.items[index];
+            Reg reg = load_scalar(gen, param, name);
+            if (param->symbol >= 0) gen->symbols[param->symbol] = reg;
+            else gen->scalars[index] = reg;
+            break;
+        }
+        }
+    }
+}
+
+/* ---- prologue ----------------------------------------------------------------------------------------------------- */
+
+/* One thread initialises all barriers and makes them visible to the async proxy and peers; all threads join. */
+static void init_barriers(Gen *gen, Reg thread) {
+    const Prog *prog = gen->prog;
+    if (prog->pipes.count == 0) return;
+    int done = ptx_new_label(gen->ptx);
+    Reg others = PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(thread), ptx_int(0));
+    INS_IF(gen->ptx, others, "bra", ptx_label(done));
+    for (size_t i = 0; i < prog->maps.count; i++) INS(gen->ptx, "prefetch.tensormap", ptx_at(gen->maps[i], 0));
+    for (size_t p = 0; p < prog->pipes.count; p++) {
+        const Pipe *pipe = &prog->pipes.items[p];
+        ptx_comment(gen->ptx, "pipe %s[%d]: full %u arrivals, empty %u", pipe->name, pipe->stages, pipe->full_count, pipe->empty_count);
+        for (int s = 0; s < pipe->stages; s++) {
+            INS(gen->ptx, "mbarrier.init.shared::cta.b64", ptx_at(gen->shared, pipe->full + 8 * s), ptx_int(pipe->full_count));
+            INS(gen->ptx, "mbarrier.init.shared::cta.b64", ptx_at(gen->shared, pipe->empty + 8 * s), ptx_int(pipe->empty_count));
+        }
+    }
+    INS0(gen->ptx, "fence.mbarrier_init.release.cluster");
+    ptx_place_label(gen->ptx, done);
+    INS(gen->ptx, "bar.sync", ptx_int(0));
+}
+
+/* setmaxnreg is executed by all warps of a warpgroup, idle ones too. What the launch gives each thread is the block's share of the
+ * pool; a warpgroup whose value is that share keeps it. */
+static void set_registers(Gen *gen) {
+    const Prog *prog = gen->prog;
+    int share = prog->target->registers_pool / (prog->warps * 32) / 8 * 8;
+    if (share > prog->target->registers_max / 8 * 8) share = prog->target->registers_max / 8 * 8;
+    int groups = (prog->warps + 3) / 4;
+    for (int g = 0; g < groups; g++) {
+        int value = 0;
+        for (size_t r = 0; r < prog->roles.count; r++) {
+            const Role *role = &prog->roles.items[r];
+            int last = role->first_warp + role->warps * role->instances - 1;
+            if (role->first_warp / 4 <= g && last / 4 >= g && role->registers > 0) value = role->registers;
+        }
+        if (value == 0 || value == share) continue;
+        int skip = ptx_new_label(gen->ptx);
+        Reg group = PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(gen->warp), ptx_int(2));
+        Reg other = PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(group), ptx_int(g));
+        INS_IF(gen->ptx, other, "bra.uni", ptx_label(skip));
+        INS(gen->ptx, value < share ? "setmaxnreg.dec.sync.aligned.u32" : "setmaxnreg.inc.sync.aligned.u32", ptx_int(value));
+        ptx_place_label(gen->ptx, skip);
+    }
+}
+
+static void gen_roles(Gen *gen) {
+    const Prog *prog = gen->prog;
+    int *labels = NEW_ARRAY(gen->arena, int, prog->roles.count);
+    for (size_t r = 0; r < prog->roles.count; r++) {
+        const Role *role = &prog->roles.items[r];
+        labels[r] = ptx_new_label(gen->ptx);
+        Reg from = PURE(gen->ptx, REG_32, "sub.s32", ptx_reg(gen->warp), ptx_int(role->first_warp));
+        Reg mine = PURE(gen->ptx, REG_PRED, "setp.lt.u32", ptx_reg(from), ptx_int(role->warps * role->instances));
+        INS_IF(gen->ptx, mine, "bra.uni", ptx_label(labels[r]));
+    }
+    INS0(gen->ptx, "ret");
+    for (size_t r = 0; r < prog->roles.count; r++) {
+        ptx_place_label(gen->ptx, labels[r]);
+        gen_role(gen, (int)r);
+    }
+}
+
+static void gen_body(Gen *gen) {
+    ptx_mark(gen->ptx, gen->prog->span, -1, NULL, NULL);
+    load_arguments(gen);
+    Reg thread = ptx_new_reg(gen->ptx, REG_32), warp = ptx_new_reg(gen->ptx, REG_32);
+    gen->shared = ptx_new_reg(gen->ptx, REG_32);
+    gen->warp = ptx_new_reg(gen->ptx, REG_32);
+    INS(gen->ptx, "mov.u32", ptx_reg(thread), ptx_text("%tid.x"));
+    INS(gen->ptx, "mov.u32", ptx_reg(gen->shared), ptx_text("pipec_shared"));
+    INS(gen->ptx, "shr.u32", ptx_reg(warp), ptx_reg(thread), ptx_int(5));
+    /* through a shuffle ptxas knows that it is the same in a warp, and branches on it are uniform */
+    INS(gen->ptx, "shfl.sync.idx.b32", ptx_reg(gen->warp), ptx_reg(warp), ptx_int(0), ptx_int(31), ptx_int(0xffffffff));
+    init_barriers(gen, thread);
+    set_registers(gen);
+    gen_roles(gen);
+}
+
+/* ---- text --------------------------------------------------------------------------------------------------------- */
+
+/* The file's name in `.file`, with what a PTX string cannot hold replaced. */
+static const char *file_name(const Gen *gen) {
+    char *name = arena_copy(gen->arena, gen->prog->source->name, strlen(gen->prog->source->name));
+    for (char *c = name; *c != '\0'; c++)
+        if (*c == '"' || *c == '\\' || (unsigned char)*c < 0x20) *c = '_';
+    return name;
+}
+
+static void print_kernel(Gen *gen, Str *out) {
+    const Manifest *manifest = gen->manifest;
+    str_printf(out, "// kernel %s\n.version %d.%d\n.target %s\n.address_size 64\n.file 1 \"%s\"\n\n", manifest->kernel, manifest->ptx_major,
+               manifest->ptx_minor, manifest->target, file_name(gen));
+    str_printf(out, ".extern .shared .align 1024 .b8 pipec_shared[];\n\n.visible .entry %s(\n", manifest->kernel);
+    uint32_t line = 10;
+    print_parameters(gen, &line, out);
+    str_printf(out, ")\n.reqntid %d, 1, 1\n.minnctapersm 1\n{\n", manifest->threads);
+    line += 4;
+    ptx_print(gen->ptx, manifest->source, gen->manifest, &line, out);
+    str_add(out, "}\n");
+}
+
+bool codegen_emit(Arena *arena, const Prog *prog, const CodegenOptions *options, Str *ptx, Manifest *manifest, Diags *diags) {
+    size_t before = diags->errors;
+    manifest_fill(arena, prog, options, manifest);
+    Gen gen = {.arena = arena, .prog = prog, .options = options, .manifest = manifest, .diags = diags, .ptx = ptx_new(arena)};
+    gen_body(&gen);
+    if (diags->errors > before) return false;
+    print_kernel(&gen, ptx);
+    return true;
+}

@@ -1,0 +1,222 @@
+/* Coordinates to addresses. The one place that knows how a tile lies in shared memory and a tensor in global memory. */
+#include "codegen/gen.h"
+
+/* ---- coordinates -------------------------------------------------------------------------------------------------- */
+
+Lin lin_const(int64_t value) { return (Lin){PTX_NONE, value, 1, 0}; }
+Lin lin_reg(Reg reg, int64_t multiple, int64_t max) { return (Lin){reg, 0, multiple, max}; }
+
+Lin lin_of(Gen *gen, Value value) {
+    (void)gen;
+    return value.reg.class == REG_NONE ? lin_const(value.integer) : lin_reg(value.reg, 1, -1);
+}
+
+static int64_t greatest_divisor(int64_t a, int64_t b) {
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+Lin lin_add(Gen *gen, Lin a, Lin b) {
+    if (a.reg.class == REG_NONE || b.reg.class == REG_NONE) {
+        Lin sum = a.reg.class == REG_NONE ? b : a;
+        sum.add = a.add + b.add;
+        return sum;
+    }
+    Reg reg = PURE(gen->ptx, REG_32, "add.s32", ptx_reg(a.reg), ptx_reg(b.reg));
+    int64_t max = a.max < 0 || b.max < 0 ? -1 : a.max + b.max;
+    return (Lin){reg, a.add + b.add, greatest_divisor(a.multiple, b.multiple), max};
+}
+
+static bool power_of_two(int64_t value) { return value > 0 && (value & (value - 1)) == 0; }
+
+static int64_t log2_of(int64_t value) {
+    int64_t bits = 0;
+    while (value > 1) {
+        value >>= 1;
+        bits++;
+    }
+    return bits;
+}
+
+Lin lin_scale(Gen *gen, Lin a, int64_t by) {
+    if (by == 0) return lin_const(0);
+    if (a.reg.class == REG_NONE) return lin_const(a.add * by);
+    if (by == 1) return a;
+    Reg reg = power_of_two(by) ? PURE(gen->ptx, REG_32, "shl.b32", ptx_reg(a.reg), ptx_int(log2_of(by)))
+                               : PURE(gen->ptx, REG_32, "mul.lo.s32", ptx_reg(a.reg), ptx_int(by));
+    if (by < 0) return (Lin){reg, a.add * by, 1, -1}; /* negative: nothing is known of it as u32 */
+    return (Lin){reg, a.add * by, a.multiple * by, a.max < 0 ? -1 : a.max * by};
+}
+
+static Reg divide_reg(Gen *gen, Reg reg, int64_t by) {
+    if (by == 1) return reg;
+    return power_of_two(by) ? PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(reg), ptx_int(log2_of(by)))
+                            : PURE(gen->ptx, REG_32, "div.u32", ptx_reg(reg), ptx_int(by));
+}
+
+static Reg rest_reg(Gen *gen, Reg reg, int64_t by) {
+    return power_of_two(by) ? PURE(gen->ptx, REG_32, "and.b32", ptx_reg(reg), ptx_int(by - 1))
+                            : PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(reg), ptx_int(by));
+}
+
+/* a / by and a % by for a >= 0. Constants stay out of registers where no carry from the constant part into the
+ * quotient is possible: the register is a multiple of `by`, or too small, or a multiple of something that the rest
+ * of the constant does not reach. */
+void lin_divide(Gen *gen, Lin a, int64_t by, Lin *quotient, Lin *rest) {
+    if (a.reg.class == REG_NONE) {
+        *quotient = lin_const(a.add / by);
+        *rest = lin_const(a.add % by);
+        return;
+    }
+    if (by == 1) {
+        *quotient = a;
+        *rest = lin_const(0);
+        return;
+    }
+    int64_t over = a.add >= 0 ? a.add % by : -1;
+    if (over >= 0 && a.multiple % by == 0) {
+        *quotient = (Lin){divide_reg(gen, a.reg, by), a.add / by, a.multiple / by, a.max < 0 ? -1 : a.max / by};
+        *rest = lin_const(over);
+    } else if (over >= 0 && a.max >= 0 && a.max + over < by) {
+        *quotient = lin_const(a.add / by);
+        *rest = (Lin){a.reg, over, a.multiple, a.max};
+    } else if (over >= 0 && by % a.multiple == 0 && over < a.multiple) {
+        *quotient = (Lin){divide_reg(gen, a.reg, by), a.add / by, 1, a.max < 0 ? -1 : a.max / by};
+        *rest = (Lin){rest_reg(gen, a.reg, by), over, a.multiple, by - a.multiple};
+    } else {
+        Reg whole = lin_in_reg(gen, a);
+        *quotient = (Lin){divide_reg(gen, whole, by), 0, 1, a.max < 0 || a.add < 0 ? -1 : (a.max + a.add) / by};
+        *rest = (Lin){rest_reg(gen, whole, by), 0, 1, by - 1};
+    }
+}
+
+Reg lin_in_reg(Gen *gen, Lin a) {
+    if (a.reg.class == REG_NONE) return PURE(gen->ptx, REG_32, "mov.b32", ptx_int(a.add));
+    if (a.add == 0) return a.reg;
+    return PURE(gen->ptx, REG_32, "add.s32", ptx_reg(a.reg), ptx_int(a.add));
+}
+
+Lin access_coordinate(Gen *gen, Point *point, const Access *access, int axis) {
+    const Affine *affine = &access->affine[axis];
+    if (!affine->is) return lin_of(gen, eval(gen, point, access->subs[axis]));
+    Lin sum = lin_of(gen, eval(gen, point, affine->base));
+    for (int i = 0; i < PROG_MAX_INDEXES; i++) {
+        if (affine->coef[i] == 0) continue;
+        sum = lin_add(gen, lin_scale(gen, point->indexes[i], affine->coef[i]), sum);
+    }
+    return sum;
+}
+
+/* ---- shared memory ------------------------------------------------------------------------------------------------ */
+
+static const Field *access_field(const Gen *gen, const Access *access) {
+    const Handle *handle = &gen->role->role->handles.items[access->object];
+    return &gen->prog->pipes.items[handle->pipe].fields.items[access->field];
+}
+
+TileShape access_shape(const Gen *gen, const Access *access) {
+    if (access->space == SPACE_STAGE) {
+        const Field *field = access_field(gen, access);
+        return (TileShape){field->type, field->rank, field->extents, field->layout};
+    }
+    const RoleTile *tile = &gen->role->role->tiles.items[access->object];
+    return (TileShape){tile->type, tile->rank, tile->extents, tile->layout};
+}
+
+/* The address of a tile's first byte. */
+Lin shared_base(Gen *gen, const Access *access, Point *point) {
+    const RoleState *state = gen->role;
+    Lin base = lin_reg(gen->shared, 1, -1);
+    if (access->space == SPACE_STAGE) {
+        const Handle *handle = &state->role->handles.items[access->object];
+        const Pipe *pipe = &gen->prog->pipes.items[handle->pipe];
+        const Field *field = access_field(gen, access);
+        base.add += (int64_t)pipe->offset + field->offset;
+        if (pipe->stages > 1)
+            base = lin_add(gen, lin_scale(gen, lin_reg(state->handles[access->object], 1, -1), pipe->stride), base);
+        if (access->element != NULL)
+            base = lin_add(gen, lin_scale(gen, lin_of(gen, eval(gen, point, access->element)), field->bytes), base);
+        return base;
+    }
+    const RoleTile *tile = &state->role->tiles.items[access->object];
+    base.add += tile->offset;
+    if (state->rank.class != REG_NONE)
+        base = lin_add(gen, lin_scale(gen, lin_reg(state->rank, 1, -1), tile->stride), base);
+    return base;
+}
+
+/* Rows of a panelled tile: the product of all extents but the last. */
+static int64_t tile_rows(const TileShape *shape) {
+    int64_t rows = 1;
+    for (int axis = 0; axis + 1 < shape->rank; axis++) rows *= shape->extents[axis];
+    return rows;
+}
+
+Operand shared_address(Gen *gen, Point *point, const Access *access) {
+    TileShape shape = access_shape(gen, access);
+    int64_t bytes = element_rows[shape.type].bytes, panel = shape.layout.panel;
+    Lin row = lin_const(0);
+    for (int axis = 0; axis + 1 < shape.rank; axis++)
+        row = lin_add(gen, lin_scale(gen, row, shape.extents[axis]), access_coordinate(gen, point, access, axis));
+    Lin column = access_coordinate(gen, point, access, shape.rank - 1);
+    Lin offset = lin_scale(gen, row, panel * bytes);
+    if (panel < shape.extents[shape.rank - 1]) {
+        Lin number, rest;
+        lin_divide(gen, column, panel, &number, &rest);
+        offset = lin_add(gen, offset, lin_scale(gen, number, panel * tile_rows(&shape) * bytes));
+        column = rest;
+    }
+    offset = lin_add(gen, offset, lin_scale(gen, column, bytes));
+    Lin address = lin_add(gen, offset, shared_base(gen, access, point));
+    return ptx_at(address.reg, address.add);
+}
+
+/* ---- global memory ------------------------------------------------------------------------------------------------ */
+
+static Value extent_value(Gen *gen, const Param *param, int axis) { return eval_scalar(gen, param->extents[axis]); }
+
+/* 0 <= coordinate < extent as one unsigned comparison; both are 32-bit, extents below 2^31. */
+static Reg inside_axis(Gen *gen, Reg inside, Lin coordinate, Value extent) {
+    Reg where = lin_in_reg(gen, coordinate);
+    Reg one = PURE(gen->ptx, REG_PRED, "setp.lt.u32", ptx_reg(where), value_operand(extent));
+    if (inside.class == REG_NONE) return one;
+    return PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(inside), ptx_reg(one));
+}
+
+/* Linear offsets are 64-bit; the constant part of the last coordinate stays in the address. */
+Operand global_address(Gen *gen, Point *point, const Access *access, Reg *inside) {
+    const Param *param = &gen->prog->params.items[access->object];
+    int64_t bytes = element_rows[param->type].bytes;
+    *inside = PTX_NONE;
+    Reg linear = PTX_NONE;
+    Lin last = lin_const(0);
+    for (int axis = 0; axis < access->rank; axis++) {
+        Lin coordinate = access_coordinate(gen, point, access, axis);
+        if (!access->inside[axis]) *inside = inside_axis(gen, *inside, coordinate, extent_value(gen, param, axis));
+        bool is_last = axis + 1 == access->rank;
+        Lin part = coordinate;
+        if (is_last) {
+            last = lin_const(coordinate.add);
+            part.add = 0;
+        }
+        Reg wide = PTX_NONE;
+        if (part.reg.class != REG_NONE || part.add != 0)
+            wide = PURE(gen->ptx, REG_64, "cvt.s64.s32", ptx_reg(lin_in_reg(gen, part)));
+        if (linear.class != REG_NONE) {
+            Reg extent = PURE(gen->ptx, REG_64, "cvt.u64.u32", ptx_reg(value_in_reg(gen, extent_value(gen, param, axis))));
+            linear = wide.class == REG_NONE
+                         ? PURE(gen->ptx, REG_64, "mul.lo.s64", ptx_reg(linear), ptx_reg(extent))
+                         : PURE(gen->ptx, REG_64, "mad.lo.s64", ptx_reg(linear), ptx_reg(extent), ptx_reg(wide));
+        } else {
+            linear = wide;
+        }
+    }
+    Reg base = gen->pointers[access->object];
+    if (linear.class == REG_NONE) return ptx_at(base, last.add * bytes);
+    Reg address = PURE(gen->ptx, REG_64, "mad.lo.s64", ptx_reg(linear), ptx_int(bytes), ptx_reg(base));
+    return ptx_at(address, last.add * bytes);
+}

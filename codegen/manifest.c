@@ -1,0 +1,187 @@
+/* The manifest: what a launcher needs beside the text, copied from the checked program. */
+#include "codegen/gen.h"
+
+#include <inttypes.h>
+
+/* ---- formulas ---------------------------------------------------------------------------------------------------- */
+
+typedef struct Steps {
+    Arena *arena;
+    VEC(FormulaStep) list;
+} Steps;
+
+static void push(Steps *steps, FormulaOp op, int64_t value) { vec_push(steps->arena, &steps->list, (FormulaStep){op, value}); }
+
+static void add_steps(Steps *steps, const Expr *expr);
+
+static void add_binary(Steps *steps, const Expr *expr) {
+    static const FormulaOp ops[] = {
+        [OP_ADD] = F_ADD, [OP_SUB] = F_SUB, [OP_MUL] = F_MUL, [OP_DIV] = F_DIV, [OP_MOD] = F_MOD, [OP_EQ] = F_EQ, [OP_NE] = F_NE,
+        [OP_LT] = F_LT, [OP_LE] = F_LE, [OP_GT] = F_LT, [OP_GE] = F_LE, [OP_AND] = F_AND, [OP_OR] = F_OR};
+    bool turned = expr->binary.op == OP_GT || expr->binary.op == OP_GE;
+    add_steps(steps, turned ? expr->binary.right : expr->binary.left);
+    add_steps(steps, turned ? expr->binary.left : expr->binary.right);
+    push(steps, ops[expr->binary.op], 0);
+}
+
+static void add_call(Steps *steps, const Expr *expr) {
+    Intrinsic which = expr->call.which;
+    if (which == IN_abs) { /* max(a, -a) */
+        add_steps(steps, expr->call.args[0]);
+        add_steps(steps, expr->call.args[0]);
+        push(steps, F_NEG, 0);
+        push(steps, F_MAX, 0);
+        return;
+    }
+    for (int i = 0; i < expr->call.count; i++) add_steps(steps, expr->call.args[i]);
+    push(steps, which == IN_ceil_div ? F_CEIL : which == IN_min ? F_MIN : F_MAX, 0);
+}
+
+/* Integer formulas over symbols: the checker lets nothing else into grids, maps and preconditions. */
+static void add_steps(Steps *steps, const Expr *expr) {
+    switch (expr->kind) {
+    case X_CONST: push(steps, F_CONST, expr->constant.integer); return;
+    case X_SYMBOL: push(steps, F_SYMBOL, expr->index); return;
+    case X_CAST: add_steps(steps, expr->cast); return;
+    case X_UNARY:
+        add_steps(steps, expr->unary.operand);
+        push(steps, expr->unary.op == OP_NEG ? F_NEG : F_NOT, 0);
+        return;
+    case X_BINARY: add_binary(steps, expr); return;
+    case X_SELECT:
+        add_steps(steps, expr->select.condition);
+        add_steps(steps, expr->select.then);
+        add_steps(steps, expr->select.otherwise);
+        push(steps, F_SELECT, 0);
+        return;
+    case X_CALL: add_call(steps, expr); return;
+    case X_POISON: case X_PARAM: case X_AXIS: case X_LOCAL: case X_RANK: case X_INDEX: case X_READ: case X_REDUCE: return;
+    }
+}
+
+static Formula formula_of(Arena *arena, const Expr *expr) {
+    if (expr == NULL) return (Formula){NULL, 0};
+    Steps steps = {.arena = arena};
+    add_steps(&steps, expr);
+    return (Formula){steps.list.items, (int)steps.list.count};
+}
+
+static Formula grid_tiles(Arena *arena, const Prog *prog) {
+    Steps steps = {.arena = arena};
+    for (size_t a = 0; a < prog->axes.count; a++) {
+        add_steps(&steps, prog->axes.items[a].extent);
+        if (a > 0) push(&steps, F_MUL, 0);
+    }
+    return (Formula){steps.list.items, (int)steps.list.count};
+}
+
+/* ---- parts -------------------------------------------------------------------------------------------------------- */
+
+static void fill_parameters(Arena *arena, const Prog *prog, Manifest *manifest) {
+    for (size_t i = 0; i < prog->symbols.count; i++)
+        vec_push(arena, &manifest->symbols, (ManifestSymbol){prog->symbols.items[i].name, prog->symbols.items[i].is_extent});
+    for (size_t i = 0; i < prog->params.count; i++) {
+        const Param *param = &prog->params.items[i];
+        static const ParameterMode modes[] = {[PARAM_IN] = MODE_IN, [PARAM_OUT] = MODE_OUT, [PARAM_INOUT] = MODE_INOUT};
+        ManifestParameter out = {.name = param->name, .kind = param->is_tensor ? PARAMETER_TENSOR : PARAMETER_SCALAR,
+                                 .mode = modes[param->mode], .type = param->type, .rank = param->rank, .symbol = param->symbol,
+                                 .alignment = param->alignment, .span = param->span};
+        for (int axis = 0; axis < param->rank; axis++) out.extents[axis] = formula_of(arena, param->extents[axis]);
+        vec_push(arena, &manifest->parameters, out);
+    }
+    for (size_t i = 0; i < prog->maps.count; i++) {
+        const Map *map = &prog->maps.items[i];
+        ManifestMap out = {.parameter = map->param, .type = prog->params.items[map->param].type, .rank = map->rank, .swizzle = (Swizzle)map->swizzle};
+        for (int d = 0; d < map->rank; d++) {
+            out.extents[d] = formula_of(arena, map->extents[d]);
+            out.strides[d] = formula_of(arena, map->strides[d]);
+            out.box[d] = (uint32_t)map->box[d];
+        }
+        vec_push(arena, &manifest->maps, out);
+    }
+}
+
+/* Tensor maps, pointers, extents, scalars, the watchdog's area. */
+static void fill_arguments(Arena *arena, const Prog *prog, const CodegenOptions *options, Manifest *manifest) {
+    for (size_t i = 0; i < prog->maps.count; i++)
+        vec_push(arena, &manifest->arguments, (ManifestArgument){ARGUMENT_TENSOR_MAP, (int)i});
+    for (size_t i = 0; i < prog->params.count; i++)
+        if (prog->params.items[i].is_tensor && prog->params.items[i].by_pointer)
+            vec_push(arena, &manifest->arguments, (ManifestArgument){ARGUMENT_POINTER, (int)i});
+    for (size_t i = 0; i < prog->symbols.count; i++)
+        if (prog->symbols.items[i].is_extent) vec_push(arena, &manifest->arguments, (ManifestArgument){ARGUMENT_EXTENT, (int)i});
+    for (size_t i = 0; i < prog->params.count; i++)
+        if (!prog->params.items[i].is_tensor) vec_push(arena, &manifest->arguments, (ManifestArgument){ARGUMENT_SCALAR, (int)i});
+    if (options->watchdog) vec_push(arena, &manifest->arguments, (ManifestArgument){ARGUMENT_WATCHDOG, 0});
+}
+
+static const char *constant_text(Arena *arena, const Expr *value) {
+    if (element_rows[value->type].kind == ELEMENT_FLOAT) return arena_printf(arena, "%.9g", value->constant.number);
+    if (value->type == E_BOOL) return value->constant.integer != 0 ? "true" : "false";
+    return arena_printf(arena, "%" PRId64, value->constant.integer);
+}
+
+static const char *layout_text(Arena *arena, const Layout *layout, int64_t inner) {
+    if (layout->panel >= inner) return arena_printf(arena, "row-major, aligned to %u", layout->alignment);
+    return arena_printf(arena, "panels of %" PRId64 " elements (one copy box is at most 256 wide), aligned to %u", layout->panel, layout->alignment);
+}
+
+static void fill_shared(Arena *arena, const Prog *prog, Manifest *manifest) {
+    for (size_t p = 0; p < prog->pipes.count; p++) {
+        const Pipe *pipe = &prog->pipes.items[p];
+        uint32_t stages = (uint32_t)pipe->stages;
+        ManifestShared full = {SHARED_FULL, pipe->name, NULL, pipe->full_reason, pipe->full, 8, stages, 8, pipe->full_count};
+        ManifestShared empty = {SHARED_EMPTY, pipe->name, NULL, pipe->empty_reason, pipe->empty, 8, stages, 8, pipe->empty_count};
+        vec_push(arena, &manifest->shared, full);
+        vec_push(arena, &manifest->shared, empty);
+        for (size_t f = 0; f < pipe->fields.count; f++) {
+            const Field *field = &pipe->fields.items[f];
+            ManifestShared range = {SHARED_FIELD, pipe->name, field->name, layout_text(arena, &field->layout, field->extents[field->rank - 1]),
+                                    pipe->offset + field->offset, field->bytes * (uint32_t)field->count, stages, pipe->stride, 0};
+            vec_push(arena, &manifest->shared, range);
+        }
+    }
+    for (size_t r = 0; r < prog->roles.count; r++) {
+        const Role *role = &prog->roles.items[r];
+        for (size_t t = 0; t < role->tiles.count; t++) {
+            const RoleTile *tile = &role->tiles.items[t];
+            if (tile->in_registers) continue;
+            int64_t bytes = element_rows[tile->type].bytes;
+            for (int axis = 0; axis < tile->rank; axis++) bytes *= tile->extents[axis];
+            ManifestShared range = {SHARED_TILE, NULL, tile->name, arena_printf(arena, "tile of role %s, one an instance", role->name),
+                                    tile->offset, (uint32_t)bytes, (uint32_t)role->instances, tile->stride, 0};
+            vec_push(arena, &manifest->shared, range);
+        }
+    }
+}
+
+void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options, Manifest *manifest) {
+    manifest->kernel = prog->name;
+    manifest->target = prog->target->name;
+    manifest->ptx_major = prog->target->ptx_major;
+    manifest->ptx_minor = prog->target->ptx_minor;
+    manifest->source = prog->source;
+    manifest->tiles = grid_tiles(arena, prog);
+    manifest->persistent = prog->persistent;
+    manifest->threads = prog->warps * 32;
+    manifest->shared_bytes = prog->shared_bytes;
+    manifest->cluster[0] = manifest->cluster[1] = manifest->cluster[2] = 1;
+    manifest->watchdog = options->watchdog;
+    fill_parameters(arena, prog, manifest);
+    fill_arguments(arena, prog, options, manifest);
+    for (size_t i = 0; i < prog->preconditions.count; i++) {
+        const Precondition *pre = &prog->preconditions.items[i];
+        ManifestPrecondition out = {formula_of(arena, pre->condition), pre->text, pre->reason, pre->help, pre->span};
+        vec_push(arena, &manifest->preconditions, out);
+    }
+    for (size_t i = 0; i < prog->constants.count; i++) {
+        const Constant *constant = &prog->constants.items[i];
+        vec_push(arena, &manifest->constants, (ManifestConstant){constant->name, constant_text(arena, constant->value), constant->is_static});
+    }
+    fill_shared(arena, prog, manifest);
+    for (size_t i = 0; i < prog->roles.count; i++) {
+        const Role *role = &prog->roles.items[i];
+        ManifestRole out = {role->name, role->first_warp, role->warps * role->instances, role->instances, role->registers, role->span};
+        vec_push(arena, &manifest->roles, out);
+    }
+}

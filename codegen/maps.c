@@ -1,0 +1,473 @@
+/* Elementwise statements and per-lane copies: an index space spread over the threads of the instance.
+ *
+ * The space is flattened, last index innermost. A thread takes vectors of V consecutive elements; vector number
+ * chunk * threads + thread. Chunks are evaluated in batches: all loads and values first, then all stores, so that loads
+ * overlap. Batches are unrolled, looped over when there are many; a last, partial chunk is guarded. */
+#include "codegen/gen.h"
+
+#define BATCH_VALUES 16  /* elements a thread has in flight */
+#define UNROLLED_BATCHES 4
+
+typedef struct Walk {
+    Gen *gen;
+    const Tile *tile;
+    const Expr *value;   /* of the target's widened type, compound assignment included */
+    bool raw;            /* a copy of bits between equal types: nothing is widened */
+    int64_t total;       /* elements of the space */
+    int vector;          /* V */
+    int threads;
+    int inner;           /* number of the innermost index, -1 for an empty space */
+    Point statement;     /* what depends on no index */
+    VEC(const Expr *) reads; /* the X_READs of the value */
+} Walk;
+
+/* One vector of elements: the point of the vector, and one for each of its elements. */
+typedef struct Chunk {
+    Point vector;
+    Point *elements;
+    int64_t number;
+    Reg (*words)[16]; /* raw copies: the loaded words */
+    Value *values;
+} Chunk;
+
+/* ---- how wide ----------------------------------------------------------------------------------------------------- */
+
+/* A constant that divides the value of an index-free base; 0 for a constant 0. */
+static int64_t base_divisor(const Expr *expr) {
+    if (expr->kind == X_CONST) return expr->constant.integer < 0 ? -expr->constant.integer : expr->constant.integer;
+    if (expr->kind != X_BINARY) return 1;
+    int64_t a = base_divisor(expr->binary.left), b = base_divisor(expr->binary.right);
+    if (expr->binary.op == OP_MUL) return a > 1 << 20 || b > 1 << 20 ? 1 : a * b;
+    if (expr->binary.op != OP_ADD && expr->binary.op != OP_SUB) return 1;
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Do `vector` elements of the access along index `inner`, from a multiple of it on, lie side by side and aligned? */
+static bool side_by_side(const Gen *gen, const Access *access, int inner, int vector) {
+    if (access->space != SPACE_STAGE && access->space != SPACE_SHARED) return false;
+    if (inner < 0) return false;
+    TileShape shape = access_shape(gen, access);
+    int last = access->rank - 1;
+    if (shape.layout.panel % vector != 0) return false;
+    for (int axis = 0; axis < access->rank; axis++) {
+        const Affine *affine = &access->affine[axis];
+        if (!affine->is || affine->coef[inner] != (axis == last ? 1 : 0)) return false;
+    }
+    const Affine *affine = &access->affine[last];
+    for (int i = 0; i < PROG_MAX_INDEXES; i++)
+        if (i != inner && affine->coef[i] % vector != 0) return false;
+    return base_divisor(affine->base) % vector == 0 && (int64_t)vector * element_rows[shape.type].bytes % 4 == 0;
+}
+
+static bool depends_on(const Expr *expr, int index) { return index >= 0 && (expr->indexes >> index & 1u) != 0; }
+
+static int tile_vector(const RoleTile *tile) {
+    int vector = 4;
+    while (tile->extents[tile->rank - 1] % vector != 0) vector /= 2;
+    return vector;
+}
+
+/* A register tile fixes the width; a global tensor walked along the innermost index wants neighbouring threads on
+ * neighbouring elements; else as many as 16 bytes hold of the widest tile read or written side by side. */
+static int choose_vector(Walk *walk) {
+    const Gen *gen = walk->gen;
+    const Access *target = &walk->tile->target;
+    if (walk->inner < 0) return 1;
+    if (target->space == SPACE_REGISTER) return tile_vector(&gen->role->role->tiles.items[target->object]);
+    int widest = 0;
+    bool global = target->space == SPACE_GLOBAL;
+    if (side_by_side(gen, target, walk->inner, 4)) widest = element_rows[target->type].bytes;
+    for (size_t i = 0; i < walk->reads.count; i++) {
+        const Access *read = walk->reads.items[i]->read;
+        if (read->space == SPACE_REGISTER) return tile_vector(&gen->role->role->tiles.items[read->object]);
+        if (read->space == SPACE_GLOBAL && depends_on(walk->reads.items[i], walk->inner)) global = true;
+        if (side_by_side(gen, read, walk->inner, 4) && element_rows[read->type].bytes > widest)
+            widest = element_rows[read->type].bytes;
+    }
+    if (global || widest == 0) return 1;
+    int vector = 16 / widest;
+    while (walk->tile->space.items[walk->inner].extent % vector != 0) vector /= 2;
+    return vector;
+}
+
+int register_tile_slots(const Gen *gen, const RoleTile *tile) {
+    int64_t total = 1;
+    for (int axis = 0; axis < tile->rank; axis++) total *= tile->extents[axis];
+    int vector = tile_vector(tile), threads = gen->role->role->warps * 32;
+    int64_t chunk = (int64_t)vector * threads;
+    return (int)((total + chunk - 1) / chunk) * vector;
+}
+
+/* ---- one vector --------------------------------------------------------------------------------------------------- */
+
+static void decode(Walk *walk, Lin flat, Lin *indexes) {
+    const IndexSpace *space = &walk->tile->space;
+    Lin rest = flat;
+    for (int i = space->bound - 1; i >= 0; i--) {
+        if (i == 0) indexes[0] = rest;
+        else lin_divide(walk->gen, rest, space->items[i].extent, &rest, &indexes[i]);
+    }
+}
+
+static void open_chunk(Walk *walk, Chunk *chunk, Lin flat, int64_t number) {
+    Gen *gen = walk->gen;
+    chunk->number = number;
+    chunk->vector = (Point){.outer = &walk->statement, .own = ~0u};
+    decode(walk, flat, chunk->vector.indexes);
+    chunk->elements = NEW_ARRAY(gen->arena, Point, walk->vector);
+    chunk->values = NEW_ARRAY(gen->arena, Value, walk->vector);
+    for (int e = 0; e < walk->vector; e++) {
+        Point *element = &chunk->elements[e];
+        *element = chunk->vector;
+        element->outer = &chunk->vector;
+        element->own = walk->inner < 0 ? 0 : 1u << walk->inner;
+        if (walk->inner >= 0) element->indexes[walk->inner].add += e;
+    }
+}
+
+/* Loads `count` elements side by side as .b32 words; returns how many words. */
+static int load_words(Gen *gen, Operand address, int bytes, Reg *words) {
+    int count = bytes / 4;
+    for (int i = 0; i < count; i++) words[i] = ptx_new_reg(gen->ptx, REG_32);
+    for (int done = 0; done < count;) {
+        int step = count - done >= 4 ? 4 : count - done >= 2 ? 2 : 1;
+        Operand at = address;
+        at.value += done * 4;
+        if (step == 1) INS(gen->ptx, "ld.shared.b32", ptx_reg(words[done]), at);
+        else INS(gen->ptx, step == 4 ? "ld.shared.v4.b32" : "ld.shared.v2.b32", ptx_vector(&words[done], step), at);
+        done += step;
+    }
+    return count;
+}
+
+static void store_words(Gen *gen, Operand address, const Reg *words, int count) {
+    for (int done = 0; done < count;) {
+        int step = count - done >= 4 ? 4 : count - done >= 2 ? 2 : 1;
+        Operand at = address;
+        at.value += done * 4;
+        if (step == 1) INS(gen->ptx, "st.shared.b32", at, ptx_reg(words[done]));
+        else INS(gen->ptx, step == 4 ? "st.shared.v4.b32" : "st.shared.v2.b32", at, ptx_vector(&words[done], step));
+        done += step;
+    }
+}
+
+static Reg register_slot(const Walk *walk, const Access *access, const Chunk *chunk, int element) {
+    return walk->gen->role->tiles[access->object][chunk->number * walk->vector + element];
+}
+
+/* Reads that a whole vector can share go first: wide loads, and the registers of register tiles. */
+static void load_reads(Walk *walk, Chunk *chunk) {
+    Gen *gen = walk->gen;
+    for (size_t i = 0; i < walk->reads.count; i++) {
+        const Expr *expr = walk->reads.items[i];
+        const Access *read = expr->read;
+        if (read->space == SPACE_REGISTER) {
+            for (int e = 0; e < walk->vector; e++) {
+                Reg slot = register_slot(walk, read, chunk, e);
+                point_know(gen, &chunk->elements[e], expr, value_reg(element_rows[read->type].widens, slot));
+            }
+        } else if (walk->vector > 1 && depends_on(expr, walk->inner) && side_by_side(gen, read, walk->inner, walk->vector)) {
+            Reg words[16];
+            Value values[16];
+            load_words(gen, shared_address(gen, &chunk->vector, read), walk->vector * element_rows[read->type].bytes, words);
+            widen_words(gen, read->type, words, walk->vector, values);
+            for (int e = 0; e < walk->vector; e++) point_know(gen, &chunk->elements[e], expr, values[e]);
+        }
+    }
+}
+
+/* A bit copy of side-by-side elements needs no widening at all. */
+static bool raw_words(const Walk *walk) {
+    return walk->raw && walk->vector > 1 && side_by_side(walk->gen, walk->value->read, walk->inner, walk->vector) &&
+           side_by_side(walk->gen, &walk->tile->target, walk->inner, walk->vector);
+}
+
+static void evaluate_chunk(Walk *walk, Chunk *chunk) {
+    Gen *gen = walk->gen;
+    if (raw_words(walk)) {
+        chunk->words = arena_alloc(gen->arena, sizeof *chunk->words);
+        const Access *read = walk->value->read;
+        load_words(gen, shared_address(gen, &chunk->vector, read), walk->vector * element_rows[read->type].bytes, *chunk->words);
+        return;
+    }
+    if (walk->raw) {
+        const Access *read = walk->value->read;
+        for (int e = 0; e < walk->vector; e++) chunk->values[e].reg = read_bits(gen, &chunk->elements[e], read);
+        return;
+    }
+    load_reads(walk, chunk);
+    for (int e = 0; e < walk->vector; e++) chunk->values[e] = eval(gen, &chunk->elements[e], walk->value);
+}
+
+static void store_element(Walk *walk, Chunk *chunk, int e) {
+    Gen *gen = walk->gen;
+    const Access *target = &walk->tile->target;
+    Point *point = &chunk->elements[e];
+    if (target->space == SPACE_REGISTER) {
+        Value value = chunk->values[e];
+        Reg slot = register_slot(walk, target, chunk, e);
+        const char *move = slot.class == REG_PRED ? "mov.pred" : slot.class == REG_64 ? "mov.b64" : "mov.b32";
+        INS(gen->ptx, move, ptx_reg(slot), slot.class == REG_PRED ? ptx_reg(value_in_reg(gen, value)) : value_operand(value));
+        return;
+    }
+    Reg stored = walk->raw ? chunk->values[e].reg : narrow_one(gen, target->type, chunk->values[e]);
+    bool global = target->space == SPACE_GLOBAL;
+    Reg inside = PTX_NONE;
+    Operand address = global ? global_address(gen, point, target, &inside) : shared_address(gen, point, target);
+    const char *op = arena_printf(gen->arena, "st.%s.%s", global ? "global" : "shared", memory_suffix(target->type));
+    ptx_ins(gen->ptx, inside, false, op, (Operand[]){address, ptx_reg(stored)}, 2);
+}
+
+static void store_chunk(Walk *walk, Chunk *chunk) {
+    Gen *gen = walk->gen;
+    const Access *target = &walk->tile->target;
+    int bytes = walk->vector * element_rows[target->type].bytes;
+    if (chunk->words != NULL) {
+        store_words(gen, shared_address(gen, &chunk->vector, target), *chunk->words, bytes / 4);
+    } else if (walk->vector > 1 && side_by_side(gen, target, walk->inner, walk->vector)) {
+        Reg words[16];
+        int count = narrow_words(gen, target->type, chunk->values, walk->vector, words);
+        store_words(gen, shared_address(gen, &chunk->vector, target), words, count);
+    } else {
+        for (int e = 0; e < walk->vector; e++) store_element(walk, chunk, e);
+    }
+}
+
+/* ---- per-lane copies: cp.async, or ld and st where elements are too small ------------------------------------------ */
+
+/* Bytes of the piece that lie inside the tensor: the last axis may end within it, the others are in or out. */
+static Reg piece_bytes(Walk *walk, Chunk *chunk, const Access *read) {
+    Gen *gen = walk->gen;
+    int bytes = element_rows[read->type].bytes, last = read->rank - 1;
+    const Param *param = &gen->prog->params.items[read->object];
+    Reg inside = PTX_NONE;
+    for (int axis = 0; axis < read->rank; axis++) {
+        if (read->inside[axis]) continue;
+        Reg where = lin_in_reg(gen, access_coordinate(gen, &chunk->vector, read, axis));
+        Value extent = eval_scalar(gen, param->extents[axis]);
+        Reg one = PURE(gen->ptx, REG_PRED, "setp.lt.u32", ptx_reg(where), value_operand(extent));
+        inside = inside.class == REG_NONE ? one : PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(inside), ptx_reg(one));
+    }
+    if (inside.class == REG_NONE) return PTX_NONE;
+    Reg size = PURE(gen->ptx, REG_32, "mov.b32", ptx_int(walk->vector * bytes));
+    if (!read->inside[last] && walk->vector > 1) {
+        Reg where = lin_in_reg(gen, access_coordinate(gen, &chunk->vector, read, last));
+        Value extent = eval_scalar(gen, param->extents[last]);
+        Reg left = PURE(gen->ptx, REG_32, "sub.s32", value_operand(extent), ptx_reg(where));
+        left = PURE(gen->ptx, REG_32, "min.s32", ptx_reg(left), ptx_int(walk->vector));
+        size = PURE(gen->ptx, REG_32, "mul.lo.s32", ptx_reg(left), ptx_int(bytes));
+    }
+    return PURE(gen->ptx, REG_32, "selp.b32", ptx_reg(size), ptx_int(0), ptx_reg(inside));
+}
+
+static void copy_piece(Walk *walk, Chunk *chunk) {
+    Gen *gen = walk->gen;
+    const Access *read = walk->tile->value->read;
+    int bytes = walk->vector * element_rows[read->type].bytes;
+    Reg size = piece_bytes(walk, chunk, read), inside;
+    Operand from = global_address(gen, &chunk->vector, read, &inside);
+    Operand to = shared_address(gen, &chunk->vector, &walk->tile->target);
+    const char *op = bytes == 16 ? "cp.async.cg.shared.global" : "cp.async.ca.shared.global";
+    if (size.class == REG_NONE) {
+        INS(gen->ptx, op, to, from, ptx_int(bytes));
+        return;
+    }
+    /* an address that is not read must still be one of the tensor's */
+    Reg address = PURE(gen->ptx, REG_64, "add.s64", ptx_reg(from.reg), ptx_int(from.value));
+    Reg any = PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(size), ptx_int(0));
+    address = PURE(gen->ptx, REG_64, "selp.b64", ptx_reg(address), ptx_reg(gen->pointers[read->object]), ptx_reg(any));
+    INS(gen->ptx, op, to, ptx_at(address, 0), ptx_int(bytes), ptx_reg(size));
+}
+
+/* ---- the walk ----------------------------------------------------------------------------------------------------- */
+
+static void gen_batch(Walk *walk, Lin flat, int64_t first, int chunks) {
+    Gen *gen = walk->gen;
+    Chunk *batch = NEW_ARRAY(gen->arena, Chunk, chunks);
+    for (int c = 0; c < chunks; c++) {
+        Lin here = flat;
+        here.add += (first + c) * walk->threads * walk->vector;
+        open_chunk(walk, &batch[c], here, first + c);
+        if (walk->tile->class == TILE_LANES && walk->tile->piece.asynchronous) copy_piece(walk, &batch[c]);
+        else evaluate_chunk(walk, &batch[c]);
+    }
+    if (walk->tile->class == TILE_LANES && walk->tile->piece.asynchronous) return;
+    for (int c = 0; c < chunks; c++) store_chunk(walk, &batch[c]);
+    if (walk->tile->target.space == SPACE_REGISTER) ptx_forget(gen->ptx);
+}
+
+/* Many batches: a loop whose register takes the place of the thread's offset. */
+static void loop_batches(Walk *walk, Lin flat, int64_t batches, int chunks) {
+    Gen *gen = walk->gen;
+    int64_t step = (int64_t)chunks * walk->threads * walk->vector;
+    Reg offset = ptx_new_reg(gen->ptx, REG_32);
+    INS(gen->ptx, "mov.b32", ptx_reg(offset), ptx_reg(lin_in_reg(gen, flat)));
+    Reg limit = PURE(gen->ptx, REG_32, "add.s32", ptx_reg(lin_in_reg(gen, flat)), ptx_int(batches * step));
+    int label = ptx_new_label(gen->ptx);
+    ptx_place_label(gen->ptx, label);
+    gen_batch(walk, lin_reg(offset, walk->vector, walk->total - 1), 0, chunks);
+    INS(gen->ptx, "add.s32", ptx_reg(offset), ptx_reg(offset), ptx_int(step));
+    ptx_forget(gen->ptx);
+    Reg more = ptx_new_reg(gen->ptx, REG_PRED);
+    INS(gen->ptx, "setp.lt.u32", ptx_reg(more), ptx_reg(offset), ptx_reg(limit));
+    INS_IF(gen->ptx, more, "bra.uni", ptx_label(label));
+    ptx_forget(gen->ptx);
+}
+
+static bool touches_registers(const Walk *walk) {
+    if (walk->tile->target.space == SPACE_REGISTER) return true;
+    for (size_t i = 0; i < walk->reads.count; i++)
+        if (walk->reads.items[i]->read->space == SPACE_REGISTER) return true;
+    return false;
+}
+
+static void walk_space(Walk *walk) {
+    Gen *gen = walk->gen;
+    Reg thread = gen->role->thread;
+    int64_t chunk = (int64_t)walk->threads * walk->vector, full = walk->total / chunk;
+    Lin flat = lin_reg(walk->vector == 1 ? thread : PURE(gen->ptx, REG_32, "mul.lo.s32", ptx_reg(thread), ptx_int(walk->vector)),
+                       walk->vector, (int64_t)(walk->threads - 1) * walk->vector);
+    int batch = BATCH_VALUES / walk->vector;
+    if (batch < 1) batch = 1;
+    int64_t done = 0;
+    if (full / batch > UNROLLED_BATCHES && !touches_registers(walk)) {
+        loop_batches(walk, flat, full / batch, batch);
+        done = full / batch * batch;
+        walk->statement.known = NULL; /* what the loop computed is not at hand after it for certain */
+    }
+    for (; done < full; done += batch) gen_batch(walk, flat, done, (int)(full - done < batch ? full - done : batch));
+    if (walk->total % chunk == 0) return;
+    int skip = ptx_new_label(gen->ptx);
+    Lin last = flat;
+    last.add += full * chunk;
+    Reg beyond = PURE(gen->ptx, REG_PRED, "setp.ge.u32", ptx_reg(lin_in_reg(gen, last)), ptx_int(walk->total));
+    INS_IF(gen->ptx, beyond, "bra", ptx_label(skip));
+    gen_batch(walk, flat, full, 1);
+    ptx_place_label(gen->ptx, skip);
+}
+
+/* A space whose extents are known at launch only: outer indexes one after another, the last over the threads. */
+static void walk_dynamic(Walk *walk, int depth, Point *point) {
+    Gen *gen = walk->gen;
+    const IndexSpace *space = &walk->tile->space;
+    if (depth == space->bound) {
+        Chunk chunk = {.vector = *point};
+        chunk.elements = &chunk.vector;
+        chunk.values = NEW(gen->arena, Value);
+        evaluate_chunk(walk, &chunk);
+        store_chunk(walk, &chunk);
+        return;
+    }
+    bool last = depth + 1 == space->bound;
+    const Index *index = &space->items[depth];
+    Value extent = index->extent >= 0 ? value_integer(E_I32, index->extent) : eval_scalar(gen, index->dynamic);
+    Reg at = ptx_new_reg(gen->ptx, REG_32), beyond = ptx_new_reg(gen->ptx, REG_PRED);
+    int head = ptx_new_label(gen->ptx), end = ptx_new_label(gen->ptx);
+    INS(gen->ptx, "mov.b32", ptx_reg(at), last ? ptx_reg(gen->role->thread) : ptx_int(0));
+    ptx_place_label(gen->ptx, head);
+    INS(gen->ptx, "setp.ge.s32", ptx_reg(beyond), ptx_reg(at), value_operand(extent));
+    INS_IF(gen->ptx, beyond, "bra", ptx_label(end));
+    Point inner = *point;
+    inner.known = NULL;
+    inner.indexes[depth] = lin_reg(at, 1, -1);
+    walk_dynamic(walk, depth + 1, &inner);
+    INS(gen->ptx, "add.s32", ptx_reg(at), ptx_reg(at), ptx_int(last ? walk->threads : 1));
+    INS(gen->ptx, "bra", ptx_label(head));
+    ptx_place_label(gen->ptx, end);
+}
+
+static void collect_read(Expr *expr, void *data) {
+    Walk *walk = data;
+    if (expr->kind == X_READ) vec_push(walk->gen->arena, &walk->reads, expr);
+}
+
+/* `t[i] += e` reads its own target. */
+static const Expr *compound_value(Gen *gen, const Tile *tile) {
+    static const BinaryOp ops[] = {
+        [ASSIGN_SET] = OP_ADD, [ASSIGN_ADD] = OP_ADD, [ASSIGN_SUB] = OP_SUB, [ASSIGN_MUL] = OP_MUL, [ASSIGN_DIV] = OP_DIV};
+    if (tile->op == ASSIGN_SET) return tile->value;
+    Expr *read = NEW(gen->arena, Expr), *sum = NEW(gen->arena, Expr);
+    uint32_t all = (uint32_t)((1ull << tile->space.bound) - 1);
+    Access *access = NEW(gen->arena, Access);
+    *access = tile->target;
+    *read = (Expr){.kind = X_READ, .type = element_rows[tile->target.type].widens, .indexes = all, .span = tile->target.span};
+    read->uniformity = UNIFORM_LANE;
+    read->read = access;
+    *sum = *read;
+    sum->kind = X_BINARY;
+    sum->binary.op = ops[tile->op];
+    sum->binary.left = read;
+    sum->binary.right = tile->value;
+    sum->binary.accuracy = ACCURACY_FAST;
+    return sum;
+}
+
+/* `o.y[i] = bf16(e)`: the store rounds, so the cast itself need not. */
+static const Expr *without_cast(const Expr *value, Element type) {
+    bool rounds = type == E_BF16 || type == E_F16;
+    if (rounds && value->kind == X_CAST && value->type == type && element_rows[value->cast->type].widens == E_F32) return value->cast;
+    return value;
+}
+
+static bool is_dynamic(const IndexSpace *space) {
+    for (int i = 0; i < space->bound; i++)
+        if (space->items[i].extent < 0) return true;
+    return false;
+}
+
+static void open_walk(Walk *walk, Gen *gen, const Tile *tile) {
+    *walk = (Walk){.gen = gen, .tile = tile, .total = 1, .vector = 1, .threads = gen->role->role->warps * 32, .inner = tile->space.bound - 1};
+    const Access *target = &tile->target;
+    walk->value = without_cast(compound_value(gen, tile), target->type);
+    walk->raw = tile->op == ASSIGN_SET && walk->value->kind == X_READ && target->space != SPACE_REGISTER &&
+                walk->value->read->space != SPACE_REGISTER && element_rows[walk->value->read->type].bytes == element_rows[target->type].bytes;
+    for (int i = 0; i < tile->space.bound; i++) walk->total *= tile->space.items[i].extent;
+    expr_visit(gen->arena, (Expr *)(uintptr_t)walk->value, collect_read, walk);
+}
+
+/* An index-free assignment is one element, written by one thread. */
+static void walk_single(Walk *walk) {
+    Gen *gen = walk->gen;
+    int skip = ptx_new_label(gen->ptx);
+    Reg others = PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(gen->role->thread), ptx_int(0));
+    INS_IF(gen->ptx, others, "bra", ptx_label(skip));
+    Chunk chunk;
+    open_chunk(walk, &chunk, lin_const(0), 0);
+    chunk.words = NULL;
+    evaluate_chunk(walk, &chunk);
+    store_chunk(walk, &chunk);
+    ptx_place_label(gen->ptx, skip);
+}
+
+void gen_map(Gen *gen, const Tile *tile) {
+    Walk walk;
+    open_walk(&walk, gen, tile);
+    bool shared = tile->target.space == SPACE_SHARED;
+    if (shared) instance_barrier(gen); /* its readers are done */
+    if (tile->space.bound == 0) {
+        walk_single(&walk);
+    } else if (is_dynamic(&tile->space)) {
+        Point point = {.outer = NULL};
+        walk_dynamic(&walk, 0, &point);
+    } else {
+        walk.vector = choose_vector(&walk);
+        walk_space(&walk);
+    }
+    if (shared) {
+        INS0(gen->ptx, "fence.proxy.async.shared::cta"); /* a bulk store may read it */
+        instance_barrier(gen);
+    }
+}
+
+void gen_lanes(Gen *gen, const Tile *tile) {
+    Walk walk;
+    open_walk(&walk, gen, tile);
+    walk.vector = tile->piece.elements;
+    if (tile->space.bound == 0) walk_single(&walk);
+    else walk_space(&walk);
+}

@@ -1,0 +1,248 @@
+/* Pipes to mbarriers: acquire, release, the waits and their watchdog.
+ *
+ * One convention: a ring's cursors start at stage 0; consumers wait for parity 0, producers for parity 1, which a fresh
+ * barrier passes. A cursor steps at the acquire; a handle keeps the index of its own stage. Each warp waits for itself
+ * and joins with bar.warp.sync before its elected lane arrives or issues, so that no lane is lapped. */
+#include "codegen/gen.h"
+
+static const PipeUse *use_of(const Gen *gen, int pipe) { return &gen->role->role->pipes[pipe]; }
+
+Operand barrier_at(Gen *gen, const Pipe *pipe, bool full, Reg stage) {
+    int64_t offset = full ? pipe->full : pipe->empty;
+    if (pipe->stages == 1) return ptx_at(gen->shared, offset);
+    Reg scaled = PURE(gen->ptx, REG_32, "shl.b32", ptx_reg(stage), ptx_int(3));
+    return ptx_at(PURE(gen->ptx, REG_32, "add.s32", ptx_reg(scaled), ptx_reg(gen->shared)), offset);
+}
+
+void instance_barrier(Gen *gen) {
+    const RoleState *state = gen->role;
+    if (state->role->warps == 1) {
+        INS(gen->ptx, "bar.warp.sync", ptx_int(0xffffffff));
+        return;
+    }
+    int threads = state->role->warps * 32;
+    if (state->rank.class == REG_NONE) {
+        INS(gen->ptx, "bar.sync", ptx_int(state->role->barrier), ptx_int(threads));
+        return;
+    }
+    /* ids never come from registers (ptxas would reserve all sixteen): a chain over the instances */
+    int end = ptx_new_label(gen->ptx);
+    for (int k = 0; k < state->role->instances; k++) {
+        Reg mine = PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(state->rank), ptx_int(k));
+        int next = ptx_new_label(gen->ptx);
+        INS_UNLESS(gen->ptx, mine, "bra.uni", ptx_label(next));
+        INS(gen->ptx, "bar.sync", ptx_int(state->role->barrier + k), ptx_int(threads));
+        INS(gen->ptx, "bra.uni", ptx_label(end));
+        ptx_place_label(gen->ptx, next);
+    }
+    ptx_place_label(gen->ptx, end);
+}
+
+static void warp_sync(Gen *gen) {
+    if (!gen->role->role->one_lane) INS(gen->ptx, "bar.warp.sync", ptx_int(0xffffffff));
+}
+
+/* ---- waiting ------------------------------------------------------------------------------------------------------ */
+
+static int wait_site(Gen *gen, const Pipe *pipe, bool full, Span span) {
+    vec_push(gen->arena, &gen->manifest->waits, (ManifestWait){gen->role->number, pipe->name, full, span});
+    return (int)gen->manifest->waits.count;
+}
+
+static void try_wait(Gen *gen, Reg done, Operand barrier, Reg parity) {
+    INS(gen->ptx, "mbarrier.try_wait.parity.shared::cta.b64", ptx_reg(done), barrier, ptx_reg(parity));
+}
+
+/* The plain form of try_wait is what the field uses; an explicit .acquire.cluster invalidates L1 at every wait. With the watchdog the
+ * second and later tries watch the clock. */
+static void wait_for(Gen *gen, const Pipe *pipe, bool full, Reg stage, Reg parity, Span span) {
+    RoleState *state = gen->role;
+    Operand barrier = barrier_at(gen, pipe, full, stage);
+    Reg done = ptx_new_reg(gen->ptx, REG_PRED);
+    int again = ptx_new_label(gen->ptx);
+    if (!gen->options->watchdog) {
+        ptx_place_label(gen->ptx, again);
+        try_wait(gen, done, barrier, parity);
+        INS_UNLESS(gen->ptx, done, "bra", ptx_label(again));
+        ptx_forget(gen->ptx);
+        return;
+    }
+    int passed = ptx_new_label(gen->ptx);
+    Reg start = ptx_new_reg(gen->ptx, REG_64), now = ptx_new_reg(gen->ptx, REG_64), limit = ptx_new_reg(gen->ptx, REG_64);
+    Reg area = gen->watchdog, patient = ptx_new_reg(gen->ptx, REG_PRED);
+    try_wait(gen, done, barrier, parity);
+    INS_IF(gen->ptx, done, "bra", ptx_label(passed));
+    INS(gen->ptx, "mov.u64", ptx_reg(start), ptx_text("%globaltimer"));
+    INS(gen->ptx, "ld.volatile.global.u64", ptx_reg(limit), ptx_at(area, (int64_t)offsetof(WatchdogArea, limit_ns)));
+    ptx_place_label(gen->ptx, again);
+    try_wait(gen, done, barrier, parity);
+    INS_IF(gen->ptx, done, "bra", ptx_label(passed));
+    INS(gen->ptx, "mov.u64", ptx_reg(now), ptx_text("%globaltimer"));
+    INS(gen->ptx, "sub.u64", ptx_reg(now), ptx_reg(now), ptx_reg(start));
+    INS(gen->ptx, "setp.lt.u64", ptx_reg(patient), ptx_reg(now), ptx_reg(limit));
+    INS_IF(gen->ptx, patient, "bra", ptx_label(again));
+    INS(gen->ptx, "mov.b32", ptx_reg(state->expired_site), ptx_int(wait_site(gen, pipe, full, span)));
+    INS(gen->ptx, "mad.lo.u32", ptx_reg(state->expired_stage), ptx_reg(stage), ptx_int(2), ptx_reg(parity));
+    INS(gen->ptx, "bra", ptx_label(state->expired_label));
+    ptx_place_label(gen->ptx, passed);
+    state->any_wait = true;
+}
+
+/* Patience is over: one record a warp, sixteen bytes at once, a second for the others to write theirs, then the trap. */
+void pipe_expired(Gen *gen) {
+    RoleState *state = gen->role;
+    if (!state->any_wait) return;
+    Reg area = gen->watchdog;
+    Reg words[4] = {state->expired_site, state->expired_stage, ptx_new_reg(gen->ptx, REG_32), ptx_new_reg(gen->ptx, REG_32)};
+    Reg start = ptx_new_reg(gen->ptx, REG_64), now = ptx_new_reg(gen->ptx, REG_64), soon = ptx_new_reg(gen->ptx, REG_PRED);
+    ptx_place_label(gen->ptx, state->expired_label);
+    ptx_comment(gen->ptx, "watchdog of `%s`: who waits for what", state->role->name);
+    INS(gen->ptx, "mov.u32", ptx_reg(words[2]), ptx_text("%ctaid.x"));
+    INS(gen->ptx, "mov.b32", ptx_reg(words[3]), state->rank.class == REG_NONE ? ptx_int(0) : ptx_reg(state->rank));
+    Reg offset = PURE(gen->ptx, REG_64, "mul.wide.u32", ptx_reg(gen->warp), ptx_int((int64_t)sizeof(WatchdogRecord)));
+    Reg at = PURE(gen->ptx, REG_64, "add.s64", ptx_reg(offset), ptx_reg(area));
+    INS(gen->ptx, "st.volatile.global.v4.b32", ptx_at(at, (int64_t)offsetof(WatchdogArea, records)), ptx_vector(words, 4));
+    INS0(gen->ptx, "membar.sys");
+    INS(gen->ptx, "mov.u64", ptx_reg(start), ptx_text("%globaltimer"));
+    int again = ptx_new_label(gen->ptx);
+    ptx_place_label(gen->ptx, again);
+    INS(gen->ptx, "mov.u64", ptx_reg(now), ptx_text("%globaltimer"));
+    INS(gen->ptx, "sub.u64", ptx_reg(now), ptx_reg(now), ptx_reg(start));
+    INS(gen->ptx, "setp.lt.u64", ptx_reg(soon), ptx_reg(now), ptx_int(1000000000));
+    INS_IF(gen->ptx, soon, "bra", ptx_label(again));
+    INS0(gen->ptx, "trap");
+}
+
+/* ---- acquire ------------------------------------------------------------------------------------------------------ */
+
+static void step_stage(Gen *gen, Reg stage, Reg parity, int stages) {
+    if (stages == 1) {
+        if (parity.class != REG_NONE) INS(gen->ptx, "xor.b32", ptx_reg(parity), ptx_reg(parity), ptx_int(1));
+        return;
+    }
+    Reg wrapped = ptx_new_reg(gen->ptx, REG_PRED);
+    INS(gen->ptx, "add.s32", ptx_reg(stage), ptx_reg(stage), ptx_int(1));
+    INS(gen->ptx, "setp.eq.u32", ptx_reg(wrapped), ptx_reg(stage), ptx_int(stages));
+    INS(gen->ptx, "selp.b32", ptx_reg(stage), ptx_int(0), ptx_reg(stage), ptx_reg(wrapped));
+    if (parity.class != REG_NONE) INS_IF(gen->ptx, wrapped, "xor.b32", ptx_reg(parity), ptx_reg(parity), ptx_int(1));
+    ptx_forget(gen->ptx);
+}
+
+void pipe_acquire(Gen *gen, const Stmt *stmt, int handle_index) {
+    RoleState *state = gen->role;
+    const Handle *handle = &state->role->handles.items[handle_index];
+    const Pipe *pipe = &gen->prog->pipes.items[handle->pipe];
+    const PipeUse *use = use_of(gen, handle->pipe);
+    bool consume = handle->end == END_CONSUME;
+    Cursor *cursor = &state->cursors[handle->end][handle->pipe];
+    Span span = stmt->head.hi > stmt->head.lo ? stmt->head : stmt->span;
+    ptx_mark(gen->ptx, span, state->number, pipe->name,
+             arena_printf(gen->arena, "waits for %s stage of `%s`", consume ? "a full" : "an empty", pipe->name));
+    ptx_comment(gen->ptx, "%s: %s <%s> as %s", state->role->name, consume ? "consume" : "produce", pipe->name, handle->name);
+    wait_for(gen, pipe, consume, cursor->stage, cursor->parity, span);
+    warp_sync(gen);
+    INS(gen->ptx, "mov.b32", ptx_reg(state->handles[handle_index]), ptx_reg(cursor->stage));
+    step_stage(gen, cursor->stage, cursor->parity, pipe->stages);
+    ptx_forget(gen->ptx);
+    if (!consume && use->tx_arrives) /* all that lands in this stage, announced before the first copy */
+        INS_IF(gen->ptx, state->leader, "mbarrier.arrive.expect_tx.shared::cta.b64", ptx_text("_"),
+               barrier_at(gen, pipe, true, state->handles[handle_index]), ptx_int(use->tx_bytes));
+}
+
+/* ---- release ------------------------------------------------------------------------------------------------------ */
+
+static void arrive(Gen *gen, Operand barrier) {
+    INS_IF(gen->ptx, gen->role->arriver, "mbarrier.arrive.shared::cta.b64", ptx_text("_"), barrier);
+}
+
+static bool read_by_async_proxy(const Gen *gen, int pipe) {
+    const Pipe *p = &gen->prog->pipes.items[pipe];
+    for (size_t i = 0; i < p->consumers.count; i++)
+        if (gen->prog->roles.items[p->consumers.items[i]].pipes[pipe].bulk_out) return true;
+    return false;
+}
+
+static bool written_by_async_proxy(const Gen *gen, int pipe) {
+    return gen->prog->roles.items[gen->prog->pipes.items[pipe].producer].pipes[pipe].tensor_in;
+}
+
+static void release_produced(Gen *gen, int pipe_index, Reg stage) {
+    const Pipe *pipe = &gen->prog->pipes.items[pipe_index];
+    const PipeUse *use = use_of(gen, pipe_index);
+    Operand full = barrier_at(gen, pipe, true, stage);
+    if (use->lanes_arrive) /* noinc: the barrier counts every lane (PTX ISA 9.7.13.15, cp.async.mbarrier.arrive) */
+        INS(gen->ptx, "cp.async.mbarrier.arrive.noinc.shared::cta.b64", full);
+    if (!use->warps_arrive) return;
+    if (use->waits_copies) INS0(gen->ptx, "cp.async.wait_all");
+    /* ordinary writes before copies by the async proxy read them */
+    if ((use->generic_in || use->waits_copies) && read_by_async_proxy(gen, pipe_index)) INS0(gen->ptx, "fence.proxy.async.shared::cta");
+    warp_sync(gen);
+    arrive(gen, full);
+}
+
+/* `groups`: how many younger bulk store groups may still read their sources */
+static void release_consumed(Gen *gen, int pipe_index, Reg stage, int groups) {
+    const Pipe *pipe = &gen->prog->pipes.items[pipe_index];
+    const PipeUse *use = use_of(gen, pipe_index);
+    if (use->bulk_out) INS_IF(gen->ptx, gen->role->leader, "cp.async.bulk.wait_group.read", ptx_int(groups));
+    /* ordinary reads before the async proxy overwrites */
+    if (use->generic_out && written_by_async_proxy(gen, pipe_index)) INS0(gen->ptx, "fence.proxy.async.shared::cta");
+    warp_sync(gen);
+    arrive(gen, barrier_at(gen, pipe, false, stage));
+}
+
+static void commit_stores(Gen *gen, int pipe) {
+    if (!use_of(gen, pipe)->bulk_out) return;
+    ptx_ins(gen->ptx, gen->role->leader, false, "cp.async.bulk.commit_group", NULL, 0);
+    gen->role->any_bulk_store = true;
+}
+
+static Lag *lag_of(const Gen *gen, int handle) {
+    for (const Frame *frame = gen->role->frame; frame != NULL; frame = frame->outer)
+        for (Lag *lag = frame->lags; lag != NULL; lag = lag->next)
+            if (lag->stage->stage.handle == handle) return lag;
+    return NULL;
+}
+
+void pipe_release(Gen *gen, Span span, int handle_index) {
+    RoleState *state = gen->role;
+    const Handle *handle = &state->role->handles.items[handle_index];
+    const Pipe *pipe = &gen->prog->pipes.items[handle->pipe];
+    ptx_mark(gen->ptx, span, state->number, pipe->name, arena_printf(gen->arena, "releases a stage of `%s`", pipe->name));
+    if (handle->end == END_PRODUCE) {
+        release_produced(gen, handle->pipe, state->handles[handle_index]);
+        return;
+    }
+    commit_stores(gen, handle->pipe);
+    Lag *lag = lag_of(gen, handle_index);
+    if (lag == NULL) {
+        release_consumed(gen, handle->pipe, state->handles[handle_index], 0);
+        return;
+    }
+    INS(gen->ptx, "add.s32", ptx_reg(lag->held), ptx_reg(lag->held), ptx_int(1));
+    ptx_forget(gen->ptx);
+    pipe_late_release(gen, lag, lag->stage->stage.lag);
+}
+
+/* Stages come and go in ring order, so the late ones are `oldest` and the `held` - 1 that follow. */
+void pipe_late_release(Gen *gen, Lag *lag, int count) {
+    const Handle *handle = &gen->role->role->handles.items[lag->stage->stage.handle];
+    const Pipe *pipe = &gen->prog->pipes.items[handle->pipe];
+    int again = ptx_new_label(gen->ptx), end = ptx_new_label(gen->ptx);
+    if (count == 0) ptx_place_label(gen->ptx, again);
+    Reg few = ptx_new_reg(gen->ptx, REG_PRED);
+    INS(gen->ptx, "setp.le.s32", ptx_reg(few), ptx_reg(lag->held), ptx_int(count));
+    INS_IF(gen->ptx, few, "bra", ptx_label(end));
+    release_consumed(gen, handle->pipe, lag->oldest, count);
+    step_stage(gen, lag->oldest, PTX_NONE, pipe->stages);
+    INS(gen->ptx, "sub.s32", ptx_reg(lag->held), ptx_reg(lag->held), ptx_int(1));
+    ptx_forget(gen->ptx);
+    if (count == 0) INS(gen->ptx, "bra", ptx_label(again));
+    ptx_place_label(gen->ptx, end);
+}
+
+void pipe_finish(Gen *gen) {
+    if (!gen->role->any_bulk_store) return;
+    ptx_comment(gen->ptx, "%s: bulk stores are complete before exit", gen->role->role->name);
+    INS_IF(gen->ptx, gen->role->leader, "cp.async.bulk.wait_group", ptx_int(0));
+}

@@ -1,0 +1,247 @@
+/* PTX instructions as data, local reuse of pure ones, and the printer. */
+#include "codegen/ptx.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Pure instructions of the current straight line, by hash of opcode and operands. */
+typedef struct Pure {
+    uint64_t hash;
+    const Ins *ins; /* operands[0] is the result */
+    struct Pure *next;
+} Pure;
+
+#define PURE_BUCKETS 1024u
+
+struct Ptx {
+    Arena *arena;
+    VEC(Ins *) body;
+    uint32_t registers[REG_CLASSES];
+    int labels;
+    Pure *pure[PURE_BUCKETS];
+    uint64_t pure_line[PURE_BUCKETS]; /* the straight line that a bucket's entries belong to */
+    uint64_t line;
+};
+
+Ptx *ptx_new(Arena *arena) {
+    Ptx *ptx = NEW(arena, Ptx);
+    ptx->arena = arena;
+    ptx->line = 1;
+    return ptx;
+}
+
+Reg ptx_new_reg(Ptx *ptx, RegClass class) { return (Reg){class, ptx->registers[class]++}; }
+int ptx_new_label(Ptx *ptx) { return ptx->labels++; }
+
+Operand ptx_reg(Reg reg) { return (Operand){.kind = OPERAND_REG, .reg = reg}; }
+Operand ptx_int(int64_t value) { return (Operand){.kind = OPERAND_INTEGER, .value = value}; }
+Operand ptx_text(const char *text) { return (Operand){.kind = OPERAND_TEXT, .text = text}; }
+Operand ptx_label(int label) { return (Operand){.kind = OPERAND_LABEL, .value = label}; }
+Operand ptx_at(Reg base, int64_t offset) { return (Operand){.kind = OPERAND_MEMORY, .reg = base, .value = offset}; }
+
+Operand ptx_f32(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (Operand){.kind = OPERAND_F32, .value = bits};
+}
+
+Operand ptx_at_text(const char *symbol, int64_t offset) {
+    return (Operand){.kind = OPERAND_MEMORY, .text = symbol, .value = offset};
+}
+
+Operand ptx_vector(const Reg *items, int count) {
+    Operand operand = {.kind = OPERAND_VECTOR, .count = count};
+    memcpy(operand.items, items, (size_t)count * sizeof *items);
+    return operand;
+}
+
+Operand ptx_tensor(Reg map, const Reg *coordinates, int count) {
+    Operand operand = ptx_vector(coordinates, count);
+    operand.kind = OPERAND_TENSOR;
+    operand.reg = map;
+    return operand;
+}
+
+static Ins *append(Ptx *ptx, InsKind kind) {
+    Ins *ins = NEW(ptx->arena, Ins);
+    ins->kind = kind;
+    vec_push(ptx->arena, &ptx->body, ins);
+    return ins;
+}
+
+static Ins *add_plain(Ptx *ptx, const char *op, const Operand *operands, int count) {
+    Ins *ins = append(ptx, INS_PLAIN);
+    ins->op = op;
+    ins->count = count;
+    if (count > 0) {
+        ins->operands = NEW_ARRAY(ptx->arena, Operand, count);
+        memcpy(ins->operands, operands, (size_t)count * sizeof *operands);
+    }
+    return ins;
+}
+
+void ptx_ins(Ptx *ptx, Reg guard, bool guard_not, const char *op, const Operand *operands, int count) {
+    Ins *ins = add_plain(ptx, op, operands, count);
+    ins->guard = guard;
+    ins->guard_not = guard_not;
+}
+
+static uint64_t hash_step(uint64_t hash, uint64_t value) { return (hash ^ value) * 0x100000001b3u; }
+
+static uint64_t hash_operands(const char *op, const Operand *operands, int count) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (const char *c = op; *c != '\0'; c++) hash = hash_step(hash, (unsigned char)*c);
+    for (int i = 0; i < count; i++) {
+        const Operand *o = &operands[i];
+        hash = hash_step(hash, (uint64_t)o->kind << 40 ^ (uint64_t)o->reg.class << 32 ^ o->reg.id);
+        hash = hash_step(hash, (uint64_t)o->value);
+        if (o->text != NULL) hash = hash_step(hash, (uint64_t)strlen(o->text));
+    }
+    return hash;
+}
+
+static bool same_reg(Reg a, Reg b) { return a.class == b.class && a.id == b.id; }
+
+static bool same_operand(const Operand *a, const Operand *b) {
+    if (a->kind != b->kind || !same_reg(a->reg, b->reg) || a->value != b->value || a->count != b->count) return false;
+    if ((a->text == NULL) != (b->text == NULL) || (a->text != NULL && strcmp(a->text, b->text) != 0)) return false;
+    for (int i = 0; i < a->count; i++)
+        if (!same_reg(a->items[i], b->items[i])) return false;
+    return true;
+}
+
+static bool same_pure(const Ins *ins, const char *op, const Operand *operands, int count, RegClass class) {
+    if (ins->count != count + 1 || ins->operands[0].reg.class != class || strcmp(ins->op, op) != 0) return false;
+    for (int i = 0; i < count; i++)
+        if (!same_operand(&ins->operands[i + 1], &operands[i])) return false;
+    return true;
+}
+
+Reg ptx_pure(Ptx *ptx, RegClass class, const char *op, const Operand *operands, int count) {
+    uint64_t hash = hash_operands(op, operands, count);
+    size_t bucket = (size_t)(hash >> 17) % PURE_BUCKETS;
+    if (ptx->pure_line[bucket] != ptx->line) {
+        ptx->pure_line[bucket] = ptx->line;
+        ptx->pure[bucket] = NULL;
+    }
+    for (const Pure *p = ptx->pure[bucket]; p != NULL; p = p->next)
+        if (p->hash == hash && same_pure(p->ins, op, operands, count, class)) return p->ins->operands[0].reg;
+    Operand *all = NEW_ARRAY(ptx->arena, Operand, count + 1);
+    all[0] = ptx_reg(ptx_new_reg(ptx, class));
+    if (count > 0) memcpy(all + 1, operands, (size_t)count * sizeof *operands);
+    Ins *ins = append(ptx, INS_PLAIN);
+    ins->op = op;
+    ins->operands = all;
+    ins->count = count + 1;
+    Pure *pure = NEW(ptx->arena, Pure);
+    *pure = (Pure){hash, ins, ptx->pure[bucket]};
+    ptx->pure[bucket] = pure;
+    return all[0].reg;
+}
+
+void ptx_forget(Ptx *ptx) { ptx->line++; }
+
+void ptx_place_label(Ptx *ptx, int label) {
+    append(ptx, INS_LABEL)->label = label;
+    ptx_forget(ptx);
+}
+
+void ptx_comment(Ptx *ptx, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    append(ptx, INS_COMMENT)->op = arena_vprintf(ptx->arena, format, args);
+    va_end(args);
+}
+
+void ptx_mark(Ptx *ptx, Span span, int role, const char *pipe, const char *what) {
+    append(ptx, INS_MARK)->mark = (ManifestMark){.span = span, .role = role, .pipe = pipe, .what = what};
+}
+
+/* ---- printing ---------------------------------------------------------------------------------------------------- */
+
+static const char *const class_names[REG_CLASSES] = {
+    [REG_PRED] = "%p", [REG_16] = "%h", [REG_32] = "%r", [REG_64] = "%d"};
+static const char *const class_types[REG_CLASSES] = {
+    [REG_PRED] = ".pred", [REG_16] = ".b16", [REG_32] = ".b32", [REG_64] = ".b64"};
+
+static void print_reg(Reg reg, Str *out) { str_printf(out, "%s%u", class_names[reg.class], reg.id); }
+
+static void print_list(const Operand *operand, Str *out) {
+    str_char(out, '{');
+    for (int i = 0; i < operand->count; i++) {
+        if (i > 0) str_add(out, ", ");
+        print_reg(operand->items[i], out);
+    }
+    str_char(out, '}');
+}
+
+static void print_operand(const Operand *operand, Str *out) {
+    switch (operand->kind) {
+    case OPERAND_REG: print_reg(operand->reg, out); return;
+    case OPERAND_INTEGER: str_printf(out, "%" PRId64, operand->value); return;
+    case OPERAND_F32: str_printf(out, "0f%08X", (uint32_t)operand->value); return;
+    case OPERAND_TEXT: str_add(out, operand->text); return;
+    case OPERAND_LABEL: str_printf(out, "L%d", (int)operand->value); return;
+    case OPERAND_VECTOR: print_list(operand, out); return;
+    case OPERAND_TENSOR:
+        str_char(out, '[');
+        print_reg(operand->reg, out);
+        str_add(out, ", ");
+        print_list(operand, out);
+        str_char(out, ']');
+        return;
+    case OPERAND_MEMORY:
+        str_char(out, '[');
+        if (operand->reg.class != REG_NONE) print_reg(operand->reg, out);
+        else str_add(out, operand->text);
+        if (operand->value != 0) str_printf(out, "%+" PRId64, operand->value);
+        str_char(out, ']');
+        return;
+    }
+}
+
+static void print_plain(const Ins *ins, Str *out) {
+    str_add(out, "    ");
+    if (ins->guard.class != REG_NONE) {
+        str_add(out, ins->guard_not ? "@!" : "@");
+        print_reg(ins->guard, out);
+        str_char(out, ' ');
+    }
+    str_add(out, ins->op);
+    for (int i = 0; i < ins->count; i++) {
+        str_add(out, i == 0 ? " " : ", ");
+        print_operand(&ins->operands[i], out);
+    }
+    str_add(out, ";\n");
+}
+
+/* A mark starts where the next instruction stands, so that its line is the line of what it speaks of. */
+static void print_mark(const ManifestMark *mark, const Source *source, Manifest *manifest, uint32_t *line, Str *out) {
+    ManifestMark placed = *mark;
+    if (source != NULL && mark->span.hi > mark->span.lo) {
+        uint32_t source_line, column;
+        source_place(source, mark->span.lo, &source_line, &column);
+        str_printf(out, "    .loc 1 %u %u\n", source_line, column);
+        (*line)++;
+    }
+    placed.line = *line;
+    vec_push(out->arena, &manifest->marks, placed);
+}
+
+void ptx_print(const Ptx *ptx, const Source *source, Manifest *manifest, uint32_t *line, Str *out) {
+    for (RegClass class = REG_PRED; class < REG_CLASSES; class++) {
+        if (ptx->registers[class] == 0) continue;
+        str_printf(out, "    .reg %s %s<%u>;\n", class_types[class], class_names[class], ptx->registers[class]);
+        (*line)++;
+    }
+    for (size_t i = 0; i < ptx->body.count; i++) {
+        const Ins *ins = ptx->body.items[i];
+        switch (ins->kind) {
+        case INS_MARK: print_mark(&ins->mark, source, manifest, line, out); continue;
+        case INS_LABEL: str_printf(out, "L%d:\n", ins->label); break;
+        case INS_COMMENT: str_printf(out, "    // %s\n", ins->op); break;
+        case INS_PLAIN: print_plain(ins, out); break;
+        }
+        (*line)++;
+    }
+}

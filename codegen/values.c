@@ -1,0 +1,450 @@
+/* Expressions to registers. An expression is evaluated where it depends on: a value without indexes once a statement, one
+ * that does not depend on the innermost index once a vector of elements (Point). f32 arithmetic says its rounding, so
+ * that what the text computes is fixed: ptxas may not contract `mul.rn` and `add.rn`; we form fma ourselves. */
+#include "codegen/gen.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct Known {
+    const Expr *expr;
+    Value value;
+    struct Known *next;
+} Known;
+
+/* ---- values ------------------------------------------------------------------------------------------------------- */
+
+Value value_integer(Element type, int64_t integer) { return (Value){type, PTX_NONE, integer, 0}; }
+Value value_reg(Element type, Reg reg) { return (Value){type, reg, 0, 0}; }
+
+static Value value_number(double number) { return (Value){E_F32, PTX_NONE, 0, number}; }
+
+RegClass class_of(Element type) {
+    if (type == E_BOOL) return REG_PRED;
+    return element_rows[type].bytes == 8 ? REG_64 : REG_32;
+}
+
+/* Of a widened type: how arithmetic reads its register. */
+const char *suffix_of(Element type) {
+    switch (element_rows[type].widens) {
+    case E_I32: return "s32";
+    case E_U32: return "u32";
+    case E_I64: return "s64";
+    case E_U64: return "u64";
+    case E_BOOL: return "pred";
+    case E_F32: case E_TF32: case E_F16: case E_BF16: case E_E4M3: case E_E5M2: case E_I8: case E_U8: case E_COUNT: break;
+    }
+    return "f32";
+}
+
+Operand value_operand(Value value) {
+    if (value.reg.class != REG_NONE) return ptx_reg(value.reg);
+    return value.type == E_F32 ? ptx_f32((float)value.number) : ptx_int(value.integer);
+}
+
+Reg value_in_reg(Gen *gen, Value value) {
+    if (value.reg.class != REG_NONE) return value.reg;
+    if (value.type == E_BOOL) return PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_int(value.integer), ptx_int(0));
+    RegClass class = class_of(value.type);
+    return PURE(gen->ptx, class, class == REG_64 ? "mov.b64" : "mov.b32", value_operand(value));
+}
+
+/* "add.rn." + "f32": opcodes are kept in the arena. */
+static const char *op_typed(Gen *gen, const char *op, Element type) {
+    return arena_printf(gen->arena, "%s.%s", op, suffix_of(type));
+}
+
+/* ---- points ------------------------------------------------------------------------------------------------------- */
+
+static Point *home_of(Point *point, const Expr *expr) {
+    while (point->outer != NULL && (expr->indexes & point->own) == 0) point = point->outer;
+    return point;
+}
+
+void point_know(Gen *gen, Point *point, const Expr *expr, Value value) {
+    Known *known = NEW(gen->arena, Known);
+    *known = (Known){expr, value, point->known};
+    point->known = known;
+}
+
+bool point_knows(const Point *point, const Expr *expr, Value *out) {
+    for (const Known *known = point->known; known != NULL; known = known->next)
+        if (known->expr == expr) {
+            *out = known->value;
+            return true;
+        }
+    return false;
+}
+
+/* ---- arithmetic --------------------------------------------------------------------------------------------------- */
+
+static bool is_float(Element type) { return element_rows[type].kind == ELEMENT_FLOAT; }
+
+static const char *binary_op(Gen *gen, BinaryOp op, Element type) {
+    bool real = is_float(type);
+    switch (op) {
+    case OP_ADD: return real ? "add.rn.f32" : op_typed(gen, "add", type);
+    case OP_SUB: return real ? "sub.rn.f32" : op_typed(gen, "sub", type);
+    case OP_MUL: return real ? "mul.rn.f32" : op_typed(gen, "mul.lo", type);
+    case OP_DIV: return real ? "div.full.f32" : op_typed(gen, "div", type);
+    case OP_MOD: return op_typed(gen, "rem", type);
+    case OP_EQ: return op_typed(gen, "setp.eq", type);
+    case OP_NE: return op_typed(gen, real ? "setp.neu" : "setp.ne", type); /* NaN differs from all, as in C */
+    case OP_LT: return op_typed(gen, "setp.lt", type);
+    case OP_LE: return op_typed(gen, "setp.le", type);
+    case OP_GT: return op_typed(gen, "setp.gt", type);
+    case OP_GE: return op_typed(gen, "setp.ge", type);
+    case OP_AND: return "and.pred";
+    case OP_OR: return "or.pred";
+    }
+    return NULL;
+}
+
+/* x / y in the fast form: a divisor constant along an index is one reciprocal (language reference, "Numbers"). */
+static Value divide_fast(Gen *gen, const Expr *expr, Value left, Value right) {
+    const Expr *divisor = expr->binary.right;
+    if (right.reg.class == REG_NONE && right.number != 0 && isfinite(1 / right.number)) {
+        Value inverse = value_number(1 / right.number);
+        return value_reg(E_F32, PURE(gen->ptx, REG_32, "mul.rn.f32", value_operand(left), value_operand(inverse)));
+    }
+    if (divisor->indexes != 0 || expr->indexes == 0)
+        return value_reg(E_F32, PURE(gen->ptx, REG_32, "div.full.f32", value_operand(left), value_operand(right)));
+    Reg inverse = PURE(gen->ptx, REG_32, "rcp.approx.ftz.f32", value_operand(right));
+    return value_reg(E_F32, PURE(gen->ptx, REG_32, "mul.rn.f32", value_operand(left), ptx_reg(inverse)));
+}
+
+/* a * b + c as one fma where the product is written directly below a fast sum. */
+static bool fuse(Gen *gen, Point *point, const Expr *expr, Value *out) {
+    if (!is_float(expr->type) || expr->binary.accuracy == ACCURACY_EXACT) return false;
+    if (expr->binary.op != OP_ADD && expr->binary.op != OP_SUB) return false;
+    const Expr *product = expr->binary.left, *rest = expr->binary.right;
+    bool swapped = product->kind != X_BINARY || product->binary.op != OP_MUL;
+    if (swapped && expr->binary.op == OP_SUB) return false;
+    if (swapped) {
+        product = expr->binary.right;
+        rest = expr->binary.left;
+    }
+    if (product->kind != X_BINARY || product->binary.op != OP_MUL || product->binary.accuracy == ACCURACY_EXACT) return false;
+    Value a = eval(gen, point, product->binary.left), b = eval(gen, point, product->binary.right), c = eval(gen, point, rest);
+    if (expr->binary.op == OP_SUB) {
+        c = c.reg.class == REG_NONE ? value_number(-c.number)
+                                    : value_reg(E_F32, PURE(gen->ptx, REG_32, "neg.f32", value_operand(c)));
+    }
+    *out = value_reg(E_F32, PURE(gen->ptx, REG_32, "fma.rn.f32", value_operand(a), value_operand(b), value_operand(c)));
+    return true;
+}
+
+static Value eval_bool_equal(Gen *gen, const Expr *expr, Value left, Value right) {
+    Reg differs = PURE(gen->ptx, REG_PRED, "xor.pred", ptx_reg(value_in_reg(gen, left)), ptx_reg(value_in_reg(gen, right)));
+    if (expr->binary.op == OP_NE) return value_reg(E_BOOL, differs);
+    return value_reg(E_BOOL, PURE(gen->ptx, REG_PRED, "not.pred", ptx_reg(differs)));
+}
+
+static Value eval_binary(Gen *gen, Point *point, const Expr *expr) {
+    Value fused;
+    if (fuse(gen, point, expr, &fused)) return fused;
+    BinaryOp op = expr->binary.op;
+    Value left = eval(gen, point, expr->binary.left), right = eval(gen, point, expr->binary.right);
+    Element operands = element_rows[expr->binary.left->type].widens;
+    if (operands == E_BOOL) {
+        if (op == OP_EQ || op == OP_NE) return eval_bool_equal(gen, expr, left, right);
+        return value_reg(E_BOOL, PURE(gen->ptx, REG_PRED, binary_op(gen, op, operands), ptx_reg(value_in_reg(gen, left)),
+                                      ptx_reg(value_in_reg(gen, right))));
+    }
+    if (op == OP_DIV && operands == E_F32) {
+        if (expr->binary.accuracy == ACCURACY_FAST) return divide_fast(gen, expr, left, right);
+        return value_reg(E_F32, PURE(gen->ptx, REG_32, "div.rn.f32", value_operand(left), value_operand(right)));
+    }
+    RegClass class = class_of(expr->type);
+    Reg reg = PURE(gen->ptx, class, binary_op(gen, op, operands), value_operand(left), value_operand(right));
+    return value_reg(element_rows[expr->type].widens, reg);
+}
+
+static Value eval_unary(Gen *gen, Point *point, const Expr *expr) {
+    Value value = eval(gen, point, expr->unary.operand);
+    if (expr->unary.op == OP_NOT)
+        return value_reg(E_BOOL, PURE(gen->ptx, REG_PRED, "not.pred", ptx_reg(value_in_reg(gen, value))));
+    Element type = value.type;
+    /* PTX negates signed integers; two's complement makes it right for unsigned ones */
+    const char *op = is_float(type) ? "neg.f32" : element_rows[type].bytes == 8 ? "neg.s64" : "neg.s32";
+    return value_reg(type, PURE(gen->ptx, class_of(type), op, value_operand(value)));
+}
+
+static Value eval_select(Gen *gen, Point *point, const Expr *expr) {
+    Reg condition = eval_condition(gen, point, expr->select.condition);
+    Value then = eval(gen, point, expr->select.then), otherwise = eval(gen, point, expr->select.otherwise);
+    if (then.type == E_BOOL) {
+        Reg yes = PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(condition), ptx_reg(value_in_reg(gen, then)));
+        Reg not = PURE(gen->ptx, REG_PRED, "not.pred", ptx_reg(condition));
+        Reg no = PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(not), ptx_reg(value_in_reg(gen, otherwise)));
+        return value_reg(E_BOOL, PURE(gen->ptx, REG_PRED, "or.pred", ptx_reg(yes), ptx_reg(no)));
+    }
+    RegClass class = class_of(then.type);
+    return value_reg(then.type, PURE(gen->ptx, class, class == REG_64 ? "selp.b64" : "selp.b32", value_operand(then),
+                                     value_operand(otherwise), ptx_reg(condition)));
+}
+
+/* ---- casts -------------------------------------------------------------------------------------------------------- */
+
+/* Rounds to a 16-bit float and widens again. */
+static Value round_float(Gen *gen, Element type, Value value) {
+    return widen_one(gen, type, narrow_one(gen, type, value));
+}
+
+/* To an integer: truncated towards zero and saturated, NaN gives 0 (cvt.rzi saturates: PTX ISA 9.7.9.22). */
+static Value float_to_integer(Gen *gen, Element type, Value value) {
+    Element wide = element_rows[type].widens;
+    Reg reg = PURE(gen->ptx, class_of(wide), arena_printf(gen->arena, "cvt.rzi.%s.f32", suffix_of(wide)), value_operand(value));
+    if (type == E_I8 || type == E_U8) {
+        reg = PURE(gen->ptx, REG_32, "max.s32", ptx_reg(reg), ptx_int(type == E_I8 ? -128 : 0));
+        reg = PURE(gen->ptx, REG_32, "min.s32", ptx_reg(reg), ptx_int(type == E_I8 ? 127 : 255));
+    }
+    return value_reg(wide, reg);
+}
+
+/* Between integers: wraps. */
+static Value integer_to_integer(Gen *gen, Element type, Value value) {
+    Element wide = element_rows[type].widens;
+    Reg reg = value_in_reg(gen, value);
+    if (reg.class == REG_PRED) {
+        reg = PURE(gen->ptx, REG_32, "selp.b32", ptx_int(1), ptx_int(0), ptx_reg(reg));
+        value.type = E_I32;
+    }
+    if (type == E_I8) reg = PURE(gen->ptx, REG_32, "cvt.s32.s8", ptx_reg(integer_to_integer(gen, E_I32, value_reg(value.type, reg)).reg));
+    else if (type == E_U8) reg = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(integer_to_integer(gen, E_I32, value_reg(value.type, reg)).reg), ptx_int(255));
+    else if (class_of(wide) != reg.class)
+        reg = PURE(gen->ptx, class_of(wide), class_of(wide) == REG_32 ? "cvt.u32.u64" : value.type == E_I32 ? "cvt.s64.s32" : "cvt.u64.u32",
+                   ptx_reg(reg));
+    return value_reg(wide, reg);
+}
+
+static Value eval_cast(Gen *gen, Point *point, const Expr *expr) {
+    Value value = eval(gen, point, expr->cast);
+    Element to = expr->type;
+    if (to == E_BOOL) return value;
+    if (is_float(value.type)) {
+        if (!is_float(to)) return float_to_integer(gen, to, value);
+        return to == E_F32 || to == E_TF32 ? value : round_float(gen, to, value);
+    }
+    if (!is_float(to)) return integer_to_integer(gen, to, value);
+    if (value.reg.class == REG_PRED) value = integer_to_integer(gen, E_I32, value);
+    Reg reg = PURE(gen->ptx, REG_32, arena_printf(gen->arena, "cvt.rn.f32.%s", suffix_of(value.type)), ptx_reg(value_in_reg(gen, value)));
+    value = value_reg(E_F32, reg);
+    return to == E_F32 ? value : round_float(gen, to, value);
+}
+
+/* ---- intrinsics --------------------------------------------------------------------------------------------------- */
+
+static Reg pure1(Gen *gen, const char *op, Value a) { return PURE(gen->ptx, class_of(a.type), op, value_operand(a)); }
+
+/* The least integer >= a / b for b > 0: C's division already rounds up where a <= 0. */
+static Value ceil_divide(Gen *gen, Value a, Value b) {
+    RegClass class = class_of(a.type);
+    const char *divide = op_typed(gen, "div", a.type);
+    Reg positive = PURE(gen->ptx, REG_PRED, op_typed(gen, "setp.gt", a.type), value_operand(a), ptx_int(0));
+    Reg less = PURE(gen->ptx, class, op_typed(gen, "sub", a.type), value_operand(a), ptx_int(1));
+    Reg below = PURE(gen->ptx, class, divide, ptx_reg(less), value_operand(b));
+    Reg up = PURE(gen->ptx, class, op_typed(gen, "add", a.type), ptx_reg(below), ptx_int(1));
+    Reg plain = PURE(gen->ptx, class, divide, value_operand(a), value_operand(b));
+    return value_reg(a.type, PURE(gen->ptx, class, class == REG_64 ? "selp.b64" : "selp.b32", ptx_reg(up), ptx_reg(plain), ptx_reg(positive)));
+}
+
+static Value eval_call(Gen *gen, Point *point, const Expr *expr) {
+    Value args[3];
+    for (int i = 0; i < expr->call.count; i++) args[i] = eval(gen, point, expr->call.args[i]);
+    Value a = args[0];
+    bool exact = expr->call.accuracy == ACCURACY_EXACT;
+    RegClass class = class_of(a.type);
+    Reg reg = PTX_NONE;
+    switch (expr->call.which) {
+    case IN_abs: reg = element_rows[a.type].kind == ELEMENT_UNSIGNED ? value_in_reg(gen, a) : pure1(gen, op_typed(gen, "abs", a.type), a); break;
+    case IN_min: reg = PURE(gen->ptx, class, op_typed(gen, "min", a.type), value_operand(a), value_operand(args[1])); break;
+    case IN_max: reg = PURE(gen->ptx, class, op_typed(gen, "max", a.type), value_operand(a), value_operand(args[1])); break;
+    case IN_fma:
+        reg = PURE(gen->ptx, class, is_float(a.type) ? "fma.rn.f32" : op_typed(gen, "mad.lo", a.type), value_operand(a),
+                   value_operand(args[1]), value_operand(args[2]));
+        break;
+    case IN_sqrt: reg = pure1(gen, exact ? "sqrt.rn.f32" : "sqrt.approx.ftz.f32", a); break;
+    case IN_rsqrt: reg = exact ? pure1(gen, "rcp.rn.f32", value_reg(E_F32, pure1(gen, "sqrt.rn.f32", a))) : pure1(gen, "rsqrt.approx.ftz.f32", a); break;
+    case IN_rcp: reg = pure1(gen, exact ? "rcp.rn.f32" : "rcp.approx.ftz.f32", a); break;
+    case IN_exp:
+        reg = PURE(gen->ptx, REG_32, "mul.rn.f32", value_operand(a), ptx_f32(1.4426950408889634f));
+        reg = pure1(gen, "ex2.approx.ftz.f32", value_reg(E_F32, reg));
+        break;
+    case IN_exp2: reg = pure1(gen, "ex2.approx.ftz.f32", a); break;
+    case IN_log:
+        reg = pure1(gen, "lg2.approx.ftz.f32", a);
+        reg = PURE(gen->ptx, REG_32, "mul.rn.f32", ptx_reg(reg), ptx_f32(0.6931471805599453f));
+        break;
+    case IN_log2: reg = pure1(gen, "lg2.approx.ftz.f32", a); break;
+    case IN_sin: reg = pure1(gen, "sin.approx.ftz.f32", a); break;
+    case IN_cos: reg = pure1(gen, "cos.approx.ftz.f32", a); break;
+    case IN_tanh: reg = pure1(gen, "tanh.approx.f32", a); break;
+    case IN_floor: reg = pure1(gen, "cvt.rmi.f32.f32", a); break;
+    case IN_ceil: reg = pure1(gen, "cvt.rpi.f32.f32", a); break;
+    case IN_ceil_div: return ceil_divide(gen, a, args[1]);
+    case IN_COUNT: break;
+    }
+    return value_reg(element_rows[expr->type].widens, reg);
+}
+
+/* ---- reads -------------------------------------------------------------------------------------------------------- */
+
+const char *memory_suffix(Element type) {
+    switch (element_rows[type].bytes) {
+    case 1: return "b8";
+    case 2: return "b16";
+    case 4: return "b32";
+    }
+    return "b64";
+}
+
+RegClass memory_class(Element type) {
+    int bytes = element_rows[type].bytes;
+    return bytes <= 2 ? REG_16 : bytes == 4 ? REG_32 : REG_64;
+}
+
+/* The stored bits of an element, in a register of its memory class; zero outside of a tensor. */
+Reg read_bits(Gen *gen, Point *point, const Access *access) {
+    Reg loaded = ptx_new_reg(gen->ptx, memory_class(access->type));
+    if (access->space == SPACE_GLOBAL) {
+        Reg inside;
+        Operand address = global_address(gen, point, access, &inside);
+        const char *op = arena_printf(gen->arena, "ld.global.%s", memory_suffix(access->type));
+        if (inside.class != REG_NONE) { /* outside is zero */
+            const char *move = arena_printf(gen->arena, "mov.b%d", 8 * (memory_class(access->type) == REG_16 ? 2 : element_rows[access->type].bytes));
+            INS(gen->ptx, move, ptx_reg(loaded), ptx_int(0));
+        }
+        ptx_ins(gen->ptx, inside, false, op, (Operand[]){ptx_reg(loaded), address}, 2);
+    } else {
+        Operand address = shared_address(gen, point, access);
+        const char *op = arena_printf(gen->arena, "ld.shared.%s", memory_suffix(access->type));
+        INS(gen->ptx, op, ptx_reg(loaded), address);
+    }
+    return loaded;
+}
+
+Value widen_one(Gen *gen, Element type, Reg loaded) {
+    switch (type) {
+    case E_BF16: {
+        Reg wide = PURE(gen->ptx, REG_32, "cvt.u32.u16", ptx_reg(loaded));
+        return value_reg(E_F32, PURE(gen->ptx, REG_32, "shl.b32", ptx_reg(wide), ptx_int(16)));
+    }
+    case E_F16: return value_reg(E_F32, PURE(gen->ptx, REG_32, "cvt.f32.f16", ptx_reg(loaded)));
+    case E_I8: return value_reg(E_I32, PURE(gen->ptx, REG_32, "cvt.s32.s8", ptx_reg(loaded)));
+    case E_U8: return value_reg(E_I32, PURE(gen->ptx, REG_32, "cvt.u32.u8", ptx_reg(loaded)));
+    case E_F32: case E_TF32: return value_reg(E_F32, loaded);
+    case E_I32: case E_U32: case E_I64: case E_U64: return value_reg(type, loaded);
+    case E_E4M3: case E_E5M2: case E_BOOL: case E_COUNT: break; /* not computed with: the checker refuses it */
+    }
+    return value_reg(type, loaded);
+}
+
+Reg narrow_one(Gen *gen, Element type, Value value) {
+    switch (type) {
+    case E_BF16: return PURE(gen->ptx, REG_16, "cvt.rn.bf16.f32", value_operand(value));
+    case E_F16: return PURE(gen->ptx, REG_16, "cvt.rn.f16.f32", value_operand(value));
+    case E_I8: case E_U8: return PURE(gen->ptx, REG_16, "cvt.u16.u32", ptx_reg(value_in_reg(gen, value)));
+    case E_F32: case E_TF32: case E_I32: case E_U32: case E_I64: case E_U64:
+    case E_E4M3: case E_E5M2: case E_BOOL: case E_COUNT: break;
+    }
+    return value_in_reg(gen, value);
+}
+
+/* Values from the .b32 words of a vector load, in order of addresses. */
+void widen_words(Gen *gen, Element type, const Reg *words, int count, Value *out) {
+    for (int i = 0; i < count; i++) {
+        switch (element_rows[type].bytes) {
+        case 8:
+            out[i] = value_reg(type, PURE(gen->ptx, REG_64, "mov.b64", ptx_vector(&words[2 * i], 2)));
+            break;
+        case 4: out[i] = value_reg(element_rows[type].widens, words[i]); break;
+        case 2: {
+            Operand word = ptx_reg(words[i / 2]);
+            if (type == E_BF16) {
+                Reg reg = i % 2 == 0 ? PURE(gen->ptx, REG_32, "shl.b32", word, ptx_int(16))
+                                     : PURE(gen->ptx, REG_32, "and.b32", word, ptx_int(0xffff0000));
+                out[i] = value_reg(E_F32, reg);
+            } else {
+                Reg half = PURE(gen->ptx, REG_32, "shr.u32", word, ptx_int(i % 2 * 16));
+                out[i] = widen_one(gen, type, PURE(gen->ptx, REG_16, "cvt.u16.u32", ptx_reg(half)));
+            }
+            break;
+        }
+        default: {
+            const char *op = type == E_I8 ? "bfe.s32" : "bfe.u32";
+            out[i] = value_reg(E_I32, PURE(gen->ptx, REG_32, op, ptx_reg(words[i / 4]), ptx_int(i % 4 * 8), ptx_int(8)));
+        }
+        }
+    }
+}
+
+int narrow_words(Gen *gen, Element type, const Value *values, int count, Reg *words) {
+    int bytes = element_rows[type].bytes, used = 0;
+    if (bytes == 8) {
+        for (int i = 0; i < count; i++) {
+            Reg value = value_in_reg(gen, values[i]);
+            words[used++] = PURE(gen->ptx, REG_32, "cvt.u32.u64", ptx_reg(value));
+            Reg high = PURE(gen->ptx, REG_64, "shr.u64", ptx_reg(value), ptx_int(32));
+            words[used++] = PURE(gen->ptx, REG_32, "cvt.u32.u64", ptx_reg(high));
+        }
+    } else if (bytes == 4) {
+        for (int i = 0; i < count; i++) words[used++] = value_in_reg(gen, values[i]);
+    } else if (bytes == 2) {
+        const char *op = type == E_BF16 ? "cvt.rn.bf16x2.f32" : "cvt.rn.f16x2.f32"; /* the first source is the upper half */
+        for (int i = 0; i < count; i += 2)
+            words[used++] = PURE(gen->ptx, REG_32, op, value_operand(values[i + 1]), value_operand(values[i]));
+    } else {
+        for (int i = 0; i < count; i += 4) { /* the low bytes of four registers into one */
+            Reg half[2];
+            for (int h = 0; h < 2; h++)
+                half[h] = PURE(gen->ptx, REG_32, "prmt.b32", ptx_reg(value_in_reg(gen, values[i + 2 * h])),
+                               ptx_reg(value_in_reg(gen, values[i + 2 * h + 1])), ptx_int(0x0040));
+            words[used++] = PURE(gen->ptx, REG_32, "prmt.b32", ptx_reg(half[0]), ptx_reg(half[1]), ptx_int(0x5410));
+        }
+    }
+    return used;
+}
+
+/* ---- eval --------------------------------------------------------------------------------------------------------- */
+
+static Value compute(Gen *gen, Point *point, const Expr *expr) {
+    const RoleState *state = gen->role;
+    switch (expr->kind) {
+    case X_CONST:
+        if (is_float(expr->type)) return value_number(expr->constant.number);
+        return value_integer(element_rows[expr->type].widens, expr->constant.integer);
+    case X_SYMBOL: return value_reg(element_rows[expr->type].widens, gen->symbols[expr->index]);
+    case X_PARAM: return value_reg(E_F32, gen->scalars[expr->index]);
+    case X_LOCAL: return state->locals[expr->index];
+    case X_RANK: return state->rank.class == REG_NONE ? value_integer(E_I32, 0) : value_reg(E_I32, state->rank);
+    case X_INDEX: {
+        Lin index = point->indexes[expr->index];
+        return index.reg.class == REG_NONE ? value_integer(E_I32, index.add) : value_reg(E_I32, lin_in_reg(gen, index));
+    }
+    case X_READ: return widen_one(gen, expr->read->type, read_bits(gen, point, expr->read));
+    case X_UNARY: return eval_unary(gen, point, expr);
+    case X_BINARY: return eval_binary(gen, point, expr);
+    case X_SELECT: return eval_select(gen, point, expr);
+    case X_CAST: return eval_cast(gen, point, expr);
+    case X_CALL: return eval_call(gen, point, expr);
+    case X_POISON: case X_AXIS: case X_REDUCE: break; /* the checker and codegen_emit keep these out */
+    }
+    return value_integer(E_I32, 0);
+}
+
+Value eval(Gen *gen, Point *point, const Expr *expr) {
+    point = home_of(point, expr);
+    Value value;
+    if (point_knows(point, expr, &value)) return value;
+    value = compute(gen, point, expr);
+    point_know(gen, point, expr, value);
+    return value;
+}
+
+Value eval_scalar(Gen *gen, const Expr *expr) {
+    Point point = {.outer = NULL};
+    return eval(gen, &point, expr);
+}
+
+Reg eval_condition(Gen *gen, Point *point, const Expr *expr) { return value_in_reg(gen, eval(gen, point, expr)); }
