@@ -189,7 +189,7 @@ struct Stmt {
     Span head;  /* of compound statements: what stands before the body */
     union {
         struct { Stmts body; } block;
-        struct { int local; Expr *value; } scalar;
+        struct { int local; Expr *value; IndexSpace *space; } scalar; /* space: of the value's reductions, NULL without one */
         Tile *tile;
         struct { int vars[PROG_MAX_RANK]; Stmt *body; } grid;   /* locals, one an axis */
         struct {
@@ -437,6 +437,7 @@ typedef struct Prog {
     VEC(Example) examples;
     /* filled by resources */
     int warps;                /* of a block, idle ones included */
+    int launch_registers;     /* of a thread at launch, from which setmaxnreg raises or lowers; 0: no role states any */
     uint32_t shared_bytes;
 } Prog;
 
