@@ -10,7 +10,7 @@ for page in "$1"/P[0-9][0-9][0-9][0-9].md; do
     code=${page##*/}
     code=${code%.md}
     printf 'static const char text_%s[] = {\n' "$code"
-    od -An -v -tu1 "$page" | awk '{ for (i = 1; i <= NF; i++) printf "%s,", $i > 127 ? "(char)" $i : $i; print "" }'
+    od -An -v -tu1 "$page" | awk '{ for (i = 1; i <= NF; i++) printf "%s,", ($i > 127 ? "(char)" $i : $i); print "" }'
     echo '0};'
     rows="$rows    {\"$code\", text_$code},
 "
