@@ -128,10 +128,27 @@ static void add_open_bracket(Parse *p, Diag *diag) {
     diag_label(p->lexer.diags, diag, open->span, "this `%c` is not closed", open->shape);
 }
 
+/* A name in the place of a word that it resembles */
+static void add_resembling(Parse *p, Diag *diag, Span span, const Set *set) {
+    const char *words[TOKENS];
+    size_t count = 0;
+    for (int token = 0; token < TOKENS; token++)
+        if (set->has[token] && (is_reserved(token) || is_contextual(token))) words[count++] = set->spelling[token];
+    const char *text = arena_copy(p->lexer.arena, p->lexer.source->text + span.lo, span.hi - span.lo);
+    const char *closest = closest_name(text, words, count);
+    if (closest) diag_help(p->lexer.diags, diag, "did you mean `%s`?", closest);
+}
+
 static void add_advice(Parse *p, Diag *diag, Word found, Span span, const Set *set) {
     Diags *diags = p->lexer.diags;
+    bool constant = found.token == TOK_CONST || found.token == TOK_STATIC;
+    if (is_reserved(found.token) ? set->has[TOK_RBRACE] && !constant : set->has[TOK_RPAREN] || set->has[TOK_RBRACKET]) add_open_bracket(p, diag);
     if (found.token == TOK_NAME && (word_is(p, span, "and") || word_is(p, span, "or")))
         diag_help(diags, diag, "the logical operators are `&&` and `||`");
+    else if (constant && set->has[TOK_LET])
+        diag_help(diags, diag, "constants are declared outside of roles; here it is `let`");
+    else if (found.token == TOK_NAME)
+        add_resembling(p, diag, span, set);
     else if (found.token == TOK_SET && set->has[TOK_EQ])
         diag_help(diags, diag, "a comparison is written with `==`");
     else if (found.token == TOK_DOT && set->has[TOK_INTEGER])
@@ -174,7 +191,6 @@ void report_syntax(Parse *p, Word found, Span span, const Word *expected, int co
         diag_note(lexer->diags, diag, "Pipe has no operators on bits");
     } else {
         Diag *diag = lexer_report(lexer, P0001, span, "expected %s, found %s", phrase_of(p, &set), what);
-        if (whole.has[TOK_RPAREN] || whole.has[TOK_RBRACKET]) add_open_bracket(p, diag);
         add_advice(p, diag, found, span, &whole);
     }
 }

@@ -325,6 +325,7 @@ closed_kernel_item:
         MOVE($$->pipe.fields, $fields->pipe.fields);
     }
   | "pipe" error "{" fields "}" { yyerrok; $$ = $fields; $$->span = @$; }
+  | "pipe" error ";"        { yyerrok; $$ = make_item(p, AST_ITEM_PIPE, @$); }
   | role_head block         { $$ = $role_head; $$->span = @$; $$->role.body = $block; }
   | "role" error block {
         yyerrok;
