@@ -1,0 +1,138 @@
+/* What a kernel takes of a block: comes in classified and with the uses of its pipes known, goes out with warps, lanes,
+ * named barriers, arrivals and the map of shared memory settled, or refused with the table of who takes what. */
+#include "check/resources.h"
+
+/* ---- one lane ----------------------------------------------------------------------------------------------------- */
+
+typedef struct LaneScan {
+    Resources *res;
+    const Role *role;
+    bool needs_lanes;  /* some statement is the work of all lanes */
+    bool exchanges;    /* threads of an instance read what others of it wrote */
+} LaneScan;
+
+static bool issues_only(const Tile *tile) {
+    switch (tile->class) {
+    case TILE_TENSOR_LOAD: case TILE_BULK_LOAD: case TILE_TENSOR_STORE: case TILE_BULK_STORE: return true;
+    case TILE_UNCLASSIFIED: case TILE_LANES: case TILE_MAP: case TILE_REDUCTION: return false;
+    }
+    return false;
+}
+
+static void scan_access(Access *access, bool written, void *data) {
+    LaneScan *scan = data;
+    if (written) return;
+    if (access->space == SPACE_STAGE && valid_index(access->object, scan->role->handles.count) &&
+        scan->role->handles.items[access->object].end == END_PRODUCE)
+        scan->exchanges = true;
+}
+
+static void scan_generic(Access *access, bool written, void *data) {
+    LaneScan *scan = data;
+    (void)written;
+    if (access->space != SPACE_GLOBAL) scan->needs_lanes = true;
+}
+
+static void scan_stmt(Stmt *stmt, void *data) {
+    LaneScan *scan = data;
+    walk_accesses(scan->res->arena, stmt, scan_access, scan);
+    if (stmt->kind != S_TILE) walk_accesses(scan->res->arena, stmt, scan_generic, scan);
+    else if (!stmt->tile || !issues_only(stmt->tile)) scan->needs_lanes = true;
+}
+
+static void settle_lanes(Resources *res, Role *role, int *next_barrier) {
+    LaneScan scan = {.res = res, .role = role};
+    walk_stmts(role->body, scan_stmt, &scan);
+    role->one_lane = role->instances == 1 && role->warps == 1 && !scan.needs_lanes;
+    for (size_t i = 0; i < role->tiles.count; i++) scan.exchanges |= !role->tiles.items[i].in_registers;
+    role->barrier = 0;
+    if (role->warps < 2 || !scan.exchanges) return;
+    role->barrier = *next_barrier;
+    *next_barrier += role->instances;
+}
+
+static void settle_barriers(Resources *res) {
+    Prog *prog = res->prog;
+    int next = 1; /* 0 is the whole block's */
+    for (size_t i = 0; i < prog->roles.count; i++) settle_lanes(res, &prog->roles.items[i], &next);
+    if (!prog->target || next <= prog->target->named_barriers) return;
+    const Role *last = NULL;
+    for (size_t i = 0; i < prog->roles.count; i++)
+        if (prog->roles.items[i].barrier + prog->roles.items[i].instances > prog->target->named_barriers)
+            last = last ? last : &prog->roles.items[i];
+    Diag *diag = diag_at(res->diags, P0504, last ? last->span : prog->span,
+                         "the roles need %d named barriers, and a block of %s has %d", next - 1, prog->target->name,
+                         prog->target->named_barriers - 1);
+    diag_primary(res->diags, diag, "none is left for this role");
+    diag_note(res->diags, diag, "each instance of several warps that shares tiles takes one");
+    diag_help(res->diags, diag, "let roles of one warp do it, or fewer instances");
+}
+
+/* ---- arrivals ----------------------------------------------------------------------------------------------------- */
+
+static void add_piece(Str *text, const char *piece) {
+    if (text->length) str_add(text, " + ");
+    str_add(text, piece);
+}
+
+static const char *warps_piece(Resources *res, const Role *role) {
+    int warps = role->instances * role->warps;
+    if (role->one_lane) return arena_printf(res->arena, "1 lane of `%s`", role->name);
+    return arena_printf(res->arena, "%d warp%s of `%s`", warps, warps == 1 ? "" : "s", role->name);
+}
+
+/* Every barrier's phase needs each warp that waits for it at least once: a warp that did not arrive could be lapped. */
+static void settle_full(Resources *res, int index, Pipe *pipe) {
+    Role *role = &res->prog->roles.items[pipe->producer];
+    PipeUse *use = &role->pipes[index];
+    int warps = role->instances * role->warps;
+    Str text = str_new(res->arena);
+    use->tx_arrives = use->tensor_in;
+    use->lanes_arrive = use->lanes_in && !use->waits_copies;
+    bool by_nobody = !use->tx_arrives && !use->lanes_arrive;
+    use->warps_arrive = by_nobody || use->generic_in || use->waits_copies || (!use->lanes_arrive && warps > 1);
+    pipe->full_count = 0;
+    if (use->tx_arrives) {
+        pipe->full_count += (uint32_t)role->instances;
+        add_piece(&text, arena_printf(res->arena, "%d (tensor copies of `%s`, %u bytes%s)", role->instances, role->name,
+                                      use->tx_bytes, role->instances > 1 ? " each" : ""));
+    }
+    if (use->lanes_arrive) {
+        pipe->full_count += (uint32_t)(warps * WARP_LANES);
+        add_piece(&text, arena_printf(res->arena, "%d lanes of `%s` (cp.async)", warps * WARP_LANES, role->name));
+    }
+    if (use->warps_arrive) {
+        pipe->full_count += (uint32_t)warps;
+        add_piece(&text, warps_piece(res, role));
+    }
+    pipe->full_reason = text.text;
+}
+
+static void settle_arrivals(Resources *res) {
+    Prog *prog = res->prog;
+    for (size_t p = 0; p < prog->pipes.count; p++) {
+        Pipe *pipe = &prog->pipes.items[p];
+        Str text = str_new(res->arena);
+        if (valid_index(pipe->producer, prog->roles.count) && prog->roles.items[pipe->producer].pipes)
+            settle_full(res, (int)p, pipe);
+        pipe->empty_count = 0;
+        for (size_t c = 0; c < pipe->consumers.count; c++) {
+            if (!valid_index(pipe->consumers.items[c], prog->roles.count)) continue;
+            Role *role = &prog->roles.items[pipe->consumers.items[c]];
+            if (!role->pipes) continue;
+            role->pipes[p].warps_arrive = true;
+            pipe->empty_count += (uint32_t)(role->instances * role->warps);
+            add_piece(&text, warps_piece(res, role));
+        }
+        pipe->empty_reason = text.text;
+    }
+}
+
+void resources_check(Arena *arena, Prog *prog, Diags *diags) {
+    Resources res = {.arena = arena, .prog = prog, .diags = diags};
+    resources_warps(&res);
+    settle_barriers(&res);
+    settle_arrivals(&res);
+    resources_registers(&res);
+    resources_memory(&res);
+}

@@ -1,0 +1,19 @@
+/* walk: private to check/: what the passes after `tiles` ask of a role's statements. Every walker is silent on NULL. */
+#ifndef PIPEC_WALK_H
+#define PIPEC_WALK_H
+
+#include "check/passes.h"
+
+/* Each statement before the ones inside it, in order of the text */
+void walk_stmts(Stmt *stmt, void (*visit)(Stmt *, void *), void *data);
+
+/* Each element read or written by one statement itself (not by those inside it): subscripts, bounds and conditions too.
+ * A target that is also read (`+=`) is visited once, as written. */
+void walk_accesses(Arena *arena, Stmt *stmt, void (*visit)(Access *, bool written, void *), void *data);
+
+/* Expressions that one statement itself evaluates: bounds, conditions, values, subscripts of the target */
+void walk_exprs(Stmt *stmt, void (*visit)(Expr *, void *), void *data);
+
+static inline bool valid_index(int index, size_t count) { return index >= 0 && (size_t)index < count; }
+
+#endif
