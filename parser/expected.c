@@ -96,6 +96,7 @@ static const char *found_text(Parse *p, Word found, Span span) {
     if (found.token == TOK_END) return "the end of the file";
     Str text = str_new(p->lexer.arena);
     size_t length = span.hi - span.lo, shown = length > 40 ? 40 : length;
+    if (is_reserved(found.token)) str_add(&text, "the keyword ");
     str_char(&text, '`');
     str_visible(&text, p->lexer.source->text + span.lo, shown);
     str_add(&text, shown < length ? "...`" : "`");
@@ -183,7 +184,7 @@ void report_syntax(Parse *p, Word found, Span span, const Word *expected, int co
     } else if (set.has[TOK_SEMICOLON] && !set.has[TOK_LBRACE] && !begins && ends_statement(p, found, span)) {
         lexer_report(lexer, P0014, gap, "expected `;`, found %s", what);
     } else if (is_reserved(found.token) && set.has[TOK_NAME] && !set.has[TOK_INTEGER] && !set.has[TOK_LET]) {
-        lexer_report(lexer, P0018, span, "%s is a reserved word and cannot be a name", what);
+        lexer_report(lexer, P0018, span, "%s cannot be a name", what);
     } else if (set.has[TOK_TILDE]) {
         report_claim(p, span, arena_printf(lexer->arena, "expected `~` or `==`, found %s", what));
     } else if (found.token == TOK_TILDE && set.has[TOK_INTEGER]) {
