@@ -1,0 +1,303 @@
+/* reference: an expression becomes a Function. Prog expressions go in, steps over registers come out; nothing is evaluated yet
+ * but constants, symbols and scalars, which lie in registers from the start. Shared nodes are computed once, and each as far
+ * outside of reductions as its indexes allow. */
+#include "reference/code.h"
+
+#define SEEN_START 64
+
+typedef struct Seen { /* a node that has its register */
+    const Expr *expr;
+    int reg, level;
+    int serial; /* of the reduction that was open at that level: the register holds nothing in another one */
+} Seen;
+
+typedef struct Preset { /* a value that a register holds from the start */
+    int reg;
+    Value value;
+} Preset;
+
+/* Level 0 is outside of reductions; each reduction that is being compiled opens the next one. */
+#define LEVELS (PROG_MAX_INDEXES + 1)
+
+typedef struct Compiler {
+    Machine *machine;
+    Function *function;
+    const IndexSpace *space;
+    Block *blocks[LEVELS];
+    double times[LEVELS];       /* executions of a level's block for one element */
+    int needs[LEVELS];          /* the deepest outer level whose registers a level's steps read */
+    int level;
+    int serial[LEVELS], serials;
+    int index_reg[PROG_MAX_INDEXES], index_level[PROG_MAX_INDEXES];
+    VEC(Preset) presets;
+    Seen *seen;                 /* by address, open addressing */
+    size_t seen_count, seen_size;
+} Compiler;
+
+typedef struct Place {
+    int reg, level;
+} Place;
+
+static Place compile(Compiler *c, const Expr *expr);
+
+static int64_t index_extent(Machine *machine, const Index *index) {
+    if (index->extent >= 0) return index->extent;
+    if (index->dynamic->kind == X_SYMBOL) return machine->symbols[index->dynamic->index];
+    IndexSpace none = {0};
+    Function *function = function_compile(machine, &none, index->dynamic, NULL);
+    function_run(machine, function, 1);
+    return register_of(function, function->result)->integer;
+}
+
+/* ---- nodes that have been seen -------------------------------------------------------------------------------------- */
+
+static Seen *seen_slot(Seen *table, size_t size, const Expr *expr) {
+    size_t at = ((uintptr_t)expr >> 4) * 0x9E3779B97F4A7C15u % size;
+    while (table[at].expr != NULL && table[at].expr != expr) at = (at + 1) % size;
+    return &table[at];
+}
+
+static void remember(Compiler *c, const Expr *expr, Place place) {
+    if (2 * c->seen_count >= c->seen_size) {
+        size_t size = c->seen_size > 0 ? 2 * c->seen_size : SEEN_START;
+        Seen *table = NEW_ARRAY(c->machine->arena, Seen, size);
+        for (size_t i = 0; i < c->seen_size; i++)
+            if (c->seen[i].expr != NULL) *seen_slot(table, size, c->seen[i].expr) = c->seen[i];
+        c->seen = table;
+        c->seen_size = size;
+    }
+    Seen *slot = seen_slot(c->seen, c->seen_size, expr);
+    if (slot->expr == NULL) c->seen_count++;
+    *slot = (Seen){expr, place.reg, place.level, c->serial[place.level]};
+}
+
+/* ---- registers and steps --------------------------------------------------------------------------------------------- */
+
+static int new_register(Compiler *c) { return c->function->registers++; }
+
+static Place constant(Compiler *c, Value value) {
+    Preset it = {new_register(c), value};
+    vec_push(c->machine->arena, &c->presets, it);
+    return (Place){it.reg, 0};
+}
+
+static double step_cost(const Step *step) {
+    switch (step->op) {
+    case STEP_CALL:
+        switch (step->which) {
+        case IN_exp: case IN_exp2: case IN_log: case IN_log2: case IN_sin: case IN_cos: case IN_tanh: return 20;
+        case IN_rsqrt: case IN_sqrt: case IN_rcp: return 5;
+        case IN_abs: case IN_min: case IN_max: case IN_fma: case IN_floor: case IN_ceil: case IN_ceil_div: case IN_COUNT:
+            return 2;
+        }
+        return 2;
+    case STEP_READ: return 4;
+    case STEP_LET: return 6;
+    case STEP_CAST: return 4;
+    case STEP_DIV: case STEP_MOD: return 4;
+    case STEP_NEG: case STEP_NOT: case STEP_ADD: case STEP_SUB: case STEP_MUL: case STEP_EQ: case STEP_NE: case STEP_LT:
+    case STEP_LE: case STEP_AND: case STEP_OR: case STEP_SELECT: case STEP_REDUCE: break;
+    }
+    return 1;
+}
+
+/* Adds a step to the block of its level: the deepest of its operands. */
+static Place add(Compiler *c, Step step, int level) {
+    step.out = new_register(c);
+    vec_push(c->machine->arena, c->blocks[level], step);
+    c->function->cost += c->times[level] * step_cost(&step);
+    return (Place){step.out, level};
+}
+
+/* The level of a step that reads these registers. What it reads from further out, its own reduction needs from there. */
+static int level_of(Compiler *c, const Place *operands, int count) {
+    int level = 0;
+    for (int i = 0; i < count; i++)
+        if (operands[i].level > level) level = operands[i].level;
+    for (int i = 0; i < count; i++)
+        if (operands[i].level < level && operands[i].level > c->needs[level]) c->needs[level] = operands[i].level;
+    return level;
+}
+
+static Place add_of(Compiler *c, Step step, const Place *operands, int count) {
+    int level = level_of(c, operands, count);
+    if (count > 0) step.a = operands[0].reg;
+    if (count > 1) step.b = operands[1].reg;
+    if (count > 2) step.c = operands[2].reg;
+    return add(c, step, level);
+}
+
+/* ---- expressions ----------------------------------------------------------------------------------------------------- */
+
+static Place compile_binary(Compiler *c, const Expr *expr) {
+    static const StepOp steps[] = {[OP_ADD] = STEP_ADD, [OP_SUB] = STEP_SUB, [OP_MUL] = STEP_MUL, [OP_DIV] = STEP_DIV,
+                                   [OP_MOD] = STEP_MOD, [OP_EQ] = STEP_EQ,   [OP_NE] = STEP_NE,   [OP_LT] = STEP_LT,
+                                   [OP_LE] = STEP_LE,   [OP_GT] = STEP_LT,   [OP_GE] = STEP_LE,   [OP_AND] = STEP_AND,
+                                   [OP_OR] = STEP_OR};
+    bool swap = expr->binary.op == OP_GT || expr->binary.op == OP_GE;
+    Place left = compile(c, expr->binary.left), right = compile(c, expr->binary.right);
+    Step step = {.op = steps[expr->binary.op], .type = expr->binary.left->type};
+    return add_of(c, step, swap ? (Place[]){right, left} : (Place[]){left, right}, 2);
+}
+
+static Place compile_cast(Compiler *c, const Expr *expr) {
+    Element from = expr->cast->type, to = expr->type;
+    Place operand = compile(c, expr->cast);
+    bool widens = element_rows[from].widens == to || from == to; /* bf16 to f32, i8 to i32: the value is there already */
+    if (widens) return operand;
+    return add_of(c, (Step){.op = STEP_CAST, .type = from, .to = to}, &operand, 1);
+}
+
+static Place compile_read(Compiler *c, const Access *access) {
+    Machine *machine = c->machine;
+    Read *read = NEW(machine->arena, Read);
+    Step step = {.op = access->space == SPACE_LET ? STEP_LET : STEP_READ, .type = access->type, .read = read};
+    Place subs[PROG_MAX_RANK];
+    *read = (Read){.type = access->type, .rank = access->rank};
+    for (int d = 0; d < access->rank; d++) {
+        subs[d] = compile(c, access->subs[d]);
+        read->subs[d] = subs[d].reg;
+    }
+    int level = level_of(c, subs, access->rank);
+    if (access->space == SPACE_LET) {
+        const Let *let = &machine->prog->lets.items[access->object];
+        Remembered *remembered = &machine->lets[access->object];
+        if (remembered->function == NULL) {
+            remembered->function = function_compile(machine, &let->space, let->value, NULL);
+            machine->order[machine->ordered++] = access->object;
+        }
+        for (int d = 0; d < access->rank; d++) read->extents[d] = remembered->function->extents[d];
+        read->let = access->object;
+        LetUse use = {access->object, c->times[level]};
+        vec_push(machine->arena, &c->function->uses, use);
+    } else {
+        const Array *array = access->old ? &machine->before[access->object] : &machine->arrays[access->object];
+        for (int d = 0; d < access->rank; d++) read->extents[d] = array->extents[d];
+        read->data = array->data;
+    }
+    return add(c, step, level);
+}
+
+static Place compile_reduce(Compiler *c, const Expr *expr) {
+    Loop *loop = NEW(c->machine->arena, Loop);
+    loop->op = expr->reduce.op;
+    loop->count = expr->reduce.count;
+    int level = ++c->level;
+    double times = c->times[level - 1];
+    c->blocks[level] = &loop->body;
+    c->needs[level] = 0;
+    c->serial[level] = ++c->serials;
+    for (int k = 0; k < loop->count; k++) {
+        int index = expr->reduce.first + k;
+        loop->trips[k] = index_extent(c->machine, &c->space->items[index]);
+        loop->indexes[k] = new_register(c);
+        c->index_reg[index] = loop->indexes[k];
+        c->index_level[index] = level;
+        times *= (double)(loop->trips[k] > 0 ? loop->trips[k] : 0);
+    }
+    c->times[level] = times;
+    c->function->cost += times;
+    Place value = compile(c, expr->reduce.body);
+    loop->value = value.reg;
+    c->level--;
+    int outer = c->needs[level];
+    if (value.level < level && value.level > outer) outer = value.level;
+    return add(c, (Step){.op = STEP_REDUCE, .type = expr->type, .loop = loop}, outer);
+}
+
+static Place compile_call(Compiler *c, const Expr *expr) {
+    Place args[3] = {{0, 0}};
+    for (int i = 0; i < expr->call.count; i++) args[i] = compile(c, expr->call.args[i]);
+    Step step = {.op = STEP_CALL, .type = expr->call.args[0]->type, .which = expr->call.which};
+    return add_of(c, step, args, expr->call.count);
+}
+
+static Place compile_node(Compiler *c, const Expr *expr) {
+    switch (expr->kind) {
+    case X_CONST:
+        if (is_number(expr->type)) return constant(c, (Value){.number = expr->constant.number});
+        return constant(c, (Value){.integer = expr->constant.integer});
+    case X_SYMBOL: return constant(c, (Value){.integer = c->machine->symbols[expr->index]});
+    case X_PARAM: {
+        const Scalar *scalar = &c->machine->scalars[expr->index];
+        return constant(c, is_number(expr->type) ? (Value){.number = scalar->number} : (Value){.integer = scalar->integer});
+    }
+    case X_INDEX: return (Place){c->index_reg[expr->index], c->index_level[expr->index]};
+    case X_READ: return compile_read(c, expr->read);
+    case X_UNARY: {
+        Place operand = compile(c, expr->unary.operand);
+        StepOp op = expr->unary.op == OP_NEG ? STEP_NEG : STEP_NOT;
+        return add_of(c, (Step){.op = op, .type = expr->unary.operand->type}, &operand, 1);
+    }
+    case X_BINARY: return compile_binary(c, expr);
+    case X_SELECT: {
+        Place parts[] = {compile(c, expr->select.condition), compile(c, expr->select.then), compile(c, expr->select.otherwise)};
+        return add_of(c, (Step){.op = STEP_SELECT, .type = expr->type}, parts, 3);
+    }
+    case X_CAST: return compile_cast(c, expr);
+    case X_CALL: return compile_call(c, expr);
+    case X_REDUCE: return compile_reduce(c, expr);
+    case X_POISON: case X_AXIS: case X_LOCAL: case X_RANK: break; /* never in `ensures` of a Prog */
+    }
+    return constant(c, (Value){0});
+}
+
+static Place compile(Compiler *c, const Expr *expr) {
+    if (c->seen_size > 0) {
+        const Seen *seen = seen_slot(c->seen, c->seen_size, expr);
+        if (seen->expr == expr && seen->level <= c->level && seen->serial == c->serial[seen->level])
+            return (Place){seen->reg, seen->level};
+    }
+    Place place = compile_node(c, expr);
+    remember(c, expr, place);
+    return place;
+}
+
+/* ---- functions ------------------------------------------------------------------------------------------------------- */
+
+static void finish(Compiler *c) {
+    Function *function = c->function;
+    function->frame = NEW_ARRAY(c->machine->arena, Value, (size_t)function->registers * LANES);
+    for (size_t i = 0; i < c->presets.count; i++) {
+        Value *lanes = register_of(function, c->presets.items[i].reg);
+        for (int lane = 0; lane < LANES; lane++) lanes[lane] = c->presets.items[i].value;
+    }
+}
+
+Function *function_compile(Machine *machine, const IndexSpace *space, const Expr *value, const Access *target) {
+    Function *function = NEW(machine->arena, Function);
+    Compiler c = {.machine = machine, .function = function, .space = space, .blocks = {&function->steps}, .times = {1}};
+    function->bound = space->bound;
+    function->count = 1;
+    for (int k = 0; k < space->bound; k++) {
+        function->extents[k] = index_extent(machine, &space->items[k]);
+        c.index_reg[k] = new_register(&c);
+        if (function->extents[k] <= 0)
+            function->count = 0;
+        else if (function->count > 0 && __builtin_mul_overflow(function->count, function->extents[k], &function->count))
+            function->count = -1;
+    }
+    function->cost = space->bound;
+    function->type = value->type;
+    function->result = compile(&c, value).reg;
+    if (target != NULL) function->got = compile_read(&c, target).reg;
+    finish(&c);
+    return function;
+}
+
+/* A let is computed at most once for each of its elements (nearly so where it is too large to be remembered whole), and at most
+ * as often as it is asked for. Whoever asks for a let comes before it when the order of compilation is walked backwards. */
+double function_cost(Machine *machine, const Function *function, double elements) {
+    double *demands = NEW_ARRAY(machine->arena, double, machine->prog->lets.count + 1);
+    double total = elements * function->cost;
+    for (size_t i = 0; i < function->uses.count; i++)
+        demands[function->uses.items[i].let] += elements * function->uses.items[i].times;
+    for (int i = machine->ordered - 1; i >= 0; i--) {
+        const Function *let = machine->lets[machine->order[i]].function;
+        double executions = demands[machine->order[i]];
+        if (let->count >= 0 && executions > (double)let->count) executions = (double)let->count;
+        total += executions * let->cost;
+        for (size_t k = 0; k < let->uses.count; k++) demands[let->uses.items[k].let] += executions * let->uses.items[k].times;
+    }
+    return total;
+}

@@ -1,0 +1,366 @@
+/* reference: executes functions. Index registers go in, result registers come out; steps run over all lanes before the next
+ * begins. Both sides of a selection are evaluated, so nothing here may trap: integer division by zero gives 0, reads outside of
+ * a tensor give zero as they do on the device. */
+#include "reference/code.h"
+
+#include <math.h>
+#include <string.h>
+
+Machine *machine_new(Arena *arena, const Prog *prog, const int64_t *symbols, const Scalar *scalars, const Array *arrays,
+                     const Array *before) {
+    Machine *machine = NEW(arena, Machine);
+    *machine = (Machine){.arena = arena, .prog = prog, .symbols = symbols, .scalars = scalars, .arrays = arrays, .before = before};
+    machine->lets = NEW_ARRAY(arena, Remembered, prog->lets.count + 1);
+    machine->order = NEW_ARRAY(arena, int, prog->lets.count + 1);
+    return machine;
+}
+
+/* ---- arithmetic ---------------------------------------------------------------------------------------------------- */
+
+/* Sums, differences and products in unsigned arithmetic: overflow of 64 bits wraps; u32 wraps at 32 as on the device */
+static int64_t wrapped(Element type, uint64_t value) { return (int64_t)(type == E_U32 ? (uint32_t)value : value); }
+
+static int64_t divided(Element type, int64_t a, int64_t b, bool remainder) {
+    if (b == 0) return 0;
+    if (type == E_U64) {
+        uint64_t x = (uint64_t)a, y = (uint64_t)b;
+        return (int64_t)(remainder ? x % y : x / y);
+    }
+    if (b == -1) return remainder ? 0 : wrapped(type, -(uint64_t)a);
+    return remainder ? a % b : a / b;
+}
+
+static bool less(Element type, int64_t a, int64_t b) { return type == E_U64 ? (uint64_t)a < (uint64_t)b : a < b; }
+
+#define EACH_LANE(expression)                                    \
+    do {                                                         \
+        for (int i = 0; i < lanes; i++) out[i] = (expression);   \
+        return;                                                  \
+    } while (0)
+#define NUMBER(expression) EACH_LANE(((Value){.number = (expression)}))
+#define INTEGER(expression) EACH_LANE(((Value){.integer = (expression)}))
+
+static void binary_numbers(StepOp op, Value *out, const Value *a, const Value *b, int lanes) {
+    switch (op) {
+    case STEP_ADD: NUMBER(a[i].number + b[i].number);
+    case STEP_SUB: NUMBER(a[i].number - b[i].number);
+    case STEP_MUL: NUMBER(a[i].number * b[i].number);
+    case STEP_DIV: NUMBER(a[i].number / b[i].number);
+    case STEP_MOD: NUMBER(fmod(a[i].number, b[i].number));
+    case STEP_EQ: INTEGER(a[i].number == b[i].number);
+    case STEP_NE: INTEGER(a[i].number != b[i].number);
+    case STEP_LT: INTEGER(a[i].number < b[i].number);
+    case STEP_LE: INTEGER(a[i].number <= b[i].number);
+    case STEP_NEG: case STEP_NOT: case STEP_AND: case STEP_OR: case STEP_SELECT: case STEP_CAST: case STEP_CALL:
+    case STEP_READ: case STEP_LET: case STEP_REDUCE: break;
+    }
+}
+
+static void binary_integers(const Step *step, Value *out, const Value *a, const Value *b, int lanes) {
+    Element type = step->type;
+    switch (step->op) {
+    case STEP_ADD: INTEGER(wrapped(type, (uint64_t)a[i].integer + (uint64_t)b[i].integer));
+    case STEP_SUB: INTEGER(wrapped(type, (uint64_t)a[i].integer - (uint64_t)b[i].integer));
+    case STEP_MUL: INTEGER(wrapped(type, (uint64_t)a[i].integer * (uint64_t)b[i].integer));
+    case STEP_DIV: INTEGER(divided(type, a[i].integer, b[i].integer, false));
+    case STEP_MOD: INTEGER(divided(type, a[i].integer, b[i].integer, true));
+    case STEP_EQ: INTEGER(a[i].integer == b[i].integer);
+    case STEP_NE: INTEGER(a[i].integer != b[i].integer);
+    case STEP_LT: INTEGER(less(type, a[i].integer, b[i].integer));
+    case STEP_LE: INTEGER(!less(type, b[i].integer, a[i].integer));
+    case STEP_AND: INTEGER(a[i].integer && b[i].integer);
+    case STEP_OR: INTEGER(a[i].integer || b[i].integer);
+    case STEP_NEG: case STEP_NOT: case STEP_SELECT: case STEP_CAST: case STEP_CALL: case STEP_READ: case STEP_LET:
+    case STEP_REDUCE: break;
+    }
+}
+
+/* ---- casts: what the device's conversions do ----------------------------------------------------------------------- */
+
+static Value cast_number(Element to, double value) {
+    unsigned char stored[8];
+    if (to == E_F32 || to == E_TF32) return (Value){.number = value};
+    element_store(to, stored, value);
+    return is_number(to) ? (Value){.number = element_load(to, stored)} : (Value){.integer = element_load_integer(to, stored)};
+}
+
+static Value cast_integer(Element from, Element to, int64_t value) {
+    if (is_number(to)) {
+        float rounded = from == E_U64 ? (float)(uint64_t)value : (float)value;
+        return cast_number(to, (double)rounded);
+    }
+    if (to == E_BOOL) return (Value){.integer = value != 0};
+    if (to == E_I64 || to == E_U64) return (Value){.integer = value};
+    unsigned char stored[8];
+    element_store_integer(to, stored, value);
+    return (Value){.integer = element_load_integer(to, stored)};
+}
+
+static void cast(const Step *step, Value *out, const Value *a, int lanes) {
+    if (is_number(step->type))
+        EACH_LANE(cast_number(step->to, a[i].number));
+    EACH_LANE(cast_integer(step->type, step->to, a[i].integer));
+}
+
+/* ---- intrinsics ---------------------------------------------------------------------------------------------------- */
+
+static int64_t ceil_divided(int64_t a, int64_t b) { return b <= 0 ? 0 : a / b + (a % b > 0); }
+
+static void call_integers(const Step *step, Value *out, const Value *a, const Value *b, const Value *c, int lanes) {
+    Element type = step->type;
+    switch (step->which) {
+    case IN_abs: INTEGER(a[i].integer < 0 && type != E_U64 ? wrapped(type, -(uint64_t)a[i].integer) : a[i].integer);
+    case IN_min: EACH_LANE(less(type, b[i].integer, a[i].integer) ? b[i] : a[i]);
+    case IN_max: EACH_LANE(less(type, a[i].integer, b[i].integer) ? b[i] : a[i]);
+    case IN_fma:
+        INTEGER(wrapped(type, (uint64_t)a[i].integer * (uint64_t)b[i].integer + (uint64_t)c[i].integer));
+    case IN_ceil_div: INTEGER(ceil_divided(a[i].integer, b[i].integer));
+    case IN_floor: case IN_ceil: EACH_LANE(a[i]);
+    case IN_sqrt: case IN_rsqrt: case IN_rcp: case IN_exp: case IN_exp2: case IN_log: case IN_log2: case IN_sin:
+    case IN_cos: case IN_tanh: case IN_COUNT: break;
+    }
+}
+
+static void call_numbers(const Step *step, Value *out, const Value *a, const Value *b, const Value *c, int lanes) {
+    switch (step->which) {
+    case IN_abs: NUMBER(fabs(a[i].number));
+    case IN_min: NUMBER(fmin(a[i].number, b[i].number));
+    case IN_max: NUMBER(fmax(a[i].number, b[i].number));
+    case IN_fma: NUMBER(fma(a[i].number, b[i].number, c[i].number));
+    case IN_sqrt: NUMBER(sqrt(a[i].number));
+    case IN_rsqrt: NUMBER(1 / sqrt(a[i].number));
+    case IN_rcp: NUMBER(1 / a[i].number);
+    case IN_exp: NUMBER(exp(a[i].number));
+    case IN_exp2: NUMBER(exp2(a[i].number));
+    case IN_log: NUMBER(log(a[i].number));
+    case IN_log2: NUMBER(log2(a[i].number));
+    case IN_sin: NUMBER(sin(a[i].number));
+    case IN_cos: NUMBER(cos(a[i].number));
+    case IN_tanh: NUMBER(tanh(a[i].number));
+    case IN_floor: NUMBER(floor(a[i].number));
+    case IN_ceil: NUMBER(ceil(a[i].number));
+    case IN_ceil_div: case IN_COUNT: break;
+    }
+}
+
+/* ---- reads --------------------------------------------------------------------------------------------------------- */
+
+static double half(uint16_t bits) {
+    uint32_t magnitude = bits & 0x7FFF;
+    if (magnitude >= 0x7C00 || magnitude < 0x0400) return element_load(E_F16, &bits);
+    uint32_t single = ((uint32_t)(bits & 0x8000) << 16) | ((magnitude + ((127 - 15) << 10)) << 13);
+    float value;
+    memcpy(&value, &single, sizeof value);
+    return (double)value;
+}
+
+static Value element_value(Element type, const unsigned char *at) {
+    if (type == E_F32) {
+        float value;
+        memcpy(&value, at, sizeof value);
+        return (Value){.number = (double)value};
+    }
+    if (type == E_BF16 || type == E_F16) {
+        uint16_t bits;
+        memcpy(&bits, at, sizeof bits);
+        if (type == E_F16) return (Value){.number = half(bits)};
+        uint32_t single = (uint32_t)bits << 16;
+        float value;
+        memcpy(&value, &single, sizeof value);
+        return (Value){.number = (double)value};
+    }
+    if (is_number(type)) return (Value){.number = element_load(type, at)};
+    return (Value){.integer = element_load_integer(type, at)};
+}
+
+/* The flat index of a lane's element, or -1: outside */
+static int64_t flat_index(const Read *read, const Function *function, int lane) {
+    uint64_t at = 0; /* wraps where a subscript is outside, and then it is not used */
+    for (int d = 0; d < read->rank; d++) {
+        int64_t sub = register_of(function, read->subs[d])[lane].integer;
+        if (sub < 0 || sub >= read->extents[d]) return -1;
+        at = at * (uint64_t)read->extents[d] + (uint64_t)sub;
+    }
+    return (int64_t)at;
+}
+
+static void read_array(const Read *read, const Function *function, Value *out, int lanes) {
+    size_t bytes = (size_t)element_rows[read->type].bytes;
+    for (int i = 0; i < lanes; i++) {
+        int64_t at = flat_index(read, function, i);
+        out[i] = at < 0 ? (Value){0} : element_value(read->type, read->data + (size_t)at * bytes);
+    }
+}
+
+/* ---- lets ---------------------------------------------------------------------------------------------------------- */
+
+static void remember_space(Machine *machine, Remembered *let) {
+    int64_t count = let->function->count;
+    let->size = count < 0 || count > REMEMBERED_MAX ? REMEMBERED_MAX : count < 1 ? 1 : count;
+    let->keys = NEW_ARRAY(machine->arena, int64_t, let->size);
+    let->pending = NEW_ARRAY(machine->arena, bool, let->size);
+    let->values = NEW_ARRAY(machine->arena, Value, let->size);
+    for (int64_t i = 0; i < let->size; i++) let->keys[i] = -1;
+}
+
+/* Values that are not remembered are computed in one batch, each once; a slot that two of them share keeps the later one. */
+static void read_let(Machine *machine, const Read *read, const Function *function, Value *out, int lanes) {
+    Remembered *let = &machine->lets[read->let];
+    if (let->size == 0) remember_space(machine, let);
+    int64_t wanted[LANES];
+    int place[LANES], count = 0;
+    for (int i = 0; i < lanes; i++) {
+        int64_t at = flat_index(read, function, i);
+        place[i] = -1;
+        out[i] = (Value){0};
+        if (at < 0) continue;
+        int64_t slot = at % let->size;
+        if (let->keys[slot] != at) {
+            let->keys[slot] = at;
+            let->pending[slot] = true;
+            let->values[slot].integer = count;
+            wanted[count++] = at;
+        }
+        if (let->pending[slot])
+            place[i] = (int)let->values[slot].integer;
+        else
+            out[i] = let->values[slot];
+    }
+    if (count == 0) return;
+    function_place_list(let->function, wanted, count);
+    function_run(machine, let->function, count);
+    const Value *values = register_of(let->function, let->function->result);
+    for (int i = 0; i < lanes; i++)
+        if (place[i] >= 0) out[i] = values[place[i]];
+    for (int i = 0; i < count; i++) {
+        int64_t slot = wanted[i] % let->size;
+        if (let->keys[slot] != wanted[i]) continue;
+        let->values[slot] = values[i];
+        let->pending[slot] = false;
+    }
+}
+
+/* ---- reductions ---------------------------------------------------------------------------------------------------- */
+
+static void run_block(Machine *machine, const Function *function, const Block *block, int lanes);
+
+static Value neutral(ReduceOp op, Element type) {
+    bool number = is_number(type), natural = type == E_U64 || type == E_U32;
+    switch (op) {
+    case REDUCE_SUM: break;
+    case REDUCE_MAX:
+        if (number) return (Value){.number = -(double)INFINITY};
+        return (Value){.integer = natural ? 0 : INT64_MIN};
+    case REDUCE_MIN:
+        if (number) return (Value){.number = (double)INFINITY};
+        return (Value){.integer = type == E_U64 ? -1 : INT64_MAX};
+    }
+    return (Value){0};
+}
+
+static void accumulate(ReduceOp op, Element type, Value *out, const Value *value, int lanes) {
+    bool number = is_number(type);
+    switch (op) {
+    case REDUCE_SUM:
+        if (number) NUMBER(out[i].number + value[i].number);
+        INTEGER(wrapped(type, (uint64_t)out[i].integer + (uint64_t)value[i].integer));
+    case REDUCE_MAX:
+        if (number) NUMBER(fmax(out[i].number, value[i].number));
+        EACH_LANE(less(type, out[i].integer, value[i].integer) ? value[i] : out[i]);
+    case REDUCE_MIN:
+        if (number) NUMBER(fmin(out[i].number, value[i].number));
+        EACH_LANE(less(type, value[i].integer, out[i].integer) ? value[i] : out[i]);
+    }
+}
+
+static void reduce(Machine *machine, const Function *function, const Step *step, int lanes) {
+    const Loop *loop = step->loop;
+    Value *out = register_of(function, step->out);
+    const Value *value = register_of(function, loop->value);
+    for (int i = 0; i < lanes; i++) out[i] = neutral(loop->op, step->type);
+    int64_t at[PROG_MAX_INDEXES] = {0};
+    for (int k = 0; k < loop->count; k++)
+        if (loop->trips[k] <= 0) return;
+    for (;;) {
+        for (int k = 0; k < loop->count; k++) {
+            Value *index = register_of(function, loop->indexes[k]);
+            for (int i = 0; i < lanes; i++) index[i].integer = at[k];
+        }
+        run_block(machine, function, &loop->body, lanes);
+        accumulate(loop->op, step->type, out, value, lanes);
+        int k = loop->count - 1;
+        while (k >= 0 && ++at[k] == loop->trips[k]) at[k--] = 0;
+        if (k < 0) return;
+    }
+}
+
+/* ---- steps --------------------------------------------------------------------------------------------------------- */
+
+static void negate(const Step *step, Value *out, const Value *a, int lanes) {
+    if (step->op == STEP_NOT) INTEGER(!a[i].integer);
+    if (is_number(step->type)) NUMBER(-a[i].number);
+    INTEGER(wrapped(step->type, -(uint64_t)a[i].integer));
+}
+
+static void select(Value *out, const Value *a, const Value *b, const Value *c, int lanes) {
+    EACH_LANE(a[i].integer ? b[i] : c[i]);
+}
+
+static void run_step(Machine *machine, const Function *function, const Step *step, int lanes) {
+    Value *out = register_of(function, step->out);
+    const Value *a = register_of(function, step->a), *b = register_of(function, step->b), *c = register_of(function, step->c);
+    bool number = is_number(step->type);
+    switch (step->op) {
+    case STEP_NEG:
+    case STEP_NOT: negate(step, out, a, lanes); return;
+    case STEP_SELECT: select(out, a, b, c, lanes); return;
+    case STEP_CAST: cast(step, out, a, lanes); return;
+    case STEP_CALL:
+        if (number)
+            call_numbers(step, out, a, b, c, lanes);
+        else
+            call_integers(step, out, a, b, c, lanes);
+        return;
+    case STEP_READ: read_array(step->read, function, out, lanes); return;
+    case STEP_LET: read_let(machine, step->read, function, out, lanes); return;
+    case STEP_REDUCE: reduce(machine, function, step, lanes); return;
+    case STEP_ADD: case STEP_SUB: case STEP_MUL: case STEP_DIV: case STEP_MOD: case STEP_EQ: case STEP_NE: case STEP_LT:
+    case STEP_LE: case STEP_AND: case STEP_OR: break;
+    }
+    if (number)
+        binary_numbers(step->op, out, a, b, lanes);
+    else
+        binary_integers(step, out, a, b, lanes);
+}
+
+static void run_block(Machine *machine, const Function *function, const Block *block, int lanes) {
+    for (size_t i = 0; i < block->count; i++) run_step(machine, function, &block->items[i], lanes);
+}
+
+void function_run(Machine *machine, const Function *function, int lanes) {
+    run_block(machine, function, &function->steps, lanes);
+}
+
+static void coordinates(const Function *function, int64_t flat, int64_t *at) {
+    for (int k = function->bound - 1; k >= 0; k--) {
+        at[k] = flat % function->extents[k];
+        flat /= function->extents[k];
+    }
+}
+
+void function_place(const Function *function, int64_t first, int lanes) {
+    int64_t at[PROG_MAX_INDEXES];
+    coordinates(function, first, at);
+    for (int i = 0; i < lanes; i++) {
+        for (int k = 0; k < function->bound; k++) register_of(function, k)[i].integer = at[k];
+        for (int k = function->bound - 1; k >= 0 && ++at[k] == function->extents[k]; k--) at[k] = 0;
+    }
+}
+
+void function_place_list(const Function *function, const int64_t *flat, int lanes) {
+    int64_t at[PROG_MAX_INDEXES];
+    for (int i = 0; i < lanes; i++) {
+        coordinates(function, flat[i], at);
+        for (int k = 0; k < function->bound; k++) register_of(function, k)[i].integer = at[k];
+    }
+}

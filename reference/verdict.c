@@ -1,0 +1,306 @@
+/* reference: compares results with the claims of `ensures`. Claims and arrays go in, a verdict and diagnostics come out.
+ *
+ * `a ~ b within t` holds where |a - b| <= t * (|b| + s), s being the root mean square of the finite checked b; NaN matches NaN, and
+ * equal infinities match. `==` is exact; b is first rounded to the type of the tensor, which can hold nothing else. */
+#include "reference/code.h"
+
+#include <math.h>
+#include <string.h>
+
+#define BUDGET 2e8      /* operations that count as cheap: about half a second */
+#define PATIENCE 2e10   /* what a sample may cost before it shrinks below SAMPLE_LEAST */
+#define SAMPLE_MOST (1 << 18)
+#define SAMPLE_LEAST 10000
+#define SAMPLE_TINY 16
+
+typedef struct Worst {
+    int64_t flat;
+    Value expected, got;
+    double error; /* |a - b|, infinite where one of them is not a number */
+    double part;  /* of what is allowed */
+} Worst;
+
+typedef struct Check {
+    Arena *arena;
+    Machine *machine;
+    const Prog *prog;
+    const Claim *claim;
+    const Array *array;
+    Function *function;
+    Elements elements;
+    double scale; /* s */
+    int64_t wrong;
+    double largest;
+    Worst worst[VERDICT_WORST];
+    int worst_count;
+} Check;
+
+/* ---- batches ----------------------------------------------------------------------------------------------------------- */
+
+static void each_batch(Check *check, void (*look)(Check *, int64_t first, int lanes)) {
+    for (int64_t first = 0; first < check->elements.count; first += LANES) {
+        int64_t left = check->elements.count - first;
+        int lanes = left < LANES ? (int)left : LANES;
+        if (check->elements.all)
+            function_place(check->function, first, lanes);
+        else
+            function_place_list(check->function, check->elements.flat + first, lanes);
+        function_run(check->machine, check->function, lanes);
+        look(check, first, lanes);
+    }
+}
+
+static double as_number(Element type, Value value) {
+    if (is_number(type)) return value.number;
+    return type == E_U64 ? (double)(uint64_t)value.integer : (double)value.integer;
+}
+
+static void add_square(Check *check, int64_t first, int lanes) {
+    (void)first;
+    const Value *expected = register_of(check->function, check->function->result);
+    for (int i = 0; i < lanes; i++) {
+        double b = as_number(check->function->type, expected[i]);
+        if (!isfinite(b)) continue;
+        check->scale += b * b;
+        check->largest += 1; /* how many, until the root is taken */
+    }
+}
+
+static void find_scale(Check *check) {
+    each_batch(check, add_square);
+    check->scale = check->largest > 0 ? sqrt(check->scale / check->largest) : 0;
+    check->largest = 0;
+}
+
+/* ---- one element ------------------------------------------------------------------------------------------------------- */
+
+static void keep_worst(Check *check, const Worst *it) {
+    int at = check->worst_count;
+    while (at > 0 && check->worst[at - 1].part < it->part) at--;
+    if (at == VERDICT_WORST) return;
+    if (check->worst_count < VERDICT_WORST) check->worst_count++;
+    memmove(&check->worst[at + 1], &check->worst[at], (size_t)(check->worst_count - at - 1) * sizeof check->worst[0]);
+    check->worst[at] = *it;
+}
+
+static double distance(double a, double b) {
+    if (a == b || (isnan(a) && isnan(b))) return 0;
+    return isfinite(a) && isfinite(b) ? fabs(a - b) : (double)INFINITY;
+}
+
+/* Integers: the exact distance, which is 0 only for equal ones */
+static double exact_distance(Element type, Value a, Value b) {
+    if (is_number(type)) return distance(a.number, b.number);
+    if (a.integer == b.integer) return 0;
+    double apart = fabs(as_number(type, a) - as_number(type, b));
+    return apart > 1 ? apart : 1;
+}
+
+/* The value as the tensor can hold it. Signed integers are left alone: one out of range is no value of the tensor. */
+static Value stored_value(Element from, Element type, Value value) {
+    unsigned char stored[8];
+    if (is_number(type)) {
+        element_store(type, stored, as_number(from, value));
+        return (Value){.number = element_load(type, stored)};
+    }
+    if (element_rows[type].kind != ELEMENT_UNSIGNED || is_number(from)) return value;
+    element_store_integer(type, stored, value.integer);
+    return (Value){.integer = element_load_integer(type, stored)};
+}
+
+static void compare(Check *check, int64_t first, int lanes) {
+    const Function *function = check->function;
+    const Value *expected = register_of(function, function->result), *got = register_of(function, function->got);
+    Element type = check->array->type;
+    double within = check->claim->within;
+    for (int i = 0; i < lanes; i++) {
+        int64_t flat = check->elements.all ? first + i : check->elements.flat[first + i];
+        Worst it = {.flat = flat, .got = got[i]};
+        if (within < 0) {
+            it.expected = stored_value(function->type, type, expected[i]);
+            it.error = it.part = exact_distance(type, got[i], it.expected);
+            if (it.error == 0) continue;
+        } else {
+            double b = as_number(function->type, expected[i]);
+            it.expected = expected[i];
+            it.error = distance(as_number(type, got[i]), b);
+            if (it.error == 0) continue;
+            it.part = it.error / (within * (fabs(b) + check->scale));
+            if (it.part > check->largest) check->largest = it.part;
+            if (it.part <= 1) continue;
+        }
+        check->wrong++;
+        keep_worst(check, &it);
+    }
+}
+
+/* ---- what is said ------------------------------------------------------------------------------------------------------- */
+
+/* The subscripts of the claim's tensor for one of its elements, and where that lies in memory */
+static const unsigned char *element_place(const Check *check, int64_t flat, Str *name) {
+    const Access *target = &check->claim->target;
+    int64_t index[PROG_MAX_INDEXES] = {0}, at = 0;
+    for (int k = check->function->bound - 1; k >= 0; k--) {
+        index[k] = flat % check->function->extents[k];
+        flat /= check->function->extents[k];
+    }
+    str_printf(name, "%s[", check->prog->params.items[target->object].name);
+    for (int d = 0; d < target->rank; d++) {
+        int64_t sub = target->subs[d]->kind == X_INDEX ? index[target->subs[d]->index] : target->subs[d]->constant.integer;
+        str_printf(name, "%s%lld", d > 0 ? ", " : "", (long long)sub);
+        at = at * check->array->extents[d] + sub;
+    }
+    str_char(name, ']');
+    return check->array->data + at * element_rows[check->array->type].bytes;
+}
+
+static void add_value(Str *text, Element type, Value value) {
+    if (is_number(type))
+        str_printf(text, "%.9g", value.number);
+    else if (type == E_U64)
+        str_printf(text, "%llu", (unsigned long long)value.integer);
+    else
+        str_printf(text, "%lld", (long long)value.integer);
+}
+
+static void report_wrong(Check *check, Verdict *verdict, Diags *diags) {
+    const Param *param = &check->prog->params.items[check->claim->target.object];
+    Diag *diag = diag_at(diags, P0850, check->claim->span, "%lld of %lld checked elements of `%s` are not as `ensures` says",
+                         (long long)check->wrong, (long long)check->elements.count, param->name);
+    bool exact = check->claim->within < 0;
+    Str text = str_new(check->arena);
+    str_add(&text, "worst elements:");
+    for (int i = 0; i < check->worst_count; i++) {
+        const Worst *worst = &check->worst[i];
+        str_char(&text, '\n');
+        const unsigned char *at = element_place(check, worst->flat, &text);
+        str_add(&text, ": expected ");
+        add_value(&text, exact ? check->array->type : check->function->type, worst->expected);
+        str_add(&text, ", got ");
+        add_value(&text, check->array->type, worst->got);
+        if (param->mode == PARAM_OUT && element_untouched(check->array->type, at))
+            str_add(&text, ": never written");
+        else if (!exact && isfinite(worst->error))
+            str_printf(&text, ", error %.3g, allowed %.3g", worst->error, worst->error / worst->part);
+    }
+    diag_note(diags, diag, "%s", text.text);
+    if (!exact)
+        diag_note(diags, diag, "allowed is %g * (|expected| + %.3g), the latter being the root mean square of what is expected",
+                  check->claim->within, check->scale);
+    if (!check->elements.all)
+        diag_note(diags, diag, "a sample of %lld of %lld elements was checked, seed %llu", (long long)check->elements.count,
+                  (long long)check->function->count, (unsigned long long)verdict->seed);
+}
+
+static void report_untouched(const Prog *prog, size_t param, const Array *array, const Untouched *untouched, Diags *diags) {
+    const Param *it = &prog->params.items[param];
+    Diag *diag = diag_at(diags, P0851, it->span, "%lld of %lld elements of `%s` were never written", (long long)untouched->count,
+                         (long long)array->count, it->name);
+    Str at = str_new(diags->arena);
+    int64_t flat = untouched->first[0], index[MAX_RANK];
+    for (int d = array->rank - 1; d >= 0; d--) {
+        index[d] = flat % array->extents[d];
+        flat /= array->extents[d];
+    }
+    for (int d = 0; d < array->rank; d++) str_printf(&at, "%s%lld", d > 0 ? ", " : "", (long long)index[d]);
+    diag_note(diags, diag, "the first of them is `%s[%s]`", it->name, at.text);
+    diag_help(diags, diag, "an `out` tensor is written whole; one of which parts stay as they are is `inout`");
+}
+
+/* ---- untouched elements ------------------------------------------------------------------------------------------------- */
+
+static bool all_bare(const Claim *claim) {
+    for (int d = 0; d < claim->target.rank; d++)
+        if (claim->target.subs[d]->kind != X_INDEX) return false;
+    return true;
+}
+
+static bool covered(const Prog *prog, size_t param) {
+    for (size_t i = 0; i < prog->claims.count; i++)
+        if (prog->claims.items[i].target.object == (int)param && all_bare(&prog->claims.items[i])) return true;
+    return false;
+}
+
+/* Flat indexes of the array become those of the claim, whose indexes may stand in another order. */
+static void to_claim(const Check *check, const Untouched *untouched, int64_t *out) {
+    const Access *target = &check->claim->target;
+    for (int64_t i = 0; i < untouched->listed; i++) {
+        int64_t flat = untouched->first[i], index[PROG_MAX_INDEXES] = {0};
+        for (int d = target->rank - 1; d >= 0; d--) {
+            index[target->subs[d]->index] = flat % check->array->extents[d];
+            flat /= check->array->extents[d];
+        }
+        out[i] = 0;
+        for (int k = 0; k < check->function->bound; k++) out[i] = out[i] * check->function->extents[k] + index[k];
+    }
+}
+
+/* ---- claims -------------------------------------------------------------------------------------------------------------- */
+
+/* How many elements to look at: all where that is cheap, else as many as the budget allows, but not under SAMPLE_LEAST unless
+ * those alone would take minutes. 0: even a handful would. */
+static int64_t affordable(Check *check, double budget) {
+    double passes = check->claim->within < 0 ? 1 : 2;
+    int64_t count = check->function->count;
+    if (count >= 0 && passes * function_cost(check->machine, check->function, (double)count) <= budget) return count;
+    int64_t wanted = SAMPLE_MOST;
+    while (wanted > SAMPLE_TINY) {
+        double cost = passes * function_cost(check->machine, check->function, (double)wanted);
+        if (cost <= (wanted > SAMPLE_LEAST ? budget : PATIENCE)) break;
+        wanted = wanted > SAMPLE_LEAST && wanted / 2 < SAMPLE_LEAST ? SAMPLE_LEAST : wanted / 2;
+    }
+    if (wanted <= SAMPLE_TINY && function_cost(check->machine, check->function, (double)wanted) > 100 * PATIENCE) return 0;
+    return count >= 0 && wanted > count ? count : wanted;
+}
+
+static void check_claim(Check *check, const Untouched *untouched, double budget, Verdict *verdict, Diags *diags) {
+    check->function = function_compile(check->machine, &check->claim->space, check->claim->value, &check->claim->target);
+    if (check->function->count == 0) return;
+    int64_t wanted = affordable(check, budget);
+    verdict->elements += check->function->count;
+    if (wanted == 0) {
+        diag_at(diags, P0853, check->claim->span, "one element of this claim takes %.0e operations on the host; it is not checked",
+                function_cost(check->machine, check->function, 1));
+        verdict->why = "it would take too long on the host";
+        return;
+    }
+    int64_t *extra = NEW_ARRAY(check->arena, int64_t, untouched->listed + 1), extra_count = 0;
+    if (all_bare(check->claim)) {
+        to_claim(check, untouched, extra);
+        extra_count = untouched->listed;
+    }
+    elements_choose(check->arena, check->prog, check->claim, check->function, wanted, extra, extra_count, verdict->seed,
+                    &check->elements);
+    if (check->claim->within >= 0) find_scale(check);
+    each_batch(check, compare);
+    verdict->checked += check->elements.count;
+    verdict->wrong += check->wrong;
+    verdict->sampled = verdict->sampled || !check->elements.all;
+    if (check->largest > verdict->largest) verdict->largest = check->largest;
+    if (check->wrong > 0) report_wrong(check, verdict, diags);
+}
+
+void reference_verdict(Arena *arena, const Prog *prog, const Launch *launch, const Before *before,
+                       const ReferenceOptions *options, Verdict *verdict, Diags *diags) {
+    *verdict = (Verdict){.seed = options->seed};
+    Machine *machine = machine_new(arena, prog, launch->symbols, launch->scalars, launch->arrays, before->arrays);
+    Untouched *untouched = NEW_ARRAY(arena, Untouched, prog->params.count + 1);
+    for (size_t i = 0; i < prog->params.count; i++) {
+        if (!prog->params.items[i].is_tensor || prog->params.items[i].mode != PARAM_OUT) continue;
+        untouched_find(arena, &launch->arrays[i], &untouched[i]);
+        if (untouched[i].count == 0 || covered(prog, i)) continue; /* else the claim decides: it may expect a NaN */
+        verdict->untouched += untouched[i].count;
+        report_untouched(prog, i, &launch->arrays[i], &untouched[i], diags);
+    }
+    double budget = (options->budget > 0 ? options->budget : BUDGET) / (double)(prog->claims.count > 0 ? prog->claims.count : 1);
+    for (size_t i = 0; i < prog->claims.count; i++) {
+        const Claim *claim = &prog->claims.items[i];
+        Check check = {.arena = arena, .machine = machine, .prog = prog, .claim = claim, .array = &launch->arrays[claim->target.object]};
+        check_claim(&check, &untouched[claim->target.object], budget, verdict, diags);
+    }
+    if (prog->claims.count == 0) verdict->why = "the kernel has no `ensures`";
+    if (verdict->wrong > 0 || verdict->untouched > 0)
+        verdict->kind = VERDICT_WRONG;
+    else
+        verdict->kind = verdict->why != NULL ? VERDICT_NOT_CHECKED : VERDICT_RIGHT;
+}
