@@ -17,9 +17,16 @@ Diag *manifest_diag(const Manifest *manifest, Diags *diags, Code code, Span span
     if (manifest->source != NULL && span.hi > span.lo && span.hi <= manifest->source->length) {
         uint32_t line, column;
         source_place(manifest->source, span.lo, &line, &column);
-        diag_note(diags, diag, "asked for at %s:%u:%u", manifest->source->name, line, column);
+        diag_note(diags, diag, "at %s:%u:%u", manifest->source->name, line, column);
     }
     return diag;
+}
+
+const ManifestMark *manifest_mark(const Manifest *manifest, uint32_t line) {
+    const ManifestMark *found = NULL;
+    for (size_t i = 0; i < manifest->marks.count && manifest->marks.items[i].line <= line; i++)
+        found = &manifest->marks.items[i];
+    return found;
 }
 
 /* "with `K` = 3, `N` = 8": the symbols that the formula names, each once */

@@ -113,6 +113,11 @@ bool launch_symbols(Arena *arena, const Manifest *manifest, const Argument *argu
 bool launch_bind(const Manifest *manifest, const int64_t (*extents)[MAX_RANK], const Scalar *scalars, int64_t *symbols,
                  int64_t *tiles, Diags *diags);
 
+/* A diagnostic at a place of the manifest's source; where `diags` speaks of another source, or of none, a note names the place. */
+Diag *manifest_diag(const Manifest *manifest, Diags *diags, Code code, Span span, const char *format, ...) PRINTF_LIKE(5, 6);
+/* What a line of the PTX belongs to; NULL before the first mark. */
+const ManifestMark *manifest_mark(const Manifest *manifest, uint32_t line);
+
 /* Are the guard bands whole? A broken one is reported with the parameter, before or after, and the first byte. */
 bool launch_guards(const Launch *launch, Diags *diags);
 

@@ -246,7 +246,7 @@ static void bound(Bench *bench) {
     extents[2][1] = 8, extents[0][0] = extents[1][0] = 1;
     EXPECT(
         !launch_bind(bench->manifest, (const int64_t(*)[MAX_RANK])extents, scalars, symbols, &tiles, scratch->diags));
-    EXPECT_ERROR(scratch, P0608, "asked for at axpy.pipe:2:5");
+    EXPECT_ERROR(scratch, P0608, "at axpy.pipe:2:5");
     extents[0][0] = -1;
     EXPECT(
         !launch_bind(bench->manifest, (const int64_t(*)[MAX_RANK])extents, scalars, symbols, &tiles, scratch->diags));

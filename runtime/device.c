@@ -1,0 +1,200 @@
+/* runtime: from a target to an open device. The target and PTX version go in; a Runtime in the device's primary context comes out,
+ * or the reason why there is none, as a sentence that names what is there. Whatever the caller has current stays current. */
+#define PIPEC_OWN_MEMORY
+#include "runtime/private.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- versions ------------------------------------------------------------------------------------------------------ */
+
+/* The first CUDA release whose driver reads a PTX version: PTX ISA, "Release Notes" */
+static const struct {
+    int ptx_major, ptx_minor, cuda_major, cuda_minor;
+} readers[] = {{7, 8, 11, 8}, {8, 0, 12, 0}, {8, 1, 12, 1}, {8, 2, 12, 2}, {8, 3, 12, 3}, {8, 4, 12, 4},
+               {8, 5, 12, 5}, {8, 6, 12, 7}, {8, 7, 12, 8}, {8, 8, 12, 9}, {9, 0, 13, 0}, {9, 1, 13, 1}};
+
+/* As cuDriverGetVersion counts: 12030. 0 for versions beyond the table: the driver's own word on them counts then. */
+static int version_needed(int ptx_major, int ptx_minor) {
+    for (size_t i = 0; i < COUNT_OF(readers); i++)
+        if (readers[i].ptx_major > ptx_major ||
+            (readers[i].ptx_major == ptx_major && readers[i].ptx_minor >= ptx_minor))
+            return readers[i].cuda_major * 1000 + readers[i].cuda_minor * 10;
+    return 0;
+}
+
+/* "sm_90a" runs on 9.0 alone, "sm_100f" on 10.x from 10.0 on, "sm_80" on everything from 8.0 on. */
+static bool capable(const char *target, int major, int minor) {
+    if (strncmp(target, "sm_", 3) != 0) return false;
+    char *suffix;
+    long number = strtol(target + 3, &suffix, 10);
+    long wanted_major = number / 10, wanted_minor = number % 10;
+    if (suffix[0] == 'a') return major == wanted_major && minor == wanted_minor;
+    if (suffix[0] == 'f') return major == wanted_major && minor >= wanted_minor;
+    return major > wanted_major || (major == wanted_major && minor >= wanted_minor);
+}
+
+static const char *capability_text(Arena *arena, const char *target) {
+    char *suffix;
+    long number = strtol(target + 3, &suffix, 10);
+    const char *which = suffix[0] == 'a' ? "exactly" : suffix[0] == 'f' ? "the family of" : "at least";
+    return arena_printf(arena, "%s %ld.%ld", which, number / 10, number % 10);
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------------------- */
+
+typedef struct Opening {
+    Arena *arena;
+    Driver driver;
+    const char *target;
+    int ordinal;
+    int found; /* the device that is taken */
+    RuntimeLack lack;
+    const char *why;
+} Opening;
+
+static bool lacks(Opening *opening, RuntimeLack lack, const char *format, ...) PRINTF_LIKE(3, 4);
+static bool lacks(Opening *opening, RuntimeLack lack, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    opening->lack = lack;
+    opening->why = arena_vprintf(opening->arena, format, args);
+    va_end(args);
+    return false;
+}
+
+static bool call_failed(Opening *opening, DriverError error, const char *call) {
+    const char *name = driver_error_name(&opening->driver, error), *text = driver_error_text(&opening->driver, error);
+    RuntimeLack lack = RUNTIME_FAILED;
+    if (error == DRIVER_ERROR_NO_DEVICE || error == DRIVER_ERROR_INVALID_DEVICE) lack = RUNTIME_NO_DEVICE;
+    if (error == DRIVER_ERROR_STUB_LIBRARY) lack = RUNTIME_NO_DRIVER;
+    if (error == DRIVER_ERROR_CALL_REQUIRES_NEWER_DRIVER || error == DRIVER_ERROR_SYSTEM_DRIVER_MISMATCH ||
+        error == DRIVER_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE)
+        lack = RUNTIME_OLD_DRIVER;
+    return lacks(opening, lack, "%s says %s (%s)", call, name, text);
+}
+
+static bool open_library(Opening *opening) {
+    const char *missing;
+    if (driver_open(&opening->driver, &missing)) return true;
+    if (missing != NULL)
+        return lacks(opening, RUNTIME_OLD_DRIVER,
+                     "the NVIDIA driver is too old: it has no %s, which came with CUDA 12.0", missing);
+    const char *reason = dlerror();
+    return lacks(opening, RUNTIME_NO_DRIVER, "the NVIDIA driver's library does not load: %s",
+                 reason != NULL ? reason : "libcuda.so.1");
+}
+
+/* Device i's name and capability; "device 0 is NVIDIA A100 (8.0)" is added to the list of what is there. */
+static bool look_at_device(Opening *opening, int i, bool *fits, Str *list) {
+    const Driver *driver = &opening->driver;
+    int device, major, minor;
+    char name[256] = "";
+    DriverError error = driver->device_get(&device, i);
+    if (error == DRIVER_SUCCESS) error = driver->device_name(name, sizeof name, device);
+    if (error == DRIVER_SUCCESS)
+        error = driver->device_attribute(&major, DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+    if (error == DRIVER_SUCCESS)
+        error = driver->device_attribute(&minor, DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+    if (error != DRIVER_SUCCESS) return call_failed(opening, error, "the query of a device");
+    str_printf(list, "%sdevice %d is %s (%d.%d)", list->length > 0 ? ", " : "", i, name, major, minor);
+    *fits = capable(opening->target, major, minor);
+    return true;
+}
+
+static bool choose_device(Opening *opening) {
+    int count = 0;
+    DriverError error = opening->driver.init(0);
+    if (error != DRIVER_SUCCESS) return call_failed(opening, error, "cuInit");
+    error = opening->driver.device_count(&count);
+    if (error != DRIVER_SUCCESS) return call_failed(opening, error, "cuDeviceGetCount");
+    if (count == 0) return lacks(opening, RUNTIME_NO_DEVICE, "the NVIDIA driver sees no GPU");
+    Str list = str_new(opening->arena);
+    for (int i = 0; i < count; i++) {
+        bool fits = false;
+        if (!look_at_device(opening, i, &fits, &list)) return false;
+        if (fits && (opening->ordinal < 0 || opening->ordinal == i)) {
+            opening->found = i;
+            return true;
+        }
+    }
+    if (opening->ordinal >= count)
+        return lacks(opening, RUNTIME_WRONG_DEVICE, "there is no device %d: %s", opening->ordinal, list.text);
+    const char *wanted = capability_text(opening->arena, opening->target);
+    if (opening->ordinal >= 0)
+        return lacks(opening, RUNTIME_WRONG_DEVICE, "device %d cannot run %s, which needs compute capability %s: %s",
+                     opening->ordinal, opening->target, wanted, list.text);
+    return lacks(opening, RUNTIME_WRONG_DEVICE, "no device can run %s, which needs compute capability %s: %s",
+                 opening->target, wanted, list.text);
+}
+
+static bool driver_reads(Opening *opening, int ptx_major, int ptx_minor) {
+    int version = 0, needed = version_needed(ptx_major, ptx_minor);
+    DriverError error = opening->driver.version(&version);
+    if (error != DRIVER_SUCCESS) return call_failed(opening, error, "cuDriverGetVersion");
+    if (version >= needed) return true;
+    return lacks(opening, RUNTIME_OLD_DRIVER,
+                 "the NVIDIA driver is too old for PTX %d.%d: it needs CUDA %d.%d, the driver has %d.%d", ptx_major,
+                 ptx_minor, needed / 1000, needed % 1000 / 10, version / 1000, version % 1000 / 10);
+}
+
+/* The rest, in the order in which it can be undone */
+static Runtime *take_device(Opening *opening) {
+    Runtime *runtime = calloc(1, sizeof *runtime);
+    if (runtime == NULL) {
+        lacks(opening, RUNTIME_FAILED, "there is no host memory for the device's state");
+        return NULL;
+    }
+    runtime->driver = opening->driver;
+    const Driver *driver = &runtime->driver;
+    const char *call = "cuDeviceGet";
+    DriverError error = driver->device_get(&runtime->device, opening->found);
+    if (error == DRIVER_SUCCESS) error = driver->device_name(runtime->name, sizeof runtime->name - 1, runtime->device);
+    if (error == DRIVER_SUCCESS)
+        error =
+            driver->device_attribute(&runtime->multiprocessors, DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, runtime->device);
+    if (error == DRIVER_SUCCESS) {
+        call = "cuDevicePrimaryCtxRetain";
+        error = driver->context_retain(&runtime->context, runtime->device);
+    }
+    if (error == DRIVER_SUCCESS) return runtime;
+    call_failed(opening, error, call);
+    free(runtime);
+    return NULL;
+}
+
+Runtime *runtime_open(Arena *arena, int ordinal, const char *target, int ptx_major, int ptx_minor, RuntimeLack *lack,
+                      const char **why) {
+    Opening opening = {.arena = arena, .target = target, .ordinal = ordinal, .lack = RUNTIME_FINE};
+    Runtime *runtime = NULL;
+    if (open_library(&opening) && choose_device(&opening) && driver_reads(&opening, ptx_major, ptx_minor))
+        runtime = take_device(&opening);
+    if (runtime == NULL) driver_close(&opening.driver);
+    *lack = opening.lack;
+    *why = opening.why;
+    return runtime;
+}
+
+void runtime_close(Runtime *runtime) {
+    if (runtime == NULL) return;
+    runtime->driver.context_release(runtime->device);
+    driver_close(&runtime->driver);
+    free(runtime);
+}
+
+const char *runtime_device_name(const Runtime *runtime) { return runtime->name; }
+
+/* ---- the caller's context ------------------------------------------------------------------------------------------ */
+
+bool runtime_enter(const Runtime *runtime, Diags *diags) {
+    DriverError error = runtime->driver.context_push(runtime->context);
+    if (error == DRIVER_SUCCESS) return true;
+    driver_failed(runtime, error, "cuCtxPushCurrent", diags);
+    return false;
+}
+
+void runtime_leave(const Runtime *runtime) {
+    DriverContext context;
+    runtime->driver.context_pop(&context);
+}

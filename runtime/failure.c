@@ -1,0 +1,102 @@
+/* runtime: what went wrong on the device, in words. A driver's error goes in; a diagnostic and a RunStatus come out. After a fault
+ * the driver refuses everything in that context: such an error is reported once, with the kernel's name and what is known. */
+#include "runtime/private.h"
+
+#include <string.h>
+
+RunStatus driver_failed(const Runtime *runtime, DriverError error, const char *call, Diags *diags) {
+    Diag *diag = diag_plain(diags, P0806, "%s failed on %s: %s (%s)", call, runtime->name,
+                            driver_error_name(&runtime->driver, error), driver_error_text(&runtime->driver, error));
+    if (error != DRIVER_ERROR_INVALID_VALUE) return RUN_UNAVAILABLE;
+    diag_note(diags, diag, "a value that the driver does not take is a bug in pipec");
+    return RUN_REJECTED;
+}
+
+static bool is_fault(DriverError error) {
+    static const DriverError faults[] = {
+        DRIVER_ERROR_ILLEGAL_ADDRESS,       DRIVER_ERROR_LAUNCH_TIMEOUT,      DRIVER_ERROR_ASSERT,
+        DRIVER_ERROR_HARDWARE_STACK_ERROR,  DRIVER_ERROR_ILLEGAL_INSTRUCTION, DRIVER_ERROR_MISALIGNED_ADDRESS,
+        DRIVER_ERROR_INVALID_ADDRESS_SPACE, DRIVER_ERROR_INVALID_PC,          DRIVER_ERROR_LAUNCH_FAILED,
+        DRIVER_ERROR_TENSOR_MEMORY_LEAK};
+    for (size_t i = 0; i < COUNT_OF(faults); i++)
+        if (faults[i] == error) return true;
+    return false;
+}
+
+static void context_is_lost(Diags *diags, Diag *diag) {
+    diag_note(diags, diag, "the CUDA context is lost: nothing more can run in it in this process");
+}
+
+RunStatus kernel_failed(const RuntimeKernel *kernel, DriverError error, const char *call, Diags *diags) {
+    const Runtime *runtime = kernel->runtime;
+    const char *name = kernel->manifest->kernel;
+    if (is_fault(error)) {
+        if (watchdog_report(kernel, diags)) return RUN_FINDING;
+        Diag *diag = diag_plain(diags, P0805, "`%s` faults on %s: %s (%s)", name, runtime->name,
+                                driver_error_name(&runtime->driver, error), driver_error_text(&runtime->driver, error));
+        diag_help(diags, diag, "`--on emulator` names the instruction, its role and its place");
+        context_is_lost(diags, diag);
+        return RUN_FINDING;
+    }
+    if (error == DRIVER_ERROR_OUT_OF_MEMORY) {
+        diag_plain(diags, P0803, "%s has no memory left for a launch of `%s`", runtime->name, name);
+        return RUN_UNAVAILABLE;
+    }
+    if (error == DRIVER_ERROR_LAUNCH_OUT_OF_RESOURCES) {
+        diag_plain(diags, P0808, "a block of `%s`, with %d threads and %u bytes of shared memory, does not fit %s",
+                   name, kernel->manifest->threads, kernel->manifest->shared_bytes, runtime->name);
+        return RUN_REJECTED;
+    }
+    return driver_failed(runtime, error, call, diags);
+}
+
+/* ---- the watchdog -------------------------------------------------------------------------------------------------- */
+
+static const char *wait_text(Arena *arena, const ManifestWait *wait) {
+    if (wait->pipe == NULL) return "waits at a barrier of its own";
+    return arena_printf(arena, "waits for %s stage of `%s`", wait->full ? "a full" : "an empty", wait->pipe);
+}
+
+/* Was this site reported by a warp before this one? */
+static bool seen_before(const WatchdogRecord *records, int warp) {
+    for (int i = 0; i < warp; i++)
+        if (records[i].site == records[warp].site) return true;
+    return false;
+}
+
+static void add_wait(const Manifest *manifest, const WatchdogRecord *records, int warp, Diags *diags, Diag *diag) {
+    const WatchdogRecord *record = &records[warp];
+    const ManifestWait *wait = &manifest->waits.items[record->site - 1];
+    const char *role = wait->role >= 0 ? manifest->roles.items[wait->role].name : "the prologue";
+    const char *text = wait_text(diags->arena, wait);
+    if (diag->has_place && diag->label_count < DIAG_MAX_LABELS && !seen_before(records, warp)) {
+        if (diag->labels[0].text == NULL || diag->labels[0].text[0] == 0)
+            diag_primary(diags, diag, "role `%s` %s here", role, text);
+        else
+            diag_label(diags, diag, wait->span, "role `%s` %s here", role, text);
+    }
+    diag_note(diags, diag, "block %u, warp %d: role `%s`, instance %u, %s: stage %u, parity %u", record->block, warp,
+              role, record->rank, text, record->stage / 2, record->stage % 2);
+}
+
+bool watchdog_report(const RuntimeKernel *kernel, Diags *diags) {
+    const Manifest *manifest = kernel->manifest;
+    if (kernel->watchdog == NULL) return false;
+    WatchdogRecord records[MAX_WARPS];
+    memcpy(records, kernel->watchdog->records, sizeof records);
+    Diag *diag = NULL;
+    for (int warp = 0; warp < MAX_WARPS; warp++) {
+        if (records[warp].site == 0 || records[warp].site > manifest->waits.count) {
+            records[warp].site = 0;
+            continue;
+        }
+        const ManifestWait *wait = &manifest->waits.items[records[warp].site - 1];
+        if (diag == NULL)
+            diag = manifest_diag(manifest, diags, P0804, wait->span, "`%s` hangs: a wait has lasted %.3g s",
+                                 manifest->kernel, (double)kernel->watchdog->limit_ns * 1e-9);
+        add_wait(manifest, records, warp, diags, diag);
+    }
+    if (diag == NULL) return false;
+    context_is_lost(diags, diag);
+    return true;
+}

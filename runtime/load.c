@@ -1,0 +1,230 @@
+/* runtime: PTX text to a loaded kernel. The driver's assembler is a second reader of our text: what it rejects or warns about is
+ * quoted, and its PTX lines become places in the .pipe file. A loaded kernel owns its module and all memory that launches need. */
+#define PIPEC_OWN_MEMORY
+#include "runtime/private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LOG_BYTES           (32u << 10)
+#define QUOTED_LINES        12
+#define WATCHDOG_DEFAULT_NS UINT64_C(10000000000)
+
+/* ---- the assembler's logs ------------------------------------------------------------------------------------------ */
+
+typedef struct Logs {
+    char *info, *error; /* end with a NUL */
+} Logs;
+
+/* The number in "ptxas application ptx input, line 24; error : ..."; 0: there is none. */
+static uint32_t line_in(const char *text, size_t length) {
+    static const char word[] = ", line ";
+    for (size_t i = 0; i + sizeof word - 1 < length; i++)
+        if (memcmp(text + i, word, sizeof word - 1) == 0)
+            return (uint32_t)strtoul(text + i + sizeof word - 1, NULL, 10);
+    return 0;
+}
+
+static size_t line_length(const char *text) { return strcspn(text, "\n"); }
+
+static const char *after_line(const char *text) {
+    text += line_length(text);
+    return text[0] == 0 ? text : text + 1;
+}
+
+/* A diagnostic at the .pipe place of a PTX line, or without a place */
+static Diag *at_line(const Manifest *manifest, Diags *diags, Code code, uint32_t line, const char *message) {
+    const ManifestMark *mark = line > 0 ? manifest_mark(manifest, line) : NULL;
+    if (mark == NULL) return diag_plain(diags, code, "%s", message);
+    Diag *diag = manifest_diag(manifest, diags, code, mark->span, "%s", message);
+    if (diag->has_place && mark->what != NULL) diag_primary(diags, diag, "%s", mark->what);
+    return diag;
+}
+
+static void note_mark(const Manifest *manifest, Diags *diags, Diag *diag, uint32_t line) {
+    const ManifestMark *mark = line > 0 ? manifest_mark(manifest, line) : NULL;
+    if (mark == NULL) return;
+    const char *role = mark->role >= 0 ? manifest->roles.items[mark->role].name : NULL;
+    diag_note(diags, diag, "line %u of the PTX is of %s%s%s%s%s%s", line, role != NULL ? "role `" : "the prologue",
+              role != NULL ? role : "", role != NULL ? "`" : "", mark->pipe != NULL ? ", pipe `" : "",
+              mark->pipe != NULL ? mark->pipe : "", mark->pipe != NULL ? "`" : "");
+}
+
+static void rejected(const Runtime *runtime, const Manifest *manifest, DriverError error, const Logs *logs,
+                     Diags *diags) {
+    uint32_t line = 0;
+    for (const char *at = logs->error; at[0] != 0 && line == 0; at = after_line(at))
+        line = line_in(at, line_length(at));
+    const char *message =
+        arena_printf(diags->arena, "the driver rejects the PTX of `%s`: %s (%s)", manifest->kernel,
+                     driver_error_name(&runtime->driver, error), driver_error_text(&runtime->driver, error));
+    Diag *diag = at_line(manifest, diags, P0801, line, message);
+    int quoted = 0;
+    for (const char *at = logs->error; at[0] != 0 && quoted < QUOTED_LINES; at = after_line(at))
+        if (line_length(at) > 0) {
+            diag_note(diags, diag, "%.*s", (int)line_length(at), at);
+            quoted++;
+        }
+    note_mark(manifest, diags, diag, line);
+    diag_note(diags, diag, "this is a bug in pipec, or in the driver");
+}
+
+/* Lines such as "ptxas info : (C7510) Potential Performance Loss: ..." and "ptxas warning : ..." */
+static void warnings(const Manifest *manifest, const Logs *logs, Diags *diags) {
+    int quoted = 0;
+    for (const char *at = logs->info; at[0] != 0 && quoted < QUOTED_LINES; at = after_line(at)) {
+        const char *text = arena_copy(diags->arena, at, line_length(at));
+        if (strstr(text, "(C7") == NULL && strstr(text, "warning") == NULL) continue;
+        uint32_t line = line_in(text, strlen(text));
+        note_mark(manifest, diags, at_line(manifest, diags, P0802, line, text), line);
+        quoted++;
+    }
+}
+
+static DriverError load_module(const Driver *driver, const char *ptx, const Logs *logs, DriverModule *module) {
+    unsigned options[] = {JIT_INFO_LOG_BUFFER,  JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+                          JIT_ERROR_LOG_BUFFER, JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+                          JIT_LOG_VERBOSE,      JIT_GENERATE_LINE_INFO};
+    /* numbers travel in the pointers themselves */
+    void *size = (void *)(uintptr_t)(LOG_BYTES - 1), *yes = (void *)(uintptr_t)1;
+    void *values[] = {logs->info, size, logs->error, size, yes, yes};
+    return driver->module_load(module, ptx, COUNT_OF(options), options, values);
+}
+
+/* ---- the kernel ---------------------------------------------------------------------------------------------------- */
+
+/* One block for all arrays whose sizes the manifest fixes, so that a launch allocates nothing */
+static bool allocate_arrays(RuntimeKernel *kernel) {
+    const Manifest *manifest = kernel->manifest;
+    size_t maps = manifest->maps.count, symbols = manifest->symbols.count, arguments = manifest->arguments.count;
+    size_t set_bytes = maps * (TENSOR_MAP_BYTES + sizeof(uint64_t)) + symbols * sizeof(int64_t);
+    size_t bytes = ENCODED_SETS * set_bytes + arguments * (sizeof(void *) + sizeof(PassedValue)) + TENSOR_MAP_BYTES;
+    kernel->block =
+        aligned_alloc(TENSOR_MAP_BYTES, (bytes + TENSOR_MAP_BYTES - 1) / TENSOR_MAP_BYTES * TENSOR_MAP_BYTES);
+    if (kernel->block == NULL) return false;
+    unsigned char *at = kernel->block;
+    for (int i = 0; i < ENCODED_SETS; i++, at += maps * TENSOR_MAP_BYTES) kernel->sets[i].maps = at;
+    for (int i = 0; i < ENCODED_SETS; i++, at += maps * sizeof(uint64_t))
+        kernel->sets[i].addresses = (uint64_t *)(void *)at;
+    for (int i = 0; i < ENCODED_SETS; i++, at += symbols * sizeof(int64_t))
+        kernel->sets[i].symbols = (int64_t *)(void *)at;
+    kernel->parameters = (void **)(void *)at;
+    kernel->values = (PassedValue *)(void *)(at + arguments * sizeof(void *));
+    return true;
+}
+
+static RuntimeKernel *kernel_new(Runtime *runtime, const Manifest *manifest) {
+    RuntimeKernel *kernel = calloc(1, sizeof *kernel);
+    if (kernel == NULL) return NULL;
+    kernel->runtime = runtime;
+    kernel->manifest = manifest;
+    if (!allocate_arrays(kernel) || pthread_mutex_init(&kernel->lock, NULL) != 0) {
+        free(kernel->block);
+        free(kernel);
+        return NULL;
+    }
+    return kernel;
+}
+
+void kernel_unload(RuntimeKernel *kernel) {
+    const Driver *driver = &kernel->runtime->driver;
+    if (kernel->watchdog != NULL) driver->host_free(kernel->watchdog);
+    if (kernel->module != NULL) driver->module_unload(kernel->module);
+    pthread_mutex_destroy(&kernel->lock);
+    free(kernel->block);
+    free(kernel);
+}
+
+static bool assemble(RuntimeKernel *kernel, const char *ptx, Diags *diags, RunStatus *status) {
+    const Runtime *runtime = kernel->runtime;
+    Logs logs = {arena_alloc(diags->arena, LOG_BYTES), arena_alloc(diags->arena, LOG_BYTES)};
+    DriverError error = load_module(&runtime->driver, ptx, &logs, &kernel->module);
+    if (error == DRIVER_SUCCESS) {
+        warnings(kernel->manifest, &logs, diags);
+        return true;
+    }
+    kernel->module = NULL;
+    *status = RUN_REJECTED;
+    if (error == DRIVER_ERROR_OUT_OF_MEMORY)
+        *status = kernel_failed(kernel, error, "cuModuleLoadDataEx", diags);
+    else if (error == DRIVER_ERROR_JIT_COMPILER_NOT_FOUND || error == DRIVER_ERROR_JIT_COMPILATION_DISABLED ||
+             error == DRIVER_ERROR_UNSUPPORTED_PTX_VERSION)
+        *status = driver_failed(runtime, error, "cuModuleLoadDataEx", diags);
+    else
+        rejected(runtime, kernel->manifest, error, &logs, diags);
+    return false;
+}
+
+/* The entry, its shared memory, and how many of its blocks the device holds */
+static bool measure(RuntimeKernel *kernel, Diags *diags, RunStatus *status) {
+    const Runtime *runtime = kernel->runtime;
+    const Driver *driver = &runtime->driver;
+    const Manifest *manifest = kernel->manifest;
+    const char *call = "cuModuleGetFunction";
+    DriverError error = driver->module_function(&kernel->function, kernel->module, manifest->kernel);
+    if (error == DRIVER_SUCCESS) {
+        call = "cuFuncSetAttribute";
+        error = driver->function_set(kernel->function, FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                     (int)manifest->shared_bytes);
+    }
+    int blocks = 0;
+    if (error == DRIVER_SUCCESS) {
+        call = "cuOccupancyMaxActiveBlocksPerMultiprocessor";
+        error = driver->occupancy(&blocks, kernel->function, manifest->threads, manifest->shared_bytes);
+    }
+    bool too_large = error == DRIVER_SUCCESS && blocks < 1;
+    if (error == DRIVER_SUCCESS && !too_large) {
+        kernel->resident = blocks * runtime->multiprocessors;
+        return true;
+    }
+    *status = kernel_failed(kernel, too_large ? DRIVER_ERROR_LAUNCH_OUT_OF_RESOURCES : error, call, diags);
+    return false;
+}
+
+static bool set_watchdog(RuntimeKernel *kernel, Diags *diags, RunStatus *status) {
+    const Driver *driver = &kernel->runtime->driver;
+    void *area = NULL;
+    if (!kernel->manifest->watchdog) return true;
+    DriverError error = driver->host_new(&area, sizeof(WatchdogArea), MEMHOSTALLOC_PORTABLE | MEMHOSTALLOC_DEVICEMAP);
+    if (error == DRIVER_SUCCESS) {
+        memset(area, 0, sizeof(WatchdogArea));
+        kernel->watchdog = area;
+        kernel->watchdog->limit_ns = WATCHDOG_DEFAULT_NS;
+        error = driver->host_pointer(&kernel->watchdog_address, area, 0);
+    }
+    if (error == DRIVER_SUCCESS) return true;
+    *status = driver_failed(kernel->runtime, error, "cuMemHostAlloc", diags);
+    return false;
+}
+
+RuntimeKernel *kernel_load(Runtime *runtime, const Manifest *manifest, const char *ptx, Diags *diags,
+                           RunStatus *status) {
+    RuntimeKernel *kernel = kernel_new(runtime, manifest);
+    if (kernel == NULL) {
+        diag_plain(diags, P0610, "there is no host memory to load `%s`", manifest->kernel);
+        *status = RUN_UNAVAILABLE;
+        return NULL;
+    }
+    if (assemble(kernel, ptx, diags, status) && measure(kernel, diags, status) && set_watchdog(kernel, diags, status))
+        return kernel;
+    kernel_unload(kernel);
+    return NULL;
+}
+
+RuntimeKernel *runtime_load(Arena *arena, Runtime *runtime, const Manifest *manifest, const char *ptx, size_t length,
+                            Diags *diags) {
+    if (!runtime_enter(runtime, diags)) return NULL;
+    RunStatus status;
+    RuntimeKernel *kernel = kernel_load(runtime, manifest, arena_copy(arena, ptx, length), diags, &status);
+    runtime_leave(runtime);
+    return kernel;
+}
+
+void runtime_unload(RuntimeKernel *kernel) {
+    if (kernel == NULL) return;
+    const Runtime *runtime = kernel->runtime;
+    DriverContext before;
+    bool entered = runtime->driver.context_push(runtime->context) == DRIVER_SUCCESS;
+    kernel_unload(kernel);
+    if (entered) runtime->driver.context_pop(&before);
+}

@@ -1,0 +1,454 @@
+/* A libcuda.so.1 that needs no GPU: device memory is host memory, a launch does what the test says, and the environment says
+ * what goes wrong. To use it, build it as a shared library and name it in PIPEC_LIBCUDA:
+ *
+ *     cc -std=c11 -D_GNU_SOURCE -I. -fPIC -shared -o build/release/standin/libcuda.so.1 tests/standin/libcuda.c
+ *     PIPEC_LIBCUDA=build/release/standin/libcuda.so.1 PIPEC_STANDIN=hang pipec run examples/axpy.pipe
+ *
+ * PIPEC_STANDIN holds words apart by commas; it is read by cuInit. Without any, there is one device of capability 9.0 with an
+ * endless memory and a new driver, where launches do nothing.
+ *
+ *     init=N          cuInit fails with error N: 100 no device, 803 driver mismatch, ...
+ *     devices=N       there are N devices, 0 too
+ *     capability=M.m  of all devices: 8.0 is older than sm_90a, 12.0 newer
+ *     driver=N        cuDriverGetVersion: 11080, 12030, ...
+ *     memory=BYTES    of the device
+ *     jit             the PTX is rejected, with a log as ptxas writes it, which names line `line`
+ *     line=N          for jit and warn; 24 otherwise
+ *     warn            the PTX is taken, with a C7510 in the log
+ *     jit=N           cuModuleLoadDataEx fails with error N and an empty log
+ *     hang            a launch does not end; then two warps have written records of the watchdog and it has trapped
+ *     fault=N         a launch ends with error N: 700 illegal address, ...
+ *     launch=N        cuLaunchKernel fails with error N
+ *     map             tensor maps are refused
+ *     large           no block fits a multiprocessor
+ *     fail=FUNCTION   that entry point, cuMemAlloc_v2 say, fails with error 999
+ */
+#include "runtime/driver.h"
+#include "tests/standin/standin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORTED __attribute__((visibility("default")))
+
+#define DRIVER(field, function, symbol, ...) EXPORTED DriverError standin_##field __VA_ARGS__ __asm__(symbol);
+#include "runtime/driver.def"
+#undef DRIVER
+
+EXPORTED extern Standin standin;
+Standin standin;
+
+/* The layout of WatchdogArea (launch/manifest.h), written down a second time on purpose */
+typedef struct Area {
+    uint64_t limit_ns, reserved;
+    uint32_t records[32][4]; /* site, stage, block, rank */
+} Area;
+
+static struct {
+    char words[1024];
+    size_t memory_left;
+    Area *area;
+    int polls;        /* of the launch that hangs */
+    DriverError lost; /* what every call says after a fault */
+} state;
+
+/* ---- what the environment says -------------------------------------------------------------------------------------- */
+
+/* The text after `word` in PIPEC_STANDIN: "" for a word without '='; NULL: it is not there */
+static const char *option(const char *word) {
+    size_t length = strlen(word);
+    for (const char *at = state.words; *at != 0;) {
+        size_t whole = strcspn(at, ",");
+        if (whole >= length && strncmp(at, word, length) == 0 && (whole == length || at[length] == '='))
+            return at + length + (at[length] == '=');
+        at += whole + (at[whole] == ',');
+    }
+    return NULL;
+}
+
+static long number(const char *word, long otherwise) {
+    const char *text = option(word);
+    return text != NULL && *text != 0 && *text != ',' ? strtol(text, NULL, 10) : otherwise;
+}
+
+static DriverError failing(const char *symbol) {
+    const char *wanted = option("fail");
+    size_t length = strlen(symbol);
+    return wanted != NULL && strncmp(wanted, symbol, length) == 0 && (wanted[length] == 0 || wanted[length] == ',')
+               ? 999
+               : 0;
+}
+
+/* Every entry point that can fail by option, or because the context is lost, begins with this. */
+#define BEGIN(symbol)                                                                                                  \
+    do {                                                                                                               \
+        if (failing(symbol) != 0) return 999;                                                                          \
+        if (state.lost != DRIVER_SUCCESS) return state.lost;                                                           \
+    } while (0)
+
+/* ---- errors --------------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    DriverError error;
+    const char *name, *text;
+} errors[] = {
+    {0, "CUDA_SUCCESS", "no error"},
+    {1, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {2, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {34, "CUDA_ERROR_STUB_LIBRARY", "CUDA driver is a stub library"},
+    {100, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
+    {218, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed"},
+    {221, "CUDA_ERROR_JIT_COMPILER_NOT_FOUND", "PTX JIT compiler library not found"},
+    {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "the provided PTX was compiled with an unsupported toolchain."},
+    {600, "CUDA_ERROR_NOT_READY", "device not ready"},
+    {700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
+    {701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "too many resources requested for launch"},
+    {719, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
+    {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "system has unsupported display driver / cuda driver combination"}};
+
+DriverError standin_error_name(DriverError error, const char **text) {
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+        if (errors[i].error == error) {
+            *text = errors[i].name;
+            return 0;
+        }
+    *text = NULL;
+    return DRIVER_ERROR_INVALID_VALUE;
+}
+
+DriverError standin_error_text(DriverError error, const char **text) {
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+        if (errors[i].error == error) {
+            *text = errors[i].text;
+            return 0;
+        }
+    *text = NULL;
+    return DRIVER_ERROR_INVALID_VALUE;
+}
+
+/* ---- devices and contexts ------------------------------------------------------------------------------------------- */
+
+DriverError standin_init(unsigned flags) {
+    const char *words = getenv("PIPEC_STANDIN");
+    snprintf(state.words, sizeof state.words, "%s", words != NULL ? words : "");
+    state.memory_left = (size_t)number("memory", 1L << 46);
+    state.lost = DRIVER_SUCCESS;
+    state.polls = 0;
+    if (flags != 0) return DRIVER_ERROR_INVALID_VALUE;
+    return (DriverError)number("init", 0);
+}
+
+DriverError standin_version(int *version) {
+    BEGIN("cuDriverGetVersion");
+    *version = (int)number("driver", 13000);
+    return 0;
+}
+
+DriverError standin_device_count(int *count) {
+    BEGIN("cuDeviceGetCount");
+    *count = (int)number("devices", 1);
+    return 0;
+}
+
+DriverError standin_device_get(int *device, int ordinal) {
+    BEGIN("cuDeviceGet");
+    if (ordinal < 0 || ordinal >= number("devices", 1)) return DRIVER_ERROR_INVALID_DEVICE;
+    *device = ordinal;
+    return 0;
+}
+
+DriverError standin_device_name(char *name, int length, int device) {
+    BEGIN("cuDeviceGetName");
+    snprintf(name, (size_t)length, device == 0 ? "Stand-in" : "Stand-in %d", device);
+    return 0;
+}
+
+DriverError standin_device_attribute(int *value, unsigned attribute, int device) {
+    BEGIN("cuDeviceGetAttribute");
+    (void)device;
+    const char *capability = option("capability");
+    int major = 9, minor = 0;
+    if (capability != NULL) sscanf(capability, "%d.%d", &major, &minor);
+    *value = attribute == 16 ? 4 : attribute == 75 ? major : attribute == 76 ? minor : attribute == 97 ? 232448 : -1;
+    return *value < 0 ? DRIVER_ERROR_INVALID_VALUE : 0;
+}
+
+DriverError standin_context_retain(DriverContext *context, int device) {
+    BEGIN("cuDevicePrimaryCtxRetain");
+    standin.contexts++;
+    *context = (DriverContext)(void *)(uintptr_t)(0x1000 + device);
+    return 0;
+}
+
+DriverError standin_context_release(int device) {
+    (void)device;
+    standin.contexts--;
+    return state.lost;
+}
+
+DriverError standin_context_push(DriverContext context) {
+    if (failing("cuCtxPushCurrent_v2") != 0) return 999;
+    (void)context;
+    standin.pushed++;
+    return 0;
+}
+
+DriverError standin_context_pop(DriverContext *context) {
+    *context = NULL;
+    standin.pushed--;
+    return 0;
+}
+
+/* ---- modules -------------------------------------------------------------------------------------------------------- */
+
+static void set_log(unsigned count, const unsigned *options, void **values, unsigned which, const char *text) {
+    char *buffer = NULL;
+    size_t bytes = 0;
+    for (unsigned i = 0; i < count; i++) {
+        if (options[i] == which) buffer = values[i];
+        if (options[i] == which + 1) bytes = (size_t)(uintptr_t)values[i];
+    }
+    if (buffer != NULL && bytes > 0) snprintf(buffer, bytes, "%s", text);
+}
+
+DriverError standin_module_load(DriverModule *module, const void *image, unsigned count, unsigned *options,
+                                void **values) {
+    BEGIN("cuModuleLoadDataEx");
+    (void)image;
+    char log[512] = "";
+    long line = number("line", 24), error = number("jit", 0);
+    if (error != 0) return (DriverError)error;
+    if (option("jit") != NULL) {
+        snprintf(log, sizeof log,
+                 "ptxas application ptx input, line %ld; error   : Arguments mismatch for instruction 'mov'\n"
+                 "ptxas application ptx input, line %ld; error   : Unknown symbol '%%foo'\n"
+                 "ptxas fatal   : Ptx assembly aborted due to errors\n",
+                 line, line);
+        set_log(count, options, values, 5, log);
+        return DRIVER_ERROR_INVALID_PTX;
+    }
+    if (option("warn") != NULL)
+        snprintf(
+            log, sizeof log,
+            "ptxas info    : 0 bytes gmem\n"
+            "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to "
+            "insufficient register resources for the wgmma pipeline in the function 'axpy'\n"
+            "ptxas application ptx input, line %ld; warning : a warning with a line\n",
+            line);
+    set_log(count, options, values, 3, log);
+    *module = malloc(1);
+    standin.modules++;
+    return 0;
+}
+
+DriverError standin_module_unload(DriverModule module) {
+    free(module);
+    standin.modules--;
+    return state.lost;
+}
+
+DriverError standin_module_function(DriverFunction *function, DriverModule module, const char *name) {
+    BEGIN("cuModuleGetFunction");
+    (void)name;
+    *function = (DriverFunction)(void *)module;
+    return 0;
+}
+
+DriverError standin_function_set(DriverFunction function, unsigned attribute, int value) {
+    BEGIN("cuFuncSetAttribute");
+    (void)function;
+    return attribute != 8 || value < 0 || value > 232448 ? DRIVER_ERROR_INVALID_VALUE : 0;
+}
+
+DriverError standin_function_get(int *value, unsigned attribute, DriverFunction function) {
+    BEGIN("cuFuncGetAttribute");
+    (void)function;
+    *value = attribute == 4 ? 64 : 0;
+    return 0;
+}
+
+DriverError standin_occupancy(int *blocks, DriverFunction function, int threads, size_t shared_bytes) {
+    BEGIN("cuOccupancyMaxActiveBlocksPerMultiprocessor");
+    (void)function, (void)threads, (void)shared_bytes;
+    *blocks = option("large") != NULL ? 0 : 1;
+    return 0;
+}
+
+/* ---- memory --------------------------------------------------------------------------------------------------------- */
+
+DriverError standin_memory_info(size_t *available, size_t *total) {
+    BEGIN("cuMemGetInfo_v2");
+    *available = state.memory_left;
+    *total = (size_t)number("memory", 1L << 46);
+    return 0;
+}
+
+DriverError standin_memory_new(DevicePointer *pointer, size_t bytes) {
+    BEGIN("cuMemAlloc_v2");
+    if (bytes == 0) return DRIVER_ERROR_INVALID_VALUE;
+    if (bytes > state.memory_left) return DRIVER_ERROR_OUT_OF_MEMORY;
+    void *block = aligned_alloc(256, (bytes + 255) / 256 * 256);
+    if (block == NULL) return DRIVER_ERROR_OUT_OF_MEMORY;
+    *pointer = (DevicePointer)(uintptr_t)block;
+    standin.allocations++;
+    return 0;
+}
+
+/* A real driver refuses after a fault, and frees with the context; memory of this one would leak. */
+DriverError standin_memory_free(DevicePointer pointer) {
+    free((void *)(uintptr_t)pointer);
+    standin.allocations--;
+    return state.lost;
+}
+
+DriverError standin_host_new(void **pointer, size_t bytes, unsigned flags) {
+    BEGIN("cuMemHostAlloc");
+    if ((flags & MEMHOSTALLOC_DEVICEMAP) == 0) return DRIVER_ERROR_INVALID_VALUE;
+    *pointer = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    state.area = *pointer;
+    standin.host_allocations++;
+    return 0;
+}
+
+DriverError standin_host_pointer(DevicePointer *device, void *host, unsigned flags) {
+    BEGIN("cuMemHostGetDevicePointer_v2");
+    *device = (DevicePointer)(uintptr_t)host;
+    return flags != 0 ? DRIVER_ERROR_INVALID_VALUE : 0;
+}
+
+DriverError standin_host_free(void *pointer) {
+    free(pointer);
+    state.area = NULL;
+    standin.host_allocations--;
+    return state.lost;
+}
+
+DriverError standin_copy_in(DevicePointer to, const void *from, size_t bytes, DriverStream stream) {
+    BEGIN("cuMemcpyHtoDAsync_v2");
+    (void)stream;
+    memcpy((void *)(uintptr_t)to, from, bytes);
+    return 0;
+}
+
+DriverError standin_copy_out(void *to, DevicePointer from, size_t bytes, DriverStream stream) {
+    BEGIN("cuMemcpyDtoHAsync_v2");
+    (void)stream;
+    memcpy(to, (const void *)(uintptr_t)from, bytes);
+    return 0;
+}
+
+DriverError standin_copy(DevicePointer to, DevicePointer from, size_t bytes, DriverStream stream) {
+    BEGIN("cuMemcpyDtoDAsync_v2");
+    (void)stream;
+    memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+    return 0;
+}
+
+/* The rules of cuTensorMapEncodeTiled that depend on a launch; the "map" itself is only a mark. */
+DriverError standin_map_encode(struct CUtensorMap_st *map, unsigned type, uint32_t rank, void *address,
+                               const uint64_t *extents, const uint64_t *strides, const uint32_t *box,
+                               const uint32_t *element_strides, unsigned interleave, unsigned swizzle,
+                               unsigned promotion, unsigned fill) {
+    BEGIN("cuTensorMapEncodeTiled");
+    bool fine = option("map") == NULL && (uintptr_t)map % TENSOR_MAP_BYTES == 0 && address != NULL &&
+                (uintptr_t)address % 16 == 0 && rank >= 1 && rank <= 5;
+    StandinMap seen = {.type = type,
+                       .swizzle = swizzle,
+                       .interleave = interleave,
+                       .promotion = promotion,
+                       .fill = fill,
+                       .rank = rank,
+                       .address = (uintptr_t)address};
+    for (uint32_t i = 0; fine && i < rank; i++) {
+        fine = extents[i] >= 1 && extents[i] <= UINT64_C(1) << 32 && box[i] >= 1 && box[i] <= 256 &&
+               element_strides[i] == 1 && (i == 0 || strides[i - 1] % 16 == 0);
+        seen.extents[i] = extents[i], seen.box[i] = box[i], seen.element_strides[i] = element_strides[i];
+        if (i > 0) seen.strides[i - 1] = strides[i - 1];
+    }
+    if (!fine) return DRIVER_ERROR_INVALID_VALUE;
+    standin.map = seen;
+    standin.encoded++;
+    memset(map, 0, TENSOR_MAP_BYTES);
+    memcpy(map, &seen.address, sizeof seen.address);
+    return 0;
+}
+
+/* ---- launches ------------------------------------------------------------------------------------------------------- */
+
+DriverError standin_launch(DriverFunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                           unsigned block_y, unsigned block_z, unsigned shared_bytes, DriverStream stream,
+                           void **parameters, void **extra) {
+    BEGIN("cuLaunchKernel");
+    if (function == NULL || grid_x < 1 || grid_y != 1 || grid_z != 1 || block_y != 1 || block_z != 1 || extra != NULL)
+        return DRIVER_ERROR_INVALID_VALUE;
+    standin.grid = grid_x, standin.block = block_x, standin.shared_bytes = shared_bytes, standin.stream = stream;
+    standin.launches++;
+    if (option("launch") != NULL) return (DriverError)number("launch", 999);
+    if (standin.kernel != NULL) standin.kernel(parameters, grid_x);
+    if (option("hang") != NULL && state.area != NULL) {
+        static const uint32_t records[2][4] = {{1, 3, 0, 0}, {2, 4, 7, 1}};
+        memcpy(state.area->records, records, sizeof records);
+        state.polls = 3;
+    }
+    return 0;
+}
+
+DriverError standin_stream_new(DriverStream *stream, unsigned flags) {
+    BEGIN("cuStreamCreate");
+    (void)flags;
+    *stream = malloc(1);
+    standin.streams++;
+    return 0;
+}
+
+DriverError standin_stream_wait(DriverStream stream) {
+    BEGIN("cuStreamSynchronize");
+    (void)stream;
+    return 0;
+}
+
+DriverError standin_stream_free(DriverStream stream) {
+    free(stream);
+    standin.streams--;
+    return state.lost;
+}
+
+DriverError standin_event_new(DriverEvent *event, unsigned flags) {
+    BEGIN("cuEventCreate");
+    (void)flags;
+    *event = malloc(1);
+    standin.events++;
+    return 0;
+}
+
+DriverError standin_event_record(DriverEvent event, DriverStream stream) {
+    BEGIN("cuEventRecord");
+    (void)event, (void)stream;
+    return 0;
+}
+
+DriverError standin_event_query(DriverEvent event) {
+    BEGIN("cuEventQuery");
+    (void)event;
+    if (state.polls > 1) {
+        state.polls--;
+        return DRIVER_ERROR_NOT_READY;
+    }
+    if (state.polls == 1) state.lost = DRIVER_ERROR_LAUNCH_FAILED;
+    if (option("fault") != NULL) state.lost = (DriverError)number("fault", 700);
+    return state.lost;
+}
+
+DriverError standin_event_elapsed(float *milliseconds, DriverEvent start, DriverEvent end) {
+    BEGIN("cuEventElapsedTime");
+    (void)start, (void)end;
+    *milliseconds = (float)standin.launches; /* so that a median can be told */
+    return 0;
+}
+
+DriverError standin_event_free(DriverEvent event) {
+    free(event);
+    standin.events--;
+    return state.lost;
+}

@@ -1,0 +1,120 @@
+/* Launches with the caller's pointers: maps are encoded once, the stream is passed on, crooked pointers are refused, and the
+ * caller's context stays what it was. */
+#include "tests/unit/standin.h"
+
+typedef struct Bench {
+    Scratch scratch;
+    Standin *standin;
+    Manifest *manifest;
+    Runtime *runtime;
+    RuntimeKernel *kernel;
+} Bench;
+
+static const Scalar scalars[6] = {[SAMPLE_a] = {2.5, 0}, [SAMPLE_n_parameter] = {7, 7}};
+
+static RunStatus launch(Bench *bench, uint64_t x, int64_t n, void *stream) {
+    const uint64_t pointers[6] = {x, 0x20000, 0x30000, 0x40000};
+    const int64_t symbols[3] = {n, 3, 7};
+    RunStatus status =
+        runtime_launch(bench->kernel, pointers, scalars, symbols, (n + 4095) / 4096, stream, bench->scratch.diags);
+    EXPECT(bench->standin->pushed == 0);
+    return status;
+}
+
+static void cached(Bench *bench) {
+    int stream;
+    EXPECT(launch(bench, 0x10000, 5000, &stream) == RUN_DONE);
+    EXPECT(bench->standin->stream == &stream && bench->standin->encoded == 1 && bench->standin->grid == 2);
+    for (int i = 0; i < 100; i++) EXPECT(launch(bench, 0x10000, 5000, NULL) == RUN_DONE);
+    EXPECT(bench->standin->encoded == 1 && bench->standin->launches == 101 && bench->standin->stream == NULL);
+    EXPECT(launch(bench, 0x11000, 5000, NULL) == RUN_DONE && bench->standin->encoded == 2);
+    EXPECT(launch(bench, 0x10000, 4000, NULL) == RUN_DONE && bench->standin->encoded == 3);
+    EXPECT(launch(bench, 0x10000, 5000, NULL) == RUN_DONE && bench->standin->encoded == 3);
+    EXPECT(launch(bench, 0x10000, 100 * 4096, NULL) == RUN_DONE && bench->standin->grid == 4);
+    /* more sets than are kept: the one used last stays */
+    for (uint64_t i = 0; i < 100; i++) {
+        EXPECT(launch(bench, 0x100000 + i * 256, 5000, NULL) == RUN_DONE);
+        EXPECT(launch(bench, 0x10000, 5000, NULL) == RUN_DONE);
+    }
+    EXPECT(bench->standin->encoded == 104);
+    EXPECT_CLEAN(&bench->scratch);
+}
+
+static uint64_t passed_map, passed_y;
+static float passed_a;
+
+static void look(void **parameters, unsigned blocks) {
+    (void)blocks;
+    memcpy(&passed_map, parameters[0], 8), memcpy(&passed_y, parameters[1], 8), memcpy(&passed_a, parameters[4], 4);
+}
+
+static void passed(Bench *bench) {
+    bench->standin->kernel = look;
+    EXPECT(launch(bench, 0x12300, 5000, NULL) == RUN_DONE);
+    EXPECT(passed_map == 0x12300 && passed_y == 0x20000 && passed_a == 2.5f);
+    EXPECT(launch(bench, 0x45600, 5000, NULL) == RUN_DONE && passed_map == 0x45600);
+    bench->standin->kernel = NULL;
+}
+
+static void refused(Bench *bench) {
+    int encoded = bench->standin->encoded, launches = bench->standin->launches;
+    EXPECT(launch(bench, 0x10008, 5000, NULL) == RUN_UNAVAILABLE);
+    EXPECT_ERROR(&bench->scratch, P0620, "`X` is at 0x10008, but its base must be a multiple of 16 bytes");
+    EXPECT(launch(bench, 0, 5000, NULL) == RUN_UNAVAILABLE);
+    EXPECT_ERROR(&bench->scratch, P0620, "`X` has elements, but its device pointer is null");
+    EXPECT(bench->standin->encoded == encoded && bench->standin->launches == launches);
+}
+
+/* An empty tensor may have no address. */
+static void empty(Bench *bench) {
+    const uint64_t pointers[6] = {0, 0, 0x30000, 0x40000};
+    const int64_t symbols[3] = {0, 3, 7};
+    EXPECT(runtime_launch(bench->kernel, pointers, scalars, symbols, 0, NULL, bench->scratch.diags) == RUN_DONE);
+    EXPECT(bench->standin->grid == 1 && bench->standin->map.extents[0] == 1);
+    EXPECT_CLEAN(&bench->scratch);
+}
+
+static bool open_all(Bench *bench, const char *words) {
+    RuntimeLack lack;
+    const char *why;
+    standin_says(words);
+    bench->runtime = runtime_open(bench->scratch.arena, -1, "sm_90a", 8, 0, &lack, &why);
+    if (!EXPECT(bench->runtime != NULL)) return false;
+    bench->kernel = runtime_load(bench->scratch.arena, bench->runtime, bench->manifest, "ptx", 3, bench->scratch.diags);
+    return bench->kernel != NULL;
+}
+
+static void close_all(Bench *bench) {
+    runtime_unload(bench->kernel);
+    runtime_close(bench->runtime);
+    EXPECT(standin_is_clean(bench->standin));
+}
+
+/* A set that could not be encoded is not found again. */
+static void half_encoded(Bench *bench) {
+    if (!EXPECT(open_all(bench, "map"))) return;
+    for (int i = 0; i < 2; i++) {
+        EXPECT(launch(bench, 0x10000, 5000, NULL) == RUN_REJECTED);
+        EXPECT_ERROR(&bench->scratch, P0807, "`X`");
+    }
+    close_all(bench);
+}
+
+int main(void) {
+    Bench bench = {.scratch = scratch_new(), .standin = standin_open()};
+    bench.manifest = sample_manifest(bench.scratch.arena);
+    if (EXPECT(open_all(&bench, ""))) {
+        cached(&bench);
+        passed(&bench);
+        refused(&bench);
+        empty(&bench);
+    }
+    close_all(&bench);
+    half_encoded(&bench);
+    EXPECT(!open_all(&bench, "jit"));
+    EXPECT_ERROR(&bench.scratch, P0801, "rejects");
+    close_all(&bench);
+    runtime_unload(NULL);
+    scratch_free(&bench.scratch);
+    return expect_failures();
+}

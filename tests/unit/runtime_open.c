@@ -1,0 +1,82 @@
+/* Is there a device, and if not, why: no driver, no device, an older and a newer one, an old driver. */
+#include "tests/unit/standin.h"
+
+static Scratch scratch;
+static const Standin *standin;
+
+static void refused(int ordinal, int ptx_minor, const char *words, RuntimeLack wanted, const char *text) {
+    RuntimeLack lack = RUNTIME_FINE;
+    const char *why = NULL;
+    standin_says(words);
+    Runtime *runtime = runtime_open(scratch.arena, ordinal, "sm_90a", 8, ptx_minor, &lack, &why);
+    if (!EXPECT(runtime == NULL && lack == wanted && why != NULL && strstr(why, text) != NULL))
+        fprintf(stderr, "%s: lack %d, \"%s\"\n", words, (int)lack, why != NULL ? why : "");
+    runtime_close(runtime);
+    EXPECT(standin_is_clean(standin));
+}
+
+static void opens(int ordinal, int ptx_minor, const char *target, const char *words, const char *name) {
+    RuntimeLack lack = RUNTIME_FAILED;
+    const char *why = NULL;
+    standin_says(words);
+    Runtime *runtime = runtime_open(scratch.arena, ordinal, target, 8, ptx_minor, &lack, &why);
+    if (EXPECT(runtime != NULL && lack == RUNTIME_FINE)) EXPECT(strcmp(runtime_device_name(runtime), name) == 0);
+    EXPECT(standin->pushed == 0); /* the caller's context is as it was */
+    runtime_close(runtime);
+    EXPECT(standin_is_clean(standin));
+}
+
+static void devices(void) {
+    refused(-1, 0, "init=100", RUNTIME_NO_DEVICE, "CUDA_ERROR_NO_DEVICE (no CUDA-capable device is detected)");
+    refused(-1, 0, "init=34", RUNTIME_NO_DRIVER, "stub library");
+    refused(-1, 0, "init=803", RUNTIME_OLD_DRIVER, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH");
+    refused(-1, 0, "init=998", RUNTIME_FAILED, "an unknown error");
+    refused(-1, 0, "devices=0", RUNTIME_NO_DEVICE, "sees no GPU");
+    refused(-1, 0, "capability=8.0", RUNTIME_WRONG_DEVICE,
+            "no device can run sm_90a, which needs compute capability exactly 9.0: device 0 is Stand-in (8.0)");
+    refused(-1, 0, "capability=12.0,devices=2", RUNTIME_WRONG_DEVICE,
+            "device 0 is Stand-in (12.0), device 1 is Stand-in 1 (12.0)");
+    refused(1, 0, "capability=10.0,devices=2", RUNTIME_WRONG_DEVICE, "device 1 cannot run sm_90a");
+    refused(7, 0, "devices=2", RUNTIME_WRONG_DEVICE, "there is no device 7: device 0 is Stand-in (9.0), device 1");
+    opens(-1, 0, "sm_90a", "", "Stand-in");
+    opens(1, 0, "sm_90a", "devices=2", "Stand-in 1");
+    opens(-1, 0, "sm_80", "capability=12.0", "Stand-in");
+    opens(-1, 0, "sm_100f", "capability=10.3", "Stand-in");
+}
+
+static void versions(void) {
+    refused(-1, 0, "driver=11080", RUNTIME_OLD_DRIVER, "too old for PTX 8.0: it needs CUDA 12.0, the driver has 11.8");
+    refused(-1, 3, "driver=12020", RUNTIME_OLD_DRIVER, "it needs CUDA 12.3, the driver has 12.2");
+    refused(-1, 6, "driver=12060", RUNTIME_OLD_DRIVER, "it needs CUDA 12.7, the driver has 12.6");
+    opens(-1, 5, "sm_90a", "driver=12060", "Stand-in");
+    opens(-1, 0, "sm_90a", "driver=12000", "Stand-in");
+    opens(-1, 99, "sm_90a", "driver=13000", "Stand-in"); /* counts as the next version that is known */
+}
+
+static void failures(void) {
+    refused(-1, 0, "fail=cuDevicePrimaryCtxRetain", RUNTIME_FAILED, "cuDevicePrimaryCtxRetain");
+    refused(-1, 0, "fail=cuDeviceGetCount", RUNTIME_FAILED, "cuDeviceGetCount");
+    refused(-1, 0, "fail=cuDeviceGetAttribute", RUNTIME_FAILED, "the query of a device");
+    refused(-1, 0, "fail=cuDriverGetVersion", RUNTIME_FAILED, "cuDriverGetVersion");
+}
+
+/* A library that is not there, and one that is not a driver */
+static void libraries(void) {
+    const char *was = arena_copy(scratch.arena, getenv("PIPEC_LIBCUDA"), strlen(getenv("PIPEC_LIBCUDA")));
+    setenv("PIPEC_LIBCUDA", "/nowhere/libcuda.so.1", 1);
+    refused(-1, 0, "", RUNTIME_NO_DRIVER, "library does not load: /nowhere/libcuda.so.1");
+    setenv("PIPEC_LIBCUDA", "libm.so.6", 1);
+    refused(-1, 0, "", RUNTIME_OLD_DRIVER, "it has no cuGetErrorName");
+    setenv("PIPEC_LIBCUDA", was, 1);
+}
+
+int main(void) {
+    scratch = scratch_new();
+    standin = standin_open();
+    devices();
+    versions();
+    failures();
+    libraries();
+    scratch_free(&scratch);
+    return expect_failures();
+}
