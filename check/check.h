@@ -17,7 +17,7 @@ typedef struct StaticValue {
 size_t check_kernels(const Ast *ast, Arena *arena, const char *const **names);
 
 /* Checks one kernel with these statics; items of the file outside kernels are checked with each. NULL after errors.
- * Names that no static bears are reported, unless `extra_allowed` (they may be extents or scalars, which lib/ sorts out). */
+ * Names that no static bears are reported: lib/ sorts out by check_is_static what are extents or scalars. */
 Prog *check_kernel(Arena *arena, Names *names, const Ast *ast, const char *kernel, const StaticValue *statics, size_t count,
                    Diags *diags);
 bool check_is_static(const Ast *ast, const char *kernel, const char *name); /* is NAME a static of the kernel or its file? */

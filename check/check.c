@@ -1,0 +1,80 @@
+/* check: the passes in their order. All errors of a kernel in one run: a pass whose needs hold runs also after errors of
+ * the ones before it. */
+#include "check/passes.h"
+
+#include <string.h>
+
+static const AstItem *find_kernel(const Ast *ast, const char *kernel) {
+    for (size_t i = 0; i < ast->items.count; i++) {
+        const AstItem *item = ast->items.items[i];
+        if (item->kind == AST_ITEM_KERNEL && item->kernel.name.text && strcmp(item->kernel.name.text, kernel) == 0) return item;
+    }
+    return NULL;
+}
+
+size_t check_kernels(const Ast *ast, Arena *arena, const char *const **names) {
+    VEC(const char *) list = {0};
+    for (size_t i = 0; i < ast->items.count; i++) {
+        const AstItem *item = ast->items.items[i];
+        if (item->kind == AST_ITEM_KERNEL && item->kernel.name.text) vec_push(arena, &list, item->kernel.name.text);
+    }
+    *names = list.items;
+    return list.count;
+}
+
+static const AstConst *find_static(const AstItem *item, const char *name) {
+    if (item->kind != AST_ITEM_CONST) return NULL;
+    for (size_t i = 0; i < item->consts.count; i++) {
+        const AstConst *row = &item->consts.items[i];
+        if (row->is_static && row->name.text && strcmp(row->name.text, name) == 0) return row;
+    }
+    return NULL;
+}
+
+bool check_is_static(const Ast *ast, const char *kernel, const char *name) {
+    const AstItem *item = find_kernel(ast, kernel);
+    for (size_t i = 0; i < ast->items.count; i++)
+        if (find_static(ast->items.items[i], name)) return true;
+    for (size_t i = 0; item && i < item->kernel.items.count; i++)
+        if (find_static(item->kernel.items.items[i], name)) return true;
+    return false;
+}
+
+static void unknown_kernel(Arena *arena, const Ast *ast, const char *kernel, Diags *diags) {
+    const char *const *names;
+    size_t count = check_kernels(ast, arena, &names);
+    Diag *diag = diag_plain(diags, P0157, "there is no kernel `%s`", kernel);
+    const char *near = closest_name(kernel, names, count);
+    if (near) diag_help(diags, diag, "did you mean `%s`?", near);
+    Str text = str_new(arena);
+    for (size_t i = 0; i < count; i++) str_printf(&text, "%s`%s`", i ? ", " : "", names[i]);
+    if (count) diag_note(diags, diag, "the file has %s", text.text);
+    else diag_note(diags, diag, "the file has no kernel");
+}
+
+static void unknown_statics(const Ast *ast, const char *kernel, const StaticValue *statics, size_t count, Diags *diags) {
+    for (size_t i = 0; i < count; i++)
+        if (!check_is_static(ast, kernel, statics[i].name))
+            diag_plain(diags, P0151, "the kernel `%s` has no static `%s`", kernel, statics[i].name);
+}
+
+Prog *check_kernel(Arena *arena, Names *names, const Ast *ast, const char *kernel, const StaticValue *statics, size_t count,
+                   Diags *diags) {
+    size_t before = diags->errors;
+    const AstItem *item = find_kernel(ast, kernel);
+    if (!item) {
+        unknown_kernel(arena, ast, kernel, diags);
+        return NULL;
+    }
+    unknown_statics(ast, kernel, statics, count, diags);
+    Prog *prog = elaborate(arena, names, ast, item, statics, count, diags);
+    if (prog) {
+        tiles_check(arena, prog, diags);
+        stages_check(arena, prog, diags);
+        balance_check(arena, prog, diags);
+        resources_check(arena, prog, diags);
+    }
+    bool clean = diags->errors == before;
+    diags_finish(diags);
+    return clean ? prog : NULL;
+}

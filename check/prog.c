@@ -1,0 +1,81 @@
+/* The checked program: tables of targets and intrinsics, and walking its expressions. */
+#include "check/prog.h"
+
+const Target target_rows[] = {
+#define TARGET(name, capability, major, minor, shared, threads, pool, most, barriers, box) \
+    {name, capability, major, minor, shared, threads, pool, most, barriers, box},
+#include "check/targets.def"
+#undef TARGET
+};
+const size_t target_count = COUNT_OF(target_rows);
+
+const IntrinsicRow intrinsic_rows[IN_COUNT] = {
+#define INTRINSIC(name, args, ulp, accuracy, exact_accuracy, what) [IN_##name] = {#name, args, accuracy, exact_accuracy, ulp, what},
+#include "check/intrinsics.def"
+#undef INTRINSIC
+};
+
+/* ---- visiting -------------------------------------------------------------------------------------------------------- */
+
+/* Expressions are DAGs: what has been seen is kept in a set, of a fixed few nodes first, as most are small. */
+typedef struct Seen {
+    Arena *arena;
+    Expr **slots; /* open hash table */
+    size_t capacity, count;
+    Expr *first[64];
+    void (*visit)(Expr *, void *);
+    void *data;
+} Seen;
+
+static bool put(Expr **slots, size_t capacity, Expr *x) {
+    size_t i = (size_t)(((uintptr_t)x >> 4) * 0x9E3779B97F4A7C15u >> 32) & (capacity - 1);
+    for (; slots[i]; i = (i + 1) & (capacity - 1))
+        if (slots[i] == x) return false;
+    slots[i] = x;
+    return true;
+}
+
+static bool is_new(Seen *seen, Expr *x) {
+    if (!put(seen->slots, seen->capacity, x)) return false;
+    if (++seen->count * 2 <= seen->capacity) return true;
+    size_t capacity = seen->capacity * 4;
+    Expr **slots = NEW_ARRAY(seen->arena, Expr *, capacity);
+    for (size_t i = 0; i < seen->capacity; i++)
+        if (seen->slots[i]) put(slots, capacity, seen->slots[i]);
+    seen->slots = slots, seen->capacity = capacity;
+    return true;
+}
+
+static void visit_all(Seen *seen, Expr *x);
+
+static void visit_below(Seen *seen, Expr *x) {
+    switch (x->kind) {
+    case X_POISON: case X_CONST: case X_SYMBOL: case X_PARAM: case X_AXIS: case X_LOCAL: case X_RANK: case X_INDEX: break;
+    case X_READ:
+        visit_all(seen, x->read->element);
+        for (int i = 0; i < x->read->rank; i++) visit_all(seen, x->read->subs[i]);
+        break;
+    case X_UNARY: visit_all(seen, x->unary.operand); break;
+    case X_BINARY: visit_all(seen, x->binary.left), visit_all(seen, x->binary.right); break;
+    case X_SELECT:
+        visit_all(seen, x->select.condition), visit_all(seen, x->select.then), visit_all(seen, x->select.otherwise);
+        break;
+    case X_CAST: visit_all(seen, x->cast); break;
+    case X_CALL:
+        for (int i = 0; i < x->call.count; i++) visit_all(seen, x->call.args[i]);
+        break;
+    case X_REDUCE: visit_all(seen, x->reduce.body); break;
+    }
+}
+
+static void visit_all(Seen *seen, Expr *x) {
+    if (!x || !is_new(seen, x)) return;
+    visit_below(seen, x);
+    seen->visit(x, seen->data);
+}
+
+void expr_visit(Arena *arena, Expr *expr, void (*visit)(Expr *, void *), void *data) {
+    Seen seen = {.arena = arena, .capacity = 64, .visit = visit, .data = data};
+    seen.slots = seen.first;
+    visit_all(&seen, expr);
+}
