@@ -63,6 +63,7 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
 #define ARENA (p->lexer.arena)
 /* The vectors inside of AstItem have no type of their own to assign */
 #define MOVE(to, from) ((to).items = (from).items, (to).count = (from).count, (to).capacity = (from).capacity)
+#define NEW_NODE(to, Type) *((to) = NEW(ARENA, Type)) = (Type)
 #define AT(name_text, name_span) ((AstName){(name_text), (name_span)})
 }
 
@@ -79,12 +80,12 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
     AstStmts *stmts;
     Chain chain;
     AstDomain *domain;
-    AstParam param;
+    AstParam *param;
     AstParams *params;
-    AstConst constant;
-    AstAxis axis;
-    AstField field;
-    AstClaim claim;
+    AstConst *constant;
+    AstAxis *axis;
+    AstField *field;
+    AstClaim *claim;
     AstItem *item;
     AstAssignOp assign;
     AstBinaryOp binary;
@@ -188,30 +189,30 @@ body_item:
   ;
 
 consts:
-    "const" const_def       { $$ = make_item(p, AST_ITEM_CONST, @$); vec_push(ARENA, &$$->consts, $const_def); }
+    "const" const_def       { $$ = make_item(p, AST_ITEM_CONST, @$); vec_push(ARENA, &$$->consts, *$const_def); }
   | consts[list] "," const_def {
         $$ = $list;
         $$->span = @$;
-        vec_push(ARENA, &$$->consts, $const_def);
+        vec_push(ARENA, &$$->consts, *$const_def);
     }
   ;
 
 const_def:
-    name "=" expr           { $$ = (AstConst){.span = @$, .name = $name, .value = $expr.tree}; }
+    name "=" expr           { NEW_NODE($$, AstConst){.span = @$, .name = $name, .value = $expr.tree}; }
   ;
 
 statics:
-    "static" static_def     { $$ = make_item(p, AST_ITEM_CONST, @$); vec_push(ARENA, &$$->consts, $static_def); }
+    "static" static_def     { $$ = make_item(p, AST_ITEM_CONST, @$); vec_push(ARENA, &$$->consts, *$static_def); }
   | statics[list] "," static_def {
         $$ = $list;
         $$->span = @$;
-        vec_push(ARENA, &$$->consts, $static_def);
+        vec_push(ARENA, &$$->consts, *$static_def);
     }
   ;
 
 static_def:
     name "=" expr choices {
-        $$ = (AstConst){.span = @$, .is_static = true, .name = $name, .value = $expr.tree, .choices = $choices->list};
+        NEW_NODE($$, AstConst){.span = @$, .is_static = true, .name = $name, .value = $expr.tree, .choices = $choices->list};
     }
   ;
 
@@ -240,13 +241,13 @@ params:
   ;
 
 param_list:
-    param                   { $$ = NEW(ARENA, AstParams); vec_push(ARENA, $$, $param); }
-  | param_list[list] "," param { $$ = $list; vec_push(ARENA, $$, $param); }
+    param                   { $$ = NEW(ARENA, AstParams); vec_push(ARENA, $$, *$param); }
+  | param_list[list] "," param { $$ = $list; vec_push(ARENA, $$, *$param); }
   ;
 
 param:
     mode name ":" type {
-        $$ = (AstParam){.span = @$, .mode = $mode, .mode_span = @mode, .name = $name, .type = $type};
+        NEW_NODE($$, AstParam){.span = @$, .mode = $mode, .mode_span = @mode, .name = $name, .type = $type};
     }
   ;
 
@@ -313,7 +314,7 @@ kernel_item:
         $$->range.where = $where.tree;
     }
   | pipe_head ";"           { $$ = $pipe_head; $$->span = @$; }
-  | "ensures" claim ";"     { $$ = make_item(p, AST_ITEM_ENSURES, @$); vec_push(ARENA, &$$->ensures, $claim); }
+  | "ensures" claim ";"     { $$ = make_item(p, AST_ITEM_ENSURES, @$); vec_push(ARENA, &$$->ensures, *$claim); }
   | closed_kernel_item
   | closed_kernel_item ";"  { $$ = $1; report_empty_statement(p, @2, true); }
   ;
@@ -338,7 +339,7 @@ closed_kernel_item:
 
 claims:
     %empty                  { $$ = make_item(p, AST_ITEM_ENSURES, @$); }
-  | claims[list] claim ";"  { $$ = $list; p->too_long = false; vec_push(ARENA, &$$->ensures, $claim); }
+  | claims[list] claim ";"  { $$ = $list; p->too_long = false; vec_push(ARENA, &$$->ensures, *$claim); }
   | claims[list] "let" postfix "=" expr ";" {
         $$ = $list;
         p->too_long = false;
@@ -351,16 +352,16 @@ claims:
 
 claim:
     postfix "~" expr[value] "within" expr[bound] {
-        $$ = (AstClaim){.span = @$, .target = $postfix.tree, .value = $value.tree, .within = $bound.tree};
+        NEW_NODE($$, AstClaim){.span = @$, .target = $postfix.tree, .value = $value.tree, .within = $bound.tree};
     }
-  | postfix "==" expr       { $$ = (AstClaim){.span = @$, .target = $postfix.tree, .value = $expr.tree}; }
+  | postfix "==" expr       { NEW_NODE($$, AstClaim){.span = @$, .target = $postfix.tree, .value = $expr.tree}; }
   | postfix "~" expr {
         report_claim(p, (Span){@3.hi, @3.hi}, "`~` needs a bound");
-        $$ = (AstClaim){.span = @$, .target = $postfix.tree, .value = $expr.tree};
+        NEW_NODE($$, AstClaim){.span = @$, .target = $postfix.tree, .value = $expr.tree};
     }
   | postfix "=" expr {
         report_claim(p, @2, "`ensures` claims, it does not assign");
-        $$ = (AstClaim){.span = @$, .target = $postfix.tree, .value = $expr.tree};
+        NEW_NODE($$, AstClaim){.span = @$, .target = $postfix.tree, .value = $expr.tree};
     }
   ;
 
@@ -394,14 +395,14 @@ opt_grouped:
   ;
 
 axes:
-    axis                    { $$ = make_item(p, AST_ITEM_GRID, @$); vec_push(ARENA, &$$->grid.axes, $axis); }
-  | axes[list] "," axis     { $$ = $list; vec_push(ARENA, &$$->grid.axes, $axis); }
+    axis                    { $$ = make_item(p, AST_ITEM_GRID, @$); vec_push(ARENA, &$$->grid.axes, *$axis); }
+  | axes[list] "," axis     { $$ = $list; vec_push(ARENA, &$$->grid.axes, *$axis); }
   ;
 
 axis:
-    name ":" expr           { $$ = (AstAxis){.name = $name, .extent = $expr.tree}; }
+    name ":" expr           { NEW_NODE($$, AstAxis){.name = $name, .extent = $expr.tree}; }
   | name ":" expr "heaviest" "first" {
-        $$ = (AstAxis){.name = $name, .extent = $expr.tree, .heaviest_first = true, .heaviest_span = span_join(@4, @5)};
+        NEW_NODE($$, AstAxis){.name = $name, .extent = $expr.tree, .heaviest_first = true, .heaviest_span = span_join(@4, @5)};
     }
   ;
 
@@ -433,15 +434,15 @@ arrivals:
 
 fields:
     %empty                  { $$ = make_item(p, AST_ITEM_PIPE, @$); }
-  | fields[list] field ";"  { $$ = $list; vec_push(ARENA, &$$->pipe.fields, $field); }
+  | fields[list] field ";"  { $$ = $list; vec_push(ARENA, &$$->pipe.fields, *$field); }
   | fields[list] error      { $$ = $list; }
   | fields[list] error ";"  { $$ = $list; yyerrok; }
   ;
 
 field:
-    name ":" type           { $$ = (AstField){.span = @$, .name = $name, .type = $type}; }
+    name ":" type           { NEW_NODE($$, AstField){.span = @$, .name = $name, .type = $type}; }
   | name "[" expr "]" ":" type {
-        $$ = (AstField){.span = @$, .name = $name, .count = $expr.tree, .type = $type};
+        NEW_NODE($$, AstField){.span = @$, .name = $name, .count = $expr.tree, .type = $type};
     }
   ;
 
