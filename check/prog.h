@@ -467,6 +467,7 @@ extern const IntrinsicRow intrinsic_rows[IN_COUNT];
 /* An indented form of everything, derived facts included: --emit=prog */
 void prog_print(const Prog *prog, Arena *arena, Str *out);
 void expr_print(const Expr *expr, const Prog *prog, const Role *role, const IndexSpace *space, Str *out); /* role, space may be NULL */
+void access_print(const Access *access, const Prog *prog, const Role *role, const IndexSpace *space, Str *out);
 
 /* Walks an expression and all below it, subscripts of reads included, each shared node once, what is below first. */
 void expr_visit(Arena *arena, Expr *expr, void (*visit)(Expr *, void *), void *data);
