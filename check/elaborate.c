@@ -81,7 +81,7 @@ static void evaluate_decl(Elab *e, int index) {
     e->scope = scope, e->place = place, e->place_words = words, e->space = space, e->frame = frame;
     elab_unpend(e);
     decl = &e->decls.items[index];
-    if (!elab_is_poison(v)) vec_push(e->arena, &e->prog->constants, row);
+    if (!elab_is_poison(v)) decl->row = row;
     else e->broken = true;
     decl->value = v;
     decl->progress = DONE;
@@ -148,6 +148,7 @@ static void setup(Elab *e) {
     e->file = elab_scope_new(e, NULL);
     e->outer = elab_scope_new(e, e->file);
     e->axes = elab_scope_new(e, e->outer);
+    e->claims = elab_scope_new(e, e->outer);
     e->scope = e->outer;
     e->domain = -1;
     e->suggestions = 64;
@@ -167,7 +168,10 @@ Prog *elaborate(Arena *arena, Names *names, const Ast *ast, const AstItem *kerne
     for (size_t i = 0; i < items->count; i++)
         if (items->items[i]->kind == AST_ITEM_CONST) declare_consts(e, items->items[i], e->outer, true);
     elab_kernel_declare(e);
-    for (size_t i = 0; i < e->decls.count; i++) elab_decl_value(e, (int)i, e->decls.items[i].ast->name.span);
+    for (size_t i = 0; i < e->decls.count; i++) {
+        elab_decl_value(e, (int)i, e->decls.items[i].ast->name.span);
+        if (e->decls.items[i].row.name) vec_push(arena, &e->prog->constants, e->decls.items[i].row);
+    }
     elab_kernel_evaluate(e);
     return e->broken ? NULL : e->prog;
 }

@@ -75,10 +75,8 @@ typedef struct Decl { /* a const or static */
     Progress progress;
     Val value;
     bool in_kernel;
-    int constant;     /* prog->constants, -1: not yet there */
+    Constant row;     /* name NULL after an error */
 } Decl;
-
-typedef enum DeclKind { DECL_CONST, DECL_DOMAIN, DECL_AXIS } DeclKind;
 
 typedef struct Pending { /* declarations under evaluation, for cycles */
     const char *name;
@@ -127,6 +125,7 @@ typedef struct Elab {
     const char *word_rank, *word_inf, *word_nan;
 
     Scope *file, *outer, *scope; /* of the file, of the kernel, the one now used */
+    Scope *claims;               /* of `ensures`: the kernel's names and its lets */
     VEC(Decl) decls;
     VEC(Pending) pending;
     VEC(const AstItem *) domain_items; /* as prog->domains */

@@ -34,12 +34,12 @@ static bool bare_targets(Elab *e, const AstExpr *target, bool constants) {
 }
 
 static void begin(Elab *e, IndexSpace *space) {
-    e->scope = e->outer, e->place = PLACE_CLAIM, e->place_words = "`ensures`";
+    e->scope = e->claims, e->place = PLACE_CLAIM, e->place_words = "`ensures`";
     e->space = space, e->has_target = true;
 }
 
 static void end(Elab *e, size_t mark) {
-    elab_scope_undo(e->outer, mark);
+    elab_scope_undo(e->claims, mark);
     e->space = NULL, e->has_target = false;
     e->place = PLACE_CONST, e->place_words = "a constant";
 }
@@ -52,7 +52,7 @@ static void let_of_claims(Elab *e, const AstClaim *ast) {
         return;
     }
     Let let = {.name = base->name, .span = base->span};
-    size_t mark = elab_scope_mark(e->outer);
+    size_t mark = elab_scope_mark(e->claims);
     begin(e, &let.space);
     bool fine = target->kind != AST_SUBSCRIPT || bare_targets(e, target, false);
     if (let.space.count > PROG_MAX_RANK) {
@@ -65,7 +65,7 @@ static void let_of_claims(Elab *e, const AstClaim *ast) {
     let.value = elab_settled(e, v);
     let.type = let.value->type;
     vec_push(e->arena, &e->prog->lets, let);
-    elab_scope_bind(e, e->outer, NAME_LET, base->name, base->span, (int)e->prog->lets.count - 1);
+    elab_scope_bind(e, e->claims, NAME_LET, base->name, base->span, (int)e->prog->lets.count - 1);
 }
 
 static double tolerance(Elab *e, const AstExpr *ast) {
@@ -82,7 +82,7 @@ static double tolerance(Elab *e, const AstExpr *ast) {
 static bool is_output(Elab *e, const AstExpr *target) {
     const AstExpr *base = target->kind == AST_SUBSCRIPT ? target->subscript.base : target;
     if (base->kind == AST_ERROR_EXPR || (base->kind == AST_NAME && !base->name)) return false;
-    const Name *name = base->kind == AST_NAME ? elab_scope_find(e->outer, base->name) : NULL;
+    const Name *name = base->kind == AST_NAME ? elab_scope_find(e->claims, base->name) : NULL;
     if (base->kind == AST_NAME && !name) {
         Object ignored;
         return elab_object_of(e, base, &ignored, false);
@@ -110,7 +110,7 @@ static Expr *claimed(Elab *e, Val v, const Access *target, const char *text) {
 
 static void claim(Elab *e, const AstClaim *ast) {
     Claim row = {.span = ast->span, .within = tolerance(e, ast->within)};
-    size_t mark = elab_scope_mark(e->outer);
+    size_t mark = elab_scope_mark(e->claims);
     begin(e, &row.space);
     Access *target = NULL;
     if (is_output(e, ast->target) && bare_targets(e, ast->target, true)) target = elab_access_of(e, ast->target, true);
@@ -163,10 +163,10 @@ static const Name *example_name(Elab *e, const AstExpr *base) {
         if (base->kind != AST_ERROR_EXPR && base->kind != AST_NAME) elab_error(e, P0150, base->span, "an example names an extent or a parameter");
         return NULL;
     }
-    const Name *name = elab_scope_find(e->outer, base->name);
+    const Name *name = elab_scope_find(e->claims, base->name);
     if (name && (known_in_example(name) || name->kind == NAME_POISON)) return name->kind == NAME_POISON ? NULL : name;
     Diag *diag = elab_error(e, P0150, base->span, "`%s` is neither an extent nor a parameter", base->name);
-    e->scope = e->outer;
+    e->scope = e->claims;
     const char *near = name ? NULL : elab_suggest_name(e, base->name, known_in_example);
     if (name) LABEL(e, diag, name->span, "declared here");
     if (near) HELP(e, diag, "did you mean `%s`?", near);
@@ -207,8 +207,8 @@ static bool example_number(Elab *e, const AstExpr *ast, Element type, Example *r
 
 static bool example_formula(Elab *e, const AstExpr *target, const AstExpr *value, Example *row) {
     const Param *param = &e->prog->params.items[row->param];
-    size_t mark = elab_scope_mark(e->outer);
-    e->scope = e->outer, e->place = PLACE_EXAMPLE, e->place_words = "`example`", e->space = &row->space;
+    size_t mark = elab_scope_mark(e->claims);
+    e->scope = e->claims, e->place = PLACE_EXAMPLE, e->place_words = "`example`", e->space = &row->space;
     bool fine = (int)target->subscript.subs.count == param->rank;
     if (!fine) {
         Diag *diag = elab_error(e, P0113, target->span, "%zu subscripts for %d dimensions", target->subscript.subs.count, param->rank);
@@ -229,7 +229,7 @@ static bool example_formula(Elab *e, const AstExpr *target, const AstExpr *value
         row->value = converts ? elab_cast_to(e, v, wide, value->span) : elab_coerce(e, v, wide, "an element");
         fine = row->value->kind != X_POISON;
     }
-    elab_scope_undo(e->outer, mark);
+    elab_scope_undo(e->claims, mark);
     e->space = NULL, e->place = PLACE_CONST;
     return fine;
 }
@@ -242,7 +242,7 @@ static bool example_tensor(Elab *e, const AstExampleItem *ast, Example *row) {
         row->fill = ast->value->name;
         return true;
     }
-    if (ast->value->kind == AST_NAME && ast->value->name && !elab_scope_find(e->outer, ast->value->name) && !elab_is_word(e, ast->value->name)) {
+    if (ast->value->kind == AST_NAME && ast->value->name && !elab_scope_find(e->claims, ast->value->name) && !elab_is_word(e, ast->value->name)) {
         static const char *const fills[] = {"normal", "uniform", "iota", "zeros"};
         Diag *diag = elab_error(e, P0150, ast->value->span, "unknown fill `%s`", ast->value->name);
         const char *near = elab_suggest(e, ast->value->name, fills, COUNT_OF(fills));
@@ -276,7 +276,7 @@ void elab_example_item(Elab *e, const AstItem *item) {
     for (size_t i = 0; i < item->example.count; i++) {
         const AstExampleItem *ast = &item->example.items[i];
         if (!ast->target || !ast->value) continue;
-        e->scope = e->outer;
+        e->scope = e->claims;
         const AstExpr *base = ast->target->kind == AST_SUBSCRIPT ? ast->target->subscript.base : ast->target;
         const Name *name = example_name(e, base);
         if (!name || twice(e, name->text, base->span)) continue;
