@@ -1,0 +1,353 @@
+/* The door: a Launch in, results in its arrays, findings in the diagnostics.
+ *
+ * Reads the PTX, lays the arrays out in an address space with gaps, fills the parameters as the driver would, then runs
+ * the blocks, one after the other as long as none waits for another. */
+#include "machine.h"
+
+#include <stdio.h>
+#include <time.h>
+
+enum { DEFAULT_RESIDENT = 4, REGISTERS_OF_AN_SM = 65536, MAX_SHARED = 232448 };
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static bool refuse(Machine *machine, const char *why) {
+    diag_plain(machine->diags, P0702, "%s", why);
+    machine->status = RUN_REJECTED;
+    return false;
+}
+
+/* ---- memory and parameters ---------------------------------------------------------------------------------------- */
+
+static void add_region(Machine *machine, const char *name, unsigned char *data, uint64_t bytes, bool read_only) {
+    uint64_t base = GLOBAL_BASE;
+    if (machine->region_count > 0) {
+        const Region *last = &machine->regions[machine->region_count - 1];
+        base = (last->base + last->bytes + 2 * GLOBAL_GAP - 1) & ~(GLOBAL_GAP - 1);
+    }
+    machine->regions[machine->region_count++] = (Region){base, bytes, data, read_only, name};
+}
+
+static void map_arrays(Machine *machine, const Launch *launch) {
+    const Manifest *manifest = machine->manifest;
+    machine->regions = NEW_ARRAY(machine->arena, Region, manifest->parameters.count + 2);
+    machine->base_of_parameter = NEW_ARRAY(machine->arena, uint64_t, manifest->parameters.count + 1);
+    for (size_t i = 0; i < manifest->parameters.count; i++) {
+        const ManifestParameter *parameter = &manifest->parameters.items[i];
+        if (parameter->kind != PARAMETER_TENSOR)
+            continue;
+        const Array *array = &launch->arrays[i];
+        add_region(machine, parameter->name, array->data, array->bytes, parameter->mode == MODE_IN);
+        machine->base_of_parameter[i] = machine->regions[machine->region_count - 1].base;
+    }
+    if (manifest->watchdog) {
+        /* The deadlock is found before any patience ends, so that here it never does. */
+        WatchdogArea *area = NEW(machine->arena, WatchdogArea);
+        area->limit_ns = INT64_MAX;
+        add_region(machine, "watchdog", (unsigned char *)area, sizeof *area, false);
+    }
+}
+
+/* The bytes of one argument; 0: none that fits */
+static uint32_t argument_bytes(Machine *machine, const Launch *launch, const ManifestArgument *argument, unsigned char *out) {
+    const Manifest *manifest = machine->manifest;
+    uint64_t bits = 0;
+    uint32_t bytes = 8;
+    switch (argument->kind) {
+    case ARGUMENT_TENSOR_MAP: return 128;
+    case ARGUMENT_POINTER: bits = machine->base_of_parameter[argument->index]; break;
+    case ARGUMENT_EXTENT:
+        bits = (uint64_t)launch->symbols[argument->index];
+        bytes = 4;
+        break;
+    case ARGUMENT_SCALAR: {
+        Element type = element_rows[manifest->parameters.items[argument->index].type].widens;
+        const Scalar *scalar = &launch->scalars[argument->index];
+        if (element_rows[type].kind == ELEMENT_FLOAT)
+            element_store(type, out, scalar->number);
+        else
+            element_store_integer(type, out, scalar->integer);
+        return (uint32_t)element_rows[type].bytes;
+    }
+    case ARGUMENT_WATCHDOG: bits = machine->regions[machine->region_count - 1].base; break;
+    }
+    memcpy(out, &bits, bytes);
+    return bytes;
+}
+
+static bool fill_parameters(Machine *machine, const Launch *launch) {
+    const Program *program = machine->program;
+    const Manifest *manifest = machine->manifest;
+    size_t wanted = program->parameters.count, given = manifest->arguments.count;
+    machine->parameters = arena_alloc(machine->arena, program->parameter_bytes + 1u);
+    machine->map_of_argument = NEW_ARRAY(machine->arena, int32_t, wanted + 1);
+    if (wanted != given)
+        return refuse(machine, arena_printf(machine->arena, "the kernel `%s` has %zu parameters, the launch gives %zu", program->entry, wanted, given));
+    for (size_t i = 0; i < wanted; i++) {
+        const Parameter *parameter = &program->parameters.items[i];
+        unsigned char value[8] = {0};
+        const ManifestArgument *argument = &manifest->arguments.items[i];
+        uint32_t bytes = argument_bytes(machine, launch, argument, value);
+        machine->map_of_argument[i] = argument->kind == ARGUMENT_TENSOR_MAP ? argument->index : -1;
+        if (bytes != parameter->bytes || (bytes == 128 && parameter->alignment < 64))
+            return refuse(machine, arena_printf(machine->arena, "parameter `%s` of the kernel has %u bytes, the launch gives %u%s", parameter->name,
+                                                parameter->bytes, bytes, bytes == 128 ? ", aligned to 64" : ""));
+        if (argument->kind != ARGUMENT_TENSOR_MAP)
+            memcpy(machine->parameters + parameter->offset, value, bytes);
+    }
+    return true;
+}
+
+static bool size_blocks(Machine *machine, const Launch *launch, uint32_t resident) {
+    const Program *program = machine->program;
+    const Manifest *manifest = machine->manifest;
+    machine->threads = manifest->threads > 0 ? (uint32_t)manifest->threads : program->required_threads ? program->required_threads : LANES;
+    machine->dynamic_bytes = manifest->shared_bytes;
+    uint32_t mask = program->shared_alignment - 1;
+    machine->dynamic_base = (SHARED_BASE + program->shared_bytes + mask) & ~mask;
+    uint64_t tiles = launch->tiles > 0 ? (uint64_t)launch->tiles : 0;
+    machine->blocks = manifest->persistent && tiles > resident ? resident : tiles;
+    machine->blocks = machine->blocks ? machine->blocks : 1;
+    if (machine->threads > 1024 || (program->required_threads && program->required_threads != machine->threads) ||
+        (program->most_threads && program->most_threads < machine->threads))
+        return refuse(machine, arena_printf(machine->arena, "a block of %u threads: the kernel is made for %u", machine->threads,
+                                            program->required_threads ? program->required_threads : program->most_threads ? program->most_threads : 1024));
+    if (machine->dynamic_base + (uint64_t)machine->dynamic_bytes - SHARED_BASE > MAX_SHARED)
+        return refuse(machine, arena_printf(machine->arena, "a block wants more shared memory than the %d bytes that it can have", MAX_SHARED));
+    for (int i = 0; i < 3; i++)
+        if (manifest->cluster[i] > 1) {
+            diag_plain(machine->diags, P0701, "clusters are not modelled");
+            machine->status = RUN_INCOMPLETE;
+            return false;
+        }
+    return true;
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------------------- */
+
+/* Registers a thread has at the start, as ptxas divides them when setmaxnreg is used */
+static uint32_t entry_registers(const Machine *machine) {
+    const Program *program = machine->program;
+    if (program->most_registers)
+        return program->most_registers;
+    if (!program->required_threads && !program->most_threads)
+        return 0;
+    uint32_t blocks = program->least_blocks ? program->least_blocks : 1;
+    uint32_t share = REGISTERS_OF_AN_SM / blocks / ((machine->threads + 127) / 128 * 128) / 8 * 8;
+    return share > 255 ? 255 / 8 * 8 : share;
+}
+
+static Block *new_block(Machine *machine) {
+    Arena *arena = machine->arena;
+    const Program *program = machine->program;
+    Block *block = NEW(arena, Block);
+    block->machine = machine;
+    block->program = program;
+    block->warp_count = (machine->threads + LANES - 1) / LANES;
+    block->shared_bytes = machine->dynamic_base + machine->dynamic_bytes - SHARED_BASE;
+    block->shared = arena_alloc(arena, block->shared_bytes + 1u);
+    block->shared_state = arena_alloc(arena, block->shared_bytes + 1u);
+    block->barrier_slots = block->shared_bytes / 8;
+    block->barriers = NEW_ARRAY(arena, Barrier *, block->barrier_slots + 1);
+    block->warps = NEW_ARRAY(arena, Warp, block->warp_count);
+    for (uint32_t w = 0; w < block->warp_count; w++) {
+        Warp *warp = &block->warps[w];
+        warp->banks[BANK_REGISTERS] = arena_alloc(arena, program->register_bytes);
+        warp->banks[BANK_CONSTANTS] = program->constants;
+        warp->valid = NEW_ARRAY(arena, uint32_t, program->slots);
+        warp->local = arena_alloc(arena, (size_t)program->local_bytes * LANES + 1);
+        warp->local_state = arena_alloc(arena, (size_t)program->local_bytes * LANES + 1);
+    }
+    return block;
+}
+
+enum {
+#define SPECIAL(name, spelling, bytes) SPECIAL_##name,
+#include "specials.def"
+#undef SPECIAL
+    SPECIAL_COUNT
+};
+
+static uint64_t special_value(const Block *block, const Warp *warp, int which, uint32_t lane) {
+    const Machine *machine = block->machine;
+    switch (which) {
+    case SPECIAL_TID_X: return warp->index * LANES + lane;
+    case SPECIAL_NTID_X: return machine->threads;
+    case SPECIAL_CTAID_X: return block->index;
+    case SPECIAL_NCTAID_X: return machine->blocks;
+    case SPECIAL_NTID_Y: case SPECIAL_NTID_Z: case SPECIAL_NCTAID_Y: case SPECIAL_NCTAID_Z: case SPECIAL_CLUSTER_COUNT: case SPECIAL_NSMID: return 1;
+    case SPECIAL_LANEID: return lane;
+    case SPECIAL_WARPID: return warp->index;
+    case SPECIAL_NWARPID: return block->warp_count;
+    case SPECIAL_MASK_EQ: return 1u << lane;
+    case SPECIAL_MASK_LT: return (1u << lane) - 1;
+    case SPECIAL_MASK_LE: return (2u << lane) - 1;
+    case SPECIAL_MASK_GT: return ~((2u << lane) - 1);
+    case SPECIAL_MASK_GE: return ~((1u << lane) - 1);
+    case SPECIAL_DYNAMIC_SHARED: return machine->dynamic_bytes;
+    case SPECIAL_TOTAL_SHARED: return block->shared_bytes;
+    default: return 0;
+    }
+}
+
+static void start_warp(const Block *block, Warp *warp, uint32_t index) {
+    const Program *program = block->program;
+    Warp fresh = {.banks = {warp->banks[0], warp->banks[1]}, .valid = warp->valid, .snapshot = warp->snapshot, .local = warp->local, .local_state = warp->local_state};
+    *warp = fresh;
+    warp->index = index;
+    uint32_t left = block->machine->threads - index * LANES;
+    warp->live = warp->lanes = left >= LANES ? ALL_LANES : (1u << left) - 1;
+    warp->splits[0].mask = warp->live;
+    warp->split_count = 1;
+    warp->split = &warp->splits[0];
+    warp->registers = entry_registers(block->machine);
+    memset(warp->valid, 0, program->slots * sizeof *warp->valid);
+    /* what nobody wrote is NaN, whichever type it is read as */
+    memset(warp->banks[BANK_REGISTERS], 0xff, program->register_bytes);
+    memset(warp->local_state, 0, (size_t)program->local_bytes * LANES);
+    for (int i = 0; i < SPECIAL_COUNT; i++) {
+        if (!program->specials[i])
+            continue;
+        warp->valid[program->special_slots[i]] = ALL_LANES;
+        for (uint32_t lane = 0; lane < LANES; lane++) {
+            uint64_t value = special_value(block, warp, i, lane);
+            size_t bytes = i == SPECIAL_GRIDID ? 8 : 4;
+            memcpy(warp->banks[BANK_REGISTERS] + program->specials[i] + lane * bytes, &value, bytes);
+        }
+    }
+}
+
+static void start_block(Block *block, uint64_t index) {
+    block->index = index;
+    block->running = block->warp_count;
+    block->next_warp = 0;
+    memset(block->shared, 0xff, block->shared_bytes);
+    memset(block->shared_state, 0, block->shared_bytes);
+    for (uint32_t i = 0; i < block->barrier_slots; i++)
+        if (block->barriers[i])
+            *block->barriers[i] = (Barrier){0};
+    memset(block->named, 0, sizeof block->named);
+    block->pool = 0;
+    block->random = (block->machine->seed + index * UINT64_C(0x9e3779b97f4a7c15)) | 1;
+    block->clock = 1000;
+    for (uint32_t w = 0; w < block->warp_count; w++)
+        start_warp(block, &block->warps[w], w);
+}
+
+/* ---- the grid ----------------------------------------------------------------------------------------------------- */
+
+typedef struct Grid {
+    Machine *machine;
+    Block **waiting; /* suspended: they poll memory that another block may change */
+    uint32_t waiting_count, resident;
+    Block *spare[64];
+    uint32_t spare_count;
+    uint64_t started, done, instructions;
+    bool progress;
+    double next_report;
+} Grid;
+
+static void show_progress(Grid *grid) {
+    if (!grid->progress || now() < grid->next_report)
+        return;
+    grid->next_report = now() + 0.2;
+    fprintf(stderr, "\remulating: %llu of %llu blocks", (unsigned long long)grid->done, (unsigned long long)grid->machine->blocks);
+    fflush(stderr);
+}
+
+static bool run_one(Grid *grid, Block *block, bool last_chance) {
+    uint64_t effects = block->effects, before = block->instructions;
+    BlockState state = schedule_run(block, last_chance);
+    grid->machine->effects += block->effects - effects;
+    grid->instructions += block->instructions - before;
+    if (state == BLOCK_FINDING)
+        return false;
+    if (state == BLOCK_SUSPENDED) {
+        grid->waiting[grid->waiting_count++] = block;
+        return true;
+    }
+    grid->done++;
+    show_progress(grid);
+    if (grid->spare_count < COUNT_OF(grid->spare))
+        grid->spare[grid->spare_count++] = block;
+    return true;
+}
+
+/* Blocks that wait for others get another turn whenever something has changed; `last` says that nothing will. */
+static bool run_waiting(Grid *grid, bool last) {
+    uint32_t count = grid->waiting_count;
+    grid->waiting_count = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (!run_one(grid, grid->waiting[i], last && i == 0))
+            return false;
+    return true;
+}
+
+static bool run_grid(Grid *grid) {
+    Machine *machine = grid->machine;
+    grid->waiting = NEW_ARRAY(machine->arena, Block *, grid->resident);
+    while (grid->done < machine->blocks) {
+        if (grid->started < machine->blocks && grid->waiting_count < grid->resident) {
+            Block *block = grid->spare_count ? grid->spare[--grid->spare_count] : new_block(machine);
+            start_block(block, grid->started++);
+            if (!run_one(grid, block, false))
+                return false;
+            continue;
+        }
+        uint64_t effects = machine->effects, done = grid->done;
+        if (!run_waiting(grid, false))
+            return false;
+        if (machine->effects == effects && grid->done == done && !run_waiting(grid, true))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the door ----------------------------------------------------------------------------------------------------- */
+
+static const Manifest no_manifest = {0};
+
+static RunStatus run(Machine *machine, const Launch *launch, const EmulatorOptions *options, RunResult *result) {
+    double start = now();
+    Program *program;
+    ReadStatus read = program_read(machine->arena, launch->ptx, launch->ptx_length, machine->manifest->kernel, false, &program, machine->diags);
+    if (read != READ_FINE)
+        return read == READ_INCOMPLETE ? RUN_INCOMPLETE : RUN_REJECTED;
+    machine->program = program;
+    uint32_t resident = options->resident > 0 ? (uint32_t)options->resident : DEFAULT_RESIDENT;
+    map_arrays(machine, launch);
+    if (!fill_parameters(machine, launch) || !size_blocks(machine, launch, resident) || !maps_encode(machine, launch))
+        return machine->status;
+    result->load_seconds = now() - start;
+    result->blocks = (int64_t)machine->blocks;
+    result->resident = (int)resident;
+    Grid grid = {.machine = machine, .resident = resident, .progress = options->progress, .next_report = start + 1};
+    start = now();
+    bool fine = run_grid(&grid);
+    result->seconds = now() - start;
+    result->timed = 1;
+    result->instructions = grid.instructions;
+    if (options->progress && grid.next_report > start + 1.1)
+        fprintf(stderr, "\r\033[K");
+    return fine ? RUN_DONE : RUN_FINDING;
+}
+
+RunStatus emulator_run(Arena *arena, const Launch *launch, const EmulatorOptions *options, RunResult *result, Diags *diags) {
+    Machine *machine = NEW(arena, Machine);
+    machine->arena = arena;
+    machine->diags = diags;
+    machine->manifest = launch->manifest ? launch->manifest : &no_manifest;
+    machine->seed = options->seed;
+    *result = (RunResult){.device = "emulator"};
+    result->status = run(machine, launch, options, result);
+    return result->status;
+}
+
+bool emulator_accepts(Arena *arena, const char *ptx, size_t length, Diags *diags) {
+    Program *program;
+    return program_read(arena, ptx, length, NULL, true, &program, diags) == READ_FINE;
+}

@@ -1,0 +1,178 @@
+/* Control flow: branches, exits, traps, pauses; and the rank of each instruction.
+ *
+ * The rank orders the instructions so that a loop's body comes before what follows the loop and both arms of a branch
+ * before their join: the splits of a warp that run in this order meet again as early as they can. It is the weak
+ * topological order of the basic blocks (Bourdoncle 1993), whose components are the loops, kept whole. */
+#include "machine.h"
+
+static Step run_bra(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
+    return schedule_branch(block, warp, inst, mask, inst->target);
+}
+static Step run_exit(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
+    (void)inst;
+    return schedule_exit(block, warp, mask);
+}
+static Step run_trap(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
+    (void)inst;
+    return fault(block, P0750, agent_of(block, warp, first_lane(mask)), "lane %u executes `trap`", first_lane(mask));
+}
+static Step run_nanosleep(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
+    (void)block, (void)inst, (void)mask;
+    warp->split->suspect = true;
+    return STEP_NEXT;
+}
+/* Programmatic launches: a kernel runs alone here, whatever came before it is complete */
+static Step run_nothing(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
+    (void)block, (void)warp, (void)inst, (void)mask;
+    return STEP_NEXT;
+}
+
+Run pick_flow(const Inst *inst) {
+    switch (inst->opcode) {
+    case OP_BRA: return run_bra;
+    case OP_RET: case OP_EXIT: return run_exit;
+    case OP_TRAP: return run_trap;
+    case OP_NANOSLEEP: return run_nanosleep;
+    case OP_GRIDDEP_WAIT: case OP_GRIDDEP_LAUNCH: case OP_PMEVENT: return run_nothing;
+    default: return NULL;
+    }
+}
+
+/* ---- ranks -------------------------------------------------------------------------------------------------------- */
+
+typedef struct Node {
+    uint32_t first, last;   /* instructions, last included */
+    uint32_t next[2];       /* successors, UINT32_MAX: none */
+    uint32_t number, low;   /* of Tarjan's algorithm; number 0: not seen yet */
+    uint32_t edge;          /* successor to be visited next */
+    uint32_t parent;
+    bool on_stack;
+    uint32_t level;         /* of the pass to which the node belongs */
+} Node;
+
+typedef struct Graph {
+    Node *nodes;
+    uint32_t count, counter, filled;
+    uint32_t *stack, depth, *order; /* order: filled from the end */
+    uint32_t *work;
+} Graph;
+
+static void build(Arena *arena, const Program *program, Graph *graph) {
+    uint32_t *node_of = NEW_ARRAY(arena, uint32_t, program->count + 1);
+    bool *leads = NEW_ARRAY(arena, bool, program->count + 1);
+    leads[0] = true;
+    for (uint32_t i = 0; i < program->count; i++) {
+        const Inst *inst = &program->code[i];
+        if (inst->opcode == OP_BRA)
+            leads[inst->target] = leads[i + 1] = true;
+        if (inst->opcode == OP_EXIT || inst->opcode == OP_RET)
+            leads[i + 1] = true;
+    }
+    for (uint32_t i = 0; i < program->count; i++)
+        graph->count += leads[i];
+    graph->nodes = NEW_ARRAY(arena, Node, graph->count);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < program->count; i++) {
+        if (leads[i])
+            graph->nodes[n++].first = i;
+        node_of[i] = n - 1;
+        graph->nodes[n - 1].last = i;
+    }
+    for (n = 0; n < graph->count; n++) {
+        Node *node = &graph->nodes[n];
+        const Inst *inst = &program->code[node->last];
+        bool ends = (inst->opcode == OP_BRA || inst->opcode == OP_EXIT || inst->opcode == OP_RET) && !inst->guarded;
+        node->next[0] = ends || n + 1 == graph->count ? UINT32_MAX : n + 1;
+        node->next[1] = inst->opcode == OP_BRA ? node_of[inst->target] : UINT32_MAX;
+    }
+}
+
+/* One strongly connected component has been found with `root` as its first node; those above it on the stack belong to
+ * it. Its order is: root, then the rest ordered by itself without root, one level deeper. */
+static void order_component(Graph *graph, uint32_t root, uint32_t level);
+
+/* Tarjan's algorithm from `root` over the nodes of one level, without recursion along edges */
+static void visit(Graph *graph, uint32_t root, uint32_t level) {
+    uint32_t at = root;
+    graph->nodes[root].parent = UINT32_MAX;
+    for (;;) {
+        Node *node = &graph->nodes[at];
+        if (node->number == 0) {
+            node->number = node->low = ++graph->counter;
+            node->edge = 0;
+            node->on_stack = true;
+            graph->stack[graph->depth++] = at;
+        }
+        if (node->edge < 2) {
+            uint32_t next = node->next[node->edge++];
+            if (next == UINT32_MAX || graph->nodes[next].level != level)
+                continue;
+            Node *to = &graph->nodes[next];
+            if (to->number == 0) {
+                to->parent = at;
+                at = next;
+            } else if (to->on_stack && to->number < node->low) {
+                node->low = to->number;
+            }
+            continue;
+        }
+        uint32_t parent = node->parent;
+        if (node->low == node->number)
+            order_component(graph, at, level);
+        if (parent == UINT32_MAX)
+            return;
+        if (graph->nodes[at].low < graph->nodes[parent].low && graph->nodes[at].on_stack)
+            graph->nodes[parent].low = graph->nodes[at].low;
+        at = parent;
+    }
+}
+
+enum { MAX_LOOP_DEPTH = 60, MAX_NODES = 20000 };
+
+static void order_component(Graph *graph, uint32_t root, uint32_t level) {
+    uint32_t top = graph->depth;
+    do
+        graph->nodes[graph->stack[--top]].on_stack = false;
+    while (graph->stack[top] != root);
+    uint32_t members = graph->depth - top;
+    graph->depth = top;
+    if (members == 1 || level >= MAX_LOOP_DEPTH) {
+        /* a single node, or loops too deep to be told apart: the order of the text */
+        for (uint32_t i = members; i-- > 0;)
+            graph->order[--graph->filled] = graph->stack[top + i];
+        return;
+    }
+    /* the members are read from a copy: the stack above `top` is used by the deeper level */
+    uint32_t *rest = graph->work;
+    graph->work += members;
+    memcpy(rest, graph->stack + top, members * sizeof *rest);
+    for (uint32_t i = 1; i < members; i++) {
+        graph->nodes[rest[i]].level = level + 1;
+        graph->nodes[rest[i]].number = 0;
+    }
+    for (uint32_t i = members; i-- > 1;)
+        if (graph->nodes[rest[i]].number == 0)
+            visit(graph, rest[i], level + 1);
+    graph->order[--graph->filled] = root;
+    graph->work = rest;
+}
+
+void flow_rank(Arena *arena, Program *program) {
+    Graph graph = {0};
+    build(arena, program, &graph);
+    for (uint32_t i = 0; i < program->count; i++)
+        program->code[i].rank = i;
+    if (graph.count > MAX_NODES)
+        return; /* the order of the text is right too, splits only meet later */
+    graph.stack = NEW_ARRAY(arena, uint32_t, graph.count);
+    graph.order = NEW_ARRAY(arena, uint32_t, graph.count);
+    graph.work = NEW_ARRAY(arena, uint32_t, (size_t)graph.count * (MAX_LOOP_DEPTH + 1));
+    graph.filled = graph.count;
+    for (uint32_t n = 0; n < graph.count; n++)
+        if (graph.nodes[n].number == 0)
+            visit(&graph, n, 0);
+    uint32_t rank = 0;
+    for (uint32_t i = 0; i < graph.count; i++)
+        for (uint32_t at = graph.nodes[graph.order[i]].first; at <= graph.nodes[graph.order[i]].last; at++)
+            program->code[at].rank = rank++;
+}

@@ -1,0 +1,362 @@
+/* emulator, private: what a Program runs on.
+ *
+ * A Block owns all that changes while it runs except global memory, so that blocks may run on threads one day. Every
+ * memory access passes memory_access (memory.c), every asynchronous operation is an Async (copy.c), every decision about
+ * order is in schedule.c, every finding goes through finding (report.c). */
+#ifndef PIPEC_EMULATOR_MACHINE_H
+#define PIPEC_EMULATOR_MACHINE_H
+
+#include <string.h>
+
+#include "emulator.h"
+#include "program.h"
+
+#define ALL_LANES UINT32_MAX
+
+typedef enum ClockKind { CLOCK_LOW, CLOCK_HIGH, CLOCK_CYCLES, CLOCK_NS, CLOCK_NS_LOW, CLOCK_NS_HIGH } ClockKind;
+enum { MOVE_PLAIN, MOVE_UNPACK, MOVE_PACK }; /* Mods.choice of mov */
+
+typedef struct Machine Machine;
+typedef struct Block Block;
+typedef struct Warp Warp;
+
+/* ---- global memory ------------------------------------------------------------------------------------------------ */
+
+/* Regions of global memory with unmapped gaps between them, sorted by address: bounds are exact. */
+typedef struct Region {
+    uint64_t base, bytes;
+    unsigned char *data;
+    bool read_only;
+    const char *name; /* of the tensor */
+} Region;
+
+/* Generic addresses of the other spaces */
+#define WINDOW_SHARED UINT64_C(0x7a0000000000)
+#define WINDOW_LOCAL  UINT64_C(0x7b0000000000)
+#define WINDOW_PARAM  UINT64_C(0x7c0000000000)
+#define WINDOW_BYTES  UINT64_C(0x000100000000)
+#define GLOBAL_BASE   UINT64_C(0x200000000000)
+#define GLOBAL_GAP    UINT64_C(0x000040000000)
+
+typedef enum AccessKind { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC } AccessKind;
+typedef enum Proxy { PROXY_GENERIC, PROXY_ASYNC } Proxy;
+
+/* Who touches what: the one form in which memory is reached. `bytes` from `address` on; where several lanes touch
+ * neighbouring pieces in one instruction, piece bytes each, beginning with lane `agent.lane`. */
+typedef struct Agent {
+    Warp *warp;     /* the warp, or the one that issued the asynchronous operation */
+    uint32_t lane;
+    uint32_t pc;
+    uint64_t async; /* number of the asynchronous operation, 0: the warp itself */
+} Agent;
+
+typedef struct Access {
+    Agent agent;
+    AccessKind kind;
+    Proxy proxy;
+    Space space;
+    uint64_t address;
+    uint64_t bytes;
+    uint32_t piece;
+    uint32_t alignment; /* that `address` must have */
+} Access;
+
+/* Where the bytes are, or NULL after a finding. Checks bounds, alignment, modes, and that what is read was written. */
+unsigned char *memory_access(Block *block, const Access *access);
+void memory_describe(const Block *block, const Access *access, Str *out);
+
+/* Of one element, also used by bulk reductions: *at = *at op value. The old bits are returned. */
+uint64_t memory_reduce(Reduce reduce, Type type, unsigned char *at, uint64_t value, uint64_t compare);
+
+/* ---- tensor maps -------------------------------------------------------------------------------------------------- */
+
+typedef struct TensorMap {
+    const char *name;
+    uint64_t base;
+    uint32_t rank, element_bytes;
+    Element type;
+    uint64_t extents[MAX_RANK], strides[MAX_RANK]; /* strides in bytes, [0] is the element's */
+    uint32_t box[MAX_RANK];
+    Swizzle swizzle;
+    uint32_t box_bytes;
+} TensorMap;
+
+bool maps_encode(Machine *machine, const Launch *launch);
+
+/* ---- asynchronous operations -------------------------------------------------------------------------------------- */
+
+typedef enum AsyncKind {
+    ASYNC_BULK_LOAD, ASYNC_BULK_STORE, ASYNC_TENSOR_LOAD, ASYNC_TENSOR_STORE, /* stores: with or without reduction */
+    ASYNC_LANES,      /* cp.async of up to 32 lanes */
+    ASYNC_LANES_ARRIVE /* cp.async.mbarrier.arrive: arrives when the lanes' earlier copies are done */
+} AsyncKind;
+
+/* An agent of its own: issued by a lane (or lanes), later done in one or two steps (stores: read, then write). */
+typedef struct Async {
+    struct Async *next, *previous;
+    Agent agent;          /* agent.async is its number, counted from 1 */
+    AsyncKind kind;
+    uint64_t due;         /* turn from which on it may be done, in the plain order */
+    uint32_t lanes;       /* a bit a lane that issued it */
+    uint32_t group;       /* number of the group of the issuing threads */
+    bool read_done;       /* stores: the source has been read */
+    Reduce reduce;
+    Type type;
+    uint32_t shared, bytes;
+    uint32_t barrier;     /* shared address; loads */
+    uint64_t global;
+    const TensorMap *map;
+    int32_t coordinates[MAX_RANK];
+    unsigned char *buffer; /* stores: what was read */
+    uint32_t buffer_class;
+    struct AsyncLanes {   /* ASYNC_LANES, ASYNC_LANES_ARRIVE */
+        uint64_t global[LANES];
+        uint32_t shared[LANES], source_bytes[LANES];
+    } *per_lane;
+    bool no_increment;
+} Async;
+
+bool async_idle(const Block *block);
+bool async_step(Block *block, bool force); /* completes what is due; force: at least one. False: a finding */
+bool async_check_exit(Block *block, Warp *warp, uint32_t mask);
+bool async_check_end(Block *block);
+bool tensor_load(Block *block, const Async *op);
+bool tensor_store(Block *block, const Async *op); /* from op->buffer */
+
+/* ---- barriers ----------------------------------------------------------------------------------------------------- */
+
+/* An mbarrier; its phases are counted by generation, never by parity alone. */
+typedef struct Barrier {
+    bool live;
+    uint32_t address;
+    uint32_t count, pending;   /* arrivals that a phase wants, that this one still wants */
+    int64_t tx;                /* bytes still to come */
+    uint64_t generation;       /* phases completed */
+    uint64_t landed, observed; /* generation + 1 of the last phase into which bytes were copied; that a wait has seen complete */
+    Agent last_copy;           /* who issued that copy */
+} Barrier;
+
+#define MAX_TX 1048575 /* PTX ISA 9.7.13.15.2: tx-count range */
+
+Barrier *barrier_at(Block *block, Agent agent, uint64_t address, const char *what); /* NULL after a finding */
+bool barrier_arrive(Block *block, Agent agent, Barrier *barrier, uint32_t count);
+bool barrier_transact(Block *block, Agent agent, Barrier *barrier, int64_t bytes); /* + expects, - completes */
+
+
+typedef struct NamedBarrier {
+    uint32_t expected;         /* threads; 0: nobody has come yet */
+    bool whole_block;          /* without a count: all threads that have not exited */
+    uint32_t arrived;
+    uint32_t lanes[MAX_WARPS]; /* that have come, of warps that are not whole yet */
+    uint32_t warps;            /* a bit a warp that has come */
+    Agent first;
+} NamedBarrier;
+#define NAMED_BARRIERS 16
+
+bool named_recheck(Block *block); /* after lanes have exited */
+
+/* ---- warps -------------------------------------------------------------------------------------------------------- */
+
+typedef enum Wait {
+    WAIT_NONE,
+    WAIT_PHASE,     /* for an mbarrier's phase; seen: block->phase_epoch */
+    WAIT_NAMED,     /* at a named barrier; its release sets the split going */
+    WAIT_LANES,     /* for other lanes of its warp; seen: warp->live */
+    WAIT_GROUP,     /* for asynchronous copies; seen: block->async_epoch */
+    WAIT_REGISTERS, /* setmaxnreg.inc; seen: block->pool_epoch */
+    WAIT_MEMORY     /* polls without effect; seen: effects of the block and the machine */
+} Wait;
+
+/* Lanes of a warp that share a program counter. A warp has one split while its lanes agree. */
+typedef struct Split {
+    uint32_t mask, pc;
+    Wait wait;
+    uint64_t seen, seen_machine;
+    bool expire;            /* the next failed try_wait gives false instead of sleeping */
+    uint64_t expired;       /* block->effects + 1 at that time */
+    bool suspect;           /* did something that a polling loop does */
+    bool reads_clock, tests; /* since the loop's last turn */
+    uint32_t quiet;         /* backward branches since something had an effect */
+    uint32_t poll_pc;       /* backward branch whose state is in warp->snapshot */
+    uint64_t poll_effects;
+    uint32_t test_pc;       /* the test_wait that failed last */
+    uint64_t test_effects;
+    uint64_t wait_address;  /* what it waits for: address of the barrier, number of a named one, group, registers */
+    uint64_t wait_phase;    /* generation that must be over; the parity form waits for this one's parity */
+    uint32_t wait_mask;     /* WAIT_LANES: lanes wanted */
+} Split;
+
+/* Groups of asynchronous copies that a thread counts */
+typedef struct Groups {
+    uint32_t committed[LANES]; /* groups committed so far; what is issued now will be of this number */
+    uint32_t issued[LANES];    /* number + 1 of the last group that holds a copy */
+    uint32_t waited[LANES];    /* groups below this number are known to be over (bulk: read) */
+} Groups;
+
+struct Warp {
+    unsigned char *banks[BANK_COUNT];
+    uint32_t *valid;         /* a mask a slot */
+    unsigned char *snapshot;
+    uint32_t snapshot_mask;
+    Split splits[LANES];
+    Split *split;            /* the one that runs */
+    uint32_t split_count;
+    uint32_t live;           /* lanes that have not exited */
+    uint32_t lanes;          /* lanes that it has */
+    uint32_t index;
+    uint32_t turns;
+    uint64_t effects;        /* things done that others can see */
+    uint32_t carry;          /* the condition code, a bit a lane */
+    Groups bulk, copies;     /* cp.async.bulk, cp.async */
+    uint32_t registers;      /* a thread: setmaxnreg */
+    uint32_t register_changes, register_history[8];
+    unsigned char *local, *local_state; /* local_bytes a lane */
+};
+
+/* state of a byte of shared or local memory */
+enum { BYTE_WRITTEN = 1, BYTE_BARRIER = 2 };
+
+struct Block {
+    Machine *machine;
+    const Program *program;
+    uint64_t index;
+    Warp *warps;
+    uint32_t warp_count, running; /* warps that have live lanes */
+    uint32_t next_warp;
+    unsigned char *shared, *shared_state;
+    uint32_t shared_bytes;
+    Barrier **barriers;      /* one a barrier ever made, by address of 8 bytes; NULL: never */
+    uint32_t barrier_slots;
+    NamedBarrier named[NAMED_BARRIERS];
+    Async *first, *last, *spare;
+    unsigned char *spare_buffers[40];
+    uint64_t async_count;
+    uint64_t turn, effects, phase_epoch, async_epoch, pool_epoch;
+    uint64_t clock;          /* moves when something happens, see schedule.c */
+    uint32_t pool;           /* registers that setmaxnreg.inc may take */
+    uint64_t random;
+    uint64_t instructions;
+    bool started, suspended;
+};
+
+struct Machine {
+    Arena *arena;
+    Diags *diags;
+    const Program *program;
+    const Manifest *manifest;
+    uint64_t seed;
+    Region *regions;
+    uint32_t region_count;
+    uint64_t *base_of_parameter; /* where the array of each of the manifest's parameters lies */
+    unsigned char *parameters;
+    TensorMap *maps;
+    int32_t *map_of_argument; /* by parameter of the entry; -1 */
+    uint32_t threads, dynamic_bytes, dynamic_base;
+    uint64_t blocks;
+    uint64_t effects;        /* of all blocks on global memory */
+    bool found;              /* a finding ends the run */
+    RunStatus status;
+};
+
+static inline void effect(Block *block, Warp *warp) {
+    block->effects++;
+    warp->effects++;
+}
+static inline Agent agent_of(const Block *block, Warp *warp, uint32_t lane) {
+    (void)block;
+    return (Agent){warp, lane, warp->split->pc, 0};
+}
+
+/* ---- operands ----------------------------------------------------------------------------------------------------- */
+
+static inline const uint32_t *in32(const Warp *warp, const Operand *op) {
+    return (const uint32_t *)(const void *)(warp->banks[op->bank] + op->offset);
+}
+static inline const uint64_t *in64(const Warp *warp, const Operand *op) {
+    return (const uint64_t *)(const void *)(warp->banks[op->bank] + op->offset);
+}
+static inline uint32_t in_mask(const Warp *warp, const Operand *op) {
+    uint32_t bits = *in32(warp, op);
+    return op->negated ? ~bits : bits;
+}
+static inline void put32(Warp *warp, const Operand *op, const uint32_t *from, uint32_t mask) {
+    uint32_t *to = (uint32_t *)(void *)(warp->banks[BANK_REGISTERS] + op->offset);
+    if (mask == ALL_LANES) {
+        memcpy(to, from, LANES * sizeof *to);
+        return;
+    }
+    for (uint32_t lane = 0; lane < LANES; lane++)
+        if (mask >> lane & 1)
+            to[lane] = from[lane];
+}
+static inline void put64(Warp *warp, const Operand *op, const uint64_t *from, uint32_t mask) {
+    uint64_t *to = (uint64_t *)(void *)(warp->banks[BANK_REGISTERS] + op->offset);
+    if (mask == ALL_LANES) {
+        memcpy(to, from, LANES * sizeof *to);
+        return;
+    }
+    for (uint32_t lane = 0; lane < LANES; lane++)
+        if (mask >> lane & 1)
+            to[lane] = from[lane];
+}
+static inline void put_mask(Warp *warp, const Operand *op, uint32_t bits, uint32_t mask) {
+    uint32_t *to = (uint32_t *)(void *)(warp->banks[BANK_REGISTERS] + op->offset);
+    *to = (*to & ~mask) | (bits & mask);
+}
+/* Any width, zero-extended; and back, cut to the register's width. */
+static inline uint64_t in_lane(const Warp *warp, const Operand *op, uint32_t lane) {
+    if (op->width == 8)
+        return in64(warp, op)[lane];
+    return op->width == 0 ? in_mask(warp, op) >> lane & 1 : in32(warp, op)[lane];
+}
+static inline void put_lane(Warp *warp, const Operand *op, uint32_t lane, uint64_t value) {
+    unsigned char *to = warp->banks[BANK_REGISTERS] + op->offset;
+    if (op->width == 8)
+        ((uint64_t *)(void *)to)[lane] = value;
+    else
+        ((uint32_t *)(void *)to)[lane] = op->width == 4 ? (uint32_t)value : (uint32_t)value & ((1u << (8 * op->width)) - 1);
+}
+static inline uint32_t first_lane(uint32_t mask) { return (uint32_t)__builtin_ctz(mask); }
+
+/* ---- handlers: each gives the code that executes a decoded instruction, NULL: not modelled ------------------------ */
+
+Run pick_arithmetic(const Inst *inst); /* exec_integer.c, exec_float.c or exec_half.c, by the type */
+Run pick_integer(const Inst *inst);
+Run pick_float(const Inst *inst);
+Run pick_half(const Inst *inst);
+Run pick_compare(const Inst *inst);
+Run pick_select(const Inst *inst);
+Run pick_convert(const Inst *inst);
+Run pick_move(const Inst *inst);
+Run pick_flow(const Inst *inst);
+Run pick_memory(const Inst *inst);
+Run pick_fence(const Inst *inst);
+Run pick_named(const Inst *inst);
+Run pick_warp(const Inst *inst);
+Run pick_mbarrier(const Inst *inst);
+Run pick_copy(const Inst *inst);
+
+/* ---- running and reporting ---------------------------------------------------------------------------------------- */
+
+typedef enum BlockState { BLOCK_DONE, BLOCK_FINDING, BLOCK_SUSPENDED } BlockState;
+BlockState schedule_run(Block *block, bool last_chance);
+Step schedule_branch(Block *block, Warp *warp, const Inst *inst, uint32_t mask, uint32_t target);
+Step schedule_exit(Block *block, Warp *warp, uint32_t mask);
+Step schedule_lanes(Block *block, Warp *warp, uint32_t mask, uint32_t wanted); /* NEXT once all wanted lanes are here */
+uint64_t schedule_due(Block *block);
+uint32_t schedule_pick(Block *block, uint32_t choices);
+Step schedule_wait(Warp *warp, Wait wait, uint64_t seen);
+
+/* A finding: where (role, pipe, place) comes from the agent. Always returns false. */
+bool finding(Block *block, Code code, Agent agent, const char *format, ...) PRINTF_LIKE(4, 5);
+Step fault(Block *block, Code code, Agent agent, const char *format, ...) PRINTF_LIKE(4, 5); /* the same; STEP_FAULT */
+void report_deadlock(Block *block);
+const char *report_shared(const Machine *machine, Arena *arena, uint64_t address); /* "stage 2 of `loaded.x`" or NULL */
+
+/* float conversions, convert.c: number formats of up to 64 bits, all roundings */
+float half_to_float(uint16_t bits);
+float bfloat_to_float(uint16_t bits);
+uint16_t half_from_double(double value);   /* nearest even; `value` may carry a sticky last bit */
+uint16_t bfloat_from_double(double value);
+
+#endif

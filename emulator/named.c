@@ -1,0 +1,155 @@
+/* bar and barrier: the sixteen named barriers of a block; setmaxnreg and its pool of registers.
+ *
+ * A warp has come to a barrier when all its lanes that have not exited are there, and then counts for 32 threads. The
+ * .aligned forms (bar.* and barrier.*.aligned) want the lanes together at one instruction. */
+#include "machine.h"
+
+static void release(Block *block, uint32_t id) {
+    block->named[id] = (NamedBarrier){0};
+    for (uint32_t w = 0; w < block->warp_count; w++)
+        for (uint32_t s = 0; s < block->warps[w].split_count; s++) {
+            Split *split = &block->warps[w].splits[s];
+            if (split->wait == WAIT_NAMED && split->wait_address == id) {
+                split->wait = WAIT_NONE;
+                split->pc++;
+            }
+        }
+    block->effects++;
+}
+
+static bool is_full(const Block *block, const NamedBarrier *barrier) {
+    uint32_t expected = barrier->whole_block ? block->running * LANES : barrier->expected;
+    return barrier->arrived > 0 && barrier->arrived >= expected;
+}
+
+/* Lanes of a warp have come: when they are all that live, the warp counts. */
+static void count_warp(Warp *warp, NamedBarrier *barrier) {
+    uint32_t *lanes = &barrier->lanes[warp->index];
+    if (*lanes && !(warp->live & ~*lanes)) {
+        *lanes = 0;
+        barrier->arrived += LANES;
+        barrier->warps |= 1u << warp->index;
+    }
+}
+
+bool named_recheck(Block *block) {
+    for (uint32_t id = 0; id < NAMED_BARRIERS; id++) {
+        NamedBarrier *barrier = &block->named[id];
+        if (!barrier->expected && !barrier->whole_block)
+            continue;
+        for (uint32_t w = 0; w < block->warp_count; w++)
+            if (block->warps[w].live)
+                count_warp(&block->warps[w], barrier);
+        if (is_full(block, barrier))
+            release(block, id);
+    }
+    return true;
+}
+
+static bool check_count(Block *block, Agent agent, const NamedBarrier *barrier, uint32_t id, uint32_t count, bool whole_block) {
+    if (id >= NAMED_BARRIERS)
+        return finding(block, P0731, agent, "named barrier %u: there are barriers 0 .. 15", id);
+    if (!whole_block && (count == 0 || count % LANES || count > block->warp_count * LANES))
+        return finding(block, P0731, agent, "named barrier %u with a count of %u threads: a multiple of 32 up to the %u of the block", id, count,
+                       block->warp_count * LANES);
+    bool begun = barrier->expected || barrier->whole_block;
+    if (begun && (barrier->whole_block != whole_block || (!whole_block && barrier->expected != count)))
+        return finding(block, P0731, agent, "named barrier %u is entered for %u threads, but warp %u has entered it for %u", id,
+                       whole_block ? block->warp_count * LANES : count, barrier->first.warp->index,
+                       barrier->whole_block ? block->warp_count * LANES : barrier->expected);
+    return true;
+}
+
+static bool is_aligned(const Inst *inst) {
+    bool bar = inst->opcode == OP_BAR_SYNC || inst->opcode == OP_BAR_CTA_SYNC || inst->opcode == OP_BAR_ARRIVE || inst->opcode == OP_BAR_CTA_ARRIVE;
+    return bar || (inst->mods.flags & FLAG_ALIGNED);
+}
+
+/* ops: id, (count) */
+static Step run_named(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
+    bool waits = inst->opcode == OP_BAR_SYNC || inst->opcode == OP_BAR_CTA_SYNC || inst->opcode == OP_BARRIER_SYNC || inst->opcode == OP_BARRIER_CTA_SYNC;
+    if (is_aligned(inst)) {
+        Step step = schedule_lanes(block, warp, mask, warp->live);
+        if (step != STEP_NEXT)
+            return step;
+    }
+    uint32_t lane = first_lane(mask), id = in32(warp, &inst->ops[0])[lane];
+    bool whole_block = inst->ops[1].absent;
+    uint32_t count = whole_block ? 0 : in32(warp, &inst->ops[1])[lane];
+    Agent agent = agent_of(block, warp, lane);
+    for (uint32_t left = mask; left; left &= left - 1) {
+        uint32_t i = first_lane(left);
+        if (in32(warp, &inst->ops[0])[i] != id || (!whole_block && in32(warp, &inst->ops[1])[i] != count))
+            return fault(block, P0731, agent_of(block, warp, i), "lanes %u and %u enter different named barriers, or for different counts", lane, i);
+    }
+    NamedBarrier *barrier = &block->named[id < NAMED_BARRIERS ? id : 0];
+    if (!check_count(block, agent, barrier, id, count, whole_block))
+        return STEP_FAULT;
+    if (!barrier->expected && !barrier->whole_block) {
+        *barrier = (NamedBarrier){.expected = count, .whole_block = whole_block, .first = agent};
+    }
+    barrier->lanes[warp->index] |= mask;
+    effect(block, warp);
+    count_warp(warp, barrier);
+    if (!whole_block && barrier->arrived > count)
+        return fault(block, P0731, agent, "named barrier %u is entered by %u threads, but for %u", id, barrier->arrived, count);
+    bool full = is_full(block, barrier);
+    if (full)
+        release(block, id); /* this split is not asleep: it goes on by itself */
+    if (full || !waits)
+        return STEP_NEXT;
+    warp->split->wait_address = id;
+    return schedule_wait(warp, WAIT_NAMED, 0);
+}
+
+/* ---- setmaxnreg --------------------------------------------------------------------------------------------------- */
+
+/* All warps of a warpgroup take part with one value; what they give back or take goes through the block's pool. */
+static bool check_group(Block *block, Agent agent, uint32_t value) {
+    Warp *warp = agent.warp;
+    uint32_t n = warp->register_changes, first = warp->index & ~3u;
+    for (uint32_t w = first; w < first + 4 && w < block->warp_count; w++) {
+        const Warp *other = &block->warps[w];
+        if (other != warp && n < COUNT_OF(other->register_history) && other->register_changes > n && other->register_history[n] != value)
+            return finding(block, P0733, agent, "setmaxnreg %u, but warp %u of the same warpgroup has said %u", value, w, other->register_history[n]);
+        if (other != warp && !other->live && other->register_changes <= n)
+            return finding(block, P0733, agent, "setmaxnreg %u, but warp %u of the same warpgroup has exited without it", value, w);
+    }
+    return true;
+}
+
+static Step run_setmaxnreg(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
+    Step step = schedule_lanes(block, warp, mask, warp->live);
+    if (step != STEP_NEXT)
+        return step;
+    uint32_t value = in32(warp, &inst->ops[0])[first_lane(mask)];
+    bool grows = inst->mods.reduce == REDUCE_INC;
+    Agent agent = agent_of(block, warp, first_lane(mask));
+    if (warp->registers == 0)
+        return fault(block, P0733, agent, "setmaxnreg in a kernel without .reqntid, .maxntid or .maxnreg: it has no effect");
+    if (value % 8 || value < 24 || value > 256)
+        return fault(block, P0733, agent, "setmaxnreg %u: a multiple of 8 in 24 .. 256", value);
+    if (grows ? value < warp->registers : value > warp->registers)
+        return fault(block, P0733, agent, "setmaxnreg.%s to %u from %u registers", grows ? "inc" : "dec", value, warp->registers);
+    if (!check_group(block, agent, value))
+        return STEP_FAULT;
+    uint32_t difference = (grows ? value - warp->registers : warp->registers - value) * LANES;
+    if (grows && difference > block->pool) {
+        warp->split->wait_address = value;
+        return schedule_wait(warp, WAIT_REGISTERS, block->pool_epoch);
+    }
+    block->pool = grows ? block->pool - difference : block->pool + difference;
+    block->pool_epoch++;
+    warp->registers = value;
+    if (warp->register_changes < COUNT_OF(warp->register_history))
+        warp->register_history[warp->register_changes] = value;
+    warp->register_changes++;
+    effect(block, warp);
+    return STEP_NEXT;
+}
+
+Run pick_named(const Inst *inst) {
+    if (inst->opcode != OP_SETMAXNREG)
+        return run_named;
+    return inst_type(inst) == T_U32 && (inst->mods.reduce == REDUCE_INC || inst->mods.reduce == REDUCE_DEC) ? run_setmaxnreg : NULL;
+}

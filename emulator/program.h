@@ -1,0 +1,162 @@
+/* emulator, private: the compact form of PTX text.
+ *
+ * The reader (read.c) makes raw statements of the text, the decoder (decode.c) makes instructions of those, once. A
+ * Program is never changed afterwards, so that blocks may run it side by side. */
+#ifndef PIPEC_EMULATOR_PROGRAM_H
+#define PIPEC_EMULATOR_PROGRAM_H
+
+#include "util/util.h"
+
+#define LANES 32
+
+typedef enum Type {
+#define TYPE(name, spelling, bytes, kind) T_##name,
+#include "types.def"
+#undef TYPE
+    T_COUNT
+} Type;
+
+typedef enum TypeKind { TYPE_NONE, TYPE_PREDICATE, TYPE_BITS, TYPE_UNSIGNED, TYPE_SIGNED, TYPE_FLOAT, TYPE_PACKED } TypeKind;
+
+typedef struct TypeRow {
+    const char *spelling;
+    uint8_t bytes;
+    TypeKind kind;
+} TypeRow;
+extern const TypeRow type_rows[T_COUNT];
+static inline bool type_is_float(Type type) { return type_rows[type].kind == TYPE_FLOAT || type_rows[type].kind == TYPE_PACKED; }
+static inline bool type_is_signed(Type type) { return type_rows[type].kind == TYPE_SIGNED; }
+
+typedef enum Opcode {
+#define OPCODE(name, spelling, operands, groups, pick) OP_##name,
+#include "opcodes.def"
+#undef OPCODE
+    OP_COUNT
+} Opcode;
+extern const char *const opcode_spellings[OP_COUNT];
+
+/* ---- modifiers ---------------------------------------------------------------------------------------------------- */
+
+typedef enum Round { ROUND_NONE, ROUND_RN, ROUND_RZ, ROUND_RM, ROUND_RP, ROUND_RNA, ROUND_RNI, ROUND_RZI, ROUND_RMI, ROUND_RPI } Round;
+typedef enum Compare {
+    COMPARE_NONE, COMPARE_EQ, COMPARE_NE, COMPARE_LT, COMPARE_LE, COMPARE_GT, COMPARE_GE,
+    COMPARE_LO, COMPARE_LS, COMPARE_HI, COMPARE_HS, /* of unsigned integers: lt le gt ge */
+    COMPARE_EQU, COMPARE_NEU, COMPARE_LTU, COMPARE_LEU, COMPARE_GTU, COMPARE_GEU, COMPARE_NUM, COMPARE_NAN
+} Compare;
+typedef enum Reduce {
+    REDUCE_NONE, REDUCE_ADD, REDUCE_MIN, REDUCE_MAX, REDUCE_AND, REDUCE_OR, REDUCE_XOR, REDUCE_EXCH, REDUCE_CAS, REDUCE_INC, REDUCE_DEC
+} Reduce;
+typedef enum Order { ORDER_NONE, ORDER_WEAK, ORDER_RELAXED, ORDER_ACQUIRE, ORDER_RELEASE, ORDER_ACQ_REL, ORDER_SC, ORDER_VOLATILE } Order;
+typedef enum Scope { SCOPE_NONE, SCOPE_CTA, SCOPE_CLUSTER, SCOPE_GPU, SCOPE_SYS } Scope;
+typedef enum Space { SPACE_GENERIC, SPACE_PARAM, SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_CONST } Space;
+enum { SHUFFLE_IDX = 1, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BFLY };
+enum { VOTE_ALL = 1, VOTE_ANY, VOTE_UNI, VOTE_BALLOT };
+enum { TEST_FINITE = 1, TEST_INFINITE, TEST_NUMBER, TEST_NOTANUMBER, TEST_NORMAL, TEST_SUBNORMAL };
+enum { PERMUTE_F4E = 1, PERMUTE_B4E, PERMUTE_RC8, PERMUTE_ECL, PERMUTE_ECR, PERMUTE_RC16 };
+
+enum { /* Mods.flags */
+    FLAG_SAT = 1 << 0, FLAG_SATFINITE = 1 << 1, FLAG_RELU = 1 << 2, FLAG_FTZ = 1 << 3, FLAG_NOFTZ = 1 << 4,
+    FLAG_APPROX = 1 << 5, FLAG_FULL = 1 << 6, FLAG_NAN = 1 << 7, FLAG_WIDE = 1 << 8, FLAG_CC = 1 << 9,
+    FLAG_LEFT = 1 << 10, FLAG_RIGHT = 1 << 11, FLAG_WRAP = 1 << 12, FLAG_CLAMP = 1 << 13, FLAG_SHIFTAMT = 1 << 14,
+    FLAG_TO = 1 << 15, FLAG_HINTS = 1 << 16, FLAG_CG = 1 << 17, FLAG_SYNC = 1 << 18, FLAG_ALIGNED = 1 << 19,
+    FLAG_PARITY = 1 << 20, FLAG_EXPECT_TX = 1 << 21, FLAG_NO_COMPLETE = 1 << 22, FLAG_NOINC = 1 << 23, FLAG_READ = 1 << 24,
+    FLAG_TILE = 1 << 25, FLAG_BULK_GROUP = 1 << 26, FLAG_COMPLETE_TX = 1 << 27, FLAG_TENSORMAP = 1 << 28,
+    FLAG_PROXY = 1 << 29, FLAG_ASYNC = 1 << 30
+};
+#define FLAG_MBARRIER_INIT 0 /* a fence that orders nothing which the emulator reorders */
+
+typedef struct Mods {
+    uint8_t types[3], type_count;
+    uint8_t round, compare, reduce, order, scope, vector, dimensions, choice;
+    uint8_t spaces[2], space_count;
+    bool cache_policy; /* .L2::cache_hint: the last operand is a policy */
+    uint32_t flags;
+} Mods;
+
+/* ---- instructions ------------------------------------------------------------------------------------------------- */
+
+/* Where a value lies. Lanes of registers up to 32 bits are uint32_t[32] (narrow values zero-extended), of 64-bit ones
+ * uint64_t[32]; a predicate is one uint32_t, a bit a lane. Constants lie in a bank of the same form. */
+enum { BANK_REGISTERS, BANK_CONSTANTS, BANK_COUNT };
+typedef struct Operand {
+    uint8_t bank;
+    uint8_t width;   /* bytes of the register: 1, 2, 4, 8; 0: a predicate */
+    bool negated;    /* predicates */
+    bool sink;       /* `_`, or a destination that is not there */
+    bool absent;     /* an optional source that is not there */
+    uint32_t offset; /* in the bank, bytes */
+    uint32_t slot;   /* of the register, index of its validity mask */
+    int64_t add;     /* addresses: [register + add] */
+} Operand;
+
+struct Block;
+struct Warp;
+struct Inst;
+
+typedef enum Step {
+    STEP_NEXT,  /* done: go on behind it */
+    STEP_JUMP,  /* the handler has set the program counters */
+    STEP_WAIT,  /* not yet: the split sleeps and executes it again when woken */
+    STEP_FAULT  /* a finding was reported */
+} Step;
+typedef Step (*Run)(struct Block *block, struct Warp *warp, const struct Inst *inst, uint32_t mask);
+
+typedef struct Inst {
+    Run run;
+    const Operand *ops;
+    const uint32_t *uses, *defs; /* slots that must be written before, that are written by it */
+    uint8_t op_count, use_count, def_count;
+    uint8_t opcode;
+    uint8_t vector;       /* registers of the vector operand of ld, st, red: at least 1 */
+    bool guarded, guard_negated;
+    uint32_t guard_offset, guard_slot;
+    uint32_t target;      /* branches: instruction */
+    uint32_t line;        /* of the PTX text */
+    uint32_t rank;        /* place in the order in which splits of a warp run, see flow.c */
+    Mods mods;
+} Inst;
+
+static inline Type inst_type(const Inst *inst) { return (Type)inst->mods.types[0]; }
+
+/* ---- programs ----------------------------------------------------------------------------------------------------- */
+
+typedef struct Parameter {
+    const char *name;
+    Type type;
+    uint32_t offset, bytes, alignment;
+} Parameter;
+
+typedef struct Program {
+    const char *entry;
+    const char *text;          /* the PTX; findings quote its lines */
+    size_t length;
+    Inst *code;                /* the last one is always `exit` */
+    uint32_t count;
+    VEC(Parameter) parameters;
+    uint32_t parameter_bytes;
+    uint32_t shared_bytes;     /* statically allocated */
+    uint32_t shared_alignment; /* of the dynamic part, which starts behind the static one */
+    uint32_t local_bytes;      /* a thread */
+    uint32_t register_bytes;   /* a warp */
+    uint32_t slots;
+    unsigned char *constants;
+    uint32_t constant_bytes;
+    uint32_t specials[32];     /* offset of the register that holds a special one, see specials.def; 0: unused */
+    uint32_t special_slots[32];
+    uint32_t required_threads; /* .reqntid, 0: not given */
+    uint32_t most_threads;     /* .maxntid, 0: not given */
+    uint32_t most_registers;   /* .maxnreg, 0: not given */
+    uint32_t least_blocks;     /* .minnctapersm, 0: not given */
+} Program;
+
+/* Addresses of symbols: shared memory starts behind what the hardware keeps for itself, parameters in their bank. */
+#define SHARED_BASE 1024u
+#define PARAMETER_BASE 528u
+
+typedef enum ReadStatus { READ_FINE, READ_REJECTED, READ_INCOMPLETE } ReadStatus;
+
+/* NULL entry: the first one; `every`: all entries are decoded (and the last one returned). */
+ReadStatus program_read(Arena *arena, const char *ptx, size_t length, const char *entry, bool every, Program **out, Diags *diags);
+void flow_rank(Arena *arena, Program *program);
+
+#endif

@@ -1,0 +1,166 @@
+/* PTX text to tokens.
+ *
+ * In: bytes, of which nothing is trusted. Out: one token at a time in reader->token. Words hold the dots and double
+ * colons of opcodes and special registers (`ld.shared::cta.b32`, `%tid.x`). Comments of both kinds are skipped. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "text.h"
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+static bool starts_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%' || c == '.'; }
+static bool in_word(char c) { return starts_word(c) || is_digit(c); }
+static char peek(const Reader *reader, size_t ahead) {
+    return (size_t)(reader->end - reader->at) > ahead ? reader->at[ahead] : '\0';
+}
+
+static void skip_blanks(Reader *reader) {
+    while (reader->at < reader->end) {
+        char c = *reader->at;
+        if (c == '\n') {
+            reader->line++;
+            reader->at++;
+        } else if (c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v') {
+            reader->at++;
+        } else if (c == '/' && peek(reader, 1) == '/') {
+            while (reader->at < reader->end && *reader->at != '\n')
+                reader->at++;
+        } else if (c == '/' && peek(reader, 1) == '*') {
+            uint32_t opened = reader->line;
+            reader->at += 2;
+            while (reader->at < reader->end && !(*reader->at == '*' && peek(reader, 1) == '/')) {
+                if (*reader->at == '\n')
+                    reader->line++;
+                reader->at++;
+            }
+            if (reader->at >= reader->end)
+                text_reject(reader, opened, "this comment is not closed");
+            reader->at += 2;
+        } else {
+            return;
+        }
+    }
+}
+
+static unsigned hex_value(char c) {
+    return (unsigned)(is_digit(c) ? c - '0' : (c | 32) - 'a' + 10);
+}
+
+static uint64_t scan_digits(Reader *reader, unsigned base) {
+    uint64_t value = 0;
+    const char *start = reader->at;
+    for (char c = peek(reader, 0); is_hex(c) && hex_value(c) < base; c = peek(reader, 0)) {
+        if (value > (UINT64_MAX - hex_value(c)) / base)
+            text_reject(reader, reader->line, "this number does not fit 64 bits");
+        value = value * base + hex_value(c);
+        reader->at++;
+    }
+    if (reader->at == start)
+        text_reject(reader, reader->line, "a number without digits");
+    if (peek(reader, 0) == 'U')
+        reader->at++;
+    return value;
+}
+
+/* `0fXXXXXXXX` and `0dXXXXXXXXXXXXXXXX`: the bits of a float */
+static void scan_float_bits(Reader *reader, Token *token, int digits) {
+    reader->at += 2;
+    for (int i = 0; i < digits; i++) {
+        if (!is_hex(peek(reader, 0)))
+            text_reject(reader, reader->line, "a float constant of this form has %d hexadecimal digits", digits);
+        token->value = token->value << 4 | hex_value(*reader->at++);
+    }
+    token->kind = digits == 8 ? TOKEN_F32 : TOKEN_F64;
+}
+
+/* decimal floats: the C library's conversion is exact, but wants a text that ends */
+static void scan_decimal(Reader *reader, Token *token) {
+    char copy[64];
+    size_t length = 0;
+    for (char c = peek(reader, 0); length + 1 < sizeof copy; c = peek(reader, 0)) {
+        bool sign = (c == '+' || c == '-') && length > 0 && (copy[length - 1] | 32) == 'e';
+        if (!is_digit(c) && c != '.' && (c | 32) != 'e' && !sign)
+            break;
+        copy[length++] = c;
+        reader->at++;
+    }
+    copy[length] = '\0';
+    char *stop;
+    double value = strtod(copy, &stop);
+    if (stop != copy + length)
+        text_reject(reader, reader->line, "`%s` is not a number", copy);
+    memcpy(&token->value, &value, sizeof value);
+    token->kind = TOKEN_F64;
+}
+
+static void scan_number(Reader *reader, Token *token) {
+    char second = (char)(peek(reader, 1) | 32);
+    token->kind = TOKEN_INTEGER;
+    if (peek(reader, 0) == '0' && (second == 'f' || second == 'd')) {
+        scan_float_bits(reader, token, second == 'f' ? 8 : 16);
+    } else if (peek(reader, 0) == '0' && (second == 'x' || second == 'b')) {
+        reader->at += 2;
+        token->value = scan_digits(reader, second == 'x' ? 16 : 2);
+    } else {
+        size_t n = 0;
+        while (is_digit(peek(reader, n)))
+            n++;
+        if (peek(reader, n) == '.' || (peek(reader, n) | 32) == 'e')
+            scan_decimal(reader, token);
+        else
+            token->value = scan_digits(reader, peek(reader, 0) == '0' && n > 1 ? 8 : 10);
+    }
+    if (in_word(peek(reader, 0)) && peek(reader, 0) != '.')
+        text_reject(reader, reader->line, "a number runs into a word here");
+}
+
+static void scan_word(Reader *reader) {
+    for (;;) {
+        if (in_word(peek(reader, 0)))
+            reader->at++;
+        else if (peek(reader, 0) == ':' && peek(reader, 1) == ':' && in_word(peek(reader, 2)))
+            reader->at += 2;
+        else
+            return;
+    }
+}
+
+void scan_next(Reader *reader) {
+    skip_blanks(reader);
+    Token *token = &reader->token;
+    *token = (Token){.kind = TOKEN_END, .line = reader->line, .text = reader->at};
+    if (reader->at >= reader->end)
+        return;
+    char c = *reader->at;
+    if (is_digit(c)) {
+        scan_number(reader, token);
+    } else if (starts_word(c)) {
+        scan_word(reader);
+        token->kind = TOKEN_WORD;
+    } else if (c == '"') {
+        reader->at++;
+        while (reader->at < reader->end && *reader->at != '"' && *reader->at != '\n')
+            reader->at++;
+        if (peek(reader, 0) != '"')
+            text_reject(reader, reader->line, "this string is not closed");
+        reader->at++;
+        token->kind = TOKEN_STRING;
+    } else if (c > ' ' && c < 127) {
+        reader->at++;
+        token->kind = TOKEN_MARK;
+        token->mark = c;
+    } else {
+        text_reject(reader, reader->line, "byte 0x%02x does not belong into PTX", (unsigned char)c);
+    }
+    token->length = (uint32_t)(reader->at - token->text);
+}
+
+/* `.loc` and `.file` end with their line; what is in it is of no interest here */
+void scan_skip_line(Reader *reader) {
+    reader->at = reader->token.text;
+    reader->line = reader->token.line;
+    while (reader->at < reader->end && *reader->at != '\n')
+        reader->at++;
+    scan_next(reader);
+}

@@ -1,0 +1,355 @@
+/* Which warp runs, and which of its splits; when asynchronous work is done; who sleeps and wakes; what is a deadlock.
+ *
+ * Lanes of a warp that part at a branch become splits. The split whose instruction ranks lowest runs first, so that
+ * splits meet again at the join (flow.c), but a split that waits never holds the others up: lanes progress
+ * independently. Seed 0 is the plain order: warps in turn, copies done in the order of issue after a few turns. Other
+ * seeds draw all of that.
+ *
+ * The clock moves when something happens, not while somebody looks at it. So a loop that only polls comes back to the
+ * same registers, which is how it is recognised; it then sleeps until memory changes. When nothing can run and nothing
+ * is in flight, failed waits return false once, as if their time were up; when all sleep again with nothing done in
+ * between, that is a deadlock. */
+#include "machine.h"
+
+enum { TURN = 256, COPY_DELAY = 3, QUIET_BRANCHES = 255 };
+
+static uint64_t draw(Block *block) {
+    uint64_t x = block->random; /* xorshift64*, Marsaglia and Vigna */
+    x ^= x >> 12;
+    x ^= x << 25;
+    x ^= x >> 27;
+    block->random = x;
+    return x * UINT64_C(2685821657736338717) >> 16;
+}
+
+/* ---- sleeping ----------------------------------------------------------------------------------------------------- */
+
+Step schedule_wait(Warp *warp, Wait wait, uint64_t seen) {
+    warp->split->wait = wait;
+    warp->split->seen = seen;
+    return STEP_WAIT;
+}
+
+Step schedule_lanes(Block *block, Warp *warp, uint32_t mask, uint32_t wanted) {
+    (void)block;
+    if (!(wanted & ~mask))
+        return STEP_NEXT;
+    warp->split->wait_mask = wanted;
+    return schedule_wait(warp, WAIT_LANES, warp->live);
+}
+
+static bool is_ready(const Block *block, const Warp *warp, const Split *split) {
+    switch (split->wait) {
+    case WAIT_NONE: return true;
+    case WAIT_PHASE: return split->expire || split->seen != block->phase_epoch;
+    case WAIT_NAMED: return false;
+    case WAIT_LANES: return split->seen != warp->live;
+    case WAIT_GROUP: return split->seen != block->async_epoch;
+    case WAIT_REGISTERS: return split->seen != block->pool_epoch;
+    case WAIT_MEMORY: return split->seen != block->effects || split->seen_machine != block->machine->effects;
+    }
+    return false;
+}
+
+static void remove_split(Warp *warp, uint32_t index) {
+    Split *last = &warp->splits[--warp->split_count];
+    if (&warp->splits[index] != last)
+        warp->splits[index] = *last;
+}
+
+/* Splits at one instruction become one where that helps: those that can run, and those that wait for lanes. */
+static void merge_splits(const Block *block, Warp *warp) {
+    for (uint32_t i = 0; i < warp->split_count; i++)
+        for (uint32_t j = i + 1; j < warp->split_count;) {
+            Split *a = &warp->splits[i], *b = &warp->splits[j];
+            bool both = (a->wait == WAIT_LANES || is_ready(block, warp, a)) && (b->wait == WAIT_LANES || is_ready(block, warp, b));
+            if (a->pc == b->pc && both) {
+                a->mask |= b->mask;
+                a->wait = WAIT_NONE;
+                a->expire |= b->expire;
+                a->suspect = a->reads_clock = a->tests = false;
+                a->poll_pc = a->quiet = 0;
+                remove_split(warp, j);
+            } else {
+                j++;
+            }
+        }
+}
+
+/* The split to run; *limit: the rank at which another one that can run is to be considered again. */
+static Split *choose_split(Block *block, Warp *warp, uint32_t *limit) {
+    const Inst *code = block->program->code;
+    *limit = UINT32_MAX;
+    if (warp->split_count == 1)
+        return is_ready(block, warp, &warp->splits[0]) ? &warp->splits[0] : NULL;
+    merge_splits(block, warp);
+    Split *best = NULL;
+    bool any = (warp->turns++ & 7) == 7; /* so that a loop of low rank cannot starve the others */
+    uint32_t skip = any ? warp->turns >> 3 : 0, ready = 0;
+    for (uint32_t i = 0; i < warp->split_count; i++)
+        ready += is_ready(block, warp, &warp->splits[i]);
+    skip = ready ? skip % ready : 0;
+    for (uint32_t i = 0; i < warp->split_count; i++) {
+        Split *split = &warp->splits[i];
+        if (!is_ready(block, warp, split))
+            continue;
+        if (any ? skip-- == 0 : !best || code[split->pc].rank < code[best->pc].rank)
+            best = split;
+        if (any && best)
+            break;
+    }
+    for (uint32_t i = 0; best && !any && i < warp->split_count; i++) {
+        Split *split = &warp->splits[i];
+        if (split != best && is_ready(block, warp, split) && code[split->pc].rank < *limit)
+            *limit = code[split->pc].rank;
+    }
+    return best;
+}
+
+/* Lanes `mask` of the running split go to `pc`; the rest keeps its place. */
+static Split *split_off(Warp *warp, uint32_t mask, uint32_t pc) {
+    Split *fresh = &warp->splits[warp->split_count++];
+    *fresh = (Split){.mask = mask, .pc = pc};
+    warp->split->mask &= ~mask;
+    return fresh;
+}
+
+Step schedule_exit(Block *block, Warp *warp, uint32_t mask) {
+    Split *split = warp->split;
+    if (!async_check_exit(block, warp, mask))
+        return STEP_FAULT;
+    warp->live &= ~mask;
+    split->mask &= ~mask;
+    if (split->mask)
+        split->pc++;
+    else
+        remove_split(warp, (uint32_t)(split - warp->splits));
+    if (!warp->live)
+        block->running--;
+    effect(block, warp);
+    named_recheck(block);
+    return STEP_JUMP;
+}
+
+/* ---- polling ------------------------------------------------------------------------------------------------------ */
+
+/* At a backward branch: does this loop do nothing but look? Then its split sleeps. Registers are compared only where
+ * something that pollers do was seen, or after many turns without effect, so that ordinary loops pay nothing. */
+static void watch_loop(Block *block, Warp *warp, Split *split, uint32_t pc) {
+    const Program *program = block->program;
+    if (split->poll_effects != warp->effects) {
+        split->poll_effects = warp->effects;
+        split->poll_pc = split->quiet = 0;
+        split->suspect = split->reads_clock = split->tests = false;
+        return;
+    }
+    bool compares = split->poll_pc == pc + 1;
+    if (!split->suspect && !compares && ++split->quiet % QUIET_BRANCHES)
+        return;
+    if (!warp->snapshot)
+        warp->snapshot = arena_alloc(block->machine->arena, program->register_bytes);
+    if (compares && warp->snapshot_mask == split->mask && !memcmp(warp->snapshot, warp->banks[BANK_REGISTERS], program->register_bytes)) {
+        split->wait = WAIT_MEMORY;
+        split->seen = block->effects;
+        split->seen_machine = block->machine->effects;
+        return;
+    }
+    if (compares && !split->suspect) {
+        split->poll_pc = 0;
+        return;
+    }
+    memcpy(warp->snapshot, warp->banks[BANK_REGISTERS], program->register_bytes);
+    warp->snapshot_mask = split->mask;
+    split->poll_pc = pc + 1;
+    split->suspect = split->reads_clock = split->tests = false;
+}
+
+Step schedule_branch(Block *block, Warp *warp, const Inst *inst, uint32_t mask, uint32_t target) {
+    Split *split = warp->split;
+    uint32_t here = (uint32_t)(inst - block->program->code);
+    bool backward = target <= here;
+    if (split->mask & ~mask) {
+        uint32_t rest = split->mask & ~mask;
+        split_off(warp, rest, here + 1);
+    }
+    split->pc = target;
+    if (backward)
+        watch_loop(block, warp, split, here);
+    return STEP_JUMP;
+}
+
+/* ---- running ------------------------------------------------------------------------------------------------------ */
+
+static bool use_of_unwritten(Block *block, Warp *warp, const Inst *inst, uint32_t slot, uint32_t missing) {
+    uint32_t lane = first_lane(missing), place = 0;
+    for (uint32_t i = 0; i < inst->op_count; i++)
+        if (inst->ops[i].bank == BANK_REGISTERS && inst->ops[i].slot == slot && !inst->ops[i].sink && !inst->ops[i].absent)
+            place = i + 1;
+    return finding(block, P0713, agent_of(block, warp, lane), "lane %u uses a register that it has not written (%s %u of `%s`)", lane,
+                   place ? "operand" : "the guard, operand", place, opcode_spellings[inst->opcode]);
+}
+
+/* Lanes of the split that execute the instruction; false: a finding */
+static bool active_lanes(Block *block, Warp *warp, const Inst *inst, uint32_t *out) {
+    uint32_t mask = warp->split->mask;
+    if (inst->guarded) {
+        uint32_t missing = mask & ~warp->valid[inst->guard_slot], bits;
+        if (missing)
+            return use_of_unwritten(block, warp, inst, inst->guard_slot, missing);
+        memcpy(&bits, warp->banks[BANK_REGISTERS] + inst->guard_offset, sizeof bits);
+        mask &= inst->guard_negated ? ~bits : bits;
+    }
+    *out = mask;
+    if (!mask)
+        return true;
+    for (uint32_t i = 0; i < inst->use_count; i++) {
+        uint32_t missing = mask & ~warp->valid[inst->uses[i]];
+        if (missing)
+            return use_of_unwritten(block, warp, inst, inst->uses[i], missing);
+    }
+    return true;
+}
+
+/* Lanes that a false guard keeps from an instruction that waits go on. */
+static void part_from_waiting(Warp *warp, uint32_t mask) {
+    uint32_t rest = warp->split->mask & ~mask;
+    if (rest)
+        split_off(warp, rest, warp->split->pc + 1);
+}
+
+/* Runs one split of a warp for a while. False: a finding. */
+static bool run_warp(Block *block, Warp *warp, Split *split, uint32_t limit, uint32_t budget) {
+    const Inst *code = block->program->code;
+    uint32_t done = 0;
+    warp->split = split;
+    for (; done < budget; done++) {
+        const Inst *inst = &code[split->pc];
+        if (inst->rank >= limit && done > 0)
+            break;
+        uint32_t mask = 0;
+        if (!active_lanes(block, warp, inst, &mask))
+            return false;
+        if (!mask) {
+            split->pc++;
+            continue;
+        }
+        Step step = inst->run(block, warp, inst, mask);
+        if (step == STEP_NEXT) {
+            for (uint32_t i = 0; i < inst->def_count; i++)
+                warp->valid[inst->defs[i]] |= mask;
+            split->pc++;
+            continue;
+        }
+        if (step == STEP_FAULT)
+            return false;
+        if (step == STEP_WAIT) {
+            part_from_waiting(warp, mask);
+            merge_splits(block, warp); /* those that wait for each other */
+        } else if (warp->split_count == 1 && split == &warp->splits[0] && split->wait == WAIT_NONE && warp->live) {
+            continue; /* a branch that all lanes took */
+        }
+        break;
+    }
+    block->instructions += done + 1;
+    return true;
+}
+
+static bool warp_ready(const Block *block, const Warp *warp) {
+    for (uint32_t i = 0; i < warp->split_count; i++)
+        if (is_ready(block, warp, &warp->splits[i]))
+            return true;
+    return false;
+}
+
+/* ---- when nothing can run ----------------------------------------------------------------------------------------- */
+
+/* Failed waits return false once each time something has happened: a `try_wait` may be a question only. */
+static bool expire_waits(Block *block) {
+    bool any = false;
+    for (uint32_t w = 0; w < block->warp_count; w++)
+        for (uint32_t s = 0; s < block->warps[w].split_count; s++) {
+            Split *split = &block->warps[w].splits[s];
+            if (split->wait == WAIT_PHASE && split->expired != block->effects + 1) {
+                split->expire = true;
+                split->expired = block->effects + 1;
+                any = true;
+            }
+        }
+    return any;
+}
+
+/* Loops that look at nothing but the clock are pauses: time passes for them. */
+static bool pass_time(Block *block) {
+    bool any = false;
+    for (uint32_t w = 0; w < block->warp_count; w++)
+        for (uint32_t s = 0; s < block->warps[w].split_count; s++) {
+            Split *split = &block->warps[w].splits[s];
+            if (split->wait == WAIT_MEMORY && split->reads_clock && !split->tests) {
+                split->wait = WAIT_NONE;
+                any = true;
+            }
+        }
+    if (any)
+        block->clock += block->clock / 2 + 1000;
+    return any;
+}
+
+static bool polls_memory(const Block *block) {
+    for (uint32_t w = 0; w < block->warp_count; w++)
+        for (uint32_t s = 0; s < block->warps[w].split_count; s++)
+            if (block->warps[w].splits[s].wait == WAIT_MEMORY)
+                return true;
+    return false;
+}
+
+static Warp *choose_warp(Block *block) {
+    uint32_t start = block->machine->seed ? (uint32_t)(draw(block) % block->warp_count) : block->next_warp;
+    for (uint32_t i = 0; i < block->warp_count; i++) {
+        Warp *warp = &block->warps[(start + i) % block->warp_count];
+        if (warp->live && warp_ready(block, warp)) {
+            block->next_warp = (warp->index + 1) % block->warp_count;
+            return warp;
+        }
+    }
+    return NULL;
+}
+
+/* Another block may change the memory that this one polls: it is suspended, unless this is its last chance. */
+BlockState schedule_run(Block *block, bool last_chance) {
+    while (block->running > 0) {
+        Warp *warp = choose_warp(block);
+        if (warp) {
+            uint32_t limit, budget = block->machine->seed ? 1 + (uint32_t)(draw(block) % 97) : TURN;
+            Split *split = choose_split(block, warp, &limit);
+            uint64_t effects = block->effects;
+            split->wait = WAIT_NONE;
+            if (!run_warp(block, warp, split, limit, budget))
+                return BLOCK_FINDING;
+            block->turn++;
+            block->clock += block->effects - effects;
+            if (!async_step(block, false))
+                return BLOCK_FINDING;
+        } else if (!async_idle(block)) {
+            if (!async_step(block, true))
+                return BLOCK_FINDING;
+        } else if (!expire_waits(block) && !pass_time(block)) {
+            if (polls_memory(block) && !last_chance)
+                return BLOCK_SUSPENDED;
+            report_deadlock(block);
+            return BLOCK_FINDING;
+        }
+    }
+    while (!async_idle(block))
+        if (!async_step(block, true))
+            return BLOCK_FINDING;
+    return async_check_end(block) ? BLOCK_DONE : BLOCK_FINDING;
+}
+
+uint64_t schedule_due(Block *block) {
+    return block->machine->seed ? block->turn + draw(block) % 64 : block->turn + COPY_DELAY;
+}
+
+/* Which of the operations in flight is next in line: the first, or with a seed any of the first few */
+uint32_t schedule_pick(Block *block, uint32_t choices) {
+    return block->machine->seed && choices > 1 ? (uint32_t)(draw(block) % choices) : 0;
+}
