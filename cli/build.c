@@ -1,0 +1,172 @@
+/* pipec build: a kernel goes in; a .ptx or .cubin file and its manifest come out, both or none; or one printed step of the
+ * compilation. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct Build {
+    const Command *command;
+    const char *out, *emit;
+    bool report, watchdog, json;
+    Words words;
+    PipecProgram *program;
+} Build;
+
+static bool ends_with(const char *text, const char *end) {
+    size_t length = strlen(text), tail = strlen(end);
+    return length > tail && strcmp(text + length - tail, end) == 0;
+}
+
+/* `path` with another ending, behind the last dot of its last part; NULL: no memory */
+static char *with_ending(const char *path, const char *ending) {
+    const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+    size_t stem = dot != NULL && dot > (slash != NULL ? slash + 1 : path) ? (size_t)(dot - path) : strlen(path);
+    char *name = malloc(stem + strlen(ending) + 1);
+    if (name == NULL) return NULL;
+    memcpy(name, path, stem);
+    memcpy(name + stem, ending, strlen(ending) + 1);
+    return name;
+}
+
+/* STEM.ptx in the current folder */
+static char *default_out(const char *file) {
+    const char *slash = strrchr(file, '/');
+    return with_ending(strcmp(file, "-") == 0 ? "stdin" : slash != NULL ? slash + 1 : file, ".ptx");
+}
+
+/* ---- printed forms ----------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    PipecEmit what;
+} forms[] = {{"tokens", PIPEC_EMIT_TOKENS}, {"ast", PIPEC_EMIT_AST}, {"prog", PIPEC_EMIT_PROG},
+             {"manifest", PIPEC_EMIT_MANIFEST}, {"ptx", PIPEC_EMIT_PTX}};
+
+static bool form_named(const char *name, PipecEmit *what) {
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
+        if (strcmp(name, forms[i].name) == 0) {
+            *what = forms[i].what;
+            return true;
+        }
+    return false;
+}
+
+static int write_one(const char *path, const char *text, size_t length) {
+    Beside file;
+    if (path == NULL || strcmp(path, "-") == 0) {
+        fwrite(text, 1, length, stdout);
+        return PIPEC_FINE;
+    }
+    return beside_write(&file, path, text, length) && beside_keep(&file) ? PIPEC_FINE : PIPEC_UNUSABLE;
+}
+
+static int emit(const Build *build) {
+    PipecEmit what = PIPEC_EMIT_PTX;
+    form_named(build->emit, &what);
+    const char *text = pipec_program_emit(build->program, what);
+    return text == NULL ? PIPEC_FINE : write_one(build->out, text, strlen(text));
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------------- */
+
+static int write_ptx(const Build *build, const char *out, const char *json) {
+    size_t length;
+    const char *ptx = pipec_program_ptx(build->program, &length), *manifest = pipec_program_manifest(build->program);
+    Beside text, fields;
+    if (manifest == NULL) return out_of_memory();
+    if (!beside_write(&text, out, ptx, length)) return PIPEC_UNUSABLE;
+    if (!beside_write(&fields, json, manifest, strlen(manifest))) {
+        beside_drop(&text);
+        return PIPEC_UNUSABLE;
+    }
+    if (!beside_keep(&text)) {
+        beside_drop(&fields);
+        return PIPEC_UNUSABLE;
+    }
+    if (beside_keep(&fields)) return PIPEC_FINE;
+    unlink(out);
+    return PIPEC_UNUSABLE;
+}
+
+static int write_cubin(const Build *build, const char *out, const char *json) {
+    const char *manifest = pipec_program_manifest(build->program);
+    Beside fields;
+    if (manifest == NULL) return out_of_memory();
+    if (!beside_write(&fields, json, manifest, strlen(manifest))) return PIPEC_UNUSABLE;
+    PipecStatus status = pipec_program_assemble(build->program, out);
+    say_diagnostics(pipec_program_diagnostics(build->program), build->json);
+    if (status == PIPEC_FINE && beside_keep(&fields)) return PIPEC_FINE;
+    beside_drop(&fields);
+    if (status != PIPEC_FINE) return (int)status;
+    unlink(out);
+    return PIPEC_UNUSABLE;
+}
+
+static int write_files(const Build *build) {
+    char *made = build->out == NULL ? default_out(build->words.file) : NULL;
+    const char *out = build->out == NULL ? made : build->out;
+    char *json = out != NULL ? with_ending(out, ".json") : NULL;
+    int status = json == NULL ? out_of_memory() : PIPEC_FINE;
+    if (json != NULL) status = ends_with(out, ".cubin") ? write_cubin(build, out, json) : write_ptx(build, out, json);
+    free(json);
+    free(made);
+    return status;
+}
+
+/* ---- the command --------------------------------------------------------------------------------------------------------- */
+
+static int build_all(Build *build) {
+    bool early = build->emit != NULL && strcmp(build->emit, "ptx") != 0 && strcmp(build->emit, "manifest") != 0;
+    PipecOptions options = {.kernel = build->words.kernel, .values = build->words.values.items, .value_count = build->words.values.count,
+                            .watchdog = build->watchdog, .check_only = early};
+    build->program = pipec_compile_file(build->words.file, &options);
+    if (build->program == NULL) return out_of_memory();
+    int status = (int)pipec_program_status(build->program);
+    say_diagnostics(pipec_program_diagnostics(build->program), build->json);
+    bool prints = build->out != NULL && strcmp(build->out, "-") == 0;
+    if (build->emit != NULL) return (int)pipec_worse((PipecStatus)status, (PipecStatus)emit(build));
+    if (status != PIPEC_FINE) return status;
+    if (build->report) {
+        const char *report = pipec_program_report(build->program);
+        if (report == NULL) return out_of_memory();
+        fputs(report, prints ? stderr : stdout);
+    }
+    if (!prints) return write_files(build);
+    size_t length;
+    const char *ptx = pipec_program_ptx(build->program, &length);
+    return write_one("-", ptx, length);
+}
+
+static int check_options(const Build *build) {
+    PipecEmit what;
+    if (build->emit != NULL && !form_named(build->emit, &what))
+        return usage_error(build->command, "`--emit` is tokens, ast, prog, manifest or ptx, and `%s` is none of them", build->emit);
+    if (build->emit != NULL && build->report) return usage_error(build->command, "`--emit` and `--report` exclude each other");
+    if (build->emit == NULL && build->out != NULL && strcmp(build->out, "-") != 0 && !ends_with(build->out, ".ptx") &&
+        !ends_with(build->out, ".cubin"))
+        return usage_error(build->command, "`%s` ends neither in .ptx nor in .cubin", build->out);
+    return PIPEC_FINE;
+}
+
+int command_build(const Command *command, int argc, char **argv) {
+    Build build = {.command = command};
+    Texts words = {0};
+    const Option options[] = {{"-o", OPTION_TEXT, &build.out},          {"--emit", OPTION_TEXT, &build.emit},
+                              {"--report", OPTION_FLAG, &build.report}, {"--watchdog", OPTION_FLAG, &build.watchdog},
+                              {"--format", OPTION_FORMAT, &build.json}};
+    int status = PIPEC_UNUSABLE;
+    switch (options_parse(command, argc, argv, options, sizeof options / sizeof options[0], &words)) {
+    case PARSED_FINE:
+        if (words_split(command, &words, &build.words)) status = check_options(&build) == PIPEC_FINE ? build_all(&build) : PIPEC_UNUSABLE;
+        break;
+    case PARSED_HELP: status = PIPEC_FINE; break;
+    case PARSED_WRONG: break;
+    }
+    pipec_program_free(build.program);
+    texts_free(&build.words.values);
+    texts_free(&words);
+    return status;
+}

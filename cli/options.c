@@ -1,0 +1,116 @@
+/* cli: words of the command line to values. A table of options and argv go in; values, and the words that are no options, come out;
+ * or a usage error that names the word. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool add_text(Texts *texts, const char *text, int room) {
+    if (texts->items == NULL) texts->items = calloc((size_t)room + 1, sizeof *texts->items);
+    if (texts->items == NULL) return false;
+    texts->items[texts->count++] = text;
+    return true;
+}
+
+void texts_free(Texts *texts) { free(texts->items); }
+
+static bool whole_number(const char *text, uint64_t most, uint64_t *out) {
+    char *end;
+    if (text[0] < '0' || text[0] > '9') return false;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    *out = value;
+    return errno == 0 && *end == 0 && value <= most;
+}
+
+static bool set(const Command *command, const Option *option, const char *value, int room) {
+    uint64_t whole;
+    char *end;
+    switch (option->kind) {
+    case OPTION_FLAG: *(bool *)option->into = true; return true;
+    case OPTION_TEXT: *(const char **)option->into = value; return true;
+    case OPTION_LIST: return add_text(option->into, value, room) || out_of_memory() == PIPEC_FINE;
+    case OPTION_SEED:
+        if (whole_number(value, UINT64_MAX, option->into)) return true;
+        usage_error(command, "`%s` needs a whole number, and `%s` is none", option->name, value);
+        return false;
+    case OPTION_NUMBER:
+        if (whole_number(value, 1000000, &whole)) {
+            *(int *)option->into = (int)whole;
+            return true;
+        }
+        usage_error(command, "`%s` needs a whole number, and `%s` is none", option->name, value);
+        return false;
+    case OPTION_SECONDS:
+        *(double *)option->into = strtod(value, &end);
+        if (end != value && *end == 0 && *(double *)option->into >= 0 && isfinite(*(double *)option->into)) return true;
+        usage_error(command, "`%s` needs a number of seconds, and `%s` is none", option->name, value);
+        return false;
+    case OPTION_FORMAT:
+        *(bool *)option->into = strcmp(value, "json") == 0;
+        if (*(bool *)option->into || strcmp(value, "text") == 0) return true;
+        usage_error(command, "`--format` is text or json, and `%s` is neither", value);
+        return false;
+    }
+    return false;
+}
+
+/* `--name=value` in one word, or the option's name alone; `value` is NULL then */
+static const Option *find(const char *word, const Option *options, size_t count, const char **value) {
+    const char *equals = strchr(word, '=');
+    size_t length = equals != NULL && word[1] == '-' ? (size_t)(equals - word) : strlen(word);
+    *value = word[length] == '=' ? word + length + 1 : NULL;
+    for (size_t i = 0; i < count; i++)
+        if (strlen(options[i].name) == length && memcmp(options[i].name, word, length) == 0) return &options[i];
+    return NULL;
+}
+
+static Parsed help(const Command *command) {
+    printf("Usage: pipec %s\n\n%s", command->usage, command->help);
+    return PARSED_HELP;
+}
+
+Parsed options_parse(const Command *command, int argc, char **argv, const Option *options, size_t count, Texts *words) {
+    bool ended = false;
+    for (int i = 0; i < argc; i++) {
+        const char *word = argv[i], *value;
+        if (!ended && strcmp(word, "--") == 0) {
+            ended = true;
+            continue;
+        }
+        if (ended || word[0] != '-' || word[1] == 0) {
+            if (!add_text(words, word, argc)) return out_of_memory(), PARSED_WRONG;
+            continue;
+        }
+        if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) return help(command);
+        const Option *option = find(word, options, count, &value);
+        if (option == NULL) return usage_error(command, "unknown option `%s`", word), PARSED_WRONG;
+        if (option->kind == OPTION_FLAG && value != NULL)
+            return usage_error(command, "`%s` takes no value", option->name), PARSED_WRONG;
+        if (option->kind != OPTION_FLAG && value == NULL) {
+            if (i + 1 == argc) return usage_error(command, "`%s` needs a value", option->name), PARSED_WRONG;
+            value = argv[++i];
+        }
+        if (!set(command, option, value, argc)) return PARSED_WRONG;
+    }
+    return PARSED_FINE;
+}
+
+bool words_split(const Command *command, const Texts *words, Words *out) {
+    *out = (Words){0};
+    if (words->count == 0) return usage_error(command, "no file is named"), false;
+    out->file = words->items[0];
+    for (size_t i = 1; i < words->count; i++) {
+        const char *word = words->items[i];
+        if (strchr(word, '=') != NULL) {
+            if (!add_text(&out->values, word, (int)words->count)) return out_of_memory(), false;
+        } else if (out->kernel == NULL) {
+            out->kernel = word;
+        } else {
+            return usage_error(command, "`%s` is neither NAME=VALUE nor the kernel, which is `%s`", word, out->kernel), false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,117 @@
+/* cli: what is printed, and files written beside and then renamed. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool output_terminal(void) { return isatty(STDERR_FILENO) == 1; }
+
+bool output_colours(void) {
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+    return (no == NULL || no[0] == 0) && term != NULL && strcmp(term, "dumb") != 0 && output_terminal();
+}
+
+static void say(const char *word, const char *colour, const char *format, va_list args) {
+    bool colours = output_colours();
+    fprintf(stderr, "%s%s%s: ", colours ? colour : "", word, colours ? "\033[0m" : "");
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+}
+
+void say_error(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    say("error", "\033[1;31m", format, args);
+    va_end(args);
+}
+
+void say_help(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    say("help", "\033[1m", format, args);
+    va_end(args);
+}
+
+int usage_error(const Command *command, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    say("error", "\033[1;31m", format, args);
+    va_end(args);
+    say_help("pipec %s", command->usage);
+    return PIPEC_UNUSABLE;
+}
+
+int out_of_memory(void) {
+    say_error("not enough memory");
+    return PIPEC_UNUSABLE;
+}
+
+void say_diagnostics(const PipecDiagnostics *diagnostics, bool json) {
+    if (json)
+        fputs(pipec_diagnostics_json(diagnostics), stderr);
+    else
+        fputs(output_colours() ? pipec_diagnostics_coloured(diagnostics) : pipec_diagnostics_text(diagnostics), stderr);
+}
+
+int output_end(int status) {
+    errno = 0;
+    bool failed = ferror(stdout) != 0;
+    if (fflush(stdout) != 0) failed = true;
+    if (!failed) return status;
+    if (errno != EPIPE) say_error("cannot write standard output: %s", errno != 0 ? strerror(errno) : "write error");
+    return (int)pipec_worse((PipecStatus)status, PIPEC_UNUSABLE);
+}
+
+/* ---- files ----------------------------------------------------------------------------------------------------------- */
+
+static bool cannot_write(Beside *file, int why) {
+    say_error("cannot write `%s`: %s", file->path, strerror(why));
+    beside_drop(file);
+    return false;
+}
+
+bool beside_write(Beside *file, const char *path, const char *text, size_t length) {
+    static const char ending[] = ".XXXXXX";
+    *file = (Beside){path, malloc(strlen(path) + sizeof ending)};
+    if (file->beside == NULL) return out_of_memory(), false;
+    memcpy(file->beside, path, strlen(path));
+    memcpy(file->beside + strlen(path), ending, sizeof ending);
+    int handle = mkstemp(file->beside);
+    if (handle < 0) {
+        int why = errno;
+        free(file->beside);
+        file->beside = NULL;
+        return cannot_write(file, why);
+    }
+    mode_t mask = umask(0); /* mkstemp makes files that only their owner reads */
+    umask(mask);
+    fchmod(handle, 0666 & ~mask);
+    FILE *stream = fdopen(handle, "w");
+    if (stream == NULL) {
+        close(handle);
+        return cannot_write(file, ENOMEM);
+    }
+    errno = 0;
+    bool fine = fwrite(text, 1, length, stream) == length;
+    int why = errno;
+    if (fclose(stream) != 0) fine = false, why = errno;
+    return fine || cannot_write(file, why);
+}
+
+bool beside_keep(Beside *file) {
+    if (rename(file->beside, file->path) != 0) return cannot_write(file, errno);
+    free(file->beside);
+    file->beside = NULL;
+    return true;
+}
+
+void beside_drop(Beside *file) {
+    if (file->beside == NULL) return;
+    unlink(file->beside);
+    free(file->beside);
+    file->beside = NULL;
+}

@@ -1,0 +1,168 @@
+/* pipec run: a kernel and data go in; what ran, on what, how fast, and the verdict come out. */
+#include "cli/cli.h"
+
+#include <string.h>
+
+#define BENCH_LAUNCHES 20
+
+typedef struct Run {
+    const Command *command;
+    Words words;
+    Texts saves, fills;
+    const char *on;
+    uint64_t seed;
+    int device; /* -1: not said */
+    double watchdog;
+    bool bench, json;
+    PipecProgram *program;
+} Run;
+
+/* ---- what is printed ---------------------------------------------------------------------------------------------------- */
+
+static void print_time(double seconds) {
+    if (seconds < 1e-3)
+        printf("%.2f us", seconds * 1e6);
+    else if (seconds < 1)
+        printf("%.3f ms", seconds * 1e3);
+    else
+        printf("%.3f s", seconds);
+}
+
+static void print_rate(double bytes, double seconds) {
+    if (!(seconds > 0) || bytes <= 0) return;
+    double rate = bytes / seconds;
+    if (rate < 1e8)
+        printf(", %.3g MB/s", rate * 1e-6);
+    else
+        printf(", %.4g GB/s", rate * 1e-9);
+}
+
+static void print_run(const Run *run, PipecRun *it) {
+    const PipecRunInfo *info = pipec_run_info(it);
+    const char *kernel = run->words.kernel != NULL ? run->words.kernel : pipec_program_kernel(run->program, 0);
+    printf("%s: kernel `%s` on %s", run->words.file, kernel, info->on_gpu ? info->device : "the emulator");
+    if (info->no_gpu != NULL) printf(" (no GPU: %s)", info->no_gpu);
+    printf("\n  %s\n  %lld %s in %lld %s\n  ", pipec_run_arguments(it), (long long)info->tiles, info->tiles == 1 ? "tile" : "tiles",
+           (long long)info->blocks, info->blocks == 1 ? "block" : "blocks");
+    print_time(info->seconds);
+    print_rate((double)info->bytes, info->seconds);
+    if (info->on_gpu && info->timed > 1) printf(" (median of %d launches)", info->timed);
+    if (!info->on_gpu) printf(" (emulated, %llu warp instructions)", (unsigned long long)info->instructions);
+    printf("\n");
+}
+
+/* ---- one run -------------------------------------------------------------------------------------------------------------- */
+
+static int one_run(const Run *run, PipecRun *it, PipecWhere where) {
+    PipecExecuteOptions options = {.where = where, .device = run->device + 1, .timed = run->bench ? BENCH_LAUNCHES : 1,
+                                   .progress = output_terminal()};
+    PipecStatus status = pipec_run_execute(it, &options);
+    const PipecDiagnostics *diagnostics = pipec_run_diagnostics(it);
+    bool ran = status == PIPEC_FINE;
+    if (ran) print_run(run, it);
+    fflush(stdout);
+    if (pipec_diagnostics_count(diagnostics) > 0) say_diagnostics(diagnostics, run->json);
+    if (!ran) return (int)status;
+    pipec_run_verify(it);
+    printf("  %s\n", pipec_run_verdict(it));
+    fflush(stdout);
+    diagnostics = pipec_run_diagnostics(it);
+    if (pipec_diagnostics_count(diagnostics) > 0) say_diagnostics(diagnostics, run->json);
+    return (int)pipec_run_status(it);
+}
+
+static int save(const Run *run, PipecRun *it) {
+    PipecStatus status = PIPEC_FINE;
+    for (size_t i = 0; i < run->saves.count; i++) {
+        PipecStatus saved = pipec_run_save(it, run->saves.items[i]);
+        if (saved != PIPEC_FINE) say_diagnostics(pipec_run_diagnostics(it), run->json);
+        status = pipec_worse(status, saved);
+    }
+    return (int)status;
+}
+
+/* NULL: said what is wrong, exit code in *status */
+static PipecRun *prepare(const Run *run, int *status) {
+    PipecRunOptions options = {.values = run->words.values.items, .value_count = run->words.values.count, .fills = run->fills.items,
+                               .fill_count = run->fills.count, .seed = run->seed, .watchdog_seconds = run->watchdog};
+    PipecRun *it = pipec_run_new(run->program, &options);
+    if (it == NULL) {
+        *status = out_of_memory();
+        return NULL;
+    }
+    for (size_t i = 0; pipec_run_status(it) == PIPEC_FINE && i < run->saves.count; i++) pipec_run_can_save(it, run->saves.items[i]);
+    *status = (int)pipec_run_status(it);
+    if (*status == PIPEC_FINE) return it;
+    say_diagnostics(pipec_run_diagnostics(it), run->json);
+    pipec_run_free(it);
+    return NULL;
+}
+
+static int compare(const Run *run, PipecRun *gpu, PipecRun *emulator) {
+    const char *how = NULL;
+    PipecStatus status = pipec_run_compare(gpu, emulator, &how);
+    printf("emulator and GPU %s (%s)\n", status == PIPEC_FINE ? "agree" : "DISAGREE", how != NULL ? how : "not compared");
+    fflush(stdout);
+    if (status != PIPEC_FINE) say_diagnostics(pipec_run_diagnostics(gpu), run->json);
+    return (int)status;
+}
+
+static int run_both(const Run *run, PipecRun *gpu) {
+    int status;
+    PipecRun *emulator = prepare(run, &status);
+    if (emulator == NULL) return status;
+    int first = one_run(run, gpu, PIPEC_ON_GPU), second = first == PIPEC_UNUSABLE ? first : one_run(run, emulator, PIPEC_ON_EMULATOR);
+    status = (int)pipec_worse((PipecStatus)first, (PipecStatus)second);
+    bool ran = pipec_run_info(gpu)->device != NULL && pipec_run_info(emulator)->device != NULL;
+    if (ran && (status == PIPEC_FINE || status == PIPEC_REFUSED))
+        status = (int)pipec_worse((PipecStatus)status, (PipecStatus)compare(run, gpu, emulator));
+    pipec_run_free(emulator);
+    return status;
+}
+
+static int run_all(Run *run) {
+    PipecOptions options = {.kernel = run->words.kernel, .values = run->words.values.items, .value_count = run->words.values.count,
+                            .launch_values = true, .watchdog = run->watchdog > 0 && !run->bench};
+    run->program = pipec_compile_file(run->words.file, &options);
+    if (run->program == NULL) return out_of_memory();
+    int status = (int)pipec_program_status(run->program);
+    if (pipec_diagnostics_count(pipec_program_diagnostics(run->program)) > 0)
+        say_diagnostics(pipec_program_diagnostics(run->program), run->json);
+    PipecRun *it = status == PIPEC_FINE ? prepare(run, &status) : NULL;
+    if (it == NULL) return status;
+    if (run->on != NULL && strcmp(run->on, "both") == 0)
+        status = run_both(run, it);
+    else
+        status = one_run(run, it, run->on == NULL ? PIPEC_ON_ANY : strcmp(run->on, "gpu") == 0 ? PIPEC_ON_GPU : PIPEC_ON_EMULATOR);
+    if (status == PIPEC_FINE || (status == PIPEC_REFUSED && pipec_run_verdict(it)[0] == 'W'))
+        status = (int)pipec_worse((PipecStatus)status, (PipecStatus)save(run, it));
+    pipec_run_free(it);
+    return status;
+}
+
+int command_run(const Command *command, int argc, char **argv) {
+    Run run = {.command = command, .seed = 1, .device = -1, .watchdog = 10};
+    Texts words = {0};
+    const Option options[] = {{"--save", OPTION_LIST, &run.saves},       {"--fill", OPTION_LIST, &run.fills},
+                              {"--seed", OPTION_SEED, &run.seed},        {"--on", OPTION_TEXT, &run.on},
+                              {"--device", OPTION_NUMBER, &run.device},  {"--bench", OPTION_FLAG, &run.bench},
+                              {"--watchdog", OPTION_SECONDS, &run.watchdog}, {"--format", OPTION_FORMAT, &run.json}};
+    int status = PIPEC_UNUSABLE;
+    switch (options_parse(command, argc, argv, options, sizeof options / sizeof options[0], &words)) {
+    case PARSED_FINE:
+        if (!words_split(command, &words, &run.words)) break;
+        if (run.on != NULL && strcmp(run.on, "gpu") != 0 && strcmp(run.on, "emulator") != 0 && strcmp(run.on, "both") != 0)
+            usage_error(command, "`--on` is gpu, emulator or both, and `%s` is none of them", run.on);
+        else
+            status = run_all(&run);
+        break;
+    case PARSED_HELP: status = PIPEC_FINE; break;
+    case PARSED_WRONG: break;
+    }
+    pipec_program_free(run.program);
+    texts_free(&run.words.values);
+    texts_free(&run.saves);
+    texts_free(&run.fills);
+    texts_free(&words);
+    return status;
+}

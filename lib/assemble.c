@@ -1,0 +1,167 @@
+/* lib: PTX to a .cubin by ptxas. The program's PTX goes in by a temporary file, the .cubin is written beside its place and then
+ * renamed; ptxas' words come back as diagnostics at the lines of the .pipe source. */
+#include "lib/private.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define WORDS_MAX 65536 /* of ptxas that are kept */
+
+typedef struct Assemble {
+    PipecProgram *program;
+    const char *path;
+    PipecStatus status;
+} Assemble;
+
+/* ---- the words of ptxas -------------------------------------------------------------------------------------------------- */
+
+/* "ptxas FILE, line 12; error : Unknown symbol" */
+static void report_line(PipecProgram *program, const char *text) {
+    bool error = strstr(text, "error") != NULL || strstr(text, "fatal") != NULL;
+    if (!error && strstr(text, "warning") == NULL) return;
+    unsigned long line = 0;
+    const char *at = strstr(text, ", line "), *said = at != NULL ? strchr(at, ';') : NULL;
+    if (at != NULL) line = strtoul(at + strlen(", line "), NULL, 10);
+    said = said != NULL ? said + 1 : text;
+    while (*said == ' ') said++;
+    Code code = error ? P0908 : P0909;
+    const ManifestMark *mark = line < UINT32_MAX ? manifest_mark(program->manifest, (uint32_t)line) : NULL;
+    Diag *diag = mark != NULL ? diag_at(program->diags, code, mark->span, "ptxas: %s", said)
+                              : diag_plain(program->diags, code, "ptxas: %s", said);
+    if (line > 0) diag_note(program->diags, diag, "line %lu of the PTX text", line);
+    if (error) diag_note(program->diags, diag, "text of pipec that ptxas rejects is a mistake in pipec; please report it");
+}
+
+static void report_words(PipecProgram *program, char *words) {
+    char *rest;
+    for (char *line = strtok_r(words, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) report_line(program, line);
+}
+
+/* ---- running it ------------------------------------------------------------------------------------------------------------ */
+
+static char *read_words(Arena *arena, int from) {
+    char *words = arena_alloc(arena, WORDS_MAX), spill[4096];
+    size_t used = 0;
+    for (;;) {
+        bool room = used < WORDS_MAX - 1;
+        ssize_t got = read(from, room ? words + used : spill, room ? WORDS_MAX - 1 - used : sizeof spill);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return words;
+        if (room) used += (size_t)got;
+    }
+}
+
+/* Starts ptxas with both of its outputs in a pipe. 0 or an error number. */
+static int start(const char *target, const char *ptx, const char *cubin, pid_t *process, int *words) {
+    int ends[2];
+    if (pipe(ends) != 0) return errno;
+    char arch[64];
+    snprintf(arch, sizeof arch, "-arch=%s", target);
+    char *const argv[] = {(char[]){"ptxas"}, arch, (char[]){"-o"}, strdupa(cubin), strdupa(ptx), NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
+    posix_spawn_file_actions_addclose(&actions, ends[0]);
+    posix_spawn_file_actions_addclose(&actions, ends[1]);
+    extern char **environ;
+    int failed = posix_spawnp(process, "ptxas", &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    *words = ends[0];
+    if (failed != 0) close(ends[0]);
+    return failed;
+}
+
+static void cannot_run(Assemble *assemble, const char *why) {
+    Diags *diags = assemble->program->diags;
+    Diag *diag = diag_plain(diags, P0907, "ptxas, which makes .cubin files, cannot be run: %s", why);
+    diag_help(diags, diag, "install the CUDA toolkit's ptxas and put it on PATH, or build a .ptx file, which the driver assembles");
+    assemble->status = PIPEC_UNUSABLE;
+}
+
+static void run_ptxas(Assemble *assemble, const char *ptx, const char *cubin) {
+    PipecProgram *program = assemble->program;
+    pid_t process;
+    int from, state;
+    int failed = start(program->manifest->target, ptx, cubin, &process, &from);
+    if (failed != 0) {
+        cannot_run(assemble, strerror(failed));
+        return;
+    }
+    char *words = read_words(program->arena, from);
+    close(from);
+    while (waitpid(process, &state, 0) < 0 && errno == EINTR) continue;
+    if (WIFEXITED(state) && WEXITSTATUS(state) == 127 && words[0] == 0) {
+        cannot_run(assemble, "no such program");
+        return;
+    }
+    report_words(program, words);
+    if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return;
+    assemble->status = PIPEC_BUG;
+    if (program->diags->errors == 0) diag_plain(program->diags, P0908, "ptxas failed and gave no reason");
+}
+
+/* ---- files ----------------------------------------------------------------------------------------------------------------- */
+
+static void cannot_write(Assemble *assemble, const char *path, int why) {
+    diag_plain(assemble->program->diags, P0618, "cannot write `%s`: %s", path, strerror(why));
+    assemble->status = PIPEC_UNUSABLE;
+}
+
+/* Makes an empty file that nobody else has, beside `path`. */
+static char *new_beside(Assemble *assemble, const char *path, const char *ending) {
+    char *name = arena_printf(assemble->program->arena, "%s.XXXXXX%s", path, ending);
+    int file = mkstemps(name, (int)strlen(ending));
+    if (file < 0) {
+        cannot_write(assemble, path, errno);
+        return NULL;
+    }
+    close(file);
+    return name;
+}
+
+static bool write_text(const char *path, const Str *text) {
+    FILE *stream = fopen(path, "w");
+    if (stream == NULL) return false;
+    bool fine = fwrite(text->text, 1, text->length, stream) == text->length;
+    return fclose(stream) == 0 && fine;
+}
+
+static void assemble_all(void *data) {
+    Assemble *assemble = data;
+    PipecProgram *program = assemble->program;
+    program->diags = diags_new(program->arena, program->source);
+    char *cubin = new_beside(assemble, assemble->path, ".cubin");
+    char *ptx = cubin != NULL ? new_beside(assemble, assemble->path, ".ptx") : NULL;
+    if (ptx != NULL) {
+        if (write_text(ptx, &program->ptx))
+            run_ptxas(assemble, ptx, cubin);
+        else
+            cannot_write(assemble, ptx, errno);
+        unlink(ptx);
+    }
+    if (cubin != NULL && ptx != NULL && assemble->status == PIPEC_FINE) {
+        chmod(cubin, 0644);
+        if (rename(cubin, assemble->path) != 0) cannot_write(assemble, assemble->path, errno);
+    }
+    if (cubin != NULL && assemble->status != PIPEC_FINE) unlink(cubin);
+    program->published = diagnostics_publish(program->diags);
+}
+
+PIPEC_API PipecStatus pipec_program_assemble(PipecProgram *program, const char *cubin_path) {
+    if (program->manifest == NULL) return program->status;
+    Assemble assemble = {program, cubin_path, PIPEC_FINE};
+    if (!attempt(program->arena, assemble_all, &assemble)) {
+        program->published = &no_memory;
+        assemble.status = PIPEC_UNUSABLE;
+    }
+    return assemble.status;
+}

@@ -1,0 +1,128 @@
+/* lib: diagnostics as data. A finished Diags goes in, the structures and texts of pipec.h come out. */
+#include "lib/private.h"
+
+#include <string.h>
+
+/* Memory has run out: what is said then has to be there already. */
+static const char *const no_memory_help = "smaller extents, or a machine with more memory";
+static PipecDiagnostic no_memory_items[] = {
+    {.code = "P0905", .severity = PIPEC_ERROR, .message = "not enough memory", .helps = &no_memory_help, .help_count = 1}};
+
+#define NO_MEMORY_TEXT "error[P0905]: not enough memory\n  = help: smaller extents, or a machine with more memory\n"
+const PipecDiagnostics no_memory = {
+    no_memory_items, 1, 1, NO_MEMORY_TEXT, NO_MEMORY_TEXT,
+    "{\"file\":null,\"diagnostics\":[{\"code\":\"P0905\",\"severity\":\"error\",\"message\":\"not enough memory\",\"labels\":[],"
+    "\"notes\":[],\"helps\":[\"smaller extents, or a machine with more memory\"]}]}\n"};
+const PipecDiagnostics no_diagnostics = {NULL, 0, 0, "", "", "{\"file\":null,\"diagnostics\":[]}\n"};
+
+static PipecSeverity severity_of(Code code) {
+    switch (code_rows[code].severity) {
+    case SEVERITY_ERROR: return PIPEC_ERROR;
+    case SEVERITY_WARNING: return PIPEC_WARNING;
+    case SEVERITY_NOTE: return PIPEC_NOTE;
+    }
+    return PIPEC_ERROR;
+}
+
+static PipecLabel publish_label(const Source *source, const Label *label) {
+    PipecLabel out = {.lo = label->span.lo, .hi = label->span.hi, .text = label->text};
+    source_place(source, label->span.lo, &out.line, &out.column);
+    source_place(source, label->span.hi, &out.end_line, &out.end_column);
+    return out;
+}
+
+static PipecDiagnostic publish(const Diags *diags, const Diag *diag) {
+    size_t labels = diag->has_place && diags->source != NULL ? (size_t)diag->label_count : 0;
+    PipecLabel *published = NEW_ARRAY(diags->arena, PipecLabel, labels + 1);
+    for (size_t i = 0; i < labels; i++) published[i] = publish_label(diags->source, &diag->labels[i]);
+    return (PipecDiagnostic){.code = code_rows[diag->code].name,
+                             .severity = severity_of(diag->code),
+                             .message = diag->message,
+                             .labels = published,
+                             .label_count = labels,
+                             .notes = diag->notes.items,
+                             .note_count = diag->notes.count,
+                             .helps = diag->helps.items,
+                             .help_count = diag->helps.count};
+}
+
+static const char *rendered(const Diags *diags, bool colours) {
+    Str text = str_new(diags->arena);
+    str_add(&text, "");
+    diags_render(diags, colours, &text);
+    return text.text;
+}
+
+const PipecDiagnostics *diagnostics_publish(Diags *diags) {
+    diags_finish(diags);
+    PipecDiagnostics *out = NEW(diags->arena, PipecDiagnostics);
+    out->count = diags->items.count;
+    out->errors = diags->errors;
+    out->items = NEW_ARRAY(diags->arena, PipecDiagnostic, out->count + 1);
+    for (size_t i = 0; i < out->count; i++) out->items[i] = publish(diags, diags->items.items[i]);
+    out->text = rendered(diags, false);
+    out->coloured = rendered(diags, true);
+    Str json = str_new(diags->arena);
+    diags_json(diags, &json);
+    out->json = json.text;
+    return out;
+}
+
+PIPEC_API size_t pipec_diagnostics_count(const PipecDiagnostics *diagnostics) { return diagnostics->count; }
+PIPEC_API size_t pipec_diagnostics_errors(const PipecDiagnostics *diagnostics) { return diagnostics->errors; }
+PIPEC_API const char *pipec_diagnostics_text(const PipecDiagnostics *diagnostics) { return diagnostics->text; }
+PIPEC_API const char *pipec_diagnostics_coloured(const PipecDiagnostics *diagnostics) { return diagnostics->coloured; }
+PIPEC_API const char *pipec_diagnostics_json(const PipecDiagnostics *diagnostics) { return diagnostics->json; }
+
+PIPEC_API const PipecDiagnostic *pipec_diagnostics_get(const PipecDiagnostics *diagnostics, size_t index) {
+    return index < diagnostics->count ? &diagnostics->items[index] : NULL;
+}
+
+/* ---- status ---------------------------------------------------------------------------------------------------------- */
+
+PIPEC_API PipecStatus pipec_worse(PipecStatus a, PipecStatus b) {
+    static const int badness[] = {
+        [PIPEC_FINE] = 0, [PIPEC_UNUSABLE] = 1, [PIPEC_INCOMPLETE] = 2, [PIPEC_REFUSED] = 3, [PIPEC_BUG] = 4};
+    return badness[a] > badness[b] ? a : b;
+}
+
+PipecStatus status_of_run(RunStatus status) {
+    switch (status) {
+    case RUN_DONE: return PIPEC_FINE;
+    case RUN_FINDING: return PIPEC_REFUSED;
+    case RUN_UNAVAILABLE: return PIPEC_UNUSABLE;
+    case RUN_REJECTED: return PIPEC_BUG;
+    case RUN_INCOMPLETE: return PIPEC_INCOMPLETE;
+    }
+    return PIPEC_BUG;
+}
+
+/* ---- explain --------------------------------------------------------------------------------------------------------- */
+
+PIPEC_API const char *pipec_version(void) { return PIPEC_VERSION; }
+
+PIPEC_API const char *pipec_explain(const char *code) {
+    Code found;
+    if (!code_by_name(code, &found)) return NULL;
+    for (size_t i = 0; i < explain_page_count; i++)
+        if (strcmp(explain_pages[i].code, code_rows[found].name) == 0) return explain_pages[i].text;
+    return NULL;
+}
+
+PIPEC_API const char *pipec_code(size_t index, const char **title) {
+    Code found;
+    if (index >= explain_page_count) return NULL;
+    if (title != NULL) *title = code_by_name(explain_pages[index].code, &found) ? code_rows[found].title : "";
+    return explain_pages[index].code;
+}
+
+PIPEC_API const char *pipec_code_near(const char *code) {
+    const char *names[CODE_COUNT];
+    char upper[8];
+    size_t length = strlen(code);
+    for (size_t i = 0; i < CODE_COUNT; i++) names[i] = code_rows[i].name;
+    if (length == 0 || length >= sizeof upper) return NULL;
+    memcpy(upper, code, length + 1);
+    if (upper[0] == 'p') upper[0] = 'P';
+    return closest_name(upper, names, CODE_COUNT);
+}

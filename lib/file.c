@@ -1,0 +1,70 @@
+/* lib: the bytes of a source file. A path goes in, bytes come out, or a diagnostic that says why not: missing, unreadable, a
+ * folder, too large. Never more is read than a source may have. */
+#include "lib/private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PIECE (64u << 10)
+
+static void too_large(const char *path, Diags *diags) {
+    Diag *diag = diag_plain(diags, P0901, "`%s` is larger than %u MiB, the most that a source may have", path, SOURCE_MAX_BYTES >> 20);
+    diag_note(diags, diag, "a kernel is a page or two of text; is this the right file?");
+}
+
+static const char *read_all(Arena *arena, int file, const char *path, size_t *length, Diags *diags) {
+    char *text = NULL;
+    size_t used = 0, room = 0;
+    for (;;) {
+        if (room - used < PIECE) {
+            size_t wanted = room > 0 ? 2 * room : 2 * PIECE;
+            text = arena_grow(arena, text, used, wanted);
+            room = wanted;
+        }
+        ssize_t got = read(file, text + used, room - used - 1);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) {
+            diag_plain(diags, P0900, "cannot read `%s`: %s", path, strerror(errno));
+            return NULL;
+        }
+        used += (size_t)got;
+        if (used > SOURCE_MAX_BYTES) {
+            too_large(path, diags);
+            return NULL;
+        }
+        if (got == 0) break;
+    }
+    *length = used;
+    return text;
+}
+
+/* Says no before anything is read where that is clear: a folder, or a file whose size is known */
+static bool worth_reading(int file, const char *path, Diags *diags) {
+    struct stat about;
+    if (fstat(file, &about) != 0) return true;
+    if (S_ISDIR(about.st_mode)) {
+        Diag *diag = diag_plain(diags, P0900, "`%s` is a folder", path);
+        diag_help(diags, diag, "name the files in it: `%s/*.pipe`", path);
+        return false;
+    }
+    if (S_ISREG(about.st_mode) && about.st_size > (off_t)SOURCE_MAX_BYTES) {
+        too_large(path, diags);
+        return false;
+    }
+    return true;
+}
+
+const char *file_read(Arena *arena, const char *path, size_t *length, Diags *diags) {
+    if (strcmp(path, "-") == 0) return read_all(arena, STDIN_FILENO, "<stdin>", length, diags);
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (file < 0) {
+        diag_plain(diags, P0900, "cannot open `%s`: %s", path, strerror(errno));
+        return NULL;
+    }
+    const char *text = worth_reading(file, path, diags) ? read_all(arena, file, path, length, diags) : NULL;
+    close(file);
+    return text;
+}

@@ -1,0 +1,55 @@
+/* lib: what the files of this floor share. Each object of the interface lives in an arena of its own; a call on it runs under
+ * `attempt`, so that memory which runs out becomes a value. */
+#ifndef PIPEC_LIB_PRIVATE_H
+#define PIPEC_LIB_PRIVATE_H
+
+#include "check/check.h"
+#include "codegen/codegen.h"
+#include "include/pipec.h"
+#include "launch/launch.h"
+
+_Static_assert(PIPEC_MAX_RANK == MAX_RANK && PIPEC_TEXT_MAX == SOURCE_MAX_BYTES, "one fact, said twice because pipec.h stands alone");
+
+/* ---- memory -------------------------------------------------------------------------------------------------------- */
+
+/* Runs work(data) with the arena's failures caught. False: memory ran out, and the work is half done. */
+bool attempt(Arena *arena, void (*work)(void *), void *data);
+
+/* ---- diagnostics ----------------------------------------------------------------------------------------------------- */
+
+struct PipecDiagnostics {
+    PipecDiagnostic *items;
+    size_t count, errors;
+    const char *text, *coloured, *json;
+};
+
+extern const PipecDiagnostics no_diagnostics, no_memory; /* nothing to say; memory ran out */
+
+/* Sorts them and makes their public form, in the arena of the diags. */
+const PipecDiagnostics *diagnostics_publish(Diags *diags);
+PipecStatus status_of_run(RunStatus status);
+
+/* ---- programs -------------------------------------------------------------------------------------------------------- */
+
+struct PipecProgram {
+    Arena *arena;
+    Names *names;
+    const Source *source;
+    const Ast *ast;       /* NULL where the text could not be had */
+    const Prog *prog;     /* NULL after errors, and where several kernels were checked */
+    const char *const *kernels;
+    size_t kernel_count;
+    const char *kernel;   /* the one that was compiled, else NULL */
+    Str ptx;              /* empty where it was not asked for */
+    Manifest *manifest;   /* NULL as well then */
+    Diags *diags;
+    const PipecDiagnostics *published;
+    PipecStatus status;
+    const char *manifest_text, *report;
+    const char *emitted[PIPEC_EMIT_PTX + 1];
+};
+
+/* A file's bytes, or NULL and a diagnostic. "-" is standard input. */
+const char *file_read(Arena *arena, const char *path, size_t *length, Diags *diags);
+
+#endif

@@ -1,0 +1,296 @@
+/* lib: one compilation. Text goes in; PTX, a manifest, printed forms and diagnostics come out. The pipeline is this page:
+ * parse, choose the kernel, bind statics, check, generate. */
+#include "lib/private.h"
+
+#include "parser/parser.h"
+
+#include <string.h>
+
+typedef struct Compile {
+    PipecProgram *program;
+    const char *path; /* NULL: the text was given */
+    const char *text;
+    size_t length;
+    const PipecOptions *options;
+    VEC(StaticValue) statics;
+    VEC(const char *) others; /* names that no static bears */
+} Compile;
+
+/* ---- what the errors say about the exit code -------------------------------------------------------------------------- */
+
+/* Mistakes in what stands beside the text: the file, the words of the command */
+static PipecStatus status_of_code(Code code) {
+    static const Code usage[] = {P0151, P0157, P0600, P0602, P0900, P0901, P0902, P0903, P0904};
+    for (size_t i = 0; i < COUNT_OF(usage); i++)
+        if (usage[i] == code) return PIPEC_UNUSABLE;
+    return PIPEC_REFUSED;
+}
+
+static void finish(PipecProgram *program) {
+    program->published = diagnostics_publish(program->diags);
+    for (size_t i = 0; i < program->diags->items.count; i++) {
+        Code code = program->diags->items.items[i]->code;
+        if (code_rows[code].severity == SEVERITY_ERROR) program->status = pipec_worse(program->status, status_of_code(code));
+    }
+}
+
+/* ---- kernels ---------------------------------------------------------------------------------------------------------- */
+
+static void choose_kernel(Compile *compile) {
+    PipecProgram *program = compile->program;
+    program->kernel = compile->options->kernel;
+    if (program->kernel != NULL || compile->options->check_only) return;
+    if (program->kernel_count == 1) {
+        program->kernel = program->kernels[0];
+    } else if (program->kernel_count == 0) {
+        diag_plain(program->diags, P0903, "`%s` holds no kernel", program->source->name);
+    } else {
+        Str names = str_new(program->arena);
+        for (size_t i = 0; i < program->kernel_count; i++) str_printf(&names, "%s`%s`", i > 0 ? ", " : "", program->kernels[i]);
+        Diag *diag = diag_plain(program->diags, P0902, "`%s` holds %zu kernels, and none of them is named", program->source->name,
+                                program->kernel_count);
+        diag_note(program->diags, diag, "they are %s", names.text);
+        diag_help(program->diags, diag, "name one behind the file: `%s %s`", program->source->name, program->kernels[0]);
+    }
+}
+
+/* ---- statics ---------------------------------------------------------------------------------------------------------- */
+
+static bool is_static(const PipecProgram *program, const char *name) {
+    if (program->ast == NULL) return false;
+    if (program->kernel != NULL) return check_is_static(program->ast, program->kernel, name);
+    for (size_t i = 0; i < program->kernel_count; i++)
+        if (check_is_static(program->ast, program->kernels[i], name)) return true;
+    return false;
+}
+
+static const char *name_of_value(Arena *arena, const char *value) {
+    const char *equals = strchr(value, '=');
+    return equals == NULL ? value : arena_copy(arena, value, (size_t)(equals - value));
+}
+
+static void bind_static(Compile *compile, const char *value) {
+    PipecProgram *program = compile->program;
+    Argument argument;
+    const char *name = name_of_value(program->arena, value);
+    if (!is_static(program, name)) {
+        if (!compile->options->launch_values) vec_push(program->arena, &compile->others, value);
+        return;
+    }
+    if (!argument_parse(program->arena, value, &argument, program->diags)) return;
+    if (argument.kind != ARGUMENT_NUMBER) {
+        diag_plain(program->diags, P0904, "`%s` is a static, and `%s` is not a number", name, argument.fill.file);
+        return;
+    }
+    for (size_t i = 0; i < compile->statics.count; i++)
+        if (strcmp(compile->statics.items[i].name, name) == 0) {
+            diag_plain(program->diags, P0602, "`%s` is given twice", name);
+            return;
+        }
+    StaticValue bound = {name, argument.number, argument.integer, argument.is_integer};
+    vec_push(program->arena, &compile->statics, bound);
+}
+
+static bool is_of_launch(const Prog *prog, const char *name) {
+    for (size_t i = 0; i < prog->symbols.count; i++)
+        if (strcmp(prog->symbols.items[i].name, name) == 0) return true;
+    for (size_t i = 0; i < prog->params.count; i++)
+        if (strcmp(prog->params.items[i].name, name) == 0) return true;
+    return false;
+}
+
+/* A value that is not for a static. Said after the check, which knows what else the name could be. */
+static void refuse_other(PipecProgram *program, const char *value) {
+    const char *name = name_of_value(program->arena, value), *names[64];
+    size_t count = 0;
+    Diag *diag = strchr(value, '=') == NULL
+                     ? diag_plain(program->diags, P0904, "`%s` is not NAME=VALUE", value)
+                     : diag_plain(program->diags, P0904, "kernel `%s` has no static `%s`", program->kernel ? program->kernel : "", name);
+    if (program->prog == NULL) return;
+    for (size_t i = 0; i < program->prog->constants.count && count < COUNT_OF(names); i++)
+        if (program->prog->constants.items[i].is_static) names[count++] = program->prog->constants.items[i].name;
+    const char *near = closest_name(name, names, count);
+    if (is_of_launch(program->prog, name))
+        diag_note(program->diags, diag, "`%s` is known when the kernel is launched; only statics are compiled in", name);
+    else if (near != NULL)
+        diag_help(program->diags, diag, "did you mean `%s`?", near);
+}
+
+/* ---- the pipeline ------------------------------------------------------------------------------------------------------ */
+
+static void check(Compile *compile) {
+    PipecProgram *program = compile->program;
+    const StaticValue *statics = compile->statics.items;
+    size_t count = compile->statics.count;
+    if (program->kernel != NULL) {
+        program->prog = check_kernel(program->arena, program->names, program->ast, program->kernel, statics, count, program->diags);
+        return;
+    }
+    for (size_t i = 0; i < program->kernel_count; i++) {
+        const Prog *prog =
+            check_kernel(program->arena, program->names, program->ast, program->kernels[i], statics, count, program->diags);
+        if (program->kernel_count == 1) program->prog = prog;
+    }
+}
+
+static void generate(Compile *compile) {
+    PipecProgram *program = compile->program;
+    CodegenOptions options = {.watchdog = compile->options->watchdog};
+    Manifest *manifest = NEW(program->arena, Manifest);
+    if (codegen_emit(program->arena, program->prog, &options, &program->ptx, manifest, program->diags)) {
+        manifest->source = program->source;
+        program->manifest = manifest;
+    }
+}
+
+static bool get_text(Compile *compile) {
+    PipecProgram *program = compile->program;
+    const char *name = compile->options->name != NULL ? compile->options->name : compile->path;
+    if (name == NULL) name = "<text>";
+    if (compile->path != NULL && strcmp(compile->path, "-") == 0 && compile->options->name == NULL) name = "<stdin>";
+    program->source = source_new(program->arena, arena_copy(program->arena, name, strlen(name)), "", 0);
+    program->diags = diags_new(program->arena, program->source);
+    if (compile->path != NULL) compile->text = file_read(program->arena, compile->path, &compile->length, program->diags);
+    if (compile->text == NULL) return false;
+    if (compile->length > SOURCE_MAX_BYTES) {
+        diag_plain(program->diags, P0901, "the text is larger than %u MiB, the most that a source may have", SOURCE_MAX_BYTES >> 20);
+        return false;
+    }
+    program->source = source_new(program->arena, program->source->name, compile->text, compile->length);
+    program->diags->source = program->source;
+    return true;
+}
+
+static void run_pipeline(Compile *compile) {
+    PipecProgram *program = compile->program;
+    const PipecOptions *options = compile->options;
+    if (!get_text(compile)) return;
+    program->names = names_new(program->arena);
+    program->ast = parser_parse(program->arena, program->names, program->source, program->diags);
+    if (program->diags->errors > 0) return; /* what is missing in a broken tree would only be reported a second time */
+    program->kernel_count = check_kernels(program->ast, program->arena, &program->kernels);
+    choose_kernel(compile);
+    for (size_t i = 0; i < options->value_count; i++) bind_static(compile, options->values[i]);
+    if (program->diags->errors > 0) return;
+    check(compile);
+    for (size_t i = 0; i < compile->others.count; i++) refuse_other(program, compile->others.items[i]);
+    if (program->diags->errors == 0 && program->prog != NULL && !options->check_only) generate(compile);
+}
+
+static void compile_all(void *data) {
+    Compile *compile = data;
+    Arena *arena = compile->program->arena;
+    PipecOptions *options = NEW(arena, PipecOptions); /* the program outlives the caller's words */
+    if (compile->options != NULL) *options = *compile->options;
+    if (options->kernel != NULL) options->kernel = arena_copy(arena, options->kernel, strlen(options->kernel));
+    compile->options = options;
+    compile->program->ptx = str_new(arena);
+    run_pipeline(compile);
+    finish(compile->program);
+}
+
+static void new_program(void *data) {
+    Compile *compile = data;
+    Arena *arena = compile->program->arena;
+    compile->program = NEW(arena, PipecProgram);
+    compile->program->arena = arena;
+}
+
+static PipecProgram *compile_text(Compile compile) {
+    Arena *arena = arena_new();
+    PipecProgram start = {.arena = arena};
+    if (arena == NULL) return NULL;
+    compile.program = &start;
+    if (attempt(arena, new_program, &compile) && attempt(arena, compile_all, &compile)) return compile.program;
+    arena_free(arena);
+    return NULL;
+}
+
+PIPEC_API PipecProgram *pipec_compile(const char *text, size_t length, const PipecOptions *options) {
+    return compile_text((Compile){.text = text, .length = length, .options = options});
+}
+
+PIPEC_API PipecProgram *pipec_compile_file(const char *path, const PipecOptions *options) {
+    return compile_text((Compile){.path = path, .options = options});
+}
+
+PIPEC_API void pipec_program_free(PipecProgram *program) {
+    if (program != NULL) arena_free(program->arena);
+}
+
+/* ---- what came out ----------------------------------------------------------------------------------------------------- */
+
+PIPEC_API PipecStatus pipec_program_status(const PipecProgram *program) { return program->status; }
+
+PIPEC_API const PipecDiagnostics *pipec_program_diagnostics(const PipecProgram *program) { return program->published; }
+
+PIPEC_API const char *pipec_program_kernel(const PipecProgram *program, size_t index) {
+    return index < program->kernel_count ? program->kernels[index] : NULL;
+}
+
+PIPEC_API bool pipec_program_is_static(const PipecProgram *program, const char *value) {
+    const char *equals = strchr(value, '=');
+    char name[256];
+    if (equals == NULL || (size_t)(equals - value) >= sizeof name) return false;
+    memcpy(name, value, (size_t)(equals - value));
+    name[equals - value] = 0;
+    return is_static(program, name);
+}
+
+PIPEC_API const char *pipec_program_ptx(const PipecProgram *program, size_t *length) {
+    if (program->manifest == NULL) return NULL;
+    if (length != NULL) *length = program->ptx.length;
+    return program->ptx.text;
+}
+
+PIPEC_API const char *pipec_program_manifest(PipecProgram *program) { return pipec_program_emit(program, PIPEC_EMIT_MANIFEST); }
+
+static void print_report(void *data) {
+    PipecProgram *program = data;
+    Str text = str_new(program->arena);
+    codegen_report(program->prog, program->manifest, &text);
+    program->report = text.text;
+}
+
+PIPEC_API const char *pipec_program_report(PipecProgram *program) {
+    if (program->manifest == NULL) return NULL;
+    if (program->report == NULL) attempt(program->arena, print_report, program);
+    return program->report;
+}
+
+typedef struct Emit {
+    PipecProgram *program;
+    PipecEmit what;
+} Emit;
+
+static void print_emit(void *data) {
+    const Emit *emit = data;
+    PipecProgram *program = emit->program;
+    Str text = str_new(program->arena);
+    str_add(&text, "");
+    switch (emit->what) {
+    case PIPEC_EMIT_TOKENS:
+        tokens_print(program->arena, program->names, program->source, diags_new(program->arena, program->source), &text);
+        break;
+    case PIPEC_EMIT_AST: ast_print(program->ast, &text); break;
+    case PIPEC_EMIT_PROG: prog_print(program->prog, program->arena, &text); break;
+    case PIPEC_EMIT_MANIFEST: manifest_json(program->manifest, &text); break;
+    case PIPEC_EMIT_PTX: text = program->ptx; break;
+    }
+    program->emitted[emit->what] = text.text;
+}
+
+PIPEC_API const char *pipec_program_emit(PipecProgram *program, PipecEmit what) {
+    bool there = false;
+    switch (what) {
+    case PIPEC_EMIT_TOKENS:
+    case PIPEC_EMIT_AST: there = program->ast != NULL; break;
+    case PIPEC_EMIT_PROG: there = program->prog != NULL; break;
+    case PIPEC_EMIT_MANIFEST:
+    case PIPEC_EMIT_PTX: there = program->manifest != NULL; break;
+    }
+    if (!there) return NULL;
+    Emit emit = {program, what};
+    if (program->emitted[what] == NULL) attempt(program->arena, print_emit, &emit);
+    return program->emitted[what];
+}

@@ -1,0 +1,438 @@
+/* lib: a run on data of the host. Words become a Launch, which the GPU or the emulator executes; the arrays are compared with
+ * `ensures` and can be saved. What it owns beside its arena (arrays, copies, an open device) is freed with it. */
+#include "lib/private.h"
+
+#include "emulator/emulator.h"
+#include "reference/reference.h"
+#include "runtime/runtime.h"
+
+#include <math.h>
+#include <string.h>
+
+#define DEFAULT_PATIENCE 10.0 /* seconds */
+
+struct PipecRun {
+    Arena *arena;
+    PipecProgram *program;
+    Launch *launch;  /* NULL where the arguments were refused */
+    Before before;
+    Runtime *runtime; /* while a GPU runs */
+    uint64_t seed;
+    Diags *diags;    /* of the last call */
+    const PipecDiagnostics *published;
+    PipecStatus status;
+    PipecRunInfo info;
+    const char *verdict, *arguments;
+};
+
+/* ---- calls --------------------------------------------------------------------------------------------------------------- */
+
+typedef struct Call { /* what a call on a run hands to its work */
+    PipecRun *run;
+    const PipecRunOptions *options;
+    const PipecExecuteOptions *execute;
+    const PipecRun *other;
+    const char *word;
+    const char **text;
+    PipecVerdict verdict;
+    PipecStatus status;
+} Call;
+
+static void begin(PipecRun *run) { run->diags = diags_new(run->arena, run->program->source); }
+
+static PipecStatus call(PipecRun *run, Call *it, void (*work)(void *)) {
+    if (!attempt(run->arena, work, it)) {
+        run->published = &no_memory;
+        it->status = PIPEC_UNUSABLE;
+    }
+    run->status = pipec_worse(run->status, it->status);
+    return it->status;
+}
+
+/* ---- arguments ------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t nanoseconds(double seconds) {
+    if (!(seconds > 0)) seconds = DEFAULT_PATIENCE;
+    return seconds > 1e9 ? UINT64_C(1000000000000000000) : (uint64_t)(seconds * 1e9);
+}
+
+static void prepare(void *data) {
+    Call *it = data;
+    PipecRun *run = it->run;
+    const PipecRunOptions *options = it->options;
+    const PipecProgram *program = run->program;
+    VEC(Argument) given = {0};
+    Argument argument, *all;
+    size_t count;
+    begin(run);
+    run->seed = options->seed;
+    for (size_t i = 0; i < options->value_count; i++)
+        if (!pipec_program_is_static(program, options->values[i]) &&
+            argument_parse(run->arena, options->values[i], &argument, run->diags))
+            vec_push(run->arena, &given, argument);
+    for (size_t i = 0; i < options->fill_count; i++)
+        if (argument_parse_fill(run->arena, options->fills[i], &argument, run->diags)) vec_push(run->arena, &given, argument);
+    LaunchOptions launch = {.seed = options->seed, .watchdog_ns = nanoseconds(options->watchdog_seconds)};
+    if (run->diags->errors == 0 && reference_arguments(run->arena, program->prog, program->manifest, given.items, given.count, &all,
+                                                       &count, run->diags))
+        run->launch = launch_prepare(run->arena, program->manifest, program->ptx.text, program->ptx.length, all, count, &launch,
+                                     run->diags);
+    run->published = diagnostics_publish(run->diags);
+    it->status = run->launch != NULL ? PIPEC_FINE : PIPEC_UNUSABLE;
+}
+
+static void new_run(void *data) {
+    PipecRun **run = data;
+    Arena *arena = (*run)->arena;
+    PipecProgram *program = (*run)->program;
+    *run = NEW(arena, PipecRun);
+    **run = (PipecRun){.arena = arena, .program = program, .published = &no_diagnostics};
+}
+
+PIPEC_API PipecRun *pipec_run_new(PipecProgram *program, const PipecRunOptions *options) {
+    static const PipecRunOptions plain;
+    Arena *arena = arena_new();
+    PipecRun start = {.arena = arena, .program = program}, *run = &start;
+    if (arena == NULL) return NULL;
+    if (!attempt(arena, new_run, &run)) {
+        arena_free(arena);
+        return NULL;
+    }
+    run->status = program->status;
+    run->published = program->published;
+    if (program->manifest == NULL) return run;
+    Call it = {.run = run, .options = options != NULL ? options : &plain};
+    call(run, &it, prepare);
+    return run;
+}
+
+PIPEC_API void pipec_run_free(PipecRun *run) {
+    if (run == NULL) return;
+    if (run->runtime != NULL) runtime_close(run->runtime);
+    reference_before_free(&run->before);
+    launch_free(run->launch);
+    arena_free(run->arena);
+}
+
+PIPEC_API PipecStatus pipec_run_status(const PipecRun *run) { return run->status; }
+PIPEC_API const PipecDiagnostics *pipec_run_diagnostics(const PipecRun *run) { return run->published; }
+PIPEC_API const PipecRunInfo *pipec_run_info(const PipecRun *run) { return &run->info; }
+PIPEC_API const char *pipec_run_verdict(PipecRun *run) { return run->verdict != NULL ? run->verdict : "not checked"; }
+
+/* ---- arrays ---------------------------------------------------------------------------------------------------------------- */
+
+static bool is_tensor(const PipecRun *run, size_t index) {
+    return run->program->manifest->parameters.items[index].kind == PARAMETER_TENSOR;
+}
+
+static PipecArray array_at(const PipecRun *run, size_t index) {
+    const Array *from = &run->launch->arrays[index];
+    PipecArray array = {.name = run->program->manifest->parameters.items[index].name, .type = element_rows[from->type].spelling,
+                        .rank = from->rank, .bytes = from->bytes, .data = from->data};
+    for (int axis = 0; axis < from->rank; axis++) array.extents[axis] = from->extents[axis];
+    return array;
+}
+
+PIPEC_API bool pipec_run_array(const PipecRun *run, size_t index, PipecArray *array) {
+    for (size_t i = 0; run->launch != NULL && i < run->program->manifest->parameters.count; i++)
+        if (is_tensor(run, i) && index-- == 0) {
+            *array = array_at(run, i);
+            return true;
+        }
+    return false;
+}
+
+static bool find_tensor(const PipecRun *run, const char *name, size_t length, size_t *index) {
+    for (size_t i = 0; run->launch != NULL && i < run->program->manifest->parameters.count; i++) {
+        const char *it = run->program->manifest->parameters.items[i].name;
+        if (!is_tensor(run, i) || strlen(it) != length || memcmp(it, name, length) != 0) continue;
+        *index = i;
+        return true;
+    }
+    return false;
+}
+
+PIPEC_API bool pipec_run_array_named(const PipecRun *run, const char *name, PipecArray *array) {
+    size_t index;
+    if (!find_tensor(run, name, strlen(name), &index)) return false;
+    *array = array_at(run, index);
+    return true;
+}
+
+static void print_arguments(void *data) {
+    const Call *it = data;
+    PipecRun *run = it->run;
+    const Manifest *manifest = run->program->manifest;
+    Str text = str_new(run->arena);
+    str_add(&text, "");
+    for (size_t i = 0; i < manifest->parameters.count; i++) {
+        const ManifestParameter *parameter = &manifest->parameters.items[i];
+        const Array *array = &run->launch->arrays[i];
+        str_printf(&text, "%s%s", i > 0 ? ", " : "", parameter->name);
+        if (parameter->kind == PARAMETER_TENSOR) {
+            str_printf(&text, ": %s[", element_rows[array->type].spelling);
+            for (int d = 0; d < array->rank; d++) str_printf(&text, "%s%lld", d > 0 ? ", " : "", (long long)array->extents[d]);
+            str_char(&text, ']');
+        } else if (element_rows[parameter->type].kind == ELEMENT_FLOAT) {
+            str_printf(&text, " = %.9g", run->launch->scalars[i].number);
+        } else {
+            str_printf(&text, " = %lld", (long long)run->launch->scalars[i].integer);
+        }
+    }
+    run->arguments = text.text;
+}
+
+PIPEC_API const char *pipec_run_arguments(PipecRun *run) {
+    Call it = {.run = run};
+    if (run->launch == NULL) return "";
+    if (run->arguments == NULL && !attempt(run->arena, print_arguments, &it)) return "";
+    return run->arguments;
+}
+
+/* ---- execution ------------------------------------------------------------------------------------------------------------- */
+
+/* Each tensor's bytes once for each direction that its mode names */
+static uint64_t moved_bytes(const PipecRun *run) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < run->program->manifest->parameters.count; i++)
+        if (is_tensor(run, i))
+            bytes += (uint64_t)run->launch->arrays[i].bytes *
+                     (run->program->manifest->parameters.items[i].mode == MODE_INOUT ? 2u : 1u);
+    return bytes;
+}
+
+/* Opens a GPU where one is wanted. True: go on, on the GPU where run->runtime is there, else on the emulator. */
+static bool choose_device(PipecRun *run, const PipecExecuteOptions *options) {
+    const Manifest *manifest = run->program->manifest;
+    RuntimeLack lack = RUNTIME_FINE;
+    const char *why = NULL;
+    if (options->where == PIPEC_ON_EMULATOR) return true;
+    run->runtime = runtime_open(run->arena, options->device - 1, manifest->target, manifest->ptx_major, manifest->ptx_minor, &lack, &why);
+    if (run->runtime != NULL) return true;
+    run->info.no_gpu = why;
+    if (options->where == PIPEC_ON_ANY && options->device == 0) return true;
+    Diag *diag = diag_plain(run->diags, P0800, "no GPU can be used: %s", why);
+    diag_help(run->diags, diag, "`--on emulator` runs without one");
+    return false;
+}
+
+static RunStatus run_on_device(PipecRun *run, const PipecExecuteOptions *options, RunResult *result) {
+    if (run->runtime == NULL) {
+        EmulatorOptions emulator = {.progress = options->progress};
+        return emulator_run(run->arena, run->launch, &emulator, result, run->diags);
+    }
+    RuntimeOptions runtime = {.timed = options->timed};
+    RunStatus status = runtime_run(run->arena, run->runtime, run->launch, &runtime, result, run->diags);
+    run->info.on_gpu = true;
+    return status;
+}
+
+static void execute(void *data) {
+    Call *it = data;
+    PipecRun *run = it->run;
+    RunResult result = {0};
+    begin(run);
+    run->info = (PipecRunInfo){.tiles = run->launch->tiles, .bytes = moved_bytes(run)};
+    reference_before_free(&run->before);
+    it->status = PIPEC_UNUSABLE;
+    if (reference_before(run->arena, run->program->prog, run->launch, &run->before, run->diags) && choose_device(run, it->execute)) {
+        it->status = status_of_run(run_on_device(run, it->execute, &result));
+        if (it->status == PIPEC_FINE && !launch_guards(run->launch, run->diags)) it->status = PIPEC_REFUSED;
+    }
+    if (run->runtime != NULL) runtime_close(run->runtime);
+    run->runtime = NULL;
+    run->info.device = result.device;
+    run->info.blocks = result.blocks;
+    run->info.seconds = result.seconds;
+    run->info.timed = result.timed;
+    run->info.instructions = result.instructions;
+    run->published = diagnostics_publish(run->diags);
+}
+
+PIPEC_API PipecStatus pipec_run_execute(PipecRun *run, const PipecExecuteOptions *options) {
+    static const PipecExecuteOptions plain;
+    Call it = {.run = run, .execute = options != NULL ? options : &plain};
+    if (run->launch == NULL) return run->status;
+    return call(run, &it, execute);
+}
+
+/* ---- verdict --------------------------------------------------------------------------------------------------------------- */
+
+static const char *verdict_text(Arena *arena, const Verdict *verdict) {
+    Str text = str_new(arena);
+    switch (verdict->kind) {
+    case VERDICT_RIGHT: str_add(&text, "right"); break;
+    case VERDICT_WRONG: str_add(&text, "WRONG"); break;
+    case VERDICT_NOT_CHECKED: str_printf(&text, "not checked: %s", verdict->why); return text.text;
+    }
+    if (verdict->wrong > 0) str_printf(&text, ": %lld elements are not as `ensures` says", (long long)verdict->wrong);
+    if (verdict->untouched > 0)
+        str_printf(&text, "%s %lld elements were never written", verdict->wrong > 0 ? "," : ":", (long long)verdict->untouched);
+    if (verdict->checked == verdict->elements)
+        str_printf(&text, " (all %lld elements checked", (long long)verdict->elements);
+    else
+        str_printf(&text, " (a sample of %lld of %lld elements checked, seed %llu", (long long)verdict->checked,
+                   (long long)verdict->elements, (unsigned long long)verdict->seed);
+    if (verdict->largest > 0) str_printf(&text, ", largest error %.2g of what is allowed", verdict->largest);
+    str_char(&text, ')');
+    return text.text;
+}
+
+static void verify(void *data) {
+    Call *it = data;
+    PipecRun *run = it->run;
+    ReferenceOptions options = {.seed = run->seed};
+    Verdict verdict;
+    begin(run);
+    reference_verdict(run->arena, run->program->prog, run->launch, &run->before, &options, &verdict, run->diags);
+    run->verdict = verdict_text(run->arena, &verdict);
+    run->published = diagnostics_publish(run->diags);
+    it->verdict = verdict.kind == VERDICT_RIGHT ? PIPEC_RIGHT : verdict.kind == VERDICT_WRONG ? PIPEC_WRONG : PIPEC_NOT_CHECKED;
+    it->status = verdict.kind == VERDICT_WRONG ? PIPEC_REFUSED : PIPEC_FINE;
+}
+
+PIPEC_API PipecVerdict pipec_run_verify(PipecRun *run) {
+    Call it = {.run = run, .verdict = PIPEC_NOT_CHECKED};
+    if (run->launch == NULL || run->before.arrays == NULL) return PIPEC_NOT_CHECKED; /* there are no results */
+    call(run, &it, verify);
+    return it.verdict;
+}
+
+/* ---- two runs ---------------------------------------------------------------------------------------------------------------- */
+
+/* The tolerance of a tensor's elements where instructions are approximate: what `ensures` allows, else 1e-3 */
+static double tolerance_of(const Prog *prog, size_t param) {
+    for (size_t i = 0; i < prog->claims.count; i++)
+        if (prog->claims.items[i].target.object == (int)param && prog->claims.items[i].within > 0) return prog->claims.items[i].within;
+    return 1e-3;
+}
+
+static double mean_square_root(const Array *array) {
+    double sum = 0, count = 0;
+    for (int64_t i = 0; i < array->count; i++) {
+        double value = element_load(array->type, array->data + i * element_rows[array->type].bytes);
+        if (isfinite(value)) sum += value * value, count++;
+    }
+    return count > 0 ? sqrt(sum / count) : 0;
+}
+
+typedef struct Difference {
+    int64_t count, first;
+    double a, b;
+} Difference;
+
+static Difference differences(const Array *a, const Array *b, bool approximate, double within) {
+    Difference found = {0};
+    size_t bytes = (size_t)element_rows[a->type].bytes;
+    if (memcmp(a->data, b->data, a->bytes) == 0) return found;
+    bool floats = element_rows[a->type].kind == ELEMENT_FLOAT;
+    double scale = approximate && floats ? mean_square_root(b) : 0;
+    for (int64_t i = 0; i < a->count; i++) {
+        const unsigned char *x = a->data + (size_t)i * bytes, *y = b->data + (size_t)i * bytes;
+        if (memcmp(x, y, bytes) == 0) continue;
+        double p = element_load(a->type, x), q = element_load(b->type, y);
+        if (floats && isnan(p) && isnan(q)) continue;
+        if (floats && approximate && fabs(p - q) <= within * (fabs(q) + scale)) continue;
+        if (found.count++ == 0) found = (Difference){1, i, p, q};
+    }
+    return found;
+}
+
+static void report_difference(Call *it, size_t param, const Difference *found) {
+    PipecRun *run = it->run;
+    const Array *array = &run->launch->arrays[param];
+    int64_t index[MAX_RANK], flat = found->first;
+    Str at = str_new(run->arena);
+    for (int d = array->rank - 1; d >= 0; d--) {
+        index[d] = flat % array->extents[d];
+        flat /= array->extents[d];
+    }
+    for (int d = 0; d < array->rank; d++) str_printf(&at, "%s%lld", d > 0 ? ", " : "", (long long)index[d]);
+    const char *name = run->program->manifest->parameters.items[param].name;
+    Diag *diag = diag_plain(run->diags, P0852, "%lld of %lld elements of `%s` differ between %s and %s", (long long)found->count,
+                            (long long)array->count, name, run->info.device, it->other->info.device);
+    diag_note(run->diags, diag, "the first is `%s[%s]`: %.9g on %s, %.9g on %s", name, at.text, found->a, run->info.device, found->b,
+              it->other->info.device);
+    it->status = PIPEC_REFUSED;
+}
+
+static void compare(void *data) {
+    Call *it = data;
+    PipecRun *run = it->run;
+    const PipecProgram *program = run->program;
+    begin(run);
+    bool approximate = strstr(program->ptx.text, ".approx") != NULL;
+    for (size_t i = 0; i < program->manifest->parameters.count; i++) {
+        if (!is_tensor(run, i) || program->manifest->parameters.items[i].mode == MODE_IN) continue;
+        Difference found =
+            differences(&run->launch->arrays[i], &it->other->launch->arrays[i], approximate, tolerance_of(program->prog, i));
+        if (found.count > 0) report_difference(it, i, &found);
+    }
+    if (it->text != NULL)
+        *it->text = approximate ? "compared within the tolerance of `ensures`: the kernel uses approximate instructions"
+                                : "compared bit for bit";
+    run->published = diagnostics_publish(run->diags);
+}
+
+static bool same_shape(const PipecRun *a, const PipecRun *b) {
+    if (a->program != b->program || a->launch == NULL || b->launch == NULL) return false;
+    for (size_t i = 0; i < a->program->manifest->symbols.count; i++)
+        if (a->launch->symbols[i] != b->launch->symbols[i]) return false;
+    return true;
+}
+
+PIPEC_API PipecStatus pipec_run_compare(PipecRun *run, const PipecRun *other, const char **text) {
+    Call it = {.run = run, .other = other, .text = text};
+    if (!same_shape(run, other)) return PIPEC_UNUSABLE;
+    return call(run, &it, compare);
+}
+
+/* ---- saving ------------------------------------------------------------------------------------------------------------------ */
+
+static bool find_saved(Call *it, size_t *index, const char **file) {
+    PipecRun *run = it->run;
+    const char *equals = strchr(it->word, '=');
+    begin(run);
+    if (equals == NULL || equals == it->word || equals[1] == 0) {
+        diag_plain(run->diags, P0600, "`%s` is not NAME=FILE.npy", it->word);
+        return false;
+    }
+    *file = equals + 1;
+    if (find_tensor(run, it->word, (size_t)(equals - it->word), index)) return true;
+    const char *name = arena_copy(run->arena, it->word, (size_t)(equals - it->word));
+    Diag *diag = diag_plain(run->diags, P0906, "kernel `%s` has no tensor `%s`", run->program->manifest->kernel, name);
+    VEC(const char *) names = {0};
+    for (size_t i = 0; i < run->program->manifest->parameters.count; i++)
+        if (is_tensor(run, i)) vec_push(run->arena, &names, run->program->manifest->parameters.items[i].name);
+    const char *near = closest_name(name, names.items, names.count);
+    if (near != NULL) diag_help(run->diags, diag, "did you mean `%s`?", near);
+    return false;
+}
+
+static void can_save(void *data) {
+    Call *it = data;
+    size_t index;
+    const char *file;
+    it->status = find_saved(it, &index, &file) ? PIPEC_FINE : PIPEC_UNUSABLE;
+    it->run->published = diagnostics_publish(it->run->diags);
+}
+
+static void save(void *data) {
+    Call *it = data;
+    PipecRun *run = it->run;
+    size_t index;
+    const char *file;
+    bool fine = find_saved(it, &index, &file) && npy_write(run->arena, file, &run->launch->arrays[index], run->diags);
+    it->status = fine ? PIPEC_FINE : PIPEC_UNUSABLE;
+    run->published = diagnostics_publish(run->diags);
+}
+
+PIPEC_API PipecStatus pipec_run_can_save(PipecRun *run, const char *word) {
+    Call it = {.run = run, .word = word};
+    return run->launch == NULL ? run->status : call(run, &it, can_save);
+}
+
+PIPEC_API PipecStatus pipec_run_save(PipecRun *run, const char *word) {
+    Call it = {.run = run, .word = word};
+    return run->launch == NULL ? run->status : call(run, &it, save);
+}
