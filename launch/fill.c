@@ -6,7 +6,12 @@
 #include "launch/private.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <sched.h>
 #include <string.h>
+
+#define THREADS_MAX 32
+#define LARGE_ARRAY (1 << 20) /* elements: below, threads cost more than they save */
 
 #ifdef __clang__
 #pragma STDC FP_CONTRACT OFF /* gcc contracts nothing under -std=c11 */
@@ -21,36 +26,41 @@ static uint64_t mix(uint64_t x) {
 
 static uint64_t random_bits(uint64_t stream, uint64_t index) { return mix(stream + (index + 1) * 0x9E3779B97F4A7C15u); }
 
-/* ln x for 0 < x <= 1, to about 1e-12: x = m * 2^e with m near 1, then the series of 2 artanh((m - 1) / (m + 1)) */
+/* 1, 1/3 .. 1/13; 1, -1/2!, 1/4! .. ; 1, -1/3!, 1/5! ..: highest power first, as Horner's scheme takes them */
+static const double logarithm[] = {1.0 / 13, 1.0 / 11, 1.0 / 9, 1.0 / 7, 1.0 / 5, 1.0 / 3, 1};
+static const double cosine[] = {1.0 / 479001600, -1.0 / 3628800, 1.0 / 40320, -1.0 / 720, 1.0 / 24, -1.0 / 2, 1};
+static const double sine[] = {1.0 / 6227020800, -1.0 / 39916800, 1.0 / 362880, -1.0 / 5040, 1.0 / 120, -1.0 / 6, 1};
+
+static double series(const double *coefficients, double x) {
+    double sum = coefficients[0];
+    for (int i = 1; i < 7; i++) sum = sum * x + coefficients[i];
+    return sum;
+}
+
+/* ln x for a normal 0 < x <= 1, to about 1e-12: x = m * 2^e with m near 1, then the series of 2 artanh((m - 1) / (m + 1)) */
 static double natural_log(double x) {
-    int exponent;
-    double m = frexp(x, &exponent);
-    if (m < 0.70710678118654752) {
-        m *= 2;
-        exponent--;
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    int exponent = (int)(bits >> 52) - 1023;
+    bits = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1023) << 52;
+    double m;
+    memcpy(&m, &bits, sizeof m);
+    if (m > 1.4142135623730951) {
+        m *= 0.5;
+        exponent++;
     }
-    double s = (m - 1) / (m + 1), q = s * s, sum = 0;
-    for (int term = 15; term >= 1; term -= 2) sum = sum * q + 1.0 / term;
-    return 2 * s * sum + exponent * 0.69314718055994531;
+    double s = (m - 1) / (m + 1);
+    return 2 * s * series(logarithm, s * s) + exponent * 0.69314718055994531;
 }
 
-/* cos 2 pi t for 0 <= t < 1, to about 1e-12: Taylor's series on a quarter turn */
-static double cosine_of_turns(double t) {
-    if (t > 0.5) t = 1 - t;
-    double sign = 1;
-    if (t > 0.25) {
-        t = 0.5 - t;
-        sign = -1;
-    }
-    double x = 6.2831853071795865 * t, q = x * x, sum = 0;
-    for (int n = 18; n >= 2; n -= 2) sum = (1 + sum) * (-q / ((n - 1) * n));
-    return sign * (1 + sum);
-}
-
-/* Box and Muller, one of the pair; |value| < 6.7 */
-static double normal(uint64_t bits) {
-    double u = ((double)(bits >> 32) + 0.5) * 0x1p-32, t = (double)(bits & 0xFFFFFFFFu) * 0x1p-32;
-    return sqrt(-2 * natural_log(u)) * cosine_of_turns(t);
+/* Box and Muller: two numbers of 64 bits; |value| < 6.7. The angle is a quarter turn, nearest, and the rest of an eighth at most. */
+static void normal_pair(uint64_t bits, double out[2]) {
+    double u = ((double)(bits >> 32) + 0.5) * 0x1p-32, turns = (double)(bits & 0xFFFFFFFFu) * 0x1p-32;
+    int quarter = (int)(turns * 4 + 0.5);
+    double x = (turns - quarter * 0.25) * 6.2831853071795865, radius = sqrt(-2 * natural_log(u));
+    double c = radius * series(cosine, x * x), s = radius * x * series(sine, x * x);
+    out[0] = quarter % 4 == 0 ? c : quarter % 4 == 1 ? -s : quarter % 4 == 2 ? -c : s;
+    out[1] = quarter % 4 == 0 ? s : quarter % 4 == 1 ? c : quarter % 4 == 2 ? -s : -c;
 }
 
 /* ---- ranges of the types ------------------------------------------------------------------------------------------- */
@@ -126,36 +136,85 @@ static void store(Element type, void *to, double value) {
     element_store_integer(type, to, whole);
 }
 
-static double drawn(FillKind kind, uint64_t bits, bool floats) {
-    if (kind == FILL_NORMAL) return floats ? normal(bits) : normal(bits) * 16;
-    return floats ? (double)(bits >> 40) * 0x1p-24 : (double)((bits >> 32) * 100 >> 32);
-}
-
 /* `uniform` stays below 1 in types with fewer than 24 bits: cut, not rounded */
-static double cut_below_one(Element type, double value) {
+static double cut_below_one(double value, double steps) {
+    return value >= 0.5 ? (double)(int64_t)(value * steps) / steps : value;
+}
+
+/* Elements first .. last of an array, by one thread; `first` is even. */
+typedef struct Slice {
+    Array *array;
+    const Fill *fill;
+    uint64_t stream;
+    int64_t first, last;
+} Slice;
+
+static void slice_normal(const Slice *slice) {
+    Element type = slice->array->type;
+    int bytes = element_rows[type].bytes;
+    double scale = is_float(type) ? 1 : 16;
+    for (int64_t i = slice->first; i < slice->last; i += 2) {
+        double pair[2];
+        normal_pair(random_bits(slice->stream, (uint64_t)i), pair);
+        store(type, slice->array->data + i * bytes, pair[0] * scale);
+        if (i + 1 < slice->last) store(type, slice->array->data + (i + 1) * bytes, pair[1] * scale);
+    }
+}
+
+static void slice_uniform(const Slice *slice) {
+    Element type = slice->array->type;
+    int bytes = element_rows[type].bytes;
     double steps = (double)iota_period(type);
-    return value >= 0.5 ? floor(value * steps) / steps : value;
-}
-
-static void fill_random(Array *array, FillKind kind, uint64_t stream) {
-    int bytes = element_rows[array->type].bytes;
-    bool floats = is_float(array->type), cut = floats && kind == FILL_UNIFORM;
-    for (int64_t i = 0; i < array->count; i++) {
-        double value = drawn(kind, random_bits(stream, (uint64_t)i), floats);
-        store(array->type, array->data + i * bytes, cut ? cut_below_one(array->type, value) : value);
+    for (int64_t i = slice->first; i < slice->last; i++) {
+        uint64_t bits = random_bits(slice->stream, (uint64_t)i);
+        double value =
+            is_float(type) ? cut_below_one((double)(bits >> 40) * 0x1p-24, steps) : (double)((bits >> 32) * 100 >> 32);
+        store(type, slice->array->data + i * bytes, value);
     }
 }
 
-static void fill_iota(Array *array) {
-    int bytes = element_rows[array->type].bytes;
-    uint64_t period = iota_period(array->type);
-    for (int64_t i = 0; i < array->count; i++) {
-        uint64_t value = (uint64_t)i % period;
-        if (is_float(array->type))
-            element_store(array->type, array->data + i * bytes, (double)value);
+static void slice_iota(const Slice *slice) {
+    Element type = slice->array->type;
+    int bytes = element_rows[type].bytes;
+    uint64_t mask = iota_period(type) - 1; /* a power of two */
+    for (int64_t i = slice->first; i < slice->last; i++) {
+        uint64_t value = (uint64_t)i & mask;
+        if (is_float(type))
+            element_store(type, slice->array->data + i * bytes, (double)value);
         else
-            element_store_integer(array->type, array->data + i * bytes, (int64_t)value);
+            element_store_integer(type, slice->array->data + i * bytes, (int64_t)value);
     }
+}
+
+static void *fill_slice(void *given) {
+    const Slice *slice = given;
+    if (slice->fill->kind == FILL_NORMAL) slice_normal(slice);
+    if (slice->fill->kind == FILL_UNIFORM) slice_uniform(slice);
+    if (slice->fill->kind == FILL_IOTA) slice_iota(slice);
+    return NULL;
+}
+
+/* Large arrays are filled by all processors; what an element becomes does not depend on how many there are. */
+static void fill_slices(Array *array, const Fill *fill, uint64_t stream) {
+    Slice slices[THREADS_MAX];
+    pthread_t threads[THREADS_MAX];
+    bool started[THREADS_MAX] = {false};
+    cpu_set_t processors;
+    int count = 1;
+    if (array->count > LARGE_ARRAY && sched_getaffinity(0, sizeof processors, &processors) == 0)
+        count = CPU_COUNT(&processors);
+    if (count > THREADS_MAX) count = THREADS_MAX;
+    int64_t each = (array->count / count + 2) / 2 * 2;
+    for (int i = 0; i < count; i++) {
+        int64_t first = i * each < array->count ? i * each : array->count;
+        int64_t last = array->count - first < each ? array->count : first + each;
+        slices[i] = (Slice){array, fill, stream, first, last};
+        /* the caller's own thread takes the last slice, and what no thread was to be had for */
+        started[i] = i + 1 < count && pthread_create(&threads[i], NULL, fill_slice, &slices[i]) == 0;
+        if (!started[i]) fill_slice(&slices[i]);
+    }
+    for (int i = 0; i < count; i++)
+        if (started[i]) pthread_join(threads[i], NULL);
 }
 
 /* The first element, over and over */
@@ -181,8 +240,8 @@ void fill_array(Array *array, const Fill *fill, uint64_t seed, uint64_t key) {
     int bytes = element_rows[array->type].bytes;
     switch (fill->kind) {
     case FILL_NORMAL:
-    case FILL_UNIFORM: fill_random(array, fill->kind, mix(mix(seed) + key)); return;
-    case FILL_IOTA: fill_iota(array); return;
+    case FILL_UNIFORM:
+    case FILL_IOTA: fill_slices(array, fill, mix(mix(seed) + key)); return;
     case FILL_ZEROS: memset(array->data, 0, array->bytes); return;
     case FILL_VALUE:
         if (array->count > 0) {

@@ -69,7 +69,12 @@ typedef struct RunResult {
 
 typedef enum FillKind { FILL_NORMAL, FILL_UNIFORM, FILL_IOTA, FILL_ZEROS, FILL_VALUE, FILL_ARRAY, FILL_FILE } FillKind;
 
-/* What goes into a tensor before the run. Default: FILL_NORMAL for `in` and `inout`, poison for `out`. */
+/* What goes into a tensor before the run. Element i depends on the seed, the tensor's place among the parameters and i alone.
+ *   normal   mean 0, deviation 1; integers: 16 times that, rounded, and kept within the type's range
+ *   uniform  floats: 0 <= x < 1; integers: 0 .. 99
+ *   iota     the index in C order, modulo the count of whole numbers from 0 on that the type holds exactly: f32 2^24, f16 and
+ *            tf32 2048, bf16 256, e4m3 16, e5m2 8, i8 128, u8 256, i32 2^31, u32 2^32, i64 and u64 2^63
+ * Default: FILL_NORMAL for `in` and `inout`, poison for `out`. */
 typedef struct Fill {
     FillKind kind;
     double value;         /* FILL_VALUE */
