@@ -28,9 +28,9 @@ typedef struct Lexer {
     uint32_t boundary;     /* where the last word before `word` lies that begins or ends a statement or an item */
     bool at_boundary;      /* `word` is such a word */
     Bracket open[NESTING_MAX];
-    int depth;             /* of `open` */
+    int depth; /* of `open` */
     int reports;
-    bool stopped;          /* nothing more is read or reported: END from here on */
+    bool stopped; /* nothing more is read or reported: END from here on */
     VEC(Span) comments;
 } Lexer;
 

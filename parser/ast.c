@@ -133,7 +133,10 @@ static void expr(Str *out, const AstExpr *e) {
         expr(out, e->old);
         str_char(out, ')');
         break;
-    case AST_TRY: str_add(out, "try "); acquire(out, e->acquire.end, e->acquire.pipe); break;
+    case AST_TRY:
+        str_add(out, "try ");
+        acquire(out, e->acquire.end, e->acquire.pipe);
+        break;
     case AST_ACQUIRE: acquire(out, e->acquire.end, e->acquire.pipe); break;
     }
 }
@@ -279,7 +282,8 @@ static void stmt(Printer *p, const AstStmt *s) {
 /* ---- items --------------------------------------------------------------------------------------------------------- */
 
 static void params(Printer *p, const AstParams *list) {
-    static const char *const mode[] = {[AST_IN] = "", [AST_OUT] = "out ", [AST_INOUT] = "inout ", [AST_BORROW] = "borrow "};
+    static const char *const mode[] = {
+        [AST_IN] = "", [AST_OUT] = "out ", [AST_INOUT] = "inout ", [AST_BORROW] = "borrow "};
     for (size_t i = 0; i < list->count; i++) {
         const AstParam *param = &list->items[i];
         line(p);

@@ -16,7 +16,8 @@ Sized make_error_expr(Parse *p, Span span) {
 Sized make_expr(Parse *p, AstExprKind kind, Span span, int depth) {
     if (depth >= DEPTH_MAX) {
         if (!p->too_long) {
-            Diag *diag = lexer_report(&p->lexer, P0019, span, "the expression has more than %d operations in a row", DEPTH_MAX);
+            Diag *diag =
+                lexer_report(&p->lexer, P0019, span, "the expression has more than %d operations in a row", DEPTH_MAX);
             diag_help(p->lexer.diags, diag, "give parts of it names with `let`");
         }
         p->too_long = true;
@@ -114,7 +115,8 @@ AstStmt *make_declare(Parse *p, AstStmtKind kind, AstName name, AstType *type, A
 
 /* The checker decides what may be written; here only what cannot be a place at all is refused */
 static bool is_place(const AstExpr *expr) {
-    return expr->kind == AST_NAME || expr->kind == AST_SUBSCRIPT || expr->kind == AST_MEMBER || expr->kind == AST_ERROR_EXPR;
+    return expr->kind == AST_NAME || expr->kind == AST_SUBSCRIPT || expr->kind == AST_MEMBER ||
+           expr->kind == AST_ERROR_EXPR;
 }
 
 void note_resumed(Parse *p) { p->resumed = p->lexer.word.lo; }
@@ -125,7 +127,8 @@ AstStmt *make_assign(Parse *p, Sized target, AstAssignOp op, Span op_span, AstEx
     if (!is_place(target.tree)) {
         if (is_rest(p, target.tree->span)) return make_stmt(p, AST_ERROR_STMT, target.tree->span);
         Diag *diag = lexer_report(&p->lexer, P0022, target.tree->span, "this cannot be assigned to");
-        diag_help(p->lexer.diags, diag, "a variable, `name[i, j]` or `stage.field[i, j]` stands left of the assignment");
+        diag_help(p->lexer.diags, diag,
+                  "a variable, `name[i, j]` or `stage.field[i, j]` stands left of the assignment");
         return make_stmt(p, AST_ERROR_STMT, target.tree->span);
     }
     AstStmt *stmt = make_stmt(p, AST_ASSIGN, target.tree->span);
@@ -175,7 +178,8 @@ AstDomain *make_domain(Parse *p, Span span, AstDomainKind kind, const AstExpr *n
         domain->kind = AST_DOMAIN_RANGE;
         domain->from = domain->to = make_error_expr(p, span).tree;
         if (name->kind != AST_ERROR_EXPR) {
-            Diag *diag = lexer_report(&p->lexer, P0001, name->span, "expected a name or a range after `in`, found an expression");
+            Diag *diag = lexer_report(&p->lexer, P0001, name->span,
+                                      "expected a name or a range after `in`, found an expression");
             diag_help(p->lexer.diags, diag, "a loop runs over `grid`, a `range`'s name, or `a .. b`");
         }
     }
@@ -236,7 +240,8 @@ void report_chain(Parse *p, const AstExpr *first, Span second_op) {
 }
 
 void report_no_stage_name(Parse *p, Span where, bool is_block) {
-    Diag *diag = lexer_report(&p->lexer, P0010, where, is_block ? "expected `as` and a name for the stage" : "the stage has no name");
+    Diag *diag = lexer_report(&p->lexer, P0010, where,
+                              is_block ? "expected `as` and a name for the stage" : "the stage has no name");
     if (is_block)
         diag_help(p->lexer.diags, diag, "write `consume <p> as s { ... }`");
     else
@@ -272,7 +277,8 @@ void report_empty_statement(Parse *p, Span span, bool after_block) {
 /* What follows in the loop's head is of another language: `until` is where the echoes of this error begin */
 void report_foreign_loop(Parse *p, Span span, Span until) {
     bool is_while = span.lo == until.lo;
-    Diag *diag = lexer_report(&p->lexer, P0017, span, is_while ? "there is no `while` loop" : "there is no `for` loop in this form");
+    Diag *diag = lexer_report(&p->lexer, P0017, span,
+                              is_while ? "there is no `while` loop" : "there is no `for` loop in this form");
     diag_note(p->lexer.diags, diag, "loops run over domains, so that roles that meet in a pipe count alike");
     diag_help(p->lexer.diags, diag, "write `for i in 0 .. n { ... }`, or loop over `grid` or a `range`");
     p->failed = true;

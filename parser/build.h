@@ -5,15 +5,15 @@
 #include "lexer/lexer.h"
 #include "parser/ast.h"
 
-#define DEPTH_MAX 1000 /* of an expression's tree; every recursive pass behind the parser relies on it */
+#define DEPTH_MAX   1000 /* of an expression's tree; every recursive pass behind the parser relies on it */
 #define ELSE_IF_MAX 300
 
 typedef struct Parse {
     Lexer lexer;
     Ast *ast;
-    bool too_long; /* an expression of this statement was refused for its depth */
-    bool failed;   /* there was a syntax error, */
-    Span failure;  /* this word was the last that did not fit, */
+    bool too_long;    /* an expression of this statement was refused for its depth */
+    bool failed;      /* there was a syntax error, */
+    Span failure;     /* this word was the last that did not fit, */
     uint32_t resumed; /* and at the word here the grammar went on: what begins there may be the rest of a statement.
                          UINT32_MAX: it never had to */
 } Parse;

@@ -31,23 +31,24 @@ static void drop_names(Set *set) {
 
 static void drop_expression(Set *set) {
     drop_names(set);
-    DROP(set, TOK_INTEGER, TOK_FLOAT, TOK_TRUE, TOK_FALSE, TOK_SUM, TOK_MAX, TOK_MIN, TOK_LPAREN, TOK_MINUS, TOK_NOT, TOK_OLD,
-         TOK_TRY, TOK_CONSUME, TOK_PRODUCE);
+    DROP(set, TOK_INTEGER, TOK_FLOAT, TOK_TRUE, TOK_FALSE, TOK_SUM, TOK_MAX, TOK_MIN, TOK_LPAREN, TOK_MINUS, TOK_NOT,
+         TOK_OLD, TOK_TRY, TOK_CONSUME, TOK_PRODUCE);
 }
 
 static void drop_statement(Set *set) {
     drop_expression(set);
-    DROP(set, TOK_LET, TOK_VAR, TOK_SHARED, TOK_FOR, TOK_IF, TOK_WHILE, TOK_BREAK, TOK_CONTINUE, TOK_RETURN, TOK_TURN, TOK_UNSAFE,
-         TOK_RELEASE, TOK_LBRACE);
+    DROP(set, TOK_LET, TOK_VAR, TOK_SHARED, TOK_FOR, TOK_IF, TOK_WHILE, TOK_BREAK, TOK_CONTINUE, TOK_RETURN, TOK_TURN,
+         TOK_UNSAFE, TOK_RELEASE, TOK_LBRACE);
 }
 
 static void drop_item(Set *set) {
-    DROP(set, TOK_CONST, TOK_STATIC, TOK_REQUIRES, TOK_ENSURES, TOK_EXAMPLE, TOK_GRID, TOK_CLUSTER, TOK_RANGE, TOK_PIPE, TOK_ROLE);
+    DROP(set, TOK_CONST, TOK_STATIC, TOK_REQUIRES, TOK_ENSURES, TOK_EXAMPLE, TOK_GRID, TOK_CLUSTER, TOK_RANGE, TOK_PIPE,
+         TOK_ROLE);
 }
 
 static void drop_operators(Set *set) {
-    DROP(set, TOK_QUESTION, TOK_EQ, TOK_NE, TOK_LT, TOK_LE, TOK_GT, TOK_GE, TOK_AND, TOK_OR, TOK_PLUS, TOK_MINUS, TOK_STAR,
-         TOK_SLASH, TOK_PERCENT, TOK_LPAREN, TOK_LBRACKET, TOK_DOT);
+    DROP(set, TOK_QUESTION, TOK_EQ, TOK_NE, TOK_LT, TOK_LE, TOK_GT, TOK_GE, TOK_AND, TOK_OR, TOK_PLUS, TOK_MINUS,
+         TOK_STAR, TOK_SLASH, TOK_PERCENT, TOK_LPAREN, TOK_LBRACKET, TOK_DOT);
 }
 
 /* "`,`, `)` or an operator" */
@@ -76,7 +77,7 @@ static const char *phrase_of(Parse *p, Set *set) {
         drop_names(set);
     }
     if (set->has[TOK_COLON] && !group) DROP(set, TOK_LBRACE); /* a role's width is missed by name */
-    if (operators || set->has[TOK_SEMICOLON]) /* words that may follow are not what is missed */
+    if (operators || set->has[TOK_SEMICOLON])                 /* words that may follow are not what is missed */
         for (int token = TOK_ARRIVALS; token <= TOK_WITHOUT; token++) set->has[token] = false;
     if (set->has[TOK_SET_ADD]) DROP(set, TOK_SET_ADD, TOK_SET_SUB, TOK_SET_MUL, TOK_SET_DIV);
     if (group) vec_push(arena, &parts, group);
@@ -120,7 +121,8 @@ static bool ends_statement(const Parse *p, Word found, Span span) {
  * behind a word that surely begins or ends something. */
 static bool is_echo(const Parse *p, Span span) {
     const Source *source = p->lexer.source;
-    return p->failed && p->lexer.boundary < p->failure.lo && source_line(source, span.lo) == source_line(source, p->failure.lo);
+    return p->failed && p->lexer.boundary < p->failure.lo &&
+           source_line(source, span.lo) == source_line(source, p->failure.lo);
 }
 
 static void add_open_bracket(Parse *p, Diag *diag) {
@@ -143,7 +145,8 @@ static void add_resembling(Parse *p, Diag *diag, Span span, const Set *set) {
 static void add_advice(Parse *p, Diag *diag, Word found, Span span, const Set *set) {
     Diags *diags = p->lexer.diags;
     bool constant = found.token == TOK_CONST || found.token == TOK_STATIC;
-    if (is_reserved(found.token) ? set->has[TOK_RBRACE] && !constant : set->has[TOK_RPAREN] || set->has[TOK_RBRACKET]) add_open_bracket(p, diag);
+    if (is_reserved(found.token) ? set->has[TOK_RBRACE] && !constant : set->has[TOK_RPAREN] || set->has[TOK_RBRACKET])
+        add_open_bracket(p, diag);
     if (found.token == TOK_NAME && (word_is(p, span, "and") || word_is(p, span, "or")))
         diag_help(diags, diag, "the logical operators are `&&` and `||`");
     else if (constant && set->has[TOK_LET])

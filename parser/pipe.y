@@ -98,16 +98,21 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
 
 %token END 0 "end of file"
 %token KERNEL "kernel" FN "fn" CONST "const" STATIC "static"
-%token REQUIRES "requires" ENSURES "ensures" EXAMPLE "example" GRID "grid" CLUSTER "cluster" RANGE "range" PIPE "pipe" ROLE "role"
+%token REQUIRES "requires" ENSURES "ensures" EXAMPLE "example" GRID "grid" CLUSTER "cluster" RANGE "range" PIPE "pipe"
+%token ROLE "role"
 %token LET "let" VAR "var" SHARED "shared" FOR "for" IN "in" IF "if" ELSE "else" WHILE "while"
 %token BREAK "break" CONTINUE "continue" RETURN "return" TURN "turn" UNSAFE "unsafe"
 %token PRODUCE "produce" CONSUME "consume" RELEASE "release" AS "as" LAG "lag" TRY "try"
 %token BORROW "borrow" OUT "out" INOUT "inout" OLD "old" TRUE "true" FALSE "false"
 %token <name> SUM "sum" MAX "max" MIN "min"
-%token <name> ARRIVALS "arrivals" ARRIVE "arrive" BY "by" EMPTY "empty" FIRST "first" FROM "from" FULL "full" GROUPED "grouped"
-%token <name> HARDWARE "hardware" HEAVIEST "heaviest" LANES "lanes" MULTICAST "multicast" NONEMPTY "nonempty" PAIRED "paired"
-%token <name> PERSISTENT "persistent" REGS "regs" REQUIRED "required" SIGNAL "signal" STAGE "stage" TMEM "tmem" WARP "warp"
-%token <name> WARPS "warps" WARPGROUP "warpgroup" WARPGROUPS "warpgroups" WHERE "where" WITHIN "within" WITHOUT "without"
+%token <name> ARRIVALS "arrivals" ARRIVE "arrive" BY "by" EMPTY "empty" FIRST "first" FROM "from" FULL "full"
+%token <name> GROUPED "grouped"
+%token <name> HARDWARE "hardware" HEAVIEST "heaviest" LANES "lanes" MULTICAST "multicast" NONEMPTY "nonempty"
+%token <name> PAIRED "paired"
+%token <name> PERSISTENT "persistent" REGS "regs" REQUIRED "required" SIGNAL "signal" STAGE "stage" TMEM "tmem"
+%token <name> WARP "warp"
+%token <name> WARPS "warps" WARPGROUP "warpgroup" WARPGROUPS "warpgroups" WHERE "where" WITHIN "within"
+%token <name> WITHOUT "without"
 %token <name> NAME "name"
 %token <integer> INTEGER "number"
 %token <number> FLOAT "floating-point number"
@@ -121,7 +126,8 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
 %type <label> name
 %type <name> word
 %type <names> names
-%type <expr> expr or and comparison relation sum_of product closed_product open_product closed open factors closed_factors
+%type <expr> expr or and comparison relation sum_of product closed_product open_product closed open factors
+%type <expr> closed_factors
 %type <expr> postfix primary condition value acquire lag opt_regs opt_grouped
 %type <binary> relational
 %type <reduce> reduction
@@ -140,7 +146,8 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
 %type <axis> axis
 %type <field> field
 %type <claim> claim
-%type <item> item body_item kernel_item closed_kernel_item consts statics kernel_body kernel_items claims example grid_head axes
+%type <item> item body_item kernel_item closed_kernel_item consts statics kernel_body kernel_items claims example
+%type <item> grid_head axes
 %type <item> pipe_head fields role_head fn_head cluster
 %type <team> team
 %type <arrivals> arrivals
@@ -523,7 +530,11 @@ closed_statement:
   | "consume" error ";"     { yyerrok; $$ = make_stmt(p, AST_ERROR_STMT, @$); }
   | "produce" error block   { yyerrok; $$ = make_stmt(p, AST_ERROR_STMT, @$); }
   | "produce" error ";"     { yyerrok; $$ = make_stmt(p, AST_ERROR_STMT, @$); }
-  | "for" "(" name "=" { report_foreign_loop(p, @1, @4); } error block { yyerrok; $$ = make_stmt(p, AST_ERROR_STMT, @$); }
+  | "for" "(" name "=" {
+        report_foreign_loop(p, @1, @4);
+        } error block { yyerrok;
+        $$ = make_stmt(p, AST_ERROR_STMT, @$);
+    }
   | "while" { report_foreign_loop(p, @1, @1); } error block { yyerrok; $$ = make_stmt(p, AST_ERROR_STMT, @$); }
   ;
 
@@ -623,7 +634,10 @@ condition:
 
 stage_head:
     acquire lag "as" name   { $$ = make_stage(p, @$, $acquire.tree, $lag.tree, $name); }
-  | acquire lag name        { $$ = make_stage(p, @$, $acquire.tree, $lag.tree, $name); report_no_stage_name(p, @name, true); }
+  | acquire lag name {
+        $$ = make_stage(p, @$, $acquire.tree, $lag.tree, $name);
+        report_no_stage_name(p, @name, true);
+    }
   | acquire lag {
         $$ = make_stage(p, @$, $acquire.tree, $lag.tree, AT(NULL, @$));
         report_no_stage_name(p, (Span){@$.hi, @$.hi}, true);
@@ -638,8 +652,14 @@ lag:
 acquire:
     "consume" "<" name ">"  { $$ = make_acquire(p, AST_ACQUIRE, @$, AST_CONSUME, $name); }
   | "produce" "<" name ">"  { $$ = make_acquire(p, AST_ACQUIRE, @$, AST_PRODUCE, $name); }
-  | "consume" name          { $$ = make_acquire(p, AST_ACQUIRE, @$, AST_CONSUME, $name); report_no_angles(p, "consume", $name); }
-  | "produce" name          { $$ = make_acquire(p, AST_ACQUIRE, @$, AST_PRODUCE, $name); report_no_angles(p, "produce", $name); }
+  | "consume" name {
+        $$ = make_acquire(p, AST_ACQUIRE, @$, AST_CONSUME, $name);
+        report_no_angles(p, "consume", $name);
+    }
+  | "produce" name {
+        $$ = make_acquire(p, AST_ACQUIRE, @$, AST_PRODUCE, $name);
+        report_no_angles(p, "produce", $name);
+    }
   ;
 
 /* ---- expressions --------------------------------------------------------------------------------------------------- */

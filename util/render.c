@@ -7,13 +7,13 @@
 
 #include <string.h>
 
-#define TAB 4
-#define WIDEST 140      /* cells of a line that are shown */
-#define CUT_AFTER 400   /* bytes before the first mark from which on a line's head is cut */
+#define TAB         4
+#define WIDEST      140 /* cells of a line that are shown */
+#define CUT_AFTER   400 /* bytes before the first mark from which on a line's head is cut */
 #define KEPT_BEFORE 60  /* bytes that stay before the mark then */
 
 typedef struct Mark {
-    uint32_t line; /* 0-based */
+    uint32_t line;   /* 0-based */
     uint32_t lo, hi; /* bytes, hi > lo unless it is a gap */
     const char *text;
     bool primary;
@@ -49,7 +49,7 @@ static const char *word_of(Severity severity) {
 }
 
 #define FRAME "\033[1;34m"
-#define BOLD "\033[1m"
+#define BOLD  "\033[1m"
 
 static void paint(Render *r, const char *colour) {
     if (r->colours) str_add(r->out, colour);
@@ -344,8 +344,9 @@ static void json_label(const Source *source, const Label *label, Str *out) {
     uint32_t line, column, end_line, end_column;
     source_place(source, label->span.lo, &line, &column);
     source_place(source, label->span.hi, &end_line, &end_column);
-    str_printf(out, "{\"line\":%u,\"column\":%u,\"end_line\":%u,\"end_column\":%u,\"lo\":%u,\"hi\":%u,\"text\":", (unsigned)line,
-               (unsigned)column, (unsigned)end_line, (unsigned)end_column, (unsigned)label->span.lo, (unsigned)label->span.hi);
+    str_printf(out, "{\"line\":%u,\"column\":%u,\"end_line\":%u,\"end_column\":%u,\"lo\":%u,\"hi\":%u,\"text\":",
+               (unsigned)line, (unsigned)column, (unsigned)end_line, (unsigned)end_column, (unsigned)label->span.lo,
+               (unsigned)label->span.hi);
     str_json(out, label->text);
     str_char(out, '}');
 }
@@ -366,7 +367,8 @@ void diags_json(const Diags *diags, Str *out) {
     for (size_t i = 0; i < diags->items.count; i++) {
         const Diag *diag = diags->items.items[i];
         const CodeRow *row = &code_rows[diag->code];
-        str_printf(out, "%s{\"code\":\"%s\",\"severity\":\"%s\",\"message\":", i ? "," : "", row->name, word_of(row->severity));
+        str_printf(out, "%s{\"code\":\"%s\",\"severity\":\"%s\",\"message\":", i ? "," : "", row->name,
+                   word_of(row->severity));
         str_json(out, diag->message);
         str_add(out, ",\"labels\":[");
         for (int j = 0; diag->has_place && diags->source && j < diag->label_count; j++) {

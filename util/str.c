@@ -49,7 +49,10 @@ int utf8_length(const char *text, size_t left) {
     const unsigned char *b = (const unsigned char *)text;
     if (left == 0) return 0;
     if (b[0] < 0x80) return 1;
-    int length = b[0] >= 0xC2 && b[0] <= 0xDF ? 2 : b[0] >= 0xE0 && b[0] <= 0xEF ? 3 : b[0] >= 0xF0 && b[0] <= 0xF4 ? 4 : 0;
+    int length = b[0] >= 0xC2 && b[0] <= 0xDF   ? 2
+                 : b[0] >= 0xE0 && b[0] <= 0xEF ? 3
+                 : b[0] >= 0xF0 && b[0] <= 0xF4 ? 4
+                                                : 0;
     if (length == 0 || left < (size_t)length) return 0;
     unsigned low = b[0] == 0xE0 ? 0xA0 : b[0] == 0xF0 ? 0x90 : 0x80;
     unsigned high = b[0] == 0xED ? 0x9F : b[0] == 0xF4 ? 0x8F : 0xBF;

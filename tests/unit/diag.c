@@ -25,14 +25,14 @@ static void expect_rendered(Text text, const char *wanted, int line) {
     arena_free(text.arena);
 }
 
-#define TEXT(literal) text_of((literal), sizeof(literal) - 1)
+#define TEXT(literal)          text_of((literal), sizeof(literal) - 1)
 #define RENDERED(text, wanted) expect_rendered((text), (wanted), __LINE__)
 
 static void places(void) {
     Arena *arena = arena_new();
     const Source *source = source_new(arena, "x", "ab\n\xC3\xA9\xFFz\r\n\nlast", 13);
-    static const uint32_t wanted[][3] = {{0, 1, 1}, {2, 1, 3}, {3, 2, 1}, {4, 2, 1}, {5, 2, 2}, {6, 2, 3}, {7, 2, 4},
-                                         {9, 3, 1}, {10, 4, 1}, {13, 4, 4}, {99, 4, 4}};
+    static const uint32_t wanted[][3] = {{0, 1, 1}, {2, 1, 3}, {3, 2, 1},  {4, 2, 1},  {5, 2, 2}, {6, 2, 3},
+                                         {7, 2, 4}, {9, 3, 1}, {10, 4, 1}, {13, 4, 4}, {99, 4, 4}};
     for (size_t i = 0; i < COUNT_OF(wanted); i++) {
         uint32_t line, column;
         source_place(source, wanted[i][0], &line, &column);
@@ -130,7 +130,8 @@ static void long_line(void) {
     diag_at(text.diags, P0001, (Span){5000, 5004}, "m");
     Str cut = str_new(text.arena);
     diags_render(text.diags, false, &cut);
-    EXPECT(strstr(cut.text, "| ...aaa") && strstr(cut.text, "HEREaaa") && strstr(cut.text, "aaa...\n") && strstr(cut.text, " ^^^^\n"));
+    EXPECT(strstr(cut.text, "| ...aaa") && strstr(cut.text, "HEREaaa") && strstr(cut.text, "aaa...\n") &&
+           strstr(cut.text, " ^^^^\n"));
     arena_free(text.arena);
 }
 
@@ -169,12 +170,14 @@ static void json(void) {
     diag_plain(text.diags, P0002, "all");
     Str out = str_new(text.arena);
     diags_json(text.diags, &out);
-    expect_text(out.text,
-                "{\"file\":\"x.pipe\",\"diagnostics\":[{\"code\":\"P0001\",\"severity\":\"error\",\"message\":\"say \\\"x\\\"\","
-                "\"labels\":[{\"line\":1,\"column\":2,\"end_line\":2,\"end_column\":2,\"lo\":1,\"hi\":4,\"text\":\"here\"}],"
-                "\"notes\":[],\"helps\":[\"do\"]},{\"code\":\"P0002\",\"severity\":\"error\",\"message\":\"all\",\"labels\":[],"
-                "\"notes\":[],\"helps\":[]}]}\n",
-                __LINE__);
+    expect_text(
+        out.text,
+        "{\"file\":\"x.pipe\",\"diagnostics\":[{\"code\":\"P0001\",\"severity\":\"error\",\"message\":\"say "
+        "\\\"x\\\"\","
+        "\"labels\":[{\"line\":1,\"column\":2,\"end_line\":2,\"end_column\":2,\"lo\":1,\"hi\":4,\"text\":\"here\"}],"
+        "\"notes\":[],\"helps\":[\"do\"]},{\"code\":\"P0002\",\"severity\":\"error\",\"message\":\"all\",\"labels\":[],"
+        "\"notes\":[],\"helps\":[]}]}\n",
+        __LINE__);
     arena_free(text.arena);
 }
 
