@@ -1,10 +1,12 @@
-# make · make run · make test [MODE=asan] · make fuzz T=60 · make bless · make format · make lint · make install PREFIX=
+# make · make run · make test [MODE=asan] · make fuzz T=60 · make bless · make format · make lint · make bench
+# make install PREFIX= DESTDIR= · make clean
 # MODE: release (default), asan, fuzz. Output goes to build/$(MODE)/.
-MODE   ?= release
-BUILD  ?= build
-PREFIX ?= /usr/local
-T      ?= 60
-B      := $(BUILD)/$(MODE)
+MODE    ?= release
+BUILD   ?= build
+PREFIX  ?= /usr/local
+DESTDIR ?=
+T       ?= 60
+B       := $(BUILD)/$(MODE)
 
 CC     ?= cc
 BISON  ?= bison
@@ -26,7 +28,10 @@ SRC    := $(foreach f,$(FLOORS),$(sort $(wildcard $(f)/*.c)))
 GEN    := $(B)/pipe.tab.c $(B)/pipe.lex.c $(B)/pages.c
 OBJ    := $(SRC:%.c=$(B)/%.o) $(GEN:%.c=%.o)
 CLI    := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard cli/*.c)))
+DRIVER := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/*.c)))
 UNIT   := $(patsubst tests/unit/%.c,$(B)/unit/%,$(sort $(wildcard tests/unit/*.c)))
+FUZZ   := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(sort $(wildcard tests/fuzz/*.c)))
+BENCH  := $(patsubst bench/%.c,$(B)/bench/%,$(sort $(wildcard bench/*.c)))
 
 all: $(B)/pipec $(B)/libpipec.so $(B)/libpipec.a
 
@@ -47,12 +52,72 @@ $(B)/pages.c: $(wildcard docs/errors/*.md) tools/pages.sh
 	@mkdir -p $(B)
 	sh tools/pages.sh docs/errors > $@.new && mv $@.new $@
 
-$(B)/%.o: %.c $(B)/pipe.tab.h
+$(B)/%.o: %.c | $(B)/pipe.tab.h
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
-$(B)/%.o: $(B)/%.c
+$(B)/%.o: $(B)/%.c $(B)/pipe.tab.h
 	$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
--include $(OBJ:.o=.d) $(CLI:.o=.d)
-.PHONY: all
+# ---- tests: everything that needs no GPU; on a GPU machine the driver uses it as well
+
+$(B)/tests-driver: $(DRIVER) $(B)/libpipec.a
+	$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
+$(B)/unit/%: tests/unit/%.c $(B)/libpipec.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -MMD -MP $(LDFLAGS_ALL) -o $@ $< $(B)/libpipec.a $(LIBS)
+$(B)/fuzz/%: tests/fuzz/%.c $(B)/libpipec.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -fsanitize=fuzzer -MMD -MP $(LDFLAGS_ALL) -o $@ $< $(B)/libpipec.a $(LIBS)
+$(B)/bench/%: bench/%.c $(B)/libpipec.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -MMD -MP $(LDFLAGS_ALL) -o $@ $< $(B)/libpipec.a $(LIBS)
+
+test-build: all $(B)/tests-driver $(UNIT)
+fuzz-build: $(FUZZ)
+bench-build: all $(BENCH)
+
+# What is missing is installed first, but only where there is something to build
+run:
+	@$(MAKE) -q all 2>/dev/null || sh tools/setup.sh
+	@$(MAKE) all
+	$(B)/pipec run examples/axpy.pipe
+test:
+	@$(MAKE) -q test-build 2>/dev/null || sh tools/setup.sh
+	@$(MAKE) test-build
+	@CC="$(CC)" sh tools/test.sh $(B)
+fuzz:
+	@sh tools/fuzz.sh $(BUILD)/fuzz $(T)
+bless: $(B)/tests-driver
+	$(B)/tests-driver --bless parse check ptx
+bench: bench-build
+	@sh bench/run $(B)
+
+# ---- housekeeping
+
+FORMATTED := $(wildcard $(FLOORS:%=%/*.[ch]) cli/*.[ch] tests/*.[ch] tests/unit/*.[ch] tests/fuzz/*.c include/*.h)
+format:
+	clang-format -i $(FORMATTED)
+lint: all
+	@CC="$(CC)" sh tools/lint.sh $(B)
+
+VERSION = $$(awk '$$2 == "PIPEC_VERSION" { gsub(/"/, "", $$3); print $$3 }' include/pipec.h)
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 755 $(B)/pipec $(DESTDIR)$(PREFIX)/bin/pipec
+	install -m 755 $(B)/libpipec.so $(DESTDIR)$(PREFIX)/lib/libpipec.so.0
+	ln -sf libpipec.so.0 $(DESTDIR)$(PREFIX)/lib/libpipec.so
+	install -m 644 $(B)/libpipec.a $(DESTDIR)$(PREFIX)/lib/libpipec.a
+	install -m 644 include/pipec.h $(DESTDIR)$(PREFIX)/include/pipec.h
+	install -m 644 docs/pipec.1 $(DESTDIR)$(PREFIX)/share/man/man1/pipec.1
+	printf 'prefix=%s\nlibdir=$${prefix}/lib\nincludedir=$${prefix}/include\n\nName: pipec\nDescription: %s\nVersion: %s\nLibs: %s\nLibs.private: %s\nCflags: %s\n' \
+	    '$(PREFIX)' 'compiler of Pipe, a language for warp-specialised GPU kernels' "$(VERSION)" \
+	    '-L$${libdir} -lpipec' '$(LIBS)' '-I$${includedir}' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pipec.pc
+
+clean:
+	rm -rf $(BUILD)
+
+-include $(OBJ:.o=.d) $(CLI:.o=.d) $(DRIVER:.o=.d) $(UNIT:=.d) $(FUZZ:=.d) $(BENCH:=.d)
+.PHONY: all run test test-build fuzz fuzz-build bless bench bench-build format lint install clean
 .DELETE_ON_ERROR:
+.SECONDARY:

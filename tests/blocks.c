@@ -1,0 +1,73 @@
+/* Suite `docs`: the code blocks of the documentation are programs.
+ *
+ *     ```pipe               is accepted, and code is generated from each of its kernels
+ *     ```pipe,wrong P0302   is refused with this code; in docs/errors/PNNNN.md the page's own code may be left out
+ * Other blocks are not looked at. */
+#include "tests/suite.h"
+
+#include <string.h>
+
+static void list_docs(Arena *arena, Items *items) {
+    vec_push(arena, items, "README.md");
+    files_in(arena, "docs", ".md", true, items);
+}
+
+static bool says(const PipecProgram *program, const char *code) {
+    const PipecDiagnostics *diagnostics = pipec_program_diagnostics(program);
+    for (size_t i = 0; i < pipec_diagnostics_count(diagnostics); i++)
+        if (strcmp(pipec_diagnostics_get(diagnostics, i)->code, code) == 0) return true;
+    return false;
+}
+
+/* Checks the block, then generates code from each kernel, as far as nothing is refused. `code`: what must be said, NULL: nothing. */
+static void try_block(Test *test, const char *name, const char *text, size_t length, const char *code) {
+    PipecOptions options = {.name = name, .check_only = true};
+    PipecProgram *all = pipec_compile(text, length, &options);
+    if (!expect(test, all != NULL, "no memory")) return;
+    bool said = code && says(all, code), fine = pipec_program_status(all) == PIPEC_FINE;
+    Str errors = str_new(test->arena);
+    str_add(&errors, pipec_diagnostics_text(pipec_program_diagnostics(all)));
+    const char *kernel;
+    for (size_t i = 0; fine && !said && (kernel = pipec_program_kernel(all, i)); i++) {
+        PipecOptions one = {.name = name, .kernel = kernel};
+        PipecProgram *program = pipec_compile(text, length, &one);
+        if (!program) continue;
+        said = code && says(program, code);
+        fine = pipec_program_status(program) == PIPEC_FINE;
+        if (!fine) str_add(&errors, pipec_diagnostics_text(pipec_program_diagnostics(program)));
+        pipec_program_free(program);
+    }
+    pipec_program_free(all);
+    const char *shown = errors.text ? errors.text : "";
+    if (code) expect(test, said, "%s: the block is not refused with %s\n%s", name, code, shown);
+    else expect(test, fine, "%s: the block is refused\n%s", name, shown);
+}
+
+static void run_docs(Test *test) {
+    const char *text = file_read(test->arena, test->item, NULL);
+    if (!expect(test, text != NULL, "is missing")) return;
+    Words lines = lines_of(test->arena, text);
+    for (size_t i = 0; i < lines.count; i++) {
+        const char *info = lines.items[i];
+        if (strncmp(info, "```", 3) != 0) continue;
+        size_t first = i + 1;
+        Str block = str_new(test->arena);
+        str_add(&block, "");
+        for (i++; i < lines.count && strncmp(lines.items[i], "```", 3) != 0; i++) str_printf(&block, "%s\n", lines.items[i]);
+        if (strcmp(info + 3, "pipe") != 0 && strncmp(info + 3, "pipe,", 5) != 0) continue;
+        const char *code = NULL;
+        if (strncmp(info + 3, "pipe,wrong", 10) == 0) {
+            const char *at = info;
+            code = next_code(test->arena, &at);
+            at = test->item;
+            if (!code) code = next_code(test->arena, &at);
+            if (!expect(test, code != NULL, "line %zu: a wrong block names its code", first)) continue;
+        } else if (!expect(test, strcmp(info + 3, "pipe") == 0, "line %zu: what is %s?", first, info)) {
+            continue;
+        }
+        const char *name = arena_printf(test->arena, "%s:%zu", test->item, first);
+        try_block(test, name, block.text ? block.text : "", block.length, code);
+    }
+}
+
+const Suite suite_docs = {"docs", false, list_docs, run_docs};

@@ -1,0 +1,181 @@
+/* Suites `run` and `examples`: programs that run.
+ *
+ * Cases are lines in the file's head:
+ *     //> run [KERNEL] M=3 N=5 [--fill A=iota] [--seed 7]   one run
+ *     //> exit 2                                            it ends so (default 0)
+ *     //> says P0608                                        and its diagnostics hold this code
+ *     //> unchecked                                         it has no `ensures`
+ * Every case runs on the emulator and has the right result; where there is a GPU, on that too, and both agree. Examples also run
+ * bare, with what their `example` says, in less than a second on the emulator, and have at least 20 cases. */
+#include "tests/suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Case {
+    const char *line; /* as written; "" for the bare run of an example */
+    const char *kernel;
+    Words values, fills;
+    uint64_t seed;
+    int exit;
+    Words codes;
+    bool unchecked;
+} Case;
+
+typedef VEC(Case) Cases;
+
+/* ---- reading the head -------------------------------------------------------------------------------------------------- */
+
+static Case read_case(Test *test, const char *line) {
+    Case c = {.line = line};
+    Words words = words_of(test->arena, line);
+    for (size_t i = 0; i < words.count; i++) {
+        const char *word = words.items[i];
+        bool more = i + 1 < words.count;
+        if (strcmp(word, "--fill") == 0 && more) vec_push(test->arena, &c.fills, words.items[++i]);
+        else if (strcmp(word, "--seed") == 0 && more) c.seed = strtoull(words.items[++i], NULL, 10);
+        else if (strchr(word, '=')) vec_push(test->arena, &c.values, word);
+        else if (i == 0) c.kernel = word;
+        else expect(test, false, "`//> run %s`: what is %s?", line, word);
+    }
+    return c;
+}
+
+static void read_head(Test *test, const char *text, Cases *cases) {
+    Words lines = lines_of(test->arena, text);
+    for (size_t i = 0; i < lines.count; i++) {
+        const char *line = lines.items[i];
+        Case *last = cases->count ? &cases->items[cases->count - 1] : NULL;
+        if (strncmp(line, "//> ", 4) != 0) continue;
+        line += 4;
+        if (strncmp(line, "run", 3) == 0 && (line[3] == ' ' || !line[3])) {
+            vec_push(test->arena, cases, read_case(test, line + 3 + (line[3] == ' ')));
+        } else if (last && strncmp(line, "exit ", 5) == 0) {
+            last->exit = atoi(line + 5);
+        } else if (last && strncmp(line, "says ", 5) == 0) {
+            for (const char *code; (code = next_code(test->arena, &line));) vec_push(test->arena, &last->codes, code);
+        } else if (last && strncmp(line, "unchecked", 9) == 0) {
+            last->unchecked = true;
+        } else {
+            expect(test, false, "line %zu: `//> %s` is not understood", i + 1, line);
+        }
+    }
+}
+
+/* ---- running ----------------------------------------------------------------------------------------------------------- */
+
+/* One case on one machine */
+typedef struct Attempt {
+    PipecProgram *program;
+    PipecRun *run;
+    PipecStatus status;
+    PipecVerdict verdict;
+    bool executed;
+    double seconds;
+    Str said; /* all diagnostics */
+} Attempt;
+
+static void hear(Attempt *attempt, const PipecDiagnostics *diagnostics) {
+    if (pipec_diagnostics_count(diagnostics)) str_add(&attempt->said, pipec_diagnostics_text(diagnostics));
+}
+
+static void drop(Attempt *attempt) {
+    pipec_run_free(attempt->run);
+    pipec_program_free(attempt->program);
+}
+
+static Attempt attempt_case(Test *test, const Case *c, const char *text, size_t length, PipecWhere where) {
+    Attempt a = {.status = PIPEC_FINE, .verdict = PIPEC_NOT_CHECKED, .said = str_new(test->arena)};
+    str_add(&a.said, "");
+    PipecOptions options = {.name = test->item, .kernel = c->kernel, .values = c->values.items, .value_count = c->values.count,
+                            .launch_values = true, .watchdog = true};
+    a.program = pipec_compile(text, length, &options);
+    if (!a.program) return a.status = PIPEC_UNUSABLE, a;
+    a.status = pipec_program_status(a.program);
+    hear(&a, pipec_program_diagnostics(a.program));
+    if (a.status != PIPEC_FINE || !pipec_program_ptx(a.program, NULL)) return a;
+
+    PipecRunOptions run = {.values = c->values.items, .value_count = c->values.count, .fills = c->fills.items,
+                           .fill_count = c->fills.count, .seed = c->seed};
+    a.run = pipec_run_new(a.program, &run);
+    if (!a.run) return a.status = PIPEC_UNUSABLE, a;
+    a.status = pipec_run_status(a.run);
+    hear(&a, pipec_run_diagnostics(a.run));
+    if (a.status != PIPEC_FINE) return a;
+
+    PipecExecuteOptions execute = {.where = where};
+    a.status = pipec_run_execute(a.run, &execute);
+    hear(&a, pipec_run_diagnostics(a.run));
+    if (a.status != PIPEC_FINE) return a;
+    a.executed = true;
+    a.seconds = pipec_run_info(a.run)->seconds;
+    a.verdict = pipec_run_verify(a.run);
+    hear(&a, pipec_run_diagnostics(a.run));
+    a.status = pipec_worse(a.status, pipec_run_status(a.run));
+    return a;
+}
+
+static bool as_expected(Test *test, const Case *c, const Attempt *a, const char *where) {
+    const char *said = a->said.text ? a->said.text : "";
+    if ((int)a->status != c->exit)
+        return expect(test, false, "run %s: on %s it ends with %d, not %d\n%s", c->line, where, (int)a->status, c->exit, said);
+    for (size_t i = 0; i < c->codes.count; i++)
+        if (!strstr(said, c->codes.items[i]))
+            return expect(test, false, "run %s: on %s it does not say %s but\n%s", c->line, where, c->codes.items[i], said);
+    if (c->exit == 0 && a->verdict != (c->unchecked ? PIPEC_NOT_CHECKED : PIPEC_RIGHT))
+        return expect(test, false, "run %s: on %s: %s", c->line, where, pipec_run_verdict(a->run));
+    return expect(test, true, "%s", "");
+}
+
+static Attempt run_case(Test *test, const Case *c, const char *text, size_t length) {
+    Attempt emulated = attempt_case(test, c, text, length, PIPEC_ON_EMULATOR);
+    /* A kernel that hangs or faults would take the context of all others with it */
+    if (as_expected(test, c, &emulated, "the emulator") && test->gpu && c->exit == 0 && emulated.executed) {
+        Attempt real = attempt_case(test, c, text, length, PIPEC_ON_GPU);
+        if (as_expected(test, c, &real, "the GPU")) {
+            const char *how = "";
+            PipecStatus agree = pipec_run_compare(real.run, emulated.run, &how);
+            expect(test, agree == PIPEC_FINE, "run %s: GPU and emulator differ (%s)\n%s", c->line, how ? how : "",
+                   pipec_diagnostics_text(pipec_run_diagnostics(real.run)));
+        }
+        drop(&real);
+    }
+    return emulated;
+}
+
+static void run_cases(Test *test, bool example) {
+    size_t length = 0;
+    const char *text = file_read(test->arena, test->item, &length);
+    Cases cases = {0};
+    read_head(test, text, &cases);
+    size_t right = 0;
+    for (size_t i = 0; i < cases.count; i++) {
+        right += cases.items[i].exit == 0;
+        Attempt attempt = run_case(test, &cases.items[i], text, length);
+        drop(&attempt);
+    }
+    if (!example) {
+        expect(test, cases.count > 0, "there is no `//> run`");
+        return;
+    }
+    expect(test, right >= 20, "an example has at least 20 runs, not %zu", right);
+    PipecOptions options = {.name = test->item, .check_only = true};
+    PipecProgram *all = pipec_compile(text, length, &options);
+    const char *kernel;
+    for (size_t i = 0; all && (kernel = pipec_program_kernel(all, i)); i++) {
+        Case bare = {.line = arena_printf(test->arena, "%s", kernel), .kernel = kernel};
+        Attempt attempt = run_case(test, &bare, text, length);
+        if (!SANITIZED) expect(test, attempt.seconds < 1, "run %s: takes %.2f s on the emulator", kernel, attempt.seconds);
+        drop(&attempt);
+    }
+    pipec_program_free(all);
+}
+
+static void run_run(Test *test) { run_cases(test, false); }
+static void run_examples(Test *test) { run_cases(test, true); }
+static void list_run(Arena *arena, Items *items) { files_in(arena, "tests/run", ".pipe", false, items); }
+static void list_examples(Arena *arena, Items *items) { files_in(arena, "examples", ".pipe", false, items); }
+
+const Suite suite_run = {"run", true, list_run, run_run};
+const Suite suite_examples = {"examples", true, list_examples, run_examples};

@@ -1,0 +1,221 @@
+/* Suites `parse`, `check` and `codes`: what is refused, and with which words.
+ *
+ * NAME.pipe gives exactly NAME.err; a file without one is accepted. The error codes are marked by hand on the guilty lines, so that
+ * a re-bless cannot hide a lost error: `//~ P0102` on the line itself, `//~^ P0102` one line above for each `^`, `//! P0102` for what
+ * has no place. Every refused NAME.pipe has its accepted twin NAME-ok.pipe. `//> check N=5` gives values for statics, `//> build`
+ * generates code as well.
+ * Suite `codes`: every row of util/errors.def has its page, and a test. */
+#include "parser/parser.h"
+#include "tests/suite.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct Found {
+    const char *code;
+    uint32_t line; /* 0: without a place */
+    bool is_error;
+    bool matched;
+} Found;
+
+typedef struct Outcome {
+    const char *text; /* rendered; "" without diagnostics */
+    VEC(Found) found;
+    size_t errors;
+} Outcome;
+
+/* ---- what came out ----------------------------------------------------------------------------------------------------- */
+
+static void parse_only(Test *test, const char *text, size_t length, Outcome *outcome) {
+    const Source *source = source_new(test->arena, test->item, text, length);
+    Diags *diags = diags_new(test->arena, source);
+    parser_parse(test->arena, names_new(test->arena), source, diags);
+    diags_finish(diags);
+    Str rendered = str_new(test->arena);
+    str_add(&rendered, "");
+    diags_render(diags, false, &rendered);
+    outcome->text = rendered.text ? rendered.text : "";
+    outcome->errors = diags->errors;
+    for (size_t i = 0; i < diags->items.count; i++) {
+        const Diag *diag = diags->items.items[i];
+        uint32_t line = diag->has_place ? source_line(source, diag->labels[0].span.lo) : 0;
+        Found found = {code_rows[diag->code].name, line, code_rows[diag->code].severity == SEVERITY_ERROR, false};
+        vec_push(test->arena, &outcome->found, found);
+    }
+}
+
+static void take(Test *test, const PipecDiagnostics *diagnostics, Outcome *outcome) {
+    const char *text = pipec_diagnostics_text(diagnostics);
+    outcome->text = arena_copy(test->arena, text, strlen(text));
+    outcome->errors = pipec_diagnostics_errors(diagnostics);
+    for (size_t i = 0; i < pipec_diagnostics_count(diagnostics); i++) {
+        const PipecDiagnostic *diagnostic = pipec_diagnostics_get(diagnostics, i);
+        Found found = {arena_copy(test->arena, diagnostic->code, strlen(diagnostic->code)),
+                       diagnostic->label_count ? diagnostic->labels[0].line : 0, diagnostic->severity == PIPEC_ERROR, false};
+        vec_push(test->arena, &outcome->found, found);
+    }
+}
+
+static void check_whole(Test *test, const char *text, size_t length, Outcome *outcome) {
+    PipecOptions options = {.name = test->item, .check_only = true};
+    Words lines = lines_of(test->arena, text);
+    for (size_t i = 0; i < lines.count; i++) {
+        if (strncmp(lines.items[i], "//> build", 9) == 0) options.check_only = false;
+        if (strncmp(lines.items[i], "//> check", 9) == 0 || strncmp(lines.items[i], "//> build", 9) == 0) {
+            Words words = words_of(test->arena, lines.items[i] + 9);
+            options.values = words.items;
+            options.value_count = words.count;
+        }
+    }
+    PipecProgram *program = pipec_compile(text, length, &options);
+    if (expect(test, program != NULL, "no memory")) take(test, pipec_program_diagnostics(program), outcome);
+    pipec_program_free(program);
+}
+
+/* ---- marks ------------------------------------------------------------------------------------------------------------- */
+
+static bool match(Outcome *outcome, const char *code, uint32_t line) {
+    for (size_t i = 0; i < outcome->found.count; i++) {
+        Found *found = &outcome->found.items[i];
+        if (!found->matched && found->line == line && strcmp(found->code, code) == 0) return found->matched = true;
+    }
+    return false;
+}
+
+/* Every mark has its diagnostic, every error its mark */
+static bool marks_hold(Test *test, const char *text, Outcome *outcome) {
+    bool fine = true;
+    Words lines = lines_of(test->arena, text);
+    for (uint32_t i = 0; i < lines.count; i++) {
+        uint32_t line = i + 1;
+        const char *at = strstr(lines.items[i], "//~");
+        const char *whole = strstr(lines.items[i], "//! P");
+        if (!at && !whole) continue;
+        if (at) at += 3;
+        else at = whole + 3, line = 0;
+        for (; *at == '^'; at++) line--;
+        for (const char *code; (code = next_code(test->arena, &at));) {
+            if (match(outcome, code, line)) continue;
+            fine = expect(test, false, "line %u is marked %s, which is not reported%s", i + 1, code, line ? "" : " without a place");
+        }
+    }
+    for (size_t i = 0; i < outcome->found.count; i++) {
+        const Found *found = &outcome->found.items[i];
+        if (found->is_error && !found->matched)
+            fine = expect(test, false, "%s is reported at line %u and not marked `//~ %s` there", found->code, found->line, found->code);
+    }
+    return fine;
+}
+
+static bool marked(Test *test, const char *text) {
+    Words lines = lines_of(test->arena, text);
+    for (size_t i = 0; i < lines.count; i++)
+        if (strstr(lines.items[i], "//~") || strstr(lines.items[i], "//! P")) return true;
+    return false;
+}
+
+static void compare_golden(Test *test, const Outcome *outcome) {
+    const char *golden = with_suffix(test->arena, test->item, ".err");
+    bool any = outcome->text[0] != 0;
+    if (test->bless) {
+        if (any) file_write(test, golden, outcome->text, strlen(outcome->text));
+        else if (file_exists(golden)) unlink(golden);
+        return;
+    }
+    const char *wanted = file_read(test->arena, golden, NULL);
+    if (!wanted) {
+        expect(test, !any, "%s is missing (make bless); the text is\n%s", golden, outcome->text);
+    } else if (strcmp(wanted, outcome->text) == 0) {
+        expect(test, true, "%s", "");
+    } else {
+        Str difference = str_new(test->arena);
+        text_difference(test->arena, wanted, outcome->text, &difference);
+        expect(test, false, "the text is not that of %s: %s", golden, difference.text);
+    }
+}
+
+static void judge(Test *test, const char *text, Outcome *outcome) {
+    if (!marks_hold(test, text, outcome)) {
+        str_printf(&test->out, "%s", outcome->text);
+        return;
+    }
+    bool refused = outcome->errors > 0;
+    if (!refused && !marked(test, text) && !file_exists(with_suffix(test->arena, test->item, ".err"))) {
+        expect(test, true, "%s", ""); /* accepted; notes may be said */
+        return;
+    }
+    compare_golden(test, outcome);
+    if (!refused) return;
+    const char *twin = with_suffix(test->arena, test->item, "-ok.pipe");
+    expect(test, file_exists(twin), "the accepted twin %s is missing", twin);
+}
+
+static void run_parse(Test *test) {
+    size_t length = 0;
+    const char *text = file_read(test->arena, test->item, &length);
+    Outcome outcome = {.text = ""};
+    parse_only(test, text, length, &outcome);
+    judge(test, text, &outcome);
+}
+
+static void run_check(Test *test) {
+    size_t length = 0;
+    const char *text = file_read(test->arena, test->item, &length);
+    Outcome outcome = {.text = ""};
+    check_whole(test, text, length, &outcome);
+    judge(test, text, &outcome);
+}
+
+static void list_parse(Arena *arena, Items *items) { files_in(arena, "tests/parse", ".pipe", false, items); }
+static void list_check(Arena *arena, Items *items) { files_in(arena, "tests/check", ".pipe", false, items); }
+
+/* ---- codes ------------------------------------------------------------------------------------------------------------- */
+
+static void list_codes(Arena *arena, Items *items) {
+    for (size_t i = 0; i < CODE_COUNT; i++) vec_push(arena, items, code_rows[i].name);
+    files_in(arena, "docs/errors", ".md", false, items);
+}
+
+/* A mark in a refused program, or the bare code where other tests name what they expect */
+static bool is_tested(Test *test, const char *code) {
+    Items files = {0};
+    files_in(test->arena, "tests/parse", ".pipe", false, &files);
+    files_in(test->arena, "tests/check", ".pipe", false, &files);
+    size_t refused = files.count;
+    files_in(test->arena, "tests/run", ".pipe", false, &files);
+    files_in(test->arena, "examples", ".pipe", false, &files);
+    files_in(test->arena, "tests/cli", "", true, &files);
+    files_in(test->arena, "tests/unit", ".c", false, &files);
+    for (size_t i = 0; i < files.count; i++) {
+        const char *at = file_read(test->arena, files.items[i], NULL);
+        for (; at && (at = strstr(at, code)); at += 5) {
+            if (i >= refused) return true;
+            const char *mark = at;
+            while (mark[-1] != '~' && mark[-1] != '!' && strchr(" ^P0123456789", mark[-1]) && mark[-1]) mark--;
+            if (mark[-1] == '~' || mark[-1] == '!') return true;
+        }
+    }
+    return false;
+}
+
+static void run_codes(Test *test) {
+    Code code;
+    if (ends_with(test->item, ".md")) { /* a page: has it a row? */
+        const char *name = arena_copy(test->arena, strrchr(test->item, '/') + 1, 5);
+        expect(test, code_by_name(name, &code), "there is no row %s in util/errors.def", name);
+        return;
+    }
+    const char *page = arena_printf(test->arena, "docs/errors/%s.md", test->item);
+    const char *text = file_read(test->arena, page, NULL);
+    if (expect(test, text != NULL, "%s is missing", page) && code_by_name(test->item, &code)) {
+        const char *title = arena_printf(test->arena, "# %s: %s\n", test->item, code_rows[code].title);
+        expect(test, strncmp(text, title, strlen(title)) == 0, "%s does not begin with \"# %s: %s\"", page, test->item,
+               code_rows[code].title);
+    }
+    expect(test, is_tested(test, test->item), "no test is marked or named with this code");
+}
+
+const Suite suite_parse = {"parse", false, list_parse, run_parse};
+const Suite suite_check = {"check", false, list_check, run_check};
+const Suite suite_codes = {"codes", false, list_codes, run_codes};

@@ -1,0 +1,26 @@
+#!/bin/sh
+# floors.sh: who may include whom, as CONTRIBUTING.md draws the house. A floor is entered through its door (its public headers);
+# the rest of it is private. cli/ is a guest like any other: it sees include/pipec.h and itself.
+set -eu
+awk '
+BEGIN {
+    split("util:util lexer:util,lexer parser:util,lexer,parser check:util,parser,check launch:util,launch " \
+          "codegen:util,check,launch,codegen reference:util,check,launch,reference emulator:util,launch,emulator " \
+          "runtime:util,launch,runtime lib:util,lexer,parser,check,launch,codegen,reference,emulator,runtime,include,lib cli:include,cli", rows, " ")
+    for (i in rows) { split(rows[i], row, ":"); n = split(row[2], may, ","); for (j = 1; j <= n; j++) allowed[row[1], may[j]] = 1 }
+    doors = " util/util.h util/errors.def util/elements.def lexer/lexer.h parser/parser.h parser/ast.h check/check.h check/prog.h " \
+            "check/intrinsics.def launch/launch.h launch/manifest.h codegen/codegen.h reference/reference.h emulator/emulator.h runtime/runtime.h include/pipec.h "
+    # doors that only some may use
+    only["parser/ast.h"] = " check lib "; only["parser/parser.h"] = " lib "; only["check/check.h"] = " lib "
+}
+/^#[ \t]*include[ \t]*"/ {
+    split($0, quoted, "\""); path = quoted[2]; from = FILENAME; sub(/\/.*/, "", from)
+    to = path; if (!sub(/\/.*/, "", to)) { if (path == "pipe.tab.h") next; to = from }
+    why = ""
+    if (!((from, to) in allowed)) why = from "/ may not include " to "/"
+    else if (from != to && index(doors, " " path " ") == 0) why = path " is private to " to "/"
+    else if (from != to && path in only && index(only[path], " " from " ") == 0) why = path " is not for " from "/"
+    if (why) { printf "%s:%d: %s\n", FILENAME, FNR, why; bad = 1 }
+}
+END { exit bad }' $(find util lexer parser check launch codegen reference emulator runtime lib cli \
+    -name '*.[chly]' -o -name '*.def')

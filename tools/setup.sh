@@ -1,0 +1,35 @@
+#!/bin/sh
+# setup.sh: is there what a build needs? A C compiler with its headers, flex and bison. What is missing is installed with
+# apt where that is possible without a question (root, or sudo without a password); else the sentence says what to install.
+set -eu
+
+missing=
+compiler=${CC:-cc}
+if ! command -v "$compiler" >/dev/null 2>&1 || ! echo '#include <stdio.h>
+int main(void) { return 0; }' | "$compiler" -x c -o /dev/null - 2>/dev/null; then
+    missing="gcc libc6-dev"
+fi
+command -v "${FLEX:-flex}" >/dev/null 2>&1 || missing="$missing flex"
+command -v "${BISON:-bison}" >/dev/null 2>&1 || missing="$missing bison"
+[ -n "$missing" ] || exit 0
+
+say() { echo "setup: $*" >&2; }
+as_root=
+if [ "$(id -u)" -ne 0 ]; then
+    if command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
+        as_root="sudo -n"
+    else
+        as_root=no
+    fi
+fi
+if [ "$as_root" = no ] || ! command -v apt-get >/dev/null 2>&1; then
+    say "a build needs a C compiler with its headers, flex and bison 3.8."
+    say "Missing here:" $missing
+    say "Install them, for example as root: apt-get install" $missing
+    exit 2
+fi
+say "installing" $missing
+export DEBIAN_FRONTEND=noninteractive
+$as_root apt-get update -qq >&2
+# shellcheck disable=SC2086  # a list of words
+$as_root apt-get install -y -qq --no-install-recommends $missing >&2
