@@ -6,9 +6,7 @@
 
 typedef struct LaneScan {
     Resources *res;
-    const Role *role;
     bool needs_lanes;  /* some statement is the work of all lanes */
-    bool exchanges;    /* threads of an instance read what others of it wrote */
 } LaneScan;
 
 static bool issues_only(const Tile *tile) {
@@ -19,14 +17,6 @@ static bool issues_only(const Tile *tile) {
     return false;
 }
 
-static void scan_access(Access *access, bool written, void *data) {
-    LaneScan *scan = data;
-    if (written) return;
-    if (access->space == SPACE_STAGE && valid_index(access->object, scan->role->handles.count) &&
-        scan->role->handles.items[access->object].end == END_PRODUCE)
-        scan->exchanges = true;
-}
-
 static void scan_generic(Access *access, bool written, void *data) {
     LaneScan *scan = data;
     (void)written;
@@ -35,18 +25,18 @@ static void scan_generic(Access *access, bool written, void *data) {
 
 static void scan_stmt(Stmt *stmt, void *data) {
     LaneScan *scan = data;
-    walk_accesses(scan->res->arena, stmt, scan_access, scan);
     if (stmt->kind != S_TILE) walk_accesses(scan->res->arena, stmt, scan_generic, scan);
     else if (!stmt->tile || !issues_only(stmt->tile)) scan->needs_lanes = true;
 }
 
 static void settle_lanes(Resources *res, Role *role, int *next_barrier) {
-    LaneScan scan = {.res = res, .role = role};
+    LaneScan scan = {.res = res};
+    bool exchanges = false; /* threads of an instance read what others of it wrote */
     walk_stmts(role->body, scan_stmt, &scan);
     role->one_lane = role->instances == 1 && role->warps == 1 && !scan.needs_lanes;
-    for (size_t i = 0; i < role->tiles.count; i++) scan.exchanges |= !role->tiles.items[i].in_registers;
+    for (size_t i = 0; i < role->tiles.count; i++) exchanges |= !role->tiles.items[i].in_registers;
     role->barrier = 0;
-    if (role->warps < 2 || !scan.exchanges) return;
+    if (role->warps < 2 || !exchanges) return;
     role->barrier = *next_barrier;
     *next_barrier += role->instances;
 }

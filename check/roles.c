@@ -1,0 +1,123 @@
+/* Who may acquire which end of a pipe, and that each end is acquired by all who should. */
+#include "check/stages.h"
+
+typedef struct Ends {
+    Arena *arena;
+    Prog *prog;
+    Diags *diags;
+    Role *role;
+    int role_index;
+    bool *acquires;  /* by pipe: this role acquires the end that is its own */
+    bool *refused;   /* by pipe: some role was refused an end */
+    bool unknown;    /* some acquire of this role names no pipe: nothing is said about what is missing */
+} Ends;
+
+static bool consumes(const Pipe *pipe, int role) {
+    for (size_t i = 0; i < pipe->consumers.count; i++)
+        if (pipe->consumers.items[i] == role) return true;
+    return false;
+}
+
+static const char *consumer_names(Ends *ends, const Pipe *pipe) {
+    Str text = str_new(ends->arena);
+    for (size_t i = 0; i < pipe->consumers.count; i++) {
+        if (!valid_index(pipe->consumers.items[i], ends->prog->roles.count)) continue;
+        str_printf(&text, "%s`%s`", !text.length ? "" : i + 1 == pipe->consumers.count ? " and " : ", ",
+                   ends->prog->roles.items[pipe->consumers.items[i]].name);
+    }
+    return text.length ? text.text : "nobody";
+}
+
+/* The pipe whose end this role does have, nearest in name */
+static const char *other_pipe(Ends *ends, const char *wanted, End end) {
+    VEC(const char *) names = {0};
+    for (size_t i = 0; i < ends->prog->pipes.count; i++) {
+        const Pipe *pipe = &ends->prog->pipes.items[i];
+        if (end == END_PRODUCE ? pipe->producer == ends->role_index : consumes(pipe, ends->role_index))
+            vec_push(ends->arena, &names, pipe->name);
+    }
+    const char *near = closest_name(wanted, names.items, names.count);
+    return near || names.count != 1 ? near : names.items[0];
+}
+
+static void refuse_end(Ends *ends, const Handle *what, Span span) {
+    const Pipe *pipe = &ends->prog->pipes.items[what->pipe];
+    bool produce = what->end == END_PRODUCE;
+    bool other_end = produce ? consumes(pipe, ends->role_index) : pipe->producer == ends->role_index;
+    ends->refused[what->pipe] = true;
+    Diag *diag = diag_at(ends->diags, produce ? P0400 : P0401, span, "role `%s` does not %s pipe `%s`", ends->role->name,
+                         word_of(what->end), pipe->name);
+    const char *producer = valid_index(pipe->producer, ends->prog->roles.count) ? ends->prog->roles.items[pipe->producer].name : "?";
+    diag_label(ends->diags, diag, pipe->span, "produced by `%s`, consumed by %s", producer, consumer_names(ends, pipe));
+    const char *near = other_pipe(ends, pipe->name, what->end);
+    if (other_end) diag_help(ends->diags, diag, "did you mean `%s <%s>`?", word_of(produce ? END_CONSUME : END_PRODUCE), pipe->name);
+    else if (near) diag_help(ends->diags, diag, "did you mean `%s <%s>`?", word_of(what->end), near);
+    else if (produce) diag_help(ends->diags, diag, "a pipe has one producer: give `%s` a pipe of its own", ends->role->name);
+    else diag_help(ends->diags, diag, "add `%s` to the consumers of `%s`", ends->role->name, pipe->name);
+}
+
+static void visit(Stmt *stmt, void *data) {
+    Ends *ends = data;
+    int handle = stmt->kind == S_ACQUIRE ? stmt->acquire.handle : stmt->kind == S_STAGE ? stmt->stage.handle : -1;
+    if (stmt->kind != S_ACQUIRE && stmt->kind != S_STAGE) return;
+    if (!valid_index(handle, ends->role->handles.count) ||
+        !valid_index(ends->role->handles.items[handle].pipe, ends->prog->pipes.count)) {
+        ends->unknown = true;
+        return;
+    }
+    const Handle *what = &ends->role->handles.items[handle];
+    const Pipe *pipe = &ends->prog->pipes.items[what->pipe];
+    if (!valid_index(pipe->producer, ends->prog->roles.count)) return;
+    bool fine = what->end == END_PRODUCE ? pipe->producer == ends->role_index : consumes(pipe, ends->role_index);
+    if (!fine) refuse_end(ends, what, stmt->head);
+    ends->acquires[(size_t)what->pipe * 2 + (what->end == END_CONSUME)] = true;
+}
+
+static void refuse_missing(Ends *ends, const Pipe *pipe, End end) {
+    Diag *diag = diag_at(ends->diags, P0402, pipe->span, "pipe `%s` is never %sd by `%s`", pipe->name, word_of(end), ends->role->name);
+    diag_primary(ends->diags, diag, end == END_CONSUME ? "its producer would wait for ever once the ring is full"
+                                                       : "its consumers would wait for ever");
+    diag_label(ends->diags, diag, ends->role->span, "holds no `%s <%s>`", word_of(end), pipe->name);
+    diag_help(ends->diags, diag, "%s it there, or take `%s` out of the pipe's declaration", word_of(end), ends->role->name);
+}
+
+/* Where words were not understood, statements are missing: then nothing is said about what is not there. */
+bool words_failed(const Diags *diags) {
+    for (size_t i = 0; i < diags->items.count; i++)
+        if (diags->items.items[i]->code < P0100) return true;
+    return false;
+}
+
+static void refuse_loop(Prog *prog, Diags *diags, const Pipe *pipe) {
+    const Role *role = &prog->roles.items[pipe->producer];
+    Diag *diag = diag_at(diags, P0403, pipe->span, "pipe `%s` goes from `%s` to itself", pipe->name, role->name);
+    diag_primary(diags, diag, "`%s` is the producer and a consumer", role->name);
+    diag_note(diags, diag, "a pipe by which the instances of a role exchange data is not part of this version of the language");
+    diag_help(diags, diag, "use a `shared` tile within an instance, or another role at one end");
+}
+
+void roles_check(Arena *arena, Prog *prog, Diags *diags) {
+    size_t pipes = prog->pipes.count, roles = prog->roles.count;
+    bool silent = words_failed(diags);
+    Ends *all = NEW_ARRAY(arena, Ends, roles + 1);
+    bool *refused = NEW_ARRAY(arena, bool, pipes + 1);
+    for (size_t r = 0; r < roles; r++) {
+        all[r] = (Ends){.arena = arena, .prog = prog, .diags = diags, .role = &prog->roles.items[r], .role_index = (int)r,
+                        .acquires = NEW_ARRAY(arena, bool, pipes * 2 + 1), .refused = refused};
+        walk_stmts(prog->roles.items[r].body, visit, &all[r]);
+    }
+    for (size_t p = 0; p < pipes; p++) {
+        const Pipe *pipe = &prog->pipes.items[p];
+        if (valid_index(pipe->producer, roles) && consumes(pipe, pipe->producer)) {
+            refuse_loop(prog, diags, pipe);
+            continue;
+        }
+        if (silent || refused[p] || !valid_index(pipe->producer, roles)) continue;
+        if (!all[pipe->producer].acquires[p * 2] && !all[pipe->producer].unknown) refuse_missing(&all[pipe->producer], pipe, END_PRODUCE);
+        for (size_t c = 0; c < pipe->consumers.count; c++) {
+            int role = pipe->consumers.items[c];
+            if (valid_index(role, roles) && !all[role].acquires[p * 2 + 1] && !all[role].unknown)
+                refuse_missing(&all[role], pipe, END_CONSUME);
+        }
+    }
+}

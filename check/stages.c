@@ -1,0 +1,290 @@
+/* The linear rule: each stage that is acquired is released exactly once on every path. Comes in elaborated and classified;
+ * goes out with every path proved, lags derived, and each leave knowing which blocks it releases, or with errors that show
+ * both places. A mistake is reported once: the stage is poison from there on. */
+#include "check/stages.h"
+
+static void follow(Linear *linear, Stmt *stmt);
+
+/* ---- scopes ------------------------------------------------------------------------------------------------------- */
+
+static Hold *open_scope(Linear *linear, int handle, Span span) {
+    Path *path = &linear->path;
+    if (path->count == path->capacity) {
+        size_t wanted = path->capacity * 2 + 4;
+        path->holds = arena_grow(linear->arena, path->holds, path->capacity * sizeof *path->holds, wanted * sizeof *path->holds);
+        path->capacity = wanted;
+    }
+    linear->slot[handle] = (int)path->count;
+    vec_push(linear->arena, &linear->scope, handle);
+    path->holds[path->count] = (Hold){.state = STATE_FREE, .since = span, .acquired = span, .loop_var = -1};
+    return &path->holds[path->count++];
+}
+
+static void close_scopes(Linear *linear, size_t depth, Span end) {
+    while (linear->scope.count > depth) {
+        int handle = linear->scope.items[linear->scope.count - 1];
+        if (linear->path.live) stage_event(linear, handle, EVENT_SCOPE_END, end);
+        linear->slot[handle] = -1;
+        linear->scope.count--;
+    }
+    if (linear->path.count > depth) linear->path.count = depth;
+}
+
+/* ---- acquire, release, move --------------------------------------------------------------------------------------- */
+
+/* More stages held than the ring has: the acquire waits for itself. */
+static int count_held(Linear *linear, int handle, Span span) {
+    const Handle *what = &linear->role->handles.items[handle];
+    const Pipe *pipe = &linear->prog->pipes.items[what->pipe];
+    int held = what->end == END_CONSUME ? linear->late[what->pipe] : 0;
+    for (size_t i = 0; i < linear->path.count; i++) {
+        const Handle *other = &linear->role->handles.items[linear->scope.items[i]];
+        if (other->pipe == what->pipe && other->end == what->end && is_held(&linear->path.holds[i])) held++;
+    }
+    if (what->end == END_PRODUCE && held > linear->producer_most[what->pipe]) linear->producer_most[what->pipe] = held;
+    if (held <= pipe->stages || linear->crowded[what->pipe]) return held;
+    linear->crowded[what->pipe] = true;
+    Diag *diag = diag_at(linear->diags, P0310, span, "%d stages of pipe `%s` are held at once, and its ring has %d", held,
+                         pipe->name, pipe->stages);
+    diag_primary(linear->diags, diag, "waits for ever: what it needs is held by `%s` itself", linear->role->name);
+    for (size_t i = 0; i < linear->path.count; i++) {
+        const Handle *other = &linear->role->handles.items[linear->scope.items[i]];
+        if (other->pipe == what->pipe && other->end == what->end && is_held(&linear->path.holds[i]) &&
+            linear->scope.items[i] != handle && diag->label_count < DIAG_MAX_LABELS - 1)
+            diag_label(linear->diags, diag, linear->path.holds[i].acquired, "`%s` is held from here", other->name);
+    }
+    if (what->end == END_CONSUME && linear->late[what->pipe])
+        diag_note(linear->diags, diag, "`lag` keeps %d of them", linear->late[what->pipe]);
+    diag_help(linear->diags, diag, "release one before, or give the ring %d stages: `pipe %s[%d]`", held, pipe->name, held);
+    return held;
+}
+
+static int acquire(Linear *linear, int handle, Span span, StageState state) {
+    Hold *hold = hold_of(linear, handle);
+    if (!hold) hold = open_scope(linear, handle, span);
+    if (!stage_event(linear, handle, EVENT_ACQUIRE, span)) return 0;
+    *hold = (Hold){.state = state, .since = span, .acquired = span, .loop_var = -1};
+    return count_held(linear, handle, span);
+}
+
+static void release(Linear *linear, int handle, Span span) {
+    Hold *hold = hold_of(linear, handle);
+    if (hold && hold->state == STATE_HELD) payload_release(linear, handle);
+    stage_event(linear, handle, EVENT_RELEASE, span);
+}
+
+static void move(Linear *linear, int to, int from, Span span) {
+    Hold taken = {.state = STATE_POISON};
+    if (hold_of(linear, from)) taken = *hold_of(linear, from);
+    bool fine = stage_event(linear, from, EVENT_MOVE_OUT, span);
+    Hold *hold = hold_of(linear, to);
+    if (!hold) hold = open_scope(linear, to, span);
+    if (!stage_event(linear, to, EVENT_MOVE_IN, span)) return;
+    *hold = taken;
+    hold->state = fine ? STATE_HELD : STATE_POISON;
+    hold->since = span;
+}
+
+static bool known(const Linear *linear, int handle) {
+    return valid_index(handle, linear->role->handles.count) &&
+           valid_index(linear->role->handles.items[handle].pipe, linear->prog->pipes.count);
+}
+
+/* ---- compound statements ------------------------------------------------------------------------------------------ */
+
+static void refuse_unreached(Linear *linear, const Stmt *stmt) {
+    Diag *diag = diag_at(linear->diags, P0311, stmt->head, "this statement is never reached");
+    diag_label(linear->diags, diag, linear->left, "every path leaves here or before");
+    diag_help(linear->diags, diag, "remove it, or what leaves before it");
+}
+
+static void block(Linear *linear, Stmt *stmt) {
+    size_t depth = linear->scope.count;
+    bool direct = linear->direct;
+    Frame frame = {.outer = linear->frame, .target = stmt, .depth = depth};
+    linear->frame = &frame;
+    for (size_t i = 0; i < stmt->block.body.count; i++) {
+        Stmt *next = stmt->block.body.items[i];
+        if (!linear->path.live) {
+            /* a block of its own may be the arm that a constant chose */
+            if (!linear->path.expected && stmt->block.body.items[i - 1]->kind != S_BLOCK) refuse_unreached(linear, next);
+            linear->path.expected = true;
+            break;
+        }
+        linear->direct = direct;
+        follow(linear, next);
+    }
+    linear->frame = frame.outer;
+    close_scopes(linear, depth, closing_of(stmt));
+    for (size_t i = 0; i < frame.exits.count; i++)
+        linear->path = path_join(linear, &linear->path, &frame.exits.items[i].path, stmt);
+}
+
+static void branch(Linear *linear, Stmt *stmt) {
+    Stmt *then = stmt->branch.then, *otherwise = stmt->branch.otherwise;
+    Path before = path_copy(linear, &linear->path, linear->path.count);
+    linear->direct = false;
+    if (then) follow(linear, then);
+    Path first = linear->path;
+    linear->path = before;
+    linear->direct = false;
+    if (otherwise) follow(linear, otherwise);
+    linear->path = path_join(linear, &first, &linear->path, stmt);
+}
+
+/* Stages that written lags of blocks in this loop keep from one iteration to the next */
+static void count_late(Linear *linear, const Stmt *body, int sign) {
+    if (!body || body->kind != S_BLOCK) return;
+    for (size_t i = 0; i < body->block.body.count; i++) {
+        const Stmt *stmt = body->block.body.items[i];
+        if (stmt->kind == S_STAGE && stmt->stage.lag > 0 && known(linear, stmt->stage.handle))
+            linear->late[linear->role->handles.items[stmt->stage.handle].pipe] += sign * stmt->stage.lag;
+    }
+}
+
+static void after_loop(Linear *linear, const Path *entry, const Path *end, const Frame *frame) {
+    Path after = path_copy(linear, entry, entry->count);
+    for (size_t i = 0; i < after.count; i++) {
+        Hold *hold = &after.holds[i];
+        bool poison = end->live && end->holds[i].state == STATE_POISON;
+        for (size_t x = 0; x < frame->exits.count; x++)
+            poison |= frame->exits.items[x].path.holds[i].state == STATE_POISON;
+        if (poison) hold->state = STATE_POISON;
+        if (is_held(hold)) payload_loop(linear, i, end, frame, hold);
+    }
+    linear->path = after;
+}
+
+static void loop(Linear *linear, Stmt *stmt, Stmt *body) {
+    Path entry = path_copy(linear, &linear->path, linear->path.count);
+    Frame frame = {.outer = linear->frame, .target = stmt, .depth = linear->scope.count};
+    Stmt *outer = linear->loop;
+    linear->frame = &frame;
+    linear->loop = stmt;
+    linear->direct = true;
+    count_late(linear, body, 1);
+    if (body) follow(linear, body);
+    count_late(linear, body, -1);
+    linear->frame = frame.outer;
+    linear->loop = outer;
+    Path end = linear->path;
+    if (end.live) path_restored(linear, &entry, &end, stmt, NULL);
+    for (size_t i = 0; i < frame.exits.count; i++)
+        path_restored(linear, &entry, &frame.exits.items[i].path, stmt, frame.exits.items[i].leave);
+    after_loop(linear, &entry, &end, &frame);
+}
+
+static void stage_block(Linear *linear, Stmt *stmt) {
+    int handle = stmt->stage.handle;
+    size_t depth = linear->scope.count;
+    bool direct = linear->direct;
+    linear->direct = false;
+    if (!known(linear, handle)) {
+        if (stmt->stage.body) follow(linear, stmt->stage.body);
+        return;
+    }
+    lag_written(linear, stmt, direct);
+    int held = acquire(linear, handle, stmt->head, STATE_BLOCK);
+    if (linear->role->handles.items[handle].end == END_CONSUME) {
+        BlockUse use = {.stmt = stmt, .role = linear->role_index, .loop = direct ? linear->loop : NULL, .held = held};
+        vec_push(linear->arena, &linear->blocks, use);
+    }
+    if (stmt->stage.body) follow(linear, stmt->stage.body);
+    Hold *hold = hold_of(linear, handle);
+    if (linear->path.live && hold && is_held(hold)) payload_release(linear, handle);
+    close_scopes(linear, depth, closing_of(stmt));
+}
+
+static void refuse_unwritten(Linear *linear, int handle, const Hold *hold, int field, Span span) {
+    const Handle *what = &linear->role->handles.items[handle];
+    const Pipe *pipe = &linear->prog->pipes.items[what->pipe];
+    Diag *diag = diag_at(linear->diags, P0309, span, "the block of `%s` is left before its payload is written", what->name);
+    diag_primary(linear->diags, diag, "`%s` has not been written on this path", pipe->fields.items[field].name);
+    diag_label(linear->diags, diag, hold->acquired, "consumers of `%s` get this stage on every path", pipe->name);
+    diag_help(linear->diags, diag, "write every field before, or decide before the stage is acquired");
+}
+
+static void leave(Linear *linear, Stmt *stmt) {
+    size_t depth = 0;
+    Frame *frame = linear->frame;
+    while (frame && stmt->leave.target && frame->target != stmt->leave.target) frame = frame->outer;
+    if (stmt->leave.target && frame) depth = frame->depth;
+    stmt->leave.releases.count = 0;
+    for (size_t i = linear->path.count; i-- > depth;) {
+        int handle = linear->scope.items[i], field;
+        const Hold *hold = &linear->path.holds[i];
+        if (hold->state == STATE_BLOCK) {
+            vec_push(linear->arena, &stmt->leave.releases, handle);
+            if (!payload_complete(linear, handle, hold, &field)) refuse_unwritten(linear, handle, hold, field, stmt->span);
+            else payload_release(linear, handle);
+        } else {
+            stage_event(linear, handle, EVENT_LEAVE, stmt->span);
+        }
+    }
+    if (frame && stmt->leave.target) {
+        Exit left = {.path = path_copy(linear, &linear->path, depth), .leave = stmt};
+        vec_push(linear->arena, &frame->exits, left);
+    }
+    linear->path.live = false;
+    linear->path.expected = false;
+    linear->left = stmt->span;
+}
+
+/* ---- statements --------------------------------------------------------------------------------------------------- */
+
+static void use(Access *access, bool written, void *data) {
+    (void)written;
+    if (access->space == SPACE_STAGE) stage_event(data, access->object, EVENT_USE, access->span);
+}
+
+static void follow(Linear *linear, Stmt *stmt) {
+    walk_accesses(linear->arena, stmt, use, linear);
+    switch (stmt->kind) {
+    case S_BLOCK: block(linear, stmt); break;
+    case S_SCALAR: break;
+    case S_TILE: payload_write(linear, stmt); break;
+    case S_GRID: loop(linear, stmt, stmt->grid.body); break;
+    case S_FOR: loop(linear, stmt, stmt->loop.body); break;
+    case S_IF: branch(linear, stmt); break;
+    case S_LEAVE: leave(linear, stmt); break;
+    case S_ACQUIRE:
+        if (known(linear, stmt->acquire.handle)) acquire(linear, stmt->acquire.handle, stmt->span, STATE_HELD);
+        break;
+    case S_RELEASE:
+        if (known(linear, stmt->release.handle)) release(linear, stmt->release.handle, stmt->span);
+        break;
+    case S_MOVE:
+        if (known(linear, stmt->move.from) && known(linear, stmt->move.to))
+            move(linear, stmt->move.to, stmt->move.from, stmt->span);
+        break;
+    case S_STAGE: stage_block(linear, stmt); break;
+    }
+}
+
+static void follow_role(Linear *linear, int index) {
+    Role *role = &linear->prog->roles.items[index];
+    size_t pipes = linear->prog->pipes.count;
+    linear->role_index = index;
+    linear->role = role;
+    linear->scope.count = 0;
+    linear->slot = NEW_ARRAY(linear->arena, int, role->handles.count + 1);
+    for (size_t i = 0; i < role->handles.count; i++) linear->slot[i] = -1;
+    linear->path = (Path){.live = true};
+    linear->frame = NULL;
+    linear->loop = NULL;
+    linear->direct = false;
+    linear->left = (Span){0, 0};
+    linear->late = NEW_ARRAY(linear->arena, int, pipes + 1);
+    linear->crowded = NEW_ARRAY(linear->arena, bool, pipes + 1);
+    follow(linear, role->body);
+}
+
+void stages_check(Arena *arena, Prog *prog, Diags *diags) {
+    Linear linear = {.arena = arena, .prog = prog, .diags = diags};
+    linear.producer_most = NEW_ARRAY(arena, int, prog->pipes.count + 1);
+    for (size_t i = 0; i < prog->roles.count; i++)
+        if (prog->roles.items[i].body) follow_role(&linear, (int)i);
+    lags_derive(&linear);
+    roles_check(arena, prog, diags);
+    uniform_check(arena, prog, diags);
+}

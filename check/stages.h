@@ -1,0 +1,132 @@
+/* stages: private to check/stages*.c: the linear rule, one role at a time.
+ *   stages.c          walks the statements of a role: branches join, loops restore, leaves let go
+ *   stages_event.c    what may happen to a stage in which state, as a matrix, and what is said where it may not
+ *   stages_join.c     two paths that meet
+ *   stages_payload.c  what has been written into a produced stage on this path
+ *   stages_lag.c      how late a `consume` block releases
+ *   roles.c, uniform.c  who acquires which end, under which control */
+#ifndef PIPEC_STAGES_H
+#define PIPEC_STAGES_H
+
+#include "check/walk.h"
+
+typedef enum StageState {
+    STATE_FREE,     /* not acquired, or its scope has ended */
+    STATE_HELD,     /* acquired by the flat form */
+    STATE_BLOCK,    /* acquired by a block, which releases it */
+    STATE_RELEASED,
+    STATE_MOVED,
+    STATE_POISON,   /* an error was reported: nothing more is said */
+    STATE_COUNT
+} StageState;
+
+typedef enum StageEvent {
+    EVENT_ACQUIRE,
+    EVENT_USE,
+    EVENT_RELEASE,
+    EVENT_MOVE_OUT,
+    EVENT_MOVE_IN,
+    EVENT_SCOPE_END,
+    EVENT_LEAVE,    /* break, continue or return out of its scope */
+    EVENT_COUNT
+} StageEvent;
+
+/* Of one stage variable on one path */
+typedef struct Hold {
+    StageState state;
+    Span since;        /* what put it into this state */
+    Span acquired;     /* where the stage it holds, or held last, was acquired */
+    /* of a produced stage: */
+    uint64_t written;  /* units of the payload that have been written: unit_of() */
+    int loop_var;      /* local: writes under s.f[loop_var], whole once its loop has ended; -1 */
+    uint64_t by_loop;  /* fields written so */
+    int64_t bytes;     /* that copies bring into it */
+} Hold;
+
+typedef struct Path {
+    bool live;         /* control gets here */
+    bool expected;     /* not live, and no message about what follows */
+    size_t count, capacity; /* as Linear.scope when it was taken */
+    Hold *holds;
+} Path;
+
+typedef struct Exit {  /* a leave on its way to the end of its target */
+    Path path;
+    Stmt *leave;
+} Exit;
+
+typedef struct Frame Frame;
+struct Frame {         /* something that a leave may target */
+    Frame *outer;
+    Stmt *target;
+    size_t depth;      /* scopes that the target found */
+    VEC(Exit) exits;
+};
+
+typedef struct BlockUse { /* a `consume` block, for its lag */
+    Stmt *stmt;
+    int role;
+    Stmt *loop;        /* whose body it stands in directly, or NULL */
+    int held;          /* stages of the pipe held when it is acquired, this one included */
+} BlockUse;
+
+typedef struct Linear {
+    Arena *arena;
+    Prog *prog;
+    Diags *diags;
+    int role_index;
+    Role *role;
+    VEC(int) scope;    /* handles in scope, outermost first */
+    int *slot;         /* by handle: where in `scope`, -1: not in it */
+    Path path;         /* the one being followed; holds as `scope` */
+    Frame *frame;
+    Stmt *loop;        /* the innermost loop */
+    bool direct;       /* the statement stands directly in that loop's body */
+    Span left;         /* the last leave */
+    int *late;         /* by pipe: stages that lagging blocks of the loops around keep */
+    bool *crowded;     /* by pipe: that too many are held was said */
+    int *producer_most; /* by pipe: most stages that its producer holds at once; kept over all roles */
+    VEC(BlockUse) blocks; /* kept over all roles */
+} Linear;
+
+/* ---- events ------------------------------------------------------------------------------------------------------- */
+
+/* Something happens to a stage variable at `span`; a refusal is reported and poisons it. False after a refusal or on poison. */
+bool stage_event(Linear *linear, int handle, StageEvent event, Span span);
+bool is_held(const Hold *hold);
+Hold *hold_of(Linear *linear, int handle); /* NULL: not in scope */
+const char *word_of(End end);              /* "consume" */
+
+/* ---- paths -------------------------------------------------------------------------------------------------------- */
+
+Path path_copy(Linear *linear, const Path *path, size_t count);
+/* What is true on both; stages held on one only are reported at `join`, the statement at whose end they meet: `then` and
+ * `otherwise` of an S_IF, or the end of an S_BLOCK and a return */
+Path path_join(Linear *linear, const Path *a, const Path *b, Stmt *join);
+/* A path that ends an iteration (leave == NULL: at the end of the body) against the one that entered the loop */
+void path_restored(Linear *linear, const Path *entry, Path *end, Stmt *loop, const Stmt *leave);
+
+/* ---- payload: which fields are written on this path, and the bytes that copies bring. That all of it is written, and
+ * equally many bytes on every path, is proved by `tiles`; here it is asked where a block is left early. ------------------ */
+
+void payload_write(Linear *linear, Stmt *stmt); /* a tile statement */
+void payload_join(Hold *into, const Hold *other);
+/* Behind a loop, for the `slot` of a produced stage held around it; `end`: the end of the body, may be dead */
+void payload_loop(Linear *linear, size_t slot, const Path *end, const Frame *frame, Hold *result);
+bool payload_complete(Linear *linear, int handle, const Hold *hold, int *missing_field);
+void payload_release(Linear *linear, int handle); /* takes down the bytes of a produced stage */
+bool constant_trips(const Stmt *loop, int64_t *trips);
+Span closing_of(const Stmt *stmt); /* its last character: the brace */
+
+/* ---- lag ---------------------------------------------------------------------------------------------------------- */
+
+void lag_written(Linear *linear, Stmt *stmt, bool direct); /* refuses one that cannot stand there */
+void lags_derive(Linear *linear);
+
+/* ---- roles and uniformity ----------------------------------------------------------------------------------------- */
+
+bool words_failed(const Diags *diags);                       /* the text was not understood: statements may be missing */
+void roles_check(Arena *arena, Prog *prog, Diags *diags);   /* who may acquire which end */
+void uniform_check(Arena *arena, Prog *prog, Diags *diags); /* control around pipe operations is the same in all threads of a role */
+
+#endif

@@ -1,0 +1,98 @@
+/* Two paths that meet: a stage is held on both or on neither. Loops: an iteration leaves outer stages as it found them. */
+#include "check/stages.h"
+
+#include <string.h>
+
+Path path_copy(Linear *linear, const Path *path, size_t count) {
+    Path copy = {.live = path->live, .expected = path->expected, .count = count, .capacity = count + 1};
+    copy.holds = NEW_ARRAY(linear->arena, Hold, count + 1);
+    if (count && path->holds) memcpy(copy.holds, path->holds, count * sizeof *copy.holds);
+    return copy;
+}
+
+Span closing_of(const Stmt *stmt) {
+    Span span = stmt->span;
+    if (span.hi > span.lo) span.lo = span.hi - 1;
+    return span;
+}
+
+/* `held` is the side that still holds it, `other` the one that does not */
+static void refuse_branches(Linear *linear, int handle, const Hold *held, const Hold *other, Stmt *join, bool held_in_then) {
+    const char *name = linear->role->handles.items[handle].name;
+    bool acquired = other->state != STATE_FREE && other->acquired.lo != held->acquired.lo;
+    Diag *diag;
+    if (join->kind != S_IF) {
+        diag = diag_at(linear->diags, P0300, other->since, "stage `%s` is not released on every path", name);
+        diag_primary(linear->diags, diag, "released on this path");
+        diag_label(linear->diags, diag, held->acquired, "acquired here");
+        diag_label(linear->diags, diag, closing_of(join), "still held on another path that ends here");
+        diag_help(linear->diags, diag, "release it on every path, or behind the place where they meet");
+        return;
+    }
+    const Stmt *arm = held_in_then ? join->branch.then : join->branch.otherwise;
+    diag = diag_at(linear->diags, P0300, join->head, "stage `%s` is %s in one branch only", name,
+                   acquired ? "acquired" : other->state == STATE_MOVED ? "moved" : "released");
+    diag_primary(linear->diags, diag, "the branches disagree%s",
+                 arm ? "" : acquired ? "" : ": it stays held where the condition is false");
+    diag_label(linear->diags, diag, held->acquired, "acquired here");
+    if (!acquired) diag_label(linear->diags, diag, other->since, "%s here", other->state == STATE_MOVED ? "moved" : "released");
+    if (arm && !acquired) diag_label(linear->diags, diag, closing_of(arm), "not released on this path");
+    if (acquired) diag_help(linear->diags, diag, "acquire it in both branches, or release it in the one that does");
+    else diag_help(linear->diags, diag, "write `release %s;` in both branches, or once behind them", name);
+}
+
+Path path_join(Linear *linear, const Path *a, const Path *b, Stmt *join) {
+    size_t count = a->count < b->count ? a->count : b->count;
+    if (!b->live || !a->live) {
+        Path one = path_copy(linear, a->live || !b->live ? a : b, count);
+        one.expected = a->expected || b->expected;
+        return one;
+    }
+    Path both = path_copy(linear, a, count);
+    for (size_t i = 0; i < count; i++) {
+        Hold *into = &both.holds[i];
+        const Hold *other = &b->holds[i];
+        if (into->state == STATE_POISON) continue;
+        if (other->state == STATE_POISON) {
+            into->state = STATE_POISON;
+        } else if (is_held(into) != is_held(other)) {
+            bool first = is_held(into);
+            refuse_branches(linear, linear->scope.items[i], first ? into : other, first ? other : into, join, first);
+            into->state = STATE_POISON;
+        } else if (is_held(into)) {
+            payload_join(into, other);
+        }
+    }
+    return both;
+}
+
+void path_restored(Linear *linear, const Path *entry, Path *end, Stmt *loop, const Stmt *leave) {
+    for (size_t i = 0; i < entry->count && i < end->count; i++) {
+        const Hold *before = &entry->holds[i];
+        Hold *after = &end->holds[i];
+        if (before->state == STATE_POISON || after->state == STATE_POISON || is_held(before) == is_held(after)) continue;
+        const char *name = linear->role->handles.items[linear->scope.items[i]].name;
+        const char *pipe = linear->prog->pipes.items[linear->role->handles.items[linear->scope.items[i]].pipe].name;
+        const char *word = word_of(linear->role->handles.items[linear->scope.items[i]].end);
+        Diag *diag;
+        if (is_held(before)) {
+            bool moved = after->state == STATE_MOVED;
+            diag = diag_at(linear->diags, P0307, after->since, "stage `%s` from outside is %s in the body of a loop", name,
+                           moved ? "moved" : "released");
+            diag_primary(linear->diags, diag, "%s here", moved ? "moved" : "released");
+            diag_label(linear->diags, diag, before->acquired, "acquired outside of the loop");
+            diag_label(linear->diags, diag, loop->head, leave ? "the loop" : "the next iteration would find it %s",
+                       moved ? "moved" : "released");
+            if (leave) diag_label(linear->diags, diag, leave->span, "the loop is left here, and at its end it is still held");
+            diag_help(linear->diags, diag, "release it behind the loop, or let the body acquire the next one: `%s = %s <%s>;`",
+                      name, word, pipe);
+        } else {
+            diag = diag_at(linear->diags, P0307, after->acquired, "stage `%s` is acquired in the body of a loop and kept", name);
+            diag_primary(linear->diags, diag, "acquired here");
+            diag_label(linear->diags, diag, loop->head, "the next iteration would find it held");
+            if (leave) diag_label(linear->diags, diag, leave->span, "the iteration ends here");
+            diag_help(linear->diags, diag, "write `release %s;` before the body ends", name);
+        }
+        after->state = STATE_POISON;
+    }
+}

@@ -1,0 +1,77 @@
+/* How late a `consume` block releases. A written lag is checked; without one, a block whose stage is only read by bulk
+ * stores is released one iteration later, where that closes no new cycle of waits, so that the next stores are issued
+ * before the last ones have been read. */
+#include "check/stages.h"
+
+void lag_written(Linear *linear, Stmt *stmt, bool direct) {
+    const Handle *what = &linear->role->handles.items[stmt->stage.handle];
+    const Pipe *pipe = &linear->prog->pipes.items[what->pipe];
+    Diag *diag;
+    if (stmt->stage.lag < 0) return;
+    if (what->end == END_PRODUCE) {
+        diag = diag_at(linear->diags, P0312, stmt->head, "a `produce` block cannot lag");
+        diag_primary(linear->diags, diag, "consumers of `%s` would wait for it", pipe->name);
+        diag_help(linear->diags, diag, "remove `lag`: it holds back the release of a `consume` block");
+    } else if (!direct && stmt->stage.lag > 0) {
+        diag = diag_at(linear->diags, P0312, stmt->head, "a block that lags stands directly in the body of a loop");
+        diag_primary(linear->diags, diag, "released %d iteration%s later - of which loop?", stmt->stage.lag,
+                     stmt->stage.lag == 1 ? "" : "s");
+        if (linear->loop) diag_label(linear->diags, diag, linear->loop->head, "not directly in this one");
+        diag_help(linear->diags, diag, "move the block into the loop's body, under no condition, or remove `lag`");
+    } else {
+        return;
+    }
+    stmt->stage.lag = 0;
+}
+
+/* ---- derived ------------------------------------------------------------------------------------------------------ */
+
+typedef struct Scan {
+    Arena *arena;
+    const Stmt *statement;
+    int handle;
+    int acquires;      /* in the loop */
+    bool leaves;
+    bool stores;       /* some bulk store reads the stage */
+    bool touches;      /* something else does */
+} Scan;
+
+static void scan_access(Access *access, bool written, void *data) {
+    Scan *scan = data;
+    if (access->space != SPACE_STAGE || access->object != scan->handle) return;
+    const Tile *tile = scan->statement->kind == S_TILE ? scan->statement->tile : NULL;
+    if (!written && tile && (tile->class == TILE_TENSOR_STORE || tile->class == TILE_BULK_STORE)) scan->stores = true;
+    else scan->touches = true;
+}
+
+static void scan_stmt(Stmt *stmt, void *data) {
+    Scan *scan = data;
+    scan->statement = stmt;
+    scan->acquires += stmt->kind == S_ACQUIRE || stmt->kind == S_STAGE;
+    scan->leaves |= stmt->kind == S_LEAVE;
+    walk_accesses(scan->arena, stmt, scan_access, scan);
+}
+
+static int derived(Linear *linear, const BlockUse *use) {
+    const Role *role = &linear->prog->roles.items[use->role];
+    const Handle *what = &role->handles.items[use->stmt->stage.handle];
+    const Pipe *pipe = &linear->prog->pipes.items[what->pipe];
+    Scan scan = {.arena = linear->arena, .handle = use->stmt->stage.handle};
+    if (!use->loop || pipe->stages < 2 || use->held >= pipe->stages || linear->producer_most[what->pipe] > 1) return 0;
+    if (use->loop->kind == S_GRID && !linear->prog->persistent) return 0; /* one iteration */
+    walk_stmts(use->loop->kind == S_GRID ? use->loop->grid.body : use->loop->loop.body, scan_stmt, &scan);
+    return scan.stores && !scan.touches && !scan.leaves && scan.acquires == 1;
+}
+
+static void settle(Stmt *stmt, void *data) {
+    (void)data;
+    if (stmt->kind == S_STAGE && stmt->stage.lag < 0) stmt->stage.lag = 0;
+}
+
+void lags_derive(Linear *linear) {
+    for (size_t i = 0; i < linear->blocks.count; i++) {
+        const BlockUse *use = &linear->blocks.items[i];
+        if (use->stmt->stage.lag < 0) use->stmt->stage.lag = derived(linear, use);
+    }
+    for (size_t i = 0; i < linear->prog->roles.count; i++) walk_stmts(linear->prog->roles.items[i].body, settle, NULL);
+}

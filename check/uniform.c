@@ -1,0 +1,172 @@
+/* Control around pipe operations is the same in all threads of a role, and around tile statements in all threads of an
+ * instance: all of them take part. The message follows a value back to where its threads begin to differ. */
+#include "check/stages.h"
+
+typedef struct Control {   /* the innermost condition or bound that differs, around a statement */
+    Uniformity how;
+    Expr *cause;
+    const Stmt *at;        /* the statement it belongs to */
+} Control;
+
+typedef struct Uniform {
+    Arena *arena;
+    Prog *prog;
+    Diags *diags;
+    Role *role;
+} Uniform;
+
+/* ---- where a value begins to differ ------------------------------------------------------------------------------- */
+
+typedef struct Origin {
+    Expr *rank, *local, *read;
+    Uniformity least;
+} Origin;
+
+static void find_origin(Expr *expr, void *data) {
+    Origin *origin = data;
+    if (expr->uniformity < origin->least) return;
+    if (expr->kind == X_RANK && !origin->rank) origin->rank = expr;
+    if (expr->kind == X_LOCAL && !origin->local) origin->local = expr;
+    if (expr->kind == X_READ && !origin->read) origin->read = expr;
+}
+
+typedef struct Definition {
+    int local;
+    Uniformity least;
+    Expr *value;         /* the first value that differs */
+    const Stmt *stmt;
+} Definition;
+
+static void find_definition(Stmt *stmt, void *data) {
+    Definition *found = data;
+    if (found->stmt) return;
+    if (stmt->kind == S_SCALAR && stmt->scalar.local == found->local && stmt->scalar.value &&
+        stmt->scalar.value->uniformity >= found->least) {
+        found->stmt = stmt;
+        found->value = stmt->scalar.value;
+    }
+    if (stmt->kind == S_FOR && stmt->loop.var == found->local) {
+        Expr *lo = stmt->loop.lo, *hi = stmt->loop.hi;
+        found->stmt = stmt;
+        found->value = lo && lo->uniformity >= found->least ? lo : hi;
+    }
+}
+
+static void show_origin(Uniform *uniform, Diag *diag, Expr *cause, Uniformity least) {
+    for (int hops = 0; cause && hops < 4 && diag->label_count < DIAG_MAX_LABELS; hops++) {
+        Origin origin = {.least = least};
+        expr_visit(uniform->arena, cause, find_origin, &origin);
+        if (origin.rank) {
+            diag_label(uniform->diags, diag, origin.rank->span, "`rank` differs from instance to instance of `%s`", uniform->role->name);
+            return;
+        }
+        if (origin.local) {
+            const Local *local = &uniform->role->locals.items[origin.local->index];
+            Definition found = {.local = origin.local->index, .least = least};
+            walk_stmts(uniform->role->body, find_definition, &found);
+            if (found.stmt) diag_label(uniform->diags, diag, found.stmt->head, "`%s` gets its value here", local->name);
+            else diag_label(uniform->diags, diag, local->span, "`%s` is assigned where threads take different paths", local->name);
+            cause = found.value;
+            continue;
+        }
+        if (origin.read)
+            diag_label(uniform->diags, diag, origin.read->span, "each instance of `%s` reads its own", uniform->role->name);
+        return;
+    }
+}
+
+/* ---- refusals ------------------------------------------------------------------------------------------------------ */
+
+static const char *operation(const Stmt *stmt) {
+    switch (stmt->kind) {
+    case S_ACQUIRE: case S_STAGE: return "acquires a stage";
+    case S_RELEASE: return "releases a stage";
+    case S_MOVE: return "moves a stage";
+    case S_TILE: case S_SCALAR: return "is the work of all threads of an instance";
+    case S_BLOCK: case S_GRID: case S_FOR: case S_IF: case S_LEAVE: break;
+    }
+    return "leaves a loop or role with pipe operations";
+}
+
+static void refuse(Uniform *uniform, const Stmt *stmt, const Control *control, Code code) {
+    bool bound = control->at->kind == S_FOR;
+    const char *among = control->how == UNIFORM_INSTANCE ? "instances" : "threads";
+    Diag *diag;
+    if (code == P0411)
+        diag = diag_at(uniform->diags, code, stmt->head, "tile statement under a %s that differs between threads", bound ? "bound" : "condition");
+    else
+        diag = diag_at(uniform->diags, code, stmt->head, "%s under a %s that differs between %s of `%s`",
+                       stmt->kind == S_LEAVE ? "leave" : "pipe operation", bound ? "bound" : "condition", among, uniform->role->name);
+    diag_primary(uniform->diags, diag, "%s", operation(stmt));
+    diag_label(uniform->diags, diag, control->cause->span, "differs between %s", among);
+    show_origin(uniform, diag, control->cause, control->how);
+    if (code == P0411) diag_help(uniform->diags, diag, "use a select inside of the statement: `t[i] = c ? a : b`");
+    else if (stmt->kind == S_LEAVE) diag_help(uniform->diags, diag, "leave under a condition that is the same in all instances");
+    else diag_help(uniform->diags, diag, "every instance takes part in every stage: put the condition inside, around the tile statements");
+}
+
+/* ---- walking ------------------------------------------------------------------------------------------------------- */
+
+typedef struct Holds {
+    bool pipes, tiles;
+} Holds;
+
+static void find_holds(Stmt *stmt, void *data) {
+    Holds *holds = data;
+    holds->pipes |= stmt->kind == S_ACQUIRE || stmt->kind == S_STAGE || stmt->kind == S_RELEASE;
+    holds->tiles |= stmt->kind == S_TILE;
+}
+
+static Control narrower(Control control, Expr *expr, const Stmt *at) {
+    if (!expr || expr->kind == X_POISON || expr->uniformity <= control.how) return control;
+    return (Control){.how = expr->uniformity, .cause = expr, .at = at};
+}
+
+static void check_leave(Uniform *uniform, Stmt *stmt, const Control *control) {
+    Holds holds = {false, false};
+    walk_stmts(stmt->leave.target ? stmt->leave.target : uniform->role->body, find_holds, &holds);
+    if (holds.pipes) refuse(uniform, stmt, control, P0410);
+    else if (holds.tiles && control->how == UNIFORM_LANE) refuse(uniform, stmt, control, P0411);
+}
+
+static void walk(Uniform *uniform, Stmt *stmt, Control control) {
+    if (!stmt) return;
+    switch (stmt->kind) {
+    case S_BLOCK:
+        for (size_t i = 0; i < stmt->block.body.count; i++) walk(uniform, stmt->block.body.items[i], control);
+        break;
+    case S_GRID: walk(uniform, stmt->grid.body, control); break;
+    case S_FOR:
+        control = narrower(narrower(narrower(control, stmt->loop.lo, stmt), stmt->loop.hi, stmt), stmt->loop.where, stmt);
+        walk(uniform, stmt->loop.body, control);
+        break;
+    case S_IF:
+        control = narrower(control, stmt->branch.condition, stmt);
+        walk(uniform, stmt->branch.then, control);
+        walk(uniform, stmt->branch.otherwise, control);
+        break;
+    case S_ACQUIRE: case S_RELEASE: case S_MOVE:
+        if (control.how != UNIFORM_ROLE) refuse(uniform, stmt, &control, P0410);
+        break;
+    case S_STAGE:
+        if (control.how != UNIFORM_ROLE) refuse(uniform, stmt, &control, P0410);
+        else walk(uniform, stmt->stage.body, control);
+        break;
+    case S_TILE:
+        if (control.how == UNIFORM_LANE) refuse(uniform, stmt, &control, P0411);
+        break;
+    case S_SCALAR:
+        if (control.how == UNIFORM_LANE && stmt->scalar.space) refuse(uniform, stmt, &control, P0411);
+        break;
+    case S_LEAVE:
+        if (control.how != UNIFORM_ROLE) check_leave(uniform, stmt, &control);
+        break;
+    }
+}
+
+void uniform_check(Arena *arena, Prog *prog, Diags *diags) {
+    for (size_t i = 0; i < prog->roles.count; i++) {
+        Uniform uniform = {.arena = arena, .prog = prog, .diags = diags, .role = &prog->roles.items[i]};
+        walk(&uniform, prog->roles.items[i].body, (Control){.how = UNIFORM_ROLE});
+    }
+}
