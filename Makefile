@@ -72,7 +72,13 @@ $(B)/bench/%: bench/%.c $(B)/libpipec.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) -MMD -MP $(LDFLAGS_ALL) -o $@ $< $(B)/libpipec.a $(LIBS)
 
-test-build: all $(B)/tests-driver $(UNIT)
+# A libcuda.so.1 without a GPU: unit tests find it beside them, others name it in PIPEC_LIBCUDA
+STANDIN := $(B)/standin/libcuda.so.1
+$(STANDIN): tests/standin/libcuda.c tests/standin/standin.h runtime/driver.h runtime/driver.def
+	@mkdir -p $(@D)
+	$(CC) $(BASE) -O1 -shared -o $@ $<
+
+test-build: all $(B)/tests-driver $(UNIT) $(STANDIN)
 fuzz-build: $(FUZZ)
 bench-build: all $(BENCH)
 

@@ -1,7 +1,7 @@
 /* A libcuda.so.1 that needs no GPU: device memory is host memory, a launch does what the test says, and the environment says
- * what goes wrong. To use it, build it as a shared library and name it in PIPEC_LIBCUDA:
+ * what goes wrong. To use it, build it and name it in PIPEC_LIBCUDA:
  *
- *     cc -std=c11 -D_GNU_SOURCE -I. -fPIC -shared -o build/release/standin/libcuda.so.1 tests/standin/libcuda.c
+ *     make build/release/standin/libcuda.so.1
  *     PIPEC_LIBCUDA=build/release/standin/libcuda.so.1 PIPEC_STANDIN=hang pipec run examples/axpy.pipe
  *
  * PIPEC_STANDIN holds words apart by commas; it is read by cuInit. Without any, there is one device of capability 9.0 with an

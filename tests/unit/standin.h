@@ -1,4 +1,4 @@
-/* The stand-in driver (tests/standin/libcuda.c) from a test: PIPEC_LIBCUDA must name it. */
+/* The stand-in driver (tests/standin/libcuda.c), from a test. */
 #ifndef TESTS_UNIT_STANDIN_H
 #define TESTS_UNIT_STANDIN_H
 
@@ -9,15 +9,28 @@
 
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+/* The stand-in's file: what PIPEC_LIBCUDA names, else ../standin/libcuda.so.1 from where the test's own program lies. */
+static inline void standin_name(void) {
+    char file[4096];
+    ssize_t length = readlink("/proc/self/exe", file, sizeof file - 64);
+    if (getenv("PIPEC_LIBCUDA") != NULL || length < 0) return;
+    file[length] = 0;
+    char *slash = strrchr(file, '/');
+    if (slash != NULL) strcpy(slash, "/../standin/libcuda.so.1");
+    setenv("PIPEC_LIBCUDA", file, 1);
+}
 
 /* Opened here too, so that it stays loaded and keeps its counts between runtimes. Ends the test where it does not load. */
 static inline Standin *standin_open(void) {
+    standin_name();
     const char *file = getenv("PIPEC_LIBCUDA");
     void *library = file != NULL ? dlopen(file, RTLD_NOW | RTLD_LOCAL) : NULL;
     Standin *standin = library != NULL ? dlsym(library, "standin") : NULL;
     if (standin == NULL) {
-        fprintf(stderr, "PIPEC_LIBCUDA must name the stand-in driver (tests/standin/libcuda.c); it names %s\n",
-                file != NULL ? file : "nothing");
+        fprintf(stderr, "the stand-in driver (tests/standin/libcuda.c) is not at %s\n",
+                file != NULL ? file : "any place");
         exit(1);
     }
     return standin;
