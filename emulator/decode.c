@@ -475,14 +475,14 @@ static bool form_fits(const char *form, const Raw *operands, uint32_t count, con
 
 static void push_operands(Decoder *d, const char *forms, const Raw *operands, uint32_t count) {
     const char *form = forms, *end = NULL;
+    if (*form == '*') {
+        push_move(d, operands, count);
+        return;
+    }
     while (!form_fits(form, operands, count, &end)) {
         if (*end == '\0')
             text_reject(d->reader, d->word.line, "`%.*s` does not take these operands", (int)d->word.length, d->word.text);
         form = end + 1;
-    }
-    if (*form == '*') {
-        push_move(d, operands, count);
-        return;
     }
     uint32_t n = 0;
     for (; *form && *form != '/'; form++) {
