@@ -1,0 +1,676 @@
+/* Is the whole payload written on every path before a produced stage is released, and do the copies of all paths bring the
+ * same number of bytes?
+ *
+ * Each role is walked once per instance, with its rank and the variables of constant loops known, so that `rank*BM/2 + i` is
+ * a place. A stage that is held carries one bit an element: written on every path (`must`), on some path (`may`), by a copy
+ * that may still be under way (`flying`). Joins of paths intersect and unite them. At a release the bits of all instances
+ * together must be full, and disjoint. */
+#include "check/tiles.h"
+
+#include <string.h>
+
+#define MAX_ELEMENTS (1 << 22) /* of a stage; more never fit shared memory, which is reported by `resources` */
+#define MAX_TURNS 1024         /* of a constant loop that is followed turn by turn */
+
+typedef uint64_t *Bits;
+
+/* What one statement wrote into a stage that is held */
+typedef struct Mark {
+    Site *site;
+    Bits bits;
+    bool vague;           /* where is not known: `bits` is all it could be */
+} Mark;
+
+typedef struct Hold {
+    int pipe;
+    Stmt *acquire;        /* S_ACQUIRE or S_STAGE */
+    bool poisoned;
+    size_t words;
+    Bits must, may, flying;
+    int64_t bytes;        /* that copies bring */
+    bool differs;         /* `bytes` is not the same on the paths that met */
+    Span differs_at;
+    VEC(Mark) marks;
+} Hold;
+
+typedef struct State {
+    bool live;
+    Hold **holds;         /* one a handle; NULL: not held, or consumed */
+} State;
+
+typedef struct Frame Frame;
+struct Frame {
+    Frame *outer;
+    Stmt *stmt;           /* what can be left: S_BLOCK, S_FOR, S_GRID, S_STAGE */
+    State breaks, continues;
+};
+
+/* What every instance had written at one place of release */
+typedef struct Release {
+    Stmt *stmt;
+    int handle;
+    Span span;
+    Hold **holds;         /* one an instance, NULL: never came here */
+} Release;
+
+typedef struct Coverage {
+    Tiles *tiles;
+    Role *role;
+    Algebra *algebra;
+    int rank;
+    Frame *frame;
+    VEC(Release) releases;
+    GlobalWrites writes;
+    int *bound_atoms;     /* loops followed turn by turn, and the rank */
+    int64_t *bound_values;
+    int bound, bound_capacity;
+} Coverage;
+
+/* ---- bits ----------------------------------------------------------------------------------------------------------- */
+
+static Bits new_bits(Coverage *c, size_t words) { return NEW_ARRAY(c->tiles->arena, uint64_t, words + 1); }
+
+static Bits copy_bits(Coverage *c, Bits from, size_t words) {
+    Bits bits = new_bits(c, words);
+    memcpy(bits, from, words * sizeof *bits);
+    return bits;
+}
+
+static void set_range(Bits bits, int64_t lo, int64_t count) {
+    int64_t at = lo, end = lo + count;
+    for (; at < end && at % 64 != 0; at++) bits[at / 64] |= UINT64_C(1) << (at % 64);
+    for (; at + 64 <= end; at += 64) bits[at / 64] = UINT64_MAX;
+    for (; at < end; at++) bits[at / 64] |= UINT64_C(1) << (at % 64);
+}
+
+static int64_t first_common(Bits a, Bits b, size_t words) {
+    for (size_t w = 0; w < words; w++)
+        if (a[w] & b[w]) return (int64_t)w * 64 + __builtin_ctzll(a[w] & b[w]);
+    return -1;
+}
+
+static bool holds_all(Bits outer, Bits inner, size_t words) {
+    for (size_t w = 0; w < words; w++)
+        if (inner[w] & ~outer[w]) return false;
+    return true;
+}
+
+/* ---- holds and states ------------------------------------------------------------------------------------------------- */
+
+static int64_t field_bits(const Field *field) { return field->elements * (field->count > 0 ? field->count : 1); }
+
+static int64_t field_start(const Pipe *pipe, int field) {
+    int64_t start = 0;
+    for (int f = 0; f < field; f++) start += field_bits(&pipe->fields.items[f]);
+    return start;
+}
+
+static Hold *new_hold(Coverage *c, int pipe, Stmt *acquire) {
+    const Pipe *row = &c->tiles->prog->pipes.items[pipe];
+    int64_t total = 0;
+    for (size_t f = 0; f < row->fields.count; f++) {
+        int64_t bits = field_bits(&row->fields.items[f]);
+        if (bits <= 0 || bits > MAX_ELEMENTS || row->fields.items[f].elements > MAX_ELEMENTS) return NULL;
+        total += bits;
+    }
+    if (total == 0 || total > MAX_ELEMENTS) return NULL; /* a token, or too large to exist */
+    Hold *hold = NEW(c->tiles->arena, Hold);
+    *hold = (Hold){.pipe = pipe, .acquire = acquire, .words = (size_t)(total + 63) / 64};
+    hold->must = new_bits(c, hold->words), hold->may = new_bits(c, hold->words), hold->flying = new_bits(c, hold->words);
+    return hold;
+}
+
+static Hold *copy_hold(Coverage *c, const Hold *from) {
+    Hold *hold = NEW(c->tiles->arena, Hold);
+    *hold = *from;
+    hold->must = copy_bits(c, from->must, from->words);
+    hold->may = copy_bits(c, from->may, from->words);
+    hold->flying = copy_bits(c, from->flying, from->words);
+    hold->marks.items = NULL, hold->marks.count = hold->marks.capacity = 0;
+    for (size_t i = 0; i < from->marks.count; i++) vec_push(c->tiles->arena, &hold->marks, from->marks.items[i]);
+    return hold;
+}
+
+static State copy_state(Coverage *c, const State *from) {
+    State state = {from->live, NEW_ARRAY(c->tiles->arena, Hold *, c->role->handles.count + 1)};
+    for (size_t h = 0; h < c->role->handles.count && from->holds; h++)
+        if (from->holds[h]) state.holds[h] = copy_hold(c, from->holds[h]);
+    return state;
+}
+
+static void join_hold(Coverage *c, Hold *to, const Hold *from, Span at) {
+    for (size_t w = 0; w < to->words; w++) {
+        to->must[w] &= from->must[w];
+        to->may[w] |= from->may[w];
+        to->flying[w] |= from->flying[w];
+    }
+    to->poisoned |= from->poisoned;
+    if (to->bytes != from->bytes && !to->differs) to->differs = true, to->differs_at = at;
+    if (from->differs && !to->differs) to->differs = true, to->differs_at = from->differs_at;
+    if (from->bytes > to->bytes) to->bytes = from->bytes;
+    for (size_t i = 0; i < from->marks.count; i++) {
+        bool known = false;
+        for (size_t k = 0; k < to->marks.count; k++) known |= to->marks.items[k].site == from->marks.items[i].site && to->marks.items[k].bits == from->marks.items[i].bits;
+        if (!known) vec_push(c->tiles->arena, &to->marks, from->marks.items[i]);
+    }
+}
+
+/* Two paths meet. A stage held on one of them only is the business of `stages`. */
+static void join(Coverage *c, State *to, const State *from, Span at) {
+    if (!from->live) return;
+    if (!to->live) {
+        *to = copy_state(c, from);
+        return;
+    }
+    for (size_t h = 0; h < c->role->handles.count; h++) {
+        Hold *a = to->holds[h], *b = from->holds[h];
+        if (a && b && a->pipe == b->pipe) join_hold(c, a, b, at);
+        else to->holds[h] = NULL;
+    }
+}
+
+/* ---- what is known here ----------------------------------------------------------------------------------------------- */
+
+static bool value_here(Coverage *c, Expr *expr, int64_t *out) {
+    const Poly *poly = algebra_poly(c->algebra, c->role, expr);
+    for (int i = 0; i < c->bound && poly; i++)
+        poly = poly_replace(c->algebra, poly, c->bound_atoms[i], poly_constant(c->algebra, c->bound_values[i]));
+    return poly_is_constant(poly, out);
+}
+
+static bool compare(BinaryOp op, int64_t a, int64_t b) {
+    switch (op) {
+    case OP_EQ: return a == b;
+    case OP_NE: return a != b;
+    case OP_LT: return a < b;
+    case OP_LE: return a <= b;
+    case OP_GT: return a > b;
+    case OP_GE: return a >= b;
+    case OP_AND: return a && b;
+    case OP_OR: return a || b;
+    case OP_ADD: case OP_SUB: case OP_MUL: case OP_DIV: case OP_MOD: break;
+    }
+    return false;
+}
+
+/* Conditions such as `rank == 0`: 1, 0, or -1 where it is not known */
+static int truth_here(Coverage *c, Expr *condition) {
+    int64_t a, b;
+    if (!condition) return -1;
+    if (condition->kind == X_UNARY && condition->unary.op == OP_NOT) {
+        int inner = truth_here(c, condition->unary.operand);
+        return inner < 0 ? -1 : !inner;
+    }
+    if (condition->kind != X_BINARY) return value_here(c, condition, &a) ? a != 0 : -1;
+    BinaryOp op = condition->binary.op;
+    if (op == OP_AND || op == OP_OR) {
+        int left = truth_here(c, condition->binary.left), right = truth_here(c, condition->binary.right);
+        if (left == (op == OP_OR) || right == (op == OP_OR)) return op == OP_OR;
+        return left < 0 || right < 0 ? -1 : compare(op, left, right);
+    }
+    if (condition->binary.left->type == E_F32) return -1;
+    if (!value_here(c, condition->binary.left, &a) || !value_here(c, condition->binary.right, &b)) return -1;
+    return compare(op, a, b);
+}
+
+static void bind(Coverage *c, int atom, int64_t value) {
+    if (c->bound == c->bound_capacity) {
+        size_t old = (size_t)c->bound_capacity, wanted = old + 8;
+        c->bound_atoms = arena_grow(c->tiles->arena, c->bound_atoms, old * sizeof(int), wanted * sizeof(int));
+        c->bound_values = arena_grow(c->tiles->arena, c->bound_values, old * sizeof(int64_t), wanted * sizeof(int64_t));
+        c->bound_capacity = (int)wanted;
+    }
+    c->bound_atoms[c->bound] = atom;
+    c->bound_values[c->bound++] = value;
+}
+
+/* ---- writes ----------------------------------------------------------------------------------------------------------- */
+
+static void mark_walk(const IndexSpace *space, const int64_t *steps, int index, int64_t at, Bits bits) {
+    if (index == space->bound) {
+        set_range(bits, at, 1);
+    } else if (index == space->bound - 1 && steps[index] == 1) {
+        set_range(bits, at, space->items[index].extent);
+    } else {
+        for (int64_t i = 0; i < space->items[index].extent; i++) mark_walk(space, steps, index + 1, at + i * steps[index], bits);
+    }
+}
+
+/* The elements that a statement writes. Subscripts were proved inside. False: not known where. */
+static bool mark_bits(Coverage *c, const Site *site, const Pipe *pipe, Bits bits) {
+    const Access *target = &site->tile->target;
+    const Field *field = &pipe->fields.items[target->field];
+    int64_t start = field_start(pipe, target->field), steps[PROG_MAX_INDEXES] = {0}, pitch = 1, at = 0, value;
+    for (int d = target->rank - 1; d >= 0; d--) {
+        if (!target->affine[d].is || !value_here(c, target->affine[d].base, &value)) {
+            set_range(bits, start, field_bits(field));
+            return false;
+        }
+        at += value * pitch;
+        for (int i = 0; i < site->tile->space.bound; i++) steps[i] += target->affine[d].coef[i] * pitch;
+        pitch *= field->extents[d];
+    }
+    if (target->element) {
+        if (!value_here(c, target->element, &value)) {
+            set_range(bits, start, field_bits(field));
+            return false;
+        }
+        at += value * field->elements;
+    }
+    mark_walk(&site->tile->space, steps, 0, start + at, bits);
+    return true;
+}
+
+static bool is_asynchronous(const Tile *tile) {
+    return tile->class == TILE_TENSOR_LOAD || tile->class == TILE_BULK_LOAD || (tile->class == TILE_LANES && tile->piece.asynchronous);
+}
+
+static int64_t bytes_of(const Tile *tile) {
+    int64_t bytes = element_rows[tile->target.type].bytes;
+    if (tile->class == TILE_BULK_LOAD) return tile->bulk.bytes;
+    if (tile->class != TILE_TENSOR_LOAD) return 0;
+    for (int d = 0; d < tile->box.rank; d++) bytes *= tile->box.tile[d];
+    return bytes;
+}
+
+/* Do two statements give each element to the same thread? Then they need no order between threads. */
+static bool same_walk(const Site *a, const Site *b) {
+    const Tile *one = a->tile, *two = b->tile;
+    bool same = one->space.bound == two->space.bound && one->target.rank == two->target.rank && one->class == two->class;
+    for (int i = 0; i < one->space.bound && same; i++) same = one->space.items[i].extent == two->space.items[i].extent;
+    for (int d = 0; d < one->target.rank && same; d++) {
+        same = poly_equal(algebra_poly(a->algebra, a->role, one->target.affine[d].base), algebra_poly(a->algebra, a->role, two->target.affine[d].base));
+        for (int i = 0; i < one->space.bound && same; i++) same = one->target.affine[d].coef[i] == two->target.affine[d].coef[i];
+    }
+    return same;
+}
+
+static void check_order(Coverage *c, Hold *hold, Site *site, Bits bits) {
+    Tiles *tiles = c->tiles;
+    for (size_t i = 0; i < hold->marks.count; i++) {
+        const Mark *before = &hold->marks.items[i];
+        if (before->vague || first_common(before->bits, bits, hold->words) < 0) continue;
+        bool flying = is_asynchronous(site->tile) || is_asynchronous(before->site->tile);
+        if (!flying && (before->site == site || same_walk(before->site, site))) continue;
+        Diag *diag = diag_at(tiles->diags, P0217, site->tile->target.span, "elements of %s are written a second time, and nothing orders the two",
+                             tiles_object(tiles, c->role, &site->tile->target));
+        diag_label(tiles->diags, diag, before->site->tile->target.span, "%s", is_asynchronous(before->site->tile) ? "first by this copy, which may still be under way" : "first written here, element by element and by other threads");
+        diag_help(tiles->diags, diag, "write every element once: choose the value with `?:` in one statement, or write disjoint parts");
+        hold->poisoned = true;
+        return;
+    }
+}
+
+static void write_stage(Coverage *c, Site *site, Hold *hold) {
+    Tile *tile = site->tile;
+    Bits bits = new_bits(c, hold->words);
+    bool exact = mark_bits(c, site, &c->tiles->prog->pipes.items[hold->pipe], bits);
+    if (exact) check_order(c, hold, site, bits);
+    if (tile->op != ASSIGN_SET && !holds_all(hold->must, bits, hold->words)) {
+        Diag *diag = diag_at(c->tiles->diags, P0209, tile->target.span, "%s has no value yet to compute with", tiles_object(c->tiles, c->role, &tile->target));
+        diag_label(c->tiles->diags, diag, hold->acquire->kind == S_STAGE ? hold->acquire->head : hold->acquire->span, "the stage is produced from here on");
+        diag_help(c->tiles->diags, diag, "assign it with `=` first");
+        hold->poisoned = true;
+    }
+    for (size_t w = 0; w < hold->words; w++) {
+        if (exact) hold->must[w] |= bits[w];
+        hold->may[w] |= bits[w];
+        if (is_asynchronous(tile)) hold->flying[w] |= bits[w];
+    }
+    hold->bytes += bytes_of(tile);
+    vec_push(c->tiles->arena, &hold->marks, (Mark){site, bits, !exact});
+}
+
+static void poison_all(Coverage *c, State *state) {
+    for (size_t h = 0; h < c->role->handles.count; h++)
+        if (state->holds[h]) state->holds[h]->poisoned = true;
+}
+
+static void walk_tile(Coverage *c, Stmt *stmt, State *state) {
+    Site *site = tiles_site(c->tiles, stmt);
+    if (!site) return;
+    const Access *target = &site->tile->target;
+    if (site->poisoned) {
+        poison_all(c, state);
+    } else if (target->space == SPACE_STAGE && state->holds[target->object]) {
+        write_stage(c, site, state->holds[target->object]);
+    } else if (target->space == SPACE_GLOBAL && c->role->instances > 1) {
+        bool known = false;
+        for (size_t i = 0; i < c->writes.count; i++) known |= c->writes.items[i].site == site && c->writes.items[i].rank == c->rank;
+        if (!known) vec_push(c->tiles->arena, &c->writes, (GlobalWrite){site, c->rank});
+    }
+}
+
+/* ---- releases --------------------------------------------------------------------------------------------------------- */
+
+static void release(Coverage *c, State *state, Stmt *stmt, int handle, Span span) {
+    Hold *hold = handle >= 0 ? state->holds[handle] : NULL;
+    Release *at = NULL;
+    if (!hold) return;
+    state->holds[handle] = NULL;
+    for (size_t i = 0; i < c->releases.count; i++)
+        if (c->releases.items[i].stmt == stmt && c->releases.items[i].handle == handle) at = &c->releases.items[i];
+    if (!at) {
+        vec_push(c->tiles->arena, &c->releases,
+                 (Release){stmt, handle, span, NEW_ARRAY(c->tiles->arena, Hold *, c->role->instances + 1)});
+        at = &c->releases.items[c->releases.count - 1];
+    }
+    if (at->holds[c->rank]) join_hold(c, at->holds[c->rank], hold, span);
+    else at->holds[c->rank] = copy_hold(c, hold);
+}
+
+static Span end_of(const Stmt *stmt) { return (Span){stmt->span.hi > 0 ? stmt->span.hi - 1 : 0, stmt->span.hi}; }
+
+static void acquire(Coverage *c, State *state, Stmt *stmt, int handle) {
+    if (handle < 0 || (size_t)handle >= c->role->handles.count) return;
+    const Handle *row = &c->role->handles.items[handle];
+    state->holds[handle] = row->pipe >= 0 && row->end == END_PRODUCE ? new_hold(c, row->pipe, stmt) : NULL;
+}
+
+/* ---- paths ------------------------------------------------------------------------------------------------------------ */
+
+static void walk(Coverage *c, Stmt *stmt, State *state);
+
+static void walk_leave(Coverage *c, Stmt *stmt, State *state) {
+    for (Frame *frame = c->frame; frame; frame = frame->outer) {
+        if (frame->stmt->kind == S_STAGE) {
+            int handle = frame->stmt->stage.handle;
+            if (handle >= 0 && c->role->handles.items[handle].end == END_PRODUCE) release(c, state, stmt, handle, stmt->span);
+        }
+        if (frame->stmt != stmt->leave.target) continue;
+        join(c, stmt->leave.kind == LEAVE_CONTINUE ? &frame->continues : &frame->breaks, state, stmt->span);
+        break;
+    }
+    state->live = false;
+}
+
+static bool writes_held(Stmt *stmt, const State *state) {
+    if (!stmt) return false;
+    switch (stmt->kind) {
+    case S_BLOCK:
+        for (size_t i = 0; i < stmt->block.body.count; i++)
+            if (writes_held(stmt->block.body.items[i], state)) return true;
+        return false;
+    case S_TILE: return stmt->tile->target.space == SPACE_STAGE && stmt->tile->target.object >= 0 && state->holds[stmt->tile->target.object];
+    case S_GRID: return writes_held(stmt->grid.body, state);
+    case S_FOR: return writes_held(stmt->loop.body, state);
+    case S_IF: return writes_held(stmt->branch.then, state) || writes_held(stmt->branch.otherwise, state);
+    case S_STAGE: return writes_held(stmt->stage.body, state);
+    case S_SCALAR: case S_LEAVE: case S_ACQUIRE: case S_RELEASE: case S_MOVE: break;
+    }
+    return false;
+}
+
+/* One turn of the loop's body from `state`, which becomes the state at its end */
+static void turn(Coverage *c, Frame *frame, Stmt *body, State *state) {
+    frame->continues = (State){0};
+    walk(c, body, state);
+    join(c, state, &frame->continues, frame->stmt->head);
+}
+
+static void walk_turns(Coverage *c, Stmt *stmt, State *state, int64_t lo, int64_t hi) {
+    Frame frame = {.outer = c->frame, .stmt = stmt};
+    int atom = algebra_atom_local(c->algebra, c->role, stmt->loop.var);
+    c->frame = &frame;
+    for (int64_t i = lo; i < hi && state->live; i++) {
+        bind(c, atom, i);
+        turn(c, &frame, stmt->loop.body, state);
+        c->bound--;
+    }
+    c->frame = frame.outer;
+    join(c, state, &frame.breaks, stmt->head);
+}
+
+static bool loses(Coverage *c, const State *before, const State *after) {
+    for (size_t h = 0; h < c->role->handles.count && after->live; h++)
+        if (before->holds[h] && after->holds[h] && !holds_all(after->holds[h]->must, before->holds[h]->must, before->holds[h]->words)) return true;
+    return false;
+}
+
+static void walk_loop(Coverage *c, Stmt *stmt, State *state) {
+    Frame frame = {.outer = c->frame, .stmt = stmt};
+    Stmt *body = stmt->kind == S_GRID ? stmt->grid.body : stmt->loop.body;
+    bool runs = false;
+    if (stmt->kind == S_FOR) {
+        int64_t lo, hi;
+        if (!stmt->loop.where && stmt->loop.var >= 0 && value_here(c, stmt->loop.lo, &lo) && value_here(c, stmt->loop.hi, &hi)) {
+            runs = lo < hi;
+            if (runs && hi - lo <= MAX_TURNS && writes_held(body, state)) {
+                walk_turns(c, stmt, state, lo, hi);
+                return;
+            }
+        }
+    }
+    State before = copy_state(c, state);
+    c->frame = &frame;
+    turn(c, &frame, body, state);
+    if (loses(c, &before, state)) { /* a stage variable holds less at the next turn: look at that one too */
+        join(c, state, &before, stmt->head);
+        turn(c, &frame, body, state);
+    }
+    c->frame = frame.outer;
+    if (!runs) join(c, state, &before, stmt->head);
+    join(c, state, &frame.breaks, stmt->head);
+}
+
+static void walk_if(Coverage *c, Stmt *stmt, State *state) {
+    int truth = truth_here(c, stmt->branch.condition);
+    State other = truth < 0 ? copy_state(c, state) : (State){0};
+    if (truth != 0) {
+        walk(c, stmt->branch.then, state);
+    } else {
+        walk(c, stmt->branch.otherwise, state);
+    }
+    if (truth >= 0) return;
+    walk(c, stmt->branch.otherwise, &other);
+    join(c, state, &other, stmt->head);
+}
+
+static void walk_stage(Coverage *c, Stmt *stmt, State *state) {
+    Frame frame = {.outer = c->frame, .stmt = stmt};
+    acquire(c, state, stmt, stmt->stage.handle);
+    c->frame = &frame;
+    walk(c, stmt->stage.body, state);
+    c->frame = frame.outer;
+    if (state->live) release(c, state, stmt, stmt->stage.handle, end_of(stmt));
+}
+
+static void walk_block(Coverage *c, Stmt *stmt, State *state) {
+    Frame frame = {.outer = c->frame, .stmt = stmt};
+    c->frame = &frame;
+    for (size_t i = 0; i < stmt->block.body.count && state->live; i++) walk(c, stmt->block.body.items[i], state);
+    c->frame = frame.outer;
+    join(c, state, &frame.breaks, stmt->span);
+}
+
+static void walk(Coverage *c, Stmt *stmt, State *state) {
+    if (!stmt || !state->live) return;
+    switch (stmt->kind) {
+    case S_BLOCK: walk_block(c, stmt, state); break;
+    case S_TILE: walk_tile(c, stmt, state); break;
+    case S_GRID: case S_FOR: walk_loop(c, stmt, state); break;
+    case S_IF: walk_if(c, stmt, state); break;
+    case S_LEAVE: walk_leave(c, stmt, state); break;
+    case S_ACQUIRE: acquire(c, state, stmt, stmt->acquire.handle); break;
+    case S_RELEASE: release(c, state, stmt, stmt->release.handle, stmt->span); break;
+    case S_MOVE:
+        if (stmt->move.to >= 0 && stmt->move.from >= 0 && stmt->move.to != stmt->move.from) {
+            state->holds[stmt->move.to] = state->holds[stmt->move.from];
+            state->holds[stmt->move.from] = NULL;
+        }
+        break;
+    case S_STAGE: walk_stage(c, stmt, state); break;
+    case S_SCALAR: break;
+    }
+}
+
+/* ---- verdicts --------------------------------------------------------------------------------------------------------- */
+
+static Span place_of(const Stmt *acquire) { return acquire->kind == S_STAGE ? acquire->head : acquire->span; }
+
+/* "y[3, 64]" of the element behind a bit */
+static const char *element_text(Coverage *c, const Pipe *pipe, int f, int64_t bit) {
+    const Field *field = &pipe->fields.items[f];
+    int64_t at = bit - field_start(pipe, f), subs[PROG_MAX_RANK];
+    Str text = str_new(c->tiles->arena);
+    str_add(&text, field->name);
+    if (field->is_array) str_printf(&text, "[%lld]", (long long)(at / field->elements));
+    at %= field->elements;
+    for (int d = field->rank - 1; d >= 0; d--) subs[d] = at % field->extents[d], at /= field->extents[d];
+    str_char(&text, '[');
+    for (int d = 0; d < field->rank; d++) str_printf(&text, "%s%lld", d ? ", " : "", (long long)subs[d]);
+    str_char(&text, ']');
+    return text.text;
+}
+
+static bool reported_in(const Tiles *tiles, Span span) {
+    for (size_t i = 0; i < tiles->diags->items.count; i++) {
+        const Diag *diag = tiles->diags->items.items[i];
+        if (code_rows[diag->code].severity == SEVERITY_ERROR && diag->has_place && diag->labels[0].span.lo >= span.lo && diag->labels[0].span.hi <= span.hi) return true;
+    }
+    return false;
+}
+
+static void report_missing(Coverage *c, const Release *at, const Hold *hold, int f, int64_t bit, bool none) {
+    Tiles *tiles = c->tiles;
+    const Pipe *pipe = &tiles->prog->pipes.items[hold->pipe];
+    const Field *field = &pipe->fields.items[f];
+    Diag *diag = none ? diag_at(tiles->diags, P0214, place_of(hold->acquire), "field `%s` of `%s` is never written", field->name, pipe->name)
+                      : diag_at(tiles->diags, P0214, place_of(hold->acquire), "field `%s` of `%s` is not written as a whole on every path", field->name, pipe->name);
+    diag_primary(tiles->diags, diag, "the stage is acquired here");
+    diag_label(tiles->diags, diag, at->span, at->stmt->kind == S_LEAVE ? "and left here" : "and passed on here");
+    for (size_t i = hold->marks.count; i-- > 0;) {
+        const Mark *mark = &hold->marks.items[i];
+        if (mark->site->tile->target.field != f) continue;
+        diag_label(tiles->diags, diag, mark->site->tile->target.span, mark->vague ? "which elements this writes is not known at compile time" : "written in part here");
+        break;
+    }
+    diag_label(tiles->diags, diag, field->span, "declared here");
+    if (!none) diag_note(tiles->diags, diag, "element `%s` may be left unwritten", element_text(c, pipe, f, bit));
+    if (none) diag_help(tiles->diags, diag, "write it: `%s.%s[..] = ..;`, or leave the field out of the pipe", c->role->handles.items[at->handle].name, field->name);
+    else diag_help(tiles->diags, diag, "write all of it on every path before the stage is passed on");
+}
+
+/* True where the payload is complete */
+static bool check_payload(Coverage *c, const Release *at, const Hold *hold) {
+    const Pipe *pipe = &c->tiles->prog->pipes.items[hold->pipe];
+    bool complete = true;
+    for (size_t f = 0; f < pipe->fields.count; f++) {
+        int64_t start = field_start(pipe, (int)f), end = start + field_bits(&pipe->fields.items[f]), missing = -1;
+        bool none = true;
+        for (int64_t bit = start; bit < end; bit++) {
+            uint64_t must = 0, may = 0;
+            for (int r = 0; r < c->role->instances; r++) {
+                if (!at->holds[r]) continue;
+                must |= at->holds[r]->must[bit / 64], may |= at->holds[r]->may[bit / 64];
+            }
+            if (bit % 64 == 0 && bit + 64 <= end && must == UINT64_MAX) {
+                none = false;
+                bit += 63;
+                continue;
+            }
+            if (may >> (bit % 64) & 1) none = false;
+            if (missing < 0 && !(must >> (bit % 64) & 1)) missing = bit;
+        }
+        if (missing < 0) continue;
+        complete = false;
+        report_missing(c, at, hold, (int)f, missing, none);
+    }
+    return complete;
+}
+
+static void report_overlap(Coverage *c, const Release *at, int r, int s, int64_t bit) {
+    Tiles *tiles = c->tiles;
+    const Hold *a = at->holds[r], *b = at->holds[s];
+    const Pipe *pipe = &tiles->prog->pipes.items[a->pipe];
+    const Mark *first = NULL, *second = NULL;
+    int f = 0;
+    while (bit >= field_start(pipe, f) + field_bits(&pipe->fields.items[f])) f++;
+    for (size_t i = 0; i < a->marks.count; i++)
+        if (a->marks.items[i].bits[bit / 64] >> (bit % 64) & 1) first = &a->marks.items[i];
+    for (size_t i = 0; i < b->marks.count; i++)
+        if (b->marks.items[i].bits[bit / 64] >> (bit % 64) & 1) second = &b->marks.items[i];
+    if (!first || !second) return;
+    bool vague = first->vague || second->vague;
+    Diag *diag = diag_at(tiles->diags, P0215, first->site->tile->target.span,
+                         vague ? "instances of `%s` may write the same elements of `%s`" : "instances of `%s` both write elements of `%s`",
+                         c->role->name, pipe->name);
+    diag_primary(tiles->diags, diag, "by the instance of rank %d", r);
+    if (second->site != first->site) diag_label(tiles->diags, diag, second->site->tile->target.span, "and here by rank %d", s);
+    diag_label(tiles->diags, diag, c->role->span, "%d instances run this role together", c->role->instances);
+    if (!vague) diag_note(tiles->diags, diag, "ranks %d and %d write `%s`", r, s, element_text(c, pipe, f, bit));
+    diag_help(tiles->diags, diag, "give each instance its own part: `rank*.. + i`");
+}
+
+static bool check_overlap(Coverage *c, const Release *at) {
+    for (int r = 0; r < c->role->instances; r++)
+        for (int s = r + 1; s < c->role->instances; s++) {
+            if (!at->holds[r] || !at->holds[s]) continue;
+            int64_t bit = first_common(at->holds[r]->may, at->holds[s]->may, at->holds[r]->words);
+            if (bit < 0) continue;
+            report_overlap(c, at, r, s, bit);
+            return false;
+        }
+    return true;
+}
+
+static void report_bytes(Coverage *c, const Release *at, const Hold *hold, Span where, const char *what) {
+    Tiles *tiles = c->tiles;
+    const char *pipe = tiles->prog->pipes.items[hold->pipe].name;
+    Diag *diag = diag_at(tiles->diags, P0216, place_of(hold->acquire), "copies bring a different number of bytes into `%s` on different paths", pipe);
+    diag_primary(tiles->diags, diag, "the stage is acquired here");
+    diag_label(tiles->diags, diag, where, "%s", what);
+    diag_note(tiles->diags, diag, "a stage is full when a certain number of bytes has arrived, the same for every stage");
+    diag_help(tiles->diags, diag, "fill a field by copies on all paths or on none, and in all instances alike");
+    (void)at;
+}
+
+static void check_bytes(Coverage *c, const Release *at, const Hold *hold, bool *set) {
+    PipeUse *use = &c->role->pipes[hold->pipe];
+    for (int r = 0; r < c->role->instances; r++) {
+        const Hold *here = at->holds[r];
+        if (!here) continue;
+        if (here->differs) {
+            report_bytes(c, at, here, here->differs_at, "paths meet here with different numbers of bytes");
+            return;
+        }
+        if (!set[hold->pipe]) use->tx_bytes = (uint32_t)here->bytes, set[hold->pipe] = true;
+        if (use->tx_bytes == (uint32_t)here->bytes) continue;
+        report_bytes(c, at, here, at->span, arena_printf(c->tiles->arena, "%lld bytes here, %lld at another place or in another instance", (long long)here->bytes, (long long)use->tx_bytes));
+        return;
+    }
+}
+
+static void judge(Coverage *c) {
+    bool *set = NEW_ARRAY(c->tiles->arena, bool, c->tiles->prog->pipes.count + 1);
+    for (size_t i = 0; i < c->releases.count; i++) {
+        const Release *at = &c->releases.items[i];
+        const Hold *hold = NULL;
+        bool poisoned = false;
+        for (int r = 0; r < c->role->instances; r++) {
+            if (!at->holds[r]) continue;
+            if (!hold) hold = at->holds[r];
+            poisoned |= at->holds[r]->poisoned;
+        }
+        if (!hold || poisoned) continue;
+        Span body = hold->acquire->kind == S_STAGE ? hold->acquire->span : c->role->body->span;
+        if (reported_in(c->tiles, body)) continue;
+        if (check_overlap(c, at) && check_payload(c, at, hold)) check_bytes(c, at, hold, set);
+    }
+}
+
+void tiles_coverage(Tiles *tiles) {
+    for (size_t r = 0; r < tiles->prog->roles.count; r++) {
+        Role *role = &tiles->prog->roles.items[r];
+        Coverage c = {.tiles = tiles, .role = role, .algebra = tiles->algebras[r]};
+        if (!role->body || role->instances < 1) continue;
+        for (c.rank = 0; c.rank < role->instances; c.rank++) {
+            State state = {true, NEW_ARRAY(tiles->arena, Hold *, role->handles.count + 1)};
+            c.bound = 0;
+            if (role->instances > 1) bind(&c, algebra_atom_rank(c.algebra, role), c.rank);
+            walk(&c, role->body, &state);
+        }
+        judge(&c);
+        tiles_disjoint(tiles, role, &c.writes);
+    }
+}

@@ -1,0 +1,108 @@
+/* tiles: private to check/tiles*.c, boxes.c, coverage.c, padding.c: the state of the pass and what its files offer.
+ *   tiles.c            order; every statement once, `ensures`, uses of pipes and tensors, preconditions of formulas
+ *   tiles_index.c      over which range an index runs; affine subscripts; subscripts inside of their tiles
+ *   tiles_rules.c      one notation: what may stand left and right
+ *   tiles_copy.c       which copies are possible: boxes, contiguous pieces, pieces of a lane; layouts
+ *   boxes.c            a copy as boxes of a tensor map
+ *   coverage.c         payload written on every path, bytes of a stage
+ *   instances.c        what different instances write
+ *   padding.c          zero fill before a reduction */
+#ifndef PIPEC_TILES_H
+#define PIPEC_TILES_H
+
+#include "check/algebra.h"
+#include "check/walk.h"
+
+typedef VEC(Access *) Accesses;
+
+/* One tile statement */
+typedef struct Site {
+    Stmt *stmt;
+    Tile *tile;
+    Role *role;
+    Algebra *algebra;
+    Accesses reads;    /* all X_READ of the value and of subscripts, each once */
+    bool poisoned;     /* an error was reported, here or before: later questions are silent */
+} Site;
+
+typedef struct Tiles {
+    Arena *arena;
+    Prog *prog;
+    Diags *diags;
+    Algebra **algebras; /* one a role */
+    Algebra *formulas;  /* of prog-level formulas */
+    VEC(Site *) sites;  /* roles in order, statements in order of the text */
+} Tiles;
+
+Site *tiles_site(const Tiles *tiles, const Stmt *stmt); /* of an S_TILE; never NULL for statements of roles */
+
+/* ---- names for messages ------------------------------------------------------------------------------------------- */
+
+const char *tiles_text(Tiles *tiles, Span span);                                   /* source text, shortened */
+const char *tiles_object(Tiles *tiles, const Role *role, const Access *access);    /* "`x` of `loaded`", "`A`" */
+Span tiles_declared(Tiles *tiles, const Role *role, const Access *access);
+
+/* ---- shapes ------------------------------------------------------------------------------------------------------- */
+
+const Field *access_field(const Prog *prog, const Role *role, const Access *access); /* SPACE_STAGE, else NULL */
+bool is_tile_space(Space space);                                                     /* not global memory */
+/* Extent of dimension d of what is accessed, as a formula; constant for all but tensors and lets. NULL: not known. */
+Expr *access_extent(Tiles *tiles, const Role *role, const Access *access, int d);
+int64_t tile_extent(const Prog *prog, const Role *role, const Access *access, int d); /* stage, shared, register */
+Layout *access_layout(Prog *prog, const Role *role, const Access *access);            /* stage and shared, else NULL */
+bool same_object(const Access *a, const Access *b);
+
+/* ---- parts -------------------------------------------------------------------------------------------------------- */
+
+/* Extents of the indexes of one statement or claim. False after an error. */
+bool tiles_ranges(Tiles *tiles, const Role *role, IndexSpace *space, Access *target, const Accesses *reads, bool in_ensures);
+/* Affine forms; tile subscripts proved inside. False after an error. */
+bool tiles_subscripts(Tiles *tiles, const Role *role, Algebra *algebra, const IndexSpace *space, Access *access);
+void tiles_rules(Tiles *tiles, Site *site);
+void tiles_copies(Tiles *tiles); /* layouts, classes, maps */
+void tiles_coverage(Tiles *tiles);
+void tiles_padding(Tiles *tiles);
+
+bool poly_interval(Algebra *algebra, const IndexSpace *space, const Poly *poly, int64_t *lo, int64_t *hi); /* exact */
+
+/* ---- instances.c: what the instances of one role write to global memory ---------------------------------------------- */
+
+typedef struct GlobalWrite {
+    Site *site;
+    int rank;
+} GlobalWrite;
+typedef VEC(GlobalWrite) GlobalWrites;
+void tiles_disjoint(Tiles *tiles, const Role *role, const GlobalWrites *writes);
+
+/* ---- copies ------------------------------------------------------------------------------------------------------- */
+
+/* Why a copy is no box: a code, the place that says it, and the sentence */
+typedef struct Reason {
+    Code code;
+    Span span;
+    const char *text, *help;
+} Reason;
+
+typedef struct BoxPlan {
+    BoxCopy copy;           /* map: filled when the plan is taken */
+    int64_t box[PROG_MAX_RANK];
+    int64_t count;          /* boxes, saturated */
+} BoxPlan;
+
+/* The copy between a tensor and a tile as boxes under this layout; false and the reason where it is none. */
+bool boxes_plan(Tiles *tiles, Site *site, const Access *global, const Access *local, const Layout *layout, BoxPlan *out,
+                Reason *reason);
+/* Can the pitch be a multiple of 16 bytes at all? False and the reason where it never is. */
+bool boxes_pitch(Tiles *tiles, const Access *global, bool store, Reason *reason);
+/* Adds the launch preconditions that are not proved */
+void boxes_require(Tiles *tiles, Site *site, const Access *global, bool store);
+int boxes_map(Tiles *tiles, const Access *global, const BoxPlan *plan);
+int64_t boxes_panel(const Target *target, Element type, int rank, const int64_t *extents); /* the one rule for a tile's panels */
+
+/* Linear position in elements, over indexes and locals */
+const Poly *global_position(Tiles *tiles, Site *site, const Access *access);
+const Poly *local_position(Tiles *tiles, Site *site, const Access *access, const Layout *layout); /* NULL: not one polynomial */
+
+void tiles_precondition(Tiles *tiles, Expr *condition, const char *text, const char *reason, const char *help, Span span);
+
+#endif

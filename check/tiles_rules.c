@@ -1,0 +1,262 @@
+/* One notation: what a tile statement may name left and right. A destination is read at its own subscripts only, a consumed
+ * stage is not written and a produced one not read, tensors that the kernel writes are read only where it writes them, and
+ * register tiles stand in the statement's own order of indexes, so that every thread finds its operands in its registers. */
+#include "check/tiles.h"
+
+/* ---- directions --------------------------------------------------------------------------------------------------- */
+
+static void check_directions(Tiles *tiles, Site *site) {
+    const Access *target = &site->tile->target;
+    if (target->space == SPACE_STAGE) {
+        const Handle *handle = &site->role->handles.items[target->object];
+        if (handle->end == END_CONSUME) {
+            Diag *diag = diag_at(tiles->diags, P0208, target->span, "`%s` is a consumed stage and cannot be written", handle->name);
+            diag_label(tiles->diags, diag, handle->span, "consumed here");
+            diag_help(tiles->diags, diag, "write into a stage of a pipe that `%s` produces, a `shared` tile or a `var`", site->role->name);
+            site->poisoned = true;
+        }
+    }
+    for (size_t i = 0; i < site->reads.count; i++) {
+        const Access *read = site->reads.items[i];
+        if (read->space != SPACE_STAGE || site->role->handles.items[read->object].end != END_PRODUCE) continue;
+        const Handle *handle = &site->role->handles.items[read->object];
+        Diag *diag = diag_at(tiles->diags, P0209, read->span, "`%s` is a produced stage and cannot be read", handle->name);
+        diag_label(tiles->diags, diag, handle->span, "produced here");
+        diag_help(tiles->diags, diag, "compute the value once more, or keep it in a `var` or `shared` tile beside");
+        site->poisoned = true;
+    }
+}
+
+/* ---- the destination on the right ----------------------------------------------------------------------------------- */
+
+static bool same_place(Site *site, const Access *a, const Access *b, bool *apart) {
+    bool same = true;
+    *apart = false;
+    if (a->element && b->element) {
+        int64_t distance;
+        const Poly *difference = poly_sum(site->algebra, algebra_poly(site->algebra, site->role, a->element),
+                                          algebra_poly(site->algebra, site->role, b->element), -1);
+        if (poly_is_constant(difference, &distance)) *apart = distance != 0;
+        else same = false;
+    }
+    for (int d = 0; d < a->rank && d < b->rank; d++)
+        same &= poly_equal(algebra_poly(site->algebra, site->role, a->subs[d]), algebra_poly(site->algebra, site->role, b->subs[d]));
+    return same;
+}
+
+static void check_destination(Tiles *tiles, Site *site) {
+    const Access *target = &site->tile->target;
+    for (size_t i = 0; i < site->reads.count && !site->poisoned; i++) {
+        const Access *read = site->reads.items[i];
+        bool apart;
+        if (!same_object(target, read) || same_place(site, target, read, &apart) || apart) continue;
+        Diag *diag = diag_at(tiles->diags, P0204, read->span, "%s is written and read at other subscripts by one statement",
+                             tiles_object(tiles, site->role, read));
+        diag_primary(tiles->diags, diag, "read here");
+        diag_label(tiles->diags, diag, target->span, "written here");
+        diag_note(tiles->diags, diag, "a statement reads everything before it writes anything, and its threads do not wait for one another in between");
+        diag_help(tiles->diags, diag, "write into another tile");
+        site->poisoned = true;
+    }
+}
+
+/* ---- register tiles ----------------------------------------------------------------------------------------------- */
+
+static bool in_order(const Access *access, int bound) {
+    bool right = access->rank == bound;
+    for (int d = 0; d < access->rank && right; d++) right = access->subs[d]->kind == X_INDEX && access->subs[d]->index == d;
+    return right;
+}
+
+static void refuse_registers(Tiles *tiles, Site *site, const Access *access, const Access *target) {
+    const char *name = site->role->tiles.items[access->object].name;
+    Diag *diag = diag_at(tiles->diags, P0205, access->span, "elements of `%s` would have to change threads", name);
+    diag_primary(tiles->diags, diag, "not subscripted in the order of the statement's indexes");
+    diag_label(tiles->diags, diag, site->role->tiles.items[access->object].span, "a `var` tile lives in registers, spread over the threads");
+    if (target && target != access) diag_label(tiles->diags, diag, target->span, "the statement runs over these indexes");
+    diag_help(tiles->diags, diag, "pass it through a `shared` tile: `shared t: ..; t[i, j] = %s[i, j];`, then read `t` at any subscripts", name);
+    site->poisoned = true;
+}
+
+static void check_registers(Tiles *tiles, Site *site, bool reduction) {
+    const Access *target = &site->tile->target;
+    if (reduction) return; /* who holds what across a reduction is settled where it is generated */
+    if (target->space == SPACE_REGISTER && !in_order(target, site->tile->space.bound)) refuse_registers(tiles, site, target, target);
+    for (size_t i = 0; i < site->reads.count && !site->poisoned; i++)
+        if (site->reads.items[i]->space == SPACE_REGISTER && !in_order(site->reads.items[i], site->tile->space.bound))
+            refuse_registers(tiles, site, site->reads.items[i], target);
+}
+
+/* ---- tensors that the kernel writes --------------------------------------------------------------------------------- */
+
+/* The region of one axis as its base and the walk over it: digits of a mixed radix. `rank*64 + i` with i below 64 walks as
+ * `j` below 128 does, so that a read of whole tiles matches writes by instance. */
+typedef struct Region {
+    const Poly *base;
+    int count;
+    int64_t coef[PROG_MAX_INDEXES + 1], extent[PROG_MAX_INDEXES + 1];
+    int domains[4], domain_count; /* of loops that the base mentions, by name; -1 would be a private loop */
+} Region;
+
+static void add_digit(Region *region, int64_t coef, int64_t extent) {
+    int at = region->count++;
+    for (; at > 0 && region->coef[at - 1] > coef; at--)
+        region->coef[at] = region->coef[at - 1], region->extent[at] = region->extent[at - 1];
+    region->coef[at] = coef, region->extent[at] = extent;
+}
+
+static void join_digits(Region *region) {
+    int kept = 0;
+    for (int i = 0; i < region->count; i++) {
+        if (region->extent[i] == 1) continue;
+        if (kept > 0 && region->coef[i] == region->coef[kept - 1] * region->extent[kept - 1]) region->extent[kept - 1] *= region->extent[i];
+        else region->coef[kept] = region->coef[i], region->extent[kept++] = region->extent[i];
+    }
+    region->count = kept;
+}
+
+typedef struct LoopSearch {
+    int local;
+    const Stmt *loop;
+} LoopSearch;
+
+static void find_loop(Stmt *stmt, void *data) {
+    LoopSearch *search = data;
+    if (stmt->kind == S_FOR && stmt->loop.var == search->local) search->loop = stmt;
+}
+
+/* Loops over the same named range are the same walk in every role; the common table of atoms says so by a shared atom. */
+static const Poly *common_loops(Tiles *tiles, const Role *role, const Poly *poly) {
+    Algebra *algebra = tiles->formulas;
+    for (size_t id = 0; poly && id < algebra->atoms.count; id++) {
+        Atom atom = algebra->atoms.items[id];
+        if (atom.kind != ATOM_LOCAL || atom.role != role || !poly_mentions(algebra, poly, (int)id)) continue;
+        LoopSearch search = {.local = atom.index};
+        walk_stmts(role->body, find_loop, &search);
+        if (!search.loop || search.loop->loop.domain < 0) continue;
+        Expr *stand_in = NEW(tiles->arena, Expr); /* an axis number beyond the real ones stands for the range */
+        *stand_in = (Expr){.kind = X_AXIS, .type = E_I32};
+        stand_in->index = (int)tiles->prog->axes.count + search.loop->loop.domain;
+        poly = poly_replace(algebra, poly, (int)id, algebra_poly(algebra, NULL, stand_in));
+    }
+    return poly;
+}
+
+static bool region_of(Tiles *tiles, const Role *role, const IndexSpace *space, const Access *access, int d, Region *out) {
+    Algebra *algebra = tiles->formulas;
+    const Affine *affine = &access->affine[d];
+    const Poly *factor, *rest;
+    int64_t step;
+    *out = (Region){0};
+    if (!affine->is) return false;
+    for (int i = 0; i < space->count; i++)
+        if (affine->coef[i] != 0) {
+            if (space->items[i].extent < 0 || affine->coef[i] < 0) return false;
+            add_digit(out, affine->coef[i], space->items[i].extent);
+        }
+    out->base = algebra_poly(algebra, role, affine->base);
+    if (role->instances > 1) {
+        int rank = algebra_atom_rank(algebra, role);
+        if (!poly_split(algebra, out->base, rank, &factor, &rest) || !poly_is_constant(factor, &step) || step < 0) return false;
+        if (step > 0) add_digit(out, step, role->instances);
+        out->base = rest;
+    }
+    out->base = common_loops(tiles, role, out->base);
+    join_digits(out);
+    return out->base != NULL;
+}
+
+static bool same_region(const Region *a, const Region *b) {
+    bool same = poly_equal(a->base, b->base) && a->count == b->count;
+    for (int i = 0; i < a->count && same; i++) same = a->coef[i] == b->coef[i] && a->extent[i] == b->extent[i];
+    return same;
+}
+
+static bool written_there(Tiles *tiles, const Site *reader, const Access *read) {
+    for (size_t i = 0; i < tiles->sites.count; i++) {
+        const Site *writer = tiles->sites.items[i];
+        const Access *target = &writer->tile->target;
+        if (target->space != SPACE_GLOBAL || target->object != read->object) continue;
+        if (writer->poisoned) return true;
+        bool same = true;
+        for (int d = 0; d < read->rank && same; d++) {
+            Region a, b;
+            same = region_of(tiles, reader->role, &reader->tile->space, read, d, &a) &&
+                   region_of(tiles, writer->role, &writer->tile->space, target, d, &b) && same_region(&a, &b);
+        }
+        if (same) return true;
+    }
+    return false;
+}
+
+static const Access *first_write(const Tiles *tiles, int param) {
+    for (size_t i = 0; i < tiles->sites.count; i++) {
+        const Access *target = &tiles->sites.items[i]->tile->target;
+        if (target->space == SPACE_GLOBAL && target->object == param) return target;
+    }
+    return NULL;
+}
+
+static void check_outputs(Tiles *tiles, Site *site) {
+    for (size_t i = 0; i < site->reads.count; i++) {
+        const Access *read = site->reads.items[i];
+        if (read->space != SPACE_GLOBAL) continue;
+        const Param *param = &tiles->prog->params.items[read->object];
+        if (param->mode == PARAM_OUT) {
+            Diag *diag = diag_at(tiles->diags, P0206, read->span, "`%s` is an `out` tensor and has no value to read", param->name);
+            diag_label(tiles->diags, diag, param->span, "declared `out` here");
+            diag_help(tiles->diags, diag, "declare it `inout`, or keep the value in a tile");
+            site->poisoned = true;
+        }
+        if (param->mode != PARAM_INOUT || written_there(tiles, site, read)) continue;
+        const Access *write = first_write(tiles, read->object);
+        Diag *diag = diag_at(tiles->diags, P0207, read->span, "`%s` is read where this tile does not write it", param->name);
+        if (write) diag_label(tiles->diags, diag, write->span, "written here");
+        diag_label(tiles->diags, diag, param->span, "an `inout` tensor");
+        diag_note(tiles->diags, diag, "another block may have written the element already, or not yet");
+        diag_help(tiles->diags, diag, write ? "read it at the subscripts at which it is written" : "declare it without `inout`");
+        site->poisoned = true;
+    }
+}
+
+/* ---- `by lanes` --------------------------------------------------------------------------------------------------- */
+
+static void check_lanes(Tiles *tiles, Site *site) {
+    const Tile *tile = site->tile;
+    if (!tile->by_lanes || site->poisoned) return;
+    bool reads_tensor = tile->value->kind == X_READ && tile->value->read->space == SPACE_GLOBAL;
+    bool store = tile->target.space == SPACE_GLOBAL && tile->value->kind == X_READ && tile->op == ASSIGN_SET;
+    if (store || (tile->target.space == SPACE_STAGE && reads_tensor && tile->op == ASSIGN_SET)) {
+        if (store || tile->target.type == tile->value->read->type) return;
+    }
+    Diag *diag = diag_at(tiles->diags, P0210, tile->lanes_span, "`by lanes` is for copies");
+    if (tile->target.space != SPACE_STAGE && tile->target.space != SPACE_GLOBAL)
+        diag_label(tiles->diags, diag, tile->target.span, "not a field of a stage");
+    else if (!reads_tensor)
+        diag_label(tiles->diags, diag, tile->value->span, "not an element of a tensor alone");
+    else if (tile->op != ASSIGN_SET)
+        diag_label(tiles->diags, diag, tile->target.span, "computes with the old value");
+    else
+        diag_label(tiles->diags, diag, tile->value->span, "`%s`, and the field holds `%s`", element_rows[tile->value->read->type].spelling,
+                   element_rows[tile->target.type].spelling);
+    diag_help(tiles->diags, diag, "leave out `by lanes`: the role's threads compute the statement element by element");
+    site->poisoned = true;
+}
+
+/* ---- all ---------------------------------------------------------------------------------------------------------- */
+
+static void note_reduction(Expr *expr, void *found) {
+    if (expr->kind == X_REDUCE) *(bool *)found = true;
+}
+
+void tiles_rules(Tiles *tiles, Site *site) {
+    bool reduction = false;
+    if (site->poisoned) return;
+    expr_visit(tiles->arena, site->tile->value, note_reduction, &reduction);
+    check_directions(tiles, site);
+    if (!site->poisoned) check_outputs(tiles, site);
+    if (!site->poisoned) check_destination(tiles, site);
+    if (!site->poisoned) check_registers(tiles, site, reduction);
+    check_lanes(tiles, site);
+    if (!site->poisoned && reduction) site->tile->class = TILE_REDUCTION;
+}
