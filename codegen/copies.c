@@ -30,7 +30,7 @@ static Point origin(void) {
 
 static Operand full_barrier_of(Gen *gen, const Access *stage) {
     const Handle *handle = &gen->role->role->handles.items[stage->object];
-    return barrier_at(gen, &gen->prog->pipes.items[handle->pipe], true, gen->role->handles[stage->object]);
+    return stage_barrier(gen, &gen->prog->pipes.items[handle->pipe], true, gen->role->handles[stage->object]);
 }
 
 static Operand moved(Operand address, int64_t by) {

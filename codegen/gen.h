@@ -153,7 +153,7 @@ void pipe_release(Gen *gen, Span span, int handle);
 void pipe_late_release(Gen *gen, Lag *lag, int count);          /* count stages may stay held; 0 drains */
 void pipe_expired(Gen *gen);                                    /* the watchdog's end of the role */
 void pipe_finish(Gen *gen);                                     /* bulk stores are complete before exit */
-Operand barrier_at(Gen *gen, const Pipe *pipe, bool full, Reg stage); /* the barrier of a stage: [reg + offset] */
+Operand stage_barrier(Gen *gen, const Pipe *pipe, bool full, Reg stage); /* the barrier of a stage: [reg + offset] */
 void instance_barrier(Gen *gen);                                /* all threads of the instance */
 
 void gen_tile(Gen *gen, const Stmt *stmt);                      /* copies.c */

@@ -7,7 +7,7 @@
 
 static const PipeUse *use_of(const Gen *gen, int pipe) { return &gen->role->role->pipes[pipe]; }
 
-Operand barrier_at(Gen *gen, const Pipe *pipe, bool full, Reg stage) {
+Operand stage_barrier(Gen *gen, const Pipe *pipe, bool full, Reg stage) {
     int64_t offset = full ? pipe->full : pipe->empty;
     if (pipe->stages == 1) return ptx_at(gen->shared, offset);
     Reg scaled = PURE(gen->ptx, REG_32, "shl.b32", ptx_reg(stage), ptx_int(3));
@@ -57,7 +57,7 @@ static void try_wait(Gen *gen, Reg done, Operand barrier, Reg parity) {
  * second and later tries watch the clock. */
 static void wait_for(Gen *gen, const Pipe *pipe, bool full, Reg stage, Reg parity, Span span) {
     RoleState *state = gen->role;
-    Operand barrier = barrier_at(gen, pipe, full, stage);
+    Operand barrier = stage_barrier(gen, pipe, full, stage);
     Reg done = ptx_new_reg(gen->ptx, REG_PRED);
     int again = ptx_new_label(gen->ptx);
     if (!gen->options->watchdog) {
@@ -146,7 +146,7 @@ void pipe_acquire(Gen *gen, const Stmt *stmt, int handle_index) {
     ptx_forget(gen->ptx);
     if (!consume && use->tx_arrives) /* all that lands in this stage, announced before the first copy */
         INS_IF(gen->ptx, state->leader, "mbarrier.arrive.expect_tx.shared::cta.b64", ptx_text("_"),
-               barrier_at(gen, pipe, true, state->handles[handle_index]), ptx_int(use->tx_bytes));
+               stage_barrier(gen, pipe, true, state->handles[handle_index]), ptx_int(use->tx_bytes));
 }
 
 /* ---- release ------------------------------------------------------------------------------------------------------ */
@@ -169,7 +169,7 @@ static bool written_by_async_proxy(const Gen *gen, int pipe) {
 static void release_produced(Gen *gen, int pipe_index, Reg stage) {
     const Pipe *pipe = &gen->prog->pipes.items[pipe_index];
     const PipeUse *use = use_of(gen, pipe_index);
-    Operand full = barrier_at(gen, pipe, true, stage);
+    Operand full = stage_barrier(gen, pipe, true, stage);
     if (use->lanes_arrive) /* noinc: the barrier counts every lane (PTX ISA 9.7.13.15, cp.async.mbarrier.arrive) */
         INS(gen->ptx, "cp.async.mbarrier.arrive.noinc.shared::cta.b64", full);
     if (!use->warps_arrive) return;
@@ -188,7 +188,7 @@ static void release_consumed(Gen *gen, int pipe_index, Reg stage, int groups) {
     /* ordinary reads before the async proxy overwrites */
     if (use->generic_out && written_by_async_proxy(gen, pipe_index)) INS0(gen->ptx, "fence.proxy.async.shared::cta");
     warp_sync(gen);
-    arrive(gen, barrier_at(gen, pipe, false, stage));
+    arrive(gen, stage_barrier(gen, pipe, false, stage));
 }
 
 static void commit_stores(Gen *gen, int pipe) {
