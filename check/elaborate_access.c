@@ -327,8 +327,8 @@ bool elab_is_unknown_name(Elab *e, const AstExpr *ast) {
 
 typedef struct Walk {
     Elab *e;
-    const char *wanted; /* a bare name looked for */
-    bool found;
+    const char *wanted;   /* a bare name looked for; NULL: any that is unknown */
+    const AstExpr *found;
 } Walk;
 
 static void look(Walk *walk, const AstExpr *ast);
@@ -336,7 +336,8 @@ static void look(Walk *walk, const AstExpr *ast);
 static void look_subscript(Walk *walk, const AstExpr *ast) {
     for (size_t i = 0; i < ast->subscript.subs.count && !walk->found; i++) {
         const AstExpr *sub = ast->subscript.subs.items[i];
-        if (sub->kind == AST_NAME && sub->name == walk->wanted) walk->found = true;
+        bool is_it = walk->wanted ? sub->kind == AST_NAME && sub->name == walk->wanted : elab_is_unknown_name(walk->e, sub);
+        if (is_it) walk->found = sub;
         else look(walk, sub);
     }
 }
@@ -361,10 +362,10 @@ static void look(Walk *walk, const AstExpr *ast) {
         break;
     case AST_SUBSCRIPT: look_subscript(walk, ast); break;
     case AST_REDUCE:
-        if (!binds(ast, walk->wanted)) look(walk, ast->reduce.body);
+        if (walk->wanted && !binds(ast, walk->wanted)) look(walk, ast->reduce.body);
         break;
     case AST_OLD: look(walk, ast->old); break;
-    case AST_ERROR_EXPR: walk->found = true; break; /* who knows */
+    case AST_ERROR_EXPR: walk->found = ast; break; /* who knows */
     case AST_INTEGER: case AST_FLOAT: case AST_BOOL: case AST_NAME: case AST_MEMBER: case AST_ACQUIRE: case AST_TRY: break;
     }
 }
@@ -373,7 +374,7 @@ static bool has_range(Elab *e, const char *name, const AstExpr *target, const As
     Walk walk = {.e = e, .wanted = name};
     look(&walk, target);
     if (value) look(&walk, value);
-    return walk.found;
+    return walk.found != NULL;
 }
 
 /* Names in a subscript of the target, in the order of the text */
@@ -400,8 +401,26 @@ static void bind_in(Elab *e, const AstExpr *ast, const AstExpr *target, const As
     }
 }
 
+/* `Y[t*T + i] = s.x[j]`: an index of the target without a range and one on the right that is not the target's are one mistake,
+ * which is said where `j` stands. */
+static void match_strays(Elab *e, const AstExpr *ast, const AstExpr *value) {
+    Walk stray = {.e = e};
+    if (value) look(&stray, value);
+    if (!stray.found || stray.found->kind != AST_NAME) return;
+    switch (ast->kind) {
+    case AST_NAME:
+        if (elab_is_unknown_name(e, ast)) elab_scope_bind(e, e->scope, NAME_POISON, ast->name, ast->span, 0);
+        break;
+    case AST_UNARY: match_strays(e, ast->unary.operand, value); break;
+    case AST_BINARY: match_strays(e, ast->binary.left, value), match_strays(e, ast->binary.right, value); break;
+    case AST_ERROR_EXPR: case AST_INTEGER: case AST_FLOAT: case AST_BOOL: case AST_SELECT: case AST_CALL: case AST_SUBSCRIPT:
+    case AST_MEMBER: case AST_REDUCE: case AST_OLD: case AST_ACQUIRE: case AST_TRY: break;
+    }
+}
+
 void elab_bind_indexes(Elab *e, const AstExpr *target, const AstExpr *value) {
     if (target->kind != AST_SUBSCRIPT) return;
     for (size_t i = 0; i < target->subscript.subs.count; i++) bind_in(e, target->subscript.subs.items[i], target, value);
     e->space->bound = e->space->count;
+    for (size_t i = 0; i < target->subscript.subs.count; i++) match_strays(e, target->subscript.subs.items[i], value);
 }

@@ -66,11 +66,11 @@ Val elab_make_call(Elab *e, Intrinsic which, Val *args, int count, Span span) {
                 : takes_integers(which) ? same_args(e, which, args, count, span)
                                         : float_args(e, which, args, count);
     if (!fine) return elab_poison(e, span);
-    if (e->exact && args[0].x->type == E_F32 && strcmp(intrinsic_rows[which].exact_accuracy, "refused") == 0)
-        return no_exact_form(e, which, span);
     if (which == IN_abs && element_rows[args[0].x->type].kind == ELEMENT_UNSIGNED) return args[0];
     Val folded;
     if (elab_fold_call(e, which, args, count, span, &folded)) return folded;
+    if (e->exact && args[0].x->type == E_F32 && strcmp(intrinsic_rows[which].exact_accuracy, "refused") == 0)
+        return no_exact_form(e, which, span);
     Expr *x = elab_node(e, X_CALL, args[0].x->type, span);
     x->call.which = which, x->call.count = count;
     Flex flex = args[0].flex;
@@ -160,8 +160,12 @@ bool elab_is_fn_call(Elab *e, const AstExpr *ast) {
 bool elab_step(Elab *e, Span span) {
     if (++e->steps > MAX_STEPS && !e->exhausted) {
         e->exhausted = true;
-        Diag *diag = elab_error(e, P0128, span, "the functions of this kernel make more than %d statements", MAX_STEPS);
+        Frame *inner = e->frame, *outer = inner;
+        while (outer && outer->outer) outer = outer->outer;
+        e->frame = NULL; /* said of the call in the kernel, from which the rest follows */
+        Diag *diag = elab_error(e, P0128, outer ? outer->call : span, "the functions of this kernel make more than %d statements", MAX_STEPS);
         NOTE(e, diag, "functions are always inlined, at every call");
+        e->frame = inner;
     }
     return !e->exhausted;
 }

@@ -194,7 +194,8 @@ Expr *elab_cast_to(Elab *e, Val v, Element type, Span span) {
 
 Val elab_operand(Elab *e, Val v) {
     if (elab_is_poison(v)) return v;
-    if ((v.x->kind == X_READ && elab_is_fp8(v.x->read->type)) || elab_is_fp8(v.x->type)) {
+    bool fp8 = elab_is_fp8(v.x->type) || (v.x->kind == X_READ && elab_is_fp8(v.x->read->type));
+    if (fp8 && e->place != PLACE_CLAIM) { /* the host computes with all of them */
         Element type = v.x->kind == X_READ ? v.x->read->type : v.x->type;
         Diag *diag = elab_error(e, P0130, v.x->span, "`%s` values can be copied, but not computed with", elab_type_name(type));
         NOTE(e, diag, "arithmetic on 8-bit floats is not part of this version of the language");

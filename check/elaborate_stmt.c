@@ -423,7 +423,9 @@ static void assign_name(Elab *e, const AstStmt *ast) {
     case NAME_AXIS: case NAME_DOMAIN: case NAME_INDEX: cannot_assign(e, ast, name, "declared here"); break;
     case NAME_POISON: break;
     }
-    if (ast->assign.value->kind != AST_ACQUIRE) elab_expr(e, ast->assign.value);
+    AstExprKind kind = ast->assign.value->kind;
+    bool whole = kind == AST_NAME || kind == AST_MEMBER; /* `y = x` of tiles is one mistake */
+    if (kind != AST_ACQUIRE && !whole) elab_expr(e, ast->assign.value);
 }
 
 static void assign(Elab *e, const AstStmt *ast) {
