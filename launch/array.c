@@ -99,13 +99,13 @@ bool launch_guards(const Launch *launch, Diags *diags) {
         const unsigned char *low = array->block, *high = array->data + array->bytes;
         for (size_t back = 1; back <= GUARD_BYTES; back++)
             if (low[GUARD_BYTES - back] != GUARD_BYTE) {
-                diag_plain(diags, P0619, "the kernel wrote %zu bytes before the first element of `%s`", back, name);
+                diag_plain(diags, P0619, "the kernel wrote to byte %zu before the first element of `%s`", back, name);
                 whole = false;
                 break;
             }
         for (size_t on = 0; on < GUARD_BYTES; on++)
             if (high[on] != GUARD_BYTE) {
-                diag_plain(diags, P0619, "the kernel wrote %zu bytes behind the last element of `%s`", on, name);
+                diag_plain(diags, P0619, "the kernel wrote to byte %zu behind the last element of `%s`", on + 1, name);
                 whole = false;
                 break;
             }

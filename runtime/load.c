@@ -172,7 +172,8 @@ static bool measure(RuntimeKernel *kernel, Diags *diags, RunStatus *status) {
         call = "cuOccupancyMaxActiveBlocksPerMultiprocessor";
         error = driver->occupancy(&blocks, kernel->function, manifest->threads, manifest->shared_bytes);
     }
-    bool too_large = error == DRIVER_SUCCESS && blocks < 1;
+    /* the attribute's only wrong value is one beyond what a block can have */
+    bool too_large = error == DRIVER_SUCCESS ? blocks < 1 : error == DRIVER_ERROR_INVALID_VALUE;
     if (error == DRIVER_SUCCESS && !too_large) {
         kernel->resident = blocks * runtime->multiprocessors;
         return true;

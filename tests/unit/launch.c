@@ -74,11 +74,11 @@ static void guards(Bench *bench) {
     if (!EXPECT(launch != NULL)) return;
     launch->arrays[SAMPLE_Y].data[-3] = 1;
     EXPECT(!launch_guards(launch, bench->scratch.diags));
-    EXPECT_ERROR(&bench->scratch, P0619, "3 bytes before the first element of `Y`");
+    EXPECT_ERROR(&bench->scratch, P0619, "byte 3 before the first element of `Y`");
     launch->arrays[SAMPLE_Y].data[-3] = GUARD_BYTE;
     launch->arrays[SAMPLE_Z].data[12 + 4095] = 1;
     EXPECT(!launch_guards(launch, bench->scratch.diags));
-    EXPECT_ERROR(&bench->scratch, P0619, "4095 bytes behind the last element of `Z`");
+    EXPECT_ERROR(&bench->scratch, P0619, "byte 4096 behind the last element of `Z`");
     launch_free(launch);
 }
 

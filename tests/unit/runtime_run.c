@@ -137,7 +137,7 @@ static void guards(Bench *bench) {
     bench->standin->kernel = stray_write;
     EXPECT(run(bench, "", 0) == RUN_DONE);
     EXPECT(!launch_guards(bench->launch, bench->scratch.diags));
-    EXPECT_ERROR(&bench->scratch, P0619, "1 bytes before the first element of `Y`");
+    EXPECT_ERROR(&bench->scratch, P0619, "byte 1 before the first element of `Y`");
     bench->standin->kernel = NULL;
 }
 
@@ -160,6 +160,9 @@ static void rejections(Bench *bench) {
     fails(bench, "jit=222", RUN_UNAVAILABLE, P0806, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION");
     fails(bench, "jit=221", RUN_UNAVAILABLE, P0806, "CUDA_ERROR_JIT_COMPILER_NOT_FOUND");
     fails(bench, "large", RUN_REJECTED, P0808, "160 threads and 132096 bytes of shared memory");
+    bench->manifest->shared_bytes = 300000;
+    fails(bench, "", RUN_REJECTED, P0808, "160 threads and 300000 bytes of shared memory");
+    bench->manifest->shared_bytes = 132096;
     fails(bench, "launch=701", RUN_REJECTED, P0808, "does not fit Stand-in");
     fails(bench, "map", RUN_REJECTED, P0807, "f32, innermost first: extents 10, strides in bytes, box 256");
     prepare(bench, 10);
