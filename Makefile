@@ -116,9 +116,7 @@ install: all
 	install -m 644 $(B)/libpipec.a $(DESTDIR)$(PREFIX)/lib/libpipec.a
 	install -m 644 include/pipec.h $(DESTDIR)$(PREFIX)/include/pipec.h
 	install -m 644 docs/pipec.1 $(DESTDIR)$(PREFIX)/share/man/man1/pipec.1
-	printf 'prefix=%s\nlibdir=$${prefix}/lib\nincludedir=$${prefix}/include\n\nName: pipec\nDescription: %s\nVersion: %s\nLibs: %s\nLibs.private: %s\nCflags: %s\n' \
-	    '$(PREFIX)' 'compiler of Pipe, a language for warp-specialised GPU kernels' "$(VERSION)" \
-	    '-L$${libdir} -lpipec' '$(LIBS)' '-I$${includedir}' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pipec.pc
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e "s|@VERSION@|$(VERSION)|" lib/pipec.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pipec.pc
 
 clean:
 	rm -rf $(BUILD)
