@@ -142,6 +142,8 @@ typedef struct BoxCopy {
     Expr *start[PROG_MAX_RANK];   /* first coordinate, I32, in elements */
     int64_t tile[PROG_MAX_RANK];  /* elements that the copy covers; a multiple of the box */
     int64_t step[PROG_MAX_RANK];  /* bytes in shared memory from one box to the next along the dimension */
+    int64_t granule;              /* 0, or elements in 16 bytes: a store to a tensor of one axis that may end within them. TMA clips stores
+                                   * to whole 16 bytes (seen on an H200), so the map ends at a multiple and the lane stores the rest */
 } BoxCopy;
 
 typedef struct BulkCopy {

@@ -68,6 +68,39 @@ static void gen_boxes(Gen *gen, const Tile *tile, const Access *inside, bool loa
     }
 }
 
+/* The elements behind the last whole 16 bytes of a tensor, where this tile holds them: at most granule - 1, by ordinary stores. */
+static void gen_tail(Gen *gen, const Tile *tile, const Access *inside) {
+    const BoxCopy *copy = &tile->box;
+    const Param *param = &gen->prog->params.items[tile->target.object];
+    int64_t granule = copy->granule, bytes = element_rows[param->type].bytes;
+    Point point = origin();
+    Operand shared = shared_address(gen, &point, inside);
+    Value end = eval_scalar(gen, param->extents[0]), start = eval(gen, &point, copy->start[0]);
+    int skip = ptx_new_label(gen->ptx);
+    Reg whole = PURE(gen->ptx, REG_32, "and.b32", value_operand(end), ptx_int(-granule));
+    Reg at = PURE(gen->ptx, REG_32, "sub.s32", ptx_reg(whole), value_operand(start)); /* in the tile */
+    Reg near = PURE(gen->ptx, REG_32, "add.s32", ptx_reg(at), ptx_int(granule - 1));
+    Reg far = PURE(gen->ptx, REG_PRED, "setp.ge.u32", ptx_reg(near), ptx_int(copy->tile[0] + granule - 1));
+    INS_IF(gen->ptx, far, "bra", ptx_label(skip));
+    Reg wide = PURE(gen->ptx, REG_64, "mul.wide.s32", ptx_reg(whole), ptx_int(bytes));
+    Reg to = PURE(gen->ptx, REG_64, "add.s64", ptx_reg(wide), ptx_reg(gen->pointers[tile->target.object]));
+    Reg scaled = PURE(gen->ptx, REG_32, "mul.lo.s32", ptx_reg(at), ptx_int(bytes));
+    Reg from = PURE(gen->ptx, REG_32, "add.s32", ptx_reg(scaled), ptx_reg(shared.reg));
+    for (int64_t e = 0; e + 1 < granule; e++) {
+        Reg global = PURE(gen->ptx, REG_32, "add.s32", ptx_reg(whole), ptx_int(e));
+        Reg local = PURE(gen->ptx, REG_32, "add.s32", ptx_reg(at), ptx_int(e));
+        Reg inside_tensor = PURE(gen->ptx, REG_PRED, "setp.lt.s32", ptx_reg(global), value_operand(end));
+        Reg inside_tile = PURE(gen->ptx, REG_PRED, "setp.lt.u32", ptx_reg(local), ptx_int(copy->tile[0]));
+        Reg both = PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(inside_tensor), ptx_reg(inside_tile));
+        Reg element = ptx_new_reg(gen->ptx, memory_class(param->type));
+        const char *suffix = memory_suffix(param->type);
+        INS_IF(gen->ptx, both, arena_printf(gen->arena, "ld.shared.%s", suffix), ptx_reg(element), ptx_at(from, shared.value + e * bytes));
+        INS_IF(gen->ptx, both, arena_printf(gen->arena, "st.global.%s", suffix), ptx_at(to, e * bytes), ptx_reg(element));
+    }
+    INS0(gen->ptx, "fence.proxy.async.shared::cta"); /* ordinary reads before the async proxy overwrites the stage */
+    ptx_place_label(gen->ptx, skip);
+}
+
 static void gen_bulk(Gen *gen, const Tile *tile, const Access *inside, const Access *outside, bool load) {
     Point point = origin();
     Operand shared = shared_address(gen, &point, inside);
@@ -92,6 +125,7 @@ static void gen_engine_copy(Gen *gen, const Tile *tile) {
     }
     if (tensor) gen_boxes(gen, tile, inside, load);
     else gen_bulk(gen, tile, inside, outside, load);
+    if (tile->class == TILE_TENSOR_STORE && tile->box.granule > 1) gen_tail(gen, tile, inside);
     if (!load) gen->role->any_bulk_store = true;
     if (!load && inside->space == SPACE_SHARED) { /* the next write of the tile begins with the instance's barrier */
         INS0(gen->ptx, "cp.async.bulk.commit_group");
