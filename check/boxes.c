@@ -286,18 +286,33 @@ void boxes_require(Tiles *tiles, Site *site, const Access *global, bool store) {
     }
 }
 
-int boxes_map(Tiles *tiles, const Access *global, const BoxPlan *plan) {
+/* TMA loads fill with zeros element by element, but TMA stores are clipped to whole 16 bytes (seen on an H200): a tensor of one axis that
+ * may end within them would be overrun. (Of several axes the pitch is a multiple of 16 bytes, and so is the end.) */
+static int64_t store_granule(Tiles *tiles, const Param *param) {
+    int64_t granule = BOX_INNER_BYTES / element_rows[param->type].bytes;
+    if (param->rank > 1 || poly_divisor(tiles->formulas, algebra_poly(tiles->formulas, NULL, param->extents[0])) % granule == 0) return 0;
+    return granule;
+}
+
+int boxes_map(Tiles *tiles, const Access *global, BoxPlan *plan, bool store) {
     const Param *param = &tiles->prog->params.items[global->object];
     Prog *prog = tiles->prog;
+    Expr *end = param->extents[param->rank - 1];
+    plan->copy.granule = store ? store_granule(tiles, param) : 0;
+    if (plan->copy.granule > 0) {
+        Expr *granule = expr_integer(tiles->arena, E_I32, plan->copy.granule, global->span);
+        end = expr_binary(tiles->arena, OP_MUL, expr_binary(tiles->arena, OP_DIV, end, granule, global->span), granule, global->span);
+    }
     for (size_t i = 0; i < prog->maps.count; i++) {
         const Map *map = &prog->maps.items[i];
         bool same = map->param == global->object && map->rank == plan->copy.rank && map->swizzle == 0;
         for (int d = 0; d < map->rank && same; d++) same = map->box[d] == plan->box[d];
+        same = same && (map->extents[0] == param->extents[param->rank - 1]) == (plan->copy.granule == 0);
         if (same) return (int)i;
     }
     Map map = {.param = global->object, .rank = plan->copy.rank};
     for (int d = 0; d < map.rank; d++) {
-        map.extents[d] = param->extents[param->rank - 1 - d];
+        map.extents[d] = d == 0 ? end : param->extents[param->rank - 1 - d];
         map.strides[d] = d == 0 ? NULL : stride_of(tiles, param, param->rank - 1 - d);
         map.box[d] = plan->box[d];
     }

@@ -193,12 +193,14 @@ static void refuse_copy(Tiles *tiles, Site *site, const Reason *reason) {
     site->poisoned = true;
 }
 
-static void take_boxes(Tiles *tiles, Site *site, const BoxPlan *plan, bool store) {
+static void take_boxes(Tiles *tiles, Site *site, BoxPlan *plan, bool store) {
     Access *global = tensor_of(site);
     Param *param = &tiles->prog->params.items[global->object];
     site->tile->class = store ? TILE_TENSOR_STORE : TILE_TENSOR_LOAD;
+    int map = boxes_map(tiles, global, plan, store);
     site->tile->box = plan->copy;
-    site->tile->box.map = boxes_map(tiles, global, plan);
+    site->tile->box.map = map;
+    if (plan->copy.granule > 0) param->by_pointer = true;
     access_layout(tiles->prog, site->role, tile_of(site))->alignment = 128;
     if (param->alignment < 16) param->alignment = 16;
     boxes_require(tiles, site, global, store);
