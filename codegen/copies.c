@@ -68,6 +68,17 @@ static void gen_boxes(Gen *gen, const Tile *tile, const Access *inside, bool loa
     }
 }
 
+/* The map of such a store ends at whole 16 bytes; an extent of 0 is encoded as 1, so nothing may be stored through it then. */
+static void gen_whole_boxes(Gen *gen, const Tile *tile, const Access *inside) {
+    const Param *param = &gen->prog->params.items[tile->target.object];
+    int none = ptx_new_label(gen->ptx);
+    Value end = eval_scalar(gen, param->extents[0]);
+    Reg small = PURE(gen->ptx, REG_PRED, "setp.lt.s32", value_operand(end), ptx_int(tile->box.granule));
+    INS_IF(gen->ptx, small, "bra", ptx_label(none));
+    gen_boxes(gen, tile, inside, false);
+    ptx_place_label(gen->ptx, none);
+}
+
 /* The elements behind the last whole 16 bytes of a tensor, where this tile holds them: at most granule - 1, by ordinary stores. */
 static void gen_tail(Gen *gen, const Tile *tile, const Access *inside) {
     const BoxCopy *copy = &tile->box;
@@ -123,7 +134,8 @@ static void gen_engine_copy(Gen *gen, const Tile *tile) {
         skip = ptx_new_label(gen->ptx);
         INS_UNLESS(gen->ptx, gen->role->leader, "bra", ptx_label(skip));
     }
-    if (tensor) gen_boxes(gen, tile, inside, load);
+    if (tensor && !load && tile->box.granule > 1) gen_whole_boxes(gen, tile, inside);
+    else if (tensor) gen_boxes(gen, tile, inside, load);
     else gen_bulk(gen, tile, inside, outside, load);
     if (tile->class == TILE_TENSOR_STORE && tile->box.granule > 1) gen_tail(gen, tile, inside);
     if (!load) gen->role->any_bulk_store = true;
