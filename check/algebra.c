@@ -162,7 +162,7 @@ static int simple_atom(Algebra *algebra, AtomKind kind, int index, const Role *r
         atom.changes = role->locals.items[index].kind == LOCAL_VAR;
         break;
     case ATOM_INDEX: tag = 'I', atom.level = 1 << 28; break;
-    case ATOM_DIV: case ATOM_MOD: case ATOM_CEIL: case ATOM_MIN: case ATOM_MAX: case ATOM_OPAQUE: break;
+    case ATOM_DIV: case ATOM_MOD: case ATOM_CEIL: case ATOM_MIN: case ATOM_MAX: case ATOM_SELECT: case ATOM_OPAQUE: break;
     }
     atom.key = arena_printf(algebra->arena, "%c%d.%p", tag, index, (const void *)role);
     return intern(algebra, atom);
@@ -348,7 +348,7 @@ static const Poly *form(Algebra *algebra, const Role *role, Expr *expr) {
         args[0] = algebra_poly(algebra, role, expr->select.condition);
         args[1] = algebra_poly(algebra, role, expr->select.then);
         args[2] = algebra_poly(algebra, role, expr->select.otherwise);
-        return operation(algebra, ATOM_OPAQUE, "select", expr->type, args, 3);
+        return operation(algebra, ATOM_SELECT, "select", expr->type, args, 3);
     case X_CAST:
         args[0] = algebra_poly(algebra, role, expr->cast);
         if (expr->type == expr->cast->type) return args[0];
@@ -411,7 +411,7 @@ static const Poly *replace_in_atom(Algebra *algebra, int id, int atom, const Pol
     case ATOM_MOD: return mod_poly(algebra, args[0], args[1], old.type);
     case ATOM_CEIL: return ceil_poly(algebra, args[0], args[1], old.type);
     case ATOM_MIN: case ATOM_MAX: return extreme_poly(algebra, old.kind == ATOM_MAX, args[0], args[1], old.type);
-    case ATOM_OPAQUE: {
+    case ATOM_SELECT: case ATOM_OPAQUE: {
         size_t tag = strcspn(old.key, "(");
         return operation(algebra, old.kind, arena_copy(algebra->arena, old.key, tag), old.type, args, count);
     }

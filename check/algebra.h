@@ -25,6 +25,7 @@ typedef struct Poly {
 typedef enum AtomKind {
     ATOM_SYMBOL, ATOM_AXIS, ATOM_LOCAL, ATOM_RANK, ATOM_INDEX, /* index says which */
     ATOM_DIV, ATOM_MOD, ATOM_CEIL, ATOM_MIN, ATOM_MAX,         /* of args[0] and args[1] */
+    ATOM_SELECT,                                               /* args[0] ? args[1] : args[2] */
     ATOM_OPAQUE                                                /* anything else, equal where its key is */
 } AtomKind;
 

@@ -523,8 +523,9 @@ static const char *element_text(Coverage *c, const Pipe *pipe, int f, int64_t bi
     return text.text;
 }
 
-static bool reported_in(const Tiles *tiles, Span span) {
-    for (size_t i = 0; i < tiles->diags->items.count; i++) {
+/* Was an error found before in this piece of text? Then statements may be missing, and what they would have written is not. */
+static bool reported_in(const Tiles *tiles, size_t before, Span span) {
+    for (size_t i = 0; i < before; i++) {
         const Diag *diag = tiles->diags->items.items[i];
         if (code_rows[diag->code].severity == SEVERITY_ERROR && diag->has_place && diag->labels[0].span.lo >= span.lo && diag->labels[0].span.hi <= span.hi) return true;
     }
@@ -574,6 +575,7 @@ static bool check_payload(Coverage *c, const Release *at, const Hold *hold) {
         }
         if (missing < 0) continue;
         complete = false;
+        if (none && at->stmt->kind == S_LEAVE) continue; /* `stages` says which leave drops it */
         report_missing(c, at, hold, (int)f, missing, none);
     }
     return complete;
@@ -641,7 +643,7 @@ static void check_bytes(Coverage *c, const Release *at, const Hold *hold, bool *
     }
 }
 
-static void judge(Coverage *c) {
+static void judge(Coverage *c, size_t before) {
     bool *set = NEW_ARRAY(c->tiles->arena, bool, c->tiles->prog->pipes.count + 1);
     for (size_t i = 0; i < c->releases.count; i++) {
         const Release *at = &c->releases.items[i];
@@ -654,12 +656,13 @@ static void judge(Coverage *c) {
         }
         if (!hold || poisoned) continue;
         Span body = hold->acquire->kind == S_STAGE ? hold->acquire->span : c->role->body->span;
-        if (reported_in(c->tiles, body)) continue;
+        if (reported_in(c->tiles, before, body)) continue;
         if (check_overlap(c, at) && check_payload(c, at, hold)) check_bytes(c, at, hold, set);
     }
 }
 
 void tiles_coverage(Tiles *tiles) {
+    size_t before = tiles->diags->items.count;
     for (size_t r = 0; r < tiles->prog->roles.count; r++) {
         Role *role = &tiles->prog->roles.items[r];
         Coverage c = {.tiles = tiles, .role = role, .algebra = tiles->algebras[r]};
@@ -670,7 +673,7 @@ void tiles_coverage(Tiles *tiles) {
             if (role->instances > 1) bind(&c, algebra_atom_rank(c.algebra, role), c.rank);
             walk(&c, role->body, &state);
         }
-        judge(&c);
+        judge(&c, before);
         tiles_disjoint(tiles, role, &c.writes);
     }
 }

@@ -5,6 +5,7 @@
 
 #define PROOF_STEPS 600
 #define PROOF_DEPTH 12
+#define SLACK_LIMIT (INT64_C(1) << 40)
 
 /* ---- collecting --------------------------------------------------------------------------------------------------- */
 
@@ -180,7 +181,7 @@ static void add_bound(Algebra *algebra, Bounds *bounds, int64_t scale, const Pol
     if (poly) vec_push(algebra->arena, bounds, (Bound){scale, poly});
 }
 
-static bool prove(Algebra *algebra, const Poly *poly, int depth);
+static bool prove(Algebra *algebra, const Poly *poly, int depth, int64_t slack);
 
 /* a quotient q of C's a / b for b > 0 and a >= 0: b*q <= a <= b*q + b - 1; a remainder: 0 <= r <= b - 1 and r <= a;
  * ceil for b > 0: a <= b*q <= a + b - 1, and b*q == a where b divides a */
@@ -194,7 +195,7 @@ static void bounds_of_division(Algebra *algebra, const Atom *atom, bool lower, B
         add_bound(algebra, bounds, by, lower || exact ? a : poly_sum(algebra, a, slack, 1));
         return;
     }
-    bool whole = prove(algebra, a, depth - 1);
+    bool whole = prove(algebra, a, depth - 1, 0);
     if (atom->kind == ATOM_DIV && whole) add_bound(algebra, bounds, by, lower ? poly_sum(algebra, a, slack, -1) : a);
     if (atom->kind == ATOM_DIV && whole && lower) add_bound(algebra, bounds, 1, poly_constant(algebra, 0));
     if (atom->kind == ATOM_MOD && lower) add_bound(algebra, bounds, 1, whole ? poly_constant(algebra, 0) : poly_constant(algebra, 1 - by));
@@ -238,7 +239,7 @@ static void bounds_of_simple(Algebra *algebra, const Atom *atom, bool lower, Bou
                                   : (hi ? poly_sum(algebra, algebra_poly(algebra, atom->role, hi), one, -1) : NULL);
         if (bound && !poly_changes(algebra, bound)) add_bound(algebra, bounds, 1, bound);
         break;
-    case ATOM_DIV: case ATOM_MOD: case ATOM_CEIL: case ATOM_MIN: case ATOM_MAX: case ATOM_OPAQUE: break;
+    case ATOM_DIV: case ATOM_MOD: case ATOM_CEIL: case ATOM_MIN: case ATOM_MAX: case ATOM_SELECT: case ATOM_OPAQUE: break;
     }
 }
 
@@ -254,14 +255,9 @@ static Bounds bounds_of(Algebra *algebra, int id, bool lower, int depth) {
         if ((atom.kind == ATOM_MAX) == lower) {
             add_bound(algebra, &bounds, 1, atom.args[0]);
             add_bound(algebra, &bounds, 1, atom.args[1]);
-        } else { /* a bound only where one side is certainly the one */
-            const Poly *gap = poly_sum(algebra, atom.args[0], atom.args[1], -1);
-            bool first = prove(algebra, lower ? poly_sum(algebra, poly_constant(algebra, 0), gap, -1) : gap, depth - 1);
-            bool second = !first && prove(algebra, lower ? gap : poly_sum(algebra, poly_constant(algebra, 0), gap, -1), depth - 1);
-            if (first || second) add_bound(algebra, &bounds, 1, atom.args[first ? 0 : 1]);
-        }
+        } /* the other side is a matter of cases, see prove() */
         break;
-    case ATOM_OPAQUE:
+    case ATOM_SELECT: case ATOM_OPAQUE:
         if (lower && (atom.type == E_U32 || atom.type == E_U64)) add_bound(algebra, &bounds, 1, poly_constant(algebra, 0));
         break;
     }
@@ -289,22 +285,36 @@ static int highest_atom(const Algebra *algebra, const Poly *poly, int below) {
     return best;
 }
 
-/* Eliminates the highest atom by one of its bounds and goes on; of atoms on the same level (symbols) each may be first. */
-static bool prove(Algebra *algebra, const Poly *poly, int depth) {
+/* min, max and a choice are one of their operands: what holds for both holds. */
+static bool by_cases(Algebra *algebra, const Poly *poly, int id, int depth, int64_t slack) {
+    Atom atom = algebra->atoms.items[id];
+    if (atom.kind != ATOM_MIN && atom.kind != ATOM_MAX && atom.kind != ATOM_SELECT) return false;
+    int first = atom.kind == ATOM_SELECT ? 1 : 0;
+    return prove(algebra, poly_replace(algebra, poly, id, atom.args[first]), depth - 1, slack) &&
+           prove(algebra, poly_replace(algebra, poly, id, atom.args[first + 1]), depth - 1, slack);
+}
+
+/* Is poly >= -slack? Eliminates the highest atom by one of its bounds and goes on; of atoms on the same level (symbols) each
+ * may be first. A bound of scale k multiplies all by k, so that a whole number that is more than -k is at least 0. */
+static bool prove(Algebra *algebra, const Poly *poly, int depth, int64_t slack) {
     int64_t value;
     if (!poly || depth <= 0 || algebra->steps-- <= 0) return false;
-    if (poly_is_constant(poly, &value)) return value >= 0;
+    if (poly_is_constant(poly, &value)) return value >= -slack;
     for (int id = highest_atom(algebra, poly, -1), first = id; id >= 0; id = highest_atom(algebra, poly, id)) {
         const Poly *factor, *rest;
         if (algebra->atoms.items[id].level != algebra->atoms.items[first].level && algebra->atoms.items[first].level > 0) break;
         if (!poly_split(algebra, poly, id, &factor, &rest)) continue;
-        bool positive = prove(algebra, factor, depth - 1);
-        if (!positive && !prove(algebra, poly_sum(algebra, poly_constant(algebra, 0), factor, -1), depth - 1)) continue;
-        Bounds bounds = bounds_of(algebra, id, positive, depth);
-        for (size_t i = 0; i < bounds.count; i++) {
-            const Poly *with = poly_product(algebra, factor, bounds.items[i].poly);
-            if (prove(algebra, poly_sum(algebra, with, rest, bounds.items[i].scale), depth - 1)) return true;
+        bool positive = prove(algebra, factor, depth - 1, 0);
+        if (positive || prove(algebra, poly_sum(algebra, poly_constant(algebra, 0), factor, -1), depth - 1, 0)) {
+            Bounds bounds = bounds_of(algebra, id, positive, depth);
+            for (size_t i = 0; i < bounds.count; i++) {
+                const Poly *with = poly_product(algebra, factor, bounds.items[i].poly);
+                int64_t scale = bounds.items[i].scale, more;
+                if (__builtin_mul_overflow(slack + 1, scale, &more) || more > SLACK_LIMIT) more = 1;
+                if (prove(algebra, poly_sum(algebra, with, rest, scale), depth - 1, more - 1)) return true;
+            }
         }
+        if (by_cases(algebra, poly, id, depth, slack)) return true;
     }
     return false;
 }
@@ -312,7 +322,7 @@ static bool prove(Algebra *algebra, const Poly *poly, int depth) {
 bool poly_at_least_zero(Algebra *algebra, const Poly *poly) {
     learn_all(algebra);
     algebra->steps = PROOF_STEPS;
-    return prove(algebra, poly, PROOF_DEPTH);
+    return prove(algebra, poly, PROOF_DEPTH, 0);
 }
 
 /* ---- what other passes ask ---------------------------------------------------------------------------------------- */

@@ -114,8 +114,7 @@ static void gather_node(Expr *expr, void *data) {
     else vec_push(gather->tiles->arena, gather->reads, expr->read);
 }
 
-/* All reads of an expression; true where something in it is poison */
-static bool gather(Tiles *tiles, const Role *role, Expr *expr, Accesses *reads) {
+bool tiles_reads(Tiles *tiles, const Role *role, Expr *expr, Accesses *reads) {
     Gather state = {tiles, role, reads, false};
     if (!expr) return true;
     expr_visit(tiles->arena, expr, gather_node, &state);
@@ -124,8 +123,8 @@ static bool gather(Tiles *tiles, const Role *role, Expr *expr, Accesses *reads) 
 
 static bool gather_target(Tiles *tiles, const Role *role, const Access *target, Accesses *reads) {
     bool poisoned = is_poisoned(tiles->prog, role, target);
-    for (int d = 0; d < target->rank && !poisoned; d++) poisoned |= gather(tiles, role, target->subs[d], reads);
-    if (target->element) poisoned |= gather(tiles, role, target->element, reads);
+    for (int d = 0; d < target->rank && !poisoned; d++) poisoned |= tiles_reads(tiles, role, target->subs[d], reads);
+    if (target->element) poisoned |= tiles_reads(tiles, role, target->element, reads);
     return poisoned;
 }
 
@@ -135,6 +134,7 @@ typedef struct Walker {
     Tiles *tiles;
     Role *role;
     Algebra *algebra;
+    IndexSpace *space; /* of the reductions of a scalar statement, else NULL */
 } Walker;
 
 static void add_site(Walker *walker, Stmt *stmt) {
@@ -144,7 +144,7 @@ static void add_site(Walker *walker, Stmt *stmt) {
     *site = (Site){.stmt = stmt, .tile = tile, .role = walker->role, .algebra = walker->algebra};
     vec_push(tiles->arena, &tiles->sites, site);
     site->poisoned = gather_target(tiles, site->role, &tile->target, &site->reads);
-    site->poisoned |= gather(tiles, site->role, tile->value, &site->reads);
+    site->poisoned |= tiles_reads(tiles, site->role, tile->value, &site->reads);
     if (site->poisoned) return;
     if (!tiles_ranges(tiles, site->role, &tile->space, &tile->target, &site->reads, false)) {
         site->poisoned = true;
@@ -156,13 +156,18 @@ static void add_site(Walker *walker, Stmt *stmt) {
     site->poisoned = !fine;
 }
 
-/* Reads outside of tile statements: one element, the same for all threads that evaluate it */
-static void check_scalar_read(Walker *walker, Access *read) {
-    static const IndexSpace none = {0};
+static bool has_index(const Access *access) {
+    for (int d = 0; d < access->rank; d++)
+        if (access->subs[d]->indexes) return true;
+    return false;
+}
+
+/* Reads outside of tile statements: one element, the same for all threads that evaluate it, or many of a reduction */
+static void check_scalar_read(Walker *walker, const IndexSpace *space, Access *read) {
     Tiles *tiles = walker->tiles;
     Role *role = walker->role;
-    if (!tiles_subscripts(tiles, role, walker->algebra, &none, read)) return;
-    if (read->space == SPACE_REGISTER) {
+    if (!tiles_subscripts(tiles, role, walker->algebra, space, read)) return;
+    if (read->space == SPACE_REGISTER && !has_index(read)) {
         Diag *diag = diag_at(tiles->diags, P0205, read->span, "an element of `%s` would have to reach all threads", role->tiles.items[read->object].name);
         diag_label(tiles->diags, diag, role->tiles.items[read->object].span, "a `var` tile lives in registers, spread over the threads");
         diag_help(tiles->diags, diag, "declare it `shared`: every thread can read that");
@@ -183,14 +188,17 @@ static void check_scalar_read(Walker *walker, Access *read) {
 }
 
 static void visit_root(Expr *expr, void *data) {
+    static const IndexSpace none = {0};
     Walker *walker = data;
     Accesses reads = {0};
-    if (gather(walker->tiles, walker->role, expr, &reads)) return;
-    for (size_t i = 0; i < reads.count; i++) check_scalar_read(walker, reads.items[i]);
+    if (tiles_reads(walker->tiles, walker->role, expr, &reads)) return;
+    if (walker->space && !tiles_ranges(walker->tiles, walker->role, walker->space, NULL, &reads, false)) return;
+    for (size_t i = 0; i < reads.count; i++) check_scalar_read(walker, walker->space ? walker->space : &none, reads.items[i]);
 }
 
 static void visit_stmt(Stmt *stmt, void *data) {
     Walker *walker = data;
+    walker->space = stmt->kind == S_SCALAR ? stmt->scalar.space : NULL;
     if (stmt->kind != S_TILE) walk_exprs(stmt, visit_root, walker);
     else if (stmt->tile) add_site(walker, stmt);
 }
@@ -200,7 +208,7 @@ static void visit_stmt(Stmt *stmt, void *data) {
 static void check_formula(Tiles *tiles, IndexSpace *space, Access *target, Expr *value) {
     Accesses reads = {0};
     if (target && gather_target(tiles, NULL, target, &reads)) return;
-    if (gather(tiles, NULL, value, &reads) || !tiles_ranges(tiles, NULL, space, target, &reads, true)) return;
+    if (tiles_reads(tiles, NULL, value, &reads) || !tiles_ranges(tiles, NULL, space, target, &reads, true)) return;
     if (target) tiles_subscripts(tiles, NULL, tiles->formulas, space, target);
     for (size_t i = 0; i < reads.count; i++) tiles_subscripts(tiles, NULL, tiles->formulas, space, reads.items[i]);
 }
@@ -215,7 +223,7 @@ static void check_example(Tiles *tiles, Example *example) {
         index->extent = -1;
         if (!algebra_constant(param->extents[d], &index->extent)) index->dynamic = param->extents[d];
     }
-    if (gather(tiles, NULL, example->value, &reads)) return;
+    if (tiles_reads(tiles, NULL, example->value, &reads)) return;
     for (size_t i = 0; i < reads.count; i++) tiles_subscripts(tiles, NULL, tiles->formulas, &none, reads.items[i]);
 }
 
@@ -420,7 +428,7 @@ void tiles_check(Arena *arena, Prog *prog, Diags *diags) {
     for (size_t r = 0; r < prog->roles.count; r++) {
         Role *role = &prog->roles.items[r];
         tiles->algebras[r] = algebra_new(arena, prog, role);
-        Walker walker = {tiles, role, tiles->algebras[r]};
+        Walker walker = {tiles, role, tiles->algebras[r], NULL};
         if (!role->pipes) role->pipes = NEW_ARRAY(arena, PipeUse, prog->pipes.count + 1);
         walk_stmts(role->body, visit_stmt, &walker);
     }

@@ -52,6 +52,8 @@ int64_t tile_extent(const Prog *prog, const Role *role, const Access *access, in
 Layout *access_layout(Prog *prog, const Role *role, const Access *access);            /* stage and shared, else NULL */
 bool same_object(const Access *a, const Access *b);
 
+bool tiles_reads(Tiles *tiles, const Role *role, Expr *expr, Accesses *reads); /* adds all; true where something is poison */
+
 /* ---- parts -------------------------------------------------------------------------------------------------------- */
 
 /* Extents of the indexes of one statement or claim. False after an error. */
@@ -96,7 +98,7 @@ bool boxes_plan(Tiles *tiles, Site *site, const Access *global, const Access *lo
 bool boxes_pitch(Tiles *tiles, const Access *global, bool store, Reason *reason);
 /* Adds the launch preconditions that are not proved */
 void boxes_require(Tiles *tiles, Site *site, const Access *global, bool store);
-int boxes_map(Tiles *tiles, const Access *global, const BoxPlan *plan);
+int boxes_map(Tiles *tiles, const Access *global, BoxPlan *plan, bool store); /* sets plan->copy.granule too */
 int64_t boxes_panel(const Target *target, Element type, int rank, const int64_t *extents); /* the one rule for a tile's panels */
 
 /* Linear position in elements, over indexes and locals */

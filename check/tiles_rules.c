@@ -60,6 +60,46 @@ static void check_destination(Tiles *tiles, Site *site) {
     }
 }
 
+/* ---- every element once ------------------------------------------------------------------------------------------- */
+
+/* Do the indexes of one subscript give each place once? In a mixed radix they do: each step is longer than all smaller ones reach. */
+static bool tells_apart(const Affine *affine, const IndexSpace *space) {
+    int64_t reached = 0;
+    bool done[PROG_MAX_INDEXES] = {false}, open = false;
+    for (int n = 0; n < space->bound; n++) {
+        int next = -1;
+        int64_t step = 0, span;
+        for (int i = 0; i < space->bound; i++) {
+            int64_t size = affine->coef[i] < 0 ? -affine->coef[i] : affine->coef[i];
+            if (done[i] || size == 0 || space->items[i].extent == 1) continue;
+            if (next < 0 || size < step) next = i, step = size;
+        }
+        if (next < 0) break;
+        if (step <= reached || open) return false;
+        done[next] = true;
+        if (space->items[next].extent < 0) open = true; /* reaches as far as the launch says */
+        else if (__builtin_mul_overflow(step, space->items[next].extent - 1, &span) || __builtin_add_overflow(reached, span, &reached)) return false;
+    }
+    return true;
+}
+
+static void check_once(Tiles *tiles, Site *site) {
+    const Access *target = &site->tile->target;
+    const IndexSpace *space = &site->tile->space;
+    for (int i = 0; i < space->bound && !site->poisoned; i++) {
+        bool told = space->items[i].extent == 1;
+        for (int d = 0; d < target->rank && !told; d++) {
+            if (!target->affine[d].is) told = target->space == SPACE_GLOBAL && (target->subs[d]->indexes >> i & 1); /* a scatter: the table's word */
+            else told = target->affine[d].coef[i] != 0 && tells_apart(&target->affine[d], space);
+        }
+        if (told) continue;
+        Diag *diag = diag_at(tiles->diags, P0218, target->span, "several `%s` write the same element of %s", space->items[i].name, tiles_object(tiles, site->role, target));
+        diag_primary(tiles->diags, diag, "not every combination of indexes has an element of its own");
+        diag_help(tiles->diags, diag, "subscript the target so that each index has its place: `[i, j]`, `[i*64 + j]`; sum what belongs together with `sum[..]`");
+        site->poisoned = true;
+    }
+}
+
 /* ---- register tiles ----------------------------------------------------------------------------------------------- */
 
 static bool in_order(const Access *access, int bound) {
@@ -255,6 +295,7 @@ void tiles_rules(Tiles *tiles, Site *site) {
     expr_visit(tiles->arena, site->tile->value, note_reduction, &reduction);
     check_directions(tiles, site);
     if (!site->poisoned) check_outputs(tiles, site);
+    if (!site->poisoned) check_once(tiles, site);
     if (!site->poisoned) check_destination(tiles, site);
     if (!site->poisoned) check_registers(tiles, site, reduction);
     check_lanes(tiles, site);
