@@ -129,15 +129,15 @@ static bool size_blocks(Machine *machine, const Launch *launch, uint32_t residen
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------- */
 
-/* Registers a thread has at the start, as ptxas divides them when setmaxnreg is used */
+/* Registers a thread has at the start, as ptxas divides them when setmaxnreg is used; 0: ptxas would ignore setmaxnreg
+ * (C7508), for it wants .maxnreg, or .minnctapersm beside .reqntid or .maxntid. */
 static uint32_t entry_registers(const Machine *machine) {
     const Program *program = machine->program;
     if (program->most_registers)
         return program->most_registers;
-    if (!program->required_threads && !program->most_threads)
+    if ((!program->required_threads && !program->most_threads) || !program->least_blocks)
         return 0;
-    uint32_t blocks = program->least_blocks ? program->least_blocks : 1;
-    uint32_t share = REGISTERS_OF_AN_SM / blocks / ((machine->threads + 127) / 128 * 128) / 8 * 8;
+    uint32_t share = REGISTERS_OF_AN_SM / program->least_blocks / ((machine->threads + 127) / 128 * 128) / 8 * 8;
     return share > 255 ? 255 / 8 * 8 : share;
 }
 

@@ -90,8 +90,10 @@ void memory_describe(const Block *block, const Access *access, Str *out) {
         str_printf(out, "%llu bytes before `%s`", (unsigned long long)(GLOBAL_BASE - place.offset), block->machine->regions[0].name);
     else if (shared)
         str_printf(out, "shared address %llu (%s)", (unsigned long long)place.offset, shared);
+    else if (place.space == SPACE_SHARED)
+        str_printf(out, "shared address %llu", (unsigned long long)place.offset);
     else
-        str_printf(out, "%s address 0x%llx", place.space == SPACE_SHARED ? "shared" : place.space == SPACE_LOCAL ? "local" : place.space == SPACE_PARAM ? "parameter" : "global",
+        str_printf(out, "%s address 0x%llx", place.space == SPACE_LOCAL ? "local" : place.space == SPACE_PARAM ? "parameter" : "global",
                    (unsigned long long)place.offset);
 }
 

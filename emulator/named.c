@@ -126,7 +126,7 @@ static Step run_setmaxnreg(Block *block, Warp *warp, const Inst *inst, uint32_t 
     bool grows = inst->mods.reduce == REDUCE_INC;
     Agent agent = agent_of(block, warp, first_lane(mask));
     if (warp->registers == 0)
-        return fault(block, P0733, agent, "setmaxnreg in a kernel without .reqntid, .maxntid or .maxnreg: it has no effect");
+        return fault(block, P0733, agent, "setmaxnreg without .maxnreg, or .minnctapersm beside .reqntid: ptxas ignores it");
     if (value % 8 || value < 24 || value > 256)
         return fault(block, P0733, agent, "setmaxnreg %u: a multiple of 8 in 24 .. 256", value);
     if (grows ? value < warp->registers : value > warp->registers)

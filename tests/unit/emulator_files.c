@@ -241,7 +241,7 @@ static void run_case(Case *test) {
             fprintf(stderr, "%s (seed %d): expected %s%s%s, ended with %s:\n%s\n", test->file, seed, test->expect, test->says.count ? ", saying " : "",
                     test->says.count ? test->says.items[0] : "", ending(test, status, diags), rendered.text);
             failed_expectations++;
-        } else if (getenv("VERBOSE")) {
+        } else if (getenv("VERBOSE") && *getenv("VERBOSE")) {
             fprintf(stderr, "%s (seed %d):\n%s\n", test->file, seed, rendered.text);
         }
         if (status == RUN_DONE)
