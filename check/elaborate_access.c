@@ -128,31 +128,41 @@ static bool is_array(const Elab *e, const Object *object) {
     return object->space == SPACE_STAGE && !object->element && field_of(e, object)->is_array;
 }
 
-/* A loop with constant bounds whose variable chooses a register or a tile of an array is unrolled. */
-static bool known_when_unrolled(Elab *e, const Expr *x) {
+/* A loop with constant bounds whose variable chooses a register or a tile of an array is unrolled. Lets are looked through, and
+ * could double the work each: `left` bounds it. */
+static bool known(Elab *e, const Expr *x, int *left);
+
+static bool known_local(Elab *e, int index, int *left) {
+    const Local *local = &e->role->locals.items[index];
+    if (local->kind == LOCAL_LET) return local->value && known(e, local->value, left);
+    if (local->kind != LOCAL_LOOP || (size_t)index >= e->loop_of.count) return false;
+    Stmt *loop = e->loop_of.items[index];
+    if (!loop || !elab_is_const(loop->loop.lo) || !elab_is_const(loop->loop.hi)) return false;
+    return loop->loop.unroll = true;
+}
+
+static bool known(Elab *e, const Expr *x, int *left) {
+    if (--*left < 0) return false;
     switch (x->kind) {
     case X_CONST: case X_POISON: return true;
-    case X_LOCAL: {
-        const Local *local = &e->role->locals.items[x->index];
-        if (local->kind == LOCAL_LET) return local->value && known_when_unrolled(e, local->value);
-        if (local->kind != LOCAL_LOOP || (size_t)x->index >= e->loop_of.count) return false;
-        Stmt *loop = e->loop_of.items[x->index];
-        if (!loop || !elab_is_const(loop->loop.lo) || !elab_is_const(loop->loop.hi)) return false;
-        return loop->loop.unroll = true;
-    }
-    case X_UNARY: return known_when_unrolled(e, x->unary.operand);
-    case X_BINARY: return known_when_unrolled(e, x->binary.left) && known_when_unrolled(e, x->binary.right);
-    case X_CAST: return known_when_unrolled(e, x->cast);
+    case X_LOCAL: return known_local(e, x->index, left);
+    case X_UNARY: return known(e, x->unary.operand, left);
+    case X_BINARY: return known(e, x->binary.left, left) && known(e, x->binary.right, left);
+    case X_CAST: return known(e, x->cast, left);
     case X_SELECT:
-        return known_when_unrolled(e, x->select.condition) && known_when_unrolled(e, x->select.then) &&
-               known_when_unrolled(e, x->select.otherwise);
+        return known(e, x->select.condition, left) && known(e, x->select.then, left) && known(e, x->select.otherwise, left);
     case X_CALL:
         for (int i = 0; i < x->call.count; i++)
-            if (!known_when_unrolled(e, x->call.args[i])) return false;
+            if (!known(e, x->call.args[i], left)) return false;
         return true;
     case X_SYMBOL: case X_PARAM: case X_AXIS: case X_RANK: case X_INDEX: case X_READ: case X_REDUCE: break;
     }
     return false;
+}
+
+static bool known_when_unrolled(Elab *e, const Expr *x) {
+    int left = 10000;
+    return known(e, x, &left);
 }
 
 static void report_array(Elab *e, const AstExpr *ast, const Object *object) {

@@ -196,7 +196,9 @@ static Val domain_value(Elab *e, const Name *name, Span span) {
     if (!domain->lo || domain->lo->kind == X_POISON || domain->hi->kind == X_POISON) return elab_poison(e, span);
     if (domain->where) return not_here(e, name, span, "its `where` makes the count unknown");
     e->axes_used |= e->domain_axes[name->index];
-    Val count = elab_make_binary(e, OP_SUB, (Val){domain->hi, FLEX_INT}, (Val){domain->lo, FLEX_INT}, span, span);
+    Val count = {domain->hi, FLEX_INT}, first = {domain->lo, FLEX_INT};
+    bool from_zero = elab_is_const(first.x) && first.x->constant.integer == 0;
+    if (!from_zero) count = elab_make_binary(e, OP_SUB, count, first, span, span);
     Val args[2] = {count, elab_val_integer(e, 0, span)};
     return elab_make_call(e, IN_max, args, 2, span);
 }

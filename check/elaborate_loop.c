@@ -4,16 +4,35 @@
 
 /* ---- formulas in their place ------------------------------------------------------------------------------------------- */
 
-typedef struct Seen {
+typedef struct Pair {
     Expr *from, *to;
-} Seen;
+} Pair;
 
 typedef struct Copy {
     Elab *e;
     Expr *(*replace)(Elab *, Expr *, void *);
     void *data;
-    VEC(Seen) seen; /* shared nodes are copied once; formulas are short */
+    Pair *pairs; /* an open hash table: shared nodes are copied once */
+    size_t capacity, count;
 } Copy;
+
+static Pair *find_pair(Pair *pairs, size_t capacity, const Expr *from) {
+    size_t i = (size_t)(((uintptr_t)from >> 4) * 0x9E3779B97F4A7C15u >> 32) & (capacity - 1);
+    while (pairs[i].from && pairs[i].from != from) i = (i + 1) & (capacity - 1);
+    return &pairs[i];
+}
+
+static void remember(Copy *copy, Expr *from, Expr *to) {
+    if (copy->count * 2 >= copy->capacity) {
+        size_t capacity = copy->capacity ? copy->capacity * 4 : 32;
+        Pair *pairs = NEW_ARRAY(copy->e->arena, Pair, capacity);
+        for (size_t i = 0; i < copy->capacity; i++)
+            if (copy->pairs[i].from) *find_pair(pairs, capacity, copy->pairs[i].from) = copy->pairs[i];
+        copy->pairs = pairs, copy->capacity = capacity;
+    }
+    *find_pair(copy->pairs, copy->capacity, from) = (Pair){from, to};
+    copy->count++;
+}
 
 static Expr *copy_expr(Copy *copy, Expr *x);
 
@@ -53,14 +72,16 @@ static Expr *copy_parts(Copy *copy, Expr *x) {
 }
 
 static Expr *copy_expr(Copy *copy, Expr *x) {
-    for (size_t i = 0; i < copy->seen.count; i++)
-        if (copy->seen.items[i].from == x) return copy->seen.items[i].to;
+    if (copy->capacity) {
+        const Pair *old = find_pair(copy->pairs, copy->capacity, x);
+        if (old->from) return old->to;
+    }
     Expr *y = copy->replace(copy->e, x, copy->data);
     if (!y) {
         y = copy_parts(copy, x);
         if (y != x) elab_derive(copy->e->role, y);
     }
-    vec_push(copy->e->arena, &copy->seen, (Seen){x, y});
+    remember(copy, x, y);
     return y;
 }
 

@@ -232,15 +232,17 @@ Expr *elab_coerce(Elab *e, Val v, Element type, const char *what) {
 }
 
 /* Does the value already have the precision of the stored type? Casts to it, copies of it, constants that it holds, and
- * choices between such. */
-static bool has_precision(const Expr *x, Element type) {
+ * choices between such; `left` bounds what shared choices would double. */
+static bool has_precision(const Expr *x, Element type, int *left) {
+    if (--*left < 0) return false;
     switch (x->kind) {
     case X_READ: return x->read->type == type || (type == E_TF32 && x->read->type == E_F32);
-    case X_CAST: return x->type == type || (x->type == element_rows[type].widens && has_precision(x->cast, type));
-    case X_SELECT: return has_precision(x->select.then, type) && has_precision(x->select.otherwise, type);
+    case X_CAST: return x->type == type || (x->type == element_rows[type].widens && has_precision(x->cast, type, left));
+    case X_SELECT: return has_precision(x->select.then, type, left) && has_precision(x->select.otherwise, type, left);
     case X_CONST:
         if (type == E_TF32) return true;
-        return elab_is_float(type) ? x->type == E_F32 && elab_float_fits(type, x->constant.number) : elab_integer_fits(type, x->constant.integer);
+        return elab_is_float(type) ? x->type == E_F32 && elab_float_fits(type, x->constant.number)
+                                   : elab_integer_fits(type, x->constant.integer);
     case X_POISON: return true;
     case X_SYMBOL: case X_PARAM: case X_AXIS: case X_LOCAL: case X_RANK: case X_INDEX: case X_UNARY: case X_BINARY:
     case X_CALL: case X_REDUCE: break;
@@ -256,7 +258,8 @@ static Expr *stored_narrow(Elab *e, Val v, Element type, Span target, const char
     v = elab_operand(e, v);
     if (elab_is_poison(v)) return v.x;
     if (x->type != wide && v.flex == FLEX_ANY && elab_is_integer(v.x->type)) v.x = elab_cast_to(e, v, wide, x->span);
-    if (v.x->type == wide && has_precision(v.x, type)) return v.x;
+    int left = 10000;
+    if (v.x->type == wide && has_precision(v.x, type, &left)) return v.x;
     Diag *diag;
     if (elab_is_fp8(type)) {
         diag = elab_error(e, P0130, x->span, "only elements of the same type can be copied to `%s`, which is %s", target_text, elab_type_name(type));

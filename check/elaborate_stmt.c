@@ -182,10 +182,15 @@ static bool declare_result(Elab *e, const AstStmt *ast, LocalKind kind) {
 }
 
 static Val scalar_value(Elab *e, const AstExpr *ast, IndexSpace **space) {
-    IndexSpace *before = e->space;
-    *space = e->space = NEW(e->arena, IndexSpace);
+    IndexSpace *before = e->space, own = {0}; /* few values hold reductions */
+    e->space = &own;
     Val v = elab_expr(e, ast);
     e->space = before;
+    *space = NULL;
+    if (own.count) {
+        *space = NEW(e->arena, IndexSpace);
+        **space = own;
+    }
     return v;
 }
 
