@@ -1,0 +1,90 @@
+/* balance: private to check/: a pipe is acquired equally often at both ends, and nobody waits for ever.
+ *   balance.c        each pipe and consumer: same shape, else equal counts, else what is said
+ *   balance_shape.c  what a role does with one pipe, as a tree; are two of them the same?
+ *   balance_count.c  how often, as a formula; are two of them equal?
+ *   sizes.c          small sizes, and formulas evaluated at them
+ *   net.c            what each role does at given sizes, and one greedy run of all of them */
+#ifndef PIPEC_BALANCE_H
+#define PIPEC_BALANCE_H
+
+#include "check/walk.h"
+
+/* ---- shapes ------------------------------------------------------------------------------------------------------- */
+
+typedef enum ShapeKind { SHAPE_ACQUIRE, SHAPE_GRID, SHAPE_FOR, SHAPE_IF, SHAPE_LEAVE } ShapeKind;
+
+typedef struct Shape Shape;
+typedef VEC(Shape *) Shapes;
+struct Shape {
+    ShapeKind kind;
+    Stmt *stmt;
+    int levels;        /* SHAPE_LEAVE: loops between it and its target; -1: leaves the role */
+    Shapes body, otherwise;
+};
+
+typedef struct Balance {
+    Arena *arena;
+    Prog *prog;
+    Diags *diags;
+    struct Wheres { int domain; const Role *role; Expr *lo, *hi; int symbol; } wheres[16];
+    int where_count;
+} Balance;
+
+/* What a role does with its end of a pipe; statements that do not matter are left out */
+Shapes shapes_of(Balance *balance, const Role *role, int pipe);
+bool shapes_same(Balance *balance, const Role *a_role, const Shapes *a, const Role *b_role, const Shapes *b);
+bool shapes_leave(const Shapes *shapes, const Shape **where); /* is a loop or the role left early? */
+Span shapes_first(const Shapes *shapes);                      /* the first acquire */
+int balance_symbol(Balance *balance, const char *name, bool counts); /* one more, for a while; `counts`: never negative */
+
+/* ---- counts ------------------------------------------------------------------------------------------------------- */
+
+typedef enum Emptiness { MAYBE_EMPTY, NONEMPTY, EMPTY } Emptiness;
+
+typedef struct Count {
+    Expr *outside;     /* of grid loops: once a block; NULL: not a formula */
+    Expr *tile;        /* in one iteration of the grid */
+} Count;
+
+Count shapes_count(Balance *balance, const Role *role, const Shapes *shapes, const Emptiness *known);
+/* Equal in all cases of the ranges that `if .. nonempty` asks about? `known`: by domain, what is taken for granted. */
+bool counts_equal(Balance *balance, const Role *a_role, const Shapes *a, const Role *b_role, const Shapes *b, const Emptiness *known);
+Expr *domain_nonempty(Balance *balance, int domain); /* lo < hi, over symbols and axes */
+bool only_symbols(const Expr *expr);
+
+/* ---- sizes -------------------------------------------------------------------------------------------------------- */
+
+typedef struct Env {   /* values at which formulas are evaluated */
+    const Prog *prog;
+    const Role *role;
+    const int64_t *symbols, *axes;
+    const int64_t *locals;      /* of the role; NULL: none is known */
+    const bool *known;
+} Env;
+
+bool evaluate(const Env *env, const Expr *expr, int64_t *out); /* false: not known at these values */
+
+typedef struct Sizes {
+    Arena *arena;
+    const Prog *prog;
+    int64_t *values;            /* by symbol: the sizes now */
+    VEC(int) free;              /* symbols that are tried at several values */
+    struct Values { int64_t *items; size_t count, capacity; } *candidates; /* by symbol, ascending */
+    int *at;
+    int sum;                    /* of `at`: smaller sizes come first */
+    bool started, sparse;
+} Sizes;
+
+/* `sparse`: only values that differ in how many tiles they make */
+Sizes *sizes_new(Arena *arena, const Prog *prog, bool sparse);
+void sizes_formula(Sizes *sizes, Expr *expr);   /* its symbols are tried, at values around its constants */
+bool sizes_next(Sizes *sizes);                  /* the next smallest that `requires` allows */
+void sizes_print(const Sizes *sizes, Str *out); /* "M = 3, K = 65" */
+bool sizes_tiles(const Sizes *sizes, int64_t *extents, int64_t *tiles); /* of the grid's axes, and their product */
+
+/* ---- the net ------------------------------------------------------------------------------------------------------ */
+
+/* needs equal counts; refuses what waits for ever at some small size */
+void net_check(Arena *arena, Prog *prog, Diags *diags);
+
+#endif

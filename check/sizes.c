@@ -1,0 +1,206 @@
+/* Small sizes: extents and scalars are tried from the smallest up, at values around the constants that they meet (tiles),
+ * and formulas are evaluated there. For counterexamples; nothing is proved by it. */
+#include "check/balance.h"
+
+#define FREE_MOST 5       /* symbols that vary */
+#define CANDIDATES_MOST 24
+#define TILES_MOST 4096
+
+/* ---- evaluating --------------------------------------------------------------------------------------------------- */
+
+static bool binary(const Env *env, const Expr *expr, int64_t *out) {
+    int64_t a, b;
+    if (expr->binary.left->type == E_F32 || !evaluate(env, expr->binary.left, &a)) return false;
+    if (expr->binary.op == OP_AND && !a) return *out = 0, true;
+    if (expr->binary.op == OP_OR && a) return *out = 1, true;
+    if (!evaluate(env, expr->binary.right, &b)) return false;
+    switch (expr->binary.op) {
+    case OP_ADD: return !__builtin_add_overflow(a, b, out);
+    case OP_SUB: return !__builtin_sub_overflow(a, b, out);
+    case OP_MUL: return !__builtin_mul_overflow(a, b, out);
+    case OP_DIV: return b != 0 && b != -1 ? *out = a / b, true : false;
+    case OP_MOD: return b != 0 && b != -1 ? *out = a % b, true : false;
+    case OP_EQ: return *out = a == b, true;
+    case OP_NE: return *out = a != b, true;
+    case OP_LT: return *out = a < b, true;
+    case OP_LE: return *out = a <= b, true;
+    case OP_GT: return *out = a > b, true;
+    case OP_GE: return *out = a >= b, true;
+    case OP_AND: case OP_OR: return *out = b != 0, true;
+    }
+    return false;
+}
+
+static bool call(const Env *env, const Expr *expr, int64_t *out) {
+    int64_t args[3] = {0, 0, 0};
+    if (expr->type == E_F32) return false;
+    for (int i = 0; i < expr->call.count; i++)
+        if (!evaluate(env, expr->call.args[i], &args[i])) return false;
+    if (expr->call.which == IN_min) return *out = args[0] < args[1] ? args[0] : args[1], true;
+    if (expr->call.which == IN_max) return *out = args[0] > args[1] ? args[0] : args[1], true;
+    if (expr->call.which == IN_abs) return *out = args[0] < 0 ? -args[0] : args[0], true;
+    if (expr->call.which == IN_ceil_div)
+        return args[1] > 0 ? *out = args[0] / args[1] + (args[0] % args[1] > 0), true : false;
+    return false;
+}
+
+static bool local(const Env *env, const Expr *expr, int64_t *out) {
+    if (!env->role || !valid_index(expr->index, env->role->locals.count)) return false;
+    const Local *what = &env->role->locals.items[expr->index];
+    if (env->locals && env->known[expr->index]) return *out = env->locals[expr->index], true;
+    if (what->kind == LOCAL_AXIS && env->axes) return *out = env->axes[what->axis], true;
+    return !env->locals && what->kind == LOCAL_LET && what->value && evaluate(env, what->value, out);
+}
+
+bool evaluate(const Env *env, const Expr *expr, int64_t *out) {
+    int64_t value;
+    if (!expr) return false;
+    switch (expr->kind) {
+    case X_CONST: return expr->type != E_F32 ? *out = expr->constant.integer, true : false;
+    case X_SYMBOL: return *out = env->symbols[expr->index], true;
+    case X_AXIS: return env->axes ? *out = env->axes[expr->index], true : false;
+    case X_LOCAL: return local(env, expr, out);
+    case X_RANK: return env->role && env->role->instances == 1 ? *out = 0, true : false;
+    case X_UNARY:
+        if (expr->type == E_F32 || !evaluate(env, expr->unary.operand, &value)) return false;
+        *out = expr->unary.op == OP_NOT ? !value : -value;
+        return true;
+    case X_BINARY: return binary(env, expr, out);
+    case X_SELECT:
+        if (!evaluate(env, expr->select.condition, &value)) return false;
+        return evaluate(env, value ? expr->select.then : expr->select.otherwise, out);
+    case X_CAST: return expr->type != E_F32 && expr->cast->type != E_F32 && evaluate(env, expr->cast, out);
+    case X_CALL: return call(env, expr, out);
+    case X_POISON: case X_PARAM: case X_INDEX: case X_READ: case X_REDUCE: break;
+    }
+    return false;
+}
+
+/* ---- candidates --------------------------------------------------------------------------------------------------- */
+
+static void insert(Sizes *sizes, int symbol, int64_t value) {
+    for (size_t i = 0; i < sizes->candidates[symbol].count; i++)
+        if (sizes->candidates[symbol].items[i] == value) return;
+    if (sizes->candidates[symbol].count == CANDIDATES_MOST) return;
+    vec_push(sizes->arena, &sizes->candidates[symbol], value);
+    int64_t *items = sizes->candidates[symbol].items;
+    for (size_t i = sizes->candidates[symbol].count - 1; i > 0 && items[i - 1] > items[i]; i--) {
+        int64_t swap = items[i];
+        items[i] = items[i - 1];
+        items[i - 1] = swap;
+    }
+}
+
+Sizes *sizes_new(Arena *arena, const Prog *prog, bool sparse) {
+    Sizes *sizes = NEW(arena, Sizes);
+    sizes->arena = arena;
+    sizes->prog = prog;
+    sizes->sparse = sparse;
+    sizes->values = NEW_ARRAY(arena, int64_t, prog->symbols.count + 1);
+    sizes->candidates = arena_alloc(arena, (prog->symbols.count + 1) * sizeof *sizes->candidates);
+    for (size_t i = 0; i < prog->symbols.count; i++) sizes->values[i] = 1;
+    for (size_t i = 0; i < prog->preconditions.count; i++) sizes_formula(sizes, prog->preconditions.items[i].condition);
+    return sizes;
+}
+
+typedef struct Found {
+    const Prog *prog;
+    int symbols[FREE_MOST];
+    int64_t constants[4];
+    int symbol_count, constant_count;
+} Found;
+
+static void find(Expr *expr, void *data) {
+    Found *found = data;
+    if (expr->kind == X_SYMBOL && valid_index(expr->index, found->prog->symbols.count) && found->symbol_count < FREE_MOST)
+        found->symbols[found->symbol_count++] = expr->index;
+    if (expr->kind == X_CONST && expr->type != E_F32 && expr->type != E_BOOL && expr->constant.integer > 1 &&
+        expr->constant.integer < 1 << 20 && found->constant_count < 4)
+        found->constants[found->constant_count++] = expr->constant.integer;
+}
+
+void sizes_formula(Sizes *sizes, Expr *expr) {
+    Found found = {.prog = sizes->prog};
+    if (!expr) return;
+    expr_visit(sizes->arena, expr, find, &found);
+    for (int s = 0; s < found.symbol_count; s++) {
+        int symbol = found.symbols[s];
+        bool is_free = false;
+        for (size_t i = 0; i < sizes->free.count; i++) is_free |= sizes->free.items[i] == symbol;
+        if (!is_free && sizes->free.count == FREE_MOST) continue;
+        if (!is_free) vec_push(sizes->arena, &sizes->free, symbol);
+        for (int64_t v = 0; v <= (sizes->sparse ? found.constant_count ? 1 : 3 : 5); v++) insert(sizes, symbol, v);
+        for (int c = 0; c < found.constant_count; c++) {
+            if (!sizes->sparse) insert(sizes, symbol, found.constants[c]);
+            insert(sizes, symbol, found.constants[c] + 1);
+            insert(sizes, symbol, 2 * found.constants[c] + 1);
+        }
+    }
+}
+
+/* ---- enumerating: by growing sum of positions among the candidates -------------------------------------------------- */
+
+static int last_of(const Sizes *sizes, size_t i) { return (int)sizes->candidates[sizes->free.items[i]].count - 1; }
+
+/* The next way to share out `sum` among the positions, or the first of the next sum */
+static bool advance(Sizes *sizes) {
+    size_t count = sizes->free.count;
+    if (!sizes->started) {
+        sizes->started = true;
+        sizes->at = NEW_ARRAY(sizes->arena, int, count + 1);
+        return true;
+    }
+    for (size_t i = count; i-- > 0;) { /* counts through all positions; the sum is checked below */
+        if (sizes->at[i] < last_of(sizes, i)) {
+            sizes->at[i]++;
+            return true;
+        }
+        sizes->at[i] = 0;
+    }
+    return false;
+}
+
+static bool allowed(const Sizes *sizes) {
+    Env env = {.prog = sizes->prog, .symbols = sizes->values};
+    for (size_t i = 0; i < sizes->prog->preconditions.count; i++) {
+        int64_t truth;
+        if (evaluate(&env, sizes->prog->preconditions.items[i].condition, &truth) && !truth) return false;
+    }
+    return true;
+}
+
+bool sizes_next(Sizes *sizes) {
+    int most = 0;
+    for (size_t i = 0; i < sizes->free.count; i++) most += last_of(sizes, i);
+    for (;;) {
+        while (advance(sizes)) {
+            int sum = 0;
+            for (size_t i = 0; i < sizes->free.count; i++) sum += sizes->at[i];
+            if (sum != sizes->sum) continue;
+            for (size_t i = 0; i < sizes->free.count; i++)
+                sizes->values[sizes->free.items[i]] = sizes->candidates[sizes->free.items[i]].items[sizes->at[i]];
+            if (allowed(sizes)) return true;
+        }
+        if (++sizes->sum > most) return false;
+        sizes->started = false;
+    }
+}
+
+void sizes_print(const Sizes *sizes, Str *out) {
+    for (size_t i = 0; i < sizes->free.count; i++)
+        str_printf(out, "%s%s = %lld", i ? ", " : "", sizes->prog->symbols.items[sizes->free.items[i]].name,
+                   (long long)sizes->values[sizes->free.items[i]]);
+}
+
+bool sizes_tiles(const Sizes *sizes, int64_t *extents, int64_t *tiles) {
+    Env env = {.prog = sizes->prog, .symbols = sizes->values};
+    *tiles = 1;
+    for (size_t i = 0; i < sizes->prog->axes.count; i++) {
+        if (!evaluate(&env, sizes->prog->axes.items[i].extent, &extents[i])) return false;
+        if (extents[i] < 0) extents[i] = 0;
+        if (extents[i] > TILES_MOST) return false;
+        *tiles *= extents[i];
+        if (*tiles > TILES_MOST) return false;
+    }
+    return true;
+}
