@@ -62,7 +62,8 @@ int output_end(int status) {
     bool failed = ferror(stdout) != 0;
     if (fflush(stdout) != 0) failed = true;
     if (!failed) return status;
-    if (errno != EPIPE) say_error("cannot write standard output: %s", errno != 0 ? strerror(errno) : "write error");
+    if (errno != EPIPE) /* the number of an earlier failure is gone */
+        say_error("cannot write standard output: %s", errno != 0 ? strerror(errno) : "no space is left, or the device fails");
     return (int)pipec_worse((PipecStatus)status, PIPEC_UNUSABLE);
 }
 

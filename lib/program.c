@@ -110,13 +110,24 @@ static void refuse_other(PipecProgram *program, const char *value) {
     for (size_t i = 0; i < program->prog->constants.count && count < COUNT_OF(names); i++)
         if (program->prog->constants.items[i].is_static) names[count++] = program->prog->constants.items[i].name;
     const char *near = closest_name(name, names, count);
-    if (is_of_launch(program->prog, name))
+    bool constant = false;
+    for (size_t i = 0; i < program->prog->constants.count; i++)
+        constant = constant || strcmp(program->prog->constants.items[i].name, name) == 0;
+    if (constant)
+        diag_help(program->diags, diag, "`%s` is a `const`; declared `static` it can be set", name);
+    else if (is_of_launch(program->prog, name))
         diag_note(program->diags, diag, "`%s` is known when the kernel is launched; only statics are compiled in", name);
     else if (near != NULL)
         diag_help(program->diags, diag, "did you mean `%s`?", near);
 }
 
 /* ---- the pipeline ------------------------------------------------------------------------------------------------------ */
+
+static bool known_kernel(const PipecProgram *program) {
+    for (size_t i = 0; i < program->kernel_count; i++)
+        if (program->kernel == NULL || strcmp(program->kernels[i], program->kernel) == 0) return true;
+    return false;
+}
 
 static void check(Compile *compile) {
     PipecProgram *program = compile->program;
@@ -173,7 +184,7 @@ static void run_pipeline(Compile *compile) {
     for (size_t i = 0; i < options->value_count; i++) bind_static(compile, options->values[i]);
     if (program->diags->errors > 0) return;
     check(compile);
-    for (size_t i = 0; i < compile->others.count; i++) refuse_other(program, compile->others.items[i]);
+    for (size_t i = 0; known_kernel(program) && i < compile->others.count; i++) refuse_other(program, compile->others.items[i]);
     if (program->diags->errors == 0 && program->prog != NULL && !options->check_only) generate(compile);
 }
 

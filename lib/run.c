@@ -273,7 +273,7 @@ static const char *verdict_text(Arena *arena, const Verdict *verdict) {
     else
         str_printf(&text, " (a sample of %lld of %lld elements checked, seed %llu", (long long)verdict->checked,
                    (long long)verdict->elements, (unsigned long long)verdict->seed);
-    if (verdict->largest > 0) str_printf(&text, ", largest error %.2g of what is allowed", verdict->largest);
+    if (verdict->largest > 0) str_printf(&text, ", largest error %.2g times what is allowed", verdict->largest);
     str_char(&text, ')');
     return text.text;
 }

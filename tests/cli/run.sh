@@ -1,0 +1,269 @@
+#!/bin/sh
+# run.sh BUILD_DIR: the command line as a user meets it: exit codes, messages, files. One line a case, then "N passed, N failed".
+# What a GPU would do is played by the stand-in driver, so that the cases are the same on every machine.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+B=$(cd "$1" && pwd)
+P=$B/pipec
+STANDIN=$B/standin/libcuda.so.1
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+cp "$here"/*.pipe "$here"/../../examples/*.pipe .
+PIPEC_LIBCUDA=/nonexistent/libcuda.so.1
+export PIPEC_LIBCUDA
+passed=0 failed=0
+
+# verdict NAME PROBLEM: an empty problem is a pass
+verdict() {
+    if [ -z "$2" ]; then
+        echo "pass  $1"
+        passed=$((passed + 1))
+    else
+        echo "FAIL  $1: $2"
+        sed 's/^/      | /' out err 2>/dev/null | head -n 20
+        failed=$((failed + 1))
+    fi
+}
+
+# expect NAME CODE TEXT COMMAND..: the exit code, and a text that stands in what is printed; `-`: nothing is printed
+expect() {
+    name=$1 code=$2 text=$3
+    shift 3
+    "$@" >out 2>err </dev/null
+    got=$?
+    problem=
+    [ $got -eq "$code" ] || problem="exit code $got, not $code"
+    if [ "$text" = - ]; then
+        [ ! -s out ] && [ ! -s err ] || problem="${problem} prints something"
+    elif ! cat out err | grep -qF -- "$text"; then
+        problem="${problem} does not print \"$text\""
+    fi
+    verdict "$name" "$problem"
+}
+
+# holds NAME COMMAND..: the command succeeds; in the scratch folder
+holds() {
+    name=$1
+    shift
+    if "$@" >/dev/null 2>&1; then verdict "$name" ""; else verdict "$name" "not so"; fi
+}
+
+absent() { for file in "$@"; do [ ! -e "$file" ] || return 1; done; }
+printed() { grep -qF -- "$1" out; }
+said() { grep -qF -- "$1" err; }
+
+# gpu NAME CODE TEXT WORDS COMMAND..: as expect, with the stand-in driver told WORDS
+gpu() {
+    name=$1 code=$2 text=$3 words=$4
+    shift 4
+    expect "$name" "$code" "$text" env PIPEC_LIBCUDA="$STANDIN" PIPEC_STANDIN="$words" "$@"
+}
+
+# ---- the command itself
+expect "no command" 2 "pipec check" "$P"
+expect "help" 0 "pipec explain" "$P" --help
+expect "version" 0 "pipec 0." "$P" --version
+expect "unknown command" 2 'error: `frob` is no command' "$P" frob
+expect "a file for a command" 2 'help: `pipec run axpy.pipe` runs it' "$P" axpy.pipe
+for command in check build run explain; do
+    expect "$command --help" 0 "Usage: pipec $command" "$P" $command --help
+    expect "$command --frob" 2 'unknown option `--frob`' "$P" $command --frob
+done
+expect "option without its value" 2 '`--seed` needs a value' "$P" run axpy.pipe --seed
+expect "flag with a value" 2 '`--bench` takes no value' "$P" run axpy.pipe --bench=3
+
+# ---- check
+expect "check is silent when all is right" 0 - "$P" check axpy.pipe two.pipe
+expect "check without a file" 2 "no file is named" "$P" check
+expect "check reads standard input" 1 "<stdin>:1:" sh -c "echo kernel | '$P' check -"
+expect "check counts errors" 1 "2 errors" sh -c "printf 'const A = B;\nconst C = D;\nkernel k(X: f32[N]) for sm_90a {}' | '$P' check - 2>&1 | sed 's/^[3-9] errors/2 errors/'; echo kernel | '$P' check - >/dev/null 2>&1"
+expect "check goes on behind a missing file" 1 "error[P0900]: cannot open" sh -c "echo kernel >bad.pipe; '$P' check missing.pipe bad.pipe"
+expect "missing file" 2 'error[P0900]: cannot open `missing.pipe`: No such file' "$P" check missing.pipe
+expect "folder" 2 "is a folder" "$P" check .
+expect "json of right files" 0 '{"file":"axpy.pipe","diagnostics":[]}' "$P" check --format=json axpy.pipe
+expect "json of a missing file" 2 '{"file":"missing.pipe","diagnostics":[{"code":"P0900"' "$P" check --format=json missing.pipe
+expect "json has places" 1 '"line":1,"column":' sh -c "echo 'kernel 7' | '$P' check - --format=json"
+expect "format is text or json" 2 'is text or json' "$P" check axpy.pipe --format=xml
+truncate -s 104857600 large.pipe
+expect "a file of 100 MB" 2 "error[P0901]" "$P" check large.pipe
+expect "100 MB on standard input" 2 "error[P0901]" sh -c "'$P' check - <large.pipe"
+rm large.pipe
+expect "NUL byte" 1 "error[P0007]" sh -c "printf 'kernel \\000 k' | '$P' check -"
+expect "invalid UTF-8" 1 "error[P0006]" sh -c "printf 'kernel \\377 k' | '$P' check -"
+expect "comment that is not closed" 1 "error[P0003]" sh -c "printf '/* kernel' | '$P' check -"
+expect "empty file" 1 "error[P0009]" sh -c "printf '' | '$P' check -"
+expect "10,000 nested blocks" 1 "error[P0008]" sh -c "{ printf 'kernel k() for sm_90a { role r: 1 warp '; head -c 10000 /dev/zero | tr '\\0' '{'; } | '$P' check -"
+if [ "$(id -u)" -ne 0 ]; then
+    cp axpy.pipe closed.pipe && chmod 0 closed.pipe
+    expect "unreadable file" 2 "Permission denied" "$P" check closed.pipe
+fi
+printf '\033' >escape
+expect "no colours without a terminal" 1 "error[" sh -c "echo kernel | '$P' check -"
+holds "no escape in the output" sh -c '! grep -qF "$(cat escape)" err'
+if command -v script >/dev/null; then
+    script -qec "TERM=xterm '$P' check missing.pipe" /dev/null >out 2>&1 </dev/null
+    holds "colours on a terminal" grep -qF "$(cat escape)[1;31m" out
+    script -qec "TERM=xterm NO_COLOR=1 '$P' check missing.pipe" /dev/null >out 2>&1 </dev/null
+    holds "NO_COLOR" sh -c '! grep -qF "$(cat escape)" out'
+fi
+
+# ---- build
+expect "build writes two files" 0 - "$P" build copy.pipe
+holds "PTX and manifest are there" test -s copy.ptx -a -s copy.json
+rm -f copy.ptx copy.json
+mkdir folder
+expect "build writes into the current folder" 0 - sh -c "cd folder && '$P' build ../copy.pipe"
+holds "STEM of a path" test -s folder/copy.ptx
+expect "build -o" 0 - "$P" build copy.pipe -o folder/other.ptx
+holds "manifest beside it" test -s folder/other.json
+expect "build -o -" 0 ".visible .entry copy" "$P" build copy.pipe -o -
+holds "and no file" absent copy.ptx copy.json
+expect "build of standard input" 0 ".visible .entry copy" sh -c "'$P' build - -o - <copy.pipe"
+expect "another ending" 2 "ends neither in .ptx nor in .cubin" "$P" build copy.pipe -o copy.txt
+expect "folder that is not there" 2 "No such file or directory" "$P" build copy.pipe -o missing/copy.ptx
+mkdir half.json
+expect "manifest cannot be written" 2 "cannot write \`half.json\`" "$P" build copy.pipe -o half.ptx
+holds "then there is no PTX either" absent half.ptx
+holds "nor anything beside" sh -c '! ls | grep -q "half\.[a-z]*\.."'
+expect "refused program leaves no file" 1 "error[" sh -c "echo kernel >bad.pipe; '$P' build bad.pipe"
+holds "no file of it" absent bad.ptx bad.json
+if [ -w /dev/full ]; then
+    expect "full disk" 2 "cannot write standard output" sh -c "'$P' build copy.pipe -o - >/dev/full"
+fi
+expect "broken pipe" 2 - sh -c "{ sleep 0.3; '$P' build axpy.pipe -o -; echo \$? >code; } | true; exit \$(cat code)"
+expect "static" 0 "copy.pipe" "$P" build copy.pipe T=128 -o -
+expect "extent is no static" 2 '`N` is known when the kernel is launched' "$P" build copy.pipe N=128
+expect "static that is not there" 2 'did you mean `T`' "$P" build copy.pipe S=128
+expect "static twice" 2 '`T` is given twice' "$P" build copy.pipe T=128 T=256
+expect "static that is no number" 2 "is not a number" "$P" build copy.pipe T=x
+expect "several kernels" 2 'they are `first`, `second`' "$P" build two.pipe
+expect "one of several" 0 "entry second" "$P" build two.pipe second -o -
+expect "unknown kernel" 2 'there is no kernel `third`' "$P" build two.pipe third
+expect "file without a kernel" 2 "error[P0903]" sh -c "echo 'const A = 3;' | '$P' build -"
+expect "two kernels named" 2 "is neither NAME=VALUE nor the kernel" "$P" build two.pipe first second
+for form in tokens ast prog manifest ptx; do
+    "$P" build copy.pipe --emit=$form >out 2>err
+    holds "emit $form" test -s out -a ! -s err
+done
+expect "emit something else" 2 "none of them" "$P" build copy.pipe --emit=llvm
+expect "emit into a file" 0 - "$P" build copy.pipe --emit=ast -o copy.ast
+holds "it is there" test -s copy.ast
+expect "report" 0 "pipe p[2]" "$P" build copy.pipe --report
+holds "report and files" test -s copy.ptx
+expect "watchdog" 0 "globaltimer" "$P" build copy.pipe --watchdog -o -
+"$P" build copy.pipe -o - >out 2>err
+holds "no watchdog" sh -c '! grep -q globaltimer out'
+expect "cubin without ptxas" 2 "error[P0907]" env PATH=/nonexistent "$P" build copy.pipe -o copy.cubin
+mkdir bin
+printf '#!/bin/sh\necho "ptxas $5, line 30; error   : Unknown symbol" >&2\nexit 255\n' >bin/ptxas
+chmod +x bin/ptxas
+rm -f copy.json
+expect "ptxas rejects" 3 "error[P0908]: ptxas: error   : Unknown symbol" env PATH="$scratch/bin:$PATH" "$P" build copy.pipe -o copy.cubin
+holds "its place" said " --> copy.pipe:"
+holds "no cubin, no manifest" absent copy.cubin copy.json
+printf '#!/bin/sh\necho "ptxas $5, line 30; warning : Odd" >&2\nwhile [ "$1" != -o ]; do shift; done\necho code >"$2"\n' >bin/ptxas
+expect "ptxas warns" 0 "warning[P0909]: ptxas: warning : Odd" env PATH="$scratch/bin:$PATH" "$P" build copy.pipe -o copy.cubin
+holds "cubin and manifest" test -s copy.cubin -a -s copy.json
+holds "nothing beside" sh -c '! ls | grep -q "cubin\.."'
+rm -r bin
+if command -v ptxas >/dev/null; then
+    expect "cubin" 0 - "$P" build copy.pipe -o real.cubin
+    holds "a real one" test -s real.cubin
+fi
+
+# ---- run
+expect "run says where" 0 "on the emulator (no GPU:" "$P" run axpy.pipe N=10000
+holds "sizes" printed "X: f32[10000], Y: f32[10000], a = 2.5"
+holds "rate" printed "B/s"
+holds "verdict" printed "right (all 10000 elements checked"
+expect "not checked" 0 "not checked: the kernel has no \`ensures\`" "$P" run two.pipe second
+expect "wrong" 1 "WRONG" "$P" run wrong.pipe
+holds "worst elements" said "expected"
+expect "never written" 1 "error[P0851]: 256 of 1024 elements of \`Z\`" "$P" run untouched.pipe
+expect "several kernels, none named" 2 "error[P0902]" "$P" run two.pipe
+expect "missing extent" 2 "N=1024" "$P" run copy.pipe
+expect "static and extent" 0 "4 tiles" "$P" run copy.pipe N=512 T=128
+expect "unknown parameter" 2 'did you mean `N`' "$P" run copy.pipe n=512
+expect "extent twice" 2 "error[P0602]" "$P" run copy.pipe N=512 N=5
+expect "extent is no number" 2 "error[P0607]" "$P" run copy.pipe N=abc
+expect "negative extent" 2 "error[P0605]" "$P" run copy.pipe N=-4
+expect "extent over 2^31" 2 "error[P0605]" "$P" run copy.pipe N=5000000000
+expect "fraction" 2 "error[P0605]" "$P" run copy.pipe N=5.5
+case $B in
+*asan*) ;; # its shadow needs the address space
+*) expect "no memory on the host" 2 "error[P0610]" sh -c "ulimit -v 2000000; '$P' run copy.pipe N=2147483647" ;;
+esac
+expect "no elements" 0 "right" "$P" run copy.pipe N=0
+expect "scalar that does not fit" 2 "error[P0606]" "$P" run axpy.pipe N=16 a=1e300
+expect "number for a tensor" 2 "error[P0607]" "$P" run copy.pipe N=512 X=3
+expect "data for an out tensor" 2 "error[P0607]" "$P" run copy.pipe N=512 Y=y.npy
+expect "precondition" 2 "error[P0608]" "$P" run bias.pipe M=8 N=9
+holds "it says why" said "16 bytes"
+expect "unknown fill" 2 "normal" "$P" run copy.pipe N=512 --fill X=norml
+expect "fill" 0 "right" "$P" run copy.pipe N=512 --fill X=iota
+expect "seed" 2 "whole number" "$P" run copy.pipe N=512 --seed x
+expect "place" 2 "gpu, emulator or both" "$P" run copy.pipe N=512 --on tpu
+expect "json of findings" 1 '"code":"P0850"' "$P" run wrong.pipe --format=json
+expect "without the watchdog" 0 "right" "$P" run copy.pipe N=512 --watchdog 0
+expect "watchdog's patience" 2 "number of seconds" "$P" run copy.pipe N=512 --watchdog soon
+
+# ---- data
+expect "save" 0 "right" "$P" run axpy.pipe N=600 --fill X=iota --fill Y=1 a=2 --save Y=y.npy --save X=x.npy
+expect "read back" 0 "f32[600]" "$P" run copy.pipe X=y.npy --save Y=z.npy
+holds "the same bytes" cmp y.npy z.npy
+expect "save of an unknown tensor" 2 "error[P0906]" "$P" run copy.pipe N=5 --save Z=z.npy
+expect "save without a file" 2 "error[P0600]" "$P" run copy.pipe N=5 --save Y
+expect "save into a folder that is not there" 2 "error[P0618]" "$P" run copy.pipe N=5 --save Y=missing/y.npy
+holds "wrong results are saved too" sh -c "'$P' run wrong.pipe --save Y=w.npy; test -s w.npy"
+expect "extents disagree" 2 "error[P0604]" "$P" run copy.pipe X=y.npy N=601
+expect "data that is not there" 2 "error[P0611]" "$P" run copy.pipe X=none.npy
+echo text >y.txt
+expect "data of another kind" 2 "error[P0612]" "$P" run copy.pipe X=y.txt
+head -c 1000 y.npy >cut.npy
+expect "truncated data" 2 "error[P0614]" "$P" run copy.pipe X=cut.npy
+head -c 20 y.npy >head.npy
+expect "truncated header" 2 "error[P061" "$P" run copy.pipe X=head.npy
+sed 's/(600,)/(1e9)/' y.npy >hostile.npy
+expect "hostile header" 2 "error[P0613]" "$P" run copy.pipe X=hostile.npy
+sed 's/<f4/<f8/' y.npy >double.npy
+expect "another element type" 2 "error[P0615]" "$P" run copy.pipe X=double.npy
+sed 's/(600,), }  /(20,30), } /' y.npy >matrix.npy
+expect "another rank" 2 "error[P0617]" "$P" run copy.pipe X=matrix.npy
+
+# ---- a driver that is not there, and one that is
+expect "no driver, GPU wanted" 2 "error[P0800]: no GPU can be used" "$P" run copy.pipe N=512 --on gpu
+expect "no driver, device named" 2 "error[P0800]" "$P" run copy.pipe N=512 --device 0
+expect "no driver, both wanted" 2 "error[P0800]" "$P" run copy.pipe N=512 --on both
+if [ -e "$STANDIN" ]; then
+    gpu "no device" 2 "error[P0800]" devices=0 "$P" run copy.pipe N=512 --on gpu
+    gpu "no device: the emulator" 0 "on the emulator (no GPU:" devices=0 "$P" run copy.pipe N=512
+    gpu "older GPU" 2 "(8.0)" capability=8.0 "$P" run copy.pipe N=512 --on gpu
+    gpu "newer GPU" 2 "(12.0)" capability=12.0 "$P" run copy.pipe N=512 --on gpu
+    gpu "newer GPU: the emulator" 0 "on the emulator" capability=12.0 "$P" run copy.pipe N=512
+    gpu "device that is not there" 2 "there is no device 7" "" "$P" run copy.pipe N=512 --device 7
+    gpu "old driver" 2 "too old" driver=11080 "$P" run copy.pipe N=512 --on gpu
+    gpu "broken driver" 2 "error[P0800]" init=803 "$P" run copy.pipe N=512 --on gpu
+    gpu "no memory on the device" 2 "error[P0803]" memory=1000 "$P" run copy.pipe N=512
+    gpu "JIT failure" 3 "error[P0801]" jit "$P" run copy.pipe N=512
+    gpu "JIT warning" 1 "warning[P0802]" warn "$P" run copy.pipe N=512
+    gpu "hang" 1 "error[P0804]" hang "$P" run copy.pipe N=512
+    holds "who hangs" said "role"
+    gpu "fault" 1 "error[P0805]" fault=700 "$P" run copy.pipe N=512
+    gpu "tensor map refused" 3 "error[P0807]" map "$P" run axpy.pipe N=512
+    gpu "nothing is written" 1 "never written" "" "$P" run copy.pipe N=512
+    gpu "emulator and GPU disagree" 1 "error[P0852]" "" "$P" run copy.pipe N=512 --on both
+    gpu "bench" 1 "median of 20 launches" "" "$P" run copy.pipe N=512 --bench
+fi
+
+# ---- explain
+expect "explain" 0 "# P0100" "$P" explain P0100
+expect "explain in small letters" 0 "# P0100" "$P" explain p0100
+expect "unknown code" 2 "there is no code" "$P" explain P9999
+expect "near code" 2 'did you mean `P0100`' "$P" explain P010O
+expect "all codes" 0 "P0850  result is not as" "$P" explain
+"$P" explain >out 2>err
+holds "every code has its page" sh -c "test \$(wc -l <out) -eq \$(grep -c '^DIAG(' '$here/../../util/errors.def')"
+
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
