@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +63,10 @@ int output_end(int status) {
     bool failed = ferror(stdout) != 0;
     if (fflush(stdout) != 0) failed = true;
     if (!failed) return status;
-    if (errno != EPIPE) /* the number of an earlier failure is gone */
+    /* The number of an earlier failure is gone. A pipe without a reader is not worth a word: the reader had enough. */
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    bool no_reader = errno == EPIPE || (poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0);
+    if (!no_reader)
         say_error("cannot write standard output: %s", errno != 0 ? strerror(errno) : "no space is left, or the device fails");
     return (int)pipec_worse((PipecStatus)status, PIPEC_UNUSABLE);
 }

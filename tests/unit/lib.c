@@ -1,0 +1,203 @@
+/* The library as a C program meets it: everything through pipec.h. */
+#include "include/pipec.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int failures;
+
+#define EXPECT(condition) expect_that((condition), __LINE__, #condition)
+
+static bool expect_that(bool fine, int line, const char *text) {
+    if (!fine) {
+        fprintf(stderr, "tests/unit/lib.c:%d: expected %s\n", line, text);
+        failures++;
+    }
+    return fine;
+}
+
+static const char copy[] = "kernel copy(X: f32[N], out Y: f32[N]) for sm_90a {\n"
+                           "    static T = 256;\n"
+                           "    ensures Y[i] == X[i];\n"
+                           "    example N = 1000;\n"
+                           "    grid (t: ceil(N, T));\n"
+                           "    pipe p[2] load -> store { x: f32[T]; }\n"
+                           "    role load:  1 warp { for t in grid { produce <p> as s { s.x[i] = X[t*T + i]; } } }\n"
+                           "    role store: 1 warp { for t in grid { consume <p> as s { Y[t*T + i] = s.x[i]; } } }\n"
+                           "}\n";
+
+static bool has_code(const PipecDiagnostics *diagnostics, const char *code) {
+    for (size_t i = 0; i < pipec_diagnostics_count(diagnostics); i++)
+        if (strcmp(pipec_diagnostics_get(diagnostics, i)->code, code) == 0) return true;
+    return false;
+}
+
+static void test_program(void) {
+    PipecProgram *program = pipec_compile(copy, strlen(copy), NULL);
+    size_t length = 0;
+    EXPECT(pipec_program_status(program) == PIPEC_FINE && pipec_diagnostics_count(pipec_program_diagnostics(program)) == 0);
+    EXPECT(pipec_program_ptx(program, &length) != NULL && strlen(pipec_program_ptx(program, NULL)) == length);
+    EXPECT(strstr(pipec_program_ptx(program, NULL), "\"<text>\"") != NULL);
+    EXPECT(strstr(pipec_program_manifest(program), "\"copy\"") != NULL && pipec_program_report(program) != NULL);
+    EXPECT(pipec_program_emit(program, PIPEC_EMIT_AST) != NULL && pipec_program_emit(program, PIPEC_EMIT_TOKENS) != NULL);
+    EXPECT(pipec_program_emit(program, PIPEC_EMIT_AST) == pipec_program_emit(program, PIPEC_EMIT_AST));
+    EXPECT(strcmp(pipec_program_kernel(program, 0), "copy") == 0 && pipec_program_kernel(program, 1) == NULL);
+    EXPECT(pipec_program_is_static(program, "T=5") && !pipec_program_is_static(program, "N=5") && !pipec_program_is_static(program, "T"));
+    pipec_program_free(program);
+    pipec_program_free(NULL);
+}
+
+static void test_diagnostics(void) {
+    static const char text[] = "kernel k(X: f32[N]) for sm_90a {\n    requires Q > 0;\n    grid (t: R);\n}\n";
+    PipecOptions options = {.name = "k.pipe", .check_only = true};
+    PipecProgram *program = pipec_compile(text, strlen(text), &options);
+    const PipecDiagnostics *diagnostics = pipec_program_diagnostics(program);
+    EXPECT(pipec_program_status(program) == PIPEC_REFUSED && pipec_diagnostics_errors(diagnostics) >= 2);
+    const PipecDiagnostic *first = pipec_diagnostics_get(diagnostics, 0); /* the kernel has no role */
+    EXPECT(strcmp(first->code, "P0136") == 0 && first->labels[0].line == 1);
+    first = pipec_diagnostics_get(diagnostics, 1);
+    EXPECT(strcmp(first->code, "P0100") == 0 && first->severity == PIPEC_ERROR && first->label_count >= 1);
+    EXPECT(first->labels[0].line == 2 && first->labels[0].column == 14 && first->labels[0].end_column == 15);
+    EXPECT(text[first->labels[0].lo] == 'Q' && first->labels[0].hi == first->labels[0].lo + 1);
+    EXPECT(strstr(pipec_diagnostics_text(diagnostics), "--> k.pipe:2:14") != NULL);
+    EXPECT(strstr(pipec_diagnostics_text(diagnostics), "\033[") == NULL && strstr(pipec_diagnostics_coloured(diagnostics), "\033[") != NULL);
+    EXPECT(strstr(pipec_diagnostics_json(diagnostics), "{\"file\":\"k.pipe\",\"diagnostics\":[{\"code\":\"P0136\"") != NULL);
+    EXPECT(pipec_diagnostics_get(diagnostics, 1000) == NULL);
+    EXPECT(pipec_program_ptx(program, NULL) == NULL && pipec_program_manifest(program) == NULL && pipec_program_report(program) == NULL);
+    EXPECT(pipec_program_emit(program, PIPEC_EMIT_PROG) == NULL && pipec_program_assemble(program, "k.cubin") == PIPEC_REFUSED);
+    PipecRun *run = pipec_run_new(program, NULL); /* of a program that was refused */
+    EXPECT(pipec_run_status(run) == PIPEC_REFUSED && pipec_run_execute(run, NULL) == PIPEC_REFUSED);
+    EXPECT(pipec_run_verify(run) == PIPEC_NOT_CHECKED && strcmp(pipec_run_arguments(run), "") == 0);
+    pipec_run_free(run);
+    PipecKernel *kernel = pipec_kernel_load(program, -1);
+    EXPECT(pipec_kernel_status(kernel) == PIPEC_REFUSED && pipec_kernel_device(kernel) == NULL);
+    EXPECT(pipec_kernel_launch(kernel, NULL, 0, NULL) == PIPEC_REFUSED);
+    pipec_kernel_free(kernel);
+    pipec_program_free(program);
+}
+
+static void test_values(void) {
+    const char *values[] = {"T=128", "N=5"};
+    PipecOptions options = {.values = values, .value_count = 2};
+    PipecProgram *program = pipec_compile(copy, strlen(copy), &options);
+    EXPECT(pipec_program_status(program) == PIPEC_UNUSABLE && has_code(pipec_program_diagnostics(program), "P0904"));
+    pipec_program_free(program);
+    options.launch_values = true;
+    program = pipec_compile(copy, strlen(copy), &options);
+    EXPECT(pipec_program_status(program) == PIPEC_FINE);
+    PipecRunOptions run_options = {.values = values, .value_count = 2};
+    PipecRun *run = pipec_run_new(program, &run_options);
+    EXPECT(pipec_run_status(run) == PIPEC_FINE && strcmp(pipec_run_arguments(run), "X: f32[5], Y: f32[5]") == 0);
+    pipec_run_free(run);
+    pipec_program_free(program);
+    PipecProgram *missing = pipec_compile_file("no such file", NULL);
+    EXPECT(pipec_program_status(missing) == PIPEC_UNUSABLE && has_code(pipec_program_diagnostics(missing), "P0900"));
+    EXPECT(pipec_program_emit(missing, PIPEC_EMIT_TOKENS) == NULL);
+    pipec_program_free(missing);
+}
+
+static void test_run(void) {
+    PipecProgram *program = pipec_compile(copy, strlen(copy), NULL);
+    PipecRun *run = pipec_run_new(program, NULL), *other = pipec_run_new(program, NULL);
+    PipecExecuteOptions emulator = {.where = PIPEC_ON_EMULATOR};
+    PipecArray x, y, none;
+    EXPECT(pipec_run_array(run, 0, &x) && pipec_run_array(run, 1, &y) && !pipec_run_array(run, 2, &none));
+    EXPECT(pipec_run_array_named(run, "Y", &none) && none.data == y.data && !pipec_run_array_named(run, "Z", &none));
+    EXPECT(x.rank == 1 && x.extents[0] == 1000 && x.bytes == 4000 && strcmp(x.type, "f32") == 0);
+    for (int i = 0; i < 1000; i++) ((float *)x.data)[i] = (float)i;
+    EXPECT(pipec_run_verify(run) == PIPEC_NOT_CHECKED); /* nothing has run */
+    EXPECT(pipec_run_execute(run, &emulator) == PIPEC_FINE && pipec_run_verify(run) == PIPEC_RIGHT);
+    EXPECT(memcmp(x.data, y.data, x.bytes) == 0 && strncmp(pipec_run_verdict(run), "right", 5) == 0);
+    const PipecRunInfo *info = pipec_run_info(run);
+    EXPECT(!info->on_gpu && info->tiles == 4 && info->blocks == 4 && info->bytes == 8000 && info->seconds > 0);
+    const char *how = NULL;
+    EXPECT(pipec_run_execute(other, &emulator) == PIPEC_FINE);
+    EXPECT(pipec_run_compare(run, other, &how) == PIPEC_REFUSED && has_code(pipec_run_diagnostics(run), "P0852"));
+    EXPECT(how != NULL && strstr(how, "bit for bit") != NULL);
+    ((float *)y.data)[17] = 3;
+    EXPECT(pipec_run_verify(run) == PIPEC_WRONG && has_code(pipec_run_diagnostics(run), "P0850"));
+    EXPECT(pipec_run_status(run) == PIPEC_REFUSED);
+    pipec_run_free(run);
+    pipec_run_free(other);
+    pipec_program_free(program);
+}
+
+static void test_refused_runs(void) {
+    static const struct {
+        const char *value, *fill, *code;
+    } rows[] = {{"N=-1", NULL, "P0605"}, {"Q=3", NULL, "P0601"}, {"N", NULL, "P0600"}, {"N=3", "X=odd", "P0600"}, {"N=3", "Y=iota", "P0607"}};
+    PipecProgram *program = pipec_compile(copy, strlen(copy), NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        PipecRunOptions options = {.values = &rows[i].value, .value_count = 1, .fills = &rows[i].fill, .fill_count = rows[i].fill != NULL};
+        PipecRun *run = pipec_run_new(program, &options);
+        if (!EXPECT(pipec_run_status(run) == PIPEC_UNUSABLE && has_code(pipec_run_diagnostics(run), rows[i].code)))
+            fprintf(stderr, "for %s: %s", rows[i].code, pipec_diagnostics_text(pipec_run_diagnostics(run)));
+        pipec_run_free(run);
+    }
+    PipecRun *run = pipec_run_new(program, NULL);
+    EXPECT(pipec_run_can_save(run, "Y=y.npy") == PIPEC_FINE && pipec_run_can_save(run, "W=y.npy") == PIPEC_UNUSABLE);
+    EXPECT(has_code(pipec_run_diagnostics(run), "P0906"));
+    pipec_run_free(run);
+    pipec_program_free(program);
+}
+
+/* Launches through the stand-in driver, which counts them and takes host memory for its own */
+static void test_kernel(const char *standin) {
+    setenv("PIPEC_LIBCUDA", standin, 1);
+    setenv("PIPEC_STANDIN", "", 1);
+    PipecProgram *program = pipec_compile(copy, strlen(copy), NULL);
+    PipecKernel *kernel = pipec_kernel_load(program, -1);
+    static float x[1024], y[1024];
+    if (EXPECT(pipec_kernel_status(kernel) == PIPEC_FINE && pipec_kernel_device(kernel) != NULL)) {
+        PipecArgument arguments[] = {{.pointer = ((uintptr_t)x + 15) / 16 * 16, .extents = {1000}},
+                                     {.pointer = ((uintptr_t)y + 15) / 16 * 16, .extents = {1000}}};
+        EXPECT(pipec_kernel_launch(kernel, arguments, 2, NULL) == PIPEC_FINE);
+        EXPECT(pipec_kernel_launch(kernel, arguments, 1, NULL) == PIPEC_UNUSABLE && has_code(pipec_kernel_diagnostics(kernel), "P0910"));
+        arguments[1].extents[0] = 999;
+        EXPECT(pipec_kernel_launch(kernel, arguments, 2, NULL) == PIPEC_UNUSABLE && has_code(pipec_kernel_diagnostics(kernel), "P0604"));
+        arguments[1].extents[0] = 1000;
+        arguments[0].pointer = 0;
+        EXPECT(pipec_kernel_launch(kernel, arguments, 2, NULL) == PIPEC_UNUSABLE && has_code(pipec_kernel_diagnostics(kernel), "P0620"));
+        arguments[0].pointer = arguments[1].pointer;
+        EXPECT(pipec_kernel_launch(kernel, arguments, 2, NULL) == PIPEC_FINE);
+        EXPECT(pipec_diagnostics_count(pipec_kernel_diagnostics(kernel)) == 0);
+    } else {
+        fputs(pipec_diagnostics_text(pipec_kernel_diagnostics(kernel)), stderr);
+    }
+    pipec_kernel_free(kernel);
+    setenv("PIPEC_STANDIN", "jit", 1);
+    kernel = pipec_kernel_load(program, -1);
+    EXPECT(pipec_kernel_status(kernel) == PIPEC_BUG && has_code(pipec_kernel_diagnostics(kernel), "P0801"));
+    pipec_kernel_free(kernel);
+    setenv("PIPEC_STANDIN", "devices=0", 1);
+    kernel = pipec_kernel_load(program, -1);
+    EXPECT(pipec_kernel_status(kernel) == PIPEC_UNUSABLE && has_code(pipec_kernel_diagnostics(kernel), "P0800"));
+    pipec_kernel_free(kernel);
+    pipec_program_free(program);
+}
+
+static void test_words(void) {
+    const char *title;
+    EXPECT(strcmp(pipec_version(), PIPEC_VERSION) == 0);
+    EXPECT(pipec_worse(PIPEC_UNUSABLE, PIPEC_INCOMPLETE) == PIPEC_INCOMPLETE && pipec_worse(PIPEC_REFUSED, PIPEC_INCOMPLETE) == PIPEC_REFUSED);
+    EXPECT(pipec_worse(PIPEC_REFUSED, PIPEC_BUG) == PIPEC_BUG && pipec_worse(PIPEC_FINE, PIPEC_UNUSABLE) == PIPEC_UNUSABLE);
+    EXPECT(pipec_explain("p0850") != NULL && pipec_explain("P9999") == NULL && pipec_code_near("P08500") != NULL);
+    EXPECT(pipec_code(0, &title) != NULL && title[0] != 0 && pipec_code(100000, NULL) == NULL);
+}
+
+int main(int argc, char **argv) {
+    char standin[4096];
+    const char *slash = strrchr(argv[0], '/');
+    snprintf(standin, sizeof standin, "%.*s/../standin/libcuda.so.1", slash != NULL ? (int)(slash - argv[0]) : 1, slash != NULL ? argv[0] : ".");
+    setenv("PIPEC_LIBCUDA", "/nonexistent/libcuda.so.1", 1);
+    test_words();
+    test_program();
+    test_diagnostics();
+    test_values();
+    test_run();
+    test_refused_runs();
+    test_kernel(argc > 1 ? argv[1] : standin);
+    return failures > 0;
+}
