@@ -157,11 +157,18 @@ static int64_t cut(const Target *target, int64_t length, int64_t step_bytes, int
     return largest_divisor(length, target->box_limit, aligned > unit ? aligned : unit);
 }
 
-static bool not_cut(Tiles *tiles, const Access *global, int axis, int64_t length, Reason *reason) {
+/* With the next extent that could be cut, where `unit` says how */
+static bool not_cut(Tiles *tiles, const Access *global, int axis, int64_t length, int64_t step_bytes, int64_t unit, Reason *reason) {
+    const char *help = "choose an extent with a larger power of two in it, or write `by lanes` behind the copy";
+    for (int64_t more = length + 1; unit > 0 && more <= length + 2 * BOX_START_BYTES; more++)
+        if (cut(tiles->prog->target, more, step_bytes, unit) > 0) {
+            help = arena_printf(tiles->arena, "%lld elements could be cut; or write `by lanes` behind the copy", (long long)more);
+            break;
+        }
     return refuse(reason, P0212, global->subs[axis]->span,
-                  arena_printf(tiles->arena, "%lld elements along `%s` cannot be cut into boxes: at most 256 elements each, rows of a multiple of 16 bytes, starts at multiples of 128 bytes",
-                               (long long)length, tiles_text(tiles, global->subs[axis]->span)),
-                  "choose an extent with a larger power of two in it, or write `by lanes` behind the copy");
+                  arena_printf(tiles->arena, "%lld elements along `%s` are no whole number of boxes: of at most %d elements each, of a multiple of 16 bytes, starting at multiples of 128 bytes",
+                               (long long)length, tiles_text(tiles, global->subs[axis]->span), tiles->prog->target->box_limit),
+                  help);
 }
 
 /* The box extent along axis `a`, 0 where none fits. `run` is how many elements the box holds in one dense run so far, 0 where
@@ -188,13 +195,14 @@ static bool cut_axes(Tiles *tiles, Site *site, const Access *global, const Acces
         int64_t box, step = walk->stride;
         if (a == last && panels) box = run = layout->panel, step = rows; /* a panel holds all rows */
         else box = box_extent(tiles->prog->target, walk, bytes, a == last, &run);
-        if (box == 0 || walk->length % box != 0) return not_cut(tiles, global, a, walk->length, reason);
+        if (box == 0) return not_cut(tiles, global, a, walk->length, walk->stride * bytes, a == last ? unit_of(bytes, BOX_INNER_BYTES) : 1, reason);
+        if (walk->length % box != 0) return not_cut(tiles, global, a, walk->length, 0, 0, reason);
         out->box[map] = box;
         out->copy.tile[map] = walk->length;
         out->copy.step[map] = box == walk->length ? 0 : box * step * bytes;
         out->copy.start[map] = global->affine[a].base;
         out->count *= walk->length / box;
-        if (out->copy.step[map] % BOX_START_BYTES != 0) return not_cut(tiles, global, a, walk->length, reason);
+        if (out->copy.step[map] % BOX_START_BYTES != 0) return not_cut(tiles, global, a, walk->length, 0, 0, reason);
     }
     return true;
 }
@@ -218,6 +226,19 @@ static bool start_aligned(Tiles *tiles, Site *site, const Access *local, const L
     return true;
 }
 
+/* Where the first box starts in the tensor: at a multiple of 16 bytes along the last axis, or the copy engine traps (an illegal
+ * instruction on an H200, loads and stores alike); along the other axes anywhere, negative too. */
+static bool origin_aligned(Tiles *tiles, Site *site, const Access *global, Reason *reason) {
+    int last = global->rank - 1;
+    int64_t unit = unit_of(element_rows[global->type].bytes, BOX_INNER_BYTES);
+    const Poly *base = algebra_poly(site->algebra, site->role, global->affine[last].base);
+    if (poly_divisor(site->algebra, base) % unit == 0) return true;
+    return refuse(reason, P0211, global->subs[last]->span,
+                  arena_printf(tiles->arena, "`%s` does not certainly start at a multiple of %lld elements, and tensor copies start at multiples of 16 bytes",
+                               tiles_text(tiles, global->subs[last]->span), (long long)unit),
+                  "begin the tile at such a multiple (a wider halo), say with `requires` what makes it one, or write `by lanes` behind the copy");
+}
+
 bool boxes_plan(Tiles *tiles, Site *site, const Access *global, const Access *local, const Layout *layout, BoxPlan *out, Reason *reason) {
     Walk walks[PROG_MAX_RANK];
     int last = global->rank - 1;
@@ -229,7 +250,8 @@ bool boxes_plan(Tiles *tiles, Site *site, const Access *global, const Access *lo
                       walks[last].inner < 0 ? "strided: the tensor's last axis, along which its elements are contiguous, is not walked"
                                             : "the tile's last dimension, along which its elements are contiguous, is not walked",
                       BY_LANES);
-    return cut_axes(tiles, site, global, local, layout, walks, out, reason) && start_aligned(tiles, site, local, layout, reason);
+    return cut_axes(tiles, site, global, local, layout, walks, out, reason) && start_aligned(tiles, site, local, layout, reason) &&
+           origin_aligned(tiles, site, global, reason);
 }
 
 /* ---- pitches and maps ----------------------------------------------------------------------------------------------- */
