@@ -246,7 +246,7 @@ typedef struct Grid {
     uint32_t waiting_count, resident;
     Block *spare[64];
     uint32_t spare_count;
-    uint64_t started, done, instructions;
+    uint64_t started, done;
     bool progress;
     double next_report;
 } Grid;
@@ -260,11 +260,10 @@ static void show_progress(Grid *grid) {
 }
 
 static bool run_one(Grid *grid, Block *block, bool last_chance) {
-    uint64_t effects = block->effects, before = block->instructions;
+    uint64_t effects = block->effects;
     BlockState state = schedule_run(block, last_chance);
     grid->machine->effects += block->effects - effects;
-    grid->instructions += block->instructions - before;
-    if (state == BLOCK_FINDING)
+    if (state == BLOCK_STOPPED)
         return false;
     if (state == BLOCK_SUSPENDED) {
         grid->waiting[grid->waiting_count++] = block;
@@ -330,10 +329,10 @@ static RunStatus run(Machine *machine, const Launch *launch, const EmulatorOptio
     bool fine = run_grid(&grid);
     result->seconds = now() - start;
     result->timed = 1;
-    result->instructions = grid.instructions;
+    result->instructions = machine->instructions;
     if (options->progress && grid.next_report > start + 1.1)
         fprintf(stderr, "\r\033[K");
-    return fine ? RUN_DONE : RUN_FINDING;
+    return fine ? RUN_DONE : machine->status;
 }
 
 RunStatus emulator_run(Arena *arena, const Launch *launch, const EmulatorOptions *options, RunResult *result, Diags *diags) {
@@ -342,6 +341,7 @@ RunStatus emulator_run(Arena *arena, const Launch *launch, const EmulatorOptions
     machine->diags = diags;
     machine->manifest = launch->manifest ? launch->manifest : &no_manifest;
     machine->seed = options->seed;
+    machine->limit = options->limit;
     *result = (RunResult){.device = "emulator"};
     result->status = run(machine, launch, options, result);
     return result->status;

@@ -235,8 +235,6 @@ struct Block {
     uint64_t clock;          /* moves when something happens, see schedule.c */
     uint32_t pool;           /* registers that setmaxnreg.inc may take */
     uint64_t random;
-    uint64_t instructions;
-    bool started, suspended;
 };
 
 struct Machine {
@@ -254,7 +252,7 @@ struct Machine {
     uint32_t threads, dynamic_bytes, dynamic_base;
     uint64_t blocks;
     uint64_t effects;        /* of all blocks on global memory */
-    bool found;              /* a finding ends the run */
+    uint64_t instructions, limit; /* warp instructions executed, and after which to give up; 0: never */
     RunStatus status;
 };
 
@@ -338,7 +336,7 @@ Run pick_copy(const Inst *inst);
 
 /* ---- running and reporting ---------------------------------------------------------------------------------------- */
 
-typedef enum BlockState { BLOCK_DONE, BLOCK_FINDING, BLOCK_SUSPENDED } BlockState;
+typedef enum BlockState { BLOCK_DONE, BLOCK_STOPPED, BLOCK_SUSPENDED } BlockState; /* stopped: machine->status says why */
 BlockState schedule_run(Block *block, bool last_chance);
 Step schedule_branch(Block *block, Warp *warp, const Inst *inst, uint32_t mask, uint32_t target);
 Step schedule_exit(Block *block, Warp *warp, uint32_t mask);

@@ -117,7 +117,6 @@ static void report(Block *block, Code code, Agent agent, const char *format, va_
     str_add(&message, ": ");
     str_vprintf(&message, format, args);
     note_place(machine, block, diag_of(machine, code, line, message.text), line);
-    machine->found = true;
     machine->status = RUN_FINDING;
 }
 
@@ -274,6 +273,5 @@ void report_deadlock(Block *block) {
     label_waiters(block, diag, waiters, count);
     note_exited(block, diag);
     note_place(machine, block, diag, line);
-    machine->found = true;
     machine->status = RUN_FINDING;
 }

@@ -250,7 +250,7 @@ static bool run_warp(Block *block, Warp *warp, Split *split, uint32_t limit, uin
         }
         break;
     }
-    block->instructions += done + 1;
+    block->machine->instructions += done + 1;
     return true;
 }
 
@@ -314,9 +314,17 @@ static Warp *choose_warp(Block *block) {
     return NULL;
 }
 
+static BlockState give_up(Machine *machine) {
+    diag_plain(machine->diags, P0760, "the emulation was stopped after %llu warp instructions", (unsigned long long)machine->instructions);
+    machine->status = RUN_INCOMPLETE;
+    return BLOCK_STOPPED;
+}
+
 /* Another block may change the memory that this one polls: it is suspended, unless this is its last chance. */
 BlockState schedule_run(Block *block, bool last_chance) {
     while (block->running > 0) {
+        if (block->machine->limit && block->machine->instructions >= block->machine->limit)
+            return give_up(block->machine);
         Warp *warp = choose_warp(block);
         if (warp) {
             uint32_t limit, budget = block->machine->seed ? 1 + (uint32_t)(draw(block) % 97) : TURN;
@@ -324,25 +332,25 @@ BlockState schedule_run(Block *block, bool last_chance) {
             uint64_t effects = block->effects;
             split->wait = WAIT_NONE;
             if (!run_warp(block, warp, split, limit, budget))
-                return BLOCK_FINDING;
+                return BLOCK_STOPPED;
             block->turn++;
             block->clock += block->effects - effects;
             if (!async_step(block, false))
-                return BLOCK_FINDING;
+                return BLOCK_STOPPED;
         } else if (!async_idle(block)) {
             if (!async_step(block, true))
-                return BLOCK_FINDING;
+                return BLOCK_STOPPED;
         } else if (!expire_waits(block) && !pass_time(block)) {
             if (polls_memory(block) && !last_chance)
                 return BLOCK_SUSPENDED;
             report_deadlock(block);
-            return BLOCK_FINDING;
+            return BLOCK_STOPPED;
         }
     }
     while (!async_idle(block))
         if (!async_step(block, true))
-            return BLOCK_FINDING;
-    return async_check_end(block) ? BLOCK_DONE : BLOCK_FINDING;
+            return BLOCK_STOPPED;
+    return async_check_end(block) ? BLOCK_DONE : BLOCK_STOPPED;
 }
 
 uint64_t schedule_due(Block *block) {

@@ -28,7 +28,7 @@ passed=0 failed=0
 fuzz() {
     seeds=
     case $1 in
-    ptx) places="tests/ptx" ;;
+    ptx) places="tests/ptx tests/emulator" ;;
     npy) places="tests/fuzz/seeds/npy" ;;
     *) places="tests/fuzz/seeds/$1 tests/parse tests/check tests/run examples" ;;
     esac
