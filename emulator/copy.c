@@ -410,6 +410,10 @@ static Step run_tensor(Block *block, Warp *warp, const Inst *inst, uint32_t mask
         op->reduce = (Reduce)inst->mods.reduce;
         for (uint32_t i = 0; i < rank; i++)
             op->coordinates[i] = (int32_t)in32(warp, &inst->ops[map_at + 1 + i])[lane];
+        int64_t first = (int64_t)op->coordinates[0] * map->element_bytes;
+        if (first % 16 != 0) /* hardware traps with an illegal instruction (seen on an H200) */
+            return fault(block, P0711, agent, "a tensor copy of `%s` starts at coordinate %d, %lld bytes along its innermost dimension: not a multiple of 16",
+                         map->name, op->coordinates[0], (long long)first);
         op->shared = (uint32_t)shared_of(warp, inst, &inst->ops[load ? 0 : rank + 1], lane);
         if (!check_alignment(block, agent, op->shared, 128, "the shared address"))
             return STEP_FAULT;

@@ -207,6 +207,10 @@ static void reduce_row(const Async *op, unsigned char *to, const unsigned char *
     }
 }
 
+/* Hardware clips stores to whole 16 bytes: what lies between the end of a tensor and the next multiple is overwritten (seen on
+ * an H200; loads are clipped element by element). Where that is foreign memory, the access is a finding. */
+static uint32_t stored_bytes(const Row *row) { return (row->bytes + 15) / 16 * 16; }
+
 bool tensor_store(Block *block, const Async *op) {
     uint32_t index[MAX_RANK] = {0}, number = 0;
     unsigned char *line = op->buffer;
@@ -221,13 +225,13 @@ bool tensor_store(Block *block, const Async *op) {
                 memcpy(row_copy + at, line + (swizzled(op->map->swizzle, op->shared + row.at + at) - op->shared), 16);
             from = row_copy + row.skip;
         }
-        unsigned char *to = reach(block, op, op->reduce ? ACCESS_ATOMIC : ACCESS_WRITE, SPACE_GLOBAL, row.global, row.bytes);
+        unsigned char *to = reach(block, op, op->reduce ? ACCESS_ATOMIC : ACCESS_WRITE, SPACE_GLOBAL, row.global, stored_bytes(&row));
         if (!to)
             return false;
         if (op->reduce)
-            reduce_row(op, to, from, row.bytes);
+            reduce_row(op, to, from, stored_bytes(&row));
         else
-            memcpy(to, from, row.bytes);
+            memcpy(to, from, stored_bytes(&row));
     } while (next_row(op->map, index));
     return true;
 }
