@@ -19,25 +19,25 @@ static const char *name_of(const Block *block, uint64_t address) {
 /* Aligned and inside of shared memory? */
 static bool is_place(Block *block, Agent agent, uint64_t address, const char *what) {
     if (address % 8)
-        return finding(block, P0711, agent, "%s at shared address %llu: an mbarrier lies at a multiple of 8", what, (unsigned long long)address);
+        return finding(block, P0711, agent, "%s at shared address %llu: an mbarrier lies at a multiple of 8", what,
+                       (unsigned long long)address);
     if (address > UINT32_MAX || !slot_of(block, (uint32_t)address) || address - SHARED_BASE + 8 > block->shared_bytes)
-        return finding(block, P0710, agent, "%s at shared address %llu, outside of shared memory", what, (unsigned long long)address);
+        return finding(block, P0710, agent, "%s at shared address %llu, outside of shared memory", what,
+                       (unsigned long long)address);
     return true;
 }
 
 Barrier *barrier_at(Block *block, Agent agent, uint64_t address, const char *what) {
-    if (!is_place(block, agent, address, what))
-        return NULL;
+    if (!is_place(block, agent, address, what)) return NULL;
     Barrier *barrier = *slot_of(block, (uint32_t)address);
-    if (barrier && barrier->live)
-        return barrier;
-    finding(block, P0720, agent, "%s at %s, which %s", what, name_of(block, address), barrier ? "was invalidated" : "has not been initialised");
+    if (barrier && barrier->live) return barrier;
+    finding(block, P0720, agent, "%s at %s, which %s", what, name_of(block, address),
+            barrier ? "was invalidated" : "has not been initialised");
     return NULL;
 }
 
 static void complete_phase(Block *block, Barrier *barrier) {
-    if (barrier->pending > 0 || barrier->tx != 0)
-        return;
+    if (barrier->pending > 0 || barrier->tx != 0) return;
     barrier->generation++;
     barrier->pending = barrier->count;
     block->phase_epoch++;
@@ -46,8 +46,9 @@ static void complete_phase(Block *block, Barrier *barrier) {
 
 bool barrier_arrive(Block *block, Agent agent, Barrier *barrier, uint32_t count) {
     if (count > barrier->pending)
-        return finding(block, P0723, agent, "%u arrival%s at %s, whose phase %llu expects %u more of %u", count, count == 1 ? "" : "s",
-                       name_of(block, barrier->address), (unsigned long long)barrier->generation, barrier->pending, barrier->count);
+        return finding(block, P0723, agent, "%u arrival%s at %s, whose phase %llu expects %u more of %u", count,
+                       count == 1 ? "" : "s", name_of(block, barrier->address), (unsigned long long)barrier->generation,
+                       barrier->pending, barrier->count);
     barrier->pending -= count;
     effect(block, agent.warp);
     complete_phase(block, barrier);
@@ -58,8 +59,10 @@ bool barrier_transact(Block *block, Agent agent, Barrier *barrier, int64_t bytes
     barrier->tx += bytes;
     bool late = barrier->tx < 0 && barrier->pending == 0; /* nobody can expect these bytes in this phase any more */
     if (barrier->tx > MAX_TX || barrier->tx < -MAX_TX || late)
-        return finding(block, P0722, agent, "the tx-count of %s becomes %lld in phase %llu%s", name_of(block, barrier->address), (long long)barrier->tx,
-                       (unsigned long long)barrier->generation, late ? ": more bytes have come than were expected" : ": its range is -1048575 .. 1048575");
+        return finding(block, P0722, agent, "the tx-count of %s becomes %lld in phase %llu%s",
+                       name_of(block, barrier->address), (long long)barrier->tx,
+                       (unsigned long long)barrier->generation,
+                       late ? ": more bytes have come than were expected" : ": its range is -1048575 .. 1048575");
     effect(block, agent.warp);
     complete_phase(block, barrier);
     return true;
@@ -70,8 +73,7 @@ bool barrier_transact(Block *block, Agent agent, Barrier *barrier, int64_t bytes
 /* Shared address of an mbarrier operand; a generic address outside of shared memory stays what it is and is found. */
 static uint64_t place_of(const Warp *warp, const Inst *inst, const Operand *op, uint32_t lane) {
     uint64_t address = in_lane(warp, op, lane) + (uint64_t)op->add;
-    if (inst->mods.space_count)
-        return (uint32_t)address;
+    if (inst->mods.space_count) return (uint32_t)address;
     return address - WINDOW_SHARED < WINDOW_BYTES ? address - WINDOW_SHARED : address | UINT64_C(1) << 40;
 }
 
@@ -80,15 +82,14 @@ static Step run_init(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
         uint32_t lane = first_lane(left), count = in32(warp, &inst->ops[1])[lane];
         Agent agent = agent_of(block, warp, lane);
         uint64_t address = place_of(warp, inst, &inst->ops[0], lane);
-        if (!is_place(block, agent, address, "mbarrier.init"))
-            return STEP_FAULT;
+        if (!is_place(block, agent, address, "mbarrier.init")) return STEP_FAULT;
         Barrier **slot = slot_of(block, (uint32_t)address);
         if (*slot && (*slot)->live)
             return fault(block, P0721, agent, "mbarrier.init of %s, which is alive", name_of(block, address));
         if (count == 0 || count > MAX_TX)
-            return fault(block, P0723, agent, "mbarrier.init of %s with count %u: 1 .. 1048575", name_of(block, address), count);
-        if (!*slot)
-            *slot = NEW(block->machine->arena, Barrier);
+            return fault(block, P0723, agent, "mbarrier.init of %s with count %u: 1 .. 1048575",
+                         name_of(block, address), count);
+        if (!*slot) *slot = NEW(block->machine->arena, Barrier);
         **slot = (Barrier){.live = true, .address = (uint32_t)address, .count = count, .pending = count};
         memset(block->shared_state + (address - SHARED_BASE), BYTE_BARRIER, 8);
         effect(block, warp);
@@ -99,9 +100,9 @@ static Step run_init(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
 static Step run_inval(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left);
-        Barrier *barrier = barrier_at(block, agent_of(block, warp, lane), place_of(warp, inst, &inst->ops[0], lane), "mbarrier.inval");
-        if (!barrier)
-            return STEP_FAULT;
+        Barrier *barrier =
+            barrier_at(block, agent_of(block, warp, lane), place_of(warp, inst, &inst->ops[0], lane), "mbarrier.inval");
+        if (!barrier) return STEP_FAULT;
         barrier->live = false;
         memset(block->shared_state + (barrier->address - SHARED_BASE), 0, 8);
         effect(block, warp);
@@ -117,11 +118,10 @@ static Step run_arrive(Block *block, Warp *warp, const Inst *inst, uint32_t mask
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left), value = number->absent ? 1 : in32(warp, number)[lane];
         Agent agent = agent_of(block, warp, lane);
-        Barrier *barrier = barrier_at(block, agent, place_of(warp, inst, &inst->ops[at], lane), opcode_spellings[inst->opcode]);
-        if (!barrier)
-            return STEP_FAULT;
-        if (state && !state->sink)
-            put_lane(warp, state, lane, barrier->generation << 32 | barrier->pending);
+        Barrier *barrier =
+            barrier_at(block, agent, place_of(warp, inst, &inst->ops[at], lane), opcode_spellings[inst->opcode]);
+        if (!barrier) return STEP_FAULT;
+        if (state && !state->sink) put_lane(warp, state, lane, barrier->generation << 32 | barrier->pending);
         uint32_t count = expects ? 1 : value;
         if (count == 0)
             return fault(block, P0723, agent, "an arrival of count 0 at %s", name_of(block, barrier->address));
@@ -133,10 +133,8 @@ static Step run_arrive(Block *block, Warp *warp, const Inst *inst, uint32_t mask
                 return barrier_transact(block, agent, barrier, value) ? STEP_NEXT : STEP_FAULT;
             }
         }
-        if (drop && count <= barrier->pending)
-            barrier->count -= count <= barrier->count ? count : barrier->count;
-        if (!barrier_arrive(block, agent, barrier, count))
-            return STEP_FAULT;
+        if (drop && count <= barrier->pending) barrier->count -= count <= barrier->count ? count : barrier->count;
+        if (!barrier_arrive(block, agent, barrier, count)) return STEP_FAULT;
     }
     return STEP_NEXT;
 }
@@ -146,7 +144,8 @@ static Step run_transact(Block *block, Warp *warp, const Inst *inst, uint32_t ma
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left), bytes = in32(warp, &inst->ops[1])[lane];
         Agent agent = agent_of(block, warp, lane);
-        Barrier *barrier = barrier_at(block, agent, place_of(warp, inst, &inst->ops[0], lane), opcode_spellings[inst->opcode]);
+        Barrier *barrier =
+            barrier_at(block, agent, place_of(warp, inst, &inst->ops[0], lane), opcode_spellings[inst->opcode]);
         if (!barrier || !barrier_transact(block, agent, barrier, expects ? (int64_t)bytes : -(int64_t)bytes))
             return STEP_FAULT;
     }
@@ -156,16 +155,15 @@ static Step run_transact(Block *block, Warp *warp, const Inst *inst, uint32_t ma
 /* ---- waits -------------------------------------------------------------------------------------------------------- */
 
 static void observe(Barrier *barrier) {
-    if (barrier->observed < barrier->generation)
-        barrier->observed = barrier->generation;
+    if (barrier->observed < barrier->generation) barrier->observed = barrier->generation;
 }
 
 /* Is the phase over that this lane asks for? The generation that it waits to be over is left in the split. */
 static bool is_over(Warp *warp, const Inst *inst, Barrier *barrier, uint32_t lane) {
     uint64_t asked = in_lane(warp, &inst->ops[3], lane);
-    bool over = inst->mods.flags & FLAG_PARITY ? (barrier->generation & 1) != (asked & 1) : barrier->generation != asked >> 32;
-    if (over)
-        observe(barrier);
+    bool over =
+        inst->mods.flags & FLAG_PARITY ? (barrier->generation & 1) != (asked & 1) : barrier->generation != asked >> 32;
+    if (over) observe(barrier);
     warp->split->wait_address = barrier->address;
     warp->split->wait_phase = barrier->generation;
     return over;
@@ -177,21 +175,19 @@ static Step run_wait(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
     uint32_t over = 0;
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left);
-        Barrier *barrier = barrier_at(block, agent_of(block, warp, lane), place_of(warp, inst, &inst->ops[2], lane), "a wait");
-        if (!barrier)
-            return STEP_FAULT;
+        Barrier *barrier =
+            barrier_at(block, agent_of(block, warp, lane), place_of(warp, inst, &inst->ops[2], lane), "a wait");
+        if (!barrier) return STEP_FAULT;
         over |= (uint32_t)is_over(warp, inst, barrier, lane) << lane;
     }
     if (!over && !split->expire) {
         /* the first test_wait that fails says so at once; the same one again, with nothing done between, sleeps */
         bool again = split->test_pc == split->pc + 1 && split->test_effects == warp->effects;
-        if (inst->opcode == OP_MB_TRY || again)
-            return schedule_wait(warp, WAIT_PHASE, block->phase_epoch);
+        if (inst->opcode == OP_MB_TRY || again) return schedule_wait(warp, WAIT_PHASE, block->phase_epoch);
         split->test_pc = split->pc + 1;
         split->test_effects = warp->effects;
     }
-    if (!over)
-        split->suspect = split->tests = true;
+    if (!over) split->suspect = split->tests = true;
     split->expire = false;
     put_mask(warp, &inst->ops[0], over, mask);
     return STEP_NEXT;
@@ -205,16 +201,17 @@ static Step run_pending(Block *block, Warp *warp, const Inst *inst, uint32_t mas
 }
 
 Run pick_mbarrier(const Inst *inst) {
-    if (inst->opcode != OP_MB_PENDING && inst_type(inst) != T_B64)
-        return NULL;
-    if (inst->mods.space_count && inst->mods.spaces[0] != SPACE_SHARED)
-        return NULL;
+    if (inst->opcode != OP_MB_PENDING && inst_type(inst) != T_B64) return NULL;
+    if (inst->mods.space_count && inst->mods.spaces[0] != SPACE_SHARED) return NULL;
     switch (inst->opcode) {
     case OP_MB_INIT: return run_init;
     case OP_MB_INVAL: return run_inval;
-    case OP_MB_ARRIVE: case OP_MB_DROP: return run_arrive;
-    case OP_MB_EXPECT: case OP_MB_COMPLETE: return run_transact;
-    case OP_MB_TEST: case OP_MB_TRY: return run_wait;
+    case OP_MB_ARRIVE:
+    case OP_MB_DROP: return run_arrive;
+    case OP_MB_EXPECT:
+    case OP_MB_COMPLETE: return run_transact;
+    case OP_MB_TEST:
+    case OP_MB_TRY: return run_wait;
     case OP_MB_PENDING: return run_pending;
     default: return NULL;
     }

@@ -10,7 +10,7 @@ typedef struct Format {
 } Format;
 
 static const Format formats[T_COUNT] = {
-    [T_F16] = {5, 10, false}, [T_BF16] = {8, 7, false},  [T_F32] = {8, 23, false},  [T_F64] = {11, 52, false},
+    [T_F16] = {5, 10, false},  [T_BF16] = {8, 7, false}, [T_F32] = {8, 23, false}, [T_F64] = {11, 52, false},
     [T_TF32] = {8, 10, false}, [T_E4M3] = {4, 3, true},  [T_E5M2] = {5, 2, false},
 };
 
@@ -25,8 +25,7 @@ typedef struct Parts {
 /* ---- taking apart ------------------------------------------------------------------------------------------------- */
 
 static Parts from_integer(uint64_t magnitude, bool negative) {
-    if (magnitude == 0)
-        return (Parts){.kind = KIND_ZERO};
+    if (magnitude == 0) return (Parts){.kind = KIND_ZERO};
     int shift = __builtin_clzll(magnitude);
     return (Parts){KIND_NUMBER, negative, false, 63 - shift, magnitude << shift};
 }
@@ -39,13 +38,13 @@ static Parts from_float(const Format *format, uint64_t bits) {
     bool negative = bits >> total & 1;
     if (exponent == top && (!format->finite || fraction == (UINT64_C(1) << format->fraction_bits) - 1))
         return (Parts){.kind = fraction ? KIND_NAN : KIND_INFINITE, .negative = negative};
-    if (exponent == 0 && fraction == 0)
-        return (Parts){.kind = KIND_ZERO, .negative = negative};
+    if (exponent == 0 && fraction == 0) return (Parts){.kind = KIND_ZERO, .negative = negative};
     if (exponent == 0) {
         int shift = __builtin_clzll(fraction);
         return (Parts){KIND_NUMBER, negative, false, 63 - shift + 1 - bias - format->fraction_bits, fraction << shift};
     }
-    return (Parts){KIND_NUMBER, negative, false, exponent - bias, (UINT64_C(1) << 63) | fraction << (63 - format->fraction_bits)};
+    return (Parts){KIND_NUMBER, negative, false, exponent - bias,
+                   (UINT64_C(1) << 63) | fraction << (63 - format->fraction_bits)};
 }
 
 /* ---- rounding ----------------------------------------------------------------------------------------------------- */
@@ -54,31 +53,38 @@ static Parts from_float(const Format *format, uint64_t bits) {
 static uint64_t round_shift(const Parts *parts, int shift, Round mode) {
     uint64_t kept = shift >= 64 ? 0 : parts->significand >> shift;
     bool half = shift >= 1 && shift <= 64 && (parts->significand >> (shift - 1) & 1);
-    bool rest = parts->sticky || (shift > 64 ? parts->significand != 0 : shift >= 2 && (parts->significand << (65 - shift)) != 0);
+    bool rest = parts->sticky ||
+                (shift > 64 ? parts->significand != 0 : shift >= 2 && (parts->significand << (65 - shift)) != 0);
     bool inexact = half || rest, up = false;
     switch (mode) {
-    case ROUND_NONE: case ROUND_RN: case ROUND_RNI: up = half && (rest || (kept & 1)); break;
+    case ROUND_NONE:
+    case ROUND_RN:
+    case ROUND_RNI: up = half && (rest || (kept & 1)); break;
     case ROUND_RNA: up = half; break;
-    case ROUND_RZ: case ROUND_RZI: break;
-    case ROUND_RM: case ROUND_RMI: up = inexact && parts->negative; break;
-    case ROUND_RP: case ROUND_RPI: up = inexact && !parts->negative; break;
+    case ROUND_RZ:
+    case ROUND_RZI: break;
+    case ROUND_RM:
+    case ROUND_RMI: up = inexact && parts->negative; break;
+    case ROUND_RP:
+    case ROUND_RPI: up = inexact && !parts->negative; break;
     }
     return kept + up;
 }
 
 static uint64_t nan_bits(Type type) {
-    if (type == T_F16 || type == T_BF16)
-        return 0x7fff;
-    if (type == T_E4M3 || type == T_E5M2)
-        return 0x7f;
+    if (type == T_F16 || type == T_BF16) return 0x7fff;
+    if (type == T_E4M3 || type == T_E5M2) return 0x7f;
     return type == T_F64 ? UINT64_C(0x7fffffffffffffff) : 0x7fffffff;
 }
 
 /* the largest finite value, or infinity, by mode (and always finite with .satfinite) */
 static uint64_t overflow_bits(const Format *format, bool negative, Round mode, bool finite) {
     uint64_t infinity = ((UINT64_C(1) << format->exponent_bits) - 1) << format->fraction_bits;
-    bool to_largest = finite || format->finite || mode == ROUND_RZ || (mode == ROUND_RM && !negative) || (mode == ROUND_RP && negative);
-    return !to_largest ? infinity : format->finite ? (infinity | ((UINT64_C(1) << format->fraction_bits) - 2)) : infinity - 1;
+    bool to_largest = finite || format->finite || mode == ROUND_RZ || (mode == ROUND_RM && !negative) ||
+                      (mode == ROUND_RP && negative);
+    return !to_largest      ? infinity
+           : format->finite ? (infinity | ((UINT64_C(1) << format->fraction_bits) - 2))
+                            : infinity - 1;
 }
 
 static uint64_t pack_float(Type type, const Parts *parts, Round mode, bool satfinite) {
@@ -86,10 +92,8 @@ static uint64_t pack_float(Type type, const Parts *parts, Round mode, bool satfi
     uint64_t sign = (uint64_t)parts->negative << (format->exponent_bits + format->fraction_bits);
     uint64_t infinity = ((UINT64_C(1) << format->exponent_bits) - 1) << format->fraction_bits;
     int bias = (1 << (format->exponent_bits - 1)) - 1;
-    if (parts->kind == KIND_NAN)
-        return nan_bits(type);
-    if (parts->kind == KIND_ZERO)
-        return sign;
+    if (parts->kind == KIND_NAN) return nan_bits(type);
+    if (parts->kind == KIND_ZERO) return sign;
     if (parts->kind == KIND_INFINITE)
         return sign | (satfinite || format->finite ? overflow_bits(format, parts->negative, mode, true) : infinity);
     int exponent = parts->exponent + bias, shift = 63 - format->fraction_bits;
@@ -100,11 +104,9 @@ static uint64_t pack_float(Type type, const Parts *parts, Round mode, bool satfi
     uint64_t rounded = round_shift(parts, shift, mode);
     /* the hidden bit of `rounded` is worth one of the exponent, also where rounding has carried into it */
     uint64_t limit = format->finite ? infinity | ((UINT64_C(1) << format->fraction_bits) - 1) : infinity;
-    if (exponent > (1 << format->exponent_bits))
-        return sign | overflow_bits(format, parts->negative, mode, satfinite);
+    if (exponent > (1 << format->exponent_bits)) return sign | overflow_bits(format, parts->negative, mode, satfinite);
     uint64_t bits = ((uint64_t)(exponent - 1) << format->fraction_bits) + rounded;
-    if (bits >= limit)
-        return sign | overflow_bits(format, parts->negative, mode, satfinite);
+    if (bits >= limit) return sign | overflow_bits(format, parts->negative, mode, satfinite);
     return sign | bits;
 }
 
@@ -113,14 +115,11 @@ static uint64_t pack_integer(Type type, Type from, const Parts *parts, Round mod
     uint32_t bits = 8u * type_rows[type].bytes;
     bool is_signed = type_is_signed(type);
     uint64_t highest = UINT64_MAX >> (64 - bits + is_signed), lowest = is_signed ? highest + 1 : 0;
-    if (parts->kind == KIND_NAN)
-        return bits == 64 || from == T_F64 ? UINT64_C(1) << (bits - 1) : 0;
-    if (parts->kind == KIND_ZERO)
-        return 0;
+    if (parts->kind == KIND_NAN) return bits == 64 || from == T_F64 ? UINT64_C(1) << (bits - 1) : 0;
+    if (parts->kind == KIND_ZERO) return 0;
     bool huge = parts->kind == KIND_INFINITE || parts->exponent > 63;
     uint64_t magnitude = huge ? UINT64_MAX : round_shift(parts, 63 - parts->exponent, mode);
-    if (parts->negative)
-        return !is_signed ? 0 : huge || magnitude > lowest ? lowest : 0 - magnitude;
+    if (parts->negative) return !is_signed ? 0 : huge || magnitude > lowest ? lowest : 0 - magnitude;
     return huge || magnitude > highest ? highest : magnitude;
 }
 
@@ -134,11 +133,9 @@ static uint64_t cut(uint64_t value, uint32_t bits) { return bits < 64 ? value & 
 static uint64_t integer_to_integer(Type to, Type from, uint64_t value, bool saturates) {
     uint32_t to_bits = 8u * type_rows[to].bytes;
     bool negative = type_is_signed(from) && (int64_t)value < 0;
-    if (!saturates)
-        return value;
+    if (!saturates) return value;
     uint64_t highest = UINT64_MAX >> (64 - to_bits + type_is_signed(to));
-    if (negative)
-        return !type_is_signed(to) ? 0 : (int64_t)value < -(int64_t)highest - 1 ? highest + 1 : value;
+    if (negative) return !type_is_signed(to) ? 0 : (int64_t)value < -(int64_t)highest - 1 ? highest + 1 : value;
     return value > highest ? highest : value;
 }
 
@@ -149,8 +146,7 @@ static uint64_t flush(Type type, uint64_t bits) {
 
 static uint64_t saturate_unit(Type type, uint64_t bits) {
     Parts parts = from_float(&formats[type], bits);
-    if (parts.kind == KIND_NAN || parts.kind == KIND_ZERO || parts.negative)
-        return 0;
+    if (parts.kind == KIND_NAN || parts.kind == KIND_ZERO || parts.negative) return 0;
     if (parts.kind == KIND_INFINITE || parts.exponent >= 0) {
         Parts one = from_integer(1, false);
         return pack_float(type, &one, ROUND_RN, false);
@@ -163,22 +159,17 @@ static uint64_t convert(const Inst *inst, Type to, Type from, uint64_t value) {
     Round mode = (Round)inst->mods.round;
     value = cut(value, from_bits);
     if (!type_is_float(from)) {
-        if (type_is_signed(from))
-            value = sign_extend(value, from_bits);
-        if (!type_is_float(to))
-            return integer_to_integer(to, from, value, (flags & FLAG_SAT) != 0);
+        if (type_is_signed(from)) value = sign_extend(value, from_bits);
+        if (!type_is_float(to)) return integer_to_integer(to, from, value, (flags & FLAG_SAT) != 0);
         bool negative = type_is_signed(from) && (int64_t)value < 0;
         Parts parts = from_integer(negative ? 0 - value : value, negative);
         uint64_t out = pack_float(to, &parts, mode, false);
         return flags & FLAG_SAT ? saturate_unit(to, out) : out;
     }
-    if ((flags & FLAG_FTZ) && from == T_F32)
-        value = flush(from, value);
+    if ((flags & FLAG_FTZ) && from == T_F32) value = flush(from, value);
     Parts parts = from_float(&formats[from], value);
-    if (!type_is_float(to))
-        return pack_integer(to, from, &parts, mode);
-    if ((flags & FLAG_RELU) && parts.negative && parts.kind != KIND_NAN)
-        parts = (Parts){.kind = KIND_ZERO};
+    if (!type_is_float(to)) return pack_integer(to, from, &parts, mode);
+    if ((flags & FLAG_RELU) && parts.negative && parts.kind != KIND_NAN) parts = (Parts){.kind = KIND_ZERO};
     if (mode >= ROUND_RNI && parts.kind == KIND_NUMBER && parts.exponent < 63) {
         /* to an integral value of the same type */
         uint64_t integral = round_shift(&parts, 63 - parts.exponent, mode);
@@ -187,10 +178,8 @@ static uint64_t convert(const Inst *inst, Type to, Type from, uint64_t value) {
         parts.negative = negative;
     }
     uint64_t out = pack_float(to, &parts, mode, (flags & FLAG_SATFINITE) != 0);
-    if ((flags & FLAG_FTZ) && to == T_F32)
-        out = flush(to, out);
-    if (to == T_TF32 && parts.kind != KIND_NAN)
-        out <<= 13; /* its 19 bits are the upper ones of an f32 */
+    if ((flags & FLAG_FTZ) && to == T_F32) out = flush(to, out);
+    if (to == T_TF32 && parts.kind != KIND_NAN) out <<= 13; /* its 19 bits are the upper ones of an f32 */
     return flags & FLAG_SAT ? saturate_unit(to, out) : out;
 }
 
@@ -212,7 +201,11 @@ static Step run_convert(Block *block, Warp *warp, const Inst *inst, uint32_t mas
 
 /* cvt.rn.bf16x2.f32 d, a, b: a into the upper half. cvt.rn.f16x2.e4m3x2 d, a: half by half. */
 static Type half_of(Type type) {
-    return type == T_F16X2 ? T_F16 : type == T_BF16X2 ? T_BF16 : type == T_E4M3X2 ? T_E4M3 : type == T_E5M2X2 ? T_E5M2 : type;
+    return type == T_F16X2    ? T_F16
+           : type == T_BF16X2 ? T_BF16
+           : type == T_E4M3X2 ? T_E4M3
+           : type == T_E5M2X2 ? T_E5M2
+                              : type;
 }
 static Step run_pairs(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     Type to = half_of((Type)inst->mods.types[0]), from = (Type)inst->mods.types[1], part = half_of(from);
@@ -221,8 +214,7 @@ static Step run_pairs(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t i = first_lane(left);
         uint64_t high = in_lane(warp, &inst->ops[1], i), low = part == from ? in_lane(warp, &inst->ops[2], i) : high;
-        if (part != from)
-            high >>= from_bits;
+        if (part != from) high >>= from_bits;
         put_lane(warp, &inst->ops[0], i, convert(inst, to, part, high) << bits | convert(inst, to, part, low));
     }
     return STEP_NEXT;
@@ -235,8 +227,7 @@ static Step bfloat_from_f32(Block *block, Warp *warp, const Inst *inst, uint32_t
     const uint32_t *a = in32(warp, &inst->ops[1]);
     uint32_t out[LANES];
     (void)block;
-    for (int i = 0; i < LANES; i++)
-        out[i] = bfloat_nearest(a[i]);
+    for (int i = 0; i < LANES; i++) out[i] = bfloat_nearest(a[i]);
     put32(warp, &inst->ops[0], out, mask);
     return STEP_NEXT;
 }
@@ -244,8 +235,7 @@ static Step bfloats_from_f32(Block *block, Warp *warp, const Inst *inst, uint32_
     const uint32_t *a = in32(warp, &inst->ops[1]), *b = in32(warp, &inst->ops[2]);
     uint32_t out[LANES];
     (void)block;
-    for (int i = 0; i < LANES; i++)
-        out[i] = bfloat_nearest(a[i]) << 16 | bfloat_nearest(b[i]);
+    for (int i = 0; i < LANES; i++) out[i] = bfloat_nearest(a[i]) << 16 | bfloat_nearest(b[i]);
     put32(warp, &inst->ops[0], out, mask);
     return STEP_NEXT;
 }
@@ -253,8 +243,7 @@ static Step bfloat_to_f32(Block *block, Warp *warp, const Inst *inst, uint32_t m
     const uint32_t *a = in32(warp, &inst->ops[1]);
     uint32_t out[LANES];
     (void)block;
-    for (int i = 0; i < LANES; i++)
-        out[i] = (a[i] & 0x7fffu) > 0x7f80u ? 0x7fffffffu : a[i] << 16;
+    for (int i = 0; i < LANES; i++) out[i] = (a[i] & 0x7fffu) > 0x7f80u ? 0x7fffffffu : a[i] << 16;
     put32(warp, &inst->ops[0], out, mask);
     return STEP_NEXT;
 }
@@ -263,8 +252,7 @@ static Step widen_signed(Block *block, Warp *warp, const Inst *inst, uint32_t ma
     const uint32_t *a = in32(warp, &inst->ops[1]);
     uint64_t out[LANES];
     (void)block;
-    for (int i = 0; i < LANES; i++)
-        out[i] = (uint64_t)(int64_t)(int32_t)a[i];
+    for (int i = 0; i < LANES; i++) out[i] = (uint64_t)(int64_t)(int32_t)a[i];
     put64(warp, &inst->ops[0], out, mask);
     return STEP_NEXT;
 }
@@ -272,8 +260,7 @@ static Step widen_unsigned(Block *block, Warp *warp, const Inst *inst, uint32_t 
     const uint32_t *a = in32(warp, &inst->ops[1]);
     uint64_t out[LANES];
     (void)block;
-    for (int i = 0; i < LANES; i++)
-        out[i] = a[i];
+    for (int i = 0; i < LANES; i++) out[i] = a[i];
     put64(warp, &inst->ops[0], out, mask);
     return STEP_NEXT;
 }
@@ -283,35 +270,30 @@ static bool is_bits(Type type) { return type_rows[type].kind == TYPE_BITS || typ
 
 static Run pick_pairs(const Inst *inst, Type to, Type from) {
     bool two = !inst->ops[2].absent;
-    if (type_rows[to].kind != TYPE_PACKED || (from == T_F32) != two || inst->mods.round != ROUND_RN || (inst->mods.flags & FLAG_SAT))
+    if (type_rows[to].kind != TYPE_PACKED || (from == T_F32) != two || inst->mods.round != ROUND_RN ||
+        (inst->mods.flags & FLAG_SAT))
         return NULL;
     bool narrow = to == T_E4M3X2 || to == T_E5M2X2, from_narrow = from == T_E4M3X2 || from == T_E5M2X2;
-    if (narrow && !(inst->mods.flags & FLAG_SATFINITE))
-        return NULL;
-    if (!(from == T_F32 || (narrow && from == T_F16X2) || (from_narrow && to == T_F16X2)))
-        return NULL;
+    if (narrow && !(inst->mods.flags & FLAG_SATFINITE)) return NULL;
+    if (!(from == T_F32 || (narrow && from == T_F16X2) || (from_narrow && to == T_F16X2))) return NULL;
     return to == T_BF16X2 && inst->mods.flags == 0 ? bfloats_from_f32 : run_pairs;
 }
 
 Run pick_convert(const Inst *inst) {
     Type to = (Type)inst->mods.types[0], from = (Type)inst->mods.types[1];
     uint32_t flags = inst->mods.flags;
-    if (is_bits(to) || is_bits(from) || to == T_E4M3 || to == T_E5M2 || from == T_E4M3 || from == T_E5M2 || from == T_TF32)
+    if (is_bits(to) || is_bits(from) || to == T_E4M3 || to == T_E5M2 || from == T_E4M3 || from == T_E5M2 ||
+        from == T_TF32)
         return NULL;
-    if (type_rows[to].kind == TYPE_PACKED || type_rows[from].kind == TYPE_PACKED)
-        return pick_pairs(inst, to, from);
-    if (!inst->ops[2].absent || (flags & (FLAG_APPROX | FLAG_FULL | FLAG_NAN | FLAG_NOFTZ)))
-        return NULL;
+    if (type_rows[to].kind == TYPE_PACKED || type_rows[from].kind == TYPE_PACKED) return pick_pairs(inst, to, from);
+    if (!inst->ops[2].absent || (flags & (FLAG_APPROX | FLAG_FULL | FLAG_NAN | FLAG_NOFTZ))) return NULL;
     bool integral = inst->mods.round >= ROUND_RNI, same_float = to == from;
     if (type_is_float(from) && !type_is_float(to) && !integral)
         return NULL; /* PTX ISA 9.7.9.21: an integer rounding is required */
-    if (type_is_float(from) && type_is_float(to) && integral && !same_float)
-        return NULL;
+    if (type_is_float(from) && type_is_float(to) && integral && !same_float) return NULL;
     if (flags == 0 && inst->ops[0].width == type_rows[to].bytes && inst->ops[1].width == type_rows[from].bytes) {
-        if (to == T_BF16 && from == T_F32 && inst->mods.round == ROUND_RN)
-            return bfloat_from_f32;
-        if (to == T_F32 && from == T_BF16)
-            return bfloat_to_f32;
+        if (to == T_BF16 && from == T_F32 && inst->mods.round == ROUND_RN) return bfloat_from_f32;
+        if (to == T_F32 && from == T_BF16) return bfloat_to_f32;
         if (is_64(to) && !type_is_float(to) && (from == T_S32 || from == T_U32))
             return from == T_S32 ? widen_signed : widen_unsigned;
     }

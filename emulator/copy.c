@@ -16,7 +16,11 @@ static Async *new_async(Block *block, Warp *warp, AsyncKind kind, uint32_t lane,
         block->spare = op->next;
     else
         op = NEW(block->machine->arena, Async);
-    *op = (Async){.kind = kind, .agent = agent_of(block, warp, lane), .lanes = lanes, .due = schedule_due(block), .per_lane = per_lane};
+    *op = (Async){.kind = kind,
+                  .agent = agent_of(block, warp, lane),
+                  .lanes = lanes,
+                  .due = schedule_due(block),
+                  .per_lane = per_lane};
     op->agent.async = ++block->async_count;
     if ((kind == ASYNC_LANES || kind == ASYNC_LANES_ARRIVE) && !per_lane)
         op->per_lane = NEW(block->machine->arena, struct AsyncLanes);
@@ -44,8 +48,7 @@ static void dequeue(Block *block, Async *op) {
 /* What a store has read lies in a buffer of a power of two, kept for the next one. */
 static void take_buffer(Block *block, Async *op) {
     uint32_t class = 4;
-    while ((1u << class) < op->bytes)
-        class++;
+    while ((1u << class) < op->bytes) class ++;
     op->buffer_class = class;
     op->buffer = block->spare_buffers[class];
     if (op->buffer)
@@ -61,16 +64,20 @@ static void give_buffer(Block *block, Async *op) {
 
 /* ---- doing them --------------------------------------------------------------------------------------------------- */
 
-static unsigned char *reach(Block *block, const Async *op, AccessKind kind, Space space, uint64_t address, uint32_t bytes) {
-    Access access = {.agent = op->agent, .kind = kind, .proxy = op->kind == ASYNC_LANES ? PROXY_GENERIC : PROXY_ASYNC,
-                     .space = space, .address = address, .bytes = bytes};
+static unsigned char *reach(Block *block, const Async *op, AccessKind kind, Space space, uint64_t address,
+                            uint32_t bytes) {
+    Access access = {.agent = op->agent,
+                     .kind = kind,
+                     .proxy = op->kind == ASYNC_LANES ? PROXY_GENERIC : PROXY_ASYNC,
+                     .space = space,
+                     .address = address,
+                     .bytes = bytes};
     return memory_access(block, &access);
 }
 
 static bool land(Block *block, const Async *op) {
     Barrier *barrier = barrier_at(block, op->agent, op->barrier, "the completion of a copy");
-    if (!barrier)
-        return false;
+    if (!barrier) return false;
     barrier->landed = barrier->generation + 1;
     barrier->last_copy = op->agent;
     return barrier_transact(block, op->agent, barrier, -(int64_t)op->bytes);
@@ -79,16 +86,14 @@ static bool land(Block *block, const Async *op) {
 static bool load_bulk(Block *block, const Async *op) {
     const unsigned char *from = reach(block, op, ACCESS_READ, SPACE_GLOBAL, op->global, op->bytes);
     unsigned char *to = from ? reach(block, op, ACCESS_WRITE, SPACE_SHARED, op->shared, op->bytes) : NULL;
-    if (!to)
-        return false;
+    if (!to) return false;
     memcpy(to, from, op->bytes);
     return land(block, op);
 }
 
 static bool read_source(Block *block, Async *op) {
     const unsigned char *from = reach(block, op, ACCESS_READ, SPACE_SHARED, op->shared, op->bytes);
-    if (!from)
-        return false;
+    if (!from) return false;
     take_buffer(block, op);
     memcpy(op->buffer, from, op->bytes);
     op->read_done = true;
@@ -98,11 +103,9 @@ static bool read_source(Block *block, Async *op) {
 static bool store_bulk(Block *block, Async *op) {
     AccessKind kind = op->reduce ? ACCESS_ATOMIC : ACCESS_WRITE;
     unsigned char *to = reach(block, op, kind, SPACE_GLOBAL, op->global, op->bytes);
-    if (!to)
-        return false;
+    if (!to) return false;
     uint32_t bytes = type_rows[op->type].bytes;
-    if (!op->reduce)
-        memcpy(to, op->buffer, op->bytes);
+    if (!op->reduce) memcpy(to, op->buffer, op->bytes);
     for (uint32_t at = 0; op->reduce && at + bytes <= op->bytes; at += bytes) {
         uint64_t value = 0;
         memcpy(&value, op->buffer + at, bytes);
@@ -116,11 +119,10 @@ static bool copy_lanes(Block *block, Async *op) {
         uint32_t lane = first_lane(left), bytes = op->per_lane->source_bytes[lane];
         op->agent.lane = lane;
         unsigned char *to = reach(block, op, ACCESS_WRITE, SPACE_SHARED, op->per_lane->shared[lane], op->bytes);
-        const unsigned char *from = to && bytes ? reach(block, op, ACCESS_READ, SPACE_GLOBAL, op->per_lane->global[lane], bytes) : to;
-        if (!from)
-            return false;
-        if (bytes)
-            memcpy(to, from, bytes);
+        const unsigned char *from =
+            to && bytes ? reach(block, op, ACCESS_READ, SPACE_GLOBAL, op->per_lane->global[lane], bytes) : to;
+        if (!from) return false;
+        if (bytes) memcpy(to, from, bytes);
         memset(to + bytes, 0, op->bytes - bytes);
     }
     return true;
@@ -129,13 +131,12 @@ static bool copy_lanes(Block *block, Async *op) {
 static bool arrive_lanes(Block *block, Async *op) {
     for (uint32_t left = op->lanes; left; left &= left - 1) {
         op->agent.lane = first_lane(left);
-        Barrier *barrier = barrier_at(block, op->agent, op->per_lane->shared[op->agent.lane], "cp.async.mbarrier.arrive");
-        if (!barrier)
-            return false;
+        Barrier *barrier =
+            barrier_at(block, op->agent, op->per_lane->shared[op->agent.lane], "cp.async.mbarrier.arrive");
+        if (!barrier) return false;
         barrier->landed = barrier->generation + 1;
         barrier->last_copy = op->agent;
-        if (!barrier_arrive(block, op->agent, barrier, 1))
-            return false;
+        if (!barrier_arrive(block, op->agent, barrier, 1)) return false;
     }
     return true;
 }
@@ -148,14 +149,14 @@ static bool advance(Block *block, Async *op, bool *over) {
     case ASYNC_TENSOR_LOAD: return tensor_load(block, op) && land(block, op);
     case ASYNC_LANES: return copy_lanes(block, op);
     case ASYNC_LANES_ARRIVE: return arrive_lanes(block, op);
-    case ASYNC_BULK_STORE: case ASYNC_TENSOR_STORE:
+    case ASYNC_BULK_STORE:
+    case ASYNC_TENSOR_STORE:
         if (!op->read_done) {
             *over = false;
             op->due = schedule_due(block);
             return read_source(block, op);
         }
-        if (!(op->kind == ASYNC_BULK_STORE ? store_bulk(block, op) : tensor_store(block, op)))
-            return false;
+        if (!(op->kind == ASYNC_BULK_STORE ? store_bulk(block, op) : tensor_store(block, op))) return false;
         give_buffer(block, op);
         return true;
     }
@@ -164,8 +165,7 @@ static bool advance(Block *block, Async *op, bool *over) {
 
 /* The arrival of cp.async.mbarrier.arrive waits for the earlier copies of its lanes. */
 static bool may_advance(const Async *op) {
-    if (op->kind != ASYNC_LANES_ARRIVE)
-        return true;
+    if (op->kind != ASYNC_LANES_ARRIVE) return true;
     for (const Async *earlier = op->previous; earlier; earlier = earlier->previous)
         if (earlier->kind == ASYNC_LANES && earlier->agent.warp == op->agent.warp && (earlier->lanes & op->lanes))
             return false;
@@ -179,16 +179,12 @@ bool async_step(Block *block, bool force) {
         uint32_t count = 0;
         uint32_t wanted = block->machine->seed ? CHOICES : 1;
         for (Async *op = block->first; op && count < wanted; op = op->next)
-            if (may_advance(op) && (force || op->due <= block->turn))
-                choices[count++] = op;
-        if (count == 0)
-            return true;
+            if (may_advance(op) && (force || op->due <= block->turn)) choices[count++] = op;
+        if (count == 0) return true;
         Async *op = choices[schedule_pick(block, count)];
         bool over;
-        if (!advance(block, op, &over))
-            return false;
-        if (over)
-            dequeue(block, op);
+        if (!advance(block, op, &over)) return false;
+        if (over) dequeue(block, op);
         block->async_epoch++;
         block->effects++;
         force = false;
@@ -203,10 +199,8 @@ static bool is_bulk(const Async *op) { return op->kind == ASYNC_BULK_STORE || op
 /* Is an operation of this lane in flight whose group is below `limit`? */
 static bool in_flight(const Block *block, const Warp *warp, uint32_t lane, bool bulk, uint32_t limit, bool reads_only) {
     for (const Async *op = block->first; op; op = op->next) {
-        if (op->agent.warp != warp || !(op->lanes >> lane & 1) || op->group >= limit)
-            continue;
-        if (bulk ? is_bulk(op) && !(reads_only && op->read_done) : op->kind == ASYNC_LANES)
-            return true;
+        if (op->agent.warp != warp || !(op->lanes >> lane & 1) || op->group >= limit) continue;
+        if (bulk ? is_bulk(op) && !(reads_only && op->read_done) : op->kind == ASYNC_LANES) return true;
     }
     return false;
 }
@@ -214,16 +208,17 @@ static bool in_flight(const Block *block, const Warp *warp, uint32_t lane, bool 
 static Step wait_groups(Block *block, Warp *warp, uint32_t mask, bool bulk, uint32_t behind, bool reads_only) {
     Groups *groups = bulk ? &warp->bulk : &warp->copies;
     for (uint32_t left = mask; left; left &= left - 1) {
-        uint32_t lane = first_lane(left), committed = groups->committed[lane], limit = committed > behind ? committed - behind : 0;
+        uint32_t lane = first_lane(left), committed = groups->committed[lane],
+                 limit = committed > behind ? committed - behind : 0;
         if (in_flight(block, warp, lane, bulk, limit, reads_only)) {
             warp->split->wait_address = behind;
             return schedule_wait(warp, WAIT_GROUP, block->async_epoch);
         }
     }
     for (uint32_t left = mask; left; left &= left - 1) {
-        uint32_t lane = first_lane(left), committed = groups->committed[lane], limit = committed > behind ? committed - behind : 0;
-        if (groups->waited[lane] < limit)
-            groups->waited[lane] = limit;
+        uint32_t lane = first_lane(left), committed = groups->committed[lane],
+                 limit = committed > behind ? committed - behind : 0;
+        if (groups->waited[lane] < limit) groups->waited[lane] = limit;
     }
     return STEP_NEXT;
 }
@@ -231,8 +226,7 @@ static Step wait_groups(Block *block, Warp *warp, uint32_t mask, bool bulk, uint
 static Step run_commit(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     Groups *groups = inst->opcode == OP_BULK_COMMIT ? &warp->bulk : &warp->copies;
     (void)block;
-    for (uint32_t left = mask; left; left &= left - 1)
-        groups->committed[first_lane(left)]++;
+    for (uint32_t left = mask; left; left &= left - 1) groups->committed[first_lane(left)]++;
     return STEP_NEXT;
 }
 
@@ -264,7 +258,8 @@ bool async_check_exit(Block *block, Warp *warp, uint32_t mask) {
         uint32_t lane = first_lane(left);
         bool bulk = warp->bulk.issued[lane] > warp->bulk.waited[lane];
         if (bulk || warp->copies.issued[lane] > warp->copies.waited[lane])
-            return finding(block, P0740, agent_of(block, warp, lane), "lane %u exits while shared memory may still be %s: no `%s` follows its copies", lane,
+            return finding(block, P0740, agent_of(block, warp, lane),
+                           "lane %u exits while shared memory may still be %s: no `%s` follows its copies", lane,
                            bulk ? "read" : "written", bulk ? "cp.async.bulk.wait_group" : "cp.async.wait_group");
     }
     return true;
@@ -273,11 +268,13 @@ bool async_check_exit(Block *block, Warp *warp, uint32_t mask) {
 bool async_check_end(Block *block) {
     for (uint32_t i = 0; i < block->barrier_slots; i++) {
         const Barrier *barrier = block->barriers[i];
-        if (!barrier || !barrier->live || barrier->landed <= barrier->observed)
-            continue;
+        if (!barrier || !barrier->live || barrier->landed <= barrier->observed) continue;
         const char *name = report_shared(block->machine, block->machine->arena, barrier->address);
-        return finding(block, P0741, barrier->last_copy, "the block has ended, but nobody has waited for this copy: phase %llu of %s",
-                       (unsigned long long)(barrier->landed - 1), name ? name : arena_printf(block->machine->arena, "the mbarrier at shared address %u", barrier->address));
+        return finding(
+            block, P0741, barrier->last_copy,
+            "the block has ended, but nobody has waited for this copy: phase %llu of %s",
+            (unsigned long long)(barrier->landed - 1),
+            name ? name : arena_printf(block->machine->arena, "the mbarrier at shared address %u", barrier->address));
     }
     return true;
 }
@@ -286,16 +283,17 @@ bool async_check_end(Block *block) {
 
 static uint64_t shared_of(const Warp *warp, const Inst *inst, const Operand *op, uint32_t lane) {
     uint64_t address = in_lane(warp, op, lane) + (uint64_t)op->add;
-    if (!inst->mods.space_count && address - WINDOW_SHARED < WINDOW_BYTES)
-        address -= WINDOW_SHARED;
+    if (!inst->mods.space_count && address - WINDOW_SHARED < WINDOW_BYTES) address -= WINDOW_SHARED;
     return (uint32_t)address;
 }
-static uint64_t global_of(const Warp *warp, const Operand *op, uint32_t lane) { return in_lane(warp, op, lane) + (uint64_t)op->add; }
+static uint64_t global_of(const Warp *warp, const Operand *op, uint32_t lane) {
+    return in_lane(warp, op, lane) + (uint64_t)op->add;
+}
 
 static bool check_alignment(Block *block, Agent agent, uint64_t address, uint32_t alignment, const char *what) {
-    if (address % alignment == 0)
-        return true;
-    return finding(block, P0711, agent, "%s 0x%llx of a copy is not a multiple of %u", what, (unsigned long long)address, alignment);
+    if (address % alignment == 0) return true;
+    return finding(block, P0711, agent, "%s 0x%llx of a copy is not a multiple of %u", what,
+                   (unsigned long long)address, alignment);
 }
 
 /* ops: [dst], [src], bytes, (source bytes or a predicate that ignores the source), (policy) */
@@ -309,12 +307,14 @@ static Step run_cp_async(Block *block, Warp *warp, const Inst *inst, uint32_t ma
         op->bytes = bytes;
         for (uint32_t each = left; each; each &= each - 1) {
             uint32_t lane = first_lane(each);
-            if (warp->copies.committed[lane] != warp->copies.committed[leader])
-                continue;
+            if (warp->copies.committed[lane] != warp->copies.committed[leader]) continue;
             Agent agent = agent_of(block, warp, lane);
             uint64_t from = global_of(warp, &inst->ops[1], lane), to = shared_of(warp, inst, &inst->ops[0], lane);
-            uint32_t source = size->absent ? bytes : size->width == 0 ? (in_mask(warp, size) >> lane & 1 ? 0 : bytes) : in32(warp, size)[lane];
-            if (!check_alignment(block, agent, to, bytes, "the shared address") || !check_alignment(block, agent, from, bytes, "the global address"))
+            uint32_t source = size->absent       ? bytes
+                              : size->width == 0 ? (in_mask(warp, size) >> lane & 1 ? 0 : bytes)
+                                                 : in32(warp, size)[lane];
+            if (!check_alignment(block, agent, to, bytes, "the shared address") ||
+                !check_alignment(block, agent, from, bytes, "the global address"))
                 return STEP_FAULT;
             if (source > bytes)
                 return fault(block, P0716, agent, "cp.async of %u bytes with %u source bytes", bytes, source);
@@ -337,11 +337,10 @@ static Step run_cp_arrive(Block *block, Warp *warp, const Inst *inst, uint32_t m
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left);
         op->per_lane->shared[lane] = (uint32_t)shared_of(warp, inst, &inst->ops[0], lane);
-        Barrier *barrier = barrier_at(block, agent_of(block, warp, lane), op->per_lane->shared[lane], "cp.async.mbarrier.arrive");
-        if (!barrier)
-            return STEP_FAULT;
-        if (!(inst->mods.flags & FLAG_NOINC))
-            barrier->pending++;
+        Barrier *barrier =
+            barrier_at(block, agent_of(block, warp, lane), op->per_lane->shared[lane], "cp.async.mbarrier.arrive");
+        if (!barrier) return STEP_FAULT;
+        if (!(inst->mods.flags & FLAG_NOINC)) barrier->pending++;
         warp->copies.issued[lane] = 0; /* from here on it is the barrier that is waited for */
     }
     enqueue(block, op);
@@ -353,10 +352,13 @@ static Step run_cp_arrive(Block *block, Warp *warp, const Inst *inst, uint32_t m
 static bool check_bulk(Block *block, const Async *op) {
     if (op->bytes == 0 || op->bytes % 16)
         return finding(block, P0716, op->agent, "a bulk copy of %u bytes: it must be a multiple of 16", op->bytes);
-    return check_alignment(block, op->agent, op->shared, 16, "the shared address") && check_alignment(block, op->agent, op->global, 16, "the global address");
+    return check_alignment(block, op->agent, op->shared, 16, "the shared address") &&
+           check_alignment(block, op->agent, op->global, 16, "the global address");
 }
 
-static bool is_load(const Inst *inst) { return inst->mods.spaces[0] == SPACE_SHARED && inst->opcode != OP_TENSOR_REDUCE && inst->opcode != OP_BULK_REDUCE; }
+static bool is_load(const Inst *inst) {
+    return inst->mods.spaces[0] == SPACE_SHARED && inst->opcode != OP_TENSOR_REDUCE && inst->opcode != OP_BULK_REDUCE;
+}
 
 /* the operations of one lane; ops of a load: [dst], [src], bytes, [barrier]; of a store: [dst], [src], bytes */
 static Step run_bulk(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
@@ -383,7 +385,8 @@ static Step run_bulk(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
 static const TensorMap *map_of(Block *block, Agent agent, uint64_t address) {
     const Program *program = block->program;
     for (uint32_t i = 0; i < program->parameters.count; i++)
-        if (address == WINDOW_PARAM + PARAMETER_BASE + program->parameters.items[i].offset && block->machine->map_of_argument[i] >= 0)
+        if (address == WINDOW_PARAM + PARAMETER_BASE + program->parameters.items[i].offset &&
+            block->machine->map_of_argument[i] >= 0)
             return &block->machine->maps[block->machine->map_of_argument[i]];
     bool raw = address >= PARAMETER_BASE && address < PARAMETER_BASE + program->parameter_bytes;
     finding(block, P0716, agent, "address 0x%llx is not that of a tensor map%s", (unsigned long long)address,
@@ -398,31 +401,29 @@ static Step run_tensor(Block *block, Warp *warp, const Inst *inst, uint32_t mask
         uint32_t lane = first_lane(left);
         Agent agent = agent_of(block, warp, lane);
         const TensorMap *map = map_of(block, agent, global_of(warp, &inst->ops[map_at], lane));
-        if (!map)
-            return STEP_FAULT;
+        if (!map) return STEP_FAULT;
         if (map->rank != rank)
-            return fault(block, P0716, agent, "a copy of %u dimensions through the tensor map of `%s`, which has %u", rank, map->name, map->rank);
-        if (prefetch)
-            continue;
+            return fault(block, P0716, agent, "a copy of %u dimensions through the tensor map of `%s`, which has %u",
+                         rank, map->name, map->rank);
+        if (prefetch) continue;
         Async *op = new_async(block, warp, load ? ASYNC_TENSOR_LOAD : ASYNC_TENSOR_STORE, lane, 1u << lane);
         op->map = map;
         op->bytes = map->box_bytes;
         op->reduce = (Reduce)inst->mods.reduce;
-        for (uint32_t i = 0; i < rank; i++)
-            op->coordinates[i] = (int32_t)in32(warp, &inst->ops[map_at + 1 + i])[lane];
+        for (uint32_t i = 0; i < rank; i++) op->coordinates[i] = (int32_t)in32(warp, &inst->ops[map_at + 1 + i])[lane];
         int64_t first = (int64_t)op->coordinates[0] * map->element_bytes;
         if (first % 16 != 0) /* hardware traps with an illegal instruction (seen on an H200) */
-            return fault(block, P0711, agent, "a tensor copy of `%s` starts at coordinate %d, %lld bytes along its innermost dimension: not a multiple of 16",
+            return fault(block, P0711, agent,
+                         "a tensor copy of `%s` starts at coordinate %d, %lld bytes along its innermost dimension: not "
+                         "a multiple of 16",
                          map->name, op->coordinates[0], (long long)first);
         op->shared = (uint32_t)shared_of(warp, inst, &inst->ops[load ? 0 : rank + 1], lane);
-        if (!check_alignment(block, agent, op->shared, 128, "the shared address"))
-            return STEP_FAULT;
+        if (!check_alignment(block, agent, op->shared, 128, "the shared address")) return STEP_FAULT;
         if (load)
             op->barrier = (uint32_t)shared_of(warp, inst, &inst->ops[rank + 2], lane);
         else
             join_group(&warp->bulk, op, lane);
-        if (load && !barrier_at(block, agent, op->barrier, "a tensor copy"))
-            return STEP_FAULT;
+        if (load && !barrier_at(block, agent, op->barrier, "a tensor copy")) return STEP_FAULT;
         enqueue(block, op);
     }
     return STEP_NEXT;
@@ -443,16 +444,19 @@ static Run pick_bulk(const Inst *inst) {
     bool load = goes(inst, SPACE_SHARED, SPACE_GLOBAL), store = goes(inst, SPACE_GLOBAL, SPACE_SHARED);
     bool tensor = inst->opcode == OP_TENSOR || inst->opcode == OP_TENSOR_REDUCE;
     bool reduces = inst->opcode == OP_BULK_REDUCE || inst->opcode == OP_TENSOR_REDUCE;
-    uint32_t load_ops = tensor ? 4u + inst->mods.dimensions : 5, flags = inst->mods.flags & (FLAG_BULK_GROUP | FLAG_COMPLETE_TX | FLAG_READ);
+    uint32_t load_ops = tensor ? 4u + inst->mods.dimensions : 5,
+             flags = inst->mods.flags & (FLAG_BULK_GROUP | FLAG_COMPLETE_TX | FLAG_READ);
     Type type = inst_type(inst);
-    if (tensor && !inst->mods.dimensions)
+    if (tensor && !inst->mods.dimensions) return NULL;
+    if (load ? flags != FLAG_COMPLETE_TX || inst->op_count != load_ops || reduces
+             : !store || flags != FLAG_BULK_GROUP || inst->op_count == load_ops)
         return NULL;
-    if (load ? flags != FLAG_COMPLETE_TX || inst->op_count != load_ops || reduces : !store || flags != FLAG_BULK_GROUP || inst->op_count == load_ops)
-        return NULL;
-    if (reduces != (inst->mods.reduce != REDUCE_NONE) || inst->mods.reduce == REDUCE_EXCH || inst->mods.reduce == REDUCE_CAS)
+    if (reduces != (inst->mods.reduce != REDUCE_NONE) || inst->mods.reduce == REDUCE_EXCH ||
+        inst->mods.reduce == REDUCE_CAS)
         return NULL;
     bool float_add_only = type == T_F32 || type == T_F64;
-    if (inst->opcode == OP_BULK_REDUCE && (type_rows[type].bytes < 2 || type == T_TF32 || (float_add_only && inst->mods.reduce != REDUCE_ADD)))
+    if (inst->opcode == OP_BULK_REDUCE &&
+        (type_rows[type].bytes < 2 || type == T_TF32 || (float_add_only && inst->mods.reduce != REDUCE_ADD)))
         return NULL;
     return tensor ? run_tensor : run_bulk;
 }
@@ -465,11 +469,16 @@ static Run pick_cp_async(const Inst *inst) {
 Run pick_copy(const Inst *inst) {
     switch (inst->opcode) {
     case OP_CP_ASYNC: return pick_cp_async(inst);
-    case OP_CP_COMMIT: case OP_BULK_COMMIT: return run_commit;
-    case OP_CP_WAIT: case OP_BULK_WAIT: return inst->ops[0].bank == BANK_CONSTANTS ? run_wait : NULL;
+    case OP_CP_COMMIT:
+    case OP_BULK_COMMIT: return run_commit;
+    case OP_CP_WAIT:
+    case OP_BULK_WAIT: return inst->ops[0].bank == BANK_CONSTANTS ? run_wait : NULL;
     case OP_CP_WAIT_ALL: return run_wait_all;
     case OP_CP_ARRIVE: return inst_type(inst) == T_B64 ? run_cp_arrive : NULL;
-    case OP_BULK: case OP_BULK_REDUCE: case OP_TENSOR: case OP_TENSOR_REDUCE: return pick_bulk(inst);
+    case OP_BULK:
+    case OP_BULK_REDUCE:
+    case OP_TENSOR:
+    case OP_TENSOR_REDUCE: return pick_bulk(inst);
     case OP_BULK_PREFETCH: return run_prefetch;
     case OP_TENSOR_PREFETCH: return inst->mods.dimensions ? run_tensor : NULL;
     default: return NULL;

@@ -14,9 +14,27 @@ const TypeRow type_rows[T_COUNT] = {
 
 /* groups of modifiers */
 enum {
-    ROUND = 1 << 0, COMPARE = 1 << 1, REDUCE = 1 << 2, ORDER = 1 << 3, VECTOR = 1 << 4, DIMENSIONS = 1 << 5, SHUFFLE = 1 << 6,
-    VOTE = 1 << 7, TEST = 1 << 8, PERMUTE = 1 << 9, NUMERIC = 1 << 10, WIDE = 1 << 11, CARRY = 1 << 12, SHIFT = 1 << 13,
-    TO = 1 << 14, CACHE = 1 << 15, SYNC = 1 << 16, PHASE = 1 << 17, BULK = 1 << 18, FENCE = 1 << 19, SPACE = 1 << 20
+    ROUND = 1 << 0,
+    COMPARE = 1 << 1,
+    REDUCE = 1 << 2,
+    ORDER = 1 << 3,
+    VECTOR = 1 << 4,
+    DIMENSIONS = 1 << 5,
+    SHUFFLE = 1 << 6,
+    VOTE = 1 << 7,
+    TEST = 1 << 8,
+    PERMUTE = 1 << 9,
+    NUMERIC = 1 << 10,
+    WIDE = 1 << 11,
+    CARRY = 1 << 12,
+    SHIFT = 1 << 13,
+    TO = 1 << 14,
+    CACHE = 1 << 15,
+    SYNC = 1 << 16,
+    PHASE = 1 << 17,
+    BULK = 1 << 18,
+    FENCE = 1 << 19,
+    SPACE = 1 << 20
 };
 
 typedef struct OpcodeRow {
@@ -46,34 +64,49 @@ typedef struct ModifierRow {
 
 static const ModifierRow modifier_rows[] = {
 #define MODIFIER(spelling, group, field, value) {spelling, group, offsetof(Mods, field), value, 0},
-#define FLAG(spelling, group, flag) {spelling, group, SIZE_MAX, 0, flag},
+#define FLAG(spelling, group, flag)             {spelling, group, SIZE_MAX, 0, flag},
 #include "modifiers.def"
 #undef MODIFIER
 #undef FLAG
 };
 
-static const struct { const char *spelling; Space space; } space_words[] = {
-    {"param", SPACE_PARAM},   {"param::entry", SPACE_PARAM},   {"global", SPACE_GLOBAL},          {"shared", SPACE_SHARED},
-    {"local", SPACE_LOCAL},   {"shared::cta", SPACE_SHARED},   {"shared::cluster", SPACE_SHARED}, {"const", SPACE_CONST},
+static const struct {
+    const char *spelling;
+    Space space;
+} space_words[] = {
+    {"param", SPACE_PARAM}, {"param::entry", SPACE_PARAM}, {"global", SPACE_GLOBAL},          {"shared", SPACE_SHARED},
+    {"local", SPACE_LOCAL}, {"shared::cta", SPACE_SHARED}, {"shared::cluster", SPACE_SHARED}, {"const", SPACE_CONST},
 };
 
-static const struct { const char *spelling; uint8_t bytes; } special_rows[] = {
+static const struct {
+    const char *spelling;
+    uint8_t bytes;
+} special_rows[] = {
 #define SPECIAL(name, spelling, bytes) {spelling, bytes},
 #include "specials.def"
 #undef SPECIAL
 };
 
-static const struct { const char *spelling; Type type; ClockKind kind; } clock_rows[] = {
-    {"%clock", T_U32, CLOCK_LOW},          {"%clock_hi", T_U32, CLOCK_HIGH},        {"%clock64", T_U64, CLOCK_CYCLES},
-    {"%globaltimer", T_U64, CLOCK_NS},     {"%globaltimer_lo", T_U32, CLOCK_NS_LOW}, {"%globaltimer_hi", T_U32, CLOCK_NS_HIGH},
+static const struct {
+    const char *spelling;
+    Type type;
+    ClockKind kind;
+} clock_rows[] = {
+    {"%clock", T_U32, CLOCK_LOW},
+    {"%clock_hi", T_U32, CLOCK_HIGH},
+    {"%clock64", T_U64, CLOCK_CYCLES},
+    {"%globaltimer", T_U64, CLOCK_NS},
+    {"%globaltimer_lo", T_U32, CLOCK_NS_LOW},
+    {"%globaltimer_hi", T_U32, CLOCK_NS_HIGH},
 };
 
-static bool same(const char *text, size_t length, const char *word) { return strlen(word) == length && !memcmp(text, word, length); }
+static bool same(const char *text, size_t length, const char *word) {
+    return strlen(word) == length && !memcmp(text, word, length);
+}
 
 Type type_by_name(const char *text, size_t length) {
     for (int t = 1; t < T_COUNT; t++)
-        if (same(text, length, type_rows[t].spelling))
-            return (Type)t;
+        if (same(text, length, type_rows[t].spelling)) return (Type)t;
     return T_NONE;
 }
 
@@ -96,8 +129,7 @@ static Opcode find_opcode(const Token *word) {
 static bool add_space(Mods *mods, const char *text, size_t length) {
     for (size_t i = 0; i < COUNT_OF(space_words); i++)
         if (same(text, length, space_words[i].spelling)) {
-            if (mods->space_count < 2)
-                mods->spaces[mods->space_count++] = (uint8_t)space_words[i].space;
+            if (mods->space_count < 2) mods->spaces[mods->space_count++] = (uint8_t)space_words[i].space;
             return true;
         }
     return false;
@@ -107,8 +139,7 @@ static bool add_space(Mods *mods, const char *text, size_t length) {
 static bool add_modifier(Mods *mods, uint32_t groups, const char *text, size_t length) {
     Type type = type_by_name(text, length);
     if (type != T_NONE) {
-        if (mods->type_count == COUNT_OF(mods->types))
-            return false;
+        if (mods->type_count == COUNT_OF(mods->types)) return false;
         mods->types[mods->type_count++] = (uint8_t)type;
         return true;
     }
@@ -116,12 +147,10 @@ static bool add_modifier(Mods *mods, uint32_t groups, const char *text, size_t l
         mods->cache_policy |= same(text, length, "L2::cache_hint");
         return (groups & CACHE) != 0;
     }
-    if ((groups & SPACE) && add_space(mods, text, length))
-        return true;
+    if ((groups & SPACE) && add_space(mods, text, length)) return true;
     for (size_t i = 0; i < COUNT_OF(modifier_rows); i++) {
         const ModifierRow *row = &modifier_rows[i];
-        if (!(row->group & groups) || !same(text, length, row->spelling))
-            continue;
+        if (!(row->group & groups) || !same(text, length, row->spelling)) continue;
         if (row->field == SIZE_MAX)
             mods->flags |= row->flag;
         else
@@ -135,10 +164,10 @@ static void read_modifiers(Reader *reader, const Token *word, Opcode opcode, Mod
     const char *at = word->text + strlen(opcode_rows[opcode].spelling), *end = word->text + word->length;
     while (at < end) {
         const char *start = ++at;
-        while (at < end && *at != '.')
-            at++;
+        while (at < end && *at != '.') at++;
         if (!add_modifier(mods, opcode_rows[opcode].groups, start, (size_t)(at - start)))
-            text_incomplete(reader, word->line, "`%.*s` is not modelled (`.%.*s`)", (int)word->length, word->text, (int)(at - start), start);
+            text_incomplete(reader, word->line, "`%.*s` is not modelled (`.%.*s`)", (int)word->length, word->text,
+                            (int)(at - start), start);
     }
 }
 
@@ -155,8 +184,7 @@ Operand decode_new_register(Reader *reader, Type type) {
 
 static Operand constant(Reader *reader, uint64_t bits, uint8_t width, bool dynamic) {
     uint8_t lane_bytes = width == 8 ? 8 : 4;
-    if (width < 8 && width > 0)
-        bits &= (UINT64_C(1) << (8 * width)) - 1;
+    if (width < 8 && width > 0) bits &= (UINT64_C(1) << (8 * width)) - 1;
     uint32_t bucket = (uint32_t)((bits ^ bits >> 32 ^ width) * 2654435761u >> 16) % CONSTANT_BUCKETS;
     Constant *found = reader->constants[bucket];
     while (found && !(found->bits == bits && found->width == lane_bytes && found->dynamic == dynamic))
@@ -166,7 +194,8 @@ static Operand constant(Reader *reader, uint64_t bits, uint8_t width, bool dynam
         found = NEW(reader->arena, Constant);
         *found = (Constant){bits, at, lane_bytes, dynamic, reader->constants[bucket]};
         reader->constants[bucket] = found;
-        vec_reserve(reader->arena, (void **)&reader->constant_bytes.items, &reader->constant_bytes.capacity, at + LANES * lane_bytes, 1);
+        vec_reserve(reader->arena, (void **)&reader->constant_bytes.items, &reader->constant_bytes.capacity,
+                    at + LANES * lane_bytes, 1);
         for (uint32_t lane = 0; lane < LANES; lane++)
             memcpy(reader->constant_bytes.items + at + lane * lane_bytes, &bits, lane_bytes);
         reader->constant_bytes.count = at + LANES * lane_bytes;
@@ -187,25 +216,32 @@ static const Operand sink = {.bank = BANK_REGISTERS, .width = 8, .sink = true};
 static bool special(Reader *reader, const Token *name, Operand *out) {
     Program *program = reader->program;
     for (size_t i = 0; i < COUNT_OF(special_rows); i++) {
-        if (!same(name->text, name->length, special_rows[i].spelling))
-            continue;
+        if (!same(name->text, name->length, special_rows[i].spelling)) continue;
         if (!program->specials[i]) {
             Operand fresh = decode_new_register(reader, special_rows[i].bytes == 8 ? T_U64 : T_U32);
             program->specials[i] = fresh.offset;
             program->special_slots[i] = fresh.slot;
         }
-        *out = (Operand){.bank = BANK_REGISTERS, .width = special_rows[i].bytes, .offset = program->specials[i], .slot = program->special_slots[i]};
+        *out = (Operand){.bank = BANK_REGISTERS,
+                         .width = special_rows[i].bytes,
+                         .offset = program->specials[i],
+                         .slot = program->special_slots[i]};
         return true;
     }
     for (size_t i = 0; i < COUNT_OF(clock_rows); i++) {
-        if (!same(name->text, name->length, clock_rows[i].spelling))
-            continue;
+        if (!same(name->text, name->length, clock_rows[i].spelling)) continue;
         *out = decode_new_register(reader, clock_rows[i].type);
         Operand *ops = NEW(reader->arena, Operand);
         uint32_t *defs = NEW(reader->arena, uint32_t);
         *ops = *out;
         *defs = out->slot;
-        Inst inst = {.opcode = OP_CLOCK, .ops = ops, .op_count = 1, .defs = defs, .def_count = 1, .vector = 1, .line = name->line};
+        Inst inst = {.opcode = OP_CLOCK,
+                     .ops = ops,
+                     .op_count = 1,
+                     .defs = defs,
+                     .def_count = 1,
+                     .vector = 1,
+                     .line = name->line};
         inst.mods.types[0] = (uint8_t)clock_rows[i].type;
         inst.mods.choice = (uint8_t)clock_rows[i].kind;
         inst.run = pick_move(&inst);
@@ -227,14 +263,13 @@ typedef struct Decoder {
 } Decoder;
 
 static NO_RETURN void reject_operand(Decoder *d, const Raw *raw, const char *what) {
-    text_reject(d->reader, d->word.line, "`%.*s`: `%.*s` is not %s", (int)d->word.length, d->word.text, (int)(raw->token.length < 60 ? raw->token.length : 60),
-                raw->token.text, what);
+    text_reject(d->reader, d->word.line, "`%.*s`: `%.*s` is not %s", (int)d->word.length, d->word.text,
+                (int)(raw->token.length < 60 ? raw->token.length : 60), raw->token.text, what);
 }
 
 static void push(Decoder *d, Operand operand, bool writes) {
     vec_push(d->reader->arena, &d->ops, operand);
-    if (operand.bank != BANK_REGISTERS || operand.sink || operand.absent)
-        return;
+    if (operand.bank != BANK_REGISTERS || operand.sink || operand.absent) return;
     if (writes)
         vec_push(d->reader->arena, &d->defs, operand.slot);
     else
@@ -257,8 +292,7 @@ static double number_value(const Raw *raw) {
 /* An immediate takes the type that its place has. */
 static Operand immediate(Decoder *d, const Raw *raw, Type type, uint8_t width) {
     uint64_t bits = raw->token.value;
-    if (width == 0)
-        return constant_predicate(d->reader, bits != 0);
+    if (width == 0) return constant_predicate(d->reader, bits != 0);
     if (raw->token.kind != TOKEN_INTEGER) {
         bool wants_double = type == T_F64 || (width == 8 && raw->token.kind == TOKEN_F64);
         double value = number_value(raw);
@@ -286,13 +320,10 @@ static Operand symbol_address(Decoder *d, const Raw *raw, const Symbol *symbol, 
 
 /* A register, special register, symbol or number, of `width` bytes; `wider`: registers may be wider than that. */
 static Operand value(Decoder *d, const Raw *raw, Type type, uint8_t width, bool wider, bool writes) {
-    if (raw->kind == RAW_NUMBER && !writes)
-        return immediate(d, raw, type, width);
-    if (raw->kind != RAW_WORD)
-        reject_operand(d, raw, writes ? "a register" : "a register or a constant");
+    if (raw->kind == RAW_NUMBER && !writes) return immediate(d, raw, type, width);
+    if (raw->kind != RAW_WORD) reject_operand(d, raw, writes ? "a register" : "a register or a constant");
     if (text_is(&raw->token, "_")) {
-        if (!writes)
-            reject_operand(d, raw, "a value");
+        if (!writes) reject_operand(d, raw, "a value");
         return sink;
     }
     Operand operand;
@@ -301,17 +332,14 @@ static Operand value(Decoder *d, const Raw *raw, Type type, uint8_t width, bool 
             reject_operand(d, raw, "of the width that this instruction takes");
         return operand;
     }
-    if (!writes && text_is(&raw->token, "WARP_SZ"))
-        return constant(d->reader, LANES, width, false);
+    if (!writes && text_is(&raw->token, "WARP_SZ")) return constant(d->reader, LANES, width, false);
     const Symbol *symbol = text_lookup(d->reader, raw->token.text, raw->token.length);
     if (!symbol)
-        text_reject(d->reader, d->word.line, "`%.*s` is not declared", (int)(raw->token.length < 60 ? raw->token.length : 60), raw->token.text);
-    if (symbol->kind == SYMBOL_VARIABLE && !writes && width >= 4)
-        return symbol_address(d, raw, symbol, width);
-    if (symbol->kind != SYMBOL_REGISTER)
-        reject_operand(d, raw, "a register");
-    if (raw->add)
-        reject_operand(d, raw, "an address");
+        text_reject(d->reader, d->word.line, "`%.*s` is not declared",
+                    (int)(raw->token.length < 60 ? raw->token.length : 60), raw->token.text);
+    if (symbol->kind == SYMBOL_VARIABLE && !writes && width >= 4) return symbol_address(d, raw, symbol, width);
+    if (symbol->kind != SYMBOL_REGISTER) reject_operand(d, raw, "a register");
+    if (raw->add) reject_operand(d, raw, "an address");
     operand = symbol->operand;
     operand.negated = raw->negated;
     bool fits = operand.width == width || (wider && operand.width > width);
@@ -328,7 +356,8 @@ static Operand address(Decoder *d, const Raw *raw) {
     } else {
         const Symbol *symbol = text_lookup(d->reader, raw->token.text, raw->token.length);
         if (!symbol)
-            text_reject(d->reader, d->word.line, "`%.*s` is not declared", (int)(raw->token.length < 60 ? raw->token.length : 60), raw->token.text);
+            text_reject(d->reader, d->word.line, "`%.*s` is not declared",
+                        (int)(raw->token.length < 60 ? raw->token.length : 60), raw->token.text);
         Raw base = *raw;
         base.add = 0;
         if (symbol->kind == SYMBOL_VARIABLE)
@@ -353,9 +382,9 @@ static void push_vector(Decoder *d, const Raw *raw, Type type, bool writes) {
     const Raw *items = raw->kind == RAW_VECTOR ? raw->items : raw;
     uint32_t count = raw->kind == RAW_VECTOR ? raw->count : 1;
     if (count != wanted)
-        text_reject(d->reader, d->word.line, "`%.*s` wants %u registers, not %u", (int)d->word.length, d->word.text, wanted, count);
-    for (uint32_t i = 0; i < count; i++)
-        push(d, value(d, &items[i], type, width, true, writes), writes);
+        text_reject(d->reader, d->word.line, "`%.*s` wants %u registers, not %u", (int)d->word.length, d->word.text,
+                    wanted, count);
+    for (uint32_t i = 0; i < count; i++) push(d, value(d, &items[i], type, width, true, writes), writes);
     d->inst.vector = (uint8_t)count;
 }
 
@@ -375,11 +404,11 @@ static void push_pair(Decoder *d, const Raw *raw, bool first_is_predicate) {
 
 static void push_map(Decoder *d, const Raw *raw) {
     if (raw->count != d->inst.mods.dimensions)
-        text_reject(d->reader, d->word.line, "`%.*s` wants %u coordinates, not %u", (int)d->word.length, d->word.text, d->inst.mods.dimensions, raw->count);
+        text_reject(d->reader, d->word.line, "`%.*s` wants %u coordinates, not %u", (int)d->word.length, d->word.text,
+                    d->inst.mods.dimensions, raw->count);
     Raw base = *raw;
     push(d, address(d, &base), false);
-    for (uint32_t i = 0; i < raw->count; i++)
-        push(d, value(d, &raw->items[i], T_S32, 4, false, false), false);
+    for (uint32_t i = 0; i < raw->count; i++) push(d, value(d, &raw->items[i], T_S32, 4, false, false), false);
 }
 
 static void push_operand(Decoder *d, char letter, const Raw *raw) {
@@ -427,8 +456,7 @@ static void push_size(Decoder *d, const Raw *raw) {
 static void push_move(Decoder *d, const Raw *operands, uint32_t count) {
     Type type = inst_type(&d->inst);
     uint8_t width = type_rows[type].bytes;
-    if (count != 2)
-        text_reject(d->reader, d->word.line, "`mov` takes two operands");
+    if (count != 2) text_reject(d->reader, d->word.line, "`mov` takes two operands");
     for (uint32_t side = 0; side < 2; side++) {
         const Raw *raw = &operands[side];
         if (raw->kind != RAW_VECTOR) {
@@ -437,7 +465,8 @@ static void push_move(Decoder *d, const Raw *operands, uint32_t count) {
         }
         uint8_t part = raw->count == 2 || raw->count == 4 ? (uint8_t)(width / raw->count) : 0;
         if (part == 0 || (side == 1 && operands[0].kind == RAW_VECTOR))
-            text_reject(d->reader, d->word.line, "`%.*s` cannot pack or unpack these registers", (int)d->word.length, d->word.text);
+            text_reject(d->reader, d->word.line, "`%.*s` cannot pack or unpack these registers", (int)d->word.length,
+                        d->word.text);
         d->inst.vector = (uint8_t)raw->count;
         d->inst.mods.choice = side == 0 ? MOVE_UNPACK : MOVE_PACK;
         for (uint32_t i = 0; i < raw->count; i++)
@@ -448,10 +477,8 @@ static void push_move(Decoder *d, const Raw *operands, uint32_t count) {
 static bool is_memory(const Raw *raw) { return raw->kind == RAW_MEMORY; }
 
 static bool fits(char letter, const Raw *raw) {
-    if (letter == 'm')
-        return is_memory(raw) && raw->count == 0;
-    if (letter == 'M')
-        return is_memory(raw) && raw->count > 0;
+    if (letter == 'm') return is_memory(raw) && raw->count == 0;
+    if (letter == 'M') return is_memory(raw) && raw->count > 0;
     return !is_memory(raw);
 }
 
@@ -481,19 +508,18 @@ static void push_operands(Decoder *d, const char *forms, const Raw *operands, ui
     }
     while (!form_fits(form, operands, count, &end)) {
         if (*end == '\0')
-            text_reject(d->reader, d->word.line, "`%.*s` does not take these operands", (int)d->word.length, d->word.text);
+            text_reject(d->reader, d->word.line, "`%.*s` does not take these operands", (int)d->word.length,
+                        d->word.text);
         form = end + 1;
     }
     uint32_t n = 0;
     for (; *form && *form != '/'; form++) {
-        if (*form == '?')
-            continue;
+        if (*form == '?') continue;
         bool policy_next = d->inst.mods.cache_policy && n + 1 == count && *form != 'q' && strchr(form, 'q') && n > 1;
         if (n >= count || (policy_next && *form == 'n')) {
             push(d, (Operand){.absent = true}, false);
         } else if (*form == 'b') {
-            if (operands[n].kind != RAW_WORD)
-                reject_operand(d, &operands[n], "a label");
+            if (operands[n].kind != RAW_WORD) reject_operand(d, &operands[n], "a label");
             n++;
         } else if (*form == 'n') {
             push_size(d, &operands[n++]);
@@ -506,12 +532,10 @@ static void push_operands(Decoder *d, const char *forms, const Raw *operands, ui
 /* ---- statements --------------------------------------------------------------------------------------------------- */
 
 static void decode_guard(Decoder *d, Guard guard) {
-    if (!guard.present)
-        return;
+    if (!guard.present) return;
     Raw raw = {.kind = RAW_WORD, .token = guard.name};
     Operand operand = value(d, &raw, T_PRED, 0, false, false);
-    if (operand.bank != BANK_REGISTERS)
-        reject_operand(d, &raw, "a predicate");
+    if (operand.bank != BANK_REGISTERS) reject_operand(d, &raw, "a predicate");
     d->inst.guarded = true;
     d->inst.guard_negated = guard.negated;
     d->inst.guard_offset = operand.offset;
@@ -523,8 +547,7 @@ static bool wants_type(const char *operands) { return strpbrk(operands, "dswxtVv
 void decode_statement(Reader *reader, Guard guard, Token word, Raw *operands, uint32_t count) {
     Decoder d = {.reader = reader, .word = word};
     Opcode opcode = *word.text == '%' ? OP_COUNT : find_opcode(&word);
-    if (opcode == OP_COUNT)
-        text_incomplete(reader, word.line, "`%.*s` is not modelled", (int)word.length, word.text);
+    if (opcode == OP_COUNT) text_incomplete(reader, word.line, "`%.*s` is not modelled", (int)word.length, word.text);
     const OpcodeRow *row = &opcode_rows[opcode];
     d.inst.opcode = (uint8_t)opcode;
     d.inst.line = word.line;
@@ -535,7 +558,8 @@ void decode_statement(Reader *reader, Guard guard, Token word, Raw *operands, ui
         text_reject(reader, word.line, "`%.*s` lacks a type", (int)word.length, word.text);
     for (uint8_t i = 0; i < mods->type_count; i++)
         if (mods->types[i] == T_B128)
-            text_incomplete(reader, word.line, "`%.*s`: values of 128 bits are not modelled", (int)word.length, word.text);
+            text_incomplete(reader, word.line, "`%.*s`: values of 128 bits are not modelled", (int)word.length,
+                            word.text);
     if (strpbrk(row->operands, "etE") && mods->type_count < 2)
         text_reject(reader, word.line, "`%.*s` lacks a type", (int)word.length, word.text);
     if ((mods->flags & FLAG_WIDE) && type_rows[mods->types[0]].bytes > 4)
@@ -549,12 +573,13 @@ void decode_statement(Reader *reader, Guard guard, Token word, Raw *operands, ui
     d.inst.defs = d.defs.items;
     d.inst.def_count = (uint8_t)d.defs.count;
     d.inst.run = row->pick(&d.inst);
-    if (!d.inst.run)
-        text_incomplete(reader, word.line, "`%.*s` is not modelled", (int)word.length, word.text);
+    if (!d.inst.run) text_incomplete(reader, word.line, "`%.*s` is not modelled", (int)word.length, word.text);
     if (opcode == OP_BRA) {
         const Raw *label = &operands[0];
         vec_push(reader->arena, &reader->branches,
-                 (Branch){(uint32_t)reader->code.count, names_intern(reader->names, label->token.text, label->token.length), reader->scope, word.line});
+                 (Branch){(uint32_t)reader->code.count,
+                          names_intern(reader->names, label->token.text, label->token.length), reader->scope,
+                          word.line});
     }
     vec_push(reader->arena, &reader->code, d.inst);
 }

@@ -38,8 +38,7 @@ static void map_arrays(Machine *machine, const Launch *launch) {
     machine->base_of_parameter = NEW_ARRAY(machine->arena, uint64_t, manifest->parameters.count + 1);
     for (size_t i = 0; i < manifest->parameters.count; i++) {
         const ManifestParameter *parameter = &manifest->parameters.items[i];
-        if (parameter->kind != PARAMETER_TENSOR)
-            continue;
+        if (parameter->kind != PARAMETER_TENSOR) continue;
         const Array *array = &launch->arrays[i];
         add_region(machine, parameter->name, array->data, array->bytes, parameter->mode == MODE_IN);
         machine->base_of_parameter[i] = machine->regions[machine->region_count - 1].base;
@@ -53,7 +52,8 @@ static void map_arrays(Machine *machine, const Launch *launch) {
 }
 
 /* The bytes of one argument; 0: none that fits */
-static uint32_t argument_bytes(Machine *machine, const Launch *launch, const ManifestArgument *argument, unsigned char *out) {
+static uint32_t argument_bytes(Machine *machine, const Launch *launch, const ManifestArgument *argument,
+                               unsigned char *out) {
     const Manifest *manifest = machine->manifest;
     uint64_t bits = 0;
     uint32_t bytes = 8;
@@ -86,7 +86,8 @@ static bool fill_parameters(Machine *machine, const Launch *launch) {
     machine->parameters = arena_alloc(machine->arena, program->parameter_bytes + 1u);
     machine->map_of_argument = NEW_ARRAY(machine->arena, int32_t, wanted + 1);
     if (wanted != given)
-        return refuse(machine, arena_printf(machine->arena, "the kernel `%s` has %zu parameters, the launch gives %zu", program->entry, wanted, given));
+        return refuse(machine, arena_printf(machine->arena, "the kernel `%s` has %zu parameters, the launch gives %zu",
+                                            program->entry, wanted, given));
     for (size_t i = 0; i < wanted; i++) {
         const Parameter *parameter = &program->parameters.items[i];
         unsigned char value[8] = {0};
@@ -94,10 +95,11 @@ static bool fill_parameters(Machine *machine, const Launch *launch) {
         uint32_t bytes = argument_bytes(machine, launch, argument, value);
         machine->map_of_argument[i] = argument->kind == ARGUMENT_TENSOR_MAP ? argument->index : -1;
         if (bytes != parameter->bytes || (bytes == 128 && parameter->alignment < 64))
-            return refuse(machine, arena_printf(machine->arena, "parameter `%s` of the kernel has %u bytes, the launch gives %u%s", parameter->name,
-                                                parameter->bytes, bytes, bytes == 128 ? ", aligned to 64" : ""));
-        if (argument->kind != ARGUMENT_TENSOR_MAP)
-            memcpy(machine->parameters + parameter->offset, value, bytes);
+            return refuse(machine, arena_printf(machine->arena,
+                                                "parameter `%s` of the kernel has %u bytes, the launch gives %u%s",
+                                                parameter->name, parameter->bytes, bytes,
+                                                bytes == 128 ? ", aligned to 64" : ""));
+        if (argument->kind != ARGUMENT_TENSOR_MAP) memcpy(machine->parameters + parameter->offset, value, bytes);
     }
     return true;
 }
@@ -105,7 +107,9 @@ static bool fill_parameters(Machine *machine, const Launch *launch) {
 static bool size_blocks(Machine *machine, const Launch *launch, uint32_t resident) {
     const Program *program = machine->program;
     const Manifest *manifest = machine->manifest;
-    machine->threads = manifest->threads > 0 ? (uint32_t)manifest->threads : program->required_threads ? program->required_threads : LANES;
+    machine->threads = manifest->threads > 0       ? (uint32_t)manifest->threads
+                       : program->required_threads ? program->required_threads
+                                                   : LANES;
     machine->dynamic_bytes = manifest->shared_bytes;
     uint32_t mask = program->shared_alignment - 1;
     machine->dynamic_base = (SHARED_BASE + program->shared_bytes + mask) & ~mask;
@@ -114,10 +118,15 @@ static bool size_blocks(Machine *machine, const Launch *launch, uint32_t residen
     machine->blocks = machine->blocks ? machine->blocks : 1;
     if (machine->threads > 1024 || (program->required_threads && program->required_threads != machine->threads) ||
         (program->most_threads && program->most_threads < machine->threads))
-        return refuse(machine, arena_printf(machine->arena, "a block of %u threads: the kernel is made for %u", machine->threads,
-                                            program->required_threads ? program->required_threads : program->most_threads ? program->most_threads : 1024));
+        return refuse(machine,
+                      arena_printf(machine->arena, "a block of %u threads: the kernel is made for %u", machine->threads,
+                                   program->required_threads ? program->required_threads
+                                   : program->most_threads   ? program->most_threads
+                                                             : 1024));
     if (machine->dynamic_base + (uint64_t)machine->dynamic_bytes - SHARED_BASE > MAX_SHARED)
-        return refuse(machine, arena_printf(machine->arena, "a block wants more shared memory than the %d bytes that it can have", MAX_SHARED));
+        return refuse(machine,
+                      arena_printf(machine->arena,
+                                   "a block wants more shared memory than the %d bytes that it can have", MAX_SHARED));
     for (int i = 0; i < 3; i++)
         if (manifest->cluster[i] > 1) {
             diag_plain(machine->diags, P0701, "clusters are not modelled");
@@ -133,10 +142,8 @@ static bool size_blocks(Machine *machine, const Launch *launch, uint32_t residen
  * (C7508), for it wants .maxnreg, or .minnctapersm beside .reqntid or .maxntid. */
 static uint32_t entry_registers(const Machine *machine) {
     const Program *program = machine->program;
-    if (program->most_registers)
-        return program->most_registers;
-    if ((!program->required_threads && !program->most_threads) || !program->least_blocks)
-        return 0;
+    if (program->most_registers) return program->most_registers;
+    if ((!program->required_threads && !program->most_threads) || !program->least_blocks) return 0;
     uint32_t share = REGISTERS_OF_AN_SM / program->least_blocks / ((machine->threads + 127) / 128 * 128) / 8 * 8;
     return share > 255 ? 255 / 8 * 8 : share;
 }
@@ -179,7 +186,12 @@ static uint64_t special_value(const Block *block, const Warp *warp, int which, u
     case SPECIAL_NTID_X: return machine->threads;
     case SPECIAL_CTAID_X: return block->index;
     case SPECIAL_NCTAID_X: return machine->blocks;
-    case SPECIAL_NTID_Y: case SPECIAL_NTID_Z: case SPECIAL_NCTAID_Y: case SPECIAL_NCTAID_Z: case SPECIAL_CLUSTER_COUNT: case SPECIAL_NSMID: return 1;
+    case SPECIAL_NTID_Y:
+    case SPECIAL_NTID_Z:
+    case SPECIAL_NCTAID_Y:
+    case SPECIAL_NCTAID_Z:
+    case SPECIAL_CLUSTER_COUNT:
+    case SPECIAL_NSMID: return 1;
     case SPECIAL_LANEID: return lane;
     case SPECIAL_WARPID: return warp->index;
     case SPECIAL_NWARPID: return block->warp_count;
@@ -196,7 +208,11 @@ static uint64_t special_value(const Block *block, const Warp *warp, int which, u
 
 static void start_warp(const Block *block, Warp *warp, uint32_t index) {
     const Program *program = block->program;
-    Warp fresh = {.banks = {warp->banks[0], warp->banks[1]}, .valid = warp->valid, .snapshot = warp->snapshot, .local = warp->local, .local_state = warp->local_state};
+    Warp fresh = {.banks = {warp->banks[0], warp->banks[1]},
+                  .valid = warp->valid,
+                  .snapshot = warp->snapshot,
+                  .local = warp->local,
+                  .local_state = warp->local_state};
     *warp = fresh;
     warp->index = index;
     uint32_t left = block->machine->threads - index * LANES;
@@ -210,8 +226,7 @@ static void start_warp(const Block *block, Warp *warp, uint32_t index) {
     memset(warp->banks[BANK_REGISTERS], 0xff, program->register_bytes);
     memset(warp->local_state, 0, (size_t)program->local_bytes * LANES);
     for (int i = 0; i < SPECIAL_COUNT; i++) {
-        if (!program->specials[i])
-            continue;
+        if (!program->specials[i]) continue;
         warp->valid[program->special_slots[i]] = ALL_LANES;
         for (uint32_t lane = 0; lane < LANES; lane++) {
             uint64_t value = special_value(block, warp, i, lane);
@@ -228,14 +243,12 @@ static void start_block(Block *block, uint64_t index) {
     memset(block->shared, 0xff, block->shared_bytes);
     memset(block->shared_state, 0, block->shared_bytes);
     for (uint32_t i = 0; i < block->barrier_slots; i++)
-        if (block->barriers[i])
-            *block->barriers[i] = (Barrier){0};
+        if (block->barriers[i]) *block->barriers[i] = (Barrier){0};
     memset(block->named, 0, sizeof block->named);
     block->pool = 0;
     block->random = (block->machine->seed + index * UINT64_C(0x9e3779b97f4a7c15)) | 1;
     block->clock = 1000;
-    for (uint32_t w = 0; w < block->warp_count; w++)
-        start_warp(block, &block->warps[w], w);
+    for (uint32_t w = 0; w < block->warp_count; w++) start_warp(block, &block->warps[w], w);
 }
 
 /* ---- the grid ----------------------------------------------------------------------------------------------------- */
@@ -252,10 +265,10 @@ typedef struct Grid {
 } Grid;
 
 static void show_progress(Grid *grid) {
-    if (!grid->progress || now() < grid->next_report)
-        return;
+    if (!grid->progress || now() < grid->next_report) return;
     grid->next_report = now() + 0.2;
-    fprintf(stderr, "\remulating: %llu of %llu blocks", (unsigned long long)grid->done, (unsigned long long)grid->machine->blocks);
+    fprintf(stderr, "\remulating: %llu of %llu blocks", (unsigned long long)grid->done,
+            (unsigned long long)grid->machine->blocks);
     fflush(stderr);
 }
 
@@ -263,16 +276,14 @@ static bool run_one(Grid *grid, Block *block, bool last_chance) {
     uint64_t effects = block->effects;
     BlockState state = schedule_run(block, last_chance);
     grid->machine->effects += block->effects - effects;
-    if (state == BLOCK_STOPPED)
-        return false;
+    if (state == BLOCK_STOPPED) return false;
     if (state == BLOCK_SUSPENDED) {
         grid->waiting[grid->waiting_count++] = block;
         return true;
     }
     grid->done++;
     show_progress(grid);
-    if (grid->spare_count < COUNT_OF(grid->spare))
-        grid->spare[grid->spare_count++] = block;
+    if (grid->spare_count < COUNT_OF(grid->spare)) grid->spare[grid->spare_count++] = block;
     return true;
 }
 
@@ -281,8 +292,7 @@ static bool run_waiting(Grid *grid, bool last) {
     uint32_t count = grid->waiting_count;
     grid->waiting_count = 0;
     for (uint32_t i = 0; i < count; i++)
-        if (!run_one(grid, grid->waiting[i], last && i == 0))
-            return false;
+        if (!run_one(grid, grid->waiting[i], last && i == 0)) return false;
     return true;
 }
 
@@ -293,15 +303,12 @@ static bool run_grid(Grid *grid) {
         if (grid->started < machine->blocks && grid->waiting_count < grid->resident) {
             Block *block = grid->spare_count ? grid->spare[--grid->spare_count] : new_block(machine);
             start_block(block, grid->started++);
-            if (!run_one(grid, block, false))
-                return false;
+            if (!run_one(grid, block, false)) return false;
             continue;
         }
         uint64_t effects = machine->effects, done = grid->done;
-        if (!run_waiting(grid, false))
-            return false;
-        if (machine->effects == effects && grid->done == done && !run_waiting(grid, true))
-            return false;
+        if (!run_waiting(grid, false)) return false;
+        if (machine->effects == effects && grid->done == done && !run_waiting(grid, true)) return false;
     }
     return true;
 }
@@ -313,9 +320,9 @@ static const Manifest no_manifest = {0};
 static RunStatus run(Machine *machine, const Launch *launch, const EmulatorOptions *options, RunResult *result) {
     double start = now();
     Program *program;
-    ReadStatus read = program_read(machine->arena, launch->ptx, launch->ptx_length, machine->manifest->kernel, false, &program, machine->diags);
-    if (read != READ_FINE)
-        return read == READ_INCOMPLETE ? RUN_INCOMPLETE : RUN_REJECTED;
+    ReadStatus read = program_read(machine->arena, launch->ptx, launch->ptx_length, machine->manifest->kernel, false,
+                                   &program, machine->diags);
+    if (read != READ_FINE) return read == READ_INCOMPLETE ? RUN_INCOMPLETE : RUN_REJECTED;
     machine->program = program;
     uint32_t resident = options->resident > 0 ? (uint32_t)options->resident : DEFAULT_RESIDENT;
     map_arrays(machine, launch);
@@ -330,12 +337,12 @@ static RunStatus run(Machine *machine, const Launch *launch, const EmulatorOptio
     result->seconds = now() - start;
     result->timed = 1;
     result->instructions = machine->instructions;
-    if (options->progress && grid.next_report > start + 1.1)
-        fprintf(stderr, "\r\033[K");
+    if (options->progress && grid.next_report > start + 1.1) fprintf(stderr, "\r\033[K");
     return fine ? RUN_DONE : machine->status;
 }
 
-RunStatus emulator_run(Arena *arena, const Launch *launch, const EmulatorOptions *options, RunResult *result, Diags *diags) {
+RunStatus emulator_run(Arena *arena, const Launch *launch, const EmulatorOptions *options, RunResult *result,
+                       Diags *diags) {
     Machine *machine = NEW(arena, Machine);
     machine->arena = arena;
     machine->diags = diags;

@@ -9,13 +9,14 @@
 #include "launch/launch.h"
 
 typedef struct EmulatorOptions {
-    int resident;      /* blocks that count as resident for a persistent grid; 0: 4 */
-    uint64_t seed;     /* of the schedule: which warp runs, when asynchronous work completes; 0: the plain order */
-    bool progress;     /* show progress of long runs on standard error */
-    uint64_t limit;    /* warp instructions after which the run is given up as RUN_INCOMPLETE; 0: none */
+    int resident;   /* blocks that count as resident for a persistent grid; 0: 4 */
+    uint64_t seed;  /* of the schedule: which warp runs, when asynchronous work completes; 0: the plain order */
+    bool progress;  /* show progress of long runs on standard error */
+    uint64_t limit; /* warp instructions after which the run is given up as RUN_INCOMPLETE; 0: none */
 } EmulatorOptions;
 
-RunStatus emulator_run(Arena *arena, const Launch *launch, const EmulatorOptions *options, RunResult *result, Diags *diags);
+RunStatus emulator_run(Arena *arena, const Launch *launch, const EmulatorOptions *options, RunResult *result,
+                       Diags *diags);
 
 /* Parses only: is this PTX that the emulator can read? (fuzzing, tests) */
 bool emulator_accepts(Arena *arena, const char *ptx, size_t length, Diags *diags);

@@ -42,19 +42,19 @@ static inline uint32_t max_bits(uint32_t a, uint32_t b) {
 
 /* ---- the fast forms: round to nearest, no flushing, no saturation ------------------------------------------------- */
 
-#define FAST(name, operands, expression)                                                                     \
-    static Step name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {                            \
-        const uint32_t *a = in32(warp, &inst->ops[1]);                                                       \
-        const uint32_t *b = operands > 1 ? in32(warp, &inst->ops[2]) : a;                                    \
-        uint32_t out[LANES];                                                                                 \
-        (void)block;                                                                                         \
-        for (int i = 0; i < LANES; i++) {                                                                    \
-            uint32_t p = a[i], q = b[i];                                                                     \
-            (void)q;                                                                                         \
-            out[i] = (expression);                                                                           \
-        }                                                                                                    \
-        put32(warp, &inst->ops[0], out, mask);                                                               \
-        return STEP_NEXT;                                                                                    \
+#define FAST(name, operands, expression)                                                                               \
+    static Step name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {                                      \
+        const uint32_t *a = in32(warp, &inst->ops[1]);                                                                 \
+        const uint32_t *b = operands > 1 ? in32(warp, &inst->ops[2]) : a;                                              \
+        uint32_t out[LANES];                                                                                           \
+        (void)block;                                                                                                   \
+        for (int i = 0; i < LANES; i++) {                                                                              \
+            uint32_t p = a[i], q = b[i];                                                                               \
+            (void)q;                                                                                                   \
+            out[i] = (expression);                                                                                     \
+        }                                                                                                              \
+        put32(warp, &inst->ops[0], out, mask);                                                                         \
+        return STEP_NEXT;                                                                                              \
     }
 FAST(fast_add, 2, float_bits(as_float(p) + as_float(q)))
 FAST(fast_sub, 2, float_bits(as_float(p) - as_float(q)))
@@ -62,7 +62,7 @@ FAST(fast_mul, 2, float_bits(as_float(p) * as_float(q)))
 FAST(fast_div, 2, float_bits(as_float(p) / as_float(q)))
 FAST(fast_min, 2, min_bits(p, q))
 FAST(fast_max, 2, max_bits(p, q))
-FAST(fast_abs, 1, p &0x7fffffffu)
+FAST(fast_abs, 1, p & 0x7fffffffu)
 FAST(fast_neg, 1, p ^ 0x80000000u)
 
 /* The product of two f32 is exact in f64. The sum with c is made odd in its last bit where it is not exact, so that the
@@ -81,8 +81,7 @@ static Step fast_fma(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
     const uint32_t *a = in32(warp, &inst->ops[1]), *b = in32(warp, &inst->ops[2]), *c = in32(warp, &inst->ops[3]);
     uint32_t out[LANES];
     (void)block;
-    for (int i = 0; i < LANES; i++)
-        out[i] = float_bits(fused(as_float(a[i]), as_float(b[i]), as_float(c[i])));
+    for (int i = 0; i < LANES; i++) out[i] = float_bits(fused(as_float(a[i]), as_float(b[i]), as_float(c[i])));
     put32(warp, &inst->ops[0], out, mask);
     return STEP_NEXT;
 }
@@ -97,7 +96,8 @@ static float operate(const Inst *inst, float a, float b, float c) {
     case OP_ADD: return x + y;
     case OP_SUB: return x - y;
     case OP_MUL: return x * y;
-    case OP_FMA: case OP_MAD: return fmaf(x, y, z);
+    case OP_FMA:
+    case OP_MAD: return fmaf(x, y, z);
     case OP_DIV: return x / y;
     case OP_RCP: return 1.0f / x;
     case OP_SQRT: return sqrtf(x);
@@ -116,7 +116,10 @@ static float operate(const Inst *inst, float a, float b, float c) {
 }
 
 static int host_rounding(Round round) {
-    return round == ROUND_RZ ? FE_TOWARDZERO : round == ROUND_RM ? FE_DOWNWARD : round == ROUND_RP ? FE_UPWARD : FE_TONEAREST;
+    return round == ROUND_RZ   ? FE_TOWARDZERO
+           : round == ROUND_RM ? FE_DOWNWARD
+           : round == ROUND_RP ? FE_UPWARD
+                               : FE_TONEAREST;
 }
 
 static Step run_f32(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
@@ -127,25 +130,20 @@ static Step run_f32(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     for (uint32_t n = 1; n < inst->op_count && n < 4; n++)
         for (int i = 0; i < LANES; i++)
             v[n - 1][i] = flags & FLAG_FTZ ? flush(in32(warp, &inst->ops[n])[i]) : in32(warp, &inst->ops[n])[i];
-    if (directed)
-        fesetround(host_rounding((Round)inst->mods.round));
+    if (directed) fesetround(host_rounding((Round)inst->mods.round));
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t i = first_lane(left);
         float a = as_float(v[0][i]), b = as_float(v[1][i]);
         out[i] = float_bits(operate(inst, a, b, as_float(v[2][i])));
-        if (propagates && (a != a || b != b))
-            out[i] = 0x7fffffffu;
+        if (propagates && (a != a || b != b)) out[i] = 0x7fffffffu;
     }
-    if (directed)
-        fesetround(FE_TONEAREST);
+    if (directed) fesetround(FE_TONEAREST);
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t i = first_lane(left);
-        if (flags & FLAG_FTZ)
-            out[i] = flush(out[i]);
+        if (flags & FLAG_FTZ) out[i] = flush(out[i]);
         if (flags & FLAG_SAT) /* to [0, 1], NaN to +0 */
             out[i] = as_float(out[i]) > 0.0f ? (as_float(out[i]) > 1.0f ? 0x3f800000u : out[i]) : 0;
-        if ((flags & FLAG_RELU) && (out[i] >> 31) && out[i] != 0x7fffffffu)
-            out[i] = 0;
+        if ((flags & FLAG_RELU) && (out[i] >> 31) && out[i] != 0x7fffffffu) out[i] = 0;
     }
     put32(warp, &inst->ops[0], out, mask);
     return STEP_NEXT;
@@ -159,7 +157,8 @@ static double operate_double(const Inst *inst, double a, double b, double c) {
     case OP_ADD: return x + y;
     case OP_SUB: return x - y;
     case OP_MUL: return x * y;
-    case OP_FMA: case OP_MAD: return fma(x, y, z);
+    case OP_FMA:
+    case OP_MAD: return fma(x, y, z);
     case OP_DIV: return x / y;
     case OP_RCP: return 1.0 / x;
     case OP_SQRT: return sqrt(x);
@@ -176,17 +175,14 @@ static Step run_f64(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     uint64_t out[LANES];
     bool directed = inst->mods.round > ROUND_RN;
     (void)block;
-    if (directed)
-        fesetround(host_rounding((Round)inst->mods.round));
+    if (directed) fesetround(host_rounding((Round)inst->mods.round));
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t i = first_lane(left);
         double v[3] = {0};
-        for (uint32_t n = 1; n < inst->op_count && n < 4; n++)
-            v[n - 1] = as_double(in64(warp, &inst->ops[n])[i]);
+        for (uint32_t n = 1; n < inst->op_count && n < 4; n++) v[n - 1] = as_double(in64(warp, &inst->ops[n])[i]);
         out[i] = double_bits(operate_double(inst, v[0], v[1], v[2]));
     }
-    if (directed)
-        fesetround(FE_TONEAREST);
+    if (directed) fesetround(FE_TONEAREST);
     put64(warp, &inst->ops[0], out, mask);
     return STEP_NEXT;
 }
@@ -199,7 +195,8 @@ static Step run_copysign(Block *block, Warp *warp, const Inst *inst, uint32_t ma
     (void)block;
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t i = first_lane(left);
-        put_lane(warp, &inst->ops[0], i, (in_lane(warp, &inst->ops[1], i) & sign) | (in_lane(warp, &inst->ops[2], i) & ~sign));
+        put_lane(warp, &inst->ops[0], i,
+                 (in_lane(warp, &inst->ops[1], i) & sign) | (in_lane(warp, &inst->ops[2], i) & ~sign));
     }
     return STEP_NEXT;
 }
@@ -223,7 +220,8 @@ static Step run_class(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
         uint64_t bits = in_lane(warp, &inst->ops[2], i);
         bool is_double = inst_type(inst) == T_F64;
         double value = is_double ? as_double(bits) : (double)as_float((uint32_t)bits);
-        bool subnormal = is_double ? fpclassify(value) == FP_SUBNORMAL : (bits & 0x7f800000u) == 0 && (bits & 0x7fffffu);
+        bool subnormal =
+            is_double ? fpclassify(value) == FP_SUBNORMAL : (bits & 0x7f800000u) == 0 && (bits & 0x7fffffu);
         out |= (uint32_t)is_of_class(inst->mods.choice, value, subnormal) << i;
     }
     put_mask(warp, &inst->ops[0], out, mask);
@@ -252,28 +250,35 @@ static bool form_exists(const Inst *inst, bool is_double) {
     bool rounded = inst->mods.round >= ROUND_RN && inst->mods.round <= ROUND_RP;
     bool approximate = (inst->mods.flags & (FLAG_APPROX | FLAG_FULL)) != 0;
     switch (inst->opcode) {
-    case OP_ADD: case OP_SUB: case OP_MUL: return !approximate && (rounded || !inst->mods.round);
-    case OP_FMA: case OP_MAD: return rounded && !approximate;
-    case OP_DIV: case OP_RCP: case OP_SQRT: return is_double ? rounded && !approximate : rounded != approximate;
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL: return !approximate && (rounded || !inst->mods.round);
+    case OP_FMA:
+    case OP_MAD: return rounded && !approximate;
+    case OP_DIV:
+    case OP_RCP:
+    case OP_SQRT: return is_double ? rounded && !approximate : rounded != approximate;
     case OP_RSQRT: return approximate && !rounded;
-    case OP_EX2: case OP_LG2: case OP_SIN: case OP_COS: case OP_TANH: return approximate && !rounded && !is_double;
-    case OP_MIN: case OP_MAX: case OP_ABS: case OP_NEG: return !rounded && !approximate;
+    case OP_EX2:
+    case OP_LG2:
+    case OP_SIN:
+    case OP_COS:
+    case OP_TANH: return approximate && !rounded && !is_double;
+    case OP_MIN:
+    case OP_MAX:
+    case OP_ABS:
+    case OP_NEG: return !rounded && !approximate;
     default: return false;
     }
 }
 
 Run pick_float(const Inst *inst) {
     Type type = inst_type(inst);
-    if (type != T_F32 && type != T_F64)
-        return NULL;
-    if (inst->opcode == OP_COPYSIGN)
-        return run_copysign;
-    if (inst->opcode == OP_TESTP)
-        return inst->mods.choice ? run_class : NULL;
-    if (!form_exists(inst, type == T_F64))
-        return NULL;
-    if (type == T_F64)
-        return inst->mods.flags & (FLAG_SAT | FLAG_FTZ | FLAG_RELU | FLAG_NAN) ? NULL : run_f64;
+    if (type != T_F32 && type != T_F64) return NULL;
+    if (inst->opcode == OP_COPYSIGN) return run_copysign;
+    if (inst->opcode == OP_TESTP) return inst->mods.choice ? run_class : NULL;
+    if (!form_exists(inst, type == T_F64)) return NULL;
+    if (type == T_F64) return inst->mods.flags & (FLAG_SAT | FLAG_FTZ | FLAG_RELU | FLAG_NAN) ? NULL : run_f64;
     bool plain = inst->mods.round <= ROUND_RN && !(inst->mods.flags & (FLAG_SAT | FLAG_FTZ | FLAG_RELU | FLAG_NAN));
     return plain ? pick_fast(inst) : run_f32;
 }

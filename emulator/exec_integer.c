@@ -7,71 +7,78 @@
 #define UNUSED_BLOCK (void)block
 
 /* One function: operands read as Type x, y, z, the result stored as a lane of `lane` bits, cut to `cut` */
-#define UNARY(name, Type, lane, cut, expression)                                                  \
-    static Step name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {                  \
-        const uint##lane##_t *a = in##lane(warp, &inst->ops[1]);                                   \
-        uint##lane##_t out[LANES];                                                                \
-        UNUSED_BLOCK;                                                                             \
-        for (int i = 0; i < LANES; i++) {                                                         \
-            Type x = (Type)a[i];                                                                  \
-            out[i] = (uint##lane##_t)(cut)(expression);                                           \
-        }                                                                                         \
-        put##lane(warp, &inst->ops[0], out, mask);                                                \
-        return STEP_NEXT;                                                                         \
+#define UNARY(name, Type, lane, cut, expression)                                                                       \
+    static Step name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {                                      \
+        const uint##lane##_t *a = in##lane(warp, &inst->ops[1]);                                                       \
+        uint##lane##_t out[LANES];                                                                                     \
+        UNUSED_BLOCK;                                                                                                  \
+        for (int i = 0; i < LANES; i++) {                                                                              \
+            Type x = (Type)a[i];                                                                                       \
+            out[i] = (uint##lane##_t)(cut)(expression);                                                                \
+        }                                                                                                              \
+        put##lane(warp, &inst->ops[0], out, mask);                                                                     \
+        return STEP_NEXT;                                                                                              \
     }
-#define BINARY(name, Type, lane, cut, expression)                                                 \
-    static Step name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {                  \
-        const uint##lane##_t *a = in##lane(warp, &inst->ops[1]), *b = in##lane(warp, &inst->ops[2]); \
-        uint##lane##_t out[LANES];                                                                \
-        UNUSED_BLOCK;                                                                             \
-        for (int i = 0; i < LANES; i++) {                                                         \
-            Type x = (Type)a[i], y = (Type)b[i];                                                  \
-            out[i] = (uint##lane##_t)(cut)(expression);                                           \
-        }                                                                                         \
-        put##lane(warp, &inst->ops[0], out, mask);                                                \
-        return STEP_NEXT;                                                                         \
+#define BINARY(name, Type, lane, cut, expression)                                                                      \
+    static Step name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {                                      \
+        const uint##lane##_t *a = in##lane(warp, &inst->ops[1]), *b = in##lane(warp, &inst->ops[2]);                   \
+        uint##lane##_t out[LANES];                                                                                     \
+        UNUSED_BLOCK;                                                                                                  \
+        for (int i = 0; i < LANES; i++) {                                                                              \
+            Type x = (Type)a[i], y = (Type)b[i];                                                                       \
+            out[i] = (uint##lane##_t)(cut)(expression);                                                                \
+        }                                                                                                              \
+        put##lane(warp, &inst->ops[0], out, mask);                                                                     \
+        return STEP_NEXT;                                                                                              \
     }
-#define TERNARY(name, Type, lane, cut, expression)                                                \
-    static Step name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {                  \
-        const uint##lane##_t *a = in##lane(warp, &inst->ops[1]), *b = in##lane(warp, &inst->ops[2]), \
-                             *c = in##lane(warp, &inst->ops[3]);                                  \
-        uint##lane##_t out[LANES];                                                                \
-        UNUSED_BLOCK;                                                                             \
-        for (int i = 0; i < LANES; i++) {                                                         \
-            Type x = (Type)a[i], y = (Type)b[i], z = (Type)c[i];                                  \
-            out[i] = (uint##lane##_t)(cut)(expression);                                           \
-        }                                                                                         \
-        put##lane(warp, &inst->ops[0], out, mask);                                                \
-        return STEP_NEXT;                                                                         \
+#define TERNARY(name, Type, lane, cut, expression)                                                                     \
+    static Step name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {                                      \
+        const uint##lane##_t *a = in##lane(warp, &inst->ops[1]), *b = in##lane(warp, &inst->ops[2]),                   \
+                             *c = in##lane(warp, &inst->ops[3]);                                                       \
+        uint##lane##_t out[LANES];                                                                                     \
+        UNUSED_BLOCK;                                                                                                  \
+        for (int i = 0; i < LANES; i++) {                                                                              \
+            Type x = (Type)a[i], y = (Type)b[i], z = (Type)c[i];                                                       \
+            out[i] = (uint##lane##_t)(cut)(expression);                                                                \
+        }                                                                                                              \
+        put##lane(warp, &inst->ops[0], out, mask);                                                                     \
+        return STEP_NEXT;                                                                                              \
     }
 
 /* the six integer types of arithmetic; wrapping is done in unsigned types, `W` is that type */
-#define EACH(MAKER, name, expression)                      \
-    MAKER(name##_u16, uint16_t, 32, uint16_t, expression)  \
-    MAKER(name##_s16, int16_t, 32, uint16_t, expression)   \
-    MAKER(name##_u32, uint32_t, 32, uint32_t, expression)  \
-    MAKER(name##_s32, int32_t, 32, uint32_t, expression)   \
-    MAKER(name##_u64, uint64_t, 64, uint64_t, expression)  \
+#define EACH(MAKER, name, expression)                                                                                  \
+    MAKER(name##_u16, uint16_t, 32, uint16_t, expression)                                                              \
+    MAKER(name##_s16, int16_t, 32, uint16_t, expression)                                                               \
+    MAKER(name##_u32, uint32_t, 32, uint32_t, expression)                                                              \
+    MAKER(name##_s32, int32_t, 32, uint32_t, expression)                                                               \
+    MAKER(name##_u64, uint64_t, 64, uint64_t, expression)                                                              \
     MAKER(name##_s64, int64_t, 64, uint64_t, expression)
-#define EACH_BITS(MAKER, name, expression)                 \
-    MAKER(name##_b16, uint16_t, 32, uint16_t, expression)  \
-    MAKER(name##_b32, uint32_t, 32, uint32_t, expression)  \
+#define EACH_BITS(MAKER, name, expression)                                                                             \
+    MAKER(name##_b16, uint16_t, 32, uint16_t, expression)                                                              \
+    MAKER(name##_b32, uint32_t, 32, uint32_t, expression)                                                              \
     MAKER(name##_b64, uint64_t, 64, uint64_t, expression)
-#define ROW(name) \
-    { [T_U16] = name##_u16, [T_S16] = name##_s16, [T_U32] = name##_u32, [T_S32] = name##_s32, [T_U64] = name##_u64, [T_S64] = name##_s64 }
-/* bit instructions take .b types, and some take .u and .s ones too */
-#define ROW_BITS(name)                                                                                                       \
-    { [T_B16] = name##_b16, [T_B32] = name##_b32, [T_B64] = name##_b64, [T_U16] = name##_b16, [T_U32] = name##_b32,           \
-      [T_U64] = name##_b64, [T_S16] = name##_b16, [T_S32] = name##_b32, [T_S64] = name##_b64 }
+#define ROW(name)                                                                                                      \
+    {                                                                                                                  \
+        [T_U16] = name##_u16, [T_S16] = name##_s16, [T_U32] = name##_u32, [T_S32] = name##_s32, [T_U64] = name##_u64,  \
+        [T_S64] = name##_s64                                                                                           \
+    }
+/* where the sign does not matter, and bit instructions, which take .b types only */
+#define ROW_WRAPPING(name)                                                                                             \
+    {                                                                                                                  \
+        [T_U16] = name##_b16, [T_S16] = name##_b16, [T_U32] = name##_b32, [T_S32] = name##_b32, [T_U64] = name##_b64,  \
+        [T_S64] = name##_b64                                                                                           \
+    }
+#define ROW_BITS(name)                                                                                                 \
+    { [T_B16] = name##_b16, [T_B32] = name##_b32, [T_B64] = name##_b64 }
 
 EACH_BITS(BINARY, add, x + y)
 EACH_BITS(BINARY, sub, x - y)
-EACH_BITS(BINARY, mul_lo, (uint64_t)x * y)
-EACH_BITS(TERNARY, mad_lo, (uint64_t)x * y + z)
+EACH_BITS(BINARY, mul_lo, (uint64_t)x *y)
+EACH_BITS(TERNARY, mad_lo, (uint64_t)x *y + z)
 EACH_BITS(UNARY, neg, 0 - (uint64_t)x)
 EACH(BINARY, min, x < y ? x : y)
 EACH(BINARY, max, x > y ? x : y)
-EACH_BITS(BINARY, and, x & y)
+EACH_BITS(BINARY, and, x &y)
 EACH_BITS(BINARY, or, x | y)
 EACH_BITS(BINARY, xor, x ^ y)
 EACH_BITS(UNARY, not, ~x)
@@ -107,10 +114,11 @@ TERNARY(mad_hi_u16, uint16_t, 32, uint16_t, ((uint32_t)x * y >> 16) + z)
 TERNARY(mad_hi_s16, int16_t, 32, uint16_t, (((int32_t)x * y) >> 16) + z)
 TERNARY(mad_hi_u32, uint32_t, 32, uint32_t, ((uint64_t)x * y >> 32) + z)
 TERNARY(mad_hi_s32, int32_t, 32, uint32_t, (((int64_t)x * y) >> 32) + z)
-TERNARY(mad_hi_u64, uint64_t, 64, uint64_t, (uint64_t)((WideUnsigned)x * y >> 64) + z)
+TERNARY(mad_hi_u64, uint64_t, 64, uint64_t, (uint64_t)((WideUnsigned)x *y >> 64) + z)
 TERNARY(mad_hi_s64, int64_t, 64, uint64_t, (uint64_t)(((Wide)x * y) >> 64) + (uint64_t)z)
 BINARY(mul24_u32, uint32_t, 32, uint32_t, (x & 0xffffff) * (y & 0xffffff))
-BINARY(mul24_s32, int32_t, 32, uint32_t, (int64_t)((int32_t)((uint32_t)x << 8) >> 8) * ((int32_t)((uint32_t)y << 8) >> 8))
+BINARY(mul24_s32, int32_t, 32, uint32_t,
+       (int64_t)((int32_t)((uint32_t)x << 8) >> 8) * ((int32_t)((uint32_t)y << 8) >> 8))
 
 #define DISTANCE(W) (x > y ? (W)x - (W)y : (W)y - (W)x) + (W)z
 TERNARY(sad_u16, uint16_t, 32, uint16_t, DISTANCE(uint32_t))
@@ -128,25 +136,23 @@ BINARY(sub_sat, int32_t, 32, uint32_t, saturate((int64_t)x - y))
 
 /* ---- products of double width ------------------------------------------------------------------------------------- */
 
-#define WIDE_PRODUCT(name, Narrow, Broad, lane)                                                                           \
-    static Step mul_wide_##name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {                              \
-        const uint32_t *a = in32(warp, &inst->ops[1]), *b = in32(warp, &inst->ops[2]);                                    \
-        uint##lane##_t out[LANES];                                                                                        \
-        UNUSED_BLOCK;                                                                                                     \
-        for (int i = 0; i < LANES; i++)                                                                                   \
-            out[i] = (uint##lane##_t)((Broad)(Narrow)a[i] * (Broad)(Narrow)b[i]);                                         \
-        put##lane(warp, &inst->ops[0], out, mask);                                                                        \
-        return STEP_NEXT;                                                                                                 \
-    }                                                                                                                     \
-    static Step mad_wide_##name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {                              \
-        const uint32_t *a = in32(warp, &inst->ops[1]), *b = in32(warp, &inst->ops[2]);                                    \
-        const uint##lane##_t *c = in##lane(warp, &inst->ops[3]);                                                          \
-        uint##lane##_t out[LANES];                                                                                        \
-        UNUSED_BLOCK;                                                                                                     \
-        for (int i = 0; i < LANES; i++)                                                                                   \
-            out[i] = (uint##lane##_t)((Broad)(Narrow)a[i] * (Broad)(Narrow)b[i]) + c[i];                                  \
-        put##lane(warp, &inst->ops[0], out, mask);                                                                        \
-        return STEP_NEXT;                                                                                                 \
+#define WIDE_PRODUCT(name, Narrow, Broad, lane)                                                                        \
+    static Step mul_wide_##name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {                           \
+        const uint32_t *a = in32(warp, &inst->ops[1]), *b = in32(warp, &inst->ops[2]);                                 \
+        uint##lane##_t out[LANES];                                                                                     \
+        UNUSED_BLOCK;                                                                                                  \
+        for (int i = 0; i < LANES; i++) out[i] = (uint##lane##_t)((Broad)(Narrow)a[i] * (Broad)(Narrow)b[i]);          \
+        put##lane(warp, &inst->ops[0], out, mask);                                                                     \
+        return STEP_NEXT;                                                                                              \
+    }                                                                                                                  \
+    static Step mad_wide_##name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {                           \
+        const uint32_t *a = in32(warp, &inst->ops[1]), *b = in32(warp, &inst->ops[2]);                                 \
+        const uint##lane##_t *c = in##lane(warp, &inst->ops[3]);                                                       \
+        uint##lane##_t out[LANES];                                                                                     \
+        UNUSED_BLOCK;                                                                                                  \
+        for (int i = 0; i < LANES; i++) out[i] = (uint##lane##_t)((Broad)(Narrow)a[i] * (Broad)(Narrow)b[i]) + c[i];   \
+        put##lane(warp, &inst->ops[0], out, mask);                                                                     \
+        return STEP_NEXT;                                                                                              \
     }
 WIDE_PRODUCT(u16, uint16_t, uint32_t, 32)
 WIDE_PRODUCT(s16, int16_t, int32_t, 32)
@@ -156,19 +162,19 @@ WIDE_PRODUCT(s32, int32_t, int64_t, 64)
 /* ---- shifts and fields -------------------------------------------------------------------------------------------- */
 
 /* amounts over the width are clamped (PTX ISA 9.7.8.9) */
-#define SHIFT_BY(name, Type, lane, cut, expression)                                                                       \
-    static Step name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {                                         \
-        const uint##lane##_t *a = in##lane(warp, &inst->ops[1]);                                                          \
-        const uint32_t *b = in32(warp, &inst->ops[2]);                                                                    \
-        uint##lane##_t out[LANES];                                                                                        \
-        UNUSED_BLOCK;                                                                                                     \
-        for (int i = 0; i < LANES; i++) {                                                                                 \
-            Type x = (Type)a[i];                                                                                          \
-            uint32_t n = b[i];                                                                                            \
-            out[i] = (uint##lane##_t)(cut)(expression);                                                                   \
-        }                                                                                                                 \
-        put##lane(warp, &inst->ops[0], out, mask);                                                                        \
-        return STEP_NEXT;                                                                                                 \
+#define SHIFT_BY(name, Type, lane, cut, expression)                                                                    \
+    static Step name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {                                      \
+        const uint##lane##_t *a = in##lane(warp, &inst->ops[1]);                                                       \
+        const uint32_t *b = in32(warp, &inst->ops[2]);                                                                 \
+        uint##lane##_t out[LANES];                                                                                     \
+        UNUSED_BLOCK;                                                                                                  \
+        for (int i = 0; i < LANES; i++) {                                                                              \
+            Type x = (Type)a[i];                                                                                       \
+            uint32_t n = b[i];                                                                                         \
+            out[i] = (uint##lane##_t)(cut)(expression);                                                                \
+        }                                                                                                              \
+        put##lane(warp, &inst->ops[0], out, mask);                                                                     \
+        return STEP_NEXT;                                                                                              \
     }
 SHIFT_BY(shl_b16, uint16_t, 32, uint16_t, n > 15 ? 0 : (uint32_t)x << n)
 SHIFT_BY(shl_b32, uint32_t, 32, uint32_t, n > 31 ? 0 : x << n)
@@ -185,8 +191,7 @@ static uint32_t find_leading(uint64_t value, uint32_t bits) {
 }
 static uint64_t reverse(uint64_t value, uint32_t bits) {
     uint64_t out = 0;
-    for (uint32_t i = 0; i < bits; i++)
-        out |= (value >> i & 1) << (bits - 1 - i);
+    for (uint32_t i = 0; i < bits; i++) out |= (value >> i & 1) << (bits - 1 - i);
     return out;
 }
 static uint32_t permute_select(uint32_t choice, uint32_t selector) {
@@ -206,8 +211,7 @@ static uint32_t permute(uint32_t a, uint32_t b, uint32_t selector) {
     uint32_t out = 0;
     for (int i = 0; i < 4; i++) {
         uint32_t nibble = selector >> (4 * i) & 15, byte = (uint32_t)(bytes >> (8 * (nibble & 7))) & 255;
-        if (nibble & 8)
-            byte = byte & 128 ? 255 : 0;
+        if (nibble & 8) byte = byte & 128 ? 255 : 0;
         out |= byte << (8 * i);
     }
     return out;
@@ -215,15 +219,13 @@ static uint32_t permute(uint32_t a, uint32_t b, uint32_t selector) {
 static uint32_t logic3(uint32_t a, uint32_t b, uint32_t c, uint32_t table) {
     uint32_t out = 0;
     for (uint32_t i = 0; i < 8; i++)
-        if (table >> i & 1)
-            out |= (i & 4 ? a : ~a) & (i & 2 ? b : ~b) & (i & 1 ? c : ~c);
+        if (table >> i & 1) out |= (i & 4 ? a : ~a) & (i & 2 ? b : ~b) & (i & 1 ? c : ~c);
     return out;
 }
 static uint32_t funnel(const Inst *inst, uint32_t low, uint32_t high, uint32_t amount) {
     uint32_t n = inst->mods.flags & FLAG_WRAP ? amount & 31 : amount > 32 ? 32 : amount;
     uint64_t both = (uint64_t)high << 32 | low;
-    if (inst->mods.flags & FLAG_LEFT)
-        return (uint32_t)(n == 32 ? both << 32 >> 32 : both << n >> 32);
+    if (inst->mods.flags & FLAG_LEFT) return (uint32_t)(n == 32 ? both << 32 >> 32 : both << n >> 32);
     return (uint32_t)(both >> n);
 }
 /* PTX ISA 9.7.1.20: the sign bit fills what lies beyond the field or the register */
@@ -232,11 +234,9 @@ static uint64_t extract(Type type, uint64_t value, uint32_t at, uint32_t length)
     at &= 255;
     length &= 255;
     uint64_t sign = 0;
-    if (type_is_signed(type) && length > 0)
-        sign = value >> (at + length - 1 < msb ? at + length - 1 : msb) & 1;
+    if (type_is_signed(type) && length > 0) sign = value >> (at + length - 1 < msb ? at + length - 1 : msb) & 1;
     uint64_t out = 0;
-    for (uint32_t i = 0; i <= msb; i++)
-        out |= (i < length && at + i <= msb ? value >> (at + i) & 1 : sign) << i;
+    for (uint32_t i = 0; i <= msb; i++) out |= (i < length && at + i <= msb ? value >> (at + i) & 1 : sign) << i;
     return out;
 }
 static uint64_t insert(Type type, uint64_t value, uint64_t into, uint32_t at, uint32_t length) {
@@ -250,13 +250,10 @@ static uint64_t insert(Type type, uint64_t value, uint64_t into, uint32_t at, ui
 static uint32_t find_bit(const Inst *inst, uint64_t value) {
     Type type = inst_type(inst);
     uint32_t bits = 8u * type_rows[type].bytes;
-    if (type_is_signed(type) && (value >> (bits - 1) & 1))
-        value = ~value;
-    if (bits < 64)
-        value &= (UINT64_C(1) << bits) - 1;
+    if (type_is_signed(type) && (value >> (bits - 1) & 1)) value = ~value;
+    if (bits < 64) value &= (UINT64_C(1) << bits) - 1;
     uint32_t leading = find_leading(value, bits);
-    if (leading == bits)
-        return UINT32_MAX;
+    if (leading == bits) return UINT32_MAX;
     return inst->mods.flags & FLAG_SHIFTAMT ? leading : bits - 1 - leading;
 }
 static uint32_t dot4(const Inst *inst, uint32_t a, uint32_t b, uint32_t c) {
@@ -291,8 +288,7 @@ static Step run_bits(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left);
         uint64_t v[4] = {0};
-        for (uint32_t i = 1; i < inst->op_count; i++)
-            v[i - 1] = in_lane(warp, &inst->ops[i], lane);
+        for (uint32_t i = 1; i < inst->op_count; i++) v[i - 1] = in_lane(warp, &inst->ops[i], lane);
         put_lane(warp, &inst->ops[0], lane, bits_of(inst, v));
     }
     return STEP_NEXT;
@@ -301,8 +297,7 @@ static Step run_logic3(Block *block, Warp *warp, const Inst *inst, uint32_t mask
     const uint32_t *a = in32(warp, &inst->ops[1]), *b = in32(warp, &inst->ops[2]), *c = in32(warp, &inst->ops[3]);
     uint32_t table = *in32(warp, &inst->ops[4]), out[LANES];
     UNUSED_BLOCK;
-    for (int i = 0; i < LANES; i++)
-        out[i] = logic3(a[i], b[i], c[i], table);
+    for (int i = 0; i < LANES; i++) out[i] = logic3(a[i], b[i], c[i], table);
     put32(warp, &inst->ops[0], out, mask);
     return STEP_NEXT;
 }
@@ -338,13 +333,30 @@ static Step run_carry(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
 /* ---- the tables --------------------------------------------------------------------------------------------------- */
 
 static const Run handlers[OP_COUNT][T_COUNT] = {
-    [OP_ADD] = ROW_BITS(add), [OP_SUB] = ROW_BITS(sub), [OP_DIV] = ROW(div), [OP_REM] = ROW(rem),
-    [OP_MIN] = ROW(min), [OP_MAX] = ROW(max), [OP_SAD] = ROW(sad), [OP_NEG] = ROW_BITS(neg),
+    [OP_ADD] = ROW_WRAPPING(add),
+    [OP_SUB] = ROW_WRAPPING(sub),
+    [OP_DIV] = ROW(div),
+    [OP_REM] = ROW(rem),
+    [OP_MIN] = ROW(min),
+    [OP_MAX] = ROW(max),
+    [OP_SAD] = ROW(sad),
+    [OP_NEG] = {[T_S16] = neg_b16, [T_S32] = neg_b32, [T_S64] = neg_b64},
     [OP_ABS] = {[T_S16] = abs_s16, [T_S32] = abs_s32, [T_S64] = abs_s64},
-    [OP_AND] = ROW_BITS(and), [OP_OR] = ROW_BITS(or), [OP_XOR] = ROW_BITS(xor), [OP_NOT] = ROW_BITS(not),
-    [OP_CNOT] = ROW_BITS(cnot), [OP_SHL] = ROW_BITS(shl),
-    [OP_SHR] = {[T_B16] = shr_b16, [T_U16] = shr_b16, [T_S16] = shr_s16, [T_B32] = shr_b32, [T_U32] = shr_b32, [T_S32] = shr_s32,
-                [T_B64] = shr_b64, [T_U64] = shr_b64, [T_S64] = shr_s64},
+    [OP_AND] = ROW_BITS(and),
+    [OP_OR] = ROW_BITS(or),
+    [OP_XOR] = ROW_BITS(xor),
+    [OP_NOT] = ROW_BITS(not ),
+    [OP_CNOT] = ROW_BITS(cnot),
+    [OP_SHL] = ROW_BITS(shl),
+    [OP_SHR] = {[T_B16] = shr_b16,
+                [T_U16] = shr_b16,
+                [T_S16] = shr_s16,
+                [T_B32] = shr_b32,
+                [T_U32] = shr_b32,
+                [T_S32] = shr_s32,
+                [T_B64] = shr_b64,
+                [T_U64] = shr_b64,
+                [T_S64] = shr_s64},
     [OP_MUL24] = {[T_U32] = mul24_u32, [T_S32] = mul24_s32},
     [OP_LOP3] = {[T_B32] = run_logic3},
     [OP_CLZ] = {[T_B32] = run_bits, [T_B64] = run_bits},
@@ -353,51 +365,73 @@ static const Run handlers[OP_COUNT][T_COUNT] = {
     [OP_BFIND] = {[T_U32] = run_bits, [T_S32] = run_bits, [T_U64] = run_bits, [T_S64] = run_bits},
     [OP_BFE] = {[T_U32] = run_bits, [T_S32] = run_bits, [T_U64] = run_bits, [T_S64] = run_bits},
     [OP_BFI] = {[T_B32] = run_bits, [T_B64] = run_bits},
-    [OP_PRMT] = {[T_B32] = run_bits}, [OP_SHF] = {[T_B32] = run_bits},
+    [OP_PRMT] = {[T_B32] = run_bits},
+    [OP_SHF] = {[T_B32] = run_bits},
     [OP_DP4A] = {[T_U32] = run_bits, [T_S32] = run_bits},
     [OP_ADDC] = {[T_U32] = run_carry, [T_S32] = run_carry, [T_U64] = run_carry, [T_S64] = run_carry},
     [OP_SUBC] = {[T_U32] = run_carry, [T_S32] = run_carry, [T_U64] = run_carry, [T_S64] = run_carry},
 };
-static const Run mul_low[T_COUNT] = ROW_BITS(mul_lo), mad_low[T_COUNT] = ROW_BITS(mad_lo);
+static const Run mul_low[T_COUNT] = ROW_WRAPPING(mul_lo), mad_low[T_COUNT] = ROW_WRAPPING(mad_lo);
 static const Run mul_high[T_COUNT] = ROW(mul_hi), mad_high[T_COUNT] = ROW(mad_hi);
-static const Run mul_wide[T_COUNT] = {[T_U16] = mul_wide_u16, [T_S16] = mul_wide_s16, [T_U32] = mul_wide_u32, [T_S32] = mul_wide_s32};
-static const Run mad_wide[T_COUNT] = {[T_U16] = mad_wide_u16, [T_S16] = mad_wide_s16, [T_U32] = mad_wide_u32, [T_S32] = mad_wide_s32};
+static const Run mul_wide[T_COUNT] = {
+    [T_U16] = mul_wide_u16, [T_S16] = mul_wide_s16, [T_U32] = mul_wide_u32, [T_S32] = mul_wide_s32};
+static const Run mad_wide[T_COUNT] = {
+    [T_U16] = mad_wide_u16, [T_S16] = mad_wide_s16, [T_U32] = mad_wide_u32, [T_S32] = mad_wide_s32};
 
 static Run pick_product(const Inst *inst, Type type) {
     bool adds = inst->opcode == OP_MAD;
-    if (inst->mods.flags & (FLAG_CC | FLAG_SAT))
-        return NULL;
-    if (inst->mods.flags & FLAG_WIDE)
-        return adds ? mad_wide[type] : mul_wide[type];
-    if (inst->mods.compare == COMPARE_HI)
-        return adds ? mad_high[type] : mul_high[type];
+    if (inst->mods.flags & (FLAG_CC | FLAG_SAT)) return NULL;
+    if (inst->mods.flags & FLAG_WIDE) return adds ? mad_wide[type] : mul_wide[type];
+    if (inst->mods.compare == COMPARE_HI) return adds ? mad_high[type] : mul_high[type];
     return inst->mods.compare == COMPARE_LO ? (adds ? mad_low[type] : mul_low[type]) : NULL;
 }
 
 Run pick_integer(const Inst *inst) {
     Type type = inst_type(inst);
     if (type == T_PRED) {
-        bool logic = inst->opcode == OP_AND || inst->opcode == OP_OR || inst->opcode == OP_XOR || inst->opcode == OP_NOT;
+        bool logic =
+            inst->opcode == OP_AND || inst->opcode == OP_OR || inst->opcode == OP_XOR || inst->opcode == OP_NOT;
         return logic ? run_predicate : NULL;
     }
-    if (inst->mods.round || (inst->mods.flags & ~(uint32_t)(FLAG_SAT | FLAG_WIDE | FLAG_CC | FLAG_LEFT | FLAG_RIGHT | FLAG_WRAP | FLAG_CLAMP | FLAG_SHIFTAMT)))
+    if (inst->mods.round || (inst->mods.flags & ~(uint32_t)(FLAG_SAT | FLAG_WIDE | FLAG_CC | FLAG_LEFT | FLAG_RIGHT |
+                                                            FLAG_WRAP | FLAG_CLAMP | FLAG_SHIFTAMT)))
         return NULL;
-    if (inst->opcode == OP_MUL || inst->opcode == OP_MAD)
-        return pick_product(inst, type);
+    if (inst->opcode == OP_MUL || inst->opcode == OP_MAD) return pick_product(inst, type);
     if (inst->mods.flags & FLAG_SAT)
         return type != T_S32 ? NULL : inst->opcode == OP_ADD ? add_sat : inst->opcode == OP_SUB ? sub_sat : NULL;
-    if (inst->mods.flags & FLAG_CC)
-        return handlers[OP_ADDC][type] && inst->opcode <= OP_SUBC ? run_carry : NULL;
+    if (inst->mods.flags & FLAG_CC) return handlers[OP_ADDC][type] && inst->opcode <= OP_SUBC ? run_carry : NULL;
     return handlers[inst->opcode][type];
 }
 
 Run pick_arithmetic(const Inst *inst) {
     switch (inst_type(inst)) {
-    case T_F32: case T_F64: return pick_float(inst);
-    case T_F16: case T_BF16: case T_F16X2: case T_BF16X2: return pick_half(inst);
-    case T_NONE: case T_PRED: case T_B8: case T_B16: case T_B32: case T_B64: case T_B128: case T_U8: case T_U16: case T_U32: case T_U64:
-    case T_S8: case T_S16: case T_S32: case T_S64: case T_TF32: case T_E4M3: case T_E5M2: case T_E4M3X2: case T_E5M2X2: case T_COUNT:
-        return pick_integer(inst);
+    case T_F32:
+    case T_F64: return pick_float(inst);
+    case T_F16:
+    case T_BF16:
+    case T_F16X2:
+    case T_BF16X2: return pick_half(inst);
+    case T_NONE:
+    case T_PRED:
+    case T_B8:
+    case T_B16:
+    case T_B32:
+    case T_B64:
+    case T_B128:
+    case T_U8:
+    case T_U16:
+    case T_U32:
+    case T_U64:
+    case T_S8:
+    case T_S16:
+    case T_S32:
+    case T_S64:
+    case T_TF32:
+    case T_E4M3:
+    case T_E5M2:
+    case T_E4M3X2:
+    case T_E5M2X2:
+    case T_COUNT: return pick_integer(inst);
     }
     return NULL;
 }

@@ -30,10 +30,13 @@ static Step run_nothing(Block *block, Warp *warp, const Inst *inst, uint32_t mas
 Run pick_flow(const Inst *inst) {
     switch (inst->opcode) {
     case OP_BRA: return run_bra;
-    case OP_RET: case OP_EXIT: return run_exit;
+    case OP_RET:
+    case OP_EXIT: return run_exit;
     case OP_TRAP: return run_trap;
     case OP_NANOSLEEP: return run_nanosleep;
-    case OP_GRIDDEP_WAIT: case OP_GRIDDEP_LAUNCH: case OP_PMEVENT: return run_nothing;
+    case OP_GRIDDEP_WAIT:
+    case OP_GRIDDEP_LAUNCH:
+    case OP_PMEVENT: return run_nothing;
     default: return NULL;
     }
 }
@@ -41,13 +44,13 @@ Run pick_flow(const Inst *inst) {
 /* ---- ranks -------------------------------------------------------------------------------------------------------- */
 
 typedef struct Node {
-    uint32_t first, last;   /* instructions, last included */
-    uint32_t next[2];       /* successors, UINT32_MAX: none */
-    uint32_t number, low;   /* of Tarjan's algorithm; number 0: not seen yet */
-    uint32_t edge;          /* successor to be visited next */
+    uint32_t first, last; /* instructions, last included */
+    uint32_t next[2];     /* successors, UINT32_MAX: none */
+    uint32_t number, low; /* of Tarjan's algorithm; number 0: not seen yet */
+    uint32_t edge;        /* successor to be visited next */
     uint32_t parent;
     bool on_stack;
-    uint32_t level;         /* of the pass to which the node belongs */
+    uint32_t level; /* of the pass to which the node belongs */
 } Node;
 
 typedef struct Graph {
@@ -63,18 +66,14 @@ static void build(Arena *arena, const Program *program, Graph *graph) {
     leads[0] = true;
     for (uint32_t i = 0; i < program->count; i++) {
         const Inst *inst = &program->code[i];
-        if (inst->opcode == OP_BRA)
-            leads[inst->target] = leads[i + 1] = true;
-        if (inst->opcode == OP_EXIT || inst->opcode == OP_RET)
-            leads[i + 1] = true;
+        if (inst->opcode == OP_BRA) leads[inst->target] = leads[i + 1] = true;
+        if (inst->opcode == OP_EXIT || inst->opcode == OP_RET) leads[i + 1] = true;
     }
-    for (uint32_t i = 0; i < program->count; i++)
-        graph->count += leads[i];
+    for (uint32_t i = 0; i < program->count; i++) graph->count += leads[i];
     graph->nodes = NEW_ARRAY(arena, Node, graph->count);
     uint32_t n = 0;
     for (uint32_t i = 0; i < program->count; i++) {
-        if (leads[i])
-            graph->nodes[n++].first = i;
+        if (leads[i]) graph->nodes[n++].first = i;
         node_of[i] = n - 1;
         graph->nodes[n - 1].last = i;
     }
@@ -105,8 +104,7 @@ static void visit(Graph *graph, uint32_t root, uint32_t level) {
         }
         if (node->edge < 2) {
             uint32_t next = node->next[node->edge++];
-            if (next == UINT32_MAX || graph->nodes[next].level != level)
-                continue;
+            if (next == UINT32_MAX || graph->nodes[next].level != level) continue;
             Node *to = &graph->nodes[next];
             if (to->number == 0) {
                 to->parent = at;
@@ -117,10 +115,8 @@ static void visit(Graph *graph, uint32_t root, uint32_t level) {
             continue;
         }
         uint32_t parent = node->parent;
-        if (node->low == node->number)
-            order_component(graph, at, level);
-        if (parent == UINT32_MAX)
-            return;
+        if (node->low == node->number) order_component(graph, at, level);
+        if (parent == UINT32_MAX) return;
         if (graph->nodes[at].low < graph->nodes[parent].low && graph->nodes[at].on_stack)
             graph->nodes[parent].low = graph->nodes[at].low;
         at = parent;
@@ -131,15 +127,13 @@ enum { MAX_LOOP_DEPTH = 60, MAX_NODES = 20000 };
 
 static void order_component(Graph *graph, uint32_t root, uint32_t level) {
     uint32_t top = graph->depth;
-    do
-        graph->nodes[graph->stack[--top]].on_stack = false;
+    do graph->nodes[graph->stack[--top]].on_stack = false;
     while (graph->stack[top] != root);
     uint32_t members = graph->depth - top;
     graph->depth = top;
     if (members == 1 || level >= MAX_LOOP_DEPTH) {
         /* a single node, or loops too deep to be told apart: the order of the text */
-        for (uint32_t i = members; i-- > 0;)
-            graph->order[--graph->filled] = graph->stack[top + i];
+        for (uint32_t i = members; i-- > 0;) graph->order[--graph->filled] = graph->stack[top + i];
         return;
     }
     /* the members are read from a copy: the stack above `top` is used by the deeper level */
@@ -151,8 +145,7 @@ static void order_component(Graph *graph, uint32_t root, uint32_t level) {
         graph->nodes[rest[i]].number = 0;
     }
     for (uint32_t i = members; i-- > 1;)
-        if (graph->nodes[rest[i]].number == 0)
-            visit(graph, rest[i], level + 1);
+        if (graph->nodes[rest[i]].number == 0) visit(graph, rest[i], level + 1);
     graph->order[--graph->filled] = root;
     graph->work = rest;
 }
@@ -160,17 +153,14 @@ static void order_component(Graph *graph, uint32_t root, uint32_t level) {
 void flow_rank(Arena *arena, Program *program) {
     Graph graph = {0};
     build(arena, program, &graph);
-    for (uint32_t i = 0; i < program->count; i++)
-        program->code[i].rank = i;
-    if (graph.count > MAX_NODES)
-        return; /* the order of the text is right too, splits only meet later */
+    for (uint32_t i = 0; i < program->count; i++) program->code[i].rank = i;
+    if (graph.count > MAX_NODES) return; /* the order of the text is right too, splits only meet later */
     graph.stack = NEW_ARRAY(arena, uint32_t, graph.count);
     graph.order = NEW_ARRAY(arena, uint32_t, graph.count);
     graph.work = NEW_ARRAY(arena, uint32_t, (size_t)graph.count * (MAX_LOOP_DEPTH + 1));
     graph.filled = graph.count;
     for (uint32_t n = 0; n < graph.count; n++)
-        if (graph.nodes[n].number == 0)
-            visit(&graph, n, 0);
+        if (graph.nodes[n].number == 0) visit(&graph, n, 0);
     uint32_t rank = 0;
     for (uint32_t i = 0; i < graph.count; i++)
         for (uint32_t at = graph.nodes[graph.order[i]].first; at <= graph.nodes[graph.order[i]].last; at++)

@@ -44,7 +44,7 @@ typedef enum Proxy { PROXY_GENERIC, PROXY_ASYNC } Proxy;
 /* Who touches what: the one form in which memory is reached. `bytes` from `address` on; where several lanes touch
  * neighbouring pieces in one instruction, piece bytes each, beginning with lane `agent.lane`. */
 typedef struct Agent {
-    Warp *warp;     /* the warp, or the one that issued the asynchronous operation */
+    Warp *warp; /* the warp, or the one that issued the asynchronous operation */
     uint32_t lane;
     uint32_t pc;
     uint64_t async; /* number of the asynchronous operation, 0: the warp itself */
@@ -86,33 +86,36 @@ bool maps_encode(Machine *machine, const Launch *launch);
 /* ---- asynchronous operations -------------------------------------------------------------------------------------- */
 
 typedef enum AsyncKind {
-    ASYNC_BULK_LOAD, ASYNC_BULK_STORE, ASYNC_TENSOR_LOAD, ASYNC_TENSOR_STORE, /* stores: with or without reduction */
-    ASYNC_LANES,      /* cp.async of up to 32 lanes */
-    ASYNC_LANES_ARRIVE /* cp.async.mbarrier.arrive: arrives when the lanes' earlier copies are done */
+    ASYNC_BULK_LOAD,
+    ASYNC_BULK_STORE,
+    ASYNC_TENSOR_LOAD,
+    ASYNC_TENSOR_STORE, /* stores: with or without reduction */
+    ASYNC_LANES,        /* cp.async of up to 32 lanes */
+    ASYNC_LANES_ARRIVE  /* cp.async.mbarrier.arrive: arrives when the lanes' earlier copies are done */
 } AsyncKind;
 
 /* An agent of its own: issued by a lane (or lanes), later done in one or two steps (stores: read, then write). */
 typedef struct Async {
     struct Async *next, *previous;
-    Agent agent;          /* agent.async is its number, counted from 1 */
+    Agent agent; /* agent.async is its number, counted from 1 */
     AsyncKind kind;
-    uint64_t due;         /* turn from which on it may be done, in the plain order */
-    uint32_t lanes;       /* a bit a lane that issued it */
-    uint32_t group;       /* number of the group of the issuing threads */
-    bool read_done;       /* stores: the source has been read */
+    uint64_t due;   /* turn from which on it may be done, in the plain order */
+    uint32_t lanes; /* a bit a lane that issued it */
+    uint32_t group; /* number of the group of the issuing threads */
+    bool read_done; /* stores: the source has been read */
     Reduce reduce;
     Type type;
     uint32_t shared, bytes;
-    uint32_t barrier;     /* shared address; loads */
+    uint32_t barrier; /* shared address; loads */
     uint64_t global;
     const TensorMap *map;
     int32_t coordinates[MAX_RANK];
     unsigned char *buffer; /* stores: what was read */
     uint32_t buffer_class;
-    struct AsyncLanes {   /* ASYNC_LANES, ASYNC_LANES_ARRIVE */
+    struct AsyncLanes { /* ASYNC_LANES, ASYNC_LANES_ARRIVE */
         uint64_t global[LANES];
         uint32_t shared[LANES], source_bytes[LANES];
-    } *per_lane;
+    } * per_lane;
     bool no_increment;
 } Async;
 
@@ -129,11 +132,12 @@ bool tensor_store(Block *block, const Async *op); /* from op->buffer */
 typedef struct Barrier {
     bool live;
     uint32_t address;
-    uint32_t count, pending;   /* arrivals that a phase wants, that this one still wants */
-    int64_t tx;                /* bytes still to come */
-    uint64_t generation;       /* phases completed */
-    uint64_t landed, observed; /* generation + 1 of the last phase into which bytes were copied; that a wait has seen complete */
-    Agent last_copy;           /* who issued that copy */
+    uint32_t count, pending; /* arrivals that a phase wants, that this one still wants */
+    int64_t tx;              /* bytes still to come */
+    uint64_t generation;     /* phases completed */
+    uint64_t landed,
+        observed;    /* generation + 1 of the last phase into which bytes were copied; that a wait has seen complete */
+    Agent last_copy; /* who issued that copy */
 } Barrier;
 
 #define MAX_TX 1048575 /* PTX ISA 9.7.13.15.2: tx-count range */
@@ -142,10 +146,9 @@ Barrier *barrier_at(Block *block, Agent agent, uint64_t address, const char *wha
 bool barrier_arrive(Block *block, Agent agent, Barrier *barrier, uint32_t count);
 bool barrier_transact(Block *block, Agent agent, Barrier *barrier, int64_t bytes); /* + expects, - completes */
 
-
 typedef struct NamedBarrier {
-    uint32_t expected;         /* threads; 0: nobody has come yet */
-    bool whole_block;          /* without a count: all threads that have not exited */
+    uint32_t expected; /* threads; 0: nobody has come yet */
+    bool whole_block;  /* without a count: all threads that have not exited */
     uint32_t arrived;
     uint32_t lanes[MAX_WARPS]; /* that have come, of warps that are not whole yet */
     uint32_t warps;            /* a bit a warp that has come */
@@ -172,18 +175,18 @@ typedef struct Split {
     uint32_t mask, pc;
     Wait wait;
     uint64_t seen, seen_machine;
-    bool expire;            /* the next failed try_wait gives false instead of sleeping */
-    uint64_t expired;       /* block->effects + 1 at that time */
-    bool suspect;           /* did something that a polling loop does */
+    bool expire;             /* the next failed try_wait gives false instead of sleeping */
+    uint64_t expired;        /* block->effects + 1 at that time */
+    bool suspect;            /* did something that a polling loop does */
     bool reads_clock, tests; /* since the loop's last turn */
-    uint32_t quiet;         /* backward branches since something had an effect */
-    uint32_t poll_pc;       /* backward branch whose state is in warp->snapshot */
+    uint32_t quiet;          /* backward branches since something had an effect */
+    uint32_t poll_pc;        /* backward branch whose state is in warp->snapshot */
     uint64_t poll_effects;
-    uint32_t test_pc;       /* the test_wait that failed last */
+    uint32_t test_pc; /* the test_wait that failed last */
     uint64_t test_effects;
-    uint64_t wait_address;  /* what it waits for: address of the barrier, number of a named one, group, registers */
-    uint64_t wait_phase;    /* generation that must be over; the parity form waits for this one's parity */
-    uint32_t wait_mask;     /* WAIT_LANES: lanes wanted */
+    uint64_t wait_address; /* what it waits for: address of the barrier, number of a named one, group, registers */
+    uint64_t wait_phase;   /* generation that must be over; the parity form waits for this one's parity */
+    uint32_t wait_mask;    /* WAIT_LANES: lanes wanted */
 } Split;
 
 /* Groups of asynchronous copies that a thread counts */
@@ -195,20 +198,20 @@ typedef struct Groups {
 
 struct Warp {
     unsigned char *banks[BANK_COUNT];
-    uint32_t *valid;         /* a mask a slot */
+    uint32_t *valid; /* a mask a slot */
     unsigned char *snapshot;
     uint32_t snapshot_mask;
     Split splits[LANES];
-    Split *split;            /* the one that runs */
+    Split *split; /* the one that runs */
     uint32_t split_count;
-    uint32_t live;           /* lanes that have not exited */
-    uint32_t lanes;          /* lanes that it has */
+    uint32_t live;  /* lanes that have not exited */
+    uint32_t lanes; /* lanes that it has */
     uint32_t index;
     uint32_t turns;
-    uint64_t effects;        /* things done that others can see */
-    uint32_t carry;          /* the condition code, a bit a lane */
-    Groups bulk, copies;     /* cp.async.bulk, cp.async */
-    uint32_t registers;      /* a thread: setmaxnreg */
+    uint64_t effects;    /* things done that others can see */
+    uint32_t carry;      /* the condition code, a bit a lane */
+    Groups bulk, copies; /* cp.async.bulk, cp.async */
+    uint32_t registers;  /* a thread: setmaxnreg */
     uint32_t register_changes, register_history[8];
     unsigned char *local, *local_state; /* local_bytes a lane */
 };
@@ -225,15 +228,15 @@ struct Block {
     uint32_t next_warp;
     unsigned char *shared, *shared_state;
     uint32_t shared_bytes;
-    Barrier **barriers;      /* one a barrier ever made, by address of 8 bytes; NULL: never */
+    Barrier **barriers; /* one a barrier ever made, by address of 8 bytes; NULL: never */
     uint32_t barrier_slots;
     NamedBarrier named[NAMED_BARRIERS];
     Async *first, *last, *spare;
     unsigned char *spare_buffers[40];
     uint64_t async_count;
     uint64_t turn, effects, phase_epoch, async_epoch, pool_epoch;
-    uint64_t clock;          /* moves when something happens, see schedule.c */
-    uint32_t pool;           /* registers that setmaxnreg.inc may take */
+    uint64_t clock; /* moves when something happens, see schedule.c */
+    uint32_t pool;  /* registers that setmaxnreg.inc may take */
     uint64_t random;
 };
 
@@ -251,7 +254,7 @@ struct Machine {
     int32_t *map_of_argument; /* by parameter of the entry; -1 */
     uint32_t threads, dynamic_bytes, dynamic_base;
     uint64_t blocks;
-    uint64_t effects;        /* of all blocks on global memory */
+    uint64_t effects;             /* of all blocks on global memory */
     uint64_t instructions, limit; /* warp instructions executed, and after which to give up; 0: never */
     RunStatus status;
 };
@@ -284,8 +287,7 @@ static inline void put32(Warp *warp, const Operand *op, const uint32_t *from, ui
         return;
     }
     for (uint32_t lane = 0; lane < LANES; lane++)
-        if (mask >> lane & 1)
-            to[lane] = from[lane];
+        if (mask >> lane & 1) to[lane] = from[lane];
 }
 static inline void put64(Warp *warp, const Operand *op, const uint64_t *from, uint32_t mask) {
     uint64_t *to = (uint64_t *)(void *)(warp->banks[BANK_REGISTERS] + op->offset);
@@ -294,8 +296,7 @@ static inline void put64(Warp *warp, const Operand *op, const uint64_t *from, ui
         return;
     }
     for (uint32_t lane = 0; lane < LANES; lane++)
-        if (mask >> lane & 1)
-            to[lane] = from[lane];
+        if (mask >> lane & 1) to[lane] = from[lane];
 }
 static inline void put_mask(Warp *warp, const Operand *op, uint32_t bits, uint32_t mask) {
     uint32_t *to = (uint32_t *)(void *)(warp->banks[BANK_REGISTERS] + op->offset);
@@ -303,8 +304,7 @@ static inline void put_mask(Warp *warp, const Operand *op, uint32_t bits, uint32
 }
 /* Any width, zero-extended; and back, cut to the register's width. */
 static inline uint64_t in_lane(const Warp *warp, const Operand *op, uint32_t lane) {
-    if (op->width == 8)
-        return in64(warp, op)[lane];
+    if (op->width == 8) return in64(warp, op)[lane];
     return op->width == 0 ? in_mask(warp, op) >> lane & 1 : in32(warp, op)[lane];
 }
 static inline void put_lane(Warp *warp, const Operand *op, uint32_t lane, uint64_t value) {
@@ -312,7 +312,8 @@ static inline void put_lane(Warp *warp, const Operand *op, uint32_t lane, uint64
     if (op->width == 8)
         ((uint64_t *)(void *)to)[lane] = value;
     else
-        ((uint32_t *)(void *)to)[lane] = op->width == 4 ? (uint32_t)value : (uint32_t)value & ((1u << (8 * op->width)) - 1);
+        ((uint32_t *)(void *)to)[lane] =
+            op->width == 4 ? (uint32_t)value : (uint32_t)value & ((1u << (8 * op->width)) - 1);
 }
 static inline uint32_t first_lane(uint32_t mask) { return (uint32_t)__builtin_ctz(mask); }
 
@@ -336,7 +337,11 @@ Run pick_copy(const Inst *inst);
 
 /* ---- running and reporting ---------------------------------------------------------------------------------------- */
 
-typedef enum BlockState { BLOCK_DONE, BLOCK_STOPPED, BLOCK_SUSPENDED } BlockState; /* stopped: machine->status says why */
+typedef enum BlockState {
+    BLOCK_DONE,
+    BLOCK_STOPPED,
+    BLOCK_SUSPENDED
+} BlockState; /* stopped: machine->status says why */
 BlockState schedule_run(Block *block, bool last_chance);
 Step schedule_branch(Block *block, Warp *warp, const Inst *inst, uint32_t mask, uint32_t target);
 Step schedule_exit(Block *block, Warp *warp, uint32_t mask);
@@ -354,7 +359,7 @@ const char *report_shared(const Machine *machine, Arena *arena, uint64_t address
 /* float conversions, convert.c: number formats of up to 64 bits, all roundings */
 float half_to_float(uint16_t bits);
 float bfloat_to_float(uint16_t bits);
-uint16_t half_from_double(double value);   /* nearest even; `value` may carry a sticky last bit */
+uint16_t half_from_double(double value); /* nearest even; `value` may carry a sticky last bit */
 uint16_t bfloat_from_double(double value);
 
 #endif

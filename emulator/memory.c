@@ -25,8 +25,10 @@ static const Region *find_region(const Machine *machine, uint64_t address) {
 }
 
 static Space space_of(uint64_t address, uint64_t *offset) {
-    static const struct { uint64_t base; Space space; } windows[] = {
-        {WINDOW_SHARED, SPACE_SHARED}, {WINDOW_LOCAL, SPACE_LOCAL}, {WINDOW_PARAM, SPACE_PARAM}};
+    static const struct {
+        uint64_t base;
+        Space space;
+    } windows[] = {{WINDOW_SHARED, SPACE_SHARED}, {WINDOW_LOCAL, SPACE_LOCAL}, {WINDOW_PARAM, SPACE_PARAM}};
     for (size_t i = 0; i < COUNT_OF(windows); i++)
         if (address - windows[i].base < WINDOW_BYTES) {
             *offset = address - windows[i].base;
@@ -40,8 +42,7 @@ static bool inside(uint64_t at, uint64_t bytes, uint64_t size) { return at <= si
 
 static Place locate(const Block *block, const Access *access) {
     Place place = {.space = access->space, .offset = access->address};
-    if (place.space == SPACE_GENERIC)
-        place.space = space_of(access->address, &place.offset);
+    if (place.space == SPACE_GENERIC) place.space = space_of(access->address, &place.offset);
     const Program *program = block->program;
     const Warp *warp = access->agent.warp;
     switch (place.space) {
@@ -53,7 +54,8 @@ static Place locate(const Block *block, const Access *access) {
         break;
     case SPACE_PARAM:
         place.read_only = true;
-        if (place.offset >= PARAMETER_BASE && inside(place.offset - PARAMETER_BASE, access->bytes, program->parameter_bytes))
+        if (place.offset >= PARAMETER_BASE &&
+            inside(place.offset - PARAMETER_BASE, access->bytes, program->parameter_bytes))
             place.data = block->machine->parameters + (place.offset - PARAMETER_BASE);
         break;
     case SPACE_LOCAL:
@@ -69,7 +71,8 @@ static Place locate(const Block *block, const Access *access) {
             place.read_only = place.region->read_only;
         }
         break;
-    case SPACE_GENERIC: case SPACE_CONST: break;
+    case SPACE_GENERIC:
+    case SPACE_CONST: break;
     }
     return place;
 }
@@ -82,25 +85,32 @@ static const char *verb(const Access *access) {
 void memory_describe(const Block *block, const Access *access, Str *out) {
     Place place = locate(block, access);
     const Region *region = place.space == SPACE_GLOBAL ? find_region(block->machine, place.offset) : NULL;
-    const char *shared = place.space == SPACE_SHARED ? report_shared(block->machine, block->machine->arena, place.offset) : NULL;
+    const char *shared =
+        place.space == SPACE_SHARED ? report_shared(block->machine, block->machine->arena, place.offset) : NULL;
     if (region && place.offset - region->base < region->bytes + GLOBAL_GAP / 2)
-        str_printf(out, "byte %llu of `%s`, which has %llu bytes", (unsigned long long)(place.offset - region->base), region->name,
-                   (unsigned long long)region->bytes);
-    else if (place.space == SPACE_GLOBAL && block->machine->region_count > 0 && place.offset < GLOBAL_BASE && place.offset >= GLOBAL_BASE - GLOBAL_GAP / 2)
-        str_printf(out, "%llu bytes before `%s`", (unsigned long long)(GLOBAL_BASE - place.offset), block->machine->regions[0].name);
+        str_printf(out, "byte %llu of `%s`, which has %llu bytes", (unsigned long long)(place.offset - region->base),
+                   region->name, (unsigned long long)region->bytes);
+    else if (place.space == SPACE_GLOBAL && block->machine->region_count > 0 && place.offset < GLOBAL_BASE &&
+             place.offset >= GLOBAL_BASE - GLOBAL_GAP / 2)
+        str_printf(out, "%llu bytes before `%s`", (unsigned long long)(GLOBAL_BASE - place.offset),
+                   block->machine->regions[0].name);
     else if (shared)
         str_printf(out, "shared address %llu (%s)", (unsigned long long)place.offset, shared);
     else if (place.space == SPACE_SHARED)
         str_printf(out, "shared address %llu", (unsigned long long)place.offset);
     else
-        str_printf(out, "%s address 0x%llx", place.space == SPACE_LOCAL ? "local" : place.space == SPACE_PARAM ? "parameter" : "global",
+        str_printf(out, "%s address 0x%llx",
+                   place.space == SPACE_LOCAL   ? "local"
+                   : place.space == SPACE_PARAM ? "parameter"
+                                                : "global",
                    (unsigned long long)place.offset);
 }
 
 static bool complain(Block *block, Code code, const Access *access, const char *what) {
     Str where = str_new(block->machine->arena);
     memory_describe(block, access, &where);
-    return finding(block, code, access->agent, "%s %llu bytes at %s%s", verb(access), (unsigned long long)access->bytes, where.text, what);
+    return finding(block, code, access->agent, "%s %llu bytes at %s%s", verb(access), (unsigned long long)access->bytes,
+                   where.text, what);
 }
 
 /* all bytes written, none of a barrier; eight at a time */
@@ -108,8 +118,7 @@ static bool state_is_fine(const unsigned char *state, uint64_t bytes, uint64_t *
     uint64_t i = 0, word;
     for (; i + 8 <= bytes; i += 8) {
         memcpy(&word, state + i, 8);
-        if (word != UINT64_C(0x0101010101010101) * BYTE_WRITTEN)
-            break;
+        if (word != UINT64_C(0x0101010101010101) * BYTE_WRITTEN) break;
     }
     for (; i < bytes; i++)
         if (state[i] != BYTE_WRITTEN) {
@@ -119,7 +128,9 @@ static bool state_is_fine(const unsigned char *state, uint64_t bytes, uint64_t *
     return true;
 }
 
-static bool holds_barrier(const unsigned char *state, uint64_t bytes) { return memchr(state, BYTE_BARRIER, bytes) != NULL; }
+static bool holds_barrier(const unsigned char *state, uint64_t bytes) {
+    return memchr(state, BYTE_BARRIER, bytes) != NULL;
+}
 
 static bool check_state(Block *block, const Access *access, unsigned char *state, Space space) {
     uint64_t bad = 0;
@@ -129,15 +140,12 @@ static bool check_state(Block *block, const Access *access, unsigned char *state
         memset(state, BYTE_WRITTEN, access->bytes);
         return true;
     }
-    if (state_is_fine(state, access->bytes, &bad))
-        return true;
+    if (state_is_fine(state, access->bytes, &bad)) return true;
     Access piece = *access;
     piece.bytes = access->piece ? access->piece : access->bytes;
-    if (access->piece && access->agent.async == 0)
-        piece.agent.lane += (uint32_t)(bad / access->piece);
+    if (access->piece && access->agent.async == 0) piece.agent.lane += (uint32_t)(bad / access->piece);
     piece.address += access->piece ? bad / access->piece * access->piece : bad;
-    if (state[bad] & BYTE_BARRIER)
-        return complain(block, P0715, &piece, ": a live mbarrier lies there");
+    if (state[bad] & BYTE_BARRIER) return complain(block, P0715, &piece, ": a live mbarrier lies there");
     return complain(block, P0712, &piece, ", which nobody has written");
 }
 
@@ -151,27 +159,29 @@ unsigned char *memory_access(Block *block, const Access *access) {
     Place place = locate(block, access);
     if (!place.data) {
         Access first = *access;
-        for (first.bytes = access->piece ? access->piece : access->bytes; first.bytes < access->bytes && locate(block, &first).data;) {
+        for (first.bytes = access->piece ? access->piece : access->bytes;
+             first.bytes < access->bytes && locate(block, &first).data;) {
             first.address += access->piece; /* name the lane that leaves first */
             first.agent.lane++;
-            if (first.address - access->address + first.bytes >= access->bytes)
-                break;
+            if (first.address - access->address + first.bytes >= access->bytes) break;
         }
         complain(block, P0710, &first, ": no memory of this kernel lies there");
         return NULL;
     }
     if (place.read_only && access->kind != ACCESS_READ) {
-        complain(block, P0714, access, place.space == SPACE_PARAM ? ": parameters are not written" : ": it is an `in` tensor");
+        complain(block, P0714, access,
+                 place.space == SPACE_PARAM ? ": parameters are not written" : ": it is an `in` tensor");
         return NULL;
     }
-    if (place.state && !check_state(block, access, place.state, place.space))
-        return NULL;
+    if (place.state && !check_state(block, access, place.state, place.space)) return NULL;
     return place.data;
 }
 
 /* ---- ld and st ---------------------------------------------------------------------------------------------------- */
 
-static Space space_of_inst(const Inst *inst) { return inst->mods.space_count ? (Space)inst->mods.spaces[0] : SPACE_GENERIC; }
+static Space space_of_inst(const Inst *inst) {
+    return inst->mods.space_count ? (Space)inst->mods.spaces[0] : SPACE_GENERIC;
+}
 
 static uint64_t address_of(const Warp *warp, const Operand *op, Space space, uint32_t lane) {
     uint64_t address = in_lane(warp, op, lane) + (uint64_t)op->add;
@@ -181,12 +191,10 @@ static uint64_t address_of(const Warp *warp, const Operand *op, Space space, uin
 /* Lanes whose pieces follow each other (stride == piece) or coincide (stride == 0) are one access. */
 static bool common_stride(const uint64_t *address, uint32_t mask, uint64_t stride) {
     uint64_t next = address[0];
-    if (mask != ALL_LANES)
-        return false;
+    if (mask != ALL_LANES) return false;
     for (uint32_t i = 1; i < LANES; i++) {
         next += stride;
-        if (address[i] != next)
-            return false;
+        if (address[i] != next) return false;
     }
     return true;
 }
@@ -220,22 +228,19 @@ static void take_all32(Warp *warp, const Inst *inst, const unsigned char *from) 
     uint32_t n = inst->vector;
     for (uint32_t k = 0; k < n; k++) {
         uint32_t *to = (uint32_t *)(void *)(warp->banks[BANK_REGISTERS] + inst->ops[k].offset);
-        for (uint32_t i = 0; i < LANES; i++)
-            memcpy(&to[i], from + 4 * (i * n + k), 4);
+        for (uint32_t i = 0; i < LANES; i++) memcpy(&to[i], from + 4 * (i * n + k), 4);
     }
 }
 static void give_all32(const Warp *warp, const Inst *inst, const Operand *values, unsigned char *to) {
     uint32_t n = inst->vector;
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t *from = in32(warp, &values[k]);
-        for (uint32_t i = 0; i < LANES; i++)
-            memcpy(to + 4 * (i * n + k), &from[i], 4);
+        for (uint32_t i = 0; i < LANES; i++) memcpy(to + 4 * (i * n + k), &from[i], 4);
     }
 }
 static bool plain32(const Inst *inst, const Operand *values) {
     for (uint32_t k = 0; k < inst->vector; k++)
-        if (values[k].width != 4)
-            return false;
+        if (values[k].width != 4) return false;
     return type_rows[inst_type(inst)].bytes == 4;
 }
 
@@ -243,14 +248,12 @@ static void addresses(const Warp *warp, const Inst *inst, const Operand *op, uin
     Space space = space_of_inst(inst);
     if (mask == ALL_LANES && op->width == 8 && space != SPACE_SHARED) {
         const uint64_t *base = in64(warp, op);
-        for (int i = 0; i < LANES; i++)
-            out[i] = base[i] + (uint64_t)op->add;
+        for (int i = 0; i < LANES; i++) out[i] = base[i] + (uint64_t)op->add;
         return;
     }
     if (mask == ALL_LANES && op->width == 4) {
         const uint32_t *base = in32(warp, op);
-        for (int i = 0; i < LANES; i++)
-            out[i] = (uint32_t)(base[i] + (uint32_t)op->add);
+        for (int i = 0; i < LANES; i++) out[i] = (uint32_t)(base[i] + (uint32_t)op->add);
         return;
     }
     for (uint32_t left = mask; left; left &= left - 1)
@@ -259,8 +262,14 @@ static void addresses(const Warp *warp, const Inst *inst, const Operand *op, uin
 
 static Access access_of(Block *block, Warp *warp, const Inst *inst, AccessKind kind, uint32_t lane, uint64_t address) {
     uint32_t piece = (uint32_t)inst->vector * type_rows[inst_type(inst)].bytes;
-    return (Access){.agent = agent_of(block, warp, lane), .kind = kind, .proxy = PROXY_GENERIC, .space = space_of_inst(inst),
-                    .address = address, .bytes = piece, .piece = piece, .alignment = piece};
+    return (Access){.agent = agent_of(block, warp, lane),
+                    .kind = kind,
+                    .proxy = PROXY_GENERIC,
+                    .space = space_of_inst(inst),
+                    .address = address,
+                    .bytes = piece,
+                    .piece = piece,
+                    .alignment = piece};
 }
 static bool is_local(Space space, uint64_t address) {
     return space == SPACE_LOCAL || (space == SPACE_GENERIC && address - WINDOW_LOCAL < WINDOW_BYTES);
@@ -273,36 +282,30 @@ static Step run_load(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
     uint64_t address[LANES];
     addresses(warp, inst, &inst->ops[inst->vector], mask, address);
     Access access = access_of(block, warp, inst, ACCESS_READ, first_lane(mask), address[first_lane(mask)]);
-    if (observes(inst))
-        warp->split->suspect = warp->split->tests = true;
+    if (observes(inst)) warp->split->suspect = warp->split->tests = true;
     bool local = is_local(access.space, access.address);
     if (!local && common_stride(address, mask, access.piece)) {
         access.bytes = (uint64_t)access.piece * LANES;
         const unsigned char *from = memory_access(block, &access);
-        if (!from)
-            return STEP_FAULT;
+        if (!from) return STEP_FAULT;
         if (plain32(inst, inst->ops)) {
             take_all32(warp, inst, from);
             return STEP_NEXT;
         }
-        for (uint32_t lane = 0; lane < LANES; lane++)
-            take(warp, inst, from + (size_t)lane * access.piece, lane);
+        for (uint32_t lane = 0; lane < LANES; lane++) take(warp, inst, from + (size_t)lane * access.piece, lane);
         return STEP_NEXT;
     }
     if (!local && common_stride(address, mask, 0)) {
         const unsigned char *from = memory_access(block, &access);
-        if (!from)
-            return STEP_FAULT;
-        for (uint32_t lane = 0; lane < LANES; lane++)
-            take(warp, inst, from, lane);
+        if (!from) return STEP_FAULT;
+        for (uint32_t lane = 0; lane < LANES; lane++) take(warp, inst, from, lane);
         return STEP_NEXT;
     }
     for (uint32_t left = mask; left; left &= left - 1) {
         access.agent.lane = first_lane(left);
         access.address = address[access.agent.lane];
         const unsigned char *from = memory_access(block, &access);
-        if (!from)
-            return STEP_FAULT;
+        if (!from) return STEP_FAULT;
         take(warp, inst, from, access.agent.lane);
     }
     return STEP_NEXT;
@@ -317,8 +320,7 @@ static Step run_store(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
     if (!is_local(access.space, access.address) && common_stride(address, mask, access.piece)) {
         access.bytes = (uint64_t)access.piece * LANES;
         unsigned char *to = memory_access(block, &access);
-        if (!to)
-            return STEP_FAULT;
+        if (!to) return STEP_FAULT;
         if (plain32(inst, values))
             give_all32(warp, inst, values, to);
         else
@@ -330,8 +332,7 @@ static Step run_store(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
         access.agent.lane = first_lane(left);
         access.address = address[access.agent.lane];
         unsigned char *to = memory_access(block, &access);
-        if (!to)
-            return STEP_FAULT;
+        if (!to) return STEP_FAULT;
         give(warp, inst, values, to, access.agent.lane);
     }
     return STEP_NEXT;
@@ -340,15 +341,14 @@ static Step run_store(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
 /* ---- atomics ------------------------------------------------------------------------------------------------------ */
 
 static uint16_t reduce_half(Reduce reduce, bool brain, uint16_t a, uint16_t b) {
-    double x = (double)(brain ? bfloat_to_float(a) : half_to_float(a)), y = (double)(brain ? bfloat_to_float(b) : half_to_float(b));
+    double x = (double)(brain ? bfloat_to_float(a) : half_to_float(a)),
+           y = (double)(brain ? bfloat_to_float(b) : half_to_float(b));
     if (reduce == REDUCE_ADD) {
         double sum = x + y; /* exact: at most 41 bits (f16), or absorbed without a tie (bf16) */
         return sum != sum ? 0x7fff : brain ? bfloat_from_double(sum) : half_from_double(sum);
     }
-    if (x != x || y != y)
-        return x != x ? (y != y ? 0x7fff : b) : a;
-    if (x == y)
-        return reduce == REDUCE_MAX ? a & b : a | b;
+    if (x != x || y != y) return x != x ? (y != y ? 0x7fff : b) : a;
+    if (x == y) return reduce == REDUCE_MAX ? a & b : a | b;
     return (x < y) == (reduce == REDUCE_MIN) ? a : b;
 }
 
@@ -372,7 +372,8 @@ static uint64_t reduce_float(Reduce reduce, Type type, uint64_t old, uint64_t va
     }
     bool brain = type == T_BF16 || type == T_BF16X2, pair = type_rows[type].kind == TYPE_PACKED;
     uint32_t out = reduce_half(reduce, brain, (uint16_t)old, (uint16_t)value);
-    return pair ? out | (uint32_t)reduce_half(reduce, brain, (uint16_t)(old >> 16), (uint16_t)(value >> 16)) << 16 : out;
+    return pair ? out | (uint32_t)reduce_half(reduce, brain, (uint16_t)(old >> 16), (uint16_t)(value >> 16)) << 16
+                : out;
 }
 
 static uint64_t reduce_integer(Reduce reduce, Type type, uint64_t old, uint64_t value, uint64_t compare) {
@@ -398,7 +399,8 @@ uint64_t memory_reduce(Reduce reduce, Type type, unsigned char *at, uint64_t val
     uint32_t bytes = type_rows[type].bytes;
     uint64_t old = load_element(at, bytes);
     bool by_float = type_is_float(type) && reduce != REDUCE_EXCH && reduce != REDUCE_CAS;
-    uint64_t fresh = by_float ? reduce_float(reduce, type, old, value) : reduce_integer(reduce, type, old, value, compare);
+    uint64_t fresh =
+        by_float ? reduce_float(reduce, type, old, value) : reduce_integer(reduce, type, old, value, compare);
     memcpy(at, &fresh, bytes);
     return old;
 }
@@ -411,10 +413,10 @@ static Step run_atomic(Block *block, Warp *warp, const Inst *inst, uint32_t mask
     uint32_t bytes = type_rows[type].bytes;
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left);
-        Access access = access_of(block, warp, inst, ACCESS_ATOMIC, lane, address_of(warp, base, space_of_inst(inst), lane));
+        Access access =
+            access_of(block, warp, inst, ACCESS_ATOMIC, lane, address_of(warp, base, space_of_inst(inst), lane));
         unsigned char *at = memory_access(block, &access);
-        if (!at)
-            return STEP_FAULT;
+        if (!at) return STEP_FAULT;
         for (uint32_t i = 0; i < inst->vector; i++) {
             uint64_t value = in_lane(warp, &values[i], lane), compare = 0;
             if (inst->mods.reduce == REDUCE_CAS) {
@@ -423,8 +425,7 @@ static Step run_atomic(Block *block, Warp *warp, const Inst *inst, uint32_t mask
             }
             uint64_t old = memory_reduce((Reduce)inst->mods.reduce, type, at + i * bytes, value, compare);
             changed |= memcmp(at + i * bytes, &old, bytes) != 0;
-            if (gives && !inst->ops[0].sink)
-                put_lane(warp, &inst->ops[0], lane, old);
+            if (gives && !inst->ops[0].sink) put_lane(warp, &inst->ops[0], lane, old);
         }
     }
     if (changed)
@@ -441,11 +442,15 @@ static Run pick_atomic(const Inst *inst) {
     bool third = inst->opcode == OP_ATOM && !inst->ops[3].absent && !inst->mods.cache_policy;
     switch ((Reduce)inst->mods.reduce) {
     case REDUCE_ADD: return !third && (integer || half || type == T_F32 || type == T_F64) ? run_atomic : NULL;
-    case REDUCE_MIN: case REDUCE_MAX: return !third && (integer || half) ? run_atomic : NULL;
-    case REDUCE_AND: case REDUCE_OR: case REDUCE_XOR: return !third && (type == T_B32 || type == T_B64) ? run_atomic : NULL;
+    case REDUCE_MIN:
+    case REDUCE_MAX: return !third && (integer || half) ? run_atomic : NULL;
+    case REDUCE_AND:
+    case REDUCE_OR:
+    case REDUCE_XOR: return !third && (type == T_B32 || type == T_B64) ? run_atomic : NULL;
     case REDUCE_EXCH: return !third && (type == T_B32 || type == T_B64) ? run_atomic : NULL;
     case REDUCE_CAS: return third && (type == T_B16 || type == T_B32 || type == T_B64) ? run_atomic : NULL;
-    case REDUCE_INC: case REDUCE_DEC: return !third && type == T_U32 ? run_atomic : NULL;
+    case REDUCE_INC:
+    case REDUCE_DEC: return !third && type == T_U32 ? run_atomic : NULL;
     case REDUCE_NONE: break;
     }
     return NULL;
@@ -466,12 +471,16 @@ Run pick_fence(const Inst *inst) {
 Run pick_memory(const Inst *inst) {
     Type type = inst_type(inst);
     switch (inst->opcode) {
-    case OP_LD: case OP_LDU: case OP_ST:
+    case OP_LD:
+    case OP_LDU:
+    case OP_ST:
         if (type_rows[type].bytes == 0 || type == T_TF32 || (uint32_t)inst->vector * type_rows[type].bytes > 32)
             return NULL;
         return inst->opcode == OP_ST ? run_store : run_load;
-    case OP_ATOM: case OP_RED: return pick_atomic(inst);
-    case OP_PREFETCH: case OP_PREFETCHU: return run_nothing;
+    case OP_ATOM:
+    case OP_RED: return pick_atomic(inst);
+    case OP_PREFETCH:
+    case OP_PREFETCHU: return run_nothing;
     default: return NULL;
     }
 }

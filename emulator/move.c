@@ -22,8 +22,7 @@ static Step run_pack(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left);
         uint64_t out = 0;
-        for (uint32_t i = 0; i < inst->vector; i++)
-            out |= in_lane(warp, &inst->ops[1 + i], lane) << (i * bits);
+        for (uint32_t i = 0; i < inst->vector; i++) out |= in_lane(warp, &inst->ops[1 + i], lane) << (i * bits);
         put_lane(warp, &inst->ops[0], lane, out);
     }
     return STEP_NEXT;
@@ -36,8 +35,7 @@ static Step run_unpack(Block *block, Warp *warp, const Inst *inst, uint32_t mask
         uint32_t lane = first_lane(left);
         uint64_t value = in_lane(warp, from, lane), part = (UINT64_C(1) << bits) - 1;
         for (uint32_t i = 0; i < inst->vector; i++)
-            if (!inst->ops[i].sink)
-                put_lane(warp, &inst->ops[i], lane, value >> (i * bits) & part);
+            if (!inst->ops[i].sink) put_lane(warp, &inst->ops[i], lane, value >> (i * bits) & part);
     }
     return STEP_NEXT;
 }
@@ -49,7 +47,9 @@ static uint64_t window_of(Space space) {
     case SPACE_SHARED: return WINDOW_SHARED;
     case SPACE_LOCAL: return WINDOW_LOCAL;
     case SPACE_PARAM: return WINDOW_PARAM;
-    case SPACE_GENERIC: case SPACE_GLOBAL: case SPACE_CONST: break;
+    case SPACE_GENERIC:
+    case SPACE_GLOBAL:
+    case SPACE_CONST: break;
     }
     return 0;
 }
@@ -74,7 +74,8 @@ static Step run_isspacep(Block *block, Warp *warp, const Inst *inst, uint32_t ma
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left);
         uint64_t address = in64(warp, &inst->ops[2])[lane];
-        bool inside = space == SPACE_GLOBAL ? address < WINDOW_SHARED : space != SPACE_CONST && address - window < WINDOW_BYTES;
+        bool inside =
+            space == SPACE_GLOBAL ? address < WINDOW_SHARED : space != SPACE_CONST && address - window < WINDOW_BYTES;
         out |= (uint32_t)inside << lane;
     }
     put_mask(warp, &inst->ops[0], out, mask);
@@ -87,21 +88,21 @@ static Step run_isspacep(Block *block, Warp *warp, const Inst *inst, uint32_t ma
 static Step run_clock(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     uint64_t value = 0;
     switch ((ClockKind)inst->mods.choice) {
-    case CLOCK_LOW: case CLOCK_CYCLES: value = block->clock * 2; break;
+    case CLOCK_LOW:
+    case CLOCK_CYCLES: value = block->clock * 2; break;
     case CLOCK_HIGH: value = block->clock * 2 >> 32; break;
-    case CLOCK_NS: case CLOCK_NS_LOW: value = block->clock; break;
+    case CLOCK_NS:
+    case CLOCK_NS_LOW: value = block->clock; break;
     case CLOCK_NS_HIGH: value = block->clock >> 32; break;
     }
     warp->split->suspect = warp->split->reads_clock = true;
-    for (uint32_t left = mask; left; left &= left - 1)
-        put_lane(warp, &inst->ops[0], first_lane(left), value);
+    for (uint32_t left = mask; left; left &= left - 1) put_lane(warp, &inst->ops[0], first_lane(left), value);
     return STEP_NEXT;
 }
 
 static Step run_policy(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     (void)block;
-    for (uint32_t left = mask; left; left &= left - 1)
-        put_lane(warp, &inst->ops[0], first_lane(left), 0);
+    for (uint32_t left = mask; left; left &= left - 1) put_lane(warp, &inst->ops[0], first_lane(left), 0);
     return STEP_NEXT;
 }
 
@@ -109,11 +110,12 @@ Run pick_move(const Inst *inst) {
     Type type = inst_type(inst);
     switch (inst->opcode) {
     case OP_MOV:
-        if (inst->mods.choice == MOVE_PACK)
-            return run_pack;
-        if (inst->mods.choice == MOVE_UNPACK)
-            return run_unpack;
-        return type == T_PRED ? run_mov_predicate : type_rows[type].bytes == 8 ? run_mov64 : type_rows[type].bytes >= 2 ? run_mov32 : NULL;
+        if (inst->mods.choice == MOVE_PACK) return run_pack;
+        if (inst->mods.choice == MOVE_UNPACK) return run_unpack;
+        return type == T_PRED               ? run_mov_predicate
+               : type_rows[type].bytes == 8 ? run_mov64
+               : type_rows[type].bytes >= 2 ? run_mov32
+                                            : NULL;
     case OP_CVTA: return inst->mods.space_count == 1 && (type == T_U64 || type == T_U32) ? run_cvta : NULL;
     case OP_ISSPACEP: return inst->mods.space_count == 1 ? run_isspacep : NULL;
     case OP_CLOCK: return run_clock;

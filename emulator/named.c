@@ -35,43 +35,43 @@ static void count_warp(Warp *warp, NamedBarrier *barrier) {
 bool named_recheck(Block *block) {
     for (uint32_t id = 0; id < NAMED_BARRIERS; id++) {
         NamedBarrier *barrier = &block->named[id];
-        if (!barrier->expected && !barrier->whole_block)
-            continue;
+        if (!barrier->expected && !barrier->whole_block) continue;
         for (uint32_t w = 0; w < block->warp_count; w++)
-            if (block->warps[w].live)
-                count_warp(&block->warps[w], barrier);
-        if (is_full(block, barrier))
-            release(block, id);
+            if (block->warps[w].live) count_warp(&block->warps[w], barrier);
+        if (is_full(block, barrier)) release(block, id);
     }
     return true;
 }
 
-static bool check_count(Block *block, Agent agent, const NamedBarrier *barrier, uint32_t id, uint32_t count, bool whole_block) {
-    if (id >= NAMED_BARRIERS)
-        return finding(block, P0731, agent, "named barrier %u: there are barriers 0 .. 15", id);
+static bool check_count(Block *block, Agent agent, const NamedBarrier *barrier, uint32_t id, uint32_t count,
+                        bool whole_block) {
+    if (id >= NAMED_BARRIERS) return finding(block, P0731, agent, "named barrier %u: there are barriers 0 .. 15", id);
     if (!whole_block && (count == 0 || count % LANES || count > block->warp_count * LANES))
-        return finding(block, P0731, agent, "named barrier %u with a count of %u threads: a multiple of 32 up to the %u of the block", id, count,
-                       block->warp_count * LANES);
+        return finding(block, P0731, agent,
+                       "named barrier %u with a count of %u threads: a multiple of 32 up to the %u of the block", id,
+                       count, block->warp_count * LANES);
     bool begun = barrier->expected || barrier->whole_block;
     if (begun && (barrier->whole_block != whole_block || (!whole_block && barrier->expected != count)))
-        return finding(block, P0731, agent, "named barrier %u is entered for %u threads, but warp %u has entered it for %u", id,
+        return finding(block, P0731, agent,
+                       "named barrier %u is entered for %u threads, but warp %u has entered it for %u", id,
                        whole_block ? block->warp_count * LANES : count, barrier->first.warp->index,
                        barrier->whole_block ? block->warp_count * LANES : barrier->expected);
     return true;
 }
 
 static bool is_aligned(const Inst *inst) {
-    bool bar = inst->opcode == OP_BAR_SYNC || inst->opcode == OP_BAR_CTA_SYNC || inst->opcode == OP_BAR_ARRIVE || inst->opcode == OP_BAR_CTA_ARRIVE;
+    bool bar = inst->opcode == OP_BAR_SYNC || inst->opcode == OP_BAR_CTA_SYNC || inst->opcode == OP_BAR_ARRIVE ||
+               inst->opcode == OP_BAR_CTA_ARRIVE;
     return bar || (inst->mods.flags & FLAG_ALIGNED);
 }
 
 /* ops: id, (count) */
 static Step run_named(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
-    bool waits = inst->opcode == OP_BAR_SYNC || inst->opcode == OP_BAR_CTA_SYNC || inst->opcode == OP_BARRIER_SYNC || inst->opcode == OP_BARRIER_CTA_SYNC;
+    bool waits = inst->opcode == OP_BAR_SYNC || inst->opcode == OP_BAR_CTA_SYNC || inst->opcode == OP_BARRIER_SYNC ||
+                 inst->opcode == OP_BARRIER_CTA_SYNC;
     if (is_aligned(inst)) {
         Step step = schedule_lanes(block, warp, mask, warp->live);
-        if (step != STEP_NEXT)
-            return step;
+        if (step != STEP_NEXT) return step;
     }
     uint32_t lane = first_lane(mask), id = in32(warp, &inst->ops[0])[lane];
     bool whole_block = inst->ops[1].absent;
@@ -80,11 +80,11 @@ static Step run_named(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t i = first_lane(left);
         if (in32(warp, &inst->ops[0])[i] != id || (!whole_block && in32(warp, &inst->ops[1])[i] != count))
-            return fault(block, P0731, agent_of(block, warp, i), "lanes %u and %u enter different named barriers, or for different counts", lane, i);
+            return fault(block, P0731, agent_of(block, warp, i),
+                         "lanes %u and %u enter different named barriers, or for different counts", lane, i);
     }
     NamedBarrier *barrier = &block->named[id < NAMED_BARRIERS ? id : 0];
-    if (!check_count(block, agent, barrier, id, count, whole_block))
-        return STEP_FAULT;
+    if (!check_count(block, agent, barrier, id, count, whole_block)) return STEP_FAULT;
     if (!barrier->expected && !barrier->whole_block) {
         *barrier = (NamedBarrier){.expected = count, .whole_block = whole_block, .first = agent};
     }
@@ -92,12 +92,11 @@ static Step run_named(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
     effect(block, warp);
     count_warp(warp, barrier);
     if (!whole_block && barrier->arrived > count)
-        return fault(block, P0731, agent, "named barrier %u is entered by %u threads, but for %u", id, barrier->arrived, count);
+        return fault(block, P0731, agent, "named barrier %u is entered by %u threads, but for %u", id, barrier->arrived,
+                     count);
     bool full = is_full(block, barrier);
-    if (full)
-        release(block, id); /* this split is not asleep: it goes on by itself */
-    if (full || !waits)
-        return STEP_NEXT;
+    if (full) release(block, id); /* this split is not asleep: it goes on by itself */
+    if (full || !waits) return STEP_NEXT;
     warp->split->wait_address = id;
     return schedule_wait(warp, WAIT_NAMED, 0);
 }
@@ -110,29 +109,32 @@ static bool check_group(Block *block, Agent agent, uint32_t value) {
     uint32_t n = warp->register_changes, first = warp->index & ~3u;
     for (uint32_t w = first; w < first + 4 && w < block->warp_count; w++) {
         const Warp *other = &block->warps[w];
-        if (other != warp && n < COUNT_OF(other->register_history) && other->register_changes > n && other->register_history[n] != value)
-            return finding(block, P0733, agent, "setmaxnreg %u, but warp %u of the same warpgroup has said %u", value, w, other->register_history[n]);
+        if (other != warp && n < COUNT_OF(other->register_history) && other->register_changes > n &&
+            other->register_history[n] != value)
+            return finding(block, P0733, agent, "setmaxnreg %u, but warp %u of the same warpgroup has said %u", value,
+                           w, other->register_history[n]);
         if (other != warp && !other->live && other->register_changes <= n)
-            return finding(block, P0733, agent, "setmaxnreg %u, but warp %u of the same warpgroup has exited without it", value, w);
+            return finding(block, P0733, agent,
+                           "setmaxnreg %u, but warp %u of the same warpgroup has exited without it", value, w);
     }
     return true;
 }
 
 static Step run_setmaxnreg(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     Step step = schedule_lanes(block, warp, mask, warp->live);
-    if (step != STEP_NEXT)
-        return step;
+    if (step != STEP_NEXT) return step;
     uint32_t value = in32(warp, &inst->ops[0])[first_lane(mask)];
     bool grows = inst->mods.reduce == REDUCE_INC;
     Agent agent = agent_of(block, warp, first_lane(mask));
     if (warp->registers == 0)
-        return fault(block, P0733, agent, "setmaxnreg without .maxnreg, or .minnctapersm beside .reqntid: ptxas ignores it");
+        return fault(block, P0733, agent,
+                     "setmaxnreg without .maxnreg, or .minnctapersm beside .reqntid: ptxas ignores it");
     if (value % 8 || value < 24 || value > 256)
         return fault(block, P0733, agent, "setmaxnreg %u: a multiple of 8 in 24 .. 256", value);
     if (grows ? value < warp->registers : value > warp->registers)
-        return fault(block, P0733, agent, "setmaxnreg.%s to %u from %u registers", grows ? "inc" : "dec", value, warp->registers);
-    if (!check_group(block, agent, value))
-        return STEP_FAULT;
+        return fault(block, P0733, agent, "setmaxnreg.%s to %u from %u registers", grows ? "inc" : "dec", value,
+                     warp->registers);
+    if (!check_group(block, agent, value)) return STEP_FAULT;
     uint32_t difference = (grows ? value - warp->registers : warp->registers - value) * LANES;
     if (grows && difference > block->pool) {
         warp->split->wait_address = value;
@@ -149,7 +151,8 @@ static Step run_setmaxnreg(Block *block, Warp *warp, const Inst *inst, uint32_t 
 }
 
 Run pick_named(const Inst *inst) {
-    if (inst->opcode != OP_SETMAXNREG)
-        return run_named;
-    return inst_type(inst) == T_U32 && (inst->mods.reduce == REDUCE_INC || inst->mods.reduce == REDUCE_DEC) ? run_setmaxnreg : NULL;
+    if (inst->opcode != OP_SETMAXNREG) return run_named;
+    return inst_type(inst) == T_U32 && (inst->mods.reduce == REDUCE_INC || inst->mods.reduce == REDUCE_DEC)
+               ? run_setmaxnreg
+               : NULL;
 }

@@ -16,7 +16,15 @@ typedef enum Type {
     T_COUNT
 } Type;
 
-typedef enum TypeKind { TYPE_NONE, TYPE_PREDICATE, TYPE_BITS, TYPE_UNSIGNED, TYPE_SIGNED, TYPE_FLOAT, TYPE_PACKED } TypeKind;
+typedef enum TypeKind {
+    TYPE_NONE,
+    TYPE_PREDICATE,
+    TYPE_BITS,
+    TYPE_UNSIGNED,
+    TYPE_SIGNED,
+    TYPE_FLOAT,
+    TYPE_PACKED
+} TypeKind;
 
 typedef struct TypeRow {
     const char *spelling;
@@ -24,7 +32,9 @@ typedef struct TypeRow {
     TypeKind kind;
 } TypeRow;
 extern const TypeRow type_rows[T_COUNT];
-static inline bool type_is_float(Type type) { return type_rows[type].kind == TYPE_FLOAT || type_rows[type].kind == TYPE_PACKED; }
+static inline bool type_is_float(Type type) {
+    return type_rows[type].kind == TYPE_FLOAT || type_rows[type].kind == TYPE_PACKED;
+}
 static inline bool type_is_signed(Type type) { return type_rows[type].kind == TYPE_SIGNED; }
 
 typedef enum Opcode {
@@ -37,16 +47,62 @@ extern const char *const opcode_spellings[OP_COUNT];
 
 /* ---- modifiers ---------------------------------------------------------------------------------------------------- */
 
-typedef enum Round { ROUND_NONE, ROUND_RN, ROUND_RZ, ROUND_RM, ROUND_RP, ROUND_RNA, ROUND_RNI, ROUND_RZI, ROUND_RMI, ROUND_RPI } Round;
+typedef enum Round {
+    ROUND_NONE,
+    ROUND_RN,
+    ROUND_RZ,
+    ROUND_RM,
+    ROUND_RP,
+    ROUND_RNA,
+    ROUND_RNI,
+    ROUND_RZI,
+    ROUND_RMI,
+    ROUND_RPI
+} Round;
 typedef enum Compare {
-    COMPARE_NONE, COMPARE_EQ, COMPARE_NE, COMPARE_LT, COMPARE_LE, COMPARE_GT, COMPARE_GE,
-    COMPARE_LO, COMPARE_LS, COMPARE_HI, COMPARE_HS, /* of unsigned integers: lt le gt ge */
-    COMPARE_EQU, COMPARE_NEU, COMPARE_LTU, COMPARE_LEU, COMPARE_GTU, COMPARE_GEU, COMPARE_NUM, COMPARE_NAN
+    COMPARE_NONE,
+    COMPARE_EQ,
+    COMPARE_NE,
+    COMPARE_LT,
+    COMPARE_LE,
+    COMPARE_GT,
+    COMPARE_GE,
+    COMPARE_LO,
+    COMPARE_LS,
+    COMPARE_HI,
+    COMPARE_HS, /* of unsigned integers: lt le gt ge */
+    COMPARE_EQU,
+    COMPARE_NEU,
+    COMPARE_LTU,
+    COMPARE_LEU,
+    COMPARE_GTU,
+    COMPARE_GEU,
+    COMPARE_NUM,
+    COMPARE_NAN
 } Compare;
 typedef enum Reduce {
-    REDUCE_NONE, REDUCE_ADD, REDUCE_MIN, REDUCE_MAX, REDUCE_AND, REDUCE_OR, REDUCE_XOR, REDUCE_EXCH, REDUCE_CAS, REDUCE_INC, REDUCE_DEC
+    REDUCE_NONE,
+    REDUCE_ADD,
+    REDUCE_MIN,
+    REDUCE_MAX,
+    REDUCE_AND,
+    REDUCE_OR,
+    REDUCE_XOR,
+    REDUCE_EXCH,
+    REDUCE_CAS,
+    REDUCE_INC,
+    REDUCE_DEC
 } Reduce;
-typedef enum Order { ORDER_NONE, ORDER_WEAK, ORDER_RELAXED, ORDER_ACQUIRE, ORDER_RELEASE, ORDER_ACQ_REL, ORDER_SC, ORDER_VOLATILE } Order;
+typedef enum Order {
+    ORDER_NONE,
+    ORDER_WEAK,
+    ORDER_RELAXED,
+    ORDER_ACQUIRE,
+    ORDER_RELEASE,
+    ORDER_ACQ_REL,
+    ORDER_SC,
+    ORDER_VOLATILE
+} Order;
 typedef enum Scope { SCOPE_NONE, SCOPE_CTA, SCOPE_CLUSTER, SCOPE_GPU, SCOPE_SYS } Scope;
 typedef enum Space { SPACE_GENERIC, SPACE_PARAM, SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_CONST } Space;
 enum { SHUFFLE_IDX = 1, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BFLY };
@@ -55,13 +111,37 @@ enum { TEST_FINITE = 1, TEST_INFINITE, TEST_NUMBER, TEST_NOTANUMBER, TEST_NORMAL
 enum { PERMUTE_F4E = 1, PERMUTE_B4E, PERMUTE_RC8, PERMUTE_ECL, PERMUTE_ECR, PERMUTE_RC16 };
 
 enum { /* Mods.flags */
-    FLAG_SAT = 1 << 0, FLAG_SATFINITE = 1 << 1, FLAG_RELU = 1 << 2, FLAG_FTZ = 1 << 3, FLAG_NOFTZ = 1 << 4,
-    FLAG_APPROX = 1 << 5, FLAG_FULL = 1 << 6, FLAG_NAN = 1 << 7, FLAG_WIDE = 1 << 8, FLAG_CC = 1 << 9,
-    FLAG_LEFT = 1 << 10, FLAG_RIGHT = 1 << 11, FLAG_WRAP = 1 << 12, FLAG_CLAMP = 1 << 13, FLAG_SHIFTAMT = 1 << 14,
-    FLAG_TO = 1 << 15, FLAG_HINTS = 1 << 16, FLAG_CG = 1 << 17, FLAG_SYNC = 1 << 18, FLAG_ALIGNED = 1 << 19,
-    FLAG_PARITY = 1 << 20, FLAG_EXPECT_TX = 1 << 21, FLAG_NO_COMPLETE = 1 << 22, FLAG_NOINC = 1 << 23, FLAG_READ = 1 << 24,
-    FLAG_TILE = 1 << 25, FLAG_BULK_GROUP = 1 << 26, FLAG_COMPLETE_TX = 1 << 27, FLAG_TENSORMAP = 1 << 28,
-    FLAG_PROXY = 1 << 29, FLAG_ASYNC = 1 << 30
+       FLAG_SAT = 1 << 0,
+       FLAG_SATFINITE = 1 << 1,
+       FLAG_RELU = 1 << 2,
+       FLAG_FTZ = 1 << 3,
+       FLAG_NOFTZ = 1 << 4,
+       FLAG_APPROX = 1 << 5,
+       FLAG_FULL = 1 << 6,
+       FLAG_NAN = 1 << 7,
+       FLAG_WIDE = 1 << 8,
+       FLAG_CC = 1 << 9,
+       FLAG_LEFT = 1 << 10,
+       FLAG_RIGHT = 1 << 11,
+       FLAG_WRAP = 1 << 12,
+       FLAG_CLAMP = 1 << 13,
+       FLAG_SHIFTAMT = 1 << 14,
+       FLAG_TO = 1 << 15,
+       FLAG_HINTS = 1 << 16,
+       FLAG_CG = 1 << 17,
+       FLAG_SYNC = 1 << 18,
+       FLAG_ALIGNED = 1 << 19,
+       FLAG_PARITY = 1 << 20,
+       FLAG_EXPECT_TX = 1 << 21,
+       FLAG_NO_COMPLETE = 1 << 22,
+       FLAG_NOINC = 1 << 23,
+       FLAG_READ = 1 << 24,
+       FLAG_TILE = 1 << 25,
+       FLAG_BULK_GROUP = 1 << 26,
+       FLAG_COMPLETE_TX = 1 << 27,
+       FLAG_TENSORMAP = 1 << 28,
+       FLAG_PROXY = 1 << 29,
+       FLAG_ASYNC = 1 << 30
 };
 #define FLAG_MBARRIER_INIT 0 /* a fence that orders nothing which the emulator reorders */
 
@@ -94,10 +174,10 @@ struct Warp;
 struct Inst;
 
 typedef enum Step {
-    STEP_NEXT,  /* done: go on behind it */
-    STEP_JUMP,  /* the handler has set the program counters */
-    STEP_WAIT,  /* not yet: the split sleeps and executes it again when woken */
-    STEP_FAULT  /* a finding was reported */
+    STEP_NEXT, /* done: go on behind it */
+    STEP_JUMP, /* the handler has set the program counters */
+    STEP_WAIT, /* not yet: the split sleeps and executes it again when woken */
+    STEP_FAULT /* a finding was reported */
 } Step;
 typedef Step (*Run)(struct Block *block, struct Warp *warp, const struct Inst *inst, uint32_t mask);
 
@@ -107,12 +187,12 @@ typedef struct Inst {
     const uint32_t *uses, *defs; /* slots that must be written before, that are written by it */
     uint8_t op_count, use_count, def_count;
     uint8_t opcode;
-    uint8_t vector;       /* registers of the vector operand of ld, st, red: at least 1 */
+    uint8_t vector; /* registers of the vector operand of ld, st, red: at least 1 */
     bool guarded, guard_negated;
     uint32_t guard_offset, guard_slot;
-    uint32_t target;      /* branches: instruction */
-    uint32_t line;        /* of the PTX text */
-    uint32_t rank;        /* place in the order in which splits of a warp run, see flow.c */
+    uint32_t target; /* branches: instruction */
+    uint32_t line;   /* of the PTX text */
+    uint32_t rank;   /* place in the order in which splits of a warp run, see flow.c */
     Mods mods;
 } Inst;
 
@@ -128,9 +208,9 @@ typedef struct Parameter {
 
 typedef struct Program {
     const char *entry;
-    const char *text;          /* the PTX; findings quote its lines */
+    const char *text; /* the PTX; findings quote its lines */
     size_t length;
-    Inst *code;                /* the last one is always `exit` */
+    Inst *code; /* the last one is always `exit` */
     uint32_t count;
     VEC(Parameter) parameters;
     uint32_t parameter_bytes;
@@ -141,7 +221,7 @@ typedef struct Program {
     uint32_t slots;
     unsigned char *constants;
     uint32_t constant_bytes;
-    uint32_t specials[32];     /* offset of the register that holds a special one, see specials.def; 0: unused */
+    uint32_t specials[32]; /* offset of the register that holds a special one, see specials.def; 0: unused */
     uint32_t special_slots[32];
     uint32_t required_threads; /* .reqntid, 0: not given */
     uint32_t most_threads;     /* .maxntid, 0: not given */
@@ -150,13 +230,14 @@ typedef struct Program {
 } Program;
 
 /* Addresses of symbols: shared memory starts behind what the hardware keeps for itself, parameters in their bank. */
-#define SHARED_BASE 1024u
+#define SHARED_BASE    1024u
 #define PARAMETER_BASE 528u
 
 typedef enum ReadStatus { READ_FINE, READ_REJECTED, READ_INCOMPLETE } ReadStatus;
 
 /* NULL entry: the first one; `every`: all entries are decoded (and the last one returned). */
-ReadStatus program_read(Arena *arena, const char *ptx, size_t length, const char *entry, bool every, Program **out, Diags *diags);
+ReadStatus program_read(Arena *arena, const char *ptx, size_t length, const char *entry, bool every, Program **out,
+                        Diags *diags);
 void flow_rank(Arena *arena, Program *program);
 
 #endif

@@ -8,7 +8,13 @@
 #include <string.h>
 
 /* A register range or a file may be made to cost much: these bounds are far above what ptxas takes. */
-enum { MAX_DEPTH = 200, MAX_OPERANDS = 16, MAX_VECTOR = 256, MAX_REGISTER_BYTES = 2 << 20, MAX_VARIABLE_BYTES = 64 << 20 };
+enum {
+    MAX_DEPTH = 200,
+    MAX_OPERANDS = 16,
+    MAX_VECTOR = 256,
+    MAX_REGISTER_BYTES = 2 << 20,
+    MAX_VARIABLE_BYTES = 64 << 20
+};
 
 static void report(Reader *reader, Code code, uint32_t line, const char *format, va_list args) {
     diag_plain(reader->diags, code, "PTX line %u: %s", line, arena_vprintf(reader->arena, format, args));
@@ -37,35 +43,33 @@ void text_incomplete(Reader *reader, uint32_t line, const char *format, ...) {
 bool text_is(const Token *token, const char *word) {
     return token->kind == TOKEN_WORD && token->length == strlen(word) && !memcmp(token->text, word, token->length);
 }
-static bool at_mark(const Reader *reader, char mark) { return reader->token.kind == TOKEN_MARK && reader->token.mark == mark; }
+static bool at_mark(const Reader *reader, char mark) {
+    return reader->token.kind == TOKEN_MARK && reader->token.mark == mark;
+}
 static bool take_mark(Reader *reader, char mark) {
-    if (!at_mark(reader, mark))
-        return false;
+    if (!at_mark(reader, mark)) return false;
     scan_next(reader);
     return true;
 }
 static void expect_mark(Reader *reader, char mark) {
     if (!take_mark(reader, mark))
-        text_reject(reader, reader->token.line, "expected `%c` before `%.*s`", mark, (int)(reader->token.length < 40 ? reader->token.length : 40),
-                    reader->token.text);
+        text_reject(reader, reader->token.line, "expected `%c` before `%.*s`", mark,
+                    (int)(reader->token.length < 40 ? reader->token.length : 40), reader->token.text);
 }
 static Token take_word(Reader *reader, const char *what) {
     Token token = reader->token;
-    if (token.kind != TOKEN_WORD)
-        text_reject(reader, token.line, "expected %s", what);
+    if (token.kind != TOKEN_WORD) text_reject(reader, token.line, "expected %s", what);
     scan_next(reader);
     return token;
 }
 static uint64_t take_integer(Reader *reader) {
     Token token = reader->token;
-    if (token.kind != TOKEN_INTEGER)
-        text_reject(reader, token.line, "expected a number");
+    if (token.kind != TOKEN_INTEGER) text_reject(reader, token.line, "expected a number");
     scan_next(reader);
     return token.value;
 }
 static bool take_directive(Reader *reader, const char *word) {
-    if (!text_is(&reader->token, word))
-        return false;
+    if (!text_is(&reader->token, word)) return false;
     scan_next(reader);
     return true;
 }
@@ -73,12 +77,9 @@ static bool take_directive(Reader *reader, const char *word) {
 static void skip_braces(Reader *reader) {
     uint32_t opened = reader->token.line, depth = 0;
     do {
-        if (reader->token.kind == TOKEN_END)
-            text_reject(reader, opened, "this `{` is not closed");
-        if (at_mark(reader, '{'))
-            depth++;
-        if (at_mark(reader, '}'))
-            depth--;
+        if (reader->token.kind == TOKEN_END) text_reject(reader, opened, "this `{` is not closed");
+        if (at_mark(reader, '{')) depth++;
+        if (at_mark(reader, '}')) depth--;
         scan_next(reader);
     } while (depth > 0);
 }
@@ -107,8 +108,7 @@ static Symbol *add_symbol(Reader *reader, TextScope *scope, const char *name, Sy
 static Symbol *find_symbol(Reader *reader, const char *name, bool range) {
     Symbol *best = NULL;
     for (Symbol *s = reader->buckets[bucket_of(name)]; s; s = s->shadowed)
-        if (s->name == name && (s->kind == SYMBOL_RANGE) == range && (!best || s->depth > best->depth))
-            best = s;
+        if (s->name == name && (s->kind == SYMBOL_RANGE) == range && (!best || s->depth > best->depth)) best = s;
     return best;
 }
 
@@ -124,22 +124,18 @@ Symbol *text_lookup(Reader *reader, const char *text, uint32_t length) {
     uint64_t number = 0;
     /* `%r10` is 10 of `%r`, or 0 of `%r1` */
     for (uint32_t n = digits; n > 0; n--) {
-        if (n > 1 && text[length - n] == '0')
-            continue;
+        if (n > 1 && text[length - n] == '0') continue;
         Symbol *found = find_symbol(reader, names_intern(reader->names, text, length - n), true);
         number = 0;
-        for (uint32_t i = length - n; i < length; i++)
-            number = number * 10 + (uint64_t)(text[i] - '0');
+        for (uint32_t i = length - n; i < length; i++) number = number * 10 + (uint64_t)(text[i] - '0');
         if (found && number < found->range) {
             range = found;
             break;
         }
     }
-    if (!range || (exact && exact->depth >= range->depth))
-        return exact;
+    if (!range || (exact && exact->depth >= range->depth)) return exact;
     TextScope *scope = reader->scope;
-    for (uint32_t depth = reader->depth; depth > range->depth; depth--)
-        scope = scope->parent;
+    for (uint32_t depth = reader->depth; depth > range->depth; depth--) scope = scope->parent;
     Symbol *symbol = add_symbol(reader, scope, name, SYMBOL_REGISTER, range->depth);
     symbol->type = range->type;
     symbol->operand = decode_new_register(reader, range->type);
@@ -158,8 +154,7 @@ static void open_scope(Reader *reader) {
 static void close_scope(Reader *reader) {
     for (Symbol *s = reader->scope->symbols; s; s = s->in_scope) {
         Symbol **link = &reader->buckets[bucket_of(s->name)];
-        while (*link != s)
-            link = &(*link)->shadowed;
+        while (*link != s) link = &(*link)->shadowed;
         *link = s->shadowed;
     }
     reader->scope = reader->scope->parent;
@@ -179,8 +174,7 @@ static const char *new_name(Reader *reader, const Token *token) {
 static Type take_type(Reader *reader) {
     Token token = take_word(reader, "a type");
     Type type = token.length > 1 && *token.text == '.' ? type_by_name(token.text + 1, token.length - 1) : T_NONE;
-    if (type == T_NONE)
-        text_reject(reader, token.line, "expected a type, found `%.*s`", (int)token.length, token.text);
+    if (type == T_NONE) text_reject(reader, token.line, "expected a type, found `%.*s`", (int)token.length, token.text);
     return type;
 }
 
@@ -188,8 +182,7 @@ static void read_registers(Reader *reader) {
     if (text_is(&reader->token, ".v2") || text_is(&reader->token, ".v4"))
         text_incomplete(reader, reader->token.line, "vector registers are not modelled");
     Type type = take_type(reader);
-    if (type == T_B128)
-        text_incomplete(reader, reader->token.line, "registers of 128 bits are not modelled");
+    if (type == T_B128) text_incomplete(reader, reader->token.line, "registers of 128 bits are not modelled");
     do {
         Token token = take_word(reader, "the name of a register");
         if (take_mark(reader, '<')) {
@@ -229,7 +222,8 @@ static void read_dimensions(Reader *reader, Variable *variable) {
         uint64_t count = take_integer(reader);
         expect_mark(reader, ']');
         if (count > MAX_VARIABLE_BYTES || variable->bytes * count > MAX_VARIABLE_BYTES)
-            text_reject(reader, variable->name.line, "`%.*s` is too large", (int)variable->name.length, variable->name.text);
+            text_reject(reader, variable->name.line, "`%.*s` is too large", (int)variable->name.length,
+                        variable->name.text);
         variable->bytes *= count;
     }
 }
@@ -270,7 +264,8 @@ static Variable read_variable(Reader *reader) {
 }
 
 static Symbol *declare_variable(Reader *reader, const Variable *variable, Space space) {
-    Symbol *symbol = add_symbol(reader, reader->scope, new_name(reader, &variable->name), SYMBOL_VARIABLE, reader->depth);
+    Symbol *symbol =
+        add_symbol(reader, reader->scope, new_name(reader, &variable->name), SYMBOL_VARIABLE, reader->depth);
     symbol->type = variable->type;
     symbol->space = space;
     return symbol;
@@ -288,8 +283,7 @@ static void read_storage(Reader *reader, Space space, bool is_extern) {
     Symbol *symbol = declare_variable(reader, &variable, space);
     if (space == SPACE_SHARED && (is_extern || variable.unsized)) {
         symbol->dynamic = true;
-        if (program->shared_alignment < variable.alignment)
-            program->shared_alignment = variable.alignment;
+        if (program->shared_alignment < variable.alignment) program->shared_alignment = variable.alignment;
     } else if (space == SPACE_SHARED) {
         symbol->address = place(&program->shared_bytes, &variable) + SHARED_BASE;
     } else {
@@ -310,8 +304,7 @@ static int64_t read_offset(Reader *reader) {
     while (at_mark(reader, '+') || at_mark(reader, '-')) {
         bool minus = at_mark(reader, '-');
         scan_next(reader);
-        if (take_mark(reader, '-'))
-            minus = !minus;
+        if (take_mark(reader, '-')) minus = !minus;
         int64_t value = (int64_t)take_integer(reader);
         sum = (int64_t)((uint64_t)sum + (minus ? 0 - (uint64_t)value : (uint64_t)value));
     }
@@ -323,7 +316,8 @@ static void read_list(Reader *reader, Raw *into, char close, uint32_t depth) {
     uint32_t count = 0;
     do {
         if (count == MAX_VECTOR)
-            text_incomplete(reader, reader->token.line, "vectors of more than %d registers are not modelled", MAX_VECTOR);
+            text_incomplete(reader, reader->token.line, "vectors of more than %d registers are not modelled",
+                            MAX_VECTOR);
         items[count++] = read_operand(reader, depth + 1);
     } while (take_mark(reader, ','));
     expect_mark(reader, close);
@@ -362,8 +356,7 @@ static Raw read_number(Reader *reader) {
         text_reject(reader, raw.token.line, "expected an operand");
     scan_next(reader);
     if (raw.token.kind == TOKEN_INTEGER) {
-        if (minus)
-            raw.token.value = 0 - raw.token.value;
+        if (minus) raw.token.value = 0 - raw.token.value;
         raw.minus = false;
         raw.token.value += (uint64_t)read_offset(reader);
     }
@@ -371,10 +364,8 @@ static Raw read_number(Reader *reader) {
 }
 
 static Raw read_operand(Reader *reader, uint32_t depth) {
-    if (depth > 4)
-        text_reject(reader, reader->token.line, "operands are nested too deep");
-    if (take_mark(reader, '['))
-        return read_memory(reader, depth);
+    if (depth > 4) text_reject(reader, reader->token.line, "operands are nested too deep");
+    if (take_mark(reader, '[')) return read_memory(reader, depth);
     if (take_mark(reader, '{')) {
         Raw raw = {.kind = RAW_VECTOR, .token = reader->token};
         read_list(reader, &raw, '}', depth);
@@ -383,14 +374,14 @@ static Raw read_operand(Reader *reader, uint32_t depth) {
     if (at_mark(reader, '('))
         text_incomplete(reader, reader->token.line, "constant expressions and calls are not modelled");
     bool negated = take_mark(reader, '!');
-    if (reader->token.kind != TOKEN_WORD)
-        return read_number(reader);
+    if (reader->token.kind != TOKEN_WORD) return read_number(reader);
     Raw raw = {.kind = RAW_WORD, .negated = negated, .token = reader->token};
     scan_next(reader);
     raw.add = read_offset(reader);
     if (take_mark(reader, '|')) {
         raw.second = NEW(reader->arena, Raw);
-        *raw.second = (Raw){.kind = RAW_WORD, .negated = take_mark(reader, '!'), .token = take_word(reader, "a predicate behind `|`")};
+        *raw.second = (Raw){
+            .kind = RAW_WORD, .negated = take_mark(reader, '!'), .token = take_word(reader, "a predicate behind `|`")};
     }
     return raw;
 }
@@ -407,12 +398,9 @@ static void read_instruction(Reader *reader) {
     Token word = take_word(reader, "an instruction");
     Raw operands[MAX_OPERANDS];
     uint32_t count = 0;
-    if (word.length >= 4 && !memcmp(word.text, "call", 4))
-        text_incomplete(reader, word.line, "calls are not modelled");
-    if (!at_mark(reader, ';'))
-        do {
-            if (count == MAX_OPERANDS)
-                text_reject(reader, word.line, "too many operands");
+    if (word.length >= 4 && !memcmp(word.text, "call", 4)) text_incomplete(reader, word.line, "calls are not modelled");
+    if (!at_mark(reader, ';')) do {
+            if (count == MAX_OPERANDS) text_reject(reader, word.line, "too many operands");
             operands[count++] = read_operand(reader, 0);
         } while (take_mark(reader, ','));
     expect_mark(reader, ';');
@@ -422,8 +410,7 @@ static void read_instruction(Reader *reader) {
 static void add_label(Reader *reader, const Token *token) {
     const char *name = names_intern(reader->names, token->text, token->length);
     for (TextLabel *label = reader->scope->labels; label; label = label->next)
-        if (label->name == name)
-            text_reject(reader, token->line, "the label `%s` stands twice in one scope", name);
+        if (label->name == name) text_reject(reader, token->line, "the label `%s` stands twice in one scope", name);
     TextLabel *label = NEW(reader->arena, TextLabel);
     *label = (TextLabel){name, (uint32_t)reader->code.count, reader->scope->labels};
     reader->scope->labels = label;
@@ -431,8 +418,7 @@ static void add_label(Reader *reader, const Token *token) {
 
 static void read_statement(Reader *reader) {
     Token *token = &reader->token;
-    if (take_mark(reader, ';'))
-        return;
+    if (take_mark(reader, ';')) return;
     if (text_is(token, ".loc") || text_is(token, ".file")) {
         scan_skip_line(reader);
     } else if (text_is(token, ".pragma")) {
@@ -448,8 +434,7 @@ static void read_statement(Reader *reader) {
     } else if (token->kind == TOKEN_WORD) {
         /* a label, or an instruction: the character behind the word decides */
         const char *behind = reader->at;
-        while (behind < reader->end && (*behind == ' ' || *behind == '\t'))
-            behind++;
+        while (behind < reader->end && (*behind == ' ' || *behind == '\t')) behind++;
         if (behind < reader->end && *behind == ':') {
             add_label(reader, token);
             scan_next(reader);
@@ -460,7 +445,8 @@ static void read_statement(Reader *reader) {
     } else if (at_mark(reader, '@')) {
         read_instruction(reader);
     } else {
-        text_reject(reader, token->line, "expected an instruction before `%.*s`", (int)(token->length < 40 ? token->length : 40), token->text);
+        text_reject(reader, token->line, "expected an instruction before `%.*s`",
+                    (int)(token->length < 40 ? token->length : 40), token->text);
     }
 }
 
@@ -469,8 +455,7 @@ static void read_body(Reader *reader) {
     expect_mark(reader, '{');
     open_scope(reader);
     while (reader->depth > outer) {
-        if (reader->token.kind == TOKEN_END)
-            text_reject(reader, opened, "the body of this kernel is not closed");
+        if (reader->token.kind == TOKEN_END) text_reject(reader, opened, "the body of this kernel is not closed");
         if (take_mark(reader, '{'))
             open_scope(reader);
         else if (take_mark(reader, '}'))
@@ -486,10 +471,8 @@ static void resolve_branches(Reader *reader) {
         TextLabel *found = NULL;
         for (TextScope *scope = branch->scope; scope && !found; scope = scope->parent)
             for (TextLabel *label = scope->labels; label && !found; label = label->next)
-                if (label->name == branch->name)
-                    found = label;
-        if (!found)
-            text_reject(reader, branch->line, "there is no label `%s` in sight", branch->name);
+                if (label->name == branch->name) found = label;
+        if (!found) text_reject(reader, branch->line, "there is no label `%s` in sight", branch->name);
         reader->code.items[branch->inst].target = found->target;
     }
 }
@@ -498,11 +481,9 @@ static void resolve_branches(Reader *reader) {
 
 static void read_parameters(Reader *reader) {
     Program *program = reader->program;
-    if (!take_mark(reader, '(') || take_mark(reader, ')'))
-        return;
+    if (!take_mark(reader, '(') || take_mark(reader, ')')) return;
     do {
-        if (!take_directive(reader, ".param"))
-            text_reject(reader, reader->token.line, "expected `.param`");
+        if (!take_directive(reader, ".param")) text_reject(reader, reader->token.line, "expected `.param`");
         Variable variable = read_variable(reader);
         Symbol *symbol = declare_variable(reader, &variable, SPACE_PARAM);
         uint64_t at = place(&program->parameter_bytes, &variable);
@@ -538,7 +519,8 @@ static void read_performance(Reader *reader) {
             program->least_blocks = (uint32_t)take_integer(reader);
         else if (text_is(&token, ".pragma"))
             skip_to_semicolon(reader);
-        else if (text_is(&token, ".reqnctapercluster") || text_is(&token, ".maxclusterrank") || text_is(&token, ".explicitcluster"))
+        else if (text_is(&token, ".reqnctapercluster") || text_is(&token, ".maxclusterrank") ||
+                 text_is(&token, ".explicitcluster"))
             text_incomplete(reader, token.line, "clusters are not modelled");
         else
             text_incomplete(reader, token.line, "`%.*s` is not modelled", (int)token.length, token.text);
@@ -597,8 +579,7 @@ static void read_module_variable(Reader *reader, bool is_extern) {
 
 static void skip_function(Reader *reader) {
     while (!at_mark(reader, '{') && !at_mark(reader, ';')) {
-        if (reader->token.kind == TOKEN_END)
-            text_reject(reader, reader->token.line, "this function has no end");
+        if (reader->token.kind == TOKEN_END) text_reject(reader, reader->token.line, "this function has no end");
         scan_next(reader);
     }
     if (at_mark(reader, '{'))
@@ -613,20 +594,20 @@ static Program *read_module(Reader *reader, const char *wanted, bool every) {
     while (reader->token.kind != TOKEN_END) {
         Token token = reader->token;
         bool is_extern = false;
-        while (take_directive(reader, ".visible") || take_directive(reader, ".weak") || take_directive(reader, ".common"))
+        while (take_directive(reader, ".visible") || take_directive(reader, ".weak") ||
+               take_directive(reader, ".common"))
             token = reader->token;
-        if (take_directive(reader, ".extern"))
-            is_extern = true, token = reader->token;
+        if (take_directive(reader, ".extern")) is_extern = true, token = reader->token;
         if (take_directive(reader, ".version")) {
             versioned = true;
             scan_next(reader);
-        } else if (text_is(&token, ".target") || text_is(&token, ".address_size") || text_is(&token, ".file") || text_is(&token, ".loc")) {
+        } else if (text_is(&token, ".target") || text_is(&token, ".address_size") || text_is(&token, ".file") ||
+                   text_is(&token, ".loc")) {
             scan_skip_line(reader);
         } else if (text_is(&token, ".pragma") || text_is(&token, ".alias")) {
             skip_to_semicolon(reader);
         } else if (text_is(&token, ".section")) {
-            while (!at_mark(reader, '{') && reader->token.kind != TOKEN_END)
-                scan_next(reader);
+            while (!at_mark(reader, '{') && reader->token.kind != TOKEN_END) scan_next(reader);
             skip_braces(reader);
         } else if (text_is(&token, ".shared") || text_is(&token, ".global") || text_is(&token, ".const")) {
             read_module_variable(reader, is_extern);
@@ -643,15 +624,16 @@ static Program *read_module(Reader *reader, const char *wanted, bool every) {
                 skip_function(reader);
             }
         } else {
-            text_reject(reader, token.line, "`%.*s` does not belong here", (int)(token.length < 40 ? token.length : 40), token.text);
+            text_reject(reader, token.line, "`%.*s` does not belong here", (int)(token.length < 40 ? token.length : 40),
+                        token.text);
         }
-        if (!versioned)
-            text_reject(reader, token.line, "a PTX module begins with `.version`");
+        if (!versioned) text_reject(reader, token.line, "a PTX module begins with `.version`");
     }
     return found;
 }
 
-ReadStatus program_read(Arena *arena, const char *ptx, size_t length, const char *entry, bool every, Program **out, Diags *diags) {
+ReadStatus program_read(Arena *arena, const char *ptx, size_t length, const char *entry, bool every, Program **out,
+                        Diags *diags) {
     Reader *reader = NEW(arena, Reader);
     reader->arena = arena;
     reader->diags = diags;
@@ -669,12 +651,10 @@ ReadStatus program_read(Arena *arena, const char *ptx, size_t length, const char
         diag_plain(diags, P0700, "PTX of %zu bytes is too long to be read", length);
         return READ_REJECTED;
     }
-    if (setjmp(reader->stop))
-        return reader->status;
+    if (setjmp(reader->stop)) return reader->status;
     scan_next(reader);
     *out = read_module(reader, entry, every);
-    if (*out)
-        return READ_FINE;
+    if (*out) return READ_FINE;
     if (entry)
         diag_plain(diags, P0702, "the PTX has no kernel `%s`", entry);
     else

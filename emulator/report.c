@@ -7,8 +7,7 @@
 static const ManifestMark *mark_of(const Machine *machine, uint32_t line) {
     const ManifestMark *best = NULL;
     for (size_t i = 0; i < machine->manifest->marks.count; i++)
-        if (machine->manifest->marks.items[i].line <= line)
-            best = &machine->manifest->marks.items[i];
+        if (machine->manifest->marks.items[i].line <= line) best = &machine->manifest->marks.items[i];
     return best;
 }
 
@@ -28,13 +27,10 @@ static const char *quote(const Machine *machine, uint32_t line) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         at = newline ? newline + 1 : end;
     }
-    while (at < end && (*at == ' ' || *at == '\t'))
-        at++;
+    while (at < end && (*at == ' ' || *at == '\t')) at++;
     size_t length = 0;
-    while (at + length < end && at[length] != '\n' && length < 110)
-        length++;
-    while (length > 0 && (at[length - 1] == ' ' || at[length - 1] == '\r'))
-        length--;
+    while (at + length < end && at[length] != '\n' && length < 110) length++;
+    while (length > 0 && (at[length - 1] == ' ' || at[length - 1] == '\r')) length--;
     return arena_printf(machine->arena, "PTX line %u: `%.*s`", line, (int)length, at);
 }
 
@@ -47,8 +43,7 @@ typedef struct Named {
 
 static Named name_shared(const Machine *machine, uint64_t address) {
     Named named = {0};
-    if (address < machine->dynamic_base)
-        return named;
+    if (address < machine->dynamic_base) return named;
     uint64_t offset = address - machine->dynamic_base;
     for (size_t i = 0; i < machine->manifest->shared.count && !named.range; i++) {
         const ManifestShared *range = &machine->manifest->shared.items[i];
@@ -66,15 +61,16 @@ static Named name_shared(const Machine *machine, uint64_t address) {
 const char *report_shared(const Machine *machine, Arena *arena, uint64_t address) {
     Named named = name_shared(machine, address);
     const ManifestShared *range = named.range;
-    if (!range)
-        return NULL;
+    if (!range) return NULL;
     const char *pipe = range->pipe ? range->pipe : "?", *field = range->field ? range->field : "?";
     switch (range->kind) {
     case SHARED_FULL: return arena_printf(arena, "the full barrier of stage %u of `%s`", named.stage, pipe);
     case SHARED_EMPTY: return arena_printf(arena, "the empty barrier of stage %u of `%s`", named.stage, pipe);
-    case SHARED_FIELD: return arena_printf(arena, "byte %u of field `%s`, stage %u of `%s`", named.byte, field, named.stage, pipe);
+    case SHARED_FIELD:
+        return arena_printf(arena, "byte %u of field `%s`, stage %u of `%s`", named.byte, field, named.stage, pipe);
     case SHARED_TILE: return arena_printf(arena, "byte %u of the tile `%s`", named.byte, field);
-    case SHARED_SCRATCH: return arena_printf(arena, "byte %u of the scratch of `%s`", named.byte, range->field ? field : pipe);
+    case SHARED_SCRATCH:
+        return arena_printf(arena, "byte %u of the scratch of `%s`", named.byte, range->field ? field : pipe);
     }
     return NULL;
 }
@@ -83,8 +79,7 @@ const char *report_shared(const Machine *machine, Arena *arena, uint64_t address
 
 static void who(const Machine *machine, Agent agent, Str *out) {
     const ManifestRole *role = role_of(machine, agent.warp->index);
-    if (agent.async)
-        str_add(out, "a copy of ");
+    if (agent.async) str_add(out, "a copy of ");
     if (role)
         str_printf(out, "role `%s` (warp %u)", role->name, agent.warp->index);
     else
@@ -93,20 +88,18 @@ static void who(const Machine *machine, Agent agent, Str *out) {
 
 static Diag *diag_of(Machine *machine, Code code, uint32_t line, const char *message) {
     const ManifestMark *mark = mark_of(machine, line);
-    if (!mark || !machine->diags->source)
-        return diag_plain(machine->diags, code, "%s", message);
+    if (!mark || !machine->diags->source) return diag_plain(machine->diags, code, "%s", message);
     Diag *diag = diag_at(machine->diags, code, mark->span, "%s", message);
-    if (mark->what)
-        diag_primary(machine->diags, diag, "%s", mark->what);
+    if (mark->what) diag_primary(machine->diags, diag, "%s", mark->what);
     return diag;
 }
 
 static void note_place(Machine *machine, const Block *block, Diag *diag, uint32_t line) {
     diag_note(machine->diags, diag, "%s", quote(machine, line));
     if (machine->blocks > 1)
-        diag_note(machine->diags, diag, "in block %llu of %llu", (unsigned long long)block->index, (unsigned long long)machine->blocks);
-    if (machine->seed)
-        diag_note(machine->diags, diag, "schedule of seed %llu", (unsigned long long)machine->seed);
+        diag_note(machine->diags, diag, "in block %llu of %llu", (unsigned long long)block->index,
+                  (unsigned long long)machine->blocks);
+    if (machine->seed) diag_note(machine->diags, diag, "schedule of seed %llu", (unsigned long long)machine->seed);
 }
 
 static void report(Block *block, Code code, Agent agent, const char *format, va_list args) {
@@ -153,8 +146,7 @@ static void describe_phase(Block *block, const Split *split, Str *out) {
         str_printf(out, "waits for the mbarrier at shared address %llu", (unsigned long long)split->wait_address);
     str_printf(out, ", phase %llu (parity %llu): missing %u of %u arrival%s", (unsigned long long)barrier->generation,
                (unsigned long long)(barrier->generation & 1), barrier->pending, barrier->count, plural(barrier->count));
-    if (barrier->tx)
-        str_printf(out, " and %lld bytes", (long long)barrier->tx);
+    if (barrier->tx) str_printf(out, " and %lld bytes", (long long)barrier->tx);
 }
 
 static void describe(Block *block, const Warp *warp, const Split *split, Str *out) {
@@ -163,16 +155,18 @@ static void describe(Block *block, const Warp *warp, const Split *split, Str *ou
     switch (split->wait) {
     case WAIT_PHASE: describe_phase(block, split, out); break;
     case WAIT_NAMED:
-        str_printf(out, "waits at named barrier %llu: %u of %u threads have come", (unsigned long long)split->wait_address, named->arrived,
+        str_printf(out, "waits at named barrier %llu: %u of %u threads have come",
+                   (unsigned long long)split->wait_address, named->arrived,
                    named->whole_block ? block->running * LANES : named->expected);
         break;
     case WAIT_LANES:
-        str_printf(out, "lanes 0x%08x wait at `%s` for lanes 0x%08x of their warp", split->mask, opcode_spellings[inst->opcode],
-                   split->wait_mask & warp->live & ~split->mask);
+        str_printf(out, "lanes 0x%08x wait at `%s` for lanes 0x%08x of their warp", split->mask,
+                   opcode_spellings[inst->opcode], split->wait_mask & warp->live & ~split->mask);
         break;
     case WAIT_GROUP: str_printf(out, "waits for its copies"); break;
     case WAIT_REGISTERS:
-        str_printf(out, "waits for registers: setmaxnreg.inc from %u to %llu wants %llu more, %u are free", warp->registers, (unsigned long long)split->wait_address,
+        str_printf(out, "waits for registers: setmaxnreg.inc from %u to %llu wants %llu more, %u are free",
+                   warp->registers, (unsigned long long)split->wait_address,
                    (unsigned long long)(split->wait_address - warp->registers) * LANES, block->pool);
         break;
     case WAIT_MEMORY: str_printf(out, "polls memory that nobody changes any more"); break;
@@ -204,7 +198,8 @@ static const char *warps_phrase(const Machine *machine, const Waiter *waiters, u
 
 static bool told_before(const Machine *machine, const Waiter *waiters, uint32_t i) {
     for (uint32_t j = 0; j < i; j++)
-        if (!strcmp(waiters[j].text, waiters[i].text) && role_of(machine, waiters[j].warp->index) == role_of(machine, waiters[i].warp->index))
+        if (!strcmp(waiters[j].text, waiters[i].text) &&
+            role_of(machine, waiters[j].warp->index) == role_of(machine, waiters[i].warp->index))
             return true;
     return false;
 }
@@ -216,8 +211,7 @@ static void label_waiters(Block *block, Diag *diag, const Waiter *waiters, uint3
         bool fresh = mark && !told_before(machine, waiters, i);
         for (int j = 0; fresh && j < diag->label_count; j++)
             fresh = diag->labels[j].span.lo != mark->span.lo || diag->labels[j].span.hi != mark->span.hi;
-        if (fresh)
-            diag_label(machine->diags, diag, mark->span, "%s", mark->what ? mark->what : "waits here");
+        if (fresh) diag_label(machine->diags, diag, mark->span, "%s", mark->what ? mark->what : "waits here");
     }
 }
 
@@ -226,12 +220,10 @@ static void note_exited(Block *block, Diag *diag) {
     Str out = str_new(machine->arena);
     uint32_t count = 0;
     for (uint32_t w = 0; w < block->warp_count; w++) {
-        if (block->warps[w].live)
-            continue;
+        if (block->warps[w].live) continue;
         const ManifestRole *role = role_of(machine, w);
         str_printf(&out, "%s%u", count++ ? ", " : "", w);
-        if (role)
-            str_printf(&out, " (`%s`)", role->name);
+        if (role) str_printf(&out, " (`%s`)", role->name);
     }
     if (count)
         diag_note(machine->diags, diag, "warp%s %s %s exited", plural(count), out.text, count == 1 ? "has" : "have");

@@ -9,7 +9,9 @@
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 static bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
-static bool starts_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%' || c == '.'; }
+static bool starts_word(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%' || c == '.';
+}
 static bool in_word(char c) { return starts_word(c) || is_digit(c); }
 static char peek(const Reader *reader, size_t ahead) {
     return (size_t)(reader->end - reader->at) > ahead ? reader->at[ahead] : '\0';
@@ -24,18 +26,15 @@ static void skip_blanks(Reader *reader) {
         } else if (c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v') {
             reader->at++;
         } else if (c == '/' && peek(reader, 1) == '/') {
-            while (reader->at < reader->end && *reader->at != '\n')
-                reader->at++;
+            while (reader->at < reader->end && *reader->at != '\n') reader->at++;
         } else if (c == '/' && peek(reader, 1) == '*') {
             uint32_t opened = reader->line;
             reader->at += 2;
             while (reader->at < reader->end && !(*reader->at == '*' && peek(reader, 1) == '/')) {
-                if (*reader->at == '\n')
-                    reader->line++;
+                if (*reader->at == '\n') reader->line++;
                 reader->at++;
             }
-            if (reader->at >= reader->end)
-                text_reject(reader, opened, "this comment is not closed");
+            if (reader->at >= reader->end) text_reject(reader, opened, "this comment is not closed");
             reader->at += 2;
         } else {
             return;
@@ -43,9 +42,7 @@ static void skip_blanks(Reader *reader) {
     }
 }
 
-static unsigned hex_value(char c) {
-    return (unsigned)(is_digit(c) ? c - '0' : (c | 32) - 'a' + 10);
-}
+static unsigned hex_value(char c) { return (unsigned)(is_digit(c) ? c - '0' : (c | 32) - 'a' + 10); }
 
 static uint64_t scan_digits(Reader *reader, unsigned base) {
     uint64_t value = 0;
@@ -56,10 +53,8 @@ static uint64_t scan_digits(Reader *reader, unsigned base) {
         value = value * base + hex_value(c);
         reader->at++;
     }
-    if (reader->at == start)
-        text_reject(reader, reader->line, "a number without digits");
-    if (peek(reader, 0) == 'U')
-        reader->at++;
+    if (reader->at == start) text_reject(reader, reader->line, "a number without digits");
+    if (peek(reader, 0) == 'U') reader->at++;
     return value;
 }
 
@@ -80,16 +75,14 @@ static void scan_decimal(Reader *reader, Token *token) {
     size_t length = 0;
     for (char c = peek(reader, 0); length + 1 < sizeof copy; c = peek(reader, 0)) {
         bool sign = (c == '+' || c == '-') && length > 0 && (copy[length - 1] | 32) == 'e';
-        if (!is_digit(c) && c != '.' && (c | 32) != 'e' && !sign)
-            break;
+        if (!is_digit(c) && c != '.' && (c | 32) != 'e' && !sign) break;
         copy[length++] = c;
         reader->at++;
     }
     copy[length] = '\0';
     char *stop;
     double value = strtod(copy, &stop);
-    if (stop != copy + length)
-        text_reject(reader, reader->line, "`%s` is not a number", copy);
+    if (stop != copy + length) text_reject(reader, reader->line, "`%s` is not a number", copy);
     memcpy(&token->value, &value, sizeof value);
     token->kind = TOKEN_F64;
 }
@@ -104,8 +97,7 @@ static void scan_number(Reader *reader, Token *token) {
         token->value = scan_digits(reader, second == 'x' ? 16 : 2);
     } else {
         size_t n = 0;
-        while (is_digit(peek(reader, n)))
-            n++;
+        while (is_digit(peek(reader, n))) n++;
         if (peek(reader, n) == '.' || (peek(reader, n) | 32) == 'e')
             scan_decimal(reader, token);
         else
@@ -130,8 +122,7 @@ void scan_next(Reader *reader) {
     skip_blanks(reader);
     Token *token = &reader->token;
     *token = (Token){.kind = TOKEN_END, .line = reader->line, .text = reader->at};
-    if (reader->at >= reader->end)
-        return;
+    if (reader->at >= reader->end) return;
     char c = *reader->at;
     if (is_digit(c)) {
         scan_number(reader, token);
@@ -140,10 +131,8 @@ void scan_next(Reader *reader) {
         token->kind = TOKEN_WORD;
     } else if (c == '"') {
         reader->at++;
-        while (reader->at < reader->end && *reader->at != '"' && *reader->at != '\n')
-            reader->at++;
-        if (peek(reader, 0) != '"')
-            text_reject(reader, reader->line, "this string is not closed");
+        while (reader->at < reader->end && *reader->at != '"' && *reader->at != '\n') reader->at++;
+        if (peek(reader, 0) != '"') text_reject(reader, reader->line, "this string is not closed");
         reader->at++;
         token->kind = TOKEN_STRING;
     } else if (c > ' ' && c < 127) {
@@ -160,7 +149,6 @@ void scan_next(Reader *reader) {
 void scan_skip_line(Reader *reader) {
     reader->at = reader->token.text;
     reader->line = reader->token.line;
-    while (reader->at < reader->end && *reader->at != '\n')
-        reader->at++;
+    while (reader->at < reader->end && *reader->at != '\n') reader->at++;
     scan_next(reader);
 }

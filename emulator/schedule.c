@@ -32,8 +32,7 @@ Step schedule_wait(Warp *warp, Wait wait, uint64_t seen) {
 
 Step schedule_lanes(Block *block, Warp *warp, uint32_t mask, uint32_t wanted) {
     (void)block;
-    if (!(wanted & ~mask))
-        return STEP_NEXT;
+    if (!(wanted & ~mask)) return STEP_NEXT;
     warp->split->wait_mask = wanted;
     return schedule_wait(warp, WAIT_LANES, warp->live);
 }
@@ -53,8 +52,7 @@ static bool is_ready(const Block *block, const Warp *warp, const Split *split) {
 
 static void remove_split(Warp *warp, uint32_t index) {
     Split *last = &warp->splits[--warp->split_count];
-    if (&warp->splits[index] != last)
-        warp->splits[index] = *last;
+    if (&warp->splits[index] != last) warp->splits[index] = *last;
 }
 
 /* Splits at one instruction become one where that helps: those that can run, and those that wait for lanes. */
@@ -62,7 +60,8 @@ static void merge_splits(const Block *block, Warp *warp) {
     for (uint32_t i = 0; i < warp->split_count; i++)
         for (uint32_t j = i + 1; j < warp->split_count;) {
             Split *a = &warp->splits[i], *b = &warp->splits[j];
-            bool both = (a->wait == WAIT_LANES || is_ready(block, warp, a)) && (b->wait == WAIT_LANES || is_ready(block, warp, b));
+            bool both = (a->wait == WAIT_LANES || is_ready(block, warp, a)) &&
+                        (b->wait == WAIT_LANES || is_ready(block, warp, b));
             if (a->pc == b->pc && both) {
                 a->mask |= b->mask;
                 a->wait = WAIT_NONE;
@@ -80,23 +79,18 @@ static void merge_splits(const Block *block, Warp *warp) {
 static Split *choose_split(Block *block, Warp *warp, uint32_t *limit) {
     const Inst *code = block->program->code;
     *limit = UINT32_MAX;
-    if (warp->split_count == 1)
-        return is_ready(block, warp, &warp->splits[0]) ? &warp->splits[0] : NULL;
+    if (warp->split_count == 1) return is_ready(block, warp, &warp->splits[0]) ? &warp->splits[0] : NULL;
     merge_splits(block, warp);
     Split *best = NULL;
     bool any = (warp->turns++ & 7) == 7; /* so that a loop of low rank cannot starve the others */
     uint32_t skip = any ? warp->turns >> 3 : 0, ready = 0;
-    for (uint32_t i = 0; i < warp->split_count; i++)
-        ready += is_ready(block, warp, &warp->splits[i]);
+    for (uint32_t i = 0; i < warp->split_count; i++) ready += is_ready(block, warp, &warp->splits[i]);
     skip = ready ? skip % ready : 0;
     for (uint32_t i = 0; i < warp->split_count; i++) {
         Split *split = &warp->splits[i];
-        if (!is_ready(block, warp, split))
-            continue;
-        if (any ? skip-- == 0 : !best || code[split->pc].rank < code[best->pc].rank)
-            best = split;
-        if (any && best)
-            break;
+        if (!is_ready(block, warp, split)) continue;
+        if (any ? skip-- == 0 : !best || code[split->pc].rank < code[best->pc].rank) best = split;
+        if (any && best) break;
     }
     for (uint32_t i = 0; best && !any && i < warp->split_count; i++) {
         Split *split = &warp->splits[i];
@@ -116,16 +110,14 @@ static Split *split_off(Warp *warp, uint32_t mask, uint32_t pc) {
 
 Step schedule_exit(Block *block, Warp *warp, uint32_t mask) {
     Split *split = warp->split;
-    if (!async_check_exit(block, warp, mask))
-        return STEP_FAULT;
+    if (!async_check_exit(block, warp, mask)) return STEP_FAULT;
     warp->live &= ~mask;
     split->mask &= ~mask;
     if (split->mask)
         split->pc++;
     else
         remove_split(warp, (uint32_t)(split - warp->splits));
-    if (!warp->live)
-        block->running--;
+    if (!warp->live) block->running--;
     effect(block, warp);
     named_recheck(block);
     return STEP_JUMP;
@@ -144,11 +136,10 @@ static void watch_loop(Block *block, Warp *warp, Split *split, uint32_t pc) {
         return;
     }
     bool compares = split->poll_pc == pc + 1;
-    if (!split->suspect && !compares && ++split->quiet % QUIET_BRANCHES)
-        return;
-    if (!warp->snapshot)
-        warp->snapshot = arena_alloc(block->machine->arena, program->register_bytes);
-    if (compares && warp->snapshot_mask == split->mask && !memcmp(warp->snapshot, warp->banks[BANK_REGISTERS], program->register_bytes)) {
+    if (!split->suspect && !compares && ++split->quiet % QUIET_BRANCHES) return;
+    if (!warp->snapshot) warp->snapshot = arena_alloc(block->machine->arena, program->register_bytes);
+    if (compares && warp->snapshot_mask == split->mask &&
+        !memcmp(warp->snapshot, warp->banks[BANK_REGISTERS], program->register_bytes)) {
         split->wait = WAIT_MEMORY;
         split->seen = block->effects;
         split->seen_machine = block->machine->effects;
@@ -173,8 +164,7 @@ Step schedule_branch(Block *block, Warp *warp, const Inst *inst, uint32_t mask, 
         split_off(warp, rest, here + 1);
     }
     split->pc = target;
-    if (backward)
-        watch_loop(block, warp, split, here);
+    if (backward) watch_loop(block, warp, split, here);
     return STEP_JUMP;
 }
 
@@ -183,9 +173,11 @@ Step schedule_branch(Block *block, Warp *warp, const Inst *inst, uint32_t mask, 
 static bool use_of_unwritten(Block *block, Warp *warp, const Inst *inst, uint32_t slot, uint32_t missing) {
     uint32_t lane = first_lane(missing), place = 0;
     for (uint32_t i = 0; i < inst->op_count; i++)
-        if (inst->ops[i].bank == BANK_REGISTERS && inst->ops[i].slot == slot && !inst->ops[i].sink && !inst->ops[i].absent)
+        if (inst->ops[i].bank == BANK_REGISTERS && inst->ops[i].slot == slot && !inst->ops[i].sink &&
+            !inst->ops[i].absent)
             place = i + 1;
-    return finding(block, P0713, agent_of(block, warp, lane), "lane %u uses a register that it has not written (%s %u of `%s`)", lane,
+    return finding(block, P0713, agent_of(block, warp, lane),
+                   "lane %u uses a register that it has not written (%s %u of `%s`)", lane,
                    place ? "operand" : "the guard, operand", place, opcode_spellings[inst->opcode]);
 }
 
@@ -194,18 +186,15 @@ static bool active_lanes(Block *block, Warp *warp, const Inst *inst, uint32_t *o
     uint32_t mask = warp->split->mask;
     if (inst->guarded) {
         uint32_t missing = mask & ~warp->valid[inst->guard_slot], bits;
-        if (missing)
-            return use_of_unwritten(block, warp, inst, inst->guard_slot, missing);
+        if (missing) return use_of_unwritten(block, warp, inst, inst->guard_slot, missing);
         memcpy(&bits, warp->banks[BANK_REGISTERS] + inst->guard_offset, sizeof bits);
         mask &= inst->guard_negated ? ~bits : bits;
     }
     *out = mask;
-    if (!mask)
-        return true;
+    if (!mask) return true;
     for (uint32_t i = 0; i < inst->use_count; i++) {
         uint32_t missing = mask & ~warp->valid[inst->uses[i]];
-        if (missing)
-            return use_of_unwritten(block, warp, inst, inst->uses[i], missing);
+        if (missing) return use_of_unwritten(block, warp, inst, inst->uses[i], missing);
     }
     return true;
 }
@@ -213,8 +202,7 @@ static bool active_lanes(Block *block, Warp *warp, const Inst *inst, uint32_t *o
 /* Lanes that a false guard keeps from an instruction that waits go on. */
 static void part_from_waiting(Warp *warp, uint32_t mask) {
     uint32_t rest = warp->split->mask & ~mask;
-    if (rest)
-        split_off(warp, rest, warp->split->pc + 1);
+    if (rest) split_off(warp, rest, warp->split->pc + 1);
 }
 
 /* Runs one split of a warp for a while. False: a finding. */
@@ -224,24 +212,20 @@ static bool run_warp(Block *block, Warp *warp, Split *split, uint32_t limit, uin
     warp->split = split;
     for (; done < budget; done++) {
         const Inst *inst = &code[split->pc];
-        if (inst->rank >= limit && done > 0)
-            break;
+        if (inst->rank >= limit && done > 0) break;
         uint32_t mask = 0;
-        if (!active_lanes(block, warp, inst, &mask))
-            return false;
+        if (!active_lanes(block, warp, inst, &mask)) return false;
         if (!mask) {
             split->pc++;
             continue;
         }
         Step step = inst->run(block, warp, inst, mask);
         if (step == STEP_NEXT) {
-            for (uint32_t i = 0; i < inst->def_count; i++)
-                warp->valid[inst->defs[i]] |= mask;
+            for (uint32_t i = 0; i < inst->def_count; i++) warp->valid[inst->defs[i]] |= mask;
             split->pc++;
             continue;
         }
-        if (step == STEP_FAULT)
-            return false;
+        if (step == STEP_FAULT) return false;
         if (step == STEP_WAIT) {
             part_from_waiting(warp, mask);
             merge_splits(block, warp); /* those that wait for each other */
@@ -256,8 +240,7 @@ static bool run_warp(Block *block, Warp *warp, Split *split, uint32_t limit, uin
 
 static bool warp_ready(const Block *block, const Warp *warp) {
     for (uint32_t i = 0; i < warp->split_count; i++)
-        if (is_ready(block, warp, &warp->splits[i]))
-            return true;
+        if (is_ready(block, warp, &warp->splits[i])) return true;
     return false;
 }
 
@@ -289,16 +272,14 @@ static bool pass_time(Block *block) {
                 any = true;
             }
         }
-    if (any)
-        block->clock += block->clock / 2 + 1000;
+    if (any) block->clock += block->clock / 2 + 1000;
     return any;
 }
 
 static bool polls_memory(const Block *block) {
     for (uint32_t w = 0; w < block->warp_count; w++)
         for (uint32_t s = 0; s < block->warps[w].split_count; s++)
-            if (block->warps[w].splits[s].wait == WAIT_MEMORY)
-                return true;
+            if (block->warps[w].splits[s].wait == WAIT_MEMORY) return true;
     return false;
 }
 
@@ -315,7 +296,8 @@ static Warp *choose_warp(Block *block) {
 }
 
 static BlockState give_up(Machine *machine) {
-    diag_plain(machine->diags, P0760, "the emulation was stopped after %llu warp instructions", (unsigned long long)machine->instructions);
+    diag_plain(machine->diags, P0760, "the emulation was stopped after %llu warp instructions",
+               (unsigned long long)machine->instructions);
     machine->status = RUN_INCOMPLETE;
     return BLOCK_STOPPED;
 }
@@ -331,25 +313,20 @@ BlockState schedule_run(Block *block, bool last_chance) {
             Split *split = choose_split(block, warp, &limit);
             uint64_t effects = block->effects;
             split->wait = WAIT_NONE;
-            if (!run_warp(block, warp, split, limit, budget))
-                return BLOCK_STOPPED;
+            if (!run_warp(block, warp, split, limit, budget)) return BLOCK_STOPPED;
             block->turn++;
             block->clock += block->effects - effects;
-            if (!async_step(block, false))
-                return BLOCK_STOPPED;
+            if (!async_step(block, false)) return BLOCK_STOPPED;
         } else if (!async_idle(block)) {
-            if (!async_step(block, true))
-                return BLOCK_STOPPED;
+            if (!async_step(block, true)) return BLOCK_STOPPED;
         } else if (!expire_waits(block) && !pass_time(block)) {
-            if (polls_memory(block) && !last_chance)
-                return BLOCK_SUSPENDED;
+            if (polls_memory(block) && !last_chance) return BLOCK_SUSPENDED;
             report_deadlock(block);
             return BLOCK_STOPPED;
         }
     }
     while (!async_idle(block))
-        if (!async_step(block, true))
-            return BLOCK_STOPPED;
+        if (!async_step(block, true)) return BLOCK_STOPPED;
     return async_check_end(block) ? BLOCK_DONE : BLOCK_STOPPED;
 }
 

@@ -26,8 +26,7 @@ static uint32_t swizzle_span(Swizzle swizzle) {
 /* what cuTensorMapEncodeTiled checks */
 static bool check_map(Machine *machine, const TensorMap *map) {
     uint64_t inner = (uint64_t)map->box[0] * map->element_bytes, bytes = inner;
-    if (map->base % 16)
-        return refuse(machine, map, "its base is not a multiple of 16 bytes");
+    if (map->base % 16) return refuse(machine, map, "its base is not a multiple of 16 bytes");
     for (uint32_t i = 0; i < map->rank; i++) {
         if (map->extents[i] == 0 || map->extents[i] > UINT64_C(1) << 32)
             return refuse(machine, map, "an extent is not in 1 .. 2^32");
@@ -37,18 +36,18 @@ static bool check_map(Machine *machine, const TensorMap *map) {
             return refuse(machine, map, "a stride is not a multiple of 16 bytes below 2^40");
         bytes *= i > 0 ? map->box[i] : 1;
     }
-    if (inner % 16)
-        return refuse(machine, map, "a row of its box is not a multiple of 16 bytes");
+    if (inner % 16) return refuse(machine, map, "a row of its box is not a multiple of 16 bytes");
     if (inner > swizzle_span(map->swizzle))
         return refuse(machine, map, "a row of its box is longer than the span of its swizzle");
     if (map->swizzle != SWIZZLE_NONE && bytes % swizzle_span(map->swizzle)) {
-        diag_plain(machine->diags, P0701, "a swizzled box of %llu bytes, which do not fill its last span, is not modelled (tensor map of `%s`)",
-                   (unsigned long long)bytes, map->name);
+        diag_plain(
+            machine->diags, P0701,
+            "a swizzled box of %llu bytes, which do not fill its last span, is not modelled (tensor map of `%s`)",
+            (unsigned long long)bytes, map->name);
         machine->status = RUN_INCOMPLETE;
         return false;
     }
-    if (bytes > 232448)
-        return refuse(machine, map, "its box is larger than shared memory");
+    if (bytes > 232448) return refuse(machine, map, "its box is larger than shared memory");
     return true;
 }
 
@@ -60,10 +59,8 @@ static bool encode(Machine *machine, const Launch *launch, const ManifestMap *fr
     map->swizzle = from->swizzle;
     map->rank = (uint32_t)from->rank;
     map->box_bytes = map->element_bytes;
-    if (from->rank < 1 || from->rank > MAX_RANK)
-        return refuse(machine, map, "its rank is not in 1 .. 5");
-    if (element_rows[from->type].map < 0)
-        return refuse(machine, map, "it cannot hold elements of this type");
+    if (from->rank < 1 || from->rank > MAX_RANK) return refuse(machine, map, "its rank is not in 1 .. 5");
+    if (element_rows[from->type].map < 0) return refuse(machine, map, "it cannot hold elements of this type");
     for (uint32_t i = 0; i < map->rank; i++) {
         int64_t extent = 0, stride = map->element_bytes;
         if (formula_eval(&from->extents[i], launch->symbols, &extent) != FORMULA_FINE || extent < 0 ||
@@ -84,8 +81,7 @@ bool maps_encode(Machine *machine, const Launch *launch) {
         const ManifestMap *from = &manifest->maps.items[i];
         /* each array is a region of its own, in the order of parameters: see emulator.c */
         machine->maps[i].base = machine->base_of_parameter[from->parameter];
-        if (!encode(machine, launch, from, &machine->maps[i]))
-            return false;
+        if (!encode(machine, launch, from, &machine->maps[i])) return false;
     }
     return true;
 }
@@ -105,9 +101,9 @@ static uint32_t swizzled(Swizzle swizzle, uint32_t address) {
 
 /* A row of a box: where it begins in the box, and the part of it that lies inside of the tensor. */
 typedef struct Row {
-    uint32_t at;               /* bytes from the start of the box */
-    uint32_t skip, bytes;      /* inside: bytes from the start of the row; 0: all outside */
-    uint64_t global;           /* address of that part */
+    uint32_t at;          /* bytes from the start of the box */
+    uint32_t skip, bytes; /* inside: bytes from the start of the row; 0: all outside */
+    uint64_t global;      /* address of that part */
 } Row;
 
 static Row row_of(const Async *op, const uint32_t *index, uint32_t number) {
@@ -117,14 +113,12 @@ static Row row_of(const Async *op, const uint32_t *index, uint32_t number) {
     uint64_t address = map->base;
     for (uint32_t i = 1; i < map->rank; i++) {
         int64_t at = (int64_t)op->coordinates[i] + index[i];
-        if (at < 0 || (uint64_t)at >= map->extents[i])
-            return row;
+        if (at < 0 || (uint64_t)at >= map->extents[i]) return row;
         address += (uint64_t)at * map->strides[i];
     }
     int64_t first = op->coordinates[0], end = first + map->box[0];
     int64_t low = first < 0 ? 0 : first, high = end > (int64_t)map->extents[0] ? (int64_t)map->extents[0] : end;
-    if (low >= high)
-        return row;
+    if (low >= high) return row;
     row.skip = (uint32_t)(low - first) * map->element_bytes;
     row.bytes = (uint32_t)(high - low) * map->element_bytes;
     row.global = address + (uint64_t)low * map->element_bytes;
@@ -133,15 +127,16 @@ static Row row_of(const Async *op, const uint32_t *index, uint32_t number) {
 
 static bool next_row(const TensorMap *map, uint32_t *index) {
     for (uint32_t i = 1; i < map->rank; i++) {
-        if (++index[i] < map->box[i])
-            return true;
+        if (++index[i] < map->box[i]) return true;
         index[i] = 0;
     }
     return false;
 }
 
-static unsigned char *reach(Block *block, const Async *op, AccessKind kind, Space space, uint64_t address, uint32_t bytes) {
-    Access access = {.agent = op->agent, .kind = kind, .proxy = PROXY_ASYNC, .space = space, .address = address, .bytes = bytes};
+static unsigned char *reach(Block *block, const Async *op, AccessKind kind, Space space, uint64_t address,
+                            uint32_t bytes) {
+    Access access = {
+        .agent = op->agent, .kind = kind, .proxy = PROXY_ASYNC, .space = space, .address = address, .bytes = bytes};
     return memory_access(block, &access);
 }
 
@@ -162,8 +157,7 @@ static void place_row(const Async *op, unsigned char *box, const Row *row, const
         unsigned char chunk[16] = {0};
         uint32_t low = at > row->skip ? at : row->skip, high = row->skip + row->bytes;
         high = high < at + 16 ? high : at + 16;
-        if (low < high)
-            memcpy(chunk + (low - at), from + (low - row->skip), high - low);
+        if (low < high) memcpy(chunk + (low - at), from + (low - row->skip), high - low);
         memcpy(box + (swizzled(map->swizzle, op->shared + row->at + at) - op->shared), chunk, 16);
     }
 }
@@ -171,13 +165,12 @@ static void place_row(const Async *op, unsigned char *box, const Row *row, const
 bool tensor_load(Block *block, const Async *op) {
     uint32_t index[MAX_RANK] = {0}, number = 0;
     unsigned char *box = reach(block, op, ACCESS_WRITE, SPACE_SHARED, op->shared, op->bytes);
-    if (!box)
-        return false;
+    if (!box) return false;
     do {
         Row row = row_of(op, index, number++);
-        const unsigned char *from = row.bytes ? reach(block, op, ACCESS_READ, SPACE_GLOBAL, row.global, row.bytes) : NULL;
-        if (row.bytes && !from)
-            return false;
+        const unsigned char *from =
+            row.bytes ? reach(block, op, ACCESS_READ, SPACE_GLOBAL, row.global, row.bytes) : NULL;
+        if (row.bytes && !from) return false;
         place_row(op, box, &row, from);
     } while (next_row(op->map, index));
     return true;
@@ -185,15 +178,20 @@ bool tensor_load(Block *block, const Async *op) {
 
 static Type type_of_element(Element type) {
     switch (type) {
-    case E_F32: case E_TF32: return T_F32;
+    case E_F32:
+    case E_TF32: return T_F32;
     case E_F16: return T_F16;
     case E_BF16: return T_BF16;
     case E_I32: return T_S32;
     case E_U32: return T_U32;
     case E_I64: return T_S64;
     case E_U64: return T_U64;
-    case E_I8: case E_U8: case E_E4M3: case E_E5M2: return T_U8;
-    case E_BOOL: case E_COUNT: break;
+    case E_I8:
+    case E_U8:
+    case E_E4M3:
+    case E_E5M2: return T_U8;
+    case E_BOOL:
+    case E_COUNT: break;
     }
     return T_U8;
 }
@@ -217,17 +215,16 @@ bool tensor_store(Block *block, const Async *op) {
     unsigned char row_copy[256 * 8];
     do {
         Row row = row_of(op, index, number++);
-        if (!row.bytes)
-            continue;
+        if (!row.bytes) continue;
         const unsigned char *from = line + row.at + row.skip;
         if (op->map->swizzle != SWIZZLE_NONE) {
             for (uint32_t at = 0; at < op->map->box[0] * op->map->element_bytes; at += 16)
                 memcpy(row_copy + at, line + (swizzled(op->map->swizzle, op->shared + row.at + at) - op->shared), 16);
             from = row_copy + row.skip;
         }
-        unsigned char *to = reach(block, op, op->reduce ? ACCESS_ATOMIC : ACCESS_WRITE, SPACE_GLOBAL, row.global, stored_bytes(&row));
-        if (!to)
-            return false;
+        unsigned char *to =
+            reach(block, op, op->reduce ? ACCESS_ATOMIC : ACCESS_WRITE, SPACE_GLOBAL, row.global, stored_bytes(&row));
+        if (!to) return false;
         if (op->reduce)
             reduce_row(op, to, from, stored_bytes(&row));
         else

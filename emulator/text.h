@@ -6,41 +6,49 @@
 
 #include "program.h"
 
-typedef enum TokenKind { TOKEN_END, TOKEN_WORD, TOKEN_INTEGER, TOKEN_F32, TOKEN_F64, TOKEN_STRING, TOKEN_MARK } TokenKind;
+typedef enum TokenKind {
+    TOKEN_END,
+    TOKEN_WORD,
+    TOKEN_INTEGER,
+    TOKEN_F32,
+    TOKEN_F64,
+    TOKEN_STRING,
+    TOKEN_MARK
+} TokenKind;
 
 typedef struct Token {
     TokenKind kind;
-    char mark;           /* TOKEN_MARK */
-    const char *text;    /* TOKEN_WORD: not ended by a NUL */
+    char mark;        /* TOKEN_MARK */
+    const char *text; /* TOKEN_WORD: not ended by a NUL */
     uint32_t length;
     uint32_t line;
-    uint64_t value;      /* TOKEN_INTEGER; TOKEN_F32, TOKEN_F64: the bits */
+    uint64_t value; /* TOKEN_INTEGER; TOKEN_F32, TOKEN_F64: the bits */
 } Token;
 
 /* An operand as it was written. */
 typedef enum RawKind { RAW_WORD, RAW_NUMBER, RAW_MEMORY, RAW_VECTOR } RawKind;
 typedef struct Raw {
     RawKind kind;
-    bool negated;        /* !p */
-    bool minus;          /* before a float */
-    Token token;         /* RAW_WORD, RAW_NUMBER; RAW_MEMORY: the base, a word or a number */
-    int64_t add;         /* symbol + add, [base + add] */
-    struct Raw *items;   /* RAW_VECTOR; RAW_MEMORY: coordinates */
+    bool negated;      /* !p */
+    bool minus;        /* before a float */
+    Token token;       /* RAW_WORD, RAW_NUMBER; RAW_MEMORY: the base, a word or a number */
+    int64_t add;       /* symbol + add, [base + add] */
+    struct Raw *items; /* RAW_VECTOR; RAW_MEMORY: coordinates */
     uint32_t count;
-    struct Raw *second;  /* the q of p|q */
+    struct Raw *second; /* the q of p|q */
 } Raw;
 
 typedef enum SymbolKind { SYMBOL_REGISTER, SYMBOL_RANGE, SYMBOL_VARIABLE } SymbolKind;
 typedef struct Symbol {
     SymbolKind kind;
-    const char *name;    /* interned; SYMBOL_RANGE: the prefix */
-    uint32_t depth;      /* of its scope */
+    const char *name; /* interned; SYMBOL_RANGE: the prefix */
+    uint32_t depth;   /* of its scope */
     Type type;
-    uint32_t range;      /* SYMBOL_RANGE: how many */
-    Operand operand;     /* SYMBOL_REGISTER */
-    Space space;         /* SYMBOL_VARIABLE */
+    uint32_t range;  /* SYMBOL_RANGE: how many */
+    Operand operand; /* SYMBOL_REGISTER */
+    Space space;     /* SYMBOL_VARIABLE */
     uint64_t address;
-    bool dynamic;        /* of extern shared memory: the address counts from the start of the dynamic part */
+    bool dynamic; /* of extern shared memory: the address counts from the start of the dynamic part */
     struct Symbol *shadowed, *in_scope;
 } Symbol;
 
@@ -71,21 +79,21 @@ typedef struct Constant {
     struct Constant *next;
 } Constant;
 
-#define SYMBOL_BUCKETS 4096u
+#define SYMBOL_BUCKETS   4096u
 #define CONSTANT_BUCKETS 256u
 typedef struct Reader {
     Arena *arena;
     Diags *diags;
     Names *names;
-    jmp_buf stop;          /* taken once something was reported */
+    jmp_buf stop; /* taken once something was reported */
     ReadStatus status;
     const char *text, *at, *end;
     uint32_t line;
-    Token token;           /* the one to be read next */
+    Token token; /* the one to be read next */
     uint32_t depth;
     TextScope *scope;
     Symbol *buckets[SYMBOL_BUCKETS];
-    Program *program;      /* of the entry being read */
+    Program *program; /* of the entry being read */
     VEC(Inst) code;
     VEC(Branch) branches;
     Constant *constants[CONSTANT_BUCKETS];
@@ -103,7 +111,10 @@ void scan_next(Reader *reader);
 void scan_skip_line(Reader *reader);
 
 /* decode.c: one statement into instructions at the end of reader->code */
-typedef struct Guard { bool present, negated; Token name; } Guard;
+typedef struct Guard {
+    bool present, negated;
+    Token name;
+} Guard;
 void decode_statement(Reader *reader, Guard guard, Token word, Raw *operands, uint32_t count);
 Type type_by_name(const char *text, size_t length);
 Operand decode_new_register(Reader *reader, Type type);

@@ -45,8 +45,7 @@ static Formula constant_formula(Arena *arena, int64_t value) {
 
 static int find_parameter(Case *test, const char *name) {
     for (size_t i = 0; i < test->manifest.parameters.count; i++)
-        if (!strcmp(test->manifest.parameters.items[i].name, name))
-            return (int)i;
+        if (!strcmp(test->manifest.parameters.items[i].name, name)) return (int)i;
     fprintf(stderr, "%s: no tensor `%s`\n", test->file, name);
     failed_expectations++;
     return 0;
@@ -57,7 +56,8 @@ static void add_tensor(Case *test, char *words) {
     int used = 0;
     ManifestParameter parameter = {.kind = PARAMETER_TENSOR, .symbol = -1, .alignment = 16};
     Array array = {0};
-    if (sscanf(words, "%15s %31s %15s%n", mode, name, type, &used) != 3 || !EXPECT(element_by_name(type, &parameter.type)))
+    if (sscanf(words, "%15s %31s %15s%n", mode, name, type, &used) != 3 ||
+        !EXPECT(element_by_name(type, &parameter.type)))
         return;
     words += used;
     parameter.name = arena_copy(test->arena, name, strlen(name));
@@ -65,8 +65,7 @@ static void add_tensor(Case *test, char *words) {
     int64_t extents[MAX_RANK] = {0};
     for (char *end; parameter.rank < MAX_RANK; words = end) {
         extents[parameter.rank] = strtol(words, &end, 0);
-        if (end == words)
-            break;
+        if (end == words) break;
         parameter.rank++;
     }
     EXPECT(array_new(&array, parameter.type, parameter.rank, extents));
@@ -79,8 +78,7 @@ static void fill(Case *test) {
     for (size_t i = 0; i < test->arrays.count; i++) {
         Array *array = &test->arrays.items[i];
         const ManifestParameter *parameter = &test->manifest.parameters.items[i];
-        if (parameter->kind != PARAMETER_TENSOR)
-            continue;
+        if (parameter->kind != PARAMETER_TENSOR) continue;
         size_t bytes = (size_t)element_rows[array->type].bytes;
         memset(array->data, 0xa5, array->bytes);
         for (int64_t k = 0; k < array->count && parameter->mode != MODE_OUT; k++)
@@ -104,8 +102,7 @@ static void add_map(Case *test, char *words) {
         stride *= extent;
     }
     strtok(NULL, " ");
-    while ((word = strtok(NULL, " ")) && strcmp(word, "swizzle") != 0)
-        map.box[map.rank++] = (uint32_t)atoi(word);
+    while ((word = strtok(NULL, " ")) && strcmp(word, "swizzle") != 0) map.box[map.rank++] = (uint32_t)atoi(word);
     if (word && (word = strtok(NULL, " ")))
         map.swizzle = atoi(word) == 128 ? SWIZZLE_128 : atoi(word) == 64 ? SWIZZLE_64 : SWIZZLE_32;
     vec_push(test->arena, &test->manifest.maps, map);
@@ -128,7 +125,8 @@ static void add_argument(Case *test, char *words) {
         argument = (ManifestArgument){ARGUMENT_WATCHDOG, 0};
         test->manifest.watchdog = true;
     } else {
-        ManifestParameter parameter = {.name = arena_copy(test->arena, name, strlen(name)), .kind = PARAMETER_SCALAR, .symbol = -1};
+        ManifestParameter parameter = {
+            .name = arena_copy(test->arena, name, strlen(name)), .kind = PARAMETER_SCALAR, .symbol = -1};
         EXPECT(element_by_name(type, &parameter.type));
         argument = (ManifestArgument){ARGUMENT_SCALAR, (int)test->manifest.parameters.count};
         vec_push(test->arena, &test->manifest.parameters, parameter);
@@ -145,8 +143,13 @@ static void add_range(Case *test, SharedKind kind, char *words) {
         sscanf(words, "%31s %31s %u %u %u", pipe, field, &offset, &bytes, &stages);
     else
         sscanf(words, "%31s %u %u %u", pipe, &offset, &stages, &count);
-    ManifestShared range = {.kind = kind, .pipe = arena_copy(test->arena, pipe, strlen(pipe)), .field = arena_copy(test->arena, field, strlen(field)),
-                            .offset = offset, .bytes = kind == SHARED_FIELD ? bytes : 8, .stages = stages, .count = count};
+    ManifestShared range = {.kind = kind,
+                            .pipe = arena_copy(test->arena, pipe, strlen(pipe)),
+                            .field = arena_copy(test->arena, field, strlen(field)),
+                            .offset = offset,
+                            .bytes = kind == SHARED_FIELD ? bytes : 8,
+                            .stages = stages,
+                            .count = count};
     range.stride = range.bytes;
     vec_push(test->arena, &test->manifest.shared, range);
 }
@@ -154,29 +157,46 @@ static void add_range(Case *test, SharedKind kind, char *words) {
 static void read_directive(Case *test, char *line) {
     char word[32];
     int used = 0;
-    if (sscanf(line, "%31s%n", word, &used) != 1)
-        return;
+    if (sscanf(line, "%31s%n", word, &used) != 1) return;
     char *rest = line + used + (line[used] == ' ');
     Check check = {0};
-    if (!strcmp(word, "threads")) test->manifest.threads = atoi(rest);
-    else if (!strcmp(word, "tiles")) test->launch.tiles = atoi(rest);
-    else if (!strcmp(word, "persistent")) test->manifest.persistent = true, test->resident = atoi(rest);
-    else if (!strcmp(word, "shared")) test->manifest.shared_bytes = (uint32_t)atoi(rest);
-    else if (!strcmp(word, "seeds")) test->seeds = atoi(rest);
-    else if (!strcmp(word, "tensor")) add_tensor(test, rest);
-    else if (!strcmp(word, "map")) add_map(test, rest);
-    else if (!strcmp(word, "pass")) add_argument(test, rest);
-    else if (!strcmp(word, "full")) add_range(test, SHARED_FULL, rest);
-    else if (!strcmp(word, "empty")) add_range(test, SHARED_EMPTY, rest);
-    else if (!strcmp(word, "field")) add_range(test, SHARED_FIELD, rest);
-    else if (!strcmp(word, "expect")) sscanf(rest, "%31s", test->expect);
-    else if (!strcmp(word, "says")) vec_push(test->arena, &test->says, rest);
-    else if (!strcmp(word, "assemble")) test->assembles = false;
+    if (!strcmp(word, "threads"))
+        test->manifest.threads = atoi(rest);
+    else if (!strcmp(word, "tiles"))
+        test->launch.tiles = atoi(rest);
+    else if (!strcmp(word, "persistent"))
+        test->manifest.persistent = true, test->resident = atoi(rest);
+    else if (!strcmp(word, "shared"))
+        test->manifest.shared_bytes = (uint32_t)atoi(rest);
+    else if (!strcmp(word, "seeds"))
+        test->seeds = atoi(rest);
+    else if (!strcmp(word, "tensor"))
+        add_tensor(test, rest);
+    else if (!strcmp(word, "map"))
+        add_map(test, rest);
+    else if (!strcmp(word, "pass"))
+        add_argument(test, rest);
+    else if (!strcmp(word, "full"))
+        add_range(test, SHARED_FULL, rest);
+    else if (!strcmp(word, "empty"))
+        add_range(test, SHARED_EMPTY, rest);
+    else if (!strcmp(word, "field"))
+        add_range(test, SHARED_FIELD, rest);
+    else if (!strcmp(word, "expect"))
+        sscanf(rest, "%31s", test->expect);
+    else if (!strcmp(word, "says"))
+        vec_push(test->arena, &test->says, rest);
+    else if (!strcmp(word, "assemble"))
+        test->assembles = false;
     else if (!strcmp(word, "role")) {
         char name[32] = "";
         int first = 0, warps = 1;
         sscanf(rest, "%31s %d %d", name, &first, &warps);
-        vec_push(test->arena, &test->manifest.roles, (ManifestRole){.name = arena_copy(test->arena, name, strlen(name)), .first_warp = first, .warps = warps, .instances = 1});
+        vec_push(test->arena, &test->manifest.roles,
+                 (ManifestRole){.name = arena_copy(test->arena, name, strlen(name)),
+                                .first_warp = first,
+                                .warps = warps,
+                                .instances = 1});
     } else if (!strcmp(word, "check")) {
         sscanf(rest, "%31s %ld %ld %lf %lf", check.name, &check.low, &check.high, &check.a, &check.b);
         vec_push(test->arena, &test->checks, check);
@@ -188,8 +208,7 @@ static void read_directive(Case *test, char *line) {
 
 static void read_case(Case *test, const char *text) {
     for (const char *at = text; at && *at; at = strchr(at, '\n'), at = at ? at + 1 : NULL)
-        if (!strncmp(at, "//> ", 4))
-            read_directive(test, arena_copy(test->arena, at + 4, strcspn(at + 4, "\n")));
+        if (!strncmp(at, "//> ", 4)) read_directive(test, arena_copy(test->arena, at + 4, strcspn(at + 4, "\n")));
     test->launch.manifest = &test->manifest;
     test->launch.arrays = test->arrays.items;
     test->launch.scalars = test->scalars.items;
@@ -203,9 +222,9 @@ static void check_results(Case *test, int seed) {
         const Check *check = &test->checks.items[i];
         const Array *array = &test->arrays.items[find_parameter(test, check->name)];
         for (long k = check->low; k < check->high; k++) {
-            double got = element_load(array->type, array->data + k * element_rows[array->type].bytes), want = check->a * (double)k + check->b;
-            if (got == want)
-                continue;
+            double got = element_load(array->type, array->data + k * element_rows[array->type].bytes),
+                   want = check->a * (double)k + check->b;
+            if (got == want) continue;
             fprintf(stderr, "%s (seed %d): %s[%ld] is %g, expected %g\n", test->file, seed, check->name, k, got, want);
             failed_expectations++;
             break;
@@ -235,17 +254,16 @@ static void run_case(Case *test) {
         str_add(&rendered, "");
         diags_render(diags, false, &rendered);
         bool fine = !strcmp(ending(test, status, diags), test->expect);
-        for (size_t i = 0; i < test->says.count; i++)
-            fine &= strstr(rendered.text, test->says.items[i]) != NULL;
+        for (size_t i = 0; i < test->says.count; i++) fine &= strstr(rendered.text, test->says.items[i]) != NULL;
         if (!fine) {
-            fprintf(stderr, "%s (seed %d): expected %s%s%s, ended with %s:\n%s\n", test->file, seed, test->expect, test->says.count ? ", saying " : "",
-                    test->says.count ? test->says.items[0] : "", ending(test, status, diags), rendered.text);
+            fprintf(stderr, "%s (seed %d): expected %s%s%s, ended with %s:\n%s\n", test->file, seed, test->expect,
+                    test->says.count ? ", saying " : "", test->says.count ? test->says.items[0] : "",
+                    ending(test, status, diags), rendered.text);
             failed_expectations++;
         } else if (getenv("VERBOSE") && *getenv("VERBOSE")) {
             fprintf(stderr, "%s (seed %d):\n%s\n", test->file, seed, rendered.text);
         }
-        if (status == RUN_DONE)
-            check_results(test, seed);
+        if (status == RUN_DONE) check_results(test, seed);
     }
 }
 
@@ -253,9 +271,9 @@ static bool has_ptxas(void) { return system("command -v ptxas >/dev/null 2>&1") 
 
 static void test_file(const char *file, bool assemble) {
     FILE *in = fopen(file, "rb");
-    if (!EXPECT(in != NULL))
-        return;
-    Case test = {.arena = arena_new(), .file = file, .seeds = 6, .assembles = true, .expect = "done", .launch.tiles = 1};
+    if (!EXPECT(in != NULL)) return;
+    Case test = {
+        .arena = arena_new(), .file = file, .seeds = 6, .assembles = true, .expect = "done", .launch.tiles = 1};
     char *text = arena_alloc(test.arena, 1 << 20);
     text[fread(text, 1, (1 << 20) - 1, in)] = '\0';
     fclose(in);
@@ -269,24 +287,20 @@ static void test_file(const char *file, bool assemble) {
         }
     }
     for (size_t i = 0; i < test.arrays.count; i++)
-        if (test.manifest.parameters.items[i].kind == PARAMETER_TENSOR)
-            array_free(&test.arrays.items[i]);
+        if (test.manifest.parameters.items[i].kind == PARAMETER_TENSOR) array_free(&test.arrays.items[i]);
     arena_free(test.arena);
 }
 
 int main(int argc, char **argv) {
     bool assemble = has_ptxas();
-    for (int i = 1; i < argc; i++)
-        test_file(argv[i], assemble);
+    for (int i = 1; i < argc; i++) test_file(argv[i], assemble);
     DIR *folder = argc > 1 ? NULL : opendir("tests/emulator");
     EXPECT(argc > 1 || folder != NULL);
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
         char file[512];
         snprintf(file, sizeof file, "tests/emulator/%s", entry->d_name);
-        if (strlen(file) > 4 && !strcmp(file + strlen(file) - 4, ".ptx"))
-            test_file(file, assemble);
+        if (strlen(file) > 4 && !strcmp(file + strlen(file) - 4, ".ptx")) test_file(file, assemble);
     }
-    if (folder)
-        closedir(folder);
+    if (folder) closedir(folder);
     return expect_failures();
 }
