@@ -187,6 +187,7 @@ static bool is_tested(Test *test, const char *code) {
     files_in(test->arena, "examples", ".pipe", false, &files);
     files_in(test->arena, "tests/cli", "", true, &files);
     files_in(test->arena, "tests/unit", ".c", false, &files);
+    files_in(test->arena, "tests/emulator", ".ptx", false, &files);
     for (size_t i = 0; i < files.count; i++) {
         const char *at = file_read(test->arena, files.items[i], NULL);
         for (; at && (at = strstr(at, code)); at += 5) {

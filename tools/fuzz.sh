@@ -17,7 +17,7 @@ printf '%s\n' '#include <stddef.h>' 'int LLVMFuzzerTestOneInput(const unsigned c
 $cc -fsanitize=fuzzer,address -o "$B/probe" "$B/probe.c" 2>/dev/null ||
     skip "clang has no fuzzing library (apt-get install libclang-rt-14-dev)"
 rm -f "$B/probe" "$B/probe.c"
-${MAKE:-make} MODE=fuzz CC=$cc BUILD="${B%/fuzz}" fuzz-build || exit 1
+${MAKE:-make} -s MODE=fuzz CC=$cc BUILD="${B%/fuzz}" fuzz-build || exit 1
 
 set -- tests/fuzz/*.c
 each=$((seconds * 2 / $#))
@@ -33,8 +33,9 @@ fuzz() {
     *) places="tests/fuzz/seeds/$1 tests/parse tests/check tests/run examples" ;;
     esac
     for place in $places; do [ -d "$place" ] && seeds="$seeds $place"; done
-    dictionary=
-    [ -f "tests/fuzz/$1.dict" ] && dictionary="-dict=tests/fuzz/$1.dict"
+    dictionary= words=$1
+    [ "$1" = compile ] && words=front
+    [ -f "tests/fuzz/$words.dict" ] && dictionary="-dict=tests/fuzz/$words.dict"
     mkdir -p "$B/corpus-$1"
     # shellcheck disable=SC2086
     "$B/fuzz/$1" -max_total_time=$each -timeout=10 -rss_limit_mb=1024 -max_len=16384 $dictionary -print_final_stats=1 \

@@ -15,7 +15,7 @@ count() {
     line=$(tail -n 1 "$log")
     case $line in
     *[0-9]" passed, "[0-9]*" failed"*)
-        sed '$d' "$log"
+        sed -e '$d' -e "/^pass /d" "$log"
         echo "$name: $line"
         set -- $(echo "$line" | sed 's/[^0-9]/ /g') 0
         passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))

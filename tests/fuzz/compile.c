@@ -1,0 +1,34 @@
+/* Any text, compiled whole: it is refused with diagnostics, or gives PTX that the emulator's reader accepts. Never a bug, a crash or
+ * a loop without end. */
+#include "emulator/emulator.h"
+#include "include/pipec.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
+
+static void compile(const char *text, size_t size, const char *kernel) {
+    PipecOptions options = {.name = "fuzz.pipe", .kernel = kernel, .watchdog = size % 2};
+    PipecProgram *program = pipec_compile(text, size, &options);
+    if (!program) return;
+    PipecStatus status = pipec_program_status(program);
+    size_t length = 0;
+    const char *ptx = pipec_program_ptx(program, &length);
+    if (status == PIPEC_BUG || (status != PIPEC_FINE && pipec_diagnostics_errors(pipec_program_diagnostics(program)) == 0)) abort();
+    if (ptx) {
+        Arena *arena = arena_new();
+        if (!emulator_accepts(arena, ptx, length, diags_new(arena, NULL))) abort();
+        if (!pipec_program_manifest(program) || !pipec_program_report(program)) abort();
+        arena_free(arena);
+    }
+    pipec_program_free(program);
+}
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
+    PipecOptions options = {.name = "fuzz.pipe", .check_only = true};
+    PipecProgram *all = pipec_compile((const char *)data, size, &options);
+    const char *kernel;
+    for (size_t i = 0; all && i < 4 && (kernel = pipec_program_kernel(all, i)); i++) compile((const char *)data, size, kernel);
+    pipec_program_free(all);
+    return 0;
+}
