@@ -7,7 +7,8 @@
 static const AstItem *find_kernel(const Ast *ast, const char *kernel) {
     for (size_t i = 0; i < ast->items.count; i++) {
         const AstItem *item = ast->items.items[i];
-        if (item->kind == AST_ITEM_KERNEL && item->kernel.name.text && strcmp(item->kernel.name.text, kernel) == 0) return item;
+        if (item->kind == AST_ITEM_KERNEL && item->kernel.name.text && strcmp(item->kernel.name.text, kernel) == 0)
+            return item;
     }
     return NULL;
 }
@@ -48,18 +49,21 @@ static void unknown_kernel(Arena *arena, const Ast *ast, const char *kernel, Dia
     if (near) diag_help(diags, diag, "did you mean `%s`?", near);
     Str text = str_new(arena);
     for (size_t i = 0; i < count; i++) str_printf(&text, "%s`%s`", i ? ", " : "", names[i]);
-    if (count) diag_note(diags, diag, "the file has %s", text.text);
-    else diag_note(diags, diag, "the file has no kernel");
+    if (count)
+        diag_note(diags, diag, "the file has %s", text.text);
+    else
+        diag_note(diags, diag, "the file has no kernel");
 }
 
-static void unknown_statics(const Ast *ast, const char *kernel, const StaticValue *statics, size_t count, Diags *diags) {
+static void unknown_statics(const Ast *ast, const char *kernel, const StaticValue *statics, size_t count,
+                            Diags *diags) {
     for (size_t i = 0; i < count; i++)
         if (!check_is_static(ast, kernel, statics[i].name))
             diag_plain(diags, P0151, "the kernel `%s` has no static `%s`", kernel, statics[i].name);
 }
 
-Prog *check_kernel(Arena *arena, Names *names, const Ast *ast, const char *kernel, const StaticValue *statics, size_t count,
-                   Diags *diags) {
+Prog *check_kernel(Arena *arena, Names *names, const Ast *ast, const char *kernel, const StaticValue *statics,
+                   size_t count, Diags *diags) {
     size_t before = diags->errors;
     const AstItem *item = find_kernel(ast, kernel);
     if (!item) {

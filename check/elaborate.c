@@ -81,8 +81,10 @@ static void evaluate_decl(Elab *e, int index) {
     e->scope = scope, e->place = place, e->place_words = words, e->space = space, e->frame = frame;
     elab_unpend(e);
     decl = &e->decls.items[index];
-    if (!elab_is_poison(v)) decl->row = row;
-    else e->broken = true;
+    if (!elab_is_poison(v))
+        decl->row = row;
+    else
+        e->broken = true;
     decl->value = v;
     decl->progress = DONE;
 }
@@ -155,11 +157,19 @@ static void setup(Elab *e) {
     for (int i = 0; i < PROG_MAX_RANK; i++) e->axis_locals[i] = -1;
 }
 
-Prog *elaborate(Arena *arena, Names *names, const Ast *ast, const AstItem *kernel, const StaticValue *statics, size_t count,
-                Diags *diags) {
+Prog *elaborate(Arena *arena, Names *names, const Ast *ast, const AstItem *kernel, const StaticValue *statics,
+                size_t count, Diags *diags) {
     Elab *e = NEW(arena, Elab);
-    *e = (Elab){.arena = arena, .names = names, .ast = ast, .kernel = kernel, .statics = statics, .static_count = count,
-                .diags = diags, .prog = NEW(arena, Prog), .place = PLACE_CONST, .place_words = "a constant"};
+    *e = (Elab){.arena = arena,
+                .names = names,
+                .ast = ast,
+                .kernel = kernel,
+                .statics = statics,
+                .static_count = count,
+                .diags = diags,
+                .prog = NEW(arena, Prog),
+                .place = PLACE_CONST,
+                .place_words = "a constant"};
     setup(e);
     declare_functions(e);
     for (size_t i = 0; i < ast->items.count; i++)

@@ -8,16 +8,23 @@
 
 Object elab_tile_object(Elab *e, int tile) {
     const RoleTile *row = &e->role->tiles.items[tile];
-    Object object = {.space = row->in_registers ? SPACE_REGISTER : SPACE_SHARED, .object = tile, .type = row->type,
-                     .rank = row->rank, .span = row->span};
+    Object object = {.space = row->in_registers ? SPACE_REGISTER : SPACE_SHARED,
+                     .object = tile,
+                     .type = row->type,
+                     .rank = row->rank,
+                     .span = row->span};
     for (int i = 0; i < row->rank; i++) object.extents[i] = elab_make_integer(e, E_I32, row->extents[i], row->span);
     return object;
 }
 
 static void param_object(const Elab *e, const Name *name, Object *out) {
     const Param *param = &e->prog->params.items[name->index];
-    *out = (Object){.space = SPACE_GLOBAL, .object = name->index, .type = param->type, .rank = param->rank,
-                    .read_only = param->mode == PARAM_IN, .span = name->span};
+    *out = (Object){.space = SPACE_GLOBAL,
+                    .object = name->index,
+                    .type = param->type,
+                    .rank = param->rank,
+                    .read_only = param->mode == PARAM_IN,
+                    .span = name->span};
     for (int i = 0; i < param->rank; i++) out->extents[i] = param->extents[i];
 }
 
@@ -49,7 +56,11 @@ static bool named_object(Elab *e, const AstExpr *ast, Object *out, bool quiet) {
         return true;
     case NAME_LET: {
         const Let *let = &e->prog->lets.items[name->index];
-        *out = (Object){.space = SPACE_LET, .object = name->index, .type = let->type, .rank = let->rank, .read_only = true,
+        *out = (Object){.space = SPACE_LET,
+                        .object = name->index,
+                        .type = let->type,
+                        .rank = let->rank,
+                        .read_only = true,
                         .span = name->span};
         return let->value->kind != X_POISON;
     }
@@ -64,7 +75,12 @@ static bool named_object(Elab *e, const AstExpr *ast, Object *out, bool quiet) {
             HELP(e, diag, "name one of its fields: `%s.field[i]`", ast->name);
         }
         return false;
-    case NAME_CONST: case NAME_SYMBOL: case NAME_AXIS: case NAME_DOMAIN: case NAME_LOCAL: case NAME_INDEX: break;
+    case NAME_CONST:
+    case NAME_SYMBOL:
+    case NAME_AXIS:
+    case NAME_DOMAIN:
+    case NAME_LOCAL:
+    case NAME_INDEX: break;
     }
     return quiet ? false : has_none(e, ast, name);
 }
@@ -77,8 +93,10 @@ static bool no_field(Elab *e, const Pipe *pipe, AstName member, bool quiet) {
     for (size_t i = 0; i < pipe->fields.count; i++)
         if (pipe->fields.items[i].name) vec_push(e->arena, &list, pipe->fields.items[i].name);
     const char *near = elab_suggest(e, member.text, list.items, list.count);
-    if (near) HELP(e, diag, "did you mean `%s`?", near);
-    else if (list.count == 1) HELP(e, diag, "its field is `%s`", list.items[0]);
+    if (near)
+        HELP(e, diag, "did you mean `%s`?", near);
+    else if (list.count == 1)
+        HELP(e, diag, "its field is `%s`", list.items[0]);
     return false;
 }
 
@@ -110,10 +128,15 @@ static bool field_object(Elab *e, const AstExpr *ast, Object *out, bool quiet) {
     for (size_t i = 0; i < pipe->fields.count; i++) {
         const Field *field = &pipe->fields.items[i];
         if (field->name != ast->member.member.text) continue;
-        *out = (Object){.space = SPACE_STAGE, .object = name->index, .field = (int)i, .type = field->type, .rank = field->rank,
+        *out = (Object){.space = SPACE_STAGE,
+                        .object = name->index,
+                        .field = (int)i,
+                        .type = field->type,
+                        .rank = field->rank,
                         .span = field->span};
         if (field->type == E_COUNT) return false; /* its declaration was wrong */
-        for (int d = 0; d < field->rank; d++) out->extents[d] = elab_make_integer(e, E_I32, field->extents[d], field->span);
+        for (int d = 0; d < field->rank; d++)
+            out->extents[d] = elab_make_integer(e, E_I32, field->extents[d], field->span);
         return true;
     }
     return no_field(e, pipe, ast->member.member, quiet);
@@ -144,18 +167,26 @@ static bool known_local(Elab *e, int index, int *left) {
 static bool known(Elab *e, const Expr *x, int *left) {
     if (--*left < 0) return false;
     switch (x->kind) {
-    case X_CONST: case X_POISON: return true;
+    case X_CONST:
+    case X_POISON: return true;
     case X_LOCAL: return known_local(e, x->index, left);
     case X_UNARY: return known(e, x->unary.operand, left);
     case X_BINARY: return known(e, x->binary.left, left) && known(e, x->binary.right, left);
     case X_CAST: return known(e, x->cast, left);
     case X_SELECT:
-        return known(e, x->select.condition, left) && known(e, x->select.then, left) && known(e, x->select.otherwise, left);
+        return known(e, x->select.condition, left) && known(e, x->select.then, left) &&
+               known(e, x->select.otherwise, left);
     case X_CALL:
         for (int i = 0; i < x->call.count; i++)
             if (!known(e, x->call.args[i], left)) return false;
         return true;
-    case X_SYMBOL: case X_PARAM: case X_AXIS: case X_RANK: case X_INDEX: case X_READ: case X_REDUCE: break;
+    case X_SYMBOL:
+    case X_PARAM:
+    case X_AXIS:
+    case X_RANK:
+    case X_INDEX:
+    case X_READ:
+    case X_REDUCE: break;
     }
     return false;
 }
@@ -191,8 +222,10 @@ static bool choose_element(Elab *e, const AstExpr *ast, Object *object) {
     }
     known_when_unrolled(e, object->element);
     const Expr *chosen = object->element;
-    if (!elab_is_const(chosen) || (chosen->constant.integer >= 0 && chosen->constant.integer < field->count)) return true;
-    Diag *diag = elab_error(e, P0111, chosen->span, "there is no tile %lld in `%s`", (long long)chosen->constant.integer, field->name);
+    if (!elab_is_const(chosen) || (chosen->constant.integer >= 0 && chosen->constant.integer < field->count))
+        return true;
+    Diag *diag = elab_error(e, P0111, chosen->span, "there is no tile %lld in `%s`",
+                            (long long)chosen->constant.integer, field->name);
     LABEL(e, diag, field->span, "an array of %d tiles", field->count);
     return false;
 }
@@ -218,7 +251,8 @@ static bool old_allowed(Elab *e, const AstExpr *ast, const Object *object) {
     if (object->space == SPACE_GLOBAL && e->prog->params.items[object->object].mode == PARAM_INOUT) return true;
     Diag *diag = elab_error(e, P0146, ast->span, "`old` of something that the kernel does not change");
     LABEL(e, diag, object->span, "only `inout` tensors have an old value");
-    if (object->space == SPACE_GLOBAL && e->prog->params.items[object->object].mode == PARAM_IN) HELP(e, diag, "leave out `old`");
+    if (object->space == SPACE_GLOBAL && e->prog->params.items[object->object].mode == PARAM_IN)
+        HELP(e, diag, "leave out `old`");
     return false;
 }
 
@@ -227,19 +261,22 @@ static bool readable(Elab *e, const AstExpr *ast, const Object *object, bool old
     if (object->space != SPACE_GLOBAL) return true;
     const Param *param = &e->prog->params.items[object->object];
     if (e->place == PLACE_CLAIM && param->mode != PARAM_IN && !old) {
-        Diag *diag = elab_error(e, P0144, ast->span, "`%s` is an output: `ensures` says what it should be", param->name);
+        Diag *diag =
+            elab_error(e, P0144, ast->span, "`%s` is an output: `ensures` says what it should be", param->name);
         LABEL(e, diag, param->span, "declared here");
-        if (param->mode == PARAM_INOUT) HELP(e, diag, "its value before the launch is `old %s`", elab_text_of(e, ast->span));
+        if (param->mode == PARAM_INOUT)
+            HELP(e, diag, "its value before the launch is `old %s`", elab_text_of(e, ast->span));
         return false;
     }
     if (e->place == PLACE_RANGE && param->mode != PARAM_IN) {
-        Diag *diag = elab_error(e, P0144, ast->span, "a range cannot depend on `%s`, which the kernel writes", param->name);
+        Diag *diag =
+            elab_error(e, P0144, ast->span, "a range cannot depend on `%s`, which the kernel writes", param->name);
         LABEL(e, diag, param->span, "declared here");
         return false;
     }
     if (e->place == PLACE_CONST || e->place == PLACE_GRID || e->place == PLACE_EXAMPLE) {
-        Diag *diag = elab_error(e, e->place == PLACE_CONST ? P0110 : P0144, ast->span, "an element of `%s` cannot be used in %s", param->name,
-                         e->place_words);
+        Diag *diag = elab_error(e, e->place == PLACE_CONST ? P0110 : P0144, ast->span,
+                                "an element of `%s` cannot be used in %s", param->name, e->place_words);
         LABEL(e, diag, param->span, "its data are known only while the kernel runs");
         return false;
     }
@@ -275,8 +312,8 @@ static Expr *subscript(Elab *e, const Object *object, const AstExpr *ast) {
 
 static bool rank_fits(Elab *e, const AstExpr *ast, const Object *object, size_t given) {
     if ((int)given == object->rank) return true;
-    Diag *diag = elab_error(e, P0113, ast->span, "%zu subscript%s for %d dimension%s", given, given == 1 ? "" : "s", object->rank,
-                     object->rank == 1 ? "" : "s");
+    Diag *diag = elab_error(e, P0113, ast->span, "%zu subscript%s for %d dimension%s", given, given == 1 ? "" : "s",
+                            object->rank, object->rank == 1 ? "" : "s");
     LABEL(e, diag, object->span, "declared with %d dimension%s", object->rank, object->rank == 1 ? "" : "s");
     return false;
 }
@@ -300,8 +337,14 @@ Access *elab_access_of(Elab *e, const AstExpr *ast, bool write) {
     if (old && !old_allowed(e, ast, &object)) return NULL;
     if (!write && !readable(e, ast, &object, old)) return NULL;
     Access *access = NEW(e->arena, Access);
-    *access = (Access){.space = object.space, .object = object.object, .field = object.field, .element = object.element,
-                       .old = old, .type = object.type, .rank = object.rank, .span = read->span};
+    *access = (Access){.space = object.space,
+                       .object = object.object,
+                       .field = object.field,
+                       .element = object.element,
+                       .old = old,
+                       .type = object.type,
+                       .rank = object.rank,
+                       .span = read->span};
     bool fine = true;
     for (size_t i = 0; i < given; i++) {
         access->subs[i] = subscript(e, &object, read->subscript.subs.items[i]);
@@ -309,7 +352,8 @@ Access *elab_access_of(Elab *e, const AstExpr *ast, bool write) {
     }
     if (fine && write && object.read_only) {
         Diag *diag = elab_error(e, P0117, read->span, "`%s` is read-only", elab_text_of(e, base->span));
-        LABEL(e, diag, object.span, object.space == SPACE_GLOBAL ? "declared without `out` or `inout`" : "declared without `inout`");
+        LABEL(e, diag, object.span,
+              object.space == SPACE_GLOBAL ? "declared without `out` or `inout`" : "declared without `inout`");
         return NULL;
     }
     return fine ? access : NULL;
@@ -334,10 +378,9 @@ bool elab_is_unknown_name(Elab *e, const AstExpr *ast) {
     return ast->kind == AST_NAME && ast->name && !elab_is_word(e, ast->name) && !elab_scope_find(e->scope, ast->name);
 }
 
-
 typedef struct Walk {
     Elab *e;
-    const char *wanted;   /* a bare name looked for; NULL: any that is unknown */
+    const char *wanted; /* a bare name looked for; NULL: any that is unknown */
     const AstExpr *found;
 } Walk;
 
@@ -346,9 +389,12 @@ static void look(Walk *walk, const AstExpr *ast);
 static void look_subscript(Walk *walk, const AstExpr *ast) {
     for (size_t i = 0; i < ast->subscript.subs.count && !walk->found; i++) {
         const AstExpr *sub = ast->subscript.subs.items[i];
-        bool is_it = walk->wanted ? sub->kind == AST_NAME && sub->name == walk->wanted : elab_is_unknown_name(walk->e, sub);
-        if (is_it) walk->found = sub;
-        else look(walk, sub);
+        bool is_it =
+            walk->wanted ? sub->kind == AST_NAME && sub->name == walk->wanted : elab_is_unknown_name(walk->e, sub);
+        if (is_it)
+            walk->found = sub;
+        else
+            look(walk, sub);
     }
 }
 
@@ -376,7 +422,13 @@ static void look(Walk *walk, const AstExpr *ast) {
         break;
     case AST_OLD: look(walk, ast->old); break;
     case AST_ERROR_EXPR: walk->found = ast; break; /* who knows */
-    case AST_INTEGER: case AST_FLOAT: case AST_BOOL: case AST_NAME: case AST_MEMBER: case AST_ACQUIRE: case AST_TRY: break;
+    case AST_INTEGER:
+    case AST_FLOAT:
+    case AST_BOOL:
+    case AST_NAME:
+    case AST_MEMBER:
+    case AST_ACQUIRE:
+    case AST_TRY: break;
     }
 }
 
@@ -391,7 +443,8 @@ static bool has_range(Elab *e, const char *name, const AstExpr *target, const As
 static void bind_in(Elab *e, const AstExpr *ast, const AstExpr *target, const AstExpr *value) {
     switch (ast->kind) {
     case AST_NAME:
-        if (elab_is_unknown_name(e, ast) && has_range(e, ast->name, target, value)) elab_add_index(e, ast->name, ast->span);
+        if (elab_is_unknown_name(e, ast) && has_range(e, ast->name, target, value))
+            elab_add_index(e, ast->name, ast->span);
         break;
     case AST_UNARY: bind_in(e, ast->unary.operand, target, value); break;
     case AST_BINARY: bind_in(e, ast->binary.left, target, value), bind_in(e, ast->binary.right, target, value); break;
@@ -406,8 +459,15 @@ static void bind_in(Elab *e, const AstExpr *ast, const AstExpr *target, const As
     case AST_SUBSCRIPT:
         for (size_t i = 0; i < ast->subscript.subs.count; i++) bind_in(e, ast->subscript.subs.items[i], target, value);
         break;
-    case AST_ERROR_EXPR: case AST_INTEGER: case AST_FLOAT: case AST_BOOL: case AST_MEMBER: case AST_REDUCE: case AST_OLD:
-    case AST_ACQUIRE: case AST_TRY: break;
+    case AST_ERROR_EXPR:
+    case AST_INTEGER:
+    case AST_FLOAT:
+    case AST_BOOL:
+    case AST_MEMBER:
+    case AST_REDUCE:
+    case AST_OLD:
+    case AST_ACQUIRE:
+    case AST_TRY: break;
     }
 }
 
@@ -423,14 +483,25 @@ static void match_strays(Elab *e, const AstExpr *ast, const AstExpr *value) {
         break;
     case AST_UNARY: match_strays(e, ast->unary.operand, value); break;
     case AST_BINARY: match_strays(e, ast->binary.left, value), match_strays(e, ast->binary.right, value); break;
-    case AST_ERROR_EXPR: case AST_INTEGER: case AST_FLOAT: case AST_BOOL: case AST_SELECT: case AST_CALL: case AST_SUBSCRIPT:
-    case AST_MEMBER: case AST_REDUCE: case AST_OLD: case AST_ACQUIRE: case AST_TRY: break;
+    case AST_ERROR_EXPR:
+    case AST_INTEGER:
+    case AST_FLOAT:
+    case AST_BOOL:
+    case AST_SELECT:
+    case AST_CALL:
+    case AST_SUBSCRIPT:
+    case AST_MEMBER:
+    case AST_REDUCE:
+    case AST_OLD:
+    case AST_ACQUIRE:
+    case AST_TRY: break;
     }
 }
 
 void elab_bind_indexes(Elab *e, const AstExpr *target, const AstExpr *value) {
     if (target->kind != AST_SUBSCRIPT) return;
-    for (size_t i = 0; i < target->subscript.subs.count; i++) bind_in(e, target->subscript.subs.items[i], target, value);
+    for (size_t i = 0; i < target->subscript.subs.count; i++)
+        bind_in(e, target->subscript.subs.items[i], target, value);
     e->space->bound = e->space->count;
     for (size_t i = 0; i < target->subscript.subs.count; i++) match_strays(e, target->subscript.subs.items[i], value);
 }

@@ -8,7 +8,9 @@
 
 /* ---- intrinsics ----------------------------------------------------------------------------------------------------- */
 
-static bool takes_integers(Intrinsic which) { return which == IN_abs || which == IN_min || which == IN_max || which == IN_ceil_div; }
+static bool takes_integers(Intrinsic which) {
+    return which == IN_abs || which == IN_min || which == IN_max || which == IN_ceil_div;
+}
 
 static Val no_exact_form(Elab *e, Intrinsic which, Span span) {
     const IntrinsicRow *row = &intrinsic_rows[which];
@@ -22,7 +24,8 @@ static bool float_args(Elab *e, Intrinsic which, Val *args, int count) {
     for (int i = 0; i < count; i++) {
         const char *what = arena_printf(e->arena, "an argument of `%s`", intrinsic_rows[which].name);
         if (elab_is_const(args[i].x) && args[i].x->type != E_BOOL && args[i].flex == FLEX_ANY) {
-            if (args[i].x->type != E_F32) args[i] = elab_val_number(e, (double)args[i].x->constant.integer, args[i].x->span);
+            if (args[i].x->type != E_F32)
+                args[i] = elab_val_number(e, (double)args[i].x->constant.integer, args[i].x->span);
             continue; /* constants are folded in f64 */
         }
         args[i] = (Val){elab_coerce(e, args[i], E_F32, what), FLEX_NONE};
@@ -34,14 +37,18 @@ static bool float_args(Elab *e, Intrinsic which, Val *args, int count) {
 static bool integer_args(Elab *e, Intrinsic which, Val *args, int count, Span span) {
     for (int i = 0; i < count; i++) {
         if (elab_is_integer(args[i].x->type)) continue;
-        Diag *diag = elab_error(e, P0104, args[i].x->span, "`ceil(a, b)` is of integers, and this is %s", elab_type_name(args[i].x->type));
+        Diag *diag = elab_error(e, P0104, args[i].x->span, "`ceil(a, b)` is of integers, and this is %s",
+                                elab_type_name(args[i].x->type));
         HELP(e, diag, "of a float: `ceil(x)`");
         return false;
     }
     if (!elab_unify(e, &args[0], &args[1], span, intrinsic_rows[which].name)) return false;
     if (elab_is_const(args[1].x) && args[1].x->constant.integer <= 0) {
-        if (args[1].x->constant.integer == 0) elab_error(e, P0108, args[1].x->span, "`ceil(a, b)` divides by a constant zero");
-        else elab_error(e, P0111, args[1].x->span, "`ceil(a, b)` is for b > 0, and this is %lld", (long long)args[1].x->constant.integer);
+        if (args[1].x->constant.integer == 0)
+            elab_error(e, P0108, args[1].x->span, "`ceil(a, b)` divides by a constant zero");
+        else
+            elab_error(e, P0111, args[1].x->span, "`ceil(a, b)` is for b > 0, and this is %lld",
+                       (long long)args[1].x->constant.integer);
         return false;
     }
     return true;
@@ -86,8 +93,8 @@ Val elab_make_call(Elab *e, Intrinsic which, Val *args, int count, Span span) {
 static bool arity(Elab *e, const AstExpr *ast, size_t wanted) {
     size_t given = ast->call.args.count;
     if (given == wanted) return true;
-    elab_error(e, P0122, ast->span, "`%s` takes %zu argument%s, and %zu %s given", ast->call.callee.text, wanted, wanted == 1 ? "" : "s",
-        given, given == 1 ? "is" : "are");
+    elab_error(e, P0122, ast->span, "`%s` takes %zu argument%s, and %zu %s given", ast->call.callee.text, wanted,
+               wanted == 1 ? "" : "s", given, given == 1 ? "is" : "are");
     for (size_t i = 0; i < given; i++) elab_expr(e, ast->call.args.items[i]);
     return false;
 }
@@ -114,8 +121,10 @@ static Val cast(Elab *e, const AstExpr *ast, Element type) {
     }
     if (type == E_TF32 || type == E_BOOL) {
         Diag *diag = elab_error(e, P0131, ast->span, "no cast to %s", elab_type_name(type));
-        if (type == E_BOOL) HELP(e, diag, "compare: `%s != 0`", elab_text_of(e, ast->call.args.items[0]->span));
-        else NOTE(e, diag, "tf32 is the type of fields that a contraction reads; f32 elements are copied to it");
+        if (type == E_BOOL)
+            HELP(e, diag, "compare: `%s != 0`", elab_text_of(e, ast->call.args.items[0]->span));
+        else
+            NOTE(e, diag, "tf32 is the type of fields that a contraction reads; f32 elements are copied to it");
         return elab_poison(e, ast->span);
     }
     if (v.x->kind == X_READ && v.x->read->type == type) return v; /* nothing to convert: a copy stays a copy */
@@ -139,7 +148,8 @@ static Val exact(Elab *e, const AstExpr *ast) {
 
 static Val select_call(Elab *e, const AstExpr *ast) {
     if (!arity(e, ast, 3)) return elab_poison(e, ast->span);
-    Val c = elab_expr(e, ast->call.args.items[0]), a = elab_expr(e, ast->call.args.items[1]), b = elab_expr(e, ast->call.args.items[2]);
+    Val c = elab_expr(e, ast->call.args.items[0]), a = elab_expr(e, ast->call.args.items[1]),
+        b = elab_expr(e, ast->call.args.items[2]);
     return elab_make_select(e, c, a, b, ast->span);
 }
 
@@ -163,7 +173,8 @@ bool elab_step(Elab *e, Span span) {
         Frame *inner = e->frame, *outer = inner;
         while (outer && outer->outer) outer = outer->outer;
         e->frame = NULL; /* said of the call in the kernel, from which the rest follows */
-        Diag *diag = elab_error(e, P0128, outer ? outer->call : span, "the functions of this kernel make more than %d statements", MAX_STEPS);
+        Diag *diag = elab_error(e, P0128, outer ? outer->call : span,
+                                "the functions of this kernel make more than %d statements", MAX_STEPS);
         NOTE(e, diag, "functions are always inlined, at every call");
         e->frame = inner;
     }
@@ -250,9 +261,18 @@ static Val give(Elab *e, const AstStmt *const *list, size_t count, const AstItem
         break;
     }
     case AST_ERROR_STMT: v = elab_poison(e, ast->span); break;
-    case AST_VAR: case AST_SHARED: case AST_ASSIGN: case AST_FOR: case AST_BREAK: case AST_CONTINUE: case AST_STAGE:
-    case AST_RELEASE: case AST_ARRIVE: case AST_EXPR: case AST_TURN: case AST_UNSAFE:
-        v = not_an_expression(e, fn, ast->span); break;
+    case AST_VAR:
+    case AST_SHARED:
+    case AST_ASSIGN:
+    case AST_FOR:
+    case AST_BREAK:
+    case AST_CONTINUE:
+    case AST_STAGE:
+    case AST_RELEASE:
+    case AST_ARRIVE:
+    case AST_EXPR:
+    case AST_TURN:
+    case AST_UNSAFE: v = not_an_expression(e, fn, ast->span); break;
     }
     elab_scope_undo(e->scope, mark);
     return v;

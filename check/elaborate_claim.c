@@ -19,8 +19,10 @@ static bool bare_targets(Elab *e, const AstExpr *target, bool constants) {
             const Name *name = elab_is_word(e, sub->name) ? NULL : elab_scope_find(e->scope, sub->name);
             if (constants && name && name->kind == NAME_CONST) continue;
             Diag *diag = elab_error(e, P0147, sub->span, "`%s` is not a new index", sub->name);
-            if (name && name->kind == NAME_INDEX) LABEL(e, diag, name->span, "the same index twice");
-            else if (name) LABEL(e, diag, name->span, "its first meaning");
+            if (name && name->kind == NAME_INDEX)
+                LABEL(e, diag, name->span, "the same index twice");
+            else if (name)
+                LABEL(e, diag, name->span, "its first meaning");
             HELP(e, diag, "the subscripts of a claim are distinct new names%s", constants ? ", or constants" : "");
             fine = false;
         } else if (!constants || sub->kind != AST_INTEGER) {
@@ -126,8 +128,10 @@ void elab_ensures_item(Elab *e, const AstItem *item) {
     for (size_t i = 0; i < item->ensures.count; i++) {
         const AstClaim *ast = &item->ensures.items[i];
         if (!ast->target || !ast->value) continue;
-        if (ast->is_let) let_of_claims(e, ast);
-        else claim(e, ast);
+        if (ast->is_let)
+            let_of_claims(e, ast);
+        else
+            claim(e, ast);
     }
 }
 
@@ -160,7 +164,8 @@ static bool known_in_example(const Name *name) { return name->kind == NAME_PARAM
 
 static const Name *example_name(Elab *e, const AstExpr *base) {
     if (base->kind != AST_NAME || !base->name) {
-        if (base->kind != AST_ERROR_EXPR && base->kind != AST_NAME) elab_error(e, P0150, base->span, "an example names an extent or a parameter");
+        if (base->kind != AST_ERROR_EXPR && base->kind != AST_NAME)
+            elab_error(e, P0150, base->span, "an example names an extent or a parameter");
         return NULL;
     }
     const Name *name = elab_scope_find(e->claims, base->name);
@@ -211,7 +216,8 @@ static bool example_formula(Elab *e, const AstExpr *target, const AstExpr *value
     e->scope = e->claims, e->place = PLACE_EXAMPLE, e->place_words = "`example`", e->space = &row->space;
     bool fine = (int)target->subscript.subs.count == param->rank;
     if (!fine) {
-        Diag *diag = elab_error(e, P0113, target->span, "%zu subscripts for %d dimensions", target->subscript.subs.count, param->rank);
+        Diag *diag = elab_error(e, P0113, target->span, "%zu subscripts for %d dimensions",
+                                target->subscript.subs.count, param->rank);
         LABEL(e, diag, param->span, "declared here");
     }
     fine = fine && bare_targets(e, target, false);
@@ -219,8 +225,10 @@ static bool example_formula(Elab *e, const AstExpr *target, const AstExpr *value
     if (fine) {
         for (int i = 0; i < param->rank; i++) { /* the tensor's own extents */
             Index *index = &row->space.items[i];
-            if (elab_is_const(param->extents[i])) index->extent = param->extents[i]->constant.integer;
-            else index->dynamic = param->extents[i];
+            if (elab_is_const(param->extents[i]))
+                index->extent = param->extents[i]->constant.integer;
+            else
+                index->dynamic = param->extents[i];
         }
         Element wide = element_rows[param->type].widens;
         Val v = elab_operand(e, elab_expr(e, value));
@@ -242,12 +250,15 @@ static bool example_tensor(Elab *e, const AstExampleItem *ast, Example *row) {
         row->fill = ast->value->name;
         return true;
     }
-    if (ast->value->kind == AST_NAME && ast->value->name && !elab_scope_find(e->claims, ast->value->name) && !elab_is_word(e, ast->value->name)) {
+    if (ast->value->kind == AST_NAME && ast->value->name && !elab_scope_find(e->claims, ast->value->name) &&
+        !elab_is_word(e, ast->value->name)) {
         static const char *const fills[] = {"normal", "uniform", "iota", "zeros"};
         Diag *diag = elab_error(e, P0150, ast->value->span, "unknown fill `%s`", ast->value->name);
         const char *near = elab_suggest(e, ast->value->name, fills, COUNT_OF(fills));
-        if (near) HELP(e, diag, "did you mean `%s`?", near);
-        else NOTE(e, diag, "the fills are: normal, uniform, iota, zeros, and any number");
+        if (near)
+            HELP(e, diag, "did you mean `%s`?", near);
+        else
+            NOTE(e, diag, "the fills are: normal, uniform, iota, zeros, and any number");
         return false;
     }
     return example_number(e, ast->value, param->type, row);
@@ -283,6 +294,7 @@ void elab_example_item(Elab *e, const AstItem *item) {
         Example row = {.name = name->text, .span = base->span, .param = -1};
         bool tensor = name->kind == NAME_PARAM && e->prog->params.items[name->index].is_tensor;
         if (tensor) row.param = name->index;
-        if (tensor ? example_tensor(e, ast, &row) : example_scalar(e, ast, name, &row)) vec_push(e->arena, &e->prog->examples, row);
+        if (tensor ? example_tensor(e, ast, &row) : example_scalar(e, ast, name, &row))
+            vec_push(e->arena, &e->prog->examples, row);
     }
 }

@@ -11,7 +11,8 @@ void elab_grid_evaluate(Elab *e, const AstItem *item) {
         axis->extent = elab_coerce(e, v, E_I32, "the extent of an axis");
         if (axis->extent->kind == X_POISON) e->broken = true;
         if (elab_is_const(axis->extent) && axis->extent->constant.integer < 0) {
-            elab_error(e, P0111, ast->extent->span, "the extent of the axis `%s` is %lld", axis->name, (long long)axis->extent->constant.integer);
+            elab_error(e, P0111, ast->extent->span, "the extent of the axis `%s` is %lld", axis->name,
+                       (long long)axis->extent->constant.integer);
             e->broken = true;
         }
     }
@@ -26,7 +27,8 @@ void elab_domains_declare(Elab *e) {
         if (item->kind != AST_ITEM_RANGE || !item->range.name.text) continue;
         vec_push(e->arena, &e->prog->domains, (Domain){.name = item->range.name.text, .span = item->range.name.span});
         vec_push(e->arena, &e->domain_items, item);
-        elab_scope_bind(e, e->outer, NAME_DOMAIN, item->range.name.text, item->range.name.span, (int)e->prog->domains.count - 1);
+        elab_scope_bind(e, e->outer, NAME_DOMAIN, item->range.name.text, item->range.name.span,
+                        (int)e->prog->domains.count - 1);
     }
     e->domain_progress = NEW_ARRAY(e->arena, Progress, e->prog->domains.count + 1);
     e->domain_axes = NEW_ARRAY(e->arena, uint32_t, e->prog->domains.count + 1);
@@ -41,7 +43,8 @@ static void evaluate_domain(Elab *e, int index) {
     e->role = NULL, e->space = NULL, e->frame = NULL, e->exact = false, e->bare_subscript = e->has_target = false;
     e->domain = index, e->axes_used = 0, e->domain_where = false;
     Expr *lo = elab_coerce(e, elab_operand(e, elab_expr(e, item->range.from)), E_I32, "the start of a range");
-    Expr *hi = elab_coerce(e, elab_operand(e, elab_expr(e, item->range.to)), E_I32, "the end of a range"), *where = NULL;
+    Expr *hi = elab_coerce(e, elab_operand(e, elab_expr(e, item->range.to)), E_I32, "the end of a range"),
+         *where = NULL;
     if (item->range.where) {
         e->domain_where = true;
         where = elab_condition(e, elab_operand(e, elab_expr(e, item->range.where))).x;
@@ -78,7 +81,8 @@ static void one_requirement(Elab *e, Expr *x) {
         return;
     }
     Precondition *row = NEW(e->arena, Precondition);
-    *row = (Precondition){.condition = x, .text = elab_text_of(e, x->span), .reason = "stated by `requires`", .span = x->span};
+    *row = (Precondition){
+        .condition = x, .text = elab_text_of(e, x->span), .reason = "stated by `requires`", .span = x->span};
     vec_push(e->arena, &e->prog->preconditions, *row);
 }
 

@@ -4,8 +4,8 @@
 /* ---- operators ------------------------------------------------------------------------------------------------------ */
 
 static const char *const binary_text[] = {
-    [OP_ADD] = "+", [OP_SUB] = "-", [OP_MUL] = "*", [OP_DIV] = "/", [OP_MOD] = "%", [OP_EQ] = "==", [OP_NE] = "!=",
-    [OP_LT] = "<", [OP_LE] = "<=", [OP_GT] = ">", [OP_GE] = ">=", [OP_AND] = "&&", [OP_OR] = "||"};
+    [OP_ADD] = "+", [OP_SUB] = "-", [OP_MUL] = "*", [OP_DIV] = "/", [OP_MOD] = "%",  [OP_EQ] = "==", [OP_NE] = "!=",
+    [OP_LT] = "<",  [OP_LE] = "<=", [OP_GT] = ">",  [OP_GE] = ">=", [OP_AND] = "&&", [OP_OR] = "||"};
 
 static Flex least(Flex a, Flex b) { return a < b ? a : b; }
 
@@ -89,8 +89,9 @@ Val elab_make_select(Elab *e, Val c, Val a, Val b, Span span) {
 /* ---- names ----------------------------------------------------------------------------------------------------------- */
 
 static bool is_value_name(const Name *name) {
-    return name->kind == NAME_CONST || name->kind == NAME_SYMBOL || name->kind == NAME_PARAM || name->kind == NAME_LOCAL ||
-           name->kind == NAME_INDEX || name->kind == NAME_VALUE || name->kind == NAME_TILE || name->kind == NAME_LET;
+    return name->kind == NAME_CONST || name->kind == NAME_SYMBOL || name->kind == NAME_PARAM ||
+           name->kind == NAME_LOCAL || name->kind == NAME_INDEX || name->kind == NAME_VALUE ||
+           name->kind == NAME_TILE || name->kind == NAME_LET;
 }
 
 static const Axis *axis_named(const Elab *e, const char *name) {
@@ -114,8 +115,10 @@ static Val unknown_name(Elab *e, const char *name, Span span) {
     if (axis && (e->place == PLACE_ROLE || e->place == PLACE_CLAIM)) {
         Diag *diag = elab_error(e, P0100, span, "the axis `%s` is not bound here", name);
         LABEL(e, diag, axis->span, "an axis of the grid");
-        if (e->place == PLACE_ROLE) HELP(e, diag, "bind it with `%s { .. }`", grid_text(e));
-        else NOTE(e, diag, "`ensures` sees parameters, extents, statics and constants only");
+        if (e->place == PLACE_ROLE)
+            HELP(e, diag, "bind it with `%s { .. }`", grid_text(e));
+        else
+            NOTE(e, diag, "`ensures` sees parameters, extents, statics and constants only");
         return elab_poison(e, span);
     }
     const char *near = elab_suggest_name(e, name, is_value_name);
@@ -126,8 +129,10 @@ static Val unknown_name(Elab *e, const char *name, Span span) {
         return elab_poison(e, span);
     }
     Diag *diag = elab_error(e, P0100, span, "unknown name `%s`", name);
-    if (near) HELP(e, diag, "did you mean `%s`?", near);
-    else if (e->bare_subscript) NOTE(e, diag, "an index is bound by the target's subscripts, or by a reduction such as `sum[%s]`", name);
+    if (near)
+        HELP(e, diag, "did you mean `%s`?", near);
+    else if (e->bare_subscript)
+        NOTE(e, diag, "an index is bound by the target's subscripts, or by a reduction such as `sum[%s]`", name);
     return elab_poison(e, span);
 }
 
@@ -157,7 +162,8 @@ static Val whole_tile(Elab *e, const Name *name, int rank, Span span) {
 
 static Val symbol_value(Elab *e, const Name *name, Span span) {
     const Symbol *symbol = &e->prog->symbols.items[name->index];
-    if (e->place == PLACE_CONST) return not_here(e, name, span, symbol->is_extent ? "known only at launch" : "a parameter");
+    if (e->place == PLACE_CONST)
+        return not_here(e, name, span, symbol->is_extent ? "known only at launch" : "a parameter");
     Element type = symbol->is_extent ? E_I32 : e->prog->params.items[symbol->param].type;
     Expr *x = elab_node(e, X_SYMBOL, type, span);
     x->index = name->index;
@@ -263,8 +269,8 @@ Val elab_resolve_name(Elab *e, const char *text, Span span) {
 
 static const BinaryOp binary_ops[] = {
     [AST_ADD] = OP_ADD, [AST_SUB] = OP_SUB, [AST_MUL] = OP_MUL, [AST_DIV] = OP_DIV, [AST_MOD] = OP_MOD,
-    [AST_EQ] = OP_EQ, [AST_NE] = OP_NE, [AST_LT] = OP_LT, [AST_LE] = OP_LE, [AST_GT] = OP_GT, [AST_GE] = OP_GE,
-    [AST_AND] = OP_AND, [AST_OR] = OP_OR};
+    [AST_EQ] = OP_EQ,   [AST_NE] = OP_NE,   [AST_LT] = OP_LT,   [AST_LE] = OP_LE,   [AST_GT] = OP_GT,
+    [AST_GE] = OP_GE,   [AST_AND] = OP_AND, [AST_OR] = OP_OR};
 
 static Val reduce(Elab *e, const AstExpr *ast) {
     if (!e->space) {
@@ -279,15 +285,18 @@ static Val reduce(Elab *e, const AstExpr *ast) {
         AstName name = ast->reduce.indexes.items[i];
         const Name *old = name.text ? elab_scope_find(e->scope, name.text) : NULL;
         if (old || (name.text && elab_is_word(e, name.text))) {
-            Diag *diag = elab_error(e, P0119, name.span, "the index `%s` of a reduction is already in scope", name.text);
+            Diag *diag =
+                elab_error(e, P0119, name.span, "the index `%s` of a reduction is already in scope", name.text);
             if (old) LABEL(e, diag, old->span, "first meaning of `%s`", name.text);
             HELP(e, diag, "a reduction binds a new name: choose another");
             fine = false;
             continue;
         }
         int index = name.text ? elab_add_index(e, name.text, name.span) : -1;
-        if (index < 0) fine = false;
-        else count++;
+        if (index < 0)
+            fine = false;
+        else
+            count++;
     }
     Val body = fine ? elab_operand(e, elab_expr(e, ast->reduce.body)) : elab_poison(e, ast->span);
     elab_scope_undo(e->scope, mark);
@@ -334,17 +343,21 @@ static Val walk(Elab *e, const AstExpr *ast) {
     case AST_FLOAT: return elab_val_number(e, ast->number, ast->span);
     case AST_BOOL: return elab_val_bool(e, ast->truth, ast->span);
     case AST_NAME: return elab_resolve_name(e, ast->name, ast->span);
-    case AST_UNARY: return elab_make_unary(e, ast->unary.op == AST_NEG ? OP_NEG : OP_NOT, elab_expr(e, ast->unary.operand), ast->span);
+    case AST_UNARY:
+        return elab_make_unary(e, ast->unary.op == AST_NEG ? OP_NEG : OP_NOT, elab_expr(e, ast->unary.operand),
+                               ast->span);
     case AST_BINARY: {
         Val left = elab_expr(e, ast->binary.left), right = elab_expr(e, ast->binary.right);
         return elab_make_binary(e, binary_ops[ast->binary.op], left, right, ast->span, ast->binary.op_span);
     }
     case AST_SELECT: {
-        Val c = elab_expr(e, ast->select.condition), a = elab_expr(e, ast->select.then), b = elab_expr(e, ast->select.otherwise);
+        Val c = elab_expr(e, ast->select.condition), a = elab_expr(e, ast->select.then),
+            b = elab_expr(e, ast->select.otherwise);
         return elab_make_select(e, c, a, b, ast->span);
     }
     case AST_CALL: return elab_call(e, ast);
-    case AST_SUBSCRIPT: case AST_OLD: return read_value(e, ast);
+    case AST_SUBSCRIPT:
+    case AST_OLD: return read_value(e, ast);
     case AST_MEMBER: return member_value(e, ast);
     case AST_REDUCE: return reduce(e, ast);
     case AST_ACQUIRE: {

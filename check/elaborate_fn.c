@@ -7,7 +7,7 @@
 typedef struct Passing {
     const AstItem *fn;
     const AstExpr *call;
-    Scope *scope;      /* of the callee */
+    Scope *scope; /* of the callee */
     bool as_statement;
     VEC(Object) tiles; /* passed so far */
     VEC(Span) tile_spans;
@@ -37,9 +37,11 @@ static Val in_scope(Elab *e, Scope *scope, const AstExpr *ast) {
 static bool pass_extents(Elab *e, const Passing *p, const AstExpr *arg, const AstParam *param, const Object *object) {
     for (int i = 0; i < object->rank; i++) {
         const AstExpr *dim = param->type->dims.items[i];
-        bool is_new = dim->kind == AST_NAME && dim->name && !elab_is_word(e, dim->name) && !elab_scope_find(p->scope, dim->name);
+        bool is_new =
+            dim->kind == AST_NAME && dim->name && !elab_is_word(e, dim->name) && !elab_scope_find(p->scope, dim->name);
         if (is_new) {
-            elab_scope_bind(e, p->scope, NAME_VALUE, dim->name, dim->span, 0)->value = (Val){object->extents[i], FLEX_ANY};
+            elab_scope_bind(e, p->scope, NAME_VALUE, dim->name, dim->span, 0)->value =
+                (Val){object->extents[i], FLEX_ANY};
             continue;
         }
         Val v = in_scope(e, p->scope, dim);
@@ -63,7 +65,8 @@ static bool same_object(const Object *a, const Object *b) {
 static bool distinct(Elab *e, Passing *p, const AstExpr *arg, const Object *object, bool inout) {
     for (size_t i = 0; i < p->tiles.count; i++) {
         if (!same_object(&p->tiles.items[i], object) || (!inout && !p->tile_inout.items[i])) continue;
-        Diag *diag = elab_error(e, P0126, arg->span, "`%s` is passed twice, and `%s` changes it", elab_text_of(e, arg->span), p->fn->fn.name.text);
+        Diag *diag = elab_error(e, P0126, arg->span, "`%s` is passed twice, and `%s` changes it",
+                                elab_text_of(e, arg->span), p->fn->fn.name.text);
         LABEL(e, diag, p->tile_spans.items[i], "also passed here");
         return false;
     }
@@ -86,13 +89,19 @@ static bool pass_tile(Elab *e, Passing *p, const AstExpr *arg, const AstParam *p
         if (arg->kind == AST_NAME && arg->name && elab_scope_find(e->scope, arg->name)) return false; /* poison */
         return bad_argument(e, p, arg, param, "a tile: pass its name");
     }
-    if (object.space == SPACE_LET) return bad_argument(e, p, arg, param, "a tile, and lets of `ensures` cannot be passed");
+    if (object.space == SPACE_LET)
+        return bad_argument(e, p, arg, param, "a tile, and lets of `ensures` cannot be passed");
     if (object.rank != (int)param->type->dims.count)
-        return bad_argument(e, p, arg, param, arena_printf(e->arena, "a tile of %zu dimensions, and this has %d", param->type->dims.count, object.rank));
+        return bad_argument(
+            e, p, arg, param,
+            arena_printf(e->arena, "a tile of %zu dimensions, and this has %d", param->type->dims.count, object.rank));
     if (object.type != type)
-        return bad_argument(e, p, arg, param, arena_printf(e->arena, "%s, and this is %s", elab_type_name(type), elab_type_name(object.type)));
+        return bad_argument(
+            e, p, arg, param,
+            arena_printf(e->arena, "%s, and this is %s", elab_type_name(type), elab_type_name(object.type)));
     if (inout && object.read_only) {
-        Diag *diag = elab_error(e, P0117, arg->span, "`%s` is read-only, and `%s` changes it", elab_text_of(e, arg->span), p->fn->fn.name.text);
+        Diag *diag = elab_error(e, P0117, arg->span, "`%s` is read-only, and `%s` changes it",
+                                elab_text_of(e, arg->span), p->fn->fn.name.text);
         LABEL(e, diag, object.span, "declared here");
         return false;
     }
@@ -110,9 +119,11 @@ static bool pass_variable(Elab *e, const Passing *p, const AstExpr *arg, const A
     if (!name || name->kind != NAME_LOCAL || e->role->locals.items[name->index].kind != LOCAL_VAR)
         return bad_argument(e, p, arg, param, "changed by it: pass a `var`");
     if (e->role->locals.items[name->index].type != type)
-        return bad_argument(e, p, arg, param, arena_printf(e->arena, "%s, and this is %s", elab_type_name(type),
-                                                           elab_type_name(e->role->locals.items[name->index].type)));
-    if (!p->as_statement) return bad_argument(e, p, arg, param, "changed by it: the call must be a statement of its own");
+        return bad_argument(e, p, arg, param,
+                            arena_printf(e->arena, "%s, and this is %s", elab_type_name(type),
+                                         elab_type_name(e->role->locals.items[name->index].type)));
+    if (!p->as_statement)
+        return bad_argument(e, p, arg, param, "changed by it: the call must be a statement of its own");
     elab_scope_bind(e, p->scope, NAME_LOCAL, param->name.text, param->name.span, name->index);
     return true;
 }
@@ -141,8 +152,9 @@ static bool pass_stage(Elab *e, const Passing *p, const AstExpr *arg, const AstP
     if (!name || name->kind != NAME_HANDLE) return bad_argument(e, p, arg, param, "a stage: pass its name");
     Handle from = e->role->handles.items[name->index];
     if (from.pipe != pipe && from.pipe >= 0)
-        return bad_argument(e, p, arg, param, arena_printf(e->arena, "a stage of `%s`, and this is one of `%s`",
-                                                           e->prog->pipes.items[pipe].name, e->prog->pipes.items[from.pipe].name));
+        return bad_argument(e, p, arg, param,
+                            arena_printf(e->arena, "a stage of `%s`, and this is one of `%s`",
+                                         e->prog->pipes.items[pipe].name, e->prog->pipes.items[from.pipe].name));
     if (!p->as_statement) return bad_argument(e, p, arg, param, "a stage: the call must be a statement of its own");
     Stmt *s = elab_stmt_new(e, S_MOVE, arg->span);
     s->move.from = name->index;
@@ -157,8 +169,8 @@ static bool pass_stage(Elab *e, const Passing *p, const AstExpr *arg, const AstP
 bool elab_pass_arguments(Elab *e, const AstItem *fn, const AstExpr *ast, Scope *scope, bool as_statement) {
     size_t wanted = fn->fn.params.count, given = ast->call.args.count;
     if (wanted != given) {
-        Diag *diag = elab_error(e, P0122, ast->span, "`%s` takes %zu argument%s, and %zu %s given", fn->fn.name.text, wanted,
-                         wanted == 1 ? "" : "s", given, given == 1 ? "is" : "are");
+        Diag *diag = elab_error(e, P0122, ast->span, "`%s` takes %zu argument%s, and %zu %s given", fn->fn.name.text,
+                                wanted, wanted == 1 ? "" : "s", given, given == 1 ? "is" : "are");
         LABEL(e, diag, fn->head, "declared here");
         return false;
     }
@@ -171,9 +183,12 @@ bool elab_pass_arguments(Elab *e, const AstItem *fn, const AstExpr *ast, Scope *
         if (param->mode == AST_BORROW) {
             elab_refuse_word(e, param->mode_span, "borrow");
             fine = false;
-        } else if (param->type->is_stage) fine &= pass_stage(e, &p, arg, param);
-        else if (param->type->dims.count) fine &= pass_tile(e, &p, arg, param);
-        else fine &= pass_scalar(e, &p, arg, param);
+        } else if (param->type->is_stage)
+            fine &= pass_stage(e, &p, arg, param);
+        else if (param->type->dims.count)
+            fine &= pass_tile(e, &p, arg, param);
+        else
+            fine &= pass_scalar(e, &p, arg, param);
     }
     return fine;
 }
@@ -183,15 +198,26 @@ bool elab_pass_arguments(Elab *e, const AstItem *fn, const AstExpr *ast, Scope *
 bool elab_always_returns(const AstStmt *ast) {
     if (!ast) return false;
     switch (ast->kind) {
-    case AST_RETURN: case AST_ERROR_STMT: return true;
-    case AST_BLOCK: case AST_TURN:
+    case AST_RETURN:
+    case AST_ERROR_STMT: return true;
+    case AST_BLOCK:
+    case AST_TURN:
         for (size_t i = 0; i < ast->block.body.count; i++)
             if (elab_always_returns(ast->block.body.items[i])) return true;
         return false;
     case AST_IF: return elab_always_returns(ast->branch.then) && elab_always_returns(ast->branch.otherwise);
     case AST_STAGE: return elab_always_returns(ast->stage.body);
-    case AST_LET: case AST_VAR: case AST_SHARED: case AST_ASSIGN: case AST_FOR: case AST_BREAK: case AST_CONTINUE: case AST_RELEASE:
-    case AST_ARRIVE: case AST_EXPR: case AST_UNSAFE: break;
+    case AST_LET:
+    case AST_VAR:
+    case AST_SHARED:
+    case AST_ASSIGN:
+    case AST_FOR:
+    case AST_BREAK:
+    case AST_CONTINUE:
+    case AST_RELEASE:
+    case AST_ARRIVE:
+    case AST_EXPR:
+    case AST_UNSAFE: break;
     }
     return false;
 }
@@ -201,14 +227,24 @@ static int count_returns(const AstStmt *ast) {
     int count = 0;
     switch (ast->kind) {
     case AST_RETURN: return 1;
-    case AST_BLOCK: case AST_TURN: case AST_UNSAFE:
+    case AST_BLOCK:
+    case AST_TURN:
+    case AST_UNSAFE:
         for (size_t i = 0; i < ast->block.body.count; i++) count += count_returns(ast->block.body.items[i]);
         return count;
     case AST_IF: return count_returns(ast->branch.then) + count_returns(ast->branch.otherwise);
     case AST_STAGE: return count_returns(ast->stage.body);
     case AST_FOR: return count_returns(ast->loop.body);
-    case AST_ERROR_STMT: case AST_LET: case AST_VAR: case AST_SHARED: case AST_ASSIGN: case AST_BREAK: case AST_CONTINUE:
-    case AST_RELEASE: case AST_ARRIVE: case AST_EXPR: break;
+    case AST_ERROR_STMT:
+    case AST_LET:
+    case AST_VAR:
+    case AST_SHARED:
+    case AST_ASSIGN:
+    case AST_BREAK:
+    case AST_CONTINUE:
+    case AST_RELEASE:
+    case AST_ARRIVE:
+    case AST_EXPR: break;
     }
     return 0;
 }
@@ -227,18 +263,22 @@ static void return_tile(Elab *e, const AstStmt *ast) {
     Object object;
     if (!elab_object_of(e, ast->value, &object, false)) return;
     if (object.rank != frame->tile.rank || object.type != frame->tile.type) {
-        Diag *diag = elab_error(e, P0123, ast->value->span, "this tile is not what `%s` returns", frame->fn->fn.name.text);
+        Diag *diag =
+            elab_error(e, P0123, ast->value->span, "this tile is not what `%s` returns", frame->fn->fn.name.text);
         LABEL(e, diag, frame->fn->fn.result->span, "the result");
         return;
     }
     for (int i = 0; i < object.rank; i++) {
         if (same_extent(object.extents[i], frame->tile.extents[i])) continue;
-        Diag *diag = elab_error(e, P0123, ast->value->span, "extents of this tile are not those that `%s` returns", frame->fn->fn.name.text);
+        Diag *diag = elab_error(e, P0123, ast->value->span, "extents of this tile are not those that `%s` returns",
+                                frame->fn->fn.name.text);
         LABEL(e, diag, frame->fn->fn.result->span, "the result");
         return;
     }
-    if (frame->single && object.space == SPACE_REGISTER && !object.read_only) frame->tile = object;
-    else elab_copy_tile(e, frame->tile, object, ast->span);
+    if (frame->single && object.space == SPACE_REGISTER && !object.read_only)
+        frame->tile = object;
+    else
+        elab_copy_tile(e, frame->tile, object, ast->span);
     frame->has_tile = true;
 }
 
@@ -275,8 +315,10 @@ void elab_return_stmt(Elab *e, const AstStmt *ast) {
         return;
     }
     if (result) {
-        if (frame->result >= 0) return_scalar(e, ast);
-        else return_tile(e, ast);
+        if (frame->result >= 0)
+            return_scalar(e, ast);
+        else
+            return_tile(e, ast);
     }
     leave_function(e, ast);
 }
@@ -296,11 +338,14 @@ static bool prepare_tile(Elab *e, Frame *frame, Scope *scope) {
     e->scope = before;
     if (!fine) return false;
     if (!frame->single) {
-        frame->tile = elab_tile_object(e, elab_add_tile(e, frame->fn->fn.name.text, frame->call, true, element, (int)type->dims.count, extents));
+        frame->tile = elab_tile_object(
+            e, elab_add_tile(e, frame->fn->fn.name.text, frame->call, true, element, (int)type->dims.count, extents));
         return true;
     }
-    frame->tile = (Object){.space = SPACE_REGISTER, .object = -1, .type = element, .rank = (int)type->dims.count, .span = frame->call};
-    for (int i = 0; i < frame->tile.rank; i++) frame->tile.extents[i] = elab_make_integer(e, E_I32, extents[i], type->span);
+    frame->tile = (Object){
+        .space = SPACE_REGISTER, .object = -1, .type = element, .rank = (int)type->dims.count, .span = frame->call};
+    for (int i = 0; i < frame->tile.rank; i++)
+        frame->tile.extents[i] = elab_make_integer(e, E_I32, extents[i], type->span);
     return true;
 }
 
@@ -330,7 +375,8 @@ static bool prepare_result(Elab *e, Frame *frame, Scope *scope) {
     }
     Element element;
     if (!elab_scalar_type(e, type, &element)) return false;
-    frame->result = elab_add_local(e, frame->fn->fn.name.text, frame->call, frame->single ? LOCAL_LET : LOCAL_VAR, element);
+    frame->result =
+        elab_add_local(e, frame->fn->fn.name.text, frame->call, frame->single ? LOCAL_LET : LOCAL_VAR, element);
     return true;
 }
 

@@ -73,7 +73,8 @@ static bool fold_floats(Elab *e, BinaryOp op, Val a, Val b, Span span, Val *out)
     case OP_LE: return *out = elab_val_bool(e, x <= y, span), true;
     case OP_GT: return *out = elab_val_bool(e, x > y, span), true;
     case OP_GE: return *out = elab_val_bool(e, x >= y, span), true;
-    case OP_AND: case OP_OR: return false;
+    case OP_AND:
+    case OP_OR: return false;
     }
     *out = elab_val_number(e, value, span);
     return true;
@@ -83,8 +84,10 @@ static bool fold_floats(Elab *e, BinaryOp op, Val a, Val b, Span span, Val *out)
 static bool fold_half(Elab *e, BinaryOp op, Val a, Val b, Span span, Val *out) {
     if (op == OP_AND || op == OP_OR) {
         bool decides = op == OP_OR;
-        if (elab_is_const(a.x)) return *out = (a.x->constant.integer != 0) == decides ? elab_val_bool(e, decides, span) : b, true;
-        if (elab_is_const(b.x)) return *out = (b.x->constant.integer != 0) == decides ? elab_val_bool(e, decides, span) : a, true;
+        if (elab_is_const(a.x))
+            return *out = (a.x->constant.integer != 0) == decides ? elab_val_bool(e, decides, span) : b, true;
+        if (elab_is_const(b.x))
+            return *out = (b.x->constant.integer != 0) == decides ? elab_val_bool(e, decides, span) : a, true;
     }
     return false;
 }
@@ -146,7 +149,8 @@ bool elab_fold_call(Elab *e, Intrinsic which, Val *args, int count, Span span, V
     case IN_tanh: value = tanh(x); break;
     case IN_floor: value = floor(x); break;
     case IN_ceil: value = ceil(x); break;
-    case IN_ceil_div: case IN_COUNT: return false;
+    case IN_ceil_div:
+    case IN_COUNT: return false;
     }
     *out = elab_val_number(e, value, span);
     return true;

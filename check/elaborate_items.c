@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#define FOR_ITEMS(e, item, wanted)                                                     \
-    for (size_t i_ = 0; i_ < (e)->kernel->kernel.items.count; i_++)                     \
-        for (const AstItem *item = (e)->kernel->kernel.items.items[i_]; item; item = NULL) \
+#define FOR_ITEMS(e, item, wanted)                                                                                     \
+    for (size_t i_ = 0; i_ < (e)->kernel->kernel.items.count; i_++)                                                    \
+        for (const AstItem *item = (e)->kernel->kernel.items.items[i_]; item; item = NULL)                             \
             if (item->kind == (wanted))
 
 /* ---- the target ------------------------------------------------------------------------------------------------------ */
@@ -30,8 +30,10 @@ static void target(Elab *e) {
     }
     Diag *diag = elab_error(e, P0133, name.span, "unknown target `%s`", name.text);
     const char *near = elab_suggest(e, name.text, list.items, list.count);
-    if (near) HELP(e, diag, "did you mean `%s`?", near);
-    else NOTE(e, diag, "the targets are: sm_90a");
+    if (near)
+        HELP(e, diag, "did you mean `%s`?", near);
+    else
+        NOTE(e, diag, "the targets are: sm_90a");
 }
 
 /* ---- the grid ---------------------------------------------------------------------------------------------------------- */
@@ -61,13 +63,15 @@ static void declare_axes(Elab *e, const AstItem *grid) {
     if (grid->grid.grouped) elab_refuse_word(e, grid->grid.grouped_span, "grouped");
     size_t count = grid->grid.axes.count;
     if (count > PROG_MAX_RANK) {
-        elab_error(e, P0120, grid->grid.axes.items[PROG_MAX_RANK].name.span, "a grid has at most %d axes", PROG_MAX_RANK);
+        elab_error(e, P0120, grid->grid.axes.items[PROG_MAX_RANK].name.span, "a grid has at most %d axes",
+                   PROG_MAX_RANK);
         count = PROG_MAX_RANK;
     }
     for (size_t i = 0; i < count; i++) {
         const AstAxis *ast = &grid->grid.axes.items[i];
         if (ast->heaviest_first) elab_refuse_word(e, ast->heaviest_span, "heaviest first");
-        vec_push(e->arena, &e->prog->axes, (Axis){.name = ast->name.text ? ast->name.text : "?", .span = ast->name.span});
+        vec_push(e->arena, &e->prog->axes,
+                 (Axis){.name = ast->name.text ? ast->name.text : "?", .span = ast->name.span});
         elab_scope_bind(e, e->axes, NAME_AXIS, ast->name.text, ast->name.span, (int)i);
         if (!ast->name.text || !ast->extent) e->broken = true;
     }
@@ -76,17 +80,23 @@ static void declare_axes(Elab *e, const AstItem *grid) {
 /* ---- roles ---------------------------------------------------------------------------------------------------------------- */
 
 static void declare_role(Elab *e, const AstItem *item) {
-    Role role = {.name = item->role.name.text ? item->role.name.text : "?", .span = item->role.name.span, .instances = 1, .warps = 1};
+    Role role = {.name = item->role.name.text ? item->role.name.text : "?",
+                 .span = item->role.name.span,
+                 .instances = 1,
+                 .warps = 1};
     int64_t count = 1, regs = 0;
     bool groups = item->role.team == AST_WARPGROUPS;
     int limit = e->prog->target->threads_limit / (groups ? 128 : 32);
-    if (item->role.count && !elab_constant_integer(e, item->role.count, groups ? "the number of warpgroups" : "the number of warps", 1, limit, &count))
+    if (item->role.count &&
+        !elab_constant_integer(e, item->role.count, groups ? "the number of warpgroups" : "the number of warps", 1,
+                               limit, &count))
         e->broken = true, count = 1;
     role.warpgroups = groups;
     role.instances = groups ? (int)count : 1;
     role.warps = groups ? 4 : (int)count;
     if (item->role.in_turn) elab_refuse_word(e, item->role.in_turn_span, "in turn");
-    if (item->role.regs && elab_constant_integer(e, item->role.regs, "a register budget", 1, 255, &regs)) role.regs = (int)regs;
+    if (item->role.regs && elab_constant_integer(e, item->role.regs, "the register budget", 1, 255, &regs))
+        role.regs = (int)regs;
     for (size_t i = 0; i < e->prog->roles.count; i++) {
         if (e->prog->roles.items[i].name != role.name || !item->role.name.text) continue;
         Diag *diag = elab_error(e, P0137, role.span, "a second role `%s`", role.name);
@@ -120,7 +130,8 @@ static bool field_type(Elab *e, const AstField *ast, Field *field) {
     }
     size_t rank = ast->type->dims.count;
     if (rank == 0 || rank > PROG_MAX_RANK) {
-        Diag *diag = elab_error(e, P0113, ast->type->span, "a field has 1 to %d dimensions, and this has %zu", PROG_MAX_RANK, rank);
+        Diag *diag = elab_error(e, P0113, ast->type->span, "a field has 1 to %d dimensions, and this has %zu",
+                                PROG_MAX_RANK, rank);
         if (rank == 0) HELP(e, diag, "of one element: `%s[1]`", elab_type_name(field->type));
         return false;
     }
@@ -128,14 +139,21 @@ static bool field_type(Elab *e, const AstField *ast, Field *field) {
     field->elements = 1;
     bool fine = true;
     for (size_t i = 0; i < rank; i++) {
-        if (!elab_constant_integer(e, ast->type->dims.items[i], "the extent of a field", 1, INT32_MAX, &field->extents[i])) fine = false;
-        else if (__builtin_mul_overflow(field->elements, field->extents[i], &field->elements)) field->elements = INT64_MAX / 64;
+        if (!elab_constant_integer(e, ast->type->dims.items[i], "the extent of a field", 1, INT32_MAX,
+                                   &field->extents[i]))
+            fine = false;
+        else if (__builtin_mul_overflow(field->elements, field->extents[i], &field->elements))
+            field->elements = INT64_MAX / 64;
     }
     return fine;
 }
 
 static void declare_field(Elab *e, const AstField *ast, Pipe *pipe) {
-    Field field = {.name = ast->name.text ? ast->name.text : "?", .span = ast->name.span, .count = 1, .is_array = ast->count != NULL, .type = E_COUNT};
+    Field field = {.name = ast->name.text ? ast->name.text : "?",
+                   .span = ast->name.span,
+                   .count = 1,
+                   .is_array = ast->count != NULL,
+                   .type = E_COUNT};
     int64_t count = 1;
     bool fine = field_type(e, ast, &field);
     if (ast->count && !elab_constant_integer(e, ast->count, "the number of tiles", 1, 1024, &count)) fine = false;
@@ -162,7 +180,8 @@ static void pipe_ends(Elab *e, const AstItem *item, Pipe *pipe) {
         }
         for (size_t j = 0; j < i; j++) {
             if (names->items[j].text != names->items[i].text) continue;
-            Diag *diag = elab_error(e, P0139, names->items[i].span, "the role `%s` consumes the pipe twice", names->items[i].text);
+            Diag *diag = elab_error(e, P0139, names->items[i].span, "the role `%s` consumes the pipe twice",
+                                    names->items[i].text);
             LABEL(e, diag, names->items[j].span, "also named here");
             e->broken = true;
         }
@@ -173,10 +192,12 @@ static void pipe_ends(Elab *e, const AstItem *item, Pipe *pipe) {
 static void declare_pipe(Elab *e, const AstItem *item) {
     Pipe pipe = {.name = item->pipe.name.text ? item->pipe.name.text : "?", .span = item->pipe.name.span};
     int64_t stages = 2;
-    if (!item->pipe.stages || !elab_constant_integer(e, item->pipe.stages, "the number of stages", 1, 4096, &stages)) e->broken = true;
+    if (!item->pipe.stages || !elab_constant_integer(e, item->pipe.stages, "the number of stages", 1, 4096, &stages))
+        e->broken = true;
     pipe.stages = (int)stages;
     if (item->pipe.arrivals_full || item->pipe.arrivals_empty)
-        elab_refuse_word(e, item->pipe.arrivals_full ? item->pipe.arrivals_full->span : item->pipe.arrivals_empty->span, "arrivals");
+        elab_refuse_word(e, item->pipe.arrivals_full ? item->pipe.arrivals_full->span : item->pipe.arrivals_empty->span,
+                         "arrivals");
     for (size_t i = 0; i < e->prog->pipes.count; i++) {
         if (e->prog->pipes.items[i].name != pipe.name || !item->pipe.name.text) continue;
         Diag *diag = elab_error(e, P0137, pipe.span, "a second pipe `%s`", pipe.name);

@@ -65,8 +65,15 @@ static Expr *copy_parts(Copy *copy, Expr *x) {
         for (int i = 0; i < x->call.count; i++) y->call.args[i] = copy_expr(copy, x->call.args[i]);
         break;
     case X_REDUCE: y->reduce.body = copy_expr(copy, x->reduce.body); break;
-    case X_POISON: case X_CONST: case X_SYMBOL: case X_PARAM: case X_AXIS: case X_LOCAL: case X_RANK: case X_INDEX: case X_READ:
-        return x;
+    case X_POISON:
+    case X_CONST:
+    case X_SYMBOL:
+    case X_PARAM:
+    case X_AXIS:
+    case X_LOCAL:
+    case X_RANK:
+    case X_INDEX:
+    case X_READ: return x;
     }
     return y;
 }
@@ -92,7 +99,9 @@ Expr *elab_substitute(Elab *e, Expr *x, Expr *(*replace)(Elab *, Expr *, void *)
 
 static Expr *bind_axes(Elab *e, Expr *x, void *data) {
     const int *variable = data; /* the position, in a `where` */
-    if (x->kind == X_AXIS) return e->axis_locals[x->index] >= 0 ? elab_make_local(e, e->axis_locals[x->index], x->span) : elab_poison(e, x->span).x;
+    if (x->kind == X_AXIS)
+        return e->axis_locals[x->index] >= 0 ? elab_make_local(e, e->axis_locals[x->index], x->span)
+                                             : elab_poison(e, x->span).x;
     if (x->kind == X_INDEX && *variable >= 0) return elab_make_local(e, *variable, x->span);
     return NULL;
 }
@@ -108,8 +117,10 @@ static int find_domain(Elab *e, AstName name) {
     for (size_t i = 0; i < e->prog->domains.count; i++) vec_push(e->arena, &list, e->prog->domains.items[i].name);
     Diag *diag = elab_error(e, P0141, name.span, "there is no range `%s`", name.text);
     const char *near = elab_suggest(e, name.text, list.items, list.count);
-    if (near) HELP(e, diag, "did you mean `%s`?", near);
-    else HELP(e, diag, "declare it in the kernel: `range %s = 0 .. n;`, or loop over `a .. b`", name.text);
+    if (near)
+        HELP(e, diag, "did you mean `%s`?", near);
+    else
+        HELP(e, diag, "declare it in the kernel: `range %s = 0 .. n;`, or loop over `a .. b`", name.text);
     return -1;
 }
 
@@ -118,7 +129,8 @@ static bool axes_bound(Elab *e, int domain, Span use) {
         if (!(e->domain_axes[domain] >> i & 1) || e->axis_locals[i] >= 0) continue;
         const Axis *axis = &e->prog->axes.items[i];
         const Domain *row = &e->prog->domains.items[domain];
-        Diag *diag = elab_error(e, P0143, use, "the range `%s` depends on the axis `%s`, which is not bound here", row->name, axis->name);
+        Diag *diag = elab_error(e, P0143, use, "the range `%s` depends on the axis `%s`, which is not bound here",
+                                row->name, axis->name);
         LABEL(e, diag, row->span, "the range");
         LABEL(e, diag, axis->span, "the axis");
         HELP(e, diag, "use it inside of the loop over the grid");
@@ -146,7 +158,9 @@ static void piece(Elab *e, const AstDomain *ast, Stmt *loop) {
     }
     if (ast->from) {
         Val start = extreme(e, IN_max, as_i32(e, ast->from, "the start of a piece"), zero, ast->span);
-        lo = elab_is_const(lo.x) && lo.x->constant.integer == 0 ? start : elab_make_binary(e, OP_ADD, lo, start, ast->span, ast->span);
+        lo = elab_is_const(lo.x) && lo.x->constant.integer == 0
+                 ? start
+                 : elab_make_binary(e, OP_ADD, lo, start, ast->span, ast->span);
     }
     loop->loop.lo = lo.x, loop->loop.hi = hi.x;
 }
@@ -183,13 +197,15 @@ static void range_loop(Elab *e, const AstStmt *ast) {
     size_t mark = elab_scope_mark(e->scope);
     const AstNames *vars = &ast->loop.vars;
     if (vars->count != 1 && vars->count) {
-        Diag *diag = elab_error(e, P0142, span_join(vars->items[0].span, vars->items[vars->count - 1].span), "a range has one variable");
+        Diag *diag = elab_error(e, P0142, span_join(vars->items[0].span, vars->items[vars->count - 1].span),
+                                "a range has one variable");
         LABEL(e, diag, ast->loop.domain.span, "only the grid has several");
     }
     loop->loop.var = elab_bind_local(e, vars->count ? vars->items[0] : (AstName){0}, LOCAL_LOOP, E_I32);
     e->loop_of.items[loop->loop.var] = loop;
     if (loop->loop.domain >= 0 && e->prog->domains.items[loop->loop.domain].where)
-        loop->loop.where = elab_substitute(e, e->prog->domains.items[loop->loop.domain].where, bind_axes, &loop->loop.var);
+        loop->loop.where =
+            elab_substitute(e, e->prog->domains.items[loop->loop.domain].where, bind_axes, &loop->loop.var);
     Loop inner = {e->loop, loop, e->frame};
     e->loop = &inner;
     loop->loop.body = elab_body_of(e, ast->loop.body);
@@ -205,13 +221,15 @@ static bool axes_named(Elab *e, const AstStmt *ast) {
     size_t count = e->prog->axes.count;
     if (count == 0 || e->broken) return true; /* said where the grid is missing or wrong */
     bool same = vars->count == count;
-    for (size_t i = 0; same && i < count; i++) same = !vars->items[i].text || vars->items[i].text == e->prog->axes.items[i].name;
+    for (size_t i = 0; same && i < count; i++)
+        same = !vars->items[i].text || vars->items[i].text == e->prog->axes.items[i].name;
     if (same) return true;
     Span span = vars->count ? span_join(vars->items[0].span, vars->items[vars->count - 1].span) : ast->loop.head;
     Diag *diag = elab_error(e, P0142, span, "the variables of a grid loop are the axes, in their order");
     Str text = str_new(e->arena);
     for (size_t i = 0; i < count; i++) str_printf(&text, "%s%s", i ? ", " : "", e->prog->axes.items[i].name);
-    LABEL(e, diag, span_join(e->prog->axes.items[0].span, e->prog->axes.items[count - 1].span), "the axes: %s", text.text);
+    LABEL(e, diag, span_join(e->prog->axes.items[0].span, e->prog->axes.items[count - 1].span), "the axes: %s",
+          text.text);
     HELP(e, diag, count == 1 ? "write `for %s in grid`" : "write `for (%s) in grid`", text.text);
     return false;
 }
@@ -227,7 +245,8 @@ static void grid_loop(Elab *e, const AstStmt *ast) {
         if (i >= ast->loop.vars.count && i >= axes) break;
         AstName name = i < ast->loop.vars.count ? ast->loop.vars.items[i]
                                                 : (AstName){e->prog->axes.items[i].name, e->prog->axes.items[i].span};
-        int local = i < ast->loop.vars.count ? elab_bind_local(e, name, LOCAL_AXIS, E_I32) : elab_add_local(e, name.text, name.span, LOCAL_AXIS, E_I32);
+        int local = i < ast->loop.vars.count ? elab_bind_local(e, name, LOCAL_AXIS, E_I32)
+                                             : elab_add_local(e, name.text, name.span, LOCAL_AXIS, E_I32);
         e->role->locals.items[local].axis = (int)i;
         grid->grid.vars[i] = local;
         if (i < axes && e->axis_locals[i] < 0) e->axis_locals[i] = local, bound[i] = true;
@@ -243,8 +262,10 @@ static void grid_loop(Elab *e, const AstStmt *ast) {
 }
 
 void elab_loop_stmt(Elab *e, const AstStmt *ast) {
-    if (ast->loop.domain.kind == AST_DOMAIN_GRID) grid_loop(e, ast);
-    else range_loop(e, ast);
+    if (ast->loop.domain.kind == AST_DOMAIN_GRID)
+        grid_loop(e, ast);
+    else
+        range_loop(e, ast);
 }
 
 /* ---- branches ------------------------------------------------------------------------------------------------------------------ */
@@ -262,7 +283,8 @@ static Expr *nonempty(Elab *e, const AstStmt *ast, int *domain) {
         return elab_poison(e, span).x;
     }
     int none = -1;
-    Val lo = {elab_substitute(e, row->lo, bind_axes, &none), FLEX_INT}, hi = {elab_substitute(e, row->hi, bind_axes, &none), FLEX_INT};
+    Val lo = {elab_substitute(e, row->lo, bind_axes, &none), FLEX_INT},
+        hi = {elab_substitute(e, row->hi, bind_axes, &none), FLEX_INT};
     return elab_make_binary(e, OP_LT, lo, hi, span, span).x;
 }
 
@@ -279,8 +301,10 @@ void elab_if_stmt(Elab *e, const AstStmt *ast) {
     Stmt *s = elab_stmt_new(e, S_IF, ast->span);
     s->head = ast->branch.head;
     s->branch.nonempty = -1;
-    if (ast->branch.condition) s->branch.condition = elab_condition(e, elab_operand(e, elab_expr(e, ast->branch.condition))).x;
-    else s->branch.condition = nonempty(e, ast, &s->branch.nonempty);
+    if (ast->branch.condition)
+        s->branch.condition = elab_condition(e, elab_operand(e, elab_expr(e, ast->branch.condition))).x;
+    else
+        s->branch.condition = nonempty(e, ast, &s->branch.nonempty);
     if (elab_is_const(s->branch.condition) && s->branch.nonempty < 0) {
         bool taken = s->branch.condition->constant.integer != 0;
         const AstStmt *alive = taken ? ast->branch.then : ast->branch.otherwise;
@@ -301,9 +325,10 @@ void elab_stage_stmt(Elab *e, const AstStmt *ast) {
     int pipe = elab_find_pipe(e, ast->stage.pipe);
     s->stage.lag = -1;
     int64_t lag;
-    if (ast->stage.lag && elab_constant_integer(e, ast->stage.lag, "a lag", 0, 64, &lag)) s->stage.lag = (int)lag;
+    if (ast->stage.lag && elab_constant_integer(e, ast->stage.lag, "the lag", 0, 64, &lag)) s->stage.lag = (int)lag;
     size_t mark = elab_scope_mark(e->scope);
-    s->stage.handle = elab_bind_handle(e, ast->stage.as, pipe, ast->stage.end == AST_PRODUCE ? END_PRODUCE : END_CONSUME, false);
+    s->stage.handle =
+        elab_bind_handle(e, ast->stage.as, pipe, ast->stage.end == AST_PRODUCE ? END_PRODUCE : END_CONSUME, false);
     s->stage.body = elab_body_of(e, ast->stage.body);
     elab_scope_undo(e->scope, mark);
     elab_emit(e, s);

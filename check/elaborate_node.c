@@ -8,7 +8,9 @@
 /* ---- facts of types ------------------------------------------------------------------------------------------------ */
 
 bool elab_is_float(Element type) { return element_rows[type].kind == ELEMENT_FLOAT; }
-bool elab_is_integer(Element type) { return element_rows[type].kind == ELEMENT_SIGNED || element_rows[type].kind == ELEMENT_UNSIGNED; }
+bool elab_is_integer(Element type) {
+    return element_rows[type].kind == ELEMENT_SIGNED || element_rows[type].kind == ELEMENT_UNSIGNED;
+}
 bool elab_is_narrow(Element type) { return type != E_BOOL && (element_rows[type].widens != type && type != E_TF32); }
 bool elab_is_fp8(Element type) { return type == E_E4M3 || type == E_E5M2; }
 bool elab_is_const(const Expr *x) { return x->kind == X_CONST; }
@@ -24,20 +26,27 @@ static void join(Expr *x, const Expr *part) {
     x->indexes |= part->indexes;
 }
 
-static Uniformity of_instance(const Role *role) { return role && role->instances > 1 ? UNIFORM_INSTANCE : UNIFORM_ROLE; }
+static Uniformity of_instance(const Role *role) {
+    return role && role->instances > 1 ? UNIFORM_INSTANCE : UNIFORM_ROLE;
+}
 
 static void derive_read(const Role *role, Expr *x) {
     const Access *read = x->read;
     join(x, read->element);
     for (int i = 0; i < read->rank; i++) join(x, read->subs[i]);
-    if (read->space == SPACE_SHARED || read->space == SPACE_REGISTER) x->uniformity = wider(x->uniformity, of_instance(role));
+    if (read->space == SPACE_SHARED || read->space == SPACE_REGISTER)
+        x->uniformity = wider(x->uniformity, of_instance(role));
 }
 
 void elab_derive(const Role *role, Expr *x) {
     x->uniformity = UNIFORM_ROLE;
     x->indexes = 0;
     switch (x->kind) {
-    case X_POISON: case X_CONST: case X_SYMBOL: case X_PARAM: case X_AXIS: break;
+    case X_POISON:
+    case X_CONST:
+    case X_SYMBOL:
+    case X_PARAM:
+    case X_AXIS: break;
     case X_LOCAL: x->uniformity = role->locals.items[x->index].uniformity; break;
     case X_RANK: x->uniformity = of_instance(role); break;
     case X_INDEX:
@@ -80,7 +89,13 @@ bool elab_integer_fits(Element type, int64_t value) {
     case E_I64: return true;
     case E_U64: return value >= 0;
     case E_BOOL: return value == 0 || value == 1;
-    case E_F32: case E_TF32: case E_F16: case E_BF16: case E_E4M3: case E_E5M2: case E_COUNT: break;
+    case E_F32:
+    case E_TF32:
+    case E_F16:
+    case E_BF16:
+    case E_E4M3:
+    case E_E5M2:
+    case E_COUNT: break;
     }
     return false;
 }
@@ -197,7 +212,8 @@ Val elab_operand(Elab *e, Val v) {
     bool fp8 = elab_is_fp8(v.x->type) || (v.x->kind == X_READ && elab_is_fp8(v.x->read->type));
     if (fp8 && e->place != PLACE_CLAIM) { /* the host computes with all of them */
         Element type = v.x->kind == X_READ ? v.x->read->type : v.x->type;
-        Diag *diag = elab_error(e, P0130, v.x->span, "`%s` values can be copied, but not computed with", elab_type_name(type));
+        Diag *diag =
+            elab_error(e, P0130, v.x->span, "`%s` values can be copied, but not computed with", elab_type_name(type));
         NOTE(e, diag, "arithmetic on 8-bit floats is not part of this version of the language");
         return elab_poison(e, v.x->span);
     }
@@ -211,7 +227,9 @@ static const char *cast_text(Elab *e, Element type, Span span) {
 }
 
 /* Can an i32 become an i64 without being asked? Only without change of sign. */
-static bool widens_to(Element from, Element to) { return (from == E_I32 && to == E_I64) || (from == E_U32 && to == E_U64); }
+static bool widens_to(Element from, Element to) {
+    return (from == E_I32 && to == E_I64) || (from == E_U32 && to == E_U64);
+}
 
 Expr *elab_coerce(Elab *e, Val v, Element type, const char *what) {
     v = elab_operand(e, v);
@@ -224,9 +242,11 @@ Expr *elab_coerce(Elab *e, Val v, Element type, const char *what) {
         HELP(e, diag, "select a number: `%s ? 1 : 0`", elab_text_of(e, x->span));
         return elab_poison(e, x->span).x;
     }
-    bool implied = elab_is_integer(x->type) && (v.flex == FLEX_ANY || (v.flex == FLEX_INT && elab_is_integer(type)) || widens_to(x->type, type));
+    bool implied = elab_is_integer(x->type) &&
+                   (v.flex == FLEX_ANY || (v.flex == FLEX_INT && elab_is_integer(type)) || widens_to(x->type, type));
     if (implied) return elab_cast_to(e, v, type, x->span);
-    Diag *diag = elab_error(e, P0104, x->span, "%s is %s, and this is %s", what, elab_type_name(type), elab_type_name(x->type));
+    Diag *diag =
+        elab_error(e, P0104, x->span, "%s is %s, and this is %s", what, elab_type_name(type), elab_type_name(x->type));
     HELP(e, diag, "cast it: `%s`", cast_text(e, type, x->span));
     return elab_poison(e, x->span).x;
 }
@@ -244,8 +264,16 @@ static bool has_precision(const Expr *x, Element type, int *left) {
         return elab_is_float(type) ? x->type == E_F32 && elab_float_fits(type, x->constant.number)
                                    : elab_integer_fits(type, x->constant.integer);
     case X_POISON: return true;
-    case X_SYMBOL: case X_PARAM: case X_AXIS: case X_LOCAL: case X_RANK: case X_INDEX: case X_UNARY: case X_BINARY:
-    case X_CALL: case X_REDUCE: break;
+    case X_SYMBOL:
+    case X_PARAM:
+    case X_AXIS:
+    case X_LOCAL:
+    case X_RANK:
+    case X_INDEX:
+    case X_UNARY:
+    case X_BINARY:
+    case X_CALL:
+    case X_REDUCE: break;
     }
     return false;
 }
@@ -262,13 +290,16 @@ static Expr *stored_narrow(Elab *e, Val v, Element type, Span target, const char
     if (v.x->type == wide && has_precision(v.x, type, &left)) return v.x;
     Diag *diag;
     if (elab_is_fp8(type)) {
-        diag = elab_error(e, P0130, x->span, "only elements of the same type can be copied to `%s`, which is %s", target_text, elab_type_name(type));
+        diag = elab_error(e, P0130, x->span, "only elements of the same type can be copied to `%s`, which is %s",
+                          target_text, elab_type_name(type));
         NOTE(e, diag, "conversion to 8-bit floats is not part of this version of the language");
     } else if (type == E_TF32) {
-        diag = elab_error(e, P0131, x->span, "only elements of f32 tensors can be copied to `%s`, which is tf32", target_text);
+        diag = elab_error(e, P0131, x->span, "only elements of f32 tensors can be copied to `%s`, which is tf32",
+                          target_text);
         NOTE(e, diag, "tf32 is f32 storage that a contraction reads with 10 mantissa bits");
     } else {
-        diag = elab_error(e, P0105, x->span, "`%s` is %s, and this value is %s", target_text, elab_type_name(type), elab_type_name(v.x->type));
+        diag = elab_error(e, P0105, x->span, "`%s` is %s, and this value is %s", target_text, elab_type_name(type),
+                          elab_type_name(v.x->type));
         LABEL(e, diag, target, "stores %s", elab_type_name(type));
         HELP(e, diag, "narrowing is a written cast: `%s`", cast_text(e, type, x->span));
     }
@@ -283,8 +314,10 @@ Expr *elab_stored(Elab *e, Val v, Element type, Span target, const char *target_
 
 /* ---- two values of one type ------------------------------------------------------------------------------------------ */
 
-static void report_pair(Elab *e, const Expr *a, const Expr *b, const char *op, Span span, const Expr *guilty, Element wanted) {
-    Diag *diag = elab_error(e, P0104, span, "`%s` between %s and %s", op, elab_type_name(a->type), elab_type_name(b->type));
+static void report_pair(Elab *e, const Expr *a, const Expr *b, const char *op, Span span, const Expr *guilty,
+                        Element wanted) {
+    Diag *diag =
+        elab_error(e, P0104, span, "`%s` between %s and %s", op, elab_type_name(a->type), elab_type_name(b->type));
     LABEL(e, diag, a->span, "this is %s", elab_type_name(a->type));
     LABEL(e, diag, b->span, "this is %s", elab_type_name(b->type));
     if (elab_is_integer(a->type) && elab_is_integer(b->type)) NOTE(e, diag, "signed and unsigned integers do not mix");

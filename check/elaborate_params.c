@@ -6,8 +6,10 @@ static bool tensor_type(Elab *e, const AstParam *ast, Param *param) {
     if (!elab_element_type(e, ast->type->name, &param->type)) return false;
     if (param->type != E_BOOL && param->type != E_TF32) return true;
     Diag *diag = elab_error(e, P0131, ast->type->name.span, "a tensor cannot be %s", elab_type_name(param->type));
-    if (param->type == E_BOOL) HELP(e, diag, "use u8 and compare: `Mask[i] != 0`");
-    else HELP(e, diag, "declare it f32: fields may be tf32");
+    if (param->type == E_BOOL)
+        HELP(e, diag, "use u8 and compare: `Mask[i] != 0`");
+    else
+        HELP(e, diag, "declare it f32: fields may be tf32");
     return false;
 }
 
@@ -18,7 +20,8 @@ static Expr *symbol_expr(Elab *e, int symbol, Span span) {
 }
 
 static int add_symbol(Elab *e, AstName name, bool is_extent, int param) {
-    vec_push(e->arena, &e->prog->symbols, (Symbol){.name = name.text, .span = name.span, .is_extent = is_extent, .param = param});
+    vec_push(e->arena, &e->prog->symbols,
+             (Symbol){.name = name.text, .span = name.span, .is_extent = is_extent, .param = param});
     int symbol = (int)e->prog->symbols.count - 1;
     elab_scope_bind(e, e->outer, NAME_SYMBOL, name.text, name.span, symbol);
     return symbol;
@@ -34,26 +37,37 @@ static bool needs_symbol(Elab *e, const AstExpr *ast) {
     case AST_UNARY: return needs_symbol(e, ast->unary.operand);
     case AST_BINARY: return needs_symbol(e, ast->binary.left) || needs_symbol(e, ast->binary.right);
     case AST_SELECT:
-        return needs_symbol(e, ast->select.condition) || needs_symbol(e, ast->select.then) || needs_symbol(e, ast->select.otherwise);
+        return needs_symbol(e, ast->select.condition) || needs_symbol(e, ast->select.then) ||
+               needs_symbol(e, ast->select.otherwise);
     case AST_CALL:
         for (size_t i = 0; i < ast->call.args.count; i++)
             if (needs_symbol(e, ast->call.args.items[i])) return true;
         return false;
-    case AST_ERROR_EXPR: case AST_INTEGER: case AST_FLOAT: case AST_BOOL: case AST_SUBSCRIPT: case AST_MEMBER: case AST_REDUCE:
-    case AST_OLD: case AST_ACQUIRE: case AST_TRY: break;
+    case AST_ERROR_EXPR:
+    case AST_INTEGER:
+    case AST_FLOAT:
+    case AST_BOOL:
+    case AST_SUBSCRIPT:
+    case AST_MEMBER:
+    case AST_REDUCE:
+    case AST_OLD:
+    case AST_ACQUIRE:
+    case AST_TRY: break;
     }
     return false;
 }
 
 static Expr *named_extent(Elab *e, const AstExpr *ast, int param) {
     AstName name = {ast->name, ast->span};
-    const Name *old = elab_scope_find(e->outer, name.text);
-    if (old && old->kind == NAME_SYMBOL && e->prog->symbols.items[old->index].is_extent) return symbol_expr(e, old->index, ast->span);
+    Name *old = elab_scope_find(e->outer, name.text);
+    if (old && old->kind == NAME_SYMBOL && e->prog->symbols.items[old->index].is_extent)
+        return symbol_expr(e, old->index, ast->span);
     if (!old && !elab_is_word(e, name.text)) return symbol_expr(e, add_symbol(e, name, true, param), ast->span);
     if (old && (old->kind == NAME_PARAM || old->kind == NAME_SYMBOL)) {
         Diag *diag = elab_error(e, P0101, ast->span, "`%s` is a parameter and cannot name an extent", name.text);
         LABEL(e, diag, old->span, "declared here");
         HELP(e, diag, "leave out the parameter: the name of an extent is a value");
+        old->kind = NAME_POISON; /* said once */
         return NULL;
     }
     int64_t value;
@@ -65,7 +79,8 @@ static Expr *extent(Elab *e, const AstExpr *ast, int param) {
     if (ast->kind == AST_NAME && ast->name) return named_extent(e, ast, param);
     if (needs_symbol(e, ast)) {
         Diag *diag = elab_error(e, P0112, ast->span, "an extent is a name or a constant, not a formula");
-        HELP(e, diag, "give the extent a name of its own, and state what holds: `requires M == %s;`", elab_text_of(e, ast->span));
+        HELP(e, diag, "give the extent a name of its own, and state what holds: `requires M == %s;`",
+             elab_text_of(e, ast->span));
         return NULL;
     }
     int64_t value;
@@ -77,13 +92,15 @@ static bool tensor(Elab *e, const AstParam *ast, Param *param, int index) {
     size_t rank = ast->type->dims.count;
     bool fine = tensor_type(e, ast, param);
     if (rank > PROG_MAX_RANK) {
-        Diag *diag = elab_error(e, P0120, ast->type->span, "a tensor has at most %d dimensions, and this has %zu", PROG_MAX_RANK, rank);
+        Diag *diag = elab_error(e, P0120, ast->type->span, "a tensor has at most %d dimensions, and this has %zu",
+                                PROG_MAX_RANK, rank);
         HELP(e, diag, "join dimensions that lie behind each other");
         return false;
     }
     param->is_tensor = true;
     param->rank = (int)rank;
-    static const ParamMode modes[] = {[AST_IN] = PARAM_IN, [AST_OUT] = PARAM_OUT, [AST_INOUT] = PARAM_INOUT, [AST_BORROW] = PARAM_IN};
+    static const ParamMode modes[] = {
+        [AST_IN] = PARAM_IN, [AST_OUT] = PARAM_OUT, [AST_INOUT] = PARAM_INOUT, [AST_BORROW] = PARAM_IN};
     param->mode = modes[ast->mode];
     for (size_t i = 0; i < rank; i++) {
         param->extents[i] = extent(e, ast->type->dims.items[i], index);
@@ -118,8 +135,10 @@ static void one_param(Elab *e, const AstParam *ast, int index) {
         fine = ast->type->dims.count ? tensor(e, ast, &param, index) : scalar(e, ast, &param);
     }
     if (!fine) e->broken = true;
-    if (fine && !param.is_tensor && elab_is_integer(param.type)) param.symbol = add_symbol(e, ast->name, false, index);
-    else elab_scope_bind(e, e->outer, fine ? NAME_PARAM : NAME_POISON, ast->name.text, ast->name.span, index);
+    if (fine && !param.is_tensor && elab_is_integer(param.type))
+        param.symbol = add_symbol(e, ast->name, false, index);
+    else
+        elab_scope_bind(e, e->outer, fine ? NAME_PARAM : NAME_POISON, ast->name.text, ast->name.span, index);
     if (!param.name) param.name = "?";
     e->prog->params.items[index] = param;
 }
@@ -127,7 +146,8 @@ static void one_param(Elab *e, const AstParam *ast, int index) {
 /* Scalars first: `n: i32` behind `X: f32[n]` is the mistake, not the other way around. */
 void elab_params_declare(Elab *e) {
     const AstParams *params = &e->kernel->kernel.params;
-    for (size_t i = 0; i < params->count; i++) vec_push(e->arena, &e->prog->params, (Param){.name = "?", .symbol = -1, .type = E_F32});
+    for (size_t i = 0; i < params->count; i++)
+        vec_push(e->arena, &e->prog->params, (Param){.name = "?", .symbol = -1, .type = E_F32});
     for (int tensors = 0; tensors < 2; tensors++)
         for (size_t i = 0; i < params->count; i++) {
             const AstParam *ast = &params->items[i];

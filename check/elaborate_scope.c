@@ -48,7 +48,9 @@ const char *elab_text_of(Elab *e, Span span) {
 }
 
 /* Forms of the language that later versions have; a reader of the design must not be told that they are misspelt. */
-static const struct { const char *word, *what; } later[] = {
+static const struct {
+    const char *word, *what;
+} later[] = {
     {"cluster", "clusters of blocks come with the matrix units"},
     {"grouped", "the order of tiles is always the order of the axes"},
     {"heaviest first", "the order of tiles is always the order of the axes"},

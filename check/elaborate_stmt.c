@@ -35,7 +35,8 @@ void elab_assign_local(Elab *e, int local, Expr *value, IndexSpace *space, Span 
     elab_emit(e, s);
 }
 
-int elab_add_tile(Elab *e, const char *name, Span span, bool in_registers, Element type, int rank, const int64_t *extents) {
+int elab_add_tile(Elab *e, const char *name, Span span, bool in_registers, Element type, int rank,
+                  const int64_t *extents) {
     RoleTile tile = {.name = name, .span = span, .in_registers = in_registers, .type = type, .rank = rank};
     for (int i = 0; i < rank; i++) tile.extents[i] = extents[i];
     vec_push(e->arena, &e->role->tiles, tile);
@@ -43,8 +44,13 @@ int elab_add_tile(Elab *e, const char *name, Span span, bool in_registers, Eleme
 }
 
 static Access whole_access(Elab *e, Object object, Span span) {
-    Access access = {.space = object.space, .object = object.object, .field = object.field, .element = object.element,
-                     .type = object.type, .rank = object.rank, .span = span};
+    Access access = {.space = object.space,
+                     .object = object.object,
+                     .field = object.field,
+                     .element = object.element,
+                     .type = object.type,
+                     .rank = object.rank,
+                     .span = span};
     for (int i = 0; i < object.rank; i++) access.subs[i] = elab_make_index(e, i, span);
     return access;
 }
@@ -87,8 +93,10 @@ bool elab_element_type(Elab *e, AstName name, Element *out) {
     for (int i = 0; i < E_COUNT; i++) vec_push(e->arena, &list, element_rows[i].spelling);
     Diag *diag = elab_error(e, P0103, name.span, "unknown element type `%s`", name.text);
     const char *near = elab_suggest(e, name.text, list.items, list.count);
-    if (near) HELP(e, diag, "did you mean `%s`?", near);
-    else NOTE(e, diag, "element types are f32 f16 bf16 e4m3 e5m2 i8 u8 i32 u32 i64 u64; tf32 for fields");
+    if (near)
+        HELP(e, diag, "did you mean `%s`?", near);
+    else
+        NOTE(e, diag, "element types are f32 f16 bf16 e4m3 e5m2 i8 u8 i32 u32 i64 u64; tf32 for fields");
     return false;
 }
 
@@ -109,8 +117,10 @@ bool elab_scalar_type(Elab *e, const AstType *type, Element *out) {
 static void bind_poison(Elab *e, AstName name) { elab_scope_bind(e, e->scope, NAME_POISON, name.text, name.span, 0); }
 
 int elab_bind_handle(Elab *e, AstName name, int pipe, End end, bool variable) {
-    vec_push(e->arena, &e->role->handles,
-             (Handle){.name = name.text ? name.text : "?", .span = name.span, .pipe = pipe, .end = end, .variable = variable});
+    vec_push(
+        e->arena, &e->role->handles,
+        (Handle){
+            .name = name.text ? name.text : "?", .span = name.span, .pipe = pipe, .end = end, .variable = variable});
     int handle = (int)e->role->handles.count - 1;
     elab_scope_bind(e, e->scope, NAME_HANDLE, name.text, name.span, handle);
     return handle;
@@ -135,7 +145,8 @@ static bool declare_stage(Elab *e, const AstStmt *ast, bool variable) {
     }
     if (init->kind == AST_ACQUIRE) {
         int pipe = elab_find_pipe(e, init->acquire.pipe);
-        elab_acquire_into(e, elab_bind_handle(e, ast->declare.name, pipe, end_of(init->acquire.end), variable), init, ast->span);
+        elab_acquire_into(e, elab_bind_handle(e, ast->declare.name, pipe, end_of(init->acquire.end), variable), init,
+                          ast->span);
         return true;
     }
     const Name *name = init->kind == AST_NAME && init->name ? elab_scope_find(e->scope, init->name) : NULL;
@@ -160,7 +171,8 @@ static bool declare_result(Elab *e, const AstStmt *ast, LocalKind kind) {
         return true;
     }
     if (result.local < 0) {
-        Diag *diag = elab_error(e, P0158, ast->declare.init->span, "`%s` has no result", ast->declare.init->call.callee.text);
+        Diag *diag =
+            elab_error(e, P0158, ast->declare.init->span, "`%s` has no result", ast->declare.init->call.callee.text);
         HELP(e, diag, "call it as a statement of its own");
         bind_poison(e, name);
         return true;
@@ -200,8 +212,10 @@ static void declare_scalar(Elab *e, const AstStmt *ast, LocalKind kind) {
     Element wanted = E_F32;
     bool fine = !type || elab_scalar_type(e, type, &wanted);
     if (!ast->declare.init) {
-        if (fine && type) elab_bind_local(e, name, kind, wanted);
-        else bind_poison(e, name);
+        if (fine && type)
+            elab_bind_local(e, name, kind, wanted);
+        else
+            bind_poison(e, name);
         return;
     }
     IndexSpace *space;
@@ -240,7 +254,8 @@ static void declare_tile(Elab *e, const AstStmt *ast, bool in_registers) {
     Name *bound = elab_scope_bind(e, e->scope, NAME_TILE, name.text, name.span, 0);
     bound->object.poison = !fine;
     if (!fine) return;
-    bound->object = elab_tile_object(e, elab_add_tile(e, name.text ? name.text : "?", name.span, in_registers, element, (int)type->dims.count, extents));
+    bound->object = elab_tile_object(e, elab_add_tile(e, name.text ? name.text : "?", name.span, in_registers, element,
+                                                      (int)type->dims.count, extents));
     if (ast->declare.init && !elab_is_poison(init)) elab_fill_tile(e, bound->object, init, ast->span);
 }
 
@@ -248,20 +263,25 @@ static void declare(Elab *e, const AstStmt *ast) {
     const AstType *type = ast->declare.type;
     const AstExpr *init = ast->declare.init;
     if (ast->kind == AST_SHARED || (type && type->dims.count && ast->kind == AST_VAR)) {
-        if (type) declare_tile(e, ast, ast->kind == AST_VAR);
-        else bind_poison(e, ast->declare.name);
+        if (type)
+            declare_tile(e, ast, ast->kind == AST_VAR);
+        else
+            bind_poison(e, ast->declare.name);
         return;
     }
     if (init && !type && declare_stage(e, ast, ast->kind == AST_VAR)) return;
     LocalKind kind = ast->kind == AST_LET ? LOCAL_LET : LOCAL_VAR;
     if (type && type->dims.count) {
         Diag *diag = elab_error(e, P0131, type->span, "`let` names a scalar");
-        HELP(e, diag, "declare a tile with `var %s: %s;` and assign its elements", ast->declare.name.text, elab_text_of(e, type->span));
+        HELP(e, diag, "declare a tile with `var %s: %s;` and assign its elements", ast->declare.name.text,
+             elab_text_of(e, type->span));
         bind_poison(e, ast->declare.name);
         return;
     }
-    if (init && elab_is_fn_call(e, init)) declare_result(e, ast, kind);
-    else declare_scalar(e, ast, kind);
+    if (init && elab_is_fn_call(e, init))
+        declare_result(e, ast, kind);
+    else
+        declare_scalar(e, ast, kind);
 }
 
 /* ---- assignments -------------------------------------------------------------------------------------------------------- */
@@ -281,10 +301,14 @@ static void assign_stage(Elab *e, const AstStmt *ast, const Name *name) {
     const Handle *to = &e->role->handles.items[name->index];
     const Name *from = value->kind == AST_NAME && value->name ? elab_scope_find(e->scope, value->name) : NULL;
     int pipe = -1;
-    if (value->kind == AST_ACQUIRE) pipe = elab_find_pipe(e, value->acquire.pipe);
-    else if (from && from->kind == NAME_HANDLE) pipe = e->role->handles.items[from->index].pipe;
-    else if (value->kind == AST_TRY) { elab_refuse_word(e, value->span, "try"); return; }
-    else {
+    if (value->kind == AST_ACQUIRE)
+        pipe = elab_find_pipe(e, value->acquire.pipe);
+    else if (from && from->kind == NAME_HANDLE)
+        pipe = e->role->handles.items[from->index].pipe;
+    else if (value->kind == AST_TRY) {
+        elab_refuse_word(e, value->span, "try");
+        return;
+    } else {
         Diag *diag = elab_error(e, P0154, value->span, "`%s` is a stage, and this is not", name->text);
         LABEL(e, diag, name->span, "declared here");
         return;
@@ -299,8 +323,10 @@ static void assign_stage(Elab *e, const AstStmt *ast, const Name *name) {
     End end = value->kind == AST_ACQUIRE ? end_of(value->acquire.end) : e->role->handles.items[from->index].end;
     if (pipe != to->pipe || end != to->end) {
         Diag *diag = elab_error(e, P0154, value->span, "`%s` holds stages of another pipe or end", name->text);
-        LABEL(e, diag, name->span, "%s <%s>", to->end == END_PRODUCE ? "produce" : "consume", e->prog->pipes.items[to->pipe].name);
-        LABEL(e, diag, value->span, "%s <%s>", end == END_PRODUCE ? "produce" : "consume", e->prog->pipes.items[pipe].name);
+        LABEL(e, diag, name->span, "%s <%s>", to->end == END_PRODUCE ? "produce" : "consume",
+              e->prog->pipes.items[to->pipe].name);
+        LABEL(e, diag, value->span, "%s <%s>", end == END_PRODUCE ? "produce" : "consume",
+              e->prog->pipes.items[pipe].name);
         return;
     }
     if (value->kind == AST_ACQUIRE) {
@@ -318,7 +344,9 @@ static const BinaryOp compound_ops[] = {
 static void assign_scalar(Elab *e, const AstStmt *ast, const Name *name) {
     Local *local = &e->role->locals.items[name->index];
     if (local->kind != LOCAL_VAR) {
-        static const char *const what[] = {[LOCAL_LET] = "a `let`", [LOCAL_VAR] = "", [LOCAL_LOOP] = "a loop variable",
+        static const char *const what[] = {[LOCAL_LET] = "a `let`",
+                                           [LOCAL_VAR] = "",
+                                           [LOCAL_LOOP] = "a loop variable",
                                            [LOCAL_AXIS] = "an axis of the grid"};
         cannot_assign(e, ast, name, what[local->kind]);
         return;
@@ -331,7 +359,8 @@ static void assign_scalar(Elab *e, const AstStmt *ast, const Name *name) {
         Result result = elab_inline_call(e, ast->assign.value);
         if (!result.ok) return;
         if (result.local < 0) {
-            elab_error(e, P0158, ast->assign.value->span, "`%s` has no scalar result", ast->assign.value->call.callee.text);
+            elab_error(e, P0158, ast->assign.value->span, "`%s` has no scalar result",
+                       ast->assign.value->call.callee.text);
             return;
         }
         v = (Val){elab_make_local(e, result.local, ast->assign.value->span), FLEX_NONE};
@@ -352,10 +381,15 @@ static Access *target_of(Elab *e, const AstExpr *ast) {
     Object object;
     size_t before = e->diags->items.count;
     const AstExpr *base = ast->kind == AST_SUBSCRIPT ? ast->subscript.base : ast;
-    if (!elab_object_of(e, base, &object, true) || e->diags->items.count != before || object.rank > PROG_MAX_RANK) return NULL;
+    if (!elab_object_of(e, base, &object, true) || e->diags->items.count != before || object.rank > PROG_MAX_RANK)
+        return NULL;
     access = NEW(e->arena, Access);
-    *access = (Access){.space = object.space, .object = object.object, .field = object.field, .type = object.type,
-                       .rank = object.rank, .span = ast->span};
+    *access = (Access){.space = object.space,
+                       .object = object.object,
+                       .field = object.field,
+                       .type = object.type,
+                       .rank = object.rank,
+                       .span = ast->span};
     if (object.space == SPACE_GLOBAL || object.space == SPACE_LET) return NULL;
     for (int i = 0; i < object.rank; i++) access->subs[i] = elab_poison(e, ast->span).x;
     return access;
@@ -368,10 +402,11 @@ static Expr *tile_value(Elab *e, const AstStmt *ast, const Access *target) {
     v = elab_operand(e, v);
     if (elab_is_poison(v)) return v.x;
     if (elab_is_narrow(target->type) || target->type == E_TF32) {
-        Diag *diag = elab_error(e, P0105, ast->assign.op_span, "`%s` on %s narrows without a written cast", op_text[ast->assign.op],
-                         elab_type_name(target->type));
+        Diag *diag = elab_error(e, P0105, ast->assign.op_span, "`%s` on %s narrows without a written cast",
+                                op_text[ast->assign.op], elab_type_name(target->type));
         LABEL(e, diag, ast->assign.target->span, "stores %s", elab_type_name(target->type));
-        HELP(e, diag, "write it out: `%s = %s(%s %c ..)`", text, elab_type_name(target->type), text, op_text[ast->assign.op][0]);
+        HELP(e, diag, "write it out: `%s = %s(%s %c ..)`", text, elab_type_name(target->type), text,
+             op_text[ast->assign.op][0]);
         return elab_poison(e, ast->span).x;
     }
     Expr *x = elab_coerce(e, v, target->type, arena_printf(e->arena, "`%s`", text));
@@ -382,8 +417,11 @@ static Expr *tile_value(Elab *e, const AstStmt *ast, const Access *target) {
 }
 
 static void assign_tile(Elab *e, const AstStmt *ast) {
-    static const AssignOp ops[] = {[AST_SET] = ASSIGN_SET, [AST_SET_ADD] = ASSIGN_ADD, [AST_SET_SUB] = ASSIGN_SUB,
-                                   [AST_SET_MUL] = ASSIGN_MUL, [AST_SET_DIV] = ASSIGN_DIV};
+    static const AssignOp ops[] = {[AST_SET] = ASSIGN_SET,
+                                   [AST_SET_ADD] = ASSIGN_ADD,
+                                   [AST_SET_SUB] = ASSIGN_SUB,
+                                   [AST_SET_MUL] = ASSIGN_MUL,
+                                   [AST_SET_DIV] = ASSIGN_DIV};
     if (ast->assign.multicast_required) elab_refuse_word(e, ast->assign.lanes_span, "multicast required");
     Tile *tile = NEW(e->arena, Tile);
     size_t mark = elab_scope_mark(e->scope);
@@ -392,8 +430,10 @@ static void assign_tile(Elab *e, const AstStmt *ast) {
     e->space = &tile->space, e->has_target = true;
     elab_bind_indexes(e, ast->assign.target, ast->assign.value);
     const Access *target = target_of(e, ast->assign.target);
-    if (target) tile->value = tile_value(e, ast, target);
-    else elab_expr(e, ast->assign.value);
+    if (target)
+        tile->value = tile_value(e, ast, target);
+    else
+        elab_expr(e, ast->assign.value);
     e->space = before, e->has_target = had_target;
     elab_scope_undo(e->scope, mark);
     if (!target) return;
@@ -403,29 +443,47 @@ static void assign_tile(Elab *e, const AstStmt *ast) {
     emit_tile(e, tile, ast->span);
 }
 
+static void assign_unknown(Elab *e, const AstStmt *ast) {
+    const AstExpr *target = ast->assign.target;
+    if (elab_is_word(e, target->name)) {
+        elab_error(e, P0117, target->span, "`%s` cannot be assigned", target->name);
+        return;
+    }
+    Diag *diag = elab_error(e, P0100, target->span, "unknown name `%s`", target->name);
+    const char *near = elab_suggest_name(e, target->name, NULL);
+    if (near)
+        HELP(e, diag, "did you mean `%s`?", near);
+    else
+        HELP(e, diag, "declare it: `let %s = ..;`, or `var` where it changes", target->name);
+    elab_expr(e, ast->assign.value);
+}
+
 static void assign_name(Elab *e, const AstStmt *ast) {
     const AstExpr *target = ast->assign.target;
     const Name *name = target->name ? elab_scope_find(e->scope, target->name) : NULL;
     if (!name) {
-        if (target->name) {
-            elab_resolve_name(e, target->name, target->span);
-            if (!elab_is_word(e, target->name)) { elab_expr(e, ast->assign.value); return; }
-            elab_error(e, P0117, target->span, "`%s` cannot be assigned", target->name);
-        }
+        if (target->name) assign_unknown(e, ast);
         return;
     }
     switch (name->kind) {
     case NAME_HANDLE: assign_stage(e, ast, name); return;
     case NAME_LOCAL: assign_scalar(e, ast, name); return;
-    case NAME_TILE: case NAME_LET: elab_resolve_name(e, target->name, target->span); break;
+    case NAME_TILE:
+    case NAME_LET: elab_resolve_name(e, target->name, target->span); break;
     case NAME_PARAM:
-        if (e->prog->params.items[name->index].is_tensor) elab_resolve_name(e, target->name, target->span);
-        else cannot_assign(e, ast, name, "a parameter");
+        if (e->prog->params.items[name->index].is_tensor)
+            elab_resolve_name(e, target->name, target->span);
+        else
+            cannot_assign(e, ast, name, "a parameter");
         break;
     case NAME_CONST: cannot_assign(e, ast, name, "a constant"); break;
-    case NAME_SYMBOL: cannot_assign(e, ast, name, e->prog->symbols.items[name->index].is_extent ? "an extent" : "a parameter"); break;
+    case NAME_SYMBOL:
+        cannot_assign(e, ast, name, e->prog->symbols.items[name->index].is_extent ? "an extent" : "a parameter");
+        break;
     case NAME_VALUE: cannot_assign(e, ast, name, "a parameter"); break;
-    case NAME_AXIS: case NAME_DOMAIN: case NAME_INDEX: cannot_assign(e, ast, name, "declared here"); break;
+    case NAME_AXIS:
+    case NAME_DOMAIN:
+    case NAME_INDEX: cannot_assign(e, ast, name, "declared here"); break;
     case NAME_POISON: break;
     }
     AstExprKind kind = ast->assign.value->kind;
@@ -502,8 +560,10 @@ Stmt *elab_body_of(Elab *e, const AstStmt *ast) {
     Stmts *before = e->out;
     e->out = &s->block.body;
     size_t mark = elab_scope_mark(e->scope);
-    if (ast->kind == AST_BLOCK || ast->kind == AST_TURN) elab_block_items(e, ast);
-    else elab_stmt(e, ast);
+    if (ast->kind == AST_BLOCK || ast->kind == AST_TURN)
+        elab_block_items(e, ast);
+    else
+        elab_stmt(e, ast);
     elab_scope_undo(e->scope, mark);
     e->out = before;
     return s;
@@ -514,11 +574,14 @@ void elab_stmt(Elab *e, const AstStmt *ast) {
     switch (ast->kind) {
     case AST_ERROR_STMT: break;
     case AST_BLOCK: elab_emit(e, elab_body_of(e, ast)); break;
-    case AST_LET: case AST_VAR: case AST_SHARED: declare(e, ast); break;
+    case AST_LET:
+    case AST_VAR:
+    case AST_SHARED: declare(e, ast); break;
     case AST_ASSIGN: assign(e, ast); break;
     case AST_FOR: elab_loop_stmt(e, ast); break;
     case AST_IF: elab_if_stmt(e, ast); break;
-    case AST_BREAK: case AST_CONTINUE: leave(e, ast); break;
+    case AST_BREAK:
+    case AST_CONTINUE: leave(e, ast); break;
     case AST_RETURN: elab_return_stmt(e, ast); break;
     case AST_STAGE: elab_stage_stmt(e, ast); break;
     case AST_RELEASE: release(e, ast); break;

@@ -74,7 +74,9 @@ static void walk(Pass *pass, Stmt *s, Uniformity under) {
     }
     case S_LEAVE: leaves(pass, s->leave.target ? s->leave.target : pass->role->body, under); break;
     case S_STAGE: walk(pass, s->stage.body, under); break;
-    case S_ACQUIRE: case S_RELEASE: case S_MOVE: break;
+    case S_ACQUIRE:
+    case S_RELEASE:
+    case S_MOVE: break;
     }
 }
 

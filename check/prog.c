@@ -2,7 +2,7 @@
 #include "check/prog.h"
 
 const Target target_rows[] = {
-#define TARGET(name, capability, major, minor, shared, threads, pool, most, barriers, box) \
+#define TARGET(name, capability, major, minor, shared, threads, pool, most, barriers, box)                             \
     {name, capability, major, minor, shared, threads, pool, most, barriers, box},
 #include "check/targets.def"
 #undef TARGET
@@ -10,7 +10,8 @@ const Target target_rows[] = {
 const size_t target_count = COUNT_OF(target_rows);
 
 const IntrinsicRow intrinsic_rows[IN_COUNT] = {
-#define INTRINSIC(name, args, ulp, accuracy, exact_accuracy, what) [IN_##name] = {#name, args, accuracy, exact_accuracy, ulp, what},
+#define INTRINSIC(name, args, ulp, accuracy, exact_accuracy, what)                                                     \
+    [IN_##name] = {#name, args, accuracy, exact_accuracy, ulp, what},
 #include "check/intrinsics.def"
 #undef INTRINSIC
 };
@@ -50,7 +51,14 @@ static void visit_all(Seen *seen, Expr *x);
 
 static void visit_below(Seen *seen, Expr *x) {
     switch (x->kind) {
-    case X_POISON: case X_CONST: case X_SYMBOL: case X_PARAM: case X_AXIS: case X_LOCAL: case X_RANK: case X_INDEX: break;
+    case X_POISON:
+    case X_CONST:
+    case X_SYMBOL:
+    case X_PARAM:
+    case X_AXIS:
+    case X_LOCAL:
+    case X_RANK:
+    case X_INDEX: break;
     case X_READ:
         visit_all(seen, x->read->element);
         for (int i = 0; i < x->read->rank; i++) visit_all(seen, x->read->subs[i]);

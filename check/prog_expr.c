@@ -16,18 +16,24 @@ typedef struct Printer {
 
 static void print(Printer *p, const Expr *x, int strength);
 
-static const struct { const char *text; int strength; } binary_rows[] = {
-    [OP_ADD] = {"+", 5}, [OP_SUB] = {"-", 5}, [OP_MUL] = {"*", 6}, [OP_DIV] = {"/", 6}, [OP_MOD] = {"%", 6},
-    [OP_EQ] = {"==", 4}, [OP_NE] = {"!=", 4}, [OP_LT] = {"<", 4}, [OP_LE] = {"<=", 4}, [OP_GT] = {">", 4}, [OP_GE] = {">=", 4},
-    [OP_AND] = {"&&", 3}, [OP_OR] = {"||", 2}};
+static const struct {
+    const char *text;
+    int strength;
+} binary_rows[] = {
+    [OP_ADD] = {"+", 5}, [OP_SUB] = {"-", 5},  [OP_MUL] = {"*", 6}, [OP_DIV] = {"/", 6}, [OP_MOD] = {"%", 6},
+    [OP_EQ] = {"==", 4}, [OP_NE] = {"!=", 4},  [OP_LT] = {"<", 4},  [OP_LE] = {"<=", 4}, [OP_GT] = {">", 4},
+    [OP_GE] = {">=", 4}, [OP_AND] = {"&&", 3}, [OP_OR] = {"||", 2}};
 
 static void print_constant(Printer *p, const Expr *x) {
-    if (x->type == E_BOOL) str_add(p->out, x->constant.integer ? "true" : "false");
+    if (x->type == E_BOOL)
+        str_add(p->out, x->constant.integer ? "true" : "false");
     else if (x->type != E_F32) {
         str_printf(p->out, "%lld", (long long)x->constant.integer);
         if (x->type != E_I32) str_add(p->out, element_rows[x->type].spelling);
-    } else if (isinf(x->constant.number)) str_add(p->out, x->constant.number < 0 ? "-inf" : "inf");
-    else if (isnan(x->constant.number)) str_add(p->out, "nan");
+    } else if (isinf(x->constant.number))
+        str_add(p->out, x->constant.number < 0 ? "-inf" : "inf");
+    else if (isnan(x->constant.number))
+        str_add(p->out, "nan");
     else {
         size_t start = p->out->length;
         str_printf(p->out, "%.9g", x->constant.number);
@@ -41,9 +47,12 @@ static void print_object(Printer *p, const Access *read) {
     const Prog *prog = p->prog;
     size_t object = (size_t)read->object;
     switch (read->space) {
-    case SPACE_GLOBAL: str_add(p->out, object < prog->params.count ? name_or(prog->params.items[object].name) : "?"); break;
+    case SPACE_GLOBAL:
+        str_add(p->out, object < prog->params.count ? name_or(prog->params.items[object].name) : "?");
+        break;
     case SPACE_LET: str_add(p->out, object < prog->lets.count ? name_or(prog->lets.items[object].name) : "?"); break;
-    case SPACE_SHARED: case SPACE_REGISTER:
+    case SPACE_SHARED:
+    case SPACE_REGISTER:
         str_add(p->out, p->role && object < p->role->tiles.count ? name_or(p->role->tiles.items[object].name) : "?");
         break;
     case SPACE_STAGE: {
@@ -92,7 +101,8 @@ static void print_reduce(Printer *p, const Expr *x) {
     str_printf(p->out, "%s[", words[x->reduce.op]);
     for (int i = 0; i < x->reduce.count; i++) {
         int index = x->reduce.first + i;
-        str_printf(p->out, "%s%s", i ? ", " : "", p->space && index < p->space->count ? p->space->items[index].name : "?");
+        str_printf(p->out, "%s%s", i ? ", " : "",
+                   p->space && index < p->space->count ? p->space->items[index].name : "?");
     }
     str_add(p->out, "] ");
     print(p, x->reduce.body, 6);
@@ -130,7 +140,9 @@ static void print_plain(Printer *p, const Expr *x) {
     case X_SYMBOL: str_add(p->out, index < prog->symbols.count ? name_or(prog->symbols.items[index].name) : "?"); break;
     case X_PARAM: str_add(p->out, index < prog->params.count ? name_or(prog->params.items[index].name) : "?"); break;
     case X_AXIS: str_add(p->out, index < prog->axes.count ? name_or(prog->axes.items[index].name) : "?"); break;
-    case X_LOCAL: str_add(p->out, p->role && index < p->role->locals.count ? name_or(p->role->locals.items[index].name) : "?"); break;
+    case X_LOCAL:
+        str_add(p->out, p->role && index < p->role->locals.count ? name_or(p->role->locals.items[index].name) : "?");
+        break;
     case X_RANK: str_add(p->out, "rank"); break;
     case X_INDEX:
         str_add(p->out, !p->space ? "it" : x->index < p->space->count ? name_or(p->space->items[index].name) : "?");

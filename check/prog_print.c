@@ -16,8 +16,10 @@ static void begin_line(Out *o) {
 #define LINE(o, ...) (begin_line(o), str_printf((o)->text, __VA_ARGS__), str_char((o)->text, '\n'))
 
 static void formula(Out *o, const Expr *x, const IndexSpace *space) {
-    if (x) expr_print(x, o->prog, o->role, space, o->text);
-    else str_add(o->text, "-");
+    if (x)
+        expr_print(x, o->prog, o->role, space, o->text);
+    else
+        str_add(o->text, "-");
 }
 
 static const char *type_of(Element type) { return type < E_COUNT ? element_rows[type].spelling : "?"; }
@@ -43,7 +45,8 @@ static void print_constants(Out *o) {
 static void print_symbols(Out *o) {
     for (size_t i = 0; i < o->prog->symbols.count; i++) {
         const Symbol *row = &o->prog->symbols.items[i];
-        LINE(o, "symbol %s: %s of %s", row->name, row->is_extent ? "extent" : "scalar", o->prog->params.items[row->param].name);
+        LINE(o, "symbol %s: %s of %s", row->name, row->is_extent ? "extent" : "scalar",
+             o->prog->params.items[row->param].name);
     }
 }
 
@@ -91,7 +94,8 @@ static const char *const swizzles[] = {"none", "32", "64", "128"};
 static void print_layout(Out *o, const Layout *layout) {
     if (!layout->alignment) return;
     const char *swizzle = layout->swizzle >= 0 && layout->swizzle < 4 ? swizzles[layout->swizzle] : "?";
-    str_printf(o->text, " panel %lld swizzle %s align %u", (long long)layout->panel, swizzle, (unsigned)layout->alignment);
+    str_printf(o->text, " panel %lld swizzle %s align %u", (long long)layout->panel, swizzle,
+               (unsigned)layout->alignment);
 }
 
 static void print_fields(Out *o, const Pipe *pipe) {
@@ -102,7 +106,8 @@ static void print_fields(Out *o, const Pipe *pipe) {
         str_printf(o->text, "field %s", field->name);
         if (field->is_array) str_printf(o->text, "[%d]", field->count);
         str_printf(o->text, ": %s[", type_of(field->type));
-        for (int d = 0; d < field->rank; d++) str_printf(o->text, "%s%lld", d ? ", " : "", (long long)field->extents[d]);
+        for (int d = 0; d < field->rank; d++)
+            str_printf(o->text, "%s%lld", d ? ", " : "", (long long)field->extents[d]);
         str_char(o->text, ']');
         if (field->bytes) str_printf(o->text, " at %u bytes %u", (unsigned)field->offset, (unsigned)field->bytes);
         print_layout(o, &field->layout);
@@ -115,16 +120,20 @@ static void print_pipes(Out *o) {
     for (size_t i = 0; i < o->prog->pipes.count; i++) {
         const Pipe *pipe = &o->prog->pipes.items[i];
         begin_line(o);
-        str_printf(o->text, "pipe %s[%d] %s ->", pipe->name, pipe->stages, pipe->producer >= 0 ? o->prog->roles.items[pipe->producer].name : "?");
+        str_printf(o->text, "pipe %s[%d] %s ->", pipe->name, pipe->stages,
+                   pipe->producer >= 0 ? o->prog->roles.items[pipe->producer].name : "?");
         for (size_t j = 0; j < pipe->consumers.count; j++)
             str_printf(o->text, "%s %s", j ? "," : "", o->prog->roles.items[pipe->consumers.items[j]].name);
         str_char(o->text, '\n');
         print_fields(o, pipe);
         o->depth++;
         if (pipe->full_count) {
-            if (pipe->fields.count) LINE(o, "stages at %u, %u bytes each", (unsigned)pipe->offset, (unsigned)pipe->stride);
-            LINE(o, "full barriers at %u count %u: %s", (unsigned)pipe->full, (unsigned)pipe->full_count, pipe->full_reason ? pipe->full_reason : "");
-            LINE(o, "empty barriers at %u count %u: %s", (unsigned)pipe->empty, (unsigned)pipe->empty_count, pipe->empty_reason ? pipe->empty_reason : "");
+            if (pipe->fields.count)
+                LINE(o, "stages at %u, %u bytes each", (unsigned)pipe->offset, (unsigned)pipe->stride);
+            LINE(o, "full barriers at %u count %u: %s", (unsigned)pipe->full, (unsigned)pipe->full_count,
+                 pipe->full_reason ? pipe->full_reason : "");
+            LINE(o, "empty barriers at %u count %u: %s", (unsigned)pipe->empty, (unsigned)pipe->empty_count,
+                 pipe->empty_reason ? pipe->empty_reason : "");
         }
         o->depth--;
     }
@@ -161,8 +170,10 @@ static void print_space(Out *o, const IndexSpace *space) {
     for (int i = 0; i < space->count; i++) {
         const Index *index = &space->items[i];
         str_printf(o->text, "%s%s", i == 0 ? "" : i == space->bound ? "; " : ", ", index->name);
-        if (index->extent >= 0) str_printf(o->text, ": %lld", (long long)index->extent);
-        else if (index->dynamic) str_add(o->text, ": "), formula(o, index->dynamic, NULL);
+        if (index->extent >= 0)
+            str_printf(o->text, ": %lld", (long long)index->extent);
+        else if (index->dynamic)
+            str_add(o->text, ": "), formula(o, index->dynamic, NULL);
     }
     str_char(o->text, '}');
 }
@@ -198,8 +209,10 @@ static void print_examples(Out *o) {
         str_printf(o->text, "example %s", row->name);
         switch (row->kind) {
         case EXAMPLE_NUMBER:
-            if (row->is_integer) str_printf(o->text, " = %lld", (long long)row->integer);
-            else str_printf(o->text, " = %.9g", row->number);
+            if (row->is_integer)
+                str_printf(o->text, " = %lld", (long long)row->integer);
+            else
+                str_printf(o->text, " = %.9g", row->number);
             break;
         case EXAMPLE_FILL: str_printf(o->text, " = %s", row->fill); break;
         case EXAMPLE_FORMULA:
@@ -214,7 +227,8 @@ static void print_examples(Out *o) {
 
 /* ---- statements --------------------------------------------------------------------------------------------------------- */
 
-static const char *const uniformities[] = {[UNIFORM_ROLE] = "role", [UNIFORM_INSTANCE] = "instance", [UNIFORM_LANE] = "lane"};
+static const char *const uniformities[] = {
+    [UNIFORM_ROLE] = "role", [UNIFORM_INSTANCE] = "instance", [UNIFORM_LANE] = "lane"};
 
 static const char *handle_name(const Out *o, int handle) {
     return handle >= 0 && (size_t)handle < o->role->handles.count ? o->role->handles.items[handle].name : "?";
@@ -226,7 +240,8 @@ static const char *handle_pipe(const Out *o, int handle) {
 }
 
 static const char *handle_end(const Out *o, int handle) {
-    bool produces = handle >= 0 && (size_t)handle < o->role->handles.count && o->role->handles.items[handle].end == END_PRODUCE;
+    bool produces =
+        handle >= 0 && (size_t)handle < o->role->handles.count && o->role->handles.items[handle].end == END_PRODUCE;
     return produces ? "produce" : "consume";
 }
 
@@ -234,9 +249,11 @@ static void print_class(Out *o, const Tile *tile) {
     o->depth++;
     switch (tile->class) {
     case TILE_UNCLASSIFIED: break;
-    case TILE_TENSOR_LOAD: case TILE_TENSOR_STORE:
+    case TILE_TENSOR_LOAD:
+    case TILE_TENSOR_STORE:
         begin_line(o);
-        str_printf(o->text, "%s by map %d:", tile->class == TILE_TENSOR_LOAD ? "tensor load" : "tensor store", tile->box.map);
+        str_printf(o->text, "%s by map %d:", tile->class == TILE_TENSOR_LOAD ? "tensor load" : "tensor store",
+                   tile->box.map);
         for (int d = 0; d < tile->box.rank; d++) {
             str_add(o->text, " (from ");
             formula(o, tile->box.start[d], &tile->space);
@@ -257,7 +274,8 @@ static void print_class(Out *o, const Tile *tile) {
 }
 
 static void print_tile(Out *o, const Tile *tile) {
-    static const char *const ops[] = {[ASSIGN_SET] = "=", [ASSIGN_ADD] = "+=", [ASSIGN_SUB] = "-=", [ASSIGN_MUL] = "*=", [ASSIGN_DIV] = "/="};
+    static const char *const ops[] = {
+        [ASSIGN_SET] = "=", [ASSIGN_ADD] = "+=", [ASSIGN_SUB] = "-=", [ASSIGN_MUL] = "*=", [ASSIGN_DIV] = "/="};
     begin_line(o);
     str_add(o->text, "tile ");
     print_space(o, &tile->space);
@@ -276,14 +294,16 @@ static void print_body(Out *o, const Stmt *s) {
     o->depth++;
     if (s && s->kind == S_BLOCK)
         for (size_t i = 0; i < s->block.body.count; i++) print_stmt(o, s->block.body.items[i]);
-    else if (s) print_stmt(o, s);
+    else if (s)
+        print_stmt(o, s);
     o->depth--;
 }
 
 static void print_for(Out *o, const Stmt *s) {
     begin_line(o);
     str_printf(o->text, "for %s in ", o->role->locals.items[s->loop.var].name);
-    if (s->loop.domain >= 0) str_printf(o->text, "%s%s = ", s->loop.whole ? "" : "a piece of ", o->prog->domains.items[s->loop.domain].name);
+    if (s->loop.domain >= 0)
+        str_printf(o->text, "%s%s = ", s->loop.whole ? "" : "a piece of ", o->prog->domains.items[s->loop.domain].name);
     formula(o, s->loop.lo, NULL);
     str_add(o->text, " .. ");
     formula(o, s->loop.hi, NULL);
@@ -307,9 +327,12 @@ static void print_if(Out *o, const Stmt *s) {
 static void print_leave(Out *o, const Stmt *s) {
     const Stmt *target = s->leave.target;
     begin_line(o);
-    if (!target) str_add(o->text, "leave the role");
-    else if (target->kind == S_BLOCK) str_add(o->text, "leave the function");
-    else str_add(o->text, s->leave.kind == LEAVE_BREAK ? "break" : "continue");
+    if (!target)
+        str_add(o->text, "leave the role");
+    else if (target->kind == S_BLOCK)
+        str_add(o->text, "leave the function");
+    else
+        str_add(o->text, s->leave.kind == LEAVE_BREAK ? "break" : "continue");
     for (size_t i = 0; i < s->leave.releases.count; i++)
         str_printf(o->text, "%s%s", i ? ", " : " releasing ", handle_name(o, s->leave.releases.items[i]));
     str_char(o->text, '\n');
@@ -353,7 +376,8 @@ static void print_stmt(Out *o, const Stmt *s) {
     case S_IF: print_if(o, s); break;
     case S_LEAVE: print_leave(o, s); break;
     case S_ACQUIRE:
-        LINE(o, "%s = %s <%s>", handle_name(o, s->acquire.handle), handle_end(o, s->acquire.handle), handle_pipe(o, s->acquire.handle));
+        LINE(o, "%s = %s <%s>", handle_name(o, s->acquire.handle), handle_end(o, s->acquire.handle),
+             handle_pipe(o, s->acquire.handle));
         break;
     case S_RELEASE: LINE(o, "release %s", handle_name(o, s->release.handle)); break;
     case S_MOVE: LINE(o, "%s takes over %s", handle_name(o, s->move.to), handle_name(o, s->move.from)); break;
@@ -364,10 +388,12 @@ static void print_stmt(Out *o, const Stmt *s) {
 /* ---- roles ---------------------------------------------------------------------------------------------------------------- */
 
 static void print_locals(Out *o) {
-    static const char *const kinds[] = {[LOCAL_LET] = "let", [LOCAL_VAR] = "var", [LOCAL_LOOP] = "loop", [LOCAL_AXIS] = "axis"};
+    static const char *const kinds[] = {
+        [LOCAL_LET] = "let", [LOCAL_VAR] = "var", [LOCAL_LOOP] = "loop", [LOCAL_AXIS] = "axis"};
     for (size_t i = 0; i < o->role->locals.count; i++) {
         const Local *local = &o->role->locals.items[i];
-        LINE(o, "%s %s: %s, uniform over the %s", kinds[local->kind], local->name, type_of(local->type), uniformities[local->uniformity]);
+        LINE(o, "%s %s: %s, uniform over the %s", kinds[local->kind], local->name, type_of(local->type),
+             uniformities[local->uniformity]);
     }
     for (size_t i = 0; i < o->role->tiles.count; i++) {
         const RoleTile *tile = &o->role->tiles.items[i];
@@ -375,7 +401,8 @@ static void print_locals(Out *o) {
         str_printf(o->text, "%s %s: %s[", tile->in_registers ? "registers" : "shared", tile->name, type_of(tile->type));
         for (int d = 0; d < tile->rank; d++) str_printf(o->text, "%s%lld", d ? ", " : "", (long long)tile->extents[d]);
         str_char(o->text, ']');
-        if (tile->stride) str_printf(o->text, " at %u, %u bytes an instance", (unsigned)tile->offset, (unsigned)tile->stride);
+        if (tile->stride)
+            str_printf(o->text, " at %u, %u bytes an instance", (unsigned)tile->offset, (unsigned)tile->stride);
         if (!tile->in_registers) print_layout(o, &tile->layout);
         str_char(o->text, '\n');
     }
@@ -399,8 +426,8 @@ static void print_uses(Out *o) {
 static void print_role(Out *o, const Role *role) {
     o->role = role;
     begin_line(o);
-    str_printf(o->text, "role %s: %d instance%s of %d warp%s", role->name, role->instances, role->instances == 1 ? "" : "s", role->warps,
-               role->warps == 1 ? "" : "s");
+    str_printf(o->text, "role %s: %d instance%s of %d warp%s", role->name, role->instances,
+               role->instances == 1 ? "" : "s", role->warps, role->warps == 1 ? "" : "s");
     if (role->regs) str_printf(o->text, " regs %d", role->regs);
     if (o->prog->warps) str_printf(o->text, ", from warp %d", role->first_warp);
     if (role->registers) str_printf(o->text, ", %d registers a thread", role->registers);

@@ -54,7 +54,8 @@ static const char *kernel(Arena *arena, const char *before, const char *items, c
                         before, items, body);
 }
 
-static void test(const char *what, const char *before, const char *items, const char *body, const char *wanted, const char *unwanted) {
+static void test(const char *what, const char *before, const char *items, const char *body, const char *wanted,
+                 const char *unwanted) {
     Arena *arena = arena_new();
     Run run = elaborated(kernel(arena, before, items, body), NULL, 0);
     if (wanted) has(what, &run, wanted);
@@ -84,7 +85,8 @@ static void statics(void) {
 static void kernels(void) {
     Arena *arena = arena_new();
     Names *names = names_new(arena);
-    const char *text = "static A = 1; kernel one(X: f32[N]) for sm_90a { } kernel two(X: f32[N]) for sm_90a { static B = 1; }";
+    const char *text =
+        "static A = 1; kernel one(X: f32[N]) for sm_90a { } kernel two(X: f32[N]) for sm_90a { static B = 1; }";
     const Source *source = source_new(arena, "unit.pipe", text, strlen(text));
     Diags *diags = diags_new(arena, source);
     Ast *ast = parser_parse(arena, names, source, diags);
@@ -125,21 +127,32 @@ int main(void) {
     statics();
     kernels();
     shared_nodes();
-    test("a range in its place", "", "range kt = 0 .. r + n;", "for k in kt { let z = k; }", "for k in kt = 0 .. r + n\n", NULL);
-    test("a piece", "", "range kt = 2 .. n;", "for k in kt[1 .. 3] { let z = k; }", "a piece of kt = 3 .. min(n, 5)", NULL);
-    test("a piece to the end", "", "range kt = 0 .. n;", "for k in kt from n { let z = k; }", "a piece of kt = max(n, 0) .. n", NULL);
-    test("a range as a number", "", "range a0 = 1 .. n; range b0 = 0 .. a0 * 2;", "", "range b0 = 0 .. max(n - 1, 0) * 2", NULL);
-    test("the position in a where", "", "range kt = 0 .. n where I[kt] > r;", "for k in kt { let z = k; }", "where I[k] > r", NULL);
+    test("a range in its place", "", "range kt = 0 .. r + n;", "for k in kt { let z = k; }",
+         "for k in kt = 0 .. r + n\n", NULL);
+    test("a piece", "", "range kt = 2 .. n;", "for k in kt[1 .. 3] { let z = k; }", "a piece of kt = 3 .. min(n, 5)",
+         NULL);
+    test("a piece to the end", "", "range kt = 0 .. n;", "for k in kt from n { let z = k; }",
+         "a piece of kt = max(n, 0) .. n", NULL);
+    test("a range as a number", "", "range a0 = 1 .. n; range b0 = 0 .. a0 * 2;", "",
+         "range b0 = 0 .. max(n - 1, 0) * 2", NULL);
+    test("the position in a where", "", "range kt = 0 .. n where I[kt] > r;", "for k in kt { let z = k; }",
+         "where I[k] > r", NULL);
     test("any order", "", "range kt = 0 .. U; const U = V + 1; const V = T;", "", "range kt = 0 .. 65", NULL);
     test("a dead arm", "", "", "if FLAG { let z = 1; } else { shared t: f32[T]; let w = 2; }", "z = 1", "shared t");
-    test("under a varying condition", "", "", "var z = 0; if rank == 0 { z = n; }", "var z: i32, uniform over the instance", NULL);
-    test("assigned late", "", "", "var z = 0; var w = 0; for i in 0 .. n { w = z; z = rank; }", "var w: i32, uniform over the instance", NULL);
-    test("after a varying break", "", "", "var z = 0; for i in 0 .. n { if rank < i { break; } z = i; }", "var z: i32, uniform over the instance", NULL);
-    test("uniform over the role", "", "", "var z = 0; for i in 0 .. n { z = i; }", "var z: i32, uniform over the role", NULL);
-    test("an unrolled loop", "", "", "var y: f32[2, T]; for q in 0 .. 2 { y[q, i] = 0; }", "for q in 0 .. 2 unrolled", NULL);
+    test("under a varying condition", "", "", "var z = 0; if rank == 0 { z = n; }",
+         "var z: i32, uniform over the instance", NULL);
+    test("assigned late", "", "", "var z = 0; var w = 0; for i in 0 .. n { w = z; z = rank; }",
+         "var w: i32, uniform over the instance", NULL);
+    test("after a varying break", "", "", "var z = 0; for i in 0 .. n { if rank < i { break; } z = i; }",
+         "var z: i32, uniform over the instance", NULL);
+    test("uniform over the role", "", "", "var z = 0; for i in 0 .. n { z = i; }", "var z: i32, uniform over the role",
+         NULL);
+    test("an unrolled loop", "", "", "var y: f32[2, T]; for q in 0 .. 2 { y[q, i] = 0; }", "for q in 0 .. 2 unrolled",
+         NULL);
     test("a tile handed over", "fn f(x: f32[R]) -> f32[R] { var y: f32[R]; y[i] = x[i]; return y; }", "",
          "var x: f32[T] = 1; let z = f(x); x[i] = z[i];", "x[i] = y[i]", "f[i");
-    test("a tile of several returns", "fn f(x: f32[R], k: i32) -> f32[R] { if k > 1 { return x; } var y: f32[R]; y[i] = 0; return y; }", "",
+    test("a tile of several returns",
+         "fn f(x: f32[R], k: i32) -> f32[R] { if k > 1 { return x; } var y: f32[R]; y[i] = 0; return y; }", "",
          "var x: f32[T] = 1; let z = f(x, n); x[i] = z[i];", "leave the function", NULL);
     test("branches of an expression", "fn f(x: f32) -> f32 { if x > 1 { return x; } return 1; }", "",
          "var y: f32[T]; y[i] = f(X[r, i]) * a;", "(X[r, i] > 1.0 ? X[r, i] : 1.0) * a", NULL);
