@@ -21,7 +21,8 @@ static void collect_lags(Gen *gen, Frame *frame, const Stmt *stmt) {
     case S_STAGE:
         if (stmt->stage.lag > 0) {
             Lag *lag = NEW(gen->arena, Lag);
-            *lag = (Lag){stmt, ptx_new_reg(gen->ptx, REG_32), ptx_new_reg(gen->ptx, REG_32), frame->lags};
+            *lag = (Lag){stmt, NEW_ARRAY(gen->arena, Reg, stmt->stage.lag), ptx_new_reg(gen->ptx, REG_32), frame->lags};
+            for (int i = 0; i < stmt->stage.lag; i++) lag->late[i] = ptx_new_reg(gen->ptx, REG_32);
             frame->lags = lag;
         }
         collect_lags(gen, frame, stmt->stage.body);
@@ -43,15 +44,13 @@ static void pop_frame(Gen *gen) { gen->role->frame = gen->role->frame->outer; }
 static void open_lags(Gen *gen, Frame *frame, const Stmt *body) {
     collect_lags(gen, frame, body);
     for (Lag *lag = frame->lags; lag != NULL; lag = lag->next) {
-        int pipe = gen->role->role->handles.items[lag->stage->stage.handle].pipe;
-        INS(gen->ptx, "mov.b32", ptx_reg(lag->oldest), ptx_reg(gen->role->cursors[END_CONSUME][pipe].stage));
+        for (int i = 0; i < lag->stage->stage.lag; i++) INS(gen->ptx, "mov.b32", ptx_reg(lag->late[i]), ptx_int(0));
         INS(gen->ptx, "mov.b32", ptx_reg(lag->held), ptx_int(0));
     }
-    if (frame->lags != NULL) ptx_forget(gen->ptx);
 }
 
 static void drain_lags(Gen *gen, const Frame *frame) {
-    for (Lag *lag = frame->lags; lag != NULL; lag = lag->next) pipe_late_release(gen, lag, 0);
+    for (Lag *lag = frame->lags; lag != NULL; lag = lag->next) pipe_drain(gen, lag);
 }
 
 /* ---- scalars ------------------------------------------------------------------------------------------------------ */
@@ -187,6 +186,10 @@ void gen_stmt(Gen *gen, const Stmt *stmt) {
     switch (stmt->kind) {
     case S_BLOCK: gen_block(gen, stmt); return;
     case S_SCALAR:
+        if (stmt->scalar.space != NULL) {
+            refuse_reduction(gen, stmt->span);
+            return;
+        }
         ptx_mark(gen->ptx, stmt->span, gen->role->number, NULL, NULL);
         set_local(gen, stmt->scalar.local, eval_scalar(gen, stmt->scalar.value));
         return;

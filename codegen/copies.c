@@ -146,6 +146,12 @@ static void gen_engine_copy(Gen *gen, const Tile *tile) {
     if (skip >= 0) ptx_place_label(gen->ptx, skip);
 }
 
+void refuse_reduction(Gen *gen, Span span) {
+    Diag *diag = diag_at(gen->diags, P0290, span, "reductions in a role are checked, but not generated yet");
+    diag_primary(gen->diags, diag, "this statement reduces");
+    diag_help(gen->diags, diag, "`pipec check` accepts it; in `ensures` reductions are evaluated");
+}
+
 void gen_tile(Gen *gen, const Stmt *stmt) {
     const Tile *tile = stmt->tile;
     switch (tile->class) {
@@ -162,10 +168,7 @@ void gen_tile(Gen *gen, const Stmt *stmt) {
         gen_map(gen, tile);
         return;
     case TILE_REDUCTION:
-        diag_help(gen->diags,
-                  diag_primary(gen->diags, diag_at(gen->diags, P0290, stmt->span, "reductions in a role are checked, but not generated yet"),
-                               "this statement reduces"),
-                  "`pipec check` accepts it; in `ensures` reductions are evaluated");
+        refuse_reduction(gen, stmt->span);
         return;
     case TILE_UNCLASSIFIED: return; /* poison: codegen is not called after errors */
     }

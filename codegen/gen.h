@@ -18,13 +18,13 @@ typedef struct Value {
     double number;    /* constants of type F32 */
 } Value;
 
-/* A coordinate: reg + add, where reg is absent or a non-negative u32 of which a divisor and an upper bound are known. What is known
- * lets divisions by constant extents turn into immediates (lin_divide). */
+/* A coordinate: reg + add. Where `max` is known, reg is non-negative as well, and divisions by constant extents turn into
+ * immediates (lin_divide). */
 typedef struct Lin {
     Reg reg;          /* .b32, or REG_NONE */
     int64_t add;
     int64_t multiple; /* divides reg; 1 where nothing is known */
-    int64_t max;      /* reg <= max; -1: unknown */
+    int64_t max;      /* 0 <= reg <= max; -1: unknown */
 } Lin;
 
 /* Where an expression is evaluated: the values of the statement's indexes, and what was already computed there. */
@@ -55,10 +55,11 @@ typedef struct Cursor {
     Reg stage, parity;
 } Cursor;
 
-/* A `consume` block that releases late: the ring's oldest stage not yet released, and how many there are. */
+/* A `consume` block that releases late: the stages it has not yet released. Others of the ring may lie between them. */
 typedef struct Lag {
     const Stmt *stage;   /* the S_STAGE */
-    Reg oldest, held;
+    Reg *late;           /* .b32 stage indexes, as many as its lag, oldest first; the last `held` of them count */
+    Reg held;
     struct Lag *next;    /* of the same loop */
 } Lag;
 
@@ -150,13 +151,14 @@ void gen_role(Gen *gen, int number);                            /* control.c */
 
 void pipe_acquire(Gen *gen, const Stmt *stmt, int handle);      /* pipes.c */
 void pipe_release(Gen *gen, Span span, int handle);
-void pipe_late_release(Gen *gen, Lag *lag, int count);          /* count stages may stay held; 0 drains */
+void pipe_drain(Gen *gen, const Lag *lag);                      /* releases what is still held late */
 void pipe_expired(Gen *gen);                                    /* the watchdog's end of the role */
 void pipe_finish(Gen *gen);                                     /* bulk stores are complete before exit */
 Operand stage_barrier(Gen *gen, const Pipe *pipe, bool full, Reg stage); /* the barrier of a stage: [reg + offset] */
 void instance_barrier(Gen *gen);                                /* all threads of the instance */
 
 void gen_tile(Gen *gen, const Stmt *stmt);                      /* copies.c */
+void refuse_reduction(Gen *gen, Span span);                     /* copies.c */
 void gen_map(Gen *gen, const Tile *tile);                       /* maps.c */
 void gen_lanes(Gen *gen, const Tile *tile);                     /* maps.c: same distribution */
 int register_tile_slots(const Gen *gen, const RoleTile *tile);  /* registers a thread holds of it */

@@ -115,13 +115,10 @@ static void init_barriers(Gen *gen, Reg thread) {
     INS(gen->ptx, "bar.sync", ptx_int(0));
 }
 
-/* setmaxnreg is executed by all warps of a warpgroup, idle ones too. What the launch gives each thread is the block's share of the
- * pool; a warpgroup whose value is that share keeps it. */
+/* setmaxnreg is executed by all warps of a warpgroup, idle ones too; a warpgroup whose value is what the launch gives keeps it. */
 static void set_registers(Gen *gen) {
     const Prog *prog = gen->prog;
-    int share = prog->target->registers_pool / (prog->warps * 32) / 8 * 8;
-    if (share > prog->target->registers_max / 8 * 8) share = prog->target->registers_max / 8 * 8;
-    int groups = (prog->warps + 3) / 4;
+    int share = prog->launch_registers, groups = (prog->warps + 3) / 4;
     for (int g = 0; g < groups; g++) {
         int value = 0;
         for (size_t r = 0; r < prog->roles.count; r++) {

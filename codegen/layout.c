@@ -48,7 +48,7 @@ Lin lin_scale(Gen *gen, Lin a, int64_t by) {
     if (by == 1) return a;
     Reg reg = power_of_two(by) ? PURE(gen->ptx, REG_32, "shl.b32", ptx_reg(a.reg), ptx_int(log2_of(by)))
                                : PURE(gen->ptx, REG_32, "mul.lo.s32", ptx_reg(a.reg), ptx_int(by));
-    if (by < 0) return (Lin){reg, a.add * by, 1, -1}; /* negative: nothing is known of it as u32 */
+    if (by < 0) return (Lin){reg, a.add * by, 1, -1};
     return (Lin){reg, a.add * by, a.multiple * by, a.max < 0 ? -1 : a.max * by};
 }
 
@@ -63,9 +63,9 @@ static Reg rest_reg(Gen *gen, Reg reg, int64_t by) {
                             : PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(reg), ptx_int(by));
 }
 
-/* a / by and a % by for a >= 0. Constants stay out of registers where no carry from the constant part into the
- * quotient is possible: the register is a multiple of `by`, or too small, or a multiple of something that the rest
- * of the constant does not reach. */
+/* a / by and a % by for a >= 0. Constants stay out of registers where the register alone is certainly not negative and no carry
+ * from the constant part into the quotient is possible: the register is a multiple of `by`, or too small, or a multiple of
+ * something that the rest of the constant does not reach. */
 void lin_divide(Gen *gen, Lin a, int64_t by, Lin *quotient, Lin *rest) {
     if (a.reg.class == REG_NONE) {
         *quotient = lin_const(a.add / by);
@@ -77,7 +77,7 @@ void lin_divide(Gen *gen, Lin a, int64_t by, Lin *quotient, Lin *rest) {
         *rest = lin_const(0);
         return;
     }
-    int64_t over = a.add >= 0 ? a.add % by : -1;
+    int64_t over = a.add == 0 || (a.add > 0 && a.max >= 0) ? a.add % by : -1;
     if (over >= 0 && a.multiple % by == 0) {
         *quotient = (Lin){divide_reg(gen, a.reg, by), a.add / by, a.multiple / by, a.max < 0 ? -1 : a.max / by};
         *rest = lin_const(over);
@@ -187,7 +187,10 @@ static Reg inside_axis(Gen *gen, Reg inside, Lin coordinate, Value extent) {
     return PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(inside), ptx_reg(one));
 }
 
-/* Linear offsets are 64-bit; the constant part of the last coordinate stays in the address. */
+/* An offset that the address of an instruction takes: 32 bits, signed, with room to add to it. */
+static bool fits_address(int64_t offset) { return offset >= -(INT64_C(1) << 24) && offset <= INT64_C(1) << 24; }
+
+/* Linear offsets are 64-bit; the constant part of the last coordinate stays in the address where it fits. */
 Operand global_address(Gen *gen, Point *point, const Access *access, Reg *inside) {
     const Param *param = &gen->prog->params.items[access->object];
     int64_t bytes = element_rows[param->type].bytes;
@@ -199,7 +202,7 @@ Operand global_address(Gen *gen, Point *point, const Access *access, Reg *inside
         if (!access->inside[axis]) *inside = inside_axis(gen, *inside, coordinate, extent_value(gen, param, axis));
         bool is_last = axis + 1 == access->rank;
         Lin part = coordinate;
-        if (is_last) {
+        if (is_last && fits_address(coordinate.add * bytes)) {
             last = lin_const(coordinate.add);
             part.add = 0;
         }

@@ -204,6 +204,33 @@ static Lag *lag_of(const Gen *gen, int handle) {
     return NULL;
 }
 
+/* Releases late stage number `which` if so many are held. All younger ones have committed a bulk store group each. */
+static void release_held(Gen *gen, const Lag *lag, int which, int younger) {
+    const Stmt *stmt = lag->stage;
+    int skip = ptx_new_label(gen->ptx);
+    Reg few = ptx_new_reg(gen->ptx, REG_PRED);
+    INS(gen->ptx, "setp.lt.s32", ptx_reg(few), ptx_reg(lag->held), ptx_int(stmt->stage.lag - which));
+    INS_IF(gen->ptx, few, "bra", ptx_label(skip));
+    release_consumed(gen, gen->role->role->handles.items[stmt->stage.handle].pipe, lag->late[which], younger);
+    ptx_place_label(gen->ptx, skip);
+}
+
+/* The block has ended: its stage becomes the youngest of the late ones, the oldest of a full list is released. */
+static void release_late(Gen *gen, const Lag *lag, Reg stage) {
+    int count = lag->stage->stage.lag;
+    release_held(gen, lag, 0, count);
+    for (int i = 0; i + 1 < count; i++) INS(gen->ptx, "mov.b32", ptx_reg(lag->late[i]), ptx_reg(lag->late[i + 1]));
+    INS(gen->ptx, "mov.b32", ptx_reg(lag->late[count - 1]), ptx_reg(stage));
+    INS(gen->ptx, "add.s32", ptx_reg(lag->held), ptx_reg(lag->held), ptx_int(1));
+    INS(gen->ptx, "min.s32", ptx_reg(lag->held), ptx_reg(lag->held), ptx_int(count));
+    ptx_forget(gen->ptx);
+}
+
+void pipe_drain(Gen *gen, const Lag *lag) {
+    int count = lag->stage->stage.lag;
+    for (int i = 0; i < count; i++) release_held(gen, lag, i, count - 1 - i);
+}
+
 void pipe_release(Gen *gen, Span span, int handle_index) {
     RoleState *state = gen->role;
     const Handle *handle = &state->role->handles.items[handle_index];
@@ -219,26 +246,7 @@ void pipe_release(Gen *gen, Span span, int handle_index) {
         release_consumed(gen, handle->pipe, state->handles[handle_index], 0);
         return;
     }
-    INS(gen->ptx, "add.s32", ptx_reg(lag->held), ptx_reg(lag->held), ptx_int(1));
-    ptx_forget(gen->ptx);
-    pipe_late_release(gen, lag, lag->stage->stage.lag);
-}
-
-/* Stages come and go in ring order, so the late ones are `oldest` and the `held` - 1 that follow. */
-void pipe_late_release(Gen *gen, Lag *lag, int count) {
-    const Handle *handle = &gen->role->role->handles.items[lag->stage->stage.handle];
-    const Pipe *pipe = &gen->prog->pipes.items[handle->pipe];
-    int again = ptx_new_label(gen->ptx), end = ptx_new_label(gen->ptx);
-    if (count == 0) ptx_place_label(gen->ptx, again);
-    Reg few = ptx_new_reg(gen->ptx, REG_PRED);
-    INS(gen->ptx, "setp.le.s32", ptx_reg(few), ptx_reg(lag->held), ptx_int(count));
-    INS_IF(gen->ptx, few, "bra", ptx_label(end));
-    release_consumed(gen, handle->pipe, lag->oldest, count);
-    step_stage(gen, lag->oldest, PTX_NONE, pipe->stages);
-    INS(gen->ptx, "sub.s32", ptx_reg(lag->held), ptx_reg(lag->held), ptx_int(1));
-    ptx_forget(gen->ptx);
-    if (count == 0) INS(gen->ptx, "bra", ptx_label(again));
-    ptx_place_label(gen->ptx, end);
+    release_late(gen, lag, state->handles[handle_index]);
 }
 
 void pipe_finish(Gen *gen) {

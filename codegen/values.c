@@ -109,7 +109,7 @@ static Value divide_fast(Gen *gen, const Expr *expr, Value left, Value right) {
     }
     if (divisor->indexes != 0 || expr->indexes == 0)
         return value_reg(E_F32, PURE(gen->ptx, REG_32, "div.full.f32", value_operand(left), value_operand(right)));
-    Reg inverse = PURE(gen->ptx, REG_32, "rcp.approx.ftz.f32", value_operand(right));
+    Reg inverse = PURE(gen->ptx, REG_32, "rcp.approx.f32", value_operand(right));
     return value_reg(E_F32, PURE(gen->ptx, REG_32, "mul.rn.f32", value_operand(left), ptx_reg(inverse)));
 }
 
@@ -191,11 +191,14 @@ static Value round_float(Gen *gen, Element type, Value value) {
     return widen_one(gen, type, narrow_one(gen, type, value));
 }
 
-/* To an integer: truncated towards zero and saturated, NaN gives 0 (cvt.rzi saturates: PTX ISA 9.7.9.22). */
+/* To an integer: truncated towards zero and saturated; NaN gives 0, which cvt.rzi does to 32 bits only (PTX ISA 9.7.9.22). */
 static Value float_to_integer(Gen *gen, Element type, Value value) {
     Element wide = element_rows[type].widens;
     Reg reg = PURE(gen->ptx, class_of(wide), arena_printf(gen->arena, "cvt.rzi.%s.f32", suffix_of(wide)), value_operand(value));
-    if (type == E_I8 || type == E_U8) {
+    if (class_of(wide) == REG_64) {
+        Reg number = PURE(gen->ptx, REG_PRED, "setp.num.f32", value_operand(value), value_operand(value));
+        reg = PURE(gen->ptx, REG_64, "selp.b64", ptx_reg(reg), ptx_int(0), ptx_reg(number));
+    } else if (type == E_I8 || type == E_U8) {
         reg = PURE(gen->ptx, REG_32, "max.s32", ptx_reg(reg), ptx_int(type == E_I8 ? -128 : 0));
         reg = PURE(gen->ptx, REG_32, "min.s32", ptx_reg(reg), ptx_int(type == E_I8 ? 127 : 255));
     }
@@ -227,7 +230,7 @@ static Value eval_cast(Gen *gen, Point *point, const Expr *expr) {
         return to == E_F32 || to == E_TF32 ? value : round_float(gen, to, value);
     }
     if (!is_float(to)) return integer_to_integer(gen, to, value);
-    if (value.reg.class == REG_PRED) value = integer_to_integer(gen, E_I32, value);
+    if (value.type == E_BOOL) value = integer_to_integer(gen, E_I32, value);
     Reg reg = PURE(gen->ptx, REG_32, arena_printf(gen->arena, "cvt.rn.f32.%s", suffix_of(value.type)), ptx_reg(value_in_reg(gen, value)));
     value = value_reg(E_F32, reg);
     return to == E_F32 ? value : round_float(gen, to, value);
