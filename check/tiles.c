@@ -394,6 +394,8 @@ static void divisors_of(Stmt *stmt, void *data) { walk_exprs(stmt, divisors_of_s
 
 static void require_divisors(Tiles *tiles) {
     Prog *prog = tiles->prog;
+    size_t stated = prog->preconditions.count;
+    for (size_t i = 0; i < stated; i++) require_divisors_of(tiles, prog->preconditions.items[i].condition);
     for (size_t i = 0; i < prog->axes.count; i++) require_divisors_of(tiles, prog->axes.items[i].extent);
     for (size_t i = 0; i < prog->domains.count; i++) {
         require_divisors_of(tiles, prog->domains.items[i].lo);
