@@ -300,11 +300,30 @@ PIPEC_API PipecVerdict pipec_run_verify(PipecRun *run) {
 
 /* ---- two runs ---------------------------------------------------------------------------------------------------------------- */
 
-/* The tolerance of a tensor's elements where instructions are approximate: what `ensures` allows, else 1e-3 */
-static double tolerance_of(const Prog *prog, size_t param) {
-    for (size_t i = 0; i < prog->claims.count; i++)
-        if (prog->claims.items[i].target.object == (int)param && prog->claims.items[i].within > 0) return prog->claims.items[i].within;
-    return 1e-3;
+static void index_of(const Array *array, int64_t flat, int64_t *index) {
+    for (int d = array->rank - 1; d >= 0; d--) {
+        index[d] = flat % array->extents[d];
+        flat /= array->extents[d];
+    }
+}
+
+/* A claim's target has bare indexes and constants for subscripts: does it speak of this element? */
+static bool covers(const Access *target, const int64_t *index) {
+    for (int d = 0; d < target->rank; d++)
+        if (target->subs[d]->kind == X_CONST && target->subs[d]->constant.integer != index[d]) return false;
+    return true;
+}
+
+/* Where instructions are approximate: what the claims about an element allow, 0 where one is exact, 1e-3 where there is none. */
+static double tolerance_at(const Prog *prog, size_t param, const int64_t *index) {
+    double within = -1;
+    for (size_t i = 0; i < prog->claims.count; i++) {
+        const Claim *claim = &prog->claims.items[i];
+        if (claim->target.object != (int)param || !covers(&claim->target, index)) continue;
+        double allowed = claim->within > 0 ? claim->within : 0;
+        within = within < 0 || allowed < within ? allowed : within;
+    }
+    return within < 0 ? 1e-3 : within;
 }
 
 static double mean_square_root(const Array *array) {
@@ -321,7 +340,7 @@ typedef struct Difference {
     double a, b;
 } Difference;
 
-static Difference differences(const Array *a, const Array *b, bool approximate, double within) {
+static Difference differences(const Prog *prog, size_t param, const Array *a, const Array *b, bool approximate) {
     Difference found = {0};
     size_t bytes = (size_t)element_rows[a->type].bytes;
     if (memcmp(a->data, b->data, a->bytes) == 0) return found;
@@ -332,7 +351,9 @@ static Difference differences(const Array *a, const Array *b, bool approximate, 
         if (memcmp(x, y, bytes) == 0) continue;
         double p = element_load(a->type, x), q = element_load(b->type, y);
         if (floats && isnan(p) && isnan(q)) continue;
-        if (floats && approximate && fabs(p - q) <= within * (fabs(q) + scale)) continue;
+        int64_t index[MAX_RANK];
+        index_of(a, i, index);
+        if (floats && approximate && fabs(p - q) <= tolerance_at(prog, param, index) * (fabs(q) + scale)) continue;
         if (found.count++ == 0) found = (Difference){1, i, p, q};
     }
     return found;
@@ -341,12 +362,9 @@ static Difference differences(const Array *a, const Array *b, bool approximate, 
 static void report_difference(Call *it, size_t param, const Difference *found) {
     PipecRun *run = it->run;
     const Array *array = &run->launch->arrays[param];
-    int64_t index[MAX_RANK], flat = found->first;
+    int64_t index[MAX_RANK];
     Str at = str_new(run->arena);
-    for (int d = array->rank - 1; d >= 0; d--) {
-        index[d] = flat % array->extents[d];
-        flat /= array->extents[d];
-    }
+    index_of(array, found->first, index);
     for (int d = 0; d < array->rank; d++) str_printf(&at, "%s%lld", d > 0 ? ", " : "", (long long)index[d]);
     const char *name = run->program->manifest->parameters.items[param].name;
     Diag *diag = diag_plain(run->diags, P0852, "%lld of %lld elements of `%s` differ between %s and %s", (long long)found->count,
@@ -365,7 +383,7 @@ static void compare(void *data) {
     for (size_t i = 0; i < program->manifest->parameters.count; i++) {
         if (!is_tensor(run, i) || program->manifest->parameters.items[i].mode == MODE_IN) continue;
         Difference found =
-            differences(&run->launch->arrays[i], &it->other->launch->arrays[i], approximate, tolerance_of(program->prog, i));
+            differences(program->prog, i, &run->launch->arrays[i], &it->other->launch->arrays[i], approximate);
         if (found.count > 0) report_difference(it, i, &found);
     }
     if (it->text != NULL)
