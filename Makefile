@@ -31,7 +31,7 @@ CLI    := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard cli/*.c)))
 DRIVER := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/*.c)))
 UNIT   := $(patsubst tests/unit/%.c,$(B)/unit/%,$(sort $(wildcard tests/unit/*.c)))
 FUZZ   := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(sort $(wildcard tests/fuzz/*.c)))
-BENCH  := $(patsubst bench/%.c,$(B)/bench/%,$(sort $(wildcard bench/*.c)))
+BENCH  := $(patsubst bench/%.c,$(B)/bench/%,$(filter-out bench/cuda.c,$(sort $(wildcard bench/*.c))))
 
 all: $(B)/pipec $(B)/libpipec.so $(B)/libpipec.a
 
@@ -68,9 +68,9 @@ $(B)/unit/%: tests/unit/%.c $(B)/libpipec.a
 $(B)/fuzz/%: tests/fuzz/%.c $(B)/libpipec.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) -fsanitize=fuzzer -MMD -MP $(LDFLAGS_ALL) -o $@ $< $(B)/libpipec.a $(LIBS)
-$(B)/bench/%: bench/%.c $(B)/libpipec.a
+$(B)/bench/%: bench/%.c bench/cuda.c $(B)/libpipec.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_ALL) -MMD -MP $(LDFLAGS_ALL) -o $@ $< $(B)/libpipec.a $(LIBS)
+	$(CC) $(CFLAGS_ALL) -MMD -MP $(LDFLAGS_ALL) -o $@ $< bench/cuda.c $(B)/libpipec.a $(LIBS)
 
 # A libcuda.so.1 without a GPU: unit tests find it beside them, others name it in PIPEC_LIBCUDA
 STANDIN := $(B)/standin/libcuda.so.1
