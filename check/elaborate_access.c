@@ -302,7 +302,7 @@ static Expr *subscript(Elab *e, const Object *object, const AstExpr *ast) {
     Expr *x = v.x;
     if (elab_is_poison(v)) return x;
     if (x->type != E_I32) {
-        if (elab_is_const(x) || (v.flex && elab_is_integer(x->type))) return elab_cast_to(e, v, E_I32, x->span);
+        if (v.flex && elab_is_integer(x->type)) return elab_cast_to(e, v, E_I32, x->span);
         Diag *diag = elab_error(e, P0104, x->span, "a subscript is i32, and this is %s", elab_type_name(x->type));
         if (x->type != E_BOOL) HELP(e, diag, "cast it: `i32(%s)`", elab_text_of(e, x->span));
         return elab_poison(e, x->span).x;
@@ -439,69 +439,71 @@ static bool has_range(Elab *e, const char *name, const AstExpr *target, const As
     return walk.found != NULL;
 }
 
-/* Names in a subscript of the target, in the order of the text */
-static void bind_in(Elab *e, const AstExpr *ast, const AstExpr *target, const AstExpr *value) {
+/* What becomes of the unknown names in the target's subscripts, in the order of the text */
+typedef struct Binding {
+    const AstExpr *target, *value;
+    void (*found)(Elab *e, const struct Binding *binding, const AstExpr *name);
+} Binding;
+
+static void bind_index(Elab *e, const Binding *binding, const AstExpr *name) {
+    if (has_range(e, name->name, binding->target, binding->value)) elab_add_index(e, name->name, name->span);
+}
+
+static void bind_poison(Elab *e, const Binding *binding, const AstExpr *name) {
+    (void)binding;
+    elab_scope_bind(e, e->scope, NAME_POISON, name->name, name->span, 0);
+}
+
+static void report_rest(Elab *e, const Binding *binding, const AstExpr *name) {
+    size_t before = e->diags->items.count;
+    elab_resolve_name(e, name->name, name->span);
+    if (e->diags->items.count > before) {
+        Diag *diag = e->diags->items.items[before];
+        if (diag->code == P0100 && !diag->helps.count)
+            NOTE(e, diag, "an index takes its range from a subscript that is `%s` alone", name->name);
+    }
+    bind_poison(e, binding, name);
+}
+
+static void each_unknown(Elab *e, const Binding *binding, const AstExpr *ast) {
     switch (ast->kind) {
     case AST_NAME:
-        if (elab_is_unknown_name(e, ast) && has_range(e, ast->name, target, value))
-            elab_add_index(e, ast->name, ast->span);
+        if (elab_is_unknown_name(e, ast)) binding->found(e, binding, ast);
         break;
-    case AST_UNARY: bind_in(e, ast->unary.operand, target, value); break;
-    case AST_BINARY: bind_in(e, ast->binary.left, target, value), bind_in(e, ast->binary.right, target, value); break;
+    case AST_UNARY: each_unknown(e, binding, ast->unary.operand); break;
+    case AST_BINARY:
+        each_unknown(e, binding, ast->binary.left);
+        each_unknown(e, binding, ast->binary.right);
+        break;
     case AST_SELECT:
-        bind_in(e, ast->select.condition, target, value);
-        bind_in(e, ast->select.then, target, value);
-        bind_in(e, ast->select.otherwise, target, value);
+        each_unknown(e, binding, ast->select.condition);
+        each_unknown(e, binding, ast->select.then);
+        each_unknown(e, binding, ast->select.otherwise);
         break;
     case AST_CALL:
-        for (size_t i = 0; i < ast->call.args.count; i++) bind_in(e, ast->call.args.items[i], target, value);
+        for (size_t i = 0; i < ast->call.args.count; i++) each_unknown(e, binding, ast->call.args.items[i]);
         break;
     case AST_SUBSCRIPT:
-        for (size_t i = 0; i < ast->subscript.subs.count; i++) bind_in(e, ast->subscript.subs.items[i], target, value);
+        for (size_t i = 0; i < ast->subscript.subs.count; i++) each_unknown(e, binding, ast->subscript.subs.items[i]);
         break;
-    case AST_ERROR_EXPR:
-    case AST_INTEGER:
-    case AST_FLOAT:
-    case AST_BOOL:
-    case AST_MEMBER:
-    case AST_REDUCE:
-    case AST_OLD:
-    case AST_ACQUIRE:
-    case AST_TRY: break;
+    case AST_ERROR_EXPR: case AST_INTEGER: case AST_FLOAT: case AST_BOOL: case AST_MEMBER: case AST_REDUCE:
+    case AST_OLD: case AST_ACQUIRE: case AST_TRY: break;
     }
 }
 
-/* `Y[t*T + i] = s.x[j]`: an index of the target without a range and one on the right that is not the target's are one mistake,
- * which is said where `j` stands. */
-static void match_strays(Elab *e, const AstExpr *ast, const AstExpr *value) {
+static bool has_stray(Elab *e, const AstExpr *value) {
     Walk stray = {.e = e};
     if (value) look(&stray, value);
-    if (!stray.found || stray.found->kind != AST_NAME) return;
-    switch (ast->kind) {
-    case AST_NAME:
-        if (elab_is_unknown_name(e, ast)) elab_scope_bind(e, e->scope, NAME_POISON, ast->name, ast->span, 0);
-        break;
-    case AST_UNARY: match_strays(e, ast->unary.operand, value); break;
-    case AST_BINARY: match_strays(e, ast->binary.left, value), match_strays(e, ast->binary.right, value); break;
-    case AST_ERROR_EXPR:
-    case AST_INTEGER:
-    case AST_FLOAT:
-    case AST_BOOL:
-    case AST_SELECT:
-    case AST_CALL:
-    case AST_SUBSCRIPT:
-    case AST_MEMBER:
-    case AST_REDUCE:
-    case AST_OLD:
-    case AST_ACQUIRE:
-    case AST_TRY: break;
-    }
+    return stray.found && stray.found->kind == AST_NAME;
 }
 
 void elab_bind_indexes(Elab *e, const AstExpr *target, const AstExpr *value) {
     if (target->kind != AST_SUBSCRIPT) return;
-    for (size_t i = 0; i < target->subscript.subs.count; i++)
-        bind_in(e, target->subscript.subs.items[i], target, value);
+    Binding binding = {target, value, bind_index};
+    each_unknown(e, &binding, target);
     e->space->bound = e->space->count;
-    for (size_t i = 0; i < target->subscript.subs.count; i++) match_strays(e, target->subscript.subs.items[i], value);
+    /* `Y[t*T + i] = s.x[j]`: an index of the target without a range and one on the right that is not the target's are one
+     * mistake, which is said where `j` stands. */
+    binding.found = has_stray(e, value) ? bind_poison : report_rest;
+    each_unknown(e, &binding, target);
 }

@@ -185,7 +185,7 @@ bool elab_enter_fn(Elab *e, const AstItem *fn, const AstExpr *ast) {
     for (const Frame *frame = e->frame; frame; frame = frame->outer) {
         if (frame->fn != fn) continue;
         Diag *diag = elab_error(e, P0124, ast->call.callee.span, "`%s` calls itself", fn->fn.name.text);
-        const Frame *below = e->frame;
+        const Frame *below = e->frame == frame ? frame : e->frame->outer; /* the innermost call has a label already */
         for (; below != frame; below = below->outer)
             LABEL(e, diag, below->call, "`%s` is called here", below->fn->fn.name.text);
         NOTE(e, diag, "functions are inlined: there is no recursion");

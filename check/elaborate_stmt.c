@@ -318,7 +318,6 @@ static void assign_stage(Elab *e, const AstStmt *ast, const Name *name) {
         Diag *diag = elab_error(e, P0117, ast->assign.target->span, "`%s` cannot be assigned", name->text);
         LABEL(e, diag, name->span, "a stage that is not declared with `var`");
         HELP(e, diag, "declare it: `var %s = ..`", name->text);
-        return;
     }
     End end = value->kind == AST_ACQUIRE ? end_of(value->acquire.end) : e->role->handles.items[from->index].end;
     if (pipe != to->pipe || end != to->end) {
@@ -327,6 +326,7 @@ static void assign_stage(Elab *e, const AstStmt *ast, const Name *name) {
               e->prog->pipes.items[to->pipe].name);
         LABEL(e, diag, value->span, "%s <%s>", end == END_PRODUCE ? "produce" : "consume",
               e->prog->pipes.items[pipe].name);
+        e->role->handles.items[name->index].pipe = -1; /* what it holds is unknown from here on */
         return;
     }
     if (value->kind == AST_ACQUIRE) {
