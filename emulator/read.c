@@ -519,11 +519,11 @@ static void read_performance(Reader *reader) {
             program->least_blocks = (uint32_t)take_integer(reader);
         else if (text_is(&token, ".pragma"))
             skip_to_semicolon(reader);
-        else if (text_is(&token, ".reqnctapercluster") || text_is(&token, ".maxclusterrank") ||
-                 text_is(&token, ".explicitcluster"))
-            text_incomplete(reader, token.line, "clusters are not modelled");
-        else
+        else if (text_is(&token, ".reqnctapercluster") || text_is(&token, ".maxclusterrank")) {
+            if (take_product(reader) != 1) text_incomplete(reader, token.line, "clusters are not modelled");
+        } else if (!text_is(&token, ".explicitcluster")) {
             text_incomplete(reader, token.line, "`%.*s` is not modelled", (int)token.length, token.text);
+        }
     }
 }
 

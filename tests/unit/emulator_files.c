@@ -1,6 +1,6 @@
 /* Runs every tests/emulator/NAME.ptx as its head says, on several schedules, and assembles it where ptxas is found.
  *
- *   //> threads 96 · tiles 3 · persistent 2 (resident blocks) · shared 4096 · seeds 4 (schedules tried; 1: the plain one)
+ *   //> threads 96 · tiles 3 · persistent 2 (resident blocks) · shared 4096 · seeds 4 (schedules tried; 1: the plain one) · limit 5000
  *   //> tensor in|out|inout NAME TYPE EXTENT..          filled with 0, 1, 2, ... (in, inout) or poison (out)
  *   //> map NAME box B0 B1 .. [swizzle 32|64|128]        innermost first
  *   //> pass map N | pointer NAME | scalar NAME TYPE VALUE | extent VALUE | watchdog     the kernel's parameters in order
@@ -32,7 +32,7 @@ typedef struct Case {
     VEC(Check) checks;
     VEC(const char *) says;
     char expect[32];
-    int seeds, resident;
+    int seeds, resident, limit;
     bool assembles;
     const char *file;
 } Case;
@@ -170,6 +170,8 @@ static void read_directive(Case *test, char *line) {
         test->manifest.shared_bytes = (uint32_t)atoi(rest);
     else if (!strcmp(word, "seeds"))
         test->seeds = atoi(rest);
+    else if (!strcmp(word, "limit"))
+        test->limit = atoi(rest);
     else if (!strcmp(word, "tensor"))
         add_tensor(test, rest);
     else if (!strcmp(word, "map"))
@@ -247,7 +249,7 @@ static void run_case(Case *test) {
     for (int seed = 0; seed < test->seeds; seed++) {
         Diags *diags = diags_new(test->arena, NULL);
         RunResult result;
-        EmulatorOptions options = {.resident = test->resident, .seed = (uint64_t)seed};
+        EmulatorOptions options = {.resident = test->resident, .seed = (uint64_t)seed, .limit = (uint64_t)test->limit};
         fill(test);
         RunStatus status = emulator_run(test->arena, &test->launch, &options, &result, diags);
         Str rendered = str_new(test->arena);
