@@ -53,6 +53,11 @@ typedef struct Release {
     Hold **holds;         /* one an instance, NULL: never came here */
 } Release;
 
+typedef struct Said {
+    Stmt *acquired;
+    int field;
+} Said;
+
 typedef struct Coverage {
     Tiles *tiles;
     Role *role;
@@ -60,6 +65,7 @@ typedef struct Coverage {
     int rank;
     Frame *frame;
     VEC(Release) releases;
+    VEC(Said) said;       /* of missing fields */
     GlobalWrites writes;
     int *bound_atoms;     /* loops followed turn by turn, and the rank */
     int64_t *bound_values;
@@ -139,6 +145,7 @@ static State copy_state(Coverage *c, const State *from) {
 }
 
 static void join_hold(Coverage *c, Hold *to, const Hold *from, Span at) {
+    if (to->acquire != from->acquire && !holds_all(from->must, to->must, to->words)) to->acquire = from->acquire; /* the one to name */
     for (size_t w = 0; w < to->words; w++) {
         to->must[w] &= from->must[w];
         to->may[w] |= from->may[w];
@@ -542,7 +549,7 @@ static void report_missing(Coverage *c, const Release *at, const Hold *hold, int
     diag_label(tiles->diags, diag, at->span, at->stmt->kind == S_LEAVE ? "and left here" : "and passed on here");
     for (size_t i = hold->marks.count; i-- > 0;) {
         const Mark *mark = &hold->marks.items[i];
-        if (mark->site->tile->target.field != f) continue;
+        if (mark->site->tile->target.field != f || mark->site->stmt->span.lo < hold->acquire->span.lo) continue;
         diag_label(tiles->diags, diag, mark->site->tile->target.span, mark->vague ? "which elements this writes is not known at compile time" : "written in part here");
         break;
     }
@@ -550,6 +557,14 @@ static void report_missing(Coverage *c, const Release *at, const Hold *hold, int
     if (!none) diag_note(tiles->diags, diag, "element `%s` may be left unwritten", element_text(c, pipe, f, bit));
     if (none) diag_help(tiles->diags, diag, "write it: `%s.%s[..] = ..;`, or leave the field out of the pipe", c->role->handles.items[at->handle].name, field->name);
     else diag_help(tiles->diags, diag, "write all of it on every path before the stage is passed on");
+}
+
+/* One message for each place of acquire and field, however many releases follow */
+static bool said_before(Coverage *c, Stmt *acquired, int f) {
+    for (size_t i = 0; i < c->said.count; i++)
+        if (c->said.items[i].acquired == acquired && c->said.items[i].field == f) return true;
+    vec_push(c->tiles->arena, &c->said, (Said){acquired, f});
+    return false;
 }
 
 /* True where the payload is complete */
@@ -576,6 +591,7 @@ static bool check_payload(Coverage *c, const Release *at, const Hold *hold) {
         if (missing < 0) continue;
         complete = false;
         if (none && at->stmt->kind == S_LEAVE) continue; /* `stages` says which leave drops it */
+        if (said_before(c, hold->acquire, (int)f)) continue;
         report_missing(c, at, hold, (int)f, missing, none);
     }
     return complete;
