@@ -24,46 +24,43 @@ static const char *count_text(Balance *balance, const Role *role, Count count) {
     return text.text;
 }
 
-static bool total_at(const Balance *balance, const Role *role, Count count, const Sizes *sizes, const int64_t *axes, int64_t *out) {
-    Env env = {.prog = balance->prog, .role = role, .symbols = sizes->values, .axes = axes};
-    int64_t outside, tile;
-    if (!evaluate(&env, count.outside, &outside) || !evaluate(&env, count.tile, &tile)) return false;
-    *out = outside + tile;
-    return true;
-}
-
-/* The first tile, in the order of its coordinates, where the two differ */
-static bool differ_at(const Balance *balance, const Pair *pair, const Count *counts, const Sizes *sizes, int64_t *axes, int64_t *values) {
-    int64_t extents[PROG_MAX_RANK], tiles;
-    size_t rank = balance->prog->axes.count;
+/* The first tile, in the order of its coordinates, in which one end acquires more often than the other */
+static bool differ_at(Balance *balance, const Pair *pair, const Sizes *sizes, int64_t *tile, int64_t *extents, int64_t *values) {
+    int64_t tiles;
     if (!sizes_tiles(sizes, extents, &tiles)) return false;
-    for (int64_t t = 0; t < tiles && t < 64; t++) {
-        int64_t rest = t;
-        for (size_t i = rank; i-- > 0;) {
-            axes[i] = rest % extents[i];
-            rest /= extents[i];
-        }
-        if (!total_at(balance, pair->role[0], counts[0], sizes, axes, &values[0])) return false;
-        if (!total_at(balance, pair->role[1], counts[1], sizes, axes, &values[1])) return false;
+    for (*tile = 0; *tile < tiles && *tile < 4; ++*tile) {
+        for (int i = 0; i < 2; i++)
+            if (!net_acquires(balance->arena, balance->prog, pair->role[i], pair->pipe, sizes, extents, *tile, &values[i])) return false;
         if (values[0] != values[1]) return true;
     }
     return false;
 }
 
-/* Sizes at which the counts differ, the smallest that are found */
-static bool find_difference(Balance *balance, const Pair *pair, const Count *counts, Str *where, int64_t *values) {
-    Sizes *sizes = sizes_new(balance->arena, balance->prog, false);
-    for (int i = 0; i < 2; i++) {
-        sizes_formula(sizes, counts[i].outside);
-        sizes_formula(sizes, counts[i].tile);
+static void add_formulas(Stmt *stmt, void *data) {
+    Sizes *sizes = data;
+    if (stmt->kind == S_FOR) {
+        sizes_formula(sizes, stmt->loop.lo);
+        sizes_formula(sizes, stmt->loop.hi);
     }
-    for (size_t i = 0; i < balance->prog->axes.count; i++) sizes_formula(sizes, balance->prog->axes.items[i].extent);
-    for (int tried = 0; tried < 4000 && sizes_next(sizes); tried++) {
-        int64_t axes[PROG_MAX_RANK] = {0};
-        if (!differ_at(balance, pair, counts, sizes, axes, values)) continue;
+    if (stmt->kind == S_IF) sizes_formula(sizes, stmt->branch.condition);
+}
+
+/* Sizes at which the counts differ, the smallest that are found */
+static bool find_difference(Balance *balance, const Pair *pair, Str *where, int64_t *values) {
+    Sizes *sizes = sizes_new(balance->arena, balance->prog, false);
+    size_t axes = balance->prog->axes.count;
+    for (int i = 0; i < 2; i++) walk_stmts(pair->role[i]->body, add_formulas, sizes);
+    for (size_t i = 0; i < axes; i++) sizes_formula(sizes, balance->prog->axes.items[i].extent);
+    for (int tried = 0; tried < 1000 && sizes_next(sizes); tried++) {
+        int64_t extents[PROG_MAX_RANK], tile;
+        if (!differ_at(balance, pair, sizes, &tile, extents, values)) continue;
         sizes_print(sizes, where);
-        for (size_t i = 0; i < balance->prog->axes.count; i++)
-            if (axes[i]) str_printf(where, "%s%s = %lld", where->length ? ", " : "", balance->prog->axes.items[i].name, (long long)axes[i]);
+        for (size_t i = 0; i < axes && tile > 0; i++) {
+            int64_t inner = 1;
+            for (size_t k = i + 1; k < axes; k++) inner *= extents[k];
+            str_printf(where, "%s%s = %lld", where->length ? ", " : "", balance->prog->axes.items[i].name,
+                       (long long)(tile / inner % extents[i]));
+        }
         return true;
     }
     return false;
@@ -89,15 +86,14 @@ static void refuse_counts(Balance *balance, const Pair *pair) {
     Count counts[2];
     Str where = str_new(balance->arena);
     int64_t values[2];
-    for (int i = 0; i < 2; i++) counts[i] = shapes_count(balance, pair->role[i], &pair->shapes[i], known);
-    bool countable = counts[0].outside && counts[1].outside && balance->prog->symbols.count == symbols;
-    bool differ = countable && find_difference(balance, pair, counts, &where, values);
+    for (int i = 0; i < 2; i++) counts[i] = shapes_count(balance, pair->role[i], &pair->shapes[i], known, true);
+    bool differ = find_difference(balance, pair, &where, values);
     Diag *diag = diag_at(balance->diags, differ ? P0450 : P0451, shapes_first(&pair->shapes[1]),
                          differ ? "pipe `%s` is not consumed as often as it is produced"
                                 : "cannot show that pipe `%s` is consumed as often as it is produced", pipe->name);
     const char *verbs[2] = {"produces", "consumes"};
     for (int i = 1; i >= 0; i--) {
-        const char *text = "a number of stages that is no formula";
+        const char *text = "as often as its loops and conditions have it";
         if (counts[i].outside) text = count_text(balance, pair->role[i], counts[i]);
         text = arena_printf(balance->arena, "`%s` %s %s", pair->role[i]->name, verbs[i], text);
         if (i == 1) diag_primary(balance->diags, diag, "%s", text);
@@ -122,16 +118,13 @@ static void used_domains(const Shapes *shapes, Emptiness *known, size_t count) {
     }
 }
 
-/* lo < hi said as simply as it can be: ceil(K, 64) > 0 is K > 0 */
-static Expr *plain_condition(Balance *balance, int domain) {
-    const Domain *row = &balance->prog->domains.items[domain];
-    Expr *hi = row->hi;
-    int64_t lo, by;
-    while (algebra_constant(row->lo, &lo) && lo == 0 && hi->kind == X_CALL && hi->call.which == IN_ceil_div &&
-           algebra_constant(hi->call.args[1], &by) && by > 0)
-        hi = hi->call.args[0];
-    if (hi == row->hi) return domain_nonempty(balance, domain);
-    return expr_binary(balance->arena, OP_GE, hi, expr_integer(balance->arena, hi->type, 1, row->span), row->span);
+/* The end that acquires even where the range is empty: 0 the producer's, 1 the consumer's */
+static int acquires_anyway(Balance *balance, const Pair *pair, int domain) {
+    Emptiness *known = NEW_ARRAY(balance->arena, Emptiness, balance->prog->domains.count + 1);
+    int64_t count;
+    known[domain] = EMPTY;
+    Count produced = shapes_count(balance, pair->role[0], &pair->shapes[0], known, false);
+    return produced.tile && algebra_constant(produced.tile, &count) && count == 0 ? 1 : 0;
 }
 
 static void oblige(Balance *balance, const Pair *pair, int domain) {
@@ -141,7 +134,8 @@ static void oblige(Balance *balance, const Pair *pair, int domain) {
     Expr *condition = domain_nonempty(balance, domain);
     if (condition && only_symbols(condition)) {
         Str text = str_new(balance->arena);
-        condition = plain_condition(balance, domain);
+        int64_t lo;
+        if (algebra_constant(row->lo, &lo) && lo == 0) condition = positive(balance, row->hi);
         for (size_t i = 0; i < prog->preconditions.count; i++)
             if (algebra_equal(balance->arena, prog, NULL, prog->preconditions.items[i].condition, NULL, condition)) return;
         expr_print(condition, prog, NULL, NULL, &text);
@@ -151,10 +145,12 @@ static void oblige(Balance *balance, const Pair *pair, int domain) {
         vec_push(balance->arena, &prog->preconditions, (Precondition){condition, text.text, reason, help, row->span});
         return;
     }
-    Diag *diag = diag_at(balance->diags, P0453, shapes_first(&pair->shapes[1]),
+    int side = acquires_anyway(balance, pair, domain);
+    Diag *diag = diag_at(balance->diags, P0453, shapes_first(&pair->shapes[side]),
                          "pipe `%s` is acquired as if `%s` were never empty", pipe->name, row->name);
-    diag_primary(balance->diags, diag, "`%s` consumes at least once", pair->role[1]->name);
-    diag_label(balance->diags, diag, shapes_first(&pair->shapes[0]), "`%s` produces nothing where the range is empty", pair->role[0]->name);
+    diag_primary(balance->diags, diag, "`%s` acquires it at least once", pair->role[side]->name);
+    diag_label(balance->diags, diag, shapes_first(&pair->shapes[1 - side]), "`%s` does not where the range is empty",
+               pair->role[1 - side]->name);
     diag_label(balance->diags, diag, row->span, "may be empty for some tiles");
     diag_help(balance->diags, diag, "write `if %s nonempty { .. }` around what needs it, in every role", row->name);
 }
@@ -192,48 +188,39 @@ static void check_pair(Balance *balance, const Pair *pair) {
     if (!proved_nonempty(balance, pair)) refuse_counts(balance, pair);
 }
 
-typedef struct Ends {
+typedef struct Unknown {
     const Prog *prog;
     const Role *role;
-    int index;
-    bool *wrong;   /* by pipe: acquired at an end that is not the role's */
-    bool unknown;  /* an acquire names no pipe, or a bound is poison: nothing is said of this role */
-} Ends;
+    bool is;  /* an acquire names no pipe, or a bound is poison: nothing is said of this role */
+} Unknown;
 
 static void find_poison(Expr *expr, void *data) {
-    Ends *ends = data;
-    ends->unknown |= expr->kind == X_POISON;
+    Unknown *unknown = data;
+    unknown->is |= expr->kind == X_POISON;
 }
 
 static void look(Stmt *stmt, void *data) {
-    Ends *ends = data;
+    Unknown *unknown = data;
     int handle = stmt->kind == S_ACQUIRE ? stmt->acquire.handle : stmt->kind == S_STAGE ? stmt->stage.handle : -1;
-    if (stmt->kind == S_FOR || stmt->kind == S_IF) walk_exprs(stmt, find_poison, ends);
-    if (stmt->kind != S_ACQUIRE && stmt->kind != S_STAGE) return;
-    if (!valid_index(handle, ends->role->handles.count) || !valid_index(ends->role->handles.items[handle].pipe, ends->prog->pipes.count)) {
-        ends->unknown = true;
-        return;
-    }
-    const Pipe *pipe = &ends->prog->pipes.items[ends->role->handles.items[handle].pipe];
-    bool mine = pipe->producer == ends->index;
-    for (size_t i = 0; ends->role->handles.items[handle].end == END_CONSUME && i < pipe->consumers.count; i++)
-        mine = i == 0 ? pipe->consumers.items[0] == ends->index : mine || pipe->consumers.items[i] == ends->index;
-    if (!mine) ends->wrong[ends->role->handles.items[handle].pipe] = true;
+    if (stmt->kind == S_FOR || stmt->kind == S_IF) walk_exprs(stmt, find_poison, unknown);
+    if (stmt->kind == S_ACQUIRE || stmt->kind == S_STAGE)
+        unknown->is |= !valid_index(handle, unknown->role->handles.count) ||
+                       !valid_index(unknown->role->handles.items[handle].pipe, unknown->prog->pipes.count);
 }
 
 void balance_check(Arena *arena, Prog *prog, Diags *diags) {
     Balance balance = {.arena = arena, .prog = prog, .diags = diags};
     size_t roles = prog->roles.count;
-    bool *wrong = NEW_ARRAY(arena, bool, prog->pipes.count + 1), *unknown = NEW_ARRAY(arena, bool, roles + 1);
+    bool *unknown = NEW_ARRAY(arena, bool, roles + 1);
     if (words_failed(diags)) return;
     for (size_t r = 0; r < roles; r++) {
-        Ends ends = {.prog = prog, .role = &prog->roles.items[r], .index = (int)r, .wrong = wrong};
-        walk_stmts(prog->roles.items[r].body, look, &ends);
-        unknown[r] = ends.unknown;
+        Unknown found = {prog, &prog->roles.items[r], false};
+        walk_stmts(prog->roles.items[r].body, look, &found);
+        unknown[r] = found.is;
     }
     for (size_t p = 0; p < prog->pipes.count; p++) {
         const Pipe *pipe = &prog->pipes.items[p];
-        if (wrong[p] || !valid_index(pipe->producer, roles) || unknown[pipe->producer]) continue;
+        if (pipe->faulty || !valid_index(pipe->producer, roles) || unknown[pipe->producer]) continue;
         for (size_t c = 0; c < pipe->consumers.count; c++) {
             int consumer = pipe->consumers.items[c];
             if (!valid_index(consumer, roles) || unknown[consumer] || consumer == pipe->producer) continue;

@@ -46,10 +46,12 @@ typedef struct Count {
     Expr *tile;        /* in one iteration of the grid */
 } Count;
 
-Count shapes_count(Balance *balance, const Role *role, const Shapes *shapes, const Emptiness *known);
-/* Equal in all cases of the ranges that `if .. nonempty` asks about? `known`: by domain, what is taken for granted. */
+/* `known`: by domain, what is taken for granted; `shown`: in a form for people, not for the proof */
+Count shapes_count(Balance *balance, const Role *role, const Shapes *shapes, const Emptiness *known, bool shown);
+/* Equal in all cases of the ranges that `if .. nonempty` asks about? */
 bool counts_equal(Balance *balance, const Role *a_role, const Shapes *a, const Role *b_role, const Shapes *b, const Emptiness *known);
 Expr *domain_nonempty(Balance *balance, int domain); /* lo < hi, over symbols and axes */
+Expr *positive(Balance *balance, Expr *expr);        /* expr >= 1, said simply: ceil(K, 64) >= 1 is K >= 1 */
 bool only_symbols(const Expr *expr);
 
 /* ---- sizes -------------------------------------------------------------------------------------------------------- */
@@ -86,5 +88,8 @@ bool sizes_tiles(const Sizes *sizes, int64_t *extents, int64_t *tiles); /* of th
 
 /* needs equal counts; refuses what waits for ever at some small size */
 void net_check(Arena *arena, Prog *prog, Diags *diags);
+/* How often a role acquires a pipe when its block runs one tile of the grid; false where that depends on data */
+bool net_acquires(Arena *arena, const Prog *prog, const Role *role, int pipe, const Sizes *sizes, const int64_t *extents,
+                  int64_t tile, int64_t *count);
 
 #endif

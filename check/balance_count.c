@@ -8,6 +8,7 @@ typedef struct Counting {
     Balance *balance;
     const Role *role;
     const Emptiness *known;
+    bool shown;        /* for people, not for the proof */
 } Counting;
 
 static Expr *number(Counting *c, int64_t value) { return expr_integer(c->balance->arena, E_I32, value, (Span){0, 0}); }
@@ -32,10 +33,10 @@ static Expr *product(Counting *c, Expr *a, Expr *b) {
     return expr_binary(c->balance->arena, OP_MUL, a, b, a->span);
 }
 
-static Expr *least(Counting *c, Expr *a, Expr *b) {
+static Expr *extreme(Counting *c, Intrinsic which, Expr *a, Expr *b) {
     Expr *call = NEW(c->balance->arena, Expr);
     *call = (Expr){.kind = X_CALL, .type = a->type, .span = a->span};
-    call->call.which = IN_min;
+    call->call.which = which;
     call->call.args[0] = a;
     call->call.args[1] = b;
     call->call.count = 2;
@@ -44,6 +45,15 @@ static Expr *least(Counting *c, Expr *a, Expr *b) {
 
 static bool at_most(Counting *c, Expr *a, Expr *b) { return algebra_at_most(c->balance->arena, c->balance->prog, c->role, a, b); }
 
+/* The ends of pieces are min and max of the range's own: the one that certainly decides */
+static Expr *plain(Counting *c, Expr *expr) {
+    if (expr->kind != X_CALL || expr->call.count != 2 || (expr->call.which != IN_min && expr->call.which != IN_max)) return expr;
+    Expr *a = plain(c, expr->call.args[0]), *b = plain(c, expr->call.args[1]);
+    if (at_most(c, a, b)) return expr->call.which == IN_min ? a : b;
+    if (at_most(c, b, a)) return expr->call.which == IN_min ? b : a;
+    return expr;
+}
+
 /* min(hi, lo), with what is known of a hi that is itself a min: the end of a piece */
 static Expr *lower(Counting *c, Expr *hi, Expr *lo) {
     if (at_most(c, lo, hi)) return lo;
@@ -51,7 +61,7 @@ static Expr *lower(Counting *c, Expr *hi, Expr *lo) {
         if (at_most(c, lo, hi->call.args[1])) return lower(c, hi->call.args[0], lo);
         if (at_most(c, lo, hi->call.args[0])) return lower(c, hi->call.args[1], lo);
     }
-    return least(c, hi, lo);
+    return extreme(c, IN_min, hi, lo);
 }
 
 /* Iterations of a range with `where`: a number of its own, the same wherever the range and its piece are the same */
@@ -85,7 +95,11 @@ static Expr *trips(Counting *c, const Stmt *loop) {
     if (!lo || !hi || lo->kind == X_POISON || hi->kind == X_POISON) return NULL;
     if (loop->loop.domain >= 0 && c->known[loop->loop.domain] == EMPTY) return number(c, 0);
     if (loop->loop.where) return where_trips(c, loop);
-    return expr_binary(c->balance->arena, OP_SUB, hi, lower(c, hi, lo), loop->head);
+    lo = plain(c, lo);
+    hi = plain(c, hi);
+    if (!c->shown) return expr_binary(c->balance->arena, OP_SUB, hi, lower(c, hi, lo), loop->head);
+    Expr *plainly = is_number(lo, 0) ? hi : expr_binary(c->balance->arena, OP_SUB, hi, lo, loop->head);
+    return at_most(c, lo, hi) ? plainly : extreme(c, IN_max, plainly, number(c, 0));
 }
 
 typedef struct Mention {
@@ -157,8 +171,8 @@ static Count count_list(Counting *c, const Shapes *shapes, bool top) {
     return total;
 }
 
-Count shapes_count(Balance *balance, const Role *role, const Shapes *shapes, const Emptiness *known) {
-    Counting c = {.balance = balance, .role = role, .known = known};
+Count shapes_count(Balance *balance, const Role *role, const Shapes *shapes, const Emptiness *known, bool shown) {
+    Counting c = {.balance = balance, .role = role, .known = known, .shown = shown};
     return count_list(&c, shapes, true);
 }
 
@@ -179,20 +193,37 @@ static void asked(const Shapes *shapes, bool *domains, size_t count) {
     }
 }
 
+Expr *positive(Balance *balance, Expr *expr) {
+    int64_t by;
+    while (expr->kind == X_CALL && expr->call.which == IN_ceil_div && algebra_constant(expr->call.args[1], &by) && by > 0)
+        expr = expr->call.args[0];
+    return expr_binary(balance->arena, OP_GE, expr, expr_integer(balance->arena, expr->type, 1, expr->span), expr->span);
+}
+
+static void suppose(Balance *balance, Expr *condition) {
+    if (condition && condition->kind != X_CONST) vec_push(balance->arena, &balance->prog->preconditions, (Precondition){.condition = condition});
+}
+
+/* What is known of ranges is a fact while the formulas are compared; in an iteration of the grid no axis is empty. */
 static bool equal_now(Balance *balance, const Role *a_role, const Shapes *a, const Role *b_role, const Shapes *b, const Emptiness *known) {
     Prog *prog = balance->prog;
+    Arena *arena = balance->arena;
     size_t facts = prog->preconditions.count, symbols = prog->symbols.count;
     int wheres = balance->where_count;
-    for (size_t d = 0; d < prog->domains.count; d++) { /* what is known of ranges is a fact while the formulas are compared */
+    for (size_t d = 0; d < prog->domains.count; d++) {
         Expr *nonempty = known[d] == MAYBE_EMPTY ? NULL : domain_nonempty(balance, (int)d);
-        if (nonempty && known[d] == EMPTY)
-            nonempty = expr_binary(balance->arena, OP_LE, prog->domains.items[d].hi, prog->domains.items[d].lo, nonempty->span);
-        if (nonempty && nonempty->kind != X_CONST)
-            vec_push(balance->arena, &prog->preconditions, (Precondition){.condition = nonempty});
+        if (nonempty && known[d] == EMPTY) nonempty = expr_binary(arena, OP_LE, prog->domains.items[d].hi, prog->domains.items[d].lo, nonempty->span);
+        suppose(balance, nonempty);
     }
-    Count x = shapes_count(balance, a_role, a, known), y = shapes_count(balance, b_role, b, known);
-    bool equal = x.outside && y.outside && algebra_equal(balance->arena, prog, a_role, x.outside, b_role, y.outside) &&
-                 algebra_equal(balance->arena, prog, a_role, x.tile, b_role, y.tile);
+    Count x = shapes_count(balance, a_role, a, known, false), y = shapes_count(balance, b_role, b, known, false);
+    bool equal = x.outside && y.outside && algebra_equal(arena, prog, a_role, x.outside, b_role, y.outside);
+    for (size_t i = 0; i < prog->axes.count && equal; i++)
+        if (prog->axes.items[i].extent && prog->axes.items[i].extent->kind != X_POISON) suppose(balance, positive(balance, prog->axes.items[i].extent));
+    if (equal) {
+        x = shapes_count(balance, a_role, a, known, false);
+        y = shapes_count(balance, b_role, b, known, false);
+        equal = algebra_equal(arena, prog, a_role, x.tile, b_role, y.tile);
+    }
     prog->preconditions.count = facts;
     prog->symbols.count = symbols;
     balance->where_count = wheres;

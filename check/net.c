@@ -5,7 +5,7 @@
 
 #define STEPS_MOST 4096     /* of one role at one size */
 #define TOTAL_MOST 24000    /* over all sizes: this is a cheap check */
-#define SIZES_MOST 256
+#define SIZES_MOST 1000
 #define UNKNOWN_COST 512    /* of a size at which a role depends on data */
 #define TILES_RUN 3         /* tiles that a persistent block runs one after the other */
 
@@ -206,6 +206,15 @@ static bool unroll_role(Arena *arena, const Prog *prog, const Role *role, const 
     u.known = NEW_ARRAY(arena, bool, role->locals.count + 1);
     u.env = (Env){.prog = prog, .role = role, .symbols = sizes->values, .axes = u.axes, .locals = u.locals, .known = u.known};
     return unroll(&u, role->body) != FLOW_UNKNOWN;
+}
+
+bool net_acquires(Arena *arena, const Prog *prog, const Role *role, int pipe, const Sizes *sizes, const int64_t *extents,
+                  int64_t tile, int64_t *count) {
+    Trace trace = {.at = 0};
+    *count = 0;
+    if (!unroll_role(arena, prog, role, sizes, extents, tile, 1, &trace)) return false;
+    for (size_t i = 0; i < trace.steps.count; i++) *count += trace.steps.items[i].acquire && trace.steps.items[i].pipe == pipe;
+    return true;
 }
 
 /* ---- the run -------------------------------------------------------------------------------------------------------- */

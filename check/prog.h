@@ -343,6 +343,7 @@ typedef struct Pipe {
     int producer;             /* role */
     VEC(int) consumers;       /* roles */
     VEC(Field) fields;        /* none: a token */
+    bool faulty;              /* an error about its stages or ends was reported: balance is silent on it; filled by stages */
     /* filled by resources */
     uint32_t offset, stride;  /* of stage 0 in shared memory; bytes from stage to stage */
     uint32_t full, empty;     /* offsets of the barrier arrays */

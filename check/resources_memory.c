@@ -129,7 +129,7 @@ static void add_table(Resources *res, Diag *diag, const Pieces *pieces, uint64_t
         if (pieces->items[i].bytes)
             diag_note(res->diags, diag, "%-*s %8llu = %s", widest, piece_name(res, &pieces->items[i]),
                       (unsigned long long)pieces->items[i].bytes, piece_sum(res, &pieces->items[i]));
-    diag_note(res->diags, diag, "%-*s %8llu", widest, "barriers", (unsigned long long)barriers);
+    if (barriers) diag_note(res->diags, diag, "%-*s %8llu", widest, "barriers", (unsigned long long)barriers);
 }
 
 /* The fix: fewer stages of one pipe, where that alone is enough */
@@ -145,7 +145,7 @@ static void add_fix(Resources *res, Diag *diag, const Pieces *pieces, uint64_t t
         best = &pieces->items[i];
     }
     if (best) diag_help(res->diags, diag, "`pipe %s[%llu]` would fit", best->pipe->name, (unsigned long long)most);
-    else diag_help(res->diags, diag, "make the tiles smaller: no pipe alone can give up enough stages");
+    else diag_help(res->diags, diag, "make the tiles smaller%s", res->prog->pipes.count ? ": no pipe alone can give up enough stages" : "");
 }
 
 void resources_memory(Resources *res) {

@@ -8,8 +8,7 @@ typedef struct Ends {
     Role *role;
     int role_index;
     bool *acquires;  /* by pipe: this role acquires the end that is its own */
-    bool *refused;   /* by pipe: some role was refused an end */
-    bool unknown;    /* some acquire of this role names no pipe: nothing is said about what is missing */
+    bool unknown;    /* some acquire of this role is refused or names no pipe: nothing is said about what is missing */
 } Ends;
 
 static bool consumes(const Pipe *pipe, int role) {
@@ -41,10 +40,10 @@ static const char *other_pipe(Ends *ends, const char *wanted, End end) {
 }
 
 static void refuse_end(Ends *ends, const Handle *what, Span span) {
-    const Pipe *pipe = &ends->prog->pipes.items[what->pipe];
+    Pipe *pipe = &ends->prog->pipes.items[what->pipe];
     bool produce = what->end == END_PRODUCE;
     bool other_end = produce ? consumes(pipe, ends->role_index) : pipe->producer == ends->role_index;
-    ends->refused[what->pipe] = true;
+    pipe->faulty = ends->unknown = true;
     Diag *diag = diag_at(ends->diags, produce ? P0400 : P0401, span, "role `%s` does not %s pipe `%s`", ends->role->name,
                          word_of(what->end), pipe->name);
     const char *producer = valid_index(pipe->producer, ends->prog->roles.count) ? ends->prog->roles.items[pipe->producer].name : "?";
@@ -100,19 +99,19 @@ void roles_check(Arena *arena, Prog *prog, Diags *diags) {
     size_t pipes = prog->pipes.count, roles = prog->roles.count;
     bool silent = words_failed(diags);
     Ends *all = NEW_ARRAY(arena, Ends, roles + 1);
-    bool *refused = NEW_ARRAY(arena, bool, pipes + 1);
     for (size_t r = 0; r < roles; r++) {
         all[r] = (Ends){.arena = arena, .prog = prog, .diags = diags, .role = &prog->roles.items[r], .role_index = (int)r,
-                        .acquires = NEW_ARRAY(arena, bool, pipes * 2 + 1), .refused = refused};
+                        .acquires = NEW_ARRAY(arena, bool, pipes * 2 + 1)};
         walk_stmts(prog->roles.items[r].body, visit, &all[r]);
     }
     for (size_t p = 0; p < pipes; p++) {
-        const Pipe *pipe = &prog->pipes.items[p];
+        Pipe *pipe = &prog->pipes.items[p];
         if (valid_index(pipe->producer, roles) && consumes(pipe, pipe->producer)) {
             refuse_loop(prog, diags, pipe);
+            pipe->faulty = true;
             continue;
         }
-        if (silent || refused[p] || !valid_index(pipe->producer, roles)) continue;
+        if (silent || pipe->faulty || !valid_index(pipe->producer, roles)) continue;
         if (!all[pipe->producer].acquires[p * 2] && !all[pipe->producer].unknown) refuse_missing(&all[pipe->producer], pipe, END_PRODUCE);
         for (size_t c = 0; c < pipe->consumers.count; c++) {
             int role = pipe->consumers.items[c];

@@ -91,18 +91,6 @@ static void insert(Sizes *sizes, int symbol, int64_t value) {
     }
 }
 
-Sizes *sizes_new(Arena *arena, const Prog *prog, bool sparse) {
-    Sizes *sizes = NEW(arena, Sizes);
-    sizes->arena = arena;
-    sizes->prog = prog;
-    sizes->sparse = sparse;
-    sizes->values = NEW_ARRAY(arena, int64_t, prog->symbols.count + 1);
-    sizes->candidates = arena_alloc(arena, (prog->symbols.count + 1) * sizeof *sizes->candidates);
-    for (size_t i = 0; i < prog->symbols.count; i++) sizes->values[i] = 1;
-    for (size_t i = 0; i < prog->preconditions.count; i++) sizes_formula(sizes, prog->preconditions.items[i].condition);
-    return sizes;
-}
-
 typedef struct Found {
     const Prog *prog;
     int symbols[FREE_MOST];
@@ -119,7 +107,23 @@ static void find(Expr *expr, void *data) {
         found->constants[found->constant_count++] = expr->constant.integer;
 }
 
-void sizes_formula(Sizes *sizes, Expr *expr) {
+/* Values around each constant that a symbol meets, in multiples of what `requires` says divides it */
+static void add_candidates(Sizes *sizes, int symbol, const Found *found, bool constants) {
+    Expr self = {.kind = X_SYMBOL, .type = E_I32};
+    self.index = symbol;
+    int64_t unit = algebra_divisor(sizes->arena, sizes->prog, NULL, &self);
+    if (unit < 1 || unit > 4096) unit = 1;
+    for (int64_t v = 0; v <= (!sizes->sparse ? 5 : constants && found->constant_count ? 1 : 3); v++) insert(sizes, symbol, v * unit);
+    for (int c = 0; c < found->constant_count && constants; c++) {
+        for (int64_t n = 1; n <= 3; n++) {
+            int64_t value = (n * found->constants[c] + unit - 1) / unit * unit;
+            insert(sizes, symbol, value);
+            if (!sizes->sparse) insert(sizes, symbol, value + unit);
+        }
+    }
+}
+
+static void add_formula(Sizes *sizes, Expr *expr, bool constants) {
     Found found = {.prog = sizes->prog};
     if (!expr) return;
     expr_visit(sizes->arena, expr, find, &found);
@@ -129,34 +133,49 @@ void sizes_formula(Sizes *sizes, Expr *expr) {
         for (size_t i = 0; i < sizes->free.count; i++) is_free |= sizes->free.items[i] == symbol;
         if (!is_free && sizes->free.count == FREE_MOST) continue;
         if (!is_free) vec_push(sizes->arena, &sizes->free, symbol);
-        for (int64_t v = 0; v <= (sizes->sparse ? found.constant_count ? 1 : 3 : 5); v++) insert(sizes, symbol, v);
-        for (int c = 0; c < found.constant_count; c++) {
-            if (!sizes->sparse) insert(sizes, symbol, found.constants[c]);
-            insert(sizes, symbol, found.constants[c] + 1);
-            insert(sizes, symbol, 2 * found.constants[c] + 1);
-        }
+        add_candidates(sizes, symbol, &found, constants);
     }
+}
+
+void sizes_formula(Sizes *sizes, Expr *expr) { add_formula(sizes, expr, true); }
+
+Sizes *sizes_new(Arena *arena, const Prog *prog, bool sparse) {
+    Sizes *sizes = NEW(arena, Sizes);
+    sizes->arena = arena;
+    sizes->prog = prog;
+    sizes->sparse = sparse;
+    sizes->values = NEW_ARRAY(arena, int64_t, prog->symbols.count + 1);
+    sizes->candidates = arena_alloc(arena, (prog->symbols.count + 1) * sizeof *sizes->candidates);
+    for (size_t i = 0; i < prog->symbols.count; i++) sizes->values[i] = 1;
+    for (size_t i = 0; i < prog->preconditions.count; i++) add_formula(sizes, prog->preconditions.items[i].condition, !sparse);
+    return sizes;
 }
 
 /* ---- enumerating: by growing sum of positions among the candidates -------------------------------------------------- */
 
 static int last_of(const Sizes *sizes, size_t i) { return (int)sizes->candidates[sizes->free.items[i]].count - 1; }
 
-/* The next way to share out `sum` among the positions, or the first of the next sum */
+/* The least positions from `first` on that add up to `sum`: all in the last ones */
+static bool fill(Sizes *sizes, size_t first, int sum) {
+    for (size_t i = sizes->free.count; i-- > first;) {
+        sizes->at[i] = sum < last_of(sizes, i) ? sum : last_of(sizes, i);
+        sum -= sizes->at[i];
+    }
+    return sum == 0;
+}
+
+/* The next way to share out the sum among the positions */
 static bool advance(Sizes *sizes) {
-    size_t count = sizes->free.count;
+    int behind = 0;
     if (!sizes->started) {
         sizes->started = true;
-        sizes->at = NEW_ARRAY(sizes->arena, int, count + 1);
-        return true;
+        return fill(sizes, 0, sizes->sum);
     }
-    for (size_t i = count; i-- > 0;) { /* counts through all positions; the sum is checked below */
-        if (sizes->at[i] < last_of(sizes, i)) {
+    for (size_t i = sizes->free.count; i-- > 0; behind += sizes->at[i])
+        if (behind > 0 && sizes->at[i] < last_of(sizes, i)) {
             sizes->at[i]++;
-            return true;
+            return fill(sizes, i + 1, behind - 1);
         }
-        sizes->at[i] = 0;
-    }
     return false;
 }
 
@@ -171,12 +190,10 @@ static bool allowed(const Sizes *sizes) {
 
 bool sizes_next(Sizes *sizes) {
     int most = 0;
+    if (!sizes->at) sizes->at = NEW_ARRAY(sizes->arena, int, sizes->free.count + 1);
     for (size_t i = 0; i < sizes->free.count; i++) most += last_of(sizes, i);
     for (;;) {
         while (advance(sizes)) {
-            int sum = 0;
-            for (size_t i = 0; i < sizes->free.count; i++) sum += sizes->at[i];
-            if (sum != sizes->sum) continue;
             for (size_t i = 0; i < sizes->free.count; i++)
                 sizes->values[sizes->free.items[i]] = sizes->candidates[sizes->free.items[i]].items[sizes->at[i]];
             if (allowed(sizes)) return true;

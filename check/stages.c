@@ -44,6 +44,7 @@ static int count_held(Linear *linear, int handle, Span span) {
     if (what->end == END_PRODUCE && held > linear->producer_most[what->pipe]) linear->producer_most[what->pipe] = held;
     if (held <= pipe->stages || linear->crowded[what->pipe]) return held;
     linear->crowded[what->pipe] = true;
+    stage_fault(linear, handle);
     Diag *diag = diag_at(linear->diags, P0310, span, "%d stages of pipe `%s` are held at once, and its ring has %d", held,
                          pipe->name, pipe->stages);
     diag_primary(linear->diags, diag, "waits for ever: what it needs is held by `%s` itself", linear->role->name);
@@ -198,6 +199,7 @@ static void stage_block(Linear *linear, Stmt *stmt) {
 static void refuse_unwritten(Linear *linear, int handle, const Hold *hold, int field, Span span) {
     const Handle *what = &linear->role->handles.items[handle];
     const Pipe *pipe = &linear->prog->pipes.items[what->pipe];
+    stage_fault(linear, handle);
     Diag *diag = diag_at(linear->diags, P0309, span, "the block of `%s` is left before its payload is written", what->name);
     diag_primary(linear->diags, diag, "`%s` has not been written on this path", pipe->fields.items[field].name);
     diag_label(linear->diags, diag, hold->acquired, "consumers of `%s` get this stage on every path", pipe->name);

@@ -93,6 +93,7 @@ typedef struct Linear {
 
 /* Something happens to a stage variable at `span`; a refusal is reported and poisons it. False after a refusal or on poison. */
 bool stage_event(Linear *linear, int handle, StageEvent event, Span span);
+void stage_fault(Linear *linear, int handle); /* something was said of this stage */
 bool is_held(const Hold *hold);
 Hold *hold_of(Linear *linear, int handle); /* NULL: not in scope */
 const char *word_of(End end);              /* "consume" */

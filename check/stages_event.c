@@ -65,6 +65,10 @@ static const Rule matrix[STATE_COUNT][EVENT_COUNT] = {
     },
 };
 
+void stage_fault(Linear *linear, int handle) {
+    linear->prog->pipes.items[linear->role->handles.items[handle].pipe].faulty = true;
+}
+
 bool is_held(const Hold *hold) { return hold->state == STATE_HELD || hold->state == STATE_BLOCK; }
 
 Hold *hold_of(Linear *linear, int handle) {
@@ -134,7 +138,10 @@ bool stage_event(Linear *linear, int handle, StageEvent event, Span span) {
     if (!hold) return false;
     Rule rule = matrix[hold->state][event];
     bool fine = rule.code == FINE && hold->state != STATE_POISON;
-    if (rule.code != FINE) refuse(linear, handle, hold, event, rule.code, span);
+    if (rule.code != FINE) {
+        stage_fault(linear, handle);
+        refuse(linear, handle, hold, event, rule.code, span);
+    }
     if (rule.next != hold->state) hold->since = span;
     hold->state = rule.next;
     return fine;

@@ -30,14 +30,17 @@ static void refuse_branches(Linear *linear, int handle, const Hold *held, const 
         return;
     }
     const Stmt *arm = held_in_then ? join->branch.then : join->branch.otherwise;
-    diag = diag_at(linear->diags, P0300, join->head, "stage `%s` is %s in one branch only", name,
-                   acquired ? "acquired" : other->state == STATE_MOVED ? "moved" : "released");
+    bool given = held->since.hi != held->acquired.hi, moved = other->state == STATE_MOVED; /* by a move, to it or from it */
+    const char *verb = acquired ? (given ? "given a stage" : "acquired") : moved ? "moved" : "released";
+    diag = diag_at(linear->diags, P0300, join->head, "stage `%s` is %s in one branch only", name, verb);
     diag_primary(linear->diags, diag, "the branches disagree%s",
                  arm ? "" : acquired ? "" : ": it stays held where the condition is false");
     diag_label(linear->diags, diag, held->acquired, "acquired here");
-    if (!acquired) diag_label(linear->diags, diag, other->since, "%s here", other->state == STATE_MOVED ? "moved" : "released");
-    if (arm && !acquired) diag_label(linear->diags, diag, closing_of(arm), "not released on this path");
-    if (acquired) diag_help(linear->diags, diag, "acquire it in both branches, or release it in the one that does");
+    if (acquired && given) diag_label(linear->diags, diag, held->since, "given to `%s` here", name);
+    if (!acquired) diag_label(linear->diags, diag, other->since, "%s here", verb);
+    if (arm && !acquired) diag_label(linear->diags, diag, closing_of(arm), "not %s on this path", verb);
+    if (acquired) diag_help(linear->diags, diag, "do so in both branches, or release it in the one that does");
+    else if (moved) diag_help(linear->diags, diag, "move it in both branches, or release it in the other one");
     else diag_help(linear->diags, diag, "write `release %s;` in both branches, or once behind them", name);
 }
 
@@ -49,6 +52,7 @@ Path path_join(Linear *linear, const Path *a, const Path *b, Stmt *join) {
         return one;
     }
     Path both = path_copy(linear, a, count);
+    Span said = {0, 0}; /* what a move does to two variables is one mistake */
     for (size_t i = 0; i < count; i++) {
         Hold *into = &both.holds[i];
         const Hold *other = &b->holds[i];
@@ -57,7 +61,11 @@ Path path_join(Linear *linear, const Path *a, const Path *b, Stmt *join) {
             into->state = STATE_POISON;
         } else if (is_held(into) != is_held(other)) {
             bool first = is_held(into);
-            refuse_branches(linear, linear->scope.items[i], first ? into : other, first ? other : into, join, first);
+            Span since = into->since.lo > other->since.lo ? into->since : other->since;
+            stage_fault(linear, linear->scope.items[i]);
+            if (since.hi != said.hi)
+                refuse_branches(linear, linear->scope.items[i], first ? into : other, first ? other : into, join, first);
+            said = since;
             into->state = STATE_POISON;
         } else if (is_held(into)) {
             payload_join(into, other);
@@ -75,6 +83,7 @@ void path_restored(Linear *linear, const Path *entry, Path *end, Stmt *loop, con
         const char *pipe = linear->prog->pipes.items[linear->role->handles.items[linear->scope.items[i]].pipe].name;
         const char *word = word_of(linear->role->handles.items[linear->scope.items[i]].end);
         Diag *diag;
+        stage_fault(linear, linear->scope.items[i]);
         if (is_held(before)) {
             bool moved = after->state == STATE_MOVED;
             diag = diag_at(linear->diags, P0307, after->since, "stage `%s` from outside is %s in the body of a loop", name,

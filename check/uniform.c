@@ -88,20 +88,27 @@ static const char *operation(const Stmt *stmt) {
     return "leaves a loop or role with pipe operations";
 }
 
-static void refuse(Uniform *uniform, const Stmt *stmt, const Control *control, Code code) {
-    bool bound = control->at->kind == S_FOR;
+/* The pipes whose operations a statement holds */
+static void fault(Stmt *stmt, void *data) {
+    const Uniform *uniform = data;
+    int handle = stmt->kind == S_ACQUIRE ? stmt->acquire.handle : stmt->kind == S_STAGE ? stmt->stage.handle : -1;
+    if (stmt->kind == S_RELEASE) handle = stmt->release.handle;
+    if (valid_index(handle, uniform->role->handles.count) &&
+        valid_index(uniform->role->handles.items[handle].pipe, uniform->prog->pipes.count))
+        uniform->prog->pipes.items[uniform->role->handles.items[handle].pipe].faulty = true;
+}
+
+static void refuse(Uniform *uniform, Stmt *stmt, const Control *control) {
     const char *among = control->how == UNIFORM_INSTANCE ? "instances" : "threads";
-    Diag *diag;
-    if (code == P0411)
-        diag = diag_at(uniform->diags, code, stmt->head, "tile statement under a %s that differs between threads", bound ? "bound" : "condition");
-    else
-        diag = diag_at(uniform->diags, code, stmt->head, "%s under a %s that differs between %s of `%s`",
-                       stmt->kind == S_LEAVE ? "leave" : "pipe operation", bound ? "bound" : "condition", among, uniform->role->name);
+    const char *what = stmt->kind == S_LEAVE ? "leave" : stmt->kind == S_TILE || stmt->kind == S_SCALAR ? "tile statement" : "pipe operation";
+    Diag *diag = diag_at(uniform->diags, P0410, stmt->head, "%s under a %s that differs between %s of `%s`", what,
+                         control->at->kind == S_FOR ? "bound" : "condition", among, uniform->role->name);
     diag_primary(uniform->diags, diag, "%s", operation(stmt));
     diag_label(uniform->diags, diag, control->cause->span, "differs between %s", among);
     show_origin(uniform, diag, control->cause, control->how);
-    if (code == P0411) diag_help(uniform->diags, diag, "use a select inside of the statement: `t[i] = c ? a : b`");
-    else if (stmt->kind == S_LEAVE) diag_help(uniform->diags, diag, "leave under a condition that is the same in all instances");
+    walk_stmts(stmt->kind != S_LEAVE ? stmt : stmt->leave.target ? stmt->leave.target : uniform->role->body, fault, uniform);
+    if (stmt->kind == S_LEAVE) diag_help(uniform->diags, diag, "leave under a condition that is the same in all %s", among);
+    else if (control->how == UNIFORM_LANE) diag_help(uniform->diags, diag, "use a select inside of a statement: `t[i] = c ? a : b`");
     else diag_help(uniform->diags, diag, "every instance takes part in every stage: put the condition inside, around the tile statements");
 }
 
@@ -125,8 +132,7 @@ static Control narrower(Control control, Expr *expr, const Stmt *at) {
 static void check_leave(Uniform *uniform, Stmt *stmt, const Control *control) {
     Holds holds = {false, false};
     walk_stmts(stmt->leave.target ? stmt->leave.target : uniform->role->body, find_holds, &holds);
-    if (holds.pipes) refuse(uniform, stmt, control, P0410);
-    else if (holds.tiles && control->how == UNIFORM_LANE) refuse(uniform, stmt, control, P0411);
+    if (holds.pipes || (holds.tiles && control->how == UNIFORM_LANE)) refuse(uniform, stmt, control);
 }
 
 static void walk(Uniform *uniform, Stmt *stmt, Control control) {
@@ -146,17 +152,17 @@ static void walk(Uniform *uniform, Stmt *stmt, Control control) {
         walk(uniform, stmt->branch.otherwise, control);
         break;
     case S_ACQUIRE: case S_RELEASE: case S_MOVE:
-        if (control.how != UNIFORM_ROLE) refuse(uniform, stmt, &control, P0410);
+        if (control.how != UNIFORM_ROLE) refuse(uniform, stmt, &control);
         break;
     case S_STAGE:
-        if (control.how != UNIFORM_ROLE) refuse(uniform, stmt, &control, P0410);
+        if (control.how != UNIFORM_ROLE) refuse(uniform, stmt, &control);
         else walk(uniform, stmt->stage.body, control);
         break;
     case S_TILE:
-        if (control.how == UNIFORM_LANE) refuse(uniform, stmt, &control, P0411);
+        if (control.how == UNIFORM_LANE) refuse(uniform, stmt, &control);
         break;
     case S_SCALAR:
-        if (control.how == UNIFORM_LANE && stmt->scalar.space) refuse(uniform, stmt, &control, P0411);
+        if (control.how == UNIFORM_LANE && stmt->scalar.space) refuse(uniform, stmt, &control);
         break;
     case S_LEAVE:
         if (control.how != UNIFORM_ROLE) check_leave(uniform, stmt, &control);
