@@ -2,7 +2,7 @@
  *
  *     ```pipe               is accepted, and code is generated from each of its kernels (in docs/errors: is accepted by `check`)
  *     ```pipe,wrong P0302   is refused with this code; in docs/errors/PNNNN.md the page's own code may be left out
- * Other blocks are not looked at. */
+ * A ```text block right behind a wrong one is what is said about it. Other blocks are not looked at. */
 #include "tests/suite.h"
 
 #include <string.h>
@@ -17,6 +17,23 @@ static bool says(const PipecProgram *program, const char *code) {
     for (size_t i = 0; i < pipec_diagnostics_count(diagnostics); i++)
         if (strcmp(pipec_diagnostics_get(diagnostics, i)->code, code) == 0) return true;
     return false;
+}
+
+/* The message that is shown behind a wrong program is the one that it gets, under the name that stands there */
+static void compare_message(Test *test, const char *name, const char *text, size_t length, const char *shown) {
+    const char *arrow = strstr(shown, "--> ");
+    if (!expect(test, arrow != NULL, "%s: the message behind it has no place", name)) return;
+    arrow += 4;
+    const char *file = arena_copy(test->arena, arrow, strcspn(arrow, ":"));
+    PipecOptions options = {.name = file, .check_only = true};
+    PipecProgram *program = pipec_compile(text, length, &options);
+    if (!program) return;
+    const char *said = pipec_diagnostics_text(pipec_program_diagnostics(program));
+    Str difference = str_new(test->arena);
+    bool same = strcmp(said, shown) == 0;
+    if (!same) text_difference(test->arena, said, shown, &difference);
+    expect(test, same, "%s: the message behind it is out of date: %s", name, same ? "" : difference.text);
+    pipec_program_free(program);
 }
 
 /* Checks the block, then generates code from each kernel, as far as nothing is refused. `code`: what must be said, NULL: nothing. */
@@ -44,6 +61,20 @@ static void try_block(Test *test, const char *name, const char *text, size_t len
     else expect(test, fine, "%s: the block is refused\n%s", name, shown);
 }
 
+/* The lines of the block that begins behind line `*i`, which moves to the closing fence */
+static const char *block_at(Test *test, const Words *lines, size_t *i) {
+    Str block = str_new(test->arena);
+    str_add(&block, "");
+    for (++*i; *i < lines->count && strncmp(lines->items[*i], "```", 3) != 0; ++*i) str_printf(&block, "%s\n", lines->items[*i]);
+    return block.text ? block.text : "";
+}
+
+/* What a wrong block must be refused with: written beside it, or the page's own code */
+static const char *code_of(Test *test, const char *info) {
+    const char *item = test->item, *code = next_code(test->arena, &info);
+    return code ? code : next_code(test->arena, &item);
+}
+
 static void run_docs(Test *test) {
     const char *text = file_read(test->arena, test->item, NULL);
     if (!expect(test, text != NULL, "is missing")) return;
@@ -52,22 +83,17 @@ static void run_docs(Test *test) {
         const char *info = lines.items[i];
         if (strncmp(info, "```", 3) != 0) continue;
         size_t first = i + 1;
-        Str block = str_new(test->arena);
-        str_add(&block, "");
-        for (i++; i < lines.count && strncmp(lines.items[i], "```", 3) != 0; i++) str_printf(&block, "%s\n", lines.items[i]);
-        if (strcmp(info + 3, "pipe") != 0 && strncmp(info + 3, "pipe,", 5) != 0) continue;
-        const char *code = NULL;
-        if (strncmp(info + 3, "pipe,wrong", 10) == 0) {
-            const char *at = info;
-            code = next_code(test->arena, &at);
-            at = test->item;
-            if (!code) code = next_code(test->arena, &at);
-            if (!expect(test, code != NULL, "line %zu: a wrong block names its code", first)) continue;
-        } else if (!expect(test, strcmp(info + 3, "pipe") == 0, "line %zu: what is %s?", first, info)) {
-            continue;
-        }
+        const char *block = block_at(test, &lines, &i);
+        if (strcmp(info, "```pipe") != 0 && strncmp(info, "```pipe,", 8) != 0) continue;
+        bool wrong = strncmp(info, "```pipe,wrong", 13) == 0;
+        const char *code = wrong ? code_of(test, info) : NULL;
+        if (!expect(test, wrong ? code != NULL : strcmp(info, "```pipe") == 0, "line %zu: what is %s?", first, info)) continue;
         const char *name = arena_printf(test->arena, "%s:%zu", test->item, first);
-        try_block(test, name, block.text ? block.text : "", block.length, code);
+        try_block(test, name, block, strlen(block), code);
+        bool followed = wrong && i + 2 < lines.count && !lines.items[i + 1][0] && strcmp(lines.items[i + 2], "```text") == 0;
+        if (!followed) continue;
+        i += 2;
+        compare_message(test, name, block, strlen(block), block_at(test, &lines, &i));
     }
 }
 
