@@ -216,7 +216,7 @@ static void start_warp(const Block *block, Warp *warp, uint32_t index) {
     *warp = fresh;
     warp->index = index;
     uint32_t left = block->machine->threads - index * LANES;
-    warp->live = warp->lanes = left >= LANES ? ALL_LANES : (1u << left) - 1;
+    warp->live = left >= LANES ? ALL_LANES : (1u << left) - 1;
     warp->splits[0].mask = warp->live;
     warp->split_count = 1;
     warp->split = &warp->splits[0];

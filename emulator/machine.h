@@ -63,7 +63,6 @@ typedef struct Access {
 
 /* Where the bytes are, or NULL after a finding. Checks bounds, alignment, modes, and that what is read was written. */
 unsigned char *memory_access(Block *block, const Access *access);
-void memory_describe(const Block *block, const Access *access, Str *out);
 
 /* Of one element, also used by bulk reductions: *at = *at op value. The old bits are returned. */
 uint64_t memory_reduce(Reduce reduce, Type type, unsigned char *at, uint64_t value, uint64_t compare);
@@ -156,7 +155,7 @@ typedef struct NamedBarrier {
 } NamedBarrier;
 #define NAMED_BARRIERS 16
 
-bool named_recheck(Block *block); /* after lanes have exited */
+void named_recheck(Block *block); /* after lanes have exited */
 
 /* ---- warps -------------------------------------------------------------------------------------------------------- */
 
@@ -204,8 +203,7 @@ struct Warp {
     Split splits[LANES];
     Split *split; /* the one that runs */
     uint32_t split_count;
-    uint32_t live;  /* lanes that have not exited */
-    uint32_t lanes; /* lanes that it has */
+    uint32_t live; /* lanes that have not exited */
     uint32_t index;
     uint32_t turns;
     uint64_t effects;    /* things done that others can see */

@@ -82,7 +82,7 @@ static const char *verb(const Access *access) {
 }
 
 /* "at byte 400 of `X`, which has 400 bytes", "at shared address 1040, stage 1 of `p.x`" */
-void memory_describe(const Block *block, const Access *access, Str *out) {
+static void describe(const Block *block, const Access *access, Str *out) {
     Place place = locate(block, access);
     const Region *region = place.space == SPACE_GLOBAL ? find_region(block->machine, place.offset) : NULL;
     const char *shared =
@@ -108,7 +108,7 @@ void memory_describe(const Block *block, const Access *access, Str *out) {
 
 static bool complain(Block *block, Code code, const Access *access, const char *what) {
     Str where = str_new(block->machine->arena);
-    memory_describe(block, access, &where);
+    describe(block, access, &where);
     return finding(block, code, access->agent, "%s %llu bytes at %s%s", verb(access), (unsigned long long)access->bytes,
                    where.text, what);
 }

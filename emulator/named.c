@@ -32,7 +32,7 @@ static void count_warp(Warp *warp, NamedBarrier *barrier) {
     }
 }
 
-bool named_recheck(Block *block) {
+void named_recheck(Block *block) {
     for (uint32_t id = 0; id < NAMED_BARRIERS; id++) {
         NamedBarrier *barrier = &block->named[id];
         if (!barrier->expected && !barrier->whole_block) continue;
@@ -40,7 +40,6 @@ bool named_recheck(Block *block) {
             if (block->warps[w].live) count_warp(&block->warps[w], barrier);
         if (is_full(block, barrier)) release(block, id);
     }
-    return true;
 }
 
 static bool check_count(Block *block, Agent agent, const NamedBarrier *barrier, uint32_t id, uint32_t count,
