@@ -78,6 +78,7 @@ static void move(Linear *linear, int to, int from, Span span) {
     Hold taken = {.state = STATE_POISON};
     if (hold_of(linear, from)) taken = *hold_of(linear, from);
     bool fine = stage_event(linear, from, EVENT_MOVE_OUT, span);
+    if (fine) hold_of(linear, from)->moved_to = to;
     Hold *hold = hold_of(linear, to);
     if (!hold) hold = open_scope(linear, to, span);
     if (!stage_event(linear, to, EVENT_MOVE_IN, span)) return;

@@ -36,6 +36,7 @@ typedef struct Hold {
     StageState state;
     Span since;        /* what put it into this state */
     Span acquired;     /* where the stage it holds, or held last, was acquired */
+    int moved_to;      /* STATE_MOVED: the handle that took it over */
     /* of a produced stage: */
     uint64_t written;  /* units of the payload that have been written: unit_of() */
     int loop_var;      /* local: writes under s.f[loop_var], whole once its loop has ended; -1 */

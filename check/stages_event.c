@@ -142,6 +142,10 @@ bool stage_event(Linear *linear, int handle, StageEvent event, Span span) {
         stage_fault(linear, handle);
         refuse(linear, handle, hold, event, rule.code, span);
     }
+    if (rule.code != FINE && event == EVENT_RELEASE && hold->state == STATE_MOVED) { /* the wrong name: no word about the right one */
+        Hold *taker = hold_of(linear, hold->moved_to);
+        if (taker) taker->state = STATE_POISON;
+    }
     if (rule.next != hold->state) hold->since = span;
     hold->state = rule.next;
     return fine;
