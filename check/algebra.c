@@ -100,8 +100,10 @@ static const Poly *divide_exactly(Algebra *algebra, const Poly *a, const Poly *b
         one->count = 1;
         one->terms[0].coef = term->coef / divisor->coef;
         for (int k = 0; k < term->count; k++) {
-            if (used < divisor->count && term->atoms[k] == divisor->atoms[used]) used++;
-            else one->terms[0].atoms[one->terms[0].count++] = term->atoms[k];
+            if (used < divisor->count && term->atoms[k] == divisor->atoms[used])
+                used++;
+            else
+                one->terms[0].atoms[one->terms[0].count++] = term->atoms[k];
         }
         if (used != divisor->count) return NULL;
         quotient = poly_sum(algebra, quotient, one, 1);
@@ -135,7 +137,8 @@ bool poly_mentions(const Algebra *algebra, const Poly *poly, int atom) {
             int id = poly->terms[i].atoms[k];
             if (id == atom) return true;
             for (int a = 0; a < 3; a++)
-                if (algebra->atoms.items[id].args[a] && poly_mentions(algebra, algebra->atoms.items[id].args[a], atom)) return true;
+                if (algebra->atoms.items[id].args[a] && poly_mentions(algebra, algebra->atoms.items[id].args[a], atom))
+                    return true;
         }
     return false;
 }
@@ -162,7 +165,13 @@ static int simple_atom(Algebra *algebra, AtomKind kind, int index, const Role *r
         atom.changes = role->locals.items[index].kind == LOCAL_VAR;
         break;
     case ATOM_INDEX: tag = 'I', atom.level = 1 << 28; break;
-    case ATOM_DIV: case ATOM_MOD: case ATOM_CEIL: case ATOM_MIN: case ATOM_MAX: case ATOM_SELECT: case ATOM_OPAQUE: break;
+    case ATOM_DIV:
+    case ATOM_MOD:
+    case ATOM_CEIL:
+    case ATOM_MIN:
+    case ATOM_MAX:
+    case ATOM_SELECT:
+    case ATOM_OPAQUE: break;
     }
     atom.key = arena_printf(algebra->arena, "%c%d.%p", tag, index, (const void *)role);
     return intern(algebra, atom);
@@ -178,7 +187,8 @@ int algebra_atom_local(Algebra *algebra, const Role *role, int local) {
 }
 
 /* An operation of up to three operands; `tag` names the operation in the key. NULL where an operand is not known. */
-static const Poly *operation(Algebra *algebra, AtomKind kind, const char *tag, Element type, const Poly *const *args, int count) {
+static const Poly *operation(Algebra *algebra, AtomKind kind, const char *tag, Element type, const Poly *const *args,
+                             int count) {
     Str key = str_new(algebra->arena);
     Atom atom = {.kind = kind, .type = type};
     str_add(&key, tag);
@@ -282,8 +292,9 @@ static const Poly *binary_poly(Algebra *algebra, const Role *role, const Expr *e
     /* of the comparisons one spelling each: a > b is b < a */
     if (op == OP_GT) return operation(algebra, ATOM_OPAQUE, "b9", expr->type, swapped, 2);
     if (op == OP_GE) return operation(algebra, ATOM_OPAQUE, "b8", expr->type, swapped, 2);
-    const char *tag = op == OP_LT ? "b9" : op == OP_LE ? "b8"
-                    : arena_printf(algebra->arena, "op%d.%d", (int)op, (int)expr->binary.accuracy);
+    const char *tag = op == OP_LT   ? "b9"
+                      : op == OP_LE ? "b8"
+                                    : arena_printf(algebra->arena, "op%d.%d", (int)op, (int)expr->binary.accuracy);
     return operation(algebra, ATOM_OPAQUE, tag, expr->type, both, 2);
 }
 
@@ -296,8 +307,8 @@ static const Poly *call_poly(Algebra *algebra, const Role *role, const Expr *exp
         if (expr->call.which == IN_max) return extreme_poly(algebra, true, args[0], args[1], expr->type);
     }
     return operation(algebra, ATOM_OPAQUE,
-                     arena_printf(algebra->arena, "call%d.%d", (int)expr->call.which, (int)expr->call.accuracy), expr->type,
-                     args, expr->call.count);
+                     arena_printf(algebra->arena, "call%d.%d", (int)expr->call.which, (int)expr->call.accuracy),
+                     expr->type, args, expr->call.count);
 }
 
 static const Poly *local_poly(Algebra *algebra, const Role *role, const Expr *expr) {
@@ -318,7 +329,8 @@ static const Poly *read_poly(Algebra *algebra, const Role *role, const Expr *exp
         return by_place(algebra, expr, true);
     const Poly *subs[3];
     for (int i = 0; i < read->rank; i++) subs[i] = algebra_poly(algebra, role, read->subs[i]);
-    return operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "read%d", read->object), expr->type, subs, read->rank);
+    return operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "read%d", read->object), expr->type, subs,
+                     read->rank);
 }
 
 static const Poly *form(Algebra *algebra, const Role *role, Expr *expr) {
@@ -326,10 +338,12 @@ static const Poly *form(Algebra *algebra, const Role *role, Expr *expr) {
     switch (expr->kind) {
     case X_CONST:
         if (is_integer(expr->type) || expr->type == E_BOOL) return poly_constant(algebra, expr->constant.integer);
-        return operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "#%a", expr->constant.number), expr->type, args, 0);
+        return operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "#%a", expr->constant.number), expr->type,
+                         args, 0);
     case X_SYMBOL: return poly_atom(algebra, simple_atom(algebra, ATOM_SYMBOL, expr->index, NULL, expr->type));
     case X_PARAM:
-        return operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "param%d", expr->index), expr->type, args, 0);
+        return operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "param%d", expr->index), expr->type, args,
+                         0);
     case X_AXIS: return poly_atom(algebra, simple_atom(algebra, ATOM_AXIS, expr->index, NULL, expr->type));
     case X_LOCAL: return local_poly(algebra, role, expr);
     case X_RANK:
@@ -354,10 +368,11 @@ static const Poly *form(Algebra *algebra, const Role *role, Expr *expr) {
         if (expr->type == expr->cast->type) return args[0];
         if (is_integer(expr->cast->type) && (expr->type == E_I64 || (expr->type == E_U64 && expr->cast->type == E_U32)))
             return args[0];
-        return operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "cast%d.%d", (int)expr->type, (int)expr->cast->type),
-                         expr->type, args, 1);
+        return operation(algebra, ATOM_OPAQUE,
+                         arena_printf(algebra->arena, "cast%d.%d", (int)expr->type, (int)expr->cast->type), expr->type,
+                         args, 1);
     case X_CALL: return call_poly(algebra, role, expr);
-    case X_REDUCE: return by_place(algebra, expr, true);
+    case X_REDUCE:
     case X_POISON: return by_place(algebra, expr, true);
     }
     return NULL;
@@ -366,7 +381,8 @@ static const Poly *form(Algebra *algebra, const Role *role, Expr *expr) {
 static size_t memo_slot(const Algebra *algebra, const Expr *expr) {
     size_t slot = ((uintptr_t)expr >> 4) * 0x9E3779B97F4A7C15u >> 20;
     slot &= algebra->memo_capacity - 1;
-    while (algebra->memo[slot].expr && algebra->memo[slot].expr != expr) slot = (slot + 1) & (algebra->memo_capacity - 1);
+    while (algebra->memo[slot].expr && algebra->memo[slot].expr != expr)
+        slot = (slot + 1) & (algebra->memo_capacity - 1);
     return slot;
 }
 
@@ -410,12 +426,18 @@ static const Poly *replace_in_atom(Algebra *algebra, int id, int atom, const Pol
     case ATOM_DIV: return div_poly(algebra, args[0], args[1], old.type);
     case ATOM_MOD: return mod_poly(algebra, args[0], args[1], old.type);
     case ATOM_CEIL: return ceil_poly(algebra, args[0], args[1], old.type);
-    case ATOM_MIN: case ATOM_MAX: return extreme_poly(algebra, old.kind == ATOM_MAX, args[0], args[1], old.type);
-    case ATOM_SELECT: case ATOM_OPAQUE: {
+    case ATOM_MIN:
+    case ATOM_MAX: return extreme_poly(algebra, old.kind == ATOM_MAX, args[0], args[1], old.type);
+    case ATOM_SELECT:
+    case ATOM_OPAQUE: {
         size_t tag = strcspn(old.key, "(");
         return operation(algebra, old.kind, arena_copy(algebra->arena, old.key, tag), old.type, args, count);
     }
-    case ATOM_SYMBOL: case ATOM_AXIS: case ATOM_LOCAL: case ATOM_RANK: case ATOM_INDEX: break;
+    case ATOM_SYMBOL:
+    case ATOM_AXIS:
+    case ATOM_LOCAL:
+    case ATOM_RANK:
+    case ATOM_INDEX: break;
     }
     return NULL;
 }

@@ -8,7 +8,7 @@
 
 #define BOX_INNER_BYTES 16
 #define BOX_START_BYTES 128
-#define STRIDE_LIMIT (INT64_C(1) << 40)
+#define STRIDE_LIMIT    (INT64_C(1) << 40)
 
 /* One tensor axis of the copy, outermost first */
 typedef struct Walk {
@@ -26,18 +26,22 @@ static const char *const BY_LANES = "write `by lanes` behind the copy, and the r
 
 /* ---- what an axis walks --------------------------------------------------------------------------------------------- */
 
-static bool axis_indexes(Tiles *tiles, Site *site, const Access *global, int axis, int *order, int *count, Reason *reason) {
+static bool axis_indexes(Tiles *tiles, Site *site, const Access *global, int axis, int *order, int *count,
+                         Reason *reason) {
     const Affine *affine = &global->affine[axis];
     const IndexSpace *space = &site->tile->space;
     const char *text = tiles_text(tiles, global->subs[axis]->span);
     Span span = global->subs[axis]->span;
     *count = 0;
     if (!affine->is)
-        return refuse(reason, P0211, span, arena_printf(tiles->arena, "a gather: `%s` is not a base plus an index", text), BY_LANES);
+        return refuse(reason, P0211, span,
+                      arena_printf(tiles->arena, "a gather: `%s` is not a base plus an index", text), BY_LANES);
     for (int i = 0; i < space->count; i++) {
         if (affine->coef[i] == 0) continue;
         if (affine->coef[i] < 0)
-            return refuse(reason, P0211, span, arena_printf(tiles->arena, "reversed: `%s` falls as `%s` grows", text, space->items[i].name), BY_LANES);
+            return refuse(reason, P0211, span,
+                          arena_printf(tiles->arena, "reversed: `%s` falls as `%s` grows", text, space->items[i].name),
+                          BY_LANES);
         int at = (*count)++;
         for (; at > 0 && affine->coef[order[at - 1]] < affine->coef[i]; at--) order[at] = order[at - 1];
         order[at] = i; /* outermost first */
@@ -45,7 +49,8 @@ static bool axis_indexes(Tiles *tiles, Site *site, const Access *global, int axi
     int64_t step = 1;
     for (int k = *count - 1; k >= 0; k--) {
         if (affine->coef[order[k]] != step)
-            return refuse(reason, P0211, span, arena_printf(tiles->arena, "strided: `%s` does not walk element by element", text), BY_LANES);
+            return refuse(reason, P0211, span,
+                          arena_printf(tiles->arena, "strided: `%s` does not walk element by element", text), BY_LANES);
         step *= space->items[order[k]].extent;
     }
     return true;
@@ -60,12 +65,16 @@ static bool tile_dimensions(Tiles *tiles, Site *site, const Access *local, int *
         for (int i = 0; i < space->count && local->affine[d].is; i++) {
             if (local->affine[d].coef[i] == 0) continue;
             used++;
-            if (local->affine[d].coef[i] == 1 && used == 1 && dim_of[i] < 0) dim_of[i] = d;
-            else used = PROG_MAX_INDEXES;
+            if (local->affine[d].coef[i] == 1 && used == 1 && dim_of[i] < 0)
+                dim_of[i] = d;
+            else
+                used = PROG_MAX_INDEXES;
         }
         if (!local->affine[d].is || used > 1)
             return refuse(reason, P0211, local->subs[d]->span,
-                          arena_printf(tiles->arena, "`%s` does not walk the tile element by element", tiles_text(tiles, local->subs[d]->span)), BY_LANES);
+                          arena_printf(tiles->arena, "`%s` does not walk the tile element by element",
+                                       tiles_text(tiles, local->subs[d]->span)),
+                          BY_LANES);
     }
     return true;
 }
@@ -73,28 +82,32 @@ static bool tile_dimensions(Tiles *tiles, Site *site, const Access *local, int *
 /* Elements of the tile from one element of dimension d to the next, within a panel */
 static int64_t tile_stride(const Prog *prog, const Role *role, const Access *local, const Layout *layout, int d) {
     int64_t stride = 1;
-    for (int k = local->rank - 1; k > d; k--) stride *= k == local->rank - 1 ? layout->panel : tile_extent(prog, role, local, k);
+    for (int k = local->rank - 1; k > d; k--)
+        stride *= k == local->rank - 1 ? layout->panel : tile_extent(prog, role, local, k);
     return stride;
 }
 
 /* Adds one index to the walk along axis `a`. */
-static bool walk_index(Tiles *tiles, Site *site, const Access *global, const Access *local, const Layout *layout, int a, int index,
-                       int dim, Walk *walk, Reason *reason) {
-    int64_t stride = tile_stride(tiles->prog, site->role, local, layout, dim), extent = site->tile->space.items[index].extent;
+static bool walk_index(Tiles *tiles, Site *site, const Access *global, const Access *local, const Layout *layout, int a,
+                       int index, int dim, Walk *walk, Reason *reason) {
+    int64_t stride = tile_stride(tiles->prog, site->role, local, layout, dim),
+            extent = site->tile->space.items[index].extent;
     bool runs_on = walk->inner < 0 || walk->stride == stride * extent;
-    if (dim == local->rank - 1 && walk->inner >= 0 && layout->panel != tile_extent(tiles->prog, site->role, local, dim)) runs_on = false;
+    if (dim == local->rank - 1 && walk->inner >= 0 && layout->panel != tile_extent(tiles->prog, site->role, local, dim))
+        runs_on = false;
     if (!runs_on)
         return refuse(reason, P0211, global->subs[a]->span,
                       arena_printf(tiles->arena, "`%s` walks parts of the tile that do not lie behind one another",
-                                   tiles_text(tiles, global->subs[a]->span)), BY_LANES);
+                                   tiles_text(tiles, global->subs[a]->span)),
+                      BY_LANES);
     walk->length *= extent;
     walk->stride = stride;
     walk->inner = dim;
     return true;
 }
 
-static bool walk_axes(Tiles *tiles, Site *site, const Access *global, const Access *local, const Layout *layout, Walk *walks,
-                      Reason *reason) {
+static bool walk_axes(Tiles *tiles, Site *site, const Access *global, const Access *local, const Layout *layout,
+                      Walk *walks, Reason *reason) {
     const IndexSpace *space = &site->tile->space;
     int dim_of[PROG_MAX_INDEXES], order[PROG_MAX_INDEXES], count, last_dim = -1;
     bool seen[PROG_MAX_INDEXES] = {false};
@@ -106,11 +119,19 @@ static bool walk_axes(Tiles *tiles, Site *site, const Access *global, const Acce
             int i = order[k], d = dim_of[i];
             const char *name = space->items[i].name;
             if (d < 0 || seen[i])
-                return refuse(reason, P0211, global->subs[a]->span,
-                              arena_printf(tiles->arena, d < 0 ? "broadcast: `%s` does not walk the tile" : "a diagonal: `%s` walks two axes", name), BY_LANES);
+                return refuse(
+                    reason, P0211, global->subs[a]->span,
+                    arena_printf(tiles->arena,
+                                 d < 0 ? "broadcast: `%s` does not walk the tile" : "a diagonal: `%s` walks two axes",
+                                 name),
+                    BY_LANES);
             if (d <= last_dim)
-                return refuse(reason, P0211, global->subs[a]->span,
-                              arena_printf(tiles->arena, "transposed: `%s` comes later among the tensor's axes than among the tile's dimensions", name), BY_LANES);
+                return refuse(
+                    reason, P0211, global->subs[a]->span,
+                    arena_printf(
+                        tiles->arena,
+                        "transposed: `%s` comes later among the tensor's axes than among the tile's dimensions", name),
+                    BY_LANES);
             if (!walk_index(tiles, site, global, local, layout, a, i, d, &walks[a], reason)) return false;
             seen[i] = true;
             last_dim = d;
@@ -118,7 +139,9 @@ static bool walk_axes(Tiles *tiles, Site *site, const Access *global, const Acce
     }
     for (int i = 0; i < space->count; i++)
         if (dim_of[i] >= 0 && !seen[i])
-            return refuse(reason, P0211, global->span, arena_printf(tiles->arena, "broadcast: `%s` does not walk the tensor", space->items[i].name), BY_LANES);
+            return refuse(reason, P0211, global->span,
+                          arena_printf(tiles->arena, "broadcast: `%s` does not walk the tensor", space->items[i].name),
+                          BY_LANES);
     return true;
 }
 
@@ -158,16 +181,21 @@ static int64_t cut(const Target *target, int64_t length, int64_t step_bytes, int
 }
 
 /* With the next extent that could be cut, where `unit` says how */
-static bool not_cut(Tiles *tiles, const Access *global, int axis, int64_t length, int64_t step_bytes, int64_t unit, Reason *reason) {
+static bool not_cut(Tiles *tiles, const Access *global, int axis, int64_t length, int64_t step_bytes, int64_t unit,
+                    Reason *reason) {
     const char *help = "choose an extent with a larger power of two in it, or write `by lanes` behind the copy";
-    for (int64_t more = length + 1; unit > 0 && more <= length + 2 * BOX_START_BYTES; more++)
+    for (int64_t more = length + 1; unit > 0 && more <= length + INT64_C(2) * BOX_START_BYTES; more++)
         if (cut(tiles->prog->target, more, step_bytes, unit) > 0) {
-            help = arena_printf(tiles->arena, "%lld elements could be cut; or write `by lanes` behind the copy", (long long)more);
+            help = arena_printf(tiles->arena, "%lld elements could be cut; or write `by lanes` behind the copy",
+                                (long long)more);
             break;
         }
     return refuse(reason, P0212, global->subs[axis]->span,
-                  arena_printf(tiles->arena, "%lld elements along `%s` are no whole number of boxes: of at most %d elements each, of a multiple of 16 bytes, starting at multiples of 128 bytes",
-                               (long long)length, tiles_text(tiles, global->subs[axis]->span), tiles->prog->target->box_limit),
+                  arena_printf(tiles->arena,
+                               "%lld elements along `%s` are no whole number of boxes: of at most %d elements each, of "
+                               "a multiple of 16 bytes, starting at multiples of 128 bytes",
+                               (long long)length, tiles_text(tiles, global->subs[axis]->span),
+                               tiles->prog->target->box_limit),
                   help);
 }
 
@@ -175,15 +203,18 @@ static bool not_cut(Tiles *tiles, const Access *global, int axis, int64_t length
  * it can grow no more; `step` is how far apart in the tile neighbours along the axis lie. */
 static int64_t box_extent(const Target *target, const Walk *walk, int64_t bytes, bool innermost, int64_t *run) {
     int64_t box = 1;
-    if (innermost) box = cut(target, walk->length, walk->stride * bytes, unit_of(bytes, BOX_INNER_BYTES));
-    else if (walk->length == 1) return 1;
-    else if (walk->stride == *run) box = cut(target, walk->length, walk->stride * bytes, 1);
+    if (innermost)
+        box = cut(target, walk->length, walk->stride * bytes, unit_of(bytes, BOX_INNER_BYTES));
+    else if (walk->length == 1)
+        return 1;
+    else if (walk->stride == *run)
+        box = cut(target, walk->length, walk->stride * bytes, 1);
     *run = box == walk->length ? *run * box : 0;
     return box;
 }
 
-static bool cut_axes(Tiles *tiles, Site *site, const Access *global, const Access *local, const Layout *layout, const Walk *walks,
-                     BoxPlan *out, Reason *reason) {
+static bool cut_axes(Tiles *tiles, Site *site, const Access *global, const Access *local, const Layout *layout,
+                     const Walk *walks, BoxPlan *out, Reason *reason) {
     int64_t bytes = element_rows[global->type].bytes, run = 1, rows = 1;
     int last = global->rank - 1;
     for (int d = 0; d + 1 < local->rank; d++) rows *= tile_extent(tiles->prog, site->role, local, d);
@@ -193,9 +224,13 @@ static bool cut_axes(Tiles *tiles, Site *site, const Access *global, const Acces
         const Walk *walk = &walks[a];
         int map = last - a; /* dimensions of the map are innermost first */
         int64_t box, step = walk->stride;
-        if (a == last && panels) box = run = layout->panel, step = rows; /* a panel holds all rows */
-        else box = box_extent(tiles->prog->target, walk, bytes, a == last, &run);
-        if (box == 0) return not_cut(tiles, global, a, walk->length, walk->stride * bytes, a == last ? unit_of(bytes, BOX_INNER_BYTES) : 1, reason);
+        if (a == last && panels)
+            box = run = layout->panel, step = rows; /* a panel holds all rows */
+        else
+            box = box_extent(tiles->prog->target, walk, bytes, a == last, &run);
+        if (box == 0)
+            return not_cut(tiles, global, a, walk->length, walk->stride * bytes,
+                           a == last ? unit_of(bytes, BOX_INNER_BYTES) : 1, reason);
         if (walk->length % box != 0) return not_cut(tiles, global, a, walk->length, 0, 0, reason);
         out->box[map] = box;
         out->copy.tile[map] = walk->length;
@@ -209,7 +244,8 @@ static bool cut_axes(Tiles *tiles, Site *site, const Access *global, const Acces
 
 /* Where the first box starts in the tile: a multiple of 128 bytes, and of whole panels */
 static bool start_aligned(Tiles *tiles, Site *site, const Access *local, const Layout *layout, Reason *reason) {
-    int64_t bytes = element_rows[local->type].bytes, extent = tile_extent(tiles->prog, site->role, local, local->rank - 1);
+    int64_t bytes = element_rows[local->type].bytes,
+            extent = tile_extent(tiles->prog, site->role, local, local->rank - 1);
     int64_t rows = 1;
     for (int d = 0; d + 1 < local->rank; d++) rows *= tile_extent(tiles->prog, site->role, local, d);
     for (int d = 0; d < local->rank; d++) {
@@ -217,9 +253,11 @@ static bool start_aligned(Tiles *tiles, Site *site, const Access *local, const L
         int64_t step = tile_stride(tiles->prog, site->role, local, layout, d), unit = 1;
         if (d == local->rank - 1 && layout->panel != extent) step = rows, unit = layout->panel;
         int64_t divisor = poly_divisor(site->algebra, base);
-        if (divisor % unit == 0 && divisor % (BOX_START_BYTES / power_of_two(step * bytes, BOX_START_BYTES)) == 0) continue;
+        if (divisor % unit == 0 && divisor % (BOX_START_BYTES / power_of_two(step * bytes, BOX_START_BYTES)) == 0)
+            continue;
         return refuse(reason, P0212, local->subs[d]->span,
-                      arena_printf(tiles->arena, "the copy does not certainly start at a multiple of 128 bytes of the tile: `%s`",
+                      arena_printf(tiles->arena,
+                                   "the copy does not certainly start at a multiple of 128 bytes of the tile: `%s`",
                                    tiles_text(tiles, local->subs[d]->span)),
                       "begin at another row, or write `by lanes` behind the copy");
     }
@@ -234,24 +272,29 @@ static bool origin_aligned(Tiles *tiles, Site *site, const Access *global, Reaso
     const Poly *base = algebra_poly(site->algebra, site->role, global->affine[last].base);
     if (poly_divisor(site->algebra, base) % unit == 0) return true;
     return refuse(reason, P0211, global->subs[last]->span,
-                  arena_printf(tiles->arena, "`%s` does not certainly start at a multiple of %lld elements, and tensor copies start at multiples of 16 bytes",
+                  arena_printf(tiles->arena,
+                               "`%s` does not certainly start at a multiple of %lld elements, and tensor copies start "
+                               "at multiples of 16 bytes",
                                tiles_text(tiles, global->subs[last]->span), (long long)unit),
-                  "begin the tile at such a multiple (a wider halo), say with `requires` what makes it one, or write `by lanes` behind the copy");
+                  "begin the tile at such a multiple (a wider halo), say with `requires` what makes it one, or write "
+                  "`by lanes` behind the copy");
 }
 
-bool boxes_plan(Tiles *tiles, Site *site, const Access *global, const Access *local, const Layout *layout, BoxPlan *out, Reason *reason) {
-    Walk walks[PROG_MAX_RANK];
+bool boxes_plan(Tiles *tiles, Site *site, const Access *global, const Access *local, const Layout *layout, BoxPlan *out,
+                Reason *reason) {
+    Walk walks[PROG_MAX_RANK] = {0};
     int last = global->rank - 1;
     if (element_rows[global->type].map < 0)
         return refuse(reason, P0211, global->span, "the copy engine does not move this element type", BY_LANES);
     if (!walk_axes(tiles, site, global, local, layout, walks, reason)) return false;
     if (walks[last].inner != local->rank - 1)
         return refuse(reason, P0211, global->subs[last]->span,
-                      walks[last].inner < 0 ? "strided: the tensor's last axis, along which its elements are contiguous, is not walked"
-                                            : "the tile's last dimension, along which its elements are contiguous, is not walked",
+                      walks[last].inner < 0
+                          ? "strided: the tensor's last axis, along which its elements are contiguous, is not walked"
+                          : "the tile's last dimension, along which its elements are contiguous, is not walked",
                       BY_LANES);
-    return cut_axes(tiles, site, global, local, layout, walks, out, reason) && start_aligned(tiles, site, local, layout, reason) &&
-           origin_aligned(tiles, site, global, reason);
+    return cut_axes(tiles, site, global, local, layout, walks, out, reason) &&
+           start_aligned(tiles, site, local, layout, reason) && origin_aligned(tiles, site, global, reason);
 }
 
 /* ---- pitches and maps ----------------------------------------------------------------------------------------------- */
@@ -261,7 +304,8 @@ static Expr *stride_of(Tiles *tiles, const Param *param, int axis) {
     Expr *stride = expr_integer(tiles->arena, E_I64, element_rows[param->type].bytes, param->span);
     Expr *product = NULL;
     for (int a = axis + 1; a < param->rank; a++)
-        product = product ? expr_binary(tiles->arena, OP_MUL, product, param->extents[a], param->span) : param->extents[a];
+        product =
+            product ? expr_binary(tiles->arena, OP_MUL, product, param->extents[a], param->span) : param->extents[a];
     return product ? expr_binary(tiles->arena, OP_MUL, product, stride, param->span) : stride;
 }
 
@@ -272,9 +316,14 @@ bool boxes_pitch(Tiles *tiles, const Access *global, bool store, Reason *reason)
         if (!algebra_constant(stride_of(tiles, param, a), &bytes)) continue;
         if (bytes % BOX_INNER_BYTES == 0 && bytes < STRIDE_LIMIT) continue;
         if (bytes >= STRIDE_LIMIT)
-            return refuse(reason, P0213, global->span, arena_printf(tiles->arena, "the pitch of `%s` is %lld bytes; tensor copies stop at 2^40", param->name, (long long)bytes), BY_LANES);
+            return refuse(reason, P0213, global->span,
+                          arena_printf(tiles->arena, "the pitch of `%s` is %lld bytes; tensor copies stop at 2^40",
+                                       param->name, (long long)bytes),
+                          BY_LANES);
         return refuse(reason, P0213, global->span,
-                      arena_printf(tiles->arena, "the pitch of `%s` is %lld bytes, and tensor copies need a multiple of 16", param->name, (long long)bytes),
+                      arena_printf(tiles->arena,
+                                   "the pitch of `%s` is %lld bytes, and tensor copies need a multiple of 16",
+                                   param->name, (long long)bytes),
                       store ? "pad the tensor" : "pad the tensor, or write `by lanes` behind the copy");
     }
     return true;
@@ -294,16 +343,19 @@ void boxes_require(Tiles *tiles, Site *site, const Access *global, bool store) {
         expr_print(pitch, tiles->prog, NULL, NULL, &text);
         tiles_precondition(tiles, expr_binary(arena, OP_EQ, rest, expr_integer(arena, E_I64, 0, span), span),
                            arena_printf(arena, "%s %% %d == 0", text.text, BOX_INNER_BYTES),
-                           arena_printf(arena, "rows of `%s` are %s by TMA, whose pitch is a multiple of 16 bytes", param->name, store ? "stored" : "copied"),
+                           arena_printf(arena, "rows of `%s` are %s by TMA, whose pitch is a multiple of 16 bytes",
+                                        param->name, store ? "stored" : "copied"),
                            "pad the rows of the tensor, or write `by lanes` behind the statement", span);
     }
-    const Poly *room = poly_sum(algebra, poly_constant(algebra, STRIDE_LIMIT - 1), algebra_poly(algebra, NULL, far), -1);
+    const Poly *room =
+        poly_sum(algebra, poly_constant(algebra, STRIDE_LIMIT - 1), algebra_poly(algebra, NULL, far), -1);
     if (!poly_at_least_zero(algebra, room)) {
         Str text = str_new(arena);
         expr_print(far, tiles->prog, NULL, NULL, &text);
         tiles_precondition(tiles, expr_binary(arena, OP_LT, far, expr_integer(arena, E_I64, STRIDE_LIMIT, span), span),
                            arena_printf(arena, "%s < %lld", text.text, (long long)STRIDE_LIMIT),
-                           arena_printf(arena, "`%s` is %s by TMA, whose strides stay below 2^40 bytes", param->name, store ? "stored" : "copied"),
+                           arena_printf(arena, "`%s` is %s by TMA, whose strides stay below 2^40 bytes", param->name,
+                                        store ? "stored" : "copied"),
                            "write `by lanes` behind the statement", span);
     }
 }
@@ -312,7 +364,9 @@ void boxes_require(Tiles *tiles, Site *site, const Access *global, bool store) {
  * may end within them would be overrun. (Of several axes the pitch is a multiple of 16 bytes, and so is the end.) */
 static int64_t store_granule(Tiles *tiles, const Param *param) {
     int64_t granule = BOX_INNER_BYTES / element_rows[param->type].bytes;
-    if (param->rank > 1 || poly_divisor(tiles->formulas, algebra_poly(tiles->formulas, NULL, param->extents[0])) % granule == 0) return 0;
+    if (param->rank > 1 ||
+        poly_divisor(tiles->formulas, algebra_poly(tiles->formulas, NULL, param->extents[0])) % granule == 0)
+        return 0;
     return granule;
 }
 
@@ -323,7 +377,8 @@ int boxes_map(Tiles *tiles, const Access *global, BoxPlan *plan, bool store) {
     plan->copy.granule = store ? store_granule(tiles, param) : 0;
     if (plan->copy.granule > 0) {
         Expr *granule = expr_integer(tiles->arena, E_I32, plan->copy.granule, global->span);
-        end = expr_binary(tiles->arena, OP_MUL, expr_binary(tiles->arena, OP_DIV, end, granule, global->span), granule, global->span);
+        end = expr_binary(tiles->arena, OP_MUL, expr_binary(tiles->arena, OP_DIV, end, granule, global->span), granule,
+                          global->span);
     }
     for (size_t i = 0; i < prog->maps.count; i++) {
         const Map *map = &prog->maps.items[i];

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define MAX_ELEMENTS (1 << 22) /* of a stage; more never fit shared memory, which is reported by `resources` */
-#define MAX_TURNS 1024         /* of a constant loop that is followed turn by turn */
+#define MAX_TURNS    1024      /* of a constant loop that is followed turn by turn */
 
 typedef uint64_t *Bits;
 
@@ -18,30 +18,30 @@ typedef uint64_t *Bits;
 typedef struct Mark {
     Site *site;
     Bits bits;
-    bool vague;           /* where is not known: `bits` is all it could be */
+    bool vague; /* where is not known: `bits` is all it could be */
 } Mark;
 
 typedef struct Hold {
     int pipe;
-    Stmt *acquire;        /* S_ACQUIRE or S_STAGE */
+    Stmt *acquire; /* S_ACQUIRE or S_STAGE */
     bool poisoned;
     size_t words;
     Bits must, may, flying;
-    int64_t bytes;        /* that copies bring */
-    bool differs;         /* `bytes` is not the same on the paths that met */
+    int64_t bytes; /* that copies bring */
+    bool differs;  /* `bytes` is not the same on the paths that met */
     Span differs_at;
     VEC(Mark) marks;
 } Hold;
 
 typedef struct State {
     bool live;
-    Hold **holds;         /* one a handle; NULL: not held, or consumed */
+    Hold **holds; /* one a handle; NULL: not held, or consumed */
 } State;
 
 typedef struct Frame Frame;
 struct Frame {
     Frame *outer;
-    Stmt *stmt;           /* what can be left: S_BLOCK, S_FOR, S_GRID, S_STAGE */
+    Stmt *stmt; /* what can be left: S_BLOCK, S_FOR, S_GRID, S_STAGE */
     State breaks, continues;
 };
 
@@ -50,7 +50,7 @@ typedef struct Release {
     Stmt *stmt;
     int handle;
     Span span;
-    Hold **holds;         /* one an instance, NULL: never came here */
+    Hold **holds; /* one an instance, NULL: never came here */
 } Release;
 
 typedef struct Said {
@@ -65,9 +65,9 @@ typedef struct Coverage {
     int rank;
     Frame *frame;
     VEC(Release) releases;
-    VEC(Said) said;       /* of missing fields */
+    VEC(Said) said; /* of missing fields */
     GlobalWrites writes;
-    int *bound_atoms;     /* loops followed turn by turn, and the rank */
+    int *bound_atoms; /* loops followed turn by turn, and the rank */
     int64_t *bound_values;
     int bound, bound_capacity;
 } Coverage;
@@ -122,7 +122,8 @@ static Hold *new_hold(Coverage *c, int pipe, Stmt *acquire) {
     if (total == 0 || total > MAX_ELEMENTS) return NULL; /* a token, or too large to exist */
     Hold *hold = NEW(c->tiles->arena, Hold);
     *hold = (Hold){.pipe = pipe, .acquire = acquire, .words = (size_t)(total + 63) / 64};
-    hold->must = new_bits(c, hold->words), hold->may = new_bits(c, hold->words), hold->flying = new_bits(c, hold->words);
+    hold->must = new_bits(c, hold->words), hold->may = new_bits(c, hold->words),
+    hold->flying = new_bits(c, hold->words);
     return hold;
 }
 
@@ -145,7 +146,8 @@ static State copy_state(Coverage *c, const State *from) {
 }
 
 static void join_hold(Coverage *c, Hold *to, const Hold *from, Span at) {
-    if (to->acquire != from->acquire && !holds_all(from->must, to->must, to->words)) to->acquire = from->acquire; /* the one to name */
+    if (to->acquire != from->acquire && !holds_all(from->must, to->must, to->words))
+        to->acquire = from->acquire; /* the one to name */
     for (size_t w = 0; w < to->words; w++) {
         to->must[w] &= from->must[w];
         to->may[w] |= from->may[w];
@@ -157,7 +159,9 @@ static void join_hold(Coverage *c, Hold *to, const Hold *from, Span at) {
     if (from->bytes > to->bytes) to->bytes = from->bytes;
     for (size_t i = 0; i < from->marks.count; i++) {
         bool known = false;
-        for (size_t k = 0; k < to->marks.count; k++) known |= to->marks.items[k].site == from->marks.items[i].site && to->marks.items[k].bits == from->marks.items[i].bits;
+        for (size_t k = 0; k < to->marks.count; k++)
+            known |= to->marks.items[k].site == from->marks.items[i].site &&
+                     to->marks.items[k].bits == from->marks.items[i].bits;
         if (!known) vec_push(c->tiles->arena, &to->marks, from->marks.items[i]);
     }
 }
@@ -171,8 +175,10 @@ static void join(Coverage *c, State *to, const State *from, Span at) {
     }
     for (size_t h = 0; h < c->role->handles.count; h++) {
         Hold *a = to->holds[h], *b = from->holds[h];
-        if (a && b && a->pipe == b->pipe) join_hold(c, a, b, at);
-        else to->holds[h] = NULL;
+        if (a && b && a->pipe == b->pipe)
+            join_hold(c, a, b, at);
+        else
+            to->holds[h] = NULL;
     }
 }
 
@@ -195,7 +201,11 @@ static bool compare(BinaryOp op, int64_t a, int64_t b) {
     case OP_GE: return a >= b;
     case OP_AND: return a && b;
     case OP_OR: return a || b;
-    case OP_ADD: case OP_SUB: case OP_MUL: case OP_DIV: case OP_MOD: break;
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+    case OP_DIV:
+    case OP_MOD: break;
     }
     return false;
 }
@@ -239,7 +249,8 @@ static void mark_walk(const IndexSpace *space, const int64_t *steps, int index, 
     } else if (index == space->bound - 1 && steps[index] == 1) {
         set_range(bits, at, space->items[index].extent);
     } else {
-        for (int64_t i = 0; i < space->items[index].extent; i++) mark_walk(space, steps, index + 1, at + i * steps[index], bits);
+        for (int64_t i = 0; i < space->items[index].extent; i++)
+            mark_walk(space, steps, index + 1, at + i * steps[index], bits);
     }
 }
 
@@ -269,7 +280,8 @@ static bool mark_bits(Coverage *c, const Site *site, const Pipe *pipe, Bits bits
 }
 
 static bool is_asynchronous(const Tile *tile) {
-    return tile->class == TILE_TENSOR_LOAD || tile->class == TILE_BULK_LOAD || (tile->class == TILE_LANES && tile->piece.asynchronous);
+    return tile->class == TILE_TENSOR_LOAD || tile->class == TILE_BULK_LOAD ||
+           (tile->class == TILE_LANES && tile->piece.asynchronous);
 }
 
 static int64_t bytes_of(const Tile *tile) {
@@ -283,11 +295,14 @@ static int64_t bytes_of(const Tile *tile) {
 /* Do two statements give each element to the same thread? Then they need no order between threads. */
 static bool same_walk(const Site *a, const Site *b) {
     const Tile *one = a->tile, *two = b->tile;
-    bool same = one->space.bound == two->space.bound && one->target.rank == two->target.rank && one->class == two->class;
+    bool same =
+        one->space.bound == two->space.bound && one->target.rank == two->target.rank && one->class == two->class;
     for (int i = 0; i < one->space.bound && same; i++) same = one->space.items[i].extent == two->space.items[i].extent;
     for (int d = 0; d < one->target.rank && same; d++) {
-        same = poly_equal(algebra_poly(a->algebra, a->role, one->target.affine[d].base), algebra_poly(a->algebra, a->role, two->target.affine[d].base));
-        for (int i = 0; i < one->space.bound && same; i++) same = one->target.affine[d].coef[i] == two->target.affine[d].coef[i];
+        same = poly_equal(algebra_poly(a->algebra, a->role, one->target.affine[d].base),
+                          algebra_poly(a->algebra, a->role, two->target.affine[d].base));
+        for (int i = 0; i < one->space.bound && same; i++)
+            same = one->target.affine[d].coef[i] == two->target.affine[d].coef[i];
     }
     return same;
 }
@@ -299,10 +314,14 @@ static void check_order(Coverage *c, Hold *hold, Site *site, Bits bits) {
         if (before->vague || first_common(before->bits, bits, hold->words) < 0) continue;
         bool flying = is_asynchronous(site->tile) || is_asynchronous(before->site->tile);
         if (!flying && (before->site == site || same_walk(before->site, site))) continue;
-        Diag *diag = diag_at(tiles->diags, P0217, site->tile->target.span, "elements of %s are written a second time, and nothing orders the two",
+        Diag *diag = diag_at(tiles->diags, P0217, site->tile->target.span,
+                             "elements of %s are written a second time, and nothing orders the two",
                              tiles_object(tiles, c->role, &site->tile->target));
-        diag_label(tiles->diags, diag, before->site->tile->target.span, "%s", is_asynchronous(before->site->tile) ? "first by this copy, which may still be under way" : "first written here, element by element and by other threads");
-        diag_help(tiles->diags, diag, "write every element once: choose the value with `?:` in one statement, or write disjoint parts");
+        diag_label(tiles->diags, diag, before->site->tile->target.span, "%s",
+                   is_asynchronous(before->site->tile) ? "first by this copy, which may still be under way"
+                                                       : "first written here, element by element and by other threads");
+        diag_help(tiles->diags, diag,
+                  "write every element once: choose the value with `?:` in one statement, or write disjoint parts");
         hold->poisoned = true;
         return;
     }
@@ -314,8 +333,10 @@ static void write_stage(Coverage *c, Site *site, Hold *hold) {
     bool exact = mark_bits(c, site, &c->tiles->prog->pipes.items[hold->pipe], bits);
     if (exact) check_order(c, hold, site, bits);
     if (tile->op != ASSIGN_SET && !holds_all(hold->must, bits, hold->words)) {
-        Diag *diag = diag_at(c->tiles->diags, P0209, tile->target.span, "%s has no value yet to compute with", tiles_object(c->tiles, c->role, &tile->target));
-        diag_label(c->tiles->diags, diag, hold->acquire->kind == S_STAGE ? hold->acquire->head : hold->acquire->span, "the stage is produced from here on");
+        Diag *diag = diag_at(c->tiles->diags, P0209, tile->target.span, "%s has no value yet to compute with",
+                             tiles_object(c->tiles, c->role, &tile->target));
+        diag_label(c->tiles->diags, diag, hold->acquire->kind == S_STAGE ? hold->acquire->head : hold->acquire->span,
+                   "the stage is produced from here on");
         diag_help(c->tiles->diags, diag, "assign it with `=` first");
         hold->poisoned = true;
     }
@@ -343,7 +364,8 @@ static void walk_tile(Coverage *c, Stmt *stmt, State *state) {
         write_stage(c, site, state->holds[target->object]);
     } else if (target->space == SPACE_GLOBAL && c->role->instances > 1) {
         bool known = false;
-        for (size_t i = 0; i < c->writes.count; i++) known |= c->writes.items[i].site == site && c->writes.items[i].rank == c->rank;
+        for (size_t i = 0; i < c->writes.count; i++)
+            known |= c->writes.items[i].site == site && c->writes.items[i].rank == c->rank;
         if (!known) vec_push(c->tiles->arena, &c->writes, (GlobalWrite){site, c->rank});
     }
 }
@@ -362,8 +384,10 @@ static void release(Coverage *c, State *state, Stmt *stmt, int handle, Span span
                  (Release){stmt, handle, span, NEW_ARRAY(c->tiles->arena, Hold *, c->role->instances + 1)});
         at = &c->releases.items[c->releases.count - 1];
     }
-    if (at->holds[c->rank]) join_hold(c, at->holds[c->rank], hold, span);
-    else at->holds[c->rank] = copy_hold(c, hold);
+    if (at->holds[c->rank])
+        join_hold(c, at->holds[c->rank], hold, span);
+    else
+        at->holds[c->rank] = copy_hold(c, hold);
 }
 
 static Span end_of(const Stmt *stmt) { return (Span){stmt->span.hi > 0 ? stmt->span.hi - 1 : 0, stmt->span.hi}; }
@@ -382,7 +406,8 @@ static void walk_leave(Coverage *c, Stmt *stmt, State *state) {
     for (Frame *frame = c->frame; frame; frame = frame->outer) {
         if (frame->stmt->kind == S_STAGE) {
             int handle = frame->stmt->stage.handle;
-            if (handle >= 0 && c->role->handles.items[handle].end == END_PRODUCE) release(c, state, stmt, handle, stmt->span);
+            if (handle >= 0 && c->role->handles.items[handle].end == END_PRODUCE)
+                release(c, state, stmt, handle, stmt->span);
         }
         if (frame->stmt != stmt->leave.target) continue;
         join(c, stmt->leave.kind == LEAVE_CONTINUE ? &frame->continues : &frame->breaks, state, stmt->span);
@@ -398,12 +423,18 @@ static bool writes_held(Stmt *stmt, const State *state) {
         for (size_t i = 0; i < stmt->block.body.count; i++)
             if (writes_held(stmt->block.body.items[i], state)) return true;
         return false;
-    case S_TILE: return stmt->tile->target.space == SPACE_STAGE && stmt->tile->target.object >= 0 && state->holds[stmt->tile->target.object];
+    case S_TILE:
+        return stmt->tile->target.space == SPACE_STAGE && stmt->tile->target.object >= 0 &&
+               state->holds[stmt->tile->target.object];
     case S_GRID: return writes_held(stmt->grid.body, state);
     case S_FOR: return writes_held(stmt->loop.body, state);
     case S_IF: return writes_held(stmt->branch.then, state) || writes_held(stmt->branch.otherwise, state);
     case S_STAGE: return writes_held(stmt->stage.body, state);
-    case S_SCALAR: case S_LEAVE: case S_ACQUIRE: case S_RELEASE: case S_MOVE: break;
+    case S_SCALAR:
+    case S_LEAVE:
+    case S_ACQUIRE:
+    case S_RELEASE:
+    case S_MOVE: break;
     }
     return false;
 }
@@ -430,7 +461,9 @@ static void walk_turns(Coverage *c, Stmt *stmt, State *state, int64_t lo, int64_
 
 static bool loses(Coverage *c, const State *before, const State *after) {
     for (size_t h = 0; h < c->role->handles.count && after->live; h++)
-        if (before->holds[h] && after->holds[h] && !holds_all(after->holds[h]->must, before->holds[h]->must, before->holds[h]->words)) return true;
+        if (before->holds[h] && after->holds[h] &&
+            !holds_all(after->holds[h]->must, before->holds[h]->must, before->holds[h]->words))
+            return true;
     return false;
 }
 
@@ -440,7 +473,8 @@ static void walk_loop(Coverage *c, Stmt *stmt, State *state) {
     bool runs = false;
     if (stmt->kind == S_FOR) {
         int64_t lo, hi;
-        if (!stmt->loop.where && stmt->loop.var >= 0 && value_here(c, stmt->loop.lo, &lo) && value_here(c, stmt->loop.hi, &hi)) {
+        if (!stmt->loop.where && stmt->loop.var >= 0 && value_here(c, stmt->loop.lo, &lo) &&
+            value_here(c, stmt->loop.hi, &hi)) {
             runs = lo < hi;
             if (runs && hi - lo <= MAX_TURNS && writes_held(body, state)) {
                 walk_turns(c, stmt, state, lo, hi);
@@ -495,7 +529,8 @@ static void walk(Coverage *c, Stmt *stmt, State *state) {
     switch (stmt->kind) {
     case S_BLOCK: walk_block(c, stmt, state); break;
     case S_TILE: walk_tile(c, stmt, state); break;
-    case S_GRID: case S_FOR: walk_loop(c, stmt, state); break;
+    case S_GRID:
+    case S_FOR: walk_loop(c, stmt, state); break;
     case S_IF: walk_if(c, stmt, state); break;
     case S_LEAVE: walk_leave(c, stmt, state); break;
     case S_ACQUIRE: acquire(c, state, stmt, stmt->acquire.handle); break;
@@ -534,7 +569,9 @@ static const char *element_text(Coverage *c, const Pipe *pipe, int f, int64_t bi
 static bool reported_in(const Tiles *tiles, size_t before, Span span) {
     for (size_t i = 0; i < before; i++) {
         const Diag *diag = tiles->diags->items.items[i];
-        if (code_rows[diag->code].severity == SEVERITY_ERROR && diag->has_place && diag->labels[0].span.lo >= span.lo && diag->labels[0].span.hi <= span.hi) return true;
+        if (code_rows[diag->code].severity == SEVERITY_ERROR && diag->has_place && diag->labels[0].span.lo >= span.lo &&
+            diag->labels[0].span.hi <= span.hi)
+            return true;
     }
     return false;
 }
@@ -543,20 +580,26 @@ static void report_missing(Coverage *c, const Release *at, const Hold *hold, int
     Tiles *tiles = c->tiles;
     const Pipe *pipe = &tiles->prog->pipes.items[hold->pipe];
     const Field *field = &pipe->fields.items[f];
-    Diag *diag = none ? diag_at(tiles->diags, P0214, place_of(hold->acquire), "field `%s` of `%s` is never written", field->name, pipe->name)
-                      : diag_at(tiles->diags, P0214, place_of(hold->acquire), "field `%s` of `%s` is not written as a whole on every path", field->name, pipe->name);
+    Diag *diag = none ? diag_at(tiles->diags, P0214, place_of(hold->acquire), "field `%s` of `%s` is never written",
+                                field->name, pipe->name)
+                      : diag_at(tiles->diags, P0214, place_of(hold->acquire),
+                                "field `%s` of `%s` is not written as a whole on every path", field->name, pipe->name);
     diag_primary(tiles->diags, diag, "the stage is acquired here");
     diag_label(tiles->diags, diag, at->span, at->stmt->kind == S_LEAVE ? "and left here" : "and passed on here");
     for (size_t i = hold->marks.count; i-- > 0;) {
         const Mark *mark = &hold->marks.items[i];
         if (mark->site->tile->target.field != f || mark->site->stmt->span.lo < hold->acquire->span.lo) continue;
-        diag_label(tiles->diags, diag, mark->site->tile->target.span, mark->vague ? "which elements this writes is not known at compile time" : "written in part here");
+        diag_label(tiles->diags, diag, mark->site->tile->target.span,
+                   mark->vague ? "which elements this writes is not known at compile time" : "written in part here");
         break;
     }
     diag_label(tiles->diags, diag, field->span, "declared here");
     if (!none) diag_note(tiles->diags, diag, "element `%s` may be left unwritten", element_text(c, pipe, f, bit));
-    if (none) diag_help(tiles->diags, diag, "write it: `%s.%s[..] = ..;`, or leave the field out of the pipe", c->role->handles.items[at->handle].name, field->name);
-    else diag_help(tiles->diags, diag, "write all of it on every path before the stage is passed on");
+    if (none)
+        diag_help(tiles->diags, diag, "write it: `%s.%s[..] = ..;`, or leave the field out of the pipe",
+                  c->role->handles.items[at->handle].name, field->name);
+    else
+        diag_help(tiles->diags, diag, "write all of it on every path before the stage is passed on");
 }
 
 /* One message for each place of acquire and field, however many releases follow */
@@ -611,10 +654,12 @@ static void report_overlap(Coverage *c, const Release *at, int r, int s, int64_t
     if (!first || !second) return;
     bool vague = first->vague || second->vague;
     Diag *diag = diag_at(tiles->diags, P0215, first->site->tile->target.span,
-                         vague ? "instances of `%s` may write the same elements of `%s`" : "instances of `%s` both write elements of `%s`",
+                         vague ? "instances of `%s` may write the same elements of `%s`"
+                               : "instances of `%s` both write elements of `%s`",
                          c->role->name, pipe->name);
     diag_primary(tiles->diags, diag, "by the instance of rank %d", r);
-    if (second->site != first->site) diag_label(tiles->diags, diag, second->site->tile->target.span, "and here by rank %d", s);
+    if (second->site != first->site)
+        diag_label(tiles->diags, diag, second->site->tile->target.span, "and here by rank %d", s);
     diag_label(tiles->diags, diag, c->role->span, "%d instances run this role together", c->role->instances);
     if (!vague) diag_note(tiles->diags, diag, "ranks %d and %d write `%s`", r, s, element_text(c, pipe, f, bit));
     diag_help(tiles->diags, diag, "give each instance its own part: `rank*.. + i`");
@@ -635,10 +680,12 @@ static bool check_overlap(Coverage *c, const Release *at) {
 static void report_bytes(Coverage *c, const Release *at, const Hold *hold, Span where, const char *what) {
     Tiles *tiles = c->tiles;
     const char *pipe = tiles->prog->pipes.items[hold->pipe].name;
-    Diag *diag = diag_at(tiles->diags, P0216, place_of(hold->acquire), "copies bring a different number of bytes into `%s` on different paths", pipe);
+    Diag *diag = diag_at(tiles->diags, P0216, place_of(hold->acquire),
+                         "copies bring a different number of bytes into `%s` on different paths", pipe);
     diag_primary(tiles->diags, diag, "the stage is acquired here");
     diag_label(tiles->diags, diag, where, "%s", what);
-    diag_note(tiles->diags, diag, "a stage is full when a certain number of bytes has arrived, the same for every stage");
+    diag_note(tiles->diags, diag,
+              "a stage is full when a certain number of bytes has arrived, the same for every stage");
     diag_help(tiles->diags, diag, "fill a field by copies on all paths or on none, and in all instances alike");
     (void)at;
 }
@@ -654,7 +701,9 @@ static void check_bytes(Coverage *c, const Release *at, const Hold *hold, bool *
         }
         if (!set[hold->pipe]) use->tx_bytes = (uint32_t)here->bytes, set[hold->pipe] = true;
         if (use->tx_bytes == (uint32_t)here->bytes) continue;
-        report_bytes(c, at, here, at->span, arena_printf(c->tiles->arena, "%lld bytes here, %lld at another place or in another instance", (long long)here->bytes, (long long)use->tx_bytes));
+        report_bytes(c, at, here, at->span,
+                     arena_printf(c->tiles->arena, "%lld bytes here, %lld at another place or in another instance",
+                                  (long long)here->bytes, (long long)use->tx_bytes));
         return;
     }
 }

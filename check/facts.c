@@ -28,7 +28,12 @@ static void collect_loops(Algebra *algebra, Stmt *stmt) {
         collect_loops(algebra, stmt->branch.otherwise);
         break;
     case S_STAGE: collect_loops(algebra, stmt->stage.body); break;
-    case S_SCALAR: case S_TILE: case S_LEAVE: case S_ACQUIRE: case S_RELEASE: case S_MOVE: break;
+    case S_SCALAR:
+    case S_TILE:
+    case S_LEAVE:
+    case S_ACQUIRE:
+    case S_RELEASE:
+    case S_MOVE: break;
     }
 }
 
@@ -67,8 +72,8 @@ static void learn(Algebra *algebra, Expr *condition) {
         return;
     }
     if (op == OP_OR || left->type == E_BOOL || left->type == E_F32) return;
-    if (op == OP_EQ && algebra_constant(right, &zero) && zero == 0 && left->kind == X_BINARY && left->binary.op == OP_MOD &&
-        algebra_constant(left->binary.right, &by)) {
+    if (op == OP_EQ && algebra_constant(right, &zero) && zero == 0 && left->kind == X_BINARY &&
+        left->binary.op == OP_MOD && algebra_constant(left->binary.right, &by)) {
         add_divides(algebra, algebra_poly(algebra, NULL, left->binary.left), by);
         return;
     }
@@ -198,7 +203,8 @@ static void bounds_of_division(Algebra *algebra, const Atom *atom, bool lower, B
     bool whole = prove(algebra, a, depth - 1, 0);
     if (atom->kind == ATOM_DIV && whole) add_bound(algebra, bounds, by, lower ? poly_sum(algebra, a, slack, -1) : a);
     if (atom->kind == ATOM_DIV && whole && lower) add_bound(algebra, bounds, 1, poly_constant(algebra, 0));
-    if (atom->kind == ATOM_MOD && lower) add_bound(algebra, bounds, 1, whole ? poly_constant(algebra, 0) : poly_constant(algebra, 1 - by));
+    if (atom->kind == ATOM_MOD && lower)
+        add_bound(algebra, bounds, 1, whole ? poly_constant(algebra, 0) : poly_constant(algebra, 1 - by));
     if (atom->kind == ATOM_MOD && !lower) {
         add_bound(algebra, bounds, 1, slack);
         if (whole) add_bound(algebra, bounds, 1, a);
@@ -218,19 +224,26 @@ static void bounds_of_simple(Algebra *algebra, const Atom *atom, bool lower, Bou
         }
         break;
     case ATOM_AXIS:
-        if (lower) add_bound(algebra, bounds, 1, zero);
-        else add_bound(algebra, bounds, 1, poly_sum(algebra, algebra_poly(algebra, NULL, algebra->prog->axes.items[atom->index].extent), one, -1));
+        if (lower)
+            add_bound(algebra, bounds, 1, zero);
+        else
+            add_bound(
+                algebra, bounds, 1,
+                poly_sum(algebra, algebra_poly(algebra, NULL, algebra->prog->axes.items[atom->index].extent), one, -1));
         break;
     case ATOM_RANK:
         add_bound(algebra, bounds, 1, lower ? zero : poly_constant(algebra, atom->role->instances - 1));
         break;
     case ATOM_INDEX:
         if (!algebra->space || atom->index >= algebra->space->count) break;
-        if (lower) add_bound(algebra, bounds, 1, zero);
+        if (lower)
+            add_bound(algebra, bounds, 1, zero);
         else if (algebra->space->items[atom->index].extent >= 0)
             add_bound(algebra, bounds, 1, poly_constant(algebra, algebra->space->items[atom->index].extent - 1));
         else if (algebra->space->items[atom->index].dynamic)
-            add_bound(algebra, bounds, 1, poly_sum(algebra, algebra_poly(algebra, NULL, algebra->space->items[atom->index].dynamic), one, -1));
+            add_bound(
+                algebra, bounds, 1,
+                poly_sum(algebra, algebra_poly(algebra, NULL, algebra->space->items[atom->index].dynamic), one, -1));
         break;
     case ATOM_LOCAL:
         if (atom->role != algebra->role || !algebra->loop_lo) break;
@@ -239,7 +252,13 @@ static void bounds_of_simple(Algebra *algebra, const Atom *atom, bool lower, Bou
                                   : (hi ? poly_sum(algebra, algebra_poly(algebra, atom->role, hi), one, -1) : NULL);
         if (bound && !poly_changes(algebra, bound)) add_bound(algebra, bounds, 1, bound);
         break;
-    case ATOM_DIV: case ATOM_MOD: case ATOM_CEIL: case ATOM_MIN: case ATOM_MAX: case ATOM_SELECT: case ATOM_OPAQUE: break;
+    case ATOM_DIV:
+    case ATOM_MOD:
+    case ATOM_CEIL:
+    case ATOM_MIN:
+    case ATOM_MAX:
+    case ATOM_SELECT:
+    case ATOM_OPAQUE: break;
     }
 }
 
@@ -247,24 +266,33 @@ static Bounds bounds_of(Algebra *algebra, int id, bool lower, int depth) {
     Atom atom = algebra->atoms.items[id];
     Bounds bounds = {0};
     switch (atom.kind) {
-    case ATOM_SYMBOL: case ATOM_AXIS: case ATOM_RANK: case ATOM_INDEX: case ATOM_LOCAL:
-        bounds_of_simple(algebra, &atom, lower, &bounds);
-        break;
-    case ATOM_DIV: case ATOM_MOD: case ATOM_CEIL: bounds_of_division(algebra, &atom, lower, &bounds, depth); break;
-    case ATOM_MIN: case ATOM_MAX:
+    case ATOM_SYMBOL:
+    case ATOM_AXIS:
+    case ATOM_RANK:
+    case ATOM_INDEX:
+    case ATOM_LOCAL: bounds_of_simple(algebra, &atom, lower, &bounds); break;
+    case ATOM_DIV:
+    case ATOM_MOD:
+    case ATOM_CEIL: bounds_of_division(algebra, &atom, lower, &bounds, depth); break;
+    case ATOM_MIN:
+    case ATOM_MAX:
         if ((atom.kind == ATOM_MAX) == lower) {
             add_bound(algebra, &bounds, 1, atom.args[0]);
             add_bound(algebra, &bounds, 1, atom.args[1]);
         } /* the other side is a matter of cases, see prove() */
         break;
-    case ATOM_SELECT: case ATOM_OPAQUE:
-        if (lower && (atom.type == E_U32 || atom.type == E_U64)) add_bound(algebra, &bounds, 1, poly_constant(algebra, 0));
+    case ATOM_SELECT:
+    case ATOM_OPAQUE:
+        if (lower && (atom.type == E_U32 || atom.type == E_U64))
+            add_bound(algebra, &bounds, 1, poly_constant(algebra, 0));
         break;
     }
     for (size_t i = 0; i < algebra->facts.count; i++) {
         const Poly *factor, *rest;
         int64_t coef;
-        if (!poly_split(algebra, algebra->facts.items[i], id, &factor, &rest) || !poly_is_constant(factor, &coef) || coef == 0) continue;
+        if (!poly_split(algebra, algebra->facts.items[i], id, &factor, &rest) || !poly_is_constant(factor, &coef) ||
+            coef == 0)
+            continue;
         if ((coef > 0) != lower || coef == INT64_MIN) continue;
         add_bound(algebra, &bounds, coef > 0 ? coef : -coef,
                   lower ? poly_sum(algebra, poly_constant(algebra, 0), rest, -1) : rest);
@@ -302,7 +330,9 @@ static bool prove(Algebra *algebra, const Poly *poly, int depth, int64_t slack) 
     if (poly_is_constant(poly, &value)) return value >= -slack;
     for (int id = highest_atom(algebra, poly, -1), first = id; id >= 0; id = highest_atom(algebra, poly, id)) {
         const Poly *factor, *rest;
-        if (algebra->atoms.items[id].level != algebra->atoms.items[first].level && algebra->atoms.items[first].level > 0) break;
+        if (algebra->atoms.items[id].level != algebra->atoms.items[first].level &&
+            algebra->atoms.items[first].level > 0)
+            break;
         if (!poly_split(algebra, poly, id, &factor, &rest)) continue;
         bool positive = prove(algebra, factor, depth - 1, 0);
         if (positive || prove(algebra, poly_sum(algebra, poly_constant(algebra, 0), factor, -1), depth - 1, 0)) {

@@ -27,8 +27,14 @@ static bool fold(BinaryOp op, int64_t a, int64_t b, int64_t *out) {
     case OP_ADD: return !__builtin_add_overflow(a, b, out);
     case OP_SUB: return !__builtin_sub_overflow(a, b, out);
     case OP_MUL: return !__builtin_mul_overflow(a, b, out);
-    case OP_DIV: if (b == 0 || b == -1) return false; *out = a / b; return true;
-    case OP_MOD: if (b == 0 || b == -1) return false; *out = a % b; return true;
+    case OP_DIV:
+        if (b == 0 || b == -1) return false;
+        *out = a / b;
+        return true;
+    case OP_MOD:
+        if (b == 0 || b == -1) return false;
+        *out = a % b;
+        return true;
     case OP_EQ: *out = a == b; return true;
     case OP_NE: *out = a != b; return true;
     case OP_LT: *out = a < b; return true;
@@ -51,7 +57,8 @@ static Expr *widened(Arena *arena, Expr *expr, Element type) {
     if (expr->type == type || type == E_BOOL || expr->type == E_BOOL) return expr;
     if (algebra_constant(expr, &value)) return expr_integer(arena, type, value, expr->span);
     Expr *cast = NEW(arena, Expr);
-    *cast = (Expr){.kind = X_CAST, .type = type, .uniformity = expr->uniformity, .indexes = expr->indexes, .span = expr->span};
+    *cast = (Expr){
+        .kind = X_CAST, .type = type, .uniformity = expr->uniformity, .indexes = expr->indexes, .span = expr->span};
     cast->cast = expr;
     return cast;
 }
@@ -63,9 +70,11 @@ Expr *expr_binary(Arena *arena, BinaryOp op, Expr *left, Expr *right, Span span)
     Element type = element_rows[left->type].bytes >= element_rows[right->type].bytes ? left->type : right->type;
     if (is_a && !is_b && element_rows[right->type].bytes >= 4) type = right->type; /* a constant adapts */
     if (is_b && !is_a && element_rows[left->type].bytes >= 4) type = left->type;
-    if (is_a && is_b && fold(op, a, b, &value)) return expr_integer(arena, gives_truth(op) ? E_BOOL : type, value, span);
+    if (is_a && is_b && fold(op, a, b, &value))
+        return expr_integer(arena, gives_truth(op) ? E_BOOL : type, value, span);
     if (!gives_truth(op)) {
-        if (is_b && ((b == 0 && (op == OP_ADD || op == OP_SUB)) || (b == 1 && (op == OP_MUL || op == OP_DIV)))) return left;
+        if (is_b && ((b == 0 && (op == OP_ADD || op == OP_SUB)) || (b == 1 && (op == OP_MUL || op == OP_DIV))))
+            return left;
         if (is_a && ((a == 0 && op == OP_ADD) || (a == 1 && op == OP_MUL))) return right;
         if (op == OP_MUL && ((is_a && a == 0) || (is_b && b == 0))) return expr_integer(arena, type, 0, span);
     }

@@ -18,7 +18,8 @@ static bool reach(const Affine *affine, const IndexSpace *space, int64_t *down, 
     for (int i = 0; i < space->count; i++) {
         int64_t span;
         if (affine->coef[i] == 0) continue;
-        if (space->items[i].extent < 1 || __builtin_mul_overflow(affine->coef[i], space->items[i].extent - 1, &span)) return false;
+        if (space->items[i].extent < 1 || __builtin_mul_overflow(affine->coef[i], space->items[i].extent - 1, &span))
+            return false;
         *step = gcd_of(*step, affine->coef[i]);
         if (__builtin_add_overflow(span < 0 ? *down : *up, span, span < 0 ? down : up)) return false;
     }
@@ -28,7 +29,8 @@ static bool reach(const Affine *affine, const IndexSpace *space, int64_t *down, 
 static const Poly *base_of(const GlobalWrite *write, int d) {
     Algebra *algebra = write->site->algebra;
     const Poly *base = algebra_poly(algebra, write->site->role, write->site->tile->target.affine[d].base);
-    return poly_replace(algebra, base, algebra_atom_rank(algebra, write->site->role), poly_constant(algebra, write->rank));
+    return poly_replace(algebra, base, algebra_atom_rank(algebra, write->site->role),
+                        poly_constant(algebra, write->rank));
 }
 
 static bool apart(const GlobalWrite *a, const GlobalWrite *b) {
@@ -51,10 +53,12 @@ void tiles_disjoint(Tiles *tiles, const Role *role, const GlobalWrites *writes) 
             const GlobalWrite *a = &writes->items[i], *b = &writes->items[k];
             if (a->rank >= b->rank || a->site->poisoned || b->site->poisoned) continue;
             if (a->site->tile->target.object != b->site->tile->target.object || apart(a, b)) continue;
-            Diag *diag = diag_at(tiles->diags, P0215, a->site->tile->target.span, "instances of `%s` may write the same elements of %s", role->name,
+            Diag *diag = diag_at(tiles->diags, P0215, a->site->tile->target.span,
+                                 "instances of `%s` may write the same elements of %s", role->name,
                                  tiles_object(tiles, role, &a->site->tile->target));
             diag_primary(tiles->diags, diag, "by the instance of rank %d", a->rank);
-            if (a->site != b->site) diag_label(tiles->diags, diag, b->site->tile->target.span, "and here by rank %d", b->rank);
+            if (a->site != b->site)
+                diag_label(tiles->diags, diag, b->site->tile->target.span, "and here by rank %d", b->rank);
             diag_label(tiles->diags, diag, role->span, "%d instances run this role together", role->instances);
             diag_help(tiles->diags, diag, "give each instance its own part: `rank*.. + i`");
             a->site->poisoned = b->site->poisoned = true;

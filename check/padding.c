@@ -35,9 +35,9 @@ typedef struct Padding {
     Tiles *tiles;
     Role *role;
     Algebra *algebra;
-    TileState **fields;  /* by pipe and field */
-    TileState *state;    /* of the role's tiles, at this point of the text */
-    bool changed;        /* a field's state grew in this round */
+    TileState **fields; /* by pipe and field */
+    TileState *state;   /* of the role's tiles, at this point of the text */
+    bool changed;       /* a field's state grew in this round */
     bool report;
     VEC(const Expr *) reported;
     /* of the statement looked at */
@@ -105,8 +105,9 @@ static bool inside_along(Padding *p, const Access *read, int d) {
     const Poly *sub = algebra_poly(algebra, p->role, read->subs[d]);
     const Poly *past = algebra_poly(algebra, NULL, access_extent(p->tiles, p->role, read, d));
     algebra->space = p->space;
-    bool inside = poly_at_least_zero(algebra, sub) &&
-                  poly_at_least_zero(algebra, poly_sum(algebra, poly_sum(algebra, past, sub, -1), poly_constant(algebra, 1), -1));
+    bool inside =
+        poly_at_least_zero(algebra, sub) &&
+        poly_at_least_zero(algebra, poly_sum(algebra, poly_sum(algebra, past, sub, -1), poly_constant(algebra, 1), -1));
     algebra->space = NULL;
     return inside;
 }
@@ -124,8 +125,10 @@ static Fill read_fill(Padding *p, const Access *read, int index) {
         if (!(sub->indexes >> index & 1)) continue;
         Fill inner = known(p, sub, index); /* a gather by a padded table */
         if (padded(inner)) fill = worse(fill, dirty(inner));
-        if (state) fill = worse(fill, state->dims[d]);
-        else if (!inside_along(p, read, d)) fill = worse(fill, (Fill){PAD_ZERO, read->span});
+        if (state)
+            fill = worse(fill, state->dims[d]);
+        else if (!inside_along(p, read, d))
+            fill = worse(fill, (Fill){PAD_ZERO, read->span});
     }
     return fill;
 }
@@ -143,10 +146,22 @@ static Fill call_fill(Padding *p, const Expr *expr, int index) {
     Fill a = known(p, expr->call.args[0], index), b = {0};
     if (expr->call.count > 1) b = known(p, expr->call.args[1], index);
     switch (expr->call.which) {
-    case IN_abs: case IN_sqrt: case IN_sin: case IN_tanh: case IN_floor: case IN_ceil: return a;
-    case IN_min: case IN_max: return pair(a, b);
+    case IN_abs:
+    case IN_sqrt:
+    case IN_sin:
+    case IN_tanh:
+    case IN_floor:
+    case IN_ceil: return a;
+    case IN_min:
+    case IN_max: return pair(a, b);
     case IN_fma: return sum_of(product_of(a, b), known(p, expr->call.args[2], index));
-    case IN_rsqrt: case IN_rcp: case IN_exp: case IN_exp2: case IN_log: case IN_log2: case IN_cos: return through(a);
+    case IN_rsqrt:
+    case IN_rcp:
+    case IN_exp:
+    case IN_exp2:
+    case IN_log:
+    case IN_log2:
+    case IN_cos: return through(a);
     case IN_ceil_div: return pair(through(a), through(b));
     case IN_COUNT: break;
     }
@@ -156,11 +171,19 @@ static Fill call_fill(Padding *p, const Expr *expr, int index) {
 static Fill binary_fill(Padding *p, const Expr *expr, int index) {
     Fill a = known(p, expr->binary.left, index), b = known(p, expr->binary.right, index);
     switch (expr->binary.op) {
-    case OP_ADD: case OP_SUB: return sum_of(a, b);
+    case OP_ADD:
+    case OP_SUB: return sum_of(a, b);
     case OP_MUL: return product_of(a, b);
-    case OP_DIV: case OP_MOD: return padded(b) ? dirty(b) : a;
-    case OP_EQ: case OP_NE: case OP_LT: case OP_LE: case OP_GT: case OP_GE: case OP_AND: case OP_OR:
-        return through(worse(a, b));
+    case OP_DIV:
+    case OP_MOD: return padded(b) ? dirty(b) : a;
+    case OP_EQ:
+    case OP_NE:
+    case OP_LT:
+    case OP_LE:
+    case OP_GT:
+    case OP_GE:
+    case OP_AND:
+    case OP_OR: return through(worse(a, b));
     }
     return (Fill){0};
 }
@@ -173,7 +196,9 @@ static Fill fill_of(Padding *p, const Expr *expr, int index) {
     switch (expr->kind) {
     case X_CONST: return (Fill){is_nought(expr) ? PAD_NOUGHT : PAD_CLEAN, {0, 0}};
     case X_READ: return read_fill(p, expr->read, index);
-    case X_UNARY: return expr->unary.op == OP_NEG ? known(p, expr->unary.operand, index) : through(known(p, expr->unary.operand, index));
+    case X_UNARY:
+        return expr->unary.op == OP_NEG ? known(p, expr->unary.operand, index)
+                                        : through(known(p, expr->unary.operand, index));
     case X_BINARY: return binary_fill(p, expr, index);
     case X_SELECT:
         if (guards(expr->select.condition, index)) return (Fill){0};
@@ -183,7 +208,13 @@ static Fill fill_of(Padding *p, const Expr *expr, int index) {
     case X_REDUCE:
         if (index >= expr->reduce.first && index < expr->reduce.first + expr->reduce.count) return (Fill){0};
         return known(p, expr->reduce.body, index);
-    case X_POISON: case X_SYMBOL: case X_PARAM: case X_AXIS: case X_LOCAL: case X_RANK: case X_INDEX: break;
+    case X_POISON:
+    case X_SYMBOL:
+    case X_PARAM:
+    case X_AXIS:
+    case X_LOCAL:
+    case X_RANK:
+    case X_INDEX: break;
     }
     return (Fill){0};
 }
@@ -199,7 +230,9 @@ static void report(Padding *p, const Expr *expr, int index, Fill fill) {
         if (p->reported.items[i] == expr) return;
     vec_push(p->tiles->arena, &p->reported, expr);
     Diag *diag = diag_at(diags, P0219, expr->span, "`%s[%s]` takes padding for elements", op, name);
-    diag_primary(diags, diag, fill.pad == PAD_ZERO ? "zeros beyond the edge of a tensor are reduced" : "what was computed from zeros beyond the edge of a tensor is reduced");
+    diag_primary(diags, diag,
+                 fill.pad == PAD_ZERO ? "zeros beyond the edge of a tensor are reduced"
+                                      : "what was computed from zeros beyond the edge of a tensor is reduced");
     diag_label(diags, diag, fill.from, "may reach beyond the edge along `%s`, and is filled with zeros", name);
     diag_help(diags, diag, "select it away: `.. + %s < extent ? .. : %s`", name, neutral[expr->reduce.op]);
 }
@@ -306,7 +339,10 @@ static void walk(Padding *p, Stmt *stmt) {
     case S_FOR: walk_loop(p, stmt->loop.body); break;
     case S_IF: walk_if(p, stmt); break;
     case S_STAGE: walk(p, stmt->stage.body); break;
-    case S_LEAVE: case S_ACQUIRE: case S_RELEASE: case S_MOVE: break;
+    case S_LEAVE:
+    case S_ACQUIRE:
+    case S_RELEASE:
+    case S_MOVE: break;
     }
 }
 
@@ -335,7 +371,8 @@ void tiles_padding(Tiles *tiles) {
     for (size_t r = 0; r < prog->roles.count; r++) walk_stmts(prog->roles.items[r].body, note_reduction, &reductions);
     if (!reductions) return;
     p.fields = NEW_ARRAY(tiles->arena, TileState *, prog->pipes.count + 1);
-    for (size_t i = 0; i < prog->pipes.count; i++) p.fields[i] = NEW_ARRAY(tiles->arena, TileState, prog->pipes.items[i].fields.count + 1);
+    for (size_t i = 0; i < prog->pipes.count; i++)
+        p.fields[i] = NEW_ARRAY(tiles->arena, TileState, prog->pipes.items[i].fields.count + 1);
     do {
         p.changed = false;
         round_of_roles(&p);

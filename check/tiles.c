@@ -29,7 +29,8 @@ const char *tiles_object(Tiles *tiles, const Role *role, const Access *access) {
     case SPACE_STAGE:
         field = access_field(tiles->prog, role, access);
         return arena_printf(tiles->arena, "`%s.%s`", role->handles.items[access->object].name, field->name);
-    case SPACE_SHARED: case SPACE_REGISTER: return arena_printf(tiles->arena, "`%s`", role->tiles.items[access->object].name);
+    case SPACE_SHARED:
+    case SPACE_REGISTER: return arena_printf(tiles->arena, "`%s`", role->tiles.items[access->object].name);
     case SPACE_LET: return arena_printf(tiles->arena, "`%s`", tiles->prog->lets.items[access->object].name);
     }
     return "";
@@ -39,7 +40,8 @@ Span tiles_declared(Tiles *tiles, const Role *role, const Access *access) {
     switch (access->space) {
     case SPACE_GLOBAL: return tiles->prog->params.items[access->object].span;
     case SPACE_STAGE: return access_field(tiles->prog, role, access)->span;
-    case SPACE_SHARED: case SPACE_REGISTER: return role->tiles.items[access->object].span;
+    case SPACE_SHARED:
+    case SPACE_REGISTER: return role->tiles.items[access->object].span;
     case SPACE_LET: return tiles->prog->lets.items[access->object].span;
     }
     return access->span;
@@ -59,7 +61,8 @@ int64_t tile_extent(const Prog *prog, const Role *role, const Access *access, in
 
 Expr *access_extent(Tiles *tiles, const Role *role, const Access *access, int d) {
     if (access->space == SPACE_GLOBAL) return tiles->prog->params.items[access->object].extents[d];
-    if (access->space != SPACE_LET) return expr_integer(tiles->arena, E_I32, tile_extent(tiles->prog, role, access, d), access->span);
+    if (access->space != SPACE_LET)
+        return expr_integer(tiles->arena, E_I32, tile_extent(tiles->prog, role, access, d), access->span);
     const IndexSpace *space = &tiles->prog->lets.items[access->object].space;
     if (d >= space->count) return NULL;
     if (space->items[d].extent >= 0) return expr_integer(tiles->arena, E_I32, space->items[d].extent, access->span);
@@ -73,7 +76,8 @@ Layout *access_layout(Prog *prog, const Role *role, const Access *access) {
 }
 
 bool same_object(const Access *a, const Access *b) {
-    return a->space == b->space && a->object == b->object && (a->space != SPACE_STAGE || a->field == b->field) && a->old == b->old;
+    return a->space == b->space && a->object == b->object && (a->space != SPACE_STAGE || a->field == b->field) &&
+           a->old == b->old;
 }
 
 Site *tiles_site(const Tiles *tiles, const Stmt *stmt) {
@@ -100,7 +104,8 @@ static bool is_poisoned(const Prog *prog, const Role *role, const Access *access
         int pipe = role->handles.items[access->object].pipe;
         return pipe < 0 || (size_t)access->field >= prog->pipes.items[pipe].fields.count;
     }
-    case SPACE_SHARED: case SPACE_REGISTER: return !role || (size_t)access->object >= role->tiles.count;
+    case SPACE_SHARED:
+    case SPACE_REGISTER: return !role || (size_t)access->object >= role->tiles.count;
     case SPACE_LET: return (size_t)access->object >= prog->lets.count;
     }
     return true;
@@ -110,8 +115,10 @@ static void gather_node(Expr *expr, void *data) {
     Gather *gather = data;
     if (expr->kind == X_POISON) gather->poisoned = true;
     if (expr->kind != X_READ) return;
-    if (is_poisoned(gather->tiles->prog, gather->role, expr->read)) gather->poisoned = true;
-    else vec_push(gather->tiles->arena, gather->reads, expr->read);
+    if (is_poisoned(gather->tiles->prog, gather->role, expr->read))
+        gather->poisoned = true;
+    else
+        vec_push(gather->tiles->arena, gather->reads, expr->read);
 }
 
 bool tiles_reads(Tiles *tiles, const Role *role, Expr *expr, Accesses *reads) {
@@ -168,23 +175,29 @@ static void check_scalar_read(Walker *walker, const IndexSpace *space, Access *r
     Role *role = walker->role;
     if (!tiles_subscripts(tiles, role, walker->algebra, space, read)) return;
     if (read->space == SPACE_REGISTER && !has_index(read)) {
-        Diag *diag = diag_at(tiles->diags, P0205, read->span, "an element of `%s` would have to reach all threads", role->tiles.items[read->object].name);
-        diag_label(tiles->diags, diag, role->tiles.items[read->object].span, "a `var` tile lives in registers, spread over the threads");
+        Diag *diag = diag_at(tiles->diags, P0205, read->span, "an element of `%s` would have to reach all threads",
+                             role->tiles.items[read->object].name);
+        diag_label(tiles->diags, diag, role->tiles.items[read->object].span,
+                   "a `var` tile lives in registers, spread over the threads");
         diag_help(tiles->diags, diag, "declare it `shared`: every thread can read that");
     }
     if (read->space == SPACE_STAGE && role->handles.items[read->object].end == END_PRODUCE) {
         const Handle *handle = &role->handles.items[read->object];
-        Diag *diag = diag_at(tiles->diags, P0209, read->span, "`%s` is a produced stage and cannot be read", handle->name);
+        Diag *diag =
+            diag_at(tiles->diags, P0209, read->span, "`%s` is a produced stage and cannot be read", handle->name);
         diag_label(tiles->diags, diag, handle->span, "produced here");
         diag_help(tiles->diags, diag, "keep the value in a variable beside");
     }
     if (read->space != SPACE_GLOBAL || tiles->prog->params.items[read->object].mode == PARAM_IN) return;
     const Param *param = &tiles->prog->params.items[read->object];
     bool out = param->mode == PARAM_OUT;
-    Diag *diag = out ? diag_at(tiles->diags, P0206, read->span, "`%s` is an `out` tensor and has no value to read", param->name)
-                     : diag_at(tiles->diags, P0207, read->span, "`%s` is read where this tile does not write it", param->name);
+    Diag *diag =
+        out ? diag_at(tiles->diags, P0206, read->span, "`%s` is an `out` tensor and has no value to read", param->name)
+            : diag_at(tiles->diags, P0207, read->span, "`%s` is read where this tile does not write it", param->name);
     diag_label(tiles->diags, diag, param->span, out ? "declared `out` here" : "an `inout` tensor");
-    diag_help(tiles->diags, diag, out ? "declare it `inout`, or keep the value in a tile" : "read it into a tile, at the subscripts at which it is written");
+    diag_help(tiles->diags, diag,
+              out ? "declare it `inout`, or keep the value in a tile"
+                  : "read it into a tile, at the subscripts at which it is written");
 }
 
 static void visit_root(Expr *expr, void *data) {
@@ -193,14 +206,17 @@ static void visit_root(Expr *expr, void *data) {
     Accesses reads = {0};
     if (tiles_reads(walker->tiles, walker->role, expr, &reads)) return;
     if (walker->space && !tiles_ranges(walker->tiles, walker->role, walker->space, NULL, &reads, false)) return;
-    for (size_t i = 0; i < reads.count; i++) check_scalar_read(walker, walker->space ? walker->space : &none, reads.items[i]);
+    for (size_t i = 0; i < reads.count; i++)
+        check_scalar_read(walker, walker->space ? walker->space : &none, reads.items[i]);
 }
 
 static void visit_stmt(Stmt *stmt, void *data) {
     Walker *walker = data;
     walker->space = stmt->kind == S_SCALAR ? stmt->scalar.space : NULL;
-    if (stmt->kind != S_TILE) walk_exprs(stmt, visit_root, walker);
-    else if (stmt->tile) add_site(walker, stmt);
+    if (stmt->kind != S_TILE)
+        walk_exprs(stmt, visit_root, walker);
+    else if (stmt->tile)
+        add_site(walker, stmt);
 }
 
 /* ---- `ensures` and `example` ------------------------------------------------------------------------------------------ */
@@ -229,7 +245,8 @@ static void check_example(Tiles *tiles, Example *example) {
 
 static void check_ensures(Tiles *tiles) {
     Prog *prog = tiles->prog;
-    for (size_t i = 0; i < prog->lets.count; i++) check_formula(tiles, &prog->lets.items[i].space, NULL, prog->lets.items[i].value);
+    for (size_t i = 0; i < prog->lets.count; i++)
+        check_formula(tiles, &prog->lets.items[i].space, NULL, prog->lets.items[i].value);
     for (size_t i = 0; i < prog->claims.count; i++)
         check_formula(tiles, &prog->claims.items[i].space, &prog->claims.items[i].target, prog->claims.items[i].value);
     for (size_t i = 0; i < prog->examples.count; i++) check_example(tiles, &prog->examples.items[i]);
@@ -249,11 +266,13 @@ static void note_read(Prog *prog, Role *role, const Access *read) {
 static void note_site(Prog *prog, Site *site) {
     Tile *tile = site->tile;
     Access *target = &tile->target;
-    const Access *moved = tile->class == TILE_MAP || tile->class == TILE_REDUCTION ? NULL : tile->value->read; /* by the copy itself */
+    const Access *moved =
+        tile->class == TILE_MAP || tile->class == TILE_REDUCTION ? NULL : tile->value->read; /* by the copy itself */
     if (tile->class == TILE_UNCLASSIFIED) return;
     for (size_t i = 0; i < site->reads.count; i++)
         if (site->reads.items[i] != moved) note_read(prog, site->role, site->reads.items[i]);
-    if (target->space == SPACE_GLOBAL && tile->class != TILE_TENSOR_STORE) prog->params.items[target->object].by_pointer = true;
+    if (target->space == SPACE_GLOBAL && tile->class != TILE_TENSOR_STORE)
+        prog->params.items[target->object].by_pointer = true;
     switch (tile->class) {
     case TILE_TENSOR_LOAD: use_of(site, target)->tensor_in = true; break;
     case TILE_BULK_LOAD:
@@ -261,14 +280,18 @@ static void note_site(Prog *prog, Site *site) {
         prog->params.items[moved->object].by_pointer = true;
         break;
     case TILE_LANES:
-        if (tile->piece.asynchronous) use_of(site, target)->lanes_in = true;
-        else use_of(site, target)->generic_in = true;
+        if (tile->piece.asynchronous)
+            use_of(site, target)->lanes_in = true;
+        else
+            use_of(site, target)->generic_in = true;
         prog->params.items[moved->object].by_pointer = true;
         break;
-    case TILE_TENSOR_STORE: case TILE_BULK_STORE:
+    case TILE_TENSOR_STORE:
+    case TILE_BULK_STORE:
         if (moved->space == SPACE_STAGE) use_of(site, moved)->bulk_out = true;
         break;
-    case TILE_MAP: case TILE_REDUCTION:
+    case TILE_MAP:
+    case TILE_REDUCTION:
         if (target->space == SPACE_STAGE) use_of(site, target)->generic_in = true;
         if (target->space == SPACE_STAGE && tile->op != ASSIGN_SET) use_of(site, target)->generic_out = true;
         break;
@@ -312,7 +335,8 @@ static void find_uses(Tiles *tiles) {
         bool asynchronous = false;
         if (pipe->producer < 0) continue;
         for (size_t c = 0; c < pipe->consumers.count; c++)
-            if (pipe->consumers.items[c] >= 0) asynchronous |= prog->roles.items[pipe->consumers.items[c]].pipes[p].bulk_out;
+            if (pipe->consumers.items[c] >= 0)
+                asynchronous |= prog->roles.items[pipe->consumers.items[c]].pipes[p].bulk_out;
         PipeUse *use = &prog->roles.items[pipe->producer].pipes[p];
         use->waits_copies = use->lanes_in && asynchronous;
     }
@@ -320,7 +344,8 @@ static void find_uses(Tiles *tiles) {
 
 /* ---- preconditions of formulas ---------------------------------------------------------------------------------------- */
 
-void tiles_precondition(Tiles *tiles, Expr *condition, const char *text, const char *reason, const char *help, Span span) {
+void tiles_precondition(Tiles *tiles, Expr *condition, const char *text, const char *reason, const char *help,
+                        Span span) {
     Prog *prog = tiles->prog;
     for (size_t i = 0; i < prog->preconditions.count; i++)
         if (algebra_equal(tiles->arena, prog, NULL, prog->preconditions.items[i].condition, NULL, condition)) return;
@@ -346,23 +371,33 @@ static void require_grid(Tiles *tiles) {
     if (poly_at_least_zero(algebra, room)) return;
     Span span = prog->axes.items[0].span;
     str_printf(&text, " < %lld", (long long)INT32_MAX + 1);
-    tiles_precondition(tiles, expr_binary(arena, OP_LT, product, expr_integer(arena, E_I64, (int64_t)INT32_MAX + 1, span), span), text.text,
-                       "the grid has fewer than 2^31 coordinates", "launch it in parts, or choose larger tiles", span);
+    tiles_precondition(
+        tiles, expr_binary(arena, OP_LT, product, expr_integer(arena, E_I64, (int64_t)INT32_MAX + 1, span), span),
+        text.text, "the grid has fewer than 2^31 coordinates", "launch it in parts, or choose larger tiles", span);
 }
 
 static bool only_symbols(Expr *expr) {
     switch (expr->kind) {
-    case X_CONST: case X_SYMBOL: return true;
+    case X_CONST:
+    case X_SYMBOL: return true;
     case X_UNARY: return only_symbols(expr->unary.operand);
     case X_BINARY: return only_symbols(expr->binary.left) && only_symbols(expr->binary.right);
     case X_CAST: return expr->type != E_F32 && only_symbols(expr->cast);
     case X_SELECT:
-        return only_symbols(expr->select.condition) && only_symbols(expr->select.then) && only_symbols(expr->select.otherwise);
+        return only_symbols(expr->select.condition) && only_symbols(expr->select.then) &&
+               only_symbols(expr->select.otherwise);
     case X_CALL:
         for (int i = 0; i < expr->call.count; i++)
             if (!only_symbols(expr->call.args[i])) return false;
         return true;
-    case X_POISON: case X_PARAM: case X_AXIS: case X_LOCAL: case X_RANK: case X_INDEX: case X_READ: case X_REDUCE: break;
+    case X_POISON:
+    case X_PARAM:
+    case X_AXIS:
+    case X_LOCAL:
+    case X_RANK:
+    case X_INDEX:
+    case X_READ:
+    case X_REDUCE: break;
     }
     return false;
 }
@@ -373,7 +408,8 @@ static void visit_divisor(Expr *expr, void *data) {
     Expr *divisor = NULL;
     bool ceil = expr->kind == X_CALL && expr->call.which == IN_ceil_div;
     if (ceil) divisor = expr->call.args[1];
-    if (expr->kind == X_BINARY && (expr->binary.op == OP_DIV || expr->binary.op == OP_MOD) && expr->type != E_F32) divisor = expr->binary.right;
+    if (expr->kind == X_BINARY && (expr->binary.op == OP_DIV || expr->binary.op == OP_MOD) && expr->type != E_F32)
+        divisor = expr->binary.right;
     if (!divisor || divisor->type == E_F32 || divisor->kind == X_CONST || !only_symbols(divisor)) return;
     Algebra *algebra = tiles->formulas;
     const Poly *value = algebra_poly(algebra, NULL, divisor);
@@ -381,7 +417,9 @@ static void visit_divisor(Expr *expr, void *data) {
     Str text = str_new(tiles->arena);
     expr_print(divisor, tiles->prog, NULL, NULL, &text);
     str_add(&text, ceil ? " > 0" : " != 0");
-    tiles_precondition(tiles, expr_binary(tiles->arena, ceil ? OP_GT : OP_NE, divisor, expr_integer(tiles->arena, divisor->type, 0, divisor->span), divisor->span),
+    tiles_precondition(tiles,
+                       expr_binary(tiles->arena, ceil ? OP_GT : OP_NE, divisor,
+                                   expr_integer(tiles->arena, divisor->type, 0, divisor->span), divisor->span),
                        text.text, "something is divided by it", NULL, divisor->span);
 }
 

@@ -10,7 +10,8 @@ static const Poly *linear(Tiles *tiles, Site *site, const Access *access, const 
     Algebra *algebra = site->algebra;
     const Poly *sum = poly_constant(algebra, 0);
     for (int d = 0; d < access->rank; d++)
-        sum = poly_sum(algebra, sum, poly_product(algebra, algebra_poly(algebra, site->role, access->subs[d]), pitches[d]), 1);
+        sum = poly_sum(algebra, sum,
+                       poly_product(algebra, algebra_poly(algebra, site->role, access->subs[d]), pitches[d]), 1);
     (void)tiles;
     return sum;
 }
@@ -19,7 +20,8 @@ const Poly *global_position(Tiles *tiles, Site *site, const Access *access) {
     const Poly *pitches[PROG_MAX_RANK], *pitch = poly_constant(site->algebra, 1);
     for (int d = access->rank - 1; d >= 0; d--) {
         pitches[d] = pitch;
-        pitch = poly_product(site->algebra, pitch, algebra_poly(site->algebra, NULL, access_extent(tiles, site->role, access, d)));
+        pitch = poly_product(site->algebra, pitch,
+                             algebra_poly(site->algebra, NULL, access_extent(tiles, site->role, access, d)));
     }
     return linear(tiles, site, access, pitches);
 }
@@ -30,7 +32,8 @@ const Poly *local_position(Tiles *tiles, Site *site, const Access *access, const
     if (layout->panel != tile_extent(tiles->prog, site->role, access, last)) return NULL;
     for (int d = last; d >= 0; d--) {
         pitches[d] = pitch;
-        pitch = poly_product(site->algebra, pitch, poly_constant(site->algebra, tile_extent(tiles->prog, site->role, access, d)));
+        pitch = poly_product(site->algebra, pitch,
+                             poly_constant(site->algebra, tile_extent(tiles->prog, site->role, access, d)));
     }
     return linear(tiles, site, access, pitches);
 }
@@ -39,21 +42,29 @@ const Poly *local_position(Tiles *tiles, Site *site, const Access *access, const
 
 typedef enum Wish { WISH_NONE, WISH_LOAD, WISH_STORE, WISH_LANES } Wish;
 
-static bool same_bits(Element a, Element b) { return a == b || (a == E_F32 && b == E_TF32) || (a == E_TF32 && b == E_F32); }
+static bool same_bits(Element a, Element b) {
+    return a == b || (a == E_F32 && b == E_TF32) || (a == E_TF32 && b == E_F32);
+}
 
 static Wish wish_of(const Site *site) {
     const Tile *tile = site->tile;
-    if (site->poisoned || tile->class == TILE_REDUCTION || tile->op != ASSIGN_SET || tile->value->kind != X_READ) return WISH_NONE;
+    if (site->poisoned || tile->class == TILE_REDUCTION || tile->op != ASSIGN_SET || tile->value->kind != X_READ)
+        return WISH_NONE;
     const Access *read = tile->value->read;
     if (!same_bits(tile->target.type, read->type)) return WISH_NONE; /* a conversion is a computation */
-    if (tile->target.space == SPACE_STAGE && read->space == SPACE_GLOBAL) return tile->by_lanes ? WISH_LANES : WISH_LOAD;
+    if (tile->target.space == SPACE_STAGE && read->space == SPACE_GLOBAL)
+        return tile->by_lanes ? WISH_LANES : WISH_LOAD;
     if (tile->target.space == SPACE_GLOBAL && (read->space == SPACE_STAGE || read->space == SPACE_SHARED))
         return tile->by_lanes ? WISH_NONE : WISH_STORE;
     return WISH_NONE;
 }
 
-static Access *tensor_of(const Site *site) { return site->tile->target.space == SPACE_GLOBAL ? &site->tile->target : site->tile->value->read; }
-static Access *tile_of(const Site *site) { return site->tile->target.space == SPACE_GLOBAL ? site->tile->value->read : &site->tile->target; }
+static Access *tensor_of(const Site *site) {
+    return site->tile->target.space == SPACE_GLOBAL ? &site->tile->target : site->tile->value->read;
+}
+static Access *tile_of(const Site *site) {
+    return site->tile->target.space == SPACE_GLOBAL ? site->tile->value->read : &site->tile->target;
+}
 
 /* ---- contiguous pieces ------------------------------------------------------------------------------------------------ */
 
@@ -82,8 +93,10 @@ static const Poly *walk_of(Site *site, const Poly *position, int64_t *steps) {
 }
 
 /* One contiguous piece on both sides, walked alike, at multiples of 16 bytes, and certainly inside of the tensor */
-static bool one_piece(Tiles *tiles, Site *site, const Access *global, const Access *local, const Layout *layout, uint32_t *bytes) {
-    int64_t there[PROG_MAX_INDEXES] = {0}, here[PROG_MAX_INDEXES] = {0}, step = 1, element = element_rows[global->type].bytes;
+static bool one_piece(Tiles *tiles, Site *site, const Access *global, const Access *local, const Layout *layout,
+                      uint32_t *bytes) {
+    int64_t there[PROG_MAX_INDEXES] = {0}, here[PROG_MAX_INDEXES] = {0}, step = 1,
+            element = element_rows[global->type].bytes;
     const IndexSpace *space = &site->tile->space;
     for (int d = 0; d < global->rank; d++)
         if (!global->affine[d].is) return false;
@@ -103,7 +116,8 @@ static bool one_piece(Tiles *tiles, Site *site, const Access *global, const Acce
         if (__builtin_mul_overflow(step, space->items[next].extent, &step)) return false;
     }
     if (step * element % 16 != 0 || step * element >= (INT64_C(1) << 20)) return false;
-    if (poly_divisor(site->algebra, from) * element % 16 != 0 || poly_divisor(site->algebra, to) * element % 16 != 0) return false;
+    if (poly_divisor(site->algebra, from) * element % 16 != 0 || poly_divisor(site->algebra, to) * element % 16 != 0)
+        return false;
     *bytes = (uint32_t)(step * element);
     return certainly_inside(tiles, site, global);
 }
@@ -184,11 +198,16 @@ static void lane_pieces(Tiles *tiles, Site *site) {
 static void refuse_copy(Tiles *tiles, Site *site, const Reason *reason) {
     const Param *param = &tiles->prog->params.items[tensor_of(site)->object];
     Diag *diag;
-    if (reason->code == P0211) diag = diag_at(tiles->diags, P0211, reason->span, "this copy of `%s` is no box", param->name);
-    else if (reason->code == P0212) diag = diag_at(tiles->diags, P0212, reason->span, "the tile cannot be cut into boxes");
-    else diag = diag_at(tiles->diags, reason->code, reason->span, "%s", reason->text);
-    if (reason->code == P0213) diag_label(tiles->diags, diag, param->span, "declared here");
-    else diag_primary(tiles->diags, diag, "%s", reason->text);
+    if (reason->code == P0211)
+        diag = diag_at(tiles->diags, P0211, reason->span, "this copy of `%s` is no box", param->name);
+    else if (reason->code == P0212)
+        diag = diag_at(tiles->diags, P0212, reason->span, "the tile cannot be cut into boxes");
+    else
+        diag = diag_at(tiles->diags, reason->code, reason->span, "%s", reason->text);
+    if (reason->code == P0213)
+        diag_label(tiles->diags, diag, param->span, "declared here");
+    else
+        diag_primary(tiles->diags, diag, "%s", reason->text);
     diag_help(tiles->diags, diag, "%s", reason->help);
     site->poisoned = true;
 }

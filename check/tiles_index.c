@@ -9,10 +9,10 @@ typedef struct Ranges {
     Tiles *tiles;
     const Role *role;
     IndexSpace *space;
-    Span where[PROG_MAX_INDEXES];          /* the subscript that gave the extent */
-    const char *what[PROG_MAX_INDEXES];    /* of which object */
+    Span where[PROG_MAX_INDEXES];       /* the subscript that gave the extent */
+    const char *what[PROG_MAX_INDEXES]; /* of which object */
     bool failed[PROG_MAX_INDEXES];
-    Span bare_global[PROG_MAX_INDEXES];    /* a tensor subscripted bare that gives no range */
+    Span bare_global[PROG_MAX_INDEXES]; /* a tensor subscripted bare that gives no range */
 } Ranges;
 
 static bool known(const Index *index) { return index->extent >= 0 || index->dynamic; }
@@ -20,8 +20,10 @@ static bool known(const Index *index) { return index->extent >= 0 || index->dyna
 static const char *extent_text(Ranges *r, Expr *extent) {
     int64_t value;
     Str text = str_new(r->tiles->arena);
-    if (algebra_constant(extent, &value)) str_printf(&text, "%lld", (long long)value);
-    else expr_print(extent, r->tiles->prog, NULL, NULL, &text);
+    if (algebra_constant(extent, &value))
+        str_printf(&text, "%lld", (long long)value);
+    else
+        expr_print(extent, r->tiles->prog, NULL, NULL, &text);
     return text.text;
 }
 
@@ -55,17 +57,21 @@ static void define(Ranges *r, const Access *access, int d) {
     if (same_extent(r, before, extent)) return;
     r->failed[i] = true;
     const char *here = extent_text(r, extent), *there = extent_text(r, before);
-    Diag *diag = diag_at(tiles->diags, P0200, access->subs[d]->span, "index `%s` runs over %s and over %s elements", index->name, there, here);
+    Diag *diag = diag_at(tiles->diags, P0200, access->subs[d]->span, "index `%s` runs over %s and over %s elements",
+                         index->name, there, here);
     diag_primary(tiles->diags, diag, "%s elements: of %s", here, tiles_object(tiles, r->role, access));
     diag_label(tiles->diags, diag, r->where[i], "%s elements: of %s", there, r->what[i]);
-    diag_help(tiles->diags, diag, "an index runs over one range: give both the same extent, or name a part with its base, as in `rank*64 + %s`",
-              index->name);
+    diag_help(
+        tiles->diags, diag,
+        "an index runs over one range: give both the same extent, or name a part with its base, as in `rank*64 + %s`",
+        index->name);
 }
 
 static void define_all(Ranges *r, const Access *access, bool globals) {
     if (!globals && access->space == SPACE_GLOBAL) {
         for (int d = 0; d < access->rank; d++)
-            if (access->subs[d]->kind == X_INDEX && access->subs[d]->index >= 0 && access->subs[d]->index < PROG_MAX_INDEXES)
+            if (access->subs[d]->kind == X_INDEX && access->subs[d]->index >= 0 &&
+                access->subs[d]->index < PROG_MAX_INDEXES)
                 r->bare_global[access->subs[d]->index] = access->subs[d]->span;
         return;
     }
@@ -80,10 +86,12 @@ static void report_unknown(Ranges *r, int i) {
     diag_primary(tiles->diags, diag, "subscripts no tile bare");
     if (r->bare_global[i].hi > r->bare_global[i].lo)
         diag_note(tiles->diags, diag, "a tensor gives an index its range only where the statement subscripts no tile");
-    diag_help(tiles->diags, diag, "subscript a tile by `%s` alone; `base + %s` may then stand in the other subscripts", index->name, index->name);
+    diag_help(tiles->diags, diag, "subscript a tile by `%s` alone; `base + %s` may then stand in the other subscripts",
+              index->name, index->name);
 }
 
-bool tiles_ranges(Tiles *tiles, const Role *role, IndexSpace *space, Access *target, const Accesses *reads, bool in_ensures) {
+bool tiles_ranges(Tiles *tiles, const Role *role, IndexSpace *space, Access *target, const Accesses *reads,
+                  bool in_ensures) {
     Ranges r = {.tiles = tiles, .role = role, .space = space};
     bool any_tile = target && is_tile_space(target->space), fine = true;
     for (int i = 0; i < space->count; i++) space->items[i].extent = -1, space->items[i].dynamic = NULL;
@@ -105,7 +113,8 @@ bool tiles_ranges(Tiles *tiles, const Role *role, IndexSpace *space, Access *tar
 static bool add_scaled(Affine *to, const Affine *from, int64_t scale) {
     for (int i = 0; i < PROG_MAX_INDEXES; i++) {
         int64_t product;
-        if (__builtin_mul_overflow(from->coef[i], scale, &product) || __builtin_add_overflow(to->coef[i], product, &to->coef[i]))
+        if (__builtin_mul_overflow(from->coef[i], scale, &product) ||
+            __builtin_add_overflow(to->coef[i], product, &to->coef[i]))
             return false;
     }
     return true;
@@ -127,7 +136,8 @@ static Affine affine_of(Tiles *tiles, const Role *role, Algebra *algebra, Expr *
     if (expr->kind == X_UNARY && expr->unary.op == OP_NEG) {
         Affine inner = affine_of(tiles, role, algebra, expr->unary.operand);
         if (!inner.is || !add_scaled(&out, &inner, -1)) return (Affine){.is = false};
-        out.base = expr_binary(tiles->arena, OP_SUB, expr_integer(tiles->arena, expr->type, 0, expr->span), inner.base, expr->span);
+        out.base = expr_binary(tiles->arena, OP_SUB, expr_integer(tiles->arena, expr->type, 0, expr->span), inner.base,
+                               expr->span);
         return out;
     }
     if (expr->kind == X_CAST && expr->type == E_I64 && expr->cast->type == E_I32)
@@ -164,8 +174,10 @@ static bool atom_interval(Algebra *algebra, const IndexSpace *space, int id, int
         *lo = 0, *hi = atom->role->instances - 1;
         return true;
     }
-    if (atom->kind != ATOM_LOCAL || atom->role != algebra->role || !algebra->loop_lo || !algebra->loop_lo[atom->index]) return false;
-    if (!algebra_constant(algebra->loop_lo[atom->index], lo) || !algebra_constant(algebra->loop_hi[atom->index], &past)) return false;
+    if (atom->kind != ATOM_LOCAL || atom->role != algebra->role || !algebra->loop_lo || !algebra->loop_lo[atom->index])
+        return false;
+    if (!algebra_constant(algebra->loop_lo[atom->index], lo) || !algebra_constant(algebra->loop_hi[atom->index], &past))
+        return false;
     *hi = past - 1;
     return *lo <= *hi;
 }
@@ -176,37 +188,50 @@ bool poly_interval(Algebra *algebra, const IndexSpace *space, const Poly *poly, 
     for (int i = 0; i < poly->count; i++) {
         const Term *term = &poly->terms[i];
         int64_t least = 1, most = 1, a, b;
-        if (term->count > 1 || (term->count == 1 && !atom_interval(algebra, space, term->atoms[0], &least, &most))) return false;
+        if (term->count > 1 || (term->count == 1 && !atom_interval(algebra, space, term->atoms[0], &least, &most)))
+            return false;
         if (__builtin_mul_overflow(term->coef, least, &a) || __builtin_mul_overflow(term->coef, most, &b)) return false;
-        if (__builtin_add_overflow(*lo, a < b ? a : b, lo) || __builtin_add_overflow(*hi, a < b ? b : a, hi)) return false;
+        if (__builtin_add_overflow(*lo, a < b ? a : b, lo) || __builtin_add_overflow(*hi, a < b ? b : a, hi))
+            return false;
     }
     return true;
 }
 
-static void report_outside(Tiles *tiles, const Role *role, const Access *access, Expr *sub, int64_t lo, int64_t hi, int64_t extent) {
+static void report_outside(Tiles *tiles, const Role *role, const Access *access, Expr *sub, int64_t lo, int64_t hi,
+                           int64_t extent) {
     const char *object = tiles_object(tiles, role, access), *text = tiles_text(tiles, sub->span);
     int64_t reached = hi >= extent ? hi : lo;
-    Diag *diag = diag_at(tiles->diags, P0202, sub->span, "subscript `%s` of %s reaches %lld", text, object, (long long)reached);
+    Diag *diag =
+        diag_at(tiles->diags, P0202, sub->span, "subscript `%s` of %s reaches %lld", text, object, (long long)reached);
     diag_primary(tiles->diags, diag, "the extent is %lld", (long long)extent);
     diag_label(tiles->diags, diag, tiles_declared(tiles, role, access), "declared here");
     if (hi >= extent && lo >= 0 && hi - lo < extent)
         diag_help(tiles->diags, diag, "an extent of %lld would hold it", (long long)hi + 1);
     else
-        diag_help(tiles->diags, diag, "tiles are subscripted from 0 to %lld; only global memory may be subscripted outside", (long long)extent - 1);
+        diag_help(tiles->diags, diag,
+                  "tiles are subscripted from 0 to %lld; only global memory may be subscripted outside",
+                  (long long)extent - 1);
 }
 
-static void report_unproved(Tiles *tiles, const Role *role, const Access *access, Expr *sub, bool low, const char *extent) {
+static void report_unproved(Tiles *tiles, const Role *role, const Access *access, Expr *sub, bool low,
+                            const char *extent) {
     const char *object = tiles_object(tiles, role, access), *text = tiles_text(tiles, sub->span);
     Diag *diag = diag_at(tiles->diags, P0203, sub->span, "subscript `%s` of %s may be outside", text, object);
-    if (low) diag_primary(tiles->diags, diag, "not certainly below %s", extent);
-    else diag_primary(tiles->diags, diag, "may be negative");
+    if (low)
+        diag_primary(tiles->diags, diag, "not certainly below %s", extent);
+    else
+        diag_primary(tiles->diags, diag, "may be negative");
     diag_label(tiles->diags, diag, tiles_declared(tiles, role, access), "declared here");
-    if (access->space == SPACE_LET) diag_help(tiles->diags, diag, "subscript it by an index, or read the tensor itself: outside of a tensor is zero");
-    else diag_help(tiles->diags, diag, "clamp it, `min(max(%s, 0), %s - 1)`, or bound it with a loop whose limits are known", text, extent);
+    if (access->space == SPACE_LET)
+        diag_help(tiles->diags, diag,
+                  "subscript it by an index, or read the tensor itself: outside of a tensor is zero");
+    else
+        diag_help(tiles->diags, diag,
+                  "clamp it, `min(max(%s, 0), %s - 1)`, or bound it with a loop whose limits are known", text, extent);
 }
 
-static bool check_inside(Tiles *tiles, const Role *role, Algebra *algebra, const IndexSpace *space, const Access *access,
-                         Expr *sub, Expr *extent) {
+static bool check_inside(Tiles *tiles, const Role *role, Algebra *algebra, const IndexSpace *space,
+                         const Access *access, Expr *sub, Expr *extent) {
     const Poly *position = algebra_poly(algebra, role, sub), *past = algebra_poly(algebra, role, extent);
     int64_t lo, hi, size;
     bool constant = algebra_constant(extent, &size);
@@ -217,12 +242,15 @@ static bool check_inside(Tiles *tiles, const Role *role, Algebra *algebra, const
     }
     algebra->space = space;
     bool low = poly_at_least_zero(algebra, position);
-    bool high = low && poly_at_least_zero(algebra, poly_sum(algebra, poly_sum(algebra, past, position, -1), poly_constant(algebra, 1), -1));
+    bool high = low && poly_at_least_zero(algebra, poly_sum(algebra, poly_sum(algebra, past, position, -1),
+                                                            poly_constant(algebra, 1), -1));
     algebra->space = NULL;
     if (low && high) return true;
     Str text = str_new(tiles->arena);
-    if (constant) str_printf(&text, "%lld", (long long)size);
-    else expr_print(extent, tiles->prog, NULL, NULL, &text);
+    if (constant)
+        str_printf(&text, "%lld", (long long)size);
+    else
+        expr_print(extent, tiles->prog, NULL, NULL, &text);
     report_unproved(tiles, role, access, sub, low, text.text);
     return false;
 }

@@ -10,9 +10,11 @@ static void check_directions(Tiles *tiles, Site *site) {
     if (target->space == SPACE_STAGE) {
         const Handle *handle = &site->role->handles.items[target->object];
         if (handle->end == END_CONSUME) {
-            Diag *diag = diag_at(tiles->diags, P0208, target->span, "`%s` is a consumed stage and cannot be written", handle->name);
+            Diag *diag = diag_at(tiles->diags, P0208, target->span, "`%s` is a consumed stage and cannot be written",
+                                 handle->name);
             diag_label(tiles->diags, diag, handle->span, "consumed here");
-            diag_help(tiles->diags, diag, "write into a stage of a pipe that `%s` produces, a `shared` tile or a `var`", site->role->name);
+            diag_help(tiles->diags, diag, "write into a stage of a pipe that `%s` produces, a `shared` tile or a `var`",
+                      site->role->name);
             site->poisoned = true;
         }
     }
@@ -20,7 +22,8 @@ static void check_directions(Tiles *tiles, Site *site) {
         const Access *read = site->reads.items[i];
         if (read->space != SPACE_STAGE || site->role->handles.items[read->object].end != END_PRODUCE) continue;
         const Handle *handle = &site->role->handles.items[read->object];
-        Diag *diag = diag_at(tiles->diags, P0209, read->span, "`%s` is a produced stage and cannot be read", handle->name);
+        Diag *diag =
+            diag_at(tiles->diags, P0209, read->span, "`%s` is a produced stage and cannot be read", handle->name);
         diag_label(tiles->diags, diag, handle->span, "produced here");
         diag_help(tiles->diags, diag, "compute the value once more, or keep it in a `var` or `shared` tile beside");
         site->poisoned = true;
@@ -36,11 +39,14 @@ static bool same_place(Site *site, const Access *a, const Access *b, bool *apart
         int64_t distance;
         const Poly *difference = poly_sum(site->algebra, algebra_poly(site->algebra, site->role, a->element),
                                           algebra_poly(site->algebra, site->role, b->element), -1);
-        if (poly_is_constant(difference, &distance)) *apart = distance != 0;
-        else same = false;
+        if (poly_is_constant(difference, &distance))
+            *apart = distance != 0;
+        else
+            same = false;
     }
     for (int d = 0; d < a->rank && d < b->rank; d++)
-        same &= poly_equal(algebra_poly(site->algebra, site->role, a->subs[d]), algebra_poly(site->algebra, site->role, b->subs[d]));
+        same &= poly_equal(algebra_poly(site->algebra, site->role, a->subs[d]),
+                           algebra_poly(site->algebra, site->role, b->subs[d]));
     return same;
 }
 
@@ -50,11 +56,14 @@ static void check_destination(Tiles *tiles, Site *site) {
         const Access *read = site->reads.items[i];
         bool apart;
         if (!same_object(target, read) || same_place(site, target, read, &apart) || apart) continue;
-        Diag *diag = diag_at(tiles->diags, P0204, read->span, "%s is written and read at other subscripts by one statement",
-                             tiles_object(tiles, site->role, read));
+        Diag *diag =
+            diag_at(tiles->diags, P0204, read->span, "%s is written and read at other subscripts by one statement",
+                    tiles_object(tiles, site->role, read));
         diag_primary(tiles->diags, diag, "read here");
         diag_label(tiles->diags, diag, target->span, "written here");
-        diag_note(tiles->diags, diag, "a statement reads everything before it writes anything, and its threads do not wait for one another in between");
+        diag_note(tiles->diags, diag,
+                  "a statement reads everything before it writes anything, and its threads do not wait for one another "
+                  "in between");
         diag_help(tiles->diags, diag, "write into another tile");
         site->poisoned = true;
     }
@@ -77,8 +86,11 @@ static bool tells_apart(const Affine *affine, const IndexSpace *space) {
         if (next < 0) break;
         if (step <= reached || open) return false;
         done[next] = true;
-        if (space->items[next].extent < 0) open = true; /* reaches as far as the launch says */
-        else if (__builtin_mul_overflow(step, space->items[next].extent - 1, &span) || __builtin_add_overflow(reached, span, &reached)) return false;
+        if (space->items[next].extent < 0)
+            open = true; /* reaches as far as the launch says */
+        else if (__builtin_mul_overflow(step, space->items[next].extent - 1, &span) ||
+                 __builtin_add_overflow(reached, span, &reached))
+            return false;
     }
     return true;
 }
@@ -89,13 +101,19 @@ static void check_once(Tiles *tiles, Site *site) {
     for (int i = 0; i < space->bound && !site->poisoned; i++) {
         bool told = space->items[i].extent == 1;
         for (int d = 0; d < target->rank && !told; d++) {
-            if (!target->affine[d].is) told = target->space == SPACE_GLOBAL && (target->subs[d]->indexes >> i & 1); /* a scatter: the table's word */
-            else told = target->affine[d].coef[i] != 0 && tells_apart(&target->affine[d], space);
+            if (!target->affine[d].is)
+                told = target->space == SPACE_GLOBAL &&
+                       (target->subs[d]->indexes >> i & 1); /* a scatter: the table's word */
+            else
+                told = target->affine[d].coef[i] != 0 && tells_apart(&target->affine[d], space);
         }
         if (told) continue;
-        Diag *diag = diag_at(tiles->diags, P0218, target->span, "several `%s` write the same element of %s", space->items[i].name, tiles_object(tiles, site->role, target));
+        Diag *diag = diag_at(tiles->diags, P0218, target->span, "several `%s` write the same element of %s",
+                             space->items[i].name, tiles_object(tiles, site->role, target));
         diag_primary(tiles->diags, diag, "not every combination of indexes has an element of its own");
-        diag_help(tiles->diags, diag, "subscript the target so that each index has its place: `[i, j]`, `[i*64 + j]`; sum what belongs together with `sum[..]`");
+        diag_help(tiles->diags, diag,
+                  "subscript the target so that each index has its place: `[i, j]`, `[i*64 + j]`; sum what belongs "
+                  "together with `sum[..]`");
         site->poisoned = true;
     }
 }
@@ -104,7 +122,8 @@ static void check_once(Tiles *tiles, Site *site) {
 
 static bool in_order(const Access *access, int bound) {
     bool right = access->rank == bound;
-    for (int d = 0; d < access->rank && right; d++) right = access->subs[d]->kind == X_INDEX && access->subs[d]->index == d;
+    for (int d = 0; d < access->rank && right; d++)
+        right = access->subs[d]->kind == X_INDEX && access->subs[d]->index == d;
     return right;
 }
 
@@ -112,16 +131,21 @@ static void refuse_registers(Tiles *tiles, Site *site, const Access *access, con
     const char *name = site->role->tiles.items[access->object].name;
     Diag *diag = diag_at(tiles->diags, P0205, access->span, "elements of `%s` would have to change threads", name);
     diag_primary(tiles->diags, diag, "not subscripted in the order of the statement's indexes");
-    diag_label(tiles->diags, diag, site->role->tiles.items[access->object].span, "a `var` tile lives in registers, spread over the threads");
-    if (target && target != access) diag_label(tiles->diags, diag, target->span, "the statement runs over these indexes");
-    diag_help(tiles->diags, diag, "pass it through a `shared` tile: `shared t: ..; t[i, j] = %s[i, j];`, then read `t` at any subscripts", name);
+    diag_label(tiles->diags, diag, site->role->tiles.items[access->object].span,
+               "a `var` tile lives in registers, spread over the threads");
+    if (target && target != access)
+        diag_label(tiles->diags, diag, target->span, "the statement runs over these indexes");
+    diag_help(tiles->diags, diag,
+              "pass it through a `shared` tile: `shared t: ..; t[i, j] = %s[i, j];`, then read `t` at any subscripts",
+              name);
     site->poisoned = true;
 }
 
 static void check_registers(Tiles *tiles, Site *site, bool reduction) {
     const Access *target = &site->tile->target;
     if (reduction) return; /* who holds what across a reduction is settled where it is generated */
-    if (target->space == SPACE_REGISTER && !in_order(target, site->tile->space.bound)) refuse_registers(tiles, site, target, target);
+    if (target->space == SPACE_REGISTER && !in_order(target, site->tile->space.bound))
+        refuse_registers(tiles, site, target, target);
     for (size_t i = 0; i < site->reads.count && !site->poisoned; i++)
         if (site->reads.items[i]->space == SPACE_REGISTER && !in_order(site->reads.items[i], site->tile->space.bound))
             refuse_registers(tiles, site, site->reads.items[i], target);
@@ -149,8 +173,10 @@ static void join_digits(Region *region) {
     int kept = 0;
     for (int i = 0; i < region->count; i++) {
         if (region->extent[i] == 1) continue;
-        if (kept > 0 && region->coef[i] == region->coef[kept - 1] * region->extent[kept - 1]) region->extent[kept - 1] *= region->extent[i];
-        else region->coef[kept] = region->coef[i], region->extent[kept++] = region->extent[i];
+        if (kept > 0 && region->coef[i] == region->coef[kept - 1] * region->extent[kept - 1])
+            region->extent[kept - 1] *= region->extent[i];
+        else
+            region->coef[kept] = region->coef[i], region->extent[kept++] = region->extent[i];
     }
     region->count = kept;
 }
@@ -182,7 +208,8 @@ static const Poly *common_loops(Tiles *tiles, const Role *role, const Poly *poly
     return poly;
 }
 
-static bool region_of(Tiles *tiles, const Role *role, const IndexSpace *space, const Access *access, int d, Region *out) {
+static bool region_of(Tiles *tiles, const Role *role, const IndexSpace *space, const Access *access, int d,
+                      Region *out) {
     Algebra *algebra = tiles->formulas;
     const Affine *affine = &access->affine[d];
     const Poly *factor, *rest;
@@ -197,7 +224,8 @@ static bool region_of(Tiles *tiles, const Role *role, const IndexSpace *space, c
     out->base = algebra_poly(algebra, role, affine->base);
     if (role->instances > 1) {
         int rank = algebra_atom_rank(algebra, role);
-        if (!poly_split(algebra, out->base, rank, &factor, &rest) || !poly_is_constant(factor, &step) || step < 0) return false;
+        if (!poly_split(algebra, out->base, rank, &factor, &rest) || !poly_is_constant(factor, &step) || step < 0)
+            return false;
         if (step > 0) add_digit(out, step, role->instances);
         out->base = rest;
     }
@@ -243,18 +271,21 @@ static void check_outputs(Tiles *tiles, Site *site) {
         if (read->space != SPACE_GLOBAL) continue;
         const Param *param = &tiles->prog->params.items[read->object];
         if (param->mode == PARAM_OUT) {
-            Diag *diag = diag_at(tiles->diags, P0206, read->span, "`%s` is an `out` tensor and has no value to read", param->name);
+            Diag *diag = diag_at(tiles->diags, P0206, read->span, "`%s` is an `out` tensor and has no value to read",
+                                 param->name);
             diag_label(tiles->diags, diag, param->span, "declared `out` here");
             diag_help(tiles->diags, diag, "declare it `inout`, or keep the value in a tile");
             site->poisoned = true;
         }
         if (param->mode != PARAM_INOUT || written_there(tiles, site, read)) continue;
         const Access *write = first_write(tiles, read->object);
-        Diag *diag = diag_at(tiles->diags, P0207, read->span, "`%s` is read where this tile does not write it", param->name);
+        Diag *diag =
+            diag_at(tiles->diags, P0207, read->span, "`%s` is read where this tile does not write it", param->name);
         if (write) diag_label(tiles->diags, diag, write->span, "written here");
         diag_label(tiles->diags, diag, param->span, "an `inout` tensor");
         diag_note(tiles->diags, diag, "another block may have written the element already, or not yet");
-        diag_help(tiles->diags, diag, write ? "read it at the subscripts at which it is written" : "declare it without `inout`");
+        diag_help(tiles->diags, diag,
+                  write ? "read it at the subscripts at which it is written" : "declare it without `inout`");
         site->poisoned = true;
     }
 }
@@ -277,8 +308,8 @@ static void check_lanes(Tiles *tiles, Site *site) {
     else if (tile->op != ASSIGN_SET)
         diag_label(tiles->diags, diag, tile->target.span, "computes with the old value");
     else
-        diag_label(tiles->diags, diag, tile->value->span, "`%s`, and the field holds `%s`", element_rows[tile->value->read->type].spelling,
-                   element_rows[tile->target.type].spelling);
+        diag_label(tiles->diags, diag, tile->value->span, "`%s`, and the field holds `%s`",
+                   element_rows[tile->value->read->type].spelling, element_rows[tile->target.type].spelling);
     diag_help(tiles->diags, diag, "leave out `by lanes`: the role's threads compute the statement element by element");
     site->poisoned = true;
 }

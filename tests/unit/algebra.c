@@ -21,7 +21,9 @@ static Expr *node(Bench *bench, ExprKind kind, int index) {
 static Expr *number(Bench *bench, int64_t value) { return expr_integer(bench->arena, E_I32, value, (Span){0, 0}); }
 static Expr *symbol(Bench *bench, int index) { return node(bench, X_SYMBOL, index); }
 static Expr *local(Bench *bench, int index) { return node(bench, X_LOCAL, index); }
-static Expr *make(Bench *bench, BinaryOp op, Expr *a, Expr *b) { return expr_binary(bench->arena, op, a, b, (Span){0, 0}); }
+static Expr *make(Bench *bench, BinaryOp op, Expr *a, Expr *b) {
+    return expr_binary(bench->arena, op, a, b, (Span){0, 0});
+}
 
 static Expr *call(Bench *bench, Intrinsic which, Expr *a, Expr *b) {
     Expr *expr = node(bench, X_CALL, 0);
@@ -43,7 +45,9 @@ static bool equal(Bench *bench, Expr *a, Expr *b) {
     return algebra_equal(bench->arena, &bench->prog, &bench->role, a, &bench->role, b);
 }
 
-static bool at_most(Bench *bench, Expr *a, Expr *b) { return algebra_at_most(bench->arena, &bench->prog, &bench->role, a, b); }
+static bool at_most(Bench *bench, Expr *a, Expr *b) {
+    return algebra_at_most(bench->arena, &bench->prog, &bench->role, a, b);
+}
 
 static void require(Bench *bench, Expr *condition) {
     vec_push(bench->arena, &bench->prog.preconditions, (Precondition){.condition = condition});
@@ -52,12 +56,17 @@ static void require(Bench *bench, Expr *condition) {
 /* symbols: 0 N, 1 K, 2 M, 3 a scalar; locals: 0 the axis t of ceil(N, 64), 1 a `for k in 0 .. ceil(K, 16)`, 2 let, 3 var */
 static void set_up(Bench *bench) {
     static const char *const names[] = {"N", "K", "M", "a"};
-    for (int i = 0; i < 4; i++) vec_push(bench->arena, &bench->prog.symbols, (Symbol){.name = names[i], .is_extent = i < 3});
-    vec_push(bench->arena, &bench->prog.axes, (Axis){.name = "t", .extent = call(bench, IN_ceil_div, symbol(bench, 0), number(bench, 64))});
+    for (int i = 0; i < 4; i++)
+        vec_push(bench->arena, &bench->prog.symbols, (Symbol){.name = names[i], .is_extent = i < 3});
+    vec_push(bench->arena, &bench->prog.axes,
+             (Axis){.name = "t", .extent = call(bench, IN_ceil_div, symbol(bench, 0), number(bench, 64))});
     vec_push(bench->arena, &bench->role.locals, (Local){.name = "t", .kind = LOCAL_AXIS, .type = E_I32});
     vec_push(bench->arena, &bench->role.locals, (Local){.name = "k", .kind = LOCAL_LOOP, .type = E_I32});
-    vec_push(bench->arena, &bench->role.locals, (Local){.name = "l", .kind = LOCAL_LET, .type = E_I32,
-                                                       .value = make(bench, OP_MUL, local(bench, 0), number(bench, 64))});
+    vec_push(bench->arena, &bench->role.locals,
+             (Local){.name = "l",
+                     .kind = LOCAL_LET,
+                     .type = E_I32,
+                     .value = make(bench, OP_MUL, local(bench, 0), number(bench, 64))});
     vec_push(bench->arena, &bench->role.locals, (Local){.name = "v", .kind = LOCAL_VAR, .type = E_I32});
     Stmt *loop = NEW(bench->arena, Stmt);
     loop->kind = S_FOR;
@@ -74,14 +83,19 @@ static void set_up(Bench *bench) {
 
 static void forms(Bench *b) {
     Expr *n = symbol(b, 0), *k = symbol(b, 1), *t = local(b, 0);
-    expect(b, equal(b, make(b, OP_ADD, make(b, OP_MUL, k, number(b, 2)), k), make(b, OP_MUL, number(b, 3), k)), "2K + K is 3K");
+    expect(b, equal(b, make(b, OP_ADD, make(b, OP_MUL, k, number(b, 2)), k), make(b, OP_MUL, number(b, 3), k)),
+           "2K + K is 3K");
     expect(b, equal(b, make(b, OP_SUB, make(b, OP_ADD, n, k), n), k), "N + K - N is K");
     expect(b, equal(b, local(b, 2), make(b, OP_MUL, number(b, 64), t)), "a let is its value");
     expect(b, equal(b, t, node(b, X_AXIS, 0)), "an axis is its axis");
-    expect(b, equal(b, make(b, OP_DIV, make(b, OP_MUL, node(b, X_RANK, 0), number(b, 128)), number(b, 2)),
-                    make(b, OP_MUL, number(b, 64), node(b, X_RANK, 0))), "rank * 128 / 2 is 64 rank");
-    expect(b, equal(b, call(b, IN_ceil_div, make(b, OP_ADD, n, number(b, 64)), number(b, 64)),
-                    make(b, OP_ADD, call(b, IN_ceil_div, n, number(b, 64)), number(b, 1))), "ceil(N + 64, 64) is ceil(N, 64) + 1");
+    expect(b,
+           equal(b, make(b, OP_DIV, make(b, OP_MUL, node(b, X_RANK, 0), number(b, 128)), number(b, 2)),
+                 make(b, OP_MUL, number(b, 64), node(b, X_RANK, 0))),
+           "rank * 128 / 2 is 64 rank");
+    expect(b,
+           equal(b, call(b, IN_ceil_div, make(b, OP_ADD, n, number(b, 64)), number(b, 64)),
+                 make(b, OP_ADD, call(b, IN_ceil_div, n, number(b, 64)), number(b, 1))),
+           "ceil(N + 64, 64) is ceil(N, 64) + 1");
     expect(b, equal(b, call(b, IN_min, n, k), call(b, IN_min, k, n)), "min commutes");
     expect(b, equal(b, make(b, OP_LT, n, k), make(b, OP_GT, k, n)), "N < K is K > N");
     expect(b, !equal(b, make(b, OP_LT, n, k), make(b, OP_LE, n, k)), "< is not <=");
@@ -101,8 +115,10 @@ static void bounds(Bench *b) {
     expect(b, at_most(b, make(b, OP_MUL, local(b, 1), number(b, 16)), k), "k * 16 is at most K");
     expect(b, at_most(b, node(b, X_RANK, 0), number(b, 1)), "rank of two is at most 1");
     expect(b, !at_most(b, local(b, 3), number(b, 1000)), "nothing is known of a var");
-    expect(b, at_most(b, make(b, OP_MUL, make(b, OP_SUB, call(b, IN_ceil_div, n, number(b, 64)), t), k),
-                      make(b, OP_MUL, call(b, IN_ceil_div, n, number(b, 64)), k)), "products with extents");
+    expect(b,
+           at_most(b, make(b, OP_MUL, make(b, OP_SUB, call(b, IN_ceil_div, n, number(b, 64)), t), k),
+                   make(b, OP_MUL, call(b, IN_ceil_div, n, number(b, 64)), k)),
+           "products with extents");
     expect(b, at_most(b, call(b, IN_min, n, k), k), "min(N, K) <= K");
     expect(b, at_most(b, make(b, OP_MOD, n, number(b, 8)), number(b, 7)), "N % 8 <= 7");
     expect(b, !at_most(b, m, k), "nothing orders M and K yet");
@@ -120,9 +136,12 @@ static void divisors(Bench *b) {
     expect(b, algebra_divisor(b->arena, &b->prog, &b->role, twice) == 2, "2K is even");
     require(b, make(b, OP_EQ, make(b, OP_MOD, twice, number(b, 16)), number(b, 0)));
     expect(b, algebra_divisor(b->arena, &b->prog, &b->role, k) == 8, "2K % 16 == 0 gives K % 8 == 0");
-    expect(b, algebra_divisor(b->arena, &b->prog, &b->role, make(b, OP_ADD, make(b, OP_MUL, k, m), number(b, 12))) == 4, "8KM' + 12");
+    expect(b, algebra_divisor(b->arena, &b->prog, &b->role, make(b, OP_ADD, make(b, OP_MUL, k, m), number(b, 12))) == 4,
+           "8KM' + 12");
     require(b, make(b, OP_EQ, make(b, OP_MOD, make(b, OP_ADD, m, k), number(b, 32)), number(b, 0)));
-    expect(b, algebra_divisor(b->arena, &b->prog, &b->role, make(b, OP_ADD, make(b, OP_ADD, m, k), number(b, 16))) == 16, "(M + K) % 32 == 0");
+    expect(b,
+           algebra_divisor(b->arena, &b->prog, &b->role, make(b, OP_ADD, make(b, OP_ADD, m, k), number(b, 16))) == 16,
+           "(M + K) % 32 == 0");
 }
 
 int main(void) {
