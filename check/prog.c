@@ -18,14 +18,16 @@ const IntrinsicRow intrinsic_rows[IN_COUNT] = {
 
 /* ---- visiting -------------------------------------------------------------------------------------------------------- */
 
-/* Expressions are DAGs: what has been seen is kept in a set, of a fixed few nodes first, as most are small. */
+/* Expressions are DAGs: what has been seen is kept, in a short list at first, as most are small, then in a set. */
+#define FEW 16
+
 typedef struct Seen {
     Arena *arena;
-    Expr **slots; /* open hash table */
+    Expr **slots; /* open hash table; NULL: the list holds all */
     size_t capacity, count;
-    Expr *first[64];
     void (*visit)(Expr *, void *);
     void *data;
+    Expr *few[FEW];
 } Seen;
 
 static bool put(Expr **slots, size_t capacity, Expr *x) {
@@ -36,15 +38,30 @@ static bool put(Expr **slots, size_t capacity, Expr *x) {
     return true;
 }
 
-static bool is_new(Seen *seen, Expr *x) {
-    if (!put(seen->slots, seen->capacity, x)) return false;
-    if (++seen->count * 2 <= seen->capacity) return true;
-    size_t capacity = seen->capacity * 4;
+static void enlarge(Seen *seen) {
+    size_t capacity = seen->slots ? seen->capacity * 4 : FEW * 8;
     Expr **slots = NEW_ARRAY(seen->arena, Expr *, capacity);
-    for (size_t i = 0; i < seen->capacity; i++)
+    for (size_t i = 0; i < FEW && !seen->slots; i++) put(slots, capacity, seen->few[i]);
+    for (size_t i = 0; i < seen->capacity && seen->slots; i++)
         if (seen->slots[i]) put(slots, capacity, seen->slots[i]);
     seen->slots = slots, seen->capacity = capacity;
-    return true;
+}
+
+static bool is_new(Seen *seen, Expr *x) {
+    if (seen->slots) {
+        if (!put(seen->slots, seen->capacity, x)) return false;
+        if (++seen->count * 2 > seen->capacity) enlarge(seen);
+        return true;
+    }
+    for (size_t i = 0; i < seen->count; i++)
+        if (seen->few[i] == x) return false;
+    if (seen->count < FEW) {
+        seen->few[seen->count++] = x;
+        return true;
+    }
+    enlarge(seen);
+    seen->count++;
+    return put(seen->slots, seen->capacity, x);
 }
 
 static void visit_all(Seen *seen, Expr *x);
@@ -83,7 +100,8 @@ static void visit_all(Seen *seen, Expr *x) {
 }
 
 void expr_visit(Arena *arena, Expr *expr, void (*visit)(Expr *, void *), void *data) {
-    Seen seen = {.arena = arena, .capacity = 64, .visit = visit, .data = data};
-    seen.slots = seen.first;
+    Seen seen;
+    seen.arena = arena, seen.slots = NULL, seen.capacity = seen.count = 0;
+    seen.visit = visit, seen.data = data;
     visit_all(&seen, expr);
 }
