@@ -71,7 +71,9 @@ static void settle(Stmt *stmt, void *data) {
 void lags_derive(Linear *linear) {
     for (size_t i = 0; i < linear->blocks.count; i++) {
         const BlockUse *use = &linear->blocks.items[i];
-        if (use->stmt->stage.lag < 0) use->stmt->stage.lag = derived(linear, use);
+        bool alone = (i == 0 || linear->blocks.items[i - 1].loop != use->loop) &&
+                     (i + 1 == linear->blocks.count || linear->blocks.items[i + 1].loop != use->loop);
+        if (use->stmt->stage.lag < 0) use->stmt->stage.lag = alone && derived(linear, use);
     }
     for (size_t i = 0; i < linear->prog->roles.count; i++) walk_stmts(linear->prog->roles.items[i].body, settle, NULL);
 }
