@@ -104,11 +104,11 @@ Val elab_decl_value(Elab *e, int index, Span use) {
     return (Val){x, x->type == E_BOOL || !elab_is_const(x) ? FLEX_NONE : FLEX_ANY};
 }
 
-static void declare_consts(Elab *e, const AstItem *item, Scope *scope, bool in_kernel) {
+static void declare_consts(Elab *e, const AstItem *item, Scope *scope) {
     for (size_t i = 0; i < item->consts.count; i++) {
         const AstConst *ast = &item->consts.items[i];
         if (!ast->name.text || !ast->value) continue;
-        vec_push(e->arena, &e->decls, (Decl){.ast = ast, .scope = scope, .in_kernel = in_kernel});
+        vec_push(e->arena, &e->decls, (Decl){.ast = ast, .scope = scope});
         elab_scope_bind(e, scope, NAME_CONST, ast->name.text, ast->name.span, (int)e->decls.count - 1);
     }
 }
@@ -173,10 +173,10 @@ Prog *elaborate(Arena *arena, Names *names, const Ast *ast, const AstItem *kerne
     setup(e);
     declare_functions(e);
     for (size_t i = 0; i < ast->items.count; i++)
-        if (ast->items.items[i]->kind == AST_ITEM_CONST) declare_consts(e, ast->items.items[i], e->file, false);
+        if (ast->items.items[i]->kind == AST_ITEM_CONST) declare_consts(e, ast->items.items[i], e->file);
     const AstItems *items = &kernel->kernel.items;
     for (size_t i = 0; i < items->count; i++)
-        if (items->items[i]->kind == AST_ITEM_CONST) declare_consts(e, items->items[i], e->outer, true);
+        if (items->items[i]->kind == AST_ITEM_CONST) declare_consts(e, items->items[i], e->outer);
     elab_kernel_declare(e);
     for (size_t i = 0; i < e->decls.count; i++) {
         elab_decl_value(e, (int)i, e->decls.items[i].ast->name.span);

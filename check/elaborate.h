@@ -1,9 +1,10 @@
 /* elaborate: private to check/elaborate*.c. The state of one elaboration, and what its files offer each other:
- *   elaborate.c         declarations in any order, kernel items
+ *   elaborate.c         declarations in any order, constants; elaborate_params.c, elaborate_domain.c, elaborate_items.c the
+ *                       items of a kernel (elaborate_items.h)
  *   elaborate_scope.c   names: one namespace, no shadowing, did-you-mean, errors
- *   elaborate_node.c    expression nodes: types, conversions, uniformity
- *   elaborate_fold.c    constants
- *   elaborate_expr.c    expressions; elaborate_access.c subscripts; elaborate_call.c casts, intrinsics, functions in expressions
+ *   elaborate_node.c    expression nodes: types, conversions, uniformity; elaborate_fold.c constants
+ *   elaborate_expr.c    names and operators; elaborate_access.c subscripts and indexes; elaborate_call.c casts, intrinsics,
+ *                       functions in expressions
  *   elaborate_stmt.c    statements; elaborate_loop.c loops, ranges, stages; elaborate_fn.c functions inlined as statements
  *   elaborate_claim.c   ensures, example
  *   elaborate_uniform.c uniformity of what is assigned more than once */
@@ -74,7 +75,6 @@ typedef struct Decl { /* a const or static */
     Scope *scope;     /* of its names: the file's or the kernel's */
     Progress progress;
     Val value;
-    bool in_kernel;
     Constant row;     /* name NULL after an error */
 } Decl;
 
@@ -100,7 +100,7 @@ struct Frame {
     Span call;
     Stmt *block;        /* NULL inside an expression */
     int result;         /* local of a scalar result, -1 */
-    bool has_tile, tile_copied;
+    bool has_tile;
     Object tile;        /* of a tile result */
     const AstStmt *last; /* of the function's body: a `return` there needs no leave */
     bool single;         /* and it is the only `return` */
