@@ -47,7 +47,7 @@ static void report_words(PipecProgram *program, char *words) {
 /* ---- running it ------------------------------------------------------------------------------------------------------------ */
 
 static char *read_words(Arena *arena, int from) {
-    char *words = arena_alloc(arena, WORDS_MAX), spill[4096];
+    char *words = arena_alloc(arena, WORDS_MAX), spill[4096] = {0};
     size_t used = 0;
     for (;;) {
         bool room = used < WORDS_MAX - 1;
@@ -90,7 +90,7 @@ static void cannot_run(Assemble *assemble, const char *why) {
 static void run_ptxas(Assemble *assemble, const char *ptx, const char *cubin) {
     PipecProgram *program = assemble->program;
     pid_t process;
-    int from, state;
+    int from = -1, state;
     int failed = start(program->manifest->target, ptx, cubin, &process, &from);
     if (failed != 0) {
         cannot_run(assemble, strerror(failed));

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PIECE (64u << 10)
+#define PIECE ((size_t)64 << 10)
 
 static void too_large(const char *path, Diags *diags) {
     Diag *diag = diag_plain(diags, P0901, "`%s` is larger than %u MiB, the most that a source may have", path, SOURCE_MAX_BYTES >> 20);

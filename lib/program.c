@@ -200,20 +200,25 @@ static void compile_all(void *data) {
     finish(compile->program);
 }
 
+typedef struct New {
+    Arena *arena;
+    PipecProgram *program;
+} New;
+
 static void new_program(void *data) {
-    Compile *compile = data;
-    Arena *arena = compile->program->arena;
-    compile->program = NEW(arena, PipecProgram);
-    compile->program->arena = arena;
+    New *it = data;
+    it->program = NEW(it->arena, PipecProgram);
+    it->program->arena = it->arena;
 }
 
 static PipecProgram *compile_text(Compile compile) {
-    Arena *arena = arena_new();
-    PipecProgram start = {.arena = arena};
-    if (arena == NULL) return NULL;
-    compile.program = &start;
-    if (attempt(arena, new_program, &compile) && attempt(arena, compile_all, &compile)) return compile.program;
-    arena_free(arena);
+    New start = {.arena = arena_new()};
+    if (start.arena == NULL) return NULL;
+    if (attempt(start.arena, new_program, &start)) {
+        compile.program = start.program;
+        if (attempt(start.arena, compile_all, &compile)) return start.program;
+    }
+    arena_free(start.arena);
     return NULL;
 }
 

@@ -81,20 +81,20 @@ static Place constant(Compiler *c, Value value) {
     return (Place){it.reg, 0};
 }
 
+static double call_cost(Intrinsic which) {
+    switch (which) {
+    case IN_exp: case IN_exp2: case IN_log: case IN_log2: case IN_sin: case IN_cos: case IN_tanh: return 20;
+    case IN_rsqrt: case IN_sqrt: case IN_rcp: return 5;
+    case IN_abs: case IN_min: case IN_max: case IN_fma: case IN_floor: case IN_ceil: case IN_ceil_div: case IN_COUNT: break;
+    }
+    return 2;
+}
+
 static double step_cost(const Step *step) {
     switch (step->op) {
-    case STEP_CALL:
-        switch (step->which) {
-        case IN_exp: case IN_exp2: case IN_log: case IN_log2: case IN_sin: case IN_cos: case IN_tanh: return 20;
-        case IN_rsqrt: case IN_sqrt: case IN_rcp: return 5;
-        case IN_abs: case IN_min: case IN_max: case IN_fma: case IN_floor: case IN_ceil: case IN_ceil_div: case IN_COUNT:
-            return 2;
-        }
-        return 2;
-    case STEP_READ: return 4;
+    case STEP_CALL: return call_cost(step->which);
     case STEP_LET: return 6;
-    case STEP_CAST: return 4;
-    case STEP_DIV: case STEP_MOD: return 4;
+    case STEP_READ: case STEP_CAST: case STEP_DIV: case STEP_MOD: return 4;
     case STEP_NEG: case STEP_NOT: case STEP_ADD: case STEP_SUB: case STEP_MUL: case STEP_EQ: case STEP_NE: case STEP_LT:
     case STEP_LE: case STEP_AND: case STEP_OR: case STEP_SELECT: case STEP_REDUCE: break;
     }
@@ -220,7 +220,8 @@ static Place compile_node(Compiler *c, const Expr *expr) {
     case X_SYMBOL: return constant(c, (Value){.integer = c->machine->symbols[expr->index]});
     case X_PARAM: {
         const Scalar *scalar = &c->machine->scalars[expr->index];
-        return constant(c, is_number(expr->type) ? (Value){.number = scalar->number} : (Value){.integer = scalar->integer});
+        if (is_number(expr->type)) return constant(c, (Value){.number = scalar->number});
+        return constant(c, (Value){.integer = scalar->integer});
     }
     case X_INDEX: return (Place){c->index_reg[expr->index], c->index_level[expr->index]};
     case X_READ: return compile_read(c, expr->read);

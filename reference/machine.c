@@ -81,7 +81,8 @@ static Value cast_number(Element to, double value) {
     unsigned char stored[8];
     if (to == E_F32 || to == E_TF32) return (Value){.number = value};
     element_store(to, stored, value);
-    return is_number(to) ? (Value){.number = element_load(to, stored)} : (Value){.integer = element_load_integer(to, stored)};
+    if (is_number(to)) return (Value){.number = element_load(to, stored)};
+    return (Value){.integer = element_load_integer(to, stored)};
 }
 
 static Value cast_integer(Element from, Element to, int64_t value) {
@@ -188,7 +189,8 @@ static void read_array(const Read *read, const Function *function, Value *out, i
     size_t bytes = (size_t)element_rows[read->type].bytes;
     for (int i = 0; i < lanes; i++) {
         int64_t at = flat_index(read, function, i);
-        out[i] = at < 0 ? (Value){0} : element_value(read->type, read->data + (size_t)at * bytes);
+        out[i].integer = 0; /* the bits of 0.0 too */
+        if (at >= 0) out[i] = element_value(read->type, read->data + (size_t)at * bytes);
     }
 }
 

@@ -237,27 +237,27 @@ static void to_claim(const Check *check, const Untouched *untouched, int64_t *ou
 
 /* ---- claims -------------------------------------------------------------------------------------------------------------- */
 
+static double cost_of(Check *check, int64_t elements) {
+    int64_t count = check->function->count;
+    double passes = check->claim->within < 0 ? 1 : 2; /* the scale needs one of its own */
+    return passes * function_cost(check->machine, check->function, (double)(count >= 0 && count < elements ? count : elements));
+}
+
 /* How many elements to look at: all where that is cheap, else as many as the budget allows, but not under SAMPLE_LEAST unless
  * those alone would take minutes. 0: even a handful would. */
 static int64_t affordable(Check *check, double budget) {
-    double passes = check->claim->within < 0 ? 1 : 2;
-    int64_t count = check->function->count;
-    if (count >= 0 && passes * function_cost(check->machine, check->function, (double)count) <= budget) return count;
     int64_t wanted = SAMPLE_MOST;
-    while (wanted > SAMPLE_TINY) {
-        double cost = passes * function_cost(check->machine, check->function, (double)wanted);
-        if (cost <= (wanted > SAMPLE_LEAST ? budget : PATIENCE)) break;
-        wanted = wanted > SAMPLE_LEAST && wanted / 2 < SAMPLE_LEAST ? SAMPLE_LEAST : wanted / 2;
-    }
-    if (wanted <= SAMPLE_TINY && function_cost(check->machine, check->function, (double)wanted) > 100 * PATIENCE) return 0;
-    return count >= 0 && wanted > count ? count : wanted;
+    if (check->function->count >= 0 && cost_of(check, check->function->count) <= budget) return check->function->count;
+    while (wanted > SAMPLE_LEAST && cost_of(check, wanted) > budget) wanted = wanted / 2 < SAMPLE_LEAST ? SAMPLE_LEAST : wanted / 2;
+    while (wanted > SAMPLE_TINY && cost_of(check, wanted) > PATIENCE) wanted /= 2;
+    return cost_of(check, wanted) <= PATIENCE ? wanted : 0;
 }
 
 static void check_claim(Check *check, const Untouched *untouched, double budget, Verdict *verdict, Diags *diags) {
     check->function = function_compile(check->machine, &check->claim->space, check->claim->value, &check->claim->target);
     if (check->function->count == 0) return;
     int64_t wanted = affordable(check, budget);
-    verdict->elements += check->function->count;
+    verdict->elements += check->function->count; /* never -1: they are elements of an array */
     if (wanted == 0) {
         diag_at(diags, P0853, check->claim->span, "one element of this claim takes %.0e operations on the host; it is not checked",
                 function_cost(check->machine, check->function, 1));

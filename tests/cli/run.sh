@@ -192,7 +192,12 @@ expect "extent over 2^31" 2 "error[P0605]" "$P" run copy.pipe N=5000000000
 expect "fraction" 2 "error[P0605]" "$P" run copy.pipe N=5.5
 case $B in
 *asan*) ;; # its shadow needs the address space
-*) expect "no memory on the host" 2 "error[P0610]" sh -c "ulimit -v 2000000; '$P' run copy.pipe N=2147483647" ;;
+*)
+    expect "no memory on the host" 2 "error[P0610]" sh -c "ulimit -v 2000000; '$P' run copy.pipe N=2147483647"
+    sed 's/^    ensures/    example X[i] = i % 7;\n&/' copy.pipe >formula.pipe
+    expect "a formula fills a tensor" 0 "right" "$P" run formula.pipe N=5000
+    expect "no memory for its values" 2 "error[P0905]" sh -c "ulimit -v 300000; '$P' run formula.pipe N=100000000"
+    ;;
 esac
 expect "no elements" 0 "right" "$P" run copy.pipe N=0
 expect "scalar that does not fit" 2 "error[P0606]" "$P" run axpy.pipe N=16 a=1e300
