@@ -1,6 +1,6 @@
 # make · make run · make test [MODE=asan] · make fuzz T=60 · make bless · make format · make lint · make bench
 # make install PREFIX= DESTDIR= · make clean
-# MODE: release (default), asan, fuzz. Output goes to build/$(MODE)/.
+# MODE: release (default), asan, fuzz. Output goes to build/$(MODE)/. V=1 shows commands.
 MODE    ?= release
 BUILD   ?= build
 PREFIX  ?= /usr/local
@@ -22,6 +22,9 @@ CFLAGS_ALL    := $(BASE) $(FLAGS_$(MODE)) $(CFLAGS)
 LDFLAGS_ALL   := $(if $(filter release,$(MODE)),,$(SAN)) $(LDFLAGS)
 LIBS          := -lm -ldl -lpthread
 
+Q    := $(if $(V),,@)
+say   = $(if $(V),,@echo "  $(1) $@")
+
 # The floors, from the ground up. Everything but cli/ is the library.
 FLOORS := util lexer parser check launch codegen reference emulator runtime lib
 SRC    := $(foreach f,$(FLOORS),$(sort $(wildcard $(f)/*.c)))
@@ -32,53 +35,70 @@ DRIVER := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/*.c)))
 UNIT   := $(patsubst tests/unit/%.c,$(B)/unit/%,$(sort $(wildcard tests/unit/*.c)))
 FUZZ   := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(sort $(wildcard tests/fuzz/*.c)))
 BENCH  := $(patsubst bench/%.c,$(B)/bench/%,$(filter-out bench/cuda.c,$(sort $(wildcard bench/*.c))))
+GENERATE := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/generate/*.c)))
 
 all: $(B)/pipec $(B)/libpipec.so $(B)/libpipec.a
 
 $(B)/pipec: $(CLI) $(B)/libpipec.a
-	$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
+	$(call say,link)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 $(B)/libpipec.a: $(OBJ)
-	rm -f $@ && ar rcs $@ $^
+	$(call say,ar)
+	$(Q)rm -f $@ && ar rcs $@ $^
 $(B)/libpipec.so: $(OBJ)
-	$(CC) -shared $(LDFLAGS_ALL) -Wl,-soname,libpipec.so.0 -o $@ $^ $(LIBS)
+	$(call say,link)
+	$(Q)$(CC) -shared $(LDFLAGS_ALL) -Wl,-soname,libpipec.so.0 -o $@ $^ $(LIBS)
 
 # flex and bison: `nodefault`, LAC and counterexamples are asked for in the files themselves
 $(B)/pipe.tab.c $(B)/pipe.tab.h &: parser/pipe.y
 	@mkdir -p $(B)
-	$(BISON) -Wall -Wcounterexamples -Werror -d -o $(B)/pipe.tab.c $<
+	$(call say,bison)
+	$(Q)$(BISON) -Wall -Wcounterexamples -Werror -d -o $(B)/pipe.tab.c $<
 $(B)/pipe.lex.c: lexer/pipe.l $(B)/pipe.tab.h
-	$(FLEX) -o $@ $<
+	$(call say,flex)
+	$(Q)$(FLEX) -o $@ $<
 $(B)/pages.c: $(wildcard docs/errors/*.md) tools/pages.sh
 	@mkdir -p $(B)
-	sh tools/pages.sh docs/errors > $@.new && mv $@.new $@
+	$(call say,pages)
+	$(Q)sh tools/pages.sh docs/errors > $@.new && mv $@.new $@
 
 $(B)/%.o: %.c | $(B)/pipe.tab.h
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+	$(call say,cc)
+	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 $(B)/%.o: $(B)/%.c $(B)/pipe.tab.h
-	$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+	$(call say,cc)
+	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
 # ---- tests: everything that needs no GPU; on a GPU machine the driver uses it as well
 
 $(B)/tests-driver: $(DRIVER) $(B)/libpipec.a
-	$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
+	$(call say,link)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
+$(B)/generate-test: $(GENERATE) $(B)/libpipec.a
+	$(call say,link)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 $(B)/unit/%: tests/unit/%.c $(B)/libpipec.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_ALL) -MMD -MP $(LDFLAGS_ALL) -o $@ $< $(B)/libpipec.a $(LIBS)
+	$(call say,link)
+	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP $(LDFLAGS_ALL) -o $@ $< $(B)/libpipec.a $(LIBS)
 $(B)/fuzz/%: tests/fuzz/%.c $(B)/libpipec.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_ALL) -fsanitize=fuzzer -MMD -MP $(LDFLAGS_ALL) -o $@ $< $(B)/libpipec.a $(LIBS)
+	$(call say,link)
+	$(Q)$(CC) $(CFLAGS_ALL) -fsanitize=fuzzer -MMD -MP $(LDFLAGS_ALL) -o $@ $< $(B)/libpipec.a $(LIBS)
 $(B)/bench/%: bench/%.c bench/cuda.c $(B)/libpipec.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_ALL) -MMD -MP $(LDFLAGS_ALL) -o $@ $< bench/cuda.c $(B)/libpipec.a $(LIBS)
+	$(call say,link)
+	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP $(LDFLAGS_ALL) -o $@ $< bench/cuda.c $(B)/libpipec.a $(LIBS)
 
 # A libcuda.so.1 without a GPU: unit tests find it beside them, others name it in PIPEC_LIBCUDA
 STANDIN := $(B)/standin/libcuda.so.1
 $(STANDIN): tests/standin/libcuda.c tests/standin/standin.h runtime/driver.h runtime/driver.def
 	@mkdir -p $(@D)
-	$(CC) $(BASE) -O1 -shared -o $@ $<
+	$(call say,link)
+	$(Q)$(CC) $(BASE) -O1 -shared -o $@ $<
 
-test-build: all $(B)/tests-driver $(UNIT) $(STANDIN)
+test-build: all $(B)/tests-driver $(UNIT) $(if $(GENERATE),$(B)/generate-test) $(STANDIN)
 fuzz-build: $(FUZZ)
 bench-build: all $(BENCH)
 
@@ -121,7 +141,7 @@ install: all
 clean:
 	rm -rf $(BUILD)
 
--include $(OBJ:.o=.d) $(CLI:.o=.d) $(DRIVER:.o=.d) $(UNIT:=.d) $(FUZZ:=.d) $(BENCH:=.d)
+-include $(OBJ:.o=.d) $(CLI:.o=.d) $(DRIVER:.o=.d) $(UNIT:=.d) $(FUZZ:=.d) $(BENCH:=.d) $(GENERATE:.o=.d)
 .PHONY: all run test test-build fuzz fuzz-build bless bench bench-build format lint install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
