@@ -113,6 +113,7 @@ bool point_knows(const Point *point, const Expr *expr, Value *out);
 /* Memory form: `count` values of `type` (1, or a vector's) to and from the bits of 1, 2, 4 or more .b32/.b16 registers. */
 void widen_words(Gen *gen, Element type, const Reg *words, int count, Value *out);
 int narrow_words(Gen *gen, Element type, const Value *values, int count, Reg *words); /* how many .b32 words */
+int pack_words(Gen *gen, Element type, const Reg *stored, int count, Reg *words);      /* the same of stored bits, as read_bits gives them */
 Reg read_bits(Gen *gen, Point *point, const Access *access);
 Value widen_one(Gen *gen, Element type, Reg loaded);   /* loaded: .b16, .b32 or .b64 as load_suffix says */
 Reg narrow_one(Gen *gen, Element type, Value value);

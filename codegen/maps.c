@@ -5,7 +5,8 @@
  * overlap. Batches are unrolled, looped over when there are many; a last, partial chunk is guarded. */
 #include "codegen/gen.h"
 
-#define BATCH_VALUES 16  /* elements a thread has in flight */
+#define BATCH_VALUES 16  /* elements that a thread has in flight */
+#define BATCH_READS 32   /* and values that they are made of: more would not fit the registers */
 #define UNROLLED_BATCHES 4
 
 typedef struct Walk {
@@ -230,8 +231,10 @@ static void store_chunk(Walk *walk, Chunk *chunk) {
     if (chunk->words != NULL) {
         store_words(gen, shared_address(gen, &chunk->vector, target), *chunk->words, bytes / 4);
     } else if (walk->vector > 1 && side_by_side(gen, target, walk->inner, walk->vector)) {
-        Reg words[16];
-        int count = narrow_words(gen, target->type, chunk->values, walk->vector, words);
+        Reg words[16], stored[16];
+        for (int e = 0; e < walk->vector; e++) stored[e] = chunk->values[e].reg;
+        int count = walk->raw ? pack_words(gen, target->type, stored, walk->vector, words)
+                              : narrow_words(gen, target->type, chunk->values, walk->vector, words);
         store_words(gen, shared_address(gen, &chunk->vector, target), words, count);
     } else {
         for (int e = 0; e < walk->vector; e++) store_element(walk, chunk, e);
@@ -332,8 +335,8 @@ static void walk_space(Walk *walk) {
     int64_t chunk = (int64_t)walk->threads * walk->vector, full = walk->total / chunk;
     Lin flat = lin_reg(walk->vector == 1 ? thread : PURE(gen->ptx, REG_32, "mul.lo.s32", ptx_reg(thread), ptx_int(walk->vector)),
                        walk->vector, (int64_t)(walk->threads - 1) * walk->vector);
-    int batch = BATCH_VALUES / walk->vector;
-    if (batch < 1) batch = 1;
+    int reads = (int)walk->reads.count, values = reads * BATCH_VALUES > BATCH_READS ? BATCH_READS / reads : BATCH_VALUES;
+    int batch = values > walk->vector ? values / walk->vector : 1;
     int64_t done = 0;
     if (full / batch > UNROLLED_BATCHES && !touches_registers(walk)) {
         loop_batches(walk, flat, full / batch, batch);

@@ -382,28 +382,44 @@ void widen_words(Gen *gen, Element type, const Reg *words, int count, Value *out
     }
 }
 
+/* The low bytes of four registers into one */
+static Reg join_bytes(Gen *gen, const Reg *bytes) {
+    Reg half[2];
+    for (int h = 0; h < 2; h++)
+        half[h] = PURE(gen->ptx, REG_32, "prmt.b32", ptx_reg(bytes[2 * h]), ptx_reg(bytes[2 * h + 1]), ptx_int(0x0040));
+    return PURE(gen->ptx, REG_32, "prmt.b32", ptx_reg(half[0]), ptx_reg(half[1]), ptx_int(0x5410));
+}
+
 int narrow_words(Gen *gen, Element type, const Value *values, int count, Reg *words) {
     int bytes = element_rows[type].bytes, used = 0;
-    if (bytes == 8) {
-        for (int i = 0; i < count; i++) {
-            Reg value = value_in_reg(gen, values[i]);
-            words[used++] = PURE(gen->ptx, REG_32, "cvt.u32.u64", ptx_reg(value));
-            Reg high = PURE(gen->ptx, REG_64, "shr.u64", ptx_reg(value), ptx_int(32));
-            words[used++] = PURE(gen->ptx, REG_32, "cvt.u32.u64", ptx_reg(high));
-        }
-    } else if (bytes == 4) {
-        for (int i = 0; i < count; i++) words[used++] = value_in_reg(gen, values[i]);
-    } else if (bytes == 2) {
+    if (bytes == 2) {
         const char *op = type == E_BF16 ? "cvt.rn.bf16x2.f32" : "cvt.rn.f16x2.f32"; /* the first source is the upper half */
         for (int i = 0; i < count; i += 2)
             words[used++] = PURE(gen->ptx, REG_32, op, value_operand(values[i + 1]), value_operand(values[i]));
-    } else {
-        for (int i = 0; i < count; i += 4) { /* the low bytes of four registers into one */
-            Reg half[2];
-            for (int h = 0; h < 2; h++)
-                half[h] = PURE(gen->ptx, REG_32, "prmt.b32", ptx_reg(value_in_reg(gen, values[i + 2 * h])),
-                               ptx_reg(value_in_reg(gen, values[i + 2 * h + 1])), ptx_int(0x0040));
-            words[used++] = PURE(gen->ptx, REG_32, "prmt.b32", ptx_reg(half[0]), ptx_reg(half[1]), ptx_int(0x5410));
+        return used;
+    }
+    Reg stored[16];
+    for (int i = 0; i < count; i++) stored[i] = value_in_reg(gen, values[i]);
+    if (bytes > 1) return pack_words(gen, type, stored, count, words);
+    for (int i = 0; i < count; i += 4) words[used++] = join_bytes(gen, &stored[i]);
+    return used;
+}
+
+int pack_words(Gen *gen, Element type, const Reg *stored, int count, Reg *words) {
+    int bytes = element_rows[type].bytes, used = 0, step = bytes < 4 ? 4 / bytes : 1;
+    for (int i = 0; i < count; i += step) {
+        if (bytes == 8) {
+            words[used++] = PURE(gen->ptx, REG_32, "cvt.u32.u64", ptx_reg(stored[i]));
+            Reg high = PURE(gen->ptx, REG_64, "shr.u64", ptx_reg(stored[i]), ptx_int(32));
+            words[used++] = PURE(gen->ptx, REG_32, "cvt.u32.u64", ptx_reg(high));
+        } else if (bytes == 4) {
+            words[used++] = stored[i];
+        } else if (bytes == 2) {
+            words[used++] = PURE(gen->ptx, REG_32, "mov.b32", ptx_vector(&stored[i], 2));
+        } else {
+            Reg wide[4];
+            for (int e = 0; e < 4; e++) wide[e] = PURE(gen->ptx, REG_32, "cvt.u32.u16", ptx_reg(stored[i + e]));
+            words[used++] = join_bytes(gen, wide);
         }
     }
     return used;

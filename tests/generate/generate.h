@@ -1,0 +1,25 @@
+/* Random well-formed kernels: a seed goes in, the text of a program comes out, whose `ensures` follows by construction, with
+ * sizes to launch it with. What a field of a stage holds is known as an expression over the tensors at the coordinates i, j, k, l
+ * of the whole index space, so each output's claim is the expression that its role computes, spelled from outside. */
+#ifndef TESTS_GENERATE_H
+#define TESTS_GENERATE_H
+
+#include "util/util.h"
+
+typedef struct Random {
+    uint64_t state;
+} Random;
+
+uint32_t draw(Random *random, uint32_t below); /* 0 .. below - 1 */
+bool chance(Random *random, int percent);
+
+#define SIZES 3
+
+typedef struct Generated {
+    const char *text;
+    const char *sizes[SIZES]; /* "A=16 B=33 a=2": arguments of a launch */
+} Generated;
+
+Generated generate(Arena *arena, uint64_t seed);
+
+#endif

@@ -1,0 +1,186 @@
+/* generate-test [--count N] [--seed S] [--write DIR] [--only SEED] [--gpu] [--refused]
+ *
+ * Compiles random kernels, runs them on the emulator on several schedules, and compares with `ensures`; with --gpu also on the GPU,
+ * in this one process. A share of the texts is assembled where ptxas is found. A program that fails is printed whole. What the
+ * checker may refuse of a random program (a copy that is no box, too much shared memory) is counted, and must stay the smaller part. */
+#include "emulator/emulator.h"
+#include "lib/private.h"
+#include "reference/reference.h"
+#include "runtime/runtime.h"
+#include "tests/generate/generate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct Session {
+    int passed, failed, refused;
+    const char *folder;
+    bool assemble, show_refused, quiet;
+    Runtime *gpu;
+} Session;
+
+static bool fail(Session *session, const Generated *program, const char *what, const Diags *diags, Arena *arena) {
+    Str text = str_new(arena);
+    str_add(&text, "");
+    if (diags != NULL) diags_render(diags, false, &text);
+    printf("---- %s\n%s%s\n", what, text.text, program->text);
+    session->failed++;
+    return false;
+}
+
+/* ---- one run ----------------------------------------------------------------------------------------------------------- */
+
+static const char *run_once(Session *session, const PipecProgram *program, const Argument *arguments, size_t count, uint64_t schedule, Arena *arena,
+                            Diags *diags, bool gpu) {
+    LaunchOptions options = {.seed = 7 + schedule, .watchdog_ns = 2000000000};
+    const char *what = NULL;
+    Argument *all;
+    size_t total;
+    if (!reference_arguments(arena, program->prog, program->manifest, arguments, count, &all, &total, diags)) return "its arguments are refused";
+    Launch *launch = launch_prepare(arena, program->manifest, program->ptx.text, program->ptx.length, all, total, &options, diags);
+    if (launch == NULL) return "its launch is refused";
+    Before before = {0};
+    RunResult result = {0};
+    EmulatorOptions emulator = {.seed = schedule, .resident = (int)(schedule % 5)};
+    RuntimeOptions runtime = {0};
+    if (!reference_before(arena, program->prog, launch, &before, diags)) what = "nothing is kept of before";
+    else if (gpu && runtime_run(arena, session->gpu, launch, &runtime, &result, diags) != RUN_DONE) what = "it does not run on the GPU";
+    else if (!gpu && emulator_run(arena, launch, &emulator, &result, diags) != RUN_DONE) what = "it does not run on the emulator";
+    else if (!launch_guards(launch, diags)) what = "it writes outside of its tensors";
+    if (what == NULL) {
+        Verdict verdict;
+        ReferenceOptions reference = {.seed = 1};
+        reference_verdict(arena, program->prog, launch, &before, &reference, &verdict, diags);
+        if (verdict.kind != VERDICT_RIGHT || verdict.wrong > 0 || verdict.untouched > 0) what = gpu ? "it is wrong on the GPU" : "it is wrong";
+    }
+    reference_before_free(&before);
+    launch_free(launch);
+    return what;
+}
+
+static bool run_sizes(Session *session, const PipecProgram *program, const Generated *generated, int size, uint64_t schedule, bool gpu) {
+    Arena *arena = arena_new();
+    Diags *diags = diags_new(arena, program->source);
+    VEC(Argument) arguments = {0};
+    char *words = arena_copy(arena, generated->sizes[size], strlen(generated->sizes[size])), *rest;
+    for (char *word = strtok_r(words, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
+        Argument argument;
+        if (argument_parse(arena, word, &argument, diags)) vec_push(arena, &arguments, argument);
+    }
+    const char *what = run_once(session, program, arguments.items, arguments.count, schedule, arena, diags, gpu);
+    bool fine = what == NULL;
+    if (fine) session->passed++;
+    else
+        fail(session, generated, arena_printf(arena, "%s (%s, schedule %llu)", what, generated->sizes[size], (unsigned long long)schedule), diags, arena);
+    arena_free(arena);
+    return fine;
+}
+
+/* ---- one program ---------------------------------------------------------------------------------------------------------- */
+
+/* What the checker may say of a kernel that was drawn without looking: no box, too much shared memory, threads or barriers */
+static bool may_be_refused(const Diags *diags) {
+    static const Code allowed[] = {P0211, P0212, P0213, P0500, P0501, P0504};
+    for (size_t i = 0; i < diags->items.count; i++) {
+        bool found = code_rows[diags->items.items[i]->code].severity != SEVERITY_ERROR;
+        for (size_t a = 0; a < COUNT_OF(allowed); a++) found |= diags->items.items[i]->code == allowed[a];
+        if (!found) return false;
+    }
+    return true;
+}
+
+static bool assembles(const char *ptx, Arena *arena, const char **said) {
+    char name[] = "/tmp/pipec-generate-XXXXXX", line[512];
+    int file = mkstemp(name);
+    if (file < 0 || write(file, ptx, strlen(ptx)) != (ssize_t)strlen(ptx)) return false;
+    close(file);
+    FILE *pipe = popen(arena_printf(arena, "ptxas -arch=sm_90a -v -o /dev/null %s 2>&1", name), "r");
+    Str text = str_new(arena);
+    bool fine = pipe != NULL;
+    str_add(&text, "");
+    while (pipe != NULL && fgets(line, sizeof line, pipe) != NULL) {
+        unsigned long frame, stores, loads;
+        bool numbers = sscanf(line, " %lu bytes stack frame, %lu bytes spill stores, %lu bytes spill loads", &frame, &stores, &loads) == 3;
+        str_add(&text, line);
+        fine = fine && strstr(line, "warning") == NULL && strstr(line, "error") == NULL && !(numbers && stores + loads > 0);
+    }
+    fine = (pipe == NULL || pclose(pipe) == 0) && fine;
+    unlink(name);
+    *said = text.text;
+    return fine;
+}
+
+static void write_program(const Session *session, const Generated *program, uint64_t seed, Arena *arena) {
+    FILE *file = fopen(arena_printf(arena, "%s/random-%llu.pipe", session->folder, (unsigned long long)seed), "w");
+    if (file == NULL) return;
+    fputs("// A random program: each claim follows from how it was drawn.\n", file);
+    fputs(program->text, file);
+    fclose(file);
+}
+
+static void try_program(Session *session, uint64_t seed, int number) {
+    Arena *arena = arena_new();
+    Generated generated = generate(arena, seed);
+    PipecOptions options = {.name = "random.pipe", .watchdog = number % 8 == 0};
+    PipecProgram *program = pipec_compile(generated.text, strlen(generated.text), &options);
+    const char *said = NULL;
+    if (pipec_program_status(program) != PIPEC_FINE || program->manifest == NULL) {
+        if (may_be_refused(program->diags)) {
+            session->refused++;
+            if (session->show_refused) fail(session, &generated, "refused", program->diags, arena), session->failed--;
+        } else {
+            fail(session, &generated, "it is refused", program->diags, arena);
+        }
+    } else if (session->assemble && number % 16 == 1 && !assembles(program->ptx.text, arena, &said)) {
+        fail(session, &generated, arena_printf(arena, "ptxas complains: %s", said), NULL, arena);
+    } else {
+        bool fine = true;
+        for (int size = 0; size < SIZES && fine; size++) {
+            fine = run_sizes(session, program, &generated, size, size == 0 ? 0 : seed * SIZES + (uint64_t)size, false);
+            if (fine && session->gpu != NULL) fine = run_sizes(session, program, &generated, size, 0, true);
+        }
+        if (session->folder != NULL) write_program(session, &generated, seed, arena);
+    }
+    pipec_program_free(program);
+    arena_free(arena);
+}
+
+static void open_gpu(Session *session, Arena *arena) {
+    RuntimeLack lack;
+    const char *why = "";
+    session->gpu = runtime_open(arena, -1, "sm_90a", 8, 0, &lack, &why);
+    if (session->gpu != NULL) return;
+    printf("gpu: FAILED, %s\n", why);
+    session->failed++;
+}
+
+int main(int argc, char **argv) {
+    Session session = {.assemble = system("ptxas --version >/dev/null 2>&1") == 0};
+    uint64_t seed = 1, count = 300;
+    Arena *arena = arena_new();
+    for (int i = 1; i < argc; i++) {
+        bool more = i + 1 < argc;
+        if (strcmp(argv[i], "--count") == 0 && more) count = strtoull(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--seed") == 0 && more) seed = strtoull(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--only") == 0 && more) seed = strtoull(argv[++i], NULL, 10), count = 1, session.show_refused = true;
+        else if (strcmp(argv[i], "--write") == 0 && more) session.folder = argv[++i];
+        else if (strcmp(argv[i], "--gpu") == 0) open_gpu(&session, arena);
+        else if (strcmp(argv[i], "--refused") == 0) session.show_refused = true;
+        else {
+            fprintf(stderr, "generate-test [--count N] [--seed S] [--only SEED] [--write DIR] [--gpu] [--refused]\n");
+            return 2;
+        }
+    }
+    for (uint64_t i = 0; i < count; i++) try_program(&session, seed + i, (int)i);
+    if (session.gpu != NULL) runtime_close(session.gpu);
+    arena_free(arena);
+    if (count > 1 && (uint64_t)session.refused * 2 > count) {
+        printf("%d of %llu programs are refused: nothing is tested by them\n", session.refused, (unsigned long long)count);
+        session.failed++;
+    }
+    printf("%d of %llu programs refused as no box or too large\n", session.refused, (unsigned long long)count);
+    printf("%d passed, %d failed\n", session.passed, session.failed);
+    return session.failed > 0;
+}
