@@ -6,6 +6,7 @@ BUILD   ?= build
 PREFIX  ?= /usr/local
 DESTDIR ?=
 T       ?= 60
+MAKEFLAGS += --no-print-directory
 B       := $(BUILD)/$(MODE)
 
 CC     ?= cc
