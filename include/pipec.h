@@ -37,7 +37,7 @@ extern "C" {
 #define PIPEC_MAX_RANK 5
 #define PIPEC_TEXT_MAX (16u << 20) /* bytes of a source text */
 
-/* PIPEC_VERSION of the library that is running */
+/* Of the library that is running, which may be another than this header */
 PIPEC_API const char *pipec_version(void);
 
 /* How a call ended; also the exit codes of the command line. Of several, PIPEC_BUG is the worst, then PIPEC_REFUSED,

@@ -19,7 +19,8 @@ static int on_gpu(PipecKernel *kernel) {
     *(void **)&in = dlsym(cuda, "cuMemcpyHtoD_v2");
     *(void **)&out = dlsym(cuda, "cuMemcpyDtoH_v2");
     PipecArgument arguments[] = {{.extents = {N}}, {.extents = {N}}, {.number = 2.5}}; /* X, Y, a */
-    if (retain(&context, 0) || enter(context) || allocate(&arguments[0].pointer, sizeof x) || allocate(&arguments[1].pointer, sizeof y) ||
+    if (!retain || !enter || !allocate || !in || !out || retain(&context, 0) || enter(context) ||
+        allocate(&arguments[0].pointer, sizeof x) || allocate(&arguments[1].pointer, sizeof y) ||
         in(arguments[0].pointer, x, sizeof x) || in(arguments[1].pointer, y, sizeof y))
         return fprintf(stderr, "a driver call failed\n"), 1;
     if (pipec_kernel_launch(kernel, arguments, 3, NULL) != PIPEC_FINE)
