@@ -1,5 +1,5 @@
-/* pipec build: a kernel goes in; a .ptx or .cubin file and its manifest come out, both or none; or one printed step of the
- * compilation. */
+/* pipec build: a kernel goes in; a .ptx or .cubin file and its manifest come out, both or none; or one printed step of
+ * the compilation. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -37,13 +37,16 @@ static char *default_out(const char *file) {
     return with_ending(strcmp(file, "-") == 0 ? "stdin" : slash != NULL ? slash + 1 : file, ".ptx");
 }
 
-/* ---- printed forms ----------------------------------------------------------------------------------------------------- */
+/* ---- printed forms ---------------------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;
     PipecEmit what;
-} forms[] = {{"tokens", PIPEC_EMIT_TOKENS}, {"ast", PIPEC_EMIT_AST}, {"prog", PIPEC_EMIT_PROG},
-             {"manifest", PIPEC_EMIT_MANIFEST}, {"ptx", PIPEC_EMIT_PTX}};
+} forms[] = {{"tokens", PIPEC_EMIT_TOKENS},
+             {"ast", PIPEC_EMIT_AST},
+             {"prog", PIPEC_EMIT_PROG},
+             {"manifest", PIPEC_EMIT_MANIFEST},
+             {"ptx", PIPEC_EMIT_PTX}};
 
 static bool form_named(const char *name, PipecEmit *what) {
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
@@ -70,7 +73,7 @@ static int emit(const Build *build) {
     return text == NULL ? PIPEC_FINE : write_one(build->out, text, strlen(text));
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------------------------------ */
 
 static int write_ptx(const Build *build, const char *out, const char *json) {
     size_t length;
@@ -116,12 +119,15 @@ static int write_files(const Build *build) {
     return status;
 }
 
-/* ---- the command --------------------------------------------------------------------------------------------------------- */
+/* ---- the command ------------------------------------------------------------------------------------------------ */
 
 static int build_all(Build *build) {
     bool early = build->emit != NULL && strcmp(build->emit, "ptx") != 0 && strcmp(build->emit, "manifest") != 0;
-    PipecOptions options = {.kernel = build->words.kernel, .values = build->words.values.items, .value_count = build->words.values.count,
-                            .watchdog = build->watchdog, .check_only = early};
+    PipecOptions options = {.kernel = build->words.kernel,
+                            .values = build->words.values.items,
+                            .value_count = build->words.values.count,
+                            .watchdog = build->watchdog,
+                            .check_only = early};
     build->program = pipec_compile_file(build->words.file, &options);
     if (build->program == NULL) return out_of_memory();
     int status = (int)pipec_program_status(build->program);
@@ -143,8 +149,10 @@ static int build_all(Build *build) {
 static int check_options(const Build *build) {
     PipecEmit what;
     if (build->emit != NULL && !form_named(build->emit, &what))
-        return usage_error(build->command, "`--emit` is tokens, ast, prog, manifest or ptx, and `%s` is none of them", build->emit);
-    if (build->emit != NULL && build->report) return usage_error(build->command, "`--emit` and `--report` exclude each other");
+        return usage_error(build->command, "`--emit` is tokens, ast, prog, manifest or ptx, and `%s` is none of them",
+                           build->emit);
+    if (build->emit != NULL && build->report)
+        return usage_error(build->command, "`--emit` and `--report` exclude each other");
     if (build->emit == NULL && build->out != NULL && strcmp(build->out, "-") != 0 && !ends_with(build->out, ".ptx") &&
         !ends_with(build->out, ".cubin"))
         return usage_error(build->command, "`%s` ends neither in .ptx nor in .cubin", build->out);
@@ -154,13 +162,16 @@ static int check_options(const Build *build) {
 int command_build(const Command *command, int argc, char **argv) {
     Build build = {.command = command};
     Texts words = {0};
-    const Option options[] = {{"-o", OPTION_TEXT, &build.out},          {"--emit", OPTION_TEXT, &build.emit},
-                              {"--report", OPTION_FLAG, &build.report}, {"--watchdog", OPTION_FLAG, &build.watchdog},
+    const Option options[] = {{"-o", OPTION_TEXT, &build.out},
+                              {"--emit", OPTION_TEXT, &build.emit},
+                              {"--report", OPTION_FLAG, &build.report},
+                              {"--watchdog", OPTION_FLAG, &build.watchdog},
                               {"--format", OPTION_FORMAT, &build.json}};
     int status = PIPEC_UNUSABLE;
     switch (options_parse(command, argc, argv, options, sizeof options / sizeof options[0], &words)) {
     case PARSED_FINE:
-        if (words_split(command, &words, &build.words)) status = check_options(&build) == PIPEC_FINE ? build_all(&build) : PIPEC_UNUSABLE;
+        if (words_split(command, &words, &build.words))
+            status = check_options(&build) == PIPEC_FINE ? build_all(&build) : PIPEC_UNUSABLE;
         break;
     case PARSED_HELP: status = PIPEC_FINE; break;
     case PARSED_WRONG: break;

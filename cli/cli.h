@@ -1,6 +1,7 @@
 /* cli: how is it used. What the commands share: the table's row, options, and what is printed where.
  *
- * Results go to standard output; diagnostics, usage errors and progress to standard error. Each command returns its exit code. */
+ * Results go to standard output; diagnostics, usage errors and progress to standard error. Each command returns its
+ * exit code. */
 #ifndef PIPEC_CLI_H
 #define PIPEC_CLI_H
 
@@ -14,9 +15,9 @@
 typedef struct Command {
     const char *name;
     int (*run)(const struct Command *command, int argc, char **argv); /* argv behind the command's word */
-    const char *usage;   /* one line, behind "pipec " */
-    const char *summary; /* one line, for `pipec --help` */
-    const char *help;    /* the rest of `pipec NAME --help` */
+    const char *usage;                                                /* one line, behind "pipec " */
+    const char *summary;                                              /* one line, for `pipec --help` */
+    const char *help;                                                 /* the rest of `pipec NAME --help` */
 } Command;
 
 int command_check(const Command *command, int argc, char **argv);
@@ -24,7 +25,7 @@ int command_build(const Command *command, int argc, char **argv);
 int command_run(const Command *command, int argc, char **argv);
 int command_explain(const Command *command, int argc, char **argv);
 
-/* ---- options ------------------------------------------------------------------------------------------------------- */
+/* ---- options ---------------------------------------------------------------------------------------------------- */
 
 typedef struct Texts { /* room for all words of the command line */
     const char **items;
@@ -59,15 +60,16 @@ typedef struct Words {
 } Words;
 bool words_split(const Command *command, const Texts *words, Words *out);
 
-/* ---- output -------------------------------------------------------------------------------------------------------- */
+/* ---- output ----------------------------------------------------------------------------------------------------- */
 
-bool output_colours(void);               /* may standard error have colours? */
-bool output_terminal(void);              /* is standard error a terminal? */
+bool output_colours(void);                                                     /* may standard error have colours? */
+bool output_terminal(void);                                                    /* is standard error a terminal? */
 void say_error(const char *format, ...) __attribute__((format(printf, 1, 2))); /* "error: ..." */
 void say_help(const char *format, ...) __attribute__((format(printf, 1, 2)));  /* "help: ..." */
-int usage_error(const Command *command, const char *format, ...) __attribute__((format(printf, 2, 3))); /* gives the exit code 2 */
+int usage_error(const Command *command, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));                            /* gives the exit code 2 */
 void say_diagnostics(const PipecDiagnostics *diagnostics, bool json); /* on standard error */
-int out_of_memory(void);                 /* says so, and gives the exit code 2 */
+int out_of_memory(void);                                              /* says so, and gives the exit code 2 */
 /* Flushes standard output; `status` becomes worse where that fails. */
 int output_end(int status);
 

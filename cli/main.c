@@ -1,5 +1,5 @@
-/* cli: the commands, one row each. argv goes in, an exit code comes out: 0 right, 1 refused or wrong, 2 usage, file, data or machine,
- * 3 a mistake in pipec, 4 incomplete. */
+/* cli: the commands, one row each. argv goes in, an exit code comes out: 0 right, 1 refused or wrong, 2 usage, file,
+ * data or machine, 3 a mistake in pipec, 4 incomplete. */
 #include "cli/cli.h"
 
 #include <signal.h>
@@ -11,7 +11,8 @@ static const Command commands[] = {
      "\n"
      "  --format=text|json   diagnostics as text on standard error, or as JSON on standard output, one line a file\n"},
     {"build", command_build,
-     "build FILE [KERNEL] [NAME=VALUE ..] [-o OUT.ptx|OUT.cubin|-] [--emit=WHAT] [--report] [--watchdog] [--format=text|json]",
+     "build FILE [KERNEL] [NAME=VALUE ..] [-o OUT.ptx|OUT.cubin|-] [--emit=WHAT] [--report] [--watchdog] "
+     "[--format=text|json]",
      "compile a kernel to PTX",
      "Writes STEM.ptx and its manifest STEM.json into the current folder. NAME=VALUE sets a `static`.\n"
      "\n"
@@ -22,10 +23,10 @@ static const Command commands[] = {
      "  --watchdog           compile the watchdog of the waits in\n"
      "  --format=text|json   how diagnostics are printed on standard error\n"},
     {"run", command_run,
-     "run FILE [KERNEL] [NAME=VALUE ..] [NAME=FILE.npy ..] [--save NAME=FILE.npy] [--fill NAME=HOW] [--seed N] [--on gpu|emulator|both]"
-     " [--device N] [--bench] [--watchdog SECONDS] [--format=text|json]",
+     "run FILE [KERNEL] [NAME=VALUE ..] [NAME=FILE.npy ..] [--save NAME=FILE.npy] [--fill NAME=HOW] [--seed N] "
+     "[--on gpu|emulator|both] [--device N] [--bench] [--watchdog SECONDS] [--format=text|json]",
      "run a kernel and compare the result with its `ensures`",
-     "Values are for statics, extents and scalars, .npy files for tensors; what is missing comes from the file's `example`.\n"
+     "Values are for statics, extents and scalars, .npy files for tensors; what is missing comes from `example`.\n"
      "Without --on the kernel runs on the GPU where there is one that can run it, else on the emulator.\n"
      "\n"
      "  --save NAME=FILE.npy write a tensor after the run; may stand several times\n"
@@ -70,7 +71,8 @@ int main(int argc, char **argv) {
     const char *word = argv[1];
     for (size_t i = 0; i < COMMANDS; i++)
         if (strcmp(word, commands[i].name) == 0) return output_end(commands[i].run(&commands[i], argc - 2, argv + 2));
-    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) return output_end(help(stdout));
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0)
+        return output_end(help(stdout));
     if (strcmp(word, "--version") == 0) {
         printf("pipec %s\n", pipec_version());
         return output_end(PIPEC_FINE);

@@ -1,5 +1,5 @@
-/* cli: words of the command line to values. A table of options and argv go in; values, and the words that are no options, come out;
- * or a usage error that names the word. */
+/* cli: words of the command line to values. A table of options and argv go in; values, and the words that are no
+ * options, come out; or a usage error that names the word. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -109,7 +109,8 @@ bool words_split(const Command *command, const Texts *words, Words *out) {
         } else if (out->kernel == NULL) {
             out->kernel = word;
         } else {
-            return usage_error(command, "`%s` is neither NAME=VALUE nor the kernel, which is `%s`", word, out->kernel), false;
+            return usage_error(command, "`%s` is neither NAME=VALUE nor the kernel, which is `%s`", word, out->kernel),
+                   false;
         }
     }
     return true;

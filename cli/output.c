@@ -67,11 +67,12 @@ int output_end(int status) {
     struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
     bool no_reader = errno == EPIPE || (poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0);
     if (!no_reader)
-        say_error("cannot write standard output: %s", errno != 0 ? strerror(errno) : "no space is left, or the device fails");
+        say_error("cannot write standard output: %s",
+                  errno != 0 ? strerror(errno) : "no space is left, or the device fails");
     return (int)pipec_worse((PipecStatus)status, PIPEC_UNUSABLE);
 }
 
-/* ---- files ----------------------------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------------------------------ */
 
 static bool cannot_write(Beside *file, int why) {
     say_error("cannot write `%s`: %s", file->path, strerror(why));

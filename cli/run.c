@@ -17,7 +17,7 @@ typedef struct Run {
     PipecProgram *program;
 } Run;
 
-/* ---- what is printed ---------------------------------------------------------------------------------------------------- */
+/* ---- what is printed -------------------------------------------------------------------------------------------- */
 
 static void print_time(double seconds) {
     if (seconds < 1e-3)
@@ -42,8 +42,8 @@ static void print_run(const Run *run, PipecRun *it) {
     const char *kernel = run->words.kernel != NULL ? run->words.kernel : pipec_program_kernel(run->program, 0);
     printf("%s: kernel `%s` on %s", run->words.file, kernel, info->on_gpu ? info->device : "the emulator");
     if (info->no_gpu != NULL) printf(" (no GPU: %s)", info->no_gpu);
-    printf("\n  %s\n  %lld %s in %lld %s\n  ", pipec_run_arguments(it), (long long)info->tiles, info->tiles == 1 ? "tile" : "tiles",
-           (long long)info->blocks, info->blocks == 1 ? "block" : "blocks");
+    printf("\n  %s\n  %lld %s in %lld %s\n  ", pipec_run_arguments(it), (long long)info->tiles,
+           info->tiles == 1 ? "tile" : "tiles", (long long)info->blocks, info->blocks == 1 ? "block" : "blocks");
     print_time(info->seconds);
     print_rate((double)info->bytes, info->seconds);
     if (info->on_gpu && info->timed > 1) printf(" (median of %d launches)", info->timed);
@@ -51,10 +51,12 @@ static void print_run(const Run *run, PipecRun *it) {
     printf("\n");
 }
 
-/* ---- one run -------------------------------------------------------------------------------------------------------------- */
+/* ---- one run ---------------------------------------------------------------------------------------------------- */
 
 static int one_run(const Run *run, PipecRun *it, PipecWhere where) {
-    PipecExecuteOptions options = {.where = where, .device = run->device + 1, .timed = run->bench ? BENCH_LAUNCHES : 1,
+    PipecExecuteOptions options = {.where = where,
+                                   .device = run->device + 1,
+                                   .timed = run->bench ? BENCH_LAUNCHES : 1,
                                    .progress = output_terminal()};
     PipecStatus status = pipec_run_execute(it, &options);
     const PipecDiagnostics *diagnostics = pipec_run_diagnostics(it);
@@ -83,14 +85,19 @@ static int save(const Run *run, PipecRun *it) {
 
 /* NULL: said what is wrong, exit code in *status */
 static PipecRun *prepare(const Run *run, int *status) {
-    PipecRunOptions options = {.values = run->words.values.items, .value_count = run->words.values.count, .fills = run->fills.items,
-                               .fill_count = run->fills.count, .seed = run->seed, .watchdog_seconds = run->watchdog};
+    PipecRunOptions options = {.values = run->words.values.items,
+                               .value_count = run->words.values.count,
+                               .fills = run->fills.items,
+                               .fill_count = run->fills.count,
+                               .seed = run->seed,
+                               .watchdog_seconds = run->watchdog};
     PipecRun *it = pipec_run_new(run->program, &options);
     if (it == NULL) {
         *status = out_of_memory();
         return NULL;
     }
-    for (size_t i = 0; pipec_run_status(it) == PIPEC_FINE && i < run->saves.count; i++) pipec_run_can_save(it, run->saves.items[i]);
+    for (size_t i = 0; pipec_run_status(it) == PIPEC_FINE && i < run->saves.count; i++)
+        pipec_run_can_save(it, run->saves.items[i]);
     *status = (int)pipec_run_status(it);
     if (*status == PIPEC_FINE) return it;
     say_diagnostics(pipec_run_diagnostics(it), run->json);
@@ -101,7 +108,8 @@ static PipecRun *prepare(const Run *run, int *status) {
 static int compare(const Run *run, PipecRun *gpu, PipecRun *emulator) {
     const char *how = NULL;
     PipecStatus status = pipec_run_compare(gpu, emulator, &how);
-    printf("emulator and GPU %s (%s)\n", status == PIPEC_FINE ? "agree" : "DISAGREE", how != NULL ? how : "not compared");
+    printf("emulator and GPU %s (%s)\n", status == PIPEC_FINE ? "agree" : "DISAGREE",
+           how != NULL ? how : "not compared");
     fflush(stdout);
     if (status != PIPEC_FINE) say_diagnostics(pipec_run_diagnostics(gpu), run->json);
     return (int)status;
@@ -111,7 +119,8 @@ static int run_both(const Run *run, PipecRun *gpu) {
     int status;
     PipecRun *emulator = prepare(run, &status);
     if (emulator == NULL) return status;
-    int first = one_run(run, gpu, PIPEC_ON_GPU), second = first == PIPEC_UNUSABLE ? first : one_run(run, emulator, PIPEC_ON_EMULATOR);
+    int first = one_run(run, gpu, PIPEC_ON_GPU),
+        second = first == PIPEC_UNUSABLE ? first : one_run(run, emulator, PIPEC_ON_EMULATOR);
     status = (int)pipec_worse((PipecStatus)first, (PipecStatus)second);
     bool ran = pipec_run_info(gpu)->device != NULL && pipec_run_info(emulator)->device != NULL;
     if (ran && (status == PIPEC_FINE || status == PIPEC_REFUSED))
@@ -121,8 +130,11 @@ static int run_both(const Run *run, PipecRun *gpu) {
 }
 
 static int run_all(Run *run) {
-    PipecOptions options = {.kernel = run->words.kernel, .values = run->words.values.items, .value_count = run->words.values.count,
-                            .launch_values = true, .watchdog = run->watchdog > 0 && !run->bench};
+    PipecOptions options = {.kernel = run->words.kernel,
+                            .values = run->words.values.items,
+                            .value_count = run->words.values.count,
+                            .launch_values = true,
+                            .watchdog = run->watchdog > 0 && !run->bench};
     run->program = pipec_compile_file(run->words.file, &options);
     if (run->program == NULL) return out_of_memory();
     int status = (int)pipec_program_status(run->program);
@@ -133,7 +145,10 @@ static int run_all(Run *run) {
     if (run->on != NULL && strcmp(run->on, "both") == 0)
         status = run_both(run, it);
     else
-        status = one_run(run, it, run->on == NULL ? PIPEC_ON_ANY : strcmp(run->on, "gpu") == 0 ? PIPEC_ON_GPU : PIPEC_ON_EMULATOR);
+        status = one_run(run, it,
+                         run->on == NULL               ? PIPEC_ON_ANY
+                         : strcmp(run->on, "gpu") == 0 ? PIPEC_ON_GPU
+                                                       : PIPEC_ON_EMULATOR);
     if (status == PIPEC_FINE || (status == PIPEC_REFUSED && pipec_run_verdict(it)[0] == 'W'))
         status = (int)pipec_worse((PipecStatus)status, (PipecStatus)save(run, it));
     pipec_run_free(it);
@@ -143,15 +158,20 @@ static int run_all(Run *run) {
 int command_run(const Command *command, int argc, char **argv) {
     Run run = {.command = command, .seed = 1, .device = -1, .watchdog = 10};
     Texts words = {0};
-    const Option options[] = {{"--save", OPTION_LIST, &run.saves},       {"--fill", OPTION_LIST, &run.fills},
-                              {"--seed", OPTION_SEED, &run.seed},        {"--on", OPTION_TEXT, &run.on},
-                              {"--device", OPTION_NUMBER, &run.device},  {"--bench", OPTION_FLAG, &run.bench},
-                              {"--watchdog", OPTION_SECONDS, &run.watchdog}, {"--format", OPTION_FORMAT, &run.json}};
+    const Option options[] = {{"--save", OPTION_LIST, &run.saves},
+                              {"--fill", OPTION_LIST, &run.fills},
+                              {"--seed", OPTION_SEED, &run.seed},
+                              {"--on", OPTION_TEXT, &run.on},
+                              {"--device", OPTION_NUMBER, &run.device},
+                              {"--bench", OPTION_FLAG, &run.bench},
+                              {"--watchdog", OPTION_SECONDS, &run.watchdog},
+                              {"--format", OPTION_FORMAT, &run.json}};
     int status = PIPEC_UNUSABLE;
     switch (options_parse(command, argc, argv, options, sizeof options / sizeof options[0], &words)) {
     case PARSED_FINE:
         if (!words_split(command, &words, &run.words)) break;
-        if (run.on != NULL && strcmp(run.on, "gpu") != 0 && strcmp(run.on, "emulator") != 0 && strcmp(run.on, "both") != 0)
+        if (run.on != NULL && strcmp(run.on, "gpu") != 0 && strcmp(run.on, "emulator") != 0 &&
+            strcmp(run.on, "both") != 0)
             usage_error(command, "`--on` is gpu, emulator or both, and `%s` is none of them", run.on);
         else
             status = run_all(&run);

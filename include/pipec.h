@@ -1,14 +1,15 @@
-/* pipec: compile Pipe, a language for warp-specialised GPU kernels, from a C program; load what comes out and launch it.
+/* pipec: compile Pipe, a language for warp-specialised GPU kernels, from a C program; load what comes out and launch
+ * it.
  *
  * Text goes in; PTX text, a manifest and diagnostics come out (PipecProgram). From there either
  *   - PipecKernel: load the program on a GPU and launch it with device pointers, in the device's primary context; or
  *   - PipecRun: run it on data of the host, on a GPU or on the built-in emulator, and compare the result with its `ensures`.
  *
- * Nothing here exits, prints, or keeps global state. A function that fails says so in its value, and the object it was called
- * on keeps the diagnostics of that call. Functions that return an object return NULL only when memory runs out. Strings and
- * arrays that are returned belong to the object and live as long as it does, or until a call that is documented to replace
- * them. Different objects may be used by different threads at once; one object by one thread at a time. A program must
- * outlive the kernels and runs made of it.
+ * Nothing here exits, prints, or keeps global state. A function that fails says so in its value, and the object it was
+ * called on keeps the diagnostics of that call. Functions that return an object return NULL only when memory runs out.
+ * Strings and arrays that are returned belong to the object and live as long as it does, or until a call that is
+ * documented to replace them. Different objects may be used by different threads at once; one object by one thread at
+ * a time. A program must outlive the kernels and runs made of it.
  *
  * Options are passed in structures that start as zeros: `PipecOptions options = {0};`. NULL options are all zeros.
  * Link with -lpipec, or with libpipec.a and -lm -ldl -lpthread. */
@@ -22,7 +23,7 @@
 #define PIPEC_VERSION_MAJOR 0
 #define PIPEC_VERSION_MINOR 1
 #define PIPEC_VERSION_PATCH 0
-#define PIPEC_VERSION "0.1.0"
+#define PIPEC_VERSION       "0.1.0"
 
 #if defined(__GNUC__)
 #define PIPEC_API __attribute__((visibility("default")))
@@ -43,8 +44,9 @@ PIPEC_API const char *pipec_version(void);
 /* How a call ended; also the exit codes of the command line. Of several, PIPEC_BUG is the worst, then PIPEC_REFUSED,
  * PIPEC_INCOMPLETE, PIPEC_UNUSABLE. */
 typedef enum PipecStatus {
-    PIPEC_FINE = 0,      /* right; or not checked, and said so */
-    PIPEC_REFUSED = 1,   /* the program is refused, its result is wrong, or the run found a hang, a fault, a stray write */
+    PIPEC_FINE = 0, /* right; or not checked, and said so */
+    PIPEC_REFUSED =
+        1, /* the program is refused, its result is wrong, or the run found a hang, a fault, a stray write */
     PIPEC_UNUSABLE = 2,  /* an argument, a file, data, a launch precondition, the machine, or memory */
     PIPEC_BUG = 3,       /* a mistake in pipec; so is PTX that the driver or ptxas rejects */
     PIPEC_INCOMPLETE = 4 /* could not be decided, or needs what this version does not model */
@@ -52,11 +54,12 @@ typedef enum PipecStatus {
 
 PIPEC_API PipecStatus pipec_worse(PipecStatus a, PipecStatus b);
 
-/* ---- diagnostics ------------------------------------------------------------------------------------------------- */
+/* ---- diagnostics ------------------------------------------------------------------------------------------------ */
 
 typedef enum PipecSeverity { PIPEC_ERROR, PIPEC_WARNING, PIPEC_NOTE } PipecSeverity;
 
-/* A piece of the source: lines and columns count from 1, columns in characters; lo and hi are byte offsets, hi behind the end. */
+/* A piece of the source: lines and columns count from 1, columns in characters; lo and hi are byte offsets, hi behind
+ * the end. */
 typedef struct PipecLabel {
     uint32_t line, column, end_line, end_column;
     uint32_t lo, hi;
@@ -91,7 +94,7 @@ PIPEC_API const char *pipec_code(size_t index, const char **title);
 /* The code that was probably meant, or NULL */
 PIPEC_API const char *pipec_code_near(const char *code);
 
-/* ---- programs ---------------------------------------------------------------------------------------------------- */
+/* ---- programs --------------------------------------------------------------------------------------------------- */
 
 typedef struct PipecProgram PipecProgram; /* one compilation of one text: its results, or its errors */
 
@@ -100,9 +103,9 @@ typedef struct PipecOptions {
     const char *kernel;        /* which kernel of the file; NULL: the only one */
     const char *const *values; /* "NAME=VALUE" for statics */
     size_t value_count;
-    bool launch_values;        /* values may also be meant for a launch (pipec_run_new): names of no static are left alone */
-    bool check_only;           /* no PTX and no manifest; with kernel == NULL all kernels of the file are checked */
-    bool watchdog;             /* compile the watchdog of the waits in: a hang ends with a message */
+    bool launch_values; /* values may also be meant for a launch (pipec_run_new): names of no static are left alone */
+    bool check_only;    /* no PTX and no manifest; with kernel == NULL all kernels of the file are checked */
+    bool watchdog;      /* compile the watchdog of the waits in: a hang ends with a message */
 } PipecOptions;
 
 PIPEC_API PipecProgram *pipec_compile(const char *text, size_t length, const PipecOptions *options);
@@ -125,7 +128,13 @@ PIPEC_API const char *pipec_program_manifest(PipecProgram *program);
 /* What was derived and why: barriers, counts, bytes, layouts, registers, shared memory. NULL where there were errors. */
 PIPEC_API const char *pipec_program_report(PipecProgram *program);
 
-typedef enum PipecEmit { PIPEC_EMIT_TOKENS, PIPEC_EMIT_AST, PIPEC_EMIT_PROG, PIPEC_EMIT_MANIFEST, PIPEC_EMIT_PTX } PipecEmit;
+typedef enum PipecEmit {
+    PIPEC_EMIT_TOKENS,
+    PIPEC_EMIT_AST,
+    PIPEC_EMIT_PROG,
+    PIPEC_EMIT_MANIFEST,
+    PIPEC_EMIT_PTX
+} PipecEmit;
 /* A printed form of one step of the compilation; NULL where errors kept it from getting there. */
 PIPEC_API const char *pipec_program_emit(PipecProgram *program, PipecEmit what);
 
@@ -133,7 +142,7 @@ PIPEC_API const char *pipec_program_emit(PipecProgram *program, PipecEmit what);
  * What ptxas says becomes diagnostics of the program, at the lines of its source. */
 PIPEC_API PipecStatus pipec_program_assemble(PipecProgram *program, const char *cubin_path);
 
-/* ---- kernels on a GPU: your pointers, your stream ------------------------------------------------------------------- */
+/* ---- kernels on a GPU: your pointers, your stream --------------------------------------------------------------- */
 
 typedef struct PipecKernel PipecKernel; /* a program loaded on a device, in its primary context */
 
@@ -148,24 +157,25 @@ typedef struct PipecArgument {
 /* Loads on device `ordinal`, -1: the first that can run it. Never NULL but without memory; see its status. */
 PIPEC_API PipecKernel *pipec_kernel_load(PipecProgram *program, int ordinal);
 PIPEC_API void pipec_kernel_free(PipecKernel *kernel);
-PIPEC_API PipecStatus pipec_kernel_status(const PipecKernel *kernel);                       /* of the last call */
-PIPEC_API const PipecDiagnostics *pipec_kernel_diagnostics(const PipecKernel *kernel);      /* of the last call */
+PIPEC_API PipecStatus pipec_kernel_status(const PipecKernel *kernel);                  /* of the last call */
+PIPEC_API const PipecDiagnostics *pipec_kernel_diagnostics(const PipecKernel *kernel); /* of the last call */
 PIPEC_API const char *pipec_kernel_device(const PipecKernel *kernel); /* "NVIDIA H200"; NULL where loading failed */
-/* Checks extents and preconditions, then launches on a CUstream (NULL: the default stream), without waiting for its end.
- * The primary context of the kernel's device is made current for the launch. */
-PIPEC_API PipecStatus pipec_kernel_launch(PipecKernel *kernel, const PipecArgument *arguments, size_t count, void *stream);
+/* Checks extents and preconditions, then launches on a CUstream (NULL: the default stream), without waiting for its
+ * end. The primary context of the kernel's device is made current for the launch. */
+PIPEC_API PipecStatus pipec_kernel_launch(PipecKernel *kernel, const PipecArgument *arguments, size_t count,
+                                          void *stream);
 
-/* ---- runs on data of the host --------------------------------------------------------------------------------------- */
+/* ---- runs on data of the host ----------------------------------------------------------------------------------- */
 
 typedef struct PipecRun PipecRun; /* arguments bound, arrays allocated and filled; then run; then checked */
 
 typedef struct PipecRunOptions {
     const char *const *values; /* "N=4096", "a=2.5", "A=a.npy"; values of statics are passed over */
     size_t value_count;
-    const char *const *fills;  /* "A=normal", uniform, iota, zeros or a number; else what `example` says, else normal */
+    const char *const *fills; /* "A=normal", uniform, iota, zeros or a number; else what `example` says, else normal */
     size_t fill_count;
     uint64_t seed;
-    double watchdog_seconds;   /* patience of a wait, where the program was compiled with the watchdog; 0: 10 */
+    double watchdog_seconds; /* patience of a wait, where the program was compiled with the watchdog; 0: 10 */
 } PipecRunOptions;
 
 typedef enum PipecWhere {
@@ -186,18 +196,18 @@ typedef struct PipecArray {
     int rank;
     int64_t extents[PIPEC_MAX_RANK];
     size_t bytes;
-    void *data;              /* C order; may be written before pipec_run_execute */
+    void *data; /* C order; may be written before pipec_run_execute */
 } PipecArray;
 
 typedef struct PipecRunInfo {
-    const char *device;  /* "NVIDIA H200", "emulator" */
-    const char *no_gpu;  /* PIPEC_ON_ANY took the emulator: why; else NULL */
+    const char *device; /* "NVIDIA H200", "emulator" */
+    const char *no_gpu; /* PIPEC_ON_ANY took the emulator: why; else NULL */
     bool on_gpu;
-    int64_t blocks;      /* launched */
-    int64_t tiles;       /* coordinates of the grid */
-    double seconds;      /* of one launch; the median where several were timed; of the emulator: wall clock */
-    int timed;           /* launches behind `seconds` */
-    uint64_t bytes;      /* of the tensors read plus those written, each once */
+    int64_t blocks;        /* launched */
+    int64_t tiles;         /* coordinates of the grid */
+    double seconds;        /* of one launch; the median where several were timed; of the emulator: wall clock */
+    int timed;             /* launches behind `seconds` */
+    uint64_t bytes;        /* of the tensors read plus those written, each once */
     uint64_t instructions; /* emulator: warp instructions executed */
 } PipecRunInfo;
 

@@ -1,5 +1,5 @@
-/* lib: PTX to a .cubin by ptxas. The program's PTX goes in by a temporary file, the .cubin is written beside its place and then
- * renamed; ptxas' words come back as diagnostics at the lines of the .pipe source. */
+/* lib: PTX to a .cubin by ptxas. The program's PTX goes in by a temporary file, the .cubin is written beside its place
+ * and then renamed; ptxas' words come back as diagnostics at the lines of the .pipe source. */
 #include "lib/private.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ typedef struct Assemble {
     PipecStatus status;
 } Assemble;
 
-/* ---- the words of ptxas -------------------------------------------------------------------------------------------------- */
+/* ---- the words of ptxas ----------------------------------------------------------------------------------------- */
 
 /* "ptxas FILE, line 12; error : Unknown symbol" */
 static void report_line(PipecProgram *program, const char *text) {
@@ -36,15 +36,17 @@ static void report_line(PipecProgram *program, const char *text) {
     Diag *diag = mark != NULL ? diag_at(program->diags, code, mark->span, "ptxas: %s", said)
                               : diag_plain(program->diags, code, "ptxas: %s", said);
     if (line > 0) diag_note(program->diags, diag, "line %lu of the PTX text", line);
-    if (error) diag_note(program->diags, diag, "text of pipec that ptxas rejects is a mistake in pipec; please report it");
+    if (error)
+        diag_note(program->diags, diag, "text of pipec that ptxas rejects is a mistake in pipec; please report it");
 }
 
 static void report_words(PipecProgram *program, char *words) {
     char *rest;
-    for (char *line = strtok_r(words, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) report_line(program, line);
+    for (char *line = strtok_r(words, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
+        report_line(program, line);
 }
 
-/* ---- running it ------------------------------------------------------------------------------------------------------------ */
+/* ---- running it ------------------------------------------------------------------------------------------------- */
 
 static char *read_words(Arena *arena, int from) {
     char *words = arena_alloc(arena, WORDS_MAX), spill[4096] = {0};
@@ -83,7 +85,8 @@ static int start(const char *target, const char *ptx, const char *cubin, pid_t *
 static void cannot_run(Assemble *assemble, const char *why) {
     Diags *diags = assemble->program->diags;
     Diag *diag = diag_plain(diags, P0907, "ptxas, which makes .cubin files, cannot be run: %s", why);
-    diag_help(diags, diag, "install the CUDA toolkit's ptxas and put it on PATH, or build a .ptx file, which the driver assembles");
+    diag_help(diags, diag,
+              "install the CUDA toolkit's ptxas and put it on PATH, or build a .ptx file, which the driver assembles");
     assemble->status = PIPEC_UNUSABLE;
 }
 
@@ -109,7 +112,7 @@ static void run_ptxas(Assemble *assemble, const char *ptx, const char *cubin) {
     if (program->diags->errors == 0) diag_plain(program->diags, P0908, "ptxas failed and gave no reason");
 }
 
-/* ---- files ----------------------------------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------------------------------ */
 
 static void cannot_write(Assemble *assemble, const char *path, int why) {
     diag_plain(assemble->program->diags, P0618, "cannot write `%s`: %s", path, strerror(why));

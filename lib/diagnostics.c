@@ -5,14 +5,21 @@
 
 /* Memory has run out: what is said then has to be there already. */
 static const char *const no_memory_help = "smaller extents, or a machine with more memory";
-static PipecDiagnostic no_memory_items[] = {
-    {.code = "P0905", .severity = PIPEC_ERROR, .message = "not enough memory", .helps = &no_memory_help, .help_count = 1}};
+static PipecDiagnostic no_memory_items[] = {{.code = "P0905",
+                                             .severity = PIPEC_ERROR,
+                                             .message = "not enough memory",
+                                             .helps = &no_memory_help,
+                                             .help_count = 1}};
 
 #define NO_MEMORY_TEXT "error[P0905]: not enough memory\n  = help: smaller extents, or a machine with more memory\n"
-const PipecDiagnostics no_memory = {
-    no_memory_items, 1, 1, NO_MEMORY_TEXT, NO_MEMORY_TEXT,
-    "{\"file\":null,\"diagnostics\":[{\"code\":\"P0905\",\"severity\":\"error\",\"message\":\"not enough memory\",\"labels\":[],"
-    "\"notes\":[],\"helps\":[\"smaller extents, or a machine with more memory\"]}]}\n"};
+const PipecDiagnostics no_memory = {no_memory_items,
+                                    1,
+                                    1,
+                                    NO_MEMORY_TEXT,
+                                    NO_MEMORY_TEXT,
+                                    "{\"file\":null,\"diagnostics\":[{\"code\":\"P0905\",\"severity\":\"error\","
+                                    "\"message\":\"not enough memory\",\"labels\":[],"
+                                    "\"notes\":[],\"helps\":[\"smaller extents, or a machine with more memory\"]}]}\n"};
 const PipecDiagnostics no_diagnostics = {NULL, 0, 0, "", "", "{\"file\":null,\"diagnostics\":[]}\n"};
 
 static PipecSeverity severity_of(Code code) {
@@ -78,7 +85,7 @@ PIPEC_API const PipecDiagnostic *pipec_diagnostics_get(const PipecDiagnostics *d
     return index < diagnostics->count ? &diagnostics->items[index] : NULL;
 }
 
-/* ---- status ---------------------------------------------------------------------------------------------------------- */
+/* ---- status ----------------------------------------------------------------------------------------------------- */
 
 PIPEC_API PipecStatus pipec_worse(PipecStatus a, PipecStatus b) {
     static const int badness[] = {
@@ -97,7 +104,7 @@ PipecStatus status_of_run(RunStatus status) {
     return PIPEC_BUG;
 }
 
-/* ---- explain --------------------------------------------------------------------------------------------------------- */
+/* ---- explain ---------------------------------------------------------------------------------------------------- */
 
 PIPEC_API const char *pipec_version(void) { return PIPEC_VERSION; }
 

@@ -1,5 +1,5 @@
-/* lib: the bytes of a source file. A path goes in, bytes come out, or a diagnostic that says why not: missing, unreadable, a
- * folder, too large. Never more is read than a source may have. */
+/* lib: the bytes of a source file. A path goes in, bytes come out, or a diagnostic that says why not: missing,
+ * unreadable, a folder, too large. Never more is read than a source may have. */
 #include "lib/private.h"
 
 #include <errno.h>
@@ -11,7 +11,8 @@
 #define PIECE ((size_t)64 << 10)
 
 static void too_large(const char *path, Diags *diags) {
-    Diag *diag = diag_plain(diags, P0901, "`%s` is larger than %u MiB, the most that a source may have", path, SOURCE_MAX_BYTES >> 20);
+    Diag *diag = diag_plain(diags, P0901, "`%s` is larger than %u MiB, the most that a source may have", path,
+                            SOURCE_MAX_BYTES >> 20);
     diag_note(diags, diag, "a kernel is a page or two of text; is this the right file?");
 }
 

@@ -1,5 +1,5 @@
-/* lib: a program on a GPU, launched with the caller's device pointers on the caller's stream. Extents and preconditions are checked
- * before each launch; repeated launches take no memory unless they fail. */
+/* lib: a program on a GPU, launched with the caller's device pointers on the caller's stream. Extents and
+ * preconditions are checked before each launch; repeated launches take no memory unless they fail. */
 #include "lib/private.h"
 
 #include "runtime/runtime.h"
@@ -10,7 +10,7 @@ struct PipecKernel {
     Runtime *runtime;
     RuntimeKernel *loaded; /* NULL where loading failed */
     PipecStatus status;
-    Arena *words;          /* of the last call's diagnostics */
+    Arena *words; /* of the last call's diagnostics */
     Diags *diags;
     const PipecDiagnostics *published;
     /* room for a launch, one a parameter or a symbol */
@@ -41,11 +41,13 @@ static void load(void *data) {
     kernel->scalars = NEW_ARRAY(kernel->arena, Scalar, parameters + 1);
     kernel->symbols = NEW_ARRAY(kernel->arena, int64_t, manifest->symbols.count + 1);
     kernel->diags = diags_new(kernel->arena, program->source);
-    kernel->runtime = runtime_open(kernel->arena, call->ordinal, manifest->target, manifest->ptx_major, manifest->ptx_minor, &lack, &why);
+    kernel->runtime = runtime_open(kernel->arena, call->ordinal, manifest->target, manifest->ptx_major,
+                                   manifest->ptx_minor, &lack, &why);
     if (kernel->runtime == NULL)
         diag_plain(kernel->diags, P0800, "no GPU can be used: %s", why);
     else
-        kernel->loaded = runtime_load(kernel->arena, kernel->runtime, manifest, program->ptx.text, program->ptx.length, kernel->diags);
+        kernel->loaded = runtime_load(kernel->arena, kernel->runtime, manifest, program->ptx.text, program->ptx.length,
+                                      kernel->diags);
     kernel->status = PIPEC_FINE;
     for (size_t i = 0; kernel->loaded == NULL && i < kernel->diags->items.count; i++)
         kernel->status =
@@ -63,7 +65,8 @@ static void new_kernel(void *data) {
 
 PIPEC_API PipecKernel *pipec_kernel_load(PipecProgram *program, int ordinal) {
     Arena *arena = arena_new();
-    PipecKernel start = {.arena = arena, .program = program, .status = program->status, .published = program->published};
+    PipecKernel start = {
+        .arena = arena, .program = program, .status = program->status, .published = program->published};
     Call call = {.kernel = &start, .ordinal = ordinal};
     if (arena == NULL) return NULL;
     if (!attempt(arena, new_kernel, &call)) {
@@ -92,14 +95,14 @@ PIPEC_API const char *pipec_kernel_device(const PipecKernel *kernel) {
     return kernel->loaded != NULL ? runtime_device_name(kernel->runtime) : NULL;
 }
 
-/* ---- launches -------------------------------------------------------------------------------------------------------------- */
+/* ---- launches --------------------------------------------------------------------------------------------------- */
 
 static PipecStatus launch_status(PipecKernel *kernel, const Call *call) {
     const Manifest *manifest = kernel->program->manifest;
     int64_t tiles;
     if (call->count != manifest->parameters.count) {
-        diag_plain(kernel->diags, P0910, "kernel `%s` has %zu parameters, and %zu arguments are given", manifest->kernel,
-                   manifest->parameters.count, call->count);
+        diag_plain(kernel->diags, P0910, "kernel `%s` has %zu parameters, and %zu arguments are given",
+                   manifest->kernel, manifest->parameters.count, call->count);
         return PIPEC_UNUSABLE;
     }
     for (size_t i = 0; i < call->count; i++) {
@@ -108,10 +111,11 @@ static PipecStatus launch_status(PipecKernel *kernel, const Call *call) {
         kernel->pointers[i] = argument->pointer;
         kernel->scalars[i] = (Scalar){argument->number, argument->integer};
     }
-    if (!launch_bind(manifest, (const int64_t(*)[MAX_RANK])kernel->extents, kernel->scalars, kernel->symbols, &tiles, kernel->diags))
+    if (!launch_bind(manifest, (const int64_t(*)[MAX_RANK])kernel->extents, kernel->scalars, kernel->symbols, &tiles,
+                     kernel->diags))
         return PIPEC_UNUSABLE;
-    return status_of_run(
-        runtime_launch(kernel->loaded, kernel->pointers, kernel->scalars, kernel->symbols, tiles, call->stream, kernel->diags));
+    return status_of_run(runtime_launch(kernel->loaded, kernel->pointers, kernel->scalars, kernel->symbols, tiles,
+                                        call->stream, kernel->diags));
 }
 
 static void launch(void *data) {
@@ -127,7 +131,8 @@ static PipecStatus out_of_memory(PipecKernel *kernel) {
     return kernel->status = PIPEC_UNUSABLE;
 }
 
-PIPEC_API PipecStatus pipec_kernel_launch(PipecKernel *kernel, const PipecArgument *arguments, size_t count, void *stream) {
+PIPEC_API PipecStatus pipec_kernel_launch(PipecKernel *kernel, const PipecArgument *arguments, size_t count,
+                                          void *stream) {
     Call call = {.kernel = kernel, .arguments = arguments, .count = count, .stream = stream};
     if (kernel->loaded == NULL) return kernel->status;
     if (kernel->diags == NULL || kernel->diags->items.count > 0) { /* the last call's words make room for this one's */

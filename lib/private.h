@@ -1,5 +1,5 @@
-/* lib: what the files of this floor share. Each object of the interface lives in an arena of its own; a call on it runs under
- * `attempt`, so that memory which runs out becomes a value. */
+/* lib: what the files of this floor share. Each object of the interface lives in an arena of its own; a call on it
+ * runs under `attempt`, so that memory which runs out becomes a value. */
 #ifndef PIPEC_LIB_PRIVATE_H
 #define PIPEC_LIB_PRIVATE_H
 
@@ -8,14 +8,15 @@
 #include "include/pipec.h"
 #include "launch/launch.h"
 
-_Static_assert(PIPEC_MAX_RANK == MAX_RANK && PIPEC_TEXT_MAX == SOURCE_MAX_BYTES, "one fact, said twice because pipec.h stands alone");
+_Static_assert(PIPEC_MAX_RANK == MAX_RANK && PIPEC_TEXT_MAX == SOURCE_MAX_BYTES,
+               "one fact, said twice because pipec.h stands alone");
 
-/* ---- memory -------------------------------------------------------------------------------------------------------- */
+/* ---- memory ----------------------------------------------------------------------------------------------------- */
 
 /* Runs work(data) with the arena's failures caught. False: memory ran out, and the work is half done. */
 bool attempt(Arena *arena, void (*work)(void *), void *data);
 
-/* ---- diagnostics ----------------------------------------------------------------------------------------------------- */
+/* ---- diagnostics ------------------------------------------------------------------------------------------------ */
 
 struct PipecDiagnostics {
     PipecDiagnostic *items;
@@ -29,19 +30,19 @@ extern const PipecDiagnostics no_diagnostics, no_memory; /* nothing to say; memo
 const PipecDiagnostics *diagnostics_publish(Diags *diags);
 PipecStatus status_of_run(RunStatus status);
 
-/* ---- programs -------------------------------------------------------------------------------------------------------- */
+/* ---- programs --------------------------------------------------------------------------------------------------- */
 
 struct PipecProgram {
     Arena *arena;
     Names *names;
     const Source *source;
-    const Ast *ast;       /* NULL where the text could not be had */
-    const Prog *prog;     /* NULL after errors, and where several kernels were checked */
+    const Ast *ast;   /* NULL where the text could not be had */
+    const Prog *prog; /* NULL after errors, and where several kernels were checked */
     const char *const *kernels;
     size_t kernel_count;
-    const char *kernel;   /* the one that was compiled, else NULL */
-    Str ptx;              /* empty where it was not asked for */
-    Manifest *manifest;   /* NULL as well then */
+    const char *kernel; /* the one that was compiled, else NULL */
+    Str ptx;            /* empty where it was not asked for */
+    Manifest *manifest; /* NULL as well then */
     Diags *diags;
     const PipecDiagnostics *published;
     PipecStatus status;

@@ -1,5 +1,5 @@
-/* lib: one compilation. Text goes in; PTX, a manifest, printed forms and diagnostics come out. The pipeline is this page:
- * parse, choose the kernel, bind statics, check, generate. */
+/* lib: one compilation. Text goes in; PTX, a manifest, printed forms and diagnostics come out. The pipeline is this
+ * page: parse, choose the kernel, bind statics, check, generate. */
 #include "lib/private.h"
 
 #include "parser/parser.h"
@@ -16,7 +16,7 @@ typedef struct Compile {
     VEC(const char *) others; /* names that no static bears */
 } Compile;
 
-/* ---- what the errors say about the exit code -------------------------------------------------------------------------- */
+/* ---- what the errors say about the exit code -------------------------------------------------------------------- */
 
 /* Mistakes in what stands beside the text: the file, the words of the command */
 static PipecStatus status_of_code(Code code) {
@@ -30,11 +30,12 @@ static void finish(PipecProgram *program) {
     program->published = diagnostics_publish(program->diags);
     for (size_t i = 0; i < program->diags->items.count; i++) {
         Code code = program->diags->items.items[i]->code;
-        if (code_rows[code].severity == SEVERITY_ERROR) program->status = pipec_worse(program->status, status_of_code(code));
+        if (code_rows[code].severity == SEVERITY_ERROR)
+            program->status = pipec_worse(program->status, status_of_code(code));
     }
 }
 
-/* ---- kernels ---------------------------------------------------------------------------------------------------------- */
+/* ---- kernels ---------------------------------------------------------------------------------------------------- */
 
 static void choose_kernel(Compile *compile) {
     PipecProgram *program = compile->program;
@@ -46,15 +47,17 @@ static void choose_kernel(Compile *compile) {
         diag_plain(program->diags, P0903, "`%s` holds no kernel", program->source->name);
     } else {
         Str names = str_new(program->arena);
-        for (size_t i = 0; i < program->kernel_count; i++) str_printf(&names, "%s`%s`", i > 0 ? ", " : "", program->kernels[i]);
-        Diag *diag = diag_plain(program->diags, P0902, "`%s` holds %zu kernels, and none of them is named", program->source->name,
-                                program->kernel_count);
+        for (size_t i = 0; i < program->kernel_count; i++)
+            str_printf(&names, "%s`%s`", i > 0 ? ", " : "", program->kernels[i]);
+        Diag *diag = diag_plain(program->diags, P0902, "`%s` holds %zu kernels, and none of them is named",
+                                program->source->name, program->kernel_count);
         diag_note(program->diags, diag, "they are %s", names.text);
-        diag_help(program->diags, diag, "name one behind the file: `%s %s`", program->source->name, program->kernels[0]);
+        diag_help(program->diags, diag, "name one behind the file: `%s %s`", program->source->name,
+                  program->kernels[0]);
     }
 }
 
-/* ---- statics ---------------------------------------------------------------------------------------------------------- */
+/* ---- statics ---------------------------------------------------------------------------------------------------- */
 
 static bool is_static(const PipecProgram *program, const char *name) {
     if (program->ast == NULL) return false;
@@ -103,9 +106,9 @@ static bool is_of_launch(const Prog *prog, const char *name) {
 static void refuse_other(PipecProgram *program, const char *value) {
     const char *name = name_of_value(program->arena, value), *names[64];
     size_t count = 0;
-    Diag *diag = strchr(value, '=') == NULL
-                     ? diag_plain(program->diags, P0904, "`%s` is not NAME=VALUE", value)
-                     : diag_plain(program->diags, P0904, "kernel `%s` has no static `%s`", program->kernel ? program->kernel : "", name);
+    Diag *diag = strchr(value, '=') == NULL ? diag_plain(program->diags, P0904, "`%s` is not NAME=VALUE", value)
+                                            : diag_plain(program->diags, P0904, "kernel `%s` has no static `%s`",
+                                                         program->kernel ? program->kernel : "", name);
     if (program->prog == NULL) return;
     for (size_t i = 0; i < program->prog->constants.count && count < COUNT_OF(names); i++)
         if (program->prog->constants.items[i].is_static) names[count++] = program->prog->constants.items[i].name;
@@ -116,12 +119,13 @@ static void refuse_other(PipecProgram *program, const char *value) {
     if (constant)
         diag_help(program->diags, diag, "`%s` is a `const`; declared `static` it can be set", name);
     else if (is_of_launch(program->prog, name))
-        diag_note(program->diags, diag, "`%s` is known when the kernel is launched; only statics are compiled in", name);
+        diag_note(program->diags, diag, "`%s` is known when the kernel is launched; only statics are compiled in",
+                  name);
     else if (near != NULL)
         diag_help(program->diags, diag, "did you mean `%s`?", near);
 }
 
-/* ---- the pipeline ------------------------------------------------------------------------------------------------------ */
+/* ---- the pipeline ----------------------------------------------------------------------------------------------- */
 
 static bool known_kernel(const PipecProgram *program) {
     for (size_t i = 0; i < program->kernel_count; i++)
@@ -134,12 +138,13 @@ static void check(Compile *compile) {
     const StaticValue *statics = compile->statics.items;
     size_t count = compile->statics.count;
     if (program->kernel != NULL) {
-        program->prog = check_kernel(program->arena, program->names, program->ast, program->kernel, statics, count, program->diags);
+        program->prog =
+            check_kernel(program->arena, program->names, program->ast, program->kernel, statics, count, program->diags);
         return;
     }
     for (size_t i = 0; i < program->kernel_count; i++) {
-        const Prog *prog =
-            check_kernel(program->arena, program->names, program->ast, program->kernels[i], statics, count, program->diags);
+        const Prog *prog = check_kernel(program->arena, program->names, program->ast, program->kernels[i], statics,
+                                        count, program->diags);
         if (program->kernel_count == 1) program->prog = prog;
     }
 }
@@ -161,10 +166,12 @@ static bool get_text(Compile *compile) {
     if (compile->path != NULL && strcmp(compile->path, "-") == 0 && compile->options->name == NULL) name = "<stdin>";
     program->source = source_new(program->arena, arena_copy(program->arena, name, strlen(name)), "", 0);
     program->diags = diags_new(program->arena, program->source);
-    if (compile->path != NULL) compile->text = file_read(program->arena, compile->path, &compile->length, program->diags);
+    if (compile->path != NULL)
+        compile->text = file_read(program->arena, compile->path, &compile->length, program->diags);
     if (compile->text == NULL) return false;
     if (compile->length > SOURCE_MAX_BYTES) {
-        diag_plain(program->diags, P0901, "the text is larger than %u MiB, the most that a source may have", SOURCE_MAX_BYTES >> 20);
+        diag_plain(program->diags, P0901, "the text is larger than %u MiB, the most that a source may have",
+                   SOURCE_MAX_BYTES >> 20);
         return false;
     }
     program->source = source_new(program->arena, program->source->name, compile->text, compile->length);
@@ -184,7 +191,8 @@ static void run_pipeline(Compile *compile) {
     for (size_t i = 0; i < options->value_count; i++) bind_static(compile, options->values[i]);
     if (program->diags->errors > 0) return;
     check(compile);
-    for (size_t i = 0; known_kernel(program) && i < compile->others.count; i++) refuse_other(program, compile->others.items[i]);
+    for (size_t i = 0; known_kernel(program) && i < compile->others.count; i++)
+        refuse_other(program, compile->others.items[i]);
     if (program->diags->errors == 0 && program->prog != NULL && !options->check_only) generate(compile);
 }
 
@@ -234,7 +242,7 @@ PIPEC_API void pipec_program_free(PipecProgram *program) {
     if (program != NULL) arena_free(program->arena);
 }
 
-/* ---- what came out ----------------------------------------------------------------------------------------------------- */
+/* ---- what came out ---------------------------------------------------------------------------------------------- */
 
 PIPEC_API PipecStatus pipec_program_status(const PipecProgram *program) { return program->status; }
 
@@ -259,7 +267,9 @@ PIPEC_API const char *pipec_program_ptx(const PipecProgram *program, size_t *len
     return program->ptx.text;
 }
 
-PIPEC_API const char *pipec_program_manifest(PipecProgram *program) { return pipec_program_emit(program, PIPEC_EMIT_MANIFEST); }
+PIPEC_API const char *pipec_program_manifest(PipecProgram *program) {
+    return pipec_program_emit(program, PIPEC_EMIT_MANIFEST);
+}
 
 static void print_report(void *data) {
     PipecProgram *program = data;
@@ -286,7 +296,8 @@ static void print_emit(void *data) {
     str_add(&text, "");
     switch (emit->what) {
     case PIPEC_EMIT_TOKENS:
-        tokens_print(program->arena, program->names, program->source, diags_new(program->arena, program->source), &text);
+        tokens_print(program->arena, program->names, program->source, diags_new(program->arena, program->source),
+                     &text);
         break;
     case PIPEC_EMIT_AST: ast_print(program->ast, &text); break;
     case PIPEC_EMIT_PROG: prog_print(program->prog, program->arena, &text); break;

@@ -1,5 +1,6 @@
-/* lib: a run on data of the host. Words become a Launch, which the GPU or the emulator executes; the arrays are compared with
- * `ensures` and can be saved. What it owns beside its arena (arrays, copies, an open device) is freed with it. */
+/* lib: a run on data of the host. Words become a Launch, which the GPU or the emulator executes; the arrays are
+ * compared with `ensures` and can be saved. What it owns beside its arena (arrays, copies, an open device) is freed
+ * with it. */
 #include "lib/private.h"
 
 #include "emulator/emulator.h"
@@ -14,18 +15,18 @@
 struct PipecRun {
     Arena *arena;
     PipecProgram *program;
-    Launch *launch;  /* NULL where the arguments were refused */
+    Launch *launch; /* NULL where the arguments were refused */
     Before before;
     Runtime *runtime; /* while a GPU runs */
     uint64_t seed;
-    Diags *diags;    /* of the last call */
+    Diags *diags; /* of the last call */
     const PipecDiagnostics *published;
     PipecStatus status;
     PipecRunInfo info;
     const char *verdict, *arguments;
 };
 
-/* ---- calls --------------------------------------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------------------------------------ */
 
 typedef struct Call { /* what a call on a run hands to its work */
     PipecRun *run;
@@ -49,7 +50,7 @@ static PipecStatus call(PipecRun *run, Call *it, void (*work)(void *)) {
     return it->status;
 }
 
-/* ---- arguments ------------------------------------------------------------------------------------------------------------- */
+/* ---- arguments -------------------------------------------------------------------------------------------------- */
 
 static uint64_t nanoseconds(double seconds) {
     if (!(seconds > 0)) seconds = DEFAULT_PATIENCE;
@@ -71,12 +72,13 @@ static void prepare(void *data) {
             argument_parse(run->arena, options->values[i], &argument, run->diags))
             vec_push(run->arena, &given, argument);
     for (size_t i = 0; i < options->fill_count; i++)
-        if (argument_parse_fill(run->arena, options->fills[i], &argument, run->diags)) vec_push(run->arena, &given, argument);
+        if (argument_parse_fill(run->arena, options->fills[i], &argument, run->diags))
+            vec_push(run->arena, &given, argument);
     LaunchOptions launch = {.seed = options->seed, .watchdog_ns = nanoseconds(options->watchdog_seconds)};
-    if (run->diags->errors == 0 && reference_arguments(run->arena, program->prog, program->manifest, given.items, given.count, &all,
-                                                       &count, run->diags))
-        run->launch = launch_prepare(run->arena, program->manifest, program->ptx.text, program->ptx.length, all, count, &launch,
-                                     run->diags);
+    if (run->diags->errors == 0 && reference_arguments(run->arena, program->prog, program->manifest, given.items,
+                                                       given.count, &all, &count, run->diags))
+        run->launch = launch_prepare(run->arena, program->manifest, program->ptx.text, program->ptx.length, all, count,
+                                     &launch, run->diags);
     run->published = diagnostics_publish(run->diags);
     it->status = run->launch != NULL ? PIPEC_FINE : PIPEC_UNUSABLE;
 }
@@ -119,7 +121,7 @@ PIPEC_API const PipecDiagnostics *pipec_run_diagnostics(const PipecRun *run) { r
 PIPEC_API const PipecRunInfo *pipec_run_info(const PipecRun *run) { return &run->info; }
 PIPEC_API const char *pipec_run_verdict(PipecRun *run) { return run->verdict != NULL ? run->verdict : "not checked"; }
 
-/* ---- arrays ---------------------------------------------------------------------------------------------------------------- */
+/* ---- arrays ----------------------------------------------------------------------------------------------------- */
 
 static bool is_tensor(const PipecRun *run, size_t index) {
     return run->program->manifest->parameters.items[index].kind == PARAMETER_TENSOR;
@@ -127,8 +129,11 @@ static bool is_tensor(const PipecRun *run, size_t index) {
 
 static PipecArray array_at(const PipecRun *run, size_t index) {
     const Array *from = &run->launch->arrays[index];
-    PipecArray array = {.name = run->program->manifest->parameters.items[index].name, .type = element_rows[from->type].spelling,
-                        .rank = from->rank, .bytes = from->bytes, .data = from->data};
+    PipecArray array = {.name = run->program->manifest->parameters.items[index].name,
+                        .type = element_rows[from->type].spelling,
+                        .rank = from->rank,
+                        .bytes = from->bytes,
+                        .data = from->data};
     for (int axis = 0; axis < from->rank; axis++) array.extents[axis] = from->extents[axis];
     return array;
 }
@@ -171,7 +176,8 @@ static void print_arguments(void *data) {
         str_printf(&text, "%s%s", i > 0 ? ", " : "", parameter->name);
         if (parameter->kind == PARAMETER_TENSOR) {
             str_printf(&text, ": %s[", element_rows[array->type].spelling);
-            for (int d = 0; d < array->rank; d++) str_printf(&text, "%s%lld", d > 0 ? ", " : "", (long long)array->extents[d]);
+            for (int d = 0; d < array->rank; d++)
+                str_printf(&text, "%s%lld", d > 0 ? ", " : "", (long long)array->extents[d]);
             str_char(&text, ']');
         } else if (element_rows[parameter->type].kind == ELEMENT_FLOAT) {
             str_printf(&text, " = %.9g", run->launch->scalars[i].number);
@@ -189,7 +195,7 @@ PIPEC_API const char *pipec_run_arguments(PipecRun *run) {
     return run->arguments;
 }
 
-/* ---- execution ------------------------------------------------------------------------------------------------------------- */
+/* ---- execution -------------------------------------------------------------------------------------------------- */
 
 /* Each tensor's bytes once for each direction that its mode names */
 static uint64_t moved_bytes(const PipecRun *run) {
@@ -207,7 +213,8 @@ static bool choose_device(PipecRun *run, const PipecExecuteOptions *options) {
     RuntimeLack lack = RUNTIME_FINE;
     const char *why = NULL;
     if (options->where == PIPEC_ON_EMULATOR) return true;
-    run->runtime = runtime_open(run->arena, options->device - 1, manifest->target, manifest->ptx_major, manifest->ptx_minor, &lack, &why);
+    run->runtime = runtime_open(run->arena, options->device - 1, manifest->target, manifest->ptx_major,
+                                manifest->ptx_minor, &lack, &why);
     if (run->runtime != NULL) return true;
     run->info.no_gpu = why;
     if (options->where == PIPEC_ON_ANY && options->device == 0) return true;
@@ -235,7 +242,8 @@ static void execute(void *data) {
     run->info = (PipecRunInfo){.tiles = run->launch->tiles, .bytes = moved_bytes(run)};
     reference_before_free(&run->before);
     it->status = PIPEC_UNUSABLE;
-    if (reference_before(run->arena, run->program->prog, run->launch, &run->before, run->diags) && choose_device(run, it->execute)) {
+    if (reference_before(run->arena, run->program->prog, run->launch, &run->before, run->diags) &&
+        choose_device(run, it->execute)) {
         it->status = status_of_run(run_on_device(run, it->execute, &result));
         if (it->status == PIPEC_FINE && !launch_guards(run->launch, run->diags)) it->status = PIPEC_REFUSED;
     }
@@ -256,7 +264,7 @@ PIPEC_API PipecStatus pipec_run_execute(PipecRun *run, const PipecExecuteOptions
     return call(run, &it, execute);
 }
 
-/* ---- verdict --------------------------------------------------------------------------------------------------------------- */
+/* ---- verdict ---------------------------------------------------------------------------------------------------- */
 
 static const char *verdict_text(Arena *arena, const Verdict *verdict) {
     Str text = str_new(arena);
@@ -267,7 +275,8 @@ static const char *verdict_text(Arena *arena, const Verdict *verdict) {
     }
     if (verdict->wrong > 0) str_printf(&text, ": %lld elements are not as `ensures` says", (long long)verdict->wrong);
     if (verdict->untouched > 0)
-        str_printf(&text, "%s %lld elements were never written", verdict->wrong > 0 ? "," : ":", (long long)verdict->untouched);
+        str_printf(&text, "%s %lld elements were never written", verdict->wrong > 0 ? "," : ":",
+                   (long long)verdict->untouched);
     if (verdict->checked == verdict->elements)
         str_printf(&text, " (all %lld elements checked", (long long)verdict->elements);
     else
@@ -287,7 +296,9 @@ static void verify(void *data) {
     reference_verdict(run->arena, run->program->prog, run->launch, &run->before, &options, &verdict, run->diags);
     run->verdict = verdict_text(run->arena, &verdict);
     run->published = diagnostics_publish(run->diags);
-    it->verdict = verdict.kind == VERDICT_RIGHT ? PIPEC_RIGHT : verdict.kind == VERDICT_WRONG ? PIPEC_WRONG : PIPEC_NOT_CHECKED;
+    it->verdict = verdict.kind == VERDICT_RIGHT   ? PIPEC_RIGHT
+                  : verdict.kind == VERDICT_WRONG ? PIPEC_WRONG
+                                                  : PIPEC_NOT_CHECKED;
     it->status = verdict.kind == VERDICT_WRONG ? PIPEC_REFUSED : PIPEC_FINE;
 }
 
@@ -298,7 +309,7 @@ PIPEC_API PipecVerdict pipec_run_verify(PipecRun *run) {
     return it.verdict;
 }
 
-/* ---- two runs ---------------------------------------------------------------------------------------------------------------- */
+/* ---- two runs --------------------------------------------------------------------------------------------------- */
 
 static void index_of(const Array *array, int64_t flat, int64_t *index) {
     for (int d = array->rank - 1; d >= 0; d--) {
@@ -314,7 +325,8 @@ static bool covers(const Access *target, const int64_t *index) {
     return true;
 }
 
-/* Where instructions are approximate: what the claims about an element allow, 0 where one is exact, 1e-3 where there is none. */
+/* Where instructions are approximate: what the claims about an element allow, 0 where one is exact, 1e-3 where there
+ * is none. */
 static double tolerance_at(const Prog *prog, size_t param, const int64_t *index) {
     double within = -1;
     for (size_t i = 0; i < prog->claims.count; i++) {
@@ -367,10 +379,11 @@ static void report_difference(Call *it, size_t param, const Difference *found) {
     index_of(array, found->first, index);
     for (int d = 0; d < array->rank; d++) str_printf(&at, "%s%lld", d > 0 ? ", " : "", (long long)index[d]);
     const char *name = run->program->manifest->parameters.items[param].name;
-    Diag *diag = diag_plain(run->diags, P0852, "%lld of %lld elements of `%s` differ between %s and %s", (long long)found->count,
-                            (long long)array->count, name, run->info.device, it->other->info.device);
-    diag_note(run->diags, diag, "the first is `%s[%s]`: %.9g on %s, %.9g on %s", name, at.text, found->a, run->info.device, found->b,
-              it->other->info.device);
+    Diag *diag =
+        diag_plain(run->diags, P0852, "%lld of %lld elements of `%s` differ between %s and %s", (long long)found->count,
+                   (long long)array->count, name, run->info.device, it->other->info.device);
+    diag_note(run->diags, diag, "the first is `%s[%s]`: %.9g on %s, %.9g on %s", name, at.text, found->a,
+              run->info.device, found->b, it->other->info.device);
     it->status = PIPEC_REFUSED;
 }
 
@@ -412,7 +425,7 @@ PIPEC_API PipecStatus pipec_run_compare(PipecRun *run, const PipecRun *other, co
     return call(run, &it, compare);
 }
 
-/* ---- saving ------------------------------------------------------------------------------------------------------------------ */
+/* ---- saving ----------------------------------------------------------------------------------------------------- */
 
 static bool find_saved(Call *it, size_t *index, const char **file) {
     PipecRun *run = it->run;

@@ -1,10 +1,10 @@
-/* reference: what has to be known before the launch: copies of the tensors that `old` reads, and the data that the file's
- * `example` asks for. */
+/* reference: what has to be known before the launch: copies of the tensors that `old` reads, and the data that the
+ * file's `example` asks for. */
 #include "reference/code.h"
 
 #include <string.h>
 
-/* ---- old ------------------------------------------------------------------------------------------------------------------ */
+/* ---- old -------------------------------------------------------------------------------------------------------- */
 
 static void note_old(Expr *expr, void *data) {
     bool *wanted = data;
@@ -18,7 +18,8 @@ bool reference_before(Arena *arena, const Prog *prog, const Launch *launch, Befo
     *before = (Before){NEW_ARRAY(arena, Array, prog->params.count + 1), prog->params.count};
     for (size_t i = 0; i < prog->params.count; i++) {
         if (!wanted[i] || array_copy(&before->arrays[i], &launch->arrays[i])) continue;
-        diag_plain(diags, P0610, "there is no host memory for a copy of `%s`, which `ensures` reads as it was before the launch",
+        diag_plain(diags, P0610,
+                   "there is no host memory for a copy of `%s`, which `ensures` reads as it was before the launch",
                    prog->params.items[i].name);
         reference_before_free(before);
         return false;
@@ -31,7 +32,7 @@ void reference_before_free(Before *before) {
     before->count = 0;
 }
 
-/* ---- example -------------------------------------------------------------------------------------------------------------- */
+/* ---- example ---------------------------------------------------------------------------------------------------- */
 
 typedef VEC(Argument) Arguments;
 
@@ -50,8 +51,12 @@ static bool given_by_user(const Argument *given, size_t count, const char *name)
 }
 
 static Argument from_number(const Example *example) {
-    Argument argument = {.name = example->name, .kind = ARGUMENT_NUMBER, .number = example->number, .integer = example->integer,
-                         .is_integer = example->is_integer, .from_example = true};
+    Argument argument = {.name = example->name,
+                         .kind = ARGUMENT_NUMBER,
+                         .number = example->number,
+                         .integer = example->integer,
+                         .is_integer = example->is_integer,
+                         .from_example = true};
     if (example->param < 0) return argument;
     argument.kind = ARGUMENT_FILL;
     argument.fill = (Fill){.kind = FILL_VALUE, .value = example->number};
@@ -85,13 +90,15 @@ static bool from_formula(Arena *arena, const Prog *prog, const Example *example,
         const Value *result = register_of(function, function->result);
         for (int i = 0; i < lanes; i++) values[first + i] = number ? result[i].number : (double)result[i].integer;
     }
-    *out = (Argument){.name = example->name, .kind = ARGUMENT_FILL, .from_example = true,
+    *out = (Argument){.name = example->name,
+                      .kind = ARGUMENT_FILL,
+                      .from_example = true,
                       .fill = {.kind = FILL_ARRAY, .values = values, .count = function->count}};
     return true;
 }
 
-bool reference_arguments(Arena *arena, const Prog *prog, const Manifest *manifest, const Argument *given, size_t given_count,
-                         Argument **all, size_t *count, Diags *diags) {
+bool reference_arguments(Arena *arena, const Prog *prog, const Manifest *manifest, const Argument *given,
+                         size_t given_count, Argument **all, size_t *count, Diags *diags) {
     Arguments arguments = {0};
     bool formulas = false;
     for (size_t i = 0; i < given_count; i++) vec_push(arena, &arguments, given[i]);

@@ -1,8 +1,8 @@
 /* reference, private: expressions as straight code over lanes.
  *
- * An expression becomes a Function: steps over registers of LANES values each, so that one dispatch serves many elements. What
- * does not depend on the index of a reduction stands outside of its loop. A Machine is what functions run on: symbols, scalars,
- * arrays, and the remembered values of `let`s. */
+ * An expression becomes a Function: steps over registers of LANES values each, so that one dispatch serves many
+ * elements. What does not depend on the index of a reduction stands outside of its loop. A Machine is what functions
+ * run on: symbols, scalars, arrays, and the remembered values of `let`s. */
 #ifndef PIPEC_REFERENCE_CODE_H
 #define PIPEC_REFERENCE_CODE_H
 
@@ -16,8 +16,19 @@ typedef union Value {
 } Value;
 
 typedef enum StepOp {
-    STEP_NEG, STEP_NOT, STEP_ADD, STEP_SUB, STEP_MUL, STEP_DIV, STEP_MOD,
-    STEP_EQ, STEP_NE, STEP_LT, STEP_LE, STEP_AND, STEP_OR,
+    STEP_NEG,
+    STEP_NOT,
+    STEP_ADD,
+    STEP_SUB,
+    STEP_MUL,
+    STEP_DIV,
+    STEP_MOD,
+    STEP_EQ,
+    STEP_NE,
+    STEP_LT,
+    STEP_LE,
+    STEP_AND,
+    STEP_OR,
     STEP_SELECT, /* a ? b : c */
     STEP_CAST,   /* from `type` to `to` */
     STEP_CALL,   /* `which` of a, b, c */
@@ -43,7 +54,7 @@ typedef struct Loop {
     int count;
     int indexes[PROG_MAX_INDEXES]; /* registers that hold them */
     int64_t trips[PROG_MAX_INDEXES];
-    int value;                     /* register of the body's value */
+    int value; /* register of the body's value */
     Block body;
 } Loop;
 
@@ -63,16 +74,16 @@ typedef struct LetUse {
 } LetUse;
 
 typedef struct Function {
-    int bound;                        /* indexes, in registers 0 .. */
+    int bound;                         /* indexes, in registers 0 .. */
     int64_t extents[PROG_MAX_INDEXES]; /* of them */
-    int64_t count;                    /* their product; -1: over 2^62 */
+    int64_t count;                     /* their product; -1: over 2^62 */
     Block steps;
     int registers;
-    Value *frame;                     /* registers * LANES */
+    Value *frame; /* registers * LANES */
     int result;
-    Element type;                     /* of the result */
-    int got;                          /* claims: register of the target's element */
-    double cost;                      /* operations for one element, lets not counted */
+    Element type; /* of the result */
+    int got;      /* claims: register of the target's element */
+    double cost;  /* operations for one element, lets not counted */
     VEC(LetUse) uses;
 } Function;
 
@@ -93,8 +104,8 @@ typedef struct Machine {
     const Scalar *scalars; /* one a parameter; NULL: none are read */
     const Array *arrays;   /* one a parameter; NULL: none are read */
     const Array *before;
-    Remembered *lets;      /* one a let of the prog */
-    int *order, ordered;   /* lets as their compilation ended: a let stands behind those that it reads */
+    Remembered *lets;    /* one a let of the prog */
+    int *order, ordered; /* lets as their compilation ended: a let stands behind those that it reads */
 } Machine;
 
 Machine *machine_new(Arena *arena, const Prog *prog, const int64_t *symbols, const Scalar *scalars, const Array *arrays,
@@ -109,7 +120,9 @@ void function_place_list(const Function *function, const int64_t *flat, int lane
 /* Operations that an evaluation of `elements` elements takes, lets included. */
 double function_cost(Machine *machine, const Function *function, double elements);
 
-static inline Value *register_of(const Function *function, int which) { return function->frame + (size_t)which * LANES; }
+static inline Value *register_of(const Function *function, int which) {
+    return function->frame + (size_t)which * LANES;
+}
 static inline bool is_number(Element type) { return element_rows[type].kind == ELEMENT_FLOAT; }
 
 /* sample.c: which elements are looked at. Flat indexes, sorted, each once. */

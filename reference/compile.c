@@ -1,6 +1,6 @@
-/* reference: an expression becomes a Function. Prog expressions go in, steps over registers come out; nothing is evaluated yet
- * but constants, symbols and scalars, which lie in registers from the start. Shared nodes are computed once, and each as far
- * outside of reductions as its indexes allow. */
+/* reference: an expression becomes a Function. Prog expressions go in, steps over registers come out; nothing is
+ * evaluated yet but constants, symbols and scalars, which lie in registers from the start. Shared nodes are computed
+ * once, and each as far outside of reductions as its indexes allow. */
 #include "reference/code.h"
 
 #define SEEN_START 64
@@ -24,13 +24,13 @@ typedef struct Compiler {
     Function *function;
     const IndexSpace *space;
     Block *blocks[LEVELS];
-    double times[LEVELS];       /* executions of a level's block for one element */
-    int needs[LEVELS];          /* the deepest outer level whose registers a level's steps read */
+    double times[LEVELS]; /* executions of a level's block for one element */
+    int needs[LEVELS];    /* the deepest outer level whose registers a level's steps read */
     int level;
     int serial[LEVELS], serials;
     int index_reg[PROG_MAX_INDEXES], index_level[PROG_MAX_INDEXES];
     VEC(Preset) presets;
-    Seen *seen;                 /* by address, open addressing */
+    Seen *seen; /* by address, open addressing */
     size_t seen_count, seen_size;
 } Compiler;
 
@@ -49,7 +49,7 @@ static int64_t index_extent(Machine *machine, const Index *index) {
     return register_of(function, function->result)->integer;
 }
 
-/* ---- nodes that have been seen -------------------------------------------------------------------------------------- */
+/* ---- nodes that have been seen ---------------------------------------------------------------------------------- */
 
 static Seen *seen_slot(Seen *table, size_t size, const Expr *expr) {
     size_t at = ((uintptr_t)expr >> 4) * 0x9E3779B97F4A7C15u % size;
@@ -71,7 +71,7 @@ static void remember(Compiler *c, const Expr *expr, Place place) {
     *slot = (Seen){expr, place.reg, place.level, c->serial[place.level]};
 }
 
-/* ---- registers and steps --------------------------------------------------------------------------------------------- */
+/* ---- registers and steps ---------------------------------------------------------------------------------------- */
 
 static int new_register(Compiler *c) { return c->function->registers++; }
 
@@ -83,9 +83,24 @@ static Place constant(Compiler *c, Value value) {
 
 static double call_cost(Intrinsic which) {
     switch (which) {
-    case IN_exp: case IN_exp2: case IN_log: case IN_log2: case IN_sin: case IN_cos: case IN_tanh: return 20;
-    case IN_rsqrt: case IN_sqrt: case IN_rcp: return 5;
-    case IN_abs: case IN_min: case IN_max: case IN_fma: case IN_floor: case IN_ceil: case IN_ceil_div: case IN_COUNT: break;
+    case IN_exp:
+    case IN_exp2:
+    case IN_log:
+    case IN_log2:
+    case IN_sin:
+    case IN_cos:
+    case IN_tanh: return 20;
+    case IN_rsqrt:
+    case IN_sqrt:
+    case IN_rcp: return 5;
+    case IN_abs:
+    case IN_min:
+    case IN_max:
+    case IN_fma:
+    case IN_floor:
+    case IN_ceil:
+    case IN_ceil_div:
+    case IN_COUNT: break;
     }
     return 2;
 }
@@ -94,9 +109,23 @@ static double step_cost(const Step *step) {
     switch (step->op) {
     case STEP_CALL: return call_cost(step->which);
     case STEP_LET: return 6;
-    case STEP_READ: case STEP_CAST: case STEP_DIV: case STEP_MOD: return 4;
-    case STEP_NEG: case STEP_NOT: case STEP_ADD: case STEP_SUB: case STEP_MUL: case STEP_EQ: case STEP_NE: case STEP_LT:
-    case STEP_LE: case STEP_AND: case STEP_OR: case STEP_SELECT: case STEP_REDUCE: break;
+    case STEP_READ:
+    case STEP_CAST:
+    case STEP_DIV:
+    case STEP_MOD: return 4;
+    case STEP_NEG:
+    case STEP_NOT:
+    case STEP_ADD:
+    case STEP_SUB:
+    case STEP_MUL:
+    case STEP_EQ:
+    case STEP_NE:
+    case STEP_LT:
+    case STEP_LE:
+    case STEP_AND:
+    case STEP_OR:
+    case STEP_SELECT:
+    case STEP_REDUCE: break;
     }
     return 1;
 }
@@ -127,13 +156,13 @@ static Place add_of(Compiler *c, Step step, const Place *operands, int count) {
     return add(c, step, level);
 }
 
-/* ---- expressions ----------------------------------------------------------------------------------------------------- */
+/* ---- expressions ------------------------------------------------------------------------------------------------ */
 
 static Place compile_binary(Compiler *c, const Expr *expr) {
-    static const StepOp steps[] = {[OP_ADD] = STEP_ADD, [OP_SUB] = STEP_SUB, [OP_MUL] = STEP_MUL, [OP_DIV] = STEP_DIV,
-                                   [OP_MOD] = STEP_MOD, [OP_EQ] = STEP_EQ,   [OP_NE] = STEP_NE,   [OP_LT] = STEP_LT,
-                                   [OP_LE] = STEP_LE,   [OP_GT] = STEP_LT,   [OP_GE] = STEP_LE,   [OP_AND] = STEP_AND,
-                                   [OP_OR] = STEP_OR};
+    static const StepOp steps[] = {
+        [OP_ADD] = STEP_ADD, [OP_SUB] = STEP_SUB, [OP_MUL] = STEP_MUL, [OP_DIV] = STEP_DIV, [OP_MOD] = STEP_MOD,
+        [OP_EQ] = STEP_EQ,   [OP_NE] = STEP_NE,   [OP_LT] = STEP_LT,   [OP_LE] = STEP_LE,   [OP_GT] = STEP_LT,
+        [OP_GE] = STEP_LE,   [OP_AND] = STEP_AND, [OP_OR] = STEP_OR};
     bool swap = expr->binary.op == OP_GT || expr->binary.op == OP_GE;
     Place left = compile(c, expr->binary.left), right = compile(c, expr->binary.right);
     Step step = {.op = steps[expr->binary.op], .type = expr->binary.left->type};
@@ -143,7 +172,8 @@ static Place compile_binary(Compiler *c, const Expr *expr) {
 static Place compile_cast(Compiler *c, const Expr *expr) {
     Element from = expr->cast->type, to = expr->type;
     Place operand = compile(c, expr->cast);
-    bool widens = element_rows[from].widens == to || from == to; /* bf16 to f32, i8 to i32: the value is there already */
+    bool widens =
+        element_rows[from].widens == to || from == to; /* bf16 to f32, i8 to i32: the value is there already */
     if (widens) return operand;
     return add_of(c, (Step){.op = STEP_CAST, .type = from, .to = to}, &operand, 1);
 }
@@ -232,13 +262,17 @@ static Place compile_node(Compiler *c, const Expr *expr) {
     }
     case X_BINARY: return compile_binary(c, expr);
     case X_SELECT: {
-        Place parts[] = {compile(c, expr->select.condition), compile(c, expr->select.then), compile(c, expr->select.otherwise)};
+        Place parts[] = {compile(c, expr->select.condition), compile(c, expr->select.then),
+                         compile(c, expr->select.otherwise)};
         return add_of(c, (Step){.op = STEP_SELECT, .type = expr->type}, parts, 3);
     }
     case X_CAST: return compile_cast(c, expr);
     case X_CALL: return compile_call(c, expr);
     case X_REDUCE: return compile_reduce(c, expr);
-    case X_POISON: case X_AXIS: case X_LOCAL: case X_RANK: break; /* never in `ensures` of a Prog */
+    case X_POISON:
+    case X_AXIS:
+    case X_LOCAL:
+    case X_RANK: break; /* never in `ensures` of a Prog */
     }
     return constant(c, (Value){0});
 }
@@ -254,7 +288,7 @@ static Place compile(Compiler *c, const Expr *expr) {
     return place;
 }
 
-/* ---- functions ------------------------------------------------------------------------------------------------------- */
+/* ---- functions -------------------------------------------------------------------------------------------------- */
 
 static void finish(Compiler *c) {
     Function *function = c->function;
@@ -286,8 +320,9 @@ Function *function_compile(Machine *machine, const IndexSpace *space, const Expr
     return function;
 }
 
-/* A let is computed at most once for each of its elements (nearly so where it is too large to be remembered whole), and at most
- * as often as it is asked for. Whoever asks for a let comes before it when the order of compilation is walked backwards. */
+/* A let is computed at most once for each of its elements (nearly so where it is too large to be remembered whole),
+ * and at most as often as it is asked for. Whoever asks for a let comes before it when the order of compilation is
+ * walked backwards. */
 double function_cost(Machine *machine, const Function *function, double elements) {
     double *demands = NEW_ARRAY(machine->arena, double, machine->prog->lets.count + 1);
     double total = elements * function->cost;
@@ -298,7 +333,8 @@ double function_cost(Machine *machine, const Function *function, double elements
         double executions = demands[machine->order[i]];
         if (let->count >= 0 && executions > (double)let->count) executions = (double)let->count;
         total += executions * let->cost;
-        for (size_t k = 0; k < let->uses.count; k++) demands[let->uses.items[k].let] += executions * let->uses.items[k].times;
+        for (size_t k = 0; k < let->uses.count; k++)
+            demands[let->uses.items[k].let] += executions * let->uses.items[k].times;
     }
     return total;
 }

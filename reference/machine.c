@@ -1,6 +1,6 @@
-/* reference: executes functions. Index registers go in, result registers come out; steps run over all lanes before the next
- * begins. Both sides of a selection are evaluated, so nothing here may trap: integer division by zero gives 0, reads outside of
- * a tensor give zero as they do on the device. */
+/* reference: executes functions. Index registers go in, result registers come out; steps run over all lanes before the
+ * next begins. Both sides of a selection are evaluated, so nothing here may trap: integer division by zero gives 0,
+ * reads outside of a tensor give zero as they do on the device. */
 #include "reference/code.h"
 
 #include <math.h>
@@ -9,13 +9,14 @@
 Machine *machine_new(Arena *arena, const Prog *prog, const int64_t *symbols, const Scalar *scalars, const Array *arrays,
                      const Array *before) {
     Machine *machine = NEW(arena, Machine);
-    *machine = (Machine){.arena = arena, .prog = prog, .symbols = symbols, .scalars = scalars, .arrays = arrays, .before = before};
+    *machine = (Machine){
+        .arena = arena, .prog = prog, .symbols = symbols, .scalars = scalars, .arrays = arrays, .before = before};
     machine->lets = NEW_ARRAY(arena, Remembered, prog->lets.count + 1);
     machine->order = NEW_ARRAY(arena, int, prog->lets.count + 1);
     return machine;
 }
 
-/* ---- arithmetic ---------------------------------------------------------------------------------------------------- */
+/* ---- arithmetic ------------------------------------------------------------------------------------------------- */
 
 /* Sums, differences and products in unsigned arithmetic: overflow of 64 bits wraps; u32 wraps at 32 as on the device */
 static int64_t wrapped(Element type, uint64_t value) { return (int64_t)(type == E_U32 ? (uint32_t)value : value); }
@@ -32,12 +33,12 @@ static int64_t divided(Element type, int64_t a, int64_t b, bool remainder) {
 
 static bool less(Element type, int64_t a, int64_t b) { return type == E_U64 ? (uint64_t)a < (uint64_t)b : a < b; }
 
-#define EACH_LANE(expression)                                    \
-    do {                                                         \
-        for (int i = 0; i < lanes; i++) out[i] = (expression);   \
-        return;                                                  \
+#define EACH_LANE(expression)                                                                                          \
+    do {                                                                                                               \
+        for (int i = 0; i < lanes; i++) out[i] = (expression);                                                         \
+        return;                                                                                                        \
     } while (0)
-#define NUMBER(expression) EACH_LANE(((Value){.number = (expression)}))
+#define NUMBER(expression)  EACH_LANE(((Value){.number = (expression)}))
 #define INTEGER(expression) EACH_LANE(((Value){.integer = (expression)}))
 
 static void binary_numbers(StepOp op, Value *out, const Value *a, const Value *b, int lanes) {
@@ -51,8 +52,16 @@ static void binary_numbers(StepOp op, Value *out, const Value *a, const Value *b
     case STEP_NE: INTEGER(a[i].number != b[i].number);
     case STEP_LT: INTEGER(a[i].number < b[i].number);
     case STEP_LE: INTEGER(a[i].number <= b[i].number);
-    case STEP_NEG: case STEP_NOT: case STEP_AND: case STEP_OR: case STEP_SELECT: case STEP_CAST: case STEP_CALL:
-    case STEP_READ: case STEP_LET: case STEP_REDUCE: break;
+    case STEP_NEG:
+    case STEP_NOT:
+    case STEP_AND:
+    case STEP_OR:
+    case STEP_SELECT:
+    case STEP_CAST:
+    case STEP_CALL:
+    case STEP_READ:
+    case STEP_LET:
+    case STEP_REDUCE: break;
     }
 }
 
@@ -70,12 +79,18 @@ static void binary_integers(const Step *step, Value *out, const Value *a, const 
     case STEP_LE: INTEGER(!less(type, b[i].integer, a[i].integer));
     case STEP_AND: INTEGER(a[i].integer && b[i].integer);
     case STEP_OR: INTEGER(a[i].integer || b[i].integer);
-    case STEP_NEG: case STEP_NOT: case STEP_SELECT: case STEP_CAST: case STEP_CALL: case STEP_READ: case STEP_LET:
+    case STEP_NEG:
+    case STEP_NOT:
+    case STEP_SELECT:
+    case STEP_CAST:
+    case STEP_CALL:
+    case STEP_READ:
+    case STEP_LET:
     case STEP_REDUCE: break;
     }
 }
 
-/* ---- casts: what the device's conversions do ----------------------------------------------------------------------- */
+/* ---- casts: what the device's conversions do -------------------------------------------------------------------- */
 
 static Value cast_number(Element to, double value) {
     unsigned char stored[8];
@@ -98,12 +113,11 @@ static Value cast_integer(Element from, Element to, int64_t value) {
 }
 
 static void cast(const Step *step, Value *out, const Value *a, int lanes) {
-    if (is_number(step->type))
-        EACH_LANE(cast_number(step->to, a[i].number));
+    if (is_number(step->type)) EACH_LANE(cast_number(step->to, a[i].number));
     EACH_LANE(cast_integer(step->type, step->to, a[i].integer));
 }
 
-/* ---- intrinsics ---------------------------------------------------------------------------------------------------- */
+/* ---- intrinsics ------------------------------------------------------------------------------------------------- */
 
 static int64_t ceil_divided(int64_t a, int64_t b) { return b <= 0 ? 0 : a / b + (a % b > 0); }
 
@@ -113,12 +127,21 @@ static void call_integers(const Step *step, Value *out, const Value *a, const Va
     case IN_abs: INTEGER(a[i].integer < 0 && type != E_U64 ? wrapped(type, -(uint64_t)a[i].integer) : a[i].integer);
     case IN_min: EACH_LANE(less(type, b[i].integer, a[i].integer) ? b[i] : a[i]);
     case IN_max: EACH_LANE(less(type, a[i].integer, b[i].integer) ? b[i] : a[i]);
-    case IN_fma:
-        INTEGER(wrapped(type, (uint64_t)a[i].integer * (uint64_t)b[i].integer + (uint64_t)c[i].integer));
+    case IN_fma: INTEGER(wrapped(type, (uint64_t)a[i].integer * (uint64_t)b[i].integer + (uint64_t)c[i].integer));
     case IN_ceil_div: INTEGER(ceil_divided(a[i].integer, b[i].integer));
-    case IN_floor: case IN_ceil: EACH_LANE(a[i]);
-    case IN_sqrt: case IN_rsqrt: case IN_rcp: case IN_exp: case IN_exp2: case IN_log: case IN_log2: case IN_sin:
-    case IN_cos: case IN_tanh: case IN_COUNT: break;
+    case IN_floor:
+    case IN_ceil: EACH_LANE(a[i]);
+    case IN_sqrt:
+    case IN_rsqrt:
+    case IN_rcp:
+    case IN_exp:
+    case IN_exp2:
+    case IN_log:
+    case IN_log2:
+    case IN_sin:
+    case IN_cos:
+    case IN_tanh:
+    case IN_COUNT: break;
     }
 }
 
@@ -140,11 +163,12 @@ static void call_numbers(const Step *step, Value *out, const Value *a, const Val
     case IN_tanh: NUMBER(tanh(a[i].number));
     case IN_floor: NUMBER(floor(a[i].number));
     case IN_ceil: NUMBER(ceil(a[i].number));
-    case IN_ceil_div: case IN_COUNT: break;
+    case IN_ceil_div:
+    case IN_COUNT: break;
     }
 }
 
-/* ---- reads --------------------------------------------------------------------------------------------------------- */
+/* ---- reads ------------------------------------------------------------------------------------------------------ */
 
 static double half(uint16_t bits) {
     uint32_t magnitude = bits & 0x7FFF;
@@ -194,7 +218,7 @@ static void read_array(const Read *read, const Function *function, Value *out, i
     }
 }
 
-/* ---- lets ---------------------------------------------------------------------------------------------------------- */
+/* ---- lets ------------------------------------------------------------------------------------------------------- */
 
 static void remember_space(Machine *machine, Remembered *let) {
     int64_t count = let->function->count;
@@ -205,7 +229,8 @@ static void remember_space(Machine *machine, Remembered *let) {
     for (int64_t i = 0; i < let->size; i++) let->keys[i] = -1;
 }
 
-/* Values that are not remembered are computed in one batch, each once; a slot that two of them share keeps the later one. */
+/* Values that are not remembered are computed in one batch, each once; a slot that two of them share keeps the later
+ * one. */
 static void read_let(Machine *machine, const Read *read, const Function *function, Value *out, int lanes) {
     Remembered *let = &machine->lets[read->let];
     if (let->size == 0) remember_space(machine, let);
@@ -242,7 +267,7 @@ static void read_let(Machine *machine, const Read *read, const Function *functio
     }
 }
 
-/* ---- reductions ---------------------------------------------------------------------------------------------------- */
+/* ---- reductions ------------------------------------------------------------------------------------------------- */
 
 static void run_block(Machine *machine, const Function *function, const Block *block, int lanes);
 
@@ -296,7 +321,7 @@ static void reduce(Machine *machine, const Function *function, const Step *step,
     }
 }
 
-/* ---- steps --------------------------------------------------------------------------------------------------------- */
+/* ---- steps ------------------------------------------------------------------------------------------------------ */
 
 static void negate(const Step *step, Value *out, const Value *a, int lanes) {
     if (step->op == STEP_NOT) INTEGER(!a[i].integer);
@@ -310,7 +335,8 @@ static void select(Value *out, const Value *a, const Value *b, const Value *c, i
 
 static void run_step(Machine *machine, const Function *function, const Step *step, int lanes) {
     Value *out = register_of(function, step->out);
-    const Value *a = register_of(function, step->a), *b = register_of(function, step->b), *c = register_of(function, step->c);
+    const Value *a = register_of(function, step->a), *b = register_of(function, step->b),
+                *c = register_of(function, step->c);
     bool number = is_number(step->type);
     switch (step->op) {
     case STEP_NEG:
@@ -326,8 +352,17 @@ static void run_step(Machine *machine, const Function *function, const Step *ste
     case STEP_READ: read_array(step->read, function, out, lanes); return;
     case STEP_LET: read_let(machine, step->read, function, out, lanes); return;
     case STEP_REDUCE: reduce(machine, function, step, lanes); return;
-    case STEP_ADD: case STEP_SUB: case STEP_MUL: case STEP_DIV: case STEP_MOD: case STEP_EQ: case STEP_NE: case STEP_LT:
-    case STEP_LE: case STEP_AND: case STEP_OR: break;
+    case STEP_ADD:
+    case STEP_SUB:
+    case STEP_MUL:
+    case STEP_DIV:
+    case STEP_MOD:
+    case STEP_EQ:
+    case STEP_NE:
+    case STEP_LT:
+    case STEP_LE:
+    case STEP_AND:
+    case STEP_OR: break;
     }
     if (number)
         binary_numbers(step->op, out, a, b, lanes);

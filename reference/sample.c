@@ -1,11 +1,12 @@
-/* reference: which elements of a claim are looked at when there are too many. The shape and the tiles that the roles write go in,
- * flat indexes come out: along each axis the first and last two indices, the corners of tiles and the ragged edge, all their
- * combinations where they fit; then random corners of tiles and random elements. A function of the seed alone. */
+/* reference: which elements of a claim are looked at when there are too many. The shape and the tiles that the roles
+ * write go in, flat indexes come out: along each axis the first and last two indices, the corners of tiles and the
+ * ragged edge, all their combinations where they fit; then random corners of tiles and random elements. A function of
+ * the seed alone. */
 #include "reference/code.h"
 
 #include <stdlib.h>
 
-#define PERIODS 4
+#define PERIODS     4
 #define SPECIAL_MAX 32
 
 typedef struct Line { /* an axis of the claim */
@@ -34,7 +35,7 @@ static uint64_t next_random(Chooser *c) { /* splitmix64 */
 
 static int64_t below(Chooser *c, int64_t bound) { return (int64_t)(next_random(c) % (uint64_t)bound); }
 
-/* ---- periods of tiles ------------------------------------------------------------------------------------------------ */
+/* ---- periods of tiles ------------------------------------------------------------------------------------------- */
 
 static void add_period(Line *axis, int64_t period) {
     if (period <= 1 || period >= axis->extent) return;
@@ -57,7 +58,8 @@ static void tile_periods(const Tiles *tiles, const Tile *tile) {
         if (sub->kind != X_INDEX || !target->affine[d].is) continue;
         for (int k = 0; k < tile->space.bound; k++)
             if (target->affine[d].coef[k] != 0 && tile->space.items[k].extent > 0)
-                add_period(&tiles->chooser->axes[sub->index], tile->space.items[k].extent * llabs(target->affine[d].coef[k]));
+                add_period(&tiles->chooser->axes[sub->index],
+                           tile->space.items[k].extent * llabs(target->affine[d].coef[k]));
     }
 }
 
@@ -75,11 +77,15 @@ static void statement_periods(const Tiles *tiles, const Stmt *stmt) {
         statement_periods(tiles, stmt->branch.otherwise);
         return;
     case S_STAGE: statement_periods(tiles, stmt->stage.body); return;
-    case S_SCALAR: case S_LEAVE: case S_ACQUIRE: case S_RELEASE: case S_MOVE: return;
+    case S_SCALAR:
+    case S_LEAVE:
+    case S_ACQUIRE:
+    case S_RELEASE:
+    case S_MOVE: return;
     }
 }
 
-/* ---- special indices --------------------------------------------------------------------------------------------------- */
+/* ---- special indices -------------------------------------------------------------------------------------------- */
 
 static void add_special(Line *axis, int64_t index) {
     if (index < 0 || index >= axis->extent || axis->special_count == SPECIAL_MAX) return;
@@ -98,7 +104,7 @@ static void find_special(Line *axis) {
     }
 }
 
-/* ---- elements ---------------------------------------------------------------------------------------------------------- */
+/* ---- elements --------------------------------------------------------------------------------------------------- */
 
 static void add_element(Chooser *c, const int64_t *at) {
     int64_t flat = 0;

@@ -1,17 +1,19 @@
-/* reference: compares results with the claims of `ensures`. Claims and arrays go in, a verdict and diagnostics come out.
+/* reference: compares results with the claims of `ensures`. Claims and arrays go in, a verdict and diagnostics come
+ * out.
  *
- * `a ~ b within t` holds where |a - b| <= t * (|b| + s), s being the root mean square of the finite checked b; NaN matches NaN, and
- * equal infinities match. `==` is exact; b is first rounded to the type of the tensor, which can hold nothing else. */
+ * `a ~ b within t` holds where |a - b| <= t * (|b| + s), s being the root mean square of the finite checked b; NaN
+ * matches NaN, and equal infinities match. `==` is exact; b is first rounded to the type of the tensor, which can hold
+ * nothing else. */
 #include "reference/code.h"
 
 #include <math.h>
 #include <string.h>
 
-#define BUDGET 2e8      /* operations that count as cheap: about half a second */
-#define PATIENCE 2e10   /* what a sample may cost before it shrinks below SAMPLE_LEAST */
-#define SAMPLE_MOST (1 << 18)
+#define BUDGET       2e8  /* operations that count as cheap: about half a second */
+#define PATIENCE     2e10 /* what a sample may cost before it shrinks below SAMPLE_LEAST */
+#define SAMPLE_MOST  (1 << 18)
 #define SAMPLE_LEAST 10000
-#define SAMPLE_TINY 16
+#define SAMPLE_TINY  16
 
 typedef struct Worst {
     int64_t flat;
@@ -35,7 +37,7 @@ typedef struct Check {
     int worst_count;
 } Check;
 
-/* ---- batches ----------------------------------------------------------------------------------------------------------- */
+/* ---- batches ---------------------------------------------------------------------------------------------------- */
 
 static void each_batch(Check *check, void (*look)(Check *, int64_t first, int lanes)) {
     for (int64_t first = 0; first < check->elements.count; first += LANES) {
@@ -72,7 +74,7 @@ static void find_scale(Check *check) {
     check->largest = 0;
 }
 
-/* ---- one element ------------------------------------------------------------------------------------------------------- */
+/* ---- one element ------------------------------------------------------------------------------------------------ */
 
 static void keep_worst(Check *check, const Worst *it) {
     int at = check->worst_count;
@@ -134,7 +136,7 @@ static void compare(Check *check, int64_t first, int lanes) {
     }
 }
 
-/* ---- what is said ------------------------------------------------------------------------------------------------------- */
+/* ---- what is said ----------------------------------------------------------------------------------------------- */
 
 /* The subscripts of the claim's tensor for one of its elements, and where that lies in memory */
 static const unsigned char *element_place(const Check *check, int64_t flat, Str *name) {
@@ -146,7 +148,8 @@ static const unsigned char *element_place(const Check *check, int64_t flat, Str 
     }
     str_printf(name, "%s[", check->prog->params.items[target->object].name);
     for (int d = 0; d < target->rank; d++) {
-        int64_t sub = target->subs[d]->kind == X_INDEX ? index[target->subs[d]->index] : target->subs[d]->constant.integer;
+        int64_t sub =
+            target->subs[d]->kind == X_INDEX ? index[target->subs[d]->index] : target->subs[d]->constant.integer;
         str_printf(name, "%s%lld", d > 0 ? ", " : "", (long long)sub);
         at = at * check->array->extents[d] + sub;
     }
@@ -165,8 +168,9 @@ static void add_value(Str *text, Element type, Value value) {
 
 static void report_wrong(Check *check, Verdict *verdict, Diags *diags) {
     const Param *param = &check->prog->params.items[check->claim->target.object];
-    Diag *diag = diag_at(diags, P0850, check->claim->span, "%lld of %lld checked elements of `%s` are not as `ensures` says",
-                         (long long)check->wrong, (long long)check->elements.count, param->name);
+    Diag *diag =
+        diag_at(diags, P0850, check->claim->span, "%lld of %lld checked elements of `%s` are not as `ensures` says",
+                (long long)check->wrong, (long long)check->elements.count, param->name);
     bool exact = check->claim->within < 0;
     Str text = str_new(check->arena);
     str_add(&text, "worst elements:");
@@ -185,17 +189,20 @@ static void report_wrong(Check *check, Verdict *verdict, Diags *diags) {
     }
     diag_note(diags, diag, "%s", text.text);
     if (!exact)
-        diag_note(diags, diag, "allowed is %g * (|expected| + %.3g), the latter being the root mean square of what is expected",
+        diag_note(diags, diag,
+                  "allowed is %g * (|expected| + %.3g), the latter being the root mean square of what is expected",
                   check->claim->within, check->scale);
     if (!check->elements.all)
-        diag_note(diags, diag, "a sample of %lld of %lld elements was checked, seed %llu", (long long)check->elements.count,
-                  (long long)check->function->count, (unsigned long long)verdict->seed);
+        diag_note(diags, diag, "a sample of %lld of %lld elements was checked, seed %llu",
+                  (long long)check->elements.count, (long long)check->function->count,
+                  (unsigned long long)verdict->seed);
 }
 
-static void report_untouched(const Prog *prog, size_t param, const Array *array, const Untouched *untouched, Diags *diags) {
+static void report_untouched(const Prog *prog, size_t param, const Array *array, const Untouched *untouched,
+                             Diags *diags) {
     const Param *it = &prog->params.items[param];
-    Diag *diag = diag_at(diags, P0851, it->span, "%lld of %lld elements of `%s` were never written", (long long)untouched->count,
-                         (long long)array->count, it->name);
+    Diag *diag = diag_at(diags, P0851, it->span, "%lld of %lld elements of `%s` were never written",
+                         (long long)untouched->count, (long long)array->count, it->name);
     Str at = str_new(diags->arena);
     int64_t flat = untouched->first[0], index[MAX_RANK];
     for (int d = array->rank - 1; d >= 0; d--) {
@@ -207,7 +214,7 @@ static void report_untouched(const Prog *prog, size_t param, const Array *array,
     diag_help(diags, diag, "an `out` tensor is written whole; one of which parts stay as they are is `inout`");
 }
 
-/* ---- untouched elements ------------------------------------------------------------------------------------------------- */
+/* ---- untouched elements ----------------------------------------------------------------------------------------- */
 
 static bool all_bare(const Claim *claim) {
     for (int d = 0; d < claim->target.rank; d++)
@@ -235,31 +242,35 @@ static void to_claim(const Check *check, const Untouched *untouched, int64_t *ou
     }
 }
 
-/* ---- claims -------------------------------------------------------------------------------------------------------------- */
+/* ---- claims ----------------------------------------------------------------------------------------------------- */
 
 static double cost_of(Check *check, int64_t elements) {
     int64_t count = check->function->count;
     double passes = check->claim->within < 0 ? 1 : 2; /* the scale needs one of its own */
-    return passes * function_cost(check->machine, check->function, (double)(count >= 0 && count < elements ? count : elements));
+    return passes *
+           function_cost(check->machine, check->function, (double)(count >= 0 && count < elements ? count : elements));
 }
 
-/* How many elements to look at: all where that is cheap, else as many as the budget allows, but not under SAMPLE_LEAST unless
- * those alone would take minutes. 0: even a handful would. */
+/* How many elements to look at: all where that is cheap, else as many as the budget allows, but not under SAMPLE_LEAST
+ * unless those alone would take minutes. 0: even a handful would. */
 static int64_t affordable(Check *check, double budget) {
     int64_t wanted = SAMPLE_MOST;
     if (check->function->count >= 0 && cost_of(check, check->function->count) <= budget) return check->function->count;
-    while (wanted > SAMPLE_LEAST && cost_of(check, wanted) > budget) wanted = wanted / 2 < SAMPLE_LEAST ? SAMPLE_LEAST : wanted / 2;
+    while (wanted > SAMPLE_LEAST && cost_of(check, wanted) > budget)
+        wanted = wanted / 2 < SAMPLE_LEAST ? SAMPLE_LEAST : wanted / 2;
     while (wanted > SAMPLE_TINY && cost_of(check, wanted) > PATIENCE) wanted /= 2;
     return cost_of(check, wanted) <= PATIENCE ? wanted : 0;
 }
 
 static void check_claim(Check *check, const Untouched *untouched, double budget, Verdict *verdict, Diags *diags) {
-    check->function = function_compile(check->machine, &check->claim->space, check->claim->value, &check->claim->target);
+    check->function =
+        function_compile(check->machine, &check->claim->space, check->claim->value, &check->claim->target);
     if (check->function->count == 0) return;
     int64_t wanted = affordable(check, budget);
     verdict->elements += check->function->count; /* never -1: they are elements of an array */
     if (wanted == 0) {
-        diag_at(diags, P0853, check->claim->span, "one element of this claim takes %.0e operations on the host; it is not checked",
+        diag_at(diags, P0853, check->claim->span,
+                "one element of this claim takes %.0e operations on the host; it is not checked",
                 function_cost(check->machine, check->function, 1));
         verdict->why = "it would take too long on the host";
         return;
@@ -292,10 +303,15 @@ void reference_verdict(Arena *arena, const Prog *prog, const Launch *launch, con
         verdict->untouched += untouched[i].count;
         report_untouched(prog, i, &launch->arrays[i], &untouched[i], diags);
     }
-    double budget = (options->budget > 0 ? options->budget : BUDGET) / (double)(prog->claims.count > 0 ? prog->claims.count : 1);
+    double budget =
+        (options->budget > 0 ? options->budget : BUDGET) / (double)(prog->claims.count > 0 ? prog->claims.count : 1);
     for (size_t i = 0; i < prog->claims.count; i++) {
         const Claim *claim = &prog->claims.items[i];
-        Check check = {.arena = arena, .machine = machine, .prog = prog, .claim = claim, .array = &launch->arrays[claim->target.object]};
+        Check check = {.arena = arena,
+                       .machine = machine,
+                       .prog = prog,
+                       .claim = claim,
+                       .array = &launch->arrays[claim->target.object]};
         check_claim(&check, &untouched[claim->target.object], budget, verdict, diags);
     }
     if (prog->claims.count == 0) verdict->why = "the kernel has no `ensures`";

@@ -1,4 +1,4 @@
-/* Pipe in a C program: compile axpy.pipe, launch it on a GPU with device pointers of our own, or run it on the emulator; check.
+/* Pipe in a C program: compile axpy.pipe, launch it with device pointers of our own, or run it on the emulator; check.
  *   cc embed.c $(pkg-config --cflags --libs pipec) -ldl -o embed && ./embed ../axpy.pipe */
 #include <dlfcn.h>
 #include <math.h>
@@ -10,8 +10,8 @@ enum { N = 100000 };
 static float x[N], y[N], expected[N];
 
 static int on_gpu(PipecKernel *kernel) {
-    int (*retain)(void **, int), (*enter)(void *), (*allocate)(uint64_t *, size_t), (*in)(uint64_t, const void *, size_t),
-        (*out)(void *, uint64_t, size_t);
+    int (*retain)(void **, int), (*enter)(void *), (*allocate)(uint64_t *, size_t),
+        (*in)(uint64_t, const void *, size_t), (*out)(void *, uint64_t, size_t);
     void *cuda = dlopen("libcuda.so.1", RTLD_NOW), *context;
     *(void **)&retain = dlsym(cuda, "cuDevicePrimaryCtxRetain");
     *(void **)&enter = dlsym(cuda, "cuCtxSetCurrent");
@@ -49,7 +49,8 @@ int main(int argc, char **argv) {
     PipecKernel *kernel = pipec_kernel_load(program, 0);
     const char *device = kernel != NULL ? pipec_kernel_device(kernel) : NULL;
     fputs(pipec_diagnostics_text(pipec_program_diagnostics(program)), stderr);
-    int failed = pipec_program_status(program) != PIPEC_FINE || (device != NULL ? on_gpu(kernel) : on_emulator(program));
+    int failed =
+        pipec_program_status(program) != PIPEC_FINE || (device != NULL ? on_gpu(kernel) : on_emulator(program));
     for (int i = 0; i < N; i++) wrong += fabsf(y[i] - expected[i]) > 1e-6f * expected[i];
     if (!failed) printf("axpy on %s: %d of %d elements wrong\n", device != NULL ? device : "the emulator", wrong, N);
     pipec_kernel_free(kernel);

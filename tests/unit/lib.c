@@ -37,14 +37,17 @@ static bool has_code(const PipecDiagnostics *diagnostics, const char *code) {
 static void test_program(void) {
     PipecProgram *program = pipec_compile(copy, strlen(copy), NULL);
     size_t length = 0;
-    EXPECT(pipec_program_status(program) == PIPEC_FINE && pipec_diagnostics_count(pipec_program_diagnostics(program)) == 0);
+    EXPECT(pipec_program_status(program) == PIPEC_FINE &&
+           pipec_diagnostics_count(pipec_program_diagnostics(program)) == 0);
     EXPECT(pipec_program_ptx(program, &length) != NULL && strlen(pipec_program_ptx(program, NULL)) == length);
     EXPECT(strstr(pipec_program_ptx(program, NULL), "\"<text>\"") != NULL);
     EXPECT(strstr(pipec_program_manifest(program), "\"copy\"") != NULL && pipec_program_report(program) != NULL);
-    EXPECT(pipec_program_emit(program, PIPEC_EMIT_AST) != NULL && pipec_program_emit(program, PIPEC_EMIT_TOKENS) != NULL);
+    EXPECT(pipec_program_emit(program, PIPEC_EMIT_AST) != NULL &&
+           pipec_program_emit(program, PIPEC_EMIT_TOKENS) != NULL);
     EXPECT(pipec_program_emit(program, PIPEC_EMIT_AST) == pipec_program_emit(program, PIPEC_EMIT_AST));
     EXPECT(strcmp(pipec_program_kernel(program, 0), "copy") == 0 && pipec_program_kernel(program, 1) == NULL);
-    EXPECT(pipec_program_is_static(program, "T=5") && !pipec_program_is_static(program, "N=5") && !pipec_program_is_static(program, "T"));
+    EXPECT(pipec_program_is_static(program, "T=5") && !pipec_program_is_static(program, "N=5") &&
+           !pipec_program_is_static(program, "T"));
     pipec_program_free(program);
     pipec_program_free(NULL);
 }
@@ -62,11 +65,15 @@ static void test_diagnostics(void) {
     EXPECT(first->labels[0].line == 2 && first->labels[0].column == 14 && first->labels[0].end_column == 15);
     EXPECT(text[first->labels[0].lo] == 'Q' && first->labels[0].hi == first->labels[0].lo + 1);
     EXPECT(strstr(pipec_diagnostics_text(diagnostics), "--> k.pipe:2:14") != NULL);
-    EXPECT(strstr(pipec_diagnostics_text(diagnostics), "\033[") == NULL && strstr(pipec_diagnostics_coloured(diagnostics), "\033[") != NULL);
-    EXPECT(strstr(pipec_diagnostics_json(diagnostics), "{\"file\":\"k.pipe\",\"diagnostics\":[{\"code\":\"P0136\"") != NULL);
+    EXPECT(strstr(pipec_diagnostics_text(diagnostics), "\033[") == NULL &&
+           strstr(pipec_diagnostics_coloured(diagnostics), "\033[") != NULL);
+    EXPECT(strstr(pipec_diagnostics_json(diagnostics), "{\"file\":\"k.pipe\",\"diagnostics\":[{\"code\":\"P0136\"") !=
+           NULL);
     EXPECT(pipec_diagnostics_get(diagnostics, 1000) == NULL);
-    EXPECT(pipec_program_ptx(program, NULL) == NULL && pipec_program_manifest(program) == NULL && pipec_program_report(program) == NULL);
-    EXPECT(pipec_program_emit(program, PIPEC_EMIT_PROG) == NULL && pipec_program_assemble(program, "k.cubin") == PIPEC_REFUSED);
+    EXPECT(pipec_program_ptx(program, NULL) == NULL && pipec_program_manifest(program) == NULL &&
+           pipec_program_report(program) == NULL);
+    EXPECT(pipec_program_emit(program, PIPEC_EMIT_PROG) == NULL &&
+           pipec_program_assemble(program, "k.cubin") == PIPEC_REFUSED);
     PipecRun *run = pipec_run_new(program, NULL); /* of a program that was refused */
     EXPECT(pipec_run_status(run) == PIPEC_REFUSED && pipec_run_execute(run, NULL) == PIPEC_REFUSED);
     EXPECT(pipec_run_verify(run) == PIPEC_NOT_CHECKED && strcmp(pipec_run_arguments(run), "") == 0);
@@ -127,10 +134,15 @@ static void test_run(void) {
 static void test_refused_runs(void) {
     static const struct {
         const char *value, *fill, *code;
-    } rows[] = {{"N=-1", NULL, "P0605"}, {"Q=3", NULL, "P0601"}, {"N", NULL, "P0600"}, {"N=3", "X=odd", "P0600"}, {"N=3", "Y=iota", "P0607"}};
+    } rows[] = {{"N=-1", NULL, "P0605"},
+                {"Q=3", NULL, "P0601"},
+                {"N", NULL, "P0600"},
+                {"N=3", "X=odd", "P0600"},
+                {"N=3", "Y=iota", "P0607"}};
     PipecProgram *program = pipec_compile(copy, strlen(copy), NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        PipecRunOptions options = {.values = &rows[i].value, .value_count = 1, .fills = &rows[i].fill, .fill_count = rows[i].fill != NULL};
+        PipecRunOptions options = {
+            .values = &rows[i].value, .value_count = 1, .fills = &rows[i].fill, .fill_count = rows[i].fill != NULL};
         PipecRun *run = pipec_run_new(program, &options);
         if (!EXPECT(pipec_run_status(run) == PIPEC_UNUSABLE && has_code(pipec_run_diagnostics(run), rows[i].code)))
             fprintf(stderr, "for %s: %s", rows[i].code, pipec_diagnostics_text(pipec_run_diagnostics(run)));
@@ -154,12 +166,15 @@ static void test_kernel(const char *standin) {
         PipecArgument arguments[] = {{.pointer = ((uintptr_t)x + 15) / 16 * 16, .extents = {1000}},
                                      {.pointer = ((uintptr_t)y + 15) / 16 * 16, .extents = {1000}}};
         EXPECT(pipec_kernel_launch(kernel, arguments, 2, NULL) == PIPEC_FINE);
-        EXPECT(pipec_kernel_launch(kernel, arguments, 1, NULL) == PIPEC_UNUSABLE && has_code(pipec_kernel_diagnostics(kernel), "P0910"));
+        EXPECT(pipec_kernel_launch(kernel, arguments, 1, NULL) == PIPEC_UNUSABLE &&
+               has_code(pipec_kernel_diagnostics(kernel), "P0910"));
         arguments[1].extents[0] = 999;
-        EXPECT(pipec_kernel_launch(kernel, arguments, 2, NULL) == PIPEC_UNUSABLE && has_code(pipec_kernel_diagnostics(kernel), "P0604"));
+        EXPECT(pipec_kernel_launch(kernel, arguments, 2, NULL) == PIPEC_UNUSABLE &&
+               has_code(pipec_kernel_diagnostics(kernel), "P0604"));
         arguments[1].extents[0] = 1000;
         arguments[0].pointer = 0;
-        EXPECT(pipec_kernel_launch(kernel, arguments, 2, NULL) == PIPEC_UNUSABLE && has_code(pipec_kernel_diagnostics(kernel), "P0620"));
+        EXPECT(pipec_kernel_launch(kernel, arguments, 2, NULL) == PIPEC_UNUSABLE &&
+               has_code(pipec_kernel_diagnostics(kernel), "P0620"));
         arguments[0].pointer = arguments[1].pointer;
         EXPECT(pipec_kernel_launch(kernel, arguments, 2, NULL) == PIPEC_FINE);
         EXPECT(pipec_diagnostics_count(pipec_kernel_diagnostics(kernel)) == 0);
@@ -181,8 +196,10 @@ static void test_kernel(const char *standin) {
 static void test_words(void) {
     const char *title;
     EXPECT(strcmp(pipec_version(), PIPEC_VERSION) == 0);
-    EXPECT(pipec_worse(PIPEC_UNUSABLE, PIPEC_INCOMPLETE) == PIPEC_INCOMPLETE && pipec_worse(PIPEC_REFUSED, PIPEC_INCOMPLETE) == PIPEC_REFUSED);
-    EXPECT(pipec_worse(PIPEC_REFUSED, PIPEC_BUG) == PIPEC_BUG && pipec_worse(PIPEC_FINE, PIPEC_UNUSABLE) == PIPEC_UNUSABLE);
+    EXPECT(pipec_worse(PIPEC_UNUSABLE, PIPEC_INCOMPLETE) == PIPEC_INCOMPLETE &&
+           pipec_worse(PIPEC_REFUSED, PIPEC_INCOMPLETE) == PIPEC_REFUSED);
+    EXPECT(pipec_worse(PIPEC_REFUSED, PIPEC_BUG) == PIPEC_BUG &&
+           pipec_worse(PIPEC_FINE, PIPEC_UNUSABLE) == PIPEC_UNUSABLE);
     EXPECT(pipec_explain("p0850") != NULL && pipec_explain("P9999") == NULL && pipec_code_near("P08500") != NULL);
     EXPECT(pipec_code(0, &title) != NULL && title[0] != 0 && pipec_code(100000, NULL) == NULL);
 }
@@ -190,7 +207,8 @@ static void test_words(void) {
 int main(int argc, char **argv) {
     char standin[4096];
     const char *slash = strrchr(argv[0], '/');
-    snprintf(standin, sizeof standin, "%.*s/../standin/libcuda.so.1", slash != NULL ? (int)(slash - argv[0]) : 1, slash != NULL ? argv[0] : ".");
+    snprintf(standin, sizeof standin, "%.*s/../standin/libcuda.so.1", slash != NULL ? (int)(slash - argv[0]) : 1,
+             slash != NULL ? argv[0] : ".");
     setenv("PIPEC_LIBCUDA", "/nonexistent/libcuda.so.1", 1);
     test_words();
     test_program();

@@ -1,5 +1,5 @@
-/* The reference floor on real programs: texts are checked, arrays are filled, results are formed here in C, and then spoiled one
- * element at a time. */
+/* The reference floor on real programs: texts are checked, arrays are filled, results are formed here in C, and then
+ * spoiled one element at a time. */
 #define PIPEC_OWN_MEMORY
 #include "tests/unit/expect.h"
 
@@ -37,7 +37,8 @@ static bool open_case(Case *it, const char *text, const char *const *words) {
     CodegenOptions options = {.watchdog = false};
     *it = (Case){.arena = arena, .diags = diags_new(arena, source)};
     const Ast *ast = parser_parse(arena, names, source, it->diags);
-    if (check_kernels(ast, arena, &kernels) > 0) it->prog = check_kernel(arena, names, ast, kernels[0], NULL, 0, it->diags);
+    if (check_kernels(ast, arena, &kernels) > 0)
+        it->prog = check_kernel(arena, names, ast, kernels[0], NULL, 0, it->diags);
     bool fine = it->prog != NULL && codegen_emit(arena, it->prog, &options, &ptx, manifest, it->diags);
     VEC(Argument) given = {0};
     Argument argument, *all;
@@ -83,7 +84,8 @@ static bool says(const Case *it, const char *wanted) {
     "    grid (t: ceil(N, T));\n"                                                                                      \
     "    pipe loaded[2] load -> work { x: f32[T]; y: f32[T]; }\n"                                                      \
     "    pipe made[2] work -> store { y: f32[T]; }\n"                                                                  \
-    "    role load: 1 warp { for t in grid { produce <loaded> as s { s.x[i] = X[t*T + i]; s.y[i] = Y[t*T + i]; } } }\n" \
+    "    role load: 1 warp { for t in grid { produce <loaded> as s { s.x[i] = X[t*T + i]; s.y[i] = Y[t*T + i]; } } "   \
+    "}\n"                                                                                                              \
     "    role work: 4 warps { for t in grid { consume <loaded> as s { produce <made> as o { o.y[i] = " expression      \
     "; } } } }\n"                                                                                                      \
     "    role store: 1 warp { for t in grid { consume <made> as o { Y[t*T + i] = o.y[i]; } } }\n"                      \
@@ -154,7 +156,8 @@ static void test_untouched(void) {
                                "}\n";
     Case it;
     if (!open_case(&it, copy, (const char *const[]){NULL})) return;
-    float *x = (float *)it.launch->arrays[0].data, *y = (float *)it.launch->arrays[1].data, *z = (float *)it.launch->arrays[2].data;
+    float *x = (float *)it.launch->arrays[0].data, *y = (float *)it.launch->arrays[1].data,
+          *z = (float *)it.launch->arrays[2].data;
     x[5] = NAN;
     for (int i = 0; i < 1000; i++) y[i] = z[i] = x[i];
     z[5] = 0;
@@ -162,7 +165,8 @@ static void test_untouched(void) {
     memset(&y[990], 0, 4);
     y[991] = *(float *)&(uint32_t){0x7FC00000};
     Verdict verdict = judge(&it);
-    EXPECT(verdict.kind == VERDICT_WRONG && verdict.wrong == 2 && says(&it, "Y[991]: expected") && says(&it, "never written"));
+    EXPECT(verdict.kind == VERDICT_WRONG && verdict.wrong == 2 && says(&it, "Y[991]: expected") &&
+           says(&it, "never written"));
     y[990] = x[990];
     y[991] = x[991];
     z[17] = *(float *)&(uint32_t){0x7FC00000};
@@ -174,15 +178,16 @@ static void test_untouched(void) {
 
 /* Lets, reductions, selections, casts, gathers, integers */
 static void test_expressions(void) {
-    static const char text[] = "kernel mixed(X: f32[N], inout Y: f32[N], I: i32[N], W: bf16[8, 16], n: i32) for sm_90a {\n"
-                               "    ensures {\n"
-                               "        let m[r] = max[c] W[r, c];\n"
-                               "        let total[r] = sum[c] exp(W[r, c] - m[r]);\n"
-                               "        let all[r] = sum[c] total[r] * W[r, c] + m[0];\n"
-                               "        Y[i] ~ (i % 2 == 0 ? X[I[i]] : X[i - 1]) + bf16(X[i]) * total[i % 8] + all[(i + 1) % 8] "
-                               "+ f32(n / 3) within 1e-5;\n"
-                               "    }\n"
-                               "    example N = 4000, n = 17, I[i] = (i * 7 + 1) % N;\n" ROLES("s.x[i] + s.y[i]");
+    static const char text[] =
+        "kernel mixed(X: f32[N], inout Y: f32[N], I: i32[N], W: bf16[8, 16], n: i32) for sm_90a {\n"
+        "    ensures {\n"
+        "        let m[r] = max[c] W[r, c];\n"
+        "        let total[r] = sum[c] exp(W[r, c] - m[r]);\n"
+        "        let all[r] = sum[c] total[r] * W[r, c] + m[0];\n"
+        "        Y[i] ~ (i % 2 == 0 ? X[I[i]] : X[i - 1]) + bf16(X[i]) * total[i % 8] + all[(i + 1) % 8] "
+        "+ f32(n / 3) within 1e-5;\n"
+        "    }\n"
+        "    example N = 4000, n = 17, I[i] = (i * 7 + 1) % N;\n" ROLES("s.x[i] + s.y[i]");
     Case it;
     if (!open_case(&it, text, (const char *const[]){NULL})) return;
     const float *x = (const float *)it.launch->arrays[0].data;
@@ -214,9 +219,10 @@ static void test_expressions(void) {
 
 /* A product of matrices too large to be checked whole: a sample, of bounded cost */
 static void test_costly(void) {
-    static const char text[] = "kernel product(X: f32[N], inout Y: f32[N], A: f32[M, K], B: f32[K, M], out C: f32[M, M]) for sm_90a {\n"
-                               "    ensures C[i, j] ~ sum[k] A[i, k] * B[k, j] within 1e-3;\n"
-                               "    example N = 16, M = 512, K = 3000;\n" ROLES("s.x[i] + s.y[i]");
+    static const char text[] =
+        "kernel product(X: f32[N], inout Y: f32[N], A: f32[M, K], B: f32[K, M], out C: f32[M, M]) for sm_90a {\n"
+        "    ensures C[i, j] ~ sum[k] A[i, k] * B[k, j] within 1e-3;\n"
+        "    example N = 16, M = 512, K = 3000;\n" ROLES("s.x[i] + s.y[i]");
     Case it;
     if (!open_case(&it, text, (const char *const[]){NULL})) return;
     clock_t start = clock();
@@ -229,9 +235,10 @@ static void test_costly(void) {
 
 /* Not even a few elements can be looked at: said, not passed over. */
 static void test_too_costly(void) {
-    static const char text[] = "kernel cubes(X: f32[N], inout Y: f32[N]) for sm_90a {\n"
-                               "    ensures Y[i] ~ sum[a] X[a] * (sum[b] X[b] * (sum[c] X[c] * X[i] * X[b] * X[a])) within 1e-3;\n"
-                               "    example N = 40000;\n" ROLES("s.x[i] + s.y[i]");
+    static const char text[] =
+        "kernel cubes(X: f32[N], inout Y: f32[N]) for sm_90a {\n"
+        "    ensures Y[i] ~ sum[a] X[a] * (sum[b] X[b] * (sum[c] X[c] * X[i] * X[b] * X[a])) within 1e-3;\n"
+        "    example N = 40000;\n" ROLES("s.x[i] + s.y[i]");
     Case it;
     if (!open_case(&it, text, (const char *const[]){NULL})) return;
     Verdict verdict = judge(&it);
@@ -240,7 +247,8 @@ static void test_too_costly(void) {
 }
 
 static void test_unchecked(void) {
-    static const char text[] = "kernel plain(X: f32[N], inout Y: f32[N]) for sm_90a {\n    example N = 16;\n" ROLES("s.x[i] + s.y[i]");
+    static const char text[] =
+        "kernel plain(X: f32[N], inout Y: f32[N]) for sm_90a {\n    example N = 16;\n" ROLES("s.x[i] + s.y[i]");
     Case it;
     if (!open_case(&it, text, (const char *const[]){NULL})) return;
     Verdict verdict = judge(&it);
