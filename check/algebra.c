@@ -143,11 +143,28 @@ bool poly_mentions(const Algebra *algebra, const Poly *poly, int atom) {
     return false;
 }
 
+static size_t bucket_of(const Algebra *algebra, const char *key) {
+    uint64_t hash = UINT64_C(0xCBF29CE484222325);
+    for (const char *at = key; *at; at++) hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001B3);
+    size_t slot = (size_t)hash & (algebra->bucket_count - 1);
+    while (algebra->buckets[slot] && strcmp(algebra->atoms.items[algebra->buckets[slot] - 1].key, key) != 0)
+        slot = (slot + 1) & (algebra->bucket_count - 1);
+    return slot;
+}
+
 static int intern(Algebra *algebra, Atom atom) {
-    for (size_t i = 0; i < algebra->atoms.count; i++)
-        if (strcmp(algebra->atoms.items[i].key, atom.key) == 0) return (int)i;
-    vec_push(algebra->arena, &algebra->atoms, atom);
-    return (int)algebra->atoms.count - 1;
+    if ((algebra->atoms.count + 1) * 2 > algebra->bucket_count) {
+        algebra->bucket_count = algebra->bucket_count ? algebra->bucket_count * 2 : 32;
+        algebra->buckets = NEW_ARRAY(algebra->arena, int, algebra->bucket_count);
+        for (size_t i = 0; i < algebra->atoms.count; i++)
+            algebra->buckets[bucket_of(algebra, algebra->atoms.items[i].key)] = (int)i + 1;
+    }
+    size_t slot = bucket_of(algebra, atom.key);
+    if (!algebra->buckets[slot]) {
+        vec_push(algebra->arena, &algebra->atoms, atom);
+        algebra->buckets[slot] = (int)algebra->atoms.count;
+    }
+    return algebra->buckets[slot] - 1;
 }
 
 /* Levels order the atoms so that bounds lead downwards: symbols, formulas of them, axes, ranks, loops from the outer to the

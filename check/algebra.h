@@ -47,6 +47,8 @@ typedef struct Algebra {
     const Role *role;          /* NULL: prog-level formulas */
     const IndexSpace *space;   /* whose extents bound the X_INDEX atoms; NULL: they are not bounded */
     VEC(Atom) atoms;
+    int *buckets;              /* of atoms by key: 1 + id, 0: free */
+    size_t bucket_count;
     struct Memo { const Expr *expr; const Poly *poly; } *memo;
     size_t memo_count, memo_capacity;
     Expr **loop_lo, **loop_hi; /* by local of the role; NULL: not a loop variable */

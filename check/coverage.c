@@ -11,6 +11,7 @@
 
 #define MAX_ELEMENTS (1 << 22) /* of a stage; more never fit shared memory, which is reported by `resources` */
 #define MAX_TURNS    1024      /* of a constant loop that is followed turn by turn */
+#define MAX_WRITES   2048      /* of a role; loops are followed no further beyond */
 
 typedef uint64_t *Bits;
 
@@ -30,6 +31,8 @@ typedef struct Hold {
     int64_t bytes; /* that copies bring */
     bool differs;  /* `bytes` is not the same on the paths that met */
     Span differs_at;
+    bool open; /* not followed to the end */
+    Span open_at;
     VEC(Mark) marks;
 } Hold;
 
@@ -67,6 +70,7 @@ typedef struct Coverage {
     VEC(Release) releases;
     VEC(Said) said; /* of missing fields */
     GlobalWrites writes;
+    int written;      /* statements followed so far */
     int *bound_atoms; /* loops followed turn by turn, and the rank */
     int64_t *bound_values;
     int bound, bound_capacity;
@@ -154,6 +158,7 @@ static void join_hold(Coverage *c, Hold *to, const Hold *from, Span at) {
         to->flying[w] |= from->flying[w];
     }
     to->poisoned |= from->poisoned;
+    if (from->open) to->open = true, to->open_at = from->open_at;
     if (to->bytes != from->bytes && !to->differs) to->differs = true, to->differs_at = at;
     if (from->differs && !to->differs) to->differs = true, to->differs_at = from->differs_at;
     if (from->bytes > to->bytes) to->bytes = from->bytes;
@@ -309,11 +314,13 @@ static bool same_walk(const Site *a, const Site *b) {
 
 static void check_order(Coverage *c, Hold *hold, Site *site, Bits bits) {
     Tiles *tiles = c->tiles;
+    if (first_common(hold->may, bits, hold->words) < 0) return;
     for (size_t i = 0; i < hold->marks.count; i++) {
         const Mark *before = &hold->marks.items[i];
-        if (before->vague || first_common(before->bits, bits, hold->words) < 0) continue;
         bool flying = is_asynchronous(site->tile) || is_asynchronous(before->site->tile);
-        if (!flying && (before->site == site || same_walk(before->site, site))) continue;
+        if (before->vague || first_common(before->bits, bits, hold->words) < 0) continue;
+        if (!flying && same_walk(before->site, site) && memcmp(before->bits, bits, hold->words * sizeof *bits) == 0)
+            continue;
         Diag *diag = diag_at(tiles->diags, P0217, site->tile->target.span,
                              "elements of %s are written a second time, and nothing orders the two",
                              tiles_object(tiles, c->role, &site->tile->target));
@@ -330,6 +337,7 @@ static void check_order(Coverage *c, Hold *hold, Site *site, Bits bits) {
 static void write_stage(Coverage *c, Site *site, Hold *hold) {
     Tile *tile = site->tile;
     Bits bits = new_bits(c, hold->words);
+    c->written++;
     bool exact = mark_bits(c, site, &c->tiles->prog->pipes.items[hold->pipe], bits);
     if (exact) check_order(c, hold, site, bits);
     if (tile->op != ASSIGN_SET && !holds_all(hold->must, bits, hold->words)) {
@@ -446,11 +454,20 @@ static void turn(Coverage *c, Frame *frame, Stmt *body, State *state) {
     join(c, state, &frame->continues, frame->stmt->head);
 }
 
+static void leave_open(Coverage *c, State *state, Span at) {
+    for (size_t h = 0; h < c->role->handles.count; h++)
+        if (state->holds[h]) state->holds[h]->open = true, state->holds[h]->open_at = at;
+}
+
 static void walk_turns(Coverage *c, Stmt *stmt, State *state, int64_t lo, int64_t hi) {
     Frame frame = {.outer = c->frame, .stmt = stmt};
     int atom = algebra_atom_local(c->algebra, c->role, stmt->loop.var);
     c->frame = &frame;
     for (int64_t i = lo; i < hi && state->live; i++) {
+        if (c->written >= MAX_WRITES) { /* not decided, so not accepted: the payload, or the bytes, stay open */
+            leave_open(c, state, stmt->head);
+            break;
+        }
         bind(c, atom, i);
         turn(c, &frame, stmt->loop.body, state);
         c->bound--;
@@ -476,7 +493,7 @@ static void walk_loop(Coverage *c, Stmt *stmt, State *state) {
         if (!stmt->loop.where && stmt->loop.var >= 0 && value_here(c, stmt->loop.lo, &lo) &&
             value_here(c, stmt->loop.hi, &hi)) {
             runs = lo < hi;
-            if (runs && hi - lo <= MAX_TURNS && writes_held(body, state)) {
+            if (runs && hi - lo <= MAX_TURNS && c->written < MAX_WRITES && writes_held(body, state)) {
                 walk_turns(c, stmt, state, lo, hi);
                 return;
             }
@@ -665,6 +682,16 @@ static void report_overlap(Coverage *c, const Release *at, int r, int s, int64_t
     diag_help(tiles->diags, diag, "give each instance its own part: `rank*.. + i`");
 }
 
+static void report_open(Coverage *c, const Hold *hold) {
+    Tiles *tiles = c->tiles;
+    const char *pipe = tiles->prog->pipes.items[hold->pipe].name;
+    Diag *diag = diag_at(tiles->diags, P0214, place_of(hold->acquire),
+                         "the payload of `%s` is written by more statements, turn by turn, than are followed", pipe);
+    diag_primary(tiles->diags, diag, "the stage is acquired here");
+    diag_label(tiles->diags, diag, hold->open_at, "followed for %d writes", MAX_WRITES);
+    diag_help(tiles->diags, diag, "write more elements in one statement: an index instead of a loop");
+}
+
 static bool check_overlap(Coverage *c, const Release *at) {
     for (int r = 0; r < c->role->instances; r++)
         for (int s = r + 1; s < c->role->instances; s++) {
@@ -722,6 +749,10 @@ static void judge(Coverage *c, size_t before) {
         if (!hold || poisoned) continue;
         Span body = hold->acquire->kind == S_STAGE ? hold->acquire->span : c->role->body->span;
         if (reported_in(c->tiles, before, body)) continue;
+        if (hold->open) {
+            report_open(c, hold);
+            continue;
+        }
         if (check_overlap(c, at) && check_payload(c, at, hold)) check_bytes(c, at, hold, set);
     }
 }

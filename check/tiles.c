@@ -80,9 +80,13 @@ bool same_object(const Access *a, const Access *b) {
            a->old == b->old;
 }
 
-Site *tiles_site(const Tiles *tiles, const Stmt *stmt) {
-    for (size_t i = 0; i < tiles->sites.count; i++)
-        if (tiles->sites.items[i]->stmt == stmt) return tiles->sites.items[i];
+Site *tiles_site(Tiles *tiles, const Stmt *stmt) {
+    for (size_t n = 0; n < tiles->sites.count; n++) {
+        size_t i = (tiles->cursor + n) % tiles->sites.count;
+        if (tiles->sites.items[i]->stmt != stmt) continue;
+        tiles->cursor = i;
+        return tiles->sites.items[i];
+    }
     return NULL;
 }
 

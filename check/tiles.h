@@ -32,9 +32,10 @@ typedef struct Tiles {
     Algebra **algebras; /* one a role */
     Algebra *formulas;  /* of prog-level formulas */
     VEC(Site *) sites;  /* roles in order, statements in order of the text */
+    size_t cursor;      /* of tiles_site: statements are mostly asked for in order */
 } Tiles;
 
-Site *tiles_site(const Tiles *tiles, const Stmt *stmt); /* of an S_TILE; never NULL for statements of roles */
+Site *tiles_site(Tiles *tiles, const Stmt *stmt); /* of an S_TILE; never NULL for statements of roles */
 
 /* ---- names for messages ------------------------------------------------------------------------------------------- */
 
@@ -51,6 +52,7 @@ Expr *access_extent(Tiles *tiles, const Role *role, const Access *access, int d)
 int64_t tile_extent(const Prog *prog, const Role *role, const Access *access, int d); /* stage, shared, register */
 Layout *access_layout(Prog *prog, const Role *role, const Access *access);            /* stage and shared, else NULL */
 bool same_object(const Access *a, const Access *b);
+bool tiles_same_bits(Element a, Element b); /* may be copied without a conversion */
 
 bool tiles_reads(Tiles *tiles, const Role *role, Expr *expr, Accesses *reads); /* adds all; true where something is poison */
 
