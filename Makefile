@@ -37,6 +37,7 @@ UNIT   := $(patsubst tests/unit/%.c,$(B)/unit/%,$(sort $(wildcard tests/unit/*.c
 FUZZ   := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(sort $(wildcard tests/fuzz/*.c)))
 BENCH  := $(patsubst bench/%.c,$(B)/bench/%,$(filter-out bench/cuda.c,$(sort $(wildcard bench/*.c))))
 GENERATE := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/generate/*.c)))
+HANG     := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/hang/*.c)))
 
 all: $(B)/pipec $(B)/libpipec.so $(B)/libpipec.a
 
@@ -79,6 +80,9 @@ $(B)/tests-driver: $(DRIVER) $(B)/libpipec.a
 $(B)/generate-test: $(GENERATE) $(B)/libpipec.a
 	$(call say,link)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
+$(B)/hang-test: $(HANG) $(B)/libpipec.a
+	$(call say,link)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 $(B)/unit/%: tests/unit/%.c $(B)/libpipec.a
 	@mkdir -p $(@D)
 	$(call say,link)
@@ -99,7 +103,7 @@ $(STANDIN): tests/standin/libcuda.c tests/standin/standin.h runtime/driver.h run
 	$(call say,link)
 	$(Q)$(CC) $(BASE) -O1 -shared -o $@ $<
 
-test-build: all $(B)/tests-driver $(UNIT) $(if $(GENERATE),$(B)/generate-test) $(STANDIN)
+test-build: all $(B)/tests-driver $(UNIT) $(B)/generate-test $(B)/hang-test $(STANDIN)
 fuzz-build: $(FUZZ)
 bench-build: all $(BENCH)
 
@@ -142,7 +146,7 @@ install: all
 clean:
 	rm -rf $(BUILD)
 
--include $(OBJ:.o=.d) $(CLI:.o=.d) $(DRIVER:.o=.d) $(UNIT:=.d) $(FUZZ:=.d) $(BENCH:=.d) $(GENERATE:.o=.d)
+-include $(OBJ:.o=.d) $(CLI:.o=.d) $(DRIVER:.o=.d) $(UNIT:=.d) $(FUZZ:=.d) $(BENCH:=.d) $(GENERATE:.o=.d) $(HANG:.o=.d)
 .PHONY: all run test test-build fuzz fuzz-build bless bench bench-build format lint install clean
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -7,7 +7,7 @@
 
 #define BATCH_VALUES 16  /* elements that a thread has in flight */
 #define BATCH_READS 32   /* and values that they are made of: more would not fit the registers */
-#define UNROLLED_BATCHES 4
+#define UNROLLED_BATCHES 2
 
 typedef struct Walk {
     Gen *gen;
@@ -329,13 +329,20 @@ static bool touches_registers(const Walk *walk) {
     return false;
 }
 
+/* What an element takes of the registers, in values; an address in global memory and its guard are more than a value. */
+static int batch_reads(const Walk *walk) {
+    int reads = walk->tile->target.space == SPACE_GLOBAL ? 1 : 0;
+    for (size_t i = 0; i < walk->reads.count; i++) reads += walk->reads.items[i]->read->space == SPACE_GLOBAL ? 3 : 1;
+    return reads;
+}
+
 static void walk_space(Walk *walk) {
     Gen *gen = walk->gen;
     Reg thread = gen->role->thread;
     int64_t chunk = (int64_t)walk->threads * walk->vector, full = walk->total / chunk;
     Lin flat = lin_reg(walk->vector == 1 ? thread : PURE(gen->ptx, REG_32, "mul.lo.s32", ptx_reg(thread), ptx_int(walk->vector)),
                        walk->vector, (int64_t)(walk->threads - 1) * walk->vector);
-    int reads = (int)walk->reads.count, values = reads * BATCH_VALUES > BATCH_READS ? BATCH_READS / reads : BATCH_VALUES;
+    int reads = batch_reads(walk), values = reads * BATCH_VALUES > BATCH_READS ? BATCH_READS / reads : BATCH_VALUES;
     int batch = values > walk->vector ? values / walk->vector : 1;
     int64_t done = 0;
     if (full / batch > UNROLLED_BATCHES && !touches_registers(walk)) {
@@ -343,7 +350,10 @@ static void walk_space(Walk *walk) {
         done = full / batch * batch;
         walk->statement.known = NULL; /* what the loop computed is not at hand after it for certain */
     }
-    for (; done < full; done += batch) gen_batch(walk, flat, done, (int)(full - done < batch ? full - done : batch));
+    for (; done < full; done += batch) {
+        gen_batch(walk, flat, done, (int)(full - done < batch ? full - done : batch));
+        ptx_forget(gen->ptx); /* coordinates are computed anew rather than kept in registers */
+    }
     if (walk->total % chunk == 0) return;
     int skip = ptx_new_label(gen->ptx);
     Lin last = flat;

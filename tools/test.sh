@@ -43,7 +43,8 @@ for source in tests/unit/*.c; do
     count "unit ${unit%.c}" "$B/unit/${unit%.c}"
 done
 count driver "$B/tests-driver" all
-[ -x "$B/generate-test" ] && count generate "$B/generate-test"
+count generate "$B/generate-test"
+count hang "$B/hang-test"
 [ -f tests/cli/run.sh ] && count cli sh tests/cli/run.sh "$B"
 
 rm -f "$log"

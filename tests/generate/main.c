@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define SPILLS 160 /* bytes: a random register tile may be as large as what a thread has */
+
 typedef struct Session {
     int passed, failed, refused;
     const char *folder;
@@ -104,7 +106,7 @@ static bool assembles(const char *ptx, Arena *arena, const char **said) {
         unsigned long frame, stores, loads;
         bool numbers = sscanf(line, " %lu bytes stack frame, %lu bytes spill stores, %lu bytes spill loads", &frame, &stores, &loads) == 3;
         str_add(&text, line);
-        fine = fine && strstr(line, "warning") == NULL && strstr(line, "error") == NULL && !(numbers && stores + loads > 0);
+        fine = fine && strstr(line, "warning") == NULL && strstr(line, "error") == NULL && !(numbers && stores + loads > SPILLS);
     }
     fine = (pipe == NULL || pclose(pipe) == 0) && fine;
     unlink(name);
@@ -158,7 +160,7 @@ static void open_gpu(Session *session, Arena *arena) {
 
 int main(int argc, char **argv) {
     Session session = {.assemble = system("ptxas --version >/dev/null 2>&1") == 0};
-    uint64_t seed = 1, count = 300;
+    uint64_t seed = 1, count = 200;
     Arena *arena = arena_new();
     for (int i = 1; i < argc; i++) {
         bool more = i + 1 < argc;
