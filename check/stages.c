@@ -7,17 +7,10 @@ static void follow(Linear *linear, Stmt *stmt);
 
 /* ---- scopes ------------------------------------------------------------------------------------------------------- */
 
-static Hold *open_scope(Linear *linear, int handle, Span span) {
-    Path *path = &linear->path;
-    if (path->count == path->capacity) {
-        size_t wanted = path->capacity * 2 + 4;
-        path->holds = arena_grow(linear->arena, path->holds, path->capacity * sizeof *path->holds, wanted * sizeof *path->holds);
-        path->capacity = wanted;
-    }
-    linear->slot[handle] = (int)path->count;
+static void open_scope(Linear *linear, int handle, Span span) {
+    linear->slot[handle] = (int)linear->path.count;
     vec_push(linear->arena, &linear->scope, handle);
-    path->holds[path->count] = (Hold){.state = STATE_FREE, .since = span, .acquired = span, .loop_var = -1};
-    return &path->holds[path->count++];
+    *path_push(linear, &linear->path) = (Hold){.state = STATE_FREE, .since = span, .acquired = span, .loop_var = -1};
 }
 
 static void close_scopes(Linear *linear, size_t depth, Span end) {
@@ -39,7 +32,7 @@ static int count_held(Linear *linear, int handle, Span span) {
     int held = what->end == END_CONSUME ? linear->late[what->pipe] : 0;
     for (size_t i = 0; i < linear->path.count; i++) {
         const Handle *other = &linear->role->handles.items[linear->scope.items[i]];
-        if (other->pipe == what->pipe && other->end == what->end && is_held(&linear->path.holds[i])) held++;
+        if (other->pipe == what->pipe && other->end == what->end && is_held(path_hold(&linear->path, i))) held++;
     }
     if (what->end == END_PRODUCE && held > linear->producer_most[what->pipe]) linear->producer_most[what->pipe] = held;
     if (held <= pipe->stages || linear->crowded[what->pipe]) return held;
@@ -50,9 +43,9 @@ static int count_held(Linear *linear, int handle, Span span) {
     diag_primary(linear->diags, diag, "waits for ever: what it needs is held by `%s` itself", linear->role->name);
     for (size_t i = 0; i < linear->path.count; i++) {
         const Handle *other = &linear->role->handles.items[linear->scope.items[i]];
-        if (other->pipe == what->pipe && other->end == what->end && is_held(&linear->path.holds[i]) &&
+        if (other->pipe == what->pipe && other->end == what->end && is_held(path_hold(&linear->path, i)) &&
             linear->scope.items[i] != handle && diag->label_count < DIAG_MAX_LABELS - 1)
-            diag_label(linear->diags, diag, linear->path.holds[i].acquired, "`%s` is held from here", other->name);
+            diag_label(linear->diags, diag, path_hold(&linear->path, i)->acquired, "`%s` is held from here", other->name);
     }
     if (what->end == END_CONSUME && linear->late[what->pipe])
         diag_note(linear->diags, diag, "`lag` keeps %d of them", linear->late[what->pipe]);
@@ -61,15 +54,14 @@ static int count_held(Linear *linear, int handle, Span span) {
 }
 
 static int acquire(Linear *linear, int handle, Span span, StageState state) {
-    Hold *hold = hold_of(linear, handle);
-    if (!hold) hold = open_scope(linear, handle, span);
+    if (!hold_of(linear, handle)) open_scope(linear, handle, span);
     if (!stage_event(linear, handle, EVENT_ACQUIRE, span)) return 0;
-    *hold = (Hold){.state = state, .since = span, .acquired = span, .loop_var = -1};
+    *hold_change(linear, handle) = (Hold){.state = state, .since = span, .acquired = span, .loop_var = -1};
     return count_held(linear, handle, span);
 }
 
 static void release(Linear *linear, int handle, Span span) {
-    Hold *hold = hold_of(linear, handle);
+    const Hold *hold = hold_of(linear, handle);
     if (hold && hold->state == STATE_HELD) payload_release(linear, handle);
     stage_event(linear, handle, EVENT_RELEASE, span);
 }
@@ -78,10 +70,10 @@ static void move(Linear *linear, int to, int from, Span span) {
     Hold taken = {.state = STATE_POISON};
     if (hold_of(linear, from)) taken = *hold_of(linear, from);
     bool fine = stage_event(linear, from, EVENT_MOVE_OUT, span);
-    if (fine) hold_of(linear, from)->moved_to = to;
-    Hold *hold = hold_of(linear, to);
-    if (!hold) hold = open_scope(linear, to, span);
+    if (fine) hold_change(linear, from)->moved_to = to;
+    if (!hold_of(linear, to)) open_scope(linear, to, span);
     if (!stage_event(linear, to, EVENT_MOVE_IN, span)) return;
+    Hold *hold = hold_change(linear, to);
     *hold = taken;
     hold->state = fine ? STATE_HELD : STATE_POISON;
     hold->since = span;
@@ -144,13 +136,23 @@ static void count_late(Linear *linear, const Stmt *body, int sign) {
     }
 }
 
-static void after_loop(Linear *linear, const Path *entry, const Path *end, const Frame *frame) {
+/* The next variable that some way out of the loop may have changed */
+static size_t next_changed(const Path *after, const Path *end, const Frame *frame, size_t slot) {
+    size_t next = end->live ? path_differs(after, end, slot, after->count) : after->count;
+    for (size_t x = 0; x < frame->exits.count; x++) {
+        size_t other = path_differs(after, &frame->exits.items[x].path, slot, after->count);
+        if (other < next) next = other;
+    }
+    return next;
+}
+
+static void after_loop(Linear *linear, Path *entry, const Path *end, const Frame *frame) {
     Path after = path_copy(linear, entry, entry->count);
-    for (size_t i = 0; i < after.count; i++) {
-        Hold *hold = &after.holds[i];
-        bool poison = end->live && end->holds[i].state == STATE_POISON;
+    for (size_t i = next_changed(&after, end, frame, 0); i < after.count; i = next_changed(&after, end, frame, i + 1)) {
+        bool poison = end->live && path_hold(end, i)->state == STATE_POISON;
         for (size_t x = 0; x < frame->exits.count; x++)
-            poison |= frame->exits.items[x].path.holds[i].state == STATE_POISON;
+            poison |= path_hold(&frame->exits.items[x].path, i)->state == STATE_POISON;
+        Hold *hold = path_change(linear, &after, i);
         if (poison) hold->state = STATE_POISON;
         if (is_held(hold)) payload_loop(linear, i, end, frame, hold);
     }
@@ -192,7 +194,7 @@ static void stage_block(Linear *linear, Stmt *stmt) {
         vec_push(linear->arena, &linear->blocks, use);
     }
     if (stmt->stage.body) follow(linear, stmt->stage.body);
-    Hold *hold = hold_of(linear, handle);
+    const Hold *hold = hold_of(linear, handle);
     if (linear->path.live && hold && is_held(hold)) payload_release(linear, handle);
     close_scopes(linear, depth, closing_of(stmt));
 }
@@ -215,7 +217,7 @@ static void leave(Linear *linear, Stmt *stmt) {
     stmt->leave.releases.count = 0;
     for (size_t i = linear->path.count; i-- > depth;) {
         int handle = linear->scope.items[i], field;
-        const Hold *hold = &linear->path.holds[i];
+        const Hold *hold = path_hold(&linear->path, i);
         if (hold->state == STATE_BLOCK) {
             vec_push(linear->arena, &stmt->leave.releases, handle);
             if (!payload_complete(linear, handle, hold, &field)) refuse_unwritten(linear, handle, hold, field, stmt->span);
@@ -272,7 +274,7 @@ static void follow_role(Linear *linear, int index) {
     linear->scope.count = 0;
     linear->slot = NEW_ARRAY(linear->arena, int, role->handles.count + 1);
     for (size_t i = 0; i < role->handles.count; i++) linear->slot[i] = -1;
-    linear->path = (Path){.live = true};
+    linear->path = path_new(linear);
     linear->frame = NULL;
     linear->loop = NULL;
     linear->direct = false;

@@ -1,6 +1,7 @@
 /* stages: private to check/stages*.c: the linear rule, one role at a time.
  *   stages.c          walks the statements of a role: branches join, loops restore, leaves let go
  *   stages_event.c    what may happen to a stage in which state, as a matrix, and what is said where it may not
+ *   stages_path.c     paths as data
  *   stages_join.c     two paths that meet
  *   stages_payload.c  what has been written into a produced stage on this path
  *   stages_lag.c      how late a `consume` block releases
@@ -44,11 +45,15 @@ typedef struct Hold {
     int64_t bytes;     /* that copies bring into it */
 } Hold;
 
+typedef struct HoldChunk HoldChunk;
+
 typedef struct Path {
     bool live;         /* control gets here */
     bool expected;     /* not live, and no message about what follows */
-    size_t count, capacity; /* as Linear.scope when it was taken */
-    Hold *holds;
+    size_t count;      /* as Linear.scope when it was taken */
+    int owner;
+    size_t capacity;   /* in chunks */
+    HoldChunk **chunks; /* stages_path.c */
 } Path;
 
 typedef struct Exit {  /* a leave on its way to the end of its target */
@@ -80,6 +85,7 @@ typedef struct Linear {
     VEC(int) scope;    /* handles in scope, outermost first */
     int *slot;         /* by handle: where in `scope`, -1: not in it */
     Path path;         /* the one being followed; holds as `scope` */
+    int owners;        /* numbers that paths have taken */
     Frame *frame;
     Stmt *loop;        /* the innermost loop */
     bool direct;       /* the statement stands directly in that loop's body */
@@ -96,15 +102,21 @@ typedef struct Linear {
 bool stage_event(Linear *linear, int handle, StageEvent event, Span span);
 void stage_fault(Linear *linear, int handle); /* something was said of this stage */
 bool is_held(const Hold *hold);
-Hold *hold_of(Linear *linear, int handle); /* NULL: not in scope */
+const Hold *hold_of(const Linear *linear, int handle); /* NULL: not in scope */
+Hold *hold_change(Linear *linear, int handle);          /* to be written, at once */
 const char *word_of(End end);              /* "consume" */
 
 /* ---- paths -------------------------------------------------------------------------------------------------------- */
 
-Path path_copy(Linear *linear, const Path *path, size_t count);
+Path path_new(Linear *linear);
+Path path_copy(Linear *linear, Path *path, size_t count);
+const Hold *path_hold(const Path *path, size_t slot);
+Hold *path_change(Linear *linear, Path *path, size_t slot); /* to be written, before the next copy */
+Hold *path_push(Linear *linear, Path *path);                /* one more variable in scope */
+size_t path_differs(const Path *a, const Path *b, size_t slot, size_t count); /* the next that may differ; >= count: none */
 /* What is true on both; stages held on one only are reported at `join`, the statement at whose end they meet: `then` and
  * `otherwise` of an S_IF, or the end of an S_BLOCK and a return */
-Path path_join(Linear *linear, const Path *a, const Path *b, Stmt *join);
+Path path_join(Linear *linear, Path *a, Path *b, Stmt *join);
 /* A path that ends an iteration (leave == NULL: at the end of the body) against the one that entered the loop */
 void path_restored(Linear *linear, const Path *entry, Path *end, Stmt *loop, const Stmt *leave);
 

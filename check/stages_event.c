@@ -71,10 +71,12 @@ void stage_fault(Linear *linear, int handle) {
 
 bool is_held(const Hold *hold) { return hold->state == STATE_HELD || hold->state == STATE_BLOCK; }
 
-Hold *hold_of(Linear *linear, int handle) {
+const Hold *hold_of(const Linear *linear, int handle) {
     if (!valid_index(handle, linear->role->handles.count) || linear->slot[handle] < 0) return NULL;
-    return &linear->path.holds[linear->slot[handle]];
+    return path_hold(&linear->path, (size_t)linear->slot[handle]);
 }
+
+Hold *hold_change(Linear *linear, int handle) { return path_change(linear, &linear->path, (size_t)linear->slot[handle]); }
 
 const char *word_of(End end) { return end == END_PRODUCE ? "produce" : "consume"; }
 
@@ -134,7 +136,7 @@ static void refuse(Linear *linear, int handle, const Hold *hold, StageEvent even
 }
 
 bool stage_event(Linear *linear, int handle, StageEvent event, Span span) {
-    Hold *hold = hold_of(linear, handle);
+    const Hold *hold = hold_of(linear, handle);
     if (!hold) return false;
     Rule rule = matrix[hold->state][event];
     bool fine = rule.code == FINE && hold->state != STATE_POISON;
@@ -143,10 +145,11 @@ bool stage_event(Linear *linear, int handle, StageEvent event, Span span) {
         refuse(linear, handle, hold, event, rule.code, span);
     }
     if (rule.code != FINE && event == EVENT_RELEASE && hold->state == STATE_MOVED) { /* the wrong name: no word about the right one */
-        Hold *taker = hold_of(linear, hold->moved_to);
-        if (taker) taker->state = STATE_POISON;
+        if (hold_of(linear, hold->moved_to)) hold_change(linear, hold->moved_to)->state = STATE_POISON;
     }
-    if (rule.next != hold->state) hold->since = span;
-    hold->state = rule.next;
+    if (rule.next == hold_of(linear, handle)->state) return fine;
+    Hold *now = hold_change(linear, handle);
+    now->since = span;
+    now->state = rule.next;
     return fine;
 }

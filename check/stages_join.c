@@ -1,15 +1,6 @@
 /* Two paths that meet: a stage is held on both or on neither. Loops: an iteration leaves outer stages as it found them. */
 #include "check/stages.h"
 
-#include <string.h>
-
-Path path_copy(Linear *linear, const Path *path, size_t count) {
-    Path copy = {.live = path->live, .expected = path->expected, .count = count, .capacity = count + 1};
-    copy.holds = NEW_ARRAY(linear->arena, Hold, count + 1);
-    if (count && path->holds) memcpy(copy.holds, path->holds, count * sizeof *copy.holds);
-    return copy;
-}
-
 Span closing_of(const Stmt *stmt) {
     Span span = stmt->span;
     if (span.hi > span.lo) span.lo = span.hi - 1;
@@ -44,7 +35,7 @@ static void refuse_branches(Linear *linear, int handle, const Hold *held, const 
     else diag_help(linear->diags, diag, "write `release %s;` in both branches, or once behind them", name);
 }
 
-Path path_join(Linear *linear, const Path *a, const Path *b, Stmt *join) {
+Path path_join(Linear *linear, Path *a, Path *b, Stmt *join) {
     size_t count = a->count < b->count ? a->count : b->count;
     if (!b->live || !a->live) {
         Path one = path_copy(linear, a->live || !b->live ? a : b, count);
@@ -53,9 +44,9 @@ Path path_join(Linear *linear, const Path *a, const Path *b, Stmt *join) {
     }
     Path both = path_copy(linear, a, count);
     Span said = {0, 0}; /* what a move does to two variables is one mistake */
-    for (size_t i = 0; i < count; i++) {
-        Hold *into = &both.holds[i];
-        const Hold *other = &b->holds[i];
+    for (size_t i = path_differs(&both, b, 0, count); i < count; i = path_differs(&both, b, i + 1, count)) {
+        const Hold *other = path_hold(b, i);
+        Hold *into = path_change(linear, &both, i);
         if (into->state == STATE_POISON) continue;
         if (other->state == STATE_POISON) {
             into->state = STATE_POISON;
@@ -75,9 +66,9 @@ Path path_join(Linear *linear, const Path *a, const Path *b, Stmt *join) {
 }
 
 void path_restored(Linear *linear, const Path *entry, Path *end, Stmt *loop, const Stmt *leave) {
-    for (size_t i = 0; i < entry->count && i < end->count; i++) {
-        const Hold *before = &entry->holds[i];
-        Hold *after = &end->holds[i];
+    size_t count = entry->count < end->count ? entry->count : end->count;
+    for (size_t i = path_differs(entry, end, 0, count); i < count; i = path_differs(entry, end, i + 1, count)) {
+        const Hold *before = path_hold(entry, i), *after = path_hold(end, i);
         if (before->state == STATE_POISON || after->state == STATE_POISON || is_held(before) == is_held(after)) continue;
         const char *name = linear->role->handles.items[linear->scope.items[i]].name;
         const char *pipe = linear->prog->pipes.items[linear->role->handles.items[linear->scope.items[i]].pipe].name;
@@ -102,6 +93,6 @@ void path_restored(Linear *linear, const Path *entry, Path *end, Stmt *loop, con
             if (leave) diag_label(linear->diags, diag, leave->span, "the iteration ends here");
             diag_help(linear->diags, diag, "write `release %s;` before the body ends", name);
         }
-        after->state = STATE_POISON;
+        path_change(linear, end, i)->state = STATE_POISON;
     }
 }

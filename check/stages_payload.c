@@ -48,13 +48,13 @@ static int64_t bytes_of(const Tile *tile) {
 void payload_write(Linear *linear, Stmt *stmt) {
     const Tile *tile = stmt->tile;
     if (!tile || tile->target.space != SPACE_STAGE) return;
-    Hold *hold = hold_of(linear, tile->target.object);
-    if (!hold || linear->role->handles.items[tile->target.object].end != END_PRODUCE) return;
+    if (!hold_of(linear, tile->target.object) || linear->role->handles.items[tile->target.object].end != END_PRODUCE) return;
     const Pipe *pipe = &linear->prog->pipes.items[linear->role->handles.items[tile->target.object].pipe];
     int field = tile->target.field;
     Expr *which = tile->target.element;
     int64_t element = 0;
     if (!valid_index(field, pipe->fields.count)) return;
+    Hold *hold = hold_change(linear, tile->target.object);
     hold->bytes += bytes_of(tile);
     if (!which || algebra_constant(which, &element)) {
         hold->written |= units_of(pipe, field, element, element + 1);
@@ -80,11 +80,11 @@ void payload_loop(Linear *linear, size_t slot, const Path *end, const Frame *fra
     int64_t trips, lo, hi;
     Hold iteration = {.state = STATE_FREE};
     if (what->end != END_PRODUCE || !constant_trips(loop, &trips) || trips == 0) return;
-    if (end->live) iteration = end->holds[slot];
+    if (end->live) iteration = *path_hold(end, slot);
     for (size_t i = 0; i < frame->exits.count; i++) {
         if (frame->exits.items[i].leave->leave.kind == LEAVE_BREAK) return; /* what was there before is all that is sure */
-        if (iteration.state == STATE_FREE) iteration = frame->exits.items[i].path.holds[slot];
-        else payload_join(&iteration, &frame->exits.items[i].path.holds[slot]);
+        if (iteration.state == STATE_FREE) iteration = *path_hold(&frame->exits.items[i].path, slot);
+        else payload_join(&iteration, path_hold(&frame->exits.items[i].path, slot));
     }
     if (iteration.state == STATE_FREE) return;
     result->bytes += trips * (iteration.bytes - result->bytes);
