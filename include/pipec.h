@@ -3,7 +3,7 @@
  *
  * Text goes in; PTX text, a manifest and diagnostics come out (PipecProgram). From there either
  *   - PipecKernel: load the program on a GPU and launch it with device pointers, in the device's primary context; or
- *   - PipecRun: run it on data of the host, on a GPU or on the built-in emulator, and compare the result with its `ensures`.
+ *   - PipecRun: run it on data of the host, on a GPU or on the built-in emulator, and compare the result with `ensures`.
  *
  * Nothing here exits, prints, or keeps global state. A function that fails says so in its value, and the object it was
  * called on keeps the diagnostics of that call. Functions that return an object return NULL only when memory runs out.
@@ -125,7 +125,7 @@ PIPEC_API bool pipec_program_is_static(const PipecProgram *program, const char *
 PIPEC_API const char *pipec_program_ptx(const PipecProgram *program, size_t *length);
 /* JSON: all that a launcher needs beside the PTX (docs/manifest.md). NULL where there were errors. */
 PIPEC_API const char *pipec_program_manifest(PipecProgram *program);
-/* What was derived and why: barriers, counts, bytes, layouts, registers, shared memory. NULL where there were errors. */
+/* What was derived and why: barriers, counts, bytes, layouts, registers, shared memory. NULL after errors. */
 PIPEC_API const char *pipec_program_report(PipecProgram *program);
 
 typedef enum PipecEmit {

@@ -138,7 +138,7 @@ static Place add(Compiler *c, Step step, int level) {
     return (Place){step.out, level};
 }
 
-/* The level of a step that reads these registers. What it reads from further out, its own reduction needs from there. */
+/* The level of a step that reads these registers. What it reads from further out, its reduction needs from there. */
 static int level_of(Compiler *c, const Place *operands, int count) {
     int level = 0;
     for (int i = 0; i < count; i++)

@@ -177,7 +177,7 @@ static void drop_duplicates(Chooser *c) {
 
 void elements_choose(Arena *arena, const Prog *prog, const Claim *claim, const Function *function, int64_t wanted,
                      const int64_t *extra, int64_t extra_count, uint64_t seed, Elements *out) {
-    if (wanted >= function->count) {
+    if (wanted > function->count / 2) { /* picking at random would take longer than looking at all */
         *out = (Elements){.all = true, .count = function->count};
         return;
     }
@@ -191,7 +191,10 @@ void elements_choose(Arena *arena, const Prog *prog, const Claim *claim, const F
         add_combinations(&c);
     else
         add_each_special(&c);
-    add_random(&c);
+    do {
+        add_random(&c);
+        drop_duplicates(&c);
+    } while (c.count < wanted);
     for (int64_t i = 0; i < extra_count; i++) c.flat[c.count++] = extra[i];
     drop_duplicates(&c);
     *out = (Elements){.count = c.count, .flat = c.flat};

@@ -261,6 +261,15 @@ if [ -e "$STANDIN" ]; then
     gpu "bench" 1 "median of 20 launches" "" "$P" run copy.pipe N=512 --bench
 fi
 
+# ---- the library in a C program of under 60 lines
+sanitizers=
+case $B in *asan*) sanitizers=-fsanitize=address,undefined ;; esac
+# shellcheck disable=SC2086
+expect "embed is built" 0 - ${CC:-cc} -Wall -Wextra -I"$here/../../include" $sanitizers -o embed \
+    "$here/../../examples/embed/embed.c" "$B/libpipec.a" -lm -ldl -lpthread
+expect "embed runs" 0 "axpy on the emulator: 0 of 100000 elements wrong" ./embed axpy.pipe
+holds "it is short" test "$(wc -l <"$here/../../examples/embed/embed.c")" -lt 60
+
 # ---- explain
 expect "explain" 0 "# P0100" "$P" explain P0100
 expect "explain in small letters" 0 "# P0100" "$P" explain p0100

@@ -217,6 +217,39 @@ static void test_expressions(void) {
     close_case(&it);
 }
 
+/* Exact claims: integers of several widths, division towards zero, wrapping u32, rounding casts */
+static void test_exact(void) {
+    static const char text[] =
+        "kernel exact_(X: f32[N], inout Y: f32[N], inout U: u32[N], inout S: i32[N], B: i8[N], inout Q: f16[N])\n"
+        "    for sm_90a {\n"
+        "    ensures {\n"
+        "        U[i] == old U[i] * 2654435761 + 7;\n"
+        "        S[i] == (i - 500) / 7 * 1000 + (i - 500) % 7 + i32(B[i]);\n"
+        "        Q[i] == f16(X[i] * 100);\n"
+        "        Y[i] == X[N - 1 - i];\n"
+        "    }\n"
+        "    example N = 1000;\n" ROLES("s.x[i] + s.y[i]");
+    Case it;
+    if (!open_case(&it, text, (const char *const[]){"!U=uniform", NULL})) return;
+    Array *arrays = it.launch->arrays;
+    for (int i = 0; i < 1000; i++) {
+        uint32_t *u = (uint32_t *)arrays[2].data + i;
+        int32_t *s = (int32_t *)arrays[3].data + i;
+        const float *x = (const float *)arrays[0].data;
+        *u = *u * 2654435761u + 7;
+        *s = (i - 500) / 7 * 1000 + (i - 500) % 7 + ((const int8_t *)arrays[4].data)[i];
+        element_store(E_F16, arrays[5].data + 2 * i, (double)x[i] * 100);
+        ((float *)arrays[1].data)[i] = x[999 - i];
+    }
+    Verdict verdict = judge(&it);
+    if (!EXPECT(verdict.kind == VERDICT_RIGHT && verdict.checked == 4000)) show(&it);
+    ((int32_t *)arrays[3].data)[3]++;
+    arrays[5].data[10] ^= 1;
+    verdict = judge(&it);
+    EXPECT(verdict.kind == VERDICT_WRONG && verdict.wrong == 2 && says(&it, "S[3]: expected") && says(&it, "Q[5]"));
+    close_case(&it);
+}
+
 /* A product of matrices too large to be checked whole: a sample, of bounded cost */
 static void test_costly(void) {
     static const char text[] =
@@ -261,6 +294,7 @@ int main(void) {
     test_sample();
     test_untouched();
     test_expressions();
+    test_exact();
     test_costly();
     test_too_costly();
     test_unchecked();
