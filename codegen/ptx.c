@@ -194,7 +194,7 @@ static void print_operand(const Operand *operand, Str *out) {
         str_char(out, '[');
         if (operand->reg.class != REG_NONE) print_reg(operand->reg, out);
         else str_add(out, operand->text);
-        if (operand->value != 0) str_printf(out, "%+" PRId64, operand->value);
+        if (operand->value != 0) str_printf(out, "+%" PRId64, operand->value); /* below zero as `+-4`: there is no minus */
         str_char(out, ']');
         return;
     }

@@ -336,9 +336,9 @@ static int new_output(Kernel *k, const Field *like, bool inout, const char *clai
 
 /* ---- loops ------------------------------------------------------------------------------------------------------------------ */
 
-static void open_loops(Kernel *k, const char *role, const char *team, const char *first) {
+static void open_loops(Kernel *k, const char *role, const char *team) {
     Str *out = &k->roles;
-    str_printf(out, "    role %s: %s {\n%s        for (", role, team, first);
+    str_printf(out, "    role %s: %s {\n        for (", role, team);
     for (int d = 0; d < k->grid; d++) str_printf(out, "%s%s", d > 0 ? ", " : "", LOOP[d]);
     str_add(out, ") in grid {\n");
     for (int d = k->grid; d < k->rank; d++) str_printf(out, "        for %s in r%s {\n", LOOP[d], LOOP[d]);
@@ -354,9 +354,11 @@ static void places(Kernel *k, const char *const *row, const char **place) {
     for (int d = 0; d < k->rank; d++) place[d] = arena_printf(k->arena, "%s*%d + %s", LOOP[d], k->tile[d], row[d]);
 }
 
-static const char *warps(Kernel *k) {
-    static const char *const teams[] = {"1 warp", "2 warps", "3 warps", "4 warps", "1 warp", "5 warps"};
-    return teams[pick(k, COUNT_OF(teams))];
+static const char *warps(Kernel *k, int count) { return arena_printf(k->arena, "%d warp%s", count, count == 1 ? "" : "s"); }
+
+static int any_warps(Kernel *k) {
+    static const int counts[] = {1, 2, 3, 4, 1, 5};
+    return counts[pick(k, COUNT_OF(counts))];
 }
 
 /* Acquires, in block or flat form; close_stages undoes it in reverse */
@@ -418,7 +420,7 @@ static void load_role(Kernel *k, int number, const int *inputs, int count) {
     rank = rank && often(k, 40);
     const char *role = arena_printf(k->arena, "load%d", number);
     k->pipe_ends[pipe] = "";
-    open_loops(k, role, rank ? arena_printf(k->arena, "%d warpgroups", k->inputs[inputs[0]].copies) : often(k, 50) ? "1 warp" : warps(k), "");
+    open_loops(k, role, rank ? arena_printf(k->arena, "%d warpgroups", k->inputs[inputs[0]].copies) : warps(k, often(k, 50) ? 1 : any_warps(k)));
     Held held;
     open_stage(k, &held, pipe, true, false);
     for (int i = 0; i < count; i++) copy_input(k, fields[i], k->inputs[inputs[i]].copies > 0 ? rank ? "rank" : "c" : NULL, rank);
@@ -462,8 +464,11 @@ static void compute_value(Scene *s, int pipe) {
 }
 
 /* The first leaf goes through a register or shared tile, which bears the role's own part of axis 0 where instances share it */
-static void keep_leaf(Scene *s, int part) {
+static void keep_leaf(Scene *s, int part, int warps_of_it) {
     Kernel *k = s->k;
+    int64_t total = part;
+    for (int d = 1; d < k->rank; d++) total *= k->tile[d];
+    bool too_many = total / (32 * warps_of_it) > 32; /* elements in the registers of a thread */
     Text first = leaf(s), second = expression(s, 1);
     Str dims = str_new(k->arena), at = str_new(k->arena);
     for (int d = 0; d < k->rank; d++) {
@@ -471,7 +476,7 @@ static void keep_leaf(Scene *s, int part) {
         str_printf(&at, "%s%s", d > 0 ? ", " : "", INDEX[d]);
     }
     const char *type = k->integers ? "i32" : "f32";
-    bool shared = part == k->tile[0] && often(k, 40);
+    bool shared = part == k->tile[0] && (too_many || often(k, 40));
     str_printf(&k->roles, "            %s t: %s[%s];\n            t[%s] = %s;\n", shared ? "shared" : "var", type, dims.text, at.text, first.role);
     bool add = often(k, 50);
     if (add) str_printf(&k->roles, "            t[%s] += %s;\n", at.text, second.role);
@@ -486,12 +491,13 @@ static void compute_role(Kernel *k, int number, bool last) {
     Held held[MAX_PIPES + 1];
     int count = 0, instances = 1 + (int)pick(k, 3), out = -1;
     const char *role = arena_printf(k->arena, "work%d", number);
+    int count_of_warps = any_warps(k);
     if (k->tile[0] % instances != 0 || often(k, 60)) instances = 1;
     for (int d = 0; d < k->rank; d++) scene.row[d] = INDEX[d];
     scene.parted = instances > 1;
     if (scene.parted) scene.row[0] = arena_printf(k->arena, "rank*%d + i", k->tile[0] / instances);
     places(k, scene.row, scene.place);
-    open_loops(k, role, instances > 1 ? arena_printf(k->arena, "%d warpgroups", instances) : warps(k), "");
+    open_loops(k, role, instances > 1 ? arena_printf(k->arena, "%d warpgroups", instances) : warps(k, count_of_warps));
     int before = k->pipe_count;
     bool nested = false;
     for (int p = 0; p < before; p++) {
@@ -504,7 +510,7 @@ static void compute_role(Kernel *k, int number, bool last) {
         count++;
     }
     bool produces = !last || often(k, 65);
-    if (instances > 1 || !produces || often(k, 40)) keep_leaf(&scene, k->tile[0] / instances);
+    if (instances > 1 || !produces || often(k, 40)) keep_leaf(&scene, k->tile[0] / instances, instances > 1 ? 4 : count_of_warps);
     if (produces) {
         out = new_pipe(k, true);
         open_stage(k, &held[count++], out, true, false);
@@ -534,7 +540,7 @@ static void store_role(Kernel *k, int pipe) {
     const char *role = arena_printf(k->arena, "store%d", pipe), *place[RANK];
     int none[RANK] = {0};
     Held held;
-    open_loops(k, role, often(k, 65) ? "1 warp" : warps(k), "");
+    open_loops(k, role, warps(k, often(k, 65) ? 1 : any_warps(k)));
     open_stage(k, &held, pipe, false, true);
     places(k, INDEX, place);
     for (int f = 0; f < k->field_count; f++) {
