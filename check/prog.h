@@ -133,6 +133,7 @@ typedef enum TileClass {  /* filled by tiles */
     TILE_TENSOR_STORE,  /* cp.async.bulk.tensor, stage or shared to global: `box` */
     TILE_BULK_STORE,    /* cp.async.bulk, stage or shared to global: `bulk` */
     TILE_MAP,           /* evaluated by the instance's threads, element by element */
+    TILE_MMA,           /* a contraction by the warpgroup's matrix unit, into a register tile: `mma` */
     TILE_REDUCTION      /* holds sum[x], max[x], min[x]: read and checked; build refuses it until it is generated */
 } TileClass;
 
@@ -150,6 +151,39 @@ typedef struct BulkCopy {
     uint32_t bytes;               /* multiple of 16; source and destination addresses are too */
 } BulkCopy;                       /* the global piece starts at the access's subscripts with all indexes 0 */
 
+/* Matrix instructions: mma.def, one row a pair of operand types */
+typedef enum MmaKind {
+#define MMA(name, ...) MMA_##name,
+#include "check/mma.def"
+#undef MMA
+    MMA_COUNT
+} MmaKind;
+
+typedef struct MmaRow {
+    const char *name;         /* "f32.bf16.bf16", as the PTX opcode spells it: D, A, B */
+    Element operands, sum;    /* of A and B; of the register tile */
+    int k;                    /* contraction extent of one instruction */
+    int n_step, n_step_large; /* columns: multiples of n_step up to 32, of n_step_large beyond */
+    bool either_major;        /* operands may be MN-major: 16-bit types */
+    double bound;             /* relative error of a sum of products, for the documentation */
+} MmaRow;
+
+/* One operand in shared memory: a matrix of (m or n) x contraction, whatever the order of its axes */
+typedef struct MmaOperand {
+    const Access *tile;       /* rank 2 and more; all axes but two are index-free */
+    int free, inner;          /* axes subscripted by the free index (i or j) and by the contraction's */
+    bool mn_major;            /* the free axis is the last one: contiguous along m or n */
+} MmaOperand;
+
+/* acc[i, j] (=, +=) sum[x] a[.. i .., .. x ..] * b[.. j .., .. x ..] */
+typedef struct Mma {
+    MmaKind kind;
+    int slabs;                /* of 64 rows: rows of the register tile / 64 */
+    int n;                    /* columns of the register tile, one instruction wide */
+    int steps;                /* instructions along the contraction: its extent / row.k */
+    MmaOperand a, b;
+} Mma;
+
 typedef enum AssignOp { ASSIGN_SET, ASSIGN_ADD, ASSIGN_SUB, ASSIGN_MUL, ASSIGN_DIV } AssignOp;
 
 typedef struct Tile {
@@ -163,6 +197,7 @@ typedef struct Tile {
     union {
         BoxCopy box;
         BulkCopy bulk;
+        Mma mma;
         struct { int elements; bool asynchronous; } piece; /* TILE_LANES: elements a lane moves at once; by cp.async, else ld and st */
     };
 } Tile;
@@ -252,6 +287,12 @@ typedef struct Layout {
     uint32_t alignment; /* bytes that a tile's start needs: 16, or 128 for tensor copies, 1024 for a 128-byte swizzle */
 } Layout;
 
+/* How a register tile is spread over the threads of the instance: a layout is a map from (thread, register) to coordinates. */
+typedef enum RegisterLayout {
+    REGISTERS_BLOCKED, /* vectors of the flattened tile, thread after thread (codegen/maps.c) */
+    REGISTERS_WGMMA    /* the accumulator of wgmma: PTX ISA 9.7.15.5.1.1.3, figure "WGMMA .m64nNk16 D fragment"; 64-row slabs one after another */
+} RegisterLayout;
+
 typedef struct RoleTile {  /* a `shared` tile or a `var` tile of a role */
     const char *name;
     Span span;
@@ -260,6 +301,7 @@ typedef struct RoleTile {  /* a `shared` tile or a `var` tile of a role */
     int rank;
     int64_t extents[PROG_MAX_RANK];
     Layout layout;         /* of a shared tile */
+    RegisterLayout held;   /* of a register tile; filled by tiles */
     uint32_t offset;       /* shared: of instance 0, in the block's shared memory; filled by resources */
     uint32_t stride;       /* shared: bytes from one instance's tile to the next's */
 } RoleTile;
@@ -272,12 +314,15 @@ typedef struct PipeUse {
     bool generic_in;       /* ordinary stores write them */
     bool generic_out;      /* ordinary loads read them */
     bool bulk_out;         /* TMA or bulk stores read them */
+    bool mma_out;          /* matrix instructions read them */
     bool waits_copies;     /* lanes_in, and some consumer reads asynchronously: wait for the cp.async, fence, plain arrive */
     /* how a release of this end arrives; filled by resources */
     bool tx_arrives;       /* producer: one lane an instance arrives with the bytes it expects (tensor_in) */
     bool lanes_arrive;     /* producer: every lane arrives when its cp.async are done (lanes_in by cp.async, not waits_copies) */
     bool warps_arrive;     /* one lane of every warp arrives: consumers always; producers of ordinary writes, waits_copies, tokens,
                             * and of several warps or instances whose copies one lane issues: else the others could be lapped */
+    bool instance_arrives; /* consumer: one lane of the instance, in place of one of every warp: its stages are read by matrix instructions
+                            * alone, which all warps of the warpgroup have issued when one is done */
     uint32_t tx_bytes;     /* that one instance's copies bring into a stage */
 } PipeUse;
 
@@ -430,6 +475,7 @@ typedef struct Prog {
     VEC(Param) params;
     VEC(Axis) axes;
     bool persistent;
+    int grouped;              /* 0, or: coordinates go through the first axis in groups of so many, for each the whole second axis (L2) */
     VEC(Domain) domains;
     VEC(Pipe) pipes;
     VEC(Role) roles;
@@ -466,6 +512,7 @@ typedef struct IntrinsicRow {
     const char *what;
 } IntrinsicRow;
 extern const IntrinsicRow intrinsic_rows[IN_COUNT];
+extern const MmaRow mma_rows[MMA_COUNT];
 
 /* An indented form of everything, derived facts included: --emit=prog */
 void prog_print(const Prog *prog, Arena *arena, Str *out);

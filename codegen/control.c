@@ -64,6 +64,44 @@ static void set_local(Gen *gen, int local, Value value) {
 
 /* ---- loops -------------------------------------------------------------------------------------------------------- */
 
+static void set_axis(Gen *gen, const Stmt *stmt, size_t axis, Operand value) {
+    INS(gen->ptx, "mov.b32", ptx_reg(gen->role->locals[stmt->grid.vars[axis]].reg), value);
+}
+
+/* Number `rest` among the coordinates of the axes from `first` on, the first of them fastest. */
+static void set_plain_axes(Gen *gen, const Stmt *stmt, const Value *extents, Reg rest, size_t first) {
+    size_t count = gen->prog->axes.count;
+    for (size_t a = first; a < count; a++) {
+        bool last = a + 1 == count;
+        Reg here = last ? rest : PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(rest), value_operand(extents[a]));
+        if (!last) rest = PURE(gen->ptx, REG_32, "div.u32", ptx_reg(rest), value_operand(extents[a]));
+        set_axis(gen, stmt, a, ptx_reg(here));
+    }
+}
+
+/* `grouped n`: n coordinates of the first axis (fewer in its last group) with all of the second, then the next n: what is in
+ * flight at once shares rows and columns in L2. */
+static void set_axes(Gen *gen, const Stmt *stmt, const Value *extents, Reg tile) {
+    int grouped = gen->prog->grouped;
+    if (grouped == 0) {
+        set_plain_axes(gen, stmt, extents, tile, 0);
+        return;
+    }
+    Reg plane = PURE(gen->ptx, REG_32, "mul.lo.s32", value_operand(extents[0]), value_operand(extents[1]));
+    Reg rest = PURE(gen->ptx, REG_32, "div.u32", ptx_reg(tile), ptx_reg(plane)), in_plane = tile;
+    if (gen->prog->axes.count > 2) in_plane = PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(tile), ptx_reg(plane));
+    Reg whole = PURE(gen->ptx, REG_32, "mul.lo.s32", value_operand(extents[1]), ptx_int(grouped));
+    Reg group = PURE(gen->ptx, REG_32, "div.u32", ptx_reg(in_plane), ptx_reg(whole));
+    Reg inside = PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(in_plane), ptx_reg(whole));
+    Reg first = PURE(gen->ptx, REG_32, "mul.lo.s32", ptx_reg(group), ptx_int(grouped));
+    Reg left = PURE(gen->ptx, REG_32, "sub.s32", value_operand(extents[0]), ptx_reg(first));
+    Reg rows = PURE(gen->ptx, REG_32, "min.s32", ptx_reg(left), ptx_int(grouped));
+    Reg row = PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(inside), ptx_reg(rows));
+    set_axis(gen, stmt, 0, ptx_reg(PURE(gen->ptx, REG_32, "add.s32", ptx_reg(first), ptx_reg(row))));
+    set_axis(gen, stmt, 1, ptx_reg(PURE(gen->ptx, REG_32, "div.u32", ptx_reg(inside), ptx_reg(rows))));
+    set_plain_axes(gen, stmt, extents, rest, 2);
+}
+
 /* for (axes) in grid: coordinate number `tile` of this block, the first axis fastest; the same loop runs once where the grid is
  * not persistent, since then there are as many blocks as coordinates (one block where there are none). */
 static void gen_grid(Gen *gen, const Stmt *stmt) {
@@ -84,19 +122,16 @@ static void gen_grid(Gen *gen, const Stmt *stmt) {
     ptx_place_label(gen->ptx, head);
     INS(gen->ptx, "setp.ge.s32", ptx_reg(done), ptx_reg(tile), value_operand(total));
     INS_IF(gen->ptx, done, "bra", ptx_label(frame->leave_label));
-    Value rest = value_reg(E_I32, tile);
-    for (size_t a = 0; a < prog->axes.count; a++) {
-        bool last = a + 1 == prog->axes.count;
-        Value here = last ? rest : value_reg(E_I32, PURE(gen->ptx, REG_32, "rem.u32", value_operand(rest), value_operand(extents[a])));
-        if (!last) rest = value_reg(E_I32, PURE(gen->ptx, REG_32, "div.u32", value_operand(rest), value_operand(extents[a])));
-        INS(gen->ptx, "mov.b32", ptx_reg(gen->role->locals[stmt->grid.vars[a]].reg), value_operand(here));
-    }
+    set_axes(gen, stmt, extents, tile);
     ptx_forget(gen->ptx);
+    mma_loop(gen, stmt->grid.body);
     gen_stmt(gen, stmt->grid.body);
+    mma_settle(gen);
     ptx_place_label(gen->ptx, frame->continue_label);
     INS(gen->ptx, "add.s32", ptx_reg(tile), ptx_reg(tile), ptx_reg(step));
     INS(gen->ptx, "bra", ptx_label(head));
     ptx_place_label(gen->ptx, frame->leave_label);
+    mma_loop(gen, stmt->grid.body);
     drain_lags(gen, frame);
     pop_frame(gen);
 }
@@ -127,7 +162,9 @@ static void gen_counted(Gen *gen, const Stmt *stmt, Frame *frame) {
     INS_IF(gen->ptx, done, "bra", ptx_label(frame->leave_label));
     if (stmt->loop.where != NULL)
         INS_UNLESS(gen->ptx, eval_condition(gen, &(Point){.outer = NULL}, stmt->loop.where), "bra", ptx_label(frame->continue_label));
+    mma_loop(gen, stmt->loop.body);
     gen_stmt(gen, stmt->loop.body);
+    mma_settle(gen);
     ptx_place_label(gen->ptx, frame->continue_label);
     INS(gen->ptx, "add.s32", ptx_reg(var), ptx_reg(var), ptx_int(1));
     INS(gen->ptx, "bra", ptx_label(head));
@@ -140,6 +177,7 @@ static void gen_for(Gen *gen, const Stmt *stmt) {
     if (stmt->loop.unroll) gen_unrolled(gen, stmt, frame);
     else gen_counted(gen, stmt, frame);
     ptx_place_label(gen->ptx, frame->leave_label);
+    mma_loop(gen, stmt->loop.body);
     drain_lags(gen, frame);
     pop_frame(gen);
 }
@@ -155,11 +193,18 @@ static void gen_if(Gen *gen, const Stmt *stmt) {
         return;
     }
     int otherwise = ptx_new_label(gen->ptx), end = ptx_new_label(gen->ptx);
+    mma_settle(gen);
+    bool before = gen->role->mma_pending;
     INS_UNLESS(gen->ptx, condition.reg, "bra", ptx_label(otherwise));
     gen_stmt(gen, stmt->branch.then);
+    mma_settle(gen);
+    bool then = gen->role->mma_pending;
+    gen->role->mma_pending = before;
     if (stmt->branch.otherwise != NULL) INS(gen->ptx, "bra", ptx_label(end));
     ptx_place_label(gen->ptx, otherwise);
     if (stmt->branch.otherwise != NULL) gen_stmt(gen, stmt->branch.otherwise);
+    mma_settle(gen);
+    gen->role->mma_pending |= then;
     ptx_place_label(gen->ptx, end);
 }
 
@@ -229,6 +274,20 @@ static void open_cursors(Gen *gen, RoleState *state) {
     }
 }
 
+/* Where a thread's accumulators lie: warp w of the warpgroup has rows 16w ..; lane l row l / 4 of them and columns 2 * (l % 4) .. */
+static void open_accumulators(Gen *gen, RoleState *state, Reg lane) {
+    bool any = false;
+    for (size_t i = 0; i < state->role->tiles.count; i++)
+        any |= state->role->tiles.items[i].in_registers && state->role->tiles.items[i].held == REGISTERS_WGMMA;
+    if (!any) return;
+    Reg warp = PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(state->thread), ptx_int(5));
+    Reg first = PURE(gen->ptx, REG_32, "shl.b32", ptx_reg(warp), ptx_int(4));
+    Reg row = PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(lane), ptx_int(2));
+    state->accumulator_row = PURE(gen->ptx, REG_32, "add.s32", ptx_reg(first), ptx_reg(row));
+    Reg quad = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(lane), ptx_int(3));
+    state->accumulator_column = PURE(gen->ptx, REG_32, "shl.b32", ptx_reg(quad), ptx_int(1));
+}
+
 /* Who am I: instance, thread of the instance, the lane that issues bulk work, the lane that arrives for its warp. */
 static void open_threads(Gen *gen, RoleState *state) {
     const Role *role = state->role;
@@ -249,6 +308,7 @@ static void open_threads(Gen *gen, RoleState *state) {
     }
     state->leader = PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(state->thread), ptx_int(0));
     state->arriver = PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(lane), ptx_int(0));
+    open_accumulators(gen, state, lane);
 }
 
 static void open_storage(Gen *gen, RoleState *state) {

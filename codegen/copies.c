@@ -43,7 +43,8 @@ static void gen_boxes(Gen *gen, const Tile *tile, const Access *inside, bool loa
     const BoxCopy *copy = &tile->box;
     const Map *map = &gen->prog->maps.items[copy->map];
     Point point = origin();
-    Operand shared = shared_address(gen, &point, inside);
+    Lin first = shared_linear(gen, &point, inside);
+    Operand shared = ptx_at(first.reg, first.add);
     Operand barrier = load ? full_barrier_of(gen, inside) : (Operand){.kind = OPERAND_TEXT};
     Lin start[MAX_RANK];
     int64_t boxes = 1;
@@ -166,6 +167,10 @@ void gen_tile(Gen *gen, const Stmt *stmt) {
     case TILE_MAP:
         mark_tile(gen, stmt, "moves");
         gen_map(gen, tile);
+        return;
+    case TILE_MMA:
+        mark_tile(gen, stmt, "multiplies");
+        gen_mma(gen, tile);
         return;
     case TILE_REDUCTION:
         refuse_reduction(gen, stmt->span);

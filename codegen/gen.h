@@ -2,7 +2,8 @@
  *
  *   kernel.c   entry, prologue, role dispatch        control.c  loops, branches, leaving, scalars
  *   pipes.c    acquire, release, waits, watchdog     copies.c   tensor, bulk and per-lane copies
- *   maps.c     elementwise statements                values.c   expressions to registers
+ *   maps.c     elementwise statements                mma.c      matrix instructions
+ *   values.c   expressions to registers
  *   layout.c   coordinates to addresses              manifest.c formulas, the manifest   report.c  --report */
 #ifndef PIPEC_GEN_H
 #define PIPEC_GEN_H
@@ -88,6 +89,9 @@ struct RoleState {
     int expired_label;   /* watchdog: records and traps */
     Reg expired_site, expired_stage;
     bool any_wait, any_bulk_store;
+    bool mma_open;       /* matrix instructions issued since the last commit */
+    bool mma_pending;    /* groups may be in flight here, on some path */
+    Reg accumulator_row, accumulator_column; /* of this thread in a 64 x 8 accumulator: 0 .. 55, 0 .. 6 */
 };
 
 /* ---- values.c ---------------------------------------------------------------------------------------------------- */
@@ -131,6 +135,9 @@ void lin_divide(Gen *gen, Lin a, int64_t by, Lin *quotient, Lin *rest);
 Reg lin_in_reg(Gen *gen, Lin a);
 /* Coordinate `axis` of an access at a point: by its affine form where it has one, else by its expression. */
 Lin access_coordinate(Gen *gen, Point *point, const Access *access, int axis);
+/* Address in shared memory of an element before its tile's swizzle: where copies and matrix descriptors start. */
+Lin shared_linear(Gen *gen, Point *point, const Access *access);
+int64_t swizzle_span(const Layout *layout); /* bytes: 128, 64, 32; 0 without */
 /* Address in shared memory of an element of a stage field or shared tile. */
 Operand shared_address(Gen *gen, Point *point, const Access *access);
 /* Extents, element type and layout of the tile that an access names (stage, shared, register). */
@@ -157,6 +164,12 @@ void pipe_expired(Gen *gen);                                    /* the watchdog'
 void pipe_finish(Gen *gen);                                     /* bulk stores are complete before exit */
 Operand stage_barrier(Gen *gen, const Pipe *pipe, bool full, Reg stage); /* the barrier of a stage: [reg + offset] */
 void instance_barrier(Gen *gen);                                /* all threads of the instance */
+
+void gen_mma(Gen *gen, const Tile *tile);                       /* mma.c */
+void mma_wait(Gen *gen, int groups);                            /* until at most so many groups are in flight */
+void mma_settle(Gen *gen);                                      /* before control joins: what was issued is committed */
+void mma_loop(Gen *gen, const Stmt *body);                      /* at a loop's head and behind it: what its turns may leave in flight */
+void mma_release(Gen *gen, int groups);                         /* before a stage that matrix instructions read is given back */
 
 void gen_tile(Gen *gen, const Stmt *stmt);                      /* copies.c */
 void refuse_reduction(Gen *gen, Span span);                     /* copies.c */

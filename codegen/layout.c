@@ -156,22 +156,73 @@ static int64_t tile_rows(const TileShape *shape) {
     return rows;
 }
 
+/* Row and column of an element: all axes but the last flattened, and the last. */
+static void rows_and_column(Gen *gen, Point *point, const Access *access, const TileShape *shape, Lin *row, Lin *column) {
+    *row = lin_const(0);
+    for (int axis = 0; axis + 1 < shape->rank; axis++)
+        *row = lin_add(gen, lin_scale(gen, *row, shape->extents[axis]), access_coordinate(gen, point, access, axis));
+    *column = access_coordinate(gen, point, access, shape->rank - 1);
+}
+
+/* Bytes from the tile's start, the panel's part apart; leaves the column within its panel. */
+static Lin panel_offset(Gen *gen, const TileShape *shape, Lin row, Lin *column) {
+    int64_t bytes = element_rows[shape->type].bytes, panel = shape->layout.panel;
+    Lin offset = lin_scale(gen, row, panel * bytes);
+    if (panel < shape->extents[shape->rank - 1]) {
+        Lin number, rest;
+        lin_divide(gen, *column, panel, &number, &rest);
+        offset = lin_add(gen, offset, lin_scale(gen, number, panel * tile_rows(shape) * bytes));
+        *column = rest;
+    }
+    return offset;
+}
+
+Lin shared_linear(Gen *gen, Point *point, const Access *access) {
+    TileShape shape = access_shape(gen, access);
+    Lin row, column;
+    rows_and_column(gen, point, access, &shape, &row, &column);
+    Lin offset = panel_offset(gen, &shape, row, &column);
+    offset = lin_add(gen, offset, lin_scale(gen, column, element_rows[shape.type].bytes));
+    return lin_add(gen, offset, shared_base(gen, access, point));
+}
+
+int64_t swizzle_span(const Layout *layout) { return layout->swizzle == 0 ? 0 : INT64_C(16) << layout->swizzle; }
+
+/* The swizzle exchanges the 16-byte chunks of a row: chunk number XOR bits of the row's number (CUDA driver API, CUtensorMapSwizzle;
+ * a panel is one span wide, and its rows lie one span apart). `column` in bytes, below the span. Where the column's chunk is
+ * constant and its register stays within the chunk, one XOR serves all elements of the row in that chunk. */
+static Lin swizzled_column(Gen *gen, const Layout *layout, Lin row, Lin column) {
+    static const struct { int shift, mask; } bits[] = {[SWIZZLE_NONE] = {0, 0}, [SWIZZLE_32] = {2, 1}, [SWIZZLE_64] = {1, 3}, [SWIZZLE_128] = {0, 7}};
+    int shift = bits[layout->swizzle].shift, mask = bits[layout->swizzle].mask;
+    int64_t chunk = column.add & ~INT64_C(15), within = column.add & 15;
+    bool loose = column.reg.class != REG_NONE && (column.max < 0 || column.max + within >= 16);
+    if (row.reg.class == REG_NONE) {
+        int64_t turned = (row.add >> shift & mask) << 4;
+        if (!loose) return (Lin){column.reg, (chunk ^ turned) + within, column.multiple, column.max};
+        return lin_reg(PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(lin_in_reg(gen, column)), ptx_int(turned)), 1, -1);
+    }
+    if (row.add % 8 == 0) row.add = 0; /* the pattern repeats every 8 rows */
+    Reg turned = PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(lin_in_reg(gen, row)), ptx_int(shift));
+    turned = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(turned), ptx_int(mask));
+    turned = PURE(gen->ptx, REG_32, "shl.b32", ptx_reg(turned), ptx_int(4));
+    if (loose) return lin_reg(PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(lin_in_reg(gen, column)), ptx_reg(turned)), 1, -1);
+    Lin low = {column.reg, within, column.multiple, column.max};
+    return lin_add(gen, lin_reg(PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(turned), ptx_int(chunk)), 1, -1), low);
+}
+
 Operand shared_address(Gen *gen, Point *point, const Access *access) {
     TileShape shape = access_shape(gen, access);
-    int64_t bytes = element_rows[shape.type].bytes, panel = shape.layout.panel;
-    Lin row = lin_const(0);
-    for (int axis = 0; axis + 1 < shape.rank; axis++)
-        row = lin_add(gen, lin_scale(gen, row, shape.extents[axis]), access_coordinate(gen, point, access, axis));
-    Lin column = access_coordinate(gen, point, access, shape.rank - 1);
-    Lin offset = lin_scale(gen, row, panel * bytes);
-    if (panel < shape.extents[shape.rank - 1]) {
-        Lin number, rest;
-        lin_divide(gen, column, panel, &number, &rest);
-        offset = lin_add(gen, offset, lin_scale(gen, number, panel * tile_rows(&shape) * bytes));
-        column = rest;
+    Lin address;
+    if (shape.layout.swizzle == SWIZZLE_NONE) {
+        address = shared_linear(gen, point, access);
+    } else {
+        Lin row, column;
+        rows_and_column(gen, point, access, &shape, &row, &column);
+        Lin offset = panel_offset(gen, &shape, row, &column);
+        column = swizzled_column(gen, &shape.layout, row, lin_scale(gen, column, element_rows[shape.type].bytes));
+        offset = lin_add(gen, column, lin_add(gen, offset, shared_base(gen, access, point)));
+        address = offset;
     }
-    offset = lin_add(gen, offset, lin_scale(gen, column, bytes));
-    Lin address = lin_add(gen, offset, shared_base(gen, access, point));
     return ptx_at(address.reg, address.add);
 }
 

@@ -1,7 +1,7 @@
 /* Elementwise statements and per-lane copies: an index space spread over the threads of the instance.
  *
  * The space is flattened, last index innermost. A thread takes vectors of V consecutive elements; vector number
- * chunk * threads + thread. Chunks are evaluated in batches: all loads and values first, then all stores, so that loads
+ * chunk * threads + thread; where a register tile is a wgmma accumulator, its own map decides instead. Chunks are evaluated in batches: all loads and values first, then all stores, so that loads
  * overlap. Batches are unrolled, looped over when there are many; a last, partial chunk is guarded. */
 #include "codegen/gen.h"
 
@@ -18,6 +18,7 @@ typedef struct Walk {
     int vector;          /* V */
     int threads;
     int inner;           /* number of the innermost index, -1 for an empty space */
+    const RoleTile *registers; /* a register tile of the statement: all of them are spread alike; NULL: none */
     Point statement;     /* what depends on no index */
     VEC(const Expr *) reads; /* the X_READs of the value */
 } Walk;
@@ -68,6 +69,7 @@ static bool side_by_side(const Gen *gen, const Access *access, int inner, int ve
 static bool depends_on(const Expr *expr, int index) { return index >= 0 && (expr->indexes >> index & 1u) != 0; }
 
 static int tile_vector(const RoleTile *tile) {
+    if (tile->held == REGISTERS_WGMMA) return 2;
     int vector = 4;
     while (tile->extents[tile->rank - 1] % vector != 0) vector /= 2;
     return vector;
@@ -79,13 +81,12 @@ static int choose_vector(Walk *walk) {
     const Gen *gen = walk->gen;
     const Access *target = &walk->tile->target;
     if (walk->inner < 0) return 1;
-    if (target->space == SPACE_REGISTER) return tile_vector(&gen->role->role->tiles.items[target->object]);
+    if (walk->registers != NULL) return tile_vector(walk->registers);
     int widest = 0;
     bool global = target->space == SPACE_GLOBAL;
     if (side_by_side(gen, target, walk->inner, 4)) widest = element_rows[target->type].bytes;
     for (size_t i = 0; i < walk->reads.count; i++) {
         const Access *read = walk->reads.items[i]->read;
-        if (read->space == SPACE_REGISTER) return tile_vector(&gen->role->role->tiles.items[read->object]);
         if (read->space == SPACE_GLOBAL && depends_on(walk->reads.items[i], walk->inner)) global = true;
         if (side_by_side(gen, read, walk->inner, 4) && element_rows[read->type].bytes > widest)
             widest = element_rows[read->type].bytes;
@@ -99,7 +100,7 @@ static int choose_vector(Walk *walk) {
 int register_tile_slots(const Gen *gen, const RoleTile *tile) {
     int64_t total = 1;
     for (int axis = 0; axis < tile->rank; axis++) total *= tile->extents[axis];
-    int vector = tile_vector(tile), threads = gen->role->role->warps * 32;
+    int vector = tile_vector(tile), threads = gen->role->role->warps * 32; /* an accumulator divides evenly */
     int64_t chunk = (int64_t)vector * threads;
     return (int)((total + chunk - 1) / chunk) * vector;
 }
@@ -115,11 +116,25 @@ static void decode(Walk *walk, Lin flat, Lin *indexes) {
     }
 }
 
+static bool in_accumulators(const Walk *walk) { return walk->registers != NULL && walk->registers->held == REGISTERS_WGMMA; }
+
+/* Pair `number` of a thread's accumulator registers (PTX ISA 9.7.15.5, D fragment of .m64nNk16): for each 64-row slab, for each 8 columns, the
+ * thread's row and the row 8 below, two neighbouring columns each. */
+static void place_pair(const Walk *walk, int64_t number, Lin *indexes) {
+    const RoleState *state = walk->gen->role;
+    int64_t pairs = walk->registers->extents[1] / 4, pair = number % pairs;
+    indexes[0] = lin_reg(state->accumulator_row, 1, 55);
+    indexes[0].add = number / pairs * 64 + pair % 2 * 8;
+    indexes[1] = lin_reg(state->accumulator_column, 2, 6);
+    indexes[1].add = pair / 2 * 8;
+}
+
 static void open_chunk(Walk *walk, Chunk *chunk, Lin flat, int64_t number) {
     Gen *gen = walk->gen;
     chunk->number = number;
     chunk->vector = (Point){.outer = &walk->statement, .own = ~0u};
-    decode(walk, flat, chunk->vector.indexes);
+    if (in_accumulators(walk)) place_pair(walk, number, chunk->vector.indexes);
+    else decode(walk, flat, chunk->vector.indexes);
     chunk->elements = NEW_ARRAY(gen->arena, Point, walk->vector);
     chunk->values = NEW_ARRAY(gen->arena, Value, walk->vector);
     for (int e = 0; e < walk->vector; e++) {
@@ -322,13 +337,6 @@ static void loop_batches(Walk *walk, Lin flat, int64_t batches, int chunks) {
     ptx_forget(gen->ptx);
 }
 
-static bool touches_registers(const Walk *walk) {
-    if (walk->tile->target.space == SPACE_REGISTER) return true;
-    for (size_t i = 0; i < walk->reads.count; i++)
-        if (walk->reads.items[i]->read->space == SPACE_REGISTER) return true;
-    return false;
-}
-
 /* What an element takes of the registers, in values; an address in global memory and its guard are more than a value. */
 static int batch_reads(const Walk *walk) {
     int reads = walk->tile->target.space == SPACE_GLOBAL ? 1 : 0;
@@ -345,7 +353,7 @@ static void walk_space(Walk *walk) {
     int reads = batch_reads(walk), values = reads * BATCH_VALUES > BATCH_READS ? BATCH_READS / reads : BATCH_VALUES;
     int batch = values > walk->vector ? values / walk->vector : 1;
     int64_t done = 0;
-    if (full / batch > UNROLLED_BATCHES && !touches_registers(walk)) {
+    if (full / batch > UNROLLED_BATCHES && walk->registers == NULL) {
         loop_batches(walk, flat, full / batch, batch);
         done = full / batch * batch;
         walk->statement.known = NULL; /* what the loop computed is not at hand after it for certain */
@@ -435,6 +443,10 @@ static bool is_dynamic(const IndexSpace *space) {
     return false;
 }
 
+static const RoleTile *register_tile(const Walk *walk, const Access *access) {
+    return access->space == SPACE_REGISTER ? &walk->gen->role->role->tiles.items[access->object] : NULL;
+}
+
 static void open_walk(Walk *walk, Gen *gen, const Tile *tile) {
     *walk = (Walk){.gen = gen, .tile = tile, .total = 1, .vector = 1, .threads = gen->role->role->warps * 32, .inner = tile->space.bound - 1};
     const Access *target = &tile->target;
@@ -443,6 +455,9 @@ static void open_walk(Walk *walk, Gen *gen, const Tile *tile) {
                 walk->value->read->space != SPACE_REGISTER && same_bits(walk->value->read->type, target->type);
     for (int i = 0; i < tile->space.bound; i++) walk->total *= tile->space.items[i].extent;
     expr_visit(gen->arena, (Expr *)(uintptr_t)walk->value, collect_read, walk);
+    walk->registers = register_tile(walk, target);
+    for (size_t i = 0; i < walk->reads.count && walk->registers == NULL; i++)
+        walk->registers = register_tile(walk, walk->reads.items[i]->read);
 }
 
 /* An index-free assignment is one element, written by one thread. */
@@ -463,6 +478,7 @@ void gen_map(Gen *gen, const Tile *tile) {
     Walk walk;
     open_walk(&walk, gen, tile);
     bool shared = tile->target.space == SPACE_SHARED;
+    if (in_accumulators(&walk)) mma_wait(gen, 0);
     if (shared) instance_barrier(gen); /* its readers are done */
     if (tile->space.bound == 0) {
         walk_single(&walk);

@@ -158,7 +158,8 @@ static void arrive(Gen *gen, Operand barrier) {
 static bool read_by_async_proxy(const Gen *gen, int pipe) {
     const Pipe *p = &gen->prog->pipes.items[pipe];
     for (size_t i = 0; i < p->consumers.count; i++)
-        if (gen->prog->roles.items[p->consumers.items[i]].pipes[pipe].bulk_out) return true;
+        if (gen->prog->roles.items[p->consumers.items[i]].pipes[pipe].bulk_out ||
+            gen->prog->roles.items[p->consumers.items[i]].pipes[pipe].mma_out) return true;
     return false;
 }
 
@@ -187,6 +188,10 @@ static void release_consumed(Gen *gen, int pipe_index, Reg stage, int groups) {
     if (use->bulk_out) INS_IF(gen->ptx, gen->role->leader, "cp.async.bulk.wait_group.read", ptx_int(groups));
     /* ordinary reads before the async proxy overwrites */
     if (use->generic_out && written_by_async_proxy(gen, pipe_index)) INS0(gen->ptx, "fence.proxy.async.shared::cta");
+    if (use->instance_arrives) { /* a group that is done was issued by all warps: none of them can be lapped */
+        INS_IF(gen->ptx, gen->role->leader, "mbarrier.arrive.shared::cta.b64", ptx_text("_"), stage_barrier(gen, pipe, false, stage));
+        return;
+    }
     warp_sync(gen);
     arrive(gen, stage_barrier(gen, pipe, false, stage));
 }
@@ -227,6 +232,7 @@ static void release_late(Gen *gen, const Lag *lag, Reg stage) {
 }
 
 void pipe_drain(Gen *gen, const Lag *lag) {
+    if (use_of(gen, gen->role->role->handles.items[lag->stage->stage.handle].pipe)->mma_out) mma_wait(gen, 0);
     int count = lag->stage->stage.lag;
     for (int i = 0; i < count; i++) release_held(gen, lag, i, count - 1 - i);
 }
@@ -242,6 +248,7 @@ void pipe_release(Gen *gen, Span span, int handle_index) {
     }
     commit_stores(gen, handle->pipe);
     Lag *lag = lag_of(gen, handle_index);
+    if (use_of(gen, handle->pipe)->mma_out) mma_release(gen, lag == NULL ? 0 : lag->stage->stage.lag);
     if (lag == NULL) {
         release_consumed(gen, handle->pipe, state->handles[handle_index], 0);
         return;

@@ -51,7 +51,8 @@ Operand ptx_at_text(const char *symbol, int64_t offset) {
 
 Operand ptx_vector(const Reg *items, int count) {
     Operand operand = {.kind = OPERAND_VECTOR, .count = count};
-    memcpy(operand.items, items, (size_t)count * sizeof *items);
+    if (count > MAX_RANK) operand.many = items;
+    else memcpy(operand.items, items, (size_t)count * sizeof *items);
     return operand;
 }
 
@@ -170,7 +171,7 @@ static void print_list(const Operand *operand, Str *out) {
     str_char(out, '{');
     for (int i = 0; i < operand->count; i++) {
         if (i > 0) str_add(out, ", ");
-        print_reg(operand->items[i], out);
+        print_reg(operand->many != NULL ? operand->many[i] : operand->items[i], out);
     }
     str_char(out, '}');
 }

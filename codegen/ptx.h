@@ -33,6 +33,7 @@ typedef struct Operand {
     const char *text;
     int count;           /* VECTOR, TENSOR */
     Reg items[MAX_RANK];
+    const Reg *many;     /* VECTOR of more than MAX_RANK registers: they live as long as the function */
 } Operand;
 
 Operand ptx_reg(Reg reg);
@@ -42,7 +43,7 @@ Operand ptx_text(const char *text);
 Operand ptx_label(int label);
 Operand ptx_at(Reg base, int64_t offset);
 Operand ptx_at_text(const char *symbol, int64_t offset);
-Operand ptx_vector(const Reg *items, int count);
+Operand ptx_vector(const Reg *items, int count); /* more than MAX_RANK items are not copied */
 Operand ptx_tensor(Reg map, const Reg *coordinates, int count);
 
 typedef enum InsKind { INS_PLAIN, INS_LABEL, INS_COMMENT, INS_MARK } InsKind;

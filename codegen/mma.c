@@ -1,0 +1,140 @@
+/* Matrix instructions of a warpgroup (wgmma, PTX ISA 9.7.15): descriptors from layouts, fence, issue, commit, waits.
+ *
+ * Groups retire in commit order. Every block that reads its stage by matrix instructions commits one group when it ends, so that a stage released
+ * n iterations late waits until at most n groups are in flight. Ordinary code that touches accumulators waits for all. What is in
+ * flight is followed along the text; a loop's head takes over what its own end may leave (mma_loop). */
+#include "codegen/gen.h"
+
+/* ---- waits -------------------------------------------------------------------------------------------------------- */
+
+static void commit(Gen *gen) {
+    INS0(gen->ptx, "wgmma.commit_group.sync.aligned");
+    gen->role->mma_open = false;
+    gen->role->mma_pending = true;
+}
+
+void mma_settle(Gen *gen) {
+    if (gen->role->mma_open) commit(gen);
+}
+
+void mma_wait(Gen *gen, int groups) {
+    mma_settle(gen);
+    if (!gen->role->mma_pending) return;
+    INS(gen->ptx, "wgmma.wait_group.sync.aligned", ptx_int(groups));
+    if (groups == 0) gen->role->mma_pending = false;
+}
+
+void mma_release(Gen *gen, int groups) {
+    commit(gen);
+    mma_wait(gen, groups);
+}
+
+static bool holds_mma(const Stmt *stmt) {
+    if (stmt == NULL) return false;
+    switch (stmt->kind) {
+    case S_BLOCK:
+        for (size_t i = 0; i < stmt->block.body.count; i++)
+            if (holds_mma(stmt->block.body.items[i])) return true;
+        return false;
+    case S_TILE: return stmt->tile->class == TILE_MMA;
+    case S_GRID: return holds_mma(stmt->grid.body);
+    case S_FOR: return holds_mma(stmt->loop.body);
+    case S_IF: return holds_mma(stmt->branch.then) || holds_mma(stmt->branch.otherwise);
+    case S_STAGE: return holds_mma(stmt->stage.body);
+    case S_SCALAR: case S_LEAVE: case S_ACQUIRE: case S_RELEASE: case S_MOVE: return false;
+    }
+    return false;
+}
+
+void mma_loop(Gen *gen, const Stmt *body) {
+    if (!holds_mma(body)) return;
+    mma_settle(gen);
+    gen->role->mma_pending = true;
+}
+
+/* ---- descriptors -------------------------------------------------------------------------------------------------- */
+
+/* Where a matrix lies, as its descriptor says it (PTX ISA 9.7.15.5.1.2.2, "Matrix descriptor format"): start address, leading and stride byte
+ * offsets in units of 16 bytes, swizzle mode. With the swizzles used here:
+ *   K-major: 8 rows of one span each make an atom; stride: 8 spans to the next 8 rows; the leading offset is ignored.
+ *   MN-major: 8 contraction steps of one span along m or n make an atom; stride: to the next 8 steps; leading: to the next span. */
+typedef struct Descriptor {
+    Reg base;            /* .b64, of the first instruction's matrix */
+    int64_t step;        /* bytes from one instruction to the next along the contraction, within a panel */
+    int64_t panel_steps; /* instructions to a panel; then `panel` bytes further */
+    int64_t panel;
+    int64_t slab;        /* bytes from one 64-row slab to the next */
+} Descriptor;
+
+static Descriptor describe(Gen *gen, const MmaOperand *operand, int k) {
+    TileShape shape = access_shape(gen, operand->tile);
+    int64_t bytes = element_rows[shape.type].bytes, span = swizzle_span(&shape.layout), rows = 1;
+    for (int axis = 0; axis + 1 < shape.rank; axis++) rows *= shape.extents[axis];
+    Point point = {.outer = NULL};
+    for (int i = 0; i < PROG_MAX_INDEXES; i++) point.indexes[i] = lin_const(0);
+    Reg address = lin_in_reg(gen, shared_linear(gen, &point, operand->tile));
+    Descriptor out = {.panel = rows * span};
+    int64_t leading = 1, stride = 8 * span >> 4;
+    if (operand->mn_major) {
+        leading = rows * span >> 4;
+        out.step = k * span;
+        out.panel_steps = INT64_MAX;
+        out.slab = 64 * bytes / span * out.panel;
+    } else {
+        out.step = k * bytes;
+        out.panel_steps = span / out.step;
+        out.slab = 64 * span;
+    }
+    static const int64_t modes[] = {[SWIZZLE_NONE] = 0, [SWIZZLE_128] = 1, [SWIZZLE_64] = 2, [SWIZZLE_32] = 3};
+    Reg start = PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(address), ptx_int(4));
+    Reg low = PURE(gen->ptx, REG_32, "or.b32", ptx_reg(start), ptx_int(leading << 16));
+    Reg high = PURE(gen->ptx, REG_32, "mov.b32", ptx_int(stride | modes[shape.layout.swizzle] << 30));
+    out.base = PURE(gen->ptx, REG_64, "mov.b64", ptx_vector((Reg[]){low, high}, 2));
+    return out;
+}
+
+static Reg matrix_at(Gen *gen, const Descriptor *descriptor, int step, int slab) {
+    int64_t panels = descriptor->panel_steps == INT64_MAX ? 0 : step / descriptor->panel_steps;
+    int64_t steps = descriptor->panel_steps == INT64_MAX ? step : step % descriptor->panel_steps;
+    int64_t bytes = panels * descriptor->panel + steps * descriptor->step + slab * descriptor->slab;
+    if (bytes == 0) return descriptor->base;
+    return PURE(gen->ptx, REG_64, "add.s64", ptx_reg(descriptor->base), ptx_int(bytes >> 4));
+}
+
+/* ---- issue -------------------------------------------------------------------------------------------------------- */
+
+void gen_mma(Gen *gen, const Tile *tile) {
+    RoleState *state = gen->role;
+    const Mma *mma = &tile->mma;
+    const MmaRow *row = &mma_rows[mma->kind];
+    int held = mma->n / 2; /* accumulator registers of a slab: 64 * n over 128 threads */
+    Descriptor a = describe(gen, &mma->a, row->k), b = describe(gen, &mma->b, row->k);
+    const Reg *registers = state->tiles[tile->target.object];
+    const char *op = arena_printf(gen->arena, "wgmma.mma_async.sync.aligned.m64n%dk%d.%s", mma->n, row->k, row->name);
+    bool integer = row->sum == E_I32;
+    /* scale-d is a predicate: an immediate would be a fresh definition of the accumulator to ptxas, which then waits between slabs */
+    Reg zero = PURE(gen->ptx, REG_32, "mov.b32", ptx_int(0));
+    Reg keep = PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(zero), ptx_reg(zero));
+    Reg clear = PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(zero), ptx_reg(zero));
+    INS0(gen->ptx, "wgmma.fence.sync.aligned");
+    for (int step = 0; step < mma->steps; step++) {
+        for (int slab = 0; slab < mma->slabs; slab++) {
+            Operand operands[8] = {ptx_vector(&registers[slab * held], held), ptx_reg(matrix_at(gen, &a, step, slab)),
+                                   ptx_reg(matrix_at(gen, &b, step, 0)),
+                                   ptx_reg(step == 0 && tile->op == ASSIGN_SET ? clear : keep)};
+            int count = 4;
+            if (!integer) {
+                operands[count++] = ptx_int(1); /* neither operand is negated */
+                operands[count++] = ptx_int(1);
+            }
+            if (row->either_major) {
+                operands[count++] = ptx_int(mma->a.mn_major ? 1 : 0);
+                operands[count++] = ptx_int(mma->b.mn_major ? 1 : 0);
+            }
+            ptx_ins(gen->ptx, PTX_NONE, false, op, operands, count);
+        }
+    }
+    state->mma_open = true;
+    ptx_forget(gen->ptx); /* accumulators have changed */
+    if (mma->a.tile->space == SPACE_SHARED || mma->b.tile->space == SPACE_SHARED) mma_wait(gen, 0); /* the tile may be written next */
+}
