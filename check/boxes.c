@@ -3,7 +3,7 @@
  * A box copies a dense block: each tensor axis contributes base + one index (or several that walk it without a gap, in mixed
  * radix), in the same order as the tile's dimensions. It is at most 256 elements an axis, its inner extent a multiple of 16
  * bytes, and each box must be one dense run of shared memory that starts at a multiple of 128 bytes (PTX ISA, tensor copies).
- * A tile wider than a box is cut into panels, see Layout. */
+ * A tile wider than a box, or swizzled, is cut into panels, see Layout. */
 #include "check/tiles.h"
 
 #define BOX_INNER_BYTES 16
@@ -173,19 +173,24 @@ int64_t boxes_panel(const Target *target, Element type, int rank, const int64_t 
     return panel ? panel : last;
 }
 
+/* Where boxes may start in shared memory: where the swizzle pattern does, if there is one (PTX ISA 5.5.7) */
+static int64_t box_start(const Layout *layout) {
+    return layout->swizzle ? (TILES_SPAN_LEAST / 2 << layout->swizzle) * TILES_SPAN_ROWS : BOX_START_BYTES;
+}
+
 /* A box extent along an axis that is walked in steps of stride * bytes: all of it, or a part whose step keeps the starts aligned */
-static int64_t cut(const Target *target, int64_t length, int64_t step_bytes, int64_t unit) {
+static int64_t cut(const Target *target, int64_t length, int64_t step_bytes, int64_t unit, int64_t start) {
     if (length <= target->box_limit && length % unit == 0) return length;
-    int64_t aligned = BOX_START_BYTES / power_of_two(step_bytes, BOX_START_BYTES);
+    int64_t aligned = start / power_of_two(step_bytes, start);
     return largest_divisor(length, target->box_limit, aligned > unit ? aligned : unit);
 }
 
 /* With the next extent that could be cut, where `unit` says how */
 static bool not_cut(Tiles *tiles, const Access *global, int axis, int64_t length, int64_t step_bytes, int64_t unit,
-                    Reason *reason) {
+                    int64_t start, Reason *reason) {
     const char *help = "choose an extent with a larger power of two in it, or write `by lanes` behind the copy";
     for (int64_t more = length + 1; unit > 0 && more <= length + INT64_C(2) * BOX_START_BYTES; more++)
-        if (cut(tiles->prog->target, more, step_bytes, unit) > 0) {
+        if (cut(tiles->prog->target, more, step_bytes, unit, start) > 0) {
             help = arena_printf(tiles->arena, "%lld elements could be cut; or write `by lanes` behind the copy",
                                 (long long)more);
             break;
@@ -193,33 +198,34 @@ static bool not_cut(Tiles *tiles, const Access *global, int axis, int64_t length
     return refuse(reason, P0212, global->subs[axis]->span,
                   arena_printf(tiles->arena,
                                "%lld elements along `%s` are no whole number of boxes: of at most %d elements each, of "
-                               "a multiple of 16 bytes, starting at multiples of 128 bytes",
+                               "a multiple of 16 bytes, starting at multiples of %lld bytes",
                                (long long)length, tiles_text(tiles, global->subs[axis]->span),
-                               tiles->prog->target->box_limit),
+                               tiles->prog->target->box_limit, (long long)start),
                   help);
 }
 
 /* The box extent along axis `a`, 0 where none fits. `run` is how many elements the box holds in one dense run so far, 0 where
  * it can grow no more; `step` is how far apart in the tile neighbours along the axis lie. */
-static int64_t box_extent(const Target *target, const Walk *walk, int64_t bytes, bool innermost, int64_t *run) {
+static int64_t box_extent(const Target *target, const Walk *walk, int64_t bytes, bool innermost, int64_t start,
+                          int64_t *run) {
     int64_t box = 1;
     if (innermost)
-        box = cut(target, walk->length, walk->stride * bytes, unit_of(bytes, BOX_INNER_BYTES));
+        box = cut(target, walk->length, walk->stride * bytes, unit_of(bytes, BOX_INNER_BYTES), start);
     else if (walk->length == 1)
         return 1;
     else if (walk->stride == *run)
-        box = cut(target, walk->length, walk->stride * bytes, 1);
+        box = cut(target, walk->length, walk->stride * bytes, 1, start);
     *run = box == walk->length ? *run * box : 0;
     return box;
 }
 
 static bool cut_axes(Tiles *tiles, Site *site, const Access *global, const Access *local, const Layout *layout,
                      const Walk *walks, BoxPlan *out, Reason *reason) {
-    int64_t bytes = element_rows[global->type].bytes, run = 1, rows = 1;
+    int64_t bytes = element_rows[global->type].bytes, run = 1, rows = 1, start = box_start(layout);
     int last = global->rank - 1;
     for (int d = 0; d + 1 < local->rank; d++) rows *= tile_extent(tiles->prog, site->role, local, d);
     bool panels = layout->panel != tile_extent(tiles->prog, site->role, local, local->rank - 1);
-    *out = (BoxPlan){.copy = {.rank = global->rank}, .count = 1};
+    *out = (BoxPlan){.copy = {.rank = global->rank}, .count = 1, .swizzle = layout->swizzle};
     for (int a = last; a >= 0; a--) {
         const Walk *walk = &walks[a];
         int map = last - a; /* dimensions of the map are innermost first */
@@ -227,38 +233,38 @@ static bool cut_axes(Tiles *tiles, Site *site, const Access *global, const Acces
         if (a == last && panels)
             box = run = layout->panel, step = rows; /* a panel holds all rows */
         else
-            box = box_extent(tiles->prog->target, walk, bytes, a == last, &run);
+            box = box_extent(tiles->prog->target, walk, bytes, a == last, start, &run);
         if (box == 0)
             return not_cut(tiles, global, a, walk->length, walk->stride * bytes,
-                           a == last ? unit_of(bytes, BOX_INNER_BYTES) : 1, reason);
-        if (walk->length % box != 0) return not_cut(tiles, global, a, walk->length, 0, 0, reason);
+                           a == last ? unit_of(bytes, BOX_INNER_BYTES) : 1, start, reason);
+        if (walk->length % box != 0) return not_cut(tiles, global, a, walk->length, 0, 0, start, reason);
         out->box[map] = box;
         out->copy.tile[map] = walk->length;
         out->copy.step[map] = box == walk->length ? 0 : box * step * bytes;
         out->copy.start[map] = global->affine[a].base;
         out->count *= walk->length / box;
-        if (out->copy.step[map] % BOX_START_BYTES != 0) return not_cut(tiles, global, a, walk->length, 0, 0, reason);
+        if (out->copy.step[map] % start != 0) return not_cut(tiles, global, a, walk->length, 0, 0, start, reason);
     }
     return true;
 }
 
-/* Where the first box starts in the tile: a multiple of 128 bytes, and of whole panels */
+/* Where the first box starts in the tile: a multiple of 128 bytes or of a swizzle pattern, and of whole panels */
 static bool start_aligned(Tiles *tiles, Site *site, const Access *local, const Layout *layout, Reason *reason) {
     int64_t bytes = element_rows[local->type].bytes,
             extent = tile_extent(tiles->prog, site->role, local, local->rank - 1);
-    int64_t rows = 1;
+    int64_t rows = 1, start = box_start(layout);
     for (int d = 0; d + 1 < local->rank; d++) rows *= tile_extent(tiles->prog, site->role, local, d);
     for (int d = 0; d < local->rank; d++) {
         const Poly *base = algebra_poly(site->algebra, site->role, local->affine[d].base);
         int64_t step = tile_stride(tiles->prog, site->role, local, layout, d), unit = 1;
         if (d == local->rank - 1 && layout->panel != extent) step = rows, unit = layout->panel;
         int64_t divisor = poly_divisor(site->algebra, base);
-        if (divisor % unit == 0 && divisor % (BOX_START_BYTES / power_of_two(step * bytes, BOX_START_BYTES)) == 0)
+        if (divisor % unit == 0 && divisor % (start / power_of_two(step * bytes, start)) == 0)
             continue;
         return refuse(reason, P0212, local->subs[d]->span,
                       arena_printf(tiles->arena,
-                                   "the copy does not certainly start at a multiple of 128 bytes of the tile: `%s`",
-                                   tiles_text(tiles, local->subs[d]->span)),
+                                   "the copy does not certainly start at a multiple of %lld bytes of the tile: `%s`",
+                                   (long long)start, tiles_text(tiles, local->subs[d]->span)),
                       "begin at another row, or write `by lanes` behind the copy");
     }
     return true;
@@ -382,12 +388,12 @@ int boxes_map(Tiles *tiles, const Access *global, BoxPlan *plan, bool store) {
     }
     for (size_t i = 0; i < prog->maps.count; i++) {
         const Map *map = &prog->maps.items[i];
-        bool same = map->param == global->object && map->rank == plan->copy.rank && map->swizzle == 0;
+        bool same = map->param == global->object && map->rank == plan->copy.rank && map->swizzle == plan->swizzle;
         for (int d = 0; d < map->rank && same; d++) same = map->box[d] == plan->box[d];
         same = same && (map->extents[0] == param->extents[param->rank - 1]) == (plan->copy.granule == 0);
         if (same) return (int)i;
     }
-    Map map = {.param = global->object, .rank = plan->copy.rank};
+    Map map = {.param = global->object, .rank = plan->copy.rank, .swizzle = plan->swizzle};
     for (int d = 0; d < map.rank; d++) {
         map.extents[d] = d == 0 ? end : param->extents[param->rank - 1 - d];
         map.strides[d] = d == 0 ? NULL : stride_of(tiles, param, param->rank - 1 - d);

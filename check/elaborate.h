@@ -142,6 +142,7 @@ typedef struct Elab {
     Role *role;                /* NULL outside of roles */
     IndexSpace *space;         /* of the statement; NULL: no reduction can stand here */
     bool exact;
+    bool reducing;             /* inside of the body of a reduction */
     bool bare_subscript;       /* the name now resolved stands bare in a subscript */
     bool has_target;           /* the statement has a target whose indexes are bound */
     int axis_locals[PROG_MAX_RANK]; /* locals of the axes bound in this role, -1 */

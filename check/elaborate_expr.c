@@ -298,7 +298,10 @@ static Val reduce(Elab *e, const AstExpr *ast) {
         else
             count++;
     }
+    bool outer = e->reducing;
+    e->reducing = true;
     Val body = fine ? elab_operand(e, elab_expr(e, ast->reduce.body)) : elab_poison(e, ast->span);
+    e->reducing = outer;
     elab_scope_undo(e->scope, mark);
     if (elab_is_poison(body)) return body;
     if (body.x->type == E_BOOL) {

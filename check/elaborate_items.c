@@ -51,6 +51,18 @@ static const AstItem *find_grid(Elab *e) {
     return grid;
 }
 
+/* Coordinates in groups of the first axis: what is near in time shares tiles in the cache */
+static void grouped(Elab *e, const AstItem *grid) {
+    int64_t count = 0;
+    if (!grid->grid.grouped) return;
+    if (!elab_constant_integer(e, grid->grid.grouped, "the size of a group", 1, INT32_MAX, &count)) return;
+    e->prog->grouped = (int)count;
+    if (grid->grid.axes.count >= 2) return;
+    Diag *diag = elab_error(e, P0159, grid->grid.grouped_span, "a grid of one axis cannot be grouped");
+    NOTE(e, diag, "coordinates are taken in groups of the first axis, for each the whole second axis");
+    HELP(e, diag, "leave out `grouped`, or give the grid a second axis");
+}
+
 static void declare_axes(Elab *e, const AstItem *grid) {
     if (!grid) {
         Diag *diag = elab_error(e, P0135, e->prog->span, "the kernel `%s` has no grid", e->prog->name);
@@ -60,7 +72,7 @@ static void declare_axes(Elab *e, const AstItem *grid) {
     }
     e->prog->persistent = grid->grid.persistent;
     if (grid->grid.hardware) elab_refuse_word(e, grid->grid.hardware_span, "hardware");
-    if (grid->grid.grouped) elab_refuse_word(e, grid->grid.grouped_span, "grouped");
+    grouped(e, grid);
     size_t count = grid->grid.axes.count;
     if (count > PROG_MAX_RANK) {
         elab_error(e, P0120, grid->grid.axes.items[PROG_MAX_RANK].name.span, "a grid has at most %d axes",

@@ -210,7 +210,7 @@ Expr *elab_cast_to(Elab *e, Val v, Element type, Span span) {
 Val elab_operand(Elab *e, Val v) {
     if (elab_is_poison(v)) return v;
     bool fp8 = elab_is_fp8(v.x->type) || (v.x->kind == X_READ && elab_is_fp8(v.x->read->type));
-    if (fp8 && e->place != PLACE_CLAIM) { /* the host computes with all of them */
+    if (fp8 && e->place != PLACE_CLAIM && !e->reducing) { /* the host computes with all of them, the matrix unit sums products */
         Element type = v.x->kind == X_READ ? v.x->read->type : v.x->type;
         Diag *diag =
             elab_error(e, P0130, v.x->span, "`%s` values can be copied, but not computed with", elab_type_name(type));

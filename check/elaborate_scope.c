@@ -52,8 +52,7 @@ static const struct {
     const char *word, *what;
 } later[] = {
     {"cluster", "clusters of blocks come with the matrix units"},
-    {"grouped", "the order of tiles is always the order of the axes"},
-    {"heaviest first", "the order of tiles is always the order of the axes"},
+    {"heaviest first", "the order of tiles is that of the axes, or `grouped`"},
     {"hardware", "tiles handed out by the hardware come with newer targets; write `grid persistent`"},
     {"in turn", "instances that take turns come with the matrix units"},
     {"turn", "instances that take turns come with the matrix units"},

@@ -1,4 +1,4 @@
-/* The checked program: tables of targets and intrinsics, and walking its expressions. */
+/* The checked program: tables of targets, intrinsics and matrix instructions, and walking its expressions. */
 #include "check/prog.h"
 
 const Target target_rows[] = {
@@ -14,6 +14,13 @@ const IntrinsicRow intrinsic_rows[IN_COUNT] = {
     [IN_##name] = {#name, args, accuracy, exact_accuracy, ulp, what},
 #include "check/intrinsics.def"
 #undef INTRINSIC
+};
+
+const MmaRow mma_rows[MMA_COUNT] = {
+#define MMA(name, opcode, operands, sum, k, step, large, either, bound)                                                \
+    [MMA_##name] = {opcode, E_##operands, E_##sum, k, step, large, either, bound},
+#include "check/mma.def"
+#undef MMA
 };
 
 /* ---- visiting -------------------------------------------------------------------------------------------------------- */

@@ -76,7 +76,9 @@ static void print_domains(Out *o) {
         str_printf(o->text, "%s%s: ", i ? ", " : "", o->prog->axes.items[i].name);
         formula(o, o->prog->axes.items[i].extent, NULL);
     }
-    str_add(o->text, ")\n");
+    str_char(o->text, ')');
+    if (o->prog->grouped) str_printf(o->text, " grouped %d", o->prog->grouped);
+    str_char(o->text, '\n');
     for (size_t i = 0; i < o->prog->domains.count; i++) {
         const Domain *row = &o->prog->domains.items[i];
         begin_line(o);
@@ -245,6 +247,21 @@ static const char *handle_end(const Out *o, int handle) {
     return produces ? "produce" : "consume";
 }
 
+static void print_operand(Out *o, const char *name, const MmaOperand *operand) {
+    str_printf(o->text, " %s %s-major (axes %d, %d)", name, operand->mn_major ? "mn" : "k", operand->free,
+               operand->inner);
+}
+
+static void print_mma(Out *o, const Mma *mma) {
+    const MmaRow *row = &mma_rows[mma->kind];
+    begin_line(o);
+    str_printf(o->text, "matrix instruction %s: %d x m64n%dk%d, %d step%s,", row->name, mma->slabs, mma->n, row->k,
+               mma->steps, mma->steps == 1 ? "" : "s");
+    print_operand(o, "a", &mma->a);
+    print_operand(o, "b", &mma->b);
+    str_char(o->text, '\n');
+}
+
 static void print_class(Out *o, const Tile *tile) {
     o->depth++;
     switch (tile->class) {
@@ -268,6 +285,7 @@ static void print_class(Out *o, const Tile *tile) {
              tile->piece.asynchronous ? ", asynchronous" : "");
         break;
     case TILE_MAP: LINE(o, "map"); break;
+    case TILE_MMA: print_mma(o, &tile->mma); break;
     case TILE_REDUCTION: LINE(o, "reduction"); break;
     }
     o->depth--;
@@ -404,6 +422,7 @@ static void print_locals(Out *o) {
         if (tile->stride)
             str_printf(o->text, " at %u, %u bytes an instance", (unsigned)tile->offset, (unsigned)tile->stride);
         if (!tile->in_registers) print_layout(o, &tile->layout);
+        if (tile->in_registers && tile->held == REGISTERS_WGMMA) str_add(o->text, " as an accumulator");
         str_char(o->text, '\n');
     }
 }
@@ -419,6 +438,8 @@ static void print_uses(Out *o) {
         if (use->generic_in) str_add(o->text, " stores in;");
         if (use->generic_out) str_add(o->text, " loads out;");
         if (use->bulk_out) str_add(o->text, " copies out;");
+        if (use->mma_out) str_add(o->text, " matrix instructions out;");
+        if (use->instance_arrives) str_add(o->text, " one arrival an instance;");
         str_char(o->text, '\n');
     }
 }

@@ -12,7 +12,7 @@ typedef struct LaneScan {
 static bool issues_only(const Tile *tile) {
     switch (tile->class) {
     case TILE_TENSOR_LOAD: case TILE_BULK_LOAD: case TILE_TENSOR_STORE: case TILE_BULK_STORE: return true;
-    case TILE_UNCLASSIFIED: case TILE_LANES: case TILE_MAP: case TILE_REDUCTION: return false;
+    case TILE_UNCLASSIFIED: case TILE_LANES: case TILE_MAP: case TILE_MMA: case TILE_REDUCTION: return false;
     }
     return false;
 }
@@ -98,6 +98,20 @@ static void settle_full(Resources *res, int index, Pipe *pipe) {
     pipe->full_reason = text.text;
 }
 
+/* When one warp's matrix instructions are done, all warps of its warpgroup have issued theirs (PTX ISA 9.7.15.1). */
+static void settle_empty(Resources *res, const Role *role, PipeUse *use, Pipe *pipe, Str *text) {
+    use->instance_arrives = use->mma_out && !use->generic_out && !use->bulk_out;
+    use->warps_arrive = !use->instance_arrives;
+    if (use->warps_arrive) {
+        pipe->empty_count += (uint32_t)(role->instances * role->warps);
+        add_piece(text, warps_piece(res, role));
+        return;
+    }
+    pipe->empty_count += (uint32_t)role->instances;
+    add_piece(text, arena_printf(res->arena, "%d warpgroup%s of `%s` (matrix instructions)", role->instances,
+                                 role->instances == 1 ? "" : "s", role->name));
+}
+
 static void settle_arrivals(Resources *res) {
     Prog *prog = res->prog;
     for (size_t p = 0; p < prog->pipes.count; p++) {
@@ -110,9 +124,7 @@ static void settle_arrivals(Resources *res) {
             if (!valid_index(pipe->consumers.items[c], prog->roles.count)) continue;
             Role *role = &prog->roles.items[pipe->consumers.items[c]];
             if (!role->pipes) continue;
-            role->pipes[p].warps_arrive = true;
-            pipe->empty_count += (uint32_t)(role->instances * role->warps);
-            add_piece(&text, warps_piece(res, role));
+            settle_empty(res, role, &role->pipes[p], pipe, &text);
         }
         pipe->empty_reason = text.text;
     }

@@ -1,12 +1,7 @@
-/* Warps and registers of a block. Roles of four warps or more begin at a warpgroup, in declared order; smaller ones fill
+/* Warps of a block. Roles of four warps or more begin at a warpgroup, in declared order; smaller ones fill
  * the first warpgroup with room whose stated registers agree with theirs, so that setmaxnreg, which a whole warpgroup
  * executes (PTX ISA 9.7.20.5), never meets two wishes. */
 #include "check/resources.h"
-
-#define REGISTERS_LEAST 24 /* what setmaxnreg takes: multiples of 8 from 24 to 256 */
-#define REGISTERS_MOST 256
-
-static int role_warps(const Role *role) { return role->instances * role->warps; }
 
 static void take(Groups *groups, Role *role, int group, int at) {
     int left = role_warps(role);
@@ -41,12 +36,6 @@ static void place(Prog *prog, Groups *groups) {
     }
 }
 
-static bool states_registers(const Prog *prog) {
-    for (size_t i = 0; i < prog->roles.count; i++)
-        if (prog->roles.items[i].regs) return true;
-    return false;
-}
-
 static void refuse_threads(Resources *res, int threads) {
     const Prog *prog = res->prog;
     int count = 0;
@@ -76,78 +65,6 @@ void resources_warps(Resources *res) {
     for (int g = 0; g < groups->count; g++)
         if (groups->used[g]) prog->warps = g * WARPGROUP_WARPS + groups->used[g];
     /* setmaxnreg needs whole warpgroups: the last one is filled up with idle warps */
-    if (states_registers(prog)) prog->warps = groups->count * WARPGROUP_WARPS;
+    if (hands_out_registers(prog)) prog->warps = groups->count * WARPGROUP_WARPS;
     if (prog->target && prog->warps * WARP_LANES > prog->target->threads_limit) refuse_threads(res, prog->warps * WARP_LANES);
-}
-
-/* ---- registers ---------------------------------------------------------------------------------------------------- */
-
-static bool budgets_are_possible(Resources *res) {
-    bool possible = true;
-    for (size_t i = 0; i < res->prog->roles.count; i++) {
-        const Role *role = &res->prog->roles.items[i];
-        if (!role->regs || (role->regs % 8 == 0 && role->regs >= REGISTERS_LEAST && role->regs <= REGISTERS_MOST)) continue;
-        int near = (role->regs + 4) / 8 * 8;
-        near = near < REGISTERS_LEAST ? REGISTERS_LEAST : near > REGISTERS_MOST ? REGISTERS_MOST : near;
-        Diag *diag = diag_at(res->diags, P0502, role->span, "`regs %d` of role `%s` is not a value that can be set", role->regs,
-                             role->name);
-        diag_note(res->diags, diag, "registers are handed out in multiples of 8, from %d to %d a thread", REGISTERS_LEAST,
-                  REGISTERS_MOST);
-        diag_help(res->diags, diag, "write `regs %d`", near);
-        possible = false;
-    }
-    return possible;
-}
-
-static const char *roles_of(Resources *res, int group) {
-    Str text = str_new(res->arena);
-    for (size_t i = 0; i < res->prog->roles.count; i++) {
-        const Role *role = &res->prog->roles.items[i];
-        int first = role->first_warp / WARPGROUP_WARPS, last = (role->first_warp + role_warps(role) - 1) / WARPGROUP_WARPS;
-        if (group >= first && group <= last) str_printf(&text, "%s`%s`", text.length ? ", " : "", role->name);
-    }
-    return text.length ? text.text : "idle";
-}
-
-static int group_value(const Resources *res, int group) {
-    return res->groups.regs[group] ? res->groups.regs[group] : res->prog->launch_registers;
-}
-
-static void refuse_pool(Resources *res, const Role *greedy, int asked) {
-    Prog *prog = res->prog;
-    int count = res->groups.count, launch = prog->launch_registers, shares = 0, others = 0;
-    Diag *diag = diag_at(res->diags, P0503, greedy->span, "the register budgets take %d registers, and the block has %d", asked,
-                         launch * count * WARPGROUP_LANES);
-    diag_primary(res->diags, diag, "`regs %d` is the largest", greedy->regs);
-    diag_note(res->diags, diag, "a block of %d threads is launched with %d registers a thread: %d in all",
-              count * WARPGROUP_LANES, launch, launch * count * WARPGROUP_LANES);
-    for (int g = 0; g < count; g++) {
-        int value = group_value(res, g);
-        diag_note(res->diags, diag, "warps %d to %d (%s): %d x %d = %d%s", g * WARPGROUP_WARPS,
-                  g * WARPGROUP_WARPS + WARPGROUP_WARPS - 1, roles_of(res, g), value, WARPGROUP_LANES, value * WARPGROUP_LANES,
-                  res->groups.regs[g] ? "" : ", as launched");
-        shares += value == greedy->regs;
-        if (value != greedy->regs) others += value;
-    }
-    int fits = (launch * count - others) / shares / 8 * 8;
-    if (fits >= REGISTERS_LEAST)
-        diag_help(res->diags, diag, "`regs %d` fits there, or let another warpgroup state fewer", fits);
-    else diag_help(res->diags, diag, "let the other warpgroups state fewer registers");
-}
-
-void resources_registers(Resources *res) {
-    Prog *prog = res->prog;
-    const Role *greedy = NULL;
-    int count = res->groups.count, asked = 0;
-    prog->launch_registers = 0;
-    if (!prog->target || !count || !states_registers(prog) || !budgets_are_possible(res)) return;
-    prog->launch_registers = prog->target->registers_pool / (count * WARPGROUP_LANES) / 8 * 8;
-    if (prog->launch_registers > prog->target->registers_max) prog->launch_registers = prog->target->registers_max / 8 * 8;
-    for (size_t i = 0; i < prog->roles.count; i++) {
-        Role *role = &prog->roles.items[i];
-        role->registers = res->groups.regs[role->first_warp / WARPGROUP_WARPS];
-        if (!greedy || role->regs > greedy->regs) greedy = role;
-    }
-    for (int g = 0; g < count; g++) asked += group_value(res, g) * WARPGROUP_LANES;
-    if (asked > prog->launch_registers * count * WARPGROUP_LANES) refuse_pool(res, greedy, asked);
 }

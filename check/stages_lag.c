@@ -1,6 +1,6 @@
 /* How late a `consume` block releases. A written lag is checked; without one, a block whose stage is only read by bulk
- * stores is released one iteration later, where that closes no new cycle of waits, so that the next stores are issued
- * before the last ones have been read. */
+ * stores or matrix instructions is released one iteration later, where that closes no new cycle of waits, so that the next
+ * ones are issued before the last ones have been done. */
 #include "check/stages.h"
 
 void lag_written(Linear *linear, Stmt *stmt, bool direct) {
@@ -32,15 +32,20 @@ typedef struct Scan {
     int handle;
     int acquires;      /* in the loop */
     bool leaves;
-    bool stores;       /* some bulk store reads the stage */
+    bool flies;        /* some bulk store or matrix instruction reads the stage */
     bool touches;      /* something else does */
 } Scan;
+
+static bool reads_asynchronously(const Tile *tile, const Access *access) {
+    if (tile->class == TILE_MMA) return access == tile->mma.a.tile || access == tile->mma.b.tile;
+    return (tile->class == TILE_TENSOR_STORE || tile->class == TILE_BULK_STORE) && access == tile->value->read;
+}
 
 static void scan_access(Access *access, bool written, void *data) {
     Scan *scan = data;
     if (access->space != SPACE_STAGE || access->object != scan->handle) return;
     const Tile *tile = scan->statement->kind == S_TILE ? scan->statement->tile : NULL;
-    if (!written && tile && (tile->class == TILE_TENSOR_STORE || tile->class == TILE_BULK_STORE)) scan->stores = true;
+    if (!written && tile && reads_asynchronously(tile, access)) scan->flies = true;
     else scan->touches = true;
 }
 
@@ -60,7 +65,7 @@ static int derived(Linear *linear, const BlockUse *use) {
     if (!use->loop || pipe->stages < 2 || use->held >= pipe->stages || linear->producer_most[what->pipe] > 1) return 0;
     if (use->loop->kind == S_GRID && !linear->prog->persistent) return 0; /* one iteration */
     walk_stmts(use->loop->kind == S_GRID ? use->loop->grid.body : use->loop->loop.body, scan_stmt, &scan);
-    return scan.stores && !scan.touches && !scan.leaves && scan.acquires == 1;
+    return scan.flies && !scan.touches && !scan.leaves && scan.acquires == 1;
 }
 
 static void settle(Stmt *stmt, void *data) {

@@ -267,14 +267,24 @@ static void note_read(Prog *prog, Role *role, const Access *read) {
     if (read->space == SPACE_STAGE) role->pipes[role->handles.items[read->object].pipe].generic_out = true;
 }
 
+/* Read by the matrix unit itself */
+static void note_operand(const Site *site, const MmaOperand *operand) {
+    if (operand->tile->space == SPACE_STAGE) use_of(site, operand->tile)->mma_out = true;
+}
+
+static bool is_operand(const Tile *tile, const Access *access) {
+    return tile->class == TILE_MMA && (access == tile->mma.a.tile || access == tile->mma.b.tile);
+}
+
 static void note_site(Prog *prog, Site *site) {
     Tile *tile = site->tile;
     Access *target = &tile->target;
-    const Access *moved =
-        tile->class == TILE_MAP || tile->class == TILE_REDUCTION ? NULL : tile->value->read; /* by the copy itself */
+    bool copy = tile->class != TILE_MAP && tile->class != TILE_MMA && tile->class != TILE_REDUCTION;
     if (tile->class == TILE_UNCLASSIFIED) return;
+    const Access *moved = copy ? tile->value->read : NULL; /* by the copy itself */
     for (size_t i = 0; i < site->reads.count; i++)
-        if (site->reads.items[i] != moved) note_read(prog, site->role, site->reads.items[i]);
+        if (site->reads.items[i] != moved && !is_operand(tile, site->reads.items[i]))
+            note_read(prog, site->role, site->reads.items[i]);
     if (target->space == SPACE_GLOBAL && tile->class != TILE_TENSOR_STORE)
         prog->params.items[target->object].by_pointer = true;
     switch (tile->class) {
@@ -293,6 +303,10 @@ static void note_site(Prog *prog, Site *site) {
     case TILE_TENSOR_STORE:
     case TILE_BULK_STORE:
         if (moved->space == SPACE_STAGE) use_of(site, moved)->bulk_out = true;
+        break;
+    case TILE_MMA:
+        note_operand(site, &tile->mma.a);
+        note_operand(site, &tile->mma.b);
         break;
     case TILE_MAP:
     case TILE_REDUCTION:
@@ -339,8 +353,10 @@ static void find_uses(Tiles *tiles) {
         bool asynchronous = false;
         if (pipe->producer < 0) continue;
         for (size_t c = 0; c < pipe->consumers.count; c++)
-            if (pipe->consumers.items[c] >= 0)
-                asynchronous |= prog->roles.items[pipe->consumers.items[c]].pipes[p].bulk_out;
+            if (pipe->consumers.items[c] >= 0) {
+                const PipeUse *out = &prog->roles.items[pipe->consumers.items[c]].pipes[p];
+                asynchronous |= out->bulk_out || out->mma_out;
+            }
         PipeUse *use = &prog->roles.items[pipe->producer].pipes[p];
         use->waits_copies = use->lanes_in && asynchronous;
     }
@@ -478,6 +494,7 @@ void tiles_check(Arena *arena, Prog *prog, Diags *diags) {
     }
     for (size_t i = 0; i < tiles->sites.count; i++) tiles_rules(tiles, tiles->sites.items[i]);
     check_ensures(tiles);
+    tiles_held(tiles);
     tiles_copies(tiles);
     tiles_coverage(tiles);
     tiles_padding(tiles);

@@ -3,6 +3,7 @@
  *   tiles_index.c      over which range an index runs; affine subscripts; subscripts inside of their tiles
  *   tiles_rules.c      one notation: what may stand left and right
  *   tiles_copy.c       which copies are possible: boxes, contiguous pieces, pieces of a lane; layouts
+ *   tiles_mma.c        which contractions are matrix instructions; how register tiles are held
  *   boxes.c            a copy as boxes of a tensor map
  *   coverage.c         payload written on every path, bytes of a stage
  *   instances.c        what different instances write
@@ -69,6 +70,19 @@ void tiles_padding(Tiles *tiles);
 
 bool poly_interval(Algebra *algebra, const IndexSpace *space, const Poly *poly, int64_t *lo, int64_t *hi); /* exact */
 
+/* ---- tiles_mma.c: contractions -------------------------------------------------------------------------------------- */
+
+#define TILES_SPAN_MOST  128 /* bytes over which a swizzle goes */
+#define TILES_SPAN_LEAST 32
+#define TILES_SPAN_ROWS  8   /* after which its pattern repeats */
+#define TILES_SLAB_ROWS  64  /* of one matrix instruction */
+
+void tiles_mma(Tiles *tiles, Site *site); /* classifies a statement that reduces, or refuses it, or leaves it */
+void tiles_held(Tiles *tiles);            /* needs matrix instructions classified and nothing else; leaves RoleTile.held */
+/* The widest swizzle span in bytes that the operand can have. Where it is contiguous along m or n, of which an instruction takes
+ * `part`, that is whole spans. */
+int64_t tiles_operand_span(const Tiles *tiles, const Site *site, const MmaOperand *operand, int64_t part);
+
 /* ---- instances.c: what the instances of one role write to global memory ---------------------------------------------- */
 
 typedef struct GlobalWrite {
@@ -91,6 +105,7 @@ typedef struct BoxPlan {
     BoxCopy copy;           /* map: filled when the plan is taken */
     int64_t box[PROG_MAX_RANK];
     int64_t count;          /* boxes, saturated */
+    int swizzle;            /* of the tile's layout, and of the map */
 } BoxPlan;
 
 /* The copy between a tensor and a tile as boxes under this layout; false and the reason where it is none. */

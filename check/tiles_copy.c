@@ -1,6 +1,7 @@
 /* Copies: which statements the copy engines can do, how tiles are laid out for them, and the class of each statement.
  *
- * First all layouts, since every copy into or out of a tile must agree with the others; then the classes. What is no copy, or
+ * First all layouts, since every copy into or out of a tile must agree with the others, and with the matrix instructions that
+ * read it; then the classes. What is no copy, or
  * is a store that fits no box, is a map that the role's threads compute. */
 #include "check/tiles.h"
 
@@ -29,7 +30,7 @@ const Poly *global_position(Tiles *tiles, Site *site, const Access *access) {
 const Poly *local_position(Tiles *tiles, Site *site, const Access *access, const Layout *layout) {
     const Poly *pitches[PROG_MAX_RANK], *pitch = poly_constant(site->algebra, 1);
     int last = access->rank - 1;
-    if (layout->panel != tile_extent(tiles->prog, site->role, access, last)) return NULL;
+    if (layout->swizzle || layout->panel != tile_extent(tiles->prog, site->role, access, last)) return NULL;
     for (int d = last; d >= 0; d--) {
         pitches[d] = pitch;
         pitch = poly_product(site->algebra, pitch,
@@ -137,9 +138,77 @@ static void plain_layouts(Prog *prog) {
         }
 }
 
+/* One span to a panel; the pattern is taken from bits of the address, and repeats after 8 rows (PTX ISA 5.5.7, 9.7.15.5.1) */
+static Layout swizzled(Element type, int64_t span) {
+    int swizzle = span == 128 ? 3 : span == 64 ? 2 : 1;
+    return (Layout){span / element_rows[type].bytes, swizzle, (uint32_t)(TILES_SPAN_ROWS * span)};
+}
+
+/* The narrowest of what the operands of a tile can have */
+static void operand_layouts(Tiles *tiles) {
+    for (size_t i = 0; i < tiles->sites.count; i++) {
+        const Site *site = tiles->sites.items[i];
+        if (site->tile->class != TILE_MMA) continue;
+        const Mma *mma = &site->tile->mma;
+        const MmaOperand *operands[] = {&mma->a, &mma->b};
+        for (int k = 0; k < 2; k++) {
+            Layout *layout = access_layout(tiles->prog, site->role, operands[k]->tile);
+            Layout wanted = swizzled(operands[k]->tile->type,
+                                     tiles_operand_span(tiles, site, operands[k], k == 0 ? TILES_SLAB_ROWS : mma->n));
+            if (!layout->swizzle || wanted.swizzle < layout->swizzle) *layout = wanted;
+        }
+    }
+}
+
+/* Can all tensor copies of the tile do with this layout, and is there one that stores it? */
+static bool copies_agree(Tiles *tiles, const Layout *of, const Layout *layout) {
+    bool stored = false;
+    for (size_t i = 0; i < tiles->sites.count; i++) {
+        Site *site = tiles->sites.items[i];
+        Wish wish = wish_of(site);
+        BoxPlan plan;
+        Reason reason;
+        if ((wish != WISH_LOAD && wish != WISH_STORE) || access_layout(tiles->prog, site->role, tile_of(site)) != of)
+            continue;
+        if (!boxes_plan(tiles, site, tensor_of(site), tile_of(site), layout, &plan, &reason)) return false;
+        stored |= wish == WISH_STORE;
+    }
+    return stored;
+}
+
+static bool writes_accumulator(const Site *site) {
+    Space space = site->tile->target.space;
+    if (site->poisoned || site->tile->class != TILE_UNCLASSIFIED || (space != SPACE_STAGE && space != SPACE_SHARED))
+        return false;
+    for (size_t i = 0; i < site->reads.count; i++) {
+        const Access *read = site->reads.items[i];
+        if (read->space == SPACE_REGISTER && site->role->tiles.items[read->object].held == REGISTERS_WGMMA) return true;
+    }
+    return false;
+}
+
+/* Threads of a warp write eight rows of an accumulator at once: without a swizzle into the same banks */
+static void result_layouts(Tiles *tiles) {
+    for (size_t i = 0; i < tiles->sites.count; i++) {
+        const Site *site = tiles->sites.items[i];
+        const Access *target = &site->tile->target;
+        if (!writes_accumulator(site)) continue;
+        Layout *layout = access_layout(tiles->prog, site->role, target);
+        int last = target->rank - 1;
+        int64_t row = tile_extent(tiles->prog, site->role, target, last) * element_rows[target->type].bytes;
+        for (int64_t span = TILES_SPAN_MOST; span >= TILES_SPAN_LEAST && !layout->swizzle; span /= 2) {
+            Layout wanted = swizzled(target->type, span);
+            bool whole = row == span || tile_extent(tiles->prog, site->role, target, last - 1) % TILES_SPAN_ROWS == 0;
+            if (row % span == 0 && whole && copies_agree(tiles, layout, &wanted)) *layout = wanted;
+        }
+    }
+}
+
 /* Panels where a copy that can be no single piece needs them */
 static void choose_layouts(Tiles *tiles) {
     plain_layouts(tiles->prog);
+    operand_layouts(tiles);
+    result_layouts(tiles);
     for (size_t i = 0; i < tiles->sites.count; i++) {
         Site *site = tiles->sites.items[i];
         Wish wish = wish_of(site);
@@ -150,7 +219,7 @@ static void choose_layouts(Tiles *tiles) {
         uint32_t bytes;
         BoxPlan plan;
         Reason reason;
-        if (local->rank == 0) continue;
+        if (local->rank == 0 || layout->swizzle) continue;
         for (int d = 0; d < local->rank; d++) extents[d] = tile_extent(tiles->prog, site->role, local, d);
         Layout panels = *layout;
         panels.panel = boxes_panel(tiles->prog->target, local->type, local->rank, extents);
@@ -177,8 +246,9 @@ static void lane_pieces(Tiles *tiles, Site *site) {
     int last = tile->space.bound - 1, final = local->rank - 1;
     Layout *layout = access_layout(tiles->prog, site->role, local);
     Layout plain = *layout;
-    plain.panel = tile_extent(tiles->prog, site->role, local, final);
-    /* a piece stays within a panel where the panel is a multiple of it; then the row-major position says enough */
+    plain.panel = tile_extent(tiles->prog, site->role, local, final), plain.swizzle = 0;
+    /* a piece stays within a panel where the panel is a multiple of it, and within 16 bytes that a swizzle moves together: the
+     * row-major position says enough */
     const Poly *to = local_position(tiles, site, local, &plain), *from = global_position(tiles, site, global);
     bool last_axis = last >= 0 && local->affine[final].is && global->affine[global->rank - 1].is;
     for (int d = 0; d + 1 < global->rank && last_axis; d++) last_axis = !(global->subs[d]->indexes >> last & 1);
@@ -220,7 +290,8 @@ static void take_boxes(Tiles *tiles, Site *site, BoxPlan *plan, bool store) {
     site->tile->box = plan->copy;
     site->tile->box.map = map;
     if (plan->copy.granule > 0) param->by_pointer = true;
-    access_layout(tiles->prog, site->role, tile_of(site))->alignment = 128;
+    Layout *layout = access_layout(tiles->prog, site->role, tile_of(site));
+    if (layout->alignment < 128) layout->alignment = 128;
     if (param->alignment < 16) param->alignment = 16;
     boxes_require(tiles, site, global, store);
 }

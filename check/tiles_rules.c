@@ -330,5 +330,7 @@ void tiles_rules(Tiles *tiles, Site *site) {
     if (!site->poisoned) check_destination(tiles, site);
     if (!site->poisoned) check_registers(tiles, site, reduction);
     check_lanes(tiles, site);
-    if (!site->poisoned && reduction) site->tile->class = TILE_REDUCTION;
+    if (site->poisoned || !reduction) return;
+    site->tile->class = TILE_REDUCTION;
+    tiles_mma(tiles, site);
 }

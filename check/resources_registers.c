@@ -1,0 +1,186 @@
+/* Registers of a block's threads. All are launched with the same number; setmaxnreg, which whole warpgroups execute, moves
+ * them from the ones that issue copies to the ones that compute. Budgets are stated, or derived where accumulators of
+ * matrix instructions need them. */
+#include "check/resources.h"
+
+#define REGISTERS_LEAST 24 /* what setmaxnreg takes: multiples of 8 from 24 to 256 */
+#define REGISTERS_MOST 256
+
+/* Derived budgets */
+#define ACCUMULATING_MOST 240
+#define BESIDE_ACCUMULATORS 32 /* addresses, descriptors, loop and stage counters */
+#define ISSUING 24             /* one lane that issues copies */
+#define COPYING 40             /* all lanes, at little work */
+
+/* ---- stated ------------------------------------------------------------------------------------------------------- */
+
+static bool budgets_are_possible(Resources *res) {
+    bool possible = true;
+    for (size_t i = 0; i < res->prog->roles.count; i++) {
+        const Role *role = &res->prog->roles.items[i];
+        if (!role->regs || (role->regs % 8 == 0 && role->regs >= REGISTERS_LEAST && role->regs <= REGISTERS_MOST)) continue;
+        int near = (role->regs + 4) / 8 * 8;
+        near = near < REGISTERS_LEAST ? REGISTERS_LEAST : near > REGISTERS_MOST ? REGISTERS_MOST : near;
+        Diag *diag = diag_at(res->diags, P0502, role->span, "`regs %d` of role `%s` is not a value that can be set", role->regs,
+                             role->name);
+        diag_note(res->diags, diag, "registers are handed out in multiples of 8, from %d to %d a thread", REGISTERS_LEAST,
+                  REGISTERS_MOST);
+        diag_help(res->diags, diag, "write `regs %d`", near);
+        possible = false;
+    }
+    return possible;
+}
+
+static bool in_group(const Role *role, int group) {
+    return role->first_warp / WARPGROUP_WARPS <= group && group <= (role->first_warp + role_warps(role) - 1) / WARPGROUP_WARPS;
+}
+
+static const char *roles_of(Resources *res, int group) {
+    Str text = str_new(res->arena);
+    for (size_t i = 0; i < res->prog->roles.count; i++) {
+        const Role *role = &res->prog->roles.items[i];
+        if (in_group(role, group)) str_printf(&text, "%s`%s`", text.length ? ", " : "", role->name);
+    }
+    return text.length ? text.text : "idle";
+}
+
+static int group_value(const Resources *res, int group) {
+    return res->groups.regs[group] ? res->groups.regs[group] : res->prog->launch_registers;
+}
+
+static void refuse_pool(Resources *res, const Role *greedy, int asked) {
+    Prog *prog = res->prog;
+    int count = res->groups.count, launch = prog->launch_registers, shares = 0, others = 0;
+    Diag *diag = diag_at(res->diags, P0503, greedy->span, "the register budgets take %d registers, and the block has %d", asked,
+                         launch * count * WARPGROUP_LANES);
+    diag_primary(res->diags, diag, "`regs %d` is the largest", greedy->regs);
+    diag_note(res->diags, diag, "a block of %d threads is launched with %d registers a thread: %d in all",
+              count * WARPGROUP_LANES, launch, launch * count * WARPGROUP_LANES);
+    for (int g = 0; g < count; g++) {
+        int value = group_value(res, g);
+        diag_note(res->diags, diag, "warps %d to %d (%s): %d x %d = %d%s", g * WARPGROUP_WARPS,
+                  g * WARPGROUP_WARPS + WARPGROUP_WARPS - 1, roles_of(res, g), value, WARPGROUP_LANES, value * WARPGROUP_LANES,
+                  res->groups.regs[g] ? "" : ", as launched");
+        shares += value == greedy->regs;
+        if (value != greedy->regs) others += value;
+    }
+    int fits = (launch * count - others) / shares / 8 * 8;
+    if (fits >= REGISTERS_LEAST)
+        diag_help(res->diags, diag, "`regs %d` fits there, or let another warpgroup state fewer", fits);
+    else diag_help(res->diags, diag, "let the other warpgroups state fewer registers");
+}
+
+/* ---- accumulators --------------------------------------------------------------------------------------------------- */
+
+int accumulator_registers(const Role *role) {
+    int64_t bytes = 0;
+    for (size_t i = 0; i < role->tiles.count; i++) {
+        const RoleTile *tile = &role->tiles.items[i];
+        int64_t elements = 1;
+        if (!tile->in_registers || tile->held != REGISTERS_WGMMA) continue;
+        for (int d = 0; d < tile->rank; d++) elements *= tile->extents[d];
+        bytes += elements * element_rows[tile->type].bytes;
+    }
+    bytes /= INT64_C(4) * WARPGROUP_LANES;
+    return bytes > INT32_MAX / 2 ? INT32_MAX / 2 : (int)bytes;
+}
+
+bool hands_out_registers(const Prog *prog) {
+    for (size_t i = 0; i < prog->roles.count; i++)
+        if (prog->roles.items[i].regs || accumulator_registers(&prog->roles.items[i]) > 0) return true;
+    return false;
+}
+
+static bool accumulates(const Prog *prog, int group) {
+    for (size_t i = 0; i < prog->roles.count; i++)
+        if (in_group(&prog->roles.items[i], group) && accumulator_registers(&prog->roles.items[i]) > 0) return true;
+    return false;
+}
+
+static int small_budget(const Prog *prog, int group) {
+    for (size_t i = 0; i < prog->roles.count; i++)
+        if (in_group(&prog->roles.items[i], group) && !prog->roles.items[i].one_lane) return COPYING;
+    return ISSUING;
+}
+
+/* What groups that state nothing get, where some of them accumulate: little, and these the rest */
+static void derive(Resources *res) {
+    Prog *prog = res->prog;
+    Groups *groups = &res->groups;
+    int open = 0, left = prog->launch_registers * groups->count;
+    bool accumulating[MAX_GROUPS] = {false};
+    for (int g = 0; g < groups->count; g++) {
+        accumulating[g] = !groups->regs[g] && accumulates(prog, g);
+        open += accumulating[g];
+    }
+    if (!open || groups->count == 1) return; /* nobody to take from */
+    for (int g = 0; g < groups->count; g++) {
+        if (!groups->regs[g] && !accumulating[g]) groups->regs[g] = small_budget(prog, g);
+        left -= groups->regs[g];
+    }
+    int each = left / open / 8 * 8;
+    each = each > ACCUMULATING_MOST ? ACCUMULATING_MOST : each < REGISTERS_LEAST ? REGISTERS_LEAST : each;
+    for (int g = 0; g < groups->count; g++)
+        if (accumulating[g]) groups->regs[g] = each;
+}
+
+static void refuse_accumulators(Resources *res, const Role *role, int taken, int available) {
+    Diags *diags = res->diags;
+    const RoleTile *largest = NULL;
+    int64_t most = 0;
+    int room = available - BESIDE_ACCUMULATORS;
+    Diag *diag = diag_at(diags, P0505, role->span, "accumulators of `%s` take %d registers a thread, and there are %d", role->name,
+                         taken, available);
+    diag_primary(diags, diag, role->regs ? "`regs %d`" : "%d registers a thread at most", available);
+    for (size_t i = 0; i < role->tiles.count; i++) {
+        const RoleTile *tile = &role->tiles.items[i];
+        int64_t elements = 1;
+        if (!tile->in_registers || tile->held != REGISTERS_WGMMA) continue;
+        for (int d = 0; d < tile->rank; d++) elements *= tile->extents[d];
+        int64_t bytes = elements * element_rows[tile->type].bytes;
+        if (bytes > most) most = bytes, largest = tile;
+        diag_note(diags, diag, "`%s`: %lld elements of %d bytes over %d threads are %lld registers", tile->name,
+                  (long long)elements, element_rows[tile->type].bytes, WARPGROUP_LANES, (long long)(bytes / 4 / WARPGROUP_LANES));
+    }
+    diag_note(diags, diag, "%d more are kept for addresses and counters", BESIDE_ACCUMULATORS);
+    if (!largest) return;
+    diag_label(diags, diag, largest->span, "the largest");
+    int64_t all = taken * INT64_C(4) * WARPGROUP_LANES, fits = room * INT64_C(4) * WARPGROUP_LANES - (all - most);
+    int64_t line = most / largest->extents[largest->rank - 1], columns = fits > 0 ? fits / line / 8 * 8 : 0;
+    if (columns > 0)
+        diag_help(diags, diag, "%lld columns of `%s` would fit; or share its rows among more warpgroups", (long long)columns,
+                  largest->name);
+    else
+        diag_help(diags, diag, "share the rows among more warpgroups");
+}
+
+static void check_accumulators(Resources *res) {
+    Prog *prog = res->prog;
+    for (size_t i = 0; i < prog->roles.count; i++) {
+        const Role *role = &prog->roles.items[i];
+        int taken = accumulator_registers(role);
+        int available = role->registers ? role->registers : prog->launch_registers;
+        if (taken > 0 && taken + BESIDE_ACCUMULATORS > available) refuse_accumulators(res, role, taken, available);
+    }
+}
+
+/* ---- all ------------------------------------------------------------------------------------------------------------ */
+
+void resources_registers(Resources *res) {
+    Prog *prog = res->prog;
+    const Role *greedy = NULL;
+    int count = res->groups.count, asked = 0;
+    prog->launch_registers = 0;
+    if (!prog->target || !count || !hands_out_registers(prog) || !budgets_are_possible(res)) return;
+    prog->launch_registers = prog->target->registers_pool / (count * WARPGROUP_LANES) / 8 * 8;
+    if (prog->launch_registers > prog->target->registers_max) prog->launch_registers = prog->target->registers_max / 8 * 8;
+    derive(res);
+    for (size_t i = 0; i < prog->roles.count; i++) {
+        Role *role = &prog->roles.items[i];
+        role->registers = res->groups.regs[role->first_warp / WARPGROUP_WARPS];
+        if (role->regs && (!greedy || role->regs > greedy->regs)) greedy = role;
+    }
+    for (int g = 0; g < count; g++) asked += group_value(res, g) * WARPGROUP_LANES;
+    if (greedy && asked > prog->launch_registers * count * WARPGROUP_LANES) refuse_pool(res, greedy, asked);
+    else check_accumulators(res);
+}
