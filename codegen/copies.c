@@ -48,7 +48,7 @@ static void gen_boxes(Gen *gen, const Tile *tile, const Access *inside, bool loa
     Lin start[MAX_RANK];
     int64_t boxes = 1;
     for (int d = 0; d < copy->rank; d++) {
-        start[d] = lin_of(gen, eval(gen, &point, copy->start[d]));
+        start[d] = lin_of(eval(gen, &point, copy->start[d]));
         boxes *= copy->tile[d] / map->box[d];
     }
     const char *op = load ? arena_printf(gen->arena, "cp.async.bulk.tensor.%dd.shared::cluster.global.tile.mbarrier::complete_tx::bytes", copy->rank)
@@ -115,8 +115,7 @@ static void gen_tail(Gen *gen, const Tile *tile, const Access *inside) {
 static void gen_bulk(Gen *gen, const Tile *tile, const Access *inside, const Access *outside, bool load) {
     Point point = origin();
     Operand shared = shared_address(gen, &point, inside);
-    Reg certainly;
-    Operand global = global_address(gen, &point, outside, &certainly);
+    Operand global = global_address(gen, &point, outside);
     Operand bytes = ptx_int(tile->bulk.bytes);
     if (load)
         INS(gen->ptx, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", shared, global, bytes, full_barrier_of(gen, inside));

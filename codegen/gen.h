@@ -124,7 +124,7 @@ RegClass memory_class(Element type);                   /* b8 is moved through .b
 
 Lin lin_const(int64_t value);
 Lin lin_reg(Reg reg, int64_t multiple, int64_t max);
-Lin lin_of(Gen *gen, Value value);      /* an I32/U32 value */
+Lin lin_of(Value value);                /* an I32/U32 value */
 Lin lin_add(Gen *gen, Lin a, Lin b);
 Lin lin_scale(Gen *gen, Lin a, int64_t by);
 void lin_divide(Gen *gen, Lin a, int64_t by, Lin *quotient, Lin *rest);
@@ -142,8 +142,9 @@ typedef struct TileShape {
 } TileShape;
 TileShape access_shape(const Gen *gen, const Access *access);
 Lin shared_base(Gen *gen, const Access *access, Point *point); /* of the tile itself: block address, stage, field, element, instance */
-/* Global memory: address of an element, and a predicate that it lies inside (REG_NONE: certainly). */
-Operand global_address(Gen *gen, Point *point, const Access *access, Reg *inside);
+/* Global memory: a predicate that an element lies inside (REG_NONE: certainly), and its address. */
+Reg global_inside(Gen *gen, Point *point, const Access *access);
+Operand global_address(Gen *gen, Point *point, const Access *access);
 
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 

@@ -6,8 +6,7 @@
 Lin lin_const(int64_t value) { return (Lin){PTX_NONE, value, 1, 0}; }
 Lin lin_reg(Reg reg, int64_t multiple, int64_t max) { return (Lin){reg, 0, multiple, max}; }
 
-Lin lin_of(Gen *gen, Value value) {
-    (void)gen;
+Lin lin_of(Value value) {
     return value.reg.class == REG_NONE ? lin_const(value.integer) : lin_reg(value.reg, 1, -1);
 }
 
@@ -102,8 +101,8 @@ Reg lin_in_reg(Gen *gen, Lin a) {
 
 Lin access_coordinate(Gen *gen, Point *point, const Access *access, int axis) {
     const Affine *affine = &access->affine[axis];
-    if (!affine->is) return lin_of(gen, eval(gen, point, access->subs[axis]));
-    Lin sum = lin_of(gen, eval(gen, point, affine->base));
+    if (!affine->is) return lin_of(eval(gen, point, access->subs[axis]));
+    Lin sum = lin_of(eval(gen, point, affine->base));
     for (int i = 0; i < PROG_MAX_INDEXES; i++) {
         if (affine->coef[i] == 0) continue;
         sum = lin_add(gen, lin_scale(gen, point->indexes[i], affine->coef[i]), sum);
@@ -139,7 +138,7 @@ Lin shared_base(Gen *gen, const Access *access, Point *point) {
         if (pipe->stages > 1)
             base = lin_add(gen, lin_scale(gen, lin_reg(state->handles[access->object], 1, -1), pipe->stride), base);
         if (access->element != NULL)
-            base = lin_add(gen, lin_scale(gen, lin_of(gen, eval(gen, point, access->element)), field->bytes), base);
+            base = lin_add(gen, lin_scale(gen, lin_of(eval(gen, point, access->element)), field->bytes), base);
         return base;
     }
     const RoleTile *tile = &state->role->tiles.items[access->object];
@@ -187,19 +186,25 @@ static Reg inside_axis(Gen *gen, Reg inside, Lin coordinate, Value extent) {
     return PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(inside), ptx_reg(one));
 }
 
+Reg global_inside(Gen *gen, Point *point, const Access *access) {
+    const Param *param = &gen->prog->params.items[access->object];
+    Reg inside = PTX_NONE;
+    for (int axis = 0; axis < access->rank; axis++)
+        if (!access->inside[axis]) inside = inside_axis(gen, inside, access_coordinate(gen, point, access, axis), extent_value(gen, param, axis));
+    return inside;
+}
+
 /* An offset that the address of an instruction takes: 32 bits, signed, with room to add to it. */
 static bool fits_address(int64_t offset) { return offset >= -(INT64_C(1) << 24) && offset <= INT64_C(1) << 24; }
 
 /* Linear offsets are 64-bit; the constant part of the last coordinate stays in the address where it fits. */
-Operand global_address(Gen *gen, Point *point, const Access *access, Reg *inside) {
+Operand global_address(Gen *gen, Point *point, const Access *access) {
     const Param *param = &gen->prog->params.items[access->object];
     int64_t bytes = element_rows[param->type].bytes;
-    *inside = PTX_NONE;
     Reg linear = PTX_NONE;
     Lin last = lin_const(0);
     for (int axis = 0; axis < access->rank; axis++) {
         Lin coordinate = access_coordinate(gen, point, access, axis);
-        if (!access->inside[axis]) *inside = inside_axis(gen, *inside, coordinate, extent_value(gen, param, axis));
         bool is_last = axis + 1 == access->rank;
         Lin part = coordinate;
         if (is_last && fits_address(coordinate.add * bytes)) {

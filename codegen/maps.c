@@ -218,8 +218,8 @@ static void store_element(Walk *walk, Chunk *chunk, int e) {
     }
     Reg stored = walk->raw ? chunk->values[e].reg : narrow_one(gen, target->type, chunk->values[e]);
     bool global = target->space == SPACE_GLOBAL;
-    Reg inside = PTX_NONE;
-    Operand address = global ? global_address(gen, point, target, &inside) : shared_address(gen, point, target);
+    Reg inside = global ? global_inside(gen, point, target) : PTX_NONE;
+    Operand address = global ? global_address(gen, point, target) : shared_address(gen, point, target);
     const char *op = arena_printf(gen->arena, "st.%s.%s", global ? "global" : "shared", memory_suffix(target->type));
     ptx_ins(gen->ptx, inside, false, op, (Operand[]){address, ptx_reg(stored)}, 2);
 }
@@ -248,14 +248,7 @@ static Reg piece_bytes(Walk *walk, Chunk *chunk, const Access *read) {
     Gen *gen = walk->gen;
     int bytes = element_rows[read->type].bytes, last = read->rank - 1;
     const Param *param = &gen->prog->params.items[read->object];
-    Reg inside = PTX_NONE;
-    for (int axis = 0; axis < read->rank; axis++) {
-        if (read->inside[axis]) continue;
-        Reg where = lin_in_reg(gen, access_coordinate(gen, &chunk->vector, read, axis));
-        Value extent = eval_scalar(gen, param->extents[axis]);
-        Reg one = PURE(gen->ptx, REG_PRED, "setp.lt.u32", ptx_reg(where), value_operand(extent));
-        inside = inside.class == REG_NONE ? one : PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(inside), ptx_reg(one));
-    }
+    Reg inside = global_inside(gen, &chunk->vector, read);
     if (inside.class == REG_NONE) return PTX_NONE;
     Reg size = PURE(gen->ptx, REG_32, "mov.b32", ptx_int(walk->vector * bytes));
     if (!read->inside[last] && walk->vector > 1) {
@@ -272,8 +265,8 @@ static void copy_piece(Walk *walk, Chunk *chunk) {
     Gen *gen = walk->gen;
     const Access *read = walk->tile->value->read;
     int bytes = walk->vector * element_rows[read->type].bytes;
-    Reg size = piece_bytes(walk, chunk, read), inside;
-    Operand from = global_address(gen, &chunk->vector, read, &inside);
+    Reg size = piece_bytes(walk, chunk, read);
+    Operand from = global_address(gen, &chunk->vector, read);
     Operand to = shared_address(gen, &chunk->vector, &walk->tile->target);
     const char *op = bytes == 16 ? "cp.async.cg.shared.global" : "cp.async.ca.shared.global";
     if (size.class == REG_NONE) {

@@ -311,8 +311,8 @@ RegClass memory_class(Element type) {
 Reg read_bits(Gen *gen, Point *point, const Access *access) {
     Reg loaded = ptx_new_reg(gen->ptx, memory_class(access->type));
     if (access->space == SPACE_GLOBAL) {
-        Reg inside;
-        Operand address = global_address(gen, point, access, &inside);
+        Reg inside = global_inside(gen, point, access);
+        Operand address = global_address(gen, point, access);
         const char *op = arena_printf(gen->arena, "ld.global.%s", memory_suffix(access->type));
         if (inside.class != REG_NONE) { /* outside is zero */
             const char *move = arena_printf(gen->arena, "mov.b%d", 8 * (memory_class(access->type) == REG_16 ? 2 : element_rows[access->type].bytes));

@@ -1,7 +1,7 @@
-/* generate-test [--count N] [--seed S] [--write DIR] [--only SEED] [--gpu] [--refused]
+/* generate-test [--count N] [--seed S] [--write DIR] [--only SEED] [--assemble] [--gpu] [--refused]
  *
  * Compiles random kernels, runs them on the emulator on several schedules, and compares with `ensures`; with --gpu also on the GPU,
- * in this one process. A share of the texts is assembled where ptxas is found. A program that fails is printed whole. What the
+ * in this one process. A share of the texts is assembled where ptxas is found, every other one with --assemble. A program that fails is printed whole. What the
  * checker may refuse of a random program (a copy that is no box, too much shared memory) is counted, and must stay the smaller part. */
 #include "emulator/emulator.h"
 #include "lib/private.h"
@@ -19,7 +19,8 @@
 typedef struct Session {
     int passed, failed, refused;
     const char *folder;
-    bool assemble, show_refused, quiet;
+    int every; /* which share of the texts is assembled */
+    bool assemble, show_refused;
     Runtime *gpu;
 } Session;
 
@@ -135,7 +136,7 @@ static void try_program(Session *session, uint64_t seed, int number) {
         } else {
             fail(session, &generated, "it is refused", program->diags, arena);
         }
-    } else if (session->assemble && number % 16 == 1 && !assembles(program->ptx.text, arena, &said)) {
+    } else if (session->assemble && number % session->every == 1 && !assembles(program->ptx.text, arena, &said)) {
         fail(session, &generated, arena_printf(arena, "ptxas complains: %s", said), NULL, arena);
     } else {
         bool fine = true;
@@ -159,7 +160,7 @@ static void open_gpu(Session *session, Arena *arena) {
 }
 
 int main(int argc, char **argv) {
-    Session session = {.assemble = system("ptxas --version >/dev/null 2>&1") == 0};
+    Session session = {.every = 16, .assemble = system("ptxas --version >/dev/null 2>&1") == 0};
     uint64_t seed = 1, count = 200;
     Arena *arena = arena_new();
     for (int i = 1; i < argc; i++) {
@@ -168,10 +169,11 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--seed") == 0 && more) seed = strtoull(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--only") == 0 && more) seed = strtoull(argv[++i], NULL, 10), count = 1, session.show_refused = true;
         else if (strcmp(argv[i], "--write") == 0 && more) session.folder = argv[++i];
+        else if (strcmp(argv[i], "--assemble") == 0) session.every = 2;
         else if (strcmp(argv[i], "--gpu") == 0) open_gpu(&session, arena);
         else if (strcmp(argv[i], "--refused") == 0) session.show_refused = true;
         else {
-            fprintf(stderr, "generate-test [--count N] [--seed S] [--only SEED] [--write DIR] [--gpu] [--refused]\n");
+            fprintf(stderr, "generate-test [--count N] [--seed S] [--only SEED] [--write DIR] [--assemble] [--gpu] [--refused]\n");
             return 2;
         }
     }
