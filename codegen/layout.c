@@ -6,9 +6,7 @@
 Lin lin_const(int64_t value) { return (Lin){PTX_NONE, value, 1, 0}; }
 Lin lin_reg(Reg reg, int64_t multiple, int64_t max) { return (Lin){reg, 0, multiple, max}; }
 
-Lin lin_of(Value value) {
-    return value.reg.class == REG_NONE ? lin_const(value.integer) : lin_reg(value.reg, 1, -1);
-}
+Lin lin_of(Value value) { return value.reg.class == REG_NONE ? lin_const(value.integer) : lin_reg(value.reg, 1, -1); }
 
 static int64_t greatest_divisor(int64_t a, int64_t b) {
     while (b != 0) {
@@ -190,7 +188,9 @@ Reg global_inside(Gen *gen, Point *point, const Access *access) {
     const Param *param = &gen->prog->params.items[access->object];
     Reg inside = PTX_NONE;
     for (int axis = 0; axis < access->rank; axis++)
-        if (!access->inside[axis]) inside = inside_axis(gen, inside, access_coordinate(gen, point, access, axis), extent_value(gen, param, axis));
+        if (!access->inside[axis])
+            inside =
+                inside_axis(gen, inside, access_coordinate(gen, point, access, axis), extent_value(gen, param, axis));
     return inside;
 }
 
@@ -215,7 +215,8 @@ Operand global_address(Gen *gen, Point *point, const Access *access) {
         if (part.reg.class != REG_NONE || part.add != 0)
             wide = PURE(gen->ptx, REG_64, "cvt.s64.s32", ptx_reg(lin_in_reg(gen, part)));
         if (linear.class != REG_NONE) {
-            Reg extent = PURE(gen->ptx, REG_64, "cvt.u64.u32", ptx_reg(value_in_reg(gen, extent_value(gen, param, axis))));
+            Reg extent =
+                PURE(gen->ptx, REG_64, "cvt.u64.u32", ptx_reg(value_in_reg(gen, extent_value(gen, param, axis))));
             linear = wide.class == REG_NONE
                          ? PURE(gen->ptx, REG_64, "mul.lo.s64", ptx_reg(linear), ptx_reg(extent))
                          : PURE(gen->ptx, REG_64, "mad.lo.s64", ptx_reg(linear), ptx_reg(extent), ptx_reg(wide));

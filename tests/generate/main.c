@@ -35,35 +35,43 @@ static bool fail(Session *session, const Generated *program, const char *what, c
 
 /* ---- one run ----------------------------------------------------------------------------------------------------------- */
 
-static const char *run_once(Session *session, const PipecProgram *program, const Argument *arguments, size_t count, uint64_t schedule, Arena *arena,
-                            Diags *diags, bool gpu) {
+static const char *run_once(Session *session, const PipecProgram *program, const Argument *arguments, size_t count,
+                            uint64_t schedule, Arena *arena, Diags *diags, bool gpu) {
     LaunchOptions options = {.seed = 7 + schedule, .watchdog_ns = 2000000000};
     const char *what = NULL;
     Argument *all;
     size_t total;
-    if (!reference_arguments(arena, program->prog, program->manifest, arguments, count, &all, &total, diags)) return "its arguments are refused";
-    Launch *launch = launch_prepare(arena, program->manifest, program->ptx.text, program->ptx.length, all, total, &options, diags);
+    if (!reference_arguments(arena, program->prog, program->manifest, arguments, count, &all, &total, diags))
+        return "its arguments are refused";
+    Launch *launch =
+        launch_prepare(arena, program->manifest, program->ptx.text, program->ptx.length, all, total, &options, diags);
     if (launch == NULL) return "its launch is refused";
     Before before = {0};
     RunResult result = {0};
     EmulatorOptions emulator = {.seed = schedule, .resident = (int)(schedule % 5)};
     RuntimeOptions runtime = {0};
-    if (!reference_before(arena, program->prog, launch, &before, diags)) what = "nothing is kept of before";
-    else if (gpu && runtime_run(arena, session->gpu, launch, &runtime, &result, diags) != RUN_DONE) what = "it does not run on the GPU";
-    else if (!gpu && emulator_run(arena, launch, &emulator, &result, diags) != RUN_DONE) what = "it does not run on the emulator";
-    else if (!launch_guards(launch, diags)) what = "it writes outside of its tensors";
+    if (!reference_before(arena, program->prog, launch, &before, diags))
+        what = "nothing is kept of before";
+    else if (gpu && runtime_run(arena, session->gpu, launch, &runtime, &result, diags) != RUN_DONE)
+        what = "it does not run on the GPU";
+    else if (!gpu && emulator_run(arena, launch, &emulator, &result, diags) != RUN_DONE)
+        what = "it does not run on the emulator";
+    else if (!launch_guards(launch, diags))
+        what = "it writes outside of its tensors";
     if (what == NULL) {
         Verdict verdict;
         ReferenceOptions reference = {.seed = 1};
         reference_verdict(arena, program->prog, launch, &before, &reference, &verdict, diags);
-        if (verdict.kind != VERDICT_RIGHT || verdict.wrong > 0 || verdict.untouched > 0) what = gpu ? "it is wrong on the GPU" : "it is wrong";
+        if (verdict.kind != VERDICT_RIGHT || verdict.wrong > 0 || verdict.untouched > 0)
+            what = gpu ? "it is wrong on the GPU" : "it is wrong";
     }
     reference_before_free(&before);
     launch_free(launch);
     return what;
 }
 
-static bool run_sizes(Session *session, const PipecProgram *program, const Generated *generated, int size, uint64_t schedule, bool gpu) {
+static bool run_sizes(Session *session, const PipecProgram *program, const Generated *generated, int size,
+                      uint64_t schedule, bool gpu) {
     Arena *arena = arena_new();
     Diags *diags = diags_new(arena, program->source);
     VEC(Argument) arguments = {0};
@@ -74,9 +82,12 @@ static bool run_sizes(Session *session, const PipecProgram *program, const Gener
     }
     const char *what = run_once(session, program, arguments.items, arguments.count, schedule, arena, diags, gpu);
     bool fine = what == NULL;
-    if (fine) session->passed++;
+    if (fine)
+        session->passed++;
     else
-        fail(session, generated, arena_printf(arena, "%s (%s, schedule %llu)", what, generated->sizes[size], (unsigned long long)schedule), diags, arena);
+        fail(session, generated,
+             arena_printf(arena, "%s (%s, schedule %llu)", what, generated->sizes[size], (unsigned long long)schedule),
+             diags, arena);
     arena_free(arena);
     return fine;
 }
@@ -105,9 +116,11 @@ static bool assembles(const char *ptx, Arena *arena, const char **said) {
     str_add(&text, "");
     while (pipe != NULL && fgets(line, sizeof line, pipe) != NULL) {
         unsigned long frame, stores, loads;
-        bool numbers = sscanf(line, " %lu bytes stack frame, %lu bytes spill stores, %lu bytes spill loads", &frame, &stores, &loads) == 3;
+        bool numbers = sscanf(line, " %lu bytes stack frame, %lu bytes spill stores, %lu bytes spill loads", &frame,
+                              &stores, &loads) == 3;
         str_add(&text, line);
-        fine = fine && strstr(line, "warning") == NULL && strstr(line, "error") == NULL && !(numbers && stores + loads > SPILLS);
+        fine = fine && strstr(line, "warning") == NULL && strstr(line, "error") == NULL &&
+               !(numbers && stores + loads > SPILLS);
     }
     fine = (pipe == NULL || pclose(pipe) == 0) && fine;
     unlink(name);
@@ -165,15 +178,24 @@ int main(int argc, char **argv) {
     Arena *arena = arena_new();
     for (int i = 1; i < argc; i++) {
         bool more = i + 1 < argc;
-        if (strcmp(argv[i], "--count") == 0 && more) count = strtoull(argv[++i], NULL, 10);
-        else if (strcmp(argv[i], "--seed") == 0 && more) seed = strtoull(argv[++i], NULL, 10);
-        else if (strcmp(argv[i], "--only") == 0 && more) seed = strtoull(argv[++i], NULL, 10), count = 1, session.show_refused = true;
-        else if (strcmp(argv[i], "--write") == 0 && more) session.folder = argv[++i];
-        else if (strcmp(argv[i], "--assemble") == 0) session.every = 2;
-        else if (strcmp(argv[i], "--gpu") == 0) open_gpu(&session, arena);
-        else if (strcmp(argv[i], "--refused") == 0) session.show_refused = true;
+        if (strcmp(argv[i], "--count") == 0 && more)
+            count = strtoull(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--seed") == 0 && more)
+            seed = strtoull(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--only") == 0 && more)
+            seed = strtoull(argv[++i], NULL, 10), count = 1, session.show_refused = true;
+        else if (strcmp(argv[i], "--write") == 0 && more)
+            session.folder = argv[++i];
+        else if (strcmp(argv[i], "--assemble") == 0)
+            session.every = 2;
+        else if (strcmp(argv[i], "--gpu") == 0)
+            open_gpu(&session, arena);
+        else if (strcmp(argv[i], "--refused") == 0)
+            session.show_refused = true;
         else {
-            fprintf(stderr, "generate-test [--count N] [--seed S] [--only SEED] [--write DIR] [--assemble] [--gpu] [--refused]\n");
+            fprintf(
+                stderr,
+                "generate-test [--count N] [--seed S] [--only SEED] [--write DIR] [--assemble] [--gpu] [--refused]\n");
             return 2;
         }
     }
@@ -181,7 +203,8 @@ int main(int argc, char **argv) {
     if (session.gpu != NULL) runtime_close(session.gpu);
     arena_free(arena);
     if (count > 1 && (uint64_t)session.refused * 2 > count) {
-        printf("%d of %llu programs are refused: nothing is tested by them\n", session.refused, (unsigned long long)count);
+        printf("%d of %llu programs are refused: nothing is tested by them\n", session.refused,
+               (unsigned long long)count);
         session.failed++;
     }
     printf("%d of %llu programs refused as no box or too large\n", session.refused, (unsigned long long)count);

@@ -19,29 +19,61 @@
 
 typedef struct Case {
     const char *what, *file;
-    const char *after;          /* text behind which the wound is looked for */
-    const char *find;           /* what is replaced there, behind `skip` others of its kind */
+    const char *after; /* text behind which the wound is looked for */
+    const char *find;  /* what is replaced there, behind `skip` others of its kind */
     int skip;
-    const char *with;           /* NULL: the whole instruction goes */
-    const char *emulator[3];    /* what the emulator says: who waits for what, with the stage */
-    const char *gpu[3];         /* and the watchdog; none: a GPU may take it otherwise */
+    const char *with;        /* NULL: the whole instruction goes */
+    const char *emulator[3]; /* what the emulator says: who waits for what, with the stage */
+    const char *gpu[3];      /* and the watchdog; none: a GPU may take it otherwise */
 } Case;
 
 static const Case cases[] = {
-    {"a consumer never releases", "examples/axpy.pipe", "---- role add", "mbarrier.arrive.shared::cta", 1, NULL,
+    {"a consumer never releases",
+     "examples/axpy.pipe",
+     "---- role add",
+     "mbarrier.arrive.shared::cta",
+     1,
+     NULL,
      {"role `load`", "waits for an empty stage of `loaded`, stage 0", "axpy.pipe:"},
      {"role `load`", "waits for an empty stage of `loaded`: stage 0", "axpy.pipe:"}},
-    {"a producer never says that a stage is full", "examples/axpy.pipe", "---- role add", "mbarrier.arrive.shared::cta", 0, NULL,
+    {"a producer never says that a stage is full",
+     "examples/axpy.pipe",
+     "---- role add",
+     "mbarrier.arrive.shared::cta",
+     0,
+     NULL,
      {"role `store`", "waits for a full stage of `summed`, stage 0", "axpy.pipe:"},
      {"role `store`", "waits for a full stage of `summed`: stage 0", "axpy.pipe:"}},
-    {"more bytes are expected than land", "examples/axpy.pipe", "---- role load", ", 32768;", 0, ", 65536;",
+    {"more bytes are expected than land",
+     "examples/axpy.pipe",
+     "---- role load",
+     ", 32768;",
+     0,
+     ", 65536;",
      {"role `add`", "waits for a full stage of `loaded`, stage 0", "axpy.pipe:"},
      {"role `add`", "waits for a full stage of `loaded`: stage 0", "axpy.pipe:"}},
-    {"fewer bytes are expected than land", "examples/axpy.pipe", "---- role load", ", 32768;", 0, ", 16384;", {"`loaded`"}, {NULL}},
-    {"a token is never passed on", "examples/chain.pipe", "produce <written>", "mbarrier.arrive.shared::cta", 0, NULL,
+    {"fewer bytes are expected than land",
+     "examples/axpy.pipe",
+     "---- role load",
+     ", 32768;",
+     0,
+     ", 16384;",
+     {"`loaded`"},
+     {NULL}},
+    {"a token is never passed on",
+     "examples/chain.pipe",
+     "produce <written>",
+     "mbarrier.arrive.shared::cta",
+     0,
+     NULL,
      {"role `mark`", "waits for a full stage of `written`, stage 0", "chain.pipe:"},
      {"role `mark`", "waits for a full stage of `written`: stage 0", "chain.pipe:"}},
-    {"a store's source is never given back", "examples/bias.pipe", "---- role store", "mbarrier.arrive.shared::cta", -1, NULL,
+    {"a store's source is never given back",
+     "examples/bias.pipe",
+     "---- role store",
+     "mbarrier.arrive.shared::cta",
+     -1,
+     NULL,
      {"waits for an empty stage of", "stage 0", "bias.pipe:"},
      {"an empty stage of", "bias.pipe:"}},
 };
@@ -49,8 +81,10 @@ static const Case cases[] = {
 static int passed, failed, skipped;
 
 static bool expect(bool fine, const Case *c, const char *on, const char *wanted, const char *text) {
-    if (fine) passed++;
-    else printf("%s, on %s: expected %s in\n%s\n", c->what, on, wanted, text), failed++;
+    if (fine)
+        passed++;
+    else
+        printf("%s, on %s: expected %s in\n%s\n", c->what, on, wanted, text), failed++;
     return fine;
 }
 
@@ -140,7 +174,9 @@ static bool on_gpu(Arena *arena, const PipecProgram *program, const char *ptx, c
     pid_t child = fork();
     if (child == 0) child_run(arena, program, ptx, ends[1]);
     close(ends[1]);
-    for (ssize_t got; length < sizeof buffer - 1 && (got = read(ends[0], buffer + length, sizeof buffer - 1 - length)) > 0;) length += (size_t)got;
+    for (ssize_t got;
+         length < sizeof buffer - 1 && (got = read(ends[0], buffer + length, sizeof buffer - 1 - length)) > 0;)
+        length += (size_t)got;
     buffer[length] = '\0';
     close(ends[0]);
     waitpid(child, &status, 0);
@@ -150,7 +186,8 @@ static bool on_gpu(Arena *arena, const PipecProgram *program, const char *ptx, c
         return false;
     }
     expect(WIFEXITED(status) && WEXITSTATUS(status) == RUN_FINDING, c, "the GPU", "a finding", buffer);
-    for (size_t i = 0; i < COUNT_OF(c->gpu) && c->gpu[i] != NULL; i++) expect(strstr(buffer, c->gpu[i]) != NULL, c, "the GPU", c->gpu[i], buffer);
+    for (size_t i = 0; i < COUNT_OF(c->gpu) && c->gpu[i] != NULL; i++)
+        expect(strstr(buffer, c->gpu[i]) != NULL, c, "the GPU", c->gpu[i], buffer);
     return true;
 }
 
