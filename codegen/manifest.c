@@ -2,6 +2,7 @@
 #include "codegen/gen.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* ---- formulas ---------------------------------------------------------------------------------------------------- */
 
@@ -193,8 +194,14 @@ static void fill_shared(Arena *arena, const Prog *prog, Manifest *manifest) {
     }
 }
 
+/* The name of the PTX entry: the kernel's own, but for two that PTX keeps for itself (PTX ISA 4.4, identifiers). */
+static const char *entry_name(Arena *arena, const char *kernel) {
+    bool taken = strcmp(kernel, "_") == 0 || strcmp(kernel, "WARP_SZ") == 0;
+    return taken ? arena_printf(arena, "kernel_%s", kernel) : kernel;
+}
+
 void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options, Manifest *manifest) {
-    manifest->kernel = prog->name;
+    manifest->kernel = entry_name(arena, prog->name);
     manifest->target = prog->target->name;
     manifest->ptx_major = prog->target->ptx_major;
     manifest->ptx_minor = prog->target->ptx_minor;
