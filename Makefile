@@ -125,7 +125,7 @@ bench: bench-build
 
 # ---- housekeeping
 
-FORMATTED := $(wildcard $(FLOORS:%=%/*.[ch]) cli/*.[ch] tests/*.[ch] tests/unit/*.[ch] tests/fuzz/*.c include/*.h)
+FORMATTED := $(wildcard $(FLOORS:%=%/*.[ch]) cli/*.[ch] tests/*.[ch] tests/generate/*.[ch] tests/hang/*.c tests/unit/*.[ch] tests/fuzz/*.c include/*.h)
 format:
 	clang-format -i $(FORMATTED)
 lint: all

@@ -254,6 +254,9 @@ static void lane_pieces(Tiles *tiles, Site *site) {
     for (int d = 0; d + 1 < global->rank && last_axis; d++) last_axis = !(global->subs[d]->indexes >> last & 1);
     for (; elements > 1; elements /= 2) {
         if (!last_axis || tile->space.items[last].extent % elements != 0 || layout->panel % elements != 0) continue;
+        /* the last coordinate too: a piece that begins before the tensor's first column would be taken for outside */
+        const Poly *column = algebra_poly(site->algebra, site->role, global->affine[global->rank - 1].base);
+        if (poly_divisor(site->algebra, column) % elements != 0) continue;
         if (aligned_pieces(site, to, last, elements) && aligned_pieces(site, from, last, elements)) break;
     }
     tile->class = TILE_LANES;

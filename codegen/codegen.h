@@ -11,7 +11,8 @@ typedef struct CodegenOptions {
 
 /* Writes the PTX text of the kernel and fills the manifest. False, with a diagnostic, for what is checked but not generated
  * yet (reductions in roles). */
-bool codegen_emit(Arena *arena, const Prog *prog, const CodegenOptions *options, Str *ptx, Manifest *manifest, Diags *diags);
+bool codegen_emit(Arena *arena, const Prog *prog, const CodegenOptions *options, Str *ptx, Manifest *manifest,
+                  Diags *diags);
 
 /* What was derived and why: pipes, barriers, counts, bytes, layouts; roles, registers, lanes; the shared-memory map. */
 void codegen_report(const Prog *prog, const Manifest *manifest, Str *out);

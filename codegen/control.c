@@ -27,8 +27,14 @@ static void collect_lags(Gen *gen, Frame *frame, const Stmt *stmt) {
         }
         collect_lags(gen, frame, stmt->stage.body);
         return;
-    case S_GRID: case S_FOR: /* loops of their own */
-    case S_SCALAR: case S_TILE: case S_LEAVE: case S_ACQUIRE: case S_RELEASE: case S_MOVE: return;
+    case S_GRID:
+    case S_FOR: /* loops of their own */
+    case S_SCALAR:
+    case S_TILE:
+    case S_LEAVE:
+    case S_ACQUIRE:
+    case S_RELEASE:
+    case S_MOVE: return;
     }
 }
 
@@ -57,8 +63,10 @@ static void drain_lags(Gen *gen, const Frame *frame) {
 
 static void set_local(Gen *gen, int local, Value value) {
     Value *to = &gen->role->locals[local];
-    if (to->type == E_BOOL) INS(gen->ptx, "mov.pred", ptx_reg(to->reg), ptx_reg(value_in_reg(gen, value)));
-    else INS(gen->ptx, class_of(to->type) == REG_64 ? "mov.b64" : "mov.b32", ptx_reg(to->reg), value_operand(value));
+    if (to->type == E_BOOL)
+        INS(gen->ptx, "mov.pred", ptx_reg(to->reg), ptx_reg(value_in_reg(gen, value)));
+    else
+        INS(gen->ptx, class_of(to->type) == REG_64 ? "mov.b64" : "mov.b32", ptx_reg(to->reg), value_operand(value));
     ptx_forget(gen->ptx);
 }
 
@@ -112,9 +120,12 @@ static void gen_grid(Gen *gen, const Stmt *stmt) {
     Value extents[PROG_MAX_RANK], total = value_integer(E_I32, 1);
     for (size_t a = 0; a < prog->axes.count; a++) {
         extents[a] = eval_scalar(gen, prog->axes.items[a].extent);
-        total = a == 0 ? extents[a] : value_reg(E_I32, PURE(gen->ptx, REG_32, "mul.lo.s32", value_operand(total), value_operand(extents[a])));
+        total = a == 0 ? extents[a]
+                       : value_reg(E_I32, PURE(gen->ptx, REG_32, "mul.lo.s32", value_operand(total),
+                                               value_operand(extents[a])));
     }
-    Reg tile = ptx_new_reg(gen->ptx, REG_32), step = ptx_new_reg(gen->ptx, REG_32), done = ptx_new_reg(gen->ptx, REG_PRED);
+    Reg tile = ptx_new_reg(gen->ptx, REG_32), step = ptx_new_reg(gen->ptx, REG_32),
+        done = ptx_new_reg(gen->ptx, REG_PRED);
     INS(gen->ptx, "mov.u32", ptx_reg(tile), ptx_text("%ctaid.x"));
     INS(gen->ptx, "mov.u32", ptx_reg(step), ptx_text("%nctaid.x"));
     int head = ptx_new_label(gen->ptx);
@@ -143,7 +154,8 @@ static void gen_unrolled(Gen *gen, const Stmt *stmt, Frame *frame) {
         gen->role->locals[stmt->loop.var] = value_integer(saved.type, v);
         frame->continue_label = ptx_new_label(gen->ptx);
         if (stmt->loop.where != NULL)
-            INS_UNLESS(gen->ptx, eval_condition(gen, &(Point){.outer = NULL}, stmt->loop.where), "bra", ptx_label(frame->continue_label));
+            INS_UNLESS(gen->ptx, eval_condition(gen, &(Point){.outer = NULL}, stmt->loop.where), "bra",
+                       ptx_label(frame->continue_label));
         gen_stmt(gen, stmt->loop.body);
         ptx_place_label(gen->ptx, frame->continue_label);
     }
@@ -151,7 +163,8 @@ static void gen_unrolled(Gen *gen, const Stmt *stmt, Frame *frame) {
 }
 
 static void gen_counted(Gen *gen, const Stmt *stmt, Frame *frame) {
-    Reg var = gen->role->locals[stmt->loop.var].reg, done = ptx_new_reg(gen->ptx, REG_PRED), end = ptx_new_reg(gen->ptx, REG_32);
+    Reg var = gen->role->locals[stmt->loop.var].reg, done = ptx_new_reg(gen->ptx, REG_PRED),
+        end = ptx_new_reg(gen->ptx, REG_32);
     Value lo = eval_scalar(gen, stmt->loop.lo), hi = eval_scalar(gen, stmt->loop.hi);
     INS(gen->ptx, "mov.b32", ptx_reg(end), value_operand(hi));
     INS(gen->ptx, "mov.b32", ptx_reg(var), value_operand(lo));
@@ -161,7 +174,8 @@ static void gen_counted(Gen *gen, const Stmt *stmt, Frame *frame) {
     INS(gen->ptx, "setp.ge.s32", ptx_reg(done), ptx_reg(var), ptx_reg(end));
     INS_IF(gen->ptx, done, "bra", ptx_label(frame->leave_label));
     if (stmt->loop.where != NULL)
-        INS_UNLESS(gen->ptx, eval_condition(gen, &(Point){.outer = NULL}, stmt->loop.where), "bra", ptx_label(frame->continue_label));
+        INS_UNLESS(gen->ptx, eval_condition(gen, &(Point){.outer = NULL}, stmt->loop.where), "bra",
+                   ptx_label(frame->continue_label));
     mma_loop(gen, stmt->loop.body);
     gen_stmt(gen, stmt->loop.body);
     mma_settle(gen);
@@ -174,8 +188,10 @@ static void gen_for(Gen *gen, const Stmt *stmt) {
     ptx_mark(gen->ptx, stmt->head, gen->role->number, NULL, "loops");
     Frame *frame = push_frame(gen, stmt);
     open_lags(gen, frame, stmt->loop.body);
-    if (stmt->loop.unroll) gen_unrolled(gen, stmt, frame);
-    else gen_counted(gen, stmt, frame);
+    if (stmt->loop.unroll)
+        gen_unrolled(gen, stmt, frame);
+    else
+        gen_counted(gen, stmt, frame);
     ptx_place_label(gen->ptx, frame->leave_label);
     mma_loop(gen, stmt->loop.body);
     drain_lags(gen, frame);
@@ -211,11 +227,13 @@ static void gen_if(Gen *gen, const Stmt *stmt) {
 /* Blocks that are left release their stages; loops that are crossed give back what they still hold late. The target's own late
  * stages are drained behind its leave label. */
 static void gen_leave(Gen *gen, const Stmt *stmt) {
-    for (size_t i = 0; i < stmt->leave.releases.count; i++) pipe_release(gen, stmt->span, stmt->leave.releases.items[i]);
+    for (size_t i = 0; i < stmt->leave.releases.count; i++)
+        pipe_release(gen, stmt->span, stmt->leave.releases.items[i]);
     const Frame *frame = gen->role->frame;
     for (; frame != NULL && frame->stmt != stmt->leave.target; frame = frame->outer) drain_lags(gen, frame);
-    int label = frame == NULL ? gen->role->end_label
-                              : stmt->leave.kind == LEAVE_CONTINUE ? frame->continue_label : frame->leave_label;
+    int label = frame == NULL                        ? gen->role->end_label
+                : stmt->leave.kind == LEAVE_CONTINUE ? frame->continue_label
+                                                     : frame->leave_label;
     INS(gen->ptx, "bra", ptx_label(label));
     ptx_forget(gen->ptx);
 }
@@ -246,13 +264,15 @@ void gen_stmt(Gen *gen, const Stmt *stmt) {
     case S_ACQUIRE: pipe_acquire(gen, stmt, stmt->acquire.handle); return;
     case S_RELEASE: pipe_release(gen, stmt->span, stmt->release.handle); return;
     case S_MOVE:
-        INS(gen->ptx, "mov.b32", ptx_reg(gen->role->handles[stmt->move.to]), ptx_reg(gen->role->handles[stmt->move.from]));
+        INS(gen->ptx, "mov.b32", ptx_reg(gen->role->handles[stmt->move.to]),
+            ptx_reg(gen->role->handles[stmt->move.from]));
         ptx_forget(gen->ptx);
         return;
     case S_STAGE:
         pipe_acquire(gen, stmt, stmt->stage.handle);
         gen_stmt(gen, stmt->stage.body);
-        pipe_release(gen, (Span){stmt->span.hi > stmt->span.lo ? stmt->span.hi - 1 : stmt->span.lo, stmt->span.hi}, stmt->stage.handle);
+        pipe_release(gen, (Span){stmt->span.hi > stmt->span.lo ? stmt->span.hi - 1 : stmt->span.lo, stmt->span.hi},
+                     stmt->stage.handle);
         return;
     }
 }
@@ -326,7 +346,8 @@ static void open_storage(Gen *gen, RoleState *state) {
         if (!tile->in_registers) continue;
         int slots = register_tile_slots(gen, tile);
         state->tiles[i] = NEW_ARRAY(gen->arena, Reg, slots);
-        for (int s = 0; s < slots; s++) state->tiles[i][s] = ptx_new_reg(gen->ptx, class_of(element_rows[tile->type].widens));
+        for (int s = 0; s < slots; s++)
+            state->tiles[i][s] = ptx_new_reg(gen->ptx, class_of(element_rows[tile->type].widens));
     }
 }
 
@@ -339,13 +360,14 @@ void gen_role(Gen *gen, int number) {
     state.expired_site = ptx_new_reg(gen->ptx, REG_32);
     state.expired_stage = ptx_new_reg(gen->ptx, REG_32);
     ptx_mark(gen->ptx, role->span, number, NULL, NULL);
-    ptx_comment(gen->ptx, "---- role %s: %d x %d warps from warp %d%s", role->name, role->instances, role->warps, role->first_warp,
-                role->one_lane ? ", in one elected lane" : "");
+    ptx_comment(gen->ptx, "---- role %s: %d x %d warps from warp %d%s", role->name, role->instances, role->warps,
+                role->first_warp, role->one_lane ? ", in one elected lane" : "");
     open_threads(gen, &state);
     open_storage(gen, &state);
     open_cursors(gen, &state);
     gen_stmt(gen, role->body);
-    ptx_place_label(gen->ptx, state.end_label); /* also of the lanes that were not elected: they have nothing to finish */
+    ptx_place_label(gen->ptx,
+                    state.end_label); /* also of the lanes that were not elected: they have nothing to finish */
     pipe_finish(gen);
     INS0(gen->ptx, "ret");
     pipe_expired(gen);

@@ -49,11 +49,14 @@ static void gen_boxes(Gen *gen, const Tile *tile, const Access *inside, bool loa
     Lin start[MAX_RANK];
     int64_t boxes = 1;
     for (int d = 0; d < copy->rank; d++) {
-        start[d] = lin_of(gen, eval(gen, &point, copy->start[d]));
+        start[d] = lin_of(eval(gen, &point, copy->start[d]));
         boxes *= copy->tile[d] / map->box[d];
     }
-    const char *op = load ? arena_printf(gen->arena, "cp.async.bulk.tensor.%dd.shared::cluster.global.tile.mbarrier::complete_tx::bytes", copy->rank)
-                          : arena_printf(gen->arena, "cp.async.bulk.tensor.%dd.global.shared::cta.tile.bulk_group", copy->rank);
+    const char *op =
+        load ? arena_printf(gen->arena,
+                            "cp.async.bulk.tensor.%dd.shared::cluster.global.tile.mbarrier::complete_tx::bytes",
+                            copy->rank)
+             : arena_printf(gen->arena, "cp.async.bulk.tensor.%dd.global.shared::cta.tile.bulk_group", copy->rank);
     for (int64_t box = 0; box < boxes; box++) {
         Reg coordinates[MAX_RANK];
         int64_t rest = box, offset = 0;
@@ -64,8 +67,10 @@ static void gen_boxes(Gen *gen, const Tile *tile, const Access *inside, bool loa
             coordinates[d] = lin_in_reg(gen, lin_add(gen, start[d], lin_const(number * map->box[d])));
         }
         Operand global = ptx_tensor(gen->maps[copy->map], coordinates, copy->rank);
-        if (load) INS(gen->ptx, op, moved(shared, offset), global, barrier);
-        else INS(gen->ptx, op, global, moved(shared, offset));
+        if (load)
+            INS(gen->ptx, op, moved(shared, offset), global, barrier);
+        else
+            INS(gen->ptx, op, global, moved(shared, offset));
     }
 }
 
@@ -106,8 +111,10 @@ static void gen_tail(Gen *gen, const Tile *tile, const Access *inside) {
         Reg both = PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(inside_tensor), ptx_reg(inside_tile));
         Reg element = ptx_new_reg(gen->ptx, memory_class(param->type));
         const char *suffix = memory_suffix(param->type);
-        INS_IF(gen->ptx, both, arena_printf(gen->arena, "ld.shared.%s", suffix), ptx_reg(element), ptx_at(from, shared.value + e * bytes));
-        INS_IF(gen->ptx, both, arena_printf(gen->arena, "st.global.%s", suffix), ptx_at(to, e * bytes), ptx_reg(element));
+        INS_IF(gen->ptx, both, arena_printf(gen->arena, "ld.shared.%s", suffix), ptx_reg(element),
+               ptx_at(from, shared.value + e * bytes));
+        INS_IF(gen->ptx, both, arena_printf(gen->arena, "st.global.%s", suffix), ptx_at(to, e * bytes),
+               ptx_reg(element));
     }
     INS0(gen->ptx, "fence.proxy.async.shared::cta"); /* ordinary reads before the async proxy overwrites the stage */
     ptx_place_label(gen->ptx, skip);
@@ -116,11 +123,11 @@ static void gen_tail(Gen *gen, const Tile *tile, const Access *inside) {
 static void gen_bulk(Gen *gen, const Tile *tile, const Access *inside, const Access *outside, bool load) {
     Point point = origin();
     Operand shared = shared_address(gen, &point, inside);
-    Reg certainly;
-    Operand global = global_address(gen, &point, outside, &certainly);
+    Operand global = global_address(gen, &point, outside);
     Operand bytes = ptx_int(tile->bulk.bytes);
     if (load)
-        INS(gen->ptx, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", shared, global, bytes, full_barrier_of(gen, inside));
+        INS(gen->ptx, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", shared, global, bytes,
+            full_barrier_of(gen, inside));
     else
         INS(gen->ptx, "cp.async.bulk.global.shared::cta.bulk_group", global, shared, bytes);
 }
@@ -135,9 +142,12 @@ static void gen_engine_copy(Gen *gen, const Tile *tile) {
         skip = ptx_new_label(gen->ptx);
         INS_UNLESS(gen->ptx, gen->role->leader, "bra", ptx_label(skip));
     }
-    if (tensor && !load && tile->box.granule > 1) gen_whole_boxes(gen, tile, inside);
-    else if (tensor) gen_boxes(gen, tile, inside, load);
-    else gen_bulk(gen, tile, inside, outside, load);
+    if (tensor && !load && tile->box.granule > 1)
+        gen_whole_boxes(gen, tile, inside);
+    else if (tensor)
+        gen_boxes(gen, tile, inside, load);
+    else
+        gen_bulk(gen, tile, inside, outside, load);
     if (tile->class == TILE_TENSOR_STORE && tile->box.granule > 1) gen_tail(gen, tile, inside);
     if (!load) gen->role->any_bulk_store = true;
     if (!load && inside->space == SPACE_SHARED) { /* the next write of the tile begins with the instance's barrier */
@@ -156,7 +166,10 @@ void refuse_reduction(Gen *gen, Span span) {
 void gen_tile(Gen *gen, const Stmt *stmt) {
     const Tile *tile = stmt->tile;
     switch (tile->class) {
-    case TILE_TENSOR_LOAD: case TILE_BULK_LOAD: case TILE_TENSOR_STORE: case TILE_BULK_STORE:
+    case TILE_TENSOR_LOAD:
+    case TILE_BULK_LOAD:
+    case TILE_TENSOR_STORE:
+    case TILE_BULK_STORE:
         mark_tile(gen, stmt, "copies");
         gen_engine_copy(gen, tile);
         return;
@@ -172,9 +185,7 @@ void gen_tile(Gen *gen, const Stmt *stmt) {
         mark_tile(gen, stmt, "multiplies");
         gen_mma(gen, tile);
         return;
-    case TILE_REDUCTION:
-        refuse_reduction(gen, stmt->span);
-        return;
+    case TILE_REDUCTION: refuse_reduction(gen, stmt->span); return;
     case TILE_UNCLASSIFIED: return; /* poison: codegen is not called after errors */
     }
 }

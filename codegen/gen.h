@@ -14,15 +14,15 @@
 /* A value: a constant or a register. F32, I32 and U32 are in .b32, 64-bit integers in .b64, BOOL in a predicate. */
 typedef struct Value {
     Element type;
-    Reg reg;          /* REG_NONE: a constant */
-    int64_t integer;  /* constants of integer type and BOOL */
-    double number;    /* constants of type F32 */
+    Reg reg;         /* REG_NONE: a constant */
+    int64_t integer; /* constants of integer type and BOOL */
+    double number;   /* constants of type F32 */
 } Value;
 
 /* A coordinate: reg + add. Where `max` is known, reg is non-negative as well, and divisions by constant extents turn into
  * immediates (lin_divide). */
 typedef struct Lin {
-    Reg reg;          /* .b32, or REG_NONE */
+    Reg reg; /* .b32, or REG_NONE */
     int64_t add;
     int64_t multiple; /* divides reg; 1 where nothing is known */
     int64_t max;      /* 0 <= reg <= max; -1: unknown */
@@ -41,14 +41,14 @@ typedef struct Gen {
     Diags *diags;
     Ptx *ptx;
     /* loaded in the prologue, read everywhere */
-    Reg shared;          /* .b32: address of the block's shared memory */
-    Reg warp;            /* .b32: warp in the block, uniform */
-    Reg *symbols;        /* .b32, one a symbol of prog */
-    Reg *scalars;        /* .b32, one a floating point parameter */
-    Reg *pointers;       /* .b64 global addresses, one a parameter; REG_NONE without by_pointer */
-    Reg watchdog;        /* .b64 global address of the WatchdogArea; REG_NONE without */
-    Reg *maps;           /* .b64 generic addresses of tensor maps */
-    RoleState *role;     /* the role being generated */
+    Reg shared;      /* .b32: address of the block's shared memory */
+    Reg warp;        /* .b32: warp in the block, uniform */
+    Reg *symbols;    /* .b32, one a symbol of prog */
+    Reg *scalars;    /* .b32, one a floating point parameter */
+    Reg *pointers;   /* .b64 global addresses, one a parameter; REG_NONE without by_pointer */
+    Reg watchdog;    /* .b64 global address of the WatchdogArea; REG_NONE without */
+    Reg *maps;       /* .b64 generic addresses of tensor maps */
+    RoleState *role; /* the role being generated */
 } Gen;
 
 /* The two registers of a cursor: next stage, and the parity to wait for. */
@@ -58,39 +58,39 @@ typedef struct Cursor {
 
 /* A `consume` block that releases late: the stages it has not yet released. Others of the ring may lie between them. */
 typedef struct Lag {
-    const Stmt *stage;   /* the S_STAGE */
-    Reg *late;           /* .b32 stage indexes, as many as its lag, oldest first; the last `held` of them count */
+    const Stmt *stage; /* the S_STAGE */
+    Reg *late;         /* .b32 stage indexes, as many as its lag, oldest first; the last `held` of them count */
     Reg held;
-    struct Lag *next;    /* of the same loop */
+    struct Lag *next; /* of the same loop */
 } Lag;
 
 /* A statement that can be left. */
 typedef struct Frame {
     const Stmt *stmt;
-    int leave_label;     /* after it */
-    int continue_label;  /* loops: the next iteration */
-    Lag *lags;           /* late releases that its end drains */
+    int leave_label;    /* after it */
+    int continue_label; /* loops: the next iteration */
+    Lag *lags;          /* late releases that its end drains */
     struct Frame *outer;
 } Frame;
 
 struct RoleState {
     const Role *role;
-    int number;          /* index in prog->roles */
-    Reg rank;            /* .b32 instance, REG_NONE with one instance */
-    Reg thread;          /* .b32 thread of the instance; REG_NONE in a one-lane role */
-    Reg leader;          /* predicate: the one lane of the instance that issues bulk work; REG_NONE in a one-lane role */
-    Reg arriver;         /* predicate: lane 0 of each warp; REG_NONE in a one-lane role */
-    Cursor *cursors[2];  /* by End, one a pipe */
-    Reg *handles;        /* .b32 stage index of each handle */
-    Value *locals;       /* register of each scalar local, or its constant while its loop is unrolled */
-    Reg **tiles;         /* registers of each register tile, by element slot */
-    Frame *frame;        /* innermost */
+    int number;         /* index in prog->roles */
+    Reg rank;           /* .b32 instance, REG_NONE with one instance */
+    Reg thread;         /* .b32 thread of the instance; REG_NONE in a one-lane role */
+    Reg leader;         /* predicate: the one lane of the instance that issues bulk work; REG_NONE in a one-lane role */
+    Reg arriver;        /* predicate: lane 0 of each warp; REG_NONE in a one-lane role */
+    Cursor *cursors[2]; /* by End, one a pipe */
+    Reg *handles;       /* .b32 stage index of each handle */
+    Value *locals;      /* register of each scalar local, or its constant while its loop is unrolled */
+    Reg **tiles;        /* registers of each register tile, by element slot */
+    Frame *frame;       /* innermost */
     int end_label;
-    int expired_label;   /* watchdog: records and traps */
+    int expired_label; /* watchdog: records and traps */
     Reg expired_site, expired_stage;
     bool any_wait, any_bulk_store;
-    bool mma_open;       /* matrix instructions issued since the last commit */
-    bool mma_pending;    /* groups may be in flight here, on some path */
+    bool mma_open;                           /* matrix instructions issued since the last commit */
+    bool mma_pending;                        /* groups may be in flight here, on some path */
     Reg accumulator_row, accumulator_column; /* of this thread in a 64 x 8 accumulator: 0 .. 55, 0 .. 6 */
 };
 
@@ -108,27 +108,28 @@ Value value_reg(Element type, Reg reg);
 Reg value_in_reg(Gen *gen, Value value); /* constants are moved into a register */
 Operand value_operand(Value value);
 RegClass class_of(Element type);
-const char *suffix_of(Element type);     /* "s32", "f32", ...: of a value's (widened) type */
+const char *suffix_of(Element type); /* "s32", "f32", ...: of a value's (widened) type */
 Value eval(Gen *gen, Point *point, const Expr *expr);
-Value eval_scalar(Gen *gen, const Expr *expr); /* no indexes in it */
+Value eval_scalar(Gen *gen, const Expr *expr);                /* no indexes in it */
 Reg eval_condition(Gen *gen, Point *point, const Expr *expr); /* a predicate register */
 void point_know(Gen *gen, Point *point, const Expr *expr, Value value);
 bool point_knows(const Point *point, const Expr *expr, Value *out);
 /* Memory form: `count` values of `type` (1, or a vector's) to and from the bits of 1, 2, 4 or more .b32/.b16 registers. */
 void widen_words(Gen *gen, Element type, const Reg *words, int count, Value *out);
 int narrow_words(Gen *gen, Element type, const Value *values, int count, Reg *words); /* how many .b32 words */
-int pack_words(Gen *gen, Element type, const Reg *stored, int count, Reg *words);      /* the same of stored bits, as read_bits gives them */
+int pack_words(Gen *gen, Element type, const Reg *stored, int count,
+               Reg *words); /* the same of stored bits, as read_bits gives them */
 Reg read_bits(Gen *gen, Point *point, const Access *access);
-Value widen_one(Gen *gen, Element type, Reg loaded);   /* loaded: .b16, .b32 or .b64 as load_suffix says */
+Value widen_one(Gen *gen, Element type, Reg loaded); /* loaded: .b16, .b32 or .b64 as load_suffix says */
 Reg narrow_one(Gen *gen, Element type, Value value);
-const char *memory_suffix(Element type);               /* "b8", "b16", "b32", "b64" */
-RegClass memory_class(Element type);                   /* b8 is moved through .b16 */
+const char *memory_suffix(Element type); /* "b8", "b16", "b32", "b64" */
+RegClass memory_class(Element type);     /* b8 is moved through .b16 */
 
 /* ---- layout.c ---------------------------------------------------------------------------------------------------- */
 
 Lin lin_const(int64_t value);
 Lin lin_reg(Reg reg, int64_t multiple, int64_t max);
-Lin lin_of(Gen *gen, Value value);      /* an I32/U32 value */
+Lin lin_of(Value value); /* an I32/U32 value */
 Lin lin_add(Gen *gen, Lin a, Lin b);
 Lin lin_scale(Gen *gen, Lin a, int64_t by);
 void lin_divide(Gen *gen, Lin a, int64_t by, Lin *quotient, Lin *rest);
@@ -148,35 +149,38 @@ typedef struct TileShape {
     Layout layout;
 } TileShape;
 TileShape access_shape(const Gen *gen, const Access *access);
-Lin shared_base(Gen *gen, const Access *access, Point *point); /* of the tile itself: block address, stage, field, element, instance */
-/* Global memory: address of an element, and a predicate that it lies inside (REG_NONE: certainly). */
-Operand global_address(Gen *gen, Point *point, const Access *access, Reg *inside);
+Lin shared_base(Gen *gen, const Access *access,
+                Point *point); /* of the tile itself: block address, stage, field, element, instance */
+/* Global memory: a predicate that an element lies inside (REG_NONE: certainly), and its address. */
+Reg global_inside(Gen *gen, Point *point, const Access *access);
+Operand global_address(Gen *gen, Point *point, const Access *access);
 
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
-void gen_stmt(Gen *gen, const Stmt *stmt);                      /* control.c */
-void gen_role(Gen *gen, int number);                            /* control.c */
+void gen_stmt(Gen *gen, const Stmt *stmt); /* control.c */
+void gen_role(Gen *gen, int number);       /* control.c */
 
-void pipe_acquire(Gen *gen, const Stmt *stmt, int handle);      /* pipes.c */
+void pipe_acquire(Gen *gen, const Stmt *stmt, int handle); /* pipes.c */
 void pipe_release(Gen *gen, Span span, int handle);
-void pipe_drain(Gen *gen, const Lag *lag);                      /* releases what is still held late */
-void pipe_expired(Gen *gen);                                    /* the watchdog's end of the role */
-void pipe_finish(Gen *gen);                                     /* bulk stores are complete before exit */
+void pipe_drain(Gen *gen, const Lag *lag);                               /* releases what is still held late */
+void pipe_expired(Gen *gen);                                             /* the watchdog's end of the role */
+void pipe_finish(Gen *gen);                                              /* bulk stores are complete before exit */
 Operand stage_barrier(Gen *gen, const Pipe *pipe, bool full, Reg stage); /* the barrier of a stage: [reg + offset] */
-void instance_barrier(Gen *gen);                                /* all threads of the instance */
+void instance_barrier(Gen *gen);                                         /* all threads of the instance */
 
-void gen_mma(Gen *gen, const Tile *tile);                       /* mma.c */
-void mma_wait(Gen *gen, int groups);                            /* until at most so many groups are in flight */
-void mma_settle(Gen *gen);                                      /* before control joins: what was issued is committed */
-void mma_loop(Gen *gen, const Stmt *body);                      /* at a loop's head and behind it: what its turns may leave in flight */
-void mma_release(Gen *gen, int groups);                         /* before a stage that matrix instructions read is given back */
+void gen_mma(Gen *gen, const Tile *tile);  /* mma.c */
+void mma_wait(Gen *gen, int groups);       /* until at most so many groups are in flight */
+void mma_settle(Gen *gen);                 /* before control joins: what was issued is committed */
+void mma_loop(Gen *gen, const Stmt *body); /* at a loop's head and behind it: what its turns may leave in flight */
+void mma_release(Gen *gen, int groups);    /* before a stage that matrix instructions read is given back */
 
-void gen_tile(Gen *gen, const Stmt *stmt);                      /* copies.c */
-void refuse_reduction(Gen *gen, Span span);                     /* copies.c */
-void gen_map(Gen *gen, const Tile *tile);                       /* maps.c */
-void gen_lanes(Gen *gen, const Tile *tile);                     /* maps.c: same distribution */
-int register_tile_slots(const Gen *gen, const RoleTile *tile);  /* registers a thread holds of it */
+void gen_tile(Gen *gen, const Stmt *stmt);                     /* copies.c */
+void refuse_reduction(Gen *gen, Span span);                    /* copies.c */
+void gen_map(Gen *gen, const Tile *tile);                      /* maps.c */
+void gen_lanes(Gen *gen, const Tile *tile);                    /* maps.c: same distribution */
+int register_tile_slots(const Gen *gen, const RoleTile *tile); /* registers a thread holds of it */
 
-void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options, Manifest *manifest); /* manifest.c: all but marks and waits */
+void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options,
+                   Manifest *manifest); /* manifest.c: all but marks and waits */
 
 #endif

@@ -11,7 +11,16 @@ static const char *scalar_type(const Param *param) {
     case E_U32: return "u32";
     case E_I64: return "s64";
     case E_U64: return "u64";
-    case E_F32: case E_TF32: case E_F16: case E_BF16: case E_E4M3: case E_E5M2: case E_I8: case E_U8: case E_BOOL: case E_COUNT: break;
+    case E_F32:
+    case E_TF32:
+    case E_F16:
+    case E_BF16:
+    case E_E4M3:
+    case E_E5M2:
+    case E_I8:
+    case E_U8:
+    case E_BOOL:
+    case E_COUNT: break;
     }
     return "f32";
 }
@@ -21,7 +30,8 @@ static const char *argument_name(const Gen *gen, const ManifestArgument *argumen
     const Prog *prog = gen->prog;
     switch (argument->kind) {
     case ARGUMENT_TENSOR_MAP:
-        return arena_printf(gen->arena, "map%d_%s", argument->index, prog->params.items[prog->maps.items[argument->index].param].name);
+        return arena_printf(gen->arena, "map%d_%s", argument->index,
+                            prog->params.items[prog->maps.items[argument->index].param].name);
     case ARGUMENT_POINTER: return arena_printf(gen->arena, "ptr_%s", prog->params.items[argument->index].name);
     case ARGUMENT_EXTENT: return arena_printf(gen->arena, "extent_%s", prog->symbols.items[argument->index].name);
     case ARGUMENT_SCALAR: return arena_printf(gen->arena, "arg_%s", prog->params.items[argument->index].name);
@@ -37,9 +47,13 @@ static void print_parameters(const Gen *gen, uint32_t *line, Str *out) {
         const char *name = argument_name(gen, argument), *comma = i + 1 < manifest->arguments.count ? "," : "";
         switch (argument->kind) {
         case ARGUMENT_TENSOR_MAP: str_printf(out, "    .param .align 64 .b8 %s[128]%s\n", name, comma); break;
-        case ARGUMENT_POINTER: case ARGUMENT_WATCHDOG: str_printf(out, "    .param .u64 %s%s\n", name, comma); break;
+        case ARGUMENT_POINTER:
+        case ARGUMENT_WATCHDOG: str_printf(out, "    .param .u64 %s%s\n", name, comma); break;
         case ARGUMENT_EXTENT: str_printf(out, "    .param .u32 %s%s\n", name, comma); break;
-        case ARGUMENT_SCALAR: str_printf(out, "    .param .%s %s%s\n", scalar_type(&gen->prog->params.items[argument->index]), name, comma); break;
+        case ARGUMENT_SCALAR:
+            str_printf(out, "    .param .%s %s%s\n", scalar_type(&gen->prog->params.items[argument->index]), name,
+                       comma);
+            break;
         }
         (*line)++;
     }
@@ -84,8 +98,10 @@ static void load_arguments(Gen *gen) {
         case ARGUMENT_SCALAR: {
             const Param *param = &prog->params.items[index];
             Reg reg = load_scalar(gen, param, name);
-            if (param->symbol >= 0) gen->symbols[param->symbol] = reg;
-            else gen->scalars[index] = reg;
+            if (param->symbol >= 0)
+                gen->symbols[param->symbol] = reg;
+            else
+                gen->scalars[index] = reg;
             break;
         }
         }
@@ -104,10 +120,13 @@ static void init_barriers(Gen *gen, Reg thread) {
     for (size_t i = 0; i < prog->maps.count; i++) INS(gen->ptx, "prefetch.tensormap", ptx_at(gen->maps[i], 0));
     for (size_t p = 0; p < prog->pipes.count; p++) {
         const Pipe *pipe = &prog->pipes.items[p];
-        ptx_comment(gen->ptx, "pipe %s[%d]: full %u arrivals, empty %u", pipe->name, pipe->stages, pipe->full_count, pipe->empty_count);
+        ptx_comment(gen->ptx, "pipe %s[%d]: full %u arrivals, empty %u", pipe->name, pipe->stages, pipe->full_count,
+                    pipe->empty_count);
         for (int s = 0; s < pipe->stages; s++) {
-            INS(gen->ptx, "mbarrier.init.shared::cta.b64", ptx_at(gen->shared, pipe->full + 8 * s), ptx_int(pipe->full_count));
-            INS(gen->ptx, "mbarrier.init.shared::cta.b64", ptx_at(gen->shared, pipe->empty + 8 * s), ptx_int(pipe->empty_count));
+            INS(gen->ptx, "mbarrier.init.shared::cta.b64", ptx_at(gen->shared, pipe->full + 8 * s),
+                ptx_int(pipe->full_count));
+            INS(gen->ptx, "mbarrier.init.shared::cta.b64", ptx_at(gen->shared, pipe->empty + 8 * s),
+                ptx_int(pipe->empty_count));
         }
     }
     INS0(gen->ptx, "fence.mbarrier_init.release.cluster");
@@ -131,7 +150,8 @@ static void set_registers(Gen *gen) {
         Reg group = PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(gen->warp), ptx_int(2));
         Reg other = PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(group), ptx_int(g));
         INS_IF(gen->ptx, other, "bra.uni", ptx_label(skip));
-        INS(gen->ptx, value < share ? "setmaxnreg.dec.sync.aligned.u32" : "setmaxnreg.inc.sync.aligned.u32", ptx_int(value));
+        INS(gen->ptx, value < share ? "setmaxnreg.dec.sync.aligned.u32" : "setmaxnreg.inc.sync.aligned.u32",
+            ptx_int(value));
         ptx_place_label(gen->ptx, skip);
     }
 }
@@ -181,8 +201,8 @@ static const char *file_name(const Gen *gen) {
 
 static void print_kernel(Gen *gen, Str *out) {
     const Manifest *manifest = gen->manifest;
-    str_printf(out, "// kernel %s\n.version %d.%d\n.target %s\n.address_size 64\n.file 1 \"%s\"\n\n", manifest->kernel, manifest->ptx_major,
-               manifest->ptx_minor, manifest->target, file_name(gen));
+    str_printf(out, "// kernel %s\n.version %d.%d\n.target %s\n.address_size 64\n.file 1 \"%s\"\n\n", manifest->kernel,
+               manifest->ptx_major, manifest->ptx_minor, manifest->target, file_name(gen));
     str_printf(out, ".extern .shared .align 1024 .b8 pipec_shared[];\n\n.visible .entry %s(\n", manifest->kernel);
     uint32_t line = 10;
     print_parameters(gen, &line, out);
@@ -192,10 +212,12 @@ static void print_kernel(Gen *gen, Str *out) {
     str_add(out, "}\n");
 }
 
-bool codegen_emit(Arena *arena, const Prog *prog, const CodegenOptions *options, Str *ptx, Manifest *manifest, Diags *diags) {
+bool codegen_emit(Arena *arena, const Prog *prog, const CodegenOptions *options, Str *ptx, Manifest *manifest,
+                  Diags *diags) {
     size_t before = diags->errors;
     manifest_fill(arena, prog, options, manifest);
-    Gen gen = {.arena = arena, .prog = prog, .options = options, .manifest = manifest, .diags = diags, .ptx = ptx_new(arena)};
+    Gen gen = {
+        .arena = arena, .prog = prog, .options = options, .manifest = manifest, .diags = diags, .ptx = ptx_new(arena)};
     gen_body(&gen);
     if (diags->errors > before) return false;
     print_kernel(&gen, ptx);

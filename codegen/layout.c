@@ -6,10 +6,7 @@
 Lin lin_const(int64_t value) { return (Lin){PTX_NONE, value, 1, 0}; }
 Lin lin_reg(Reg reg, int64_t multiple, int64_t max) { return (Lin){reg, 0, multiple, max}; }
 
-Lin lin_of(Gen *gen, Value value) {
-    (void)gen;
-    return value.reg.class == REG_NONE ? lin_const(value.integer) : lin_reg(value.reg, 1, -1);
-}
+Lin lin_of(Value value) { return value.reg.class == REG_NONE ? lin_const(value.integer) : lin_reg(value.reg, 1, -1); }
 
 static int64_t greatest_divisor(int64_t a, int64_t b) {
     while (b != 0) {
@@ -102,8 +99,8 @@ Reg lin_in_reg(Gen *gen, Lin a) {
 
 Lin access_coordinate(Gen *gen, Point *point, const Access *access, int axis) {
     const Affine *affine = &access->affine[axis];
-    if (!affine->is) return lin_of(gen, eval(gen, point, access->subs[axis]));
-    Lin sum = lin_of(gen, eval(gen, point, affine->base));
+    if (!affine->is) return lin_of(eval(gen, point, access->subs[axis]));
+    Lin sum = lin_of(eval(gen, point, affine->base));
     for (int i = 0; i < PROG_MAX_INDEXES; i++) {
         if (affine->coef[i] == 0) continue;
         sum = lin_add(gen, lin_scale(gen, point->indexes[i], affine->coef[i]), sum);
@@ -139,7 +136,7 @@ Lin shared_base(Gen *gen, const Access *access, Point *point) {
         if (pipe->stages > 1)
             base = lin_add(gen, lin_scale(gen, lin_reg(state->handles[access->object], 1, -1), pipe->stride), base);
         if (access->element != NULL)
-            base = lin_add(gen, lin_scale(gen, lin_of(gen, eval(gen, point, access->element)), field->bytes), base);
+            base = lin_add(gen, lin_scale(gen, lin_of(eval(gen, point, access->element)), field->bytes), base);
         return base;
     }
     const RoleTile *tile = &state->role->tiles.items[access->object];
@@ -157,7 +154,8 @@ static int64_t tile_rows(const TileShape *shape) {
 }
 
 /* Row and column of an element: all axes but the last flattened, and the last. */
-static void rows_and_column(Gen *gen, Point *point, const Access *access, const TileShape *shape, Lin *row, Lin *column) {
+static void rows_and_column(Gen *gen, Point *point, const Access *access, const TileShape *shape, Lin *row,
+                            Lin *column) {
     *row = lin_const(0);
     for (int axis = 0; axis + 1 < shape->rank; axis++)
         *row = lin_add(gen, lin_scale(gen, *row, shape->extents[axis]), access_coordinate(gen, point, access, axis));
@@ -192,7 +190,9 @@ int64_t swizzle_span(const Layout *layout) { return layout->swizzle == 0 ? 0 : I
  * a panel is one span wide, and its rows lie one span apart). `column` in bytes, below the span. Where the column's chunk is
  * constant and its register stays within the chunk, one XOR serves all elements of the row in that chunk. */
 static Lin swizzled_column(Gen *gen, const Layout *layout, Lin row, Lin column) {
-    static const struct { int shift, mask; } bits[] = {[SWIZZLE_NONE] = {0, 0}, [SWIZZLE_32] = {2, 1}, [SWIZZLE_64] = {1, 3}, [SWIZZLE_128] = {0, 7}};
+    static const struct {
+        int shift, mask;
+    } bits[] = {[SWIZZLE_NONE] = {0, 0}, [SWIZZLE_32] = {2, 1}, [SWIZZLE_64] = {1, 3}, [SWIZZLE_128] = {0, 7}};
     int shift = bits[layout->swizzle].shift, mask = bits[layout->swizzle].mask;
     int64_t chunk = column.add & ~INT64_C(15), within = column.add & 15;
     bool loose = column.reg.class != REG_NONE && (column.max < 0 || column.max + within >= 16);
@@ -205,7 +205,8 @@ static Lin swizzled_column(Gen *gen, const Layout *layout, Lin row, Lin column) 
     Reg turned = PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(lin_in_reg(gen, row)), ptx_int(shift));
     turned = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(turned), ptx_int(mask));
     turned = PURE(gen->ptx, REG_32, "shl.b32", ptx_reg(turned), ptx_int(4));
-    if (loose) return lin_reg(PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(lin_in_reg(gen, column)), ptx_reg(turned)), 1, -1);
+    if (loose)
+        return lin_reg(PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(lin_in_reg(gen, column)), ptx_reg(turned)), 1, -1);
     Lin low = {column.reg, within, column.multiple, column.max};
     return lin_add(gen, lin_reg(PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(turned), ptx_int(chunk)), 1, -1), low);
 }
@@ -238,19 +239,27 @@ static Reg inside_axis(Gen *gen, Reg inside, Lin coordinate, Value extent) {
     return PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(inside), ptx_reg(one));
 }
 
+Reg global_inside(Gen *gen, Point *point, const Access *access) {
+    const Param *param = &gen->prog->params.items[access->object];
+    Reg inside = PTX_NONE;
+    for (int axis = 0; axis < access->rank; axis++)
+        if (!access->inside[axis])
+            inside =
+                inside_axis(gen, inside, access_coordinate(gen, point, access, axis), extent_value(gen, param, axis));
+    return inside;
+}
+
 /* An offset that the address of an instruction takes: 32 bits, signed, with room to add to it. */
 static bool fits_address(int64_t offset) { return offset >= -(INT64_C(1) << 24) && offset <= INT64_C(1) << 24; }
 
 /* Linear offsets are 64-bit; the constant part of the last coordinate stays in the address where it fits. */
-Operand global_address(Gen *gen, Point *point, const Access *access, Reg *inside) {
+Operand global_address(Gen *gen, Point *point, const Access *access) {
     const Param *param = &gen->prog->params.items[access->object];
     int64_t bytes = element_rows[param->type].bytes;
-    *inside = PTX_NONE;
     Reg linear = PTX_NONE;
     Lin last = lin_const(0);
     for (int axis = 0; axis < access->rank; axis++) {
         Lin coordinate = access_coordinate(gen, point, access, axis);
-        if (!access->inside[axis]) *inside = inside_axis(gen, *inside, coordinate, extent_value(gen, param, axis));
         bool is_last = axis + 1 == access->rank;
         Lin part = coordinate;
         if (is_last && fits_address(coordinate.add * bytes)) {
@@ -261,7 +270,8 @@ Operand global_address(Gen *gen, Point *point, const Access *access, Reg *inside
         if (part.reg.class != REG_NONE || part.add != 0)
             wide = PURE(gen->ptx, REG_64, "cvt.s64.s32", ptx_reg(lin_in_reg(gen, part)));
         if (linear.class != REG_NONE) {
-            Reg extent = PURE(gen->ptx, REG_64, "cvt.u64.u32", ptx_reg(value_in_reg(gen, extent_value(gen, param, axis))));
+            Reg extent =
+                PURE(gen->ptx, REG_64, "cvt.u64.u32", ptx_reg(value_in_reg(gen, extent_value(gen, param, axis))));
             linear = wide.class == REG_NONE
                          ? PURE(gen->ptx, REG_64, "mul.lo.s64", ptx_reg(linear), ptx_reg(extent))
                          : PURE(gen->ptx, REG_64, "mad.lo.s64", ptx_reg(linear), ptx_reg(extent), ptx_reg(wide));

@@ -2,6 +2,7 @@
 #include "codegen/gen.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* ---- formulas ---------------------------------------------------------------------------------------------------- */
 
@@ -10,14 +11,17 @@ typedef struct Steps {
     VEC(FormulaStep) list;
 } Steps;
 
-static void push(Steps *steps, FormulaOp op, int64_t value) { vec_push(steps->arena, &steps->list, (FormulaStep){op, value}); }
+static void push(Steps *steps, FormulaOp op, int64_t value) {
+    vec_push(steps->arena, &steps->list, (FormulaStep){op, value});
+}
 
 static void add_steps(Steps *steps, const Expr *expr);
 
 static void add_binary(Steps *steps, const Expr *expr) {
     static const FormulaOp ops[] = {
-        [OP_ADD] = F_ADD, [OP_SUB] = F_SUB, [OP_MUL] = F_MUL, [OP_DIV] = F_DIV, [OP_MOD] = F_MOD, [OP_EQ] = F_EQ, [OP_NE] = F_NE,
-        [OP_LT] = F_LT, [OP_LE] = F_LE, [OP_GT] = F_LT, [OP_GE] = F_LE, [OP_AND] = F_AND, [OP_OR] = F_OR};
+        [OP_ADD] = F_ADD, [OP_SUB] = F_SUB, [OP_MUL] = F_MUL, [OP_DIV] = F_DIV, [OP_MOD] = F_MOD,
+        [OP_EQ] = F_EQ,   [OP_NE] = F_NE,   [OP_LT] = F_LT,   [OP_LE] = F_LE,   [OP_GT] = F_LT,
+        [OP_GE] = F_LE,   [OP_AND] = F_AND, [OP_OR] = F_OR};
     bool turned = expr->binary.op == OP_GT || expr->binary.op == OP_GE;
     add_steps(steps, turned ? expr->binary.right : expr->binary.left);
     add_steps(steps, turned ? expr->binary.left : expr->binary.right);
@@ -55,7 +59,14 @@ static void add_steps(Steps *steps, const Expr *expr) {
         push(steps, F_SELECT, 0);
         return;
     case X_CALL: add_call(steps, expr); return;
-    case X_POISON: case X_PARAM: case X_AXIS: case X_LOCAL: case X_RANK: case X_INDEX: case X_READ: case X_REDUCE: return;
+    case X_POISON:
+    case X_PARAM:
+    case X_AXIS:
+    case X_LOCAL:
+    case X_RANK:
+    case X_INDEX:
+    case X_READ:
+    case X_REDUCE: return;
     }
 }
 
@@ -79,19 +90,28 @@ static Formula grid_tiles(Arena *arena, const Prog *prog) {
 
 static void fill_parameters(Arena *arena, const Prog *prog, Manifest *manifest) {
     for (size_t i = 0; i < prog->symbols.count; i++)
-        vec_push(arena, &manifest->symbols, (ManifestSymbol){prog->symbols.items[i].name, prog->symbols.items[i].is_extent});
+        vec_push(arena, &manifest->symbols,
+                 (ManifestSymbol){prog->symbols.items[i].name, prog->symbols.items[i].is_extent});
     for (size_t i = 0; i < prog->params.count; i++) {
         const Param *param = &prog->params.items[i];
         static const ParameterMode modes[] = {[PARAM_IN] = MODE_IN, [PARAM_OUT] = MODE_OUT, [PARAM_INOUT] = MODE_INOUT};
-        ManifestParameter out = {.name = param->name, .kind = param->is_tensor ? PARAMETER_TENSOR : PARAMETER_SCALAR,
-                                 .mode = modes[param->mode], .type = param->type, .rank = param->rank, .symbol = param->symbol,
-                                 .alignment = param->alignment, .span = param->span};
+        ManifestParameter out = {.name = param->name,
+                                 .kind = param->is_tensor ? PARAMETER_TENSOR : PARAMETER_SCALAR,
+                                 .mode = modes[param->mode],
+                                 .type = param->type,
+                                 .rank = param->rank,
+                                 .symbol = param->symbol,
+                                 .alignment = param->alignment,
+                                 .span = param->span};
         for (int axis = 0; axis < param->rank; axis++) out.extents[axis] = formula_of(arena, param->extents[axis]);
         vec_push(arena, &manifest->parameters, out);
     }
     for (size_t i = 0; i < prog->maps.count; i++) {
         const Map *map = &prog->maps.items[i];
-        ManifestMap out = {.parameter = map->param, .type = prog->params.items[map->param].type, .rank = map->rank, .swizzle = (Swizzle)map->swizzle};
+        ManifestMap out = {.parameter = map->param,
+                           .type = prog->params.items[map->param].type,
+                           .rank = map->rank,
+                           .swizzle = (Swizzle)map->swizzle};
         for (int d = 0; d < map->rank; d++) {
             out.extents[d] = formula_of(arena, map->extents[d]);
             out.strides[d] = formula_of(arena, map->strides[d]);
@@ -109,9 +129,11 @@ static void fill_arguments(Arena *arena, const Prog *prog, const CodegenOptions 
         if (prog->params.items[i].is_tensor && prog->params.items[i].by_pointer)
             vec_push(arena, &manifest->arguments, (ManifestArgument){ARGUMENT_POINTER, (int)i});
     for (size_t i = 0; i < prog->symbols.count; i++)
-        if (prog->symbols.items[i].is_extent) vec_push(arena, &manifest->arguments, (ManifestArgument){ARGUMENT_EXTENT, (int)i});
+        if (prog->symbols.items[i].is_extent)
+            vec_push(arena, &manifest->arguments, (ManifestArgument){ARGUMENT_EXTENT, (int)i});
     for (size_t i = 0; i < prog->params.count; i++)
-        if (!prog->params.items[i].is_tensor) vec_push(arena, &manifest->arguments, (ManifestArgument){ARGUMENT_SCALAR, (int)i});
+        if (!prog->params.items[i].is_tensor)
+            vec_push(arena, &manifest->arguments, (ManifestArgument){ARGUMENT_SCALAR, (int)i});
     if (options->watchdog) vec_push(arena, &manifest->arguments, (ManifestArgument){ARGUMENT_WATCHDOG, 0});
 }
 
@@ -123,21 +145,31 @@ static const char *constant_text(Arena *arena, const Expr *value) {
 
 static const char *layout_text(Arena *arena, const Layout *layout, int64_t inner) {
     if (layout->panel >= inner) return arena_printf(arena, "row-major, aligned to %u", layout->alignment);
-    return arena_printf(arena, "panels of %" PRId64 " elements (one copy box is at most 256 wide), aligned to %u", layout->panel, layout->alignment);
+    return arena_printf(arena, "panels of %" PRId64 " elements (one copy box is at most 256 wide), aligned to %u",
+                        layout->panel, layout->alignment);
 }
 
 static void fill_shared(Arena *arena, const Prog *prog, Manifest *manifest) {
     for (size_t p = 0; p < prog->pipes.count; p++) {
         const Pipe *pipe = &prog->pipes.items[p];
         uint32_t stages = (uint32_t)pipe->stages;
-        ManifestShared full = {SHARED_FULL, pipe->name, NULL, pipe->full_reason, pipe->full, 8, stages, 8, pipe->full_count};
-        ManifestShared empty = {SHARED_EMPTY, pipe->name, NULL, pipe->empty_reason, pipe->empty, 8, stages, 8, pipe->empty_count};
+        ManifestShared full = {SHARED_FULL, pipe->name, NULL, pipe->full_reason, pipe->full,
+                               8,           stages,     8,    pipe->full_count};
+        ManifestShared empty = {SHARED_EMPTY,     pipe->name, NULL, pipe->empty_reason, pipe->empty, 8, stages, 8,
+                                pipe->empty_count};
         vec_push(arena, &manifest->shared, full);
         vec_push(arena, &manifest->shared, empty);
         for (size_t f = 0; f < pipe->fields.count; f++) {
             const Field *field = &pipe->fields.items[f];
-            ManifestShared range = {SHARED_FIELD, pipe->name, field->name, layout_text(arena, &field->layout, field->extents[field->rank - 1]),
-                                    pipe->offset + field->offset, field->bytes * (uint32_t)field->count, stages, pipe->stride, 0};
+            ManifestShared range = {SHARED_FIELD,
+                                    pipe->name,
+                                    field->name,
+                                    layout_text(arena, &field->layout, field->extents[field->rank - 1]),
+                                    pipe->offset + field->offset,
+                                    field->bytes * (uint32_t)field->count,
+                                    stages,
+                                    pipe->stride,
+                                    0};
             vec_push(arena, &manifest->shared, range);
         }
     }
@@ -148,15 +180,28 @@ static void fill_shared(Arena *arena, const Prog *prog, Manifest *manifest) {
             if (tile->in_registers) continue;
             int64_t bytes = element_rows[tile->type].bytes;
             for (int axis = 0; axis < tile->rank; axis++) bytes *= tile->extents[axis];
-            ManifestShared range = {SHARED_TILE, NULL, tile->name, arena_printf(arena, "tile of role %s, one an instance", role->name),
-                                    tile->offset, (uint32_t)bytes, (uint32_t)role->instances, tile->stride, 0};
+            ManifestShared range = {SHARED_TILE,
+                                    NULL,
+                                    tile->name,
+                                    arena_printf(arena, "tile of role %s, one an instance", role->name),
+                                    tile->offset,
+                                    (uint32_t)bytes,
+                                    (uint32_t)role->instances,
+                                    tile->stride,
+                                    0};
             vec_push(arena, &manifest->shared, range);
         }
     }
 }
 
+/* The name of the PTX entry: the kernel's own, but for two that PTX keeps for itself (PTX ISA 4.4, identifiers). */
+static const char *entry_name(Arena *arena, const char *kernel) {
+    bool taken = strcmp(kernel, "_") == 0 || strcmp(kernel, "WARP_SZ") == 0;
+    return taken ? arena_printf(arena, "kernel_%s", kernel) : kernel;
+}
+
 void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options, Manifest *manifest) {
-    manifest->kernel = prog->name;
+    manifest->kernel = entry_name(arena, prog->name);
     manifest->target = prog->target->name;
     manifest->ptx_major = prog->target->ptx_major;
     manifest->ptx_minor = prog->target->ptx_minor;
@@ -176,12 +221,14 @@ void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options
     }
     for (size_t i = 0; i < prog->constants.count; i++) {
         const Constant *constant = &prog->constants.items[i];
-        vec_push(arena, &manifest->constants, (ManifestConstant){constant->name, constant_text(arena, constant->value), constant->is_static});
+        vec_push(arena, &manifest->constants,
+                 (ManifestConstant){constant->name, constant_text(arena, constant->value), constant->is_static});
     }
     fill_shared(arena, prog, manifest);
     for (size_t i = 0; i < prog->roles.count; i++) {
         const Role *role = &prog->roles.items[i];
-        ManifestRole out = {role->name, role->first_warp, role->warps * role->instances, role->instances, role->registers, role->span};
+        ManifestRole out = {role->name,      role->first_warp, role->warps * role->instances,
+                            role->instances, role->registers,  role->span};
         vec_push(arena, &manifest->roles, out);
     }
 }

@@ -5,22 +5,22 @@
  * overlap. Batches are unrolled, looped over when there are many; a last, partial chunk is guarded. */
 #include "codegen/gen.h"
 
-#define BATCH_VALUES 16  /* elements that a thread has in flight */
-#define BATCH_READS 32   /* and values that they are made of: more would not fit the registers */
+#define BATCH_VALUES     16 /* elements that a thread has in flight */
+#define BATCH_READS      32 /* and values that they are made of: more would not fit the registers */
 #define UNROLLED_BATCHES 2
 
 typedef struct Walk {
     Gen *gen;
     const Tile *tile;
-    const Expr *value;   /* of the target's widened type, compound assignment included */
-    bool raw;            /* a copy of bits between equal types: nothing is widened */
-    int64_t total;       /* elements of the space */
-    int vector;          /* V */
+    const Expr *value; /* of the target's widened type, compound assignment included */
+    bool raw;          /* a copy of bits between equal types: nothing is widened */
+    int64_t total;     /* elements of the space */
+    int vector;        /* V */
     int threads;
-    int inner;           /* number of the innermost index, -1 for an empty space */
+    int inner;                 /* number of the innermost index, -1 for an empty space */
     const RoleTile *registers; /* a register tile of the statement: all of them are spread alike; NULL: none */
-    Point statement;     /* what depends on no index */
-    VEC(const Expr *) reads; /* the X_READs of the value */
+    Point statement;           /* what depends on no index */
+    VEC(const Expr *) reads;   /* the X_READs of the value */
 } Walk;
 
 /* One vector of elements: the point of the vector, and one for each of its elements. */
@@ -111,12 +111,16 @@ static void decode(Walk *walk, Lin flat, Lin *indexes) {
     const IndexSpace *space = &walk->tile->space;
     Lin rest = flat;
     for (int i = space->bound - 1; i >= 0; i--) {
-        if (i == 0) indexes[0] = rest;
-        else lin_divide(walk->gen, rest, space->items[i].extent, &rest, &indexes[i]);
+        if (i == 0)
+            indexes[0] = rest;
+        else
+            lin_divide(walk->gen, rest, space->items[i].extent, &rest, &indexes[i]);
     }
 }
 
-static bool in_accumulators(const Walk *walk) { return walk->registers != NULL && walk->registers->held == REGISTERS_WGMMA; }
+static bool in_accumulators(const Walk *walk) {
+    return walk->registers != NULL && walk->registers->held == REGISTERS_WGMMA;
+}
 
 /* Pair `number` of a thread's accumulator registers (PTX ISA 9.7.15.5, D fragment of .m64nNk16): for each 64-row slab, for each 8 columns, the
  * thread's row and the row 8 below, two neighbouring columns each. */
@@ -133,8 +137,10 @@ static void open_chunk(Walk *walk, Chunk *chunk, Lin flat, int64_t number) {
     Gen *gen = walk->gen;
     chunk->number = number;
     chunk->vector = (Point){.outer = &walk->statement, .own = ~0u};
-    if (in_accumulators(walk)) place_pair(walk, number, chunk->vector.indexes);
-    else decode(walk, flat, chunk->vector.indexes);
+    if (in_accumulators(walk))
+        place_pair(walk, number, chunk->vector.indexes);
+    else
+        decode(walk, flat, chunk->vector.indexes);
     chunk->elements = NEW_ARRAY(gen->arena, Point, walk->vector);
     chunk->values = NEW_ARRAY(gen->arena, Value, walk->vector);
     for (int e = 0; e < walk->vector; e++) {
@@ -154,8 +160,10 @@ static int load_words(Gen *gen, Operand address, int bytes, Reg *words) {
         int step = count - done >= 4 ? 4 : count - done >= 2 ? 2 : 1;
         Operand at = address;
         at.value += done * 4;
-        if (step == 1) INS(gen->ptx, "ld.shared.b32", ptx_reg(words[done]), at);
-        else INS(gen->ptx, step == 4 ? "ld.shared.v4.b32" : "ld.shared.v2.b32", ptx_vector(&words[done], step), at);
+        if (step == 1)
+            INS(gen->ptx, "ld.shared.b32", ptx_reg(words[done]), at);
+        else
+            INS(gen->ptx, step == 4 ? "ld.shared.v4.b32" : "ld.shared.v2.b32", ptx_vector(&words[done], step), at);
         done += step;
     }
     return count;
@@ -166,8 +174,10 @@ static void store_words(Gen *gen, Operand address, const Reg *words, int count) 
         int step = count - done >= 4 ? 4 : count - done >= 2 ? 2 : 1;
         Operand at = address;
         at.value += done * 4;
-        if (step == 1) INS(gen->ptx, "st.shared.b32", at, ptx_reg(words[done]));
-        else INS(gen->ptx, step == 4 ? "st.shared.v4.b32" : "st.shared.v2.b32", at, ptx_vector(&words[done], step));
+        if (step == 1)
+            INS(gen->ptx, "st.shared.b32", at, ptx_reg(words[done]));
+        else
+            INS(gen->ptx, step == 4 ? "st.shared.v4.b32" : "st.shared.v2.b32", at, ptx_vector(&words[done], step));
         done += step;
     }
 }
@@ -187,10 +197,12 @@ static void load_reads(Walk *walk, Chunk *chunk) {
                 Reg slot = register_slot(walk, read, chunk, e);
                 point_know(gen, &chunk->elements[e], expr, value_reg(element_rows[read->type].widens, slot));
             }
-        } else if (walk->vector > 1 && depends_on(expr, walk->inner) && side_by_side(gen, read, walk->inner, walk->vector)) {
+        } else if (walk->vector > 1 && depends_on(expr, walk->inner) &&
+                   side_by_side(gen, read, walk->inner, walk->vector)) {
             Reg words[16];
             Value values[16];
-            load_words(gen, shared_address(gen, &chunk->vector, read), walk->vector * element_rows[read->type].bytes, words);
+            load_words(gen, shared_address(gen, &chunk->vector, read), walk->vector * element_rows[read->type].bytes,
+                       words);
             widen_words(gen, read->type, words, walk->vector, values);
             for (int e = 0; e < walk->vector; e++) point_know(gen, &chunk->elements[e], expr, values[e]);
         }
@@ -208,7 +220,8 @@ static void evaluate_chunk(Walk *walk, Chunk *chunk) {
     if (raw_words(walk)) {
         chunk->words = arena_alloc(gen->arena, sizeof *chunk->words);
         const Access *read = walk->value->read;
-        load_words(gen, shared_address(gen, &chunk->vector, read), walk->vector * element_rows[read->type].bytes, *chunk->words);
+        load_words(gen, shared_address(gen, &chunk->vector, read), walk->vector * element_rows[read->type].bytes,
+                   *chunk->words);
         return;
     }
     if (walk->raw) {
@@ -228,13 +241,14 @@ static void store_element(Walk *walk, Chunk *chunk, int e) {
         Value value = chunk->values[e];
         Reg slot = register_slot(walk, target, chunk, e);
         const char *move = slot.class == REG_PRED ? "mov.pred" : slot.class == REG_64 ? "mov.b64" : "mov.b32";
-        INS(gen->ptx, move, ptx_reg(slot), slot.class == REG_PRED ? ptx_reg(value_in_reg(gen, value)) : value_operand(value));
+        INS(gen->ptx, move, ptx_reg(slot),
+            slot.class == REG_PRED ? ptx_reg(value_in_reg(gen, value)) : value_operand(value));
         return;
     }
     Reg stored = walk->raw ? chunk->values[e].reg : narrow_one(gen, target->type, chunk->values[e]);
     bool global = target->space == SPACE_GLOBAL;
-    Reg inside = PTX_NONE;
-    Operand address = global ? global_address(gen, point, target, &inside) : shared_address(gen, point, target);
+    Reg inside = global ? global_inside(gen, point, target) : PTX_NONE;
+    Operand address = global ? global_address(gen, point, target) : shared_address(gen, point, target);
     const char *op = arena_printf(gen->arena, "st.%s.%s", global ? "global" : "shared", memory_suffix(target->type));
     ptx_ins(gen->ptx, inside, false, op, (Operand[]){address, ptx_reg(stored)}, 2);
 }
@@ -263,14 +277,7 @@ static Reg piece_bytes(Walk *walk, Chunk *chunk, const Access *read) {
     Gen *gen = walk->gen;
     int bytes = element_rows[read->type].bytes, last = read->rank - 1;
     const Param *param = &gen->prog->params.items[read->object];
-    Reg inside = PTX_NONE;
-    for (int axis = 0; axis < read->rank; axis++) {
-        if (read->inside[axis]) continue;
-        Reg where = lin_in_reg(gen, access_coordinate(gen, &chunk->vector, read, axis));
-        Value extent = eval_scalar(gen, param->extents[axis]);
-        Reg one = PURE(gen->ptx, REG_PRED, "setp.lt.u32", ptx_reg(where), value_operand(extent));
-        inside = inside.class == REG_NONE ? one : PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(inside), ptx_reg(one));
-    }
+    Reg inside = global_inside(gen, &chunk->vector, read);
     if (inside.class == REG_NONE) return PTX_NONE;
     Reg size = PURE(gen->ptx, REG_32, "mov.b32", ptx_int(walk->vector * bytes));
     if (!read->inside[last] && walk->vector > 1) {
@@ -287,8 +294,8 @@ static void copy_piece(Walk *walk, Chunk *chunk) {
     Gen *gen = walk->gen;
     const Access *read = walk->tile->value->read;
     int bytes = walk->vector * element_rows[read->type].bytes;
-    Reg size = piece_bytes(walk, chunk, read), inside;
-    Operand from = global_address(gen, &chunk->vector, read, &inside);
+    Reg size = piece_bytes(walk, chunk, read);
+    Operand from = global_address(gen, &chunk->vector, read);
     Operand to = shared_address(gen, &chunk->vector, &walk->tile->target);
     const char *op = bytes == 16 ? "cp.async.cg.shared.global" : "cp.async.ca.shared.global";
     if (size.class == REG_NONE) {
@@ -311,8 +318,10 @@ static void gen_batch(Walk *walk, Lin flat, int64_t first, int chunks) {
         Lin here = flat;
         here.add += (first + c) * walk->threads * walk->vector;
         open_chunk(walk, &batch[c], here, first + c);
-        if (walk->tile->class == TILE_LANES && walk->tile->piece.asynchronous) copy_piece(walk, &batch[c]);
-        else evaluate_chunk(walk, &batch[c]);
+        if (walk->tile->class == TILE_LANES && walk->tile->piece.asynchronous)
+            copy_piece(walk, &batch[c]);
+        else
+            evaluate_chunk(walk, &batch[c]);
     }
     if (walk->tile->class == TILE_LANES && walk->tile->piece.asynchronous) return;
     for (int c = 0; c < chunks; c++) store_chunk(walk, &batch[c]);
@@ -348,7 +357,8 @@ static void walk_space(Walk *walk) {
     Gen *gen = walk->gen;
     Reg thread = gen->role->thread;
     int64_t chunk = (int64_t)walk->threads * walk->vector, full = walk->total / chunk;
-    Lin flat = lin_reg(walk->vector == 1 ? thread : PURE(gen->ptx, REG_32, "mul.lo.s32", ptx_reg(thread), ptx_int(walk->vector)),
+    Lin flat = lin_reg(walk->vector == 1 ? thread
+                                         : PURE(gen->ptx, REG_32, "mul.lo.s32", ptx_reg(thread), ptx_int(walk->vector)),
                        walk->vector, (int64_t)(walk->threads - 1) * walk->vector);
     int reads = batch_reads(walk), values = reads * BATCH_VALUES > BATCH_READS ? BATCH_READS / reads : BATCH_VALUES;
     int batch = values > walk->vector ? values / walk->vector : 1;
@@ -409,14 +419,18 @@ static void collect_read(Expr *expr, void *data) {
 
 /* `t[i] += e` reads its own target. */
 static const Expr *compound_value(Gen *gen, const Tile *tile) {
-    static const BinaryOp ops[] = {
-        [ASSIGN_SET] = OP_ADD, [ASSIGN_ADD] = OP_ADD, [ASSIGN_SUB] = OP_SUB, [ASSIGN_MUL] = OP_MUL, [ASSIGN_DIV] = OP_DIV};
+    static const BinaryOp ops[] = {[ASSIGN_SET] = OP_ADD,
+                                   [ASSIGN_ADD] = OP_ADD,
+                                   [ASSIGN_SUB] = OP_SUB,
+                                   [ASSIGN_MUL] = OP_MUL,
+                                   [ASSIGN_DIV] = OP_DIV};
     if (tile->op == ASSIGN_SET) return tile->value;
     Expr *read = NEW(gen->arena, Expr), *sum = NEW(gen->arena, Expr);
     uint32_t all = (uint32_t)((1ull << tile->space.bound) - 1);
     Access *access = NEW(gen->arena, Access);
     *access = tile->target;
-    *read = (Expr){.kind = X_READ, .type = element_rows[tile->target.type].widens, .indexes = all, .span = tile->target.span};
+    *read = (Expr){
+        .kind = X_READ, .type = element_rows[tile->target.type].widens, .indexes = all, .span = tile->target.span};
     read->uniformity = UNIFORM_LANE;
     read->read = access;
     *sum = *read;
@@ -431,11 +445,14 @@ static const Expr *compound_value(Gen *gen, const Tile *tile) {
 /* `o.y[i] = bf16(e)`: the store rounds, so the cast itself need not. */
 static const Expr *without_cast(const Expr *value, Element type) {
     bool rounds = type == E_BF16 || type == E_F16;
-    if (rounds && value->kind == X_CAST && value->type == type && element_rows[value->cast->type].widens == E_F32) return value->cast;
+    if (rounds && value->kind == X_CAST && value->type == type && element_rows[value->cast->type].widens == E_F32)
+        return value->cast;
     return value;
 }
 
-static bool same_bits(Element a, Element b) { return a == b || (a == E_F32 && b == E_TF32) || (a == E_TF32 && b == E_F32); }
+static bool same_bits(Element a, Element b) {
+    return a == b || (a == E_F32 && b == E_TF32) || (a == E_TF32 && b == E_F32);
+}
 
 static bool is_dynamic(const IndexSpace *space) {
     for (int i = 0; i < space->bound; i++)
@@ -448,7 +465,12 @@ static const RoleTile *register_tile(const Walk *walk, const Access *access) {
 }
 
 static void open_walk(Walk *walk, Gen *gen, const Tile *tile) {
-    *walk = (Walk){.gen = gen, .tile = tile, .total = 1, .vector = 1, .threads = gen->role->role->warps * 32, .inner = tile->space.bound - 1};
+    *walk = (Walk){.gen = gen,
+                   .tile = tile,
+                   .total = 1,
+                   .vector = 1,
+                   .threads = gen->role->role->warps * 32,
+                   .inner = tile->space.bound - 1};
     const Access *target = &tile->target;
     walk->value = without_cast(compound_value(gen, tile), target->type);
     walk->raw = tile->op == ASSIGN_SET && walk->value->kind == X_READ && target->space != SPACE_REGISTER &&
@@ -499,6 +521,8 @@ void gen_lanes(Gen *gen, const Tile *tile) {
     Walk walk;
     open_walk(&walk, gen, tile);
     walk.vector = tile->piece.elements;
-    if (tile->space.bound == 0) walk_single(&walk);
-    else walk_space(&walk);
+    if (tile->space.bound == 0)
+        walk_single(&walk);
+    else
+        walk_space(&walk);
 }

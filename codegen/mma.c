@@ -41,7 +41,11 @@ static bool holds_mma(const Stmt *stmt) {
     case S_FOR: return holds_mma(stmt->loop.body);
     case S_IF: return holds_mma(stmt->branch.then) || holds_mma(stmt->branch.otherwise);
     case S_STAGE: return holds_mma(stmt->stage.body);
-    case S_SCALAR: case S_LEAVE: case S_ACQUIRE: case S_RELEASE: case S_MOVE: return false;
+    case S_SCALAR:
+    case S_LEAVE:
+    case S_ACQUIRE:
+    case S_RELEASE:
+    case S_MOVE: return false;
     }
     return false;
 }
@@ -63,7 +67,7 @@ typedef struct Descriptor {
     int64_t step;        /* bytes from one instruction to the next along the contraction, within a panel */
     int64_t panel_steps; /* instructions to a panel; then `panel` bytes further */
     int64_t panel;
-    int64_t slab;        /* bytes from one 64-row slab to the next */
+    int64_t slab; /* bytes from one 64-row slab to the next */
 } Descriptor;
 
 static Descriptor describe(Gen *gen, const MmaOperand *operand, int k) {
@@ -136,5 +140,6 @@ void gen_mma(Gen *gen, const Tile *tile) {
     }
     state->mma_open = true;
     ptx_forget(gen->ptx); /* accumulators have changed */
-    if (mma->a.tile->space == SPACE_SHARED || mma->b.tile->space == SPACE_SHARED) mma_wait(gen, 0); /* the tile may be written next */
+    if (mma->a.tile->space == SPACE_SHARED || mma->b.tile->space == SPACE_SHARED)
+        mma_wait(gen, 0); /* the tile may be written next */
 }

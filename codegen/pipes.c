@@ -53,6 +53,10 @@ static void try_wait(Gen *gen, Reg done, Operand barrier, Reg parity) {
     INS(gen->ptx, "mbarrier.try_wait.parity.shared::cta.b64", ptx_reg(done), barrier, ptx_reg(parity));
 }
 
+/* The limit lies in the host's memory: reading it at every wait would make the bus the bottleneck (seen: 5 GB/s of 4000). Only waits that
+ * are longer than any that a running pipeline has look at it. */
+#define ORDINARY_WAIT_NS 10000000
+
 /* The plain form of try_wait is what the field uses; an explicit .acquire.cluster invalidates L1 at every wait. With the watchdog the
  * second and later tries watch the clock. */
 static void wait_for(Gen *gen, const Pipe *pipe, bool full, Reg stage, Reg parity, Span span) {
@@ -68,17 +72,20 @@ static void wait_for(Gen *gen, const Pipe *pipe, bool full, Reg stage, Reg parit
         return;
     }
     int passed = ptx_new_label(gen->ptx);
-    Reg start = ptx_new_reg(gen->ptx, REG_64), now = ptx_new_reg(gen->ptx, REG_64), limit = ptx_new_reg(gen->ptx, REG_64);
+    Reg start = ptx_new_reg(gen->ptx, REG_64), now = ptx_new_reg(gen->ptx, REG_64),
+        limit = ptx_new_reg(gen->ptx, REG_64);
     Reg area = gen->watchdog, patient = ptx_new_reg(gen->ptx, REG_PRED);
     try_wait(gen, done, barrier, parity);
     INS_IF(gen->ptx, done, "bra", ptx_label(passed));
     INS(gen->ptx, "mov.u64", ptx_reg(start), ptx_text("%globaltimer"));
-    INS(gen->ptx, "ld.volatile.global.u64", ptx_reg(limit), ptx_at(area, (int64_t)offsetof(WatchdogArea, limit_ns)));
     ptx_place_label(gen->ptx, again);
     try_wait(gen, done, barrier, parity);
     INS_IF(gen->ptx, done, "bra", ptx_label(passed));
     INS(gen->ptx, "mov.u64", ptx_reg(now), ptx_text("%globaltimer"));
     INS(gen->ptx, "sub.u64", ptx_reg(now), ptx_reg(now), ptx_reg(start));
+    INS(gen->ptx, "setp.lt.u64", ptx_reg(patient), ptx_reg(now), ptx_int(ORDINARY_WAIT_NS));
+    INS_IF(gen->ptx, patient, "bra", ptx_label(again));
+    INS(gen->ptx, "ld.volatile.global.u64", ptx_reg(limit), ptx_at(area, (int64_t)offsetof(WatchdogArea, limit_ns)));
     INS(gen->ptx, "setp.lt.u64", ptx_reg(patient), ptx_reg(now), ptx_reg(limit));
     INS_IF(gen->ptx, patient, "bra", ptx_label(again));
     INS(gen->ptx, "mov.b32", ptx_reg(state->expired_site), ptx_int(wait_site(gen, pipe, full, span)));
@@ -93,15 +100,18 @@ void pipe_expired(Gen *gen) {
     RoleState *state = gen->role;
     if (!state->any_wait) return;
     Reg area = gen->watchdog;
-    Reg words[4] = {state->expired_site, state->expired_stage, ptx_new_reg(gen->ptx, REG_32), ptx_new_reg(gen->ptx, REG_32)};
-    Reg start = ptx_new_reg(gen->ptx, REG_64), now = ptx_new_reg(gen->ptx, REG_64), soon = ptx_new_reg(gen->ptx, REG_PRED);
+    Reg words[4] = {state->expired_site, state->expired_stage, ptx_new_reg(gen->ptx, REG_32),
+                    ptx_new_reg(gen->ptx, REG_32)};
+    Reg start = ptx_new_reg(gen->ptx, REG_64), now = ptx_new_reg(gen->ptx, REG_64),
+        soon = ptx_new_reg(gen->ptx, REG_PRED);
     ptx_place_label(gen->ptx, state->expired_label);
     ptx_comment(gen->ptx, "watchdog of `%s`: who waits for what", state->role->name);
     INS(gen->ptx, "mov.u32", ptx_reg(words[2]), ptx_text("%ctaid.x"));
     INS(gen->ptx, "mov.b32", ptx_reg(words[3]), state->rank.class == REG_NONE ? ptx_int(0) : ptx_reg(state->rank));
     Reg offset = PURE(gen->ptx, REG_64, "mul.wide.u32", ptx_reg(gen->warp), ptx_int((int64_t)sizeof(WatchdogRecord)));
     Reg at = PURE(gen->ptx, REG_64, "add.s64", ptx_reg(offset), ptx_reg(area));
-    INS(gen->ptx, "st.volatile.global.v4.b32", ptx_at(at, (int64_t)offsetof(WatchdogArea, records)), ptx_vector(words, 4));
+    INS(gen->ptx, "st.volatile.global.v4.b32", ptx_at(at, (int64_t)offsetof(WatchdogArea, records)),
+        ptx_vector(words, 4));
     INS0(gen->ptx, "membar.sys");
     INS(gen->ptx, "mov.u64", ptx_reg(start), ptx_text("%globaltimer"));
     int again = ptx_new_label(gen->ptx);
@@ -138,7 +148,8 @@ void pipe_acquire(Gen *gen, const Stmt *stmt, int handle_index) {
     Span span = stmt->head.hi > stmt->head.lo ? stmt->head : stmt->span;
     ptx_mark(gen->ptx, span, state->number, pipe->name,
              arena_printf(gen->arena, "waits for %s stage of `%s`", consume ? "a full" : "an empty", pipe->name));
-    ptx_comment(gen->ptx, "%s: %s <%s> as %s", state->role->name, consume ? "consume" : "produce", pipe->name, handle->name);
+    ptx_comment(gen->ptx, "%s: %s <%s> as %s", state->role->name, consume ? "consume" : "produce", pipe->name,
+                handle->name);
     wait_for(gen, pipe, consume, cursor->stage, cursor->parity, span);
     warp_sync(gen);
     INS(gen->ptx, "mov.b32", ptx_reg(state->handles[handle_index]), ptx_reg(cursor->stage));
@@ -159,7 +170,8 @@ static bool read_by_async_proxy(const Gen *gen, int pipe) {
     const Pipe *p = &gen->prog->pipes.items[pipe];
     for (size_t i = 0; i < p->consumers.count; i++)
         if (gen->prog->roles.items[p->consumers.items[i]].pipes[pipe].bulk_out ||
-            gen->prog->roles.items[p->consumers.items[i]].pipes[pipe].mma_out) return true;
+            gen->prog->roles.items[p->consumers.items[i]].pipes[pipe].mma_out)
+            return true;
     return false;
 }
 
@@ -176,7 +188,8 @@ static void release_produced(Gen *gen, int pipe_index, Reg stage) {
     if (!use->warps_arrive) return;
     if (use->waits_copies) INS0(gen->ptx, "cp.async.wait_all");
     /* ordinary writes before copies by the async proxy read them */
-    if ((use->generic_in || use->waits_copies) && read_by_async_proxy(gen, pipe_index)) INS0(gen->ptx, "fence.proxy.async.shared::cta");
+    if ((use->generic_in || use->waits_copies) && read_by_async_proxy(gen, pipe_index))
+        INS0(gen->ptx, "fence.proxy.async.shared::cta");
     warp_sync(gen);
     arrive(gen, full);
 }
@@ -189,7 +202,8 @@ static void release_consumed(Gen *gen, int pipe_index, Reg stage, int groups) {
     /* ordinary reads before the async proxy overwrites */
     if (use->generic_out && written_by_async_proxy(gen, pipe_index)) INS0(gen->ptx, "fence.proxy.async.shared::cta");
     if (use->instance_arrives) { /* a group that is done was issued by all warps: none of them can be lapped */
-        INS_IF(gen->ptx, gen->role->leader, "mbarrier.arrive.shared::cta.b64", ptx_text("_"), stage_barrier(gen, pipe, false, stage));
+        INS_IF(gen->ptx, gen->role->leader, "mbarrier.arrive.shared::cta.b64", ptx_text("_"),
+               stage_barrier(gen, pipe, false, stage));
         return;
     }
     warp_sync(gen);
@@ -241,7 +255,8 @@ void pipe_release(Gen *gen, Span span, int handle_index) {
     RoleState *state = gen->role;
     const Handle *handle = &state->role->handles.items[handle_index];
     const Pipe *pipe = &gen->prog->pipes.items[handle->pipe];
-    ptx_mark(gen->ptx, span, state->number, pipe->name, arena_printf(gen->arena, "releases a stage of `%s`", pipe->name));
+    ptx_mark(gen->ptx, span, state->number, pipe->name,
+             arena_printf(gen->arena, "releases a stage of `%s`", pipe->name));
     if (handle->end == END_PRODUCE) {
         release_produced(gen, handle->pipe, state->handles[handle_index]);
         return;

@@ -51,8 +51,10 @@ Operand ptx_at_text(const char *symbol, int64_t offset) {
 
 Operand ptx_vector(const Reg *items, int count) {
     Operand operand = {.kind = OPERAND_VECTOR, .count = count};
-    if (count > MAX_RANK) operand.many = items;
-    else memcpy(operand.items, items, (size_t)count * sizeof *items);
+    if (count > MAX_RANK)
+        operand.many = items;
+    else
+        memcpy(operand.items, items, (size_t)count * sizeof *items);
     return operand;
 }
 
@@ -193,9 +195,12 @@ static void print_operand(const Operand *operand, Str *out) {
         return;
     case OPERAND_MEMORY:
         str_char(out, '[');
-        if (operand->reg.class != REG_NONE) print_reg(operand->reg, out);
-        else str_add(out, operand->text);
-        if (operand->value != 0) str_printf(out, "+%" PRId64, operand->value); /* below zero as `+-4`: there is no minus */
+        if (operand->reg.class != REG_NONE)
+            print_reg(operand->reg, out);
+        else
+            str_add(out, operand->text);
+        if (operand->value != 0)
+            str_printf(out, "+%" PRId64, operand->value); /* below zero as `+-4`: there is no minus */
         str_char(out, ']');
         return;
     }
@@ -230,7 +235,7 @@ static void print_mark(const ManifestMark *mark, const Source *source, Manifest 
 }
 
 void ptx_print(const Ptx *ptx, const Source *source, Manifest *manifest, uint32_t *line, Str *out) {
-    for (RegClass class = REG_PRED; class < REG_CLASSES; class++) {
+    for (RegClass class = REG_PRED; class < REG_CLASSES; class ++) {
         if (ptx->registers[class] == 0) continue;
         str_printf(out, "    .reg %s %s<%u>;\n", class_types[class], class_names[class], ptx->registers[class]);
         (*line)++;

@@ -18,8 +18,8 @@ typedef struct Reg {
 typedef enum OperandKind {
     OPERAND_REG,
     OPERAND_INTEGER,
-    OPERAND_F32,    /* bits of an f32 immediate: 0fXXXXXXXX */
-    OPERAND_TEXT,   /* a symbol, a special register, `_` */
+    OPERAND_F32,  /* bits of an f32 immediate: 0fXXXXXXXX */
+    OPERAND_TEXT, /* a symbol, a special register, `_` */
     OPERAND_LABEL,
     OPERAND_MEMORY, /* [reg + offset], or [text + offset] where reg is REG_NONE */
     OPERAND_VECTOR, /* {a, b, c, d} */
@@ -28,12 +28,12 @@ typedef enum OperandKind {
 
 typedef struct Operand {
     OperandKind kind;
-    Reg reg;             /* REG; base of MEMORY and TENSOR */
-    int64_t value;       /* INTEGER; offset of MEMORY; id of LABEL; bits of F32 */
+    Reg reg;       /* REG; base of MEMORY and TENSOR */
+    int64_t value; /* INTEGER; offset of MEMORY; id of LABEL; bits of F32 */
     const char *text;
-    int count;           /* VECTOR, TENSOR */
+    int count; /* VECTOR, TENSOR */
     Reg items[MAX_RANK];
-    const Reg *many;     /* VECTOR of more than MAX_RANK registers: they live as long as the function */
+    const Reg *many; /* VECTOR of more than MAX_RANK registers: they live as long as the function */
 } Operand;
 
 Operand ptx_reg(Reg reg);
@@ -50,13 +50,13 @@ typedef enum InsKind { INS_PLAIN, INS_LABEL, INS_COMMENT, INS_MARK } InsKind;
 
 typedef struct Ins {
     InsKind kind;
-    const char *op;     /* PLAIN: opcode with modifiers; COMMENT: the text */
+    const char *op; /* PLAIN: opcode with modifiers; COMMENT: the text */
     Operand *operands;
     int count;
-    Reg guard;          /* REG_NONE: always */
+    Reg guard; /* REG_NONE: always */
     bool guard_not;
-    int label;          /* LABEL */
-    ManifestMark mark;  /* MARK: what follows belongs to this place; its line is set by the printer */
+    int label;         /* LABEL */
+    ManifestMark mark; /* MARK: what follows belongs to this place; its line is set by the printer */
 } Ins;
 
 typedef struct Ptx Ptx;
@@ -70,7 +70,7 @@ void ptx_ins(Ptx *ptx, Reg guard, bool guard_not, const char *op, const Operand 
 /* A pure instruction whose first operand is a new register of `class`: reuses an equal one where it still holds. Operands must be
  * registers that are written once, or ones whose writers call ptx_forget. */
 Reg ptx_pure(Ptx *ptx, RegClass class, const char *op, const Operand *operands, int count);
-void ptx_forget(Ptx *ptx); /* a register that pure instructions may have read was rewritten */
+void ptx_forget(Ptx *ptx);                 /* a register that pure instructions may have read was rewritten */
 void ptx_place_label(Ptx *ptx, int label); /* also forgets: control may come from elsewhere */
 void ptx_comment(Ptx *ptx, const char *format, ...) PRINTF_LIKE(2, 3);
 void ptx_mark(Ptx *ptx, Span span, int role, const char *pipe, const char *what);
@@ -79,12 +79,14 @@ void ptx_mark(Ptx *ptx, Span span, int role, const char *pipe, const char *what)
  * `manifest`, and `.loc` lines into the text where `source` is not NULL. */
 void ptx_print(const Ptx *ptx, const Source *source, Manifest *manifest, uint32_t *line, Str *out);
 
-#define PTX_NONE ((Reg){REG_NONE, 0})
-#define PTX_COUNT(...) ((int)(sizeof((Operand[]){__VA_ARGS__}) / sizeof(Operand)))
+#define PTX_NONE          ((Reg){REG_NONE, 0})
+#define PTX_COUNT(...)    ((int)(sizeof((Operand[]){__VA_ARGS__}) / sizeof(Operand)))
 #define INS(ptx, op, ...) ptx_ins((ptx), PTX_NONE, false, (op), (Operand[]){__VA_ARGS__}, PTX_COUNT(__VA_ARGS__))
-#define INS_IF(ptx, guard, op, ...) ptx_ins((ptx), (guard), false, (op), (Operand[]){__VA_ARGS__}, PTX_COUNT(__VA_ARGS__))
-#define INS_UNLESS(ptx, guard, op, ...) ptx_ins((ptx), (guard), true, (op), (Operand[]){__VA_ARGS__}, PTX_COUNT(__VA_ARGS__))
-#define INS0(ptx, op) ptx_ins((ptx), PTX_NONE, false, (op), NULL, 0)
+#define INS_IF(ptx, guard, op, ...)                                                                                    \
+    ptx_ins((ptx), (guard), false, (op), (Operand[]){__VA_ARGS__}, PTX_COUNT(__VA_ARGS__))
+#define INS_UNLESS(ptx, guard, op, ...)                                                                                \
+    ptx_ins((ptx), (guard), true, (op), (Operand[]){__VA_ARGS__}, PTX_COUNT(__VA_ARGS__))
+#define INS0(ptx, op)             ptx_ins((ptx), PTX_NONE, false, (op), NULL, 0)
 #define PURE(ptx, class, op, ...) ptx_pure((ptx), (class), (op), (Operand[]){__VA_ARGS__}, PTX_COUNT(__VA_ARGS__))
 
 #endif

@@ -7,34 +7,50 @@ static void report_pipe(const Prog *prog, const Pipe *pipe, Str *out) {
     str_printf(out, "\npipe %s[%d]  %s ->", pipe->name, pipe->stages, prog->roles.items[pipe->producer].name);
     for (size_t i = 0; i < pipe->consumers.count; i++)
         str_printf(out, "%s %s", i > 0 ? "," : "", prog->roles.items[pipe->consumers.items[i]].name);
-    str_printf(out, "\n  full   %d barriers at %u, %u arrivals: %s\n", pipe->stages, pipe->full, pipe->full_count, pipe->full_reason);
-    str_printf(out, "  empty  %d barriers at %u, %u arrivals: %s\n", pipe->stages, pipe->empty, pipe->empty_count, pipe->empty_reason);
+    str_printf(out, "\n  full   %d barriers at %u, %u arrivals: %s\n", pipe->stages, pipe->full, pipe->full_count,
+               pipe->full_reason);
+    str_printf(out, "  empty  %d barriers at %u, %u arrivals: %s\n", pipe->stages, pipe->empty, pipe->empty_count,
+               pipe->empty_reason);
     const PipeUse *use = &prog->roles.items[pipe->producer].pipes[pipe - prog->pipes.items];
     if (use->tx_arrives)
-        str_printf(out, "  bytes  %u a stage land by the copy engine (expect_tx), partial tiles are whole boxes with zero fill\n", use->tx_bytes);
+        str_printf(
+            out,
+            "  bytes  %u a stage land by the copy engine (expect_tx), partial tiles are whole boxes with zero fill\n",
+            use->tx_bytes);
     if (use->lanes_arrive) str_add(out, "  lanes  each lane arrives when its cp.async are done (noinc)\n");
-    if (use->waits_copies) str_add(out, "  lanes  cp.async are waited for and fenced: a consumer reads the stage through the async proxy\n");
+    if (use->waits_copies)
+        str_add(out,
+                "  lanes  cp.async are waited for and fenced: a consumer reads the stage through the async proxy\n");
     if (pipe->fields.count == 0) str_add(out, "  no payload: a token\n");
     for (size_t f = 0; f < pipe->fields.count; f++) {
         const Field *field = &pipe->fields.items[f];
         str_printf(out, "  field  %s: %s[", field->name, element_rows[field->type].spelling);
-        for (int axis = 0; axis < field->rank; axis++) str_printf(out, "%s%" PRId64, axis > 0 ? ", " : "", field->extents[axis]);
+        for (int axis = 0; axis < field->rank; axis++)
+            str_printf(out, "%s%" PRId64, axis > 0 ? ", " : "", field->extents[axis]);
         str_char(out, ']');
         if (field->is_array) str_printf(out, " x %d", field->count);
-        str_printf(out, " at %u + stage * %u, %u bytes", pipe->offset + field->offset, pipe->stride, field->bytes * (uint32_t)field->count);
+        str_printf(out, " at %u + stage * %u, %u bytes", pipe->offset + field->offset, pipe->stride,
+                   field->bytes * (uint32_t)field->count);
         if (field->layout.panel < field->extents[field->rank - 1])
-            str_printf(out, ", panels of %" PRId64 " (a box is at most %d wide)", field->layout.panel, prog->target->box_limit);
+            str_printf(out, ", panels of %" PRId64 " (a box is at most %d wide)", field->layout.panel,
+                       prog->target->box_limit);
         str_printf(out, ", aligned to %u\n", field->layout.alignment);
     }
     for (size_t i = 0; i < pipe->consumers.count; i++) {
         const Role *role = &prog->roles.items[pipe->consumers.items[i]];
         const PipeUse *read = &role->pipes[pipe - prog->pipes.items];
-        if (read->bulk_out) str_printf(out, "  %s reads it by bulk stores: released after wait_group.read\n", role->name);
+        if (read->bulk_out)
+            str_printf(out, "  %s reads it by bulk stores: released after wait_group.read\n", role->name);
         if (read->generic_out && use->tensor_in)
-            str_printf(out, "  %s reads it by ordinary loads, the copy engine overwrites it: fence.proxy.async before the release\n", role->name);
+            str_printf(out,
+                       "  %s reads it by ordinary loads, the copy engine overwrites it: fence.proxy.async before the "
+                       "release\n",
+                       role->name);
         if (read->bulk_out && use->generic_in)
-            str_printf(out, "  %s writes it by ordinary stores, the copy engine reads it: fence.proxy.async before it is full\n",
-                       prog->roles.items[pipe->producer].name);
+            str_printf(
+                out,
+                "  %s writes it by ordinary stores, the copy engine reads it: fence.proxy.async before it is full\n",
+                prog->roles.items[pipe->producer].name);
     }
 }
 
@@ -56,7 +72,12 @@ static void report_lag(const Role *role, const Stmt *stmt, Str *out) {
                        role->handles.items[stmt->stage.handle].name, stmt->stage.lag, stmt->stage.lag == 1 ? "" : "s");
         report_lag(role, stmt->stage.body, out);
         return;
-    case S_SCALAR: case S_TILE: case S_LEAVE: case S_ACQUIRE: case S_RELEASE: case S_MOVE: return;
+    case S_SCALAR:
+    case S_TILE:
+    case S_LEAVE:
+    case S_ACQUIRE:
+    case S_RELEASE:
+    case S_MOVE: return;
     }
 }
 
@@ -65,19 +86,22 @@ static void report_lags(const Role *role, const Stmts *list, Str *out) {
 }
 
 static void report_role(const Role *role, Str *out) {
-    str_printf(out, "\nrole %s  %d instance%s of %d warp%s, warps %d to %d\n", role->name, role->instances, role->instances == 1 ? "" : "s",
-               role->warps, role->warps == 1 ? "" : "s", role->first_warp, role->first_warp + role->warps * role->instances - 1);
+    str_printf(out, "\nrole %s  %d instance%s of %d warp%s, warps %d to %d\n", role->name, role->instances,
+               role->instances == 1 ? "" : "s", role->warps, role->warps == 1 ? "" : "s", role->first_warp,
+               role->first_warp + role->warps * role->instances - 1);
     if (role->one_lane) str_add(out, "  runs in one elected lane: it only issues copies\n");
     if (role->registers > 0) str_printf(out, "  setmaxnreg %d\n", role->registers);
     if (role->barrier > 0)
-        str_printf(out, "  named barrier%s from %d: writes and reads of its shared tiles are ordered\n", role->instances == 1 ? "" : "s", role->barrier);
+        str_printf(out, "  named barrier%s from %d: writes and reads of its shared tiles are ordered\n",
+                   role->instances == 1 ? "" : "s", role->barrier);
     report_lag(role, role->body, out);
 }
 
 static void report_maps(const Prog *prog, const Manifest *manifest, Str *out) {
     for (size_t i = 0; i < manifest->maps.count; i++) {
         const ManifestMap *map = &manifest->maps.items[i];
-        str_printf(out, "%s  %zu of `%s`: extents", i == 0 ? "\ntensor maps (innermost first)\n" : "", i, prog->params.items[map->parameter].name);
+        str_printf(out, "%s  %zu of `%s`: extents", i == 0 ? "\ntensor maps (innermost first)\n" : "", i,
+                   prog->params.items[map->parameter].name);
         for (int d = 0; d < map->rank; d++) {
             str_char(out, ' ');
             formula_print(&map->extents[d], manifest, out);
@@ -89,24 +113,29 @@ static void report_maps(const Prog *prog, const Manifest *manifest, Str *out) {
 }
 
 void codegen_report(const Prog *prog, const Manifest *manifest, Str *out) {
-    str_printf(out, "kernel %s for %s: %d threads a block, %u bytes of shared memory (of %u), grid ", manifest->kernel, manifest->target,
-               manifest->threads, manifest->shared_bytes, prog->target->shared_limit);
+    str_printf(out, "kernel %s for %s: %d threads a block, %u bytes of shared memory (of %u), grid ", manifest->kernel,
+               manifest->target, manifest->threads, manifest->shared_bytes, prog->target->shared_limit);
     formula_print(&manifest->tiles, manifest, out);
-    str_add(out, manifest->persistent ? ", persistent: as many blocks as are resident\n" : ", one block a coordinate\n");
+    str_add(out,
+            manifest->persistent ? ", persistent: as many blocks as are resident\n" : ", one block a coordinate\n");
     for (size_t i = 0; i < prog->pipes.count; i++) report_pipe(prog, &prog->pipes.items[i], out);
     for (size_t i = 0; i < prog->roles.count; i++) report_role(&prog->roles.items[i], out);
     report_maps(prog, manifest, out);
     str_add(out, "\nshared memory\n");
     for (size_t i = 0; i < manifest->shared.count; i++) {
         const ManifestShared *range = &manifest->shared.items[i];
-        static const char *const kinds[] = {[SHARED_FULL] = "full barriers", [SHARED_EMPTY] = "empty barriers", [SHARED_FIELD] = "field",
-                                            [SHARED_TILE] = "tile", [SHARED_SCRATCH] = "scratch"};
-        str_printf(out, "  %6u  %6u bytes x %u  %s %s%s%s\n", range->offset, range->bytes, range->stages, kinds[range->kind],
-                   range->pipe != NULL ? range->pipe : "", range->pipe != NULL && range->field != NULL ? "." : "",
-                   range->field != NULL ? range->field : "");
+        static const char *const kinds[] = {[SHARED_FULL] = "full barriers",
+                                            [SHARED_EMPTY] = "empty barriers",
+                                            [SHARED_FIELD] = "field",
+                                            [SHARED_TILE] = "tile",
+                                            [SHARED_SCRATCH] = "scratch"};
+        str_printf(out, "  %6u  %6u bytes x %u  %s %s%s%s\n", range->offset, range->bytes, range->stages,
+                   kinds[range->kind], range->pipe != NULL ? range->pipe : "",
+                   range->pipe != NULL && range->field != NULL ? "." : "", range->field != NULL ? range->field : "");
     }
     for (size_t i = 0; i < manifest->preconditions.count; i++) {
         const ManifestPrecondition *pre = &manifest->preconditions.items[i];
-        str_printf(out, "%s  %s  (%s)\n", i == 0 ? "\nlaunch preconditions\n" : "", pre->text, pre->reason != NULL ? pre->reason : "required");
+        str_printf(out, "%s  %s  (%s)\n", i == 0 ? "\nlaunch preconditions\n" : "", pre->text,
+                   pre->reason != NULL ? pre->reason : "required");
     }
 }

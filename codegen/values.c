@@ -32,7 +32,15 @@ const char *suffix_of(Element type) {
     case E_I64: return "s64";
     case E_U64: return "u64";
     case E_BOOL: return "pred";
-    case E_F32: case E_TF32: case E_F16: case E_BF16: case E_E4M3: case E_E5M2: case E_I8: case E_U8: case E_COUNT: break;
+    case E_F32:
+    case E_TF32:
+    case E_F16:
+    case E_BF16:
+    case E_E4M3:
+    case E_E5M2:
+    case E_I8:
+    case E_U8:
+    case E_COUNT: break;
     }
     return "f32";
 }
@@ -124,8 +132,10 @@ static bool fuse(Gen *gen, Point *point, const Expr *expr, Value *out) {
         product = expr->binary.right;
         rest = expr->binary.left;
     }
-    if (product->kind != X_BINARY || product->binary.op != OP_MUL || product->binary.accuracy == ACCURACY_EXACT) return false;
-    Value a = eval(gen, point, product->binary.left), b = eval(gen, point, product->binary.right), c = eval(gen, point, rest);
+    if (product->kind != X_BINARY || product->binary.op != OP_MUL || product->binary.accuracy == ACCURACY_EXACT)
+        return false;
+    Value a = eval(gen, point, product->binary.left), b = eval(gen, point, product->binary.right),
+          c = eval(gen, point, rest);
     if (expr->binary.op == OP_SUB) {
         c = c.reg.class == REG_NONE ? value_number(-c.number)
                                     : value_reg(E_F32, PURE(gen->ptx, REG_32, "neg.f32", value_operand(c)));
@@ -135,7 +145,8 @@ static bool fuse(Gen *gen, Point *point, const Expr *expr, Value *out) {
 }
 
 static Value eval_bool_equal(Gen *gen, const Expr *expr, Value left, Value right) {
-    Reg differs = PURE(gen->ptx, REG_PRED, "xor.pred", ptx_reg(value_in_reg(gen, left)), ptx_reg(value_in_reg(gen, right)));
+    Reg differs =
+        PURE(gen->ptx, REG_PRED, "xor.pred", ptx_reg(value_in_reg(gen, left)), ptx_reg(value_in_reg(gen, right)));
     if (expr->binary.op == OP_NE) return value_reg(E_BOOL, differs);
     return value_reg(E_BOOL, PURE(gen->ptx, REG_PRED, "not.pred", ptx_reg(differs)));
 }
@@ -148,8 +159,8 @@ static Value eval_binary(Gen *gen, Point *point, const Expr *expr) {
     Element operands = element_rows[expr->binary.left->type].widens;
     if (operands == E_BOOL) {
         if (op == OP_EQ || op == OP_NE) return eval_bool_equal(gen, expr, left, right);
-        return value_reg(E_BOOL, PURE(gen->ptx, REG_PRED, binary_op(gen, op, operands), ptx_reg(value_in_reg(gen, left)),
-                                      ptx_reg(value_in_reg(gen, right))));
+        return value_reg(E_BOOL, PURE(gen->ptx, REG_PRED, binary_op(gen, op, operands),
+                                      ptx_reg(value_in_reg(gen, left)), ptx_reg(value_in_reg(gen, right))));
     }
     if (op == OP_DIV && operands == E_F32) {
         if (expr->binary.accuracy == ACCURACY_FAST) return divide_fast(gen, expr, left, right);
@@ -176,7 +187,7 @@ static Value eval_select(Gen *gen, Point *point, const Expr *expr) {
     if (then.type == E_BOOL) {
         Reg yes = PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(condition), ptx_reg(value_in_reg(gen, then)));
         Reg not = PURE(gen->ptx, REG_PRED, "not.pred", ptx_reg(condition));
-        Reg no = PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(not), ptx_reg(value_in_reg(gen, otherwise)));
+        Reg no = PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(not ), ptx_reg(value_in_reg(gen, otherwise)));
         return value_reg(E_BOOL, PURE(gen->ptx, REG_PRED, "or.pred", ptx_reg(yes), ptx_reg(no)));
     }
     RegClass class = class_of(then.type);
@@ -194,7 +205,8 @@ static Value round_float(Gen *gen, Element type, Value value) {
 /* To an integer: truncated towards zero and saturated; NaN gives 0, which cvt.rzi does to 32 bits only (PTX ISA 9.7.9.22). */
 static Value float_to_integer(Gen *gen, Element type, Value value) {
     Element wide = element_rows[type].widens;
-    Reg reg = PURE(gen->ptx, class_of(wide), arena_printf(gen->arena, "cvt.rzi.%s.f32", suffix_of(wide)), value_operand(value));
+    Reg reg = PURE(gen->ptx, class_of(wide), arena_printf(gen->arena, "cvt.rzi.%s.f32", suffix_of(wide)),
+                   value_operand(value));
     if (class_of(wide) == REG_64) {
         Reg number = PURE(gen->ptx, REG_PRED, "setp.num.f32", value_operand(value), value_operand(value));
         reg = PURE(gen->ptx, REG_64, "selp.b64", ptx_reg(reg), ptx_int(0), ptx_reg(number));
@@ -213,10 +225,17 @@ static Value integer_to_integer(Gen *gen, Element type, Value value) {
         reg = PURE(gen->ptx, REG_32, "selp.b32", ptx_int(1), ptx_int(0), ptx_reg(reg));
         value.type = E_I32;
     }
-    if (type == E_I8) reg = PURE(gen->ptx, REG_32, "cvt.s32.s8", ptx_reg(integer_to_integer(gen, E_I32, value_reg(value.type, reg)).reg));
-    else if (type == E_U8) reg = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(integer_to_integer(gen, E_I32, value_reg(value.type, reg)).reg), ptx_int(255));
+    if (type == E_I8)
+        reg = PURE(gen->ptx, REG_32, "cvt.s32.s8",
+                   ptx_reg(integer_to_integer(gen, E_I32, value_reg(value.type, reg)).reg));
+    else if (type == E_U8)
+        reg = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(integer_to_integer(gen, E_I32, value_reg(value.type, reg)).reg),
+                   ptx_int(255));
     else if (class_of(wide) != reg.class)
-        reg = PURE(gen->ptx, class_of(wide), class_of(wide) == REG_32 ? "cvt.u32.u64" : value.type == E_I32 ? "cvt.s64.s32" : "cvt.u64.u32",
+        reg = PURE(gen->ptx, class_of(wide),
+                   class_of(wide) == REG_32 ? "cvt.u32.u64"
+                   : value.type == E_I32    ? "cvt.s64.s32"
+                                            : "cvt.u64.u32",
                    ptx_reg(reg));
     return value_reg(wide, reg);
 }
@@ -231,7 +250,8 @@ static Value eval_cast(Gen *gen, Point *point, const Expr *expr) {
     }
     if (!is_float(to)) return integer_to_integer(gen, to, value);
     if (value.type == E_BOOL) value = integer_to_integer(gen, E_I32, value);
-    Reg reg = PURE(gen->ptx, REG_32, arena_printf(gen->arena, "cvt.rn.f32.%s", suffix_of(value.type)), ptx_reg(value_in_reg(gen, value)));
+    Reg reg = PURE(gen->ptx, REG_32, arena_printf(gen->arena, "cvt.rn.f32.%s", suffix_of(value.type)),
+                   ptx_reg(value_in_reg(gen, value)));
     value = value_reg(E_F32, reg);
     return to == E_F32 ? value : round_float(gen, to, value);
 }
@@ -249,7 +269,8 @@ static Value ceil_divide(Gen *gen, Value a, Value b) {
     Reg below = PURE(gen->ptx, class, divide, ptx_reg(less), value_operand(b));
     Reg up = PURE(gen->ptx, class, op_typed(gen, "add", a.type), ptx_reg(below), ptx_int(1));
     Reg plain = PURE(gen->ptx, class, divide, value_operand(a), value_operand(b));
-    return value_reg(a.type, PURE(gen->ptx, class, class == REG_64 ? "selp.b64" : "selp.b32", ptx_reg(up), ptx_reg(plain), ptx_reg(positive)));
+    return value_reg(a.type, PURE(gen->ptx, class, class == REG_64 ? "selp.b64" : "selp.b32", ptx_reg(up),
+                                  ptx_reg(plain), ptx_reg(positive)));
 }
 
 static Value eval_call(Gen *gen, Point *point, const Expr *expr) {
@@ -260,15 +281,25 @@ static Value eval_call(Gen *gen, Point *point, const Expr *expr) {
     RegClass class = class_of(a.type);
     Reg reg = PTX_NONE;
     switch (expr->call.which) {
-    case IN_abs: reg = element_rows[a.type].kind == ELEMENT_UNSIGNED ? value_in_reg(gen, a) : pure1(gen, op_typed(gen, "abs", a.type), a); break;
-    case IN_min: reg = PURE(gen->ptx, class, op_typed(gen, "min", a.type), value_operand(a), value_operand(args[1])); break;
-    case IN_max: reg = PURE(gen->ptx, class, op_typed(gen, "max", a.type), value_operand(a), value_operand(args[1])); break;
+    case IN_abs:
+        reg = element_rows[a.type].kind == ELEMENT_UNSIGNED ? value_in_reg(gen, a)
+                                                            : pure1(gen, op_typed(gen, "abs", a.type), a);
+        break;
+    case IN_min:
+        reg = PURE(gen->ptx, class, op_typed(gen, "min", a.type), value_operand(a), value_operand(args[1]));
+        break;
+    case IN_max:
+        reg = PURE(gen->ptx, class, op_typed(gen, "max", a.type), value_operand(a), value_operand(args[1]));
+        break;
     case IN_fma:
         reg = PURE(gen->ptx, class, is_float(a.type) ? "fma.rn.f32" : op_typed(gen, "mad.lo", a.type), value_operand(a),
                    value_operand(args[1]), value_operand(args[2]));
         break;
     case IN_sqrt: reg = pure1(gen, exact ? "sqrt.rn.f32" : "sqrt.approx.ftz.f32", a); break;
-    case IN_rsqrt: reg = exact ? pure1(gen, "rcp.rn.f32", value_reg(E_F32, pure1(gen, "sqrt.rn.f32", a))) : pure1(gen, "rsqrt.approx.ftz.f32", a); break;
+    case IN_rsqrt:
+        reg = exact ? pure1(gen, "rcp.rn.f32", value_reg(E_F32, pure1(gen, "sqrt.rn.f32", a)))
+                    : pure1(gen, "rsqrt.approx.ftz.f32", a);
+        break;
     case IN_rcp: reg = pure1(gen, exact ? "rcp.rn.f32" : "rcp.approx.ftz.f32", a); break;
     case IN_exp:
         reg = PURE(gen->ptx, REG_32, "mul.rn.f32", value_operand(a), ptx_f32(1.4426950408889634f));
@@ -311,11 +342,13 @@ RegClass memory_class(Element type) {
 Reg read_bits(Gen *gen, Point *point, const Access *access) {
     Reg loaded = ptx_new_reg(gen->ptx, memory_class(access->type));
     if (access->space == SPACE_GLOBAL) {
-        Reg inside;
-        Operand address = global_address(gen, point, access, &inside);
+        Reg inside = global_inside(gen, point, access);
+        Operand address = global_address(gen, point, access);
         const char *op = arena_printf(gen->arena, "ld.global.%s", memory_suffix(access->type));
         if (inside.class != REG_NONE) { /* outside is zero */
-            const char *move = arena_printf(gen->arena, "mov.b%d", 8 * (memory_class(access->type) == REG_16 ? 2 : element_rows[access->type].bytes));
+            const char *move =
+                arena_printf(gen->arena, "mov.b%d",
+                             8 * (memory_class(access->type) == REG_16 ? 2 : element_rows[access->type].bytes));
             INS(gen->ptx, move, ptx_reg(loaded), ptx_int(0));
         }
         ptx_ins(gen->ptx, inside, false, op, (Operand[]){ptx_reg(loaded), address}, 2);
@@ -336,9 +369,16 @@ Value widen_one(Gen *gen, Element type, Reg loaded) {
     case E_F16: return value_reg(E_F32, PURE(gen->ptx, REG_32, "cvt.f32.f16", ptx_reg(loaded)));
     case E_I8: return value_reg(E_I32, PURE(gen->ptx, REG_32, "cvt.s32.s8", ptx_reg(loaded)));
     case E_U8: return value_reg(E_I32, PURE(gen->ptx, REG_32, "cvt.u32.u8", ptx_reg(loaded)));
-    case E_F32: case E_TF32: return value_reg(E_F32, loaded);
-    case E_I32: case E_U32: case E_I64: case E_U64: return value_reg(type, loaded);
-    case E_E4M3: case E_E5M2: case E_BOOL: case E_COUNT: break; /* not computed with: the checker refuses it */
+    case E_F32:
+    case E_TF32: return value_reg(E_F32, loaded);
+    case E_I32:
+    case E_U32:
+    case E_I64:
+    case E_U64: return value_reg(type, loaded);
+    case E_E4M3:
+    case E_E5M2:
+    case E_BOOL:
+    case E_COUNT: break; /* not computed with: the checker refuses it */
     }
     return value_reg(type, loaded);
 }
@@ -347,9 +387,18 @@ Reg narrow_one(Gen *gen, Element type, Value value) {
     switch (type) {
     case E_BF16: return PURE(gen->ptx, REG_16, "cvt.rn.bf16.f32", value_operand(value));
     case E_F16: return PURE(gen->ptx, REG_16, "cvt.rn.f16.f32", value_operand(value));
-    case E_I8: case E_U8: return PURE(gen->ptx, REG_16, "cvt.u16.u32", ptx_reg(value_in_reg(gen, value)));
-    case E_F32: case E_TF32: case E_I32: case E_U32: case E_I64: case E_U64:
-    case E_E4M3: case E_E5M2: case E_BOOL: case E_COUNT: break;
+    case E_I8:
+    case E_U8: return PURE(gen->ptx, REG_16, "cvt.u16.u32", ptx_reg(value_in_reg(gen, value)));
+    case E_F32:
+    case E_TF32:
+    case E_I32:
+    case E_U32:
+    case E_I64:
+    case E_U64:
+    case E_E4M3:
+    case E_E5M2:
+    case E_BOOL:
+    case E_COUNT: break;
     }
     return value_in_reg(gen, value);
 }
@@ -358,9 +407,7 @@ Reg narrow_one(Gen *gen, Element type, Value value) {
 void widen_words(Gen *gen, Element type, const Reg *words, int count, Value *out) {
     for (int i = 0; i < count; i++) {
         switch (element_rows[type].bytes) {
-        case 8:
-            out[i] = value_reg(type, PURE(gen->ptx, REG_64, "mov.b64", ptx_vector(&words[2 * i], 2)));
-            break;
+        case 8: out[i] = value_reg(type, PURE(gen->ptx, REG_64, "mov.b64", ptx_vector(&words[2 * i], 2))); break;
         case 4: out[i] = value_reg(element_rows[type].widens, words[i]); break;
         case 2: {
             Operand word = ptx_reg(words[i / 2]);
@@ -376,7 +423,8 @@ void widen_words(Gen *gen, Element type, const Reg *words, int count, Value *out
         }
         default: {
             const char *op = type == E_I8 ? "bfe.s32" : "bfe.u32";
-            out[i] = value_reg(E_I32, PURE(gen->ptx, REG_32, op, ptx_reg(words[i / 4]), ptx_int(i % 4 * 8), ptx_int(8)));
+            out[i] =
+                value_reg(E_I32, PURE(gen->ptx, REG_32, op, ptx_reg(words[i / 4]), ptx_int(i % 4 * 8), ptx_int(8)));
         }
         }
     }
@@ -393,7 +441,8 @@ static Reg join_bytes(Gen *gen, const Reg *bytes) {
 int narrow_words(Gen *gen, Element type, const Value *values, int count, Reg *words) {
     int bytes = element_rows[type].bytes, used = 0;
     if (bytes == 2) {
-        const char *op = type == E_BF16 ? "cvt.rn.bf16x2.f32" : "cvt.rn.f16x2.f32"; /* the first source is the upper half */
+        const char *op =
+            type == E_BF16 ? "cvt.rn.bf16x2.f32" : "cvt.rn.f16x2.f32"; /* the first source is the upper half */
         for (int i = 0; i < count; i += 2)
             words[used++] = PURE(gen->ptx, REG_32, op, value_operand(values[i + 1]), value_operand(values[i]));
         return used;
@@ -447,7 +496,9 @@ static Value compute(Gen *gen, Point *point, const Expr *expr) {
     case X_SELECT: return eval_select(gen, point, expr);
     case X_CAST: return eval_cast(gen, point, expr);
     case X_CALL: return eval_call(gen, point, expr);
-    case X_POISON: case X_AXIS: case X_REDUCE: break; /* the checker and codegen_emit keep these out */
+    case X_POISON:
+    case X_AXIS:
+    case X_REDUCE: break; /* the checker and codegen_emit keep these out */
     }
     return value_integer(E_I32, 0);
 }

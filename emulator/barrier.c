@@ -2,7 +2,7 @@
  *
  * A barrier's state is kept beside shared memory, by generation: the number of phases completed. The eight bytes in
  * shared memory are opaque; an ordinary access to them is a finding. A wait that fails puts its split to sleep until
- * some phase of the block is completed. */
+ * some phase of the block is completed. Arrivals and transactions may come from other blocks of the cluster. */
 #include "machine.h"
 
 static Barrier **slot_of(Block *block, uint32_t address) {
@@ -10,48 +10,59 @@ static Barrier **slot_of(Block *block, uint32_t address) {
     return address >= SHARED_BASE && index < block->barrier_slots ? &block->barriers[index] : NULL;
 }
 
-static const char *name_of(const Block *block, uint64_t address) {
-    Arena *arena = block->machine->arena;
-    const char *name = report_shared(block->machine, arena, address);
-    return name ? name : arena_printf(arena, "the mbarrier at shared address %llu", (unsigned long long)address);
+static const char *name_of(const Block *home, uint64_t address) {
+    Arena *arena = home->machine->arena;
+    const char *name = report_shared(home->machine, arena, address);
+    if (!name) name = arena_printf(arena, "the mbarrier at shared address %llu", (unsigned long long)address);
+    return home->cluster->size > 1 ? arena_printf(arena, "%s of rank %u", name, home->rank) : name;
 }
 
-/* Aligned and inside of shared memory? */
-static bool is_place(Block *block, Agent agent, uint64_t address, const char *what) {
-    if (address % 8)
-        return finding(block, P0711, agent, "%s at shared address %llu: an mbarrier lies at a multiple of 8", what,
-                       (unsigned long long)address);
-    if (address > UINT32_MAX || !slot_of(block, (uint32_t)address) || address - SHARED_BASE + 8 > block->shared_bytes)
-        return finding(block, P0710, agent, "%s at shared address %llu, outside of shared memory", what,
-                       (unsigned long long)address);
-    return true;
+/* Aligned and inside of the shared memory of a block that runs? That block, or NULL after a finding. */
+static Block *home_of(Block *block, Agent agent, uint64_t address, const char *what) {
+    Block *home = cluster_block(block, address);
+    if (address % 8) {
+        finding(block, P0711, agent, "%s at shared address %llu: an mbarrier lies at a multiple of 8", what,
+                (unsigned long long)address);
+        return NULL;
+    }
+    uint32_t offset = (uint32_t)address & OFFSET_MASK;
+    if (!home || !slot_of(home, offset) || offset - SHARED_BASE + 8 > home->shared_bytes) {
+        finding(block, P0710, agent, "%s at shared address %llu, outside of shared memory", what,
+                (unsigned long long)address);
+        return NULL;
+    }
+    if (!home->exited) return home;
+    finding(block, P0742, agent, "%s at %s, a block that has exited", what, name_of(home, offset));
+    return NULL;
 }
 
 Barrier *barrier_at(Block *block, Agent agent, uint64_t address, const char *what) {
-    if (!is_place(block, agent, address, what)) return NULL;
-    Barrier *barrier = *slot_of(block, (uint32_t)address);
+    Block *home = home_of(block, agent, address, what);
+    if (!home) return NULL;
+    uint32_t offset = (uint32_t)address & OFFSET_MASK;
+    Barrier *barrier = *slot_of(home, offset);
     if (barrier && barrier->live) return barrier;
-    finding(block, P0720, agent, "%s at %s, which %s", what, name_of(block, address),
+    finding(block, P0720, agent, "%s at %s, which %s", what, name_of(home, offset),
             barrier ? "was invalidated" : "has not been initialised");
     return NULL;
 }
 
-static void complete_phase(Block *block, Barrier *barrier) {
+static void complete_phase(Barrier *barrier) {
     if (barrier->pending > 0 || barrier->tx != 0) return;
     barrier->generation++;
     barrier->pending = barrier->count;
-    block->phase_epoch++;
-    block->effects++;
+    barrier->home->phase_epoch++;
+    barrier->home->cluster->effects++;
 }
 
 bool barrier_arrive(Block *block, Agent agent, Barrier *barrier, uint32_t count) {
     if (count > barrier->pending)
         return finding(block, P0723, agent, "%u arrival%s at %s, whose phase %llu expects %u more of %u", count,
-                       count == 1 ? "" : "s", name_of(block, barrier->address), (unsigned long long)barrier->generation,
-                       barrier->pending, barrier->count);
+                       count == 1 ? "" : "s", name_of(barrier->home, barrier->address),
+                       (unsigned long long)barrier->generation, barrier->pending, barrier->count);
     barrier->pending -= count;
     effect(block, agent.warp);
-    complete_phase(block, barrier);
+    complete_phase(barrier);
     return true;
 }
 
@@ -60,38 +71,44 @@ bool barrier_transact(Block *block, Agent agent, Barrier *barrier, int64_t bytes
     bool late = barrier->tx < 0 && barrier->pending == 0; /* nobody can expect these bytes in this phase any more */
     if (barrier->tx > MAX_TX || barrier->tx < -MAX_TX || late)
         return finding(block, P0722, agent, "the tx-count of %s becomes %lld in phase %llu%s",
-                       name_of(block, barrier->address), (long long)barrier->tx,
+                       name_of(barrier->home, barrier->address), (long long)barrier->tx,
                        (unsigned long long)barrier->generation,
                        late ? ": more bytes have come than were expected" : ": its range is -1048575 .. 1048575");
     effect(block, agent.warp);
-    complete_phase(block, barrier);
+    complete_phase(barrier);
     return true;
 }
 
 /* ---- instructions ------------------------------------------------------------------------------------------------- */
 
-/* Shared address of an mbarrier operand; a generic address outside of shared memory stays what it is and is found. */
-static uint64_t place_of(const Warp *warp, const Inst *inst, const Operand *op, uint32_t lane) {
+/* Shared address of an mbarrier operand, one of another block only where the instruction says so; any other address is made
+ * one that is found to be outside. */
+uint64_t barrier_address(const Warp *warp, const Inst *inst, const Operand *op, uint32_t lane) {
     uint64_t address = in_lane(warp, op, lane) + (uint64_t)op->add;
-    if (inst->mods.space_count) return (uint32_t)address;
-    return address - WINDOW_SHARED < WINDOW_BYTES ? address - WINDOW_SHARED : address | UINT64_C(1) << 40;
+    uint64_t outside = UINT64_C(1) << 40;
+    if (!inst->mods.space_count)
+        return address - WINDOW_SHARED < WINDOW_BYTES ? address - WINDOW_SHARED : address | outside;
+    address = (uint32_t)address;
+    return inst->mods.cluster || cluster_owns(warp->block, address) ? address : address | outside;
 }
 
 static Step run_init(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left), count = in32(warp, &inst->ops[1])[lane];
         Agent agent = agent_of(block, warp, lane);
-        uint64_t address = place_of(warp, inst, &inst->ops[0], lane);
-        if (!is_place(block, agent, address, "mbarrier.init")) return STEP_FAULT;
-        Barrier **slot = slot_of(block, (uint32_t)address);
+        uint64_t address = barrier_address(warp, inst, &inst->ops[0], lane);
+        Block *home = home_of(block, agent, address, "mbarrier.init");
+        if (!home) return STEP_FAULT;
+        address &= OFFSET_MASK;
+        Barrier **slot = slot_of(home, (uint32_t)address);
         if (*slot && (*slot)->live)
-            return fault(block, P0721, agent, "mbarrier.init of %s, which is alive", name_of(block, address));
+            return fault(block, P0721, agent, "mbarrier.init of %s, which is alive", name_of(home, address));
         if (count == 0 || count > MAX_TX)
-            return fault(block, P0723, agent, "mbarrier.init of %s with count %u: 1 .. 1048575",
-                         name_of(block, address), count);
+            return fault(block, P0723, agent, "mbarrier.init of %s with count %u: 1 .. 1048575", name_of(home, address),
+                         count);
         if (!*slot) *slot = NEW(block->machine->arena, Barrier);
-        **slot = (Barrier){.live = true, .address = (uint32_t)address, .count = count, .pending = count};
-        memset(block->shared_state + (address - SHARED_BASE), BYTE_BARRIER, 8);
+        **slot = (Barrier){.live = true, .home = home, .address = (uint32_t)address, .count = count, .pending = count};
+        memset(home->shared_state + (address - SHARED_BASE), BYTE_BARRIER, 8);
         effect(block, warp);
     }
     return STEP_NEXT;
@@ -100,11 +117,11 @@ static Step run_init(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
 static Step run_inval(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left);
-        Barrier *barrier =
-            barrier_at(block, agent_of(block, warp, lane), place_of(warp, inst, &inst->ops[0], lane), "mbarrier.inval");
+        Barrier *barrier = barrier_at(block, agent_of(block, warp, lane),
+                                      barrier_address(warp, inst, &inst->ops[0], lane), "mbarrier.inval");
         if (!barrier) return STEP_FAULT;
         barrier->live = false;
-        memset(block->shared_state + (barrier->address - SHARED_BASE), 0, 8);
+        memset(barrier->home->shared_state + (barrier->address - SHARED_BASE), 0, 8);
         effect(block, warp);
     }
     return STEP_NEXT;
@@ -119,12 +136,12 @@ static Step run_arrive(Block *block, Warp *warp, const Inst *inst, uint32_t mask
         uint32_t lane = first_lane(left), value = number->absent ? 1 : in32(warp, number)[lane];
         Agent agent = agent_of(block, warp, lane);
         Barrier *barrier =
-            barrier_at(block, agent, place_of(warp, inst, &inst->ops[at], lane), opcode_spellings[inst->opcode]);
+            barrier_at(block, agent, barrier_address(warp, inst, &inst->ops[at], lane), opcode_spellings[inst->opcode]);
         if (!barrier) return STEP_FAULT;
         if (state && !state->sink) put_lane(warp, state, lane, barrier->generation << 32 | barrier->pending);
         uint32_t count = expects ? 1 : value;
         if (count == 0)
-            return fault(block, P0723, agent, "an arrival of count 0 at %s", name_of(block, barrier->address));
+            return fault(block, P0723, agent, "an arrival of count 0 at %s", name_of(barrier->home, barrier->address));
         if (expects) {
             /* expect-tx comes first, so the phase cannot be completed between the two */
             barrier->tx += value;
@@ -145,7 +162,7 @@ static Step run_transact(Block *block, Warp *warp, const Inst *inst, uint32_t ma
         uint32_t lane = first_lane(left), bytes = in32(warp, &inst->ops[1])[lane];
         Agent agent = agent_of(block, warp, lane);
         Barrier *barrier =
-            barrier_at(block, agent, place_of(warp, inst, &inst->ops[0], lane), opcode_spellings[inst->opcode]);
+            barrier_at(block, agent, barrier_address(warp, inst, &inst->ops[0], lane), opcode_spellings[inst->opcode]);
         if (!barrier || !barrier_transact(block, agent, barrier, expects ? (int64_t)bytes : -(int64_t)bytes))
             return STEP_FAULT;
     }
@@ -176,7 +193,7 @@ static Step run_wait(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left);
         Barrier *barrier =
-            barrier_at(block, agent_of(block, warp, lane), place_of(warp, inst, &inst->ops[2], lane), "a wait");
+            barrier_at(block, agent_of(block, warp, lane), barrier_address(warp, inst, &inst->ops[2], lane), "a wait");
         if (!barrier) return STEP_FAULT;
         over |= (uint32_t)is_over(warp, inst, barrier, lane) << lane;
     }
@@ -203,6 +220,9 @@ static Step run_pending(Block *block, Warp *warp, const Inst *inst, uint32_t mas
 Run pick_mbarrier(const Inst *inst) {
     if (inst->opcode != OP_MB_PENDING && inst_type(inst) != T_B64) return NULL;
     if (inst->mods.space_count && inst->mods.spaces[0] != SPACE_SHARED) return NULL;
+    bool local = inst->opcode == OP_MB_INIT || inst->opcode == OP_MB_INVAL || inst->opcode == OP_MB_TEST ||
+                 inst->opcode == OP_MB_TRY;
+    if (local && inst->mods.cluster) return NULL;
     switch (inst->opcode) {
     case OP_MB_INIT: return run_init;
     case OP_MB_INVAL: return run_inval;

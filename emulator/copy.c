@@ -1,15 +1,15 @@
 /* Asynchronous copies: cp.async, bulk and tensor copies, their groups and completion.
  *
  * Each is an Async, an agent of its own in the async proxy: issued here, done later when schedule.c lets it. Loads are
- * done in one step that also completes the bytes at the mbarrier; stores read their source in one step and write in
- * another, so that `wait_group.read` means what it says. */
+ * done in one step that also completes the bytes at the mbarrier; a multicast is one of them for each block. Stores read
+ * their source in one step and write in another, so that `wait_group.read` means what it says. */
 #include "machine.h"
 
 /* ---- operations in flight ----------------------------------------------------------------------------------------- */
 
 bool async_idle(const Block *block) { return block->first == NULL; }
 
-static Async *new_async(Block *block, Warp *warp, AsyncKind kind, uint32_t lane, uint32_t lanes) {
+Async *async_new(Block *block, Warp *warp, AsyncKind kind, uint32_t lane, uint32_t lanes) {
     Async *op = block->spare;
     struct AsyncLanes *per_lane = op ? op->per_lane : NULL;
     if (op)
@@ -20,6 +20,8 @@ static Async *new_async(Block *block, Warp *warp, AsyncKind kind, uint32_t lane,
                   .agent = agent_of(block, warp, lane),
                   .lanes = lanes,
                   .due = schedule_due(block),
+                  .target = block,
+                  .source = SPACE_GLOBAL,
                   .per_lane = per_lane};
     op->agent.async = ++block->async_count;
     if ((kind == ASYNC_LANES || kind == ASYNC_LANES_ARRIVE) && !per_lane)
@@ -27,7 +29,7 @@ static Async *new_async(Block *block, Warp *warp, AsyncKind kind, uint32_t lane,
     return op;
 }
 
-static void enqueue(Block *block, Async *op) {
+void async_enqueue(Block *block, Async *op) {
     op->next = NULL;
     op->previous = block->last;
     if (block->last)
@@ -75,8 +77,8 @@ static unsigned char *reach(Block *block, const Async *op, AccessKind kind, Spac
     return memory_access(block, &access);
 }
 
-static bool land(Block *block, const Async *op) {
-    Barrier *barrier = barrier_at(block, op->agent, op->barrier, "the completion of a copy");
+bool async_land(Block *block, const Async *op) {
+    Barrier *barrier = barrier_at(op->target, op->agent, op->barrier, "the completion of a copy");
     if (!barrier) return false;
     barrier->landed = barrier->generation + 1;
     barrier->last_copy = op->agent;
@@ -84,11 +86,11 @@ static bool land(Block *block, const Async *op) {
 }
 
 static bool load_bulk(Block *block, const Async *op) {
-    const unsigned char *from = reach(block, op, ACCESS_READ, SPACE_GLOBAL, op->global, op->bytes);
-    unsigned char *to = from ? reach(block, op, ACCESS_WRITE, SPACE_SHARED, op->shared, op->bytes) : NULL;
+    const unsigned char *from = reach(block, op, ACCESS_READ, op->source, op->global, op->bytes);
+    unsigned char *to = from ? reach(op->target, op, ACCESS_WRITE, SPACE_SHARED, op->shared, op->bytes) : NULL;
     if (!to) return false;
-    memcpy(to, from, op->bytes);
-    return land(block, op);
+    memmove(to, from, op->bytes);
+    return async_land(block, op);
 }
 
 static bool read_source(Block *block, Async *op) {
@@ -128,6 +130,21 @@ static bool copy_lanes(Block *block, Async *op) {
     return true;
 }
 
+static bool store_remote(Block *block, const Async *op) {
+    uint32_t bytes = type_rows[op->type].bytes;
+    unsigned char *to =
+        reach(op->target, op, op->reduce ? ACCESS_ATOMIC : ACCESS_WRITE, SPACE_SHARED, op->shared, op->bytes);
+    if (!to) return false;
+    if (op->reduce) {
+        uint64_t value = 0;
+        memcpy(&value, op->value, bytes);
+        memory_reduce(op->reduce, op->type, to, value, 0);
+    } else {
+        memcpy(to, op->value, op->bytes);
+    }
+    return async_land(block, op);
+}
+
 static bool arrive_lanes(Block *block, Async *op) {
     for (uint32_t left = op->lanes; left; left &= left - 1) {
         op->agent.lane = first_lane(left);
@@ -146,7 +163,9 @@ static bool advance(Block *block, Async *op, bool *over) {
     *over = true;
     switch (op->kind) {
     case ASYNC_BULK_LOAD: return load_bulk(block, op);
-    case ASYNC_TENSOR_LOAD: return tensor_load(block, op) && land(block, op);
+    case ASYNC_TENSOR_LOAD: return tensor_load(block, op) && async_land(block, op);
+    case ASYNC_REMOTE: return store_remote(block, op);
+    case ASYNC_MATRIX: return matrices_run(block, op);
     case ASYNC_LANES: return copy_lanes(block, op);
     case ASYNC_LANES_ARRIVE: return arrive_lanes(block, op);
     case ASYNC_BULK_STORE:
@@ -163,11 +182,13 @@ static bool advance(Block *block, Async *op, bool *over) {
     return false;
 }
 
-/* The arrival of cp.async.mbarrier.arrive waits for the earlier copies of its lanes. */
+/* The arrival of cp.async.mbarrier.arrive waits for the earlier copies of its lanes, a group of wgmma for the earlier ones
+ * of its warpgroup. */
 static bool may_advance(const Async *op) {
-    if (op->kind != ASYNC_LANES_ARRIVE) return true;
+    if (op->kind != ASYNC_LANES_ARRIVE && op->kind != ASYNC_MATRIX) return true;
+    AsyncKind awaited = op->kind == ASYNC_MATRIX ? ASYNC_MATRIX : ASYNC_LANES;
     for (const Async *earlier = op->previous; earlier; earlier = earlier->previous)
-        if (earlier->kind == ASYNC_LANES && earlier->agent.warp == op->agent.warp && (earlier->lanes & op->lanes))
+        if (earlier->kind == awaited && earlier->agent.warp == op->agent.warp && (earlier->lanes & op->lanes))
             return false;
     return true;
 }
@@ -186,7 +207,7 @@ bool async_step(Block *block, bool force) {
         if (!advance(block, op, &over)) return false;
         if (over) dequeue(block, op);
         block->async_epoch++;
-        block->effects++;
+        block->cluster->effects++;
         force = false;
     }
     return true;
@@ -303,7 +324,7 @@ static Step run_cp_async(Block *block, Warp *warp, const Inst *inst, uint32_t ma
     while (left) {
         /* lanes that count the same groups go as one operation */
         uint32_t leader = first_lane(left), lanes = 0;
-        Async *op = new_async(block, warp, ASYNC_LANES, leader, 0);
+        Async *op = async_new(block, warp, ASYNC_LANES, leader, 0);
         op->bytes = bytes;
         for (uint32_t each = left; each; each &= each - 1) {
             uint32_t lane = first_lane(each);
@@ -326,14 +347,14 @@ static Step run_cp_async(Block *block, Warp *warp, const Inst *inst, uint32_t ma
         }
         op->lanes = lanes;
         left &= ~lanes;
-        enqueue(block, op);
+        async_enqueue(block, op);
     }
     return STEP_NEXT;
 }
 
 /* ops: [barrier]. Without .noinc the arrival is one that the phase does not expect yet. */
 static Step run_cp_arrive(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
-    Async *op = new_async(block, warp, ASYNC_LANES_ARRIVE, first_lane(mask), mask);
+    Async *op = async_new(block, warp, ASYNC_LANES_ARRIVE, first_lane(mask), mask);
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left);
         op->per_lane->shared[lane] = (uint32_t)shared_of(warp, inst, &inst->ops[0], lane);
@@ -343,41 +364,80 @@ static Step run_cp_arrive(Block *block, Warp *warp, const Inst *inst, uint32_t m
         if (!(inst->mods.flags & FLAG_NOINC)) barrier->pending++;
         warp->copies.issued[lane] = 0; /* from here on it is the barrier that is waited for */
     }
-    enqueue(block, op);
+    async_enqueue(block, op);
     return STEP_NEXT;
 }
 
 /* ---- bulk copies -------------------------------------------------------------------------------------------------- */
 
-static bool check_bulk(Block *block, const Async *op) {
-    if (op->bytes == 0 || op->bytes % 16)
-        return finding(block, P0716, op->agent, "a bulk copy of %u bytes: it must be a multiple of 16", op->bytes);
-    return check_alignment(block, op->agent, op->shared, 16, "the shared address") &&
-           check_alignment(block, op->agent, op->global, 16, "the global address");
-}
-
 static bool is_load(const Inst *inst) {
     return inst->mods.spaces[0] == SPACE_SHARED && inst->opcode != OP_TENSOR_REDUCE && inst->opcode != OP_BULK_REDUCE;
 }
 
-/* the operations of one lane; ops of a load: [dst], [src], bytes, [barrier]; of a store: [dst], [src], bytes */
+static bool check_bulk(Block *block, const Async *op) {
+    if (op->bytes == 0 || op->bytes % 16)
+        return finding(block, P0716, op->agent, "a bulk copy of %u bytes: it must be a multiple of 16", op->bytes);
+    const char *source = op->source == SPACE_SHARED ? "the address of the source" : "the global address";
+    return check_alignment(block, op->agent, op->shared, 16, "the shared address") &&
+           check_alignment(block, op->agent, op->global, 16, source);
+}
+
+/* A load goes to the block of its address, or to the same place in each block of the mask: one operation each. */
+static bool issue_load(Block *block, Async *op, uint64_t to, uint64_t barrier, bool multicast, uint32_t ranks) {
+    const Cluster *cluster = block->cluster;
+    const Block *home = cluster_block(block, to);
+    if (!home || cluster_block(block, barrier) != home)
+        return finding(block, P0716, op->agent,
+                       "a copy to 0x%llx that completes at 0x%llx, which is not of the same block",
+                       (unsigned long long)to, (unsigned long long)barrier);
+    if (!multicast) ranks = 1u << home->rank;
+    if (ranks == 0 || ranks >> cluster->size)
+        return finding(block, P0716, op->agent, "a multicast to blocks 0x%x of a cluster of %u", ranks, cluster->size);
+    op->shared = (uint32_t)to & OFFSET_MASK;
+    op->barrier = (uint32_t)barrier & OFFSET_MASK;
+    for (; ranks; ranks &= ranks - 1) {
+        Async *one = op;
+        if (ranks & (ranks - 1)) {
+            one = async_new(block, op->agent.warp, op->kind, op->agent.lane, op->lanes);
+            Agent agent = one->agent;
+            uint64_t due = one->due;
+            *one = *op;
+            one->agent = agent;
+            one->due = due;
+        }
+        one->target = cluster->blocks[first_lane(ranks)];
+        if (!barrier_at(one->target, one->agent, one->barrier, "a copy")) return false;
+        async_enqueue(block, one);
+    }
+    return true;
+}
+
+static uint32_t ranks_of(const Warp *warp, const Inst *inst, const Operand *op, uint32_t lane) {
+    return inst->mods.multicast ? in32(warp, op)[lane] & 0xffff : 0;
+}
+
+/* the operations of one lane; ops of a load: [dst], [src], bytes, [barrier], (blocks); of a store: [dst], [src], bytes */
 static Step run_bulk(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     bool load = is_load(inst);
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left);
-        Async *op = new_async(block, warp, load ? ASYNC_BULK_LOAD : ASYNC_BULK_STORE, lane, 1u << lane);
+        Async *op = async_new(block, warp, load ? ASYNC_BULK_LOAD : ASYNC_BULK_STORE, lane, 1u << lane);
         op->shared = (uint32_t)shared_of(warp, inst, &inst->ops[load ? 0 : 1], lane);
         op->global = global_of(warp, &inst->ops[load ? 1 : 0], lane);
         op->bytes = in32(warp, &inst->ops[2])[lane];
         op->reduce = (Reduce)inst->mods.reduce;
         op->type = inst_type(inst);
-        if (load)
-            op->barrier = (uint32_t)shared_of(warp, inst, &inst->ops[3], lane);
-        else
+        if (load && inst->mods.spaces[1] == SPACE_SHARED) op->source = SPACE_SHARED;
+        if (!check_bulk(block, op)) return STEP_FAULT;
+        if (load) {
+            uint64_t barrier = shared_of(warp, inst, &inst->ops[3], lane);
+            if (!issue_load(block, op, op->shared, barrier, inst->mods.multicast,
+                            ranks_of(warp, inst, &inst->ops[4], lane)))
+                return STEP_FAULT;
+        } else {
             join_group(&warp->bulk, op, lane);
-        if (!check_bulk(block, op) || (load && !barrier_at(block, op->agent, op->barrier, "a bulk copy")))
-            return STEP_FAULT;
-        enqueue(block, op);
+            async_enqueue(block, op);
+        }
     }
     return STEP_NEXT;
 }
@@ -406,7 +466,7 @@ static Step run_tensor(Block *block, Warp *warp, const Inst *inst, uint32_t mask
             return fault(block, P0716, agent, "a copy of %u dimensions through the tensor map of `%s`, which has %u",
                          rank, map->name, map->rank);
         if (prefetch) continue;
-        Async *op = new_async(block, warp, load ? ASYNC_TENSOR_LOAD : ASYNC_TENSOR_STORE, lane, 1u << lane);
+        Async *op = async_new(block, warp, load ? ASYNC_TENSOR_LOAD : ASYNC_TENSOR_STORE, lane, 1u << lane);
         op->map = map;
         op->bytes = map->box_bytes;
         op->reduce = (Reduce)inst->mods.reduce;
@@ -419,12 +479,14 @@ static Step run_tensor(Block *block, Warp *warp, const Inst *inst, uint32_t mask
                          map->name, op->coordinates[0], (long long)first);
         op->shared = (uint32_t)shared_of(warp, inst, &inst->ops[load ? 0 : rank + 1], lane);
         if (!check_alignment(block, agent, op->shared, 128, "the shared address")) return STEP_FAULT;
-        if (load)
-            op->barrier = (uint32_t)shared_of(warp, inst, &inst->ops[rank + 2], lane);
-        else
+        if (load) {
+            uint64_t barrier = shared_of(warp, inst, &inst->ops[rank + 2], lane);
+            uint32_t ranks = ranks_of(warp, inst, &inst->ops[rank + 3], lane);
+            if (!issue_load(block, op, op->shared, barrier, inst->mods.multicast, ranks)) return STEP_FAULT;
+        } else {
             join_group(&warp->bulk, op, lane);
-        if (load && !barrier_at(block, agent, op->barrier, "a tensor copy")) return STEP_FAULT;
-        enqueue(block, op);
+            async_enqueue(block, op);
+        }
     }
     return STEP_NEXT;
 }
@@ -441,10 +503,11 @@ static bool goes(const Inst *inst, Space to, Space from) {
 }
 
 static Run pick_bulk(const Inst *inst) {
-    bool load = goes(inst, SPACE_SHARED, SPACE_GLOBAL), store = goes(inst, SPACE_GLOBAL, SPACE_SHARED);
     bool tensor = inst->opcode == OP_TENSOR || inst->opcode == OP_TENSOR_REDUCE;
+    bool load = goes(inst, SPACE_SHARED, SPACE_GLOBAL) || (!tensor && goes(inst, SPACE_SHARED, SPACE_SHARED)),
+         store = goes(inst, SPACE_GLOBAL, SPACE_SHARED);
     bool reduces = inst->opcode == OP_BULK_REDUCE || inst->opcode == OP_TENSOR_REDUCE;
-    uint32_t load_ops = tensor ? 4u + inst->mods.dimensions : 5,
+    uint32_t load_ops = tensor ? 5u + inst->mods.dimensions : 6,
              flags = inst->mods.flags & (FLAG_BULK_GROUP | FLAG_COMPLETE_TX | FLAG_READ);
     Type type = inst_type(inst);
     if (tensor && !inst->mods.dimensions) return NULL;

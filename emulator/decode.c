@@ -34,7 +34,8 @@ enum {
     PHASE = 1 << 17,
     BULK = 1 << 18,
     FENCE = 1 << 19,
-    SPACE = 1 << 20
+    SPACE = 1 << 20,
+    SHAPE = 1 << 21
 };
 
 typedef struct OpcodeRow {
@@ -130,9 +131,25 @@ static bool add_space(Mods *mods, const char *text, size_t length) {
     for (size_t i = 0; i < COUNT_OF(space_words); i++)
         if (same(text, length, space_words[i].spelling)) {
             if (mods->space_count < 2) mods->spaces[mods->space_count++] = (uint8_t)space_words[i].space;
+            mods->cluster |= same(text, length, "shared::cluster");
             return true;
         }
     return false;
+}
+
+/* `m64n256k16` */
+static bool add_shape(Mods *mods, const char *text, size_t length) {
+    uint32_t sizes[3] = {0};
+    size_t at = 0;
+    for (int i = 0; i < 3; i++) {
+        if (at == length || text[at++] != "mnk"[i]) return false;
+        for (; at < length && text[at] >= '0' && text[at] <= '9' && sizes[i] < 1000; at++)
+            sizes[i] = sizes[i] * 10 + (uint32_t)(text[at] - '0');
+    }
+    mods->rows = (uint16_t)sizes[0];
+    mods->columns = (uint16_t)sizes[1];
+    mods->depth = (uint16_t)sizes[2];
+    return at == length;
 }
 
 /* One word behind the opcode; false: this instruction does not take it, or nobody does. */
@@ -148,6 +165,7 @@ static bool add_modifier(Mods *mods, uint32_t groups, const char *text, size_t l
         return (groups & CACHE) != 0;
     }
     if ((groups & SPACE) && add_space(mods, text, length)) return true;
+    if ((groups & SHAPE) && add_shape(mods, text, length)) return true;
     for (size_t i = 0; i < COUNT_OF(modifier_rows); i++) {
         const ModifierRow *row = &modifier_rows[i];
         if (!(row->group & groups) || !same(text, length, row->spelling)) continue;
@@ -218,7 +236,8 @@ static bool special(Reader *reader, const Token *name, Operand *out) {
     for (size_t i = 0; i < COUNT_OF(special_rows); i++) {
         if (!same(name->text, name->length, special_rows[i].spelling)) continue;
         if (!program->specials[i]) {
-            Operand fresh = decode_new_register(reader, special_rows[i].bytes == 8 ? T_U64 : T_U32);
+            Type type = special_rows[i].bytes == 8 ? T_U64 : special_rows[i].bytes ? T_U32 : T_PRED;
+            Operand fresh = decode_new_register(reader, type);
             program->specials[i] = fresh.offset;
             program->special_slots[i] = fresh.slot;
         }
@@ -388,6 +407,33 @@ static void push_vector(Decoder *d, const Raw *raw, Type type, bool writes) {
     d->inst.vector = (uint8_t)count;
 }
 
+/* A vector of 32-bit registers; `tracked`: the instruction itself looks after what was written and what is in flight. */
+static void push_fragment(Decoder *d, const Raw *raw, bool writes, bool tracked) {
+    const Raw *items = raw->kind == RAW_VECTOR ? raw->items : raw;
+    uint32_t count = raw->kind == RAW_VECTOR ? raw->count : 1;
+    if (count > 128)
+        text_reject(d->reader, d->word.line, "`%.*s` does not take %u registers", (int)d->word.length, d->word.text,
+                    count);
+    for (uint32_t i = 0; i < count; i++) {
+        Operand operand = value(d, &items[i], T_NONE, 4, false, writes);
+        if (tracked)
+            vec_push(d->reader->arena, &d->ops, operand);
+        else
+            push(d, operand, writes);
+    }
+    d->inst.vector = (uint8_t)count;
+}
+
+/* operand A of wgmma: `vector` stays the number of the accumulator's registers */
+static void push_matrix(Decoder *d, const Raw *raw) {
+    uint8_t registers = d->inst.vector;
+    if (raw->kind == RAW_VECTOR)
+        push_fragment(d, raw, false, true);
+    else
+        push(d, value(d, raw, T_U64, 8, false, false), false);
+    d->inst.vector = registers;
+}
+
 static void push_predicate(Decoder *d, const Raw *raw, bool writes) {
     push(d, value(d, raw, T_PRED, 0, false, writes), writes);
 }
@@ -438,6 +484,11 @@ static void push_operand(Decoder *d, char letter, const Raw *raw) {
     case 'v': push_vector(d, raw, type, false); break;
     case 'm': push(d, address(d, raw), false); break;
     case 'M': push_map(d, raw); break;
+    case 'h': push(d, value(d, raw, T_U16, 2, false, false), false); break;
+    case 'F': push_fragment(d, raw, true, false); break;
+    case 'Y': push_fragment(d, raw, false, false); break;
+    case 'R': push_fragment(d, raw, true, true); break;
+    case 'Q': push_matrix(d, raw); break;
     case 'y': push(d, value(d, raw, T_U64, mods->flags & FLAG_PARITY ? 4 : 8, false, false), false); break;
     default: break;
     }
@@ -516,7 +567,8 @@ static void push_operands(Decoder *d, const char *forms, const Raw *operands, ui
     for (; *form && *form != '/'; form++) {
         if (*form == '?') continue;
         bool policy_next = d->inst.mods.cache_policy && n + 1 == count && *form != 'q' && strchr(form, 'q') && n > 1;
-        if (n >= count || (policy_next && *form == 'n')) {
+        bool no_mask = *form == 'h' && !d->inst.mods.multicast;
+        if (n >= count || no_mask || (policy_next && *form == 'n')) {
             push(d, (Operand){.absent = true}, false);
         } else if (*form == 'b') {
             if (operands[n].kind != RAW_WORD) reject_operand(d, &operands[n], "a label");

@@ -1,7 +1,7 @@
 /* The door: a Launch in, results in its arrays, findings in the diagnostics.
  *
  * Reads the PTX, lays the arrays out in an address space with gaps, fills the parameters as the driver would, then runs
- * the blocks, one after the other as long as none waits for another. */
+ * the clusters of blocks, one after the other as long as none waits for another. */
 #include "machine.h"
 
 #include <stdio.h>
@@ -104,6 +104,25 @@ static bool fill_parameters(Machine *machine, const Launch *launch) {
     return true;
 }
 
+/* The cluster's shape stands in the text, in the manifest, or in both. */
+static bool size_cluster(Machine *machine) {
+    const Program *program = machine->program;
+    machine->cluster_size = 1;
+    for (int i = 0; i < 3; i++) {
+        uint32_t asked = machine->manifest->cluster[i] > 1 ? (uint32_t)machine->manifest->cluster[i] : 1,
+                 required = program->cluster[i] ? program->cluster[i] : asked;
+        machine->cluster[i] = required;
+        if (asked > MAX_CLUSTER || (asked > 1 && asked != required))
+            return refuse(machine,
+                          arena_printf(machine->arena, "a launch in clusters of %u blocks: the kernel is made for %u",
+                                       asked, required));
+        if (i > 0 && required > 1) return refuse(machine, "the cluster has several dimensions, the grid has one");
+        machine->cluster_size *= required;
+    }
+    machine->explicit_cluster = program->explicit_cluster || machine->cluster_size > 1;
+    return true;
+}
+
 static bool size_blocks(Machine *machine, const Launch *launch, uint32_t resident) {
     const Program *program = machine->program;
     const Manifest *manifest = machine->manifest;
@@ -113,9 +132,12 @@ static bool size_blocks(Machine *machine, const Launch *launch, uint32_t residen
     machine->dynamic_bytes = manifest->shared_bytes;
     uint32_t mask = program->shared_alignment - 1;
     machine->dynamic_base = (SHARED_BASE + program->shared_bytes + mask) & ~mask;
-    uint64_t tiles = launch->tiles > 0 ? (uint64_t)launch->tiles : 0;
-    machine->blocks = manifest->persistent && tiles > resident ? resident : tiles;
-    machine->blocks = machine->blocks ? machine->blocks : 1;
+    if (!size_cluster(machine)) return false;
+    /* whole clusters; of a persistent grid as many as are resident, but at least one */
+    uint64_t tiles = launch->tiles > 0 ? (uint64_t)launch->tiles : 1,
+             clusters = (tiles + machine->cluster_size - 1) / machine->cluster_size,
+             most = resident / machine->cluster_size ? resident / machine->cluster_size : 1;
+    machine->blocks = (manifest->persistent && clusters > most ? most : clusters) * machine->cluster_size;
     if (machine->threads > 1024 || (program->required_threads && program->required_threads != machine->threads) ||
         (program->most_threads && program->most_threads < machine->threads))
         return refuse(machine,
@@ -127,12 +149,6 @@ static bool size_blocks(Machine *machine, const Launch *launch, uint32_t residen
         return refuse(machine,
                       arena_printf(machine->arena,
                                    "a block wants more shared memory than the %d bytes that it can have", MAX_SHARED));
-    for (int i = 0; i < 3; i++)
-        if (manifest->cluster[i] > 1) {
-            diag_plain(machine->diags, P0701, "clusters are not modelled");
-            machine->status = RUN_INCOMPLETE;
-            return false;
-        }
     return true;
 }
 
@@ -146,6 +162,14 @@ static uint32_t entry_registers(const Machine *machine) {
     if ((!program->required_threads && !program->most_threads) || !program->least_blocks) return 0;
     uint32_t share = REGISTERS_OF_AN_SM / program->least_blocks / ((machine->threads + 127) / 128 * 128) / 8 * 8;
     return share > 255 ? 255 / 8 * 8 : share;
+}
+
+static Matrices *new_matrices(Arena *arena, const Program *program) {
+    Matrices *matrices = NEW(arena, Matrices);
+    matrices->group = NEW_ARRAY(arena, uint32_t, program->slots);
+    matrices->user = NEW_ARRAY(arena, const Inst *, program->slots);
+    matrices->written = NEW_ARRAY(arena, uint32_t, program->slots);
+    return matrices;
 }
 
 static Block *new_block(Machine *machine) {
@@ -168,8 +192,21 @@ static Block *new_block(Machine *machine) {
         warp->valid = NEW_ARRAY(arena, uint32_t, program->slots);
         warp->local = arena_alloc(arena, (size_t)program->local_bytes * LANES + 1);
         warp->local_state = arena_alloc(arena, (size_t)program->local_bytes * LANES + 1);
+        warp->block = block;
+        if (program->multiplies) warp->matrices = new_matrices(arena, program);
     }
     return block;
+}
+
+static Cluster *new_cluster(Machine *machine) {
+    Cluster *cluster = NEW(machine->arena, Cluster);
+    cluster->size = machine->cluster_size;
+    for (uint32_t rank = 0; rank < cluster->size; rank++) {
+        cluster->blocks[rank] = new_block(machine);
+        cluster->blocks[rank]->cluster = cluster;
+        cluster->blocks[rank]->rank = rank;
+    }
+    return cluster;
 }
 
 enum {
@@ -190,8 +227,17 @@ static uint64_t special_value(const Block *block, const Warp *warp, int which, u
     case SPECIAL_NTID_Z:
     case SPECIAL_NCTAID_Y:
     case SPECIAL_NCTAID_Z:
-    case SPECIAL_CLUSTER_COUNT:
+    case SPECIAL_NCLUSTERID_Y:
+    case SPECIAL_NCLUSTERID_Z:
+    case SPECIAL_CLUSTER_NCTAID_Y:
+    case SPECIAL_CLUSTER_NCTAID_Z:
     case SPECIAL_NSMID: return 1;
+    case SPECIAL_CLUSTERID_X: return block->index / machine->cluster_size;
+    case SPECIAL_NCLUSTERID_X: return machine->blocks / machine->cluster_size;
+    case SPECIAL_CLUSTER_CTAID_X:
+    case SPECIAL_CLUSTER_RANK: return block->rank;
+    case SPECIAL_CLUSTER_NCTAID_X:
+    case SPECIAL_CLUSTER_COUNT: return machine->cluster_size;
     case SPECIAL_LANEID: return lane;
     case SPECIAL_WARPID: return warp->index;
     case SPECIAL_NWARPID: return block->warp_count;
@@ -208,7 +254,9 @@ static uint64_t special_value(const Block *block, const Warp *warp, int which, u
 
 static void start_warp(const Block *block, Warp *warp, uint32_t index) {
     const Program *program = block->program;
-    Warp fresh = {.banks = {warp->banks[0], warp->banks[1]},
+    Warp fresh = {.block = warp->block,
+                  .matrices = warp->matrices,
+                  .banks = {warp->banks[0], warp->banks[1]},
                   .valid = warp->valid,
                   .snapshot = warp->snapshot,
                   .local = warp->local,
@@ -225,9 +273,20 @@ static void start_warp(const Block *block, Warp *warp, uint32_t index) {
     /* what nobody wrote is NaN, whichever type it is read as */
     memset(warp->banks[BANK_REGISTERS], 0xff, program->register_bytes);
     memset(warp->local_state, 0, (size_t)program->local_bytes * LANES);
+    if (warp->matrices) {
+        Matrices *old = warp->matrices;
+        memset(old->group, 0, program->slots * sizeof *old->group);
+        memset(old->written, 0, program->slots * sizeof *old->written);
+        *old = (Matrices){.group = old->group, .user = old->user, .written = old->written};
+    }
     for (int i = 0; i < SPECIAL_COUNT; i++) {
         if (!program->specials[i]) continue;
         warp->valid[program->special_slots[i]] = ALL_LANES;
+        if (i == SPECIAL_EXPLICIT_CLUSTER) {
+            uint32_t bits = block->machine->explicit_cluster ? ALL_LANES : 0;
+            memcpy(warp->banks[BANK_REGISTERS] + program->specials[i], &bits, sizeof bits);
+            continue;
+        }
         for (uint32_t lane = 0; lane < LANES; lane++) {
             uint64_t value = special_value(block, warp, i, lane);
             size_t bytes = i == SPECIAL_GRIDID ? 8 : 4;
@@ -245,21 +304,29 @@ static void start_block(Block *block, uint64_t index) {
     for (uint32_t i = 0; i < block->barrier_slots; i++)
         if (block->barriers[i]) *block->barriers[i] = (Barrier){0};
     memset(block->named, 0, sizeof block->named);
+    for (uint32_t i = 0; i < MAX_WARPGROUPS; i++)
+        block->warpgroups[i] = (Warpgroup){.spare = block->warpgroups[i].spare};
+    block->exited = false;
     block->pool = 0;
     block->random = (block->machine->seed + index * UINT64_C(0x9e3779b97f4a7c15)) | 1;
     block->clock = 1000;
     for (uint32_t w = 0; w < block->warp_count; w++) start_warp(block, &block->warps[w], w);
 }
 
+static void start_cluster(Cluster *cluster, uint64_t first) {
+    cluster->next_block = 0;
+    for (uint32_t rank = 0; rank < cluster->size; rank++) start_block(cluster->blocks[rank], first + rank);
+}
+
 /* ---- the grid ----------------------------------------------------------------------------------------------------- */
 
 typedef struct Grid {
     Machine *machine;
-    Block **waiting; /* suspended: they poll memory that another block may change */
+    Cluster **waiting; /* suspended: they poll memory that another cluster may change */
     uint32_t waiting_count, resident;
-    Block *spare[64];
+    Cluster *spare[64];
     uint32_t spare_count;
-    uint64_t started, done;
+    uint64_t started, done; /* blocks */
     bool progress;
     double next_report;
 } Grid;
@@ -272,22 +339,22 @@ static void show_progress(Grid *grid) {
     fflush(stderr);
 }
 
-static bool run_one(Grid *grid, Block *block, bool last_chance) {
-    uint64_t effects = block->effects;
-    BlockState state = schedule_run(block, last_chance);
-    grid->machine->effects += block->effects - effects;
-    if (state == BLOCK_STOPPED) return false;
-    if (state == BLOCK_SUSPENDED) {
-        grid->waiting[grid->waiting_count++] = block;
+static bool run_one(Grid *grid, Cluster *cluster, bool last_chance) {
+    uint64_t effects = cluster->effects;
+    ClusterState state = schedule_run(cluster, last_chance);
+    grid->machine->effects += cluster->effects - effects;
+    if (state == CLUSTER_STOPPED) return false;
+    if (state == CLUSTER_SUSPENDED) {
+        grid->waiting[grid->waiting_count++] = cluster;
         return true;
     }
-    grid->done++;
+    grid->done += cluster->size;
     show_progress(grid);
-    if (grid->spare_count < COUNT_OF(grid->spare)) grid->spare[grid->spare_count++] = block;
+    if (grid->spare_count < COUNT_OF(grid->spare)) grid->spare[grid->spare_count++] = cluster;
     return true;
 }
 
-/* Blocks that wait for others get another turn whenever something has changed; `last` says that nothing will. */
+/* Clusters that wait for others get another turn whenever something has changed; `last` says that nothing will. */
 static bool run_waiting(Grid *grid, bool last) {
     uint32_t count = grid->waiting_count;
     grid->waiting_count = 0;
@@ -298,12 +365,14 @@ static bool run_waiting(Grid *grid, bool last) {
 
 static bool run_grid(Grid *grid) {
     Machine *machine = grid->machine;
-    grid->waiting = NEW_ARRAY(machine->arena, Block *, grid->resident);
+    uint32_t size = machine->cluster_size, most = grid->resident / size ? grid->resident / size : 1;
+    grid->waiting = NEW_ARRAY(machine->arena, Cluster *, most);
     while (grid->done < machine->blocks) {
-        if (grid->started < machine->blocks && grid->waiting_count < grid->resident) {
-            Block *block = grid->spare_count ? grid->spare[--grid->spare_count] : new_block(machine);
-            start_block(block, grid->started++);
-            if (!run_one(grid, block, false)) return false;
+        if (grid->started < machine->blocks && grid->waiting_count < most) {
+            Cluster *cluster = grid->spare_count ? grid->spare[--grid->spare_count] : new_cluster(machine);
+            start_cluster(cluster, grid->started);
+            grid->started += size;
+            if (!run_one(grid, cluster, false)) return false;
             continue;
         }
         uint64_t effects = machine->effects, done = grid->done;

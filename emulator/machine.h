@@ -1,6 +1,6 @@
 /* emulator, private: what a Program runs on.
  *
- * A Block owns all that changes while it runs except global memory, so that blocks may run on threads one day. Every
+ * A Cluster of blocks (mostly of one) owns all that changes while it runs except global memory, so that clusters may run on threads one day. Every
  * memory access passes memory_access (memory.c), every asynchronous operation is an Async (copy.c), every decision about
  * order is in schedule.c, every finding goes through finding (report.c). */
 #ifndef PIPEC_EMULATOR_MACHINE_H
@@ -17,6 +17,7 @@ typedef enum ClockKind { CLOCK_LOW, CLOCK_HIGH, CLOCK_CYCLES, CLOCK_NS, CLOCK_NS
 enum { MOVE_PLAIN, MOVE_UNPACK, MOVE_PACK }; /* Mods.choice of mov */
 
 typedef struct Machine Machine;
+typedef struct Cluster Cluster;
 typedef struct Block Block;
 typedef struct Warp Warp;
 
@@ -59,7 +60,15 @@ typedef struct Access {
     uint64_t bytes;
     uint32_t piece;
     uint32_t alignment; /* that `address` must have */
+    bool cluster;       /* SPACE_SHARED: of any block of the cluster; generic addresses always are */
 } Access;
+
+/* Addresses of shared memory in a cluster: what mapa gives names the block in its upper bits, rank + 1; without them it is
+ * an address of the block itself. */
+#define RANK_SHIFT  24
+#define OFFSET_MASK ((1u << RANK_SHIFT) - 1)
+Block *cluster_block(const Block *block, uint64_t address); /* whose memory is this? NULL: there is no such block */
+bool cluster_owns(const Block *block, uint64_t address);
 
 /* Where the bytes are, or NULL after a finding. Checks bounds, alignment, modes, and that what is read was written. */
 unsigned char *memory_access(Block *block, const Access *access);
@@ -90,7 +99,9 @@ typedef enum AsyncKind {
     ASYNC_TENSOR_LOAD,
     ASYNC_TENSOR_STORE, /* stores: with or without reduction */
     ASYNC_LANES,        /* cp.async of up to 32 lanes */
-    ASYNC_LANES_ARRIVE  /* cp.async.mbarrier.arrive: arrives when the lanes' earlier copies are done */
+    ASYNC_LANES_ARRIVE, /* cp.async.mbarrier.arrive: arrives when the lanes' earlier copies are done */
+    ASYNC_REMOTE,       /* st.async, red.async */
+    ASYNC_MATRIX        /* a committed group of wgmma of a warpgroup */
 } AsyncKind;
 
 /* An agent of its own: issued by a lane (or lanes), later done in one or two steps (stores: read, then write). */
@@ -106,7 +117,11 @@ typedef struct Async {
     Type type;
     uint32_t shared, bytes;
     uint32_t barrier; /* shared address; loads */
+    Block *target;    /* loads: the block that `shared` and `barrier` are of */
+    Space source;     /* loads: of `global`: global memory, or shared memory of the issuing block */
     uint64_t global;
+    unsigned char value[16]; /* ASYNC_REMOTE: up to four of `type` */
+    struct MatrixGroup *matrices;
     const TensorMap *map;
     int32_t coordinates[MAX_RANK];
     unsigned char *buffer; /* stores: what was read */
@@ -119,7 +134,10 @@ typedef struct Async {
 } Async;
 
 bool async_idle(const Block *block);
-bool async_step(Block *block, bool force); /* completes what is due; force: at least one. False: a finding */
+Async *async_new(Block *block, Warp *warp, AsyncKind kind, uint32_t lane, uint32_t lanes);
+void async_enqueue(Block *block, Async *op);
+bool async_land(Block *block, const Async *op); /* completes op->bytes at its barrier */
+bool async_step(Block *block, bool force);      /* completes what is due; force: at least one. False: a finding */
 bool async_check_exit(Block *block, Warp *warp, uint32_t mask);
 bool async_check_end(Block *block);
 bool tensor_load(Block *block, const Async *op);
@@ -130,6 +148,7 @@ bool tensor_store(Block *block, const Async *op); /* from op->buffer */
 /* An mbarrier; its phases are counted by generation, never by parity alone. */
 typedef struct Barrier {
     bool live;
+    Block *home;
     uint32_t address;
     uint32_t count, pending; /* arrivals that a phase wants, that this one still wants */
     int64_t tx;              /* bytes still to come */
@@ -141,7 +160,9 @@ typedef struct Barrier {
 
 #define MAX_TX 1048575 /* PTX ISA 9.7.13.15.2: tx-count range */
 
-Barrier *barrier_at(Block *block, Agent agent, uint64_t address, const char *what); /* NULL after a finding */
+/* An address without a rank is one of `block`. NULL after a finding. */
+Barrier *barrier_at(Block *block, Agent agent, uint64_t address, const char *what);
+uint64_t barrier_address(const Warp *warp, const Inst *inst, const Operand *op, uint32_t lane);
 bool barrier_arrive(Block *block, Agent agent, Barrier *barrier, uint32_t count);
 bool barrier_transact(Block *block, Agent agent, Barrier *barrier, int64_t bytes); /* + expects, - completes */
 
@@ -166,7 +187,9 @@ typedef enum Wait {
     WAIT_LANES,     /* for other lanes of its warp; seen: warp->live */
     WAIT_GROUP,     /* for asynchronous copies; seen: block->async_epoch */
     WAIT_REGISTERS, /* setmaxnreg.inc; seen: block->pool_epoch */
-    WAIT_MEMORY     /* polls without effect; seen: effects of the block and the machine */
+    WAIT_CLUSTER,   /* at the cluster's barrier; seen: its generation */
+    WAIT_MATRIX,    /* for groups of wgmma; seen: block->async_epoch */
+    WAIT_MEMORY     /* polls without effect; seen: effects of the cluster and the machine */
 } Wait;
 
 /* Lanes of a warp that share a program counter. A warp has one split while its lanes agree. */
@@ -175,7 +198,7 @@ typedef struct Split {
     Wait wait;
     uint64_t seen, seen_machine;
     bool expire;             /* the next failed try_wait gives false instead of sleeping */
-    uint64_t expired;        /* block->effects + 1 at that time */
+    uint64_t expired;        /* effects of the cluster + 1 at that time */
     bool suspect;            /* did something that a polling loop does */
     bool reads_clock, tests; /* since the loop's last turn */
     uint32_t quiet;          /* backward branches since something had an effect */
@@ -195,7 +218,50 @@ typedef struct Groups {
     uint32_t waited[LANES];    /* groups below this number are known to be over (bulk: read) */
 } Groups;
 
+/* What a warp knows of the registers that its wgmmas use; by slot. See wgmma.c. */
+typedef struct Matrices {
+    uint32_t *group;    /* number + 1 of the group in flight that uses the register; 0: none */
+    const Inst **user;  /* the last wgmma of that group which uses it */
+    uint32_t *written;  /* fences + 1 when it was last written by another instruction */
+    uint32_t fences;    /* executed so far */
+    uint32_t issued;    /* wgmmas of the group that is not committed yet */
+    uint32_t committed; /* groups */
+    uint32_t waited;    /* groups below this number are known to be over */
+    uint32_t busy;      /* registers in flight */
+} Matrices;
+
+bool matrices_allow(Block *block, Warp *warp, const Inst *inst, uint32_t mask); /* false: a finding */
+bool matrices_hold(const Warp *warp, uint32_t slot);                            /* is it in flight? */
+bool matrices_touched(Block *block, Warp *warp, const Inst *inst, uint32_t slot, uint32_t lane, const char *verb);
+bool matrices_check_exit(Block *block, Warp *warp);
+bool matrices_run(Block *block, const Async *op); /* a group: reads shared memory, writes the accumulators */
+
+/* wgmmas of a warpgroup that have been issued, in groups; those of one group are done in order, and the groups too */
+/* where the operands behind the accumulator's registers lie in `ops` */
+static inline uint32_t wgmma_a(const Inst *inst) { return inst->vector; }
+static inline uint32_t wgmma_b(const Inst *inst) { return inst->op_count - 6u; }
+static inline uint32_t wgmma_scale(const Inst *inst) {
+    return inst->op_count - 5u;
+} /* scale-d; up to four immediates behind it */
+
+typedef struct Matrix {
+    const Inst *inst;
+    uint64_t a, b; /* descriptors; a: 0 where the operand is in registers */
+    bool accumulates;
+} Matrix;
+typedef struct MatrixGroup {
+    struct MatrixGroup *next;
+    uint32_t number, warps; /* a bit a warp of the warpgroup that has committed it */
+    bool closed;            /* some warp has: `items` is complete */
+    VEC(Matrix) items;
+} MatrixGroup;
+typedef struct Warpgroup {
+    MatrixGroup *first, *last, *spare; /* by number */
+    uint32_t done;                     /* groups below this number are over */
+} Warpgroup;
+
 struct Warp {
+    Block *block;
     unsigned char *banks[BANK_COUNT];
     uint32_t *valid; /* a mask a slot */
     unsigned char *snapshot;
@@ -211,17 +277,27 @@ struct Warp {
     Groups bulk, copies; /* cp.async.bulk, cp.async */
     uint32_t registers;  /* a thread: setmaxnreg */
     uint32_t register_changes, register_history[8];
+    Matrices *matrices;                 /* NULL: the program has no wgmma */
+    uint32_t cluster_arrived;           /* lanes that have come to the cluster's barrier, in its present phase */
+    uint32_t cluster_pending;           /* that have come and not waited yet */
     unsigned char *local, *local_state; /* local_bytes a lane */
 };
 
 /* state of a byte of shared or local memory */
 enum { BYTE_WRITTEN = 1, BYTE_BARRIER = 2 };
 
+#define MAX_WARPGROUPS 8
+
 struct Block {
     Machine *machine;
+    Cluster *cluster;
     const Program *program;
     uint64_t index;
+    uint32_t rank; /* in its cluster */
+    bool exited;   /* with all that it had in flight: its shared memory is gone */
     Warp *warps;
+    Warpgroup warpgroups[MAX_WARPGROUPS];
+    struct Tiles *tiles;          /* room for the operands of a wgmma, NULL until one runs */
     uint32_t warp_count, running; /* warps that have live lanes */
     uint32_t next_warp;
     unsigned char *shared, *shared_state;
@@ -232,10 +308,17 @@ struct Block {
     Async *first, *last, *spare;
     unsigned char *spare_buffers[40];
     uint64_t async_count;
-    uint64_t turn, effects, phase_epoch, async_epoch, pool_epoch;
+    uint64_t turn, phase_epoch, async_epoch, pool_epoch;
     uint64_t clock; /* moves when something happens, see schedule.c */
     uint32_t pool;  /* registers that setmaxnreg.inc may take */
     uint64_t random;
+};
+
+struct Cluster {
+    Block *blocks[MAX_CLUSTER];
+    uint32_t size, next_block;
+    uint64_t effects;    /* of all its blocks */
+    uint64_t generation; /* phases of its barrier that are over */
 };
 
 struct Machine {
@@ -252,13 +335,15 @@ struct Machine {
     int32_t *map_of_argument; /* by parameter of the entry; -1 */
     uint32_t threads, dynamic_bytes, dynamic_base;
     uint64_t blocks;
-    uint64_t effects;             /* of all blocks on global memory */
+    uint32_t cluster_size, cluster[3];
+    bool explicit_cluster;
+    uint64_t effects;             /* of all clusters on global memory */
     uint64_t instructions, limit; /* warp instructions executed, and after which to give up; 0: never */
     RunStatus status;
 };
 
 static inline void effect(Block *block, Warp *warp) {
-    block->effects++;
+    block->cluster->effects++;
     warp->effects++;
 }
 static inline Agent agent_of(const Block *block, Warp *warp, uint32_t lane) {
@@ -332,15 +417,20 @@ Run pick_named(const Inst *inst);
 Run pick_warp(const Inst *inst);
 Run pick_mbarrier(const Inst *inst);
 Run pick_copy(const Inst *inst);
+Run pick_remote(const Inst *inst);
+Run pick_cluster(const Inst *inst);
+Run pick_wgmma(const Inst *inst);
+Run pick_matrix(const Inst *inst);
 
 /* ---- running and reporting ---------------------------------------------------------------------------------------- */
 
-typedef enum BlockState {
-    BLOCK_DONE,
-    BLOCK_STOPPED,
-    BLOCK_SUSPENDED
-} BlockState; /* stopped: machine->status says why */
-BlockState schedule_run(Block *block, bool last_chance);
+typedef enum ClusterState {
+    CLUSTER_DONE,
+    CLUSTER_STOPPED,
+    CLUSTER_SUSPENDED
+} ClusterState; /* stopped: machine->status says why */
+ClusterState schedule_run(Cluster *cluster, bool last_chance);
+void cluster_recheck(Cluster *cluster); /* its barrier, after lanes have come or exited */
 Step schedule_branch(Block *block, Warp *warp, const Inst *inst, uint32_t mask, uint32_t target);
 Step schedule_exit(Block *block, Warp *warp, uint32_t mask);
 Step schedule_lanes(Block *block, Warp *warp, uint32_t mask, uint32_t wanted); /* NEXT once all wanted lanes are here */
@@ -351,7 +441,7 @@ Step schedule_wait(Warp *warp, Wait wait, uint64_t seen);
 /* A finding: where (role, pipe, place) comes from the agent. Always returns false. */
 bool finding(Block *block, Code code, Agent agent, const char *format, ...) PRINTF_LIKE(4, 5);
 Step fault(Block *block, Code code, Agent agent, const char *format, ...) PRINTF_LIKE(4, 5); /* the same; STEP_FAULT */
-void report_deadlock(Block *block);
+void report_deadlock(Cluster *cluster);
 const char *report_shared(const Machine *machine, Arena *arena, uint64_t address); /* "stage 2 of `loaded.x`" or NULL */
 
 /* float conversions, convert.c: number formats of up to 64 bits, all roundings */

@@ -10,6 +10,7 @@ typedef struct Place {
     Space space;
     uint64_t offset; /* in its space or region */
     const Region *region;
+    const Block *home; /* shared memory: of this block */
 } Place;
 
 static const Region *find_region(const Machine *machine, uint64_t address) {
@@ -46,12 +47,18 @@ static Place locate(const Block *block, const Access *access) {
     const Program *program = block->program;
     const Warp *warp = access->agent.warp;
     switch (place.space) {
-    case SPACE_SHARED:
-        if (place.offset >= SHARED_BASE && inside(place.offset - SHARED_BASE, access->bytes, block->shared_bytes)) {
-            place.data = block->shared + (place.offset - SHARED_BASE);
-            place.state = block->shared_state + (place.offset - SHARED_BASE);
+    case SPACE_SHARED: {
+        const Block *home = cluster_block(block, place.offset);
+        bool foreign = access->space == SPACE_SHARED && !access->cluster && home != block;
+        if (!home || foreign) break;
+        place.home = home;
+        place.offset &= OFFSET_MASK;
+        if (place.offset >= SHARED_BASE && inside(place.offset - SHARED_BASE, access->bytes, home->shared_bytes)) {
+            place.data = home->shared + (place.offset - SHARED_BASE);
+            place.state = home->shared_state + (place.offset - SHARED_BASE);
         }
         break;
+    }
     case SPACE_PARAM:
         place.read_only = true;
         if (place.offset >= PARAMETER_BASE &&
@@ -96,6 +103,8 @@ static void describe(const Block *block, const Access *access, Str *out) {
                    block->machine->regions[0].name);
     else if (shared)
         str_printf(out, "shared address %llu (%s)", (unsigned long long)place.offset, shared);
+    else if (place.space == SPACE_SHARED && place.offset >> RANK_SHIFT)
+        str_printf(out, "0x%llx, an address of another block of the cluster", (unsigned long long)place.offset);
     else if (place.space == SPACE_SHARED)
         str_printf(out, "shared address %llu", (unsigned long long)place.offset);
     else
@@ -104,6 +113,7 @@ static void describe(const Block *block, const Access *access, Str *out) {
                    : place.space == SPACE_PARAM ? "parameter"
                                                 : "global",
                    (unsigned long long)place.offset);
+    if (place.home && place.home->cluster->size > 1) str_printf(out, " of rank %u", place.home->rank);
 }
 
 static bool complain(Block *block, Code code, const Access *access, const char *what) {
@@ -166,6 +176,10 @@ unsigned char *memory_access(Block *block, const Access *access) {
             if (first.address - access->address + first.bytes >= access->bytes) break;
         }
         complain(block, P0710, &first, ": no memory of this kernel lies there");
+        return NULL;
+    }
+    if (place.home && place.home->exited) {
+        complain(block, P0742, access, ": that block has exited");
         return NULL;
     }
     if (place.read_only && access->kind != ACCESS_READ) {
@@ -269,7 +283,8 @@ static Access access_of(Block *block, Warp *warp, const Inst *inst, AccessKind k
                     .address = address,
                     .bytes = piece,
                     .piece = piece,
-                    .alignment = piece};
+                    .alignment = piece,
+                    .cluster = inst->mods.cluster};
 }
 static bool is_local(Space space, uint64_t address) {
     return space == SPACE_LOCAL || (space == SPACE_GENERIC && address - WINDOW_LOCAL < WINDOW_BYTES);

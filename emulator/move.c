@@ -70,12 +70,12 @@ static Step run_isspacep(Block *block, Warp *warp, const Inst *inst, uint32_t ma
     Space space = (Space)inst->mods.spaces[0];
     uint64_t window = window_of(space);
     uint32_t out = 0;
-    (void)block;
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left);
         uint64_t address = in64(warp, &inst->ops[2])[lane];
         bool inside =
             space == SPACE_GLOBAL ? address < WINDOW_SHARED : space != SPACE_CONST && address - window < WINDOW_BYTES;
+        if (inside && space == SPACE_SHARED && !inst->mods.cluster) inside = cluster_owns(block, address - window);
         out |= (uint32_t)inside << lane;
     }
     put_mask(warp, &inst->ops[0], out, mask);

@@ -14,7 +14,7 @@ static void release(Block *block, uint32_t id) {
                 split->pc++;
             }
         }
-    block->effects++;
+    block->cluster->effects++;
 }
 
 static bool is_full(const Block *block, const NamedBarrier *barrier) {

@@ -7,7 +7,8 @@
 
 #include "util/util.h"
 
-#define LANES 32
+#define LANES       32
+#define MAX_CLUSTER 16 /* blocks; above 8 with the launch's consent */
 
 typedef enum Type {
 #define TYPE(name, spelling, bytes, kind) T_##name,
@@ -149,7 +150,12 @@ typedef struct Mods {
     uint8_t types[3], type_count;
     uint8_t round, compare, reduce, order, scope, vector, dimensions, choice;
     uint8_t spaces[2], space_count;
-    bool cache_policy; /* .L2::cache_hint: the last operand is a policy */
+    bool cache_policy;             /* .L2::cache_hint: the last operand is a policy */
+    bool cluster;                  /* .shared::cluster: addresses may be of any block of the cluster */
+    uint8_t multicast;             /* .multicast::cluster: an operand is the mask of blocks */
+    uint8_t transposed;            /* .trans */
+    uint8_t eight;                 /* .m8n8 */
+    uint16_t rows, columns, depth; /* .m64n256k16 */
     uint32_t flags;
 } Mods;
 
@@ -221,12 +227,15 @@ typedef struct Program {
     uint32_t slots;
     unsigned char *constants;
     uint32_t constant_bytes;
-    uint32_t specials[32]; /* offset of the register that holds a special one, see specials.def; 0: unused */
-    uint32_t special_slots[32];
+    uint32_t specials[64]; /* offset of the register that holds a special one, see specials.def; 0: unused */
+    uint32_t special_slots[64];
     uint32_t required_threads; /* .reqntid, 0: not given */
     uint32_t most_threads;     /* .maxntid, 0: not given */
     uint32_t most_registers;   /* .maxnreg, 0: not given */
     uint32_t least_blocks;     /* .minnctapersm, 0: not given */
+    uint32_t cluster[3];       /* .reqnctapercluster, 0: not given */
+    bool explicit_cluster;     /* .explicitcluster */
+    bool multiplies;           /* has wgmma: warps keep track of the registers that are in flight */
 } Program;
 
 /* Addresses of symbols: shared memory starts behind what the hardware keeps for itself, parameters in their bank. */

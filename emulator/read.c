@@ -505,6 +505,18 @@ static uint32_t take_product(Reader *reader) {
     return product > 65536 ? 65536 : (uint32_t)product;
 }
 
+static void read_cluster(Reader *reader) {
+    uint32_t *extents = reader->program->cluster;
+    extents[0] = extents[1] = extents[2] = 1;
+    for (int i = 0; i < 3; i++) {
+        uint64_t extent = take_integer(reader);
+        if (extent == 0 || extent > MAX_CLUSTER)
+            text_reject(reader, reader->token.line, "an extent of a cluster is 1 .. %d", MAX_CLUSTER);
+        extents[i] = (uint32_t)extent;
+        if (!take_mark(reader, ',')) return;
+    }
+}
+
 static void read_performance(Reader *reader) {
     Program *program = reader->program;
     while (!at_mark(reader, '{')) {
@@ -519,11 +531,14 @@ static void read_performance(Reader *reader) {
             program->least_blocks = (uint32_t)take_integer(reader);
         else if (text_is(&token, ".pragma"))
             skip_to_semicolon(reader);
-        else if (text_is(&token, ".reqnctapercluster") || text_is(&token, ".maxclusterrank")) {
-            if (take_product(reader) != 1) text_incomplete(reader, token.line, "clusters are not modelled");
-        } else if (!text_is(&token, ".explicitcluster")) {
+        else if (text_is(&token, ".reqnctapercluster"))
+            read_cluster(reader);
+        else if (text_is(&token, ".maxclusterrank"))
+            take_product(reader);
+        else if (text_is(&token, ".explicitcluster"))
+            program->explicit_cluster = true;
+        else
             text_incomplete(reader, token.line, "`%.*s` is not modelled", (int)token.length, token.text);
-        }
     }
 }
 
@@ -561,6 +576,7 @@ static void read_entry(Reader *reader, const Program *module, const Token *name)
     finish_constants(reader);
     program->code = reader->code.items;
     program->count = (uint32_t)reader->code.count;
+    for (uint32_t i = 0; i < program->count; i++) program->multiplies |= program->code[i].opcode == OP_WGMMA;
     flow_rank(reader->arena, program);
 }
 

@@ -79,11 +79,13 @@ const char *report_shared(const Machine *machine, Arena *arena, uint64_t address
 
 static void who(const Machine *machine, Agent agent, Str *out) {
     const ManifestRole *role = role_of(machine, agent.warp->index);
-    if (agent.async) str_add(out, "a copy of ");
+    bool matrix = machine->program->code[agent.pc].opcode == OP_WGMMA;
+    if (agent.async) str_add(out, matrix ? "a wgmma of " : "a copy of ");
     if (role)
         str_printf(out, "role `%s` (warp %u)", role->name, agent.warp->index);
     else
         str_printf(out, "warp %u", agent.warp->index);
+    if (machine->cluster_size > 1) str_printf(out, " of rank %u", agent.warp->block->rank);
 }
 
 static Diag *diag_of(Machine *machine, Code code, uint32_t line, const char *message) {
@@ -109,7 +111,7 @@ static void report(Block *block, Code code, Agent agent, const char *format, va_
     who(machine, agent, &message);
     str_add(&message, ": ");
     str_vprintf(&message, format, args);
-    note_place(machine, block, diag_of(machine, code, line, message.text), line);
+    note_place(machine, agent.warp->block, diag_of(machine, code, line, message.text), line);
     machine->status = RUN_FINDING;
 }
 
@@ -149,6 +151,15 @@ static void describe_phase(Block *block, const Split *split, Str *out) {
     if (barrier->tx) str_printf(out, " and %lld bytes", (long long)barrier->tx);
 }
 
+/* Groups of wgmma are only done once all warps of the warpgroup have committed them. */
+static void describe_matrices(const Block *block, const Warp *warp, const Split *split, Str *out) {
+    uint32_t first = warp->index & ~3u, missing = 0;
+    str_add(out, "waits for its wgmmas");
+    for (uint32_t w = first; w < first + 4 && w < block->warp_count; w++)
+        if (block->warps[w].matrices->committed <= split->wait_address)
+            str_printf(out, "%s%u", missing++ ? ", " : ", which have not come from warp ", w);
+}
+
 static void describe(Block *block, const Warp *warp, const Split *split, Str *out) {
     const Inst *inst = &block->program->code[split->pc];
     const NamedBarrier *named = &block->named[split->wait_address % NAMED_BARRIERS];
@@ -164,6 +175,8 @@ static void describe(Block *block, const Warp *warp, const Split *split, Str *ou
                    opcode_spellings[inst->opcode], split->wait_mask & warp->live & ~split->mask);
         break;
     case WAIT_GROUP: str_printf(out, "waits for its copies"); break;
+    case WAIT_MATRIX: describe_matrices(block, warp, split, out); break;
+    case WAIT_CLUSTER: str_printf(out, "waits at the barrier of the cluster"); break;
     case WAIT_REGISTERS:
         str_printf(out, "waits for registers: setmaxnreg.inc from %u to %llu wants %llu more, %u are free",
                    warp->registers, (unsigned long long)split->wait_address,
@@ -181,33 +194,37 @@ typedef struct Waiter {
     const char *text;
 } Waiter;
 
+/* warps of one block and one role that wait for the same */
+static bool alike(const Machine *machine, const Waiter *a, const Waiter *b) {
+    return a->warp->block == b->warp->block && !strcmp(a->text, b->text) &&
+           role_of(machine, a->warp->index) == role_of(machine, b->warp->index);
+}
+
 static const char *warps_phrase(const Machine *machine, const Waiter *waiters, uint32_t count, uint32_t from) {
     Str out = str_new(machine->arena);
     const ManifestRole *role = role_of(machine, waiters[from].warp->index);
     uint32_t same = 0;
     Str list = str_new(machine->arena);
     for (uint32_t i = from; i < count; i++)
-        if (!strcmp(waiters[i].text, waiters[from].text) && role_of(machine, waiters[i].warp->index) == role)
+        if (alike(machine, &waiters[i], &waiters[from]))
             str_printf(&list, "%s%u", same++ ? ", " : "", waiters[i].warp->index);
     if (role)
         str_printf(&out, "role `%s` (warp%s %s)", role->name, plural(same), list.text);
     else
         str_printf(&out, "warp%s %s", plural(same), list.text);
+    if (machine->cluster_size > 1) str_printf(&out, " of rank %u", waiters[from].warp->block->rank);
     return out.text;
 }
 
 static bool told_before(const Machine *machine, const Waiter *waiters, uint32_t i) {
     for (uint32_t j = 0; j < i; j++)
-        if (!strcmp(waiters[j].text, waiters[i].text) &&
-            role_of(machine, waiters[j].warp->index) == role_of(machine, waiters[i].warp->index))
-            return true;
+        if (alike(machine, &waiters[j], &waiters[i])) return true;
     return false;
 }
 
-static void label_waiters(Block *block, Diag *diag, const Waiter *waiters, uint32_t count) {
-    Machine *machine = block->machine;
+static void label_waiters(Machine *machine, Diag *diag, const Waiter *waiters, uint32_t count) {
     for (uint32_t i = 1; i < count && diag->label_count < DIAG_MAX_LABELS && diag->has_place; i++) {
-        const ManifestMark *mark = mark_of(machine, block->program->code[waiters[i].split->pc].line);
+        const ManifestMark *mark = mark_of(machine, machine->program->code[waiters[i].split->pc].line);
         bool fresh = mark && !told_before(machine, waiters, i);
         for (int j = 0; fresh && j < diag->label_count; j++)
             fresh = diag->labels[j].span.lo != mark->span.lo || diag->labels[j].span.hi != mark->span.hi;
@@ -225,45 +242,64 @@ static void note_exited(Block *block, Diag *diag) {
         str_printf(&out, "%s%u", count++ ? ", " : "", w);
         if (role) str_printf(&out, " (`%s`)", role->name);
     }
+    const char *rank = machine->cluster_size > 1 ? arena_printf(machine->arena, " of rank %u", block->rank) : "";
     if (count)
-        diag_note(machine->diags, diag, "warp%s %s %s exited", plural(count), out.text, count == 1 ? "has" : "have");
+        diag_note(machine->diags, diag, "warp%s %s%s %s exited", plural(count), out.text, rank,
+                  count == 1 ? "has" : "have");
 }
 
-void report_deadlock(Block *block) {
-    Machine *machine = block->machine;
-    uint32_t count = 0;
-    Waiter *waiters = NEW_ARRAY(machine->arena, Waiter, block->warp_count * LANES);
+/* What the splits of a cluster wait for; those that show what is wrong come first. */
+static uint32_t collect_waiters(const Cluster *cluster, Waiter *waiters, Wait first_wait) {
+    uint32_t count = 0, first = 0;
+    for (uint32_t b = 0; b < cluster->size; b++)
+        for (uint32_t w = 0; w < cluster->blocks[b]->warp_count; w++)
+            for (uint32_t s = 0; s < cluster->blocks[b]->warps[w].split_count; s++) {
+                Block *block = cluster->blocks[b];
+                const Split *split = &block->warps[w].splits[s];
+                Str text = str_new(block->machine->arena);
+                describe(block, &block->warps[w], split, &text);
+                waiters[count] = (Waiter){&block->warps[w], split, text.text};
+                if (split->wait == first_wait) {
+                    Waiter swap = waiters[first];
+                    waiters[first++] = waiters[count];
+                    waiters[count] = swap;
+                }
+                count++;
+            }
+    return count;
+}
+
+static bool anybody_waits(const Cluster *cluster, Wait wait) {
+    for (uint32_t b = 0; b < cluster->size; b++)
+        for (uint32_t w = 0; w < cluster->blocks[b]->warp_count; w++)
+            for (uint32_t s = 0; s < cluster->blocks[b]->warps[w].split_count; s++)
+                if (cluster->blocks[b]->warps[w].splits[s].wait == wait) return true;
+    return false;
+}
+
+void report_deadlock(Cluster *cluster) {
+    Machine *machine = cluster->blocks[0]->machine;
     Code code = P0730;
     const char *what = "deadlock: nothing can run and nothing is in flight";
-    for (uint32_t w = 0; w < block->warp_count; w++)
-        for (uint32_t s = 0; s < block->warps[w].split_count; s++) {
-            const Split *split = &block->warps[w].splits[s];
-            Str text = str_new(machine->arena);
-            describe(block, &block->warps[w], split, &text);
-            waiters[count++] = (Waiter){&block->warps[w], split, text.text};
-            if (split->wait == WAIT_REGISTERS && code == P0730) {
-                code = P0733;
-                what = "setmaxnreg asks for more registers than the block has";
-            }
-            if (split->wait == WAIT_LANES) {
-                code = P0732;
-                what = "the lanes of a warp have parted before an instruction that wants them together";
-            }
-        }
-    uint32_t first = 0;
-    for (uint32_t i = 0; i < count && code != P0730; i++)
-        if (waiters[i].split->wait == (code == P0732 ? WAIT_LANES : WAIT_REGISTERS)) {
-            Waiter swap = waiters[first];
-            waiters[first++] = waiters[i];
-            waiters[i] = swap;
-        }
+    Wait first = WAIT_NONE;
+    if (anybody_waits(cluster, WAIT_LANES)) {
+        code = P0732;
+        what = "the lanes of a warp have parted before an instruction that wants them together";
+        first = WAIT_LANES;
+    } else if (anybody_waits(cluster, WAIT_REGISTERS)) {
+        code = P0733;
+        what = "setmaxnreg asks for more registers than the block has";
+        first = WAIT_REGISTERS;
+    }
+    Waiter *waiters = NEW_ARRAY(machine->arena, Waiter, (size_t)cluster->size * cluster->blocks[0]->warp_count * LANES);
+    uint32_t count = collect_waiters(cluster, waiters, first);
     uint32_t line = machine->program->code[waiters[0].split->pc].line;
     Diag *diag = diag_of(machine, code, line, what);
     for (uint32_t i = 0; i < count; i++)
         if (!told_before(machine, waiters, i))
             diag_note(machine->diags, diag, "%s %s", warps_phrase(machine, waiters, count, i), waiters[i].text);
-    label_waiters(block, diag, waiters, count);
-    note_exited(block, diag);
-    note_place(machine, block, diag, line);
+    label_waiters(machine, diag, waiters, count);
+    for (uint32_t b = 0; b < cluster->size; b++) note_exited(cluster->blocks[b], diag);
+    note_place(machine, waiters[0].warp->block, diag, line);
     machine->status = RUN_FINDING;
 }

@@ -45,7 +45,9 @@ static bool is_ready(const Block *block, const Warp *warp, const Split *split) {
     case WAIT_LANES: return split->seen != warp->live;
     case WAIT_GROUP: return split->seen != block->async_epoch;
     case WAIT_REGISTERS: return split->seen != block->pool_epoch;
-    case WAIT_MEMORY: return split->seen != block->effects || split->seen_machine != block->machine->effects;
+    case WAIT_MATRIX: return split->seen != block->async_epoch;
+    case WAIT_CLUSTER: return split->seen != block->cluster->generation;
+    case WAIT_MEMORY: return split->seen != block->cluster->effects || split->seen_machine != block->machine->effects;
     }
     return false;
 }
@@ -110,7 +112,7 @@ static Split *split_off(Warp *warp, uint32_t mask, uint32_t pc) {
 
 Step schedule_exit(Block *block, Warp *warp, uint32_t mask) {
     Split *split = warp->split;
-    if (!async_check_exit(block, warp, mask)) return STEP_FAULT;
+    if (!async_check_exit(block, warp, mask) || !matrices_check_exit(block, warp)) return STEP_FAULT;
     warp->live &= ~mask;
     split->mask &= ~mask;
     if (split->mask)
@@ -120,6 +122,7 @@ Step schedule_exit(Block *block, Warp *warp, uint32_t mask) {
     if (!warp->live) block->running--;
     effect(block, warp);
     named_recheck(block);
+    cluster_recheck(block->cluster);
     return STEP_JUMP;
 }
 
@@ -141,7 +144,7 @@ static void watch_loop(Block *block, Warp *warp, Split *split, uint32_t pc) {
     if (compares && warp->snapshot_mask == split->mask &&
         !memcmp(warp->snapshot, warp->banks[BANK_REGISTERS], program->register_bytes)) {
         split->wait = WAIT_MEMORY;
-        split->seen = block->effects;
+        split->seen = block->cluster->effects;
         split->seen_machine = block->machine->effects;
         return;
     }
@@ -172,6 +175,7 @@ Step schedule_branch(Block *block, Warp *warp, const Inst *inst, uint32_t mask, 
 
 static bool use_of_unwritten(Block *block, Warp *warp, const Inst *inst, uint32_t slot, uint32_t missing) {
     uint32_t lane = first_lane(missing), place = 0;
+    if (matrices_hold(warp, slot)) return matrices_touched(block, warp, inst, slot, lane, "reads");
     for (uint32_t i = 0; i < inst->op_count; i++)
         if (inst->ops[i].bank == BANK_REGISTERS && inst->ops[i].slot == slot && !inst->ops[i].sink &&
             !inst->ops[i].absent)
@@ -219,6 +223,7 @@ static bool run_warp(Block *block, Warp *warp, Split *split, uint32_t limit, uin
             split->pc++;
             continue;
         }
+        if (warp->matrices && !matrices_allow(block, warp, inst, mask)) return false;
         Step step = inst->run(block, warp, inst, mask);
         if (step == STEP_NEXT) {
             for (uint32_t i = 0; i < inst->def_count; i++) warp->valid[inst->defs[i]] |= mask;
@@ -249,12 +254,13 @@ static bool warp_ready(const Block *block, const Warp *warp) {
 /* Failed waits return false once each time something has happened: a `try_wait` may be a question only. */
 static bool expire_waits(Block *block) {
     bool any = false;
+    uint64_t now = block->cluster->effects + 1;
     for (uint32_t w = 0; w < block->warp_count; w++)
         for (uint32_t s = 0; s < block->warps[w].split_count; s++) {
             Split *split = &block->warps[w].splits[s];
-            if (split->wait == WAIT_PHASE && split->expired != block->effects + 1) {
+            if (split->wait == WAIT_PHASE && split->expired != now) {
                 split->expire = true;
-                split->expired = block->effects + 1;
+                split->expired = now;
                 any = true;
             }
         }
@@ -283,6 +289,16 @@ static bool polls_memory(const Block *block) {
     return false;
 }
 
+/* Expires, then passes, where nothing can be expired; *polls: some block polls memory. False: nothing helps. */
+static bool wake_some(Cluster *cluster, bool *polls) {
+    bool any = false;
+    *polls = false;
+    for (uint32_t b = 0; b < cluster->size; b++) any |= expire_waits(cluster->blocks[b]);
+    for (uint32_t b = 0; !any && b < cluster->size; b++) any |= pass_time(cluster->blocks[b]);
+    for (uint32_t b = 0; b < cluster->size; b++) *polls |= polls_memory(cluster->blocks[b]);
+    return any;
+}
+
 static Warp *choose_warp(Block *block) {
     uint32_t start = block->machine->seed ? (uint32_t)(draw(block) % block->warp_count) : block->next_warp;
     for (uint32_t i = 0; i < block->warp_count; i++) {
@@ -295,39 +311,85 @@ static Warp *choose_warp(Block *block) {
     return NULL;
 }
 
-static BlockState give_up(Machine *machine) {
+/* Blocks of a cluster take turns, as their warps do. */
+static Warp *choose(Cluster *cluster) {
+    Block *first = cluster->blocks[0];
+    uint32_t start = cluster->size == 1          ? 0
+                     : first->machine->seed != 0 ? (uint32_t)(draw(first) % cluster->size)
+                                                 : cluster->next_block;
+    for (uint32_t i = 0; i < cluster->size; i++) {
+        Block *block = cluster->blocks[(start + i) % cluster->size];
+        Warp *warp = block->running ? choose_warp(block) : NULL;
+        if (!warp) continue;
+        cluster->next_block = (block->rank + 1) % cluster->size;
+        return warp;
+    }
+    return NULL;
+}
+
+static bool take_turn(Block *block, Warp *warp) {
+    uint32_t limit, budget = block->machine->seed ? 1 + (uint32_t)(draw(block) % 97) : TURN;
+    Split *split = choose_split(block, warp, &limit);
+    uint64_t effects = block->cluster->effects;
+    split->wait = WAIT_NONE;
+    if (!run_warp(block, warp, split, limit, budget)) return false;
+    block->turn++;
+    block->clock += block->cluster->effects - effects;
+    return async_step(block, false);
+}
+
+/* All threads of a block are gone: what is in flight comes to its end, then so does the block. */
+static bool end_block(Block *block) {
+    while (!async_idle(block))
+        if (!async_step(block, true)) return false;
+    block->exited = true;
+    return async_check_end(block);
+}
+
+/* Lets something in flight be done; *any: there was something. */
+static bool step_copies(Cluster *cluster, bool *any) {
+    *any = false;
+    for (uint32_t b = 0; b < cluster->size && !*any; b++) {
+        Block *block = cluster->blocks[b];
+        uint64_t epoch = block->async_epoch;
+        if (!async_idle(block) && !async_step(block, true)) return false;
+        *any = block->async_epoch != epoch;
+    }
+    return true;
+}
+
+static bool give_up(Machine *machine) {
     diag_plain(machine->diags, P0760, "the emulation was stopped after %llu warp instructions",
                (unsigned long long)machine->instructions);
     machine->status = RUN_INCOMPLETE;
-    return BLOCK_STOPPED;
+    return false;
 }
 
-/* Another block may change the memory that this one polls: it is suspended, unless this is its last chance. */
-BlockState schedule_run(Block *block, bool last_chance) {
-    while (block->running > 0) {
-        if (block->machine->limit && block->machine->instructions >= block->machine->limit)
-            return give_up(block->machine);
-        Warp *warp = choose_warp(block);
+static bool runs(const Cluster *cluster) {
+    for (uint32_t b = 0; b < cluster->size; b++)
+        if (!cluster->blocks[b]->exited) return true;
+    return false;
+}
+
+/* Another cluster may change the memory that this one polls: it is suspended, unless this is its last chance. */
+ClusterState schedule_run(Cluster *cluster, bool last_chance) {
+    Machine *machine = cluster->blocks[0]->machine;
+    while (runs(cluster)) {
+        if (machine->limit && machine->instructions >= machine->limit && !give_up(machine)) return CLUSTER_STOPPED;
+        Warp *warp = choose(cluster);
+        bool any = true, polls;
         if (warp) {
-            uint32_t limit, budget = block->machine->seed ? 1 + (uint32_t)(draw(block) % 97) : TURN;
-            Split *split = choose_split(block, warp, &limit);
-            uint64_t effects = block->effects;
-            split->wait = WAIT_NONE;
-            if (!run_warp(block, warp, split, limit, budget)) return BLOCK_STOPPED;
-            block->turn++;
-            block->clock += block->effects - effects;
-            if (!async_step(block, false)) return BLOCK_STOPPED;
-        } else if (!async_idle(block)) {
-            if (!async_step(block, true)) return BLOCK_STOPPED;
-        } else if (!expire_waits(block) && !pass_time(block)) {
-            if (polls_memory(block) && !last_chance) return BLOCK_SUSPENDED;
-            report_deadlock(block);
-            return BLOCK_STOPPED;
+            Block *block = warp->block;
+            if (!take_turn(block, warp) || (!block->running && !end_block(block))) return CLUSTER_STOPPED;
+            continue;
         }
+        if (!step_copies(cluster, &any)) return CLUSTER_STOPPED;
+        if (any || wake_some(cluster, &polls)) continue;
+        if (polls && !last_chance) return CLUSTER_SUSPENDED;
+        report_deadlock(cluster);
+        return CLUSTER_STOPPED;
     }
-    while (!async_idle(block))
-        if (!async_step(block, true)) return BLOCK_STOPPED;
-    return async_check_end(block) ? BLOCK_DONE : BLOCK_STOPPED;
+    return CLUSTER_DONE;
 }
 
 uint64_t schedule_due(Block *block) {

@@ -164,7 +164,7 @@ static void place_row(const Async *op, unsigned char *box, const Row *row, const
 
 bool tensor_load(Block *block, const Async *op) {
     uint32_t index[MAX_RANK] = {0}, number = 0;
-    unsigned char *box = reach(block, op, ACCESS_WRITE, SPACE_SHARED, op->shared, op->bytes);
+    unsigned char *box = reach(op->target, op, ACCESS_WRITE, SPACE_SHARED, op->shared, op->bytes);
     if (!box) return false;
     do {
         Row row = row_of(op, index, number++);

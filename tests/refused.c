@@ -4,7 +4,8 @@
  * a re-bless cannot hide a lost error: `//~ P0102` on the line itself, `//~^ P0102` one line above for each `^`, `//! P0102` for what
  * has no place. Every refused NAME.pipe of tests/check has its accepted twin NAME-ok.pipe. `//> check N=5` gives values for statics, `//> build`
  * generates code as well.
- * Suite `codes`: every row of util/errors.def has its page, and a test. */
+ * Suite `codes`: every row of util/errors.def has its page, and a test; the tables of the reference are those of the rows. */
+#include "check/prog.h"
 #include "parser/parser.h"
 #include "tests/suite.h"
 
@@ -175,6 +176,23 @@ static void list_check(Arena *arena, Items *items) { files_in(arena, "tests/chec
 static void list_codes(Arena *arena, Items *items) {
     for (size_t i = 0; i < CODE_COUNT; i++) vec_push(arena, items, code_rows[i].name);
     files_in(arena, "docs/errors", ".md", false, items);
+    vec_push(arena, items, "docs/language.md");
+}
+
+/* The reference shows each row of the tables of element types and intrinsics as it stands there */
+static void compare_tables(Test *test) {
+    const char *text = file_read(test->arena, test->item, NULL), *line;
+    if (!expect(test, text != NULL, "is missing")) return;
+    for (int i = 0; i < E_COUNT; i++) {
+        const ElementRow *row = &element_rows[i];
+        line = arena_printf(test->arena, "| `%s` | %d | `%s` | %s |\n", row->spelling, row->bytes, element_rows[row->widens].spelling, row->what);
+        expect(test, strstr(text, line) != NULL, "there is no line %s", line);
+    }
+    for (int i = 0; i < IN_COUNT; i++) {
+        const IntrinsicRow *row = &intrinsic_rows[i];
+        line = arena_printf(test->arena, "| `%s` | %d | %s | %s | %s |\n", row->name, row->args, row->what, row->accuracy, row->exact_accuracy);
+        expect(test, strstr(text, line) != NULL, "there is no line %s", line);
+    }
 }
 
 /* A mark in a refused program, or the bare code where other tests name what they expect */
@@ -202,6 +220,10 @@ static bool is_tested(Test *test, const char *code) {
 
 static void run_codes(Test *test) {
     Code code;
+    if (strcmp(test->item, "docs/language.md") == 0) {
+        compare_tables(test);
+        return;
+    }
     if (ends_with(test->item, ".md")) { /* a page: has it a row? */
         const char *name = arena_copy(test->arena, strrchr(test->item, '/') + 1, 5);
         expect(test, code_by_name(name, &code), "there is no row %s in util/errors.def", name);

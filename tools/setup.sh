@@ -30,6 +30,6 @@ if [ "$as_root" = no ] || ! command -v apt-get >/dev/null 2>&1; then
 fi
 say "installing" $missing
 export DEBIAN_FRONTEND=noninteractive
-$as_root apt-get update -qq >&2
+$as_root apt-get update -qq >/dev/null
 # shellcheck disable=SC2086  # a list of words
-$as_root apt-get install -y -qq --no-install-recommends $missing >&2
+$as_root apt-get install -y -qq --no-install-recommends $missing >/dev/null

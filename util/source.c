@@ -3,6 +3,42 @@
 
 #include <string.h>
 
+/* Columns are counted in characters. So that a place far into a long line does not cost the whole line, every so many bytes it is
+ * remembered how many characters came before. */
+#define STRIDE 1024
+
+struct Milestone {
+    uint32_t offset;     /* of the first character that begins at or behind the multiple of STRIDE */
+    uint32_t characters; /* in the text before it */
+};
+
+static uint32_t next_character(const Source *source, uint32_t at) {
+    int length = utf8_length(source->text + at, source->length - at);
+    return at + (length ? (uint32_t)length : 1);
+}
+
+static void set_milestones(Arena *arena, Source *source) {
+    struct Milestone *stones = NEW_ARRAY(arena, struct Milestone, source->length / STRIDE + 1);
+    uint32_t characters = 0, stone = 0;
+    for (uint32_t at = 0; at <= source->length; at = next_character(source, at), characters++) {
+        if (at >= stone * STRIDE) stones[stone++] = (struct Milestone){at, characters};
+        if (at == source->length) break;
+    }
+    source->milestones = stones;
+}
+
+/* The characters that end at or before `offset`: a byte inside of a character stands for that character */
+static uint32_t characters_before(const Source *source, uint32_t offset) {
+    uint32_t stone = offset / STRIDE;
+    if (source->milestones[stone].offset > offset) stone--;
+    uint32_t characters = source->milestones[stone].characters;
+    for (uint32_t at = source->milestones[stone].offset; at < offset; characters++) {
+        at = next_character(source, at);
+        if (at > offset) break;
+    }
+    return characters;
+}
+
 Source *source_new(Arena *arena, const char *name, const char *text, size_t length) {
     Source *source = NEW(arena, Source);
     source->name = arena_copy(arena, name, strlen(name));
@@ -17,6 +53,7 @@ Source *source_new(Arena *arena, const char *name, const char *text, size_t leng
         if (text[i] == '\n') starts[line++] = (uint32_t)i + 1;
     source->line_starts = starts;
     source->lines = lines;
+    set_milestones(arena, source);
     return source;
 }
 
@@ -35,13 +72,7 @@ uint32_t source_line(const Source *source, uint32_t offset) {
 void source_place(const Source *source, uint32_t offset, uint32_t *line, uint32_t *column) {
     if (offset > source->length) offset = source->length;
     *line = source_line(source, offset);
-    uint32_t characters = 0;
-    for (uint32_t i = source->line_starts[*line - 1]; i < offset; characters++) {
-        int length = utf8_length(source->text + i, source->length - i);
-        i += length ? (uint32_t)length : 1;
-        if (i > offset) break; /* inside a character: that character's column */
-    }
-    *column = characters + 1;
+    *column = characters_before(source, offset) - characters_before(source, source->line_starts[*line - 1]) + 1;
 }
 
 Span span_join(Span a, Span b) { return (Span){a.lo < b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi}; }

@@ -131,6 +131,7 @@ typedef struct Source {
     uint32_t length;
     const uint32_t *line_starts;
     uint32_t lines;
+    const struct Milestone *milestones; /* for columns; see source.c */
 } Source;
 
 /* Copies the text. Texts over SOURCE_MAX_BYTES must be refused by the caller before. */

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#define RANK 4
+#define RANK       4
 #define MAX_INPUTS 4
-#define MAX_PIPES 6
+#define MAX_PIPES  6
 #define MAX_FIELDS 12
 
 typedef enum Mode { PLAIN, REVERSED, STRIDED } Mode;
@@ -15,13 +15,13 @@ typedef struct Tensor { /* an input: which axes of the space it has, and how it 
     bool has[RANK];
     Mode mode[RANK];
     int halo[RANK];
-    int copies;    /* tiles of an array field, and a leading axis of the tensor; 0: one plain tile */
-    bool direct;   /* read by the computing roles themselves, not copied */
+    int copies;  /* tiles of an array field, and a leading axis of the tensor; 0: one plain tile */
+    bool direct; /* read by the computing roles themselves, not copied */
 } Tensor;
 
 typedef struct Field {
     int pipe;
-    int input;     /* copied from, or -1: computed */
+    int input; /* copied from, or -1: computed */
     Element type;
     int order[RANK]; /* axes of the space, outermost first */
     int rank;
@@ -38,7 +38,7 @@ typedef struct Kernel {
     Arena *arena;
     Random random;
     bool integers, by_lanes, persistent;
-    int rank, grid;       /* axes, and how many of them the grid walks; the others are ranges */
+    int rank, grid; /* axes, and how many of them the grid walks; the others are ranges */
     int tile[RANK];
     Tensor inputs[MAX_INPUTS];
     int input_count;
@@ -52,7 +52,8 @@ typedef struct Kernel {
     const char *pipe_ends[MAX_PIPES];
 } Kernel;
 
-static const char *const INDEX[] = {"i", "j", "k", "l"}, *const EXTENT[] = {"A", "B", "C", "D"}, *const LOOP[] = {"m", "n", "p", "q"};
+static const char *const INDEX[] = {"i", "j", "k", "l"}, *const EXTENT[] = {"A", "B", "C", "D"},
+                         *const LOOP[] = {"m", "n", "p", "q"};
 
 /* ---- chance ------------------------------------------------------------------------------------------------------------ */
 
@@ -78,8 +79,8 @@ static const char *spelling(Element type) { return element_rows[type].spelling; 
 /* ---- the space --------------------------------------------------------------------------------------------------------- */
 
 static void choose_space(Kernel *k) {
-    static const int last[] = {16, 32, 48, 64, 96, 128, 40, 24, 264, 320, 512}, line[] = {64, 128, 256, 1000, 1024, 384, 2048, 48},
-                     outer[] = {1, 2, 3, 4, 6, 8, 12};
+    static const int last[] = {16, 32, 48, 64, 96, 128, 40, 24, 264, 320, 512},
+                     line[] = {64, 128, 256, 1000, 1024, 384, 2048, 48}, outer[] = {1, 2, 3, 4, 6, 8, 12};
     k->rank = 1 + (int)pick(k, 3) + often(k, 15);
     k->grid = 1 + (int)pick(k, (uint32_t)k->rank);
     k->integers = often(k, 40);
@@ -87,8 +88,10 @@ static void choose_space(Kernel *k) {
     k->by_lanes = k->rank > 1 && often(k, 25);
     int64_t total = 1;
     for (int d = k->rank - 1; d >= 0; d--) {
-        if (k->rank == 1) k->tile[d] = line[pick(k, COUNT_OF(line))];
-        else k->tile[d] = d == k->rank - 1 ? last[pick(k, COUNT_OF(last))] : outer[pick(k, COUNT_OF(outer))];
+        if (k->rank == 1)
+            k->tile[d] = line[pick(k, COUNT_OF(line))];
+        else
+            k->tile[d] = d == k->rank - 1 ? last[pick(k, COUNT_OF(last))] : outer[pick(k, COUNT_OF(outer))];
         if (total * k->tile[d] > 4096) k->tile[d] = 2;
         total *= k->tile[d];
     }
@@ -155,12 +158,12 @@ typedef struct Text {
 
 typedef struct Scene { /* where a computing role is */
     Kernel *k;
-    bool held[MAX_PIPES];     /* pipes that it consumes */
-    bool parted;              /* instances share axis 0 */
-    bool started, registers;  /* a tile `t` holds the first leaf; a `var` one */
+    bool held[MAX_PIPES];    /* pipes that it consumes */
+    bool parted;             /* instances share axis 0 */
+    bool started, registers; /* a tile `t` holds the first leaf; a `var` one */
     Text kept;
-    const char *row[RANK];    /* local index of each axis: "i", or "rank*4 + i" */
-    const char *place[RANK];  /* position in the space: "m*8 + i" */
+    const char *row[RANK];   /* local index of each axis: "i", or "rank*4 + i" */
+    const char *place[RANK]; /* position in the space: "m*8 + i" */
 } Scene;
 
 static const char *widened(Kernel *k, Element type, const char *text) {
@@ -178,7 +181,8 @@ static Text input_leaf(Scene *s, int input, const char *handle, int field) {
     if (handle != NULL && copy != NULL) str_printf(&role, "[%s]", copy);
     const char *comma = "[";
     for (int d = 0; d < k->rank; d++) {
-        int shift = t->halo[d] > 0 ? 1 + (int)pick(k, (uint32_t)(2 * t->halo[d])) : 0; /* bare, the index would run over the halo too */
+        int shift = t->halo[d] > 0 ? 1 + (int)pick(k, (uint32_t)(2 * t->halo[d]))
+                                   : 0; /* bare, the index would run over the halo too */
         by[d] = shift - t->halo[d];
         if (!t->has[d] || handle == NULL) continue;
         str_printf(&role, "%s%s", comma, s->row[d]);
@@ -203,7 +207,8 @@ static Text field_leaf(Scene *s, int number) {
 }
 
 static Text constant(Kernel *k) {
-    const char *text = k->integers ? arena_printf(k->arena, "%u", 1 + pick(k, 9)) : arena_printf(k->arena, "%u.%u", pick(k, 3), 1 + pick(k, 9));
+    const char *text = k->integers ? arena_printf(k->arena, "%u", 1 + pick(k, 9))
+                                   : arena_printf(k->arena, "%u.%u", pick(k, 3), 1 + pick(k, 9));
     return (Text){text, text, true, false};
 }
 
@@ -232,10 +237,12 @@ static Text condition(Scene *s) {
     if (a.exact && a.leaf && often(k, 60)) {
         static const char *const ops[] = {"<", "<=", ">", ">=", "==", "!="};
         const char *op = ops[pick(k, COUNT_OF(ops))];
-        return (Text){arena_printf(k->arena, "%s %s %s", a.role, op, b.role), arena_printf(k->arena, "%s %s %s", a.claim, op, b.claim), true, false};
+        return (Text){arena_printf(k->arena, "%s %s %s", a.role, op, b.role),
+                      arena_printf(k->arena, "%s %s %s", a.claim, op, b.claim), true, false};
     }
     uint32_t by = 2 + pick(k, 5);
-    return (Text){arena_printf(k->arena, "(%s) %% %u != 0", s->place[d], by), arena_printf(k->arena, "%s %% %u != 0", INDEX[d], by), true, false};
+    return (Text){arena_printf(k->arena, "(%s) %% %u != 0", s->place[d], by),
+                  arena_printf(k->arena, "%s %% %u != 0", INDEX[d], by), true, false};
 }
 
 static Text expression(Scene *s, int depth);
@@ -245,24 +252,28 @@ static Text combined(Scene *s, const char *format, int depth) {
     Text a = expression(s, depth - 1), b = expression(s, depth - 1);
     Str r = str_new(k->arena), c = str_new(k->arena);
     for (const char *f = format; *f != '\0'; f++) { /* @ and # stand for the operands */
-        if (*f == '@') str_add(&r, a.role), str_add(&c, a.claim);
-        else if (*f == '#') str_add(&r, b.role), str_add(&c, b.claim);
-        else str_char(&r, *f), str_char(&c, *f);
+        if (*f == '@')
+            str_add(&r, a.role), str_add(&c, a.claim);
+        else if (*f == '#')
+            str_add(&r, b.role), str_add(&c, b.claim);
+        else
+            str_char(&r, *f), str_char(&c, *f);
     }
     return (Text){r.text, c.text, a.exact && b.exact && k->integers, false};
 }
 
 static Text expression(Scene *s, int depth) {
-    static const char *const real[] = {"(@ + #)", "(@ - #)", "(@ * #)", "min(@, #)", "max(@, #)", "fma(@, #, 0.5)", "abs(@ - #)", "(@ + # / 3)",
-                                       "(@ * # + @)", "-(@ * #)", "sqrt(abs(@) + 1)", "(@ / 0.7 - #)", "exact(@ + #)"};
-    static const char *const whole[] = {"(@ + #)", "(@ - #)", "(@ * 3 - #)", "min(@, #)", "max(@, #)", "abs(@ - #)", "(@ / 3 + #)", "(@ % 7 - #)",
-                                        "-(@ + #)"};
+    static const char *const real[] = {"(@ + #)",          "(@ - #)",       "(@ * #)",     "min(@, #)",   "max(@, #)",
+                                       "fma(@, #, 0.5)",   "abs(@ - #)",    "(@ + # / 3)", "(@ * # + @)", "-(@ * #)",
+                                       "sqrt(abs(@) + 1)", "(@ / 0.7 - #)", "exact(@ + #)"};
+    static const char *const whole[] = {"(@ + #)",    "(@ - #)",     "(@ * 3 - #)", "min(@, #)", "max(@, #)",
+                                        "abs(@ - #)", "(@ / 3 + #)", "(@ % 7 - #)", "-(@ + #)"};
     Kernel *k = s->k;
     if (depth == 0) return leaf(s);
     if (often(k, 20)) {
         Text c = condition(s), a = expression(s, depth - 1), b = expression(s, depth - 1);
-        return (Text){arena_printf(k->arena, "(%s ? %s : %s)", c.role, a.role, b.role), arena_printf(k->arena, "(%s ? %s : %s)", c.claim, a.claim, b.claim),
-                      a.exact && b.exact, false};
+        return (Text){arena_printf(k->arena, "(%s ? %s : %s)", c.role, a.role, b.role),
+                      arena_printf(k->arena, "(%s ? %s : %s)", c.claim, a.claim, b.claim), a.exact && b.exact, false};
     }
     return combined(s, k->integers ? whole[pick(k, COUNT_OF(whole))] : real[pick(k, COUNT_OF(real))], depth);
 }
@@ -354,7 +365,9 @@ static void places(Kernel *k, const char *const *row, const char **place) {
     for (int d = 0; d < k->rank; d++) place[d] = arena_printf(k->arena, "%s*%d + %s", LOOP[d], k->tile[d], row[d]);
 }
 
-static const char *warps(Kernel *k, int count) { return arena_printf(k->arena, "%d warp%s", count, count == 1 ? "" : "s"); }
+static const char *warps(Kernel *k, int count) {
+    return arena_printf(k->arena, "%d warp%s", count, count == 1 ? "" : "s");
+}
 
 static int any_warps(Kernel *k) {
     static const int counts[] = {1, 2, 3, 4, 1, 5};
@@ -370,19 +383,27 @@ typedef struct Held {
 static void open_stage(Kernel *k, Held *held, int pipe, bool produce, bool may_lag) {
     *held = (Held){pipe, often(k, 60), produce};
     const char *verb = produce ? "produce" : "consume";
-    int lag = !produce && may_lag && held->block && k->pipes[pipe].stages >= 3 && often(k, 40) ? 1 + (int)pick(k, (uint32_t)k->pipes[pipe].stages - 2) : 0;
-    if (!held->block) str_printf(&k->roles, "            let s%d = %s <p%d>;\n", pipe, verb, pipe);
-    else if (lag > 0) str_printf(&k->roles, "            consume <p%d> lag %d as s%d {\n", pipe, lag, pipe);
-    else str_printf(&k->roles, "            %s <p%d> as s%d {\n", verb, pipe, pipe);
+    int lag = !produce && may_lag && held->block && k->pipes[pipe].stages >= 3 && often(k, 40)
+                  ? 1 + (int)pick(k, (uint32_t)k->pipes[pipe].stages - 2)
+                  : 0;
+    if (!held->block)
+        str_printf(&k->roles, "            let s%d = %s <p%d>;\n", pipe, verb, pipe);
+    else if (lag > 0)
+        str_printf(&k->roles, "            consume <p%d> lag %d as s%d {\n", pipe, lag, pipe);
+    else
+        str_printf(&k->roles, "            %s <p%d> as s%d {\n", verb, pipe, pipe);
 }
 
 static void close_stage(Kernel *k, const Held *held) {
-    if (held->block) str_add(&k->roles, "            }\n");
-    else str_printf(&k->roles, "            release s%d;\n", held->pipe);
+    if (held->block)
+        str_add(&k->roles, "            }\n");
+    else
+        str_printf(&k->roles, "            release s%d;\n", held->pipe);
 }
 
 static void note_end(Kernel *k, int pipe, const char *role) {
-    k->pipe_ends[pipe] = arena_printf(k->arena, "%s%s%s", k->pipe_ends[pipe], *k->pipe_ends[pipe] != '\0' ? ", " : "", role);
+    k->pipe_ends[pipe] =
+        arena_printf(k->arena, "%s%s%s", k->pipe_ends[pipe], *k->pipe_ends[pipe] != '\0' ? ", " : "", role);
     k->pipes[pipe].consumers++;
 }
 
@@ -402,7 +423,8 @@ static void copy_input(Kernel *k, int number, const char *copy, bool rank) {
     if (copy != NULL && !rank) str_printf(&k->roles, "            for c in 0 .. %d {\n", t->copies);
     str_printf(&k->roles, "            s%d.f%d", field->pipe, number);
     if (copy != NULL) str_printf(&k->roles, "[%s]", copy);
-    str_printf(&k->roles, "%s = %s%s;\n", subscripts(k, field, INDEX), tensor_text(k, field->input, copy, place, by), lanes ? " by lanes" : "");
+    str_printf(&k->roles, "%s = %s%s;\n", subscripts(k, field, INDEX), tensor_text(k, field->input, copy, place, by),
+               lanes ? " by lanes" : "");
     if (copy != NULL && !rank) str_add(&k->roles, "            }\n");
 }
 
@@ -420,20 +442,26 @@ static void load_role(Kernel *k, int number, const int *inputs, int count) {
     rank = rank && often(k, 40);
     const char *role = arena_printf(k->arena, "load%d", number);
     k->pipe_ends[pipe] = "";
-    open_loops(k, role, rank ? arena_printf(k->arena, "%d warpgroups", k->inputs[inputs[0]].copies) : warps(k, often(k, 50) ? 1 : any_warps(k)));
+    open_loops(k, role,
+               rank ? arena_printf(k->arena, "%d warpgroups", k->inputs[inputs[0]].copies)
+                    : warps(k, often(k, 50) ? 1 : any_warps(k)));
     Held held;
     open_stage(k, &held, pipe, true, false);
-    for (int i = 0; i < count; i++) copy_input(k, fields[i], k->inputs[inputs[i]].copies > 0 ? rank ? "rank" : "c" : NULL, rank);
+    for (int i = 0; i < count; i++)
+        copy_input(k, fields[i], k->inputs[inputs[i]].copies > 0 ? rank ? "rank" : "c" : NULL, rank);
     close_stage(k, &held);
     close_loops(k);
-    str_printf(&k->pipe_text, "    pipe p%d[%d] %s -> @%d {%s }\n", pipe, k->pipes[pipe].stages, role, pipe, k->pipe_fields[pipe].text);
+    str_printf(&k->pipe_text, "    pipe p%d[%d] %s -> @%d {%s }\n", pipe, k->pipes[pipe].stages, role, pipe,
+               k->pipe_fields[pipe].text);
 }
 
 static Field result_like(Scene *s, Text value) {
     Kernel *k = s->k;
     Field field = {.input = -1, .type = any_type(k), .exact = value.exact};
-    if (s->registers) natural_order(k, &field); /* elements of registers stay with their threads */
-    else maybe_transposed(k, &field);
+    if (s->registers)
+        natural_order(k, &field); /* elements of registers stay with their threads */
+    else
+        maybe_transposed(k, &field);
     field.claim = narrowed(k, field.type, value.claim);
     if (!k->integers && field.type != E_F32 && !value.leaf) field.exact = false;
     return field;
@@ -449,7 +477,8 @@ static void compute_value(Scene *s, int pipe) {
         value.exact = value.exact && s->kept.exact && k->integers;
         value.leaf = false;
     }
-    if (k->by_lanes && value.leaf) value.role = arena_printf(k->arena, "min(%s, %s)", value.role, value.role); /* no tensor copy */
+    if (k->by_lanes && value.leaf)
+        value.role = arena_printf(k->arena, "min(%s, %s)", value.role, value.role); /* no tensor copy */
     Field field = result_like(s, value);
     const char *text = narrowed(k, field.type, value.role);
     if (pipe >= 0) {
@@ -458,9 +487,12 @@ static void compute_value(Scene *s, int pipe) {
         return;
     }
     bool inout = often(k, 30);
-    if (inout) field.type = k->integers ? E_I32 : E_F32, field.claim = value.claim, field.exact = value.exact && k->integers, text = value.role;
+    if (inout)
+        field.type = k->integers ? E_I32 : E_F32, field.claim = value.claim, field.exact = value.exact && k->integers,
+        text = value.role;
     int output = new_output(k, &field, inout, field.claim, field.exact);
-    str_printf(&k->roles, "            Y%d%s %s %s;\n", output, subscripts(k, &field, s->place), inout ? "+=" : "=", text);
+    str_printf(&k->roles, "            Y%d%s %s %s;\n", output, subscripts(k, &field, s->place), inout ? "+=" : "=",
+               text);
 }
 
 /* The first leaf goes through a register or shared tile, which bears the role's own part of axis 0 where instances share it */
@@ -477,10 +509,12 @@ static void keep_leaf(Scene *s, int part, int warps_of_it) {
     }
     const char *type = k->integers ? "i32" : "f32";
     bool shared = part == k->tile[0] && (too_many || often(k, 40));
-    str_printf(&k->roles, "            %s t: %s[%s];\n            t[%s] = %s;\n", shared ? "shared" : "var", type, dims.text, at.text, first.role);
+    str_printf(&k->roles, "            %s t: %s[%s];\n            t[%s] = %s;\n", shared ? "shared" : "var", type,
+               dims.text, at.text, first.role);
     bool add = often(k, 50);
     if (add) str_printf(&k->roles, "            t[%s] += %s;\n", at.text, second.role);
-    s->kept = (Text){arena_printf(k->arena, "t[%s]", at.text), add ? arena_printf(k->arena, "(%s + %s)", first.claim, second.claim) : first.claim,
+    s->kept = (Text){arena_printf(k->arena, "t[%s]", at.text),
+                     add ? arena_printf(k->arena, "(%s + %s)", first.claim, second.claim) : first.claim,
                      add ? first.exact && second.exact && k->integers : first.exact, !add};
     s->started = true;
     s->registers = !shared;
@@ -510,7 +544,8 @@ static void compute_role(Kernel *k, int number, bool last) {
         count++;
     }
     bool produces = !last || often(k, 65);
-    if (instances > 1 || !produces || often(k, 40)) keep_leaf(&scene, k->tile[0] / instances, instances > 1 ? 4 : count_of_warps);
+    if (instances > 1 || !produces || often(k, 40))
+        keep_leaf(&scene, k->tile[0] / instances, instances > 1 ? 4 : count_of_warps);
     if (produces) {
         out = new_pipe(k, true);
         open_stage(k, &held[count++], out, true, false);
@@ -519,7 +554,8 @@ static void compute_role(Kernel *k, int number, bool last) {
     while (count > 0) close_stage(k, &held[--count]);
     close_loops(k);
     if (out >= 0)
-        str_printf(&k->pipe_text, "    pipe p%d[%d] %s -> @%d {%s }\n", out, k->pipes[out].stages, role, out, k->pipe_fields[out].text);
+        str_printf(&k->pipe_text, "    pipe p%d[%d] %s -> @%d {%s }\n", out, k->pipes[out].stages, role, out,
+                   k->pipe_fields[out].text);
 }
 
 static bool storable(const Kernel *k, const Field *field) {
@@ -550,8 +586,8 @@ static void store_role(Kernel *k, int pipe) {
         Field as = *field;
         if (often(k, 15)) maybe_transposed(k, &as);
         int output = new_output(k, &as, false, claim, field->exact);
-        str_printf(&k->roles, "            Y%d%s = s%d.f%d%s%s;\n", output, subscripts(k, &as, place), pipe, f, subscripts(k, field, INDEX),
-                   k->by_lanes ? " by lanes" : "");
+        str_printf(&k->roles, "            Y%d%s = s%d.f%d%s%s;\n", output, subscripts(k, &as, place), pipe, f,
+                   subscripts(k, field, INDEX), k->by_lanes ? " by lanes" : "");
     }
     close_stage(k, &held);
     close_loops(k);
@@ -593,7 +629,8 @@ static void build_roles(Kernel *k) {
 static const char *choose_sizes(Kernel *k) {
     Str out = str_new(k->arena);
     for (int d = 0; d < k->rank; d++) {
-        int t = k->tile[d], choices[] = {1, t - 1, t, t + 1, 2 * t, 2 * t + 3, 3 * t - 2, 5}, size = choices[pick(k, COUNT_OF(choices))];
+        int t = k->tile[d], choices[] = {1, t - 1, t, t + 1, 2 * t, 2 * t + 3, 3 * t - 2, 5},
+            size = choices[pick(k, COUNT_OF(choices))];
         if (often(k, 4) || size < 0) size = 0;
         if (aligned(k)) size = (size + 15) / 16 * 16;
         if (k->rank > 2 && size > 3 * t && size > 32) size = 32;
@@ -606,8 +643,10 @@ static const char *choose_sizes(Kernel *k) {
 /* "@3" in the pipes' heads are the roles that consume pipe 3, known at the end only */
 static void add_pipes(const Kernel *k, Str *out) {
     for (const char *c = k->pipe_text.text; *c != '\0'; c++) {
-        if (*c == '@') str_add(out, k->pipe_ends[*++c - '0']);
-        else str_char(out, *c);
+        if (*c == '@')
+            str_add(out, k->pipe_ends[*++c - '0']);
+        else
+            str_char(out, *c);
     }
 }
 
@@ -625,13 +664,17 @@ Generated generate(Arena *arena, uint64_t seed) {
         result.sizes[i] = choose_sizes(&k);
         str_printf(&text, "//> run %s\n", result.sizes[i]);
     }
-    str_printf(&text, "kernel k%llu(%s, a: %s) for sm_90a {\n    ensures {\n%s    }\n    example %s", (unsigned long long)seed, k.parameters.text,
-               k.integers ? "i32" : "f32", k.claims.text, k.integers ? "a = 3" : "a = 1.25");
-    for (int d = 0; d < k.rank; d++) str_printf(&text, ", %s = %d", EXTENT[d], aligned(&k) ? (k.tile[d] + 31) / 16 * 16 : k.tile[d] + 3);
+    str_printf(&text, "kernel k%llu(%s, a: %s) for sm_90a {\n    ensures {\n%s    }\n    example %s",
+               (unsigned long long)seed, k.parameters.text, k.integers ? "i32" : "f32", k.claims.text,
+               k.integers ? "a = 3" : "a = 1.25");
+    for (int d = 0; d < k.rank; d++)
+        str_printf(&text, ", %s = %d", EXTENT[d], aligned(&k) ? (k.tile[d] + 31) / 16 * 16 : k.tile[d] + 3);
     str_printf(&text, ";\n    grid%s (", k.persistent ? " persistent" : "");
-    for (int d = 0; d < k.grid; d++) str_printf(&text, "%s%s: ceil(%s, %d)", d > 0 ? ", " : "", LOOP[d], EXTENT[d], k.tile[d]);
+    for (int d = 0; d < k.grid; d++)
+        str_printf(&text, "%s%s: ceil(%s, %d)", d > 0 ? ", " : "", LOOP[d], EXTENT[d], k.tile[d]);
     str_add(&text, ");\n");
-    for (int d = k.grid; d < k.rank; d++) str_printf(&text, "    range r%s = 0 .. ceil(%s, %d);\n", LOOP[d], EXTENT[d], k.tile[d]);
+    for (int d = k.grid; d < k.rank; d++)
+        str_printf(&text, "    range r%s = 0 .. ceil(%s, %d);\n", LOOP[d], EXTENT[d], k.tile[d]);
     add_pipes(&k, &text);
     str_add(&text, k.roles.text);
     str_add(&text, "}\n");

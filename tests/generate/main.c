@@ -1,7 +1,7 @@
-/* generate-test [--count N] [--seed S] [--write DIR] [--only SEED] [--gpu] [--refused]
+/* generate-test [--count N] [--seed S] [--write DIR] [--only SEED] [--assemble] [--gpu] [--refused]
  *
  * Compiles random kernels, runs them on the emulator on several schedules, and compares with `ensures`; with --gpu also on the GPU,
- * in this one process. A share of the texts is assembled where ptxas is found. A program that fails is printed whole. What the
+ * in this one process. A share of the texts is assembled where ptxas is found, every other one with --assemble. A program that fails is printed whole. What the
  * checker may refuse of a random program (a copy that is no box, too much shared memory) is counted, and must stay the smaller part. */
 #include "emulator/emulator.h"
 #include "lib/private.h"
@@ -19,7 +19,8 @@
 typedef struct Session {
     int passed, failed, refused;
     const char *folder;
-    bool assemble, show_refused, quiet;
+    int every; /* which share of the texts is assembled */
+    bool assemble, show_refused;
     Runtime *gpu;
 } Session;
 
@@ -34,35 +35,43 @@ static bool fail(Session *session, const Generated *program, const char *what, c
 
 /* ---- one run ----------------------------------------------------------------------------------------------------------- */
 
-static const char *run_once(Session *session, const PipecProgram *program, const Argument *arguments, size_t count, uint64_t schedule, Arena *arena,
-                            Diags *diags, bool gpu) {
+static const char *run_once(Session *session, const PipecProgram *program, const Argument *arguments, size_t count,
+                            uint64_t schedule, Arena *arena, Diags *diags, bool gpu) {
     LaunchOptions options = {.seed = 7 + schedule, .watchdog_ns = 2000000000};
     const char *what = NULL;
     Argument *all;
     size_t total;
-    if (!reference_arguments(arena, program->prog, program->manifest, arguments, count, &all, &total, diags)) return "its arguments are refused";
-    Launch *launch = launch_prepare(arena, program->manifest, program->ptx.text, program->ptx.length, all, total, &options, diags);
+    if (!reference_arguments(arena, program->prog, program->manifest, arguments, count, &all, &total, diags))
+        return "its arguments are refused";
+    Launch *launch =
+        launch_prepare(arena, program->manifest, program->ptx.text, program->ptx.length, all, total, &options, diags);
     if (launch == NULL) return "its launch is refused";
     Before before = {0};
     RunResult result = {0};
     EmulatorOptions emulator = {.seed = schedule, .resident = (int)(schedule % 5)};
     RuntimeOptions runtime = {0};
-    if (!reference_before(arena, program->prog, launch, &before, diags)) what = "nothing is kept of before";
-    else if (gpu && runtime_run(arena, session->gpu, launch, &runtime, &result, diags) != RUN_DONE) what = "it does not run on the GPU";
-    else if (!gpu && emulator_run(arena, launch, &emulator, &result, diags) != RUN_DONE) what = "it does not run on the emulator";
-    else if (!launch_guards(launch, diags)) what = "it writes outside of its tensors";
+    if (!reference_before(arena, program->prog, launch, &before, diags))
+        what = "nothing is kept of before";
+    else if (gpu && runtime_run(arena, session->gpu, launch, &runtime, &result, diags) != RUN_DONE)
+        what = "it does not run on the GPU";
+    else if (!gpu && emulator_run(arena, launch, &emulator, &result, diags) != RUN_DONE)
+        what = "it does not run on the emulator";
+    else if (!launch_guards(launch, diags))
+        what = "it writes outside of its tensors";
     if (what == NULL) {
         Verdict verdict;
         ReferenceOptions reference = {.seed = 1};
         reference_verdict(arena, program->prog, launch, &before, &reference, &verdict, diags);
-        if (verdict.kind != VERDICT_RIGHT || verdict.wrong > 0 || verdict.untouched > 0) what = gpu ? "it is wrong on the GPU" : "it is wrong";
+        if (verdict.kind != VERDICT_RIGHT || verdict.wrong > 0 || verdict.untouched > 0)
+            what = gpu ? "it is wrong on the GPU" : "it is wrong";
     }
     reference_before_free(&before);
     launch_free(launch);
     return what;
 }
 
-static bool run_sizes(Session *session, const PipecProgram *program, const Generated *generated, int size, uint64_t schedule, bool gpu) {
+static bool run_sizes(Session *session, const PipecProgram *program, const Generated *generated, int size,
+                      uint64_t schedule, bool gpu) {
     Arena *arena = arena_new();
     Diags *diags = diags_new(arena, program->source);
     VEC(Argument) arguments = {0};
@@ -73,9 +82,12 @@ static bool run_sizes(Session *session, const PipecProgram *program, const Gener
     }
     const char *what = run_once(session, program, arguments.items, arguments.count, schedule, arena, diags, gpu);
     bool fine = what == NULL;
-    if (fine) session->passed++;
+    if (fine)
+        session->passed++;
     else
-        fail(session, generated, arena_printf(arena, "%s (%s, schedule %llu)", what, generated->sizes[size], (unsigned long long)schedule), diags, arena);
+        fail(session, generated,
+             arena_printf(arena, "%s (%s, schedule %llu)", what, generated->sizes[size], (unsigned long long)schedule),
+             diags, arena);
     arena_free(arena);
     return fine;
 }
@@ -104,9 +116,11 @@ static bool assembles(const char *ptx, Arena *arena, const char **said) {
     str_add(&text, "");
     while (pipe != NULL && fgets(line, sizeof line, pipe) != NULL) {
         unsigned long frame, stores, loads;
-        bool numbers = sscanf(line, " %lu bytes stack frame, %lu bytes spill stores, %lu bytes spill loads", &frame, &stores, &loads) == 3;
+        bool numbers = sscanf(line, " %lu bytes stack frame, %lu bytes spill stores, %lu bytes spill loads", &frame,
+                              &stores, &loads) == 3;
         str_add(&text, line);
-        fine = fine && strstr(line, "warning") == NULL && strstr(line, "error") == NULL && !(numbers && stores + loads > SPILLS);
+        fine = fine && strstr(line, "warning") == NULL && strstr(line, "error") == NULL &&
+               !(numbers && stores + loads > SPILLS);
     }
     fine = (pipe == NULL || pclose(pipe) == 0) && fine;
     unlink(name);
@@ -135,7 +149,7 @@ static void try_program(Session *session, uint64_t seed, int number) {
         } else {
             fail(session, &generated, "it is refused", program->diags, arena);
         }
-    } else if (session->assemble && number % 16 == 1 && !assembles(program->ptx.text, arena, &said)) {
+    } else if (session->assemble && number % session->every == 1 && !assembles(program->ptx.text, arena, &said)) {
         fail(session, &generated, arena_printf(arena, "ptxas complains: %s", said), NULL, arena);
     } else {
         bool fine = true;
@@ -159,19 +173,29 @@ static void open_gpu(Session *session, Arena *arena) {
 }
 
 int main(int argc, char **argv) {
-    Session session = {.assemble = system("ptxas --version >/dev/null 2>&1") == 0};
+    Session session = {.every = 16, .assemble = system("ptxas --version >/dev/null 2>&1") == 0};
     uint64_t seed = 1, count = 200;
     Arena *arena = arena_new();
     for (int i = 1; i < argc; i++) {
         bool more = i + 1 < argc;
-        if (strcmp(argv[i], "--count") == 0 && more) count = strtoull(argv[++i], NULL, 10);
-        else if (strcmp(argv[i], "--seed") == 0 && more) seed = strtoull(argv[++i], NULL, 10);
-        else if (strcmp(argv[i], "--only") == 0 && more) seed = strtoull(argv[++i], NULL, 10), count = 1, session.show_refused = true;
-        else if (strcmp(argv[i], "--write") == 0 && more) session.folder = argv[++i];
-        else if (strcmp(argv[i], "--gpu") == 0) open_gpu(&session, arena);
-        else if (strcmp(argv[i], "--refused") == 0) session.show_refused = true;
+        if (strcmp(argv[i], "--count") == 0 && more)
+            count = strtoull(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--seed") == 0 && more)
+            seed = strtoull(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--only") == 0 && more)
+            seed = strtoull(argv[++i], NULL, 10), count = 1, session.show_refused = true;
+        else if (strcmp(argv[i], "--write") == 0 && more)
+            session.folder = argv[++i];
+        else if (strcmp(argv[i], "--assemble") == 0)
+            session.every = 2;
+        else if (strcmp(argv[i], "--gpu") == 0)
+            open_gpu(&session, arena);
+        else if (strcmp(argv[i], "--refused") == 0)
+            session.show_refused = true;
         else {
-            fprintf(stderr, "generate-test [--count N] [--seed S] [--only SEED] [--write DIR] [--gpu] [--refused]\n");
+            fprintf(
+                stderr,
+                "generate-test [--count N] [--seed S] [--only SEED] [--write DIR] [--assemble] [--gpu] [--refused]\n");
             return 2;
         }
     }
@@ -179,7 +203,8 @@ int main(int argc, char **argv) {
     if (session.gpu != NULL) runtime_close(session.gpu);
     arena_free(arena);
     if (count > 1 && (uint64_t)session.refused * 2 > count) {
-        printf("%d of %llu programs are refused: nothing is tested by them\n", session.refused, (unsigned long long)count);
+        printf("%d of %llu programs are refused: nothing is tested by them\n", session.refused,
+               (unsigned long long)count);
         session.failed++;
     }
     printf("%d of %llu programs refused as no box or too large\n", session.refused, (unsigned long long)count);

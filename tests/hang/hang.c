@@ -19,29 +19,68 @@
 
 typedef struct Case {
     const char *what, *file;
-    const char *after;          /* text behind which the wound is looked for */
-    const char *find;           /* what is replaced there, behind `skip` others of its kind */
+    const char *size;  /* NAME=value: enough tiles for each block of a whole GPU to go through its rings several times; NULL: any will do */
+    const char *after; /* text behind which the wound is looked for */
+    const char *find;  /* what is replaced there, behind `skip` others of its kind */
     int skip;
-    const char *with;           /* NULL: the whole instruction goes */
-    const char *emulator[3];    /* what the emulator says: who waits for what, with the stage */
-    const char *gpu[3];         /* and the watchdog; none: a GPU may take it otherwise */
+    const char *with;        /* NULL: the whole instruction goes */
+    const char *emulator[3]; /* what the emulator says: who waits for what, with the stage */
+    const char *gpu[3];      /* and the watchdog; none: a GPU may take it otherwise */
 } Case;
 
 static const Case cases[] = {
-    {"a consumer never releases", "examples/axpy.pipe", "---- role add", "mbarrier.arrive.shared::cta", 1, NULL,
+    {"a consumer never releases",
+     "examples/axpy.pipe",
+     "N=4000003",
+     "---- role add",
+     "mbarrier.arrive.shared::cta",
+     1,
+     NULL,
      {"role `load`", "waits for an empty stage of `loaded`, stage 0", "axpy.pipe:"},
      {"role `load`", "waits for an empty stage of `loaded`: stage 0", "axpy.pipe:"}},
-    {"a producer never says that a stage is full", "examples/axpy.pipe", "---- role add", "mbarrier.arrive.shared::cta", 0, NULL,
+    {"a producer never says that a stage is full",
+     "examples/axpy.pipe",
+     "N=4000003",
+     "---- role add",
+     "mbarrier.arrive.shared::cta",
+     0,
+     NULL,
      {"role `store`", "waits for a full stage of `summed`, stage 0", "axpy.pipe:"},
      {"role `store`", "waits for a full stage of `summed`: stage 0", "axpy.pipe:"}},
-    {"more bytes are expected than land", "examples/axpy.pipe", "---- role load", ", 32768;", 0, ", 65536;",
+    {"more bytes are expected than land",
+     "examples/axpy.pipe",
+     "N=4000003",
+     "---- role load",
+     ", 32768;",
+     0,
+     ", 65536;",
      {"role `add`", "waits for a full stage of `loaded`, stage 0", "axpy.pipe:"},
      {"role `add`", "waits for a full stage of `loaded`: stage 0", "axpy.pipe:"}},
-    {"fewer bytes are expected than land", "examples/axpy.pipe", "---- role load", ", 32768;", 0, ", 16384;", {"`loaded`"}, {NULL}},
-    {"a token is never passed on", "examples/chain.pipe", "produce <written>", "mbarrier.arrive.shared::cta", 0, NULL,
+    {"fewer bytes are expected than land",
+     "examples/axpy.pipe",
+     "N=4000003",
+     "---- role load",
+     ", 32768;",
+     0,
+     ", 16384;",
+     {"`loaded`"},
+     {NULL}},
+    {"a token is never passed on",
+     "examples/chain.pipe",
+     NULL,
+     "produce <written>",
+     "mbarrier.arrive.shared::cta",
+     0,
+     NULL,
      {"role `mark`", "waits for a full stage of `written`, stage 0", "chain.pipe:"},
      {"role `mark`", "waits for a full stage of `written`: stage 0", "chain.pipe:"}},
-    {"a store's source is never given back", "examples/bias.pipe", "---- role store", "mbarrier.arrive.shared::cta", -1, NULL,
+    {"a store's source is never given back",
+     "examples/bias.pipe",
+     "M=12800",
+     "---- role store",
+     "mbarrier.arrive.shared::cta",
+     -1,
+     NULL,
      {"waits for an empty stage of", "stage 0", "bias.pipe:"},
      {"an empty stage of", "bias.pipe:"}},
 };
@@ -49,8 +88,10 @@ static const Case cases[] = {
 static int passed, failed, skipped;
 
 static bool expect(bool fine, const Case *c, const char *on, const char *wanted, const char *text) {
-    if (fine) passed++;
-    else printf("%s, on %s: expected %s in\n%s\n", c->what, on, wanted, text), failed++;
+    if (fine)
+        passed++;
+    else
+        printf("%s, on %s: expected %s in\n%s\n", c->what, on, wanted, text), failed++;
     return fine;
 }
 
@@ -82,11 +123,12 @@ static const char *wounded(Arena *arena, const char *ptx, const Case *c) {
 
 /* ---- runs ---------------------------------------------------------------------------------------------------------------- */
 
-static Launch *prepare(Arena *arena, const PipecProgram *program, const char *ptx, Diags *diags) {
+static Launch *prepare(Arena *arena, const PipecProgram *program, const char *ptx, const Case *c, Diags *diags) {
     LaunchOptions options = {.seed = 1, .watchdog_ns = 1000000000};
-    Argument *all;
+    Argument size, *all;
     size_t count;
-    if (!reference_arguments(arena, program->prog, program->manifest, NULL, 0, &all, &count, diags)) return NULL;
+    if (c->size != NULL && !argument_parse(arena, c->size, &size, diags)) return NULL;
+    if (!reference_arguments(arena, program->prog, program->manifest, &size, c->size != NULL ? 1 : 0, &all, &count, diags)) return NULL;
     return launch_prepare(arena, program->manifest, ptx, strlen(ptx), all, count, &options, diags);
 }
 
@@ -99,7 +141,7 @@ static const char *rendered(Arena *arena, const Diags *diags) {
 
 static void on_emulator(Arena *arena, const PipecProgram *program, const char *ptx, const Case *c) {
     Diags *diags = diags_new(arena, program->source);
-    Launch *launch = prepare(arena, program, ptx, diags);
+    Launch *launch = prepare(arena, program, ptx, c, diags);
     RunResult result = {0};
     EmulatorOptions options = {0};
     RunStatus status = launch == NULL ? RUN_UNAVAILABLE : emulator_run(arena, launch, &options, &result, diags);
@@ -111,7 +153,7 @@ static void on_emulator(Arena *arena, const PipecProgram *program, const char *p
 }
 
 /* In the child: what was found goes into the pipe, how it ended is the exit code. */
-static void child_run(Arena *arena, const PipecProgram *program, const char *ptx, int out) {
+static void child_run(Arena *arena, const PipecProgram *program, const char *ptx, const Case *c, int out) {
     Diags *diags = diags_new(arena, program->source);
     RuntimeLack lack;
     RuntimeOptions options = {0};
@@ -122,7 +164,7 @@ static void child_run(Arena *arena, const PipecProgram *program, const char *ptx
         bool told = write(out, why, strlen(why)) >= 0;
         _exit(told ? NO_GPU : 1);
     }
-    Launch *launch = prepare(arena, program, ptx, diags);
+    Launch *launch = prepare(arena, program, ptx, c, diags);
     alarm(60); /* a kernel that is not ended by its watchdog is not waited for */
     RunStatus status = launch == NULL ? RUN_UNAVAILABLE : runtime_run(arena, runtime, launch, &options, &result, diags);
     const char *text = rendered(arena, diags);
@@ -138,9 +180,11 @@ static bool on_gpu(Arena *arena, const PipecProgram *program, const char *ptx, c
     fflush(stdout);
     if (pipe(ends) != 0) return false;
     pid_t child = fork();
-    if (child == 0) child_run(arena, program, ptx, ends[1]);
+    if (child == 0) child_run(arena, program, ptx, c, ends[1]);
     close(ends[1]);
-    for (ssize_t got; length < sizeof buffer - 1 && (got = read(ends[0], buffer + length, sizeof buffer - 1 - length)) > 0;) length += (size_t)got;
+    for (ssize_t got;
+         length < sizeof buffer - 1 && (got = read(ends[0], buffer + length, sizeof buffer - 1 - length)) > 0;)
+        length += (size_t)got;
     buffer[length] = '\0';
     close(ends[0]);
     waitpid(child, &status, 0);
@@ -150,7 +194,8 @@ static bool on_gpu(Arena *arena, const PipecProgram *program, const char *ptx, c
         return false;
     }
     expect(WIFEXITED(status) && WEXITSTATUS(status) == RUN_FINDING, c, "the GPU", "a finding", buffer);
-    for (size_t i = 0; i < COUNT_OF(c->gpu) && c->gpu[i] != NULL; i++) expect(strstr(buffer, c->gpu[i]) != NULL, c, "the GPU", c->gpu[i], buffer);
+    for (size_t i = 0; i < COUNT_OF(c->gpu) && c->gpu[i] != NULL; i++)
+        expect(strstr(buffer, c->gpu[i]) != NULL, c, "the GPU", c->gpu[i], buffer);
     return true;
 }
 

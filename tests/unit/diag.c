@@ -43,6 +43,24 @@ static void places(void) {
     arena_free(arena);
 }
 
+/* Far into a line a column is not counted from the line's start; it must come out as if it were. */
+static void places_in_long_lines(void) {
+    Arena *arena = arena_new();
+    Str text = str_new(arena);
+    str_add(&text, "x\n");
+    while (text.length < 10000) str_add(&text, "a\xC3\xA9\xE2\x82\xAC");
+    const Source *source = source_new(arena, "x", text.text, text.length);
+    for (uint32_t at = 2, wanted = 1; at < source->length; wanted++) {
+        uint32_t line, column, length = (uint32_t)utf8_length(source->text + at, source->length - at);
+        for (uint32_t inside = 0; inside < length; inside++) { /* a byte inside of a character has its column */
+            source_place(source, at + inside, &line, &column);
+            EXPECT(line == 2 && column == wanted);
+        }
+        at += length;
+    }
+    arena_free(arena);
+}
+
 static void one_line(void) {
     Text text = TEXT("\tcall(a, \xC3\xA9, b);\n");
     Diag *diag = diag_at(text.diags, P0001, (Span){6, 7}, "message with `%s`", "name");
@@ -190,6 +208,7 @@ static void codes(void) {
 
 int main(void) {
     places();
+    places_in_long_lines();
     one_line();
     several_lines();
     odd_bytes();

@@ -1,6 +1,6 @@
 /* Runs every tests/emulator/NAME.ptx as its head says, on several schedules, and assembles it where ptxas is found.
  *
- *   //> threads 96 · tiles 3 · persistent 2 (resident blocks) · shared 4096 · seeds 4 (schedules tried; 1: the plain one) · limit 5000
+ *   //> threads 96 · tiles 3 · persistent 2 (resident blocks) · cluster 2 (asked for by the launch) · shared 4096 · seeds 4 (schedules tried; 1: the plain one) · limit 5000
  *   //> tensor in|out|inout NAME TYPE EXTENT..          filled with 0, 1, 2, ... (in, inout) or poison (out)
  *   //> map NAME box B0 B1 .. [swizzle 32|64|128]        innermost first
  *   //> pass map N | pointer NAME | scalar NAME TYPE VALUE | extent VALUE | watchdog     the kernel's parameters in order
@@ -166,6 +166,8 @@ static void read_directive(Case *test, char *line) {
         test->launch.tiles = atoi(rest);
     else if (!strcmp(word, "persistent"))
         test->manifest.persistent = true, test->resident = atoi(rest);
+    else if (!strcmp(word, "cluster"))
+        test->manifest.cluster[0] = atoi(rest);
     else if (!strcmp(word, "shared"))
         test->manifest.shared_bytes = (uint32_t)atoi(rest);
     else if (!strcmp(word, "seeds"))
