@@ -134,41 +134,69 @@ static void init_barriers(Gen *gen, Reg thread) {
     INS(gen->ptx, "bar.sync", ptx_int(0));
 }
 
-/* setmaxnreg is executed by all warps of a warpgroup, idle ones too; a warpgroup whose value is what the launch gives keeps it. */
-static void set_registers(Gen *gen) {
-    const Prog *prog = gen->prog;
-    int share = prog->launch_registers, groups = (prog->warps + 3) / 4;
-    for (int g = 0; g < groups; g++) {
-        int value = 0;
-        for (size_t r = 0; r < prog->roles.count; r++) {
-            const Role *role = &prog->roles.items[r];
-            int last = role->first_warp + role->warps * role->instances - 1;
-            if (role->first_warp / 4 <= g && last / 4 >= g && role->registers > 0) value = role->registers;
-        }
-        if (value == 0 || value == share) continue;
-        int skip = ptx_new_label(gen->ptx);
-        Reg group = PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(gen->warp), ptx_int(2));
-        Reg other = PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(group), ptx_int(g));
-        INS_IF(gen->ptx, other, "bra.uni", ptx_label(skip));
-        INS(gen->ptx, value < share ? "setmaxnreg.dec.sync.aligned.u32" : "setmaxnreg.inc.sync.aligned.u32",
-            ptx_int(value));
-        ptx_place_label(gen->ptx, skip);
-    }
+/* Jumps to `label` the warps first .. first + count - 1. */
+static void branch_warps(Gen *gen, int first, int count, int label) {
+    Reg from = PURE(gen->ptx, REG_32, "sub.s32", ptx_reg(gen->warp), ptx_int(first));
+    Reg mine = PURE(gen->ptx, REG_PRED, "setp.lt.u32", ptx_reg(from), ptx_int(count));
+    INS_IF(gen->ptx, mine, "bra.uni", ptx_label(label));
 }
 
+static int role_warps(const Role *role) { return role->warps * role->instances; }
+
+static bool in_group(const Role *role, int group) {
+    return role->first_warp / 4 <= group && (role->first_warp + role_warps(role) - 1) / 4 >= group;
+}
+
+static bool fills_groups(const Role *role) { return role->first_warp % 4 == 0 && role_warps(role) % 4 == 0; }
+
+/* setmaxnreg, executed by all warps of a warpgroup, idle ones too. What the launch gives each thread is `launch_registers`; a warpgroup whose
+ * value is that keeps it. It stands where a warpgroup's way parts from the others': ptxas ignores one behind which they meet again. */
+static void set_registers(Gen *gen, int value) {
+    int share = gen->prog->launch_registers;
+    if (value == 0 || value == share) return;
+    INS(gen->ptx, value < share ? "setmaxnreg.dec.sync.aligned.u32" : "setmaxnreg.inc.sync.aligned.u32", ptx_int(value));
+}
+
+/* A warpgroup that several roles share, or that has idle warps: registers first, then each to its role. */
+static void gen_shared_group(Gen *gen, int group, const int *labels) {
+    int value = 0;
+    for (size_t r = 0; r < gen->prog->roles.count; r++)
+        if (in_group(&gen->prog->roles.items[r], group)) value = gen->prog->roles.items[r].registers;
+    set_registers(gen, value);
+    for (size_t r = 0; r < gen->prog->roles.count; r++) {
+        const Role *role = &gen->prog->roles.items[r];
+        if (in_group(role, group)) branch_warps(gen, role->first_warp, role_warps(role), labels[r]);
+    }
+    INS0(gen->ptx, "ret");
+}
+
+/* Where all warps are launched with what they keep, one chain leads to the roles. Else each warpgroup that roles share comes first. */
 static void gen_roles(Gen *gen) {
     const Prog *prog = gen->prog;
-    int *labels = NEW_ARRAY(gen->arena, int, prog->roles.count);
+    int *labels = NEW_ARRAY(gen->arena, int, prog->roles.count), groups = (prog->warps + 3) / 4;
+    bool moves = prog->launch_registers != 0;
     for (size_t r = 0; r < prog->roles.count; r++) {
         const Role *role = &prog->roles.items[r];
         labels[r] = ptx_new_label(gen->ptx);
-        Reg from = PURE(gen->ptx, REG_32, "sub.s32", ptx_reg(gen->warp), ptx_int(role->first_warp));
-        Reg mine = PURE(gen->ptx, REG_PRED, "setp.lt.u32", ptx_reg(from), ptx_int(role->warps * role->instances));
-        INS_IF(gen->ptx, mine, "bra.uni", ptx_label(labels[r]));
+        if (!moves || fills_groups(role)) branch_warps(gen, role->first_warp, role_warps(role), labels[r]);
+    }
+    for (int g = 0; g < groups && moves; g++) {
+        bool whole = false;
+        for (size_t r = 0; r < prog->roles.count; r++)
+            whole |= fills_groups(&prog->roles.items[r]) && in_group(&prog->roles.items[r], g);
+        if (whole) continue;
+        int others = ptx_new_label(gen->ptx), own = ptx_new_label(gen->ptx);
+        branch_warps(gen, g * 4, 4, own);
+        INS(gen->ptx, "bra.uni", ptx_label(others));
+        ptx_place_label(gen->ptx, own);
+        gen_shared_group(gen, g, labels);
+        ptx_place_label(gen->ptx, others);
     }
     INS0(gen->ptx, "ret");
     for (size_t r = 0; r < prog->roles.count; r++) {
+        const Role *role = &prog->roles.items[r];
         ptx_place_label(gen->ptx, labels[r]);
+        if (moves && fills_groups(role)) set_registers(gen, role->registers);
         gen_role(gen, (int)r);
     }
 }
@@ -185,7 +213,6 @@ static void gen_body(Gen *gen) {
     /* through a shuffle ptxas knows that it is the same in a warp, and branches on it are uniform */
     INS(gen->ptx, "shfl.sync.idx.b32", ptx_reg(gen->warp), ptx_reg(warp), ptx_int(0), ptx_int(31), ptx_int(0xffffffff));
     init_barriers(gen, thread);
-    set_registers(gen);
     gen_roles(gen);
 }
 

@@ -392,7 +392,8 @@ static void compare(void *data) {
     PipecRun *run = it->run;
     const PipecProgram *program = run->program;
     begin(run);
-    bool approximate = strstr(program->ptx.text, ".approx") != NULL || strstr(program->ptx.text, "div.full.") != NULL;
+    bool approximate = strstr(program->ptx.text, ".approx") != NULL || strstr(program->ptx.text, "div.full.") != NULL ||
+                       strstr(program->ptx.text, "wgmma.mma_async") != NULL;
     for (size_t i = 0; i < program->manifest->parameters.count; i++) {
         if (!is_tensor(run, i) || program->manifest->parameters.items[i].mode == MODE_IN) continue;
         Difference found =
@@ -400,7 +401,7 @@ static void compare(void *data) {
         if (found.count > 0) report_difference(it, i, &found);
     }
     if (it->text != NULL)
-        *it->text = approximate ? "compared within the tolerance of `ensures`: the kernel uses approximate instructions"
+        *it->text = approximate ? "compared within the tolerance of `ensures`: the kernel uses approximate or matrix instructions"
                                 : "compared bit for bit";
     run->published = diagnostics_publish(run->diags);
 }
