@@ -259,8 +259,7 @@ static bool start_aligned(Tiles *tiles, Site *site, const Access *local, const L
         int64_t step = tile_stride(tiles->prog, site->role, local, layout, d), unit = 1;
         if (d == local->rank - 1 && layout->panel != extent) step = rows, unit = layout->panel;
         int64_t divisor = poly_divisor(site->algebra, base);
-        if (divisor % unit == 0 && divisor % (start / power_of_two(step * bytes, start)) == 0)
-            continue;
+        if (divisor % unit == 0 && divisor % (start / power_of_two(step * bytes, start)) == 0) continue;
         return refuse(reason, P0212, local->subs[d]->span,
                       arena_printf(tiles->arena,
                                    "the copy does not certainly start at a multiple of %lld bytes of the tile: `%s`",

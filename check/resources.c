@@ -98,7 +98,7 @@ static void settle_full(Resources *res, int index, Pipe *pipe) {
     pipe->full_reason = text.text;
 }
 
-/* When one warp's matrix instructions are done, all warps of its warpgroup have issued theirs (PTX ISA 9.7.15.1). */
+/* A matrix instruction is of all warps of a warpgroup (PTX ISA 9.7.15.1): where it is done in one, none is behind it. */
 static void settle_empty(Resources *res, const Role *role, PipeUse *use, Pipe *pipe, Str *text) {
     use->instance_arrives = use->mma_out && !use->generic_out && !use->bulk_out;
     use->warps_arrive = !use->instance_arrives;

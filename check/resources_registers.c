@@ -4,13 +4,13 @@
 #include "check/resources.h"
 
 #define REGISTERS_LEAST 24 /* what setmaxnreg takes: multiples of 8 from 24 to 256 */
-#define REGISTERS_MOST 256
+#define REGISTERS_MOST  256
 
 /* Derived budgets */
-#define ACCUMULATING_MOST 240
+#define ACCUMULATING_MOST   240
 #define BESIDE_ACCUMULATORS 32 /* addresses, descriptors, loop and stage counters */
-#define ISSUING 40             /* one lane that issues copies: with less, ptxas ignores setmaxnreg (C7507) */
-#define COPYING 40             /* all lanes, at little work */
+#define ISSUING             24 /* one lane that issues copies */
+#define COPYING             40 /* all lanes, at little work */
 
 /* ---- stated ------------------------------------------------------------------------------------------------------- */
 
@@ -18,13 +18,14 @@ static bool budgets_are_possible(Resources *res) {
     bool possible = true;
     for (size_t i = 0; i < res->prog->roles.count; i++) {
         const Role *role = &res->prog->roles.items[i];
-        if (!role->regs || (role->regs % 8 == 0 && role->regs >= REGISTERS_LEAST && role->regs <= REGISTERS_MOST)) continue;
+        if (!role->regs || (role->regs % 8 == 0 && role->regs >= REGISTERS_LEAST && role->regs <= REGISTERS_MOST))
+            continue;
         int near = (role->regs + 4) / 8 * 8;
         near = near < REGISTERS_LEAST ? REGISTERS_LEAST : near > REGISTERS_MOST ? REGISTERS_MOST : near;
-        Diag *diag = diag_at(res->diags, P0502, role->span, "`regs %d` of role `%s` is not a value that can be set", role->regs,
-                             role->name);
-        diag_note(res->diags, diag, "registers are handed out in multiples of 8, from %d to %d a thread", REGISTERS_LEAST,
-                  REGISTERS_MOST);
+        Diag *diag = diag_at(res->diags, P0502, role->span, "`regs %d` of role `%s` is not a value that can be set",
+                             role->regs, role->name);
+        diag_note(res->diags, diag, "registers are handed out in multiples of 8, from %d to %d a thread",
+                  REGISTERS_LEAST, REGISTERS_MOST);
         diag_help(res->diags, diag, "write `regs %d`", near);
         possible = false;
     }
@@ -32,7 +33,8 @@ static bool budgets_are_possible(Resources *res) {
 }
 
 static bool in_group(const Role *role, int group) {
-    return role->first_warp / WARPGROUP_WARPS <= group && group <= (role->first_warp + role_warps(role) - 1) / WARPGROUP_WARPS;
+    return role->first_warp / WARPGROUP_WARPS <= group &&
+           group <= (role->first_warp + role_warps(role) - 1) / WARPGROUP_WARPS;
 }
 
 static const char *roles_of(Resources *res, int group) {
@@ -51,23 +53,25 @@ static int group_value(const Resources *res, int group) {
 static void refuse_pool(Resources *res, const Role *greedy, int asked) {
     Prog *prog = res->prog;
     int count = res->groups.count, launch = prog->launch_registers, shares = 0, others = 0;
-    Diag *diag = diag_at(res->diags, P0503, greedy->span, "the register budgets take %d registers, and the block has %d", asked,
-                         launch * count * WARPGROUP_LANES);
+    Diag *diag =
+        diag_at(res->diags, P0503, greedy->span, "the register budgets take %d registers, and the block has %d", asked,
+                launch * count * WARPGROUP_LANES);
     diag_primary(res->diags, diag, "`regs %d` is the largest", greedy->regs);
     diag_note(res->diags, diag, "a block of %d threads is launched with %d registers a thread: %d in all",
               count * WARPGROUP_LANES, launch, launch * count * WARPGROUP_LANES);
     for (int g = 0; g < count; g++) {
         int value = group_value(res, g);
         diag_note(res->diags, diag, "warps %d to %d (%s): %d x %d = %d%s", g * WARPGROUP_WARPS,
-                  g * WARPGROUP_WARPS + WARPGROUP_WARPS - 1, roles_of(res, g), value, WARPGROUP_LANES, value * WARPGROUP_LANES,
-                  res->groups.regs[g] ? "" : ", as launched");
+                  g * WARPGROUP_WARPS + WARPGROUP_WARPS - 1, roles_of(res, g), value, WARPGROUP_LANES,
+                  value * WARPGROUP_LANES, res->groups.regs[g] ? "" : ", as launched");
         shares += value == greedy->regs;
         if (value != greedy->regs) others += value;
     }
     int fits = (launch * count - others) / shares / 8 * 8;
     if (fits >= REGISTERS_LEAST)
         diag_help(res->diags, diag, "`regs %d` fits there, or let another warpgroup state fewer", fits);
-    else diag_help(res->diags, diag, "let the other warpgroups state fewer registers");
+    else
+        diag_help(res->diags, diag, "let the other warpgroups state fewer registers");
 }
 
 /* ---- accumulators --------------------------------------------------------------------------------------------------- */
@@ -129,8 +133,9 @@ static void refuse_accumulators(Resources *res, const Role *role, int taken, int
     const RoleTile *largest = NULL;
     int64_t most = 0;
     int room = available - BESIDE_ACCUMULATORS;
-    Diag *diag = diag_at(diags, P0505, role->span, "accumulators of `%s` take %d registers a thread, and there are %d", role->name,
-                         taken, available);
+    Diag *diag = diag_at(diags, P0505, role->span,
+                         "`%s` needs %d registers a thread for accumulators and %d beside them, and has %d", role->name,
+                         taken, BESIDE_ACCUMULATORS, available);
     diag_primary(diags, diag, role->regs ? "`regs %d`" : "%d registers a thread at most", available);
     for (size_t i = 0; i < role->tiles.count; i++) {
         const RoleTile *tile = &role->tiles.items[i];
@@ -140,16 +145,16 @@ static void refuse_accumulators(Resources *res, const Role *role, int taken, int
         int64_t bytes = elements * element_rows[tile->type].bytes;
         if (bytes > most) most = bytes, largest = tile;
         diag_note(diags, diag, "`%s`: %lld elements of %d bytes over %d threads are %lld registers", tile->name,
-                  (long long)elements, element_rows[tile->type].bytes, WARPGROUP_LANES, (long long)(bytes / 4 / WARPGROUP_LANES));
+                  (long long)elements, element_rows[tile->type].bytes, WARPGROUP_LANES,
+                  (long long)(bytes / 4 / WARPGROUP_LANES));
     }
-    diag_note(diags, diag, "%d more are kept for addresses and counters", BESIDE_ACCUMULATORS);
     if (!largest) return;
     diag_label(diags, diag, largest->span, "the largest");
     int64_t all = taken * INT64_C(4) * WARPGROUP_LANES, fits = room * INT64_C(4) * WARPGROUP_LANES - (all - most);
     int64_t line = most / largest->extents[largest->rank - 1], columns = fits > 0 ? fits / line / 8 * 8 : 0;
     if (columns > 0)
-        diag_help(diags, diag, "%lld columns of `%s` would fit; or share its rows among more warpgroups", (long long)columns,
-                  largest->name);
+        diag_help(diags, diag, "%lld columns of `%s` would fit; or share its rows among more warpgroups",
+                  (long long)columns, largest->name);
     else
         diag_help(diags, diag, "share the rows among more warpgroups");
 }
@@ -173,7 +178,8 @@ void resources_registers(Resources *res) {
     prog->launch_registers = 0;
     if (!prog->target || !count || !hands_out_registers(prog) || !budgets_are_possible(res)) return;
     prog->launch_registers = prog->target->registers_pool / (count * WARPGROUP_LANES) / 8 * 8;
-    if (prog->launch_registers > prog->target->registers_max) prog->launch_registers = prog->target->registers_max / 8 * 8;
+    if (prog->launch_registers > prog->target->registers_max)
+        prog->launch_registers = prog->target->registers_max / 8 * 8;
     derive(res);
     for (size_t i = 0; i < prog->roles.count; i++) {
         Role *role = &prog->roles.items[i];
@@ -181,6 +187,8 @@ void resources_registers(Resources *res) {
         if (role->regs && (!greedy || role->regs > greedy->regs)) greedy = role;
     }
     for (int g = 0; g < count; g++) asked += group_value(res, g) * WARPGROUP_LANES;
-    if (greedy && asked > prog->launch_registers * count * WARPGROUP_LANES) refuse_pool(res, greedy, asked);
-    else check_accumulators(res);
+    if (greedy && asked > prog->launch_registers * count * WARPGROUP_LANES)
+        refuse_pool(res, greedy, asked);
+    else
+        check_accumulators(res);
 }

@@ -43,7 +43,8 @@ static void refuse_threads(Resources *res, int threads) {
                          prog->target->name, prog->target->threads_limit);
     diag_primary(res->diags, diag, "with warpgroup roles at multiples of four warps: %d warps", threads / WARP_LANES);
     for (size_t i = 0; i < prog->roles.count && count < DIAG_MAX_LABELS - 1; i++, count++)
-        diag_label(res->diags, diag, prog->roles.items[i].span, "%d threads", role_warps(&prog->roles.items[i]) * WARP_LANES);
+        diag_label(res->diags, diag, prog->roles.items[i].span, "%d threads",
+                   role_warps(&prog->roles.items[i]) * WARP_LANES);
     diag_help(res->diags, diag, "give the roles %d warps together, or fewer", prog->target->threads_limit / WARP_LANES);
 }
 
@@ -66,5 +67,6 @@ void resources_warps(Resources *res) {
         if (groups->used[g]) prog->warps = g * WARPGROUP_WARPS + groups->used[g];
     /* setmaxnreg needs whole warpgroups: the last one is filled up with idle warps */
     if (hands_out_registers(prog)) prog->warps = groups->count * WARPGROUP_WARPS;
-    if (prog->target && prog->warps * WARP_LANES > prog->target->threads_limit) refuse_threads(res, prog->warps * WARP_LANES);
+    if (prog->target && prog->warps * WARP_LANES > prog->target->threads_limit)
+        refuse_threads(res, prog->warps * WARP_LANES);
 }

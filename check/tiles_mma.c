@@ -65,8 +65,8 @@ static bool by_warpgroups(Contraction *c) {
     Diag *diag = diag_at(diags, P0220, c->site->stmt->span, "a contraction into registers is the work of a warpgroup");
     diag_label(diags, diag, role->span, "a role of %d warp%s", role->warps, role->warps == 1 ? "" : "s");
     int groups = (role->warps + 3) / 4;
-    diag_help(diags, diag, "declare `role %s: %d warpgroup%s`, four warps each; `rank` tells them apart", role->name, groups,
-              groups == 1 ? "" : "s");
+    diag_help(diags, diag, "declare `role %s: %d warpgroup%s`, four warps each; `rank` tells them apart", role->name,
+              groups, groups == 1 ? "" : "s");
     return false;
 }
 
@@ -131,7 +131,8 @@ static const char *nearest(Contraction *c, int64_t below, int64_t above) {
 
 static Diag *refuse_extent(Contraction *c, int index, const char *what) {
     const Index *row = &c->site->tile->space.items[index];
-    Diag *diag = diag_at(c->tiles->diags, P0222, row->span, "no matrix instruction has %lld %s", (long long)row->extent, what);
+    Diag *diag =
+        diag_at(c->tiles->diags, P0222, row->span, "no matrix instruction has %lld %s", (long long)row->extent, what);
     diag_primary(c->tiles->diags, diag, "`%s` runs over %lld", row->name, (long long)row->extent);
     return diag;
 }
@@ -158,7 +159,8 @@ static bool columns(Contraction *c, const MmaRow *row) {
     while (above <= COLUMNS_MOST && !has_columns(row, above)) above++;
     Diag *diag = refuse_extent(c, INDEX_COLUMN, "columns");
     if (row->n_step == row->n_step_large)
-        diag_note(diags, diag, "N of m64nNk%d is a multiple of %d, from %d to %d", row->k, row->n_step, row->n_step, COLUMNS_MOST);
+        diag_note(diags, diag, "N of m64nNk%d is a multiple of %d, from %d to %d", row->k, row->n_step, row->n_step,
+                  COLUMNS_MOST);
     else
         diag_note(diags, diag, "N of m64nNk%d is a multiple of %d up to 32, of %d up to %d", row->k, row->n_step,
                   row->n_step_large, COLUMNS_MOST);
@@ -169,10 +171,12 @@ static bool columns(Contraction *c, const MmaRow *row) {
 
 static bool extents(Contraction *c, const MmaRow *row) {
     Arena *arena = c->tiles->arena;
-    return multiple_extent(c, INDEX_ROW, TILES_SLAB_ROWS, "rows", "an instruction has 64 rows, and a warpgroup as many as it issues") &&
+    return multiple_extent(c, INDEX_ROW, TILES_SLAB_ROWS, "rows",
+                           "an instruction has 64 rows, and a warpgroup as many as it issues") &&
            columns(c, row) &&
-           multiple_extent(c, INDEX_INNER, row->k, "products to a sum",
-                           arena_printf(arena, "an instruction sums %d products of %s", row->k, spelling(row->operands)));
+           multiple_extent(
+               c, INDEX_INNER, row->k, "products to a sum",
+               arena_printf(arena, "an instruction sums %d products of %s", row->k, spelling(row->operands)));
 }
 
 /* ---- operands ------------------------------------------------------------------------------------------------------- */
@@ -201,7 +205,8 @@ static bool operand_axes(Contraction *c, MmaOperand *operand, int free) {
                                   arena_printf(c->tiles->arena, "`%s` does not walk %s element by element",
                                                tiles_text(c->tiles, tile->subs[d]->span),
                                                tiles_object(c->tiles, c->site->role, tile)));
-        diag_help(c->tiles->diags, diag, "a matrix operand is subscripted by a base plus one index an axis: `rank*64 + i`");
+        diag_help(c->tiles->diags, diag,
+                  "a matrix operand is subscripted by a base plus one index an axis: `rank*64 + i`");
         return false;
     }
     operand->mn_major = operand->free == tile->rank - 1;
@@ -213,16 +218,20 @@ static bool operand_order(Contraction *c, const MmaOperand *operand, const MmaRo
     Diags *diags = c->tiles->diags;
     const char *object = tiles_object(c->tiles, c->site->role, tile);
     if (operand->free < 0 || operand->inner < 0 || operand->free + operand->inner != 2 * tile->rank - 3) {
-        Diag *diag = refuse_place(c, P0223, tile, tile->span,
-                                  arena_printf(c->tiles->arena, "a matrix operand is the last two axes of its tile, and this is not of %s", object));
+        Diag *diag = refuse_place(
+            c, P0223, tile, tile->span,
+            arena_printf(c->tiles->arena, "a matrix operand is the last two axes of its tile, and this is not of %s",
+                         object));
         diag_help(diags, diag, "declare the tile with the other axes first");
         return false;
     }
     if (!operand->mn_major || row->either_major) return true;
-    Diag *diag = refuse_place(c, P0223, tile, tile->subs[tile->rank - 1]->span,
-                              arena_printf(c->tiles->arena, "%s operands have the summed index last", spelling(row->operands)));
+    Diag *diag =
+        refuse_place(c, P0223, tile, tile->subs[tile->rank - 1]->span,
+                     arena_printf(c->tiles->arena, "%s operands have the summed index last", spelling(row->operands)));
     diag_note(diags, diag, "only 16-bit operands may have it in either place");
-    diag_help(diags, diag, "bring the tensor in with the summed axis last, so that `%s` is subscripted the other way round",
+    diag_help(diags, diag,
+              "bring the tensor in with the summed axis last, so that `%s` is subscripted the other way round",
               tiles_text(c->tiles, tile->span));
     return false;
 }
@@ -267,23 +276,27 @@ static bool operand_layout(Contraction *c, const MmaOperand *operand, int64_t pa
         Diag *diag = refuse_place(c, P0224, tile, tile->span,
                                   arena_printf(arena, "%s has %lld rows, and a matrix operand a multiple of %d", object,
                                                (long long)rows, TILES_SPAN_ROWS));
-        diag_help(diags, diag, "%s", nearest(c, rows / TILES_SPAN_ROWS * TILES_SPAN_ROWS, (rows / TILES_SPAN_ROWS + 1) * TILES_SPAN_ROWS));
+        diag_help(diags, diag, "%s",
+                  nearest(c, rows / TILES_SPAN_ROWS * TILES_SPAN_ROWS, (rows / TILES_SPAN_ROWS + 1) * TILES_SPAN_ROWS));
         return false;
     }
     if (row % unit != 0) {
-        Diag *diag = refuse_place(c, P0224, tile, tile->span,
-                                  arena_printf(arena, "rows of %s have %lld bytes, and those of a matrix operand a multiple of %d",
-                                               object, (long long)(row * bytes), TILES_SPAN_LEAST));
+        Diag *diag = refuse_place(
+            c, P0224, tile, tile->span,
+            arena_printf(arena, "rows of %s have %lld bytes, and those of a matrix operand a multiple of %d", object,
+                         (long long)(row * bytes), TILES_SPAN_LEAST));
         diag_note(diags, diag, "matrix operands are swizzled, over 32, 64 or 128 bytes");
         diag_help(diags, diag, "of %s elements to a row, %s", spelling(tile->type),
                   nearest(c, row / unit * unit, (row / unit + 1) * unit));
         return false;
     }
-    if (!operand->mn_major || part % unit == 0) return !operand->mn_major || aligned_base(c, tile, last, unit);
+    if (!operand->mn_major) return true;
+    if (part % unit == 0) return aligned_base(c, tile, last, unit);
     Diag *diag = refuse_place(c, P0224, tile, tile->subs[last]->span,
                               arena_printf(arena, "an operand that is contiguous along `%s` is taken in parts of %lld",
                                            c->site->tile->space.items[INDEX_COLUMN].name, (long long)unit));
-    diag_help(diags, diag, "%s; or bring the tile in with the summed axis last", nearest(c, part / unit * unit, (part / unit + 1) * unit));
+    diag_help(diags, diag, "%s; or bring the tile in with the summed axis last",
+              nearest(c, part / unit * unit, (part / unit + 1) * unit));
     return false;
 }
 
@@ -310,7 +323,8 @@ void tiles_mma(Tiles *tiles, Site *site) {
     if (!is_contraction(&c) || reads_registers(&c)) return;
     tile->mma = (Mma){.a = c.operands[0], .b = c.operands[1]};
     if (!by_warpgroups(&c) || !find_kind(&c, &kind) || !sums_in(&c, &mma_rows[kind]) || !extents(&c, &mma_rows[kind]) ||
-        !operand(&c, &tile->mma.a, INDEX_ROW, &mma_rows[kind]) || !operand(&c, &tile->mma.b, INDEX_COLUMN, &mma_rows[kind])) {
+        !operand(&c, &tile->mma.a, INDEX_ROW, &mma_rows[kind]) ||
+        !operand(&c, &tile->mma.b, INDEX_COLUMN, &mma_rows[kind])) {
         site->poisoned = true;
         return;
     }
