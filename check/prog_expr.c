@@ -88,7 +88,8 @@ static void print_access(Printer *p, const Access *read) {
 
 static void print_call(Printer *p, const Expr *x) {
     bool is_exact = x->call.accuracy == ACCURACY_EXACT;
-    str_printf(p->out, "%s%s(", intrinsic_rows[x->call.which].name, is_exact ? ".exact" : "");
+    const char *name = x->call.which == IN_ceil_div ? "ceil" : intrinsic_rows[x->call.which].name;
+    str_printf(p->out, "%s%s(", name, is_exact ? ".exact" : "");
     for (int i = 0; i < x->call.count; i++) {
         if (i) str_add(p->out, ", ");
         print(p, x->call.args[i], 0);

@@ -67,6 +67,7 @@ static int unknown(const char *word) {
 
 int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN); /* a reader that has gone away is a failed write, with an exit code */
+    signal(SIGXFSZ, SIG_IGN); /* so is a file that would grow beyond a limit: what was begun is removed */
     if (argc < 2) return help(stderr);
     const char *word = argv[1];
     for (size_t i = 0; i < COMMANDS; i++)

@@ -7,9 +7,9 @@ static void report_pipe(const Prog *prog, const Pipe *pipe, Str *out) {
     str_printf(out, "\npipe %s[%d]  %s ->", pipe->name, pipe->stages, prog->roles.items[pipe->producer].name);
     for (size_t i = 0; i < pipe->consumers.count; i++)
         str_printf(out, "%s %s", i > 0 ? "," : "", prog->roles.items[pipe->consumers.items[i]].name);
-    str_printf(out, "\n  full   %d barriers at %u, %u arrivals: %s\n", pipe->stages, pipe->full, pipe->full_count,
+    str_printf(out, "\n  full   %d barriers at %u, arrivals %u: %s\n", pipe->stages, pipe->full, pipe->full_count,
                pipe->full_reason);
-    str_printf(out, "  empty  %d barriers at %u, %u arrivals: %s\n", pipe->stages, pipe->empty, pipe->empty_count,
+    str_printf(out, "  empty  %d barriers at %u, arrivals %u: %s\n", pipe->stages, pipe->empty, pipe->empty_count,
                pipe->empty_reason);
     const PipeUse *use = &prog->roles.items[pipe->producer].pipes[pipe - prog->pipes.items];
     if (use->tx_arrives)
@@ -85,16 +85,27 @@ static void report_lags(const Role *role, const Stmts *list, Str *out) {
     for (size_t i = 0; i < list->count; i++) report_lag(role, list->items[i], out);
 }
 
-static void report_role(const Role *role, Str *out) {
-    str_printf(out, "\nrole %s  %d instance%s of %d warp%s, warps %d to %d\n", role->name, role->instances,
-               role->instances == 1 ? "" : "s", role->warps, role->warps == 1 ? "" : "s", role->first_warp,
-               role->first_warp + role->warps * role->instances - 1);
+static bool stores_in_bulk(const Prog *prog, const Role *role) {
+    for (size_t i = 0; i < prog->pipes.count; i++)
+        if (role->pipes[i].bulk_out) return true;
+    return false;
+}
+
+static void report_role(const Prog *prog, const Role *role, Str *out) {
+    int last = role->first_warp + role->warps * role->instances - 1;
+    str_printf(out, "\nrole %s  %d instance%s of %d warp%s, warp%s %d", role->name, role->instances,
+               role->instances == 1 ? "" : "s", role->warps, role->warps == 1 ? "" : "s",
+               last == role->first_warp ? "" : "s", role->first_warp);
+    if (last > role->first_warp) str_printf(out, " to %d", last);
+    str_char(out, '\n');
     if (role->one_lane) str_add(out, "  runs in one elected lane: it only issues copies\n");
     if (role->registers > 0) str_printf(out, "  setmaxnreg %d\n", role->registers);
     if (role->barrier > 0)
         str_printf(out, "  named barrier%s from %d: writes and reads of its shared tiles are ordered\n",
                    role->instances == 1 ? "" : "s", role->barrier);
     report_lag(role, role->body, out);
+    if (stores_in_bulk(prog, role))
+        str_add(out, "  wait_group 0 before exit: its bulk stores read shared memory until then\n");
 }
 
 static void report_maps(const Prog *prog, const Manifest *manifest, Str *out) {
@@ -118,8 +129,13 @@ void codegen_report(const Prog *prog, const Manifest *manifest, Str *out) {
     formula_print(&manifest->tiles, manifest, out);
     str_add(out,
             manifest->persistent ? ", persistent: as many blocks as are resident\n" : ", one block a coordinate\n");
+    if (prog->pipes.count > 0)
+        str_add(out, "barriers are initialised by one thread, then fence.mbarrier_init and bar.sync: the copy engine and all "
+                     "threads see them\n"
+                     "phases begin at parity 0 for a consumer and 1 for a producer: every stage starts empty, and nobody "
+                     "arrives beforehand\n");
     for (size_t i = 0; i < prog->pipes.count; i++) report_pipe(prog, &prog->pipes.items[i], out);
-    for (size_t i = 0; i < prog->roles.count; i++) report_role(&prog->roles.items[i], out);
+    for (size_t i = 0; i < prog->roles.count; i++) report_role(prog, &prog->roles.items[i], out);
     report_maps(prog, manifest, out);
     str_add(out, "\nshared memory\n");
     for (size_t i = 0; i < manifest->shared.count; i++) {

@@ -306,6 +306,7 @@ static void start_block(Block *block, uint64_t index) {
     memset(block->named, 0, sizeof block->named);
     for (uint32_t i = 0; i < MAX_WARPGROUPS; i++)
         block->warpgroups[i] = (Warpgroup){.spare = block->warpgroups[i].spare};
+    block->unwaited = 0;
     block->exited = false;
     block->pool = 0;
     block->random = (block->machine->seed + index * UINT64_C(0x9e3779b97f4a7c15)) | 1;

@@ -248,6 +248,7 @@ typedef struct Matrix {
     const Inst *inst;
     uint64_t a, b; /* descriptors; a: 0 where the operand is in registers */
     bool accumulates;
+    uint32_t low[2], high[2]; /* of A and B: shared addresses between which they lie; 0, 0: in registers */
 } Matrix;
 typedef struct MatrixGroup {
     struct MatrixGroup *next;
@@ -256,9 +257,13 @@ typedef struct MatrixGroup {
     VEC(Matrix) items;
 } MatrixGroup;
 typedef struct Warpgroup {
-    MatrixGroup *first, *last, *spare; /* by number */
+    MatrixGroup *first, *last, *spare; /* by number; kept until some warp has waited for it */
     uint32_t done;                     /* groups below this number are over */
 } Warpgroup;
+
+/* After a wgmma is issued, and before shared memory of `home` is written: does one read it that nobody has waited for? */
+void matrices_span(Block *block, Matrix *matrix);
+bool matrices_let_write(Block *home, const Access *access, uint32_t address); /* false: a finding */
 
 struct Warp {
     Block *block;
@@ -297,6 +302,7 @@ struct Block {
     bool exited;   /* with all that it had in flight: its shared memory is gone */
     Warp *warps;
     Warpgroup warpgroups[MAX_WARPGROUPS];
+    uint32_t unwaited;            /* groups of wgmma that no warp has waited for */
     struct Tiles *tiles;          /* room for the operands of a wgmma, NULL until one runs */
     uint32_t warp_count, running; /* warps that have live lanes */
     uint32_t next_warp;

@@ -10,7 +10,7 @@ typedef struct Place {
     Space space;
     uint64_t offset; /* in its space or region */
     const Region *region;
-    const Block *home; /* shared memory: of this block */
+    Block *home; /* shared memory: of this block */
 } Place;
 
 static const Region *find_region(const Machine *machine, uint64_t address) {
@@ -48,7 +48,7 @@ static Place locate(const Block *block, const Access *access) {
     const Warp *warp = access->agent.warp;
     switch (place.space) {
     case SPACE_SHARED: {
-        const Block *home = cluster_block(block, place.offset);
+        Block *home = cluster_block(block, place.offset);
         bool foreign = access->space == SPACE_SHARED && !access->cluster && home != block;
         if (!home || foreign) break;
         place.home = home;
@@ -187,6 +187,8 @@ unsigned char *memory_access(Block *block, const Access *access) {
                  place.space == SPACE_PARAM ? ": parameters are not written" : ": it is an `in` tensor");
         return NULL;
     }
+    bool writes = place.home && access->kind != ACCESS_READ;
+    if (writes && place.home->unwaited && !matrices_let_write(place.home, access, (uint32_t)place.offset)) return NULL;
     if (place.state && !check_state(block, access, place.state, place.space)) return NULL;
     return place.data;
 }

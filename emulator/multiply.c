@@ -222,26 +222,82 @@ static uint32_t immediate(const Block *block, const Inst *inst, uint32_t at, uin
     return op->absent ? missing : in32(&block->warps[0], op)[0];
 }
 
-static bool read_operands(Block *block, Agent agent, const Matrix *matrix, Tiles *tiles) {
+/* Operand A or B as its descriptor and the immediates say */
+static Side side_of(const Block *block, const Matrix *matrix, bool is_a) {
     const Inst *inst = matrix->inst;
     bool by_descriptor = inst->ops[wgmma_a(inst)].width == 8, half = type_rows[inst->mods.types[1]].bytes == 2;
-    float sign_a = (int32_t)immediate(block, inst, 0, 1) < 0 ? -1.0f : 1.0f,
-          sign_b = (int32_t)immediate(block, inst, 1, 1) < 0 ? -1.0f : 1.0f;
-    bool across_a = half && by_descriptor && immediate(block, inst, 2, 0),
-         across_b = half && immediate(block, inst, by_descriptor ? 3 : 2, 0);
-    Side a = {(Type)inst->mods.types[1], layout_of(matrix->a, across_a), ROWS, inst->mods.depth, sign_a, place_a};
-    Side b = {(Type)inst->mods.types[2],
-              layout_of(matrix->b, across_b),
-              inst->mods.columns,
-              inst->mods.depth,
-              sign_b,
-              place_b};
-    if (!by_descriptor)
-        read_fragment(block, agent.warp->index, inst, sign_a, tiles->a);
+    uint32_t transposed =
+        is_a ? (by_descriptor ? immediate(block, inst, 2, 0) : 0) : immediate(block, inst, by_descriptor ? 3 : 2, 0);
+    return (Side){.type = (Type)inst->mods.types[is_a ? 1 : 2],
+                  .layout = layout_of(is_a ? matrix->a : matrix->b, half && transposed),
+                  .rows = is_a ? ROWS : inst->mods.columns,
+                  .depth = inst->mods.depth,
+                  .sign = (int32_t)immediate(block, inst, is_a ? 0 : 1, 1) < 0 ? -1.0f : 1.0f,
+                  .place = is_a ? place_a : place_b};
+}
+
+static bool read_operands(Block *block, Agent agent, const Matrix *matrix, Tiles *tiles) {
+    Side a = side_of(block, matrix, true), b = side_of(block, matrix, false);
+    if (matrix->inst->ops[wgmma_a(matrix->inst)].width != 8)
+        read_fragment(block, agent.warp->index, matrix->inst, a.sign, tiles->a);
     else if (!read_chunks(block, agent, &a, tiles->a))
         return false;
     return read_chunks(block, agent, &b, tiles->b);
 }
+
+/* ---- operands that are overwritten -------------------------------------------------------------------------------- */
+
+/* The chunks of an operand that lie between two addresses: how many, and between which addresses they do. */
+static uint32_t chunks_within(const Side *side, uint32_t low, uint32_t high, uint32_t *first, uint32_t *end) {
+    uint32_t per_chunk = CHUNK / element_bytes(side->type), count = 0;
+    uint32_t lines = side->layout.across ? side->depth : side->rows,
+             chunks = (side->layout.across ? side->rows : side->depth) / per_chunk;
+    for (uint32_t line = 0; line < lines; line++)
+        for (uint32_t chunk = 0; chunk < chunks; chunk++) {
+            uint32_t address = chunk_address(&side->layout, line, chunk);
+            if (address >= high || address + CHUNK <= low) continue;
+            if (count == 0 || address < *first) *first = address;
+            if (count++ == 0 || address + CHUNK > *end) *end = address + CHUNK;
+        }
+    return count;
+}
+
+void matrices_span(Block *block, Matrix *matrix) {
+    bool by_descriptor = matrix->inst->ops[wgmma_a(matrix->inst)].width == 8;
+    for (uint32_t i = by_descriptor ? 0 : 1; i < 2; i++) {
+        Side side = side_of(block, matrix, i == 0);
+        chunks_within(&side, 0, UINT32_MAX, &matrix->low[i], &matrix->high[i]);
+    }
+}
+
+static bool reads(const Block *block, const Matrix *matrix, uint32_t low, uint32_t high) {
+    for (uint32_t i = 0; i < 2; i++) {
+        if (matrix->low[i] >= high || matrix->high[i] <= low) continue;
+        Side side = side_of(block, matrix, i == 0);
+        uint32_t first = 0, end = 0;
+        if (chunks_within(&side, low, high, &first, &end)) return true;
+    }
+    return false;
+}
+
+bool matrices_let_write(Block *home, const Access *access, uint32_t address) {
+    for (uint32_t w = 0; w < (home->warp_count + 3) / 4; w++)
+        for (const MatrixGroup *group = home->warpgroups[w].first; group; group = group->next)
+            for (size_t i = 0; i < group->items.count; i++) {
+                const Matrix *matrix = &group->items.items[i];
+                if (!reads(home, matrix, address, address + (uint32_t)access->bytes)) continue;
+                const char *name = report_shared(home->machine, home->machine->arena, address);
+                return finding(
+                    home, P0773, access->agent,
+                    "writes %llu bytes at shared address %u%s%s%s, which the wgmma of PTX line %u in warps %u .. %u "
+                    "reads: nobody has waited for its group",
+                    (unsigned long long)access->bytes, address, name ? " (" : "", name ? name : "", name ? ")" : "",
+                    matrix->inst->line, 4 * w, 4 * w + 3);
+            }
+    return true;
+}
+
+/* ---- a group ------------------------------------------------------------------------------------------------------ */
 
 static bool same_accumulator(const Inst *x, const Inst *y) {
     if (!x || x->vector != y->vector || x->mods.columns != y->mods.columns || x->mods.types[0] != y->mods.types[0])
@@ -286,9 +342,6 @@ bool matrices_run(Block *block, const Async *op) {
         if (!run_matrix(block, agent, &group->items.items[i], block->tiles, &held)) return false;
     }
     if (held) store_accumulator(block, op->agent.warp->index, held, block->tiles->d);
-    warpgroup->first = group->next;
-    group->next = warpgroup->spare;
-    warpgroup->spare = group;
     warpgroup->done = group->number + 1;
     return true;
 }

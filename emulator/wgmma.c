@@ -94,6 +94,17 @@ static bool take_registers(Block *block, Warp *warp, const Inst *inst, bool accu
 
 static Warpgroup *warpgroup_of(Block *block, const Warp *warp) { return &block->warpgroups[warp->index / 4]; }
 
+/* One warp's wait is enough: what it says of the group is true for all four. */
+static void retire_groups(Block *block, Warpgroup *warpgroup, uint32_t limit) {
+    while (warpgroup->first && warpgroup->first->number < limit) {
+        MatrixGroup *group = warpgroup->first;
+        warpgroup->first = group->next;
+        group->next = warpgroup->spare;
+        warpgroup->spare = group;
+        block->unwaited--;
+    }
+}
+
 static MatrixGroup *find_group(Block *block, Warp *warp) {
     Warpgroup *warpgroup = warpgroup_of(block, warp);
     uint32_t number = warp->matrices->committed;
@@ -111,6 +122,7 @@ static MatrixGroup *find_group(Block *block, Warp *warp) {
     group->items.count = 0;
     *(warpgroup->first ? &warpgroup->last->next : &warpgroup->first) = group;
     warpgroup->last = group;
+    block->unwaited++;
     return group;
 }
 
@@ -152,6 +164,7 @@ static bool add_matrix(Block *block, Warp *warp, const Matrix *matrix) {
         return disagree(block, warp, "does not commit as many wgmmas");
     } else {
         vec_push(block->machine->arena, &group->items, *matrix);
+        matrices_span(block, &group->items.items[group->items.count - 1]);
     }
     warp->matrices->issued++;
     return true;
@@ -168,7 +181,10 @@ static Step run_multiply(Block *block, Warp *warp, const Inst *inst, uint32_t ma
     if ((by_descriptor && !same_in_all_lanes(block, warp, a, "the descriptor of A")) ||
         !same_in_all_lanes(block, warp, b, "the descriptor of B") || !same_in_all_lanes(block, warp, scale, "scale-d"))
         return STEP_FAULT;
-    Matrix matrix = {inst, by_descriptor ? in64(warp, a)[0] : 0, in64(warp, b)[0], in_lane(warp, scale, 0) != 0};
+    Matrix matrix = {.inst = inst,
+                     .a = by_descriptor ? in64(warp, a)[0] : 0,
+                     .b = in64(warp, b)[0],
+                     .accumulates = in_lane(warp, scale, 0) != 0};
     if (!take_registers(block, warp, inst, matrix.accumulates) || !add_matrix(block, warp, &matrix)) return STEP_FAULT;
     effect(block, warp);
     return STEP_NEXT;
@@ -212,6 +228,7 @@ static Step run_wait(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
     }
     if (matrices->waited >= limit) return STEP_NEXT;
     matrices->waited = limit;
+    retire_groups(block, warpgroup_of(block, warp), limit);
     for (uint32_t slot = 0; slot < block->program->slots && matrices->busy; slot++) {
         if (!matrices->group[slot] || matrices->group[slot] > limit) continue;
         matrices->group[slot] = 0;

@@ -4,6 +4,7 @@
 #include "util/util.h"
 
 #include <string.h>
+#include <strings.h>
 
 typedef struct Slot {
     const char *text; /* NULL: free */
@@ -94,6 +95,7 @@ const char *closest_name(const char *wanted, const char *const *candidates, size
         size_t other = strlen(candidates[i]);
         if (other > LONGEST || other > length + best || length > other + best) continue;
         size_t apart = distance(wanted, length, candidates[i], other);
+        if (apart >= length && apart >= other && strcasecmp(wanted, candidates[i]) != 0) continue; /* nothing in common */
         if (apart < best || (apart == best && !closest)) {
             best = apart;
             closest = candidates[i];

@@ -81,7 +81,7 @@ const char *names_intern(Names *names, const char *text, size_t length);
  * (overlong forms, surrogates and values over U+10FFFF are not). */
 int utf8_length(const char *text, size_t left);
 
-/* "did you mean": the candidate at the smallest edit distance, at most max(length / 3, 1); NULL when none is near. */
+/* "did you mean": the candidate at the smallest edit distance, at most max(length / 3, 1), with something in common; NULL when none is near. */
 const char *closest_name(const char *wanted, const char *const *candidates, size_t count);
 
 /* ---- element types ----------------------------------------------------------------------------------------------- */

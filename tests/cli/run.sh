@@ -134,7 +134,7 @@ fi
 expect "broken pipe" 2 - sh -c "{ sleep 0.3; '$P' build axpy.pipe -o -; echo \$? >code; } | true; exit \$(cat code)"
 expect "static" 0 "copy.pipe" "$P" build copy.pipe T=128 -o -
 expect "extent is no static" 2 '`N` is known when the kernel is launched' "$P" build copy.pipe N=128
-expect "static that is not there" 2 'did you mean `T`' "$P" build copy.pipe S=128
+expect "static that is not there" 2 'did you mean `T`' "$P" build copy.pipe t=128
 expect "static twice" 2 '`T` is given twice' "$P" build copy.pipe T=128 T=256
 expect "static that is no number" 2 "is not a number" "$P" build copy.pipe T=x
 expect "several kernels" 2 'they are `first`, `second`' "$P" build two.pipe
@@ -150,7 +150,10 @@ expect "emit something else" 2 "none of them" "$P" build copy.pipe --emit=llvm
 expect "emit into a file" 0 - "$P" build copy.pipe --emit=ast -o copy.ast
 holds "it is there" test -s copy.ast
 expect "report" 0 "pipe p[2]" "$P" build copy.pipe --report
+holds "report of initialisation" printed "fence.mbarrier_init"
 holds "report and files" test -s copy.ptx
+expect "file limit" 2 "cannot write" sh -c 'ulimit -f 1; exec "$@"' sh "$P" build axpy.pipe -o limited.ptx
+holds "file limit, nothing left" sh -c '! ls limited* >/dev/null 2>&1'
 expect "watchdog" 0 "globaltimer" "$P" build copy.pipe --watchdog -o -
 "$P" build copy.pipe -o - >out 2>err
 holds "no watchdog" sh -c '! grep -q globaltimer out'

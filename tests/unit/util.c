@@ -111,6 +111,9 @@ static void closest(void) {
     EXPECT(closest_name("stroe", words, 5) == words[1]);
     EXPECT(closest_name("loadde", words, 5) == words[3]);
     EXPECT(closest_name("load", words, 5) == words[0]);
+    static const char *const letters[] = {"N", "X"};
+    EXPECT(closest_name("M", letters, 2) == NULL); /* one change away, but nothing alike */
+    EXPECT(closest_name("x", letters, 2) == letters[1] && closest_name("XX", letters, 2) == letters[1]);
     EXPECT(closest_name("son", words, 5) == NULL);
     EXPECT(closest_name("consumer", words, 5) == NULL);
     EXPECT(closest_name("", words, 5) == NULL);
