@@ -9,7 +9,7 @@
 /* Derived budgets */
 #define ACCUMULATING_MOST   240
 #define BESIDE_ACCUMULATORS 32 /* addresses, descriptors, loop and stage counters */
-#define ISSUING             24 /* one lane that issues copies */
+#define ISSUING             40 /* one lane that issues copies; with less, ptxas may ignore setmaxnreg (C7507) */
 #define COPYING             40 /* all lanes, at little work */
 
 /* ---- stated ------------------------------------------------------------------------------------------------------- */
