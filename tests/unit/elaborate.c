@@ -73,7 +73,7 @@ static void statics(void) {
     has("a given static", &run, "static T = 32");
     has("a given bool", &run, "static FLAG = false");
     has("a tile of its size", &run, "registers y: f32[32]");
-    has("the grid", &run, "ceil_div(N, 32)");
+    has("the grid", &run, "ceil(N, 32)");
     arena_free(run.arena);
     StaticValue half[] = {{.name = "T", .number = 0.5}};
     run = elaborated(source, half, 1);
