@@ -95,37 +95,58 @@ bool hands_out_registers(const Prog *prog) {
     return false;
 }
 
-static bool accumulates(const Prog *prog, int group) {
-    for (size_t i = 0; i < prog->roles.count; i++)
-        if (in_group(&prog->roles.items[i], group) && accumulator_registers(&prog->roles.items[i]) > 0) return true;
-    return false;
+/* What the roles of a warpgroup do; more needs more */
+typedef enum GroupWork { WORK_STATED, WORK_ISSUES, WORK_COPIES, WORK_COMPUTES, WORK_ACCUMULATES } GroupWork;
+
+static GroupWork work_of(const Resources *res, int group) {
+    GroupWork work = WORK_ISSUES;
+    if (res->groups.regs[group]) return WORK_STATED;
+    for (size_t i = 0; i < res->prog->roles.count; i++) {
+        const Role *role = &res->prog->roles.items[i];
+        GroupWork here = role_warps(role) >= WARPGROUP_WARPS ? WORK_COMPUTES : WORK_COPIES;
+        if (!in_group(role, group)) continue;
+        if (role->one_lane) here = WORK_ISSUES;
+        if (accumulator_registers(role) > 0) here = WORK_ACCUMULATES;
+        if (here > work) work = here;
+    }
+    return work;
 }
 
-static int small_budget(const Prog *prog, int group) {
-    for (size_t i = 0; i < prog->roles.count; i++)
-        if (in_group(&prog->roles.items[i], group) && !prog->roles.items[i].one_lane) return COPYING;
-    return ISSUING;
+/* What is left for each group whose work is `from` or more, when the others have little */
+static int share(const Resources *res, const GroupWork *work, GroupWork from) {
+    int left = res->prog->launch_registers * res->groups.count, open = 0;
+    for (int g = 0; g < res->groups.count; g++) {
+        if (work[g] >= from)
+            open++;
+        else
+            left -= work[g] == WORK_STATED ? res->groups.regs[g] : work[g] == WORK_ISSUES ? ISSUING : COPYING;
+    }
+    int each = open ? left / open / 8 * 8 : 0;
+    return each > ACCUMULATING_MOST ? ACCUMULATING_MOST : each < REGISTERS_LEAST ? REGISTERS_LEAST : each;
 }
 
-/* What groups that state nothing get, where some of them accumulate: little, and these the rest */
+/* Groups that state nothing, where some of them accumulate: those that compute share what the others leave, those that
+ * accumulate alone where that is not enough for them. */
 static void derive(Resources *res) {
-    Prog *prog = res->prog;
     Groups *groups = &res->groups;
-    int open = 0, left = prog->launch_registers * groups->count;
-    bool accumulating[MAX_GROUPS] = {false};
+    GroupWork work[MAX_GROUPS] = {WORK_STATED}, most = WORK_STATED, from = WORK_COMPUTES;
+    int need = 0;
+    if (groups->count == 1) return; /* nobody to take from */
     for (int g = 0; g < groups->count; g++) {
-        accumulating[g] = !groups->regs[g] && accumulates(prog, g);
-        open += accumulating[g];
+        work[g] = work_of(res, g);
+        if (work[g] > most) most = work[g];
     }
-    if (!open || groups->count == 1) return; /* nobody to take from */
-    for (int g = 0; g < groups->count; g++) {
-        if (!groups->regs[g] && !accumulating[g]) groups->regs[g] = small_budget(prog, g);
-        left -= groups->regs[g];
+    if (most != WORK_ACCUMULATES) return;
+    for (size_t i = 0; i < res->prog->roles.count; i++) {
+        const Role *role = &res->prog->roles.items[i];
+        int here = accumulator_registers(role) + BESIDE_ACCUMULATORS;
+        if (!role->regs && here > need) need = here;
     }
-    int each = left / open / 8 * 8;
-    each = each > ACCUMULATING_MOST ? ACCUMULATING_MOST : each < REGISTERS_LEAST ? REGISTERS_LEAST : each;
+    if (share(res, work, from) < need) from = WORK_ACCUMULATES;
+    int each = share(res, work, from);
     for (int g = 0; g < groups->count; g++)
-        if (accumulating[g]) groups->regs[g] = each;
+        if (work[g] != WORK_STATED)
+            groups->regs[g] = work[g] >= from ? each : work[g] == WORK_ISSUES ? ISSUING : COPYING;
 }
 
 static void refuse_accumulators(Resources *res, const Role *role, int taken, int available) {
