@@ -497,7 +497,8 @@ Run pick_memory(const Inst *inst) {
     case OP_ATOM:
     case OP_RED: return pick_atomic(inst);
     case OP_PREFETCH:
-    case OP_PREFETCHU: return run_nothing;
+    case OP_PREFETCHU:
+    case OP_APPLYPRIORITY: return run_nothing;
     default: return NULL;
     }
 }

@@ -119,7 +119,8 @@ Run pick_move(const Inst *inst) {
     case OP_CVTA: return inst->mods.space_count == 1 && (type == T_U64 || type == T_U32) ? run_cvta : NULL;
     case OP_ISSPACEP: return inst->mods.space_count == 1 ? run_isspacep : NULL;
     case OP_CLOCK: return run_clock;
-    case OP_CREATEPOLICY: return type == T_B64 ? run_policy : NULL;
+    case OP_CREATEPOLICY:
+    case OP_CREATEPOLICY_RANGE: return type == T_B64 ? run_policy : NULL;
     default: return NULL;
     }
 }

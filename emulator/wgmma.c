@@ -126,7 +126,7 @@ static MatrixGroup *find_group(Block *block, Warp *warp) {
     return group;
 }
 
-/* The four warps are there, each whole, and this one's lanes are together? */
+/* Are the warp's lanes together, all of them alive, and is it one of a whole warpgroup? */
 static Step meet(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     Step step = schedule_lanes(block, warp, mask, warp->live);
     if (step != STEP_NEXT) return step;
@@ -200,8 +200,10 @@ static Step run_commit(Block *block, Warp *warp, const Inst *inst, uint32_t mask
     Step step = meet(block, warp, inst, mask);
     if (step != STEP_NEXT || !warp->matrices) return step;
     MatrixGroup *group = find_group(block, warp);
-    if (group->items.count != warp->matrices->issued)
-        return disagree(block, warp, "does not commit as many wgmmas") ? STEP_NEXT : STEP_FAULT;
+    if (group->items.count != warp->matrices->issued) {
+        disagree(block, warp, "does not commit as many wgmmas");
+        return STEP_FAULT;
+    }
     group->closed = true;
     group->warps |= 1u << (warp->index & 3);
     warp->matrices->committed++;
