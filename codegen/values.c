@@ -151,6 +151,31 @@ static Value eval_bool_equal(Gen *gen, const Expr *expr, Value left, Value right
     return value_reg(E_BOOL, PURE(gen->ptx, REG_PRED, "not.pred", ptx_reg(differs)));
 }
 
+/* C's x / 2^bits and x % 2^bits, towards zero: ptxas takes a general division, in loops too, where it cannot tell the sign of x. */
+static Value divide_by_power(Gen *gen, BinaryOp op, Value x, int bits) {
+    Ptx *ptx = gen->ptx;
+    if (bits == 0) return op == OP_DIV ? x : value_integer(x.type, 0);
+    Reg value = value_in_reg(gen, x), rounded = value;
+    if (x.type == E_I32) { /* negative numbers are rounded up */
+        Reg sign = PURE(ptx, REG_32, "shr.s32", ptx_reg(value), ptx_int(31));
+        Reg up = PURE(ptx, REG_32, "shr.u32", ptx_reg(sign), ptx_int(32 - bits));
+        rounded = PURE(ptx, REG_32, "add.s32", ptx_reg(value), ptx_reg(up));
+    }
+    Reg quotient = PURE(ptx, REG_32, x.type == E_I32 ? "shr.s32" : "shr.u32", ptx_reg(rounded), ptx_int(bits));
+    if (op == OP_DIV) return value_reg(x.type, quotient);
+    Reg whole = PURE(ptx, REG_32, "shl.b32", ptx_reg(quotient), ptx_int(bits));
+    return value_reg(x.type, PURE(ptx, REG_32, "sub.s32", ptx_reg(value), ptx_reg(whole)));
+}
+
+/* k where the value is the constant 2^k below 2^31, else -1 */
+static int power_of(Value value) {
+    int bits = 0;
+    if (value.reg.class != REG_NONE || value.integer <= 0 || value.integer > INT32_MAX) return -1;
+    if ((value.integer & (value.integer - 1)) != 0) return -1;
+    while (value.integer >> bits > 1) bits++;
+    return bits;
+}
+
 static Value eval_binary(Gen *gen, Point *point, const Expr *expr) {
     Value fused;
     if (fuse(gen, point, expr, &fused)) return fused;
@@ -166,6 +191,8 @@ static Value eval_binary(Gen *gen, Point *point, const Expr *expr) {
         if (expr->binary.accuracy == ACCURACY_FAST) return divide_fast(gen, expr, left, right);
         return value_reg(E_F32, PURE(gen->ptx, REG_32, "div.rn.f32", value_operand(left), value_operand(right)));
     }
+    bool divides = (op == OP_DIV || op == OP_MOD) && (operands == E_I32 || operands == E_U32);
+    if (divides && power_of(right) >= 0) return divide_by_power(gen, op, left, power_of(right));
     RegClass class = class_of(expr->type);
     Reg reg = PURE(gen->ptx, class, binary_op(gen, op, operands), value_operand(left), value_operand(right));
     return value_reg(element_rows[expr->type].widens, reg);
