@@ -158,9 +158,54 @@ static void gen_engine_copy(Gen *gen, const Tile *tile) {
 }
 
 void refuse_reduction(Gen *gen, Span span) {
-    Diag *diag = diag_at(gen->diags, P0290, span, "reductions in a role are checked, but not generated yet");
+    Diag *diag = diag_at(gen->diags, P0290, span, "this reduction is checked, but not generated yet");
     diag_primary(gen->diags, diag, "this statement reduces");
     diag_help(gen->diags, diag, "`pipec check` accepts it; in `ensures` reductions are evaluated");
+}
+
+static const Expr *without_casts(const Expr *expr) {
+    while (expr->kind == X_CAST) expr = expr->cast;
+    return expr;
+}
+
+static void find_sum_of_products(Expr *expr, void *found) {
+    if (expr->kind != X_REDUCE || expr->reduce.op != REDUCE_SUM) return;
+    const Expr *body = without_casts(expr->reduce.body);
+    if (body->kind == X_BINARY && body->binary.op == OP_MUL) *(const Expr **)found = expr;
+}
+
+/* What keeps a side of the product from being a matrix operand; NULL: nothing */
+static const char *no_operand(Gen *gen, const Expr *side) {
+    side = without_casts(side);
+    if (side->kind != X_READ) return "this operand is computed";
+    if (side->read->space == SPACE_STAGE || side->read->space == SPACE_SHARED) return NULL;
+    return arena_printf(gen->arena, "`%s` lies in %s", access_name(gen, side->read),
+                        side->read->space == SPACE_REGISTER ? "registers" : "global memory");
+}
+
+/* Nearly `acc[i, j] = sum[x] a * b`, which is told from other reductions: its author expects matrix instructions. */
+static void refuse_tile(Gen *gen, const Stmt *stmt) {
+    const Tile *tile = stmt->tile;
+    const Expr *sum = NULL;
+    expr_visit(gen->arena, tile->value, find_sum_of_products, &sum);
+    if (tile->target.space != SPACE_REGISTER || tile->target.rank != 2 || sum == NULL) {
+        refuse_reduction(gen, stmt->span);
+        return;
+    }
+    const Expr *product = without_casts(sum->reduce.body), *side = product->binary.left;
+    const char *why = no_operand(gen, side);
+    if (why == NULL) side = product->binary.right, why = no_operand(gen, side);
+    bool other = tile->op != ASSIGN_SET && tile->op != ASSIGN_ADD, beside = without_casts(tile->value) != sum;
+    Diag *diag = diag_at(gen->diags, P0290, other || beside || why == NULL ? stmt->span : side->span,
+                         "this form of a contraction is checked, but not generated yet");
+    diag_primary(gen->diags, diag, "%s",
+                 other         ? "neither `=` nor `+=`"
+                 : beside      ? "something stands beside the sum"
+                 : why != NULL ? why
+                               : "other indexes than those of two matrices");
+    diag_help(
+        gen->diags, diag,
+        "generated are `acc[i, j] = sum[x] a * b;` and `+=`, where a and b are elements of stages or `shared` tiles");
 }
 
 void gen_tile(Gen *gen, const Stmt *stmt) {
@@ -185,7 +230,7 @@ void gen_tile(Gen *gen, const Stmt *stmt) {
         mark_tile(gen, stmt, "multiplies");
         gen_mma(gen, tile);
         return;
-    case TILE_REDUCTION: refuse_reduction(gen, stmt->span); return;
+    case TILE_REDUCTION: refuse_tile(gen, stmt); return;
     case TILE_UNCLASSIFIED: return; /* poison: codegen is not called after errors */
     }
 }
