@@ -16,26 +16,26 @@
 
 #define SPILLS 160 /* bytes: a random register tile may be as large as what a thread has */
 
-typedef struct Session {
+typedef struct Run {
     int passed, failed, refused;
     const char *folder;
     int every; /* which share of the texts is assembled */
     bool assemble, show_refused;
     Runtime *gpu;
-} Session;
+} Run;
 
-static bool fail(Session *session, const Generated *program, const char *what, const Diags *diags, Arena *arena) {
+static bool fail(Run *run, const Generated *program, const char *what, const Diags *diags, Arena *arena) {
     Str text = str_new(arena);
     str_add(&text, "");
     if (diags != NULL) diags_render(diags, false, &text);
     printf("---- %s\n%s%s\n", what, text.text, program->text);
-    session->failed++;
+    run->failed++;
     return false;
 }
 
 /* ---- one run ----------------------------------------------------------------------------------------------------------- */
 
-static const char *run_once(Session *session, const PipecProgram *program, const Argument *arguments, size_t count,
+static const char *run_once(Run *run, const PipecProgram *program, const Argument *arguments, size_t count,
                             uint64_t schedule, Arena *arena, Diags *diags, bool gpu) {
     LaunchOptions options = {.seed = 7 + schedule, .watchdog_ns = 2000000000};
     const char *what = NULL;
@@ -52,7 +52,7 @@ static const char *run_once(Session *session, const PipecProgram *program, const
     RuntimeOptions runtime = {0};
     if (!reference_before(arena, program->prog, launch, &before, diags))
         what = "nothing is kept of before";
-    else if (gpu && runtime_run(arena, session->gpu, launch, &runtime, &result, diags) != RUN_DONE)
+    else if (gpu && runtime_run(arena, run->gpu, launch, &runtime, &result, diags) != RUN_DONE)
         what = "it does not run on the GPU";
     else if (!gpu && emulator_run(arena, launch, &emulator, &result, diags) != RUN_DONE)
         what = "it does not run on the emulator";
@@ -70,8 +70,8 @@ static const char *run_once(Session *session, const PipecProgram *program, const
     return what;
 }
 
-static bool run_sizes(Session *session, const PipecProgram *program, const Generated *generated, int size,
-                      uint64_t schedule, bool gpu) {
+static bool run_sizes(Run *run, const PipecProgram *program, const Generated *generated, int size, uint64_t schedule,
+                      bool gpu) {
     Arena *arena = arena_new();
     Diags *diags = diags_new(arena, program->source);
     VEC(Argument) arguments = {0};
@@ -80,12 +80,12 @@ static bool run_sizes(Session *session, const PipecProgram *program, const Gener
         Argument argument;
         if (argument_parse(arena, word, &argument, diags)) vec_push(arena, &arguments, argument);
     }
-    const char *what = run_once(session, program, arguments.items, arguments.count, schedule, arena, diags, gpu);
+    const char *what = run_once(run, program, arguments.items, arguments.count, schedule, arena, diags, gpu);
     bool fine = what == NULL;
     if (fine)
-        session->passed++;
+        run->passed++;
     else
-        fail(session, generated,
+        fail(run, generated,
              arena_printf(arena, "%s (%s, schedule %llu)", what, generated->sizes[size], (unsigned long long)schedule),
              diags, arena);
     arena_free(arena);
@@ -128,15 +128,15 @@ static bool assembles(const char *ptx, Arena *arena, const char **said) {
     return fine;
 }
 
-static void write_program(const Session *session, const Generated *program, uint64_t seed, Arena *arena) {
-    FILE *file = fopen(arena_printf(arena, "%s/random-%llu.pipe", session->folder, (unsigned long long)seed), "w");
+static void write_program(const Run *run, const Generated *program, uint64_t seed, Arena *arena) {
+    FILE *file = fopen(arena_printf(arena, "%s/random-%llu.pipe", run->folder, (unsigned long long)seed), "w");
     if (file == NULL) return;
     fputs("// A random program: each claim follows from how it was drawn.\n", file);
     fputs(program->text, file);
     fclose(file);
 }
 
-static void try_program(Session *session, uint64_t seed, int number) {
+static void try_program(Run *run, uint64_t seed, int number) {
     Arena *arena = arena_new();
     Generated generated = generate(arena, seed);
     PipecOptions options = {.name = "random.pipe", .watchdog = number % 8 == 0};
@@ -144,36 +144,36 @@ static void try_program(Session *session, uint64_t seed, int number) {
     const char *said = NULL;
     if (pipec_program_status(program) != PIPEC_FINE || program->manifest == NULL) {
         if (may_be_refused(program->diags)) {
-            session->refused++;
-            if (session->show_refused) fail(session, &generated, "refused", program->diags, arena), session->failed--;
+            run->refused++;
+            if (run->show_refused) fail(run, &generated, "refused", program->diags, arena), run->failed--;
         } else {
-            fail(session, &generated, "it is refused", program->diags, arena);
+            fail(run, &generated, "it is refused", program->diags, arena);
         }
-    } else if (session->assemble && number % session->every == 1 && !assembles(program->ptx.text, arena, &said)) {
-        fail(session, &generated, arena_printf(arena, "ptxas complains: %s", said), NULL, arena);
+    } else if (run->assemble && number % run->every == 1 && !assembles(program->ptx.text, arena, &said)) {
+        fail(run, &generated, arena_printf(arena, "ptxas complains: %s", said), NULL, arena);
     } else {
         bool fine = true;
         for (int size = 0; size < SIZES && fine; size++) {
-            fine = run_sizes(session, program, &generated, size, size == 0 ? 0 : seed * SIZES + (uint64_t)size, false);
-            if (fine && session->gpu != NULL) fine = run_sizes(session, program, &generated, size, 0, true);
+            fine = run_sizes(run, program, &generated, size, size == 0 ? 0 : seed * SIZES + (uint64_t)size, false);
+            if (fine && run->gpu != NULL) fine = run_sizes(run, program, &generated, size, 0, true);
         }
-        if (session->folder != NULL) write_program(session, &generated, seed, arena);
+        if (run->folder != NULL) write_program(run, &generated, seed, arena);
     }
     pipec_program_free(program);
     arena_free(arena);
 }
 
-static void open_gpu(Session *session, Arena *arena) {
+static void open_gpu(Run *run, Arena *arena) {
     RuntimeLack lack;
     const char *why = "";
-    session->gpu = runtime_open(arena, -1, "sm_90a", 8, 0, &lack, &why);
-    if (session->gpu != NULL) return;
+    run->gpu = runtime_open(arena, -1, "sm_90a", 8, 0, &lack, &why);
+    if (run->gpu != NULL) return;
     printf("gpu: FAILED, %s\n", why);
-    session->failed++;
+    run->failed++;
 }
 
 int main(int argc, char **argv) {
-    Session session = {.every = 16, .assemble = system("ptxas --version >/dev/null 2>&1") == 0};
+    Run run = {.every = 16, .assemble = system("ptxas --version >/dev/null 2>&1") == 0};
     uint64_t seed = 1, count = 200;
     Arena *arena = arena_new();
     for (int i = 1; i < argc; i++) {
@@ -183,15 +183,15 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--seed") == 0 && more)
             seed = strtoull(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--only") == 0 && more)
-            seed = strtoull(argv[++i], NULL, 10), count = 1, session.show_refused = true;
+            seed = strtoull(argv[++i], NULL, 10), count = 1, run.show_refused = true;
         else if (strcmp(argv[i], "--write") == 0 && more)
-            session.folder = argv[++i];
+            run.folder = argv[++i];
         else if (strcmp(argv[i], "--assemble") == 0)
-            session.every = 2;
+            run.every = 2;
         else if (strcmp(argv[i], "--gpu") == 0)
-            open_gpu(&session, arena);
+            open_gpu(&run, arena);
         else if (strcmp(argv[i], "--refused") == 0)
-            session.show_refused = true;
+            run.show_refused = true;
         else {
             fprintf(
                 stderr,
@@ -199,15 +199,14 @@ int main(int argc, char **argv) {
             return 2;
         }
     }
-    for (uint64_t i = 0; i < count; i++) try_program(&session, seed + i, (int)i);
-    if (session.gpu != NULL) runtime_close(session.gpu);
+    for (uint64_t i = 0; i < count; i++) try_program(&run, seed + i, (int)i);
+    if (run.gpu != NULL) runtime_close(run.gpu);
     arena_free(arena);
-    if (count > 1 && (uint64_t)session.refused * 2 > count) {
-        printf("%d of %llu programs are refused: nothing is tested by them\n", session.refused,
-               (unsigned long long)count);
-        session.failed++;
+    if (count > 1 && (uint64_t)run.refused * 2 > count) {
+        printf("%d of %llu programs are refused: nothing is tested by them\n", run.refused, (unsigned long long)count);
+        run.failed++;
     }
-    printf("%d of %llu programs refused as no box or too large\n", session.refused, (unsigned long long)count);
-    printf("%d passed, %d failed\n", session.passed, session.failed);
-    return session.failed > 0;
+    printf("%d of %llu programs refused as no box or too large\n", run.refused, (unsigned long long)count);
+    printf("%d passed, %d failed\n", run.passed, run.failed);
+    return run.failed > 0;
 }
