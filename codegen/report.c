@@ -68,7 +68,7 @@ static void report_lag(const Role *role, const Stmt *stmt, Str *out) {
         return;
     case S_STAGE:
         if (stmt->stage.lag > 0)
-            str_printf(out, "  `%s` is released %d iteration%s late, so that its bulk stores overlap the next\n",
+            str_printf(out, "  `%s` is released %d iteration%s late, so that what reads it asynchronously overlaps the next\n",
                        role->handles.items[stmt->stage.handle].name, stmt->stage.lag, stmt->stage.lag == 1 ? "" : "s");
         report_lag(role, stmt->stage.body, out);
         return;
