@@ -9,6 +9,7 @@
 #include "parser/parser.h"
 #include "tests/suite.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -179,7 +180,16 @@ static void list_codes(Arena *arena, Items *items) {
     vec_push(arena, items, "docs/language.md");
 }
 
-/* The reference shows each row of the tables of element types and intrinsics as it stands there */
+static const char *matrix_line(Arena *arena, const MmaRow *row) {
+    const char *step = arena_printf(arena, "%d", row->n_step), *error = "exact";
+    if (row->n_step_large != row->n_step)
+        step = arena_printf(arena, "%d, beyond 32 of %d", row->n_step, row->n_step_large);
+    if (row->bound > 0) error = arena_printf(arena, "2^%d", ilogb(row->bound));
+    return arena_printf(arena, "| `%s` | `%s` | %d | %s | %s | %s |\n", element_rows[row->operands].spelling,
+                        element_rows[row->sum].spelling, row->k, step, row->either_major ? "either" : "the sum", error);
+}
+
+/* The reference shows each row of the tables of element types, intrinsics and matrix instructions as it stands there */
 static void compare_tables(Test *test) {
     const char *text = file_read(test->arena, test->item, NULL), *line;
     if (!expect(test, text != NULL, "is missing")) return;
@@ -191,6 +201,10 @@ static void compare_tables(Test *test) {
     for (int i = 0; i < IN_COUNT; i++) {
         const IntrinsicRow *row = &intrinsic_rows[i];
         line = arena_printf(test->arena, "| `%s` | %d | %s | %s | %s |\n", row->name, row->args, row->what, row->accuracy, row->exact_accuracy);
+        expect(test, strstr(text, line) != NULL, "there is no line %s", line);
+    }
+    for (int i = 0; i < MMA_COUNT; i++) {
+        line = matrix_line(test->arena, &mma_rows[i]);
         expect(test, strstr(text, line) != NULL, "there is no line %s", line);
     }
 }
