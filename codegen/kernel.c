@@ -1,29 +1,10 @@
 /* The kernel's frame: entry and parameters, barrier initialisation, register reallocation, one straight chain to the roles. */
 #include "codegen/gen.h"
+#include "launch/launch.h"
 
 #include <string.h>
 
 /* ---- parameters --------------------------------------------------------------------------------------------------- */
-
-static const char *scalar_type(const Param *param) {
-    switch (element_rows[param->type].widens) {
-    case E_I32: return "s32";
-    case E_U32: return "u32";
-    case E_I64: return "s64";
-    case E_U64: return "u64";
-    case E_F32:
-    case E_TF32:
-    case E_F16:
-    case E_BF16:
-    case E_E4M3:
-    case E_E5M2:
-    case E_I8:
-    case E_U8:
-    case E_BOOL:
-    case E_COUNT: break;
-    }
-    return "f32";
-}
 
 /* The name of a PTX parameter; a prefix keeps authors' names apart from PTX's words. */
 static const char *argument_name(const Gen *gen, const ManifestArgument *argument) {
@@ -51,7 +32,7 @@ static void print_parameters(const Gen *gen, uint32_t *line, Str *out) {
         case ARGUMENT_WATCHDOG: str_printf(out, "    .param .u64 %s%s\n", name, comma); break;
         case ARGUMENT_EXTENT: str_printf(out, "    .param .u32 %s%s\n", name, comma); break;
         case ARGUMENT_SCALAR:
-            str_printf(out, "    .param .%s %s%s\n", scalar_type(&gen->prog->params.items[argument->index]), name,
+            str_printf(out, "    .param .%s %s%s\n", scalar_passed(gen->prog->params.items[argument->index].type), name,
                        comma);
             break;
         }
@@ -69,7 +50,8 @@ static Reg load_pointer(Gen *gen, const char *name) {
 static Reg load_scalar(Gen *gen, const Param *param, const char *name) {
     Element type = element_rows[param->type].widens;
     Reg reg = ptx_new_reg(gen->ptx, class_of(type));
-    INS(gen->ptx, arena_printf(gen->arena, "ld.param.%s", scalar_type(param)), ptx_reg(reg), ptx_at_text(name, 0));
+    INS(gen->ptx, arena_printf(gen->arena, "ld.param.%s", scalar_passed(param->type)), ptx_reg(reg),
+        ptx_at_text(name, 0));
     return reg;
 }
 
@@ -154,7 +136,8 @@ static bool fills_groups(const Role *role) { return role->first_warp % 4 == 0 &&
 static void set_registers(Gen *gen, int value) {
     int share = gen->prog->launch_registers;
     if (value == 0 || value == share) return;
-    INS(gen->ptx, value < share ? "setmaxnreg.dec.sync.aligned.u32" : "setmaxnreg.inc.sync.aligned.u32", ptx_int(value));
+    INS(gen->ptx, value < share ? "setmaxnreg.dec.sync.aligned.u32" : "setmaxnreg.inc.sync.aligned.u32",
+        ptx_int(value));
 }
 
 /* A warpgroup that several roles share, or that has idle warps: registers first, then each to its role. */
