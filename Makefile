@@ -35,7 +35,8 @@ CLI    := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard cli/*.c)))
 DRIVER := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/*.c)))
 UNIT   := $(patsubst tests/unit/%.c,$(B)/unit/%,$(sort $(wildcard tests/unit/*.c)))
 FUZZ   := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(sort $(wildcard tests/fuzz/*.c)))
-BENCH  := $(patsubst bench/%.c,$(B)/bench/%,$(filter-out bench/cuda.c,$(sort $(wildcard bench/*.c))))
+MEASURE := bench/cuda.c bench/measure.c
+BENCH  := $(patsubst bench/%.c,$(B)/bench/%,$(filter-out $(MEASURE),$(sort $(wildcard bench/*.c))))
 GENERATE := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/generate/*.c)))
 HANG     := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/hang/*.c)))
 
@@ -91,10 +92,10 @@ $(B)/fuzz/%: tests/fuzz/%.c $(B)/libpipec.a
 	@mkdir -p $(@D)
 	$(call say,link)
 	$(Q)$(CC) $(CFLAGS_ALL) -fsanitize=fuzzer -MMD -MP $(LDFLAGS_ALL) -o $@ $< $(B)/libpipec.a $(LIBS)
-$(B)/bench/%: bench/%.c bench/cuda.c $(B)/libpipec.a
+$(B)/bench/%: bench/%.c $(MEASURE) $(B)/libpipec.a
 	@mkdir -p $(@D)
 	$(call say,link)
-	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP $(LDFLAGS_ALL) -o $@ $< bench/cuda.c $(B)/libpipec.a $(LIBS)
+	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP $(LDFLAGS_ALL) -o $@ $< $(MEASURE) $(B)/libpipec.a $(LIBS)
 
 # A libcuda.so.1 without a GPU: unit tests find it beside them, others name it in PIPEC_LIBCUDA
 STANDIN := $(B)/standin/libcuda.so.1

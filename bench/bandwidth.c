@@ -5,6 +5,7 @@
  * Each round times the copy and every kernel once, REPEAT launches between two events; what is printed is the median over the rounds.
  * Data is random normal. Before anything is timed each kernel's result is compared with the host's on a sample. */
 #include "bench/cuda.h"
+#include "bench/measure.h"
 #include "include/pipec.h"
 
 #include <math.h>
@@ -35,30 +36,17 @@ typedef struct Contest {
     double seconds[MAX_ROUNDS];
 } Contest;
 
-static void check(int result, const char *what) {
-    if (result == 0) return;
-    fprintf(stderr, "bench: %s fails with CUDA error %d\n", what, result);
-    exit(2);
-}
-
-static double uniform(uint64_t *state) { /* splitmix64, in (0, 1] */
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (double)((z ^ (z >> 31)) >> 11) / 9007199254740992.0 + 0x1p-54;
-}
-
 static void fill(Bench *bench, DevicePointer to) {
     for (int64_t done = 0; done < bench->n; done += BLOCK) {
         int64_t count = bench->n - done < BLOCK ? bench->n - done : BLOCK;
-        check(bench->cuda.cuMemcpyHtoD(to + (uint64_t)done * 4, bench->block, (size_t)count * 4), "a copy to the device");
+        measure_check(bench->cuda.cuMemcpyHtoD(to + (uint64_t)done * 4, bench->block, (size_t)count * 4), "a copy to the device");
     }
 }
 
 static void launch(Bench *bench, Contest *contest) {
     if (contest->kernel == NULL) {
         size_t bytes = (size_t)(contest->bytes / 2);
-        check(bench->cuda.cuMemcpyDtoDAsync(bench->y, bench->x, bytes, bench->stream), "cuMemcpyDtoD");
+        measure_check(bench->cuda.cuMemcpyDtoDAsync(bench->y, bench->x, bytes, bench->stream), "cuMemcpyDtoD");
         return;
     }
     if (pipec_kernel_launch(contest->kernel, contest->arguments, contest->argument_count, bench->stream) == PIPEC_FINE) return;
@@ -68,11 +56,11 @@ static void launch(Bench *bench, Contest *contest) {
 
 static double time_once(Bench *bench, Contest *contest) {
     float milliseconds;
-    check(bench->cuda.cuEventRecord(bench->start, bench->stream), "an event");
+    measure_check(bench->cuda.cuEventRecord(bench->start, bench->stream), "an event");
     for (int i = 0; i < REPEAT; i++) launch(bench, contest);
-    check(bench->cuda.cuEventRecord(bench->end, bench->stream), "an event");
-    check(bench->cuda.cuEventSynchronize(bench->end), contest->name);
-    check(bench->cuda.cuEventElapsedTime(&milliseconds, bench->start, bench->end), "an event");
+    measure_check(bench->cuda.cuEventRecord(bench->end, bench->stream), "an event");
+    measure_check(bench->cuda.cuEventSynchronize(bench->end), contest->name);
+    measure_check(bench->cuda.cuEventElapsedTime(&milliseconds, bench->start, bench->end), "an event");
     return milliseconds * 1e-3 / REPEAT;
 }
 
@@ -83,7 +71,7 @@ static double time_once(Bench *bench, Contest *contest) {
 static bool axpy_right(Bench *bench, const Contest *contest) {
     float got[SAMPLE];
     for (int64_t at = 0; at + SAMPLE <= bench->n; at += bench->n / 61) {
-        check(bench->cuda.cuMemcpyDtoH(got, bench->y + (uint64_t)at * 4, sizeof got), "a copy from the device");
+        measure_check(bench->cuda.cuMemcpyDtoH(got, bench->y + (uint64_t)at * 4, sizeof got), "a copy from the device");
         for (int64_t i = 0; i < SAMPLE; i++) {
             double x = bench->block[(at + i) % BLOCK], want = contest->arguments[2].number * x + x;
             if (!(fabs(got[i] - want) <= 1e-6 * (fabs(want) + 1))) return false;
@@ -96,7 +84,7 @@ static bool cast_right(Bench *bench, const Contest *contest) {
     uint16_t got[SAMPLE];
     (void)contest;
     for (int64_t at = 0; at + SAMPLE <= bench->n; at += bench->n / 61) {
-        check(bench->cuda.cuMemcpyDtoH(got, bench->z + (uint64_t)at * 2, sizeof got), "a copy from the device");
+        measure_check(bench->cuda.cuMemcpyDtoH(got, bench->z + (uint64_t)at * 2, sizeof got), "a copy from the device");
         for (int64_t i = 0; i < SAMPLE; i++) {
             uint32_t bits = (uint32_t)got[i] << 16;
             float back, x = bench->block[(at + i) % BLOCK];
@@ -122,28 +110,23 @@ static void load(Contest *contest, const char *path) {
     }
 }
 
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 static void open_bench(Bench *bench) {
     const char *lack = cuda_open(&bench->cuda);
     if (lack != NULL) {
         fprintf(stderr, "bench: needs a GPU: %s\n", lack);
         exit(2);
     }
-    check(bench->cuda.cuStreamCreate(&bench->stream, 0), "a stream");
-    check(bench->cuda.cuEventCreate(&bench->start, 0), "an event");
-    check(bench->cuda.cuEventCreate(&bench->end, 0), "an event");
-    check(bench->cuda.cuMemAlloc(&bench->x, (size_t)bench->n * 4), "device memory");
-    check(bench->cuda.cuMemAlloc(&bench->y, (size_t)bench->n * 4), "device memory");
-    check(bench->cuda.cuMemAlloc(&bench->z, (size_t)bench->n * 2), "device memory");
+    measure_check(bench->cuda.cuStreamCreate(&bench->stream, 0), "a stream");
+    measure_check(bench->cuda.cuEventCreate(&bench->start, 0), "an event");
+    measure_check(bench->cuda.cuEventCreate(&bench->end, 0), "an event");
+    measure_check(bench->cuda.cuMemAlloc(&bench->x, (size_t)bench->n * 4), "device memory");
+    measure_check(bench->cuda.cuMemAlloc(&bench->y, (size_t)bench->n * 4), "device memory");
+    measure_check(bench->cuda.cuMemAlloc(&bench->z, (size_t)bench->n * 2), "device memory");
     bench->block = malloc(BLOCK * sizeof(float));
     if (bench->block == NULL) exit(2);
     uint64_t state = 20240607;
     for (size_t i = 0; i < BLOCK; i++)
-        bench->block[i] = (float)(sqrt(-2 * log(uniform(&state))) * cos(6.283185307179586 * uniform(&state)));
+        bench->block[i] = (float)measure_normal(&state);
 }
 
 int main(int argc, char **argv) {
@@ -164,7 +147,7 @@ int main(int argc, char **argv) {
         fill(&bench, bench.x);
         fill(&bench, bench.y);
         launch(&bench, &contests[c]);
-        check(bench.cuda.cuStreamSynchronize(bench.stream), contests[c].name);
+        measure_check(bench.cuda.cuStreamSynchronize(bench.stream), contests[c].name);
         if (contests[c].right(&bench, &contests[c])) continue;
         fprintf(stderr, "bench: %s is wrong\n", contests[c].name);
         return 1;
@@ -176,8 +159,7 @@ int main(int argc, char **argv) {
     printf("%-14s %10s %10s %10s %10s\n", "", "us", "GB/s", "of copy", "spread");
     double copy = 0;
     for (int c = 0; c < 3; c++) {
-        qsort(contests[c].seconds, (size_t)rounds, sizeof(double), ascending);
-        double median = contests[c].seconds[rounds / 2], rate = contests[c].bytes / median;
+        double median = measure_median(contests[c].seconds, rounds), rate = contests[c].bytes / median;
         if (c == 0) copy = rate;
         printf("%-14s %10.1f %10.1f %9.1f%% %9.1f%%\n", contests[c].name, median * 1e6, rate * 1e-9, 100 * rate / copy,
                100 * (contests[c].seconds[rounds - 1] - contests[c].seconds[0]) / median);

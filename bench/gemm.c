@@ -6,6 +6,7 @@
  * Burst: 10 launches between two events after a pause of 50 ms. Each round measures everybody once, in turn; what is printed is the median, and the
  * ratio of medians to the best peer. The limit is 4096 FLOP a clock on each of 132 SMs at the clock that was read. */
 #include "bench/cuda.h"
+#include "bench/measure.h"
 #include "include/pipec.h"
 
 #include <dlfcn.h>
@@ -63,12 +64,6 @@ typedef struct Problem {
     int found, best;
 } Problem;
 
-static void check(int result, const char *what) {
-    if (result == 0) return;
-    fprintf(stderr, "bench: %s fails with error %d\n", what, result);
-    exit(2);
-}
-
 static void open_lt(Lt *lt) {
     static const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"};
     void *library = NULL;
@@ -79,21 +74,13 @@ static void open_lt(Lt *lt) {
     if (lt->name == NULL) { fprintf(stderr, "bench: no " #name "\n"); exit(2); }
     LT_CALLS(CALL)
 #undef CALL
-    check(lt->cublasLtCreate(&lt->handle), "cublasLtCreate");
+    measure_check(lt->cublasLtCreate(&lt->handle), "cublasLtCreate");
 }
 
 /* ---- data ----------------------------------------------------------------------------------------------------------- */
 
-static double uniform(uint64_t *state) { /* splitmix64, in (0, 1] */
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (double)((z ^ (z >> 31)) >> 11) / 9007199254740992.0 + 0x1p-54;
-}
-
 static uint16_t normal_bf16(uint64_t *state) {
-    double radius = sqrt(-2 * log(uniform(state)));
-    float value = (float)(radius * cos(6.283185307179586 * uniform(state)));
+    float value = (float)measure_normal(state);
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
@@ -112,7 +99,7 @@ static uint16_t noise[NOISE];
 static void fill(Bench *bench, DevicePointer to, int64_t elements, size_t from) {
     for (int64_t done = 0; done < elements;) {
         int64_t count = (int64_t)(NOISE - from) < elements - done ? (int64_t)(NOISE - from) : elements - done;
-        check(bench->cuda.cuMemcpyHtoD(to + (uint64_t)done * 2, noise + from, (size_t)count * 2), "a copy to the device");
+        measure_check(bench->cuda.cuMemcpyHtoD(to + (uint64_t)done * 2, noise + from, (size_t)count * 2), "a copy to the device");
         done += count;
         from = 0;
     }
@@ -133,7 +120,7 @@ static void launch_ours(Bench *bench, const Problem *problem, int set) {
 static void launch_lt(Bench *bench, const Problem *problem, int algorithm, int set) {
     float one = 1, zero = 0;
     void *c = (void *)(uintptr_t)bench->c[set];
-    check(bench->lt.cublasLtMatmul(bench->lt.handle, problem->desc, &one, (void *)(uintptr_t)bench->b[set], problem->la,
+    measure_check(bench->lt.cublasLtMatmul(bench->lt.handle, problem->desc, &one, (void *)(uintptr_t)bench->b[set], problem->la,
                                    (void *)(uintptr_t)bench->a[set], problem->lb, &zero, c, problem->lc, c, problem->lc,
                                    &problem->results[algorithm].algo, (void *)(uintptr_t)bench->workspace, WORKSPACE, bench->stream),
           "cublasLtMatmul");
@@ -143,15 +130,15 @@ static void launch_lt(Bench *bench, const Problem *problem, int algorithm, int s
 static double burst(Bench *bench, const Problem *problem, int who) {
     float milliseconds;
     usleep(50000);
-    check(bench->cuda.cuEventRecord(bench->start, bench->stream), "an event");
+    measure_check(bench->cuda.cuEventRecord(bench->start, bench->stream), "an event");
     for (int i = 0; i < BURST; i++) {
         int set = bench->next++ % SETS;
         if (who < 0) launch_ours(bench, problem, set);
         else launch_lt(bench, problem, who, set);
     }
-    check(bench->cuda.cuEventRecord(bench->end, bench->stream), "an event");
-    check(bench->cuda.cuEventSynchronize(bench->end), who < 0 ? "our kernel" : "cuBLASLt");
-    check(bench->cuda.cuEventElapsedTime(&milliseconds, bench->start, bench->end), "an event");
+    measure_check(bench->cuda.cuEventRecord(bench->end, bench->stream), "an event");
+    measure_check(bench->cuda.cuEventSynchronize(bench->end), who < 0 ? "our kernel" : "cuBLASLt");
+    measure_check(bench->cuda.cuEventElapsedTime(&milliseconds, bench->start, bench->end), "an event");
     return milliseconds * 1e-3 / BURST;
 }
 
@@ -162,15 +149,15 @@ static void describe(Bench *bench, Problem *problem) {
     void *preference;
     int32_t t = LT_OP_T, n = LT_OP_N;
     size_t workspace = WORKSPACE;
-    check(lt->cublasLtMatmulDescCreate(&problem->desc, LT_COMPUTE_32F, LT_R_32F), "a matmul descriptor");
-    check(lt->cublasLtMatmulDescSetAttribute(problem->desc, LT_TRANSA, &t, sizeof t), "an attribute");
-    check(lt->cublasLtMatmulDescSetAttribute(problem->desc, LT_TRANSB, &n, sizeof n), "an attribute");
-    check(lt->cublasLtMatrixLayoutCreate(&problem->la, LT_R_16BF, (uint64_t)s->k, (uint64_t)s->n, s->k), "a layout");
-    check(lt->cublasLtMatrixLayoutCreate(&problem->lb, LT_R_16BF, (uint64_t)s->k, (uint64_t)s->m, s->k), "a layout");
-    check(lt->cublasLtMatrixLayoutCreate(&problem->lc, LT_R_16BF, (uint64_t)s->n, (uint64_t)s->m, s->n), "a layout");
-    check(lt->cublasLtMatmulPreferenceCreate(&preference), "a preference");
-    check(lt->cublasLtMatmulPreferenceSetAttribute(preference, LT_WORKSPACE, &workspace, sizeof workspace), "an attribute");
-    check(lt->cublasLtMatmulAlgoGetHeuristic(lt->handle, problem->desc, problem->la, problem->lb, problem->lc, problem->lc, preference,
+    measure_check(lt->cublasLtMatmulDescCreate(&problem->desc, LT_COMPUTE_32F, LT_R_32F), "a matmul descriptor");
+    measure_check(lt->cublasLtMatmulDescSetAttribute(problem->desc, LT_TRANSA, &t, sizeof t), "an attribute");
+    measure_check(lt->cublasLtMatmulDescSetAttribute(problem->desc, LT_TRANSB, &n, sizeof n), "an attribute");
+    measure_check(lt->cublasLtMatrixLayoutCreate(&problem->la, LT_R_16BF, (uint64_t)s->k, (uint64_t)s->n, s->k), "a layout");
+    measure_check(lt->cublasLtMatrixLayoutCreate(&problem->lb, LT_R_16BF, (uint64_t)s->k, (uint64_t)s->m, s->k), "a layout");
+    measure_check(lt->cublasLtMatrixLayoutCreate(&problem->lc, LT_R_16BF, (uint64_t)s->n, (uint64_t)s->m, s->n), "a layout");
+    measure_check(lt->cublasLtMatmulPreferenceCreate(&preference), "a preference");
+    measure_check(lt->cublasLtMatmulPreferenceSetAttribute(preference, LT_WORKSPACE, &workspace, sizeof workspace), "an attribute");
+    measure_check(lt->cublasLtMatmulAlgoGetHeuristic(lt->handle, problem->desc, problem->la, problem->lb, problem->lc, problem->lc, preference,
                                              ALGORITHMS, problem->results, &problem->found), "the heuristic");
     double least = INFINITY;
     for (int i = 0; i < problem->found; i++) {
@@ -188,8 +175,8 @@ static bool right(Bench *bench, const Problem *problem) {
     bool fine = row != NULL;
     uint64_t state = 7;
     for (int sample = 0; sample < 24 && fine; sample++) {
-        int64_t m = sample == 0 ? 0 : sample == 1 ? s->m - 1 : (int64_t)(uniform(&state) * (double)s->m) % s->m;
-        check(bench->cuda.cuMemcpyDtoH(row, bench->c[0] + (uint64_t)(m * s->n) * 2, (size_t)s->n * 2), "a copy from the device");
+        int64_t m = sample == 0 ? 0 : sample == 1 ? s->m - 1 : (int64_t)(measure_uniform(&state) * (double)s->m) % s->m;
+        measure_check(bench->cuda.cuMemcpyDtoH(row, bench->c[0] + (uint64_t)(m * s->n) * 2, (size_t)s->n * 2), "a copy from the device");
         for (int64_t j = 0; j < s->n && fine; j += j + 97 < s->n ? 97 : 1) {
             double sum = 0;
             for (int64_t k = 0; k < s->k; k++) sum += widen(noise[(m * s->k + k) % NOISE]) * widen(noise[(12345 + j * s->k + k) % NOISE]);
@@ -203,28 +190,18 @@ static bool right(Bench *bench, const Problem *problem) {
 
 /* ---- the contest ------------------------------------------------------------------------------------------------------ */
 
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-static double median(double *values, int count) {
-    qsort(values, (size_t)count, sizeof(double), ascending);
-    return values[count / 2];
-}
-
 static void contest(Bench *bench, const Shape *shape, int rounds) {
     Problem problem = {.shape = *shape};
     static double ours[MAX_ROUNDS], heuristic[MAX_ROUNDS], best[MAX_ROUNDS];
     for (int i = 0; i < SETS; i++) {
-        check(bench->cuda.cuMemAlloc(&bench->a[i], (size_t)(shape->m * shape->k) * 2), "device memory");
-        check(bench->cuda.cuMemAlloc(&bench->b[i], (size_t)(shape->n * shape->k) * 2), "device memory");
-        check(bench->cuda.cuMemAlloc(&bench->c[i], (size_t)(shape->m * shape->n) * 2), "device memory");
+        measure_check(bench->cuda.cuMemAlloc(&bench->a[i], (size_t)(shape->m * shape->k) * 2), "device memory");
+        measure_check(bench->cuda.cuMemAlloc(&bench->b[i], (size_t)(shape->n * shape->k) * 2), "device memory");
+        measure_check(bench->cuda.cuMemAlloc(&bench->c[i], (size_t)(shape->m * shape->n) * 2), "device memory");
         fill(bench, bench->a[i], shape->m * shape->k, 0);
         fill(bench, bench->b[i], shape->n * shape->k, 12345);
     }
     launch_ours(bench, &problem, 0);
-    check(bench->cuda.cuStreamSynchronize(bench->stream), "our kernel");
+    measure_check(bench->cuda.cuStreamSynchronize(bench->stream), "our kernel");
     bool fine = right(bench, &problem);
     describe(bench, &problem);
     for (int r = 0; r < rounds; r++) {
@@ -233,7 +210,7 @@ static void contest(Bench *bench, const Shape *shape, int rounds) {
         best[r] = burst(bench, &problem, problem.best);
     }
     double flop = 2.0 * (double)shape->m * (double)shape->n * (double)shape->k * 1e-12;
-    double o = median(ours, rounds), h = median(heuristic, rounds), p = median(best, rounds);
+    double o = measure_median(ours, rounds), h = measure_median(heuristic, rounds), p = measure_median(best, rounds);
     printf("%6lldx%6lldx%6lld %9.1f %9.1f %9.1f %8.3f %s\n", (long long)shape->m, (long long)shape->n, (long long)shape->k, flop / o, flop / h,
            flop / p, p / o, fine ? "right" : "WRONG");
     fflush(stdout);
@@ -256,10 +233,10 @@ int main(int argc, char **argv) {
     int rounds = argc > 2 ? atoi(argv[2]) : 5;
     if (rounds < 1 || rounds > MAX_ROUNDS) rounds = 5;
     open_lt(&bench.lt);
-    check(bench.cuda.cuStreamCreate(&bench.stream, 0), "a stream");
-    check(bench.cuda.cuEventCreate(&bench.start, 0), "an event");
-    check(bench.cuda.cuEventCreate(&bench.end, 0), "an event");
-    check(bench.cuda.cuMemAlloc(&bench.workspace, WORKSPACE), "device memory");
+    measure_check(bench.cuda.cuStreamCreate(&bench.stream, 0), "a stream");
+    measure_check(bench.cuda.cuEventCreate(&bench.start, 0), "an event");
+    measure_check(bench.cuda.cuEventCreate(&bench.end, 0), "an event");
+    measure_check(bench.cuda.cuMemAlloc(&bench.workspace, WORKSPACE), "device memory");
     uint64_t state = 20240607;
     for (size_t i = 0; i < NOISE; i++) noise[i] = normal_bf16(&state);
     PipecProgram *program = pipec_compile_file(argv[1], NULL);
