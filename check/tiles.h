@@ -53,7 +53,6 @@ Expr *access_extent(Tiles *tiles, const Role *role, const Access *access, int d)
 int64_t tile_extent(const Prog *prog, const Role *role, const Access *access, int d); /* stage, shared, register */
 Layout *access_layout(Prog *prog, const Role *role, const Access *access);            /* stage and shared, else NULL */
 bool same_object(const Access *a, const Access *b);
-bool tiles_same_bits(Element a, Element b); /* may be copied without a conversion */
 
 bool tiles_reads(Tiles *tiles, const Role *role, Expr *expr, Accesses *reads); /* adds all; true where something is poison */
 

@@ -43,16 +43,12 @@ const Poly *local_position(Tiles *tiles, Site *site, const Access *access, const
 
 typedef enum Wish { WISH_NONE, WISH_LOAD, WISH_STORE, WISH_LANES } Wish;
 
-bool tiles_same_bits(Element a, Element b) {
-    return a == b || (a == E_F32 && b == E_TF32) || (a == E_TF32 && b == E_F32);
-}
-
 static Wish wish_of(const Site *site) {
     const Tile *tile = site->tile;
     if (site->poisoned || tile->class == TILE_REDUCTION || tile->op != ASSIGN_SET || tile->value->kind != X_READ)
         return WISH_NONE;
     const Access *read = tile->value->read;
-    if (!tiles_same_bits(tile->target.type, read->type)) return WISH_NONE; /* a conversion is a computation */
+    if (!element_same_bits(tile->target.type, read->type)) return WISH_NONE; /* a conversion is a computation */
     if (tile->target.space == SPACE_STAGE && read->space == SPACE_GLOBAL)
         return tile->by_lanes ? WISH_LANES : WISH_LOAD;
     if (tile->target.space == SPACE_GLOBAL && (read->space == SPACE_STAGE || read->space == SPACE_SHARED))

@@ -298,7 +298,7 @@ static void check_lanes(Tiles *tiles, Site *site) {
     bool reads_tensor = tile->value->kind == X_READ && tile->value->read->space == SPACE_GLOBAL;
     bool store = tile->target.space == SPACE_GLOBAL && tile->value->kind == X_READ && tile->op == ASSIGN_SET;
     if (store || (tile->target.space == SPACE_STAGE && reads_tensor && tile->op == ASSIGN_SET)) {
-        if (store || tiles_same_bits(tile->target.type, tile->value->read->type)) return;
+        if (store || element_same_bits(tile->target.type, tile->value->read->type)) return;
     }
     Diag *diag = diag_at(tiles->diags, P0210, tile->lanes_span, "`by lanes` is for copies");
     if (tile->target.space != SPACE_STAGE && tile->target.space != SPACE_GLOBAL)

@@ -450,10 +450,6 @@ static const Expr *without_cast(const Expr *value, Element type) {
     return value;
 }
 
-static bool same_bits(Element a, Element b) {
-    return a == b || (a == E_F32 && b == E_TF32) || (a == E_TF32 && b == E_F32);
-}
-
 static bool is_dynamic(const IndexSpace *space) {
     for (int i = 0; i < space->bound; i++)
         if (space->items[i].extent < 0) return true;
@@ -474,7 +470,7 @@ static void open_walk(Walk *walk, Gen *gen, const Tile *tile) {
     const Access *target = &tile->target;
     walk->value = without_cast(compound_value(gen, tile), target->type);
     walk->raw = tile->op == ASSIGN_SET && walk->value->kind == X_READ && target->space != SPACE_REGISTER &&
-                walk->value->read->space != SPACE_REGISTER && same_bits(walk->value->read->type, target->type);
+                walk->value->read->space != SPACE_REGISTER && element_same_bits(walk->value->read->type, target->type);
     for (int i = 0; i < tile->space.bound; i++) walk->total *= tile->space.items[i].extent;
     expr_visit(gen->arena, (Expr *)(uintptr_t)walk->value, collect_read, walk);
     walk->registers = register_tile(walk, target);

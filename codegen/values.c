@@ -24,26 +24,7 @@ RegClass class_of(Element type) {
     return element_rows[type].bytes == 8 ? REG_64 : REG_32;
 }
 
-/* Of a widened type: how arithmetic reads its register. */
-const char *suffix_of(Element type) {
-    switch (element_rows[type].widens) {
-    case E_I32: return "s32";
-    case E_U32: return "u32";
-    case E_I64: return "s64";
-    case E_U64: return "u64";
-    case E_BOOL: return "pred";
-    case E_F32:
-    case E_TF32:
-    case E_F16:
-    case E_BF16:
-    case E_E4M3:
-    case E_E5M2:
-    case E_I8:
-    case E_U8:
-    case E_COUNT: break;
-    }
-    return "f32";
-}
+const char *suffix_of(Element type) { return element_rows[type].ptx; }
 
 Operand value_operand(Value value) {
     if (value.reg.class != REG_NONE) return ptx_reg(value.reg);

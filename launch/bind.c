@@ -163,25 +163,7 @@ bool launch_bind(const Manifest *manifest, const int64_t (*extents)[MAX_RANK], c
 
 /* ---- scalars as they are passed ------------------------------------------------------------------------------------ */
 
-const char *scalar_passed(Element type) {
-    switch (element_rows[type].widens) {
-    case E_I64: return "s64";
-    case E_U64: return "u64";
-    case E_U32: return "u32";
-    case E_I32:
-    case E_BOOL: return "s32";
-    case E_F32:
-    case E_TF32:
-    case E_F16:
-    case E_BF16:
-    case E_E4M3:
-    case E_E5M2:
-    case E_I8:
-    case E_U8:
-    case E_COUNT: break;
-    }
-    return "f32";
-}
+const char *scalar_passed(Element type) { return type == E_BOOL ? "s32" : element_rows[type].ptx; }
 
 size_t scalar_pack(Element type, const Scalar *scalar, unsigned char out[8]) {
     if (is_float(type)) {

@@ -8,8 +8,8 @@
 #include <string.h>
 
 const ElementRow element_rows[E_COUNT] = {
-#define ELEMENT(name, spelling, bytes, kind, widens, npy, map, what)                                                   \
-    [E_##name] = {spelling, bytes, ELEMENT_##kind, E_##widens, npy, map, what},
+#define ELEMENT(name, spelling, bytes, kind, widens, npy, map, ptx, what)                                              \
+    [E_##name] = {spelling, bytes, ELEMENT_##kind, E_##widens, npy, map, ptx, what},
 #include "elements.def"
 #undef ELEMENT
 };
@@ -21,6 +21,10 @@ bool element_by_name(const char *spelling, Element *out) {
             return true;
         }
     return false;
+}
+
+bool element_same_bits(Element a, Element b) {
+    return a == b || (a == E_F32 && b == E_TF32) || (a == E_TF32 && b == E_F32);
 }
 
 /* ---- narrow floats ------------------------------------------------------------------------------------------------- */

@@ -87,7 +87,7 @@ const char *closest_name(const char *wanted, const char *const *candidates, size
 /* ---- element types ----------------------------------------------------------------------------------------------- */
 
 typedef enum Element {
-#define ELEMENT(name, spelling, bytes, kind, widens, npy, map, what) E_##name,
+#define ELEMENT(name, spelling, bytes, kind, widens, npy, map, ptx, what) E_##name,
 #include "elements.def"
 #undef ELEMENT
     E_COUNT
@@ -102,11 +102,13 @@ typedef struct ElementRow {
     Element widens;       /* type of its values in arithmetic */
     const char *npy;      /* dtype in .npy files */
     int map;              /* CUtensorMapDataType, -1: none */
+    const char *ptx;      /* "s32", "f32", ..: how PTX arithmetic reads its values, widened */
     const char *what;
 } ElementRow;
 
 extern const ElementRow element_rows[E_COUNT];
 bool element_by_name(const char *spelling, Element *out);
+bool element_same_bits(Element a, Element b); /* may be copied without a conversion: tf32 is stored as f32 */
 
 /* Host conversions between stored bits and numbers, round to nearest even on the way in (fp8: saturating to finite,
  * as cvt.rn.satfinite does; e5m2 and e4m3 NaN stay NaN; integers: towards zero and clamped, as cvt.rzi does). f64 carries every value of the 8-, 16- and 32-bit types. */
