@@ -138,7 +138,6 @@ Reg lin_in_reg(Gen *gen, Lin a);
 Lin access_coordinate(Gen *gen, Point *point, const Access *access, int axis);
 /* Address in shared memory of an element before its tile's swizzle: where copies and matrix descriptors start. */
 Lin shared_linear(Gen *gen, Point *point, const Access *access);
-int64_t swizzle_span(const Layout *layout); /* bytes: 128, 64, 32; 0 without */
 /* Address in shared memory of an element of a stage field or shared tile. */
 Operand shared_address(Gen *gen, Point *point, const Access *access);
 /* Extents, element type and layout of the tile that an access names (stage, shared, register). */

@@ -184,8 +184,6 @@ Lin shared_linear(Gen *gen, Point *point, const Access *access) {
     return lin_add(gen, offset, shared_base(gen, access, point));
 }
 
-int64_t swizzle_span(const Layout *layout) { return layout->swizzle == 0 ? 0 : INT64_C(16) << layout->swizzle; }
-
 /* The swizzle exchanges the 16-byte chunks of a row: chunk number XOR bits of the row's number (CUDA driver API, CUtensorMapSwizzle;
  * a panel is one span wide, and its rows lie one span apart). `column` in bytes, below the span. Where the column's chunk is
  * constant and its register stays within the chunk, one XOR serves all elements of the row in that chunk. */

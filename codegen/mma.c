@@ -72,7 +72,8 @@ typedef struct Descriptor {
 
 static Descriptor describe(Gen *gen, const MmaOperand *operand, int k) {
     TileShape shape = access_shape(gen, operand->tile);
-    int64_t bytes = element_rows[shape.type].bytes, span = swizzle_span(&shape.layout), rows = 1;
+    int64_t bytes = element_rows[shape.type].bytes, span = shape.layout.panel * bytes,
+            rows = 1; /* an operand's panel is one span wide */
     for (int axis = 0; axis + 1 < shape.rank; axis++) rows *= shape.extents[axis];
     Point point = {.outer = NULL};
     for (int i = 0; i < PROG_MAX_INDEXES; i++) point.indexes[i] = lin_const(0);
