@@ -285,12 +285,9 @@ static bool readable(Elab *e, const AstExpr *ast, const Object *object, bool old
 
 static bool sub_fits_register(Elab *e, const Object *object, const Expr *sub) {
     if (object->space != SPACE_REGISTER || sub->kind == X_INDEX || known_when_unrolled(e, sub)) return true;
-    Diag *diag = elab_error(e, P0155, sub->span, "a register tile is subscripted by index names and constants");
+    Diag *diag = elab_error(e, P0155, sub->span, "a register tile is subscripted by index names");
     LABEL(e, diag, object->span, "this tile is in registers");
-    if (sub->kind == X_LOCAL && e->role->locals.items[sub->index].kind == LOCAL_LOOP)
-        NOTE(e, diag, "a loop variable is known at compile time where the bounds of its loop are constants");
-    else
-        NOTE(e, diag, "registers have no addresses; a `shared` tile has");
+    NOTE(e, diag, "registers have no addresses; a `shared` tile has");
     return false;
 }
 
