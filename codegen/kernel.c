@@ -113,6 +113,10 @@ static void init_barriers(Gen *gen, Reg thread) {
     }
     INS0(gen->ptx, "fence.mbarrier_init.release.cluster");
     ptx_place_label(gen->ptx, done);
+    /* A grid that was launched to start early has come so far beside the end of the one before it: from here on it reads and writes
+     * global memory. Its own successor may come as soon as there is room (PTX ISA 9.7.13.18, griddepcontrol). */
+    INS0(gen->ptx, "griddepcontrol.launch_dependents");
+    INS0(gen->ptx, "griddepcontrol.wait");
     INS(gen->ptx, "bar.sync", ptx_int(0));
 }
 

@@ -15,8 +15,21 @@ typedef struct CUfunc_st *DriverFunction;
 typedef struct CUstream_st *DriverStream;
 typedef struct CUevent_st *DriverEvent;
 struct CUtensorMap_st;
+struct CUlaunchConfig_st;
 
 #define TENSOR_MAP_BYTES 128 /* of a CUtensorMap, and its alignment */
+
+typedef struct DriverLaunchAttribute { /* CUlaunchAttribute; its value is a union of 64 bytes, of which the first int is used here */
+    unsigned id, padding;
+    int value[16];
+} DriverLaunchAttribute;
+
+typedef struct DriverLaunchConfig { /* CUlaunchConfig */
+    unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
+    DriverStream stream;
+    DriverLaunchAttribute *attributes;
+    unsigned attribute_count;
+} DriverLaunchConfig;
 
 typedef struct Driver {
     void *library;
@@ -75,6 +88,7 @@ enum {
     MEMHOSTALLOC_DEVICEMAP = 2,
     STREAM_NON_BLOCKING = 1,
     EVENT_DEFAULT = 0,
+    LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
     TENSOR_MAP_INTERLEAVE_NONE = 0,
     TENSOR_MAP_L2_PROMOTION_L2_256B = 3,
     TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0,

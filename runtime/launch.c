@@ -157,11 +157,22 @@ static RunStatus launch_locked(RuntimeKernel *kernel, const uint64_t *pointers, 
     const EncodedSet *set = encoded_set(kernel, pointers, symbols, &status, diags);
     if (set == NULL) return status;
     set_parameters(kernel, set, pointers, scalars, symbols);
-    /* a cluster's shape is in the text itself: .reqnctapercluster */
-    DriverError error =
-        kernel->runtime->driver.launch(kernel->function, (unsigned)blocks, 1, 1, (unsigned)manifest->threads, 1, 1,
-                                       manifest->shared_bytes, stream, kernel->parameters, NULL);
-    return error == DRIVER_SUCCESS ? RUN_DONE : kernel_failed(kernel, error, "cuLaunchKernel", diags);
+    /* The kernel waits for the grid before it by itself (griddepcontrol.wait), so it may start while that one ends. A cluster's shape is in the
+     * text: .reqnctapercluster */
+    DriverLaunchAttribute early = {.id = LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value = {1}};
+    DriverLaunchConfig config = {.grid_x = (unsigned)blocks,
+                                 .grid_y = 1,
+                                 .grid_z = 1,
+                                 .block_x = (unsigned)manifest->threads,
+                                 .block_y = 1,
+                                 .block_z = 1,
+                                 .shared_bytes = manifest->shared_bytes,
+                                 .stream = stream,
+                                 .attributes = &early,
+                                 .attribute_count = 1};
+    DriverError error = kernel->runtime->driver.launch((const struct CUlaunchConfig_st *)(const void *)&config,
+                                                       kernel->function, kernel->parameters, NULL);
+    return error == DRIVER_SUCCESS ? RUN_DONE : kernel_failed(kernel, error, "cuLaunchKernelEx", diags);
 }
 
 RunStatus kernel_launch(RuntimeKernel *kernel, const uint64_t *pointers, const Scalar *scalars, const int64_t *symbols,

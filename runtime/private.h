@@ -42,7 +42,7 @@ struct RuntimeKernel {
     pthread_mutex_t lock; /* of what follows: launches from several threads take turns */
     EncodedSet sets[ENCODED_SETS];
     uint64_t launches;
-    void **parameters;   /* as cuLaunchKernel takes them: one a ManifestArgument */
+    void **parameters;   /* as cuLaunchKernelEx takes them: one a ManifestArgument */
     PassedValue *values; /* of those that are not tensor maps */
     void *block;         /* where all of these arrays lie */
 };

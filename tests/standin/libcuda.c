@@ -18,7 +18,7 @@
  *     jit=N           cuModuleLoadDataEx fails with error N and an empty log
  *     hang            a launch does not end; then two warps have written records of the watchdog and it has trapped
  *     fault=N         a launch ends with error N: 700 illegal address, ...
- *     launch=N        cuLaunchKernel fails with error N
+ *     launch=N        cuLaunchKernelEx fails with error N
  *     map             tensor maps are refused
  *     large           no block fits a multiprocessor
  *     fail=FUNCTION   that entry point, cuMemAlloc_v2 say, fails with error 999
@@ -376,16 +376,18 @@ DriverError standin_map_encode(struct CUtensorMap_st *map, unsigned type, uint32
 
 /* ---- launches ------------------------------------------------------------------------------------------------------- */
 
-DriverError standin_launch(DriverFunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                           unsigned block_y, unsigned block_z, unsigned shared_bytes, DriverStream stream,
-                           void **parameters, void **extra) {
-    BEGIN("cuLaunchKernel");
-    if (function == NULL || grid_x < 1 || grid_y != 1 || grid_z != 1 || block_y != 1 || block_z != 1 || extra != NULL)
+DriverError standin_launch(const struct CUlaunchConfig_st *given, DriverFunction function, void **parameters,
+                           void **extra) {
+    BEGIN("cuLaunchKernelEx");
+    const DriverLaunchConfig *config = (const void *)given;
+    if (function == NULL || config->grid_x < 1 || config->grid_y != 1 || config->grid_z != 1 || config->block_y != 1 ||
+        config->block_z != 1 || config->attribute_count > 1 || extra != NULL)
         return DRIVER_ERROR_INVALID_VALUE;
-    standin.grid = grid_x, standin.block = block_x, standin.shared_bytes = shared_bytes, standin.stream = stream;
+    standin.grid = config->grid_x, standin.block = config->block_x, standin.shared_bytes = config->shared_bytes;
+    standin.stream = config->stream;
     standin.launches++;
     if (option("launch") != NULL) return (DriverError)number("launch", 999);
-    if (standin.kernel != NULL) standin.kernel(parameters, grid_x);
+    if (standin.kernel != NULL) standin.kernel(parameters, config->grid_x);
     if (option("hang") != NULL && state.area != NULL) {
         static const uint32_t records[2][4] = {{1, 3, 0, 0}, {2, 4, 7, 1}};
         memcpy(state.area->records, records, sizeof records);

@@ -100,6 +100,30 @@ static void other_values(void) {
     EXPECT(sizeof(CUtensorMap) == TENSOR_MAP_BYTES && _Alignof(CUtensorMap) <= TENSOR_MAP_BYTES);
 }
 
+#undef SAME
+#define SAME(ours, theirs)                                                                                             \
+    EXPECT(offsetof(DriverLaunchConfig, ours) == offsetof(CUlaunchConfig, theirs) &&                                   \
+           sizeof(((DriverLaunchConfig *)0)->ours) == sizeof(((CUlaunchConfig *)0)->theirs))
+
+static void launch_config(void) {
+    SAME(grid_x, gridDimX);
+    SAME(grid_y, gridDimY);
+    SAME(grid_z, gridDimZ);
+    SAME(block_x, blockDimX);
+    SAME(block_y, blockDimY);
+    SAME(block_z, blockDimZ);
+    SAME(shared_bytes, sharedMemBytes);
+    SAME(stream, hStream);
+    SAME(attributes, attrs);
+    SAME(attribute_count, numAttrs);
+    EXPECT(sizeof(DriverLaunchConfig) == sizeof(CUlaunchConfig));
+    EXPECT(sizeof(DriverLaunchAttribute) == sizeof(CUlaunchAttribute));
+    EXPECT(offsetof(DriverLaunchAttribute, id) == offsetof(CUlaunchAttribute, id));
+    EXPECT(offsetof(DriverLaunchAttribute, value) == offsetof(CUlaunchAttribute, value));
+    EXPECT((int)LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION ==
+           (int)CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+}
+
 /* The column of util/elements.def, and the swizzles of launch/manifest.h */
 static void tensor_map_values(void) {
     static const int types[E_COUNT] = {[E_F32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
@@ -124,6 +148,7 @@ int main(void) {
     symbols();
     error_values();
     other_values();
+    launch_config();
     tensor_map_values();
     return expect_failures();
 }

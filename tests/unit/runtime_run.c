@@ -179,7 +179,7 @@ static void machines(Bench *bench) {
     fails(bench, "memory=1000", RUN_UNAVAILABLE, P0803, "MiB are free on Stand-in");
     fails(bench, "jit=2", RUN_UNAVAILABLE, P0803, "no memory left");
     fails(bench, "launch=2", RUN_UNAVAILABLE, P0803, "no memory left");
-    fails(bench, "launch=1", RUN_REJECTED, P0806, "cuLaunchKernel failed on Stand-in: CUDA_ERROR_INVALID_VALUE");
+    fails(bench, "launch=1", RUN_REJECTED, P0806, "cuLaunchKernelEx failed on Stand-in: CUDA_ERROR_INVALID_VALUE");
     static const char *const calls[] = {"cuModuleLoadDataEx",
                                         "cuModuleGetFunction",
                                         "cuFuncSetAttribute",
@@ -192,7 +192,7 @@ static void machines(Bench *bench) {
                                         "cuMemcpyHtoDAsync_v2",
                                         "cuMemcpyDtoDAsync_v2",
                                         "cuEventRecord",
-                                        "cuLaunchKernel",
+                                        "cuLaunchKernelEx",
                                         "cuEventQuery",
                                         "cuEventElapsedTime",
                                         "cuMemcpyDtoHAsync_v2",
