@@ -3,7 +3,7 @@
  *   kernel.c   entry, prologue, role dispatch        control.c  loops, branches, leaving, scalars
  *   pipes.c    acquire, release, waits, watchdog     copies.c   tensor, bulk and per-lane copies
  *   maps.c     elementwise statements                mma.c      matrix instructions
- *   values.c   expressions to registers
+ *   values.c   expressions to registers              matrix_moves.c  stmatrix, ldmatrix
  *   layout.c   coordinates to addresses              manifest.c formulas, the manifest   report.c  --report */
 #ifndef PIPEC_GEN_H
 #define PIPEC_GEN_H
@@ -173,9 +173,28 @@ void mma_settle(Gen *gen);                 /* before control joins: what was iss
 void mma_loop(Gen *gen, const Stmt *body); /* at a loop's head and behind it: what its turns may leave in flight */
 void mma_release(Gen *gen, int groups);    /* before a stage that matrix instructions read is given back */
 
+/* How a tile in shared memory, seen from an accumulator, is moved by matrices of 8 x 8: rows of the accumulator contiguous, or its columns. */
+typedef enum MatrixMove { MATRIX_NONE, MATRIX_PLAIN, MATRIX_TRANSPOSED } MatrixMove;
+
+/* One instruction's matrices: they begin at a row and column of the warpgroup's accumulator; `row` and `column` are the indexes along them. */
+typedef struct MatrixPlace {
+    MatrixMove move;
+    int row, column;
+    int64_t at_row, at_column;
+} MatrixPlace;
+
+MatrixMove matrix_move(const Gen *gen, const Access *access, int row, int column); /* matrix_moves.c */
+void matrix_store(Gen *gen, Point *statement, const Access *access, const MatrixPlace *place, const Reg *words,
+                  int count);
+void matrix_load(Gen *gen, Point *statement, const Access *access, const MatrixPlace *place, Reg *words, int count);
+
 void gen_tile(Gen *gen, const Stmt *stmt);                     /* copies.c */
 void refuse_reduction(Gen *gen, Span span);                    /* copies.c */
 void gen_map(Gen *gen, const Tile *tile);                      /* maps.c */
+/* A constant that divides the value of an index-free base; 0 for a constant 0. (maps.c) */
+int64_t expr_multiple(const Expr *expr);
+/* Do `vector` elements of the access along index `inner`, from a multiple of it on, lie side by side and aligned? (maps.c) */
+bool access_side_by_side(const Gen *gen, const Access *access, int inner, int vector);
 void gen_lanes(Gen *gen, const Tile *tile);                    /* maps.c: same distribution */
 int register_tile_slots(const Gen *gen, const RoleTile *tile); /* registers a thread holds of it */
 

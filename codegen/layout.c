@@ -97,19 +97,6 @@ Reg lin_in_reg(Gen *gen, Lin a) {
     return PURE(gen->ptx, REG_32, "add.s32", ptx_reg(a.reg), ptx_int(a.add));
 }
 
-Lin access_coordinate(Gen *gen, Point *point, const Access *access, int axis) {
-    const Affine *affine = &access->affine[axis];
-    if (!affine->is) return lin_of(eval(gen, point, access->subs[axis]));
-    Lin sum = lin_of(eval(gen, point, affine->base));
-    for (int i = 0; i < PROG_MAX_INDEXES; i++) {
-        if (affine->coef[i] == 0) continue;
-        sum = lin_add(gen, lin_scale(gen, point->indexes[i], affine->coef[i]), sum);
-    }
-    return sum;
-}
-
-/* ---- shared memory ------------------------------------------------------------------------------------------------ */
-
 static const Field *access_field(const Gen *gen, const Access *access) {
     const Handle *handle = &gen->role->role->handles.items[access->object];
     return &gen->prog->pipes.items[handle->pipe].fields.items[access->field];
@@ -123,6 +110,24 @@ TileShape access_shape(const Gen *gen, const Access *access) {
     const RoleTile *tile = &gen->role->role->tiles.items[access->object];
     return (TileShape){tile->type, tile->rank, tile->extents, tile->layout};
 }
+
+Lin access_coordinate(Gen *gen, Point *point, const Access *access, int axis) {
+    const Affine *affine = &access->affine[axis];
+    if (!affine->is) return lin_of(eval(gen, point, access->subs[axis]));
+    Lin sum = lin_of(eval(gen, point, affine->base));
+    if (sum.reg.class != REG_NONE && (access->space == SPACE_STAGE || access->space == SPACE_SHARED)) {
+        /* within the tile whatever the indexes are, also where all are 0 */
+        sum.multiple = expr_multiple(affine->base);
+        sum.max = access_shape(gen, access).extents[axis] - 1;
+    }
+    for (int i = 0; i < PROG_MAX_INDEXES; i++) {
+        if (affine->coef[i] == 0) continue;
+        sum = lin_add(gen, lin_scale(gen, point->indexes[i], affine->coef[i]), sum);
+    }
+    return sum;
+}
+
+/* ---- shared memory ------------------------------------------------------------------------------------------------ */
 
 /* The address of a tile's first byte. */
 Lin shared_base(Gen *gen, const Access *access, Point *point) {
@@ -184,6 +189,14 @@ Lin shared_linear(Gen *gen, Point *point, const Access *access) {
     return lin_add(gen, offset, shared_base(gen, access, point));
 }
 
+/* Do a column's register and the constant part of its chunk have no bit in common, nor carry into one another? Then their sum is their XOR. */
+static bool chunk_apart(Lin column, int64_t chunk) {
+    int64_t reach = 1;
+    if (column.max < 0 || column.multiple % 16 != 0) return false;
+    while (reach <= column.max) reach *= 2;
+    return chunk % reach == 0;
+}
+
 /* The swizzle exchanges the 16-byte chunks of a row: chunk number XOR bits of the row's number (CUDA driver API, CUtensorMapSwizzle;
  * a panel is one span wide, and its rows lie one span apart). `column` in bytes, below the span. Where the column's chunk is
  * constant and its register stays within the chunk, one XOR serves all elements of the row in that chunk. */
@@ -203,6 +216,12 @@ static Lin swizzled_column(Gen *gen, const Layout *layout, Lin row, Lin column) 
     Reg turned = PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(lin_in_reg(gen, row)), ptx_int(shift));
     turned = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(turned), ptx_int(mask));
     turned = PURE(gen->ptx, REG_32, "shl.b32", ptx_reg(turned), ptx_int(4));
+    if (loose &&
+        chunk_apart(column, chunk)) { /* one XOR for the register, and one with a constant for each of its chunks */
+        Reg whole = PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(column.reg), ptx_reg(turned));
+        if (chunk != 0) whole = PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(whole), ptx_int(chunk));
+        return (Lin){whole, within, 1, -1};
+    }
     if (loose)
         return lin_reg(PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(lin_in_reg(gen, column)), ptx_reg(turned)), 1, -1);
     Lin low = {column.reg, within, column.multiple, column.max};

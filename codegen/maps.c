@@ -34,12 +34,12 @@ typedef struct Chunk {
 
 /* ---- how wide ----------------------------------------------------------------------------------------------------- */
 
-/* A constant that divides the value of an index-free base; 0 for a constant 0. */
-static int64_t base_divisor(const Expr *expr) {
+int64_t expr_multiple(const Expr *expr) {
     if (expr->kind == X_CONST) return expr->constant.integer < 0 ? -expr->constant.integer : expr->constant.integer;
     if (expr->kind != X_BINARY) return 1;
-    int64_t a = base_divisor(expr->binary.left), b = base_divisor(expr->binary.right);
+    int64_t a = expr_multiple(expr->binary.left), b = expr_multiple(expr->binary.right);
     if (expr->binary.op == OP_MUL) return a > 1 << 20 || b > 1 << 20 ? 1 : a * b;
+    if (expr->binary.op == OP_DIV && expr->binary.right->kind == X_CONST && b > 0 && a % b == 0) return a / b;
     if (expr->binary.op != OP_ADD && expr->binary.op != OP_SUB) return 1;
     while (b != 0) {
         int64_t rest = a % b;
@@ -49,8 +49,7 @@ static int64_t base_divisor(const Expr *expr) {
     return a;
 }
 
-/* Do `vector` elements of the access along index `inner`, from a multiple of it on, lie side by side and aligned? */
-static bool side_by_side(const Gen *gen, const Access *access, int inner, int vector) {
+bool access_side_by_side(const Gen *gen, const Access *access, int inner, int vector) {
     if (access->space != SPACE_STAGE && access->space != SPACE_SHARED) return false;
     if (inner < 0) return false;
     TileShape shape = access_shape(gen, access);
@@ -63,7 +62,7 @@ static bool side_by_side(const Gen *gen, const Access *access, int inner, int ve
     const Affine *affine = &access->affine[last];
     for (int i = 0; i < PROG_MAX_INDEXES; i++)
         if (i != inner && affine->coef[i] % vector != 0) return false;
-    return base_divisor(affine->base) % vector == 0 && (int64_t)vector * element_rows[shape.type].bytes % 4 == 0;
+    return expr_multiple(affine->base) % vector == 0 && (int64_t)vector * element_rows[shape.type].bytes % 4 == 0;
 }
 
 static bool depends_on(const Expr *expr, int index) { return index >= 0 && (expr->indexes >> index & 1u) != 0; }
@@ -84,11 +83,11 @@ static int choose_vector(Walk *walk) {
     if (walk->registers != NULL) return tile_vector(walk->registers);
     int widest = 0;
     bool global = target->space == SPACE_GLOBAL;
-    if (side_by_side(gen, target, walk->inner, 4)) widest = element_rows[target->type].bytes;
+    if (access_side_by_side(gen, target, walk->inner, 4)) widest = element_rows[target->type].bytes;
     for (size_t i = 0; i < walk->reads.count; i++) {
         const Access *read = walk->reads.items[i]->read;
         if (read->space == SPACE_GLOBAL && depends_on(walk->reads.items[i], walk->inner)) global = true;
-        if (side_by_side(gen, read, walk->inner, 4) && element_rows[read->type].bytes > widest)
+        if (access_side_by_side(gen, read, walk->inner, 4) && element_rows[read->type].bytes > widest)
             widest = element_rows[read->type].bytes;
     }
     if (global || widest == 0) return 1;
@@ -186,19 +185,64 @@ static Reg register_slot(const Walk *walk, const Access *access, const Chunk *ch
     return walk->gen->role->tiles[access->object][chunk->number * walk->vector + element];
 }
 
+/* ---- matrices ------------------------------------------------------------------------------------------------------ */
+
+static MatrixMove moves_matrices(const Walk *walk, const Access *access) {
+    return in_accumulators(walk) ? matrix_move(walk->gen, access, 0, 1) : MATRIX_NONE;
+}
+
+/* The first of `left` chunks begin matrices of one slab: places them and says how many, four or, where its columns end, two. */
+static int place_matrices(const Walk *walk, const Access *access, const Chunk *chunks, int left, MatrixPlace *place) {
+    int64_t pairs = walk->registers->extents[1] / 4, number = chunks[0].number, pair = number % pairs;
+    *place = (MatrixPlace){moves_matrices(walk, access), 0, 1, number / pairs * 64, pair / 2 * 8};
+    return left >= 4 && pairs - pair >= 4 ? 4 : 2;
+}
+
+static void load_matrices(Walk *walk, Chunk *batch, int chunks) {
+    Gen *gen = walk->gen;
+    for (size_t i = 0; i < walk->reads.count; i++) {
+        const Expr *expr = walk->reads.items[i];
+        if (!moves_matrices(walk, expr->read)) continue;
+        for (int c = 0, step; c < chunks; c += step) {
+            MatrixPlace place;
+            Reg words[4];
+            Value values[2];
+            step = place_matrices(walk, expr->read, &batch[c], chunks - c, &place);
+            matrix_load(gen, &walk->statement, expr->read, &place, words, step);
+            for (int m = 0; m < step; m++) {
+                widen_words(gen, expr->read->type, &words[m], 2, values);
+                for (int e = 0; e < 2; e++) point_know(gen, &batch[c + m].elements[e], expr, values[e]);
+            }
+        }
+    }
+}
+
+static void store_matrices(Walk *walk, Chunk *batch, int chunks) {
+    Gen *gen = walk->gen;
+    const Access *target = &walk->tile->target;
+    for (int c = 0, step; c < chunks; c += step) {
+        MatrixPlace place;
+        Reg words[4];
+        step = place_matrices(walk, target, &batch[c], chunks - c, &place);
+        for (int m = 0; m < step; m++) narrow_words(gen, target->type, batch[c + m].values, 2, &words[m]);
+        matrix_store(gen, &walk->statement, target, &place, words, step);
+    }
+}
+
 /* Reads that a whole vector can share go first: wide loads, and the registers of register tiles. */
 static void load_reads(Walk *walk, Chunk *chunk) {
     Gen *gen = walk->gen;
     for (size_t i = 0; i < walk->reads.count; i++) {
         const Expr *expr = walk->reads.items[i];
         const Access *read = expr->read;
+        if (moves_matrices(walk, read)) continue;
         if (read->space == SPACE_REGISTER) {
             for (int e = 0; e < walk->vector; e++) {
                 Reg slot = register_slot(walk, read, chunk, e);
                 point_know(gen, &chunk->elements[e], expr, value_reg(element_rows[read->type].widens, slot));
             }
         } else if (walk->vector > 1 && depends_on(expr, walk->inner) &&
-                   side_by_side(gen, read, walk->inner, walk->vector)) {
+                   access_side_by_side(gen, read, walk->inner, walk->vector)) {
             Reg words[16];
             Value values[16];
             load_words(gen, shared_address(gen, &chunk->vector, read), walk->vector * element_rows[read->type].bytes,
@@ -211,8 +255,9 @@ static void load_reads(Walk *walk, Chunk *chunk) {
 
 /* A bit copy of side-by-side elements needs no widening at all. */
 static bool raw_words(const Walk *walk) {
-    return walk->raw && walk->vector > 1 && side_by_side(walk->gen, walk->value->read, walk->inner, walk->vector) &&
-           side_by_side(walk->gen, &walk->tile->target, walk->inner, walk->vector);
+    return walk->raw && walk->vector > 1 &&
+           access_side_by_side(walk->gen, walk->value->read, walk->inner, walk->vector) &&
+           access_side_by_side(walk->gen, &walk->tile->target, walk->inner, walk->vector);
 }
 
 static void evaluate_chunk(Walk *walk, Chunk *chunk) {
@@ -259,7 +304,7 @@ static void store_chunk(Walk *walk, Chunk *chunk) {
     int bytes = walk->vector * element_rows[target->type].bytes;
     if (chunk->words != NULL) {
         store_words(gen, shared_address(gen, &chunk->vector, target), *chunk->words, bytes / 4);
-    } else if (walk->vector > 1 && side_by_side(gen, target, walk->inner, walk->vector)) {
+    } else if (walk->vector > 1 && access_side_by_side(gen, target, walk->inner, walk->vector)) {
         Reg words[16], stored[16];
         for (int e = 0; e < walk->vector; e++) stored[e] = chunk->values[e].reg;
         int count = walk->raw ? pack_words(gen, target->type, stored, walk->vector, words)
@@ -314,17 +359,20 @@ static void copy_piece(Walk *walk, Chunk *chunk) {
 static void gen_batch(Walk *walk, Lin flat, int64_t first, int chunks) {
     Gen *gen = walk->gen;
     Chunk *batch = NEW_ARRAY(gen->arena, Chunk, chunks);
+    bool copies = walk->tile->class == TILE_LANES && walk->tile->piece.asynchronous;
     for (int c = 0; c < chunks; c++) {
         Lin here = flat;
         here.add += (first + c) * walk->threads * walk->vector;
         open_chunk(walk, &batch[c], here, first + c);
-        if (walk->tile->class == TILE_LANES && walk->tile->piece.asynchronous)
-            copy_piece(walk, &batch[c]);
-        else
-            evaluate_chunk(walk, &batch[c]);
+        if (copies) copy_piece(walk, &batch[c]);
     }
-    if (walk->tile->class == TILE_LANES && walk->tile->piece.asynchronous) return;
-    for (int c = 0; c < chunks; c++) store_chunk(walk, &batch[c]);
+    if (copies) return;
+    load_matrices(walk, batch, chunks);
+    for (int c = 0; c < chunks; c++) evaluate_chunk(walk, &batch[c]);
+    if (moves_matrices(walk, &walk->tile->target))
+        store_matrices(walk, batch, chunks);
+    else
+        for (int c = 0; c < chunks; c++) store_chunk(walk, &batch[c]);
     if (walk->tile->target.space == SPACE_REGISTER) ptx_forget(gen->ptx);
 }
 
@@ -362,6 +410,7 @@ static void walk_space(Walk *walk) {
                        walk->vector, (int64_t)(walk->threads - 1) * walk->vector);
     int reads = batch_reads(walk), values = reads * BATCH_VALUES > BATCH_READS ? BATCH_READS / reads : BATCH_VALUES;
     int batch = values > walk->vector ? values / walk->vector : 1;
+    if (in_accumulators(walk)) batch = batch < 4 ? 4 : batch / 4 * 4; /* whole instructions that move matrices */
     int64_t done = 0;
     if (full / batch > UNROLLED_BATCHES && walk->registers == NULL) {
         loop_batches(walk, flat, full / batch, batch);
