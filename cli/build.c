@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef struct Build {
@@ -13,7 +14,14 @@ typedef struct Build {
     bool report, watchdog, json;
     Words words;
     PipecProgram *program;
+    double compiled, assembled; /* seconds: of the processor to PTX, of the clock in ptxas */
 } Build;
+
+static double seconds(clockid_t clock) {
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
 
 static bool ends_with(const char *text, const char *end) {
     size_t length = strlen(text), tail = strlen(end);
@@ -94,21 +102,28 @@ static int write_ptx(const Build *build, const char *out, const char *json) {
     return PIPEC_UNUSABLE;
 }
 
-static int write_cubin(const Build *build, const char *out, const char *json) {
+static int write_cubin(Build *build, const char *out, const char *json) {
     const char *manifest = pipec_program_manifest(build->program);
     Beside fields;
     if (manifest == NULL) return out_of_memory();
     if (!beside_write(&fields, json, manifest, strlen(manifest))) return PIPEC_UNUSABLE;
+    double begun = seconds(CLOCK_MONOTONIC);
     PipecStatus status = pipec_program_assemble(build->program, out);
+    build->assembled = seconds(CLOCK_MONOTONIC) - begun;
     say_diagnostics(pipec_program_diagnostics(build->program), build->json);
-    if (status == PIPEC_FINE && beside_keep(&fields)) return PIPEC_FINE;
+    if (status == PIPEC_FINE && beside_keep(&fields)) {
+        if (build->report)
+            printf("\ntime: %.1f ms of the processor to PTX, %.0f ms in ptxas\n", build->compiled * 1e3,
+                   build->assembled * 1e3);
+        return PIPEC_FINE;
+    }
     beside_drop(&fields);
     if (status != PIPEC_FINE) return (int)status;
     unlink(out);
     return PIPEC_UNUSABLE;
 }
 
-static int write_files(const Build *build) {
+static int write_files(Build *build) {
     char *made = build->out == NULL ? default_out(build->words.file) : NULL;
     const char *out = build->out == NULL ? made : build->out;
     char *json = out != NULL ? with_ending(out, ".json") : NULL;
@@ -128,7 +143,9 @@ static int build_all(Build *build) {
                             .value_count = build->words.values.count,
                             .watchdog = build->watchdog,
                             .check_only = early};
+    double begun = seconds(CLOCK_PROCESS_CPUTIME_ID);
     build->program = pipec_compile_file(build->words.file, &options);
+    build->compiled = seconds(CLOCK_PROCESS_CPUTIME_ID) - begun;
     if (build->program == NULL) return out_of_memory();
     int status = (int)pipec_program_status(build->program);
     say_diagnostics(pipec_program_diagnostics(build->program), build->json);

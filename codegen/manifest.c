@@ -200,12 +200,26 @@ static const char *entry_name(Arena *arena, const char *kernel) {
     return taken ? arena_printf(arena, "kernel_%s", kernel) : kernel;
 }
 
+/* What a thread keeps of its role's register tiles, spread evenly; 8- and 16-bit elements are held widened. */
+static int registers_held(const Role *role) {
+    int64_t held = 0, threads = INT64_C(32) * role->warps;
+    for (size_t t = 0; t < role->tiles.count; t++) {
+        const RoleTile *tile = &role->tiles.items[t];
+        int64_t words = (element_rows[element_rows[tile->type].widens].bytes + 3) / 4;
+        if (!tile->in_registers) continue;
+        for (int axis = 0; axis < tile->rank; axis++) words *= tile->extents[axis];
+        held += (words + threads - 1) / threads;
+    }
+    return (int)held;
+}
+
 void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options, Manifest *manifest) {
     manifest->kernel = entry_name(arena, prog->name);
     manifest->target = prog->target->name;
     manifest->ptx_major = prog->target->ptx_major;
     manifest->ptx_minor = prog->target->ptx_minor;
     manifest->source = prog->source;
+    manifest->head = prog->span;
     manifest->tiles = grid_tiles(arena, prog);
     manifest->persistent = prog->persistent;
     manifest->threads = prog->warps * 32;
@@ -227,8 +241,13 @@ void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options
     fill_shared(arena, prog, manifest);
     for (size_t i = 0; i < prog->roles.count; i++) {
         const Role *role = &prog->roles.items[i];
-        ManifestRole out = {role->name,      role->first_warp, role->warps * role->instances,
-                            role->instances, role->registers,  role->span};
+        ManifestRole out = {.name = role->name,
+                            .first_warp = role->first_warp,
+                            .warps = role->warps * role->instances,
+                            .instances = role->instances,
+                            .registers = role->registers,
+                            .span = role->span,
+                            .held = registers_held(role)};
         vec_push(arena, &manifest->roles, out);
     }
 }

@@ -123,6 +123,30 @@ Diag *manifest_diag(const Manifest *manifest, Diags *diags, Code code, Span span
 /* What a line of the PTX belongs to; NULL before the first mark. */
 const ManifestMark *manifest_mark(const Manifest *manifest, uint32_t line);
 
+/* ---- what the assembler says --------------------------------------------------------------------------------------- */
+
+/* One line of what ptxas (with -v), or the driver's assembler with its verbose log, prints */
+typedef struct AssemblerLine {
+    enum {
+        ASSEMBLER_NOTHING, /* that concerns anybody */
+        ASSEMBLER_ERROR,
+        ASSEMBLER_WARNING, /* in its own words alone */
+        ASSEMBLER_NUMBER,  /* "(C7510)": matrix instructions, setmaxnreg */
+        ASSEMBLER_MEMORY   /* spills, a stack frame, other local memory */
+    } says;
+    int number;                         /* 7510; 0: none */
+    uint32_t line;                      /* of the PTX text, from 1; 0: none is named */
+    unsigned long frame, stores, loads; /* bytes */
+} AssemblerLine;
+AssemblerLine assembler_line(const char *text);
+const char *assembler_words(const char *text); /* behind "ptxas FILE, line 12; " */
+const char *assembler_cause(int number); /* in our words; NULL: there is no row */
+/* Warnings for all lines but errors: P0810, P0811, P0812, and `warning` for what is said in its own words. */
+void assembler_report(const Manifest *manifest, Diags *diags, Code warning, const char *words);
+/* At the place of a PTX line, or without one; and a note that names line, role and pipe. */
+Diag *assembler_diag(const Manifest *manifest, Diags *diags, Code code, uint32_t line, const char *message);
+void assembler_note_line(const Manifest *manifest, Diags *diags, Diag *diag, uint32_t line);
+
 /* Are the guard bands whole? A broken one is reported with the parameter, before or after, and the first byte. */
 bool launch_guards(const Launch *launch, Diags *diags);
 

@@ -116,6 +116,7 @@ typedef struct ManifestRole {
     int first_warp, warps, instances; /* warps in all; instances * warps-an-instance == warps */
     int registers;                    /* setmaxnreg value, 0: none */
     Span span;
+    int held;                         /* registers a thread that its register tiles take */
 } ManifestRole;
 
 /* What the PTX lines from `line` on (1-based, up to the next mark) belong to. Sorted by line. */
@@ -146,6 +147,7 @@ typedef struct Manifest {
     const char *target; /* "sm_90a" */
     int ptx_major, ptx_minor; /* .version */
     const Source *source; /* spans refer to it */
+    Span head;            /* of the kernel */
 
     VEC(ManifestSymbol) symbols;
     VEC(ManifestParameter) parameters;

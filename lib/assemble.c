@@ -1,5 +1,5 @@
 /* lib: PTX to a .cubin by ptxas. The program's PTX goes in by a temporary file, the .cubin is written beside its place
- * and then renamed; ptxas' words come back as diagnostics at the lines of the .pipe source. */
+ * and then renamed; ptxas' words come back as diagnostics at the lines of the .pipe source (launch/assembler.c). */
 #include "lib/private.h"
 
 #include <errno.h>
@@ -23,27 +23,22 @@ typedef struct Assemble {
 /* ---- the words of ptxas ----------------------------------------------------------------------------------------- */
 
 /* "ptxas FILE, line 12; error : Unknown symbol" */
-static void report_line(PipecProgram *program, const char *text) {
-    bool error = strstr(text, "error") != NULL || strstr(text, "fatal") != NULL;
-    if (!error && strstr(text, "warning") == NULL) return;
-    unsigned long line = 0;
-    const char *at = strstr(text, ", line "), *said = at != NULL ? strchr(at, ';') : NULL;
-    if (at != NULL) line = strtoul(at + strlen(", line "), NULL, 10);
-    said = said != NULL ? said + 1 : text;
-    while (*said == ' ') said++;
-    Code code = error ? P0908 : P0909;
-    const ManifestMark *mark = line < UINT32_MAX ? manifest_mark(program->manifest, (uint32_t)line) : NULL;
-    Diag *diag = mark != NULL ? diag_at(program->diags, code, mark->span, "ptxas: %s", said)
-                              : diag_plain(program->diags, code, "ptxas: %s", said);
-    if (line > 0) diag_note(program->diags, diag, "line %lu of the PTX text", line);
-    if (error)
-        diag_note(program->diags, diag, "text of pipec that ptxas rejects is a mistake in pipec; please report it");
+static void report_error(PipecProgram *program, const char *text) {
+    AssemblerLine line = assembler_line(text);
+    const char *cause = assembler_cause(line.number);
+    if (line.says != ASSEMBLER_ERROR) return;
+    Diag *diag = assembler_diag(program->manifest, program->diags, P0908, line.line,
+                                arena_printf(program->arena, "ptxas: %s", assembler_words(text)));
+    assembler_note_line(program->manifest, program->diags, diag, line.line);
+    if (cause != NULL) diag_note(program->diags, diag, "%s", cause);
+    diag_note(program->diags, diag, "text of pipec that ptxas rejects is a mistake in pipec; please report it");
 }
 
 static void report_words(PipecProgram *program, char *words) {
     char *rest;
+    assembler_report(program->manifest, program->diags, P0909, words);
     for (char *line = strtok_r(words, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
-        report_line(program, line);
+        report_error(program, line);
 }
 
 /* ---- running it ------------------------------------------------------------------------------------------------- */
@@ -66,7 +61,8 @@ static int start(const char *target, const char *ptx, const char *cubin, pid_t *
     if (pipe(ends) != 0) return errno;
     char arch[64];
     snprintf(arch, sizeof arch, "-arch=%s", target);
-    char *const argv[] = {(char[]){"ptxas"}, arch, (char[]){"-o"}, strdupa(cubin), strdupa(ptx), NULL};
+    char *const argv[] = {
+        (char[]){"ptxas"}, arch, (char[]){"-v"}, (char[]){"-o"}, strdupa(cubin), strdupa(ptx), NULL};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);

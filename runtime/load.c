@@ -16,15 +16,6 @@ typedef struct Logs {
     char *info, *error; /* end with a NUL */
 } Logs;
 
-/* The number in "ptxas application ptx input, line 24; error : ..."; 0: there is none. */
-static uint32_t line_in(const char *text, size_t length) {
-    static const char word[] = ", line ";
-    for (size_t i = 0; i + sizeof word - 1 < length; i++)
-        if (memcmp(text + i, word, sizeof word - 1) == 0)
-            return (uint32_t)strtoul(text + i + sizeof word - 1, NULL, 10);
-    return 0;
-}
-
 static size_t line_length(const char *text) { return strcspn(text, "\n"); }
 
 static const char *after_line(const char *text) {
@@ -32,53 +23,23 @@ static const char *after_line(const char *text) {
     return text[0] == 0 ? text : text + 1;
 }
 
-/* A diagnostic at the .pipe place of a PTX line, or without a place */
-static Diag *at_line(const Manifest *manifest, Diags *diags, Code code, uint32_t line, const char *message) {
-    const ManifestMark *mark = line > 0 ? manifest_mark(manifest, line) : NULL;
-    if (mark == NULL) return diag_plain(diags, code, "%s", message);
-    Diag *diag = manifest_diag(manifest, diags, code, mark->span, "%s", message);
-    if (diag->has_place && mark->what != NULL) diag_primary(diags, diag, "%s", mark->what);
-    return diag;
-}
-
-static void note_mark(const Manifest *manifest, Diags *diags, Diag *diag, uint32_t line) {
-    const ManifestMark *mark = line > 0 ? manifest_mark(manifest, line) : NULL;
-    if (mark == NULL) return;
-    const char *role = mark->role >= 0 ? manifest->roles.items[mark->role].name : NULL;
-    diag_note(diags, diag, "line %u of the PTX is of %s%s%s%s%s%s", line, role != NULL ? "role `" : "the prologue",
-              role != NULL ? role : "", role != NULL ? "`" : "", mark->pipe != NULL ? ", pipe `" : "",
-              mark->pipe != NULL ? mark->pipe : "", mark->pipe != NULL ? "`" : "");
-}
-
 static void rejected(const Runtime *runtime, const Manifest *manifest, DriverError error, const Logs *logs,
                      Diags *diags) {
     uint32_t line = 0;
     for (const char *at = logs->error; at[0] != 0 && line == 0; at = after_line(at))
-        line = line_in(at, line_length(at));
+        line = assembler_line(arena_copy(diags->arena, at, line_length(at))).line;
     const char *message =
         arena_printf(diags->arena, "the driver rejects the PTX of `%s`: %s (%s)", manifest->kernel,
                      driver_error_name(&runtime->driver, error), driver_error_text(&runtime->driver, error));
-    Diag *diag = at_line(manifest, diags, P0801, line, message);
+    Diag *diag = assembler_diag(manifest, diags, P0801, line, message);
     int quoted = 0;
     for (const char *at = logs->error; at[0] != 0 && quoted < QUOTED_LINES; at = after_line(at))
         if (line_length(at) > 0) {
             diag_note(diags, diag, "%.*s", (int)line_length(at), at);
             quoted++;
         }
-    note_mark(manifest, diags, diag, line);
+    assembler_note_line(manifest, diags, diag, line);
     diag_note(diags, diag, "this is a bug in pipec, or in the driver");
-}
-
-/* Lines such as "ptxas info : (C7510) Potential Performance Loss: ..." and "ptxas warning : ..." */
-static void warnings(const Manifest *manifest, const Logs *logs, Diags *diags) {
-    int quoted = 0;
-    for (const char *at = logs->info; at[0] != 0 && quoted < QUOTED_LINES; at = after_line(at)) {
-        const char *text = arena_copy(diags->arena, at, line_length(at));
-        if (strstr(text, "(C7") == NULL && strstr(text, "warning") == NULL) continue;
-        uint32_t line = line_in(text, strlen(text));
-        note_mark(manifest, diags, at_line(manifest, diags, P0802, line, text), line);
-        quoted++;
-    }
 }
 
 static DriverError load_module(const Driver *driver, const char *ptx, const Logs *logs, DriverModule *module) {
@@ -140,7 +101,7 @@ static bool assemble(RuntimeKernel *kernel, const char *ptx, Diags *diags, RunSt
     Logs logs = {arena_alloc(diags->arena, LOG_BYTES), arena_alloc(diags->arena, LOG_BYTES)};
     DriverError error = load_module(&runtime->driver, ptx, &logs, &kernel->module);
     if (error == DRIVER_SUCCESS) {
-        warnings(kernel->manifest, &logs, diags);
+        assembler_report(kernel->manifest, diags, P0802, logs.info);
         return true;
     }
     kernel->module = NULL;

@@ -2,6 +2,7 @@
  *
  * tests/ptx/NAME.pipe gives exactly NAME.ptx, and NAME.watchdog.ptx with the watchdog of the waits compiled in. Where ptxas is
  * found, the text of every program of the repository assembles without a word of complaint, a spill or local memory. */
+#include "launch/launch.h"
 #include "tests/suite.h"
 
 #include <stdio.h>
@@ -61,15 +62,6 @@ static void list_assemble(Arena *arena, Items *items) {
     files_in(arena, "bench", ".pipe", false, items);
 }
 
-/* Does a line of `ptxas -v` complain? Frames and spills are always told, as numbers. */
-static bool complains(const char *line) {
-    unsigned long frame = 0, stores = 0, loads = 0;
-    if (strstr(line, "warning") || strstr(line, "error") || strstr(line, "fatal")) return true;
-    if (strstr(line, "bytes lmem")) return true;
-    return sscanf(line, " %lu bytes stack frame, %lu bytes spill stores, %lu bytes spill loads", &frame, &stores, &loads) == 3 &&
-           frame + stores + loads > 0;
-}
-
 static void assemble(Test *test, const char *what, const char *ptx) {
     char name[] = "/tmp/pipec-ptx-XXXXXX";
     int file = mkstemp(name);
@@ -82,7 +74,7 @@ static void assemble(Test *test, const char *what, const char *ptx) {
     char line[1024];
     bool any = false;
     while (says && fgets(line, sizeof line, says)) {
-        if (!complains(line)) continue;
+        if (assembler_line(line).says == ASSEMBLER_NOTHING) continue;
         str_add(&complaints, line);
         any = true;
     }

@@ -169,6 +169,34 @@ printf '#!/bin/sh\necho "ptxas $5, line 30; warning : Odd" >&2\nwhile [ "$1" != 
 expect "ptxas warns" 0 "warning[P0909]: ptxas: warning : Odd" env PATH="$scratch/bin:$PATH" "$P" build copy.pipe -o copy.cubin
 holds "cubin and manifest" test -s copy.cubin -a -s copy.json
 holds "nothing beside" sh -c '! ls | grep -q "cubin\.."'
+# fake NAME CODE TEXT WORDS..: a ptxas that prints the words, one a line, and makes a file
+fake() {
+    name=$1 code=$2 text=$3
+    shift 3
+    printf '%s\n' "$@" >bin/words
+    printf '#!/bin/sh\ncat %s/bin/words >&2\nwhile [ "$1" != -o ]; do shift; done\necho code >"$2"\n' "$scratch" >bin/ptxas
+    expect "$name" "$code" "$text" env PATH="$scratch/bin:$PATH" "$P" build copy.pipe -o copy.cubin
+}
+fake "ptxas serialises" 0 "warning[P0810]: matrix instructions wait for each other in \`copy\`: the registers do not suffice" \
+    "ptxas info    : (C7511) Potential Performance Loss: wgmma.mma_async instructions are serialized due to insufficient register resources"
+holds "at the kernel's head" said " --> copy.pipe:"
+holds "help" said "share them among more warpgroups"
+fake "ptxas inserts a fence" 0 "warning[P0810]" \
+    "ptxas info    : (C7519) warpgroup.arrive is injected in around line 60 by compiler to allow use of registers in GMMA in function 'copy'" \
+    "ptxas info    : (C7519) warpgroup.arrive is injected in around line 60 by compiler to allow use of registers in GMMA in function 'copy'"
+holds "its PTX line" said "line 60 of the PTX is of"
+holds "said once" sh -c 'test $(grep -c "warning" err) = 1'
+fake "ptxas ignores setmaxnreg" 0 "warning[P0811]" \
+    "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at entry."
+fake "ptxas spills" 0 "warning[P0812]: \`copy\` keeps values in local memory: a frame of 40 bytes a thread, 8 bytes of spill stores, 16 of spill loads" \
+    "    40 bytes stack frame, 8 bytes spill stores, 16 bytes spill loads"
+fake "ptxas uses local memory" 0 "warning[P0812]" "ptxas info    : Used 16 registers, used 1 barriers, 32 bytes lmem"
+fake "a number that is not known" 0 "warning[P0909]: ptxas: info    : (C7599) Something new" "ptxas info    : (C7599) Something new"
+fake "ptxas is content" 0 - "ptxas info    : 0 bytes gmem" "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" \
+    "ptxas info    : Used 16 registers, used 1 barriers"
+expect "time in ptxas" 0 "time: " env PATH="$scratch/bin:$PATH" "$P" build copy.pipe -o copy.cubin --report
+expect "no time without it" 0 "pipe p[2]" "$P" build copy.pipe --report
+holds "none" sh -c '! grep -q "^time" out'
 rm -r bin
 if command -v ptxas >/dev/null; then
     expect "cubin" 0 - "$P" build copy.pipe -o real.cubin
@@ -255,6 +283,8 @@ if [ -e "$STANDIN" ]; then
     gpu "no memory on the device" 2 "error[P0803]" memory=1000 "$P" run copy.pipe N=512
     gpu "JIT failure" 3 "error[P0801]" jit "$P" run copy.pipe N=512
     gpu "JIT warning" 1 "warning[P0802]" warn "$P" run copy.pipe N=512
+    holds "serialised" said "warning[P0810]"
+    holds "spilled" said "warning[P0812]"
     gpu "hang" 1 "error[P0804]" hang "$P" run copy.pipe N=512
     holds "who hangs" said "role"
     gpu "fault" 1 "error[P0805]" fault=700 "$P" run copy.pipe N=512

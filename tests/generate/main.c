@@ -115,12 +115,10 @@ static bool assembles(const char *ptx, Arena *arena, const char **said) {
     bool fine = pipe != NULL;
     str_add(&text, "");
     while (pipe != NULL && fgets(line, sizeof line, pipe) != NULL) {
-        unsigned long frame, stores, loads;
-        bool numbers = sscanf(line, " %lu bytes stack frame, %lu bytes spill stores, %lu bytes spill loads", &frame,
-                              &stores, &loads) == 3;
         str_add(&text, line);
-        fine = fine && strstr(line, "warning") == NULL && strstr(line, "error") == NULL &&
-               !(numbers && stores + loads > SPILLS);
+        AssemblerLine it = assembler_line(line);
+        bool little = it.says == ASSEMBLER_MEMORY && it.stores + it.loads <= SPILLS;
+        fine = fine && (it.says == ASSEMBLER_NOTHING || little);
     }
     fine = (pipe == NULL || pclose(pipe) == 0) && fine;
     unlink(name);

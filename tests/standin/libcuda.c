@@ -14,7 +14,7 @@
  *     memory=BYTES    of the device
  *     jit             the PTX is rejected, with a log as ptxas writes it, which names line `line`
  *     line=N          for jit and warn; 24 otherwise
- *     warn            the PTX is taken, with a C7510 in the log
+ *     warn            the PTX is taken, with a C7510, a spill and a warning in the log
  *     jit=N           cuModuleLoadDataEx fails with error N and an empty log
  *     hang            a launch does not end; then two warps have written records of the watchdog and it has trapped
  *     fault=N         a launch ends with error N: 700 illegal address, ...
@@ -216,7 +216,7 @@ DriverError standin_module_load(DriverModule *module, const void *image, unsigne
                                 void **values) {
     BEGIN("cuModuleLoadDataEx");
     (void)image;
-    char log[512] = "";
+    char log[1024] = "";
     long line = number("line", 24), error = number("jit", 0);
     if (error != 0) return (DriverError)error;
     if (option("jit") != NULL) {
@@ -233,7 +233,9 @@ DriverError standin_module_load(DriverModule *module, const void *image, unsigne
             log, sizeof log,
             "ptxas info    : 0 bytes gmem\n"
             "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to "
-            "insufficient register resources for the wgmma pipeline in the function 'axpy'\n"
+            "wgmma pipeline crossing function boundary at a function call in the function 'axpy'\n"
+            "ptxas info    : Function properties for 'axpy'\n"
+            "ptxas         .     16 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads\n"
             "ptxas application ptx input, line %ld; warning : a warning with a line\n",
             line);
     set_log(count, options, values, 3, log);

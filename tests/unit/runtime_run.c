@@ -167,11 +167,14 @@ static void rejections(Bench *bench) {
     fails(bench, "map", RUN_REJECTED, P0807, "f32, innermost first: extents 10, strides in bytes, box 256");
     prepare(bench, 10);
     EXPECT(run(bench, "warn", 0) == RUN_DONE);
-    EXPECT(bench->scratch.diags->items.count == 2 && bench->scratch.diags->errors == 0);
+    EXPECT(bench->scratch.diags->items.count == 3 && bench->scratch.diags->errors == 0);
     Str text = str_new(bench->scratch.arena);
     diags_render(bench->scratch.diags, false, &text);
-    EXPECT(strstr(text.text, "warning[P0802]: ptxas info    : (C7510) Potential") != NULL);
-    EXPECT(strstr(text.text, "a warning with a line\n --> axpy.pipe:2:5") != NULL);
+    EXPECT(strstr(text.text, "warning[P0810]: matrix instructions wait for each other in `axpy`: a function is called "
+                             "while they are in flight (C7510)\n --> axpy.pipe:1:1") != NULL);
+    EXPECT(strstr(text.text, "warning[P0812]: `axpy` keeps values in local memory: a frame of 16 bytes a thread, 8 bytes "
+                             "of spill stores, 12 of spill loads\n --> axpy.pipe:1:1") != NULL);
+    EXPECT(strstr(text.text, "warning[P0802]: ptxas: warning : a warning with a line\n --> axpy.pipe:2:5") != NULL);
     bench->scratch.diags = diags_new(bench->scratch.arena, bench->manifest->source);
 }
 

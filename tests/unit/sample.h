@@ -47,7 +47,7 @@ static inline void sample_names(Arena *arena, Manifest *manifest) {
     vec_push(arena, &manifest->roles,
              ((ManifestRole){.name = "load", .first_warp = 0, .warps = 1, .instances = 1, .span = {0, 6}}));
     vec_push(arena, &manifest->roles,
-             ((ManifestRole){.name = "add", .first_warp = 1, .warps = 4, .instances = 1, .registers = 160}));
+             ((ManifestRole){.name = "add", .first_warp = 1, .warps = 4, .instances = 1, .registers = 160, .held = 64}));
     vec_push(arena, &manifest->shared,
              ((ManifestShared){SHARED_FULL, "loaded", NULL, "one barrier a stage", 0, 32, 4, 8, 1}));
     vec_push(arena, &manifest->shared,
@@ -71,6 +71,7 @@ static inline Manifest *sample_manifest(Arena *arena) {
                            .ptx_major = 8,
                            .ptx_minor = 0,
                            .source = source_new(arena, "axpy.pipe", sample_text, sizeof sample_text - 1),
+                           .head = {0, 11},
                            .tiles = {tiles, 3},
                            .persistent = true,
                            .threads = 160,
