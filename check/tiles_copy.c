@@ -156,9 +156,8 @@ static void operand_layouts(Tiles *tiles) {
     }
 }
 
-/* Can all tensor copies of the tile do with this layout, and is there one that stores it? */
+/* Can all tensor copies of the tile do with this layout? */
 static bool copies_agree(Tiles *tiles, const Layout *of, const Layout *layout) {
-    bool stored = false;
     for (size_t i = 0; i < tiles->sites.count; i++) {
         Site *site = tiles->sites.items[i];
         Wish wish = wish_of(site);
@@ -166,37 +165,43 @@ static bool copies_agree(Tiles *tiles, const Layout *of, const Layout *layout) {
         Reason reason;
         if ((wish != WISH_LOAD && wish != WISH_STORE) || access_layout(tiles->prog, site->role, tile_of(site)) != of)
             continue;
-        if (!boxes_plan(tiles, site, tensor_of(site), tile_of(site), layout, &plan, &reason)) return false;
-        stored |= wish == WISH_STORE;
+        if (!boxes_plan(tiles, site, tensor_of(site), tile_of(site), layout, &plan, &reason) ||
+            !boxes_pitch(tiles, tensor_of(site), wish == WISH_STORE, &reason))
+            return false;
     }
-    return stored;
+    return true;
 }
 
-static bool writes_accumulator(const Site *site) {
-    Space space = site->tile->target.space;
-    if (site->poisoned || site->tile->class != TILE_UNCLASSIFIED || (space != SPACE_STAGE && space != SPACE_SHARED))
-        return false;
-    for (size_t i = 0; i < site->reads.count; i++) {
-        const Access *read = site->reads.items[i];
-        if (read->space == SPACE_REGISTER && site->role->tiles.items[read->object].held == REGISTERS_WGMMA) return true;
-    }
-    return false;
+static bool is_accumulator(const Site *site, const Access *access) {
+    return access->space == SPACE_REGISTER && site->role->tiles.items[access->object].held == REGISTERS_WGMMA;
 }
 
-/* Threads of a warp write eight rows of an accumulator at once: without a swizzle into the same banks */
-static void result_layouts(Tiles *tiles) {
+static bool meets_accumulator(const Site *site) {
+    if (site->poisoned || site->tile->class != TILE_UNCLASSIFIED) return false;
+    bool any = is_accumulator(site, &site->tile->target);
+    for (size_t i = 0; i < site->reads.count; i++) any |= is_accumulator(site, site->reads.items[i]);
+    return any;
+}
+
+/* Threads of a warp move eight rows of an accumulator at once: without a swizzle to and from the same banks */
+static void accumulator_layout(Tiles *tiles, const Site *site, const Access *access) {
+    Layout *layout = access_layout(tiles->prog, site->role, access);
+    if (layout == NULL || access->rank < 2) return;
+    int last = access->rank - 1;
+    int64_t row = tile_extent(tiles->prog, site->role, access, last) * element_rows[access->type].bytes;
+    for (int64_t span = TILES_SPAN_MOST; span >= TILES_SPAN_LEAST && !layout->swizzle; span /= 2) {
+        Layout wanted = swizzled(access->type, span);
+        bool whole = row == span || tile_extent(tiles->prog, site->role, access, last - 1) % TILES_SPAN_ROWS == 0;
+        if (row % span == 0 && whole && copies_agree(tiles, layout, &wanted)) *layout = wanted;
+    }
+}
+
+static void accumulator_layouts(Tiles *tiles) {
     for (size_t i = 0; i < tiles->sites.count; i++) {
         const Site *site = tiles->sites.items[i];
-        const Access *target = &site->tile->target;
-        if (!writes_accumulator(site)) continue;
-        Layout *layout = access_layout(tiles->prog, site->role, target);
-        int last = target->rank - 1;
-        int64_t row = tile_extent(tiles->prog, site->role, target, last) * element_rows[target->type].bytes;
-        for (int64_t span = TILES_SPAN_MOST; span >= TILES_SPAN_LEAST && !layout->swizzle; span /= 2) {
-            Layout wanted = swizzled(target->type, span);
-            bool whole = row == span || tile_extent(tiles->prog, site->role, target, last - 1) % TILES_SPAN_ROWS == 0;
-            if (row % span == 0 && whole && copies_agree(tiles, layout, &wanted)) *layout = wanted;
-        }
+        if (!meets_accumulator(site)) continue;
+        accumulator_layout(tiles, site, &site->tile->target);
+        for (size_t k = 0; k < site->reads.count; k++) accumulator_layout(tiles, site, site->reads.items[k]);
     }
 }
 
@@ -204,7 +209,7 @@ static void result_layouts(Tiles *tiles) {
 static void choose_layouts(Tiles *tiles) {
     plain_layouts(tiles->prog);
     operand_layouts(tiles);
-    result_layouts(tiles);
+    accumulator_layouts(tiles);
     for (size_t i = 0; i < tiles->sites.count; i++) {
         Site *site = tiles->sites.items[i];
         Wish wish = wish_of(site);

@@ -202,7 +202,7 @@ static void load_matrices(Walk *walk, Chunk *batch, int chunks) {
     Gen *gen = walk->gen;
     for (size_t i = 0; i < walk->reads.count; i++) {
         const Expr *expr = walk->reads.items[i];
-        if (!moves_matrices(walk, expr->read)) continue;
+        if (!depends_on(expr, walk->inner) || !moves_matrices(walk, expr->read)) continue;
         for (int c = 0, step; c < chunks; c += step) {
             MatrixPlace place;
             Reg words[4];
@@ -235,7 +235,7 @@ static void load_reads(Walk *walk, Chunk *chunk) {
     for (size_t i = 0; i < walk->reads.count; i++) {
         const Expr *expr = walk->reads.items[i];
         const Access *read = expr->read;
-        if (moves_matrices(walk, read)) continue;
+        if (depends_on(expr, walk->inner) && moves_matrices(walk, read)) continue;
         if (read->space == SPACE_REGISTER) {
             for (int e = 0; e < walk->vector; e++) {
                 Reg slot = register_slot(walk, read, chunk, e);
