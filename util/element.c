@@ -45,6 +45,14 @@ static const Format bf16_format = {7, 127, 0x8000, 0x7F7F, 0x7F80, 0x7F80, 0x7FF
 static const Format e4m3_format = {3, 7, 0x80, 0x7E, 0, 0x7E, 0x7F};
 static const Format e5m2_format = {2, 15, 0x80, 0x7B, 0x7C, 0x7B, 0x7F};
 
+/* 2^exponent, for exponents of normal doubles; ldexp is many times slower, and element_load stands in inner loops */
+static double power_of_two(int exponent) {
+    uint64_t bits = (uint64_t)(exponent + 1023) << 52;
+    double power;
+    memcpy(&power, &bits, sizeof power);
+    return power;
+}
+
 static double decode(const Format *format, uint32_t bits) {
     uint32_t magnitude = bits & (format->sign - 1);
     bool negative = bits & format->sign;
@@ -58,7 +66,7 @@ static double decode(const Format *format, uint32_t bits) {
             fraction |= 1u << format->mantissa;
         else
             exponent = 1;
-        value = ldexp((double)fraction, exponent - format->bias - format->mantissa);
+        value = fraction * power_of_two(exponent - format->bias - format->mantissa);
     }
     return negative ? -value : value;
 }
