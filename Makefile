@@ -38,6 +38,7 @@ FUZZ   := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(sort $(wildcard tests/fuzz/*.c
 MEASURE := bench/cuda.c bench/measure.c
 BENCH  := $(patsubst bench/%.c,$(B)/bench/%,$(filter-out $(MEASURE),$(sort $(wildcard bench/*.c))))
 GENERATE := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/generate/*.c)))
+MATRIX   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/matrix/*.c)))
 HANG     := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/hang/*.c)))
 
 all: $(B)/pipec $(B)/libpipec.so $(B)/libpipec.a
@@ -81,6 +82,9 @@ $(B)/tests-driver: $(DRIVER) $(B)/libpipec.a
 $(B)/generate-test: $(GENERATE) $(B)/libpipec.a
 	$(call say,link)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
+$(B)/matrix-test: $(MATRIX) $(filter-out %/main.o,$(GENERATE)) $(B)/libpipec.a
+	$(call say,link)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 $(B)/hang-test: $(HANG) $(B)/libpipec.a
 	$(call say,link)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
@@ -104,7 +108,7 @@ $(STANDIN): tests/standin/libcuda.c tests/standin/standin.h runtime/driver.h run
 	$(call say,link)
 	$(Q)$(CC) $(BASE) -O1 -shared -o $@ $<
 
-test-build: all $(B)/tests-driver $(UNIT) $(B)/generate-test $(B)/hang-test $(STANDIN)
+test-build: all $(B)/tests-driver $(UNIT) $(B)/generate-test $(B)/matrix-test $(B)/hang-test $(STANDIN)
 fuzz-build: $(FUZZ)
 bench-build: all $(BENCH)
 
@@ -126,7 +130,7 @@ bench: bench-build
 
 # ---- housekeeping
 
-FORMATTED := $(wildcard $(FLOORS:%=%/*.[ch]) cli/*.[ch] tests/*.[ch] tests/generate/*.[ch] tests/hang/*.c tests/unit/*.[ch] tests/fuzz/*.c include/*.h)
+FORMATTED := $(wildcard $(FLOORS:%=%/*.[ch]) cli/*.[ch] tests/*.[ch] tests/generate/*.[ch] tests/matrix/*.[ch] tests/hang/*.c tests/unit/*.[ch] tests/fuzz/*.c include/*.h)
 format:
 	clang-format -i $(FORMATTED)
 lint: all
@@ -147,7 +151,7 @@ install: all
 clean:
 	rm -rf $(BUILD)
 
--include $(OBJ:.o=.d) $(CLI:.o=.d) $(DRIVER:.o=.d) $(UNIT:=.d) $(FUZZ:=.d) $(BENCH:=.d) $(GENERATE:.o=.d) $(HANG:.o=.d)
+-include $(OBJ:.o=.d) $(CLI:.o=.d) $(DRIVER:.o=.d) $(UNIT:=.d) $(FUZZ:=.d) $(BENCH:=.d) $(GENERATE:.o=.d) $(MATRIX:.o=.d) $(HANG:.o=.d)
 .PHONY: all run test test-build fuzz fuzz-build bless bench bench-build format lint install clean
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -44,6 +44,7 @@ for source in tests/unit/*.c; do
 done
 count driver "$B/tests-driver" all
 count generate "$B/generate-test"
+count matrix "$B/matrix-test"
 count hang "$B/hang-test"
 [ -f tests/cli/run.sh ] && count cli sh tests/cli/run.sh "$B"
 

@@ -22,4 +22,7 @@ typedef struct Generated {
 
 Generated generate(Arena *arena, uint64_t seed);
 
+/* Does ptxas take the text, without a warning and with at most so many bytes of spills? What it says is in *said. */
+bool assembles(Arena *arena, const char *ptx, uint64_t spills, const char **said);
+
 #endif

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define SPILLS 160 /* bytes: a random register tile may be as large as what a thread has */
 
@@ -105,27 +104,6 @@ static bool may_be_refused(const Diags *diags) {
     return true;
 }
 
-static bool assembles(const char *ptx, Arena *arena, const char **said) {
-    char name[] = "/tmp/pipec-generate-XXXXXX", line[512];
-    int file = mkstemp(name);
-    if (file < 0 || write(file, ptx, strlen(ptx)) != (ssize_t)strlen(ptx)) return false;
-    close(file);
-    FILE *pipe = popen(arena_printf(arena, "ptxas -arch=sm_90a -v -o /dev/null %s 2>&1", name), "r");
-    Str text = str_new(arena);
-    bool fine = pipe != NULL;
-    str_add(&text, "");
-    while (pipe != NULL && fgets(line, sizeof line, pipe) != NULL) {
-        str_add(&text, line);
-        AssemblerLine it = assembler_line(line);
-        bool little = it.says == ASSEMBLER_MEMORY && it.stores + it.loads <= SPILLS;
-        fine = fine && (it.says == ASSEMBLER_NOTHING || little);
-    }
-    fine = (pipe == NULL || pclose(pipe) == 0) && fine;
-    unlink(name);
-    *said = text.text;
-    return fine;
-}
-
 static void write_program(const Run *run, const Generated *program, uint64_t seed, Arena *arena) {
     FILE *file = fopen(arena_printf(arena, "%s/random-%llu.pipe", run->folder, (unsigned long long)seed), "w");
     if (file == NULL) return;
@@ -147,7 +125,7 @@ static void try_program(Run *run, uint64_t seed, int number) {
         } else {
             fail(run, &generated, "it is refused", program->diags, arena);
         }
-    } else if (run->assemble && number % run->every == 1 && !assembles(program->ptx.text, arena, &said)) {
+    } else if (run->assemble && number % run->every == 1 && !assembles(arena, program->ptx.text, SPILLS, &said)) {
         fail(run, &generated, arena_printf(arena, "ptxas complains: %s", said), NULL, arena);
     } else {
         bool fine = true;
