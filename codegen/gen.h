@@ -188,9 +188,11 @@ void matrix_store(Gen *gen, Point *statement, const Access *access, const Matrix
                   int count);
 void matrix_load(Gen *gen, Point *statement, const Access *access, const MatrixPlace *place, Reg *words, int count);
 
-void gen_tile(Gen *gen, const Stmt *stmt);                     /* copies.c */
-void refuse_reduction(Gen *gen, Span span);                    /* copies.c */
-void gen_map(Gen *gen, const Tile *tile);                      /* maps.c */
+void gen_tile(Gen *gen, const Stmt *stmt);  /* copies.c */
+void refuse_reduction(Gen *gen, Span span); /* copies.c */
+void gen_map(Gen *gen, const Tile *tile);   /* maps.c */
+MatrixMove map_moves_matrices(Gen *gen, const Tile *tile,
+                              const Access *access); /* does it, and how: asked by --report too (maps.c) */
 /* A constant that divides the value of an index-free base; 0 for a constant 0. (maps.c) */
 int64_t expr_multiple(const Expr *expr);
 /* Do `vector` elements of the access along index `inner`, from a multiple of it on, lie side by side and aligned? (maps.c) */

@@ -527,6 +527,12 @@ static void open_walk(Walk *walk, Gen *gen, const Tile *tile) {
         walk->registers = register_tile(walk, walk->reads.items[i]->read);
 }
 
+MatrixMove map_moves_matrices(Gen *gen, const Tile *tile, const Access *access) {
+    Walk walk;
+    open_walk(&walk, gen, tile);
+    return moves_matrices(&walk, access);
+}
+
 /* An index-free assignment is one element, written by one thread. */
 static void walk_single(Walk *walk) {
     Gen *gen = walk->gen;

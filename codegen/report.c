@@ -1,7 +1,15 @@
 /* --report: what was derived, each fact with its reason. */
-#include "codegen/codegen.h"
+#include "codegen/gen.h"
 
 #include <inttypes.h>
+
+static void report_layout(const Prog *prog, const Layout *layout, Element type, int64_t row, Str *out) {
+    if (layout->swizzle)
+        str_printf(out, ", swizzled over %" PRId64 " bytes", layout->panel * element_rows[type].bytes);
+    else if (layout->panel < row)
+        str_printf(out, ", panels of %" PRId64 " (a box is at most %d wide)", layout->panel, prog->target->box_limit);
+    str_printf(out, ", aligned to %u\n", layout->alignment);
+}
 
 static void report_pipe(const Prog *prog, const Pipe *pipe, Str *out) {
     str_printf(out, "\npipe %s[%d]  %s ->", pipe->name, pipe->stages, prog->roles.items[pipe->producer].name);
@@ -31,10 +39,7 @@ static void report_pipe(const Prog *prog, const Pipe *pipe, Str *out) {
         if (field->is_array) str_printf(out, " x %d", field->count);
         str_printf(out, " at %u + stage * %u, %u bytes", pipe->offset + field->offset, pipe->stride,
                    field->bytes * (uint32_t)field->count);
-        if (field->layout.panel < field->extents[field->rank - 1])
-            str_printf(out, ", panels of %" PRId64 " (a box is at most %d wide)", field->layout.panel,
-                       prog->target->box_limit);
-        str_printf(out, ", aligned to %u\n", field->layout.alignment);
+        report_layout(prog, &field->layout, field->type, field->extents[field->rank - 1], out);
     }
     for (size_t i = 0; i < pipe->consumers.count; i++) {
         const Role *role = &prog->roles.items[pipe->consumers.items[i]];
@@ -54,26 +59,60 @@ static void report_pipe(const Prog *prog, const Pipe *pipe, Str *out) {
     }
 }
 
-static void report_lags(const Role *role, const Stmts *list, Str *out);
+static void report_move(const Prog *prog, const Role *role, const Tile *tile, const Access *access, bool load,
+                        Str *out) {
+    RoleState state = {.role = role};
+    Gen gen = {.arena = out->arena, .prog = prog, .role = &state};
+    MatrixMove move = map_moves_matrices(&gen, tile, access);
+    if (move == MATRIX_NONE) return;
+    str_add(out, "  `");
+    access_print(access, prog, role, &tile->space, out);
+    str_printf(out, "` is %s by %s%s: accumulators, 16 bits an element, %s contiguous\n", load ? "read" : "written",
+               load ? "ldmatrix" : "stmatrix", move == MATRIX_TRANSPOSED ? ".trans" : "",
+               move == MATRIX_TRANSPOSED ? "columns" : "rows");
+}
 
-static void report_lag(const Role *role, const Stmt *stmt, Str *out) {
+typedef struct Moves {
+    const Prog *prog;
+    const Role *role;
+    const Tile *tile;
+    Str *out;
+} Moves;
+
+static void report_read(Expr *expr, void *data) {
+    const Moves *moves = data;
+    if (expr->kind == X_READ) report_move(moves->prog, moves->role, moves->tile, expr->read, true, moves->out);
+}
+
+static void report_moves(const Prog *prog, const Role *role, const Tile *tile, Str *out) {
+    Moves moves = {prog, role, tile, out};
+    if (tile->class != TILE_MAP) return;
+    expr_visit(out->arena, tile->value, report_read, &moves);
+    report_move(prog, role, tile, &tile->target, false, out);
+}
+
+static void report_list(const Prog *prog, const Role *role, const Stmts *list, Str *out);
+
+/* What is derived for a role's statements, in their order */
+static void report_stmt(const Prog *prog, const Role *role, const Stmt *stmt, Str *out) {
     if (stmt == NULL) return;
     switch (stmt->kind) {
-    case S_BLOCK: report_lags(role, &stmt->block.body, out); return;
-    case S_GRID: report_lag(role, stmt->grid.body, out); return;
-    case S_FOR: report_lag(role, stmt->loop.body, out); return;
+    case S_BLOCK: report_list(prog, role, &stmt->block.body, out); return;
+    case S_GRID: report_stmt(prog, role, stmt->grid.body, out); return;
+    case S_FOR: report_stmt(prog, role, stmt->loop.body, out); return;
     case S_IF:
-        report_lag(role, stmt->branch.then, out);
-        report_lag(role, stmt->branch.otherwise, out);
+        report_stmt(prog, role, stmt->branch.then, out);
+        report_stmt(prog, role, stmt->branch.otherwise, out);
         return;
     case S_STAGE:
         if (stmt->stage.lag > 0)
-            str_printf(out, "  `%s` is released %d iteration%s late, so that what reads it asynchronously overlaps the next\n",
-                       role->handles.items[stmt->stage.handle].name, stmt->stage.lag, stmt->stage.lag == 1 ? "" : "s");
-        report_lag(role, stmt->stage.body, out);
+            str_printf(
+                out, "  `%s` is released %d iteration%s late, so that what reads it asynchronously overlaps the next\n",
+                role->handles.items[stmt->stage.handle].name, stmt->stage.lag, stmt->stage.lag == 1 ? "" : "s");
+        report_stmt(prog, role, stmt->stage.body, out);
         return;
+    case S_TILE: report_moves(prog, role, stmt->tile, out); return;
     case S_SCALAR:
-    case S_TILE:
     case S_LEAVE:
     case S_ACQUIRE:
     case S_RELEASE:
@@ -81,8 +120,8 @@ static void report_lag(const Role *role, const Stmt *stmt, Str *out) {
     }
 }
 
-static void report_lags(const Role *role, const Stmts *list, Str *out) {
-    for (size_t i = 0; i < list->count; i++) report_lag(role, list->items[i], out);
+static void report_list(const Prog *prog, const Role *role, const Stmts *list, Str *out) {
+    for (size_t i = 0; i < list->count; i++) report_stmt(prog, role, list->items[i], out);
 }
 
 static bool stores_in_bulk(const Prog *prog, const Role *role) {
@@ -103,7 +142,7 @@ static void report_role(const Prog *prog, const Role *role, Str *out) {
     if (role->barrier > 0)
         str_printf(out, "  named barrier%s from %d: writes and reads of its shared tiles are ordered\n",
                    role->instances == 1 ? "" : "s", role->barrier);
-    report_lag(role, role->body, out);
+    report_stmt(prog, role, role->body, out);
     if (stores_in_bulk(prog, role))
         str_add(out, "  wait_group 0 before exit: its bulk stores read shared memory until then\n");
 }
@@ -130,10 +169,12 @@ void codegen_report(const Prog *prog, const Manifest *manifest, Str *out) {
     str_add(out,
             manifest->persistent ? ", persistent: as many blocks as are resident\n" : ", one block a coordinate\n");
     if (prog->pipes.count > 0)
-        str_add(out, "barriers are initialised by one thread, then fence.mbarrier_init and bar.sync: the copy engine and all "
-                     "threads see them\n"
-                     "phases begin at parity 0 for a consumer and 1 for a producer: every stage starts empty, and nobody "
-                     "arrives beforehand\n");
+        str_add(
+            out,
+            "barriers are initialised by one thread, then fence.mbarrier_init and bar.sync: the copy engine and all "
+            "threads see them\n"
+            "phases begin at parity 0 for a consumer and 1 for a producer: every stage starts empty, and nobody "
+            "arrives beforehand\n");
     for (size_t i = 0; i < prog->pipes.count; i++) report_pipe(prog, &prog->pipes.items[i], out);
     for (size_t i = 0; i < prog->roles.count; i++) report_role(prog, &prog->roles.items[i], out);
     report_maps(prog, manifest, out);

@@ -152,6 +152,8 @@ holds "it is there" test -s copy.ast
 expect "report" 0 "pipe p[2]" "$P" build copy.pipe --report
 holds "report of initialisation" printed "fence.mbarrier_init"
 holds "report and files" test -s copy.ptx
+expect "report of matrix moves" 0 "is written by stmatrix" "$P" build gemm.pipe --report
+holds "report of swizzles" printed "swizzled over 128 bytes"
 expect "file limit" 2 "cannot write" sh -c 'ulimit -f 1; exec "$@"' sh "$P" build axpy.pipe -o limited.ptx
 holds "file limit, nothing left" sh -c '! ls limited* >/dev/null 2>&1'
 expect "watchdog" 0 "globaltimer" "$P" build copy.pipe --watchdog -o -
