@@ -40,7 +40,8 @@ static void collect_lags(Gen *gen, Frame *frame, const Stmt *stmt) {
 
 static Frame *push_frame(Gen *gen, const Stmt *stmt) {
     Frame *frame = NEW(gen->arena, Frame);
-    *frame = (Frame){stmt, ptx_new_label(gen->ptx), -1, NULL, gen->role->frame};
+    *frame =
+        (Frame){.stmt = stmt, .leave_label = ptx_new_label(gen->ptx), .continue_label = -1, .outer = gen->role->frame};
     gen->role->frame = frame;
     return frame;
 }
@@ -56,6 +57,7 @@ static void open_lags(Gen *gen, Frame *frame, const Stmt *body) {
 }
 
 static void drain_lags(Gen *gen, const Frame *frame) {
+    if (frame->lags != NULL) mma_late(gen, frame->stmt);
     for (Lag *lag = frame->lags; lag != NULL; lag = lag->next) pipe_drain(gen, lag);
 }
 
@@ -71,6 +73,19 @@ static void set_local(Gen *gen, int local, Value value) {
 }
 
 /* ---- loops -------------------------------------------------------------------------------------------------------- */
+
+/* What follows is skipped in iterations that `where` leaves out. */
+static void skip_unless(Gen *gen, Frame *frame, const Expr *where) {
+    if (where == NULL) return;
+    mma_branch(gen, &frame->next);
+    INS_UNLESS(gen->ptx, eval_condition(gen, &(Point){.outer = NULL}, where), "bra", ptx_label(frame->continue_label));
+}
+
+/* Behind a loop that jumps back: control comes from its head and from what left it. */
+static void place_leave(Gen *gen, const Frame *frame) {
+    mma_meet(gen, frame->left);
+    ptx_place_label(gen->ptx, frame->leave_label);
+}
 
 static void set_axis(Gen *gen, const Stmt *stmt, size_t axis, Operand value) {
     INS(gen->ptx, "mov.b32", ptx_reg(gen->role->locals[stmt->grid.vars[axis]].reg), value);
@@ -130,19 +145,20 @@ static void gen_grid(Gen *gen, const Stmt *stmt) {
     INS(gen->ptx, "mov.u32", ptx_reg(step), ptx_text("%nctaid.x"));
     int head = ptx_new_label(gen->ptx);
     frame->continue_label = ptx_new_label(gen->ptx);
+    mma_head(gen, stmt);
     ptx_place_label(gen->ptx, head);
     INS(gen->ptx, "setp.ge.s32", ptx_reg(done), ptx_reg(tile), value_operand(total));
+    mma_branch(gen, &frame->left);
     INS_IF(gen->ptx, done, "bra", ptx_label(frame->leave_label));
     set_axes(gen, stmt, extents, tile);
     ptx_forget(gen->ptx);
-    mma_loop(gen, stmt->grid.body);
     gen_stmt(gen, stmt->grid.body);
-    mma_settle(gen);
+    mma_meet(gen, frame->next);
     ptx_place_label(gen->ptx, frame->continue_label);
+    mma_turn(gen, stmt);
     INS(gen->ptx, "add.s32", ptx_reg(tile), ptx_reg(tile), ptx_reg(step));
     INS(gen->ptx, "bra", ptx_label(head));
-    ptx_place_label(gen->ptx, frame->leave_label);
-    mma_loop(gen, stmt->grid.body);
+    place_leave(gen, frame);
     drain_lags(gen, frame);
     pop_frame(gen);
 }
@@ -153,10 +169,10 @@ static void gen_unrolled(Gen *gen, const Stmt *stmt, Frame *frame) {
     for (int64_t v = lo.integer; v < hi.integer; v++) {
         gen->role->locals[stmt->loop.var] = value_integer(saved.type, v);
         frame->continue_label = ptx_new_label(gen->ptx);
-        if (stmt->loop.where != NULL)
-            INS_UNLESS(gen->ptx, eval_condition(gen, &(Point){.outer = NULL}, stmt->loop.where), "bra",
-                       ptx_label(frame->continue_label));
+        frame->next = NULL;
+        skip_unless(gen, frame, stmt->loop.where);
         gen_stmt(gen, stmt->loop.body);
+        mma_meet(gen, frame->next);
         ptx_place_label(gen->ptx, frame->continue_label);
     }
     gen->role->locals[stmt->loop.var] = saved;
@@ -170,16 +186,16 @@ static void gen_counted(Gen *gen, const Stmt *stmt, Frame *frame) {
     INS(gen->ptx, "mov.b32", ptx_reg(var), value_operand(lo));
     int head = ptx_new_label(gen->ptx);
     frame->continue_label = ptx_new_label(gen->ptx);
+    mma_head(gen, stmt);
     ptx_place_label(gen->ptx, head);
     INS(gen->ptx, "setp.ge.s32", ptx_reg(done), ptx_reg(var), ptx_reg(end));
+    mma_branch(gen, &frame->left);
     INS_IF(gen->ptx, done, "bra", ptx_label(frame->leave_label));
-    if (stmt->loop.where != NULL)
-        INS_UNLESS(gen->ptx, eval_condition(gen, &(Point){.outer = NULL}, stmt->loop.where), "bra",
-                   ptx_label(frame->continue_label));
-    mma_loop(gen, stmt->loop.body);
+    skip_unless(gen, frame, stmt->loop.where);
     gen_stmt(gen, stmt->loop.body);
-    mma_settle(gen);
+    mma_meet(gen, frame->next);
     ptx_place_label(gen->ptx, frame->continue_label);
+    mma_turn(gen, stmt);
     INS(gen->ptx, "add.s32", ptx_reg(var), ptx_reg(var), ptx_int(1));
     INS(gen->ptx, "bra", ptx_label(head));
 }
@@ -192,8 +208,7 @@ static void gen_for(Gen *gen, const Stmt *stmt) {
         gen_unrolled(gen, stmt, frame);
     else
         gen_counted(gen, stmt, frame);
-    ptx_place_label(gen->ptx, frame->leave_label);
-    mma_loop(gen, stmt->loop.body);
+    place_leave(gen, frame);
     drain_lags(gen, frame);
     pop_frame(gen);
 }
@@ -209,18 +224,16 @@ static void gen_if(Gen *gen, const Stmt *stmt) {
         return;
     }
     int otherwise = ptx_new_label(gen->ptx), end = ptx_new_label(gen->ptx);
-    mma_settle(gen);
-    bool before = gen->role->mma_pending;
+    Pending *before = NULL, *then = NULL;
+    mma_branch(gen, &before);
     INS_UNLESS(gen->ptx, condition.reg, "bra", ptx_label(otherwise));
     gen_stmt(gen, stmt->branch.then);
-    mma_settle(gen);
-    bool then = gen->role->mma_pending;
-    gen->role->mma_pending = before;
+    mma_goto(gen, &then);
     if (stmt->branch.otherwise != NULL) INS(gen->ptx, "bra", ptx_label(end));
     ptx_place_label(gen->ptx, otherwise);
+    mma_meet(gen, before);
     if (stmt->branch.otherwise != NULL) gen_stmt(gen, stmt->branch.otherwise);
-    mma_settle(gen);
-    gen->role->mma_pending |= then;
+    mma_meet(gen, then);
     ptx_place_label(gen->ptx, end);
 }
 
@@ -229,8 +242,9 @@ static void gen_if(Gen *gen, const Stmt *stmt) {
 static void gen_leave(Gen *gen, const Stmt *stmt) {
     for (size_t i = 0; i < stmt->leave.releases.count; i++)
         pipe_release(gen, stmt->span, stmt->leave.releases.items[i]);
-    const Frame *frame = gen->role->frame;
+    Frame *frame = gen->role->frame;
     for (; frame != NULL && frame->stmt != stmt->leave.target; frame = frame->outer) drain_lags(gen, frame);
+    mma_leave(gen, frame, stmt->leave.kind);
     int label = frame == NULL                        ? gen->role->end_label
                 : stmt->leave.kind == LEAVE_CONTINUE ? frame->continue_label
                                                      : frame->leave_label;
@@ -241,6 +255,7 @@ static void gen_leave(Gen *gen, const Stmt *stmt) {
 static void gen_block(Gen *gen, const Stmt *stmt) {
     Frame *frame = push_frame(gen, stmt);
     for (size_t i = 0; i < stmt->block.body.count; i++) gen_stmt(gen, stmt->block.body.items[i]);
+    mma_meet(gen, frame->left);
     ptx_place_label(gen->ptx, frame->leave_label);
     pop_frame(gen);
 }
@@ -254,6 +269,7 @@ void gen_stmt(Gen *gen, const Stmt *stmt) {
             return;
         }
         ptx_mark(gen->ptx, stmt->span, gen->role->number, NULL, NULL);
+        mma_touch(gen, stmt);
         set_local(gen, stmt->scalar.local, eval_scalar(gen, stmt->scalar.value));
         return;
     case S_TILE: gen_tile(gen, stmt); return;
@@ -264,6 +280,7 @@ void gen_stmt(Gen *gen, const Stmt *stmt) {
     case S_ACQUIRE: pipe_acquire(gen, stmt, stmt->acquire.handle); return;
     case S_RELEASE: pipe_release(gen, stmt->span, stmt->release.handle); return;
     case S_MOVE:
+        mma_move(gen, stmt->move.to, stmt->move.from);
         INS(gen->ptx, "mov.b32", ptx_reg(gen->role->handles[stmt->move.to]),
             ptx_reg(gen->role->handles[stmt->move.from]));
         ptx_forget(gen->ptx);
@@ -365,9 +382,12 @@ void gen_role(Gen *gen, int number) {
     open_threads(gen, &state);
     open_storage(gen, &state);
     open_cursors(gen, &state);
+    mma_open(gen);
     gen_stmt(gen, role->body);
+    mma_end(gen);
     ptx_place_label(gen->ptx,
                     state.end_label); /* also of the lanes that were not elected: they have nothing to finish */
+    mma_finish(gen);
     pipe_finish(gen);
     INS0(gen->ptx, "ret");
     pipe_expired(gen);

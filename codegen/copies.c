@@ -210,6 +210,7 @@ static void refuse_tile(Gen *gen, const Stmt *stmt) {
 
 void gen_tile(Gen *gen, const Stmt *stmt) {
     const Tile *tile = stmt->tile;
+    if (tile->class != TILE_MMA) mma_touch(gen, stmt);
     switch (tile->class) {
     case TILE_TENSOR_LOAD:
     case TILE_BULK_LOAD:

@@ -2,7 +2,7 @@
  *
  *   kernel.c   entry, prologue, role dispatch        control.c  loops, branches, leaving, scalars
  *   pipes.c    acquire, release, waits, watchdog     copies.c   tensor, bulk and per-lane copies
- *   maps.c     elementwise statements                mma.c      matrix instructions
+ *   maps.c     elementwise statements                mma.c      matrix instructions    pending.c  their waits
  *   values.c   expressions to registers              matrix_moves.c  stmatrix, ldmatrix
  *   layout.c   coordinates to addresses              manifest.c formulas, the manifest   report.c  --report */
 #ifndef PIPEC_GEN_H
@@ -32,6 +32,8 @@ typedef struct Lin {
 typedef struct Point Point;
 
 typedef struct RoleState RoleState;
+typedef struct Pending Pending; /* matrix instructions in flight at a place (pending.c) */
+typedef struct Flights Flights; /* the same followed through a role */
 
 typedef struct Gen {
     Arena *arena;
@@ -71,6 +73,8 @@ typedef struct Frame {
     int continue_label; /* loops: the next iteration */
     Lag *lags;          /* late releases that its end drains */
     struct Frame *outer;
+    Pending *left,
+        *next; /* what is in flight where it is left, and where its next iteration is begun, early; NULL: nowhere */
 } Frame;
 
 struct RoleState {
@@ -89,8 +93,7 @@ struct RoleState {
     int expired_label; /* watchdog: records and traps */
     Reg expired_site, expired_stage;
     bool any_wait, any_bulk_store;
-    bool mma_open;                           /* matrix instructions issued since the last commit */
-    bool mma_pending;                        /* groups may be in flight here, on some path */
+    Flights *flights;                        /* NULL: the role has no matrix instructions */
     Reg accumulator_row, accumulator_column; /* of this thread in a 64 x 8 accumulator: 0 .. 55, 0 .. 6 */
 };
 
@@ -167,11 +170,28 @@ void pipe_finish(Gen *gen);                                              /* bulk
 Operand stage_barrier(Gen *gen, const Pipe *pipe, bool full, Reg stage); /* the barrier of a stage: [reg + offset] */
 void instance_barrier(Gen *gen);                                         /* all threads of the instance */
 
-void gen_mma(Gen *gen, const Tile *tile);  /* mma.c */
-void mma_wait(Gen *gen, int groups);       /* until at most so many groups are in flight */
-void mma_settle(Gen *gen);                 /* before control joins: what was issued is committed */
-void mma_loop(Gen *gen, const Stmt *body); /* at a loop's head and behind it: what its turns may leave in flight */
-void mma_release(Gen *gen, int groups);    /* before a stage that matrix instructions read is given back */
+void pipe_pin(Gen *gen,
+              int handle); /* a spin that is over at once: arithmetic before it and waits behind it stay there */
+
+void gen_mma(Gen *gen, const Tile *tile); /* mma.c */
+
+/* pending.c: waits for matrix instructions. Each emits what is due before or at what its name says, and takes note of it. */
+void mma_open(Gen *gen);                    /* at the role's begin */
+void mma_settle(Gen *gen);                  /* what was issued is committed */
+void mma_issue(Gen *gen, const Tile *tile); /* a contraction */
+void mma_touch(Gen *gen, const Stmt *stmt); /* any other statement: waits for what it reads and writes */
+void mma_acquire(Gen *gen, int handle);
+void mma_move(Gen *gen, int to, int from);
+void mma_release(Gen *gen, int handle);                 /* of a consumed stage, late or not */
+void mma_late(Gen *gen, const Stmt *loop);              /* of all stages that the loop holds late */
+void mma_head(Gen *gen, const Stmt *loop);              /* at a loop's head, in front of the label */
+void mma_turn(Gen *gen, const Stmt *loop);              /* where all paths to its next iteration have met */
+void mma_branch(Gen *gen, Pending **to);                /* control may go to a place; before the jump */
+void mma_goto(Gen *gen, Pending **to);                  /* control goes there */
+void mma_leave(Gen *gen, Frame *frame, LeaveKind kind); /* and there; frame NULL: out of the role */
+void mma_meet(Gen *gen, const Pending *from);           /* at the place, in front of its label */
+void mma_end(Gen *gen);    /* where the role ends, all that returned met, in front of the label */
+void mma_finish(Gen *gen); /* there: nothing is in flight any more */
 
 /* How a tile in shared memory, seen from an accumulator, is moved by matrices of 8 x 8: rows of the accumulator contiguous, or its columns. */
 typedef enum MatrixMove { MATRIX_NONE, MATRIX_PLAIN, MATRIX_TRANSPOSED } MatrixMove;

@@ -551,7 +551,6 @@ void gen_map(Gen *gen, const Tile *tile) {
     Walk walk;
     open_walk(&walk, gen, tile);
     bool shared = tile->target.space == SPACE_SHARED;
-    if (in_accumulators(&walk)) mma_wait(gen, 0);
     if (shared) instance_barrier(gen); /* its readers are done */
     if (tile->space.bound == 0) {
         walk_single(&walk);

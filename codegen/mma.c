@@ -1,60 +1,6 @@
-/* Matrix instructions of a warpgroup (wgmma, PTX ISA 9.7.15): descriptors from layouts, fence, issue, commit, waits.
- *
- * Groups retire in commit order. Every block that reads its stage by matrix instructions commits one group when it ends, so that a stage released
- * n iterations late waits until at most n groups are in flight. Ordinary code that touches accumulators waits for all. What is in
- * flight is followed along the text; a loop's head takes over what its own end may leave (mma_loop). */
+/* Matrix instructions of a warpgroup (wgmma, PTX ISA 9.7.15): descriptors from layouts, fence, issue.
+ * Commits and waits are pending.c's. */
 #include "codegen/gen.h"
-
-/* ---- waits -------------------------------------------------------------------------------------------------------- */
-
-static void commit(Gen *gen) {
-    INS0(gen->ptx, "wgmma.commit_group.sync.aligned");
-    gen->role->mma_open = false;
-    gen->role->mma_pending = true;
-}
-
-void mma_settle(Gen *gen) {
-    if (gen->role->mma_open) commit(gen);
-}
-
-void mma_wait(Gen *gen, int groups) {
-    mma_settle(gen);
-    if (!gen->role->mma_pending) return;
-    INS(gen->ptx, "wgmma.wait_group.sync.aligned", ptx_int(groups));
-    if (groups == 0) gen->role->mma_pending = false;
-}
-
-void mma_release(Gen *gen, int groups) {
-    commit(gen);
-    mma_wait(gen, groups);
-}
-
-static bool holds_mma(const Stmt *stmt) {
-    if (stmt == NULL) return false;
-    switch (stmt->kind) {
-    case S_BLOCK:
-        for (size_t i = 0; i < stmt->block.body.count; i++)
-            if (holds_mma(stmt->block.body.items[i])) return true;
-        return false;
-    case S_TILE: return stmt->tile->class == TILE_MMA;
-    case S_GRID: return holds_mma(stmt->grid.body);
-    case S_FOR: return holds_mma(stmt->loop.body);
-    case S_IF: return holds_mma(stmt->branch.then) || holds_mma(stmt->branch.otherwise);
-    case S_STAGE: return holds_mma(stmt->stage.body);
-    case S_SCALAR:
-    case S_LEAVE:
-    case S_ACQUIRE:
-    case S_RELEASE:
-    case S_MOVE: return false;
-    }
-    return false;
-}
-
-void mma_loop(Gen *gen, const Stmt *body) {
-    if (!holds_mma(body)) return;
-    mma_settle(gen);
-    gen->role->mma_pending = true;
-}
 
 /* ---- descriptors -------------------------------------------------------------------------------------------------- */
 
@@ -121,6 +67,7 @@ void gen_mma(Gen *gen, const Tile *tile) {
     Reg zero = PURE(gen->ptx, REG_32, "mov.b32", ptx_int(0));
     Reg keep = PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(zero), ptx_reg(zero));
     Reg clear = PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(zero), ptx_reg(zero));
+    mma_issue(gen, tile);
     INS0(gen->ptx, "wgmma.fence.sync.aligned");
     for (int step = 0; step < mma->steps; step++) {
         for (int slab = 0; slab < mma->slabs; slab++) {
@@ -139,8 +86,5 @@ void gen_mma(Gen *gen, const Tile *tile) {
             ptx_ins(gen->ptx, PTX_NONE, false, op, operands, count);
         }
     }
-    state->mma_open = true;
     ptx_forget(gen->ptx); /* accumulators have changed */
-    if (mma->a.tile->space == SPACE_SHARED || mma->b.tile->space == SPACE_SHARED)
-        mma_wait(gen, 0); /* the tile may be written next */
 }

@@ -150,6 +150,7 @@ void pipe_acquire(Gen *gen, const Stmt *stmt, int handle_index) {
              arena_printf(gen->arena, "waits for %s stage of `%s`", consume ? "a full" : "an empty", pipe->name));
     ptx_comment(gen->ptx, "%s: %s <%s> as %s", state->role->name, consume ? "consume" : "produce", pipe->name,
                 handle->name);
+    mma_acquire(gen, handle_index);
     wait_for(gen, pipe, consume, cursor->stage, cursor->parity, span);
     warp_sync(gen);
     INS(gen->ptx, "mov.b32", ptx_reg(state->handles[handle_index]), ptx_reg(cursor->stage));
@@ -158,6 +159,25 @@ void pipe_acquire(Gen *gen, const Stmt *stmt, int handle_index) {
     if (!consume && use->tx_arrives) /* all that lands in this stage, announced before the first copy */
         INS_IF(gen->ptx, state->leader, "mbarrier.arrive.expect_tx.shared::cta.b64", ptx_text("_"),
                stage_barrier(gen, pipe, true, state->handles[handle_index]), ptx_int(use->tx_bytes));
+}
+
+/* The full barrier of a held stage has left the phase of its data and cannot come back to it before the release. That phase is the cursor's where
+ * the cursor has not wrapped since, else the other one. */
+void pipe_pin(Gen *gen, int handle_index) {
+    const Handle *handle = &gen->role->role->handles.items[handle_index];
+    const Cursor *cursor = &gen->role->cursors[END_CONSUME][handle->pipe];
+    const Pipe *pipe = &gen->prog->pipes.items[handle->pipe];
+    Reg stage = gen->role->handles[handle_index], done = ptx_new_reg(gen->ptx, REG_PRED);
+    Reg wrapped = PURE(gen->ptx, REG_PRED, "setp.ge.u32", ptx_reg(stage), ptx_reg(cursor->stage));
+    Reg other = PURE(gen->ptx, REG_32, "selp.b32", ptx_int(1), ptx_int(0), ptx_reg(wrapped));
+    Reg parity = PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(cursor->parity), ptx_reg(other));
+    Operand barrier = stage_barrier(gen, pipe, true, stage);
+    int again = ptx_new_label(gen->ptx);
+    ptx_comment(gen->ptx, "what is before stays before the wait");
+    ptx_place_label(gen->ptx, again);
+    try_wait(gen, done, barrier, parity);
+    INS_UNLESS(gen->ptx, done, "bra", ptx_label(again));
+    ptx_forget(gen->ptx);
 }
 
 /* ---- release ------------------------------------------------------------------------------------------------------ */
@@ -246,7 +266,6 @@ static void release_late(Gen *gen, const Lag *lag, Reg stage) {
 }
 
 void pipe_drain(Gen *gen, const Lag *lag) {
-    if (use_of(gen, gen->role->role->handles.items[lag->stage->stage.handle].pipe)->mma_out) mma_wait(gen, 0);
     int count = lag->stage->stage.lag;
     for (int i = 0; i < count; i++) release_held(gen, lag, i, count - 1 - i);
 }
@@ -263,7 +282,7 @@ void pipe_release(Gen *gen, Span span, int handle_index) {
     }
     commit_stores(gen, handle->pipe);
     Lag *lag = lag_of(gen, handle_index);
-    if (use_of(gen, handle->pipe)->mma_out) mma_release(gen, lag == NULL ? 0 : lag->stage->stage.lag);
+    mma_release(gen, handle_index);
     if (lag == NULL) {
         release_consumed(gen, handle->pipe, state->handles[handle_index], 0);
         return;
