@@ -35,8 +35,8 @@ CLI    := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard cli/*.c)))
 DRIVER := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/*.c)))
 UNIT   := $(patsubst tests/unit/%.c,$(B)/unit/%,$(sort $(wildcard tests/unit/*.c)))
 FUZZ   := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(sort $(wildcard tests/fuzz/*.c)))
-MEASURE := bench/cuda.c bench/measure.c
-BENCH  := $(patsubst bench/%.c,$(B)/bench/%,$(filter-out $(MEASURE),$(sort $(wildcard bench/*.c))))
+MEASURE := $(patsubst %.c,$(B)/%.o,$(filter-out bench/bandwidth.c bench/gemm.c,$(sort $(wildcard bench/*.c))))
+BENCH  := $(B)/bench/bandwidth $(B)/bench/gemm
 GENERATE := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/generate/*.c)))
 MATRIX   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/matrix/*.c)))
 HANG     := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/hang/*.c)))
@@ -91,15 +91,15 @@ $(B)/hang-test: $(HANG) $(B)/libpipec.a
 $(B)/unit/%: tests/unit/%.c $(B)/libpipec.a
 	@mkdir -p $(@D)
 	$(call say,link)
-	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP $(LDFLAGS_ALL) -o $@ $< $(B)/libpipec.a $(LIBS)
+	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP $(LDFLAGS_ALL) -o $@ $< $(filter %.o,$^) $(B)/libpipec.a $(LIBS)
 $(B)/fuzz/%: tests/fuzz/%.c $(B)/libpipec.a
 	@mkdir -p $(@D)
 	$(call say,link)
 	$(Q)$(CC) $(CFLAGS_ALL) -fsanitize=fuzzer -MMD -MP $(LDFLAGS_ALL) -o $@ $< $(B)/libpipec.a $(LIBS)
-$(B)/bench/%: bench/%.c $(MEASURE) $(B)/libpipec.a
-	@mkdir -p $(@D)
+$(BENCH): $(B)/bench/%: $(B)/bench/%.o $(MEASURE) $(B)/libpipec.a
 	$(call say,link)
-	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP $(LDFLAGS_ALL) -o $@ $< $(MEASURE) $(B)/libpipec.a $(LIBS)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
+$(B)/unit/bench: $(MEASURE)
 
 # A libcuda.so.1 without a GPU: unit tests find it beside them, others name it in PIPEC_LIBCUDA
 STANDIN := $(B)/standin/libcuda.so.1
@@ -130,7 +130,7 @@ bench: bench-build
 
 # ---- housekeeping
 
-FORMATTED := $(wildcard $(FLOORS:%=%/*.[ch]) cli/*.[ch] tests/*.[ch] tests/generate/*.[ch] tests/matrix/*.[ch] tests/hang/*.c tests/unit/*.[ch] tests/fuzz/*.c include/*.h)
+FORMATTED := $(wildcard $(FLOORS:%=%/*.[ch]) cli/*.[ch] tests/*.[ch] tests/generate/*.[ch] tests/matrix/*.[ch] tests/hang/*.c tests/unit/*.[ch] tests/fuzz/*.c bench/*.[ch] include/*.h)
 format:
 	clang-format -i $(FORMATTED)
 lint: all
@@ -151,7 +151,7 @@ install: all
 clean:
 	rm -rf $(BUILD)
 
--include $(OBJ:.o=.d) $(CLI:.o=.d) $(DRIVER:.o=.d) $(UNIT:=.d) $(FUZZ:=.d) $(BENCH:=.d) $(GENERATE:.o=.d) $(MATRIX:.o=.d) $(HANG:.o=.d)
+-include $(OBJ:.o=.d) $(CLI:.o=.d) $(DRIVER:.o=.d) $(UNIT:=.d) $(FUZZ:=.d) $(BENCH:=.d) $(MEASURE:.o=.d) $(GENERATE:.o=.d) $(MATRIX:.o=.d) $(HANG:.o=.d)
 .PHONY: all run test test-build fuzz fuzz-build bless bench bench-build format lint install clean
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REPEAT 5
+#define REPEAT     5
 #define MAX_ROUNDS 99
-#define BLOCK (1u << 22) /* elements of random data, repeated */
+#define BLOCK      (1u << 22) /* elements of random data, repeated */
 
 typedef struct Bench {
     Cuda cuda;
@@ -27,9 +27,9 @@ typedef struct Bench {
 
 typedef struct Contest {
     const char *name;
-    double bytes;                /* read and written by one launch */
+    double bytes; /* read and written by one launch */
     PipecProgram *program;
-    PipecKernel *kernel;         /* NULL: the copy */
+    PipecKernel *kernel; /* NULL: the copy */
     PipecArgument arguments[4];
     size_t argument_count;
     bool (*right)(Bench *, const struct Contest *);
@@ -39,28 +39,31 @@ typedef struct Contest {
 static void fill(Bench *bench, DevicePointer to) {
     for (int64_t done = 0; done < bench->n; done += BLOCK) {
         int64_t count = bench->n - done < BLOCK ? bench->n - done : BLOCK;
-        measure_check(bench->cuda.cuMemcpyHtoD(to + (uint64_t)done * 4, bench->block, (size_t)count * 4), "a copy to the device");
+        cuda_check(&bench->cuda, bench->cuda.cuMemcpyHtoD(to + (uint64_t)done * 4, bench->block, (size_t)count * 4),
+                   "a copy to the device");
     }
 }
 
 static void launch(Bench *bench, Contest *contest) {
     if (contest->kernel == NULL) {
         size_t bytes = (size_t)(contest->bytes / 2);
-        measure_check(bench->cuda.cuMemcpyDtoDAsync(bench->y, bench->x, bytes, bench->stream), "cuMemcpyDtoD");
+        cuda_check(&bench->cuda, bench->cuda.cuMemcpyDtoDAsync(bench->y, bench->x, bytes, bench->stream),
+                   "cuMemcpyDtoD");
         return;
     }
-    if (pipec_kernel_launch(contest->kernel, contest->arguments, contest->argument_count, bench->stream) == PIPEC_FINE) return;
+    if (pipec_kernel_launch(contest->kernel, contest->arguments, contest->argument_count, bench->stream) == PIPEC_FINE)
+        return;
     fputs(pipec_diagnostics_text(pipec_kernel_diagnostics(contest->kernel)), stderr);
     exit(1);
 }
 
 static double time_once(Bench *bench, Contest *contest) {
     float milliseconds;
-    measure_check(bench->cuda.cuEventRecord(bench->start, bench->stream), "an event");
+    cuda_check(&bench->cuda, bench->cuda.cuEventRecord(bench->start, bench->stream), "an event");
     for (int i = 0; i < REPEAT; i++) launch(bench, contest);
-    measure_check(bench->cuda.cuEventRecord(bench->end, bench->stream), "an event");
-    measure_check(bench->cuda.cuEventSynchronize(bench->end), contest->name);
-    measure_check(bench->cuda.cuEventElapsedTime(&milliseconds, bench->start, bench->end), "an event");
+    cuda_check(&bench->cuda, bench->cuda.cuEventRecord(bench->end, bench->stream), "an event");
+    cuda_check(&bench->cuda, bench->cuda.cuEventSynchronize(bench->end), contest->name);
+    cuda_check(&bench->cuda, bench->cuda.cuEventElapsedTime(&milliseconds, bench->start, bench->end), "an event");
     return milliseconds * 1e-3 / REPEAT;
 }
 
@@ -71,7 +74,8 @@ static double time_once(Bench *bench, Contest *contest) {
 static bool axpy_right(Bench *bench, const Contest *contest) {
     float got[SAMPLE];
     for (int64_t at = 0; at + SAMPLE <= bench->n; at += bench->n / 61) {
-        measure_check(bench->cuda.cuMemcpyDtoH(got, bench->y + (uint64_t)at * 4, sizeof got), "a copy from the device");
+        cuda_check(&bench->cuda, bench->cuda.cuMemcpyDtoH(got, bench->y + (uint64_t)at * 4, sizeof got),
+                   "a copy from the device");
         for (int64_t i = 0; i < SAMPLE; i++) {
             double x = bench->block[(at + i) % BLOCK], want = contest->arguments[2].number * x + x;
             if (!(fabs(got[i] - want) <= 1e-6 * (fabs(want) + 1))) return false;
@@ -84,7 +88,8 @@ static bool cast_right(Bench *bench, const Contest *contest) {
     uint16_t got[SAMPLE];
     (void)contest;
     for (int64_t at = 0; at + SAMPLE <= bench->n; at += bench->n / 61) {
-        measure_check(bench->cuda.cuMemcpyDtoH(got, bench->z + (uint64_t)at * 2, sizeof got), "a copy from the device");
+        cuda_check(&bench->cuda, bench->cuda.cuMemcpyDtoH(got, bench->z + (uint64_t)at * 2, sizeof got),
+                   "a copy from the device");
         for (int64_t i = 0; i < SAMPLE; i++) {
             uint32_t bits = (uint32_t)got[i] << 16;
             float back, x = bench->block[(at + i) % BLOCK];
@@ -100,12 +105,16 @@ static bool cast_right(Bench *bench, const Contest *contest) {
 static void load(Contest *contest, const char *path) {
     contest->program = pipec_compile_file(path, NULL);
     if (contest->program == NULL || pipec_program_status(contest->program) != PIPEC_FINE) {
-        fputs(contest->program != NULL ? pipec_diagnostics_text(pipec_program_diagnostics(contest->program)) : "no memory\n", stderr);
+        fputs(contest->program != NULL ? pipec_diagnostics_text(pipec_program_diagnostics(contest->program))
+                                       : "no memory\n",
+              stderr);
         exit(1);
     }
     contest->kernel = pipec_kernel_load(contest->program, 0);
     if (contest->kernel == NULL || pipec_kernel_status(contest->kernel) != PIPEC_FINE) {
-        fputs(contest->kernel != NULL ? pipec_diagnostics_text(pipec_kernel_diagnostics(contest->kernel)) : "no memory\n", stderr);
+        fputs(contest->kernel != NULL ? pipec_diagnostics_text(pipec_kernel_diagnostics(contest->kernel))
+                                      : "no memory\n",
+              stderr);
         exit(2);
     }
 }
@@ -116,17 +125,16 @@ static void open_bench(Bench *bench) {
         fprintf(stderr, "bench: needs a GPU: %s\n", lack);
         exit(2);
     }
-    measure_check(bench->cuda.cuStreamCreate(&bench->stream, 0), "a stream");
-    measure_check(bench->cuda.cuEventCreate(&bench->start, 0), "an event");
-    measure_check(bench->cuda.cuEventCreate(&bench->end, 0), "an event");
-    measure_check(bench->cuda.cuMemAlloc(&bench->x, (size_t)bench->n * 4), "device memory");
-    measure_check(bench->cuda.cuMemAlloc(&bench->y, (size_t)bench->n * 4), "device memory");
-    measure_check(bench->cuda.cuMemAlloc(&bench->z, (size_t)bench->n * 2), "device memory");
+    cuda_check(&bench->cuda, bench->cuda.cuStreamCreate(&bench->stream, 0), "a stream");
+    cuda_check(&bench->cuda, bench->cuda.cuEventCreate(&bench->start, 0), "an event");
+    cuda_check(&bench->cuda, bench->cuda.cuEventCreate(&bench->end, 0), "an event");
+    cuda_check(&bench->cuda, bench->cuda.cuMemAlloc(&bench->x, (size_t)bench->n * 4), "device memory");
+    cuda_check(&bench->cuda, bench->cuda.cuMemAlloc(&bench->y, (size_t)bench->n * 4), "device memory");
+    cuda_check(&bench->cuda, bench->cuda.cuMemAlloc(&bench->z, (size_t)bench->n * 2), "device memory");
     bench->block = malloc(BLOCK * sizeof(float));
     if (bench->block == NULL) exit(2);
     uint64_t state = 20240607;
-    for (size_t i = 0; i < BLOCK; i++)
-        bench->block[i] = (float)measure_normal(&state);
+    for (size_t i = 0; i < BLOCK; i++) bench->block[i] = (float)measure_normal(&state);
 }
 
 int main(int argc, char **argv) {
@@ -139,15 +147,17 @@ int main(int argc, char **argv) {
     double n = (double)bench.n;
     static Contest contests[3];
     contests[0] = (Contest){.name = "cuMemcpyDtoD", .bytes = 8 * n};
-    contests[1] = (Contest){.name = "axpy", .bytes = 12 * n, .arguments = {x, y, a}, .argument_count = 3, .right = axpy_right};
-    contests[2] = (Contest){.name = "cast", .bytes = 6 * n, .arguments = {x, z}, .argument_count = 2, .right = cast_right};
+    contests[1] =
+        (Contest){.name = "axpy", .bytes = 12 * n, .arguments = {x, y, a}, .argument_count = 3, .right = axpy_right};
+    contests[2] =
+        (Contest){.name = "cast", .bytes = 6 * n, .arguments = {x, z}, .argument_count = 2, .right = cast_right};
     load(&contests[1], "examples/axpy.pipe");
     load(&contests[2], "examples/cast.pipe");
     for (int c = 1; c < 3; c++) {
         fill(&bench, bench.x);
         fill(&bench, bench.y);
         launch(&bench, &contests[c]);
-        measure_check(bench.cuda.cuStreamSynchronize(bench.stream), contests[c].name);
+        cuda_check(&bench.cuda, bench.cuda.cuStreamSynchronize(bench.stream), contests[c].name);
         if (contests[c].right(&bench, &contests[c])) continue;
         fprintf(stderr, "bench: %s is wrong\n", contests[c].name);
         return 1;
@@ -155,7 +165,8 @@ int main(int argc, char **argv) {
     for (int c = 0; c < 3; c++) time_once(&bench, &contests[c]); /* warm */
     for (int r = 0; r < rounds; r++)
         for (int c = 0; c < 3; c++) contests[c].seconds[r] = time_once(&bench, &contests[c]);
-    printf("%s, N = %lld, %d rounds of %d launches, medians\n", pipec_kernel_device(contests[1].kernel), (long long)bench.n, rounds, REPEAT);
+    printf("%s, N = %lld, %d rounds of %d launches, medians\n", pipec_kernel_device(contests[1].kernel),
+           (long long)bench.n, rounds, REPEAT);
     printf("%-14s %10s %10s %10s %10s\n", "", "us", "GB/s", "of copy", "spread");
     double copy = 0;
     for (int c = 0; c < 3; c++) {

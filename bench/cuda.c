@@ -2,12 +2,14 @@
 #include "bench/cuda.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 const char *cuda_open(Cuda *cuda) {
     void *library = dlopen("libcuda.so.1", RTLD_NOW);
     if (library == NULL) return "libcuda.so.1 does not load";
-#define CALL(name, symbol, parameters)                   \
-    *(void **)&cuda->name = dlsym(library, symbol);      \
+#define CALL(name, symbol, parameters)                                                                                 \
+    *(void **)&cuda->name = dlsym(library, symbol);                                                                    \
     if (cuda->name == NULL) return "the driver has no " symbol;
     CUDA_CALLS(CALL)
 #undef CALL
@@ -15,6 +17,26 @@ const char *cuda_open(Cuda *cuda) {
     void *context;
     if (cuda->cuInit(0) != 0) return "cuInit fails";
     if (cuda->cuDeviceGet(&device, 0) != 0) return "there is no device";
-    if (cuda->cuDevicePrimaryCtxRetain(&context, device) != 0 || cuda->cuCtxSetCurrent(context) != 0) return "no context";
+    if (cuda->cuDeviceGetName(cuda->device, sizeof cuda->device, device) != 0 ||
+        cuda->cuDeviceGetPCIBusId(cuda->bus, sizeof cuda->bus, device) != 0 ||
+        cuda->cuDeviceGetAttribute(&cuda->multiprocessors, CUDA_MULTIPROCESSORS, device) != 0 ||
+        cuda->cuDeviceGetAttribute(&cuda->l2_bytes, CUDA_L2_BYTES, device) != 0 ||
+        cuda->cuDriverGetVersion(&cuda->version) != 0)
+        return "the device does not say what it is";
+    if (cuda->cuDevicePrimaryCtxRetain(&context, device) != 0 || cuda->cuCtxSetCurrent(context) != 0)
+        return "no context";
     return NULL;
+}
+
+const char *cuda_error(const Cuda *cuda, int result) {
+    const char *name = NULL;
+    if (cuda->cuGetErrorName(result, &name) != 0 || name == NULL) return "an unknown error";
+    return name;
+}
+
+void cuda_check(const Cuda *cuda, int result, const char *what) {
+    if (result == 0) return;
+    fflush(stdout);
+    fprintf(stderr, "bench: %s: %s (%d)\n", what, cuda_error(cuda, result), result);
+    exit(2);
 }

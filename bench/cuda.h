@@ -7,30 +7,47 @@
 
 typedef uint64_t DevicePointer;
 
-#define CUDA_CALLS(CALL)                                                        \
-    CALL(cuInit, "cuInit", (unsigned))                                          \
-    CALL(cuDeviceGet, "cuDeviceGet", (int *, int))                              \
-    CALL(cuDeviceGetName, "cuDeviceGetName", (char *, int, int))                \
-    CALL(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (void **, int))  \
-    CALL(cuCtxSetCurrent, "cuCtxSetCurrent", (void *))                          \
-    CALL(cuMemAlloc, "cuMemAlloc_v2", (DevicePointer *, size_t))                \
-    CALL(cuMemFree, "cuMemFree_v2", (DevicePointer))                            \
-    CALL(cuMemcpyHtoD, "cuMemcpyHtoD_v2", (DevicePointer, const void *, size_t)) \
-    CALL(cuMemcpyDtoH, "cuMemcpyDtoH_v2", (void *, DevicePointer, size_t))      \
-    CALL(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", (DevicePointer, DevicePointer, size_t, void *)) \
-    CALL(cuStreamCreate, "cuStreamCreate", (void **, unsigned))                 \
-    CALL(cuStreamSynchronize, "cuStreamSynchronize", (void *))                  \
-    CALL(cuEventCreate, "cuEventCreate", (void **, unsigned))                   \
-    CALL(cuEventRecord, "cuEventRecord", (void *, void *))                      \
-    CALL(cuEventSynchronize, "cuEventSynchronize", (void *))                    \
+/* Values of CUdevice_attribute and CUresult (cuda.h) */
+enum { CUDA_MULTIPROCESSORS = 16, CUDA_L2_BYTES = 38, CUDA_NOT_READY = 600 };
+
+#define CUDA_CALLS(CALL)                                                                                               \
+    CALL(cuInit, "cuInit", (unsigned))                                                                                 \
+    CALL(cuDriverGetVersion, "cuDriverGetVersion", (int *))                                                            \
+    CALL(cuGetErrorName, "cuGetErrorName", (int, const char **))                                                       \
+    CALL(cuDeviceGet, "cuDeviceGet", (int *, int))                                                                     \
+    CALL(cuDeviceGetName, "cuDeviceGetName", (char *, int, int))                                                       \
+    CALL(cuDeviceGetAttribute, "cuDeviceGetAttribute", (int *, int, int))                                              \
+    CALL(cuDeviceGetPCIBusId, "cuDeviceGetPCIBusId", (char *, int, int))                                               \
+    CALL(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (void **, int))                                         \
+    CALL(cuCtxSetCurrent, "cuCtxSetCurrent", (void *))                                                                 \
+    CALL(cuMemAlloc, "cuMemAlloc_v2", (DevicePointer *, size_t))                                                       \
+    CALL(cuMemFree, "cuMemFree_v2", (DevicePointer))                                                                   \
+    CALL(cuMemsetD8Async, "cuMemsetD8Async", (DevicePointer, unsigned char, size_t, void *))                           \
+    CALL(cuMemcpyHtoD, "cuMemcpyHtoD_v2", (DevicePointer, const void *, size_t))                                       \
+    CALL(cuMemcpyDtoH, "cuMemcpyDtoH_v2", (void *, DevicePointer, size_t))                                             \
+    CALL(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", (DevicePointer, DevicePointer, size_t, void *))                    \
+    CALL(cuStreamCreate, "cuStreamCreate", (void **, unsigned))                                                        \
+    CALL(cuStreamSynchronize, "cuStreamSynchronize", (void *))                                                         \
+    CALL(cuEventCreate, "cuEventCreate", (void **, unsigned))                                                          \
+    CALL(cuEventRecord, "cuEventRecord", (void *, void *))                                                             \
+    CALL(cuEventQuery, "cuEventQuery", (void *))                                                                       \
+    CALL(cuEventSynchronize, "cuEventSynchronize", (void *))                                                           \
     CALL(cuEventElapsedTime, "cuEventElapsedTime", (float *, void *, void *))
 
 typedef struct Cuda {
 #define CALL(name, symbol, parameters) int(*name) parameters;
     CUDA_CALLS(CALL)
 #undef CALL
+    char device[128]; /* its name */
+    char bus[32];     /* its PCI bus id, by which NVML knows it */
+    int multiprocessors, l2_bytes;
+    int version; /* of the driver's CUDA: 13000 */
 } Cuda;
 
-const char *cuda_open(Cuda *cuda); /* NULL, or why there is no driver */
+const char *cuda_open(Cuda *cuda); /* NULL, or why there is no driver or device */
+
+/* Ends the program with 2, and what failed, where `result` is an error. */
+void cuda_check(const Cuda *cuda, int result, const char *what);
+const char *cuda_error(const Cuda *cuda, int result); /* CUDA_ERROR_.. */
 
 #endif

@@ -1,4 +1,4 @@
-/* Random data and medians, the same for all benchmarks. */
+/* Random data, the number formats of the benchmarks, and order statistics: the same for all of them. */
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
 
@@ -6,7 +6,18 @@
 
 double measure_uniform(uint64_t *state); /* splitmix64, in (0, 1] */
 double measure_normal(uint64_t *state);
-double measure_median(double *values, int count);  /* sorts them */
-void measure_check(int result, const char *what);  /* ends the program with 2 where a call has failed */
+
+uint16_t measure_bf16(double value); /* rounded to nearest even; no NaN */
+double measure_from_bf16(uint16_t bits);
+uint8_t measure_e4m3(double value); /* rounded to nearest even, saturated at 448; no NaN */
+double measure_from_e4m3(uint8_t bits);
+
+void measure_sort(double *values, int count); /* ascending */
+/* Of sorted values, interpolated; `part` 0.5 is the median. Of no values: NaN. */
+double measure_quantile(const double *sorted, int count, double part);
+double measure_median(double *values, int count); /* sorts them */
+
+double measure_wall(void); /* seconds */
+double measure_cpu(void);  /* seconds of this process's CPU time */
 
 #endif

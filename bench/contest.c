@@ -1,0 +1,353 @@
+/* Buffers, who is right, bursts and sustained load. Whatever fails on the GPU ends the program: the context is lost then. */
+#include "bench/contest.h"
+#include "bench/measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NOISE    4194301 /* a prime: no two rows begin alike */
+#define B_BEGINS 12345   /* where B begins in the noise */
+#define PATIENCE 20.0    /* seconds for what takes milliseconds */
+#define BATCH    0.05    /* seconds of sustained load between two events */
+#define ROWS     32      /* sampled of C, and as many elements of each */
+
+static void *or_die(void *memory) {
+    if (memory != NULL) return memory;
+    fprintf(stderr, "bench: no memory\n");
+    exit(2);
+}
+
+static void check(const Bench *bench, int result, const char *what) { cuda_check(&bench->cuda, result, what); }
+
+/* ---- the bench -------------------------------------------------------------------------------------------------- */
+
+static void make_noise(Bench *bench) {
+    double *normal = or_die(malloc(NOISE * sizeof *normal)), largest = 0;
+    uint64_t state = 20240607;
+    for (size_t i = 0; i < NOISE; i++) {
+        normal[i] = measure_normal(&state);
+        largest = fmax(largest, fabs(normal[i]));
+    }
+    bench->bf16 = or_die(malloc(NOISE * sizeof *bench->bf16));
+    bench->e4m3 = or_die(malloc(NOISE * sizeof *bench->e4m3));
+    float scale = (float)(largest / 448); /* the largest value becomes e4m3's largest */
+    bench->scale = scale;
+    for (size_t i = 0; i < NOISE; i++) {
+        bench->bf16[i] = measure_bf16(normal[i]);
+        bench->e4m3[i] = measure_e4m3(normal[i] / scale);
+    }
+    free(normal);
+    check(bench, bench->cuda.cuMemAlloc(&bench->scales, sizeof scale), "device memory");
+    check(bench, bench->cuda.cuMemcpyHtoD(bench->scales, &scale, sizeof scale), "a copy to the device");
+}
+
+void bench_open(Bench *bench, const Protocol *protocol) {
+    *bench = (Bench){.protocol = *protocol};
+    const char *lack = cuda_open(&bench->cuda);
+    if (lack != NULL) {
+        fprintf(stderr, "bench: needs a GPU: %s\n", lack);
+        exit(2);
+    }
+    lack = lt_open(&bench->lt, &bench->cuda);
+    if (lack != NULL) {
+        fprintf(stderr, "bench: needs cuBLASLt: %s\n", lack);
+        exit(2);
+    }
+    bench->sensors = sensors_open(bench->cuda.bus, &lack);
+    if (bench->sensors == NULL) fprintf(stderr, "bench: neither clock nor power is measured: %s\n", lack);
+    check(bench, bench->cuda.cuStreamCreate(&bench->stream, 0), "a stream");
+    for (int i = 0; i < 3; i++) check(bench, bench->cuda.cuEventCreate(&bench->events[i], 0), "an event");
+    make_noise(bench);
+}
+
+void bench_close(Bench *bench) {
+    sensors_close(bench->sensors);
+    free(bench->bf16);
+    free(bench->e4m3);
+}
+
+/* Polls, so that a kernel that never ends costs PATIENCE and not the whole time on the machine. `ours`: a fault is our finding. */
+static void await(const Bench *bench, void *event, const Contender *who) {
+    double start = measure_wall();
+    int result;
+    while ((result = bench->cuda.cuEventQuery(event)) == CUDA_NOT_READY && measure_wall() - start < PATIENCE)
+        usleep(20);
+    if (result == 0) return;
+    fflush(stdout);
+    if (result == CUDA_NOT_READY)
+        fprintf(stderr, "bench: %s does not end\n", who->name);
+    else
+        fprintf(stderr, "bench: %s: %s (%d)\n", who->name, cuda_error(&bench->cuda, result), result);
+    _exit(who->variant != NULL ? 1 : 2); /* a clean exit would wait for the kernel */
+}
+
+/* ---- one contest: data ------------------------------------------------------------------------------------------ */
+
+static int element_bytes(const Contest *contest) { return contest->shape.type == TYPE_E4M3 ? 1 : 2; }
+
+static double noise(const Contest *contest, int64_t index) {
+    const Bench *bench = contest->bench;
+    if (contest->shape.type == TYPE_E4M3) return bench->scale * measure_from_e4m3(bench->e4m3[index % NOISE]);
+    return measure_from_bf16(bench->bf16[index % NOISE]);
+}
+
+static void fill(const Contest *contest, DevicePointer to, int64_t elements, int64_t from) {
+    const Bench *bench = contest->bench;
+    int64_t bytes = element_bytes(contest);
+    const char *source = bytes == 1 ? (const char *)bench->e4m3 : (const char *)bench->bf16;
+    for (int64_t done = 0; done < elements; from = 0) {
+        int64_t count = NOISE - from < elements - done ? NOISE - from : elements - done;
+        check(bench,
+              bench->cuda.cuMemcpyHtoD(to + (uint64_t)(done * bytes), source + from * bytes, (size_t)(count * bytes)),
+              "a copy to the device");
+        done += count;
+    }
+}
+
+/* The sampled element `index` of ROWS * ROWS: spread over the tensor, its corners included */
+static void place(const Shape *shape, int index, int64_t *row, int64_t *column) {
+    *row = (shape->m - 1) * (index / ROWS) / (ROWS - 1);
+    *column = (shape->n - 1) * ((index % ROWS * 7 + index / ROWS) % ROWS) / (ROWS - 1);
+}
+
+static void expect(Contest *contest) {
+    const Shape *s = &contest->shape;
+    double *a = or_die(malloc((size_t)s->k * sizeof *a + 1));
+    contest->expected = or_die(malloc(sizeof(double[ROWS * ROWS])));
+    for (int i = 0; i < ROWS * ROWS; i++) {
+        int64_t row, column;
+        place(s, i, &row, &column);
+        if (i % ROWS == 0)
+            for (int64_t k = 0; k < s->k; k++) a[k] = noise(contest, row * s->k + k);
+        double sum = 0;
+        for (int64_t k = 0; k < s->k; k++) sum += a[k] * noise(contest, B_BEGINS + column * s->k + k);
+        contest->expected[i] = sum;
+    }
+    free(a);
+}
+
+void contest_open(Contest *contest, Bench *bench, const char *name, const Shape *shape) {
+    *contest = (Contest){.bench = bench, .name = name, .shape = *shape};
+    int64_t m = shape->m, n = shape->n, k = shape->k, bytes = element_bytes(contest);
+    int64_t set = (m * k + n * k) * bytes + m * n * 2, least = 3 * (int64_t)bench->cuda.l2_bytes;
+    int64_t sets = (least + set - 1) / set;
+    contest->sets = sets < 3 ? 3 : sets > MAX_SETS ? MAX_SETS : (int)sets;
+    for (int i = 0; i < contest->sets; i++) {
+        check(bench, bench->cuda.cuMemAlloc(&contest->a[i], (size_t)(m * k * bytes)), "device memory");
+        check(bench, bench->cuda.cuMemAlloc(&contest->b[i], (size_t)(n * k * bytes)), "device memory");
+        check(bench, bench->cuda.cuMemAlloc(&contest->c[i], (size_t)(m * n * 2)), "device memory");
+        fill(contest, contest->a[i], m * k, 0);
+        fill(contest, contest->b[i], n * k, B_BEGINS);
+    }
+    lt_describe(&bench->lt, &contest->problem, m, n, k, shape->type == TYPE_E4M3 ? bench->scales : 0);
+    expect(contest);
+    contest->contenders = or_die(calloc(OURS + MAX_VARIANTS, sizeof *contest->contenders));
+    contest->contenders[HEURISTIC].name = "cuBLASLt, heuristic";
+    contest->contenders[BEST].name = "cuBLASLt, best of 8";
+    contest->count = OURS;
+}
+
+void contest_add(Contest *contest, Variant *variant) {
+    contest->contenders[contest->count++] =
+        (Contender){.name = variant->name, .variant = variant, .status = variant->status};
+}
+
+void contest_close(Contest *contest) {
+    const Cuda *cuda = &contest->bench->cuda;
+    for (int i = 0; i < contest->sets; i++) {
+        cuda->cuMemFree(contest->a[i]);
+        cuda->cuMemFree(contest->b[i]);
+        cuda->cuMemFree(contest->c[i]);
+    }
+    for (int i = 0; i < contest->count; i++) free(contest->contenders[i].seconds);
+    free(contest->contenders);
+    free(contest->expected);
+}
+
+/* ---- who runs --------------------------------------------------------------------------------------------------- */
+
+static void launch(Contest *contest, Contender *who, int set) {
+    Bench *bench = contest->bench;
+    const Shape *s = &contest->shape;
+    Operands o = {contest->a[set], contest->b[set], contest->c[set], s->m, s->n, s->k, 1};
+    if (s->type == TYPE_E4M3) o.scale = bench->scale;
+    if (who->variant == NULL)
+        lt_launch(&bench->lt, &contest->problem, who->algorithm, o.a, o.b, o.c, bench->stream);
+    else if (!variant_launch(who->variant, &o, bench->stream))
+        who->status = who->variant->status;
+}
+
+static void launch_next(Contest *contest, Contender *who, int times) {
+    for (int i = 0; i < times; i++) launch(contest, who, contest->next++ % contest->sets);
+}
+
+static void record(const Bench *bench, int event) {
+    check(bench, bench->cuda.cuEventRecord(bench->events[event], bench->stream), "cuEventRecord");
+}
+
+static double between(const Bench *bench, int start, int end) {
+    float milliseconds;
+    check(bench, bench->cuda.cuEventElapsedTime(&milliseconds, bench->events[start], bench->events[end]),
+          "cuEventElapsedTime");
+    return milliseconds * 1e-3;
+}
+
+static void keep(Contender *who, double seconds) {
+    if (who->count == who->room) {
+        who->room = who->room ? 2 * who->room : 64;
+        who->seconds = or_die(realloc(who->seconds, (size_t)who->room * sizeof *who->seconds));
+    }
+    who->seconds[who->count++] = seconds;
+}
+
+/* Is C right where it was full of NaNs? The sums of the matrix unit are in f32 (for e4m3 in about 14 bits), C is rounded to bf16. */
+static void verify(Contest *contest, Contender *who) {
+    Bench *bench = contest->bench;
+    const Shape *s = &contest->shape;
+    size_t row_bytes = (size_t)s->n * 2;
+    check(bench, bench->cuda.cuMemsetD8Async(contest->c[0], 0xff, (size_t)s->m * row_bytes, bench->stream),
+          "cuMemsetD8Async");
+    launch(contest, who, 0);
+    if (who->status != 0) return;
+    record(bench, 0);
+    await(bench, bench->events[0], who);
+    uint16_t *got = or_die(malloc(row_bytes));
+    for (int i = 0; i < ROWS * ROWS && who->status == 0; i++) {
+        int64_t row, column;
+        place(s, i, &row, &column);
+        if (i % ROWS == 0)
+            check(bench, bench->cuda.cuMemcpyDtoH(got, contest->c[0] + (uint64_t)row * row_bytes, row_bytes),
+                  "a copy from the device");
+        double value = measure_from_bf16(got[column]), want = contest->expected[i];
+        if (fabs(value - want) <= 1e-2 * (fabs(want) + sqrt((double)s->k))) continue;
+        fprintf(stderr, "bench: %s: %s is WRONG: C[%lld, %lld] is %g, not %g\n", contest->name, who->name,
+                (long long)row, (long long)column, value, want);
+        who->status = 1;
+    }
+    free(got);
+}
+
+/* ---- bursts ----------------------------------------------------------------------------------------------------- */
+
+/* Seconds of one launch. Sampling begins when all is launched, so that it disturbs no launch. */
+static double burst(Contest *contest, Contender *who, SensorLog *log) {
+    Bench *bench = contest->bench;
+    usleep(50000);
+    record(bench, 0);
+    launch_next(contest, who, BURST);
+    record(bench, 1);
+    if (log != NULL) sensors_watch(bench->sensors, log);
+    await(bench, bench->events[1], who);
+    if (log != NULL) sensors_rest(bench->sensors);
+    return between(bench, 0, 1) / BURST;
+}
+
+static int try_bursts(Contest *contest) {
+    static double seconds[LT_ALGORITHMS][64];
+    int trials = contest->bench->protocol.trials, best = 0;
+    Contender who = {.name = "cuBLASLt, on trial"};
+    for (int t = -1; t < trials; t++) /* one more, to warm up */
+        for (who.algorithm = 0; who.algorithm < contest->problem.found; who.algorithm++) {
+            double took = burst(contest, &who, NULL);
+            if (t >= 0) seconds[who.algorithm][t] = took;
+        }
+    double medians[LT_ALGORITHMS];
+    for (int i = 0; i < contest->problem.found; i++) {
+        medians[i] = measure_median(seconds[i], trials);
+        if (medians[i] < medians[best]) best = i;
+    }
+    return best;
+}
+
+/* Everybody once a round, in an order that turns. */
+static void run_bursts(Contest *contest) {
+    for (int r = 0; r < contest->bench->protocol.rounds; r++) {
+        for (int i = 0; i < contest->count; i++) {
+            Contender *who = &contest->contenders[(i + r) % contest->count];
+            if (who->status != 0) continue;
+            double took = burst(contest, who, &who->log);
+            if (who->status == 0) keep(who, took);
+        }
+    }
+}
+
+/* ---- sustained load --------------------------------------------------------------------------------------------- */
+
+/* Two batches are always under way, so that the device never waits for us. Batches that end after `warm` seconds are kept. */
+static void load(Contest *contest, Contender *who, double warm, double measure, SensorLog *log) {
+    Bench *bench = contest->bench;
+    double once = burst(contest, who, NULL);
+    int batch = once > 0 && once < BATCH ? (int)(BATCH / once) : 1;
+    double start = measure_wall(), gone = 0;
+    bool warming = true;
+    record(bench, 0);
+    for (int i = 1; gone < warm + measure && who->status == 0; i++) {
+        launch_next(contest, who, batch);
+        record(bench, i % 3);
+        if (i == 1) continue;
+        await(bench, bench->events[(i - 1) % 3], who);
+        if (!warming) keep(who, between(bench, (i - 2) % 3, (i - 1) % 3) / batch);
+        gone = measure_wall() - start;
+        if (warming && gone >= warm) {
+            warming = false;
+            if (log != NULL) sensors_watch(bench->sensors, log);
+        }
+    }
+    sensors_rest(bench->sensors);
+    check(bench, bench->cuda.cuStreamSynchronize(bench->stream), who->name);
+}
+
+static int try_load(Contest *contest) {
+    const Protocol *protocol = &contest->bench->protocol;
+    int best = 0;
+    double least = INFINITY;
+    for (int i = 0; i < contest->problem.found; i++) {
+        Contender who = {.name = "cuBLASLt, on trial", .algorithm = i};
+        load(contest, &who, i == 0 ? protocol->warm : protocol->trial / 2, protocol->trial, NULL);
+        double median = measure_median(who.seconds, who.count);
+        if (median < least) least = median, best = i;
+        free(who.seconds);
+    }
+    return best;
+}
+
+/* One after another, back and forth from run to run */
+static void run_load(Contest *contest) {
+    const Protocol *protocol = &contest->bench->protocol;
+    for (int i = 0; i < contest->count; i++) {
+        Contender *who = &contest->contenders[contest->runs % 2 == 0 ? contest->count - 1 - i : i];
+        if (who->status == 0) load(contest, who, protocol->warm, protocol->measure, &who->log);
+    }
+}
+
+/* ---- one run ---------------------------------------------------------------------------------------------------- */
+
+void contest_run(Contest *contest) {
+    bool bursts = contest->shape.regime == REGIME_BURST;
+    int before[OURS + MAX_VARIANTS];
+    contest->contenders[BEST].algorithm = bursts ? try_bursts(contest) : try_load(contest);
+    for (int i = 0; i < contest->count; i++) {
+        Contender *who = &contest->contenders[i];
+        before[i] = who->count;
+        if (who->status == 0 && (contest->runs == 0 || i == BEST))
+            verify(contest, who); /* the best may be another now */
+    }
+    if (bursts)
+        run_bursts(contest);
+    else
+        run_load(contest);
+    for (int i = 0; i < contest->count; i++) {
+        Contender *who = &contest->contenders[i];
+        who->median[contest->runs] = measure_median(who->seconds + before[i], who->count - before[i]);
+    }
+    contest->runs++;
+}
+
+double contest_peer(const Contest *contest, int run) {
+    return fmin(contest->contenders[HEURISTIC].median[run], contest->contenders[BEST].median[run]);
+}
+
+double contest_flop(const Shape *shape) { return 2.0 * (double)shape->m * (double)shape->n * (double)shape->k; }

@@ -1,0 +1,107 @@
+/* Compiles through libpipec's door, several times for the time it takes, loads once, and reads the manifest for which parameter is which. */
+#include "bench/variant.h"
+#include "bench/measure.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COMPILATIONS 5
+#define VALUES       16
+
+static bool fails(Variant *variant, int status, const char *what) {
+    fflush(stdout);
+    fprintf(stderr, "bench: %s: %s%s", variant->name, what, strchr(what, '\n') != NULL ? "" : "\n");
+    variant->status = status;
+    return false;
+}
+
+static bool compile(Variant *variant) {
+    const char *values[VALUES];
+    PipecOptions options = {.values = values};
+    char *text = variant->text;
+    if (snprintf(text, sizeof variant->text, "%s", variant->name) >= (int)sizeof variant->text)
+        return fails(variant, 2, "too long a name");
+    char *rest = strchr(text, ':');
+    if (rest != NULL) *rest++ = 0;
+    for (char *value = rest != NULL ? strtok(rest, ",") : NULL; value != NULL; value = strtok(NULL, ",")) {
+        if (options.value_count == VALUES) return fails(variant, 2, "too many values");
+        values[options.value_count++] = value;
+    }
+    double seconds[COMPILATIONS];
+    for (int i = 0; i < COMPILATIONS; i++) {
+        pipec_program_free(variant->program);
+        double start = measure_cpu();
+        variant->program = pipec_compile_file(text, &options);
+        seconds[i] = measure_cpu() - start;
+        if (variant->program == NULL) return fails(variant, 2, "no memory");
+        PipecStatus status = pipec_program_status(variant->program);
+        if (status != PIPEC_FINE)
+            return fails(variant, (int)status, pipec_diagnostics_text(pipec_program_diagnostics(variant->program)));
+    }
+    variant->compile_seconds = measure_median(seconds, COMPILATIONS);
+    return true;
+}
+
+/* The objects between "parameters" and "arguments" of the manifest, one a parameter, each with its name (docs/manifest.md) */
+static bool bind(Variant *variant) {
+    static const struct {
+        const char *name;
+        Given given;
+    } known[] = {{"A", GIVEN_A},           {"B", GIVEN_B},           {"C", GIVEN_C},
+                 {"scale_a", GIVEN_SCALE}, {"scale_b", GIVEN_SCALE}, {"scale", GIVEN_PRODUCT}};
+    const size_t count = sizeof known / sizeof *known;
+    const char *manifest = pipec_program_manifest(variant->program);
+    const char *at = manifest != NULL ? strstr(manifest, "\"parameters\"") : NULL;
+    const char *end = at != NULL ? strstr(at, "\"arguments\"") : NULL;
+    if (end == NULL) return fails(variant, 3, "its manifest has no parameters");
+    while ((at = strstr(at, "{\"name\": \"")) != NULL && at < end) {
+        char name[64] = "";
+        size_t g = 0;
+        if (sscanf(at, "{\"name\": \"%63[^\"]\"", name) != 1 || variant->given_count == VARIANT_PARAMETERS)
+            return fails(variant, 3, "its parameters are not understood");
+        while (g < count && strcmp(known[g].name, name) != 0) g++;
+        if (g == count) return fails(variant, 2, "has parameters other than A, B, C, scale_a, scale_b and scale");
+        variant->given[variant->given_count++] = known[g].given;
+        at++;
+    }
+    return true;
+}
+
+bool variant_compile(Variant *variant, const char *name) {
+    *variant = (Variant){.name = name};
+    return compile(variant) && bind(variant);
+}
+
+void variant_open(Variant *variant, const char *name) {
+    if (!variant_compile(variant, name)) return;
+    double start = measure_wall();
+    variant->kernel = pipec_kernel_load(variant->program, 0);
+    variant->load_seconds = measure_wall() - start;
+    if (variant->kernel == NULL) {
+        fails(variant, 2, "no memory");
+        return;
+    }
+    PipecStatus status = pipec_kernel_status(variant->kernel);
+    const PipecDiagnostics *said = pipec_kernel_diagnostics(variant->kernel);
+    if (status != PIPEC_FINE)
+        fails(variant, (int)status, pipec_diagnostics_text(said));
+    else if (pipec_diagnostics_count(said) > 0)
+        fprintf(stderr, "bench: %s: %s", name, pipec_diagnostics_text(said)); /* warnings: C75xx of the driver */
+}
+
+bool variant_launch(Variant *variant, const Operands *o, void *stream) {
+    PipecArgument arguments[VARIANT_PARAMETERS] = {0};
+    for (size_t i = 0; i < variant->given_count; i++) {
+        switch (variant->given[i]) {
+        case GIVEN_A: arguments[i] = (PipecArgument){.pointer = o->a, .extents = {o->m, o->k}}; break;
+        case GIVEN_B: arguments[i] = (PipecArgument){.pointer = o->b, .extents = {o->n, o->k}}; break;
+        case GIVEN_C: arguments[i] = (PipecArgument){.pointer = o->c, .extents = {o->m, o->n}}; break;
+        case GIVEN_SCALE: arguments[i] = (PipecArgument){.number = o->scale}; break;
+        case GIVEN_PRODUCT: arguments[i] = (PipecArgument){.number = o->scale * o->scale}; break;
+        }
+    }
+    PipecStatus status = pipec_kernel_launch(variant->kernel, arguments, variant->given_count, stream);
+    if (status == PIPEC_FINE) return true;
+    return fails(variant, (int)status, pipec_diagnostics_text(pipec_kernel_diagnostics(variant->kernel)));
+}
