@@ -285,6 +285,8 @@ typedef struct Layout {
     int64_t panel;      /* elements; filled by tiles */
     int swizzle;        /* Swizzle of launch/manifest.h: 0 none */
     uint32_t alignment; /* bytes that a tile's start needs: 16, or 128 for tensor copies, 1024 for a 128-byte swizzle */
+    int64_t padding;    /* elements left free behind each row, against bank conflicts; given up where memory does not suffice */
+    int64_t rounds;     /* that the worst access of a warp would take without it */
 } Layout;
 
 /* How a register tile is spread over the threads of the instance: a layout is a map from (thread, register) to coordinates. */

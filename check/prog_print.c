@@ -98,6 +98,7 @@ static void print_layout(Out *o, const Layout *layout) {
     const char *swizzle = layout->swizzle >= 0 && layout->swizzle < 4 ? swizzles[layout->swizzle] : "?";
     str_printf(o->text, " panel %lld swizzle %s align %u", (long long)layout->panel, swizzle,
                (unsigned)layout->alignment);
+    if (layout->padding) str_printf(o->text, " padding %lld", (long long)layout->padding);
 }
 
 static void print_fields(Out *o, const Pipe *pipe) {

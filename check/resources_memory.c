@@ -26,6 +26,7 @@ static uint64_t tile_bytes(const Layout *layout, Element type, int rank, const i
     uint64_t panel = layout->panel > 0 ? (uint64_t)layout->panel : last;
     for (int i = 0; i + 1 < rank; i++) rows = times(rows, (uint64_t)extents[i]);
     if (panel) last = (last + panel - 1) / panel * panel;
+    last += (uint64_t)layout->padding;
     return times(times(rows, last), (uint64_t)element_rows[type].bytes);
 }
 
@@ -148,11 +149,34 @@ static void add_fix(Resources *res, Diag *diag, const Pieces *pieces, uint64_t t
     else diag_help(res->diags, diag, "make the tiles smaller%s", res->prog->pipes.count ? ": no pipe alone can give up enough stages" : "");
 }
 
+/* Padding saves time and costs room: where there is none left it goes, and true is returned. */
+static bool without_padding(Prog *prog) {
+    bool any = false;
+    for (size_t p = 0; p < prog->pipes.count; p++)
+        for (size_t f = 0; f < prog->pipes.items[p].fields.count; f++) {
+            Layout *layout = &prog->pipes.items[p].fields.items[f].layout;
+            any |= layout->padding > 0;
+            layout->padding = 0;
+        }
+    for (size_t r = 0; r < prog->roles.count; r++)
+        for (size_t t = 0; t < prog->roles.items[r].tiles.count; t++) {
+            Layout *layout = &prog->roles.items[r].tiles.items[t].layout;
+            any |= layout->padding > 0;
+            layout->padding = 0;
+        }
+    return any;
+}
+
 void resources_memory(Resources *res) {
     Prog *prog = res->prog;
     Pieces pieces = {0};
     collect(res, &pieces);
     uint64_t total = place(res, &pieces), barriers = 0, sum = 0;
+    if (prog->target && total > prog->target->shared_limit && without_padding(prog)) {
+        pieces = (Pieces){0};
+        collect(res, &pieces);
+        total = place(res, &pieces);
+    }
     prog->shared_bytes = total > UINT32_MAX ? UINT32_MAX : (uint32_t)total;
     if (!prog->target || total <= prog->target->shared_limit) return;
     const Piece *largest = NULL;

@@ -496,6 +496,7 @@ void tiles_check(Arena *arena, Prog *prog, Diags *diags) {
     check_ensures(tiles);
     tiles_held(tiles);
     tiles_copies(tiles);
+    tiles_banks(tiles);
     tiles_coverage(tiles);
     tiles_padding(tiles);
     find_uses(tiles);

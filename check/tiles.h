@@ -64,6 +64,7 @@ bool tiles_ranges(Tiles *tiles, const Role *role, IndexSpace *space, Access *tar
 bool tiles_subscripts(Tiles *tiles, const Role *role, Algebra *algebra, const IndexSpace *space, Access *access);
 void tiles_rules(Tiles *tiles, Site *site);
 void tiles_copies(Tiles *tiles); /* layouts, classes, maps */
+void tiles_banks(Tiles *tiles);  /* layouts' padding */
 void tiles_coverage(Tiles *tiles);
 void tiles_padding(Tiles *tiles);
 

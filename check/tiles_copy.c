@@ -137,7 +137,8 @@ static void plain_layouts(Prog *prog) {
 /* One span to a panel; the pattern is taken from bits of the address, and repeats after 8 rows (PTX ISA 5.5.7, 9.7.15.5.1) */
 static Layout swizzled(Element type, int64_t span) {
     int swizzle = span == 128 ? 3 : span == 64 ? 2 : 1;
-    return (Layout){span / element_rows[type].bytes, swizzle, (uint32_t)(TILES_SPAN_ROWS * span)};
+    return (Layout){
+        .panel = span / element_rows[type].bytes, .swizzle = swizzle, .alignment = (uint32_t)(TILES_SPAN_ROWS * span)};
 }
 
 /* The narrowest of what the operands of a tile can have */

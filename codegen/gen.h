@@ -220,6 +220,8 @@ bool access_side_by_side(const Gen *gen, const Access *access, int inner, int ve
 void gen_lanes(Gen *gen, const Tile *tile);                    /* maps.c: same distribution */
 int register_tile_slots(const Gen *gen, const RoleTile *tile); /* registers a thread holds of it */
 
+/* How a tile lies in shared memory, in words: for the manifest and --report (manifest.c) */
+const char *layout_text(Arena *arena, const Prog *prog, const Layout *layout, Element type, int64_t inner);
 void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options,
                    Manifest *manifest); /* manifest.c: all but marks and waits */
 

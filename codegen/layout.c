@@ -170,7 +170,7 @@ static void rows_and_column(Gen *gen, Point *point, const Access *access, const 
 /* Bytes from the tile's start, the panel's part apart; leaves the column within its panel. */
 static Lin panel_offset(Gen *gen, const TileShape *shape, Lin row, Lin *column) {
     int64_t bytes = element_rows[shape->type].bytes, panel = shape->layout.panel;
-    Lin offset = lin_scale(gen, row, panel * bytes);
+    Lin offset = lin_scale(gen, row, (panel + shape->layout.padding) * bytes);
     if (panel < shape->extents[shape->rank - 1]) {
         Lin number, rest;
         lin_divide(gen, *column, panel, &number, &rest);

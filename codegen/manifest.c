@@ -143,10 +143,21 @@ static const char *constant_text(Arena *arena, const Expr *value) {
     return arena_printf(arena, "%" PRId64, value->constant.integer);
 }
 
-static const char *layout_text(Arena *arena, const Layout *layout, int64_t inner) {
-    if (layout->panel >= inner) return arena_printf(arena, "row-major, aligned to %u", layout->alignment);
-    return arena_printf(arena, "panels of %" PRId64 " elements (one copy box is at most 256 wide), aligned to %u",
-                        layout->panel, layout->alignment);
+const char *layout_text(Arena *arena, const Prog *prog, const Layout *layout, Element type, int64_t inner) {
+    static const int spans[] = {[SWIZZLE_NONE] = 0, [SWIZZLE_32] = 32, [SWIZZLE_64] = 64, [SWIZZLE_128] = 128};
+    const char *panels = "", *rows = "row-major";
+    if (layout->swizzle)
+        rows = arena_printf(arena, "swizzled over %d bytes", spans[layout->swizzle]);
+    else if (layout->padding > 0)
+        rows = arena_printf(
+            arena, "rows padded by %" PRId64 " byte%s (a warp's access would take %" PRId64 " rounds of the banks)",
+            layout->padding * element_rows[type].bytes, layout->padding * element_rows[type].bytes == 1 ? "" : "s",
+            layout->rounds);
+    if (layout->panel < inner)
+        panels = layout->swizzle ? arena_printf(arena, ", panels of %" PRId64 " elements", layout->panel)
+                                 : arena_printf(arena, ", panels of %" PRId64 " elements (a box is at most %d wide)",
+                                                layout->panel, prog->target->box_limit);
+    return arena_printf(arena, "%s%s, aligned to %u", rows, panels, layout->alignment);
 }
 
 static void fill_shared(Arena *arena, const Prog *prog, Manifest *manifest) {
@@ -161,15 +172,16 @@ static void fill_shared(Arena *arena, const Prog *prog, Manifest *manifest) {
         vec_push(arena, &manifest->shared, empty);
         for (size_t f = 0; f < pipe->fields.count; f++) {
             const Field *field = &pipe->fields.items[f];
-            ManifestShared range = {SHARED_FIELD,
-                                    pipe->name,
-                                    field->name,
-                                    layout_text(arena, &field->layout, field->extents[field->rank - 1]),
-                                    pipe->offset + field->offset,
-                                    field->bytes * (uint32_t)field->count,
-                                    stages,
-                                    pipe->stride,
-                                    0};
+            ManifestShared range = {
+                SHARED_FIELD,
+                pipe->name,
+                field->name,
+                layout_text(arena, prog, &field->layout, field->type, field->extents[field->rank - 1]),
+                pipe->offset + field->offset,
+                field->bytes * (uint32_t)field->count,
+                stages,
+                pipe->stride,
+                0};
             vec_push(arena, &manifest->shared, range);
         }
     }
@@ -178,14 +190,12 @@ static void fill_shared(Arena *arena, const Prog *prog, Manifest *manifest) {
         for (size_t t = 0; t < role->tiles.count; t++) {
             const RoleTile *tile = &role->tiles.items[t];
             if (tile->in_registers) continue;
-            int64_t bytes = element_rows[tile->type].bytes;
-            for (int axis = 0; axis < tile->rank; axis++) bytes *= tile->extents[axis];
             ManifestShared range = {SHARED_TILE,
                                     NULL,
                                     tile->name,
                                     arena_printf(arena, "tile of role %s, one an instance", role->name),
                                     tile->offset,
-                                    (uint32_t)bytes,
+                                    tile->stride,
                                     (uint32_t)role->instances,
                                     tile->stride,
                                     0};

@@ -54,7 +54,7 @@ bool access_side_by_side(const Gen *gen, const Access *access, int inner, int ve
     if (inner < 0) return false;
     TileShape shape = access_shape(gen, access);
     int last = access->rank - 1;
-    if (shape.layout.panel % vector != 0) return false;
+    if (shape.layout.panel % vector != 0 || shape.layout.padding % vector != 0) return false;
     for (int axis = 0; axis < access->rank; axis++) {
         const Affine *affine = &access->affine[axis];
         if (!affine->is || affine->coef[inner] != (axis == last ? 1 : 0)) return false;

@@ -3,12 +3,18 @@
 
 #include <inttypes.h>
 
-static void report_layout(const Prog *prog, const Layout *layout, Element type, int64_t row, Str *out) {
-    if (layout->swizzle)
-        str_printf(out, ", swizzled over %" PRId64 " bytes", layout->panel * element_rows[type].bytes);
-    else if (layout->panel < row)
-        str_printf(out, ", panels of %" PRId64 " (a box is at most %d wide)", layout->panel, prog->target->box_limit);
-    str_printf(out, ", aligned to %u\n", layout->alignment);
+static void report_shape(Element type, int rank, const int64_t *extents, Str *out) {
+    str_printf(out, "%s[", element_rows[type].spelling);
+    for (int axis = 0; axis < rank; axis++) str_printf(out, "%s%" PRId64, axis > 0 ? ", " : "", extents[axis]);
+    str_char(out, ']');
+}
+
+static void report_tile(const Prog *prog, const RoleTile *tile, Str *out) {
+    if (tile->in_registers) return;
+    str_printf(out, "  shared %s: ", tile->name);
+    report_shape(tile->type, tile->rank, tile->extents, out);
+    str_printf(out, " at %u + instance * %u, %s\n", tile->offset, tile->stride,
+               layout_text(out->arena, prog, &tile->layout, tile->type, tile->extents[tile->rank - 1]));
 }
 
 static void report_pipe(const Prog *prog, const Pipe *pipe, Str *out) {
@@ -32,14 +38,13 @@ static void report_pipe(const Prog *prog, const Pipe *pipe, Str *out) {
     if (pipe->fields.count == 0) str_add(out, "  no payload: a token\n");
     for (size_t f = 0; f < pipe->fields.count; f++) {
         const Field *field = &pipe->fields.items[f];
-        str_printf(out, "  field  %s: %s[", field->name, element_rows[field->type].spelling);
-        for (int axis = 0; axis < field->rank; axis++)
-            str_printf(out, "%s%" PRId64, axis > 0 ? ", " : "", field->extents[axis]);
-        str_char(out, ']');
+        str_printf(out, "  field  %s: ", field->name);
+        report_shape(field->type, field->rank, field->extents, out);
         if (field->is_array) str_printf(out, " x %d", field->count);
         str_printf(out, " at %u + stage * %u, %u bytes", pipe->offset + field->offset, pipe->stride,
                    field->bytes * (uint32_t)field->count);
-        report_layout(prog, &field->layout, field->type, field->extents[field->rank - 1], out);
+        str_printf(out, ", %s\n",
+                   layout_text(out->arena, prog, &field->layout, field->type, field->extents[field->rank - 1]));
     }
     for (size_t i = 0; i < pipe->consumers.count; i++) {
         const Role *role = &prog->roles.items[pipe->consumers.items[i]];
@@ -142,6 +147,7 @@ static void report_role(const Prog *prog, const Role *role, Str *out) {
     if (role->barrier > 0)
         str_printf(out, "  named barrier%s from %d: writes and reads of its shared tiles are ordered\n",
                    role->instances == 1 ? "" : "s", role->barrier);
+    for (size_t i = 0; i < role->tiles.count; i++) report_tile(prog, &role->tiles.items[i], out);
     report_stmt(prog, role, role->body, out);
     if (stores_in_bulk(prog, role))
         str_add(out, "  wait_group 0 before exit: its bulk stores read shared memory until then\n");

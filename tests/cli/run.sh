@@ -154,6 +154,7 @@ holds "report of initialisation" printed "fence.mbarrier_init"
 holds "report and files" test -s copy.ptx
 expect "report of matrix moves" 0 "is written by stmatrix" "$P" build gemm.pipe --report
 holds "report of swizzles" printed "swizzled over 128 bytes"
+expect "report of padding" 0 "rows padded by 4 bytes" "$P" build transpose_by_lanes.pipe --report
 expect "file limit" 2 "cannot write" sh -c 'ulimit -f 1; exec "$@"' sh "$P" build axpy.pipe -o limited.ptx
 holds "file limit, nothing left" sh -c '! ls limited* >/dev/null 2>&1'
 expect "watchdog" 0 "globaltimer" "$P" build copy.pipe --watchdog -o -

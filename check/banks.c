@@ -1,0 +1,134 @@
+/* Bank conflicts: tiles whose rows would leave a warp's lanes in a few banks of shared memory -> padding behind each row.
+ *
+ * Shared memory has 32 banks of 4 bytes; lanes that want different words of one bank are served one after another. Lanes walk a statement's
+ * elements with the last index innermost, so a tile subscripted by that index in an axis other than its last is walked down its rows: where a row is a
+ * multiple of 32 words, all lanes meet in one bank. A word behind each row spreads them. Only what ordinary loads and stores alone touch may be padded: copy
+ * engine and matrix unit have patterns of their own (swizzles). It is done where it at least halves what the statements take. */
+#include "check/tiles.h"
+
+#define BANKS      32
+#define BANK_BYTES 4
+#define LANES      32
+
+/* A tile that may be padded: its layout, and one access to say how it is shaped */
+typedef struct Candidate {
+    Layout *layout;
+    const Role *role;
+    const Access *access;
+    int64_t unit;          /* elements of padding that keep every access aligned */
+    int64_t plain, padded; /* what its statements take, in rounds of the banks */
+    int64_t worst;         /* rounds of the worst access without padding */
+    bool fixed;            /* someone else than ordinary loads and stores touches it */
+} Candidate;
+
+typedef VEC(Candidate) Candidates;
+
+/* ---- one access ------------------------------------------------------------------------------------------------------- */
+
+static int64_t divided(int64_t a, int64_t by) { return a >= 0 ? a / by : -((-a + by - 1) / by); }
+
+/* Element of the tile that the walk's element `flat` is, up to a constant; rows lie `pitch` elements apart */
+static int64_t element_at(Tiles *tiles, const Site *site, const Access *access, int64_t pitch, int64_t flat) {
+    const IndexSpace *space = &site->tile->space;
+    int64_t indexes[PROG_MAX_INDEXES] = {0}, position = 0;
+    for (int i = space->bound - 1; i >= 0; i--) {
+        indexes[i] = i == 0 ? flat : flat % space->items[i].extent;
+        flat /= space->items[i].extent;
+    }
+    for (int d = 0; d < access->rank; d++) {
+        int64_t coordinate = 0;
+        for (int i = 0; i < space->bound; i++) coordinate += access->affine[d].coef[i] * indexes[i];
+        position =
+            position * (d + 1 == access->rank ? pitch : tile_extent(tiles->prog, site->role, access, d)) + coordinate;
+    }
+    return position;
+}
+
+/* Rounds of the banks that a warp takes for one access. Lanes of more than a word are served in groups that fill the banks. */
+static int64_t rounds_of(Tiles *tiles, const Site *site, const Access *access, int64_t pitch) {
+    int64_t bytes = element_rows[access->type].bytes, rounds = 0, total = 1;
+    int vector = site->tile->class == TILE_LANES ? site->tile->piece.elements : 1;
+    for (int i = 0; i < site->tile->space.bound; i++) total *= site->tile->space.items[i].extent;
+    int64_t width = vector * bytes, words = width > BANK_BYTES ? width / BANK_BYTES : 1;
+    for (int64_t first = 0; first < LANES; first += LANES / words) {
+        int64_t seen[BANKS][BANKS], most = 0; /* the words of each bank */
+        int count[BANKS] = {0};
+        for (int64_t lane = first; lane < first + LANES / words && lane * vector < total; lane++) {
+            int64_t start = divided(element_at(tiles, site, access, pitch, lane * vector) * bytes, BANK_BYTES);
+            for (int64_t word = start; word < start + words; word++) {
+                int64_t bank = word - divided(word, BANKS) * BANKS;
+                int at = 0;
+                while (at < count[bank] && seen[bank][at] != word) at++;
+                if (at == count[bank]) seen[bank][count[bank]++] = word;
+                if (count[bank] > most) most = count[bank];
+            }
+        }
+        rounds += most;
+    }
+    return rounds;
+}
+
+/* ---- tiles ------------------------------------------------------------------------------------------------------------ */
+
+static Candidate *candidate_of(Tiles *tiles, Candidates *all, const Site *site, const Access *access) {
+    Layout *layout = access_layout(tiles->prog, site->role, access);
+    if (layout == NULL) return NULL;
+    for (size_t i = 0; i < all->count; i++)
+        if (all->items[i].layout == layout) return &all->items[i];
+    Candidate candidate = {.layout = layout, .role = site->role, .access = access, .unit = 1};
+    int64_t bytes = element_rows[access->type].bytes;
+    if (bytes < BANK_BYTES) candidate.unit = BANK_BYTES / bytes;
+    candidate.fixed = access->rank < 2 || layout->swizzle ||
+                      layout->panel != tile_extent(tiles->prog, site->role, access, access->rank - 1);
+    vec_push(tiles->arena, all, candidate);
+    return &all->items[all->count - 1];
+}
+
+/* Elements are spread over lanes one by one, or in pieces; register tiles have an order of their own. */
+static bool is_ordinary(const Site *site) {
+    if (site->poisoned || (site->tile->class != TILE_MAP && site->tile->class != TILE_LANES)) return false;
+    for (int i = 0; i < site->tile->space.bound; i++)
+        if (site->tile->space.items[i].extent < 0) return false;
+    bool registers = site->tile->target.space == SPACE_REGISTER;
+    for (size_t i = 0; i < site->reads.count; i++) registers |= site->reads.items[i]->space == SPACE_REGISTER;
+    return !registers;
+}
+
+static bool is_affine(const Access *access) {
+    for (int d = 0; d < access->rank; d++)
+        if (!access->affine[d].is) return false;
+    return true;
+}
+
+static void weigh(Tiles *tiles, Candidates *all, const Site *site, const Access *access, bool measure) {
+    Candidate *candidate = candidate_of(tiles, all, site, access);
+    if (candidate == NULL) return;
+    if (!is_ordinary(site)) candidate->fixed = true;
+    if (site->tile->class == TILE_LANES && site->tile->piece.elements > candidate->unit)
+        candidate->unit = site->tile->piece.elements;
+    if (!measure || candidate->fixed || !is_affine(access)) return;
+    int64_t row = candidate->layout->panel, plain = rounds_of(tiles, site, access, row);
+    candidate->plain += plain;
+    candidate->padded += rounds_of(tiles, site, access, row + candidate->unit);
+    if (plain > candidate->worst) candidate->worst = plain;
+}
+
+static void weigh_all(Tiles *tiles, Candidates *all, bool measure) {
+    for (size_t i = 0; i < tiles->sites.count; i++) {
+        const Site *site = tiles->sites.items[i];
+        weigh(tiles, all, site, &site->tile->target, measure);
+        for (size_t k = 0; k < site->reads.count; k++) weigh(tiles, all, site, site->reads.items[k], measure);
+    }
+}
+
+void tiles_banks(Tiles *tiles) {
+    Candidates all = {0};
+    weigh_all(tiles, &all, false); /* how each may be padded */
+    weigh_all(tiles, &all, true);  /* and what that would change */
+    for (size_t i = 0; i < all.count; i++) {
+        const Candidate *candidate = &all.items[i];
+        if (candidate->fixed || 2 * candidate->padded > candidate->plain) continue;
+        candidate->layout->padding = candidate->unit;
+        candidate->layout->rounds = candidate->worst;
+    }
+}
