@@ -168,7 +168,7 @@ typedef struct MmaRow {
     double bound;             /* relative error of a sum of products, for the documentation */
 } MmaRow;
 
-/* One operand in shared memory: a matrix of (m or n) x contraction, whatever the order of its axes */
+/* One operand in shared memory, or the first in registers (then [row, summed index]): a matrix of (m or n) x contraction, whatever the order of its axes */
 typedef struct MmaOperand {
     const Access *tile;       /* rank 2 and more; all axes but two are index-free */
     int free, inner;          /* axes subscripted by the free index (i or j) and by the contraction's */
@@ -292,6 +292,7 @@ typedef struct Layout {
 /* How a register tile is spread over the threads of the instance: a layout is a map from (thread, register) to coordinates. */
 typedef enum RegisterLayout {
     REGISTERS_BLOCKED, /* vectors of the flattened tile, thread after thread (codegen/maps.c) */
+    /* pairs of 16-bit elements side by side share a register */
     REGISTERS_WGMMA    /* the accumulator of wgmma: PTX ISA 9.7.15.5.1.1.3, figure "WGMMA .m64nNk16 D fragment"; 64-row slabs one after another */
 } RegisterLayout;
 

@@ -249,6 +249,10 @@ static const char *handle_end(const Out *o, int handle) {
 }
 
 static void print_operand(Out *o, const char *name, const MmaOperand *operand) {
+    if (operand->tile->space == SPACE_REGISTER) {
+        str_printf(o->text, " %s in registers", name);
+        return;
+    }
     str_printf(o->text, " %s %s-major (axes %d, %d)", name, operand->mn_major ? "mn" : "k", operand->free,
                operand->inner);
 }

@@ -76,6 +76,12 @@ static void refuse_pool(Resources *res, const Role *greedy, int asked) {
 
 /* ---- accumulators --------------------------------------------------------------------------------------------------- */
 
+/* Bytes of an element in registers: those of 16 bits lie in pairs, narrower ones have a register each */
+static int bytes_held(const RoleTile *tile) {
+    int bytes = element_rows[tile->type].bytes;
+    return bytes == 1 ? 4 : bytes;
+}
+
 int accumulator_registers(const Role *role) {
     int64_t bytes = 0;
     for (size_t i = 0; i < role->tiles.count; i++) {
@@ -83,7 +89,7 @@ int accumulator_registers(const Role *role) {
         int64_t elements = 1;
         if (!tile->in_registers || tile->held != REGISTERS_WGMMA) continue;
         for (int d = 0; d < tile->rank; d++) elements *= tile->extents[d];
-        bytes += elements * element_rows[tile->type].bytes;
+        bytes += elements * bytes_held(tile);
     }
     bytes /= INT64_C(4) * WARPGROUP_LANES;
     return bytes > INT32_MAX / 2 ? INT32_MAX / 2 : (int)bytes;
@@ -163,10 +169,10 @@ static void refuse_accumulators(Resources *res, const Role *role, int taken, int
         int64_t elements = 1;
         if (!tile->in_registers || tile->held != REGISTERS_WGMMA) continue;
         for (int d = 0; d < tile->rank; d++) elements *= tile->extents[d];
-        int64_t bytes = elements * element_rows[tile->type].bytes;
+        int64_t bytes = elements * bytes_held(tile);
         if (bytes > most) most = bytes, largest = tile;
         diag_note(diags, diag, "`%s`: %lld elements of %d bytes over %d threads are %lld registers", tile->name,
-                  (long long)elements, element_rows[tile->type].bytes, WARPGROUP_LANES,
+                  (long long)elements, bytes_held(tile), WARPGROUP_LANES,
                   (long long)(bytes / 4 / WARPGROUP_LANES));
     }
     if (!largest) return;

@@ -150,6 +150,7 @@ static void operand_layouts(Tiles *tiles) {
         const MmaOperand *operands[] = {&mma->a, &mma->b};
         for (int k = 0; k < 2; k++) {
             Layout *layout = access_layout(tiles->prog, site->role, operands[k]->tile);
+            if (layout == NULL) continue; /* in registers */
             Layout wanted = swizzled(operands[k]->tile->type,
                                      tiles_operand_span(tiles, site, operands[k], k == 0 ? TILES_SLAB_ROWS : mma->n));
             if (!layout->swizzle || wanted.swizzle < layout->swizzle) *layout = wanted;

@@ -1,6 +1,6 @@
 /* Contractions: which statements are matrix instructions, and which; how register tiles are held.
  *
- * `acc[i, j] += sum[x] a * b`, a over i and x, b over j and x, both in shared memory, is work of a warpgroup's matrix unit
+ * `acc[i, j] += sum[x] a * b`, a over i and x, b over j and x, in shared memory, a also in registers, is work of a warpgroup's matrix unit
  * (PTX ISA 9.7.15). What is such a contraction but has no instruction is refused with the nearest that has one; other
  * reductions are left to those who generate them. */
 #include "check/tiles.h"
@@ -30,11 +30,7 @@ static uint32_t indexes_of(const Access *access) {
     return indexes;
 }
 
-static bool in_shared_memory(const Access *access) {
-    return access->space == SPACE_STAGE || access->space == SPACE_SHARED;
-}
-
-/* A sum of products of two tiles in shared memory, into a register tile? */
+/* A sum of products of two tiles, into a register tile? */
 static bool is_contraction(Contraction *c) {
     static const uint32_t row = 1u << INDEX_ROW | 1u << INDEX_INNER, column = 1u << INDEX_COLUMN | 1u << INDEX_INNER;
     const Tile *tile = c->site->tile;
@@ -48,7 +44,7 @@ static bool is_contraction(Contraction *c) {
     if (product->kind != X_BINARY || product->binary.op != OP_MUL) return false;
     const Expr *left = without_casts(product->binary.left), *right = without_casts(product->binary.right);
     if (left->kind != X_READ || right->kind != X_READ) return false;
-    if (!in_shared_memory(left->read) || !in_shared_memory(right->read)) return false;
+    if (!is_tile_space(left->read->space) || !is_tile_space(right->read->space)) return false;
     bool swapped = indexes_of(left->read) == column && indexes_of(right->read) == row;
     if (!swapped && (indexes_of(left->read) != row || indexes_of(right->read) != column)) return false;
     c->sides[0] = swapped ? right : left, c->sides[1] = swapped ? left : right;
@@ -300,29 +296,65 @@ static bool operand_layout(Contraction *c, const MmaOperand *operand, int64_t pa
     return false;
 }
 
+/* ---- operands in registers ------------------------------------------------------------------------------------------ */
+
+static void help_through_shared(Contraction *c, Diag *diag, const Access *tile) {
+    const RoleTile *declared = &c->site->role->tiles.items[tile->object];
+    Str extents = str_new(c->tiles->arena);
+    for (int d = 0; d < declared->rank; d++)
+        str_printf(&extents, "%s%lld", d ? ", " : "", (long long)declared->extents[d]);
+    diag_help(c->tiles->diags, diag, "pass it through a `shared` tile: `shared t: %s[%s]; t[i, j] = %s[i, j];`",
+              spelling(declared->type), extents.text, declared->name);
+}
+
+/* Threads hold an accumulator's pairs of columns where the first operand of a 16-bit type has them (PTX ISA 9.7.15.5.1, figures of the A and D
+ * fragments); for narrower and wider types other threads have them. */
+static bool operand_in_registers(Contraction *c, MmaOperand *operand, const MmaRow *row) {
+    const Access *tile = operand->tile;
+    bool in_order = tile->rank == 2 && tile->subs[0]->kind == X_INDEX && tile->subs[0]->index == INDEX_ROW &&
+                    tile->subs[1]->kind == X_INDEX && tile->subs[1]->index == INDEX_INNER;
+    operand->free = 0, operand->inner = 1;
+    if (in_order && row->either_major) return true;
+    const char *text = in_order ? arena_printf(c->tiles->arena,
+                                               "elements of `%s` would have to change threads to be a matrix of %s",
+                                               c->site->role->tiles.items[tile->object].name, spelling(tile->type))
+                                : arena_printf(c->tiles->arena,
+                                               "a matrix in registers is subscripted by its row and the summed index");
+    Diag *diag = refuse_place(c, P0226, tile, tile->span, text);
+    if (in_order)
+        diag_note(c->tiles->diags, diag, "accumulators become operands where they are only of bf16 and f16");
+    help_through_shared(c, diag, tile);
+    return false;
+}
+
+static bool second_in_memory(Contraction *c) {
+    const Access *tile = c->operands[1].tile;
+    if (tile->space != SPACE_REGISTER) return true;
+    Diag *diag = refuse_place(c, P0225, tile, tile->span, "the second matrix of an instruction lies in shared memory");
+    diag_primary(c->tiles->diags, diag, "`%s` lies in registers", c->site->role->tiles.items[tile->object].name);
+    diag_note(c->tiles->diags, diag, "the second is the one over the columns of the sum; only the first may lie in registers");
+    help_through_shared(c, diag, tile);
+    return false;
+}
+
+/* ---- the statement -------------------------------------------------------------------------------------------------- */
+
 static bool operand(Contraction *c, MmaOperand *operand, int free, const MmaRow *row) {
     const Access *tile = operand->tile;
+    if (tile->space == SPACE_REGISTER) return operand_in_registers(c, operand, row);
     if (!operand_axes(c, operand, free) || !operand_order(c, operand, row)) return false;
     if (!aligned_base(c, tile, operand->inner, row->k)) return false;
     if (!operand->mn_major && !aligned_base(c, tile, operand->free, TILES_SPAN_ROWS)) return false;
     return operand_layout(c, operand, free == INDEX_ROW ? TILES_SLAB_ROWS : c->site->tile->space.items[free].extent);
 }
 
-/* ---- the statement -------------------------------------------------------------------------------------------------- */
-
-static bool reads_registers(const Contraction *c) {
-    for (size_t i = 0; i < c->site->reads.count; i++)
-        if (c->site->reads.items[i]->space == SPACE_REGISTER) return true;
-    return false;
-}
-
 void tiles_mma(Tiles *tiles, Site *site) {
     Contraction c = {.tiles = tiles, .site = site};
     Tile *tile = site->tile;
     MmaKind kind = MMA_COUNT;
-    if (!is_contraction(&c) || reads_registers(&c)) return;
+    if (!is_contraction(&c)) return;
     tile->mma = (Mma){.a = c.operands[0], .b = c.operands[1]};
-    if (!by_warpgroups(&c) || !find_kind(&c, &kind) || !sums_in(&c, &mma_rows[kind]) || !extents(&c, &mma_rows[kind]) ||
+    if (!by_warpgroups(&c) || !second_in_memory(&c) || !find_kind(&c, &kind) || !sums_in(&c, &mma_rows[kind]) || !extents(&c, &mma_rows[kind]) ||
         !operand(&c, &tile->mma.a, INDEX_ROW, &mma_rows[kind]) ||
         !operand(&c, &tile->mma.b, INDEX_COLUMN, &mma_rows[kind])) {
         site->poisoned = true;
@@ -371,8 +403,10 @@ void tiles_held(Tiles *tiles) {
         }
         for (size_t i = 0; i < tiles->sites.count; i++) {
             const Site *site = tiles->sites.items[i];
-            if (site->role == role && site->tile->class == TILE_MMA)
-                accumulates[first_of(sets, (size_t)site->tile->target.object)] = true;
+            if (site->role != role || site->tile->class != TILE_MMA) continue;
+            const Access *a = site->tile->mma.a.tile;
+            accumulates[first_of(sets, (size_t)site->tile->target.object)] = true;
+            if (a->space == SPACE_REGISTER) accumulates[first_of(sets, (size_t)a->object)] = true;
         }
         for (size_t t = 0; t < role->tiles.count; t++)
             if (role->tiles.items[t].in_registers && accumulates[first_of(sets, t)])

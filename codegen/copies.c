@@ -178,9 +178,8 @@ static void find_sum_of_products(Expr *expr, void *found) {
 static const char *no_operand(Gen *gen, const Expr *side) {
     side = without_casts(side);
     if (side->kind != X_READ) return "this operand is computed";
-    if (side->read->space == SPACE_STAGE || side->read->space == SPACE_SHARED) return NULL;
-    return arena_printf(gen->arena, "`%s` lies in %s", access_name(gen, side->read),
-                        side->read->space == SPACE_REGISTER ? "registers" : "global memory");
+    if (side->read->space != SPACE_GLOBAL) return NULL;
+    return arena_printf(gen->arena, "`%s` lies in global memory", access_name(gen, side->read));
 }
 
 /* Nearly `acc[i, j] = sum[x] a * b`, which is told from other reductions: its author expects matrix instructions. */
@@ -203,9 +202,8 @@ static void refuse_tile(Gen *gen, const Stmt *stmt) {
                  : beside      ? "something stands beside the sum"
                  : why != NULL ? why
                                : "other indexes than those of two matrices");
-    diag_help(
-        gen->diags, diag,
-        "generated are `acc[i, j] = sum[x] a * b;` and `+=`, where a and b are elements of stages or `shared` tiles");
+    diag_help(gen->diags, diag,
+              "generated are `acc[i, j] = sum[x] a * b;` and `+=`, where a and b are elements of tiles");
 }
 
 void gen_tile(Gen *gen, const Stmt *stmt) {

@@ -219,6 +219,7 @@ int64_t expr_multiple(const Expr *expr);
 bool access_side_by_side(const Gen *gen, const Access *access, int inner, int vector);
 void gen_lanes(Gen *gen, const Tile *tile);                    /* maps.c: same distribution */
 int register_tile_slots(const Gen *gen, const RoleTile *tile); /* registers a thread holds of it */
+bool register_tile_pairs(const RoleTile *tile);                /* two elements to each */
 
 /* How a tile lies in shared memory, in words: for the manifest and --report (manifest.c) */
 const char *layout_text(Arena *arena, const Prog *prog, const Layout *layout, Element type, int64_t inner);

@@ -96,12 +96,16 @@ static int choose_vector(Walk *walk) {
     return vector;
 }
 
+bool register_tile_pairs(const RoleTile *tile) {
+    return tile->held == REGISTERS_WGMMA && element_rows[tile->type].bytes == 2;
+}
+
 int register_tile_slots(const Gen *gen, const RoleTile *tile) {
     int64_t total = 1;
     for (int axis = 0; axis < tile->rank; axis++) total *= tile->extents[axis];
     int vector = tile_vector(tile), threads = gen->role->role->warps * 32; /* an accumulator divides evenly */
     int64_t chunk = (int64_t)vector * threads;
-    return (int)((total + chunk - 1) / chunk) * vector;
+    return (int)((total + chunk - 1) / chunk) * (register_tile_pairs(tile) ? 1 : vector);
 }
 
 /* ---- one vector --------------------------------------------------------------------------------------------------- */
@@ -181,8 +185,44 @@ static void store_words(Gen *gen, Operand address, const Reg *words, int count) 
     }
 }
 
-static Reg register_slot(const Walk *walk, const Access *access, const Chunk *chunk, int element) {
-    return walk->gen->role->tiles[access->object][chunk->number * walk->vector + element];
+static const RoleTile *tile_of(const Walk *walk, const Access *access) {
+    return &walk->gen->role->role->tiles.items[access->object];
+}
+
+/* The registers of a vector of elements: one each, or one of a pair */
+static const Reg *register_slots(const Walk *walk, const Access *access, const Chunk *chunk) {
+    int slots = register_tile_pairs(tile_of(walk, access)) ? 1 : walk->vector;
+    return &walk->gen->role->tiles[access->object][chunk->number * slots];
+}
+
+static void load_registers(Walk *walk, Chunk *chunk, const Expr *expr) {
+    Gen *gen = walk->gen;
+    const Access *read = expr->read;
+    const Reg *slots = register_slots(walk, read, chunk);
+    Value pair[2];
+    bool pairs = register_tile_pairs(tile_of(walk, read));
+    if (pairs) widen_words(gen, read->type, slots, 2, pair);
+    for (int e = 0; e < walk->vector; e++)
+        point_know(gen, &chunk->elements[e], expr,
+                   pairs ? pair[e] : value_reg(element_rows[read->type].widens, slots[e]));
+}
+
+static void store_registers(Walk *walk, Chunk *chunk) {
+    Gen *gen = walk->gen;
+    const Access *target = &walk->tile->target;
+    const Reg *slots = register_slots(walk, target, chunk);
+    if (register_tile_pairs(tile_of(walk, target))) {
+        Reg word;
+        narrow_words(gen, target->type, chunk->values, 2, &word);
+        INS(gen->ptx, "mov.b32", ptx_reg(slots[0]), ptx_reg(word));
+        return;
+    }
+    for (int e = 0; e < walk->vector; e++) {
+        Value value = chunk->values[e];
+        const char *move = slots[e].class == REG_PRED ? "mov.pred" : slots[e].class == REG_64 ? "mov.b64" : "mov.b32";
+        INS(gen->ptx, move, ptx_reg(slots[e]),
+            slots[e].class == REG_PRED ? ptx_reg(value_in_reg(gen, value)) : value_operand(value));
+    }
 }
 
 /* ---- matrices ------------------------------------------------------------------------------------------------------ */
@@ -237,10 +277,7 @@ static void load_reads(Walk *walk, Chunk *chunk) {
         const Access *read = expr->read;
         if (depends_on(expr, walk->inner) && moves_matrices(walk, read)) continue;
         if (read->space == SPACE_REGISTER) {
-            for (int e = 0; e < walk->vector; e++) {
-                Reg slot = register_slot(walk, read, chunk, e);
-                point_know(gen, &chunk->elements[e], expr, value_reg(element_rows[read->type].widens, slot));
-            }
+            load_registers(walk, chunk, expr);
         } else if (walk->vector > 1 && depends_on(expr, walk->inner) &&
                    access_side_by_side(gen, read, walk->inner, walk->vector)) {
             Reg words[16];
@@ -282,14 +319,6 @@ static void store_element(Walk *walk, Chunk *chunk, int e) {
     Gen *gen = walk->gen;
     const Access *target = &walk->tile->target;
     Point *point = &chunk->elements[e];
-    if (target->space == SPACE_REGISTER) {
-        Value value = chunk->values[e];
-        Reg slot = register_slot(walk, target, chunk, e);
-        const char *move = slot.class == REG_PRED ? "mov.pred" : slot.class == REG_64 ? "mov.b64" : "mov.b32";
-        INS(gen->ptx, move, ptx_reg(slot),
-            slot.class == REG_PRED ? ptx_reg(value_in_reg(gen, value)) : value_operand(value));
-        return;
-    }
     Reg stored = walk->raw ? chunk->values[e].reg : narrow_one(gen, target->type, chunk->values[e]);
     bool global = target->space == SPACE_GLOBAL;
     Reg inside = global ? global_inside(gen, point, target) : PTX_NONE;
@@ -302,7 +331,9 @@ static void store_chunk(Walk *walk, Chunk *chunk) {
     Gen *gen = walk->gen;
     const Access *target = &walk->tile->target;
     int bytes = walk->vector * element_rows[target->type].bytes;
-    if (chunk->words != NULL) {
+    if (target->space == SPACE_REGISTER) {
+        store_registers(walk, chunk);
+    } else if (chunk->words != NULL) {
         store_words(gen, shared_address(gen, &chunk->vector, target), *chunk->words, bytes / 4);
     } else if (walk->vector > 1 && access_side_by_side(gen, target, walk->inner, walk->vector)) {
         Reg words[16], stored[16];
@@ -491,9 +522,12 @@ static const Expr *compound_value(Gen *gen, const Tile *tile) {
     return sum;
 }
 
-/* `o.y[i] = bf16(e)`: the store rounds, so the cast itself need not. */
-static const Expr *without_cast(const Expr *value, Element type) {
-    bool rounds = type == E_BF16 || type == E_F16;
+/* `o.y[i] = bf16(e)`: the store rounds, so the cast itself need not; a register of its own takes what it is given. */
+static const Expr *without_cast(const Walk *walk, const Expr *value) {
+    const Access *target = &walk->tile->target;
+    Element type = target->type;
+    bool rounds = (type == E_BF16 || type == E_F16) &&
+                  (target->space != SPACE_REGISTER || register_tile_pairs(tile_of(walk, target)));
     if (rounds && value->kind == X_CAST && value->type == type && element_rows[value->cast->type].widens == E_F32)
         return value->cast;
     return value;
@@ -517,7 +551,7 @@ static void open_walk(Walk *walk, Gen *gen, const Tile *tile) {
                    .threads = gen->role->role->warps * 32,
                    .inner = tile->space.bound - 1};
     const Access *target = &tile->target;
-    walk->value = without_cast(compound_value(gen, tile), target->type);
+    walk->value = without_cast(walk, compound_value(gen, tile));
     walk->raw = tile->op == ASSIGN_SET && walk->value->kind == X_READ && target->space != SPACE_REGISTER &&
                 walk->value->read->space != SPACE_REGISTER && element_same_bits(walk->value->read->type, target->type);
     for (int i = 0; i < tile->space.bound; i++) walk->total *= tile->space.items[i].extent;

@@ -52,6 +52,12 @@ static Reg matrix_at(Gen *gen, const Descriptor *descriptor, int step, int slab)
     return PURE(gen->ptx, REG_64, "add.s64", ptx_reg(descriptor->base), ptx_int(bytes >> 4));
 }
 
+/* The first operand from registers: of each 8 columns a thread's row and the row 8 below, two columns to a register, as its tile is held (PTX ISA
+ * 9.7.15.5.1.1.1, figure "WGMMA .m64nNk16 register fragment layout for matrix A"). */
+static Operand fragment_at(const Gen *gen, const Mma *mma, int step, int slab) {
+    return ptx_vector(&gen->role->tiles[mma->a.tile->object][4 * (slab * mma->steps + step)], 4);
+}
+
 /* ---- issue -------------------------------------------------------------------------------------------------------- */
 
 void gen_mma(Gen *gen, const Tile *tile) {
@@ -59,7 +65,9 @@ void gen_mma(Gen *gen, const Tile *tile) {
     const Mma *mma = &tile->mma;
     const MmaRow *row = &mma_rows[mma->kind];
     int held = mma->n / 2; /* accumulator registers of a slab: 64 * n over 128 threads */
-    Descriptor a = describe(gen, &mma->a, row->k), b = describe(gen, &mma->b, row->k);
+    bool in_registers = mma->a.tile->space == SPACE_REGISTER;
+    Descriptor a = in_registers ? (Descriptor){.base = PTX_NONE} : describe(gen, &mma->a, row->k),
+               b = describe(gen, &mma->b, row->k);
     const Reg *registers = state->tiles[tile->target.object];
     const char *op = arena_printf(gen->arena, "wgmma.mma_async.sync.aligned.m64n%dk%d.%s", mma->n, row->k, row->name);
     bool integer = row->sum == E_I32;
@@ -71,16 +79,17 @@ void gen_mma(Gen *gen, const Tile *tile) {
     INS0(gen->ptx, "wgmma.fence.sync.aligned");
     for (int step = 0; step < mma->steps; step++) {
         for (int slab = 0; slab < mma->slabs; slab++) {
-            Operand operands[8] = {ptx_vector(&registers[slab * held], held), ptx_reg(matrix_at(gen, &a, step, slab)),
-                                   ptx_reg(matrix_at(gen, &b, step, 0)),
-                                   ptx_reg(step == 0 && tile->op == ASSIGN_SET ? clear : keep)};
+            Operand operands[8] = {
+                ptx_vector(&registers[slab * held], held),
+                in_registers ? fragment_at(gen, mma, step, slab) : ptx_reg(matrix_at(gen, &a, step, slab)),
+                ptx_reg(matrix_at(gen, &b, step, 0)), ptx_reg(step == 0 && tile->op == ASSIGN_SET ? clear : keep)};
             int count = 4;
             if (!integer) {
                 operands[count++] = ptx_int(1); /* neither operand is negated */
                 operands[count++] = ptx_int(1);
             }
             if (row->either_major) {
-                operands[count++] = ptx_int(mma->a.mn_major ? 1 : 0);
+                if (!in_registers) operands[count++] = ptx_int(mma->a.mn_major ? 1 : 0);
                 operands[count++] = ptx_int(mma->b.mn_major ? 1 : 0);
             }
             ptx_ins(gen->ptx, PTX_NONE, false, op, operands, count);
