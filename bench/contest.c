@@ -176,8 +176,8 @@ static void launch(Contest *contest, Contender *who, int set) {
     if (s->type == TYPE_E4M3) o.scale = bench->scale;
     if (who->variant == NULL)
         lt_launch(&bench->lt, &contest->problem, who->algorithm, o.a, o.b, o.c, bench->stream);
-    else if (!variant_launch(who->variant, &o, bench->stream))
-        who->status = who->variant->status;
+    else if (who->status == 0)
+        who->status = variant_launch(who->variant, &o, bench->stream);
 }
 
 static void launch_next(Contest *contest, Contender *who, int times) {
@@ -325,9 +325,29 @@ static void run_load(Contest *contest) {
 
 /* ---- one run ---------------------------------------------------------------------------------------------------- */
 
+/* Of two measurements of one algorithm the faster would be luck: then they are taken together. */
+static double peer(const Contest *contest, const int *before) {
+    const Contender *first = &contest->contenders[HEURISTIC], *best = &contest->contenders[BEST];
+    int one = first->count - before[HEURISTIC], other = best->count - before[BEST];
+    if (best->algorithm != first->algorithm) return fmin(first->median[contest->runs], best->median[contest->runs]);
+    double *both = or_die(malloc((size_t)(one + other + 1) * sizeof *both));
+    memcpy(both, first->seconds + before[HEURISTIC], (size_t)one * sizeof *both);
+    memcpy(both + one, best->seconds + before[BEST], (size_t)other * sizeof *both);
+    double median = measure_median(both, one + other);
+    free(both);
+    return median;
+}
+
 void contest_run(Contest *contest) {
     bool bursts = contest->shape.regime == REGIME_BURST;
-    int before[OURS + MAX_VARIANTS];
+    int before[OURS + MAX_VARIANTS], fit = 0;
+    contest->peer[contest->runs] = NAN;
+    for (int i = 0; i < contest->count; i++) contest->contenders[i].median[contest->runs] = NAN;
+    for (int i = OURS; i < contest->count; i++) fit += contest->contenders[i].status == 0;
+    if (fit == 0) { /* nobody to measure the others against */
+        contest->runs++;
+        return;
+    }
     contest->contenders[BEST].algorithm = bursts ? try_bursts(contest) : try_load(contest);
     for (int i = 0; i < contest->count; i++) {
         Contender *who = &contest->contenders[i];
@@ -343,11 +363,8 @@ void contest_run(Contest *contest) {
         Contender *who = &contest->contenders[i];
         who->median[contest->runs] = measure_median(who->seconds + before[i], who->count - before[i]);
     }
+    contest->peer[contest->runs] = peer(contest, before);
     contest->runs++;
-}
-
-double contest_peer(const Contest *contest, int run) {
-    return fmin(contest->contenders[HEURISTIC].median[run], contest->contenders[BEST].median[run]);
 }
 
 double contest_flop(const Shape *shape) { return 2.0 * (double)shape->m * (double)shape->n * (double)shape->k; }

@@ -70,7 +70,8 @@ typedef struct Contest {
     LtProblem problem;
     Contender *contenders;
     int count, runs;
-    double *expected; /* of the sampled elements of C */
+    double peer[MAX_RUNS]; /* seconds of cuBLASLt in each run: its first algorithm or the best by trial, the faster */
+    double *expected;      /* of the sampled elements of C */
 } Contest;
 
 /* Ends the program with 2 where there is no GPU, cuBLASLt or memory. */
@@ -82,8 +83,6 @@ void contest_add(Contest *contest, Variant *variant); /* what cannot run is not 
 void contest_run(Contest *contest);                   /* one run: everybody once through */
 void contest_close(Contest *contest);
 
-/* Median of a run's cuBLASLt: the first algorithm or the best by trial, whichever was faster; seconds */
-double contest_peer(const Contest *contest, int run);
 double contest_flop(const Shape *shape);
 
 #endif

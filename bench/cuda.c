@@ -15,7 +15,7 @@ const char *cuda_open(Cuda *cuda) {
 #undef CALL
     int device;
     void *context;
-    if (cuda->cuInit(0) != 0) return "cuInit fails";
+    if (cuda->cuInit(0) != 0) return "cuInit fails, so this process sees no GPU";
     if (cuda->cuDeviceGet(&device, 0) != 0) return "there is no device";
     if (cuda->cuDeviceGetName(cuda->device, sizeof cuda->device, device) != 0 ||
         cuda->cuDeviceGetPCIBusId(cuda->bus, sizeof cuda->bus, device) != 0 ||

@@ -36,7 +36,7 @@ static Rate rate(const Contest *contest, const Contender *who) {
 /* Ours / best peer of one run, or of all: NaN where either was not measured */
 static double ratio(const Row *row, const Contest *contest, const Contender *ours, int run) {
     const char *who;
-    return contest_peer(contest, run) / ours->median[run] / row_factor(row, &who);
+    return contest->peer[run] / ours->median[run] / row_factor(row, &who);
 }
 
 static double median_ratio(const Row *row, const Contest *contest, const Contender *ours) {

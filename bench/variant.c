@@ -9,14 +9,13 @@
 #define COMPILATIONS 5
 #define VALUES       16
 
-static bool fails(Variant *variant, int status, const char *what) {
+static int fails(const Variant *variant, int status, const char *what) {
     fflush(stdout);
     fprintf(stderr, "bench: %s: %s%s", variant->name, what, strchr(what, '\n') != NULL ? "" : "\n");
-    variant->status = status;
-    return false;
+    return status;
 }
 
-static bool compile(Variant *variant) {
+static int compile(Variant *variant) {
     const char *values[VALUES];
     PipecOptions options = {.values = values};
     char *text = variant->text;
@@ -40,11 +39,11 @@ static bool compile(Variant *variant) {
             return fails(variant, (int)status, pipec_diagnostics_text(pipec_program_diagnostics(variant->program)));
     }
     variant->compile_seconds = measure_median(seconds, COMPILATIONS);
-    return true;
+    return 0;
 }
 
 /* The objects between "parameters" and "arguments" of the manifest, one a parameter, each with its name (docs/manifest.md) */
-static bool bind(Variant *variant) {
+static int bind(Variant *variant) {
     static const struct {
         const char *name;
         Given given;
@@ -65,12 +64,14 @@ static bool bind(Variant *variant) {
         variant->given[variant->given_count++] = known[g].given;
         at++;
     }
-    return true;
+    return 0;
 }
 
 bool variant_compile(Variant *variant, const char *name) {
     *variant = (Variant){.name = name};
-    return compile(variant) && bind(variant);
+    variant->status = compile(variant);
+    if (variant->status == 0) variant->status = bind(variant);
+    return variant->status == 0;
 }
 
 void variant_open(Variant *variant, const char *name) {
@@ -79,18 +80,15 @@ void variant_open(Variant *variant, const char *name) {
     variant->kernel = pipec_kernel_load(variant->program, 0);
     variant->load_seconds = measure_wall() - start;
     if (variant->kernel == NULL) {
-        fails(variant, 2, "no memory");
+        variant->status = fails(variant, 2, "no memory");
         return;
     }
-    PipecStatus status = pipec_kernel_status(variant->kernel);
-    const PipecDiagnostics *said = pipec_kernel_diagnostics(variant->kernel);
-    if (status != PIPEC_FINE)
-        fails(variant, (int)status, pipec_diagnostics_text(said));
-    else if (pipec_diagnostics_count(said) > 0)
-        fprintf(stderr, "bench: %s: %s", name, pipec_diagnostics_text(said)); /* warnings: C75xx of the driver */
+    variant->status = (int)pipec_kernel_status(variant->kernel);
+    const PipecDiagnostics *said = pipec_kernel_diagnostics(variant->kernel); /* warnings too: C75xx of the driver */
+    if (pipec_diagnostics_count(said) > 0) fails(variant, 0, pipec_diagnostics_text(said));
 }
 
-bool variant_launch(Variant *variant, const Operands *o, void *stream) {
+int variant_launch(Variant *variant, const Operands *o, void *stream) {
     PipecArgument arguments[VARIANT_PARAMETERS] = {0};
     for (size_t i = 0; i < variant->given_count; i++) {
         switch (variant->given[i]) {
@@ -102,6 +100,6 @@ bool variant_launch(Variant *variant, const Operands *o, void *stream) {
         }
     }
     PipecStatus status = pipec_kernel_launch(variant->kernel, arguments, variant->given_count, stream);
-    if (status == PIPEC_FINE) return true;
+    if (status == PIPEC_FINE) return 0;
     return fails(variant, (int)status, pipec_diagnostics_text(pipec_kernel_diagnostics(variant->kernel)));
 }

@@ -33,7 +33,7 @@ typedef struct Operands {
     double scale; /* of A, and of B */
 } Operands;
 
-/* Launches without waiting; false: refused, what is wrong has been printed, and `status` is set. */
-bool variant_launch(Variant *variant, const Operands *operands, void *stream);
+/* Launches without waiting; 0, or an exit code: refused for these operands, and said. */
+int variant_launch(Variant *variant, const Operands *operands, void *stream);
 
 #endif
