@@ -82,3 +82,9 @@ Prog *check_kernel(Arena *arena, Names *names, const Ast *ast, const char *kerne
     diags_finish(diags);
     return clean ? prog : NULL;
 }
+
+const Prog *check_constants(Arena *arena, Names *names, const Ast *ast, const Source *source, const char *kernel,
+                            const StaticValue *statics, size_t count) {
+    const AstItem *item = find_kernel(ast, kernel);
+    return item ? elaborate(arena, names, ast, item, statics, count, diags_new(arena, source)) : NULL;
+}

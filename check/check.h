@@ -20,6 +20,9 @@ size_t check_kernels(const Ast *ast, Arena *arena, const char *const **names);
  * Names that no static bears are reported: lib/ sorts out by check_is_static what are extents or scalars. */
 Prog *check_kernel(Arena *arena, Names *names, const Ast *ast, const char *kernel, const StaticValue *statics, size_t count,
                    Diags *diags);
+/* Its constants alone, statics with their choices, also where a later pass refuses the kernel. NULL: not even these are known. */
+const Prog *check_constants(Arena *arena, Names *names, const Ast *ast, const Source *source, const char *kernel,
+                            const StaticValue *statics, size_t count);
 bool check_is_static(const Ast *ast, const char *kernel, const char *name); /* is NAME a static of the kernel or its file? */
 
 #endif

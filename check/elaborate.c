@@ -45,6 +45,7 @@ static Val given(Elab *e, const StaticValue *value, Val standard, Span span) {
 }
 
 static void choices(Elab *e, const AstConst *ast, Constant *row, Val value) {
+    bool found = false, known = elab_is_const(value.x);
     for (size_t i = 0; i < ast->choices.count; i++) {
         Val v = elab_operand(e, elab_expr(e, ast->choices.items[i]));
         if (elab_is_poison(v)) continue;
@@ -53,8 +54,12 @@ static void choices(Elab *e, const AstConst *ast, Constant *row, Val value) {
             LABEL(e, diag, ast->name.span, "the static");
             continue;
         }
+        found = found || (known && v.x->constant.integer == value.x->constant.integer);
         vec_push(e->arena, &row->choices, v.x->constant.integer);
     }
+    if (found || !known || row->choices.count < ast->choices.count || row->choices.count == 0) return;
+    Diag *diag = elab_error(e, P0160, value.x->span, "the value of `%s` is not among its choices", ast->name.text);
+    HELP(e, diag, "add it to the set, or take one of the set");
 }
 
 static void evaluate_decl(Elab *e, int index) {
@@ -75,8 +80,8 @@ static void evaluate_decl(Elab *e, int index) {
     }
     Constant row = {.name = ast->name.text, .span = ast->name.span, .is_static = ast->is_static};
     const StaticValue *outside = ast->is_static && !elab_is_poison(v) ? given_value(e, ast->name.text) : NULL;
-    if (outside) v = given(e, outside, v, ast->name.span);
     if (!elab_is_poison(v)) choices(e, ast, &row, v);
+    if (outside) v = given(e, outside, v, ast->name.span);
     row.value = v.x;
     e->scope = scope, e->place = place, e->place_words = words, e->space = space, e->frame = frame;
     elab_unpend(e);

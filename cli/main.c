@@ -24,7 +24,7 @@ static const Command commands[] = {
      "  --format=text|json   how diagnostics are printed on standard error\n"},
     {"run", command_run,
      "run FILE [KERNEL] [NAME=VALUE ..] [NAME=FILE.npy ..] [--save NAME=FILE.npy] [--fill NAME=HOW] [--seed N] "
-     "[--on gpu|emulator|both] [--device N] [--bench] [--watchdog SECONDS] [--format=text|json]",
+     "[--on gpu|emulator|both] [--device N] [--bench] [--untuned] [--watchdog SECONDS] [--format=text|json]",
      "run a kernel and compare the result with its `ensures`",
      "Values are for statics, extents and scalars, .npy files for tensors; what is missing comes from `example`.\n"
      "Without --on the kernel runs on the GPU where there is one that can run it, else on the emulator.\n"
@@ -35,7 +35,23 @@ static const Command commands[] = {
      "  --on WHERE           gpu, emulator, or both, which must agree\n"
      "  --device N           which GPU, counted from 0; default: the first that can run the kernel\n"
      "  --bench              time 20 launches on the GPU and print the median; leaves the watchdog out\n"
+     "  --untuned            leave statics as the file has them, whatever `pipec tune` has chosen for these extents\n"
      "  --watchdog SECONDS   patience of a wait, default 10; 0 leaves the watchdog out\n"
+     "  --format=text|json   how diagnostics are printed on standard error\n"},
+    {"tune", command_tune,
+     "tune FILE [KERNEL] [NAME=VALUE ..] [NAME=FILE.npy ..] [--fill NAME=HOW] [--seed N] [--device N] [--rounds N] "
+     "[--forget] [--format=text|json]",
+     "find the fastest values of statics that have sets",
+     "Compiles every combination of the choices of `static NAME = VALUE in {..}`, runs those that fit on the GPU, compares\n"
+     "their results with `ensures`, times the right ones in turn and prints a table. The fastest is kept, and `pipec run`\n"
+     "takes it for extents of the same class on the same device. Statics that are given stay as they are; values, files and\n"
+     "fills are as for `pipec run`.\n"
+     "\n"
+     "  --fill NAME=HOW      what goes into a tensor: normal (the default), uniform, iota, zeros or a number\n"
+     "  --seed N             of random fills and samples, default 1\n"
+     "  --device N           which GPU, counted from 0; default: the first that can run the kernel\n"
+     "  --rounds N           each of them is timed once a round, default 7\n"
+     "  --forget             do not keep the choice\n"
      "  --format=text|json   how diagnostics are printed on standard error\n"},
     {"explain", command_explain, "explain [CODE..]", "explain an error code",
      "Prints the page of each code: a wrong program, why it is wrong, the right one. Without a code: all codes.\n"},

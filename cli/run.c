@@ -1,6 +1,7 @@
 /* pipec run: a kernel and data go in; what ran, on what, how fast, and the verdict come out. */
 #include "cli/cli.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define BENCH_LAUNCHES 20
@@ -13,8 +14,10 @@ typedef struct Run {
     uint64_t seed;
     int device; /* -1: not said */
     double watchdog;
-    bool bench, json;
+    bool bench, untuned, json;
     PipecProgram *program;
+    PipecProgram *asked; /* with the statics as the file and the words have them, where `program` is a tuned one */
+    PipecChoice choice;
 } Run;
 
 /* ---- what is printed -------------------------------------------------------------------------------------------- */
@@ -44,6 +47,9 @@ static void print_run(const Run *run, PipecRun *it) {
     if (info->no_gpu != NULL) printf(" (no GPU: %s)", info->no_gpu);
     printf("\n  %s\n  %lld %s in %lld %s\n  ", pipec_run_arguments(it), (long long)info->tiles,
            info->tiles == 1 ? "tile" : "tiles", (long long)info->blocks, info->blocks == 1 ? "block" : "blocks");
+    if (run->asked != NULL)
+        printf("tuned: %s (pipec tune, %s%son %s)\n  ", run->choice.text, run->choice.extents,
+               run->choice.extents[0] != 0 ? " " : "", run->choice.device);
     print_time(info->seconds);
     print_rate((double)info->bytes, info->seconds);
     if (info->on_gpu && info->timed > 1) printf(" (median of %d launches)", info->timed);
@@ -129,17 +135,48 @@ static int run_both(const Run *run, PipecRun *gpu) {
     return status;
 }
 
-static int run_all(Run *run) {
+static PipecProgram *compile(const Run *run, const Texts *values, int *status) {
     PipecOptions options = {.kernel = run->words.kernel,
-                            .values = run->words.values.items,
-                            .value_count = run->words.values.count,
+                            .values = values->items,
+                            .value_count = values->count,
                             .launch_values = true,
                             .watchdog = run->watchdog > 0 && !run->bench};
-    run->program = pipec_compile_file(run->words.file, &options);
-    if (run->program == NULL) return out_of_memory();
-    int status = (int)pipec_program_status(run->program);
+    PipecProgram *program = pipec_compile_file(run->words.file, &options);
+    *status = program != NULL ? (int)pipec_program_status(program) : out_of_memory();
+    if (program != NULL && pipec_diagnostics_count(pipec_program_diagnostics(program)) > 0)
+        say_diagnostics(pipec_program_diagnostics(program), run->json);
+    return program;
+}
+
+/* Where tuning has chosen values for these extents and the GPU that will run, the program is compiled with them. */
+static int take_choice(Run *run) {
+    PipecRunOptions options = {.values = run->words.values.items,
+                               .value_count = run->words.values.count,
+                               .fills = run->fills.items,
+                               .fill_count = run->fills.count};
+    int status = PIPEC_FINE;
+    bool piped = strcmp(run->words.file, "-") == 0; /* it is read only once */
+    if (run->untuned || piped || (run->on != NULL && strcmp(run->on, "emulator") == 0)) return status;
+    bool found = pipec_program_tuned(run->program, &options, run->device + 1, &run->choice);
     if (pipec_diagnostics_count(pipec_program_diagnostics(run->program)) > 0)
         say_diagnostics(pipec_program_diagnostics(run->program), run->json);
+    if (!found) return status;
+    size_t given = run->words.values.count;
+    Texts values = {calloc(given + run->choice.value_count, sizeof *values.items), given + run->choice.value_count};
+    if (values.items == NULL) return out_of_memory();
+    for (size_t i = 0; i < values.count; i++)
+        values.items[i] = i < given ? run->words.values.items[i] : run->choice.values[i - given];
+    run->asked = run->program;
+    run->program = compile(run, &values, &status);
+    texts_free(&values);
+    return status;
+}
+
+static int run_all(Run *run) {
+    int status;
+    run->program = compile(run, &run->words.values, &status);
+    if (run->program == NULL) return status;
+    if (status == PIPEC_FINE) status = take_choice(run);
     PipecRun *it = status == PIPEC_FINE ? prepare(run, &status) : NULL;
     if (it == NULL) return status;
     if (run->on != NULL && strcmp(run->on, "both") == 0)
@@ -158,13 +195,10 @@ static int run_all(Run *run) {
 int command_run(const Command *command, int argc, char **argv) {
     Run run = {.command = command, .seed = 1, .device = -1, .watchdog = 10};
     Texts words = {0};
-    const Option options[] = {{"--save", OPTION_LIST, &run.saves},
-                              {"--fill", OPTION_LIST, &run.fills},
-                              {"--seed", OPTION_SEED, &run.seed},
-                              {"--on", OPTION_TEXT, &run.on},
-                              {"--device", OPTION_NUMBER, &run.device},
-                              {"--bench", OPTION_FLAG, &run.bench},
-                              {"--watchdog", OPTION_SECONDS, &run.watchdog},
+    const Option options[] = {{"--save", OPTION_LIST, &run.saves},      {"--fill", OPTION_LIST, &run.fills},
+                              {"--seed", OPTION_SEED, &run.seed},       {"--on", OPTION_TEXT, &run.on},
+                              {"--device", OPTION_NUMBER, &run.device}, {"--bench", OPTION_FLAG, &run.bench},
+                              {"--untuned", OPTION_FLAG, &run.untuned}, {"--watchdog", OPTION_SECONDS, &run.watchdog},
                               {"--format", OPTION_FORMAT, &run.json}};
     int status = PIPEC_UNUSABLE;
     switch (options_parse(command, argc, argv, options, sizeof options / sizeof options[0], &words)) {
@@ -180,6 +214,7 @@ int command_run(const Command *command, int argc, char **argv) {
     case PARSED_WRONG: break;
     }
     pipec_program_free(run.program);
+    pipec_program_free(run.asked);
     texts_free(&run.words.values);
     texts_free(&run.saves);
     texts_free(&run.fills);

@@ -240,6 +240,73 @@ PIPEC_API PipecStatus pipec_run_save(PipecRun *run, const char *word);
 /* Is NAME of "NAME=FILE.npy" a tensor? To find a mistake before a long run; else as a refused save. */
 PIPEC_API PipecStatus pipec_run_can_save(PipecRun *run, const char *word);
 
+/* ---- tuning: which values of the statics that have sets are the fastest here --------------------------------------- */
+
+typedef struct PipecTune PipecTune; /* one tuning of one kernel, extents and device */
+
+typedef struct PipecTuneOptions {
+    const char *kernel;        /* as in PipecOptions */
+    const char *const *values; /* statics, which then stay as they are, extents, scalars, "A=a.npy" */
+    size_t value_count;
+    const char *const *fills; /* as in PipecRunOptions, and so is the seed */
+    size_t fill_count;
+    uint64_t seed;
+    int device;  /* 1 + ordinal of the GPU; 0: the first that can run it */
+    int rounds;  /* in each of which all are measured once; 0: 7 */
+    bool forget; /* do not keep the choice */
+    /* Called before each step, where it is there: "building", "checking", "measuring" */
+    void (*progress)(void *data, const char *what, size_t done, size_t of);
+    void *progress_data;
+} PipecTuneOptions;
+
+typedef enum PipecTrialEnd {
+    PIPEC_TRIAL_MEASURED,
+    PIPEC_TRIAL_UNFIT, /* refused by the compiler, by a launch precondition or by the device */
+    PIPEC_TRIAL_WRONG  /* its result is not as `ensures` says */
+} PipecTrialEnd;
+
+/* One combination. Measured ones come first, the fastest before the others; then the rest, as the sets give them. */
+typedef struct PipecTrial {
+    const char *values; /* "BM=128 STAGES=4" */
+    PipecTrialEnd end;
+    const char *remark; /* one line: why it is out, or a warning; may be NULL */
+    double seconds;     /* of one launch, median of the rounds */
+    double spread;      /* from the fastest round to the slowest, as a part of the median */
+} PipecTrial;
+
+typedef struct PipecTuneInfo {
+    const char *kernel;
+    const char *device;    /* NULL: it did not come so far */
+    const char *arguments; /* as pipec_run_arguments */
+    const char *extents;   /* the class that the choice holds for: "M=3073..4096 K=64"; empty where there are none */
+    const char *kept;      /* the file that the choice was written to; NULL: none */
+    const char *not_kept;  /* why not, where that is no error */
+    int rounds;
+    bool checked; /* there is an `ensures` */
+} PipecTuneInfo;
+
+/* Compiles all combinations, runs each once and compares its result, then times those that are right on a GPU, in rounds, and
+ * keeps the fastest for pipec_program_tuned. PIPEC_REFUSED where some result was wrong, the choice notwithstanding. */
+PIPEC_API PipecTune *pipec_tune_file(const char *path, const PipecTuneOptions *options);
+PIPEC_API void pipec_tune_free(PipecTune *tune);
+PIPEC_API PipecStatus pipec_tune_status(const PipecTune *tune);
+PIPEC_API const PipecDiagnostics *pipec_tune_diagnostics(const PipecTune *tune);
+PIPEC_API const PipecTuneInfo *pipec_tune_info(const PipecTune *tune);
+PIPEC_API bool pipec_tune_trial(const PipecTune *tune, size_t index, PipecTrial *trial); /* false behind the last */
+
+typedef struct PipecChoice {
+    const char *const *values; /* "BM=128", "STAGES=4": to be compiled with beside the values that were given */
+    size_t value_count;
+    const char *text;    /* "BM=128 STAGES=4" */
+    const char *extents; /* as in PipecTuneInfo */
+    const char *device;
+} PipecChoice;
+
+/* What tuning has chosen for this program with the statics that it was given, for these extents and this device (1 + ordinal,
+ * 0: the first). False: nothing, or no GPU. Where the kept choices cannot be read, the diagnostics of the program warn. */
+PIPEC_API bool pipec_program_tuned(PipecProgram *program, const PipecRunOptions *options, int device,
+                                   PipecChoice *choice);
+
 #ifdef __cplusplus
 }
 #endif

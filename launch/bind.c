@@ -67,7 +67,7 @@ static bool precondition(const Manifest *manifest, const ManifestPrecondition *w
     return false;
 }
 
-bool bind_check(const Manifest *manifest, const int64_t *symbols, int64_t *tiles, Diags *diags) {
+bool launch_check(const Manifest *manifest, const int64_t *symbols, int64_t *tiles, Diags *diags) {
     bool fine = true;
     for (size_t i = 0; i < manifest->preconditions.count; i++)
         fine = precondition(manifest, &manifest->preconditions.items[i], symbols, diags) && fine;
@@ -158,7 +158,7 @@ bool launch_bind(const Manifest *manifest, const int64_t (*extents)[MAX_RANK], c
         for (int axis = 0; parameter->kind == PARAMETER_TENSOR && axis < parameter->rank; axis++)
             fine = compare_axis(manifest, extents, (Axis){i, axis}, symbols, diags) && fine;
     }
-    return fine && bind_check(manifest, symbols, tiles, diags);
+    return fine && launch_check(manifest, symbols, tiles, diags);
 }
 
 /* ---- scalars as they are passed ------------------------------------------------------------------------------------ */

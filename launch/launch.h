@@ -114,6 +114,9 @@ void launch_free(Launch *launch); /* the arrays' memory; the rest is the arena's
 bool launch_symbols(Arena *arena, const Manifest *manifest, const Argument *arguments, size_t count, int64_t *symbols,
                     Diags *diags);
 
+/* Preconditions and the number of tiles, for symbols that are known. */
+bool launch_check(const Manifest *manifest, const int64_t *symbols, int64_t *tiles, Diags *diags);
+
 /* Only the symbols and preconditions, for callers that bring device pointers (lib/): extents by parameter and axis. */
 bool launch_bind(const Manifest *manifest, const int64_t (*extents)[MAX_RANK], const Scalar *scalars, int64_t *symbols,
                  int64_t *tiles, Diags *diags);

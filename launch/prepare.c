@@ -376,7 +376,7 @@ Launch *launch_prepare(Arena *arena, const Manifest *manifest, const char *ptx, 
                        .arrays = NEW_ARRAY(arena, Array, manifest->parameters.count + 1),
                        .scalars = binder.scalars,
                        .watchdog_ns = options->watchdog_ns};
-    bool fine = binder.fine && bind_check(manifest, launch->symbols, &launch->tiles, diags) &&
+    bool fine = binder.fine && launch_check(manifest, launch->symbols, &launch->tiles, diags) &&
                 memory_suffices(&binder, launch->symbols, options) && make_arrays(&binder, launch, options);
     close_files(&binder);
     return fine ? launch : NULL;

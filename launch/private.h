@@ -51,8 +51,6 @@ bool npy_data(NpyFile *npy, Array *into, Diags *diags);
 
 /* ---- binding ------------------------------------------------------------------------------------------------------- */
 
-/* Integer scalars into the symbols; extents are there. Preconditions and the number of tiles. */
-bool bind_check(const Manifest *manifest, const int64_t *symbols, int64_t *tiles, Diags *diags);
 bool extent_fits(int64_t extent); /* 0 .. 2^31 - 1 */
 
 #endif

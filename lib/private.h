@@ -7,6 +7,7 @@
 #include "codegen/codegen.h"
 #include "include/pipec.h"
 #include "launch/launch.h"
+#include "reference/reference.h"
 
 _Static_assert(PIPEC_MAX_RANK == MAX_RANK && PIPEC_TEXT_MAX == SOURCE_MAX_BYTES,
                "one fact, said twice because pipec.h stands alone");
@@ -41,6 +42,8 @@ struct PipecProgram {
     const char *const *kernels;
     size_t kernel_count;
     const char *kernel; /* the one that was compiled, else NULL */
+    const StaticValue *statics; /* given from outside */
+    size_t static_count;
     Str ptx;            /* empty where it was not asked for */
     Manifest *manifest; /* NULL as well then */
     Diags *diags;
@@ -49,6 +52,12 @@ struct PipecProgram {
     const char *manifest_text, *report;
     const char *emitted[PIPEC_EMIT_PTX + 1];
 };
+
+/* The words of a run: its values, statics aside, fills, and what `example` says of the rest. False: said what is wrong. */
+bool run_arguments(Arena *arena, const PipecProgram *program, const PipecRunOptions *options, Argument **all,
+                   size_t *count, Diags *diags);
+const char *arguments_text(Arena *arena, const Launch *launch); /* "X: f32[1000003], a = 2.5" */
+const char *verdict_text(Arena *arena, const Verdict *verdict); /* one line */
 
 /* A file's bytes, or NULL and a diagnostic. "-" is standard input. */
 const char *file_read(Arena *arena, const char *path, size_t *length, Diags *diags);

@@ -189,6 +189,8 @@ static void run_pipeline(Compile *compile) {
     program->kernel_count = check_kernels(program->ast, program->arena, &program->kernels);
     choose_kernel(compile);
     for (size_t i = 0; i < options->value_count; i++) bind_static(compile, options->values[i]);
+    program->statics = compile->statics.items;
+    program->static_count = compile->statics.count;
     if (program->diags->errors > 0) return;
     check(compile);
     for (size_t i = 0; known_kernel(program) && i < compile->others.count; i++)

@@ -4,7 +4,6 @@
 #include "lib/private.h"
 
 #include "emulator/emulator.h"
-#include "reference/reference.h"
 #include "runtime/runtime.h"
 
 #include <math.h>
@@ -57,26 +56,31 @@ static uint64_t nanoseconds(double seconds) {
     return seconds > 1e9 ? UINT64_C(1000000000000000000) : (uint64_t)(seconds * 1e9);
 }
 
+bool run_arguments(Arena *arena, const PipecProgram *program, const PipecRunOptions *options, Argument **all,
+                   size_t *count, Diags *diags) {
+    VEC(Argument) given = {0};
+    Argument argument;
+    for (size_t i = 0; i < options->value_count; i++)
+        if (!pipec_program_is_static(program, options->values[i]) &&
+            argument_parse(arena, options->values[i], &argument, diags))
+            vec_push(arena, &given, argument);
+    for (size_t i = 0; i < options->fill_count; i++)
+        if (argument_parse_fill(arena, options->fills[i], &argument, diags)) vec_push(arena, &given, argument);
+    return diags->errors == 0 && reference_arguments(arena, program->prog, program->manifest, given.items, given.count,
+                                                     all, count, diags);
+}
+
 static void prepare(void *data) {
     Call *it = data;
     PipecRun *run = it->run;
     const PipecRunOptions *options = it->options;
     const PipecProgram *program = run->program;
-    VEC(Argument) given = {0};
-    Argument argument, *all;
+    Argument *all;
     size_t count;
     begin(run);
     run->seed = options->seed;
-    for (size_t i = 0; i < options->value_count; i++)
-        if (!pipec_program_is_static(program, options->values[i]) &&
-            argument_parse(run->arena, options->values[i], &argument, run->diags))
-            vec_push(run->arena, &given, argument);
-    for (size_t i = 0; i < options->fill_count; i++)
-        if (argument_parse_fill(run->arena, options->fills[i], &argument, run->diags))
-            vec_push(run->arena, &given, argument);
     LaunchOptions launch = {.seed = options->seed, .watchdog_ns = nanoseconds(options->watchdog_seconds)};
-    if (run->diags->errors == 0 && reference_arguments(run->arena, program->prog, program->manifest, given.items,
-                                                       given.count, &all, &count, run->diags))
+    if (run_arguments(run->arena, program, options, &all, &count, run->diags))
         run->launch = launch_prepare(run->arena, program->manifest, program->ptx.text, program->ptx.length, all, count,
                                      &launch, run->diags);
     run->published = diagnostics_publish(run->diags);
@@ -164,15 +168,13 @@ PIPEC_API bool pipec_run_array_named(const PipecRun *run, const char *name, Pipe
     return true;
 }
 
-static void print_arguments(void *data) {
-    const Call *it = data;
-    PipecRun *run = it->run;
-    const Manifest *manifest = run->program->manifest;
-    Str text = str_new(run->arena);
+const char *arguments_text(Arena *arena, const Launch *launch) {
+    const Manifest *manifest = launch->manifest;
+    Str text = str_new(arena);
     str_add(&text, "");
     for (size_t i = 0; i < manifest->parameters.count; i++) {
         const ManifestParameter *parameter = &manifest->parameters.items[i];
-        const Array *array = &run->launch->arrays[i];
+        const Array *array = &launch->arrays[i];
         str_printf(&text, "%s%s", i > 0 ? ", " : "", parameter->name);
         if (parameter->kind == PARAMETER_TENSOR) {
             str_printf(&text, ": %s[", element_rows[array->type].spelling);
@@ -180,12 +182,17 @@ static void print_arguments(void *data) {
                 str_printf(&text, "%s%lld", d > 0 ? ", " : "", (long long)array->extents[d]);
             str_char(&text, ']');
         } else if (element_rows[parameter->type].kind == ELEMENT_FLOAT) {
-            str_printf(&text, " = %.9g", run->launch->scalars[i].number);
+            str_printf(&text, " = %.9g", launch->scalars[i].number);
         } else {
-            str_printf(&text, " = %lld", (long long)run->launch->scalars[i].integer);
+            str_printf(&text, " = %lld", (long long)launch->scalars[i].integer);
         }
     }
-    run->arguments = text.text;
+    return text.text;
+}
+
+static void print_arguments(void *data) {
+    const Call *it = data;
+    it->run->arguments = arguments_text(it->run->arena, it->run->launch);
 }
 
 PIPEC_API const char *pipec_run_arguments(PipecRun *run) {
@@ -266,7 +273,7 @@ PIPEC_API PipecStatus pipec_run_execute(PipecRun *run, const PipecExecuteOptions
 
 /* ---- verdict ---------------------------------------------------------------------------------------------------- */
 
-static const char *verdict_text(Arena *arena, const Verdict *verdict) {
+const char *verdict_text(Arena *arena, const Verdict *verdict) {
     Str text = str_new(arena);
     switch (verdict->kind) {
     case VERDICT_RIGHT: str_add(&text, "right"); break;

@@ -176,6 +176,17 @@ Runtime *runtime_open(Arena *arena, int ordinal, const char *target, int ptx_maj
     return runtime;
 }
 
+const char *runtime_find(Arena *arena, int ordinal, const char *target, int ptx_major, int ptx_minor) {
+    Opening opening = {.arena = arena, .target = target, .ordinal = ordinal, .lack = RUNTIME_FINE};
+    char name[256] = "";
+    int device;
+    bool found = open_library(&opening) && choose_device(&opening) && driver_reads(&opening, ptx_major, ptx_minor) &&
+                 opening.driver.device_get(&device, opening.found) == DRIVER_SUCCESS &&
+                 opening.driver.device_name(name, sizeof name - 1, device) == DRIVER_SUCCESS;
+    driver_close(&opening.driver);
+    return found ? arena_copy(arena, name, strlen(name)) : NULL;
+}
+
 void runtime_close(Runtime *runtime) {
     if (runtime == NULL) return;
     runtime->driver.context_release(runtime->device);

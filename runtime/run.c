@@ -10,7 +10,7 @@
 
 typedef struct DeviceArray {
     DevicePointer block;  /* guard, data, guard, as on the host; 0: none */
-    DevicePointer backup; /* of an `inout` tensor's data, for timed launches; 0: none */
+    DevicePointer backup; /* of the data before the first launch, where another is to find it so; 0: none */
 } DeviceArray;
 
 typedef struct Run {
@@ -21,6 +21,7 @@ typedef struct Run {
     const Driver *driver;
     Diags *diags;
     RunResult *result;
+    bool races;          /* other kernels follow on the same data */
     DeviceArray *arrays; /* one a parameter */
     uint64_t *pointers;  /* of the data, one a parameter */
     DriverStream stream;
@@ -43,7 +44,8 @@ static RunStatus check(Run *run, DriverError error, const char *call) {
 static size_t block_bytes(const Array *array) { return array->bytes + 2 * (size_t)GUARD_BYTES; }
 
 static bool wants_backup(const Run *run, size_t parameter) {
-    return run->options->timed > 0 && run->launch->manifest->parameters.items[parameter].mode == MODE_INOUT;
+    ParameterMode mode = run->launch->manifest->parameters.items[parameter].mode;
+    return (run->options->timed > 0 && mode == MODE_INOUT) || (run->races && mode == MODE_OUT);
 }
 
 static RunStatus no_memory(Run *run, uint64_t needed, uint64_t available) {
@@ -230,4 +232,118 @@ RunStatus runtime_run(Arena *arena, Runtime *runtime, const Launch *launch, cons
     }
     runtime_leave(runtime);
     return result->status;
+}
+
+/* ---- several kernels on the same data ------------------------------------------------------------------------------ */
+
+#define RACE_LAUNCHES 10 /* of one measurement */
+
+typedef struct Racer {
+    RuntimeKernel *kernel;
+    Launch launch;
+} Racer;
+
+struct RuntimeRace {
+    Runtime *runtime;
+    Run run; /* of the one in turn */
+    RuntimeOptions options;
+    RunResult result;
+    VEC(Racer) racers;
+    bool started; /* the arrays are on the device */
+};
+
+RuntimeRace *runtime_race_new(Arena *arena, Runtime *runtime) {
+    RuntimeRace *race = NEW(arena, RuntimeRace);
+    *race = (RuntimeRace){.runtime = runtime, .options = {.timed = 1}};
+    race->run =
+        (Run){.arena = arena, .driver = &runtime->driver, .options = &race->options, .result = &race->result, .races = true};
+    return race;
+}
+
+void runtime_race_free(RuntimeRace *race) {
+    if (race == NULL) return;
+    DriverContext before;
+    bool entered = race->runtime->driver.context_push(race->runtime->context) == DRIVER_SUCCESS;
+    if (race->started) give_back(&race->run);
+    for (size_t i = 0; i < race->racers.count; i++) kernel_unload(race->racers.items[i].kernel);
+    if (entered) race->runtime->driver.context_pop(&before);
+}
+
+static void set_in_turn(RuntimeRace *race, const Racer *racer, Diags *diags) {
+    race->run.launch = &racer->launch;
+    race->run.kernel = racer->kernel;
+    race->run.diags = diags;
+}
+
+static RunStatus first_launch(RuntimeRace *race) {
+    double seconds;
+    RunStatus status = RUN_DONE;
+    if (!race->started) {
+        race->started = true;
+        if (prepare(&race->run) != RUN_DONE) return RUN_UNAVAILABLE;
+    } else {
+        restore(&race->run, &status);
+    }
+    if (status == RUN_DONE) status = launch_once(&race->run, &seconds);
+    return status == RUN_DONE ? copy_out(&race->run) : status;
+}
+
+RunStatus runtime_race_enter(RuntimeRace *race, const Launch *launch, Diags *diags) {
+    RunStatus status = RUN_UNAVAILABLE;
+    if (!runtime_enter(race->runtime, diags)) return status;
+    const char *text = arena_copy(race->run.arena, launch->ptx, launch->ptx_length);
+    RuntimeKernel *kernel = kernel_load(race->runtime, launch->manifest, text, diags, &status);
+    if (kernel != NULL) {
+        Racer racer = {kernel, *launch};
+        vec_push(race->run.arena, &race->racers, racer);
+        set_in_turn(race, &race->racers.items[race->racers.count - 1], diags);
+        status = first_launch(race);
+        if (status != RUN_DONE) {
+            race->racers.count--;
+            kernel_unload(kernel);
+        }
+    }
+    runtime_leave(race->runtime);
+    return status;
+}
+
+static RunStatus burst(Run *run, double *seconds) {
+    const Launch *launch = run->launch;
+    DriverError error = run->driver->event_record(run->start, run->stream);
+    RunStatus status = check(run, error, "cuEventRecord");
+    for (int i = 0; i < RACE_LAUNCHES && status == RUN_DONE; i++)
+        status = kernel_launch(run->kernel, run->pointers, launch->scalars, launch->symbols, launch->tiles, run->stream,
+                               &run->result->blocks, run->diags);
+    if (status != RUN_DONE) return status;
+    error = run->driver->event_record(run->end, run->stream);
+    if (error == DRIVER_SUCCESS) error = wait_for_end(run);
+    float milliseconds = 0;
+    if (error == DRIVER_SUCCESS) error = run->driver->event_elapsed(&milliseconds, run->start, run->end);
+    *seconds = (double)milliseconds * 1e-3 / RACE_LAUNCHES;
+    return check(run, error, "the kernel");
+}
+
+/* Where a launch changes what the next one reads, each is timed alone and the data restored between them. */
+static RunStatus one_by_one(Run *run, double *seconds) {
+    double times[RACE_LAUNCHES];
+    RunStatus status = RUN_DONE;
+    for (int i = 0; i < RACE_LAUNCHES && status == RUN_DONE; i++) {
+        restore(run, &status);
+        if (status == RUN_DONE) status = launch_once(run, &times[i]);
+    }
+    if (status == RUN_DONE) *seconds = median(times, RACE_LAUNCHES);
+    return status;
+}
+
+RunStatus runtime_race_time(RuntimeRace *race, size_t index, double *seconds, Diags *diags) {
+    if (!runtime_enter(race->runtime, diags)) return RUN_UNAVAILABLE;
+    set_in_turn(race, &race->racers.items[index], diags);
+    const Manifest *manifest = race->run.launch->manifest;
+    bool changes = false;
+    for (size_t i = 0; i < manifest->parameters.count; i++)
+        changes = changes || (manifest->parameters.items[i].kind == PARAMETER_TENSOR &&
+                              manifest->parameters.items[i].mode == MODE_INOUT);
+    RunStatus status = changes ? one_by_one(&race->run, seconds) : burst(&race->run, seconds);
+    runtime_leave(race->runtime);
+    return status;
 }

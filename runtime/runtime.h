@@ -24,6 +24,8 @@ typedef enum RuntimeLack {
 Runtime *runtime_open(Arena *arena, int ordinal, const char *target, int ptx_major, int ptx_minor, RuntimeLack *lack,
                       const char **why);
 void runtime_close(Runtime *runtime);
+/* The name of the device that runtime_open would take, without taking it; NULL where there is none. */
+const char *runtime_find(Arena *arena, int ordinal, const char *target, int ptx_major, int ptx_minor);
 const char *runtime_device_name(const Runtime *runtime);
 
 typedef struct RuntimeOptions {
@@ -33,6 +35,19 @@ typedef struct RuntimeOptions {
 /* Copies arrays in, launches, copies `out` and `inout` arrays back (results of the first launch), guard bands included. */
 RunStatus runtime_run(Arena *arena, Runtime *runtime, const Launch *launch, const RuntimeOptions *options, RunResult *result,
                       Diags *diags);
+
+/* ---- several kernels on the same data ------------------------------------------------------------------------------- */
+
+/* Launches of one signature that share arrays, symbols and scalars; the arrays lie on the device once for all of them. */
+typedef struct RuntimeRace RuntimeRace;
+
+RuntimeRace *runtime_race_new(Arena *arena, Runtime *runtime);
+void runtime_race_free(RuntimeRace *race);
+/* Loads the launch's kernel and runs it once on fresh data; arrays hold its results then. It is in the race under the next number
+ * where that ends with RUN_DONE. After RUN_FINDING and RUN_UNAVAILABLE the race is over. */
+RunStatus runtime_race_enter(RuntimeRace *race, const Launch *launch, Diags *diags);
+/* Seconds of one launch of number `index`, over several in a row. */
+RunStatus runtime_race_time(RuntimeRace *race, size_t index, double *seconds, Diags *diags);
 
 /* ---- for embedding: caller's device pointers, caller's stream ------------------------------------------------------ */
 

@@ -11,7 +11,8 @@ trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 cp "$here"/*.pipe "$here"/../../examples/*.pipe .
 PIPEC_LIBCUDA=/nonexistent/libcuda.so.1
-export PIPEC_LIBCUDA
+PIPEC_CACHE=$scratch/cache
+export PIPEC_LIBCUDA PIPEC_CACHE
 passed=0 failed=0
 
 # verdict NAME PROBLEM: an empty problem is a pass
@@ -314,6 +315,104 @@ expect "near code" 2 'did you mean `P0100`' "$P" explain P010O
 expect "all codes" 0 "P0850  result is not as" "$P" explain
 "$P" explain >out 2>err
 holds "every code has its page" sh -c "test \$(wc -l <out) -eq \$(grep -c '^DIAG(' '$here/../../util/errors.def')"
+
+# ---- tune: what stands in no need of a GPU, then with the stand-in, where a launch takes longer the later it comes
+expect "tune without a file" 2 "no file is named" "$P" tune
+expect "tune: help" 0 "pipec tune FILE" "$P" tune --help
+expect "tune without a GPU" 2 "error[P0800]: no GPU can be used" "$P" tune same.pipe
+holds "why" said "the emulator's times mean nothing"
+expect "tune on the emulator" 2 "times on the emulator mean nothing" "$P" tune same.pipe --on emulator
+expect "tune on something else" 2 "\`--on\` is gpu for tuning" "$P" tune same.pipe --on both
+expect "tune in no round" 2 "\`--rounds\` is 1 to 1000" "$P" tune same.pipe --rounds 0
+expect "nothing to tune" 2 "error[P0913]" "$P" tune copy.pipe
+expect "nothing left to tune" 2 "error[P0913]" "$P" tune same.pipe T=128 STAGES=1
+sed 's/in {1, 2}/in {1, 2, 3, 4, 5, 6, 7, 8}/; s/T = 256 in {/T = 256 in {8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, /
+     s/ensures/static A = 0 in {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};\n    ensures/' same.pipe >many.pipe
+expect "too many combinations" 2 "error[P0914]" "$P" tune many.pipe
+expect "tune of a file that is not there" 2 "error[P0900]" "$P" tune missing.pipe
+expect "tune of a wrong program" 1 "error[P0" "$P" tune bad.pipe
+expect "tune of several kernels" 2 "error[P0902]" "$P" tune two.pipe
+expect "tune of a kernel that is not there" 2 "there is no kernel \`other\`" "$P" tune same.pipe other
+expect "tune with a static that does not fit" 2 "error[P0904]" "$P" tune same.pipe STAGES=x.npy
+expect "tune with an unknown extent" 2 "error[P060" "$P" tune same.pipe M=5
+sed 's/in {128, 256, 100000}/in {100000}/; s/T = 256/T = 100000/' same.pipe >none.pipe
+expect "tune where nothing fits" 1 "error[P0500]" "$P" tune none.pipe
+holds "each with its reason" printed "T=100000 STAGES=2"
+sed 's/ensures/static U = 1 in {1, 2};\n    requires N % (U * 3 + 7) == 0;\n    ensures/' same.pipe >demanding.pipe
+expect "a precondition of some" 2 "error[P0800]" "$P" tune demanding.pipe
+expect "a precondition of all" 2 "error[P0915]" "$P" tune demanding.pipe N=1003
+holds "nothing is kept so far" absent cache
+if [ -e "$STANDIN" ]; then
+    gpu "tune" 0 "T=128 STAGES=1 " "" "$P" tune same.pipe
+    holds "the fastest comes first" printed " us  141.6 %  best"
+    holds "what does not fit is out" printed "out  P0500: kernel \`same\` needs 400016 bytes of shared memory"
+    holds "its file" printed "kept for N=769..1024 on Stand-in: T=128 STAGES=1 ($scratch/cache/tune.json)"
+    gpu "run takes the choice" 0 "tuned: T=128 STAGES=1 (pipec tune, N=769..1024 on Stand-in)" "" "$P" run same.pipe
+    holds "and is compiled so" printed "8 tiles"
+    gpu "at the end of the class" 0 "tuned: " "" "$P" run same.pipe N=769
+    gpu "bench too" 0 "tuned: " "" "$P" run same.pipe --bench
+    gpu "both too" 0 "tuned: " "" "$P" run same.pipe --on both
+    sed 's|^// Leaves|// Whatever|; s/    static/        static/' same.pipe >again.pipe
+    mv again.pipe same.pipe
+    gpu "comments and layout are no change" 0 "tuned: " "" "$P" run same.pipe
+    untuned() {
+        name=$1
+        shift
+        env PIPEC_LIBCUDA="$STANDIN" "$@" >out 2>err </dev/null
+        holds "$name" sh -c '! grep -q tuned out && ! test -s err && test -s out'
+    }
+    untuned "another class" "$P" run same.pipe N=768
+    untuned "and above" "$P" run same.pipe N=1025
+    untuned "a static that is given" "$P" run same.pipe T=128
+    untuned "--untuned" "$P" run same.pipe --untuned
+    untuned "the emulator" "$P" run same.pipe --on emulator
+    untuned "no cache" env PIPEC_CACHE= "$P" run same.pipe
+    untuned "another cache" env PIPEC_CACHE="$scratch/elsewhere" "$P" run same.pipe
+    untuned "no GPU" env PIPEC_STANDIN=devices=0 "$P" run same.pipe
+    sed 's/same(/different(/' same.pipe >different.pipe
+    untuned "another kernel" "$P" run different.pipe
+    sed 's/T = 256/T = 128/' same.pipe >default.pipe
+    untuned "another text" "$P" run default.pipe
+    gpu "with a static that is given" 0 "kept for N=769..1024 on Stand-in: T=128 (" "" "$P" tune same.pipe STAGES=2
+    gpu "it holds for that" 0 "tuned: T=128 (pipec tune" "" "$P" run same.pipe STAGES=2
+    gpu "beside the other" 0 "tuned: T=128 STAGES=1" "" "$P" run same.pipe
+    gpu "forget" 0 "not kept: as it was asked for" "" "$P" tune same.pipe N=5000 --forget --rounds 1
+    holds "one round" printed "the median of 1 rounds"
+    holds "forgotten" sh -c '! grep -q N=4097 cache/tune.json'
+    gpu "tuning with an empty PIPEC_CACHE" 0 "not kept: PIPEC_CACHE is empty" "" env PIPEC_CACHE= "$P" tune same.pipe
+    gpu "no HOME" 0 "not kept: there is no HOME" "" env -u PIPEC_CACHE -u HOME -u XDG_CACHE_HOME "$P" tune same.pipe
+    gpu "in HOME" 0 "$scratch/home/.cache/pipec/tune.json" "" env -u PIPEC_CACHE -u XDG_CACHE_HOME HOME="$scratch/home" "$P" tune same.pipe
+    gpu "in XDG_CACHE_HOME" 0 "$scratch/xdg/pipec/tune.json" "" env -u PIPEC_CACHE XDG_CACHE_HOME="$scratch/xdg" "$P" tune same.pipe
+    gpu "a file is no folder" 2 "error[P0912]" "" env PIPEC_CACHE="$scratch/same.pipe" "$P" tune same.pipe
+    holds "the table stands" printed "best"
+    if [ "$(id -u)" != 0 ]; then
+        mkdir -m 555 fixed
+        gpu "read-only folder" 2 "error[P0912]" "" env PIPEC_CACHE="$scratch/fixed" "$P" tune same.pipe
+    fi
+    head -c 100 cache/tune.json >cut.json
+    cp cut.json cache/tune.json
+    gpu "a cut file is a warning" 0 "warning[P0911]" "" "$P" run same.pipe
+    holds "the run goes on" printed "right (all"
+    gpu "tuning puts it aside" 0 "warning[P0911]" "" "$P" tune same.pipe
+    holds "nothing is lost" cmp cut.json cache/tune.json.broken
+    echo '{"another": "program"}' >cache/tune.json
+    gpu "and the next one too" 0 "tune.json.broken.2" "" "$P" tune same.pipe
+    gpu "then it is whole again" 0 "tuned: T=128" "" "$P" run same.pipe
+    gpu "wrong results" 1 "error[P0915]" "" "$P" tune gemm.pipe M=256 N=256 K=64
+    holds "each of them" printed "wrong  "
+    gpu "a fault ends it" 1 "error[P0805]" fault=700 "$P" tune same.pipe
+    holds "whose it is" said "while T=128 STAGES=1 ran"
+    gpu "JIT failure of all" 3 "error[P0915]" jit "$P" tune same.pipe
+    gpu "no block fits the device" 1 "P0808" large "$P" tune same.pipe
+    gpu "no memory on the device to tune" 2 "error[P0803]" memory=1000 "$P" tune same.pipe
+    gpu "a remark of the assembler's" 0 "best  P0810" warn "$P" tune same.pipe
+    for calls in 1 2 3 4; do
+        env PIPEC_LIBCUDA="$STANDIN" "$P" tune same.pipe N=${calls}0000 --rounds 1 >/dev/null 2>&1 &
+    done
+    wait
+    holds "several at a time" sh -c 'test $(grep -c "N=[0-9]*\.\." cache/tune.json) = 5'
+    holds "nothing lies about" sh -c '! ls cache | grep -qv "^tune\.json\(\.lock\|\.broken\(\.2\)*\)*$"'
+fi
 
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -1,0 +1,133 @@
+/* pipec tune: a kernel whose statics have sets, and extents, go in; a table of all combinations with their times comes out, and
+ * the fastest is kept for `pipec run`. */
+#include "cli/cli.h"
+
+#include <string.h>
+
+typedef struct Tune {
+    const Command *command;
+    Words words;
+    Texts fills;
+    const char *on;
+    uint64_t seed;
+    int device, rounds; /* -1: not said */
+    bool forget, json;
+} Tune;
+
+static void show_progress(void *data, const char *what, size_t done, size_t of) {
+    (void)data;
+    fprintf(stderr, "\r%s %zu of %zu\033[K", what, done + 1, of);
+}
+
+/* ---- the table -------------------------------------------------------------------------------------------------- */
+
+static int longest_values(const PipecTune *tune) {
+    PipecTrial trial;
+    size_t most = 0;
+    for (size_t i = 0; pipec_tune_trial(tune, i, &trial); i++)
+        if (strlen(trial.values) > most) most = strlen(trial.values);
+    return (int)most;
+}
+
+static void print_trial(const PipecTrial *trial, int width, bool best) {
+    printf("  %-*s  ", width, trial->values);
+    if (trial->end == PIPEC_TRIAL_MEASURED)
+        printf("%11.2f us  %5.1f %%%s%s%s\n", trial->seconds * 1e6, trial->spread * 100, best ? "  best" : "",
+               trial->remark != NULL ? "  " : "", trial->remark != NULL ? trial->remark : "");
+    else
+        printf("%14s  %s\n", trial->end == PIPEC_TRIAL_WRONG ? "wrong" : "out", trial->remark);
+}
+
+static void print_table(const PipecTune *tune) {
+    int width = longest_values(tune);
+    PipecTrial trial;
+    printf("  %-*s  %14s  %7s\n", width, "", "time", "spread");
+    for (size_t i = 0; pipec_tune_trial(tune, i, &trial); i++)
+        if (trial.end != PIPEC_TRIAL_MEASURED || trial.seconds > 0)
+            print_trial(&trial, width, i == 0 && trial.end == PIPEC_TRIAL_MEASURED);
+}
+
+static void print_choice(const PipecTune *tune) {
+    const PipecTuneInfo *info = pipec_tune_info(tune);
+    PipecTrial best;
+    if (info->extents == NULL || !pipec_tune_trial(tune, 0, &best)) return; /* it did not come to a choice */
+    if (!info->checked) printf("  not checked: the kernel has no `ensures`\n");
+    if (info->kept != NULL)
+        printf("  kept for %s on %s: %s (%s)\n", info->extents[0] != 0 ? info->extents : "all extents", info->device,
+               best.values, info->kept);
+    else
+        printf("  not kept%s%s\n", info->not_kept != NULL ? ": " : "", info->not_kept != NULL ? info->not_kept : "");
+}
+
+static void print(const Tune *run, const PipecTune *tune) {
+    const PipecTuneInfo *info = pipec_tune_info(tune);
+    PipecTrial trial;
+    if (info->device != NULL)
+        printf("%s: kernel `%s` on %s\n  %s\n  the median of %d rounds:\n", run->words.file, info->kernel, info->device,
+               info->arguments, info->rounds);
+    if (pipec_tune_trial(tune, 0, &trial) && (info->device != NULL || trial.end != PIPEC_TRIAL_MEASURED))
+        print_table(tune);
+    print_choice(tune);
+    fflush(stdout);
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------------ */
+
+static int tune_all(const Tune *run) {
+    PipecTuneOptions options = {.kernel = run->words.kernel,
+                                .values = run->words.values.items,
+                                .value_count = run->words.values.count,
+                                .fills = run->fills.items,
+                                .fill_count = run->fills.count,
+                                .seed = run->seed,
+                                .device = run->device + 1,
+                                .rounds = run->rounds,
+                                .forget = run->forget,
+                                .progress = output_terminal() ? show_progress : NULL};
+    PipecTune *tune = pipec_tune_file(run->words.file, &options);
+    if (tune == NULL) return out_of_memory();
+    if (output_terminal()) fputs("\r\033[K", stderr);
+    print(run, tune);
+    if (pipec_diagnostics_count(pipec_tune_diagnostics(tune)) > 0)
+        say_diagnostics(pipec_tune_diagnostics(tune), run->json);
+    int status = (int)pipec_tune_status(tune);
+    pipec_tune_free(tune);
+    return status;
+}
+
+static bool options_are_right(const Tune *run) {
+    if (run->on != NULL && strcmp(run->on, "gpu") != 0) {
+        usage_error(run->command,
+                    strcmp(run->on, "emulator") == 0
+                        ? "`--on %s`: times on the emulator mean nothing; tuning needs a GPU"
+                        : "`--on` is gpu for tuning, and `%s` is not",
+                    run->on);
+        return false;
+    }
+    if (run->rounds == 0 || run->rounds > 1000) {
+        usage_error(run->command, "`--rounds` is 1 to 1000");
+        return false;
+    }
+    return true;
+}
+
+int command_tune(const Command *command, int argc, char **argv) {
+    Tune run = {.command = command, .seed = 1, .device = -1, .rounds = 7};
+    Texts words = {0};
+    const Option options[] = {{"--fill", OPTION_LIST, &run.fills},      {"--seed", OPTION_SEED, &run.seed},
+                              {"--on", OPTION_TEXT, &run.on},           {"--device", OPTION_NUMBER, &run.device},
+                              {"--rounds", OPTION_NUMBER, &run.rounds}, {"--forget", OPTION_FLAG, &run.forget},
+                              {"--format", OPTION_FORMAT, &run.json}};
+    int status = PIPEC_UNUSABLE;
+    switch (options_parse(command, argc, argv, options, sizeof options / sizeof options[0], &words)) {
+    case PARSED_FINE:
+        if (words_split(command, &words, &run.words) && options_are_right(&run)) status = tune_all(&run);
+        break;
+    case PARSED_HELP: status = PIPEC_FINE; break;
+    case PARSED_WRONG: break;
+    }
+    texts_free(&run.words.values);
+    texts_free(&run.fills);
+    texts_free(&words);
+    return status;
+}

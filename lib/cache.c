@@ -1,0 +1,347 @@
+/* lib: the file of tuned choices. JSON, one choice a line:
+ *
+ *   {"pipec tune": 1, "choices": [
+ *   {"kernel": "gemm", "source": "..", "given": "", "device": "NVIDIA H200", "extents": "M=3073..4096", "values": "BM=128", "seconds": 1e-4}
+ *   ]}
+ *
+ * It is the user's, and may be old, cut or something else: whatever is not of this form counts as unreadable, and is never lost. */
+#include "lib/cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_MOST    (16 << 20) /* bytes */
+#define CHOICES_MOST 10000      /* the oldest make room */
+
+typedef VEC(Choice) Choices;
+
+static const struct {
+    const char *name;
+    size_t offset;
+} fields[] = {{"kernel", offsetof(Choice, kernel)},   {"source", offsetof(Choice, source)},
+              {"given", offsetof(Choice, given)},     {"device", offsetof(Choice, device)},
+              {"extents", offsetof(Choice, extents)}, {"values", offsetof(Choice, values)}};
+
+static const char **field_of(Choice *choice, size_t index) {
+    return (const char **)(void *)((char *)choice + fields[index].offset);
+}
+
+static const char *text_of(const Choice *choice, size_t index) {
+    Choice copy = *choice;
+    return *field_of(&copy, index);
+}
+
+/* ---- reading: enough of JSON for objects of texts and numbers ------------------------------------------------------- */
+
+typedef struct Reader {
+    Arena *arena;
+    const char *at; /* a NUL ends the text */
+    bool fine;
+} Reader;
+
+static void blank(Reader *reader) { reader->at += strspn(reader->at, " \t\r\n"); }
+
+static bool take(Reader *reader, char c) {
+    blank(reader);
+    if (*reader->at != c) return false;
+    reader->at++;
+    return true;
+}
+
+static void need(Reader *reader, char c) {
+    if (reader->fine && !take(reader, c)) reader->fine = false;
+}
+
+/* The four digits behind \u */
+static void add_unicode(Reader *reader, Str *text) {
+    char digits[5] = {0};
+    if (strspn(reader->at, "0123456789abcdefABCDEF") < 4) {
+        reader->fine = false;
+        return;
+    }
+    memcpy(digits, reader->at, 4);
+    reader->at += 4;
+    unsigned long c = strtoul(digits, NULL, 16);
+    if (c == 0 || (c >= 0xD800 && c < 0xE000)) {
+        reader->fine = false;
+    } else if (c < 0x80) {
+        str_char(text, (char)c);
+    } else {
+        if (c < 0x800)
+            str_char(text, (char)(0xC0 | c >> 6));
+        else
+            str_char(text, (char)(0xE0 | c >> 12)), str_char(text, (char)(0x80 | (c >> 6 & 63)));
+        str_char(text, (char)(0x80 | (c & 63)));
+    }
+}
+
+static const char *read_text(Reader *reader) {
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    Str text = str_new(reader->arena);
+    str_add(&text, "");
+    need(reader, '"');
+    while (reader->fine && *reader->at != '"') {
+        char c = *reader->at++;
+        if ((unsigned char)c < ' ') {
+            reader->fine = false;
+        } else if (c != '\\') {
+            str_char(&text, c);
+        } else if (*reader->at == 'u') {
+            reader->at++;
+            add_unicode(reader, &text);
+        } else {
+            const char *escape = *reader->at != 0 ? strchr(from, *reader->at) : NULL;
+            if (escape == NULL) {
+                reader->fine = false;
+            } else {
+                str_char(&text, to[escape - from]);
+                reader->at++;
+            }
+        }
+    }
+    need(reader, '"');
+    return text.text;
+}
+
+static double read_number(Reader *reader) {
+    char *end;
+    blank(reader);
+    if (strchr("-0123456789", *reader->at) == NULL || *reader->at == 0) {
+        reader->fine = false;
+        return 0;
+    }
+    double number = strtod(reader->at, &end);
+    reader->at = end;
+    return number;
+}
+
+/* A choice has all fields; others are passed over. */
+static Choice read_choice(Reader *reader) {
+    Choice choice = {0};
+    bool seconds = false;
+    need(reader, '{');
+    while (reader->fine && !take(reader, '}')) {
+        const char *name = read_text(reader), *text = NULL;
+        double number = 0;
+        need(reader, ':');
+        blank(reader);
+        if (*reader->at == '"')
+            text = read_text(reader);
+        else
+            number = read_number(reader);
+        for (size_t i = 0; i < COUNT_OF(fields); i++)
+            if (strcmp(fields[i].name, name) == 0) *field_of(&choice, i) = text;
+        if (strcmp(name, "seconds") == 0 && text == NULL) choice.seconds = number, seconds = true;
+        if (!take(reader, ',') && *reader->at != '}') reader->fine = false;
+    }
+    for (size_t i = 0; i < COUNT_OF(fields); i++) reader->fine = reader->fine && text_of(&choice, i) != NULL;
+    reader->fine = reader->fine && seconds;
+    return choice;
+}
+
+static bool read_choices(Arena *arena, const char *text, Choices *out) {
+    Reader reader = {arena, text, true};
+    need(&reader, '{');
+    if (reader.fine && strcmp(read_text(&reader), "pipec tune") != 0) reader.fine = false;
+    need(&reader, ':');
+    if (reader.fine && read_number(&reader) != 1) reader.fine = false;
+    need(&reader, ',');
+    if (reader.fine && strcmp(read_text(&reader), "choices") != 0) reader.fine = false;
+    need(&reader, ':');
+    need(&reader, '[');
+    for (bool first = true; reader.fine && !take(&reader, ']'); first = false) {
+        if (!first) need(&reader, ',');
+        Choice choice = read_choice(&reader);
+        if (reader.fine) vec_push(arena, out, choice);
+    }
+    need(&reader, '}');
+    blank(&reader);
+    return reader.fine && *reader.at == 0;
+}
+
+/* ---- files ---------------------------------------------------------------------------------------------------------- */
+
+typedef enum Found { FOUND_NOTHING, FOUND_CHOICES, FOUND_UNREADABLE } Found;
+
+/* *why: what is wrong with an unreadable one */
+static Found load(Arena *arena, const char *file, Choices *out, const char **why) {
+    int from = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct stat about;
+    if (from < 0 && (errno == ENOENT || errno == ENOTDIR)) return FOUND_NOTHING;
+    *why = NULL;
+    if (from < 0)
+        *why = strerror(errno);
+    else if (fstat(from, &about) != 0 || !S_ISREG(about.st_mode))
+        *why = "it is no file";
+    else if (about.st_size > FILE_MOST)
+        *why = "it is too large";
+    if (*why != NULL) {
+        if (from >= 0) close(from);
+        return FOUND_UNREADABLE;
+    }
+    size_t size = (size_t)about.st_size, used = 0;
+    char *text = arena_alloc(arena, size + 1);
+    while (used < size) {
+        ssize_t got = read(from, text + used, size - used);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) break;
+        used += (size_t)got;
+    }
+    close(from);
+    *why = "it is not of the form that this pipec writes";
+    if (used == size && strlen(text) == size && read_choices(arena, text, out)) return FOUND_CHOICES;
+    out->count = 0;
+    return FOUND_UNREADABLE;
+}
+
+const char *cache_file(Arena *arena, const char **why) {
+    const char *own = getenv("PIPEC_CACHE"), *caches = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    *why = NULL;
+    if (own != NULL && own[0] == 0) {
+        *why = "PIPEC_CACHE is empty";
+        return NULL;
+    }
+    if (own != NULL) return arena_printf(arena, "%s/tune.json", own);
+    if (caches != NULL && caches[0] == '/') return arena_printf(arena, "%s/pipec/tune.json", caches);
+    if (home != NULL && home[0] != 0) return arena_printf(arena, "%s/.cache/pipec/tune.json", home);
+    *why = "there is no HOME, and PIPEC_CACHE names no folder";
+    return NULL;
+}
+
+bool cache_is_there(const char *file) { return access(file, F_OK) == 0; }
+
+static bool holds_for_same(const Choice *a, const Choice *b) {
+    for (size_t i = 0; i < COUNT_OF(fields); i++)
+        if (fields[i].offset != offsetof(Choice, values) && strcmp(text_of(a, i), text_of(b, i)) != 0) return false;
+    return true;
+}
+
+const Choice *cache_find(Arena *arena, const char *file, const Choice *like, Diags *diags) {
+    Choices choices = {0};
+    const char *why;
+    switch (load(arena, file, &choices, &why)) {
+    case FOUND_NOTHING: return NULL;
+    case FOUND_UNREADABLE: {
+        Diag *diag = diag_plain(diags, P0911, "the tuned choices in `%s` cannot be read: %s", file, why);
+        diag_note(diags, diag, "statics have the values that the file gives them");
+        return NULL;
+    }
+    case FOUND_CHOICES: break;
+    }
+    for (size_t i = 0; i < choices.count; i++)
+        if (holds_for_same(&choices.items[i], like)) return &choices.items[i];
+    return NULL;
+}
+
+/* ---- writing -------------------------------------------------------------------------------------------------------- */
+
+static bool not_kept(const char *file, int error, Diags *diags) {
+    Diag *diag = diag_plain(diags, P0912, "cannot keep the choice in `%s`: %s", file, strerror(error));
+    diag_help(diags, diag, "name a folder that can be written: PIPEC_CACHE=FOLDER; an empty one keeps nothing");
+    return false;
+}
+
+/* The folders of a path, as far as they are not there */
+static int make_folders(Arena *arena, const char *file) {
+    char *path = arena_copy(arena, file, strlen(file));
+    for (char *at = strchr(path + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
+        *at = 0;
+        if (mkdir(path, 0777) != 0 && errno != EEXIST && errno != EISDIR) return errno;
+        *at = '/';
+    }
+    return 0;
+}
+
+/* `file.broken`, or .broken.2 where there is one already */
+static bool put_aside(Arena *arena, const char *file, const char *why, Diags *diags) {
+    for (int number = 1; number < 1000; number++) {
+        const char *aside =
+            number == 1 ? arena_printf(arena, "%s.broken", file) : arena_printf(arena, "%s.broken.%d", file, number);
+        if (access(aside, F_OK) == 0) continue;
+        if (rename(file, aside) != 0) break;
+        Diag *diag = diag_plain(diags, P0911, "the tuned choices in `%s` cannot be read: %s", file, why);
+        diag_note(diags, diag, "the file is `%s` now", aside);
+        return true;
+    }
+    return not_kept(file, EEXIST, diags);
+}
+
+static void print(const Choices *choices, Str *out) {
+    str_add(out, "{\"pipec tune\": 1, \"choices\": [\n");
+    size_t first = choices->count > CHOICES_MOST ? choices->count - CHOICES_MOST : 0;
+    for (size_t c = first; c < choices->count; c++) {
+        str_add(out, "{");
+        for (size_t i = 0; i < COUNT_OF(fields); i++) {
+            str_printf(out, "\"%s\": ", fields[i].name);
+            str_json(out, text_of(&choices->items[c], i));
+            str_add(out, ", ");
+        }
+        str_printf(out, "\"seconds\": %.6g}%s\n", choices->items[c].seconds, c + 1 < choices->count ? "," : "");
+    }
+    str_add(out, "]}\n");
+}
+
+static bool write_beside(Arena *arena, const char *file, const Str *text, Diags *diags) {
+    char *beside = arena_printf(arena, "%s.XXXXXX", file);
+    int to = mkstemp(beside), error = 0;
+    if (to < 0) return not_kept(file, errno, diags);
+    for (size_t used = 0; used < text->length && error == 0;) {
+        ssize_t put = write(to, text->text + used, text->length - used);
+        if (put > 0)
+            used += (size_t)put;
+        else if (errno != EINTR)
+            error = put == 0 ? ENOSPC : errno;
+    }
+    if (close(to) != 0 && error == 0) error = errno;
+    if (error == 0 && rename(beside, file) != 0) error = errno;
+    if (error == 0) return true;
+    unlink(beside);
+    return not_kept(file, error, diags);
+}
+
+/* Under the lock */
+static bool replace(Arena *arena, const char *file, const Choice *choice, Diags *diags) {
+    Choices old = {0}, all = {0};
+    const char *why;
+    if (load(arena, file, &old, &why) == FOUND_UNREADABLE && !put_aside(arena, file, why, diags)) return false;
+    for (size_t i = 0; i < old.count; i++)
+        if (!holds_for_same(&old.items[i], choice)) vec_push(arena, &all, old.items[i]);
+    vec_push(arena, &all, *choice);
+    Str text = str_new(arena);
+    print(&all, &text);
+    return write_beside(arena, file, &text, diags);
+}
+
+bool cache_keep(Arena *arena, const char *file, const Choice *choice, Diags *diags) {
+    int error = make_folders(arena, file);
+    if (error != 0) return not_kept(file, error, diags);
+    int lock = open(arena_printf(arena, "%s.lock", file), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (lock < 0) return not_kept(file, errno, diags);
+    while (flock(lock, LOCK_EX) != 0)
+        if (errno != EINTR) {
+            error = errno;
+            close(lock);
+            return not_kept(file, error, diags);
+        }
+    bool kept = replace(arena, file, choice, diags);
+    close(lock);
+    return kept;
+}
+
+/* ---- classes -------------------------------------------------------------------------------------------------------- */
+
+const char *extent_class(Arena *arena, int64_t extent) {
+    int64_t power = 64;
+    if (extent <= power) return arena_printf(arena, "%" PRId64, extent);
+    while (extent > 2 * power) power *= 2;
+    bool low = extent <= power / 2 * 3;
+    return arena_printf(arena, "%" PRId64 "..%" PRId64, (low ? power : power / 2 * 3) + 1,
+                        low ? power / 2 * 3 : 2 * power);
+}

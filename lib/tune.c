@@ -1,0 +1,474 @@
+/* lib: tuning. A kernel whose statics have sets, and extents, go in; every combination is compiled, those that fit run once
+ * and are compared with `ensures`, the right ones are timed on a GPU in turn, and the fastest is kept. All of them work on
+ * the same arrays. */
+#include "lib/tune.h"
+
+#include "runtime/runtime.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COMBINATIONS_MOST 1024
+#define ROUNDS            7
+#define ROUNDS_MOST       1000
+
+typedef struct Dimension { /* a static that has a set */
+    const char *name;
+    VEC(int64_t) values;
+} Dimension;
+
+typedef struct Trial {
+    PipecTrial shown;
+    size_t place;          /* among the combinations, as the sets give them */
+    const char **words;    /* one a dimension */
+    PipecProgram *program; /* NULL where the compiler refuses it */
+    Launch launch;         /* on the arrays of all */
+    double *times;         /* of each round */
+} Trial;
+
+struct PipecTune {
+    Arena *arena;
+    const char *path, *text;
+    size_t length;
+    PipecTuneOptions options;
+    PipecProgram *base; /* with the statics' own values, which need not fit */
+    const Prog *shape;  /* its parameters */
+    VEC(Dimension) dimensions;
+    Trial *trials;
+    size_t count;
+    Launch *data;     /* the arrays */
+    const Prog *prog; /* of the program that they were made for */
+    Before before;
+    Runtime *runtime;
+    RuntimeRace *race;
+    Diags *diags;
+    const PipecDiagnostics *published;
+    PipecStatus status;
+    PipecTuneInfo info;
+};
+
+static void progress(const PipecTune *tune, const char *what, size_t done, size_t of) {
+    if (tune->options.progress != NULL) tune->options.progress(tune->options.progress_data, what, done, of);
+}
+
+static bool fail(PipecTune *tune, PipecStatus status) {
+    tune->status = pipec_worse(tune->status, status);
+    return false;
+}
+
+/* ---- combinations --------------------------------------------------------------------------------------------------- */
+
+static PipecProgram *compile(PipecTune *tune, const char *const *words, size_t count) {
+    size_t given = tune->options.value_count;
+    const char **values = NEW_ARRAY(tune->arena, const char *, given + count + 1);
+    for (size_t i = 0; i < given; i++) values[i] = tune->options.values[i];
+    for (size_t i = 0; i < count; i++) values[given + i] = words[i];
+    PipecOptions options = {.name = strcmp(tune->path, "-") == 0 ? "<stdin>" : tune->path,
+                            .kernel = tune->options.kernel,
+                            .values = values,
+                            .value_count = given + count,
+                            .launch_values = true};
+    PipecProgram *program = pipec_compile(tune->text, tune->length, &options);
+    if (program == NULL) arena_fail(tune->arena);
+    return program;
+}
+
+/* Compiles as the file stands; what is wrong then may be wrong of these values alone. */
+static bool open_base(PipecTune *tune) {
+    tune->text = file_read(tune->arena, tune->path, &tune->length, tune->diags);
+    if (tune->text == NULL) return fail(tune, PIPEC_UNUSABLE);
+    tune->base = compile(tune, NULL, 0);
+    const PipecProgram *base = tune->base;
+    const Prog *constants = NULL;
+    if (base->kernel != NULL && base->status != PIPEC_UNUSABLE)
+        constants = check_constants(base->arena, base->names, base->ast, base->source, base->kernel, base->statics,
+                                    base->static_count);
+    if (constants == NULL) {
+        tune->published = base->published;
+        return fail(tune, base->status);
+    }
+    tune->shape = constants;
+    tune->info.kernel = base->kernel;
+    for (size_t i = 0; i < constants->constants.count; i++) {
+        const Constant *constant = &constants->constants.items[i];
+        Dimension dimension = {.name = constant->name};
+        if (constant->choices.count == 0 || static_is_given(base, constant->name)) continue;
+        for (size_t c = 0; c < constant->choices.count; c++) {
+            bool twice = false;
+            for (size_t k = 0; k < c; k++) twice = twice || constant->choices.items[k] == constant->choices.items[c];
+            if (!twice) vec_push(tune->arena, &dimension.values, constant->choices.items[c]);
+        }
+        vec_push(tune->arena, &tune->dimensions, dimension);
+    }
+    tune->diags->source = base->source;
+    return true;
+}
+
+static void combine(PipecTune *tune, size_t place) {
+    Trial *trial = &tune->trials[place];
+    Str text = str_new(tune->arena);
+    size_t rest = place;
+    trial->place = place;
+    trial->words = NEW_ARRAY(tune->arena, const char *, tune->dimensions.count);
+    for (size_t d = tune->dimensions.count; d-- > 0;) {
+        const Dimension *dimension = &tune->dimensions.items[d];
+        int64_t value = dimension->values.items[rest % dimension->values.count];
+        rest /= dimension->values.count;
+        trial->words[d] = arena_printf(tune->arena, "%s=%" PRId64, dimension->name, value);
+    }
+    for (size_t d = 0; d < tune->dimensions.count; d++) str_printf(&text, "%s%s", d > 0 ? " " : "", trial->words[d]);
+    trial->shown.values = text.text;
+}
+
+static bool list_combinations(PipecTune *tune) {
+    tune->count = 1;
+    for (size_t d = 0; d < tune->dimensions.count && tune->count <= COMBINATIONS_MOST; d++)
+        tune->count *= tune->dimensions.items[d].values.count;
+    if (tune->dimensions.count == 0) {
+        Diag *diag = diag_plain(tune->diags, P0913, "kernel `%s` has nothing to tune", tune->base->kernel);
+        diag_note(tune->diags, diag, "no static of it has a set of choices that the command line leaves open");
+        diag_help(tune->diags, diag, "say what may be tried: `static T = 128 in {64, 128, 256};`");
+        tune->count = 0;
+        return fail(tune, PIPEC_UNUSABLE);
+    }
+    if (tune->count > COMBINATIONS_MOST) {
+        Diag *diag = diag_plain(tune->diags, P0914, "the sets of kernel `%s` have more than %d combinations",
+                                tune->base->kernel, COMBINATIONS_MOST);
+        diag_help(tune->diags, diag, "give some statics their values: `%s=%" PRId64 "`", tune->dimensions.items[0].name,
+                  tune->dimensions.items[0].values.items[0]);
+        tune->count = 0;
+        return fail(tune, PIPEC_UNUSABLE);
+    }
+    tune->trials = NEW_ARRAY(tune->arena, Trial, tune->count);
+    for (size_t i = 0; i < tune->count; i++) combine(tune, i);
+    return true;
+}
+
+/* ---- which of them fit ---------------------------------------------------------------------------------------------- */
+
+static const char *remark(Arena *arena, const Diags *diags, Severity severity) {
+    for (size_t i = 0; i < diags->items.count; i++) {
+        const Diag *diag = diags->items.items[i];
+        if (code_rows[diag->code].severity == severity)
+            return arena_printf(arena, "%s: %s", code_rows[diag->code].name, diag->message);
+    }
+    return NULL;
+}
+
+static void throw_out(PipecTune *tune, Trial *trial, PipecTrialEnd end, const char *why) {
+    trial->shown.end = end;
+    trial->shown.remark = why != NULL ? arena_copy(tune->arena, why, strlen(why)) : "no reason is known";
+}
+
+static bool is_in(const Trial *trial) { return trial->program != NULL && trial->shown.end == PIPEC_TRIAL_MEASURED; }
+
+static void build_all(PipecTune *tune) {
+    for (size_t i = 0; i < tune->count; i++) {
+        Trial *trial = &tune->trials[i];
+        progress(tune, "building", i, tune->count);
+        trial->program = compile(tune, trial->words, tune->dimensions.count);
+        if (trial->program->manifest != NULL) continue;
+        if (trial->program->status == PIPEC_BUG) tune->status = PIPEC_BUG;
+        throw_out(tune, trial, PIPEC_TRIAL_UNFIT, remark(tune->arena, trial->program->diags, SEVERITY_ERROR));
+        pipec_program_free(trial->program);
+        trial->program = NULL;
+    }
+}
+
+static Trial *first_in(PipecTune *tune) {
+    for (size_t i = 0; i < tune->count; i++)
+        if (is_in(&tune->trials[i])) return &tune->trials[i];
+    return NULL;
+}
+
+static bool none_left(PipecTune *tune, PipecStatus status) {
+    Diag *diag = diag_plain(tune->diags, P0915, "none of the %zu combinations of kernel `%s` is left to measure",
+                            tune->count, tune->base->kernel);
+    diag_note(tune->diags, diag, "the first, %s: %s", tune->trials[0].shown.values, tune->trials[0].shown.remark);
+    return fail(tune, status);
+}
+
+/* Where a static fixes an extent, its choices are not the same problem. */
+static const char *other_shape(const Prog *a, const Prog *b) {
+    for (size_t i = 0; i < a->params.count; i++)
+        for (int axis = 0; a->params.items[i].is_tensor && axis < a->params.items[i].rank; axis++) {
+            const Expr *x = a->params.items[i].extents[axis], *y = b->params.items[i].extents[axis];
+            if (x->kind == X_CONST && x->constant.integer != y->constant.integer) return a->params.items[i].name;
+        }
+    return NULL;
+}
+
+static void leave_out_shapes(PipecTune *tune) {
+    for (size_t i = 0; i < tune->count; i++) {
+        Trial *trial = &tune->trials[i];
+        const char *other = is_in(trial) ? other_shape(tune->shape, trial->program->prog) : NULL;
+        if (other != NULL)
+            throw_out(tune, trial, PIPEC_TRIAL_UNFIT, arena_printf(tune->arena, "it gives `%s` another shape", other));
+    }
+}
+
+/* What each demands of the extents, and its launch on the arrays of all */
+static void bind_each(PipecTune *tune, const int64_t *symbols) {
+    for (size_t i = 0; i < tune->count; i++) {
+        Trial *trial = &tune->trials[i];
+        if (!is_in(trial)) continue;
+        Diags *diags = diags_new(tune->arena, trial->program->source);
+        trial->launch = (Launch){.manifest = trial->program->manifest,
+                                 .ptx = trial->program->ptx.text,
+                                 .ptx_length = trial->program->ptx.length,
+                                 .symbols = symbols};
+        if (!launch_check(trial->program->manifest, symbols, &trial->launch.tiles, diags))
+            throw_out(tune, trial, PIPEC_TRIAL_UNFIT, remark(tune->arena, diags, SEVERITY_ERROR));
+    }
+}
+
+/* Symbols from the arguments, then what each combination demands of them, then the arrays. */
+static bool bind(PipecTune *tune) {
+    Arena *arena = tune->arena;
+    Argument *all;
+    size_t count;
+    leave_out_shapes(tune);
+    const Trial *first = first_in(tune);
+    if (first == NULL && tune->base->status != PIPEC_FINE) { /* no choice helps against that */
+        tune->published = tune->base->published;
+        return fail(tune, tune->base->status);
+    }
+    if (first == NULL) return none_left(tune, PIPEC_REFUSED);
+    const PipecProgram *program = first->program;
+    PipecRunOptions options = {.values = tune->options.values,
+                               .value_count = tune->options.value_count,
+                               .fills = tune->options.fills,
+                               .fill_count = tune->options.fill_count};
+    int64_t *symbols = NEW_ARRAY(arena, int64_t, program->manifest->symbols.count + 1);
+    if (!run_arguments(arena, program, &options, &all, &count, tune->diags) ||
+        !launch_symbols(arena, program->manifest, all, count, symbols, tune->diags))
+        return fail(tune, PIPEC_UNUSABLE);
+    bind_each(tune, symbols);
+    first = first_in(tune);
+    if (first == NULL) return none_left(tune, PIPEC_UNUSABLE);
+    program = first->program;
+    LaunchOptions launch = {.seed = tune->options.seed};
+    tune->data = launch_prepare(arena, program->manifest, program->ptx.text, program->ptx.length, all, count, &launch,
+                                tune->diags);
+    if (tune->data == NULL) return fail(tune, PIPEC_UNUSABLE);
+    tune->prog = program->prog;
+    tune->info.arguments = arguments_text(arena, tune->data);
+    for (size_t i = 0; i < tune->count; i++) {
+        tune->trials[i].launch.arrays = tune->data->arrays;
+        tune->trials[i].launch.scalars = tune->data->scalars;
+    }
+    return true;
+}
+
+/* ---- on the GPU ----------------------------------------------------------------------------------------------------- */
+
+static bool open_device(PipecTune *tune) {
+    const Manifest *manifest = tune->data->manifest;
+    RuntimeLack lack;
+    const char *why = NULL;
+    tune->runtime = runtime_open(tune->arena, tune->options.device - 1, manifest->target, manifest->ptx_major,
+                                 manifest->ptx_minor, &lack, &why);
+    if (tune->runtime == NULL) {
+        Diag *diag = diag_plain(tune->diags, P0800, "no GPU can be used: %s", why);
+        diag_note(tune->diags, diag, "tuning measures: the emulator's times mean nothing");
+        return fail(tune, PIPEC_UNUSABLE);
+    }
+    tune->race = runtime_race_new(tune->arena, tune->runtime);
+    const char *device = runtime_device_name(tune->runtime);
+    tune->info.device = arena_copy(tune->arena, device, strlen(device));
+    return reference_before(tune->arena, tune->prog, tune->data, &tune->before, tune->diags) ||
+           fail(tune, PIPEC_UNUSABLE);
+}
+
+/* The end of all: what failed is said of this combination. */
+static bool stop(PipecTune *tune, const Trial *trial, Diags *diags, PipecStatus status) {
+    for (size_t i = 0; i < diags->items.count; i++)
+        diag_note(diags, diags->items.items[i], "while %s ran; nothing is measured after that", trial->shown.values);
+    tune->diags = diags;
+    return fail(tune, status);
+}
+
+typedef struct Judge {
+    PipecTune *tune;
+    Trial *trial;
+    Arena *words; /* of one verdict; there may be many */
+} Judge;
+
+static void judge(void *data) {
+    const Judge *it = data;
+    PipecTune *tune = it->tune;
+    const PipecProgram *program = it->trial->program;
+    ReferenceOptions options = {.seed = tune->options.seed};
+    Verdict verdict;
+    reference_verdict(it->words, program->prog, &it->trial->launch, &tune->before, &options, &verdict,
+                      diags_new(it->words, program->source));
+    tune->info.checked = verdict.kind != VERDICT_NOT_CHECKED;
+    if (verdict.kind != VERDICT_WRONG) return;
+    const char *text = verdict_text(it->words, &verdict), *behind = strstr(text, ": ");
+    throw_out(tune, it->trial, PIPEC_TRIAL_WRONG, behind != NULL ? behind + 2 : text);
+    fail(tune, PIPEC_REFUSED);
+}
+
+static bool fits_device(const Diags *diags) {
+    for (size_t i = 0; i < diags->items.count; i++)
+        if (diags->items.items[i]->code == P0808) return false;
+    return true;
+}
+
+/* Loads and runs it once. False: tuning cannot go on. */
+static bool check_one(PipecTune *tune, Trial *trial) {
+    Diags *diags = diags_new(tune->arena, trial->program->source);
+    RunStatus status = runtime_race_enter(tune->race, &trial->launch, diags);
+    if (status == RUN_REJECTED) {
+        if (fits_device(diags)) fail(tune, PIPEC_BUG);
+        throw_out(tune, trial, PIPEC_TRIAL_UNFIT, remark(tune->arena, diags, SEVERITY_ERROR));
+        return true;
+    }
+    if (status != RUN_DONE) return stop(tune, trial, diags, status_of_run(status));
+    trial->shown.remark = remark(tune->arena, diags, SEVERITY_WARNING);
+    if (!launch_guards(&trial->launch, diags)) return stop(tune, trial, diags, PIPEC_REFUSED);
+    Judge it = {tune, trial, arena_new()};
+    bool judged = it.words != NULL && attempt(it.words, judge, &it);
+    arena_free(it.words);
+    if (!judged) arena_fail(tune->arena);
+    return true;
+}
+
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void summarise(Trial *trial, int rounds) {
+    double *times = trial->times;
+    qsort(times, (size_t)rounds, sizeof *times, by_size);
+    trial->shown.seconds = rounds % 2 == 1 ? times[rounds / 2] : (times[rounds / 2 - 1] + times[rounds / 2]) / 2;
+    if (trial->shown.seconds > 0) trial->shown.spread = (times[rounds - 1] - times[0]) / trial->shown.seconds;
+}
+
+/* Wrong ones stay in the race without being timed: `racers` are those that entered, in order. */
+static bool measure_all(PipecTune *tune, Trial *const *racers, size_t count) {
+    int rounds = tune->info.rounds;
+    for (int round = -1; round < rounds; round++) { /* one round before the first, to warm up */
+        progress(tune, "measuring", (size_t)(round + 1), (size_t)rounds + 1);
+        for (size_t i = 0; i < count; i++) {
+            double seconds = 0;
+            if (!is_in(racers[i])) continue;
+            Diags *diags = diags_new(tune->arena, racers[i]->program->source);
+            RunStatus status = runtime_race_time(tune->race, i, &seconds, diags);
+            if (status != RUN_DONE) return stop(tune, racers[i], diags, status_of_run(status));
+            if (round >= 0) racers[i]->times[round] = seconds;
+        }
+    }
+    for (size_t i = 0; i < count; i++)
+        if (is_in(racers[i])) summarise(racers[i], rounds);
+    return true;
+}
+
+static bool race(PipecTune *tune) {
+    Trial **racers = NEW_ARRAY(tune->arena, Trial *, tune->count);
+    size_t count = 0;
+    for (size_t i = 0; i < tune->count; i++) {
+        Trial *trial = &tune->trials[i];
+        progress(tune, "checking", i, tune->count);
+        if (!is_in(trial)) continue;
+        if (!check_one(tune, trial)) return false;
+        if (trial->shown.end == PIPEC_TRIAL_UNFIT) continue;
+        trial->times = NEW_ARRAY(tune->arena, double, tune->info.rounds);
+        racers[count++] = trial;
+    }
+    if (first_in(tune) == NULL) return none_left(tune, PIPEC_REFUSED);
+    return measure_all(tune, racers, count);
+}
+
+/* ---- the choice ----------------------------------------------------------------------------------------------------- */
+
+static int by_merit(const void *a, const void *b) {
+    const Trial *x = a, *y = b;
+    bool out_x = !is_in(x), out_y = !is_in(y);
+    if (out_x != out_y) return out_x - out_y;
+    if (!out_x && x->shown.seconds != y->shown.seconds) return x->shown.seconds < y->shown.seconds ? -1 : 1;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+static void keep(PipecTune *tune) {
+    const Trial *best = &tune->trials[0];
+    Choice choice = choice_key(tune->arena, tune->base, tune->data->manifest, tune->data->symbols, tune->info.device);
+    choice.values = best->shown.values;
+    choice.seconds = best->shown.seconds;
+    tune->info.extents = choice.extents;
+    const char *why, *file = cache_file(tune->arena, &why);
+    if (tune->options.forget)
+        tune->info.not_kept = "as it was asked for";
+    else if (file == NULL)
+        tune->info.not_kept = why;
+    else if (cache_keep(tune->arena, file, &choice, tune->diags))
+        tune->info.kept = file;
+    else
+        fail(tune, PIPEC_UNUSABLE);
+}
+
+static void tune_all(void *data) {
+    PipecTune *tune = data;
+    int rounds = tune->options.rounds;
+    tune->diags = diags_new(tune->arena, NULL);
+    tune->info.rounds = rounds <= 0 ? ROUNDS : rounds > ROUNDS_MOST ? ROUNDS_MOST : rounds;
+    if (open_base(tune) && list_combinations(tune)) {
+        build_all(tune);
+        bool raced = bind(tune) && open_device(tune) && race(tune);
+        qsort(tune->trials, tune->count, sizeof *tune->trials, by_merit);
+        if (raced) keep(tune);
+    }
+    if (tune->published == &no_diagnostics) tune->published = diagnostics_publish(tune->diags);
+}
+
+/* ---- the interface -------------------------------------------------------------------------------------------------- */
+
+static void new_tune(void *data) {
+    PipecTune **tune = data;
+    PipecTune start = **tune;
+    *tune = NEW(start.arena, PipecTune);
+    **tune = start;
+}
+
+PIPEC_API PipecTune *pipec_tune_file(const char *path, const PipecTuneOptions *options) {
+    static const PipecTuneOptions plain;
+    Arena *arena = arena_new();
+    PipecTune start = {.arena = arena,
+                       .path = path,
+                       .options = options != NULL ? *options : plain,
+                       .published = &no_diagnostics},
+              *tune = &start;
+    if (arena == NULL) return NULL;
+    if (!attempt(arena, new_tune, &tune)) {
+        arena_free(arena);
+        return NULL;
+    }
+    if (!attempt(arena, tune_all, tune)) {
+        tune->published = &no_memory;
+        tune->status = pipec_worse(tune->status, PIPEC_UNUSABLE);
+    }
+    return tune;
+}
+
+PIPEC_API void pipec_tune_free(PipecTune *tune) {
+    if (tune == NULL) return;
+    runtime_race_free(tune->race);
+    runtime_close(tune->runtime);
+    reference_before_free(&tune->before);
+    launch_free(tune->data);
+    for (size_t i = 0; i < tune->count; i++) pipec_program_free(tune->trials[i].program);
+    pipec_program_free(tune->base);
+    arena_free(tune->arena);
+}
+
+PIPEC_API PipecStatus pipec_tune_status(const PipecTune *tune) { return tune->status; }
+PIPEC_API const PipecDiagnostics *pipec_tune_diagnostics(const PipecTune *tune) { return tune->published; }
+PIPEC_API const PipecTuneInfo *pipec_tune_info(const PipecTune *tune) { return &tune->info; }
+
+PIPEC_API bool pipec_tune_trial(const PipecTune *tune, size_t index, PipecTrial *trial) {
+    if (tune->trials == NULL || index >= tune->count) return false;
+    *trial = tune->trials[index].shown;
+    return true;
+}

@@ -1,0 +1,199 @@
+/* The file of tuned choices: classes of extents, what is found for what, files that are something else, two writers. */
+#include "lib/cache.h"
+
+#include "tests/unit/expect.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/pipec-cache-XXXXXX";
+
+static void class_is(Scratch *scratch, int64_t extent, const char *wanted) {
+    const char *got = extent_class(scratch->arena, extent);
+    if (!EXPECT(strcmp(got, wanted) == 0)) fprintf(stderr, "%lld: %s, not %s\n", (long long)extent, got, wanted);
+}
+
+static void classes(Scratch *scratch) {
+    static const struct {
+        int64_t extent;
+        const char *class;
+    } rows[] = {{0, "0"},
+                {1, "1"},
+                {63, "63"},
+                {64, "64"},
+                {65, "65..96"},
+                {96, "65..96"},
+                {97, "97..128"},
+                {128, "97..128"},
+                {129, "129..192"},
+                {192, "129..192"},
+                {193, "193..256"},
+                {4096, "3073..4096"},
+                {4097, "4097..6144"},
+                {6145, "6145..8192"},
+                {2147483647, "1610612737..2147483648"}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) class_is(scratch, rows[i].extent, rows[i].class);
+    for (int64_t extent = 65; extent < 5000; extent++) { /* each in its own class, and the classes without gaps */
+        long low = 0, high = 0;
+        EXPECT(sscanf(extent_class(scratch->arena, extent), "%ld..%ld", &low, &high) == 2 && low <= extent &&
+               extent <= high && 2 * high <= 3 * low);
+    }
+}
+
+static Choice choice_of(const char *kernel, const char *values) {
+    return (Choice){kernel, "0123", "", "NVIDIA \"H200\"", "M=65..96 N=5", values, 1.5e-6};
+}
+
+static const char *found(Scratch *scratch, const char *file, Choice like) {
+    const Choice *choice = cache_find(scratch->arena, file, &like, scratch->diags);
+    return choice != NULL ? choice->values : "none";
+}
+
+static void keys(Scratch *scratch) {
+    const char *file = arena_printf(scratch->arena, "%s/deep/folder/tune.json", folder);
+    Choice one = choice_of("one", "T=1"), two = choice_of("two", "T=2 \\ \t\x01 \xc3\xa9"), like;
+    EXPECT(strcmp(found(scratch, file, one), "none") == 0 && !cache_is_there(file));
+    EXPECT(cache_keep(scratch->arena, file, &one, scratch->diags) &&
+           cache_keep(scratch->arena, file, &two, scratch->diags));
+    EXPECT(cache_is_there(file) && strcmp(found(scratch, file, one), "T=1") == 0);
+    EXPECT(strcmp(found(scratch, file, two), two.values) == 0);
+    one.values = "T=3";
+    EXPECT(cache_keep(scratch->arena, file, &one, scratch->diags) && strcmp(found(scratch, file, one), "T=3") == 0);
+    EXPECT(strcmp(found(scratch, file, two), two.values) == 0);
+    like = one, like.source = "0124";
+    EXPECT(strcmp(found(scratch, file, like), "none") == 0);
+    like = one, like.given = "S=1";
+    EXPECT(strcmp(found(scratch, file, like), "none") == 0);
+    like = one, like.device = "NVIDIA H100";
+    EXPECT(strcmp(found(scratch, file, like), "none") == 0);
+    like = one, like.extents = "M=97..128 N=5";
+    EXPECT(strcmp(found(scratch, file, like), "none") == 0);
+    EXPECT_CLEAN(scratch);
+}
+
+static void put(const char *file, const char *text, size_t length) {
+    FILE *out = fopen(file, "w");
+    if (!EXPECT(out != NULL)) return;
+    fwrite(text, 1, length, out);
+    fclose(out);
+}
+
+static void is_unreadable(Scratch *scratch, const char *text, size_t length) {
+    const char *file = arena_printf(scratch->arena, "%s/odd.json", folder);
+    put(file, text, length);
+    bool none = strcmp(found(scratch, file, choice_of("one", "")), "none") == 0;
+    if (!EXPECT(none) || !EXPECT_ERROR(scratch, P0911, "it is not of the form")) fprintf(stderr, "%s\n", text);
+}
+
+#define CHOICE                                                                                                         \
+    "{\"kernel\":\"one\",\"source\":\"0123\",\"given\":\"\",\"device\":\"D\",\"extents\":\"\",\"values\":\"T=1\","     \
+    "\"seconds\":1}"
+#define WHOLE(choices) "{\"pipec tune\": 1, \"choices\": [" choices "]}"
+
+static void oddities(Scratch *scratch) {
+    static const char *const odd[] = {"",
+                                      "{",
+                                      "[]",
+                                      "null",
+                                      "{}",
+                                      "{\"pipec tune\": 2, \"choices\": []}",
+                                      "{\"pipec tune\": 1}",
+                                      WHOLE("") "x",
+                                      WHOLE("{}"),
+                                      WHOLE(CHOICE ","),
+                                      WHOLE("," CHOICE),
+                                      WHOLE(CHOICE " " CHOICE),
+                                      WHOLE("{\"kernel\": 5}"),
+                                      WHOLE("{\"kernel\": [\"one\"]}"),
+                                      WHOLE("{\"kernel\": \"o\\u12\"}"),
+                                      WHOLE("{\"kernel\": \"o\\x\"}"),
+                                      WHOLE("{\"kernel\": \"o\\ud800\"}"),
+                                      WHOLE("{\"kernel\": \"o\n\"}"),
+                                      WHOLE("{\"kernel\": \"o")};
+    for (size_t i = 0; i < COUNT_OF(odd); i++) is_unreadable(scratch, odd[i], strlen(odd[i]));
+    is_unreadable(scratch, WHOLE(CHOICE) "\0 ", sizeof WHOLE(CHOICE) + 1);
+    for (size_t length = 0; length < sizeof WHOLE(CHOICE) - 1; length++) /* cut anywhere */
+        is_unreadable(scratch, WHOLE(CHOICE), length);
+    const char *file = arena_printf(scratch->arena, "%s/odd.json", folder);
+    static const char more[] =
+        " " WHOLE(" { \"new\" : \"x\", \"newer\": -1e5, \"kernel\":\"\\u006f\\u006ee\",\"source\":\"0123\","
+                  "\"given\":\"\",\"device\":\"D\",\"extents\":\"\",\"values\":\"T=1\",\"seconds\":1}") "\n";
+    put(file, more, sizeof more - 1);
+    Choice like = {"one", "0123", "", "D", "", NULL, 0};
+    EXPECT(strcmp(found(scratch, file, like), "T=1") == 0);
+    EXPECT_CLEAN(scratch);
+    EXPECT(strcmp(found(scratch, folder, like), "none") == 0);
+    EXPECT_ERROR(scratch, P0911, "it is no file");
+}
+
+static void aside(Scratch *scratch) {
+    const char *file = arena_printf(scratch->arena, "%s/aside.json", folder);
+    Choice one = choice_of("one", "T=1");
+    for (int i = 0; i < 3; i++) {
+        put(file, "mine", 4);
+        EXPECT(cache_keep(scratch->arena, file, &one, scratch->diags));
+        EXPECT_ERROR(scratch, P0911, i == 0 ? "aside.json.broken` now" : i == 1 ? ".broken.2`" : ".broken.3`");
+        EXPECT(strcmp(found(scratch, file, one), "T=1") == 0);
+    }
+    const char *blocked = arena_printf(scratch->arena, "%s/aside.json/tune.json", folder);
+    EXPECT(!cache_keep(scratch->arena, blocked, &one, scratch->diags));
+    EXPECT_ERROR(scratch, P0912, "PIPEC_CACHE=FOLDER");
+}
+
+/* Two processes that add theirs at once lose none. */
+static void writers(Scratch *scratch) {
+    enum { EACH = 40 };
+    const char *file = arena_printf(scratch->arena, "%s/many/tune.json", folder);
+    pid_t children[2];
+    for (int child = 0; child < 2; child++) {
+        children[child] = fork();
+        if (children[child] != 0) continue;
+        bool fine = true;
+        for (int i = 0; i < EACH; i++) {
+            Choice choice = choice_of(arena_printf(scratch->arena, "k%d.%d", child, i), "T=1");
+            fine = cache_keep(scratch->arena, file, &choice, scratch->diags) && fine;
+        }
+        _exit(fine ? 0 : 1);
+    }
+    for (int child = 0; child < 2; child++) {
+        int state;
+        EXPECT(waitpid(children[child], &state, 0) == children[child] && state == 0);
+    }
+    for (int child = 0; child < 2; child++)
+        for (int i = 0; i < EACH; i++)
+            EXPECT(strcmp(found(scratch, file, choice_of(arena_printf(scratch->arena, "k%d.%d", child, i), "")),
+                          "T=1") == 0);
+    EXPECT_CLEAN(scratch);
+}
+
+static void names(Scratch *scratch) {
+    const char *why;
+    setenv("PIPEC_CACHE", "/a", 1);
+    setenv("XDG_CACHE_HOME", "/b", 1);
+    setenv("HOME", "/c", 1);
+    EXPECT(strcmp(cache_file(scratch->arena, &why), "/a/tune.json") == 0);
+    setenv("PIPEC_CACHE", "", 1);
+    EXPECT(cache_file(scratch->arena, &why) == NULL && strstr(why, "empty") != NULL);
+    unsetenv("PIPEC_CACHE");
+    EXPECT(strcmp(cache_file(scratch->arena, &why), "/b/pipec/tune.json") == 0);
+    setenv("XDG_CACHE_HOME", "relative", 1); /* which the specification says to pass over */
+    EXPECT(strcmp(cache_file(scratch->arena, &why), "/c/.cache/pipec/tune.json") == 0);
+    unsetenv("HOME");
+    EXPECT(cache_file(scratch->arena, &why) == NULL && strstr(why, "HOME") != NULL);
+}
+
+int main(void) {
+    Scratch scratch = scratch_new();
+    if (!EXPECT(mkdtemp(folder) != NULL)) return 1;
+    classes(&scratch);
+    keys(&scratch);
+    oddities(&scratch);
+    aside(&scratch);
+    writers(&scratch);
+    names(&scratch);
+    if (system(arena_printf(scratch.arena, "rm -r %s", folder)) != 0) perror(folder);
+    scratch_free(&scratch);
+    return expect_failures();
+}

@@ -1,0 +1,185 @@
+/* Tuning through pipec.h, on the stand-in driver: which combinations are measured, which are out and why, what is kept. */
+#include "include/pipec.h"
+
+#include "tests/unit/standin.h"
+
+static char folder[] = "/tmp/pipec-tune-XXXXXX";
+static Standin *standin;
+
+/* Y stays as it is: right where launches do nothing. Blocks tell the stand-in which combination runs. */
+static const char same[] = "kernel same(inout Y: f32[N]) for sm_90a {\n"
+                           "    static T = 256 in {128, 256, 512, 100000, 256}, WIDE = false in {false, true};\n"
+                           "    ensures Y[i] == old Y[i];\n"
+                           "    example N = 1024;\n"
+                           "    grid (t: ceil(N, T));\n"
+                           "    pipe p[WIDE ? 2 : 1] load -> store { y: f32[T]; }\n"
+                           "    role load:  1 warp { for t in grid { produce <p> as s { s.y[i] = Y[t*T + i]; } } }\n"
+                           "    role store: 1 warp { for t in grid { consume <p> as s { Y[t*T + i] = s.y[i]; } } }\n"
+                           "}\n";
+
+static const char *file_of(Scratch *scratch, const char *name, const char *text) {
+    const char *path = arena_printf(scratch->arena, "%s/%s", folder, name);
+    FILE *out = fopen(path, "w");
+    if (EXPECT(out != NULL)) {
+        fputs(text, out);
+        fclose(out);
+    }
+    return path;
+}
+
+static void spoil(void **parameters, unsigned blocks) {
+    (void)parameters;
+    float *data = (float *)(uintptr_t)standin->map.address;
+    if (blocks == 8) data[3] += 1; /* T=128 */
+}
+
+static void stray(void **parameters, unsigned blocks) {
+    (void)parameters;
+    float *data = (float *)(uintptr_t)standin->map.address;
+    if (blocks == 8) data[-1] = 5;
+}
+
+static bool has(const PipecTune *tune, const char *values, PipecTrialEnd end, const char *said) {
+    PipecTrial trial;
+    for (size_t i = 0; pipec_tune_trial(tune, i, &trial); i++)
+        if (strcmp(trial.values, values) == 0)
+            return trial.end == end && (said == NULL) == (trial.remark == NULL) &&
+                   (said == NULL || strstr(trial.remark, said) != NULL);
+    return false;
+}
+
+static size_t trials(const PipecTune *tune) {
+    PipecTrial trial;
+    size_t count = 0;
+    while (pipec_tune_trial(tune, count, &trial)) count++;
+    return count;
+}
+
+static void whole(Scratch *scratch) {
+    const char *path = file_of(scratch, "same.pipe", same);
+    PipecTuneOptions options = {.rounds = 3};
+    PipecTrial trial, last = {0};
+    PipecTune *tune = pipec_tune_file(path, &options);
+    const PipecTuneInfo *info = pipec_tune_info(tune);
+    EXPECT(pipec_tune_status(tune) == PIPEC_FINE && pipec_diagnostics_count(pipec_tune_diagnostics(tune)) == 0);
+    EXPECT(trials(tune) == 8 && info->rounds == 3 && info->checked); /* a choice that stands twice is one */
+    EXPECT(strcmp(info->kernel, "same") == 0 && strcmp(info->device, "Stand-in") == 0);
+    EXPECT(strcmp(info->arguments, "Y: f32[1024]") == 0 && strcmp(info->extents, "N=769..1024") == 0);
+    EXPECT(info->kept != NULL && info->not_kept == NULL);
+    EXPECT(has(tune, "T=100000 WIDE=1", PIPEC_TRIAL_UNFIT, "P0500: "));
+    for (size_t i = 0; i < 6; i++) {
+        EXPECT(pipec_tune_trial(tune, i, &trial) && trial.end == PIPEC_TRIAL_MEASURED && trial.remark == NULL);
+        EXPECT(trial.seconds > last.seconds && trial.spread > 0);
+        last = trial;
+    }
+    EXPECT(pipec_tune_trial(tune, 0, &trial) && strcmp(trial.values, "T=128 WIDE=0") == 0);
+    pipec_tune_free(tune);
+    EXPECT(standin_is_clean(standin));
+}
+
+static void taken(Scratch *scratch) {
+    const char *path = arena_printf(scratch->arena, "%s/same.pipe", folder), *values[] = {"N=800", "T=256"};
+    PipecOptions plain = {.values = values, .value_count = 1, .launch_values = true};
+    PipecOptions given = {.values = values, .value_count = 2, .launch_values = true};
+    PipecRunOptions run = {.values = values, .value_count = 1};
+    PipecChoice choice;
+    PipecProgram *program = pipec_compile_file(path, &plain);
+    EXPECT(pipec_program_tuned(program, &run, 0, &choice));
+    EXPECT(choice.value_count == 2 && strcmp(choice.values[0], "T=128") == 0 &&
+           strcmp(choice.values[1], "WIDE=0") == 0);
+    EXPECT(strcmp(choice.text, "T=128 WIDE=0") == 0 && strcmp(choice.extents, "N=769..1024") == 0 &&
+           strcmp(choice.device, "Stand-in") == 0);
+    EXPECT(!pipec_program_tuned(program, &run, 1 + 7, &choice)); /* there is no such device */
+    EXPECT(pipec_program_tuned(program, NULL, 0, &choice)); /* what `example` says */
+    values[0] = "N=5";
+    EXPECT(!pipec_program_tuned(program, &run, 0, &choice));
+    values[0] = "M=5"; /* said by the run */
+    EXPECT(!pipec_program_tuned(program, &run, 0, &choice) &&
+           pipec_diagnostics_count(pipec_program_diagnostics(program)) == 0);
+    values[0] = "N=800";
+    pipec_program_free(program);
+    program = pipec_compile_file(path, &given);
+    EXPECT(!pipec_program_tuned(program, &run, 0, &choice));
+    pipec_program_free(program);
+    EXPECT(standin_is_clean(standin));
+}
+
+/* One that is wrong is out, the fastest of the others is chosen, and the status tells. */
+static void wrong(Scratch *scratch) {
+    const char *path = arena_printf(scratch->arena, "%s/same.pipe", folder);
+    PipecTuneOptions options = {.rounds = 1};
+    PipecTrial trial;
+    standin->kernel = spoil;
+    PipecTune *tune = pipec_tune_file(path, &options);
+    EXPECT(pipec_tune_status(tune) == PIPEC_REFUSED && pipec_tune_info(tune)->kept != NULL);
+    EXPECT(has(tune, "T=128 WIDE=0", PIPEC_TRIAL_WRONG, "1 elements are not as `ensures` says"));
+    EXPECT(has(tune, "T=128 WIDE=1", PIPEC_TRIAL_WRONG, "1 elements"));
+    EXPECT(has(tune, "T=256 WIDE=0", PIPEC_TRIAL_MEASURED, NULL)); /* on data that the wrong ones did not spoil */
+    EXPECT(pipec_tune_trial(tune, 0, &trial) && strcmp(trial.values, "T=256 WIDE=0") == 0);
+    pipec_tune_free(tune);
+    standin->kernel = stray;
+    tune = pipec_tune_file(path, &options);
+    EXPECT(pipec_tune_status(tune) == PIPEC_REFUSED && pipec_tune_info(tune)->extents == NULL);
+    EXPECT(strstr(pipec_diagnostics_text(pipec_tune_diagnostics(tune)), "while T=128 WIDE=0 ran") != NULL);
+    EXPECT(strstr(pipec_diagnostics_text(pipec_tune_diagnostics(tune)), "P0619") != NULL);
+    pipec_tune_free(tune);
+    standin->kernel = NULL;
+    EXPECT(standin_is_clean(standin));
+}
+
+/* Choices of a static that fixes an extent are other problems; some demand what the extents do not give. */
+static void shapes(Scratch *scratch) {
+    static const char text[] =
+        "kernel rows(inout Y: f32[M, D]) for sm_90a {\n"
+        "    static D = 256 in {128, 256}, R = 8 in {4, 8, 16};\n"
+        "    requires M % R == 0;\n"
+        "    example M = 24;\n"
+        "    grid (m: M / R);\n"
+        "    pipe p[2] load -> store { y: f32[R, D]; }\n"
+        "    role load:  1 warp { for m in grid { produce <p> as s { s.y[r, d] = Y[m*R + r, d]; } } }\n"
+        "    role store: 1 warp { for m in grid { consume <p> as s { Y[m*R + r, d] = s.y[r, d]; } } }\n"
+        "}\n";
+    const char *path = file_of(scratch, "rows.pipe", text);
+    PipecTuneOptions options = {.forget = true};
+    PipecTune *tune = pipec_tune_file(path, &options);
+    EXPECT(pipec_tune_status(tune) == PIPEC_FINE && !pipec_tune_info(tune)->checked);
+    EXPECT(has(tune, "D=256 R=4", PIPEC_TRIAL_MEASURED, NULL) && has(tune, "D=256 R=8", PIPEC_TRIAL_MEASURED, NULL));
+    EXPECT(has(tune, "D=256 R=16", PIPEC_TRIAL_UNFIT, "P0608: "));
+    EXPECT(has(tune, "D=128 R=8", PIPEC_TRIAL_UNFIT, "it gives `Y` another shape"));
+    EXPECT(pipec_tune_info(tune)->kept == NULL && pipec_tune_info(tune)->not_kept != NULL);
+    pipec_tune_free(tune);
+}
+
+static void failures(Scratch *scratch) {
+    const char *path = arena_printf(scratch->arena, "%s/same.pipe", folder);
+    static const char *const calls[] = {"cuModuleLoadDataEx",   "cuStreamCreate",       "cuEventCreate",
+                                        "cuMemAlloc_v2",        "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoDAsync_v2",
+                                        "cuMemcpyDtoHAsync_v2", "cuLaunchKernelEx",     "cuEventRecord",
+                                        "cuEventElapsedTime",   "cuCtxPushCurrent_v2"};
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        standin_says(arena_printf(scratch->arena, "fail=%s", calls[i]));
+        PipecTune *tune = pipec_tune_file(path, NULL);
+        if (!EXPECT(pipec_tune_status(tune) != PIPEC_FINE &&
+                    pipec_diagnostics_errors(pipec_tune_diagnostics(tune)) > 0))
+            fprintf(stderr, "%s\n", calls[i]);
+        pipec_tune_free(tune);
+        if (!EXPECT(standin_is_clean(standin))) fprintf(stderr, "after %s\n", calls[i]);
+    }
+    standin_says("");
+    pipec_tune_free(NULL);
+}
+
+int main(void) {
+    Scratch scratch = scratch_new();
+    standin = standin_open();
+    if (!EXPECT(mkdtemp(folder) != NULL)) return 1;
+    setenv("PIPEC_CACHE", folder, 1);
+    whole(&scratch);
+    taken(&scratch);
+    wrong(&scratch);
+    shapes(&scratch);
+    failures(&scratch);
+    if (system(arena_printf(scratch.arena, "rm -r %s", folder)) != 0) perror(folder);
+    scratch_free(&scratch);
+    return expect_failures();
+}
