@@ -73,8 +73,10 @@ Prog *check_kernel(Arena *arena, Names *names, const Ast *ast, const char *kerne
     unknown_statics(ast, kernel, statics, count, diags);
     Prog *prog = elaborate(arena, names, ast, item, statics, count, diags);
     if (prog) {
+        turns_check(arena, prog, diags);
         tiles_check(arena, prog, diags);
         stages_check(arena, prog, diags);
+        turns_order(arena, prog, diags);
         balance_check(arena, prog, diags);
         resources_check(arena, prog, diags);
     }

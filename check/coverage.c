@@ -3,8 +3,8 @@
  *
  * Each role is walked once per instance, with its rank and the variables of constant loops known, so that `rank*BM/2 + i` is
  * a place. A stage that is held carries one bit an element: written on every path (`must`), on some path (`may`), by a copy
- * that may still be under way (`flying`). Joins of paths intersect and unite them. At a release the bits of all instances
- * together must be full, and disjoint. */
+ * that may still be under way (`flying`). Joins of paths intersect and unite them. At a release the bits of all instances that
+ * take the stage must be full together, and disjoint. */
 #include "check/tiles.h"
 
 #include <string.h>
@@ -362,6 +362,13 @@ static void poison_all(Coverage *c, State *state) {
         if (state->holds[h]) state->holds[h]->poisoned = true;
 }
 
+/* An iteration of a role in turn is one instance's: no other writes what it does. */
+static bool written_together(const Coverage *c) {
+    for (const Frame *frame = c->frame; frame; frame = frame->outer)
+        if (frame->stmt->kind == S_GRID && c->role->in_turn) return false;
+    return c->role->instances > 1;
+}
+
 static void walk_tile(Coverage *c, Stmt *stmt, State *state) {
     Site *site = tiles_site(c->tiles, stmt);
     if (!site) return;
@@ -370,7 +377,7 @@ static void walk_tile(Coverage *c, Stmt *stmt, State *state) {
         poison_all(c, state);
     } else if (target->space == SPACE_STAGE && state->holds[target->object]) {
         write_stage(c, site, state->holds[target->object]);
-    } else if (target->space == SPACE_GLOBAL && c->role->instances > 1) {
+    } else if (target->space == SPACE_GLOBAL && written_together(c)) {
         bool known = false;
         for (size_t i = 0; i < c->writes.count; i++)
             known |= c->writes.items[i].site == site && c->writes.items[i].rank == c->rank;
@@ -627,8 +634,8 @@ static bool said_before(Coverage *c, Stmt *acquired, int f) {
     return false;
 }
 
-/* True where the payload is complete */
-static bool check_payload(Coverage *c, const Release *at, const Hold *hold) {
+/* True where the instances from `first` to before `last` have written the whole payload */
+static bool check_payload(Coverage *c, const Release *at, const Hold *hold, int first, int last) {
     const Pipe *pipe = &c->tiles->prog->pipes.items[hold->pipe];
     bool complete = true;
     for (size_t f = 0; f < pipe->fields.count; f++) {
@@ -636,7 +643,7 @@ static bool check_payload(Coverage *c, const Release *at, const Hold *hold) {
         bool none = true;
         for (int64_t bit = start; bit < end; bit++) {
             uint64_t must = 0, may = 0;
-            for (int r = 0; r < c->role->instances; r++) {
+            for (int r = first; r < last; r++) {
                 if (!at->holds[r]) continue;
                 must |= at->holds[r]->must[bit / 64], may |= at->holds[r]->may[bit / 64];
             }
@@ -692,9 +699,9 @@ static void report_open(Coverage *c, const Hold *hold) {
     diag_help(tiles->diags, diag, "write more elements in one statement: an index instead of a loop");
 }
 
-static bool check_overlap(Coverage *c, const Release *at) {
-    for (int r = 0; r < c->role->instances; r++)
-        for (int s = r + 1; s < c->role->instances; s++) {
+static bool check_overlap(Coverage *c, const Release *at, int first, int last) {
+    for (int r = first; r < last; r++)
+        for (int s = r + 1; s < last; s++) {
             if (!at->holds[r] || !at->holds[s]) continue;
             int64_t bit = first_common(at->holds[r]->may, at->holds[s]->may, at->holds[r]->words);
             if (bit < 0) continue;
@@ -735,26 +742,33 @@ static void check_bytes(Coverage *c, const Release *at, const Hold *hold, bool *
     }
 }
 
+/* A stage of a role in turn is written by one instance, else by all of them together. */
+static void judge_release(Coverage *c, const Release *at, size_t before, bool *set) {
+    const Hold *hold = NULL;
+    bool poisoned = false, fine = true;
+    int instances = c->role->instances;
+    for (int r = 0; r < instances; r++) {
+        if (!at->holds[r]) continue;
+        if (!hold) hold = at->holds[r];
+        poisoned |= at->holds[r]->poisoned;
+    }
+    if (!hold || poisoned) return;
+    Span body = hold->acquire->kind == S_STAGE ? hold->acquire->span : c->role->body->span;
+    if (reported_in(c->tiles, before, body)) return;
+    if (hold->open) {
+        report_open(c, hold);
+        return;
+    }
+    int together = role_takes(c->role, hold->pipe);
+    for (int r = 0; r < instances && fine; r += together)
+        fine = (together == 1 && !at->holds[r]) ||
+               (check_overlap(c, at, r, r + together) && check_payload(c, at, hold, r, r + together));
+    if (fine) check_bytes(c, at, hold, set);
+}
+
 static void judge(Coverage *c, size_t before) {
     bool *set = NEW_ARRAY(c->tiles->arena, bool, c->tiles->prog->pipes.count + 1);
-    for (size_t i = 0; i < c->releases.count; i++) {
-        const Release *at = &c->releases.items[i];
-        const Hold *hold = NULL;
-        bool poisoned = false;
-        for (int r = 0; r < c->role->instances; r++) {
-            if (!at->holds[r]) continue;
-            if (!hold) hold = at->holds[r];
-            poisoned |= at->holds[r]->poisoned;
-        }
-        if (!hold || poisoned) continue;
-        Span body = hold->acquire->kind == S_STAGE ? hold->acquire->span : c->role->body->span;
-        if (reported_in(c->tiles, before, body)) continue;
-        if (hold->open) {
-            report_open(c, hold);
-            continue;
-        }
-        if (check_overlap(c, at) && check_payload(c, at, hold)) check_bytes(c, at, hold, set);
-    }
+    for (size_t i = 0; i < c->releases.count; i++) judge_release(c, &c->releases.items[i], before, set);
 }
 
 void tiles_coverage(Tiles *tiles) {

@@ -254,6 +254,7 @@ static void leave_function(Elab *e, const AstStmt *ast) {
     Stmt *s = elab_stmt_new(e, S_LEAVE, ast->span);
     s->leave.kind = LEAVE_BREAK;
     s->leave.target = e->frame->block;
+    e->frame->block->block.left = true;
     elab_emit(e, s);
 }
 

@@ -106,7 +106,7 @@ static void declare_role(Elab *e, const AstItem *item) {
     role.warpgroups = groups;
     role.instances = groups ? (int)count : 1;
     role.warps = groups ? 4 : (int)count;
-    if (item->role.in_turn) elab_refuse_word(e, item->role.in_turn_span, "in turn");
+    role.in_turn = item->role.in_turn;
     if (item->role.regs && elab_constant_integer(e, item->role.regs, "the register budget", 1, 255, &regs))
         role.regs = (int)regs;
     for (size_t i = 0; i < e->prog->roles.count; i++) {

@@ -34,7 +34,8 @@ static void derive_read(const Role *role, Expr *x) {
     const Access *read = x->read;
     join(x, read->element);
     for (int i = 0; i < read->rank; i++) join(x, read->subs[i]);
-    if (read->space == SPACE_SHARED || read->space == SPACE_REGISTER)
+    bool own = read->space == SPACE_SHARED || read->space == SPACE_REGISTER;
+    if (own || (read->space == SPACE_STAGE && role && role->in_turn)) /* a stage of a role in turn is one instance's */
         x->uniformity = wider(x->uniformity, of_instance(role));
 }
 

@@ -54,8 +54,6 @@ static const struct {
     {"cluster", "clusters of blocks come with the matrix units"},
     {"heaviest first", "the order of tiles is that of the axes, or `grouped`"},
     {"hardware", "tiles handed out by the hardware come with newer targets; write `grid persistent`"},
-    {"in turn", "instances that take turns come with the matrix units"},
-    {"turn", "instances that take turns come with the matrix units"},
     {"try", "hints about a coming acquire come with the rest of the checker"},
     {"borrow", "a stage is passed by move; pass its tiles instead"},
     {"unsafe", "all synchronisation is derived; blocks without the checker's help come later"},

@@ -14,7 +14,10 @@ Stmt *elab_stmt_new(Elab *e, StmtKind kind, Span span) {
 void elab_emit(Elab *e, Stmt *s) { vec_push(e->arena, e->out, s); }
 
 int elab_add_local(Elab *e, const char *name, Span span, LocalKind kind, Element type) {
-    vec_push(e->arena, &e->role->locals, (Local){.name = name, .span = span, .kind = kind, .type = type, .axis = -1});
+    bool in_grid = false;
+    for (const Loop *loop = e->loop; loop; loop = loop->outer) in_grid |= loop->stmt->kind == S_GRID;
+    vec_push(e->arena, &e->role->locals,
+             (Local){.name = name, .span = span, .kind = kind, .type = type, .in_grid = in_grid, .axis = -1});
     vec_push(e->arena, &e->loop_of, NULL);
     return (int)e->role->locals.count - 1;
 }
@@ -569,6 +572,13 @@ Stmt *elab_body_of(Elab *e, const AstStmt *ast) {
     return s;
 }
 
+static void turn(Elab *e, const AstStmt *ast) {
+    Stmt *s = elab_body_of(e, ast);
+    s->block.turn = 1; /* numbered by turns */
+    s->head = (Span){ast->span.lo, ast->span.lo + 4};
+    elab_emit(e, s);
+}
+
 void elab_stmt(Elab *e, const AstStmt *ast) {
     if (e->frame && !elab_step(e, ast->span)) return;
     switch (ast->kind) {
@@ -587,10 +597,7 @@ void elab_stmt(Elab *e, const AstStmt *ast) {
     case AST_RELEASE: release(e, ast); break;
     case AST_ARRIVE: elab_refuse_word(e, ast->span, "arrive"); break;
     case AST_EXPR: call_stmt(e, ast); break;
-    case AST_TURN: /* its statements still balance those of other roles */
-        elab_refuse_word(e, (Span){ast->span.lo, ast->span.lo + 4}, "turn");
-        elab_emit(e, elab_body_of(e, ast));
-        break;
+    case AST_TURN: turn(e, ast); break;
     case AST_UNSAFE: elab_refuse_word(e, (Span){ast->span.lo, ast->span.lo + 6}, "unsafe"); break;
     }
 }

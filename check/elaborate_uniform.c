@@ -1,12 +1,14 @@
 /* Uniformity of locals: a local varies as what is assigned to it varies, and as the conditions and loops vary under which it
  * is assigned; a loop varies as the conditions under which it is left. What is assigned late in a loop is read early in the next
- * iteration, so this is repeated until nothing changes. Roles of one instance have nothing that varies outside of tiles. */
+ * iteration, so this is repeated until nothing changes. Roles of one instance have nothing that varies outside of tiles. In a role in
+ * turn an instance carries from its iterations of the grid to its next ones what the others do not see. */
 #include "check/elaborate.h"
 
 typedef struct Pass {
     Arena *arena;
     Role *role;
     bool changed;
+    bool in_grid;            /* inside of the loop over the grid */
     VEC(Stmt *) targets;     /* what is left early, */
     VEC(Uniformity) leaving; /* and how that varies */
 } Pass;
@@ -53,13 +55,21 @@ static void walk(Pass *pass, Stmt *s, Uniformity under) {
     case S_BLOCK:
         for (size_t i = 0; i < s->block.body.count; i++) walk(pass, s->block.body.items[i], under);
         break;
-    case S_SCALAR: widen(pass, s->scalar.local, wider(under, of(pass, s->scalar.value))); break;
+    case S_SCALAR:
+        widen(pass, s->scalar.local, wider(under, of(pass, s->scalar.value)));
+        if (pass->role->in_turn && pass->in_grid && !pass->role->locals.items[s->scalar.local].in_grid)
+            widen(pass, s->scalar.local, UNIFORM_INSTANCE);
+        break;
     case S_TILE:
         of(pass, s->tile->value);
         if (s->tile->target.element) of(pass, s->tile->target.element);
         for (int i = 0; i < s->tile->target.rank; i++) of(pass, s->tile->target.subs[i]);
         break;
-    case S_GRID: walk(pass, s->grid.body, under); break;
+    case S_GRID:
+        pass->in_grid = true;
+        walk(pass, s->grid.body, under);
+        pass->in_grid = false;
+        break;
     case S_FOR: {
         Uniformity how = wider(under, wider(of(pass, s->loop.lo), of(pass, s->loop.hi)));
         widen(pass, s->loop.var, how);

@@ -1,18 +1,21 @@
-/* Do the roles wait for each other? At given sizes each role is a list of acquires and releases. Each end of a pipe
- * belongs to one role, so that no step of one role is ever undone by another's: one greedy run stands for all
- * interleavings. It is made for few and small sizes; what waits for ever there is refused with them. */
+/* Do the roles wait for each other? At given sizes each process is a list of acquires and releases. A role is one process, or one an
+ * instance where these take turns: then the tokens of its turns are steps too. A stage is numbered and a token has one taker, so that no
+ * step of one process is ever undone by another's: one greedy run stands for all interleavings. It is made for few and small sizes; what waits for ever there is refused with them. */
 #include "check/balance.h"
 
 #define STEPS_MOST 4096     /* of one role at one size */
 #define TOTAL_MOST 24000    /* over all sizes: this is a cheap check */
 #define SIZES_MOST 1000
 #define UNKNOWN_COST 512    /* of a size at which a role depends on data */
-#define TILES_RUN 3         /* tiles that a persistent block runs one after the other */
+#define TILES_RUN 3         /* tiles that a persistent block runs one after the other; more where instances take turns */
+#define WAITS_MOST 64       /* that are followed for a message */
+
+typedef enum StepKind { STEP_ACQUIRE, STEP_RELEASE, STEP_TAKE, STEP_PASS } StepKind; /* of a stage; of a turn */
 
 typedef struct Step {
-    bool acquire;
+    StepKind kind;
     bool produce;           /* which end of the pipe */
-    int pipe, number;       /* the how-manieth stage of this end, from 0 */
+    int pipe, number;       /* the how-manieth stage of this end, from 0; of a turn: which one, and the how-manieth of all instances */
     Span place;
 } Step;
 
@@ -23,10 +26,14 @@ typedef struct Pending {    /* a stage that a lagging block has not released yet
 
 typedef VEC(Pending) Pendings;
 
-typedef struct Trace {      /* one role at one size */
+typedef struct Trace {      /* one process at one size */
+    const Role *role;
+    int instance;           /* ALL_INSTANCES, or the one that it is */
     VEC(Step) steps;
     size_t at;              /* of the run: the next step */
 } Trace;
+
+#define ALL_INSTANCES (-1)
 
 typedef enum Flow { FLOW_ON, FLOW_LEAVES, FLOW_UNKNOWN } Flow;
 
@@ -35,6 +42,10 @@ typedef struct Unroll {
     const Prog *prog;
     const Role *role;
     Trace *trace;
+    int instance;           /* as in the trace */
+    int iteration;          /* of the grid, so far */
+    bool skipping;          /* another instance's iteration: cursors step, nothing is done */
+    int *turned;            /* by turn: how often it has been executed */
     int *counts;            /* by pipe and end: stages acquired */
     int *held;              /* by handle: the number it holds */
     int64_t *locals, axes[PROG_MAX_RANK];
@@ -50,8 +61,9 @@ typedef struct Unroll {
 
 static Flow unroll(Unroll *u, Stmt *stmt);
 
-static bool add_step(Unroll *u, bool acquire, bool produce, int pipe, int number, Span place) {
-    Step step = {acquire, produce, pipe, number, place};
+static bool add_step(Unroll *u, StepKind kind, bool produce, int pipe, int number, Span place) {
+    Step step = {kind, produce, pipe, number, place};
+    if (u->skipping) return true;
     if (u->trace->steps.count == STEPS_MOST) return false;
     vec_push(u->arena, &u->trace->steps, step);
     return true;
@@ -63,13 +75,13 @@ static Flow acquire(Unroll *u, int handle, Span place) {
     if (!valid_index(what->pipe, u->prog->pipes.count)) return FLOW_UNKNOWN;
     bool produce = what->end == END_PRODUCE;
     u->held[handle] = u->counts[2 * what->pipe + produce]++;
-    return add_step(u, true, produce, what->pipe, u->held[handle], place) ? FLOW_ON : FLOW_UNKNOWN;
+    return add_step(u, STEP_ACQUIRE, produce, what->pipe, u->held[handle], place) ? FLOW_ON : FLOW_UNKNOWN;
 }
 
 static Flow release(Unroll *u, int handle, Span place) {
     if (!valid_index(handle, u->role->handles.count)) return FLOW_UNKNOWN;
     const Handle *what = &u->role->handles.items[handle];
-    return add_step(u, false, what->end == END_PRODUCE, what->pipe, u->held[handle], place) ? FLOW_ON : FLOW_UNKNOWN;
+    return add_step(u, STEP_RELEASE, what->end == END_PRODUCE, what->pipe, u->held[handle], place) ? FLOW_ON : FLOW_UNKNOWN;
 }
 
 static Flow stage(Unroll *u, Stmt *stmt) {
@@ -77,13 +89,14 @@ static Flow stage(Unroll *u, Stmt *stmt) {
     if (flow != FLOW_ON) return flow;
     flow = unroll(u, stmt->stage.body);
     if (flow == FLOW_UNKNOWN) return flow;
-    if (stmt->stage.lag <= 0 || !u->pending) return release(u, stmt->stage.handle, stmt->head) == FLOW_ON ? flow : FLOW_UNKNOWN;
+    if (stmt->stage.lag <= 0 || !u->pending || u->skipping)
+        return release(u, stmt->stage.handle, stmt->head) == FLOW_ON ? flow : FLOW_UNKNOWN;
     int pipe = u->role->handles.items[stmt->stage.handle].pipe, late = 0;
     vec_push(u->arena, u->pending, (Pending){stmt, pipe, u->held[stmt->stage.handle]});
     for (size_t i = 0; i < u->pending->count; i++) late += u->pending->items[i].block == stmt;
     for (size_t i = 0; i < u->pending->count && late > stmt->stage.lag; i++) {
         if (u->pending->items[i].block != stmt) continue;
-        if (!add_step(u, false, false, pipe, u->pending->items[i].number, stmt->head)) return FLOW_UNKNOWN;
+        if (!add_step(u, STEP_RELEASE, false, pipe, u->pending->items[i].number, stmt->head)) return FLOW_UNKNOWN;
         for (size_t k = i + 1; k < u->pending->count; k++) u->pending->items[k - 1] = u->pending->items[k];
         u->pending->count--;
         break;
@@ -122,7 +135,7 @@ static Flow iteration(Unroll *u, const Stmt *loop, Stmt *body, bool *over) {
 
 static Flow flush(Unroll *u, const Pendings *pending, Flow flow) {
     for (size_t i = 0; i < pending->count; i++)
-        if (!add_step(u, false, false, pending->items[i].pipe, pending->items[i].number, pending->items[i].block->head))
+        if (!add_step(u, STEP_RELEASE, false, pending->items[i].pipe, pending->items[i].number, pending->items[i].block->head))
             return FLOW_UNKNOWN;
     return flow;
 }
@@ -159,19 +172,37 @@ static Flow grid(Unroll *u, Stmt *stmt) {
             u->locals[stmt->grid.vars[i]] = u->axes[i];
             u->known[stmt->grid.vars[i]] = true;
         }
+        u->skipping = u->role->in_turn && u->instance >= 0 && u->iteration++ % u->role->instances != u->instance;
         flow = iteration(u, stmt, stmt->grid.body, &over);
+        u->skipping = false;
     }
     u->pending = outer;
     return flow == FLOW_UNKNOWN ? flow : flush(u, &pending, flow);
 }
 
-static Flow block(Unroll *u, Stmt *stmt) {
+/* The how-manieth of all instances' executions is this one? A role in turn has one an iteration. */
+static int turn_number(const Unroll *u, int turn) {
+    return u->role->in_turn ? u->turned[turn] : u->turned[turn] * u->role->instances + u->instance;
+}
+
+static Flow list(Unroll *u, Stmt *stmt) {
     for (size_t i = 0; i < stmt->block.body.count; i++) {
         Flow flow = unroll(u, stmt->block.body.items[i]);
         if (flow == FLOW_LEAVES && u->leaving->leave.target == stmt) return FLOW_ON;
         if (flow != FLOW_ON) return flow;
     }
     return FLOW_ON;
+}
+
+static Flow block(Unroll *u, Stmt *stmt) {
+    int turn = stmt->block.turn - 1;
+    if (turn < 0 || u->instance < 0) return list(u, stmt);
+    int number = turn_number(u, turn);
+    u->turned[turn]++;
+    if (!add_step(u, STEP_TAKE, false, turn, number, stmt->head)) return FLOW_UNKNOWN;
+    Flow flow = list(u, stmt);
+    if (flow == FLOW_UNKNOWN || !add_step(u, STEP_PASS, false, turn, number, stmt->head)) return FLOW_UNKNOWN;
+    return flow;
 }
 
 static Flow unroll(Unroll *u, Stmt *stmt) {
@@ -197,9 +228,12 @@ static Flow unroll(Unroll *u, Stmt *stmt) {
     return FLOW_ON;
 }
 
-static bool unroll_role(Arena *arena, const Prog *prog, const Role *role, const Sizes *sizes, const int64_t *extents, int64_t first,
-                        int64_t tiles, Trace *trace) {
-    Unroll u = {.arena = arena, .prog = prog, .role = role, .trace = trace, .extents = extents, .first = first, .tiles = tiles};
+static bool unroll_role(Arena *arena, const Prog *prog, const Sizes *sizes, const int64_t *extents, int64_t first, int64_t tiles,
+                        Trace *trace) {
+    const Role *role = trace->role;
+    Unroll u = {.arena = arena, .prog = prog, .role = role, .trace = trace, .extents = extents, .first = first, .tiles = tiles,
+                .instance = trace->instance};
+    u.turned = NEW_ARRAY(arena, int, role->turns + 1);
     u.counts = NEW_ARRAY(arena, int, prog->pipes.count * 2 + 1);
     u.held = NEW_ARRAY(arena, int, role->handles.count + 1);
     u.locals = NEW_ARRAY(arena, int64_t, role->locals.count + 1);
@@ -210,35 +244,59 @@ static bool unroll_role(Arena *arena, const Prog *prog, const Role *role, const 
 
 bool net_acquires(Arena *arena, const Prog *prog, const Role *role, int pipe, const Sizes *sizes, const int64_t *extents,
                   int64_t tile, int64_t *count) {
-    Trace trace = {.at = 0};
+    Trace trace = {.role = role, .instance = ALL_INSTANCES};
     *count = 0;
-    if (!unroll_role(arena, prog, role, sizes, extents, tile, 1, &trace)) return false;
-    for (size_t i = 0; i < trace.steps.count; i++) *count += trace.steps.items[i].acquire && trace.steps.items[i].pipe == pipe;
+    if (!unroll_role(arena, prog, sizes, extents, tile, 1, &trace)) return false;
+    for (size_t i = 0; i < trace.steps.count; i++)
+        *count += trace.steps.items[i].kind == STEP_ACQUIRE && trace.steps.items[i].pipe == pipe;
     return true;
 }
 
 /* ---- the run -------------------------------------------------------------------------------------------------------- */
 
 typedef struct Ring {
-    int *filled;            /* by number: the producer has released it */
-    int *drained;           /* by number: how many consumers have */
+    int *filled;            /* by number: how many of those who produce it have released it */
+    int *drained;           /* by number: how many of those who consume it have */
     int count;
+    int producers, consumers; /* processes that take each stage */
 } Ring;
 
 typedef struct Net {
     Arena *arena;
     Prog *prog;
-    Trace *traces;          /* by role */
+    VEC(Trace) traces;
     Ring *rings;            /* by pipe */
+    int **passed;           /* by role and turn: how often it has been passed on */
 } Net;
 
-static bool can_go(const Net *net, const Step *step) {
+static bool has_processes(const Role *role) { return role->instances > 1 && (role->in_turn || role->turns); }
+
+static int processes_taking(const Role *role, int pipe) { return has_processes(role) && role->pipes ? role_takes(role, pipe) : 1; }
+
+static int *passed_of(const Net *net, const Trace *trace, const Step *step) {
+    return &net->passed[trace->role - net->prog->roles.items][step->pipe];
+}
+
+static bool can_go(const Net *net, const Trace *trace, const Step *step) {
+    if (step->kind == STEP_TAKE) return *passed_of(net, trace, step) == step->number;
+    if (step->kind != STEP_ACQUIRE) return true;
     const Ring *ring = &net->rings[step->pipe];
-    const Pipe *pipe = &net->prog->pipes.items[step->pipe];
-    if (!step->acquire) return true;
-    if (!step->produce) return step->number < ring->count && ring->filled[step->number];
-    int before = step->number - pipe->stages;
-    return before < 0 || ring->drained[before] == (int)pipe->consumers.count;
+    if (!step->produce) return step->number < ring->count && ring->filled[step->number] == ring->producers;
+    int before = step->number - net->prog->pipes.items[step->pipe].stages;
+    return before < 0 || ring->drained[before] == ring->consumers;
+}
+
+static void go(Net *net, const Trace *trace, const Step *step) {
+    Ring *ring = &net->rings[step->pipe];
+    switch (step->kind) {
+    case STEP_RELEASE:
+        if (step->number >= ring->count) break;
+        if (step->produce) ring->filled[step->number]++;
+        else ring->drained[step->number]++;
+        break;
+    case STEP_PASS: ++*passed_of(net, trace, step); break;
+    case STEP_ACQUIRE: case STEP_TAKE: break;
+    }
 }
 
 /* Everyone goes as far as he can, until nobody can. True: all have come to their end. */
@@ -246,70 +304,96 @@ static bool run(Net *net) {
     bool moved = true, ended = true;
     while (moved) {
         moved = false;
-        for (size_t r = 0; r < net->prog->roles.count; r++) {
-            Trace *trace = &net->traces[r];
-            for (; trace->at < trace->steps.count && can_go(net, &trace->steps.items[trace->at]); trace->at++, moved = true) {
-                const Step *step = &trace->steps.items[trace->at];
-                Ring *ring = &net->rings[step->pipe];
-                if (step->acquire || step->number >= ring->count) continue;
-                if (step->produce) ring->filled[step->number] = 1;
-                else ring->drained[step->number]++;
-            }
+        for (size_t t = 0; t < net->traces.count; t++) {
+            Trace *trace = &net->traces.items[t];
+            for (; trace->at < trace->steps.count && can_go(net, trace, &trace->steps.items[trace->at]); trace->at++, moved = true)
+                go(net, trace, &trace->steps.items[trace->at]);
         }
     }
-    for (size_t r = 0; r < net->prog->roles.count; r++) ended &= net->traces[r].at == net->traces[r].steps.count;
+    for (size_t t = 0; t < net->traces.count; t++) ended &= net->traces.items[t].at == net->traces.items[t].steps.count;
     return ended;
 }
 
 /* ---- who waits for whom ----------------------------------------------------------------------------------------------- */
 
-static const Step *waits_at(const Net *net, int role) {
-    const Trace *trace = &net->traces[role];
+static const Step *waits_at(const Net *net, int process) {
+    const Trace *trace = &net->traces.items[process];
     return trace->at < trace->steps.count ? &trace->steps.items[trace->at] : NULL;
 }
 
-static bool will_release(const Net *net, int role, int pipe, bool produce, int number) {
-    const Trace *trace = &net->traces[role];
-    for (size_t i = trace->at; i < trace->steps.count; i++) {
-        const Step *step = &trace->steps.items[i];
-        if (!step->acquire && step->pipe == pipe && step->produce == produce && step->number == number) return true;
+/* The process that has still to do what another waits for, -1: nobody will */
+static int who_will(const Net *net, const Role *role, Step wanted) {
+    for (size_t t = 0; t < net->traces.count; t++) {
+        const Trace *trace = &net->traces.items[t];
+        if (trace->role != role) continue;
+        for (size_t i = trace->at; i < trace->steps.count; i++) {
+            const Step *step = &trace->steps.items[i];
+            if (step->kind == wanted.kind && step->pipe == wanted.pipe && step->produce == wanted.produce && step->number == wanted.number)
+                return (int)t;
+        }
     }
-    return false;
-}
-
-/* The role that has to release what `role` waits for, -1: nobody will */
-static int awaited(const Net *net, int role) {
-    const Step *step = waits_at(net, role);
-    const Pipe *pipe = &net->prog->pipes.items[step->pipe];
-    if (!step->produce) return pipe->producer;
-    for (size_t i = 0; i < pipe->consumers.count; i++)
-        if (will_release(net, pipe->consumers.items[i], step->pipe, false, step->number - pipe->stages)) return pipe->consumers.items[i];
     return -1;
 }
 
+static int awaited(const Net *net, int process) {
+    const Step *step = waits_at(net, process);
+    const Role *roles = net->prog->roles.items;
+    if (step->kind == STEP_TAKE)
+        return who_will(net, net->traces.items[process].role, (Step){.kind = STEP_PASS, .pipe = step->pipe, .number = step->number - 1});
+    const Pipe *pipe = &net->prog->pipes.items[step->pipe];
+    Step wanted = {.kind = STEP_RELEASE, .produce = !step->produce, .pipe = step->pipe, .number = step->number};
+    if (!step->produce) {
+        int will = who_will(net, &roles[pipe->producer], wanted);
+        for (int t = 0; will < 0 && (size_t)t < net->traces.count; t++) /* ended, or leaves it out */
+            if (net->traces.items[t].role == &roles[pipe->producer]) will = t;
+        return will;
+    }
+    wanted.number -= pipe->stages;
+    for (size_t i = 0; i < pipe->consumers.count; i++) {
+        int will = who_will(net, &roles[pipe->consumers.items[i]], wanted);
+        if (will >= 0) return will;
+    }
+    return -1;
+}
+
+static const char *name_of(const Net *net, int process) {
+    if (process < 0) return "somebody";
+    const Trace *trace = &net->traces.items[process];
+    if (trace->instance < 0) return arena_printf(net->arena, "`%s`", trace->role->name);
+    return arena_printf(net->arena, "instance %d of `%s`", trace->instance, trace->role->name);
+}
+
+static const char *wait_text(const Net *net, int process) {
+    const Step *step = waits_at(net, process);
+    const char *who = name_of(net, process), *whom = name_of(net, awaited(net, process));
+    if (step->kind == STEP_TAKE) return arena_printf(net->arena, "%s waits for its turn, behind %s", who, whom);
+    const Pipe *pipe = &net->prog->pipes.items[step->pipe];
+    return arena_printf(net->arena, "%s waits for %s to %s stage %d of `%s`", who, whom, step->produce ? "release" : "produce",
+                        (step->produce ? step->number - pipe->stages : step->number) + 1, pipe->name);
+}
+
 static void refuse(Net *net, Diags *diags, const Sizes *sizes, int64_t tiles) {
-    int next = -1, seen[64], count = 0, begin = 0;
-    for (size_t r = 0; r < net->prog->roles.count && next < 0; r++)
-        if (waits_at(net, (int)r)) next = (int)r;
-    for (bool again = false; next >= 0 && waits_at(net, next) && count < 64 && !again;) {
+    int next = -1, seen[WAITS_MOST] = {0}, count = 0, begin = 0;
+    for (size_t t = 0; t < net->traces.count && next < 0; t++)
+        if (waits_at(net, (int)t)) next = (int)t;
+    for (bool again = false; next >= 0 && waits_at(net, next) && count < WAITS_MOST && !again;) {
         seen[count++] = next;
         next = awaited(net, next);
         for (int i = 0; i < count; i++)
             if (seen[i] == next) begin = i, again = true;
     }
     const Step *first = waits_at(net, seen[begin]);
-    const Prog *prog = net->prog;
-    Diag *diag = diag_at(diags, P0460, first->place, count - begin > 1 ? "roles wait for each other for ever" : "role `%s` waits for ever",
-                         prog->roles.items[seen[begin]].name);
+    const Role *role = net->traces.items[seen[begin]].role;
+    bool alone = true;
+    for (int i = begin; i < count; i++) alone &= net->traces.items[seen[i]].role == role;
+    Diag *diag = alone && count - begin > 1
+                     ? diag_at(diags, P0460, first->place, "instances of `%s` wait for each other for ever", role->name)
+                     : diag_at(diags, P0460, first->place, count - begin > 1 ? "roles wait for each other for ever" : "role `%s` waits for ever",
+                               role->name);
     for (int i = begin; i < count; i++) {
         const Step *step = waits_at(net, seen[i]);
-        const Pipe *pipe = &prog->pipes.items[step->pipe];
-        int other = awaited(net, seen[i]);
-        const char *text = arena_printf(net->arena, "`%s` waits for `%s` to %s stage %d of `%s`", prog->roles.items[seen[i]].name,
-                                        other >= 0 ? prog->roles.items[other].name : "somebody", step->produce ? "release" : "produce",
-                                        (step->produce ? step->number - pipe->stages : step->number) + 1, pipe->name);
-        if (i == begin) diag_primary(diags, diag, "%s", text);
-        else if (diag->label_count < DIAG_MAX_LABELS) diag_label(diags, diag, step->place, "%s", text);
+        if (i == begin) diag_primary(diags, diag, "%s", wait_text(net, seen[i]));
+        else if (diag->label_count < DIAG_MAX_LABELS) diag_label(diags, diag, step->place, "%s", wait_text(net, seen[i]));
     }
     Str where = str_new(net->arena);
     sizes_print(sizes, &where);
@@ -329,23 +413,47 @@ static void add_formulas(Stmt *stmt, void *data) {
     if (stmt->kind == S_IF) sizes_formula(sizes, stmt->branch.condition);
 }
 
+static bool unroll_roles(Net *net, const Sizes *sizes, const int64_t *extents, int64_t first, int64_t tiles, size_t *steps) {
+    for (size_t r = 0; r < net->prog->roles.count; r++) {
+        const Role *role = &net->prog->roles.items[r];
+        net->passed[r] = NEW_ARRAY(net->arena, int, role->turns + 1);
+        for (int k = has_processes(role) ? 0 : ALL_INSTANCES; k < (has_processes(role) ? role->instances : 0); k++) {
+            Trace trace = {.role = role, .instance = k};
+            if (!unroll_role(net->arena, net->prog, sizes, extents, first, tiles, &trace)) return false;
+            vec_push(net->arena, &net->traces, trace);
+            *steps += trace.steps.count;
+        }
+    }
+    return true;
+}
+
 /* -1: not known or too long; 0: refused; else the steps taken */
 static int try_tiles(Arena *arena, Prog *prog, Diags *diags, const Sizes *sizes, const int64_t *extents, int64_t first, int64_t tiles) {
-    Net net = {.arena = arena, .prog = prog, .traces = NEW_ARRAY(arena, Trace, prog->roles.count + 1),
-               .rings = NEW_ARRAY(arena, Ring, prog->pipes.count + 1)};
+    Net net = {.arena = arena, .prog = prog, .rings = NEW_ARRAY(arena, Ring, prog->pipes.count + 1),
+               .passed = NEW_ARRAY(arena, int *, prog->roles.count + 1)};
     size_t steps = 1;
-    for (size_t r = 0; r < prog->roles.count; r++) {
-        if (!unroll_role(arena, prog, &prog->roles.items[r], sizes, extents, first, tiles, &net.traces[r])) return -1;
-        steps += net.traces[r].steps.count;
-    }
+    if (!unroll_roles(&net, sizes, extents, first, tiles, &steps)) return -1;
     for (size_t p = 0; p < prog->pipes.count; p++) {
-        net.rings[p].count = (int)steps;
-        net.rings[p].filled = NEW_ARRAY(arena, int, steps);
-        net.rings[p].drained = NEW_ARRAY(arena, int, steps);
+        const Pipe *pipe = &prog->pipes.items[p];
+        Ring *ring = &net.rings[p];
+        *ring = (Ring){.count = (int)steps, .filled = NEW_ARRAY(arena, int, steps), .drained = NEW_ARRAY(arena, int, steps)};
+        ring->producers = processes_taking(&prog->roles.items[pipe->producer], (int)p);
+        for (size_t c = 0; c < pipe->consumers.count; c++)
+            ring->consumers += processes_taking(&prog->roles.items[pipe->consumers.items[c]], (int)p);
     }
     if (run(&net)) return (int)steps;
     refuse(&net, diags, sizes, tiles);
     return 0;
+}
+
+/* Enough for each instance that takes turns to come twice, and for the first to come again */
+static int64_t tiles_run(const Prog *prog) {
+    int64_t most = TILES_RUN;
+    for (size_t r = 0; r < prog->roles.count; r++) {
+        const Role *role = &prog->roles.items[r];
+        if (has_processes(role) && role->in_turn && 2 * role->instances + 1 > most) most = 2 * role->instances + 1;
+    }
+    return most;
 }
 
 static bool same_trips(const Prog *prog, const Sizes *sizes, const int64_t *extents, int64_t tiles, uint64_t *hash) {
@@ -364,6 +472,7 @@ static bool same_trips(const Prog *prog, const Sizes *sizes, const int64_t *exte
 
 void net_check(Arena *arena, Prog *prog, Diags *diags) {
     int total = 0;
+    int64_t most = tiles_run(prog);
     uint64_t before = 0;
     if (!prog->pipes.count) return;
     Sizes *sizes = sizes_new(arena, prog, true);
@@ -372,7 +481,7 @@ void net_check(Arena *arena, Prog *prog, Diags *diags) {
     for (int tried = 0; tried < SIZES_MOST && total < TOTAL_MOST && sizes_next(sizes); tried++) {
         int64_t extents[PROG_MAX_RANK], tiles;
         if (!sizes_tiles(sizes, extents, &tiles) || same_trips(prog, sizes, extents, tiles, &before)) continue;
-        int64_t at_once = prog->persistent && tiles > 1 ? (tiles < TILES_RUN ? tiles : TILES_RUN) : tiles > 0;
+        int64_t at_once = prog->persistent && tiles > 1 ? (tiles < most ? tiles : most) : tiles > 0;
         int steps = try_tiles(arena, prog, diags, sizes, extents, 0, at_once);
         if (steps == 0) return;
         total += steps > 0 ? steps : UNKNOWN_COST;

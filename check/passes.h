@@ -10,6 +10,11 @@
 Prog *elaborate(Arena *arena, Names *names, const Ast *ast, const AstItem *kernel, const StaticValue *statics, size_t count,
                 Diags *diags);
 
+/* needs elaborated; leaves `turn` blocks numbered, each in its place, and the pipes known whose stages are one instance's */
+void turns_check(Arena *arena, Prog *prog, Diags *diags);
+/* needs pipe uses; leaves the order proved in which the instances of a role in turn acquire */
+void turns_order(Arena *arena, Prog *prog, Diags *diags);
+
 /* needs elaborated; leaves index extents, affine subscripts, classes, boxes, maps, layouts, pipe uses, preconditions; payload
  * and disjointness of instances' writes proved, padding tracked */
 void tiles_check(Arena *arena, Prog *prog, Diags *diags);

@@ -23,6 +23,8 @@ const MmaRow mma_rows[MMA_COUNT] = {
 #undef MMA
 };
 
+int role_takes(const Role *role, int pipe) { return role->pipes[pipe].in_turn ? 1 : role->instances; }
+
 /* ---- visiting -------------------------------------------------------------------------------------------------------- */
 
 /* Expressions are DAGs: what has been seen is kept, in a short list at first, as most are small, then in a set. */

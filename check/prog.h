@@ -3,8 +3,8 @@
  * counts, bytes, layouts, offsets, warps) computed once. codegen/ and reference/ read this and nothing else of check/.
  *
  * Passes of check/ fill it in this order; "filled by" names the pass behind a field:
- *   elaborate (names, types, fn inlining)  tiles (index ranges, classes, boxes, padding)  stages (linear rule)
- *   balance (counts of acquires)  resources (warps, shared memory, counts, registers) */
+ *   elaborate (names, types, fn inlining)  turns (instances in turn)  tiles (index ranges, classes, boxes, padding)
+ *   stages (linear rule)  balance (counts of acquires)  resources (warps, shared memory, counts, registers) */
 #ifndef PIPEC_PROG_H
 #define PIPEC_PROG_H
 
@@ -225,7 +225,11 @@ struct Stmt {
     Span span;
     Span head;  /* of compound statements: what stands before the body */
     union {
-        struct { Stmts body; } block;
+        struct {
+            Stmts body;
+            int turn;  /* number of the `turn { }` in its role, from 1; 0: a plain block */
+            bool left; /* some S_LEAVE has it as its target */
+        } block;
         struct { int local; Expr *value; IndexSpace *space; } scalar; /* space: of the value's reductions, NULL without one */
         Tile *tile;
         struct { int vars[PROG_MAX_RANK]; Stmt *body; } grid;   /* locals, one an axis */
@@ -263,6 +267,7 @@ typedef struct Local {
     LocalKind kind;
     Element type;
     Uniformity uniformity; /* the widest of what is ever assigned, and of the conditions it is assigned under */
+    bool in_grid;          /* declared inside of a loop over the grid: of one iteration */
     int axis;              /* LOCAL_AXIS: which grid axis */
     Expr *value;           /* LOCAL_LET: its only value */
 } Local;
@@ -312,6 +317,7 @@ typedef struct RoleTile {  /* a `shared` tile or a `var` tile of a role */
 /* What a role does with one pipe, over all its handles; filled by tiles */
 typedef struct PipeUse {
     bool uses;             /* acquires it at all */
+    bool in_turn;          /* each stage is taken by one instance: acquired in the loop over the grid of a role in turn; filled by turns */
     bool tensor_in;        /* copies that complete by bytes (TMA, bulk) write its stages */
     bool lanes_in;         /* cp.async writes them */
     bool generic_in;       /* ordinary stores write them */
@@ -334,6 +340,10 @@ typedef struct Role {
     Span span;
     int instances, warps;  /* warps of one instance */
     bool warpgroups;       /* declared in warpgroups */
+    bool in_turn;          /* instance k takes iterations k, k + instances, .. of the loop over the grid */
+    int turns;             /* `turn { }` blocks; filled by turns */
+    int tokens;            /* named barrier at which instance 0 waits for turn 1: of turn t, instance k it is tokens + (t - 1) * instances + k;
+                            * filled by resources */
     int regs;              /* as written, 0: not */
     int first_warp;        /* filled by resources */
     int registers;         /* setmaxnreg value of its warpgroup, 0: none; filled by resources */
@@ -516,6 +526,8 @@ typedef struct IntrinsicRow {
 } IntrinsicRow;
 extern const IntrinsicRow intrinsic_rows[IN_COUNT];
 extern const MmaRow mma_rows[MMA_COUNT];
+
+int role_takes(const Role *role, int pipe); /* how many instances take each stage of a pipe that the role acquires */
 
 /* An indented form of everything, derived facts included: --emit=prog */
 void prog_print(const Prog *prog, Arena *arena, Str *out);

@@ -389,7 +389,8 @@ static void print_grid(Out *o, const Stmt *s) {
 static void print_stmt(Out *o, const Stmt *s) {
     switch (s->kind) {
     case S_BLOCK:
-        LINE(o, "block");
+        if (s->block.turn) LINE(o, "turn %d", s->block.turn);
+        else LINE(o, "block");
         print_body(o, s);
         break;
     case S_SCALAR: print_scalar(o, s); break;
@@ -438,6 +439,7 @@ static void print_uses(Out *o) {
         if (!use->uses) continue;
         begin_line(o);
         str_printf(o->text, "uses %s:", o->prog->pipes.items[i].name);
+        if (use->in_turn) str_add(o->text, " a stage is one instance's;");
         if (use->tensor_in) str_printf(o->text, " copies in, %u bytes;", (unsigned)use->tx_bytes);
         if (use->lanes_in) str_printf(o->text, " lanes in%s;", use->waits_copies ? ", waited for" : "");
         if (use->generic_in) str_add(o->text, " stores in;");
@@ -454,11 +456,14 @@ static void print_role(Out *o, const Role *role) {
     begin_line(o);
     str_printf(o->text, "role %s: %d instance%s of %d warp%s", role->name, role->instances,
                role->instances == 1 ? "" : "s", role->warps, role->warps == 1 ? "" : "s");
+    if (role->in_turn) str_add(o->text, " in turn");
     if (role->regs) str_printf(o->text, " regs %d", role->regs);
     if (o->prog->warps) str_printf(o->text, ", from warp %d", role->first_warp);
     if (role->registers) str_printf(o->text, ", %d registers a thread", role->registers);
     if (role->one_lane) str_add(o->text, ", in one lane");
     if (role->barrier) str_printf(o->text, ", barrier %d", role->barrier);
+    if (role->turns && role->tokens)
+        str_printf(o->text, ", tokens %d to %d", role->tokens, role->tokens + role->turns * role->instances - 1);
     str_char(o->text, '\n');
     o->depth++;
     print_locals(o);

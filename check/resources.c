@@ -36,9 +36,17 @@ static void settle_lanes(Resources *res, Role *role, int *next_barrier) {
     role->one_lane = role->instances == 1 && role->warps == 1 && !scan.needs_lanes;
     for (size_t i = 0; i < role->tiles.count; i++) exchanges |= !role->tiles.items[i].in_registers;
     role->barrier = 0;
-    if (role->warps < 2 || !exchanges) return;
-    role->barrier = *next_barrier;
-    *next_barrier += role->instances;
+    if (role->warps > 1 && exchanges) {
+        role->barrier = *next_barrier;
+        *next_barrier += role->instances;
+    }
+    role->tokens = *next_barrier;
+    *next_barrier += role->turns * role->instances;
+}
+
+static int barriers_end(const Role *role) {
+    if (role->turns) return role->tokens + role->turns * role->instances;
+    return role->barrier ? role->barrier + role->instances : 0;
 }
 
 static void settle_barriers(Resources *res) {
@@ -48,13 +56,12 @@ static void settle_barriers(Resources *res) {
     if (!prog->target || next <= prog->target->named_barriers) return;
     const Role *last = NULL;
     for (size_t i = 0; i < prog->roles.count; i++)
-        if (prog->roles.items[i].barrier + prog->roles.items[i].instances > prog->target->named_barriers)
-            last = last ? last : &prog->roles.items[i];
+        if (barriers_end(&prog->roles.items[i]) > prog->target->named_barriers) last = last ? last : &prog->roles.items[i];
     Diag *diag = diag_at(res->diags, P0504, last ? last->span : prog->span,
                          "the roles need %d named barriers, and a block of %s has %d", next - 1, prog->target->name,
                          prog->target->named_barriers - 1);
     diag_primary(res->diags, diag, "none is left for this role");
-    diag_note(res->diags, diag, "each instance of several warps that shares tiles takes one");
+    diag_note(res->diags, diag, "each instance of several warps that shares tiles takes one, and each instance one for every `turn`");
     diag_help(res->diags, diag, "let roles of one warp do it, or fewer instances");
 }
 
@@ -65,8 +72,8 @@ static void add_piece(Str *text, const char *piece) {
     str_add(text, piece);
 }
 
-static const char *warps_piece(Resources *res, const Role *role) {
-    int warps = role->instances * role->warps;
+static const char *warps_piece(Resources *res, const Role *role, int pipe) {
+    int warps = role_takes(role, pipe) * role->warps;
     if (role->one_lane) return arena_printf(res->arena, "1 lane of `%s`", role->name);
     return arena_printf(res->arena, "%d warp%s of `%s`", warps, warps == 1 ? "" : "s", role->name);
 }
@@ -75,7 +82,7 @@ static const char *warps_piece(Resources *res, const Role *role) {
 static void settle_full(Resources *res, int index, Pipe *pipe) {
     Role *role = &res->prog->roles.items[pipe->producer];
     PipeUse *use = &role->pipes[index];
-    int warps = role->instances * role->warps;
+    int takes = role_takes(role, index), warps = takes * role->warps;
     Str text = str_new(res->arena);
     use->tx_arrives = use->tensor_in;
     use->lanes_arrive = use->lanes_in && !use->waits_copies;
@@ -83,9 +90,9 @@ static void settle_full(Resources *res, int index, Pipe *pipe) {
     use->warps_arrive = by_nobody || use->generic_in || use->waits_copies || (!use->lanes_arrive && warps > 1);
     pipe->full_count = 0;
     if (use->tx_arrives) {
-        pipe->full_count += (uint32_t)role->instances;
-        add_piece(&text, arena_printf(res->arena, "%d (tensor copies of `%s`, %u bytes%s)", role->instances, role->name,
-                                      use->tx_bytes, role->instances > 1 ? " each" : ""));
+        pipe->full_count += (uint32_t)takes;
+        add_piece(&text, arena_printf(res->arena, "%d (tensor copies of `%s`, %u bytes%s)", takes, role->name, use->tx_bytes,
+                                      takes > 1 ? " each" : ""));
     }
     if (use->lanes_arrive) {
         pipe->full_count += (uint32_t)(warps * WARP_LANES);
@@ -93,23 +100,25 @@ static void settle_full(Resources *res, int index, Pipe *pipe) {
     }
     if (use->warps_arrive) {
         pipe->full_count += (uint32_t)warps;
-        add_piece(&text, warps_piece(res, role));
+        add_piece(&text, warps_piece(res, role, index));
     }
     pipe->full_reason = text.text;
 }
 
 /* A matrix instruction is of all warps of a warpgroup (PTX ISA 9.7.15.1): where it is done in one, none is behind it. */
-static void settle_empty(Resources *res, const Role *role, PipeUse *use, Pipe *pipe, Str *text) {
+static void settle_empty(Resources *res, const Role *role, int index, Pipe *pipe, Str *text) {
+    PipeUse *use = &role->pipes[index];
+    int takes = role_takes(role, index);
     use->instance_arrives = use->mma_out && !use->generic_out && !use->bulk_out;
     use->warps_arrive = !use->instance_arrives;
     if (use->warps_arrive) {
-        pipe->empty_count += (uint32_t)(role->instances * role->warps);
-        add_piece(text, warps_piece(res, role));
+        pipe->empty_count += (uint32_t)(takes * role->warps);
+        add_piece(text, warps_piece(res, role, index));
         return;
     }
-    pipe->empty_count += (uint32_t)role->instances;
-    add_piece(text, arena_printf(res->arena, "%d warpgroup%s of `%s` (matrix instructions)", role->instances,
-                                 role->instances == 1 ? "" : "s", role->name));
+    pipe->empty_count += (uint32_t)takes;
+    add_piece(text, arena_printf(res->arena, "%d warpgroup%s of `%s` (matrix instructions)", takes, takes == 1 ? "" : "s",
+                                 role->name));
 }
 
 static void settle_arrivals(Resources *res) {
@@ -124,7 +133,7 @@ static void settle_arrivals(Resources *res) {
             if (!valid_index(pipe->consumers.items[c], prog->roles.count)) continue;
             Role *role = &prog->roles.items[pipe->consumers.items[c]];
             if (!role->pipes) continue;
-            settle_empty(res, role, &role->pipes[p], pipe, &text);
+            settle_empty(res, role, (int)p, pipe, &text);
         }
         pipe->empty_reason = text.text;
     }

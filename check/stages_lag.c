@@ -64,6 +64,7 @@ static int derived(Linear *linear, const BlockUse *use) {
     Scan scan = {.arena = linear->arena, .handle = use->stmt->stage.handle};
     if (!use->loop || pipe->stages < 2 || use->held >= pipe->stages || linear->producer_most[what->pipe] > 1) return 0;
     if (use->loop->kind == S_GRID && !linear->prog->persistent) return 0; /* one iteration */
+    if (use->loop->kind == S_GRID && role->in_turn) return 0; /* held through the iterations of the others */
     walk_stmts(use->loop->kind == S_GRID ? use->loop->grid.body : use->loop->loop.body, scan_stmt, &scan);
     return scan.flies && !scan.touches && !scan.leaves && scan.acquires == 1;
 }

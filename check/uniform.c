@@ -62,6 +62,10 @@ static void show_origin(Uniform *uniform, Diag *diag, Expr *cause, Uniformity le
         }
         if (origin.local) {
             const Local *local = &uniform->role->locals.items[origin.local->index];
+            if (uniform->role->in_turn && !local->in_grid && local->kind == LOCAL_VAR) {
+                diag_label(uniform->diags, diag, local->span, "each instance of `%s` has its own, of its own iterations", uniform->role->name);
+                return;
+            }
             Definition found = {.local = origin.local->index, .least = least};
             walk_stmts(uniform->role->body, find_definition, &found);
             if (found.stmt) diag_label(uniform->diags, diag, found.stmt->head, "`%s` gets its value here", local->name);
@@ -109,6 +113,8 @@ static void refuse(Uniform *uniform, Stmt *stmt, const Control *control) {
     walk_stmts(stmt->kind != S_LEAVE ? stmt : stmt->leave.target ? stmt->leave.target : uniform->role->body, fault, uniform);
     if (stmt->kind == S_LEAVE) diag_help(uniform->diags, diag, "leave under a condition that is the same in all %s", among);
     else if (control->how == UNIFORM_LANE) diag_help(uniform->diags, diag, "use a select inside of a statement: `t[i] = c ? a : b`");
+    else if (uniform->role->in_turn)
+        diag_help(uniform->diags, diag, "all instances have to know which stages an iteration takes: from sizes, ranges and coordinates");
     else diag_help(uniform->diags, diag, "every instance takes part in every stage: put the condition inside, around the tile statements");
 }
 
@@ -121,6 +127,7 @@ typedef struct Holds {
 static void find_holds(Stmt *stmt, void *data) {
     Holds *holds = data;
     holds->pipes |= stmt->kind == S_ACQUIRE || stmt->kind == S_STAGE || stmt->kind == S_RELEASE;
+    holds->pipes |= stmt->kind == S_BLOCK && stmt->block.turn; /* every instance passes its turn on */
     holds->tiles |= stmt->kind == S_TILE;
 }
 

@@ -152,10 +152,12 @@ static void gen_grid(Gen *gen, const Stmt *stmt) {
     INS_IF(gen->ptx, done, "bra", ptx_label(frame->leave_label));
     set_axes(gen, stmt, extents, tile);
     ptx_forget(gen->ptx);
+    int skip = turn_iteration(gen);
     gen_stmt(gen, stmt->grid.body);
     mma_meet(gen, frame->next);
     ptx_place_label(gen->ptx, frame->continue_label);
     mma_turn(gen, stmt);
+    turn_skipped(gen, stmt, skip);
     INS(gen->ptx, "add.s32", ptx_reg(tile), ptx_reg(tile), ptx_reg(step));
     INS(gen->ptx, "bra", ptx_label(head));
     place_leave(gen, frame);
@@ -201,6 +203,7 @@ static void gen_counted(Gen *gen, const Stmt *stmt, Frame *frame) {
 }
 
 static void gen_for(Gen *gen, const Stmt *stmt) {
+    int turn = turn_hold(gen);
     ptx_mark(gen->ptx, stmt->head, gen->role->number, NULL, "loops");
     Frame *frame = push_frame(gen, stmt);
     open_lags(gen, frame, stmt->loop.body);
@@ -209,6 +212,8 @@ static void gen_for(Gen *gen, const Stmt *stmt) {
     else
         gen_counted(gen, stmt, frame);
     place_leave(gen, frame);
+    gen->role->turn_ending = turn;
+    turn_pass(gen);
     drain_lags(gen, frame);
     pop_frame(gen);
 }
@@ -254,9 +259,11 @@ static void gen_leave(Gen *gen, const Stmt *stmt) {
 
 static void gen_block(Gen *gen, const Stmt *stmt) {
     Frame *frame = push_frame(gen, stmt);
-    for (size_t i = 0; i < stmt->block.body.count; i++) gen_stmt(gen, stmt->block.body.items[i]);
+    if (stmt->block.turn != 0) turn_open(gen, stmt);
+    turn_list(gen, &stmt->block.body);
     mma_meet(gen, frame->left);
     ptx_place_label(gen->ptx, frame->leave_label);
+    if (stmt->block.turn != 0) turn_pass(gen);
     pop_frame(gen);
 }
 
@@ -288,6 +295,7 @@ void gen_stmt(Gen *gen, const Stmt *stmt) {
     case S_STAGE:
         pipe_acquire(gen, stmt, stmt->stage.handle);
         gen_stmt(gen, stmt->stage.body);
+        turn_pass(gen);
         pipe_release(gen, (Span){stmt->span.hi > stmt->span.lo ? stmt->span.hi - 1 : stmt->span.lo, stmt->span.hi},
                      stmt->stage.handle);
         return;
@@ -383,11 +391,13 @@ void gen_role(Gen *gen, int number) {
     open_storage(gen, &state);
     open_cursors(gen, &state);
     mma_open(gen);
+    turns_begin(gen);
     gen_stmt(gen, role->body);
     mma_end(gen);
     ptx_place_label(gen->ptx,
                     state.end_label); /* also of the lanes that were not elected: they have nothing to finish */
     mma_finish(gen);
+    turns_end(gen);
     pipe_finish(gen);
     INS0(gen->ptx, "ret");
     pipe_expired(gen);

@@ -4,6 +4,7 @@
  *   pipes.c    acquire, release, waits, watchdog     copies.c   tensor, bulk and per-lane copies
  *   maps.c     elementwise statements                mma.c      matrix instructions    pending.c  their waits
  *   values.c   expressions to registers              matrix_moves.c  stmatrix, ldmatrix
+ *   turn.c     instances that take turns
  *   layout.c   coordinates to addresses              manifest.c formulas, the manifest   report.c  --report */
 #ifndef PIPEC_GEN_H
 #define PIPEC_GEN_H
@@ -94,6 +95,8 @@ struct RoleState {
     Reg expired_site, expired_stage;
     bool any_wait, any_bulk_store;
     Flights *flights;                        /* NULL: the role has no matrix instructions */
+    Reg until;                               /* .b32, of a role in turn: iterations of the grid until the next of its own; else REG_NONE */
+    int turn_ending;                         /* number of the turn that the statement being generated ends, and has not passed on; 0: none */
     Reg accumulator_row, accumulator_column; /* of this thread in a 64 x 8 accumulator: 0 .. 55, 0 .. 6 */
 };
 
@@ -168,10 +171,23 @@ void pipe_drain(Gen *gen, const Lag *lag);                               /* rele
 void pipe_expired(Gen *gen);                                             /* the watchdog's end of the role */
 void pipe_finish(Gen *gen);                                              /* bulk stores are complete before exit */
 Operand stage_barrier(Gen *gen, const Pipe *pipe, bool full, Reg stage); /* the barrier of a stage: [reg + offset] */
+void pipe_skip(Gen *gen, int pipe, Reg stages);                          /* steps the cursor; stages REG_NONE: by one */
 void instance_barrier(Gen *gen);                                         /* all threads of the instance */
 
 void pipe_pin(Gen *gen,
               int handle); /* a spin that is over at once: arithmetic before it and waits behind it stay there */
+
+/* turn.c. Named barrier first + (k + shift) % instances for instance k of the role */
+void instances_barrier(Gen *gen, const char *op, int first, int shift, int threads);
+void turns_begin(Gen *gen);                    /* a role starts: the first turn is given out */
+void turns_end(Gen *gen);                      /* and ends: the last one is taken back */
+void turn_open(Gen *gen, const Stmt *stmt);    /* waits for the turn; turn_list passes it on */
+void turn_list(Gen *gen, const Stmts *list);   /* statements; at the end of a turn it is passed on before what only waits and releases */
+int turn_hold(Gen *gen);                       /* a compound statement begins: its turn_ending, to be set again at its end */
+void turn_pass(Gen *gen);                      /* the end of a turn, where nothing more is issued; nothing elsewhere */
+int turn_iteration(Gen *gen);                  /* in turn: jumps to the label in the iterations of other instances; else -1 */
+void turn_skipped(Gen *gen, const Stmt *grid, int label); /* and what is done in those */
+
 
 void gen_mma(Gen *gen, const Tile *tile); /* mma.c */
 

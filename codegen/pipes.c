@@ -20,22 +20,7 @@ void instance_barrier(Gen *gen) {
         INS(gen->ptx, "bar.warp.sync", ptx_int(0xffffffff));
         return;
     }
-    int threads = state->role->warps * 32;
-    if (state->rank.class == REG_NONE) {
-        INS(gen->ptx, "bar.sync", ptx_int(state->role->barrier), ptx_int(threads));
-        return;
-    }
-    /* ids never come from registers (ptxas would reserve all sixteen): a chain over the instances */
-    int end = ptx_new_label(gen->ptx);
-    for (int k = 0; k < state->role->instances; k++) {
-        Reg mine = PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(state->rank), ptx_int(k));
-        int next = ptx_new_label(gen->ptx);
-        INS_UNLESS(gen->ptx, mine, "bra.uni", ptx_label(next));
-        INS(gen->ptx, "bar.sync", ptx_int(state->role->barrier + k), ptx_int(threads));
-        INS(gen->ptx, "bra.uni", ptx_label(end));
-        ptx_place_label(gen->ptx, next);
-    }
-    ptx_place_label(gen->ptx, end);
+    instances_barrier(gen, "bar.sync", state->role->barrier, 0, state->role->warps * 32);
 }
 
 static void warp_sync(Gen *gen) {
@@ -135,6 +120,24 @@ static void step_stage(Gen *gen, Reg stage, Reg parity, int stages) {
     INS(gen->ptx, "setp.eq.u32", ptx_reg(wrapped), ptx_reg(stage), ptx_int(stages));
     INS(gen->ptx, "selp.b32", ptx_reg(stage), ptx_int(0), ptx_reg(stage), ptx_reg(wrapped));
     if (parity.class != REG_NONE) INS_IF(gen->ptx, wrapped, "xor.b32", ptx_reg(parity), ptx_reg(parity), ptx_int(1));
+    ptx_forget(gen->ptx);
+}
+
+void pipe_skip(Gen *gen, int index, Reg stages) {
+    const Pipe *pipe = &gen->prog->pipes.items[index];
+    Cursor *cursor = &gen->role->cursors[pipe->producer == gen->role->number ? END_PRODUCE : END_CONSUME][index];
+    if (stages.class == REG_NONE) {
+        step_stage(gen, cursor->stage, cursor->parity, pipe->stages);
+        return;
+    }
+    Reg rounds = stages;
+    if (pipe->stages > 1) {
+        Reg at = PURE(gen->ptx, REG_32, "add.s32", ptx_reg(cursor->stage), ptx_reg(stages));
+        rounds = PURE(gen->ptx, REG_32, "div.u32", ptx_reg(at), ptx_int(pipe->stages));
+        INS(gen->ptx, "rem.u32", ptx_reg(cursor->stage), ptx_reg(at), ptx_int(pipe->stages));
+    }
+    Reg odd = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(rounds), ptx_int(1));
+    INS(gen->ptx, "xor.b32", ptx_reg(cursor->parity), ptx_reg(cursor->parity), ptx_reg(odd));
     ptx_forget(gen->ptx);
 }
 

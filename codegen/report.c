@@ -135,6 +135,24 @@ static bool stores_in_bulk(const Prog *prog, const Role *role) {
     return false;
 }
 
+static void report_turns(const Prog *prog, const Role *role, Str *out) {
+    if (role->in_turn) {
+        str_printf(out, "  instance k takes iterations k, k + %d, .. of the grid", role->instances);
+        bool any = false;
+        for (size_t i = 0; i < prog->pipes.count; i++) {
+            if (!role->pipes[i].in_turn) continue;
+            str_printf(out, "%s`%s`", any ? ", " : ": each stage is one instance's, of ", prog->pipes.items[i].name);
+            any = true;
+        }
+        str_char(out, '\n');
+    }
+    for (int turn = 0; turn < role->turns; turn++) {
+        int first = role->tokens + turn * role->instances;
+        str_printf(out, "  turn %d: named barriers %d to %d, instance k waits at %d + k and arrives for the next\n",
+                   turn + 1, first, first + role->instances - 1, first);
+    }
+}
+
 static void report_role(const Prog *prog, const Role *role, Str *out) {
     int last = role->first_warp + role->warps * role->instances - 1;
     str_printf(out, "\nrole %s  %d instance%s of %d warp%s, warp%s %d", role->name, role->instances,
@@ -147,6 +165,7 @@ static void report_role(const Prog *prog, const Role *role, Str *out) {
     if (role->barrier > 0)
         str_printf(out, "  named barrier%s from %d: writes and reads of its shared tiles are ordered\n",
                    role->instances == 1 ? "" : "s", role->barrier);
+    report_turns(prog, role, out);
     for (size_t i = 0; i < role->tiles.count; i++) report_tile(prog, &role->tiles.items[i], out);
     report_stmt(prog, role, role->body, out);
     if (stores_in_bulk(prog, role))
