@@ -151,6 +151,8 @@ static bool is_array(const Elab *e, const Object *object) {
     return object->space == SPACE_STAGE && !object->element && field_of(e, object)->is_array;
 }
 
+#define KNOWN_MOST 10000
+
 /* A loop with constant bounds whose variable chooses a register or a tile of an array is unrolled. Lets are looked through, and
  * could double the work each: `left` bounds it. */
 static bool known(Elab *e, const Expr *x, int *left);
@@ -164,8 +166,16 @@ static bool known_local(Elab *e, int index, int *left) {
     return loop->loop.unroll = true;
 }
 
+static bool known_call(Elab *e, const Expr *x, int *left) {
+    if (x->call.which != IN_min && x->call.which != IN_max && x->call.which != IN_ceil_div) return false;
+    return known(e, x->call.args[0], left) && known(e, x->call.args[1], left);
+}
+
+/* Of integers and their comparisons alone: what codegen folds (codegen/values.c) */
 static bool known(Elab *e, const Expr *x, int *left) {
     if (--*left < 0) return false;
+    if (x->kind == X_POISON) return true;
+    if (x->type != E_BOOL && !elab_is_integer(x->type)) return false;
     switch (x->kind) {
     case X_CONST:
     case X_POISON: return true;
@@ -176,10 +186,7 @@ static bool known(Elab *e, const Expr *x, int *left) {
     case X_SELECT:
         return known(e, x->select.condition, left) && known(e, x->select.then, left) &&
                known(e, x->select.otherwise, left);
-    case X_CALL:
-        for (int i = 0; i < x->call.count; i++)
-            if (!known(e, x->call.args[i], left)) return false;
-        return true;
+    case X_CALL: return known_call(e, x, left);
     case X_SYMBOL:
     case X_PARAM:
     case X_AXIS:
@@ -192,8 +199,15 @@ static bool known(Elab *e, const Expr *x, int *left) {
 }
 
 static bool known_when_unrolled(Elab *e, const Expr *x) {
-    int left = 10000;
+    int left = KNOWN_MOST;
     return known(e, x, &left);
+}
+
+/* An index and something known, in sums and products */
+static bool walks_known(Elab *e, const Expr *x) {
+    if (x->kind == X_INDEX || !x->indexes) return x->kind == X_INDEX || known_when_unrolled(e, x);
+    return x->kind == X_BINARY && (x->binary.op == OP_ADD || x->binary.op == OP_SUB || x->binary.op == OP_MUL) &&
+           walks_known(e, x->binary.left) && walks_known(e, x->binary.right);
 }
 
 static void report_array(Elab *e, const AstExpr *ast, const Object *object) {
@@ -284,8 +298,9 @@ static bool readable(Elab *e, const AstExpr *ast, const Object *object, bool old
 }
 
 static bool sub_fits_register(Elab *e, const Object *object, const Expr *sub) {
-    if (object->space != SPACE_REGISTER || sub->kind == X_INDEX || known_when_unrolled(e, sub)) return true;
-    Diag *diag = elab_error(e, P0155, sub->span, "a register tile is subscripted by index names");
+    if (object->space != SPACE_REGISTER || walks_known(e, sub)) return true;
+    Diag *diag = elab_error(e, P0155, sub->span,
+                            "a register tile is subscripted by index names and what is known when compiled");
     LABEL(e, diag, object->span, "this tile is in registers");
     NOTE(e, diag, "registers have no addresses; a `shared` tile has");
     return false;
@@ -483,8 +498,15 @@ static void each_unknown(Elab *e, const Binding *binding, const AstExpr *ast) {
     case AST_SUBSCRIPT:
         for (size_t i = 0; i < ast->subscript.subs.count; i++) each_unknown(e, binding, ast->subscript.subs.items[i]);
         break;
-    case AST_ERROR_EXPR: case AST_INTEGER: case AST_FLOAT: case AST_BOOL: case AST_MEMBER: case AST_REDUCE:
-    case AST_OLD: case AST_ACQUIRE: case AST_TRY: break;
+    case AST_ERROR_EXPR:
+    case AST_INTEGER:
+    case AST_FLOAT:
+    case AST_BOOL:
+    case AST_MEMBER:
+    case AST_REDUCE:
+    case AST_OLD:
+    case AST_ACQUIRE:
+    case AST_TRY: break;
     }
 }
 

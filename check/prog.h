@@ -123,6 +123,49 @@ typedef struct IndexSpace { /* those of the destination first, in its order; the
     Index items[PROG_MAX_INDEXES];
 } IndexSpace;
 
+/* ---- register tiles ---------------------------------------------------------------------------------------------- */
+
+/* Where a register tile's elements are: a map from (thread of the instance, register) to coordinates. A coordinate is a sum of digits times
+ * strides, digits of the thread's number and of the register's number. A thread's digit that no axis takes makes replicas: threads that differ
+ * in it alone hold the same elements. Statements over register tiles walk their indexes in the same way (Tile.spread). */
+typedef struct Digit {
+    bool in_thread; /* thread / place % extent; else of the register's number: digits of lower `place` run faster, of the same the later axis's */
+    int place;
+    int64_t extent, stride;
+} Digit;
+
+typedef enum SpreadKind {
+    SPREAD_ROWS,    /* as the rows of wgmma's accumulator, 64 after 64: PTX ISA 9.7.15.5.1.1.3, figure "WGMMA .m64nNk16 D fragment" */
+    SPREAD_COLUMNS, /* as its columns, 8 after 8 */
+    SPREAD_EVERY,   /* every thread has all of them: what constants subscript */
+    SPREAD_BLOCKED  /* vectors of neighbours, thread after thread */
+} SpreadKind;
+
+typedef struct Spread {   /* of one axis, or of several flattened, the last one innermost */
+    SpreadKind kind;
+    int members, axes[PROG_MAX_RANK]; /* axes of the tile, or indexes of the statement */
+    int64_t extent;       /* of all of them; where the digits reach further there is nothing */
+    int64_t granule;      /* parts begin and end at multiples of it: the stride of the last digit */
+    int count;
+    Digit digits[4];      /* strides ascend; the last one, of the register, runs over the granules */
+} Spread;
+
+typedef struct RegisterLayout {
+    int count;
+    Spread spreads[PROG_MAX_INDEXES];
+} RegisterLayout;
+
+/* registers.c */
+int64_t layout_registers(const RegisterLayout *layout); /* elements that a thread holds */
+/* The registers' part of each spread's coordinate, and back */
+void layout_coordinates(const RegisterLayout *layout, int64_t number, int64_t *coordinates);
+int64_t layout_number(const RegisterLayout *layout, const int64_t *coordinates);
+int layout_vector(const RegisterLayout *layout, int *axis); /* registers that hold neighbours, and along which axis; 1 and -1 */
+int layout_replicas(const RegisterLayout *layout, int threads, Digit *digits); /* digits of the thread that nothing takes; at most 2 a spread, and 1 */
+const Spread *layout_spread(const RegisterLayout *layout, int axis, int *number); /* that the axis belongs to; NULL where it is in none */
+bool layout_accumulates(const RegisterLayout *layout);                            /* has rows and columns of accumulators */
+void layout_print(const RegisterLayout *layout, int threads, Str *out);           /* in words */
+
 /* ---- tile statements --------------------------------------------------------------------------------------------- */
 
 typedef enum TileClass {  /* filled by tiles */
@@ -192,6 +235,7 @@ typedef struct Tile {
     Access target;
     AssignOp op;           /* for a target of 8- or 16-bit type the sum is formed in the widened type */
     Expr *value;           /* of the target's type, or of its widened type where the target stores narrower by a written cast */
+    const RegisterLayout *spread; /* of the bound indexes, where register tiles stand in an elementwise statement; else NULL; filled by tiles */
     bool by_lanes;         /* as written */
     Span lanes_span;
     union {
@@ -294,13 +338,6 @@ typedef struct Layout {
     int64_t rounds;     /* that the worst access of a warp would take without it */
 } Layout;
 
-/* How a register tile is spread over the threads of the instance: a layout is a map from (thread, register) to coordinates. */
-typedef enum RegisterLayout {
-    REGISTERS_BLOCKED, /* vectors of the flattened tile, thread after thread (codegen/maps.c) */
-    /* pairs of 16-bit elements side by side share a register */
-    REGISTERS_WGMMA    /* the accumulator of wgmma: PTX ISA 9.7.15.5.1.1.3, figure "WGMMA .m64nNk16 D fragment"; 64-row slabs one after another */
-} RegisterLayout;
-
 typedef struct RoleTile {  /* a `shared` tile or a `var` tile of a role */
     const char *name;
     Span span;
@@ -313,6 +350,9 @@ typedef struct RoleTile {  /* a `shared` tile or a `var` tile of a role */
     uint32_t offset;       /* shared: of instance 0, in the block's shared memory; filled by resources */
     uint32_t stride;       /* shared: bytes from one instance's tile to the next's */
 } RoleTile;
+
+bool tile_pairs(const RoleTile *tile); /* of a register tile: 16-bit elements side by side share a register; registers.c */
+int64_t tile_registers(const RoleTile *tile); /* of 32 bits, that a thread holds of a register tile; registers.c */
 
 /* What a role does with one pipe, over all its handles; filled by tiles */
 typedef struct PipeUse {

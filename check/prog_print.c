@@ -428,7 +428,10 @@ static void print_locals(Out *o) {
         if (tile->stride)
             str_printf(o->text, " at %u, %u bytes an instance", (unsigned)tile->offset, (unsigned)tile->stride);
         if (!tile->in_registers) print_layout(o, &tile->layout);
-        if (tile->in_registers && tile->held == REGISTERS_WGMMA) str_add(o->text, " as an accumulator");
+        if (tile->in_registers) {
+            str_add(o->text, ": ");
+            layout_print(&tile->held, o->role->warps * 32, o->text);
+        }
         str_char(o->text, '\n');
     }
 }

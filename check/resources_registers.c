@@ -76,23 +76,17 @@ static void refuse_pool(Resources *res, const Role *greedy, int asked) {
 
 /* ---- accumulators --------------------------------------------------------------------------------------------------- */
 
-/* Bytes of an element in registers: those of 16 bits lie in pairs, narrower ones have a register each */
-static int bytes_held(const RoleTile *tile) {
-    int bytes = element_rows[tile->type].bytes;
-    return bytes == 1 ? 4 : bytes;
-}
-
 int accumulator_registers(const Role *role) {
-    int64_t bytes = 0;
+    int64_t registers = 0;
+    bool any = false;
     for (size_t i = 0; i < role->tiles.count; i++) {
         const RoleTile *tile = &role->tiles.items[i];
-        int64_t elements = 1;
-        if (!tile->in_registers || tile->held != REGISTERS_WGMMA) continue;
-        for (int d = 0; d < tile->rank; d++) elements *= tile->extents[d];
-        bytes += elements * bytes_held(tile);
+        if (!tile->in_registers) continue;
+        any |= layout_accumulates(&tile->held);
+        registers += tile_registers(tile);
     }
-    bytes /= INT64_C(4) * WARPGROUP_LANES;
-    return bytes > INT32_MAX / 2 ? INT32_MAX / 2 : (int)bytes;
+    if (!any) return 0;
+    return registers > INT32_MAX / 2 ? INT32_MAX / 2 : (int)registers;
 }
 
 bool hands_out_registers(const Prog *prog) {
@@ -166,19 +160,15 @@ static void refuse_accumulators(Resources *res, const Role *role, int taken, int
     diag_primary(diags, diag, role->regs ? "`regs %d`" : "%d registers a thread at most", available);
     for (size_t i = 0; i < role->tiles.count; i++) {
         const RoleTile *tile = &role->tiles.items[i];
-        int64_t elements = 1;
-        if (!tile->in_registers || tile->held != REGISTERS_WGMMA) continue;
-        for (int d = 0; d < tile->rank; d++) elements *= tile->extents[d];
-        int64_t bytes = elements * bytes_held(tile);
-        if (bytes > most) most = bytes, largest = tile;
-        diag_note(diags, diag, "`%s`: %lld elements of %d bytes over %d threads are %lld registers", tile->name,
-                  (long long)elements, bytes_held(tile), WARPGROUP_LANES,
-                  (long long)(bytes / 4 / WARPGROUP_LANES));
+        if (!tile->in_registers) continue;
+        int64_t registers = tile_registers(tile);
+        if (registers > most) most = registers, largest = tile;
+        diag_note(diags, diag, "`%s`: %lld registers of a thread", tile->name, (long long)registers);
     }
     if (!largest) return;
     diag_label(diags, diag, largest->span, "the largest");
-    int64_t all = taken * INT64_C(4) * WARPGROUP_LANES, fits = room * INT64_C(4) * WARPGROUP_LANES - (all - most);
-    int64_t line = most / largest->extents[largest->rank - 1], columns = fits > 0 ? fits / line / 8 * 8 : 0;
+    int64_t columns = largest->extents[largest->rank - 1], fits = room - (taken - most);
+    columns = fits > 0 ? columns * fits / most / 8 * 8 : 0;
     if (columns > 0)
         diag_help(diags, diag, "%lld columns of `%s` would fit; or share its rows among more warpgroups",
                   (long long)columns, largest->name);

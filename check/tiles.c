@@ -494,7 +494,7 @@ void tiles_check(Arena *arena, Prog *prog, Diags *diags) {
     }
     for (size_t i = 0; i < tiles->sites.count; i++) tiles_rules(tiles, tiles->sites.items[i]);
     check_ensures(tiles);
-    tiles_held(tiles);
+    tiles_registers(tiles);
     tiles_copies(tiles);
     tiles_banks(tiles);
     tiles_coverage(tiles);

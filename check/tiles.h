@@ -3,7 +3,8 @@
  *   tiles_index.c      over which range an index runs; affine subscripts; subscripts inside of their tiles
  *   tiles_rules.c      one notation: what may stand left and right
  *   tiles_copy.c       which copies are possible: boxes, contiguous pieces, pieces of a lane; layouts
- *   tiles_mma.c        which contractions are matrix instructions; how register tiles are held
+ *   tiles_mma.c        which contractions are matrix instructions
+ *   tiles_registers.c  how register tiles are spread over threads
  *   boxes.c            a copy as boxes of a tensor map
  *   coverage.c         payload written on every path, bytes of a stage
  *   instances.c        what different instances write
@@ -78,10 +79,13 @@ bool poly_interval(Algebra *algebra, const IndexSpace *space, const Poly *poly, 
 #define TILES_SLAB_ROWS  64  /* of one matrix instruction */
 
 void tiles_mma(Tiles *tiles, Site *site); /* classifies a statement that reduces, or refuses it, or leaves it */
-void tiles_held(Tiles *tiles);            /* needs matrix instructions classified and nothing else; leaves RoleTile.held */
 /* The widest swizzle span in bytes that the operand can have. Where it is contiguous along m or n, of which an instruction takes
  * `part`, that is whole spans. */
 int64_t tiles_operand_span(const Tiles *tiles, const Site *site, const MmaOperand *operand, int64_t part);
+
+/* ---- tiles_registers.c ------------------------------------------------------------------------------------------------ */
+
+void tiles_registers(Tiles *tiles); /* needs matrix instructions classified and nothing else; leaves RoleTile.held, Tile.spread */
 
 /* ---- instances.c: what the instances of one role write to global memory ---------------------------------------------- */
 

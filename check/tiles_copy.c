@@ -175,7 +175,7 @@ static bool copies_agree(Tiles *tiles, const Layout *of, const Layout *layout) {
 }
 
 static bool is_accumulator(const Site *site, const Access *access) {
-    return access->space == SPACE_REGISTER && site->role->tiles.items[access->object].held == REGISTERS_WGMMA;
+    return access->space == SPACE_REGISTER && layout_accumulates(&site->role->tiles.items[access->object].held);
 }
 
 static bool meets_accumulator(const Site *site) {

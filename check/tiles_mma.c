@@ -1,4 +1,4 @@
-/* Contractions: which statements are matrix instructions, and which; how register tiles are held.
+/* Contractions: which statements are matrix instructions, and which.
  *
  * `acc[i, j] += sum[x] a * b`, a over i and x, b over j and x, in shared memory, a also in registers, is work of a warpgroup's matrix unit
  * (PTX ISA 9.7.15). What is such a contraction but has no instruction is refused with the nearest that has one; other
@@ -365,51 +365,4 @@ void tiles_mma(Tiles *tiles, Site *site) {
     tile->mma.n = (int)tile->space.items[INDEX_COLUMN].extent;
     tile->mma.steps = (int)(tile->space.items[INDEX_INNER].extent / mma_rows[kind].k);
     tile->class = TILE_MMA;
-}
-
-/* ---- how register tiles are held ------------------------------------------------------------------------------------ */
-
-/* Tiles that one map names have the same elements in the same threads: sets of tiles, each with the first of them */
-static size_t first_of(const size_t *sets, size_t tile) {
-    while (sets[tile] != tile) tile = sets[tile];
-    return tile;
-}
-
-static void join(size_t *sets, size_t a, size_t b) {
-    a = first_of(sets, a), b = first_of(sets, b);
-    sets[a > b ? a : b] = a > b ? b : a;
-}
-
-static void join_site(const Site *site, size_t *sets) {
-    const Access *target = &site->tile->target;
-    int first = target->space == SPACE_REGISTER ? target->object : -1;
-    for (size_t i = 0; i < site->reads.count; i++) {
-        const Access *read = site->reads.items[i];
-        if (read->space != SPACE_REGISTER) continue;
-        if (first >= 0) join(sets, (size_t)first, (size_t)read->object);
-        first = read->object;
-    }
-}
-
-void tiles_held(Tiles *tiles) {
-    for (size_t r = 0; r < tiles->prog->roles.count; r++) {
-        Role *role = &tiles->prog->roles.items[r];
-        size_t *sets = NEW_ARRAY(tiles->arena, size_t, role->tiles.count + 1);
-        bool *accumulates = NEW_ARRAY(tiles->arena, bool, role->tiles.count + 1);
-        for (size_t t = 0; t < role->tiles.count; t++) sets[t] = t;
-        for (size_t i = 0; i < tiles->sites.count; i++) {
-            const Site *site = tiles->sites.items[i];
-            if (site->role == role && !site->poisoned && site->tile->class == TILE_UNCLASSIFIED) join_site(site, sets);
-        }
-        for (size_t i = 0; i < tiles->sites.count; i++) {
-            const Site *site = tiles->sites.items[i];
-            if (site->role != role || site->tile->class != TILE_MMA) continue;
-            const Access *a = site->tile->mma.a.tile;
-            accumulates[first_of(sets, (size_t)site->tile->target.object)] = true;
-            if (a->space == SPACE_REGISTER) accumulates[first_of(sets, (size_t)a->object)] = true;
-        }
-        for (size_t t = 0; t < role->tiles.count; t++)
-            if (role->tiles.items[t].in_registers && accumulates[first_of(sets, t)])
-                role->tiles.items[t].held = REGISTERS_WGMMA;
-    }
 }

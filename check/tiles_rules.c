@@ -1,6 +1,5 @@
 /* One notation: what a tile statement may name left and right. A destination is read at its own subscripts only, a consumed
- * stage is not written and a produced one not read, tensors that the kernel writes are read only where it writes them, and
- * register tiles stand in the statement's own order of indexes, so that every thread finds its operands in its registers. */
+ * stage is not written and a produced one not read, and tensors that the kernel writes are read only where it writes them. */
 #include "check/tiles.h"
 
 /* ---- directions --------------------------------------------------------------------------------------------------- */
@@ -116,39 +115,6 @@ static void check_once(Tiles *tiles, Site *site) {
                   "together with `sum[..]`");
         site->poisoned = true;
     }
-}
-
-/* ---- register tiles ----------------------------------------------------------------------------------------------- */
-
-static bool in_order(const Access *access, int bound) {
-    bool right = access->rank == bound;
-    for (int d = 0; d < access->rank && right; d++)
-        right = access->subs[d]->kind == X_INDEX && access->subs[d]->index == d;
-    return right;
-}
-
-static void refuse_registers(Tiles *tiles, Site *site, const Access *access, const Access *target) {
-    const char *name = site->role->tiles.items[access->object].name;
-    Diag *diag = diag_at(tiles->diags, P0205, access->span, "elements of `%s` would have to change threads", name);
-    diag_primary(tiles->diags, diag, "not subscripted in the order of the statement's indexes");
-    diag_label(tiles->diags, diag, site->role->tiles.items[access->object].span,
-               "a `var` tile lives in registers, spread over the threads");
-    if (target && target != access)
-        diag_label(tiles->diags, diag, target->span, "the statement runs over these indexes");
-    diag_help(tiles->diags, diag,
-              "pass it through a `shared` tile: `shared t: ..; t[i, j] = %s[i, j];`, then read `t` at any subscripts",
-              name);
-    site->poisoned = true;
-}
-
-static void check_registers(Tiles *tiles, Site *site, bool reduction) {
-    const Access *target = &site->tile->target;
-    if (reduction) return; /* who holds what across a reduction is settled where it is generated */
-    if (target->space == SPACE_REGISTER && !in_order(target, site->tile->space.bound))
-        refuse_registers(tiles, site, target, target);
-    for (size_t i = 0; i < site->reads.count && !site->poisoned; i++)
-        if (site->reads.items[i]->space == SPACE_REGISTER && !in_order(site->reads.items[i], site->tile->space.bound))
-            refuse_registers(tiles, site, site->reads.items[i], target);
 }
 
 /* ---- tensors that the kernel writes --------------------------------------------------------------------------------- */
@@ -328,7 +294,6 @@ void tiles_rules(Tiles *tiles, Site *site) {
     if (!site->poisoned) check_outputs(tiles, site);
     if (!site->poisoned) check_once(tiles, site);
     if (!site->poisoned) check_destination(tiles, site);
-    if (!site->poisoned) check_registers(tiles, site, reduction);
     check_lanes(tiles, site);
     if (site->poisoned || !reduction) return;
     site->tile->class = TILE_REDUCTION;

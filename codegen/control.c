@@ -65,6 +65,10 @@ static void drain_lags(Gen *gen, const Frame *frame) {
 
 static void set_local(Gen *gen, int local, Value value) {
     Value *to = &gen->role->locals[local];
+    if (gen->role->role->locals.items[local].kind == LOCAL_LET && value.reg.class == REG_NONE) {
+        *to = value; /* wherever it is read, it was set here, in this turn of an unrolled loop */
+        return;
+    }
     if (to->type == E_BOOL)
         INS(gen->ptx, "mov.pred", ptx_reg(to->reg), ptx_reg(value_in_reg(gen, value)));
     else
@@ -319,20 +323,6 @@ static void open_cursors(Gen *gen, RoleState *state) {
     }
 }
 
-/* Where a thread's accumulators lie: warp w of the warpgroup has rows 16w ..; lane l row l / 4 of them and columns 2 * (l % 4) .. */
-static void open_accumulators(Gen *gen, RoleState *state, Reg lane) {
-    bool any = false;
-    for (size_t i = 0; i < state->role->tiles.count; i++)
-        any |= state->role->tiles.items[i].in_registers && state->role->tiles.items[i].held == REGISTERS_WGMMA;
-    if (!any) return;
-    Reg warp = PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(state->thread), ptx_int(5));
-    Reg first = PURE(gen->ptx, REG_32, "shl.b32", ptx_reg(warp), ptx_int(4));
-    Reg row = PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(lane), ptx_int(2));
-    state->accumulator_row = PURE(gen->ptx, REG_32, "add.s32", ptx_reg(first), ptx_reg(row));
-    Reg quad = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(lane), ptx_int(3));
-    state->accumulator_column = PURE(gen->ptx, REG_32, "shl.b32", ptx_reg(quad), ptx_int(1));
-}
-
 /* Who am I: instance, thread of the instance, the lane that issues bulk work, the lane that arrives for its warp. */
 static void open_threads(Gen *gen, RoleState *state) {
     const Role *role = state->role;
@@ -353,7 +343,6 @@ static void open_threads(Gen *gen, RoleState *state) {
     }
     state->leader = PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(state->thread), ptx_int(0));
     state->arriver = PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(lane), ptx_int(0));
-    open_accumulators(gen, state, lane);
 }
 
 static void open_storage(Gen *gen, RoleState *state) {
@@ -369,9 +358,9 @@ static void open_storage(Gen *gen, RoleState *state) {
     for (size_t i = 0; i < role->tiles.count; i++) {
         const RoleTile *tile = &role->tiles.items[i];
         if (!tile->in_registers) continue;
-        int slots = register_tile_slots(gen, tile);
+        int64_t slots = layout_registers(&tile->held) / (tile_pairs(tile) ? 2 : 1);
         state->tiles[i] = NEW_ARRAY(gen->arena, Reg, slots);
-        for (int s = 0; s < slots; s++)
+        for (int64_t s = 0; s < slots; s++)
             state->tiles[i][s] = ptx_new_reg(gen->ptx, class_of(element_rows[tile->type].widens));
     }
 }
@@ -389,6 +378,7 @@ void gen_role(Gen *gen, int number) {
                 role->first_warp, role->one_lane ? ", in one elected lane" : "");
     open_threads(gen, &state);
     open_storage(gen, &state);
+    registers_open(gen);
     open_cursors(gen, &state);
     mma_open(gen);
     turns_begin(gen);

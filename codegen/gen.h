@@ -4,7 +4,7 @@
  *   pipes.c    acquire, release, waits, watchdog     copies.c   tensor, bulk and per-lane copies
  *   maps.c     elementwise statements                mma.c      matrix instructions    pending.c  their waits
  *   values.c   expressions to registers              matrix_moves.c  stmatrix, ldmatrix
- *   turn.c     instances that take turns
+ *   turn.c     instances that take turns              registers.c  register tiles
  *   layout.c   coordinates to addresses              manifest.c formulas, the manifest   report.c  --report */
 #ifndef PIPEC_GEN_H
 #define PIPEC_GEN_H
@@ -35,6 +35,13 @@ typedef struct Point Point;
 typedef struct RoleState RoleState;
 typedef struct Pending Pending; /* matrix instructions in flight at a place (pending.c) */
 typedef struct Flights Flights; /* the same followed through a role */
+
+/* A thread's part of the coordinates of a spread */
+typedef struct ThreadPart {
+    const Spread *spread;
+    Lin at;
+    struct ThreadPart *next;
+} ThreadPart;
 
 typedef struct Gen {
     Arena *arena;
@@ -88,7 +95,7 @@ struct RoleState {
     Cursor *cursors[2]; /* by End, one a pipe */
     Reg *handles;       /* .b32 stage index of each handle */
     Value *locals;      /* register of each scalar local, or its constant while its loop is unrolled */
-    Reg **tiles;        /* registers of each register tile, by element slot */
+    Reg **tiles;        /* registers of each register tile, as layout_number counts them */
     Frame *frame;       /* innermost */
     int end_label;
     int expired_label; /* watchdog: records and traps */
@@ -97,7 +104,7 @@ struct RoleState {
     Flights *flights;                        /* NULL: the role has no matrix instructions */
     Reg until;                               /* .b32, of a role in turn: iterations of the grid until the next of its own; else REG_NONE */
     int turn_ending;                         /* number of the turn that the statement being generated ends, and has not passed on; 0: none */
-    Reg accumulator_row, accumulator_column; /* of this thread in a 64 x 8 accumulator: 0 .. 55, 0 .. 6 */
+    ThreadPart *parts;                       /* of the role's register tiles */
 };
 
 /* ---- values.c ---------------------------------------------------------------------------------------------------- */
@@ -234,8 +241,14 @@ int64_t expr_multiple(const Expr *expr);
 /* Do `vector` elements of the access along index `inner`, from a multiple of it on, lie side by side and aligned? (maps.c) */
 bool access_side_by_side(const Gen *gen, const Access *access, int inner, int vector);
 void gen_lanes(Gen *gen, const Tile *tile);                    /* maps.c: same distribution */
-int register_tile_slots(const Gen *gen, const RoleTile *tile); /* registers a thread holds of it */
-bool register_tile_pairs(const RoleTile *tile);                /* two elements to each */
+
+/* ---- registers.c ------------------------------------------------------------------------------------------------- */
+
+void registers_open(Gen *gen);                                /* at a role's beginning */
+Lin registers_thread(Gen *gen, const Spread *spread);         /* the thread's part of its coordinate */
+Reg registers_repeat(Gen *gen, const RegisterLayout *layout); /* a predicate of threads that others repeat; none: REG_NONE */
+/* The register of an element, neighbours of a vector behind it: where the statement's registers are, and what the subscripts add */
+const Reg *registers_slot(Gen *gen, const Access *access, const RegisterLayout *statement, const int64_t *coordinates);
 
 /* How a tile lies in shared memory, in words: for the manifest and --report (manifest.c) */
 const char *layout_text(Arena *arena, const Prog *prog, const Layout *layout, Element type, int64_t inner);

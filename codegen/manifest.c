@@ -212,15 +212,10 @@ static const char *entry_name(Arena *arena, const char *kernel) {
 
 /* What a thread keeps of its role's register tiles, spread evenly; 8- and 16-bit elements are held widened. */
 static int registers_held(const Role *role) {
-    int64_t held = 0, threads = INT64_C(32) * role->warps;
-    for (size_t t = 0; t < role->tiles.count; t++) {
-        const RoleTile *tile = &role->tiles.items[t];
-        int64_t words = (element_rows[element_rows[tile->type].widens].bytes + 3) / 4;
-        if (!tile->in_registers) continue;
-        for (int axis = 0; axis < tile->rank; axis++) words *= tile->extents[axis];
-        held += (words + threads - 1) / threads;
-    }
-    return (int)held;
+    int64_t held = 0;
+    for (size_t t = 0; t < role->tiles.count; t++)
+        if (role->tiles.items[t].in_registers) held += tile_registers(&role->tiles.items[t]);
+    return held > INT32_MAX ? INT32_MAX : (int)held;
 }
 
 void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options, Manifest *manifest) {

@@ -1,13 +1,15 @@
 /* Elementwise statements and per-lane copies: an index space spread over the threads of the instance.
  *
  * The space is flattened, last index innermost. A thread takes vectors of V consecutive elements; vector number
- * chunk * threads + thread; where a register tile is a wgmma accumulator, its own map decides instead. Chunks are evaluated in batches: all loads and values first, then all stores, so that loads
+ * chunk * threads + thread. Where register tiles stand in the statement, their layout says instead what a thread takes, a chunk being a vector
+ * of neighbouring registers. Chunks are evaluated in batches: all loads and values first, then all stores, so that loads
  * overlap. Batches are unrolled, looped over when there are many; a last, partial chunk is guarded. */
 #include "codegen/gen.h"
 
 #define BATCH_VALUES     16 /* elements that a thread has in flight */
 #define BATCH_READS      32 /* and values that they are made of: more would not fit the registers */
 #define UNROLLED_BATCHES 2
+#define VECTOR_MOST      16
 
 typedef struct Walk {
     Gen *gen;
@@ -17,18 +19,21 @@ typedef struct Walk {
     int64_t total;     /* elements of the space */
     int vector;        /* V */
     int threads;
-    int inner;                 /* number of the innermost index, -1 for an empty space */
-    const RoleTile *registers; /* a register tile of the statement: all of them are spread alike; NULL: none */
-    Point statement;           /* what depends on no index */
-    VEC(const Expr *) reads;   /* the X_READs of the value */
+    int inner;                    /* the index along which a vector's elements lie, -1: no vectors */
+    const RegisterLayout *layout; /* of the statement, where register tiles stand in it; else NULL */
+    Lin parts[PROG_MAX_INDEXES];  /* the thread's of each of its spreads */
+    int rows,
+        columns;     /* the indexes along an accumulator's rows and columns where the space is nothing else; else -1 */
+    Point statement; /* what depends on no index */
+    VEC(const Expr *) reads; /* the X_READs of the value */
 } Walk;
 
 /* One vector of elements: the point of the vector, and one for each of its elements. */
 typedef struct Chunk {
     Point vector;
     Point *elements;
-    int64_t number;
-    Reg (*words)[16]; /* raw copies: the loaded words */
+    int64_t at[PROG_MAX_INDEXES]; /* with a layout: the registers' part of each spread's coordinate */
+    Reg (*words)[16];             /* raw copies: the loaded words */
     Value *values;
 } Chunk;
 
@@ -67,20 +72,12 @@ bool access_side_by_side(const Gen *gen, const Access *access, int inner, int ve
 
 static bool depends_on(const Expr *expr, int index) { return index >= 0 && (expr->indexes >> index & 1u) != 0; }
 
-static int tile_vector(const RoleTile *tile) {
-    if (tile->held == REGISTERS_WGMMA) return 2;
-    int vector = 4;
-    while (tile->extents[tile->rank - 1] % vector != 0) vector /= 2;
-    return vector;
-}
-
-/* A register tile fixes the width; a global tensor walked along the innermost index wants neighbouring threads on
+/* A global tensor walked along the innermost index wants neighbouring threads on
  * neighbouring elements; else as many as 16 bytes hold of the widest tile read or written side by side. */
 static int choose_vector(Walk *walk) {
     const Gen *gen = walk->gen;
     const Access *target = &walk->tile->target;
     if (walk->inner < 0) return 1;
-    if (walk->registers != NULL) return tile_vector(walk->registers);
     int widest = 0;
     bool global = target->space == SPACE_GLOBAL;
     if (access_side_by_side(gen, target, walk->inner, 4)) widest = element_rows[target->type].bytes;
@@ -96,54 +93,37 @@ static int choose_vector(Walk *walk) {
     return vector;
 }
 
-bool register_tile_pairs(const RoleTile *tile) {
-    return tile->held == REGISTERS_WGMMA && element_rows[tile->type].bytes == 2;
-}
-
-int register_tile_slots(const Gen *gen, const RoleTile *tile) {
-    int64_t total = 1;
-    for (int axis = 0; axis < tile->rank; axis++) total *= tile->extents[axis];
-    int vector = tile_vector(tile), threads = gen->role->role->warps * 32; /* an accumulator divides evenly */
-    int64_t chunk = (int64_t)vector * threads;
-    return (int)((total + chunk - 1) / chunk) * (register_tile_pairs(tile) ? 1 : vector);
-}
-
 /* ---- one vector --------------------------------------------------------------------------------------------------- */
 
-static void decode(Walk *walk, Lin flat, Lin *indexes) {
-    const IndexSpace *space = &walk->tile->space;
+/* Indexes from a flat position, the last one innermost; `axes` NULL: all of the space */
+static void decode(Walk *walk, Lin flat, const int *axes, int count, Lin *indexes) {
     Lin rest = flat;
-    for (int i = space->bound - 1; i >= 0; i--) {
+    for (int i = count - 1; i >= 0; i--) {
+        int axis = axes == NULL ? i : axes[i];
         if (i == 0)
-            indexes[0] = rest;
+            indexes[axis] = rest;
         else
-            lin_divide(walk->gen, rest, space->items[i].extent, &rest, &indexes[i]);
+            lin_divide(walk->gen, rest, walk->tile->space.items[axis].extent, &rest, &indexes[axis]);
     }
 }
 
-static bool in_accumulators(const Walk *walk) {
-    return walk->registers != NULL && walk->registers->held == REGISTERS_WGMMA;
-}
-
-/* Pair `number` of a thread's accumulator registers (PTX ISA 9.7.15.5, D fragment of .m64nNk16): for each 64-row slab, for each 8 columns, the
- * thread's row and the row 8 below, two neighbouring columns each. */
-static void place_pair(const Walk *walk, int64_t number, Lin *indexes) {
-    const RoleState *state = walk->gen->role;
-    int64_t pairs = walk->registers->extents[1] / 4, pair = number % pairs;
-    indexes[0] = lin_reg(state->accumulator_row, 1, 55);
-    indexes[0].add = number / pairs * 64 + pair % 2 * 8;
-    indexes[1] = lin_reg(state->accumulator_column, 2, 6);
-    indexes[1].add = pair / 2 * 8;
+static void place_registers(Walk *walk, Chunk *chunk, int64_t number) {
+    layout_coordinates(walk->layout, number * walk->vector, chunk->at);
+    for (int s = 0; s < walk->layout->count; s++) {
+        const Spread *spread = &walk->layout->spreads[s];
+        Lin position = walk->parts[s];
+        position.add += chunk->at[s];
+        decode(walk, position, spread->axes, spread->members, chunk->vector.indexes);
+    }
 }
 
 static void open_chunk(Walk *walk, Chunk *chunk, Lin flat, int64_t number) {
     Gen *gen = walk->gen;
-    chunk->number = number;
     chunk->vector = (Point){.outer = &walk->statement, .own = ~0u};
-    if (in_accumulators(walk))
-        place_pair(walk, number, chunk->vector.indexes);
+    if (walk->layout != NULL)
+        place_registers(walk, chunk, number);
     else
-        decode(walk, flat, chunk->vector.indexes);
+        decode(walk, flat, NULL, walk->tile->space.bound, chunk->vector.indexes);
     chunk->elements = NEW_ARRAY(gen->arena, Point, walk->vector);
     chunk->values = NEW_ARRAY(gen->arena, Value, walk->vector);
     for (int e = 0; e < walk->vector; e++) {
@@ -189,32 +169,38 @@ static const RoleTile *tile_of(const Walk *walk, const Access *access) {
     return &walk->gen->role->role->tiles.items[access->object];
 }
 
-/* The registers of a vector of elements: one each, or one of a pair */
+/* The register of a vector's first element; those of the others follow, two elements in each where the tile holds pairs. */
 static const Reg *register_slots(const Walk *walk, const Access *access, const Chunk *chunk) {
-    int slots = register_tile_pairs(tile_of(walk, access)) ? 1 : walk->vector;
-    return &walk->gen->role->tiles[access->object][chunk->number * slots];
+    return registers_slot(walk->gen, access, walk->layout, chunk->at);
 }
 
+/* Each element has its register, or a vector, or the whole statement: where the read is looked for (eval). */
 static void load_registers(Walk *walk, Chunk *chunk, const Expr *expr) {
     Gen *gen = walk->gen;
     const Access *read = expr->read;
     const Reg *slots = register_slots(walk, read, chunk);
-    Value pair[2];
-    bool pairs = register_tile_pairs(tile_of(walk, read));
-    if (pairs) widen_words(gen, read->type, slots, 2, pair);
-    for (int e = 0; e < walk->vector; e++)
-        point_know(gen, &chunk->elements[e], expr,
-                   pairs ? pair[e] : value_reg(element_rows[read->type].widens, slots[e]));
+    Value values[VECTOR_MOST];
+    bool vector = depends_on(expr, walk->inner);
+    int count = vector ? walk->vector : 1;
+    if (vector && tile_pairs(tile_of(walk, read)))
+        widen_words(gen, read->type, slots, count, values);
+    else
+        for (int e = 0; e < count; e++) values[e] = value_reg(element_rows[read->type].widens, slots[e]);
+    if (!vector) {
+        point_know(gen, expr->indexes == 0 ? &walk->statement : &chunk->vector, expr, values[0]);
+        return;
+    }
+    for (int e = 0; e < count; e++) point_know(gen, &chunk->elements[e], expr, values[e]);
 }
 
 static void store_registers(Walk *walk, Chunk *chunk) {
     Gen *gen = walk->gen;
     const Access *target = &walk->tile->target;
     const Reg *slots = register_slots(walk, target, chunk);
-    if (register_tile_pairs(tile_of(walk, target))) {
-        Reg word;
-        narrow_words(gen, target->type, chunk->values, 2, &word);
-        INS(gen->ptx, "mov.b32", ptx_reg(slots[0]), ptx_reg(word));
+    if (tile_pairs(tile_of(walk, target))) {
+        Reg words[VECTOR_MOST];
+        int count = narrow_words(gen, target->type, chunk->values, walk->vector, words);
+        for (int w = 0; w < count; w++) INS(gen->ptx, "mov.b32", ptx_reg(slots[w]), ptx_reg(words[w]));
         return;
     }
     for (int e = 0; e < walk->vector; e++) {
@@ -228,14 +214,17 @@ static void store_registers(Walk *walk, Chunk *chunk) {
 /* ---- matrices ------------------------------------------------------------------------------------------------------ */
 
 static MatrixMove moves_matrices(const Walk *walk, const Access *access) {
-    return in_accumulators(walk) ? matrix_move(walk->gen, access, 0, 1) : MATRIX_NONE;
+    return walk->rows >= 0 ? matrix_move(walk->gen, access, walk->rows, walk->columns) : MATRIX_NONE;
 }
 
 /* The first of `left` chunks begin matrices of one slab: places them and says how many, four or, where its columns end, two. */
 static int place_matrices(const Walk *walk, const Access *access, const Chunk *chunks, int left, MatrixPlace *place) {
-    int64_t pairs = walk->registers->extents[1] / 4, number = chunks[0].number, pair = number % pairs;
-    *place = (MatrixPlace){moves_matrices(walk, access), 0, 1, number / pairs * 64, pair / 2 * 8};
-    return left >= 4 && pairs - pair >= 4 ? 4 : 2;
+    int row, column;
+    layout_spread(walk->layout, walk->rows, &row);
+    layout_spread(walk->layout, walk->columns, &column);
+    const int64_t *at = chunks[0].at;
+    *place = (MatrixPlace){moves_matrices(walk, access), walk->rows, walk->columns, at[row], at[column]};
+    return left >= 4 && chunks[2].at[row] == at[row] ? 4 : 2;
 }
 
 static void load_matrices(Walk *walk, Chunk *batch, int chunks) {
@@ -432,34 +421,78 @@ static int batch_reads(const Walk *walk) {
     return reads;
 }
 
+/* So many chunks at once: whole instructions that move matrices, where there may be any */
+static int batch_chunks(const Walk *walk) {
+    int reads = batch_reads(walk), values = reads * BATCH_VALUES > BATCH_READS ? BATCH_READS / reads : BATCH_VALUES;
+    int batch = values > walk->vector ? values / walk->vector : 1;
+    if (walk->rows >= 0) batch = batch < 4 ? 4 : batch / 4 * 4;
+    return batch;
+}
+
+static void gen_batches(Walk *walk, Lin flat, int64_t first, int64_t end) {
+    int batch = batch_chunks(walk);
+    for (; first < end; first += batch) {
+        gen_batch(walk, flat, first, (int)(end - first < batch ? end - first : batch));
+        ptx_forget(walk->gen->ptx); /* coordinates are computed anew rather than kept in registers */
+    }
+}
+
+/* The last, partial round is of threads whose position is within `total`. */
+static void gen_rest(Walk *walk, Lin flat, Lin position, int64_t total, int64_t first, int64_t end) {
+    Gen *gen = walk->gen;
+    int skip = ptx_new_label(gen->ptx);
+    Reg beyond = PURE(gen->ptx, REG_PRED, "setp.ge.u32", ptx_reg(lin_in_reg(gen, position)), ptx_int(total));
+    INS_IF(gen->ptx, beyond, "bra", ptx_label(skip));
+    gen_batches(walk, flat, first, end);
+    ptx_place_label(gen->ptx, skip);
+}
+
 static void walk_space(Walk *walk) {
     Gen *gen = walk->gen;
     Reg thread = gen->role->thread;
-    int64_t chunk = (int64_t)walk->threads * walk->vector, full = walk->total / chunk;
+    int64_t chunk = (int64_t)walk->threads * walk->vector, full = walk->total / chunk, done = 0;
     Lin flat = lin_reg(walk->vector == 1 ? thread
                                          : PURE(gen->ptx, REG_32, "mul.lo.s32", ptx_reg(thread), ptx_int(walk->vector)),
                        walk->vector, (int64_t)(walk->threads - 1) * walk->vector);
-    int reads = batch_reads(walk), values = reads * BATCH_VALUES > BATCH_READS ? BATCH_READS / reads : BATCH_VALUES;
-    int batch = values > walk->vector ? values / walk->vector : 1;
-    if (in_accumulators(walk)) batch = batch < 4 ? 4 : batch / 4 * 4; /* whole instructions that move matrices */
-    int64_t done = 0;
-    if (full / batch > UNROLLED_BATCHES && walk->registers == NULL) {
+    int batch = batch_chunks(walk);
+    if (full / batch > UNROLLED_BATCHES) {
         loop_batches(walk, flat, full / batch, batch);
         done = full / batch * batch;
         walk->statement.known = NULL; /* what the loop computed is not at hand after it for certain */
     }
-    for (; done < full; done += batch) {
-        gen_batch(walk, flat, done, (int)(full - done < batch ? full - done : batch));
-        ptx_forget(gen->ptx); /* coordinates are computed anew rather than kept in registers */
-    }
-    if (walk->total % chunk == 0) return;
-    int skip = ptx_new_label(gen->ptx);
+    gen_batches(walk, flat, done, full);
     Lin last = flat;
     last.add += full * chunk;
-    Reg beyond = PURE(gen->ptx, REG_PRED, "setp.ge.u32", ptx_reg(lin_in_reg(gen, last)), ptx_int(walk->total));
-    INS_IF(gen->ptx, beyond, "bra", ptx_label(skip));
-    gen_batch(walk, flat, full, 1);
-    ptx_place_label(gen->ptx, skip);
+    if (walk->total % chunk != 0) gen_rest(walk, flat, last, walk->total, full, full + 1);
+}
+
+/* All registers of the statement's layout; where it writes memory, of threads that hold the same one does. */
+static void walk_registers(Walk *walk) {
+    Gen *gen = walk->gen;
+    const RegisterLayout *layout = walk->layout;
+    int64_t chunks = layout_registers(layout) / walk->vector, full = chunks;
+    int partial = -1, skip = -1;
+    Reg repeats = walk->tile->target.space == SPACE_REGISTER ? PTX_NONE : registers_repeat(gen, layout);
+    if (repeats.class != REG_NONE) {
+        skip = ptx_new_label(gen->ptx);
+        INS_IF(gen->ptx, repeats, "bra", ptx_label(skip));
+    }
+    for (int s = 0; s < layout->count; s++) {
+        const Spread *spread = &layout->spreads[s];
+        walk->parts[s] = registers_thread(gen, spread);
+        if (spread->extent % spread->granule != 0) {
+            int64_t rounds = spread->digits[spread->count - 1].extent;
+            partial = s, full = chunks / rounds * (rounds - 1);
+        }
+    }
+    gen_batches(walk, lin_const(0), 0, full);
+    if (partial >= 0) {
+        const Spread *spread = &layout->spreads[partial];
+        Lin last = walk->parts[partial];
+        last.add += spread->extent / spread->granule * spread->granule;
+        gen_rest(walk, lin_const(0), last, spread->extent, full, chunks);
+    }
+    if (repeats.class != REG_NONE) ptx_place_label(gen->ptx, skip);
 }
 
 /* A space whose extents are known at launch only: outer indexes one after another, the last over the threads. */
@@ -526,8 +559,8 @@ static const Expr *compound_value(Gen *gen, const Tile *tile) {
 static const Expr *without_cast(const Walk *walk, const Expr *value) {
     const Access *target = &walk->tile->target;
     Element type = target->type;
-    bool rounds = (type == E_BF16 || type == E_F16) &&
-                  (target->space != SPACE_REGISTER || register_tile_pairs(tile_of(walk, target)));
+    bool rounds =
+        (type == E_BF16 || type == E_F16) && (target->space != SPACE_REGISTER || tile_pairs(tile_of(walk, target)));
     if (rounds && value->kind == X_CAST && value->type == type && element_rows[value->cast->type].widens == E_F32)
         return value->cast;
     return value;
@@ -539,8 +572,14 @@ static bool is_dynamic(const IndexSpace *space) {
     return false;
 }
 
-static const RoleTile *register_tile(const Walk *walk, const Access *access) {
-    return access->space == SPACE_REGISTER ? &walk->gen->role->role->tiles.items[access->object] : NULL;
+static void open_layout(Walk *walk) {
+    const RegisterLayout *layout = walk->layout;
+    walk->vector = layout_vector(layout, &walk->inner);
+    for (int s = 0; s < layout->count && layout->count == 2; s++) {
+        if (layout->spreads[s].kind == SPREAD_ROWS) walk->rows = layout->spreads[s].axes[0];
+        if (layout->spreads[s].kind == SPREAD_COLUMNS) walk->columns = layout->spreads[s].axes[0];
+    }
+    if (walk->rows < 0 || walk->columns < 0) walk->rows = walk->columns = -1;
 }
 
 static void open_walk(Walk *walk, Gen *gen, const Tile *tile) {
@@ -549,16 +588,18 @@ static void open_walk(Walk *walk, Gen *gen, const Tile *tile) {
                    .total = 1,
                    .vector = 1,
                    .threads = gen->role->role->warps * 32,
-                   .inner = tile->space.bound - 1};
+                   .inner = tile->space.bound - 1,
+                   .layout = tile->spread,
+                   .rows = -1,
+                   .columns = -1};
     const Access *target = &tile->target;
     walk->value = without_cast(walk, compound_value(gen, tile));
-    walk->raw = tile->op == ASSIGN_SET && walk->value->kind == X_READ && target->space != SPACE_REGISTER &&
-                walk->value->read->space != SPACE_REGISTER && element_same_bits(walk->value->read->type, target->type);
+    walk->raw = tile->op == ASSIGN_SET && walk->value->kind == X_READ && walk->layout == NULL &&
+                element_same_bits(walk->value->read->type, target->type);
     for (int i = 0; i < tile->space.bound; i++) walk->total *= tile->space.items[i].extent;
     expr_visit(gen->arena, (Expr *)(uintptr_t)walk->value, collect_read, walk);
-    walk->registers = register_tile(walk, target);
-    for (size_t i = 0; i < walk->reads.count && walk->registers == NULL; i++)
-        walk->registers = register_tile(walk, walk->reads.items[i]->read);
+    for (int axis = 0; axis < target->rank; axis++) expr_visit(gen->arena, target->subs[axis], collect_read, walk);
+    if (walk->layout != NULL) open_layout(walk);
 }
 
 MatrixMove map_moves_matrices(Gen *gen, const Tile *tile, const Access *access) {
@@ -586,7 +627,9 @@ void gen_map(Gen *gen, const Tile *tile) {
     open_walk(&walk, gen, tile);
     bool shared = tile->target.space == SPACE_SHARED;
     if (shared) instance_barrier(gen); /* its readers are done */
-    if (tile->space.bound == 0) {
+    if (walk.layout != NULL) {
+        walk_registers(&walk);
+    } else if (tile->space.bound == 0) {
         walk_single(&walk);
     } else if (is_dynamic(&tile->space)) {
         Point point = {.outer = NULL};

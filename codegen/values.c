@@ -482,10 +482,85 @@ int pack_words(Gen *gen, Element type, const Reg *stored, int count, Reg *words)
     return used;
 }
 
+/* ---- constants ---------------------------------------------------------------------------------------------------- */
+
+static int64_t wrapped(Element type, int64_t value) {
+    return type == E_I32 ? (int32_t)value : type == E_U32 ? (int64_t)(uint32_t)value : value;
+}
+
+static bool fold_binary(BinaryOp op, int64_t a, int64_t b, int64_t *out) {
+    switch (op) {
+    case OP_ADD: return !__builtin_add_overflow(a, b, out);
+    case OP_SUB: return !__builtin_sub_overflow(a, b, out);
+    case OP_MUL: return !__builtin_mul_overflow(a, b, out);
+    case OP_DIV: return b > 0 && (*out = a / b, true);
+    case OP_MOD: return b > 0 && (*out = a % b, true);
+    case OP_EQ: return *out = a == b, true;
+    case OP_NE: return *out = a != b, true;
+    case OP_LT: return *out = a < b, true;
+    case OP_LE: return *out = a <= b, true;
+    case OP_GT: return *out = a > b, true;
+    case OP_GE: return *out = a >= b, true;
+    case OP_AND: return *out = a && b, true;
+    case OP_OR: return *out = a || b, true;
+    }
+    return false;
+}
+
+static bool fold_call(Intrinsic which, int64_t a, int64_t b, int64_t *out) {
+    if (which == IN_min) return *out = a < b ? a : b, true;
+    if (which == IN_max) return *out = a > b ? a : b, true;
+    return which == IN_ceil_div && b > 0 && (*out = a > 0 ? (a - 1) / b + 1 : a / b, true);
+}
+
+/* Integers known when compiled: constants, variables of loops being unrolled, what `let` made of them */
+static bool fold(const Gen *gen, const Expr *expr, int64_t *out) {
+    int64_t a, b;
+    bool integer = element_rows[expr->type].kind != ELEMENT_FLOAT && expr->type != E_U64;
+    if (!integer || expr->indexes != 0) return false;
+    switch (expr->kind) {
+    case X_CONST: return *out = expr->constant.integer, true;
+    case X_LOCAL: {
+        Value value = gen->role->locals[expr->index];
+        return value.reg.class == REG_NONE && (*out = value.integer, true);
+    }
+    case X_UNARY:
+        if (!fold(gen, expr->unary.operand, &a)) return false;
+        *out = wrapped(expr->type, expr->unary.op == OP_NOT ? !a : (int64_t)(0 - (uint64_t)a));
+        return true;
+    case X_BINARY:
+        if (!fold(gen, expr->binary.left, &a) || !fold(gen, expr->binary.right, &b) ||
+            !fold_binary(expr->binary.op, a, b, &a))
+            return false;
+        return *out = wrapped(expr->type, a), true;
+    case X_SELECT:
+        if (!fold(gen, expr->select.condition, &a)) return false;
+        return fold(gen, a ? expr->select.then : expr->select.otherwise, out);
+    case X_CAST:
+        if (element_rows[expr->type].bytes < 4 || !fold(gen, expr->cast, &a)) return false;
+        return *out = wrapped(expr->type, a), true;
+    case X_CALL:
+        if (expr->call.count != 2 || !fold(gen, expr->call.args[0], &a) || !fold(gen, expr->call.args[1], &b))
+            return false;
+        return fold_call(expr->call.which, a, b, out);
+    case X_POISON:
+    case X_SYMBOL:
+    case X_PARAM:
+    case X_AXIS:
+    case X_RANK:
+    case X_INDEX:
+    case X_READ:
+    case X_REDUCE: break;
+    }
+    return false;
+}
+
 /* ---- eval --------------------------------------------------------------------------------------------------------- */
 
 static Value compute(Gen *gen, Point *point, const Expr *expr) {
     const RoleState *state = gen->role;
+    int64_t folded;
+    if (gen->role != NULL && fold(gen, expr, &folded)) return value_integer(element_rows[expr->type].widens, folded);
     switch (expr->kind) {
     case X_CONST:
         if (is_float(expr->type)) return value_number(expr->constant.number);
