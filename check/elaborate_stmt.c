@@ -304,6 +304,11 @@ static void assign_stage(Elab *e, const AstStmt *ast, const Name *name) {
     const Handle *to = &e->role->handles.items[name->index];
     const Name *from = value->kind == AST_NAME && value->name ? elab_scope_find(e->scope, value->name) : NULL;
     int pipe = -1;
+    if (ast->assign.op != AST_SET) {
+        Diag *diag = elab_error(e, P0117, ast->assign.op_span, "stages are moved, and not computed with");
+        LABEL(e, diag, name->span, "a stage");
+        HELP(e, diag, "write `=`");
+    }
     if (value->kind == AST_ACQUIRE)
         pipe = elab_find_pipe(e, value->acquire.pipe);
     else if (from && from->kind == NAME_HANDLE)
