@@ -39,6 +39,7 @@ MEASURE := $(patsubst %.c,$(B)/%.o,$(filter-out bench/bandwidth.c bench/gemm.c,$
 BENCH  := $(B)/bench/bandwidth $(B)/bench/gemm
 GENERATE := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/generate/*.c)))
 MATRIX   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/matrix/*.c)))
+MUTANTS  := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/mutants/*.c)))
 HANG     := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/hang/*.c)))
 
 all: $(B)/pipec $(B)/libpipec.so $(B)/libpipec.a
@@ -85,6 +86,9 @@ $(B)/generate-test: $(GENERATE) $(B)/libpipec.a
 $(B)/matrix-test: $(MATRIX) $(filter-out %/main.o,$(GENERATE)) $(B)/libpipec.a
 	$(call say,link)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
+$(B)/mutants-test: $(MUTANTS) $(B)/libpipec.a
+	$(call say,link)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 $(B)/hang-test: $(HANG) $(B)/libpipec.a
 	$(call say,link)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
@@ -108,7 +112,7 @@ $(STANDIN): tests/standin/libcuda.c tests/standin/standin.h runtime/driver.h run
 	$(call say,link)
 	$(Q)$(CC) $(BASE) -O1 -shared -o $@ $<
 
-test-build: all $(B)/tests-driver $(UNIT) $(B)/generate-test $(B)/matrix-test $(B)/hang-test $(STANDIN)
+test-build: all $(B)/tests-driver $(UNIT) $(B)/generate-test $(B)/matrix-test $(B)/mutants-test $(B)/hang-test $(STANDIN)
 fuzz-build: $(FUZZ)
 bench-build: all $(BENCH)
 
@@ -130,7 +134,7 @@ bench: bench-build
 
 # ---- housekeeping
 
-FORMATTED := $(wildcard $(FLOORS:%=%/*.[ch]) cli/*.[ch] tests/*.[ch] tests/generate/*.[ch] tests/matrix/*.[ch] tests/hang/*.c tests/unit/*.[ch] tests/fuzz/*.c bench/*.[ch] include/*.h)
+FORMATTED := $(wildcard $(FLOORS:%=%/*.[ch]) cli/*.[ch] tests/*.[ch] tests/generate/*.[ch] tests/matrix/*.[ch] tests/mutants/*.[ch] tests/hang/*.c tests/unit/*.[ch] tests/fuzz/*.c bench/*.[ch] include/*.h)
 format:
 	clang-format -i $(FORMATTED)
 lint: all
@@ -151,7 +155,7 @@ install: all
 clean:
 	rm -rf $(BUILD)
 
--include $(OBJ:.o=.d) $(CLI:.o=.d) $(DRIVER:.o=.d) $(UNIT:=.d) $(FUZZ:=.d) $(BENCH:=.d) $(MEASURE:.o=.d) $(GENERATE:.o=.d) $(MATRIX:.o=.d) $(HANG:.o=.d)
+-include $(OBJ:.o=.d) $(CLI:.o=.d) $(DRIVER:.o=.d) $(UNIT:=.d) $(FUZZ:=.d) $(BENCH:=.d) $(MEASURE:.o=.d) $(GENERATE:.o=.d) $(MATRIX:.o=.d) $(MUTANTS:.o=.d) $(HANG:.o=.d)
 .PHONY: all run test test-build fuzz fuzz-build bless bench bench-build format lint install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
