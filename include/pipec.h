@@ -231,7 +231,7 @@ PIPEC_API const PipecRunInfo *pipec_run_info(const PipecRun *run); /* of the las
 /* Compares the arrays with `ensures` and looks for stray and missing writes. PIPEC_WRONG comes with diagnostics. */
 PIPEC_API PipecVerdict pipec_run_verify(PipecRun *run);
 PIPEC_API const char *pipec_run_verdict(PipecRun *run); /* one line, behind pipec_run_verify */
-/* Do two runs agree? Bit for bit, or, where approximate instructions are used, within the tolerance of `ensures`.
+/* Do two runs agree? Bit for bit, or, where approximate instructions are used, within twice the tolerance of `ensures`.
  * Differences become diagnostics of `run`; `text` gets one line that says which comparison was made. */
 PIPEC_API PipecStatus pipec_run_compare(PipecRun *run, const PipecRun *other, const char **text);
 
