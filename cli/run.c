@@ -1,7 +1,6 @@
 /* pipec run: a kernel and data go in; what ran, on what, how fast, and the verdict come out. */
 #include "cli/cli.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define BENCH_LAUNCHES 20
@@ -48,7 +47,7 @@ static void print_run(const Run *run, PipecRun *it) {
     printf("\n  %s\n  %lld %s in %lld %s\n  ", pipec_run_arguments(it), (long long)info->tiles,
            info->tiles == 1 ? "tile" : "tiles", (long long)info->blocks, info->blocks == 1 ? "block" : "blocks");
     if (run->asked != NULL)
-        printf("tuned: %s (pipec tune, %s%son %s)\n  ", run->choice.text, run->choice.extents,
+        printf("tuned: %s (pipec tune, %s%son %s)\n  ", run->choice.values, run->choice.extents,
                run->choice.extents[0] != 0 ? " " : "", run->choice.device);
     print_time(info->seconds);
     print_rate((double)info->bytes, info->seconds);
@@ -135,48 +134,37 @@ static int run_both(const Run *run, PipecRun *gpu) {
     return status;
 }
 
-static PipecProgram *compile(const Run *run, const Texts *values, int *status) {
-    PipecOptions options = {.kernel = run->words.kernel,
-                            .values = values->items,
-                            .value_count = values->count,
-                            .launch_values = true,
-                            .watchdog = run->watchdog > 0 && !run->bench};
-    PipecProgram *program = pipec_compile_file(run->words.file, &options);
-    *status = program != NULL ? (int)pipec_program_status(program) : out_of_memory();
-    if (program != NULL && pipec_diagnostics_count(pipec_program_diagnostics(program)) > 0)
+static void say(const Run *run, const PipecProgram *program) {
+    if (pipec_diagnostics_count(pipec_program_diagnostics(program)) > 0)
         say_diagnostics(pipec_program_diagnostics(program), run->json);
-    return program;
 }
 
-/* Where tuning has chosen values for these extents and the GPU that will run, the program is compiled with them. */
-static int take_choice(Run *run) {
+/* Where tuning has chosen values for these extents and the GPU that will run, its program takes the place of the one that the
+ * words ask for. */
+static void take_choice(Run *run) {
     PipecRunOptions options = {.values = run->words.values.items,
                                .value_count = run->words.values.count,
                                .fills = run->fills.items,
                                .fill_count = run->fills.count};
-    int status = PIPEC_FINE;
-    bool piped = strcmp(run->words.file, "-") == 0; /* it is read only once */
-    if (run->untuned || piped || (run->on != NULL && strcmp(run->on, "emulator") == 0)) return status;
-    bool found = pipec_program_tuned(run->program, &options, run->device + 1, &run->choice);
-    if (pipec_diagnostics_count(pipec_program_diagnostics(run->program)) > 0)
-        say_diagnostics(pipec_program_diagnostics(run->program), run->json);
-    if (!found) return status;
-    size_t given = run->words.values.count;
-    Texts values = {calloc(given + run->choice.value_count, sizeof *values.items), given + run->choice.value_count};
-    if (values.items == NULL) return out_of_memory();
-    for (size_t i = 0; i < values.count; i++)
-        values.items[i] = i < given ? run->words.values.items[i] : run->choice.values[i - given];
+    if (run->untuned || (run->on != NULL && strcmp(run->on, "emulator") == 0)) return;
+    PipecProgram *tuned = pipec_program_tuned(run->program, &options, run->device + 1, &run->choice);
+    say(run, run->program);
+    if (tuned == NULL) return;
     run->asked = run->program;
-    run->program = compile(run, &values, &status);
-    texts_free(&values);
-    return status;
+    run->program = tuned;
 }
 
 static int run_all(Run *run) {
-    int status;
-    run->program = compile(run, &run->words.values, &status);
-    if (run->program == NULL) return status;
-    if (status == PIPEC_FINE) status = take_choice(run);
+    PipecOptions options = {.kernel = run->words.kernel,
+                            .values = run->words.values.items,
+                            .value_count = run->words.values.count,
+                            .launch_values = true,
+                            .watchdog = run->watchdog > 0 && !run->bench};
+    run->program = pipec_compile_file(run->words.file, &options);
+    if (run->program == NULL) return out_of_memory();
+    int status = (int)pipec_program_status(run->program);
+    say(run, run->program);
+    if (status == PIPEC_FINE) take_choice(run);
     PipecRun *it = status == PIPEC_FINE ? prepare(run, &status) : NULL;
     if (it == NULL) return status;
     if (run->on != NULL && strcmp(run->on, "both") == 0)

@@ -294,18 +294,18 @@ PIPEC_API const PipecDiagnostics *pipec_tune_diagnostics(const PipecTune *tune);
 PIPEC_API const PipecTuneInfo *pipec_tune_info(const PipecTune *tune);
 PIPEC_API bool pipec_tune_trial(const PipecTune *tune, size_t index, PipecTrial *trial); /* false behind the last */
 
-typedef struct PipecChoice {
-    const char *const *values; /* "BM=128", "STAGES=4": to be compiled with beside the values that were given */
-    size_t value_count;
-    const char *text;    /* "BM=128 STAGES=4" */
+typedef struct PipecChoice { /* texts live as long as the program that was asked */
+    const char *values;  /* "BM=128 STAGES=4" */
     const char *extents; /* as in PipecTuneInfo */
     const char *device;
 } PipecChoice;
 
 /* What tuning has chosen for this program with the statics that it was given, for these extents and this device (1 + ordinal,
- * 0: the first). False: nothing, or no GPU. Where the kept choices cannot be read, the diagnostics of the program warn. */
-PIPEC_API bool pipec_program_tuned(PipecProgram *program, const PipecRunOptions *options, int device,
-                                   PipecChoice *choice);
+ * 0: the first): the program compiled with it, to be freed by the caller. NULL: nothing was chosen, the extents do not meet its
+ * launch preconditions, or there is no GPU; and memory. Where the kept choices cannot be read, the diagnostics of the program
+ * that was asked warn. `choice` may be NULL. */
+PIPEC_API PipecProgram *pipec_program_tuned(PipecProgram *program, const PipecRunOptions *options, int device,
+                                            PipecChoice *choice);
 
 #ifdef __cplusplus
 }

@@ -88,10 +88,13 @@ static const char *read_text(Reader *reader) {
     str_add(&text, "");
     need(reader, '"');
     while (reader->fine && *reader->at != '"') {
-        char c = *reader->at++;
-        if ((unsigned char)c < ' ') {
+        char c = *reader->at;
+        if ((unsigned char)c < ' ') { /* the end, too */
             reader->fine = false;
-        } else if (c != '\\') {
+            break;
+        }
+        reader->at++;
+        if (c != '\\') {
             str_char(&text, c);
         } else if (*reader->at == 'u') {
             reader->at++;

@@ -25,19 +25,23 @@ static int by_name(const void *a, const void *b) {
     return strcmp(((const StaticValue *)a)->name, ((const StaticValue *)b)->name);
 }
 
-static const char *given_text(Arena *arena, const PipecProgram *program) {
-    Str text = str_new(arena);
+/* "BK=32", one a static that was given, in the order of their names */
+static const char **given_words(Arena *arena, const PipecProgram *program) {
     StaticValue *sorted = NEW_ARRAY(arena, StaticValue, program->static_count + 1);
-    str_add(&text, "");
+    const char **words = NEW_ARRAY(arena, const char *, program->static_count + 1);
     for (size_t i = 0; i < program->static_count; i++) sorted[i] = program->statics[i];
     qsort(sorted, program->static_count, sizeof *sorted, by_name);
-    for (size_t i = 0; i < program->static_count; i++) {
-        str_printf(&text, "%s%s=", i > 0 ? " " : "", sorted[i].name);
-        if (sorted[i].is_integer)
-            str_printf(&text, "%" PRId64, sorted[i].integer);
-        else
-            str_printf(&text, "%.17g", sorted[i].number);
-    }
+    for (size_t i = 0; i < program->static_count; i++)
+        words[i] = sorted[i].is_integer ? arena_printf(arena, "%s=%" PRId64, sorted[i].name, sorted[i].integer)
+                                        : arena_printf(arena, "%s=%.17g", sorted[i].name, sorted[i].number);
+    return words;
+}
+
+static const char *given_text(Arena *arena, const PipecProgram *program) {
+    Str text = str_new(arena);
+    const char **words = given_words(arena, program);
+    str_add(&text, "");
+    for (size_t i = 0; i < program->static_count; i++) str_printf(&text, "%s%s", i > 0 ? " " : "", words[i]);
     return text.text;
 }
 
@@ -72,8 +76,8 @@ typedef struct LookUp {
     PipecProgram *program;
     const PipecRunOptions *options;
     int device;
-    PipecChoice *choice;
-    bool found;
+    PipecChoice choice;
+    PipecProgram *tuned;
 } LookUp;
 
 static bool may_be_tuned(const PipecProgram *program) {
@@ -84,15 +88,29 @@ static bool may_be_tuned(const PipecProgram *program) {
     return false;
 }
 
-/* The words of `values`, apart */
-static void take_apart(Arena *arena, const Choice *from, PipecChoice *choice) {
+static PipecProgram *compile(PipecProgram *program, const Choice *choice) {
+    Arena *arena = program->arena;
+    const char **given = given_words(arena, program);
     VEC(const char *) words = {0};
-    for (const char *at = from->values; *at != 0; at += strspn(at, " ")) {
+    for (size_t i = 0; i < program->static_count; i++) vec_push(arena, &words, given[i]);
+    for (const char *at = choice->values; *at != 0; at += strspn(at, " ")) {
         size_t length = strcspn(at, " ");
         vec_push(arena, &words, arena_copy(arena, at, length));
         at += length;
     }
-    *choice = (PipecChoice){words.items, words.count, from->values, from->extents, from->device};
+    PipecOptions options = {.name = program->source->name,
+                            .kernel = program->kernel,
+                            .values = words.items,
+                            .value_count = words.count,
+                            .watchdog = program->manifest->watchdog};
+    return pipec_compile(program->source->text, program->source->length, &options);
+}
+
+/* The choice's preconditions may be others than those of the program that was asked. */
+static bool suits(const PipecProgram *tuned, const int64_t *symbols, Arena *arena) {
+    int64_t tiles;
+    return tuned != NULL && tuned->manifest != NULL &&
+           launch_check(tuned->manifest, symbols, &tiles, diags_new(arena, tuned->source));
 }
 
 static void look_up(void *data) {
@@ -113,18 +131,22 @@ static void look_up(void *data) {
         return;
     Choice key = choice_key(arena, program, manifest, symbols, device);
     const Choice *choice = cache_find(arena, file, &key, diags);
-    program->published = diagnostics_publish(diags);
+    if (diags->items.count > 0) program->published = diagnostics_publish(diags);
     if (choice == NULL) return;
-    take_apart(arena, choice, it->choice);
-    it->found = true;
+    it->choice = (PipecChoice){choice->values, choice->extents, choice->device};
+    it->tuned = compile(program, choice);
+    if (suits(it->tuned, symbols, arena)) return;
+    pipec_program_free(it->tuned);
+    it->tuned = NULL;
 }
 
-PIPEC_API bool pipec_program_tuned(PipecProgram *program, const PipecRunOptions *options, int device,
-                                   PipecChoice *choice) {
+PIPEC_API PipecProgram *pipec_program_tuned(PipecProgram *program, const PipecRunOptions *options, int device,
+                                            PipecChoice *choice) {
     static const PipecRunOptions plain;
-    LookUp it = {program, options != NULL ? options : &plain, device, choice, false};
+    LookUp it = {.program = program, .options = options != NULL ? options : &plain, .device = device};
+    if (program->manifest == NULL) return NULL;
     program->published = &no_diagnostics;
-    if (program->manifest == NULL) return false;
     if (!attempt(program->arena, look_up, &it)) program->published = &no_memory;
-    return it.found;
+    if (choice != NULL) *choice = it.choice;
+    return it.tuned;
 }

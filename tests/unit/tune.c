@@ -33,6 +33,12 @@ static void spoil(void **parameters, unsigned blocks) {
     if (blocks == 8) data[3] += 1; /* T=128 */
 }
 
+static void spoil_four(void **parameters, unsigned blocks) {
+    (void)parameters;
+    float *data = (float *)(uintptr_t)standin->map.address;
+    if (blocks == 4) data[3] += 1; /* T=256 */
+}
+
 static void stray(void **parameters, unsigned blocks) {
     (void)parameters;
     float *data = (float *)(uintptr_t)standin->map.address;
@@ -77,6 +83,13 @@ static void whole(Scratch *scratch) {
     EXPECT(standin_is_clean(standin));
 }
 
+static bool is_tuned(PipecProgram *program, const PipecRunOptions *options, int device) {
+    PipecProgram *tuned = pipec_program_tuned(program, options, device, NULL);
+    bool is = tuned != NULL && pipec_program_status(tuned) == PIPEC_FINE;
+    pipec_program_free(tuned);
+    return is;
+}
+
 static void taken(Scratch *scratch) {
     const char *path = arena_printf(scratch->arena, "%s/same.pipe", folder), *values[] = {"N=800", "T=256"};
     PipecOptions plain = {.values = values, .value_count = 1, .launch_values = true};
@@ -84,24 +97,55 @@ static void taken(Scratch *scratch) {
     PipecRunOptions run = {.values = values, .value_count = 1};
     PipecChoice choice;
     PipecProgram *program = pipec_compile_file(path, &plain);
-    EXPECT(pipec_program_tuned(program, &run, 0, &choice));
-    EXPECT(choice.value_count == 2 && strcmp(choice.values[0], "T=128") == 0 &&
-           strcmp(choice.values[1], "WIDE=0") == 0);
-    EXPECT(strcmp(choice.text, "T=128 WIDE=0") == 0 && strcmp(choice.extents, "N=769..1024") == 0 &&
-           strcmp(choice.device, "Stand-in") == 0);
-    EXPECT(!pipec_program_tuned(program, &run, 1 + 7, &choice)); /* there is no such device */
-    EXPECT(pipec_program_tuned(program, NULL, 0, &choice)); /* what `example` says */
+    PipecProgram *tuned = pipec_program_tuned(program, &run, 0, &choice);
+    if (EXPECT(tuned != NULL)) {
+        EXPECT(strcmp(choice.values, "T=128 WIDE=0") == 0 && strcmp(choice.extents, "N=769..1024") == 0 &&
+               strcmp(choice.device, "Stand-in") == 0);
+        EXPECT(strstr(pipec_program_manifest(tuned), "{\"name\": \"T\", \"value\": \"128\"") != NULL);
+    }
+    pipec_program_free(tuned);
+    EXPECT(!is_tuned(program, &run, 1 + 7)); /* there is no such device */
+    EXPECT(is_tuned(program, NULL, 0));      /* what `example` says */
     values[0] = "N=5";
-    EXPECT(!pipec_program_tuned(program, &run, 0, &choice));
+    EXPECT(!is_tuned(program, &run, 0));
     values[0] = "M=5"; /* said by the run */
-    EXPECT(!pipec_program_tuned(program, &run, 0, &choice) &&
-           pipec_diagnostics_count(pipec_program_diagnostics(program)) == 0);
+    EXPECT(!is_tuned(program, &run, 0) && pipec_diagnostics_count(pipec_program_diagnostics(program)) == 0);
     values[0] = "N=800";
     pipec_program_free(program);
     program = pipec_compile_file(path, &given);
-    EXPECT(!pipec_program_tuned(program, &run, 0, &choice));
+    EXPECT(!is_tuned(program, &run, 0));
     pipec_program_free(program);
     EXPECT(standin_is_clean(standin));
+}
+
+/* A choice holds for a class of extents, and one of them may not meet what it demands. */
+static void demands(Scratch *scratch) {
+    static const char text[] =
+        "kernel same(inout Y: f32[N]) for sm_90a {\n"
+        "    static T = 256 in {256, 128};\n"
+        "    requires T == 256 || N % 100 == 0;\n"
+        "    ensures Y[i] == old Y[i];\n"
+        "    grid (t: ceil(N, T));\n"
+        "    pipe p[2] load -> store { y: f32[T]; }\n"
+        "    role load:  1 warp { for t in grid { produce <p> as s { s.y[i] = Y[t*T + i]; } } }\n"
+        "    role store: 1 warp { for t in grid { consume <p> as s { Y[t*T + i] = s.y[i]; } } }\n"
+        "}\n";
+    const char *path = file_of(scratch, "demands.pipe", text), *values[] = {"N=800"};
+    PipecTuneOptions options = {.values = values, .value_count = 1, .rounds = 1};
+    PipecRunOptions run = {.values = values, .value_count = 1};
+    PipecTrial trial;
+    standin->kernel = spoil_four; /* T=256 is wrong */
+    PipecTune *tune = pipec_tune_file(path, &options);
+    EXPECT(pipec_tune_trial(tune, 0, &trial) && strcmp(trial.values, "T=128") == 0);
+    EXPECT(pipec_tune_info(tune)->kept != NULL);
+    pipec_tune_free(tune);
+    standin->kernel = NULL;
+    PipecOptions plain = {.values = values, .value_count = 1, .launch_values = true};
+    PipecProgram *program = pipec_compile_file(path, &plain);
+    EXPECT(is_tuned(program, &run, 0));
+    values[0] = "N=801";
+    EXPECT(!is_tuned(program, &run, 0));
+    pipec_program_free(program);
 }
 
 /* One that is wrong is out, the fastest of the others is chosen, and the status tells. */
@@ -176,6 +220,7 @@ int main(void) {
     setenv("PIPEC_CACHE", folder, 1);
     whole(&scratch);
     taken(&scratch);
+    demands(&scratch);
     wrong(&scratch);
     shapes(&scratch);
     failures(&scratch);
