@@ -302,6 +302,35 @@ bool boxes_plan(Tiles *tiles, Site *site, const Access *global, const Access *lo
            start_aligned(tiles, site, local, layout, reason) && origin_aligned(tiles, site, global, reason);
 }
 
+/* ---- parts for the blocks of a cluster -------------------------------------------------------------------------------- */
+
+/* Whole boxes along an axis where their number allows; else slices along the outermost axis that the boxes have: those are dense
+ * runs too, and start where boxes may. */
+bool boxes_part(BoxPlan *plan, const Layout *layout, int64_t element_bytes, int parts, Multicast *out) {
+    BoxCopy *copy = &plan->copy;
+    int outer = 0;
+    for (int d = copy->rank - 1; d >= 0; d--) {
+        int64_t count = copy->tile[d] / plan->box[d];
+        if (plan->box[d] > 1 && outer == 0) outer = d;
+        if (count % parts != 0) continue;
+        copy->tile[d] /= parts;
+        plan->count /= parts;
+        *out = (Multicast){.parts = parts, .axis = d, .elements = copy->tile[d], .bytes = count / parts * copy->step[d]};
+        return true;
+    }
+    int64_t pitch = element_bytes; /* from one element of that axis to the next in a box */
+    for (int d = 0; d < outer; d++) pitch *= plan->box[d];
+    bool several = copy->tile[outer] != plan->box[outer];
+    int64_t slice = plan->box[outer] / parts;
+    if (plan->box[outer] % parts != 0 || slice * pitch % box_start(layout) != 0) return false;
+    if (several && copy->step[outer] != plan->box[outer] * pitch) return false; /* panels */
+    plan->box[outer] = slice;
+    copy->tile[outer] /= parts;
+    copy->step[outer] = several ? slice * pitch : 0;
+    *out = (Multicast){.parts = parts, .axis = outer, .elements = copy->tile[outer], .bytes = copy->tile[outer] * pitch};
+    return true;
+}
+
 /* ---- pitches and maps ----------------------------------------------------------------------------------------------- */
 
 /* Bytes from one element of the axis to the next: what lies inside it */

@@ -289,14 +289,6 @@ static bool is_asynchronous(const Tile *tile) {
            (tile->class == TILE_LANES && tile->piece.asynchronous);
 }
 
-static int64_t bytes_of(const Tile *tile) {
-    int64_t bytes = element_rows[tile->target.type].bytes;
-    if (tile->class == TILE_BULK_LOAD) return tile->bulk.bytes;
-    if (tile->class != TILE_TENSOR_LOAD) return 0;
-    for (int d = 0; d < tile->box.rank; d++) bytes *= tile->box.tile[d];
-    return bytes;
-}
-
 /* Do two statements give each element to the same thread? Then they need no order between threads. */
 static bool same_walk(const Site *a, const Site *b) {
     const Tile *one = a->tile, *two = b->tile;
@@ -353,7 +345,7 @@ static void write_stage(Coverage *c, Site *site, Hold *hold) {
         hold->may[w] |= bits[w];
         if (is_asynchronous(tile)) hold->flying[w] |= bits[w];
     }
-    hold->bytes += bytes_of(tile);
+    hold->bytes += copy_lands(tile);
     vec_push(c->tiles->arena, &hold->marks, (Mark){site, bits, !exact});
 }
 

@@ -279,6 +279,6 @@ bool elab_always_returns(const AstStmt *ast);
 void elab_ensures_item(Elab *e, const AstItem *item);
 void elab_example_item(Elab *e, const AstItem *item);
 void elab_claims_done(Elab *e);
-void elab_derive_uniformity(Arena *arena, Role *role);
+void elab_derive_uniformity(Arena *arena, Prog *prog, Role *role);
 
 #endif

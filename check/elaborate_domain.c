@@ -3,6 +3,14 @@
 
 /* ---- the grid -------------------------------------------------------------------------------------------------------- */
 
+/* ceil(extent, cluster) * cluster */
+static Expr *whole_clusters(Elab *e, const Axis *axis) {
+    Span span = axis->extent->span;
+    if (axis->cluster == 1 || axis->extent->kind == X_POISON) return axis->extent;
+    Val size = elab_val_integer(e, axis->cluster, span), args[2] = {{axis->extent, FLEX_INT}, size};
+    return elab_make_binary(e, OP_MUL, elab_make_call(e, IN_ceil_div, args, 2, span), size, span, span).x;
+}
+
 void elab_grid_evaluate(Elab *e, const AstItem *item) {
     for (size_t i = 0; i < e->prog->axes.count; i++) {
         const AstAxis *ast = &item->grid.axes.items[i];
@@ -10,6 +18,7 @@ void elab_grid_evaluate(Elab *e, const AstItem *item) {
         Val v = elab_operand(e, elab_expr_at(e, ast->extent, PLACE_GRID, "the grid"));
         axis->extent = elab_coerce(e, v, E_I32, "the extent of an axis");
         if (axis->extent->kind == X_POISON) e->broken = true;
+        axis->padded = whole_clusters(e, axis);
         if (elab_is_const(axis->extent) && axis->extent->constant.integer < 0) {
             elab_error(e, P0111, ast->extent->span, "the extent of the axis `%s` is %lld", axis->name,
                        (long long)axis->extent->constant.integer);

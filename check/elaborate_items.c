@@ -83,9 +83,76 @@ static void declare_axes(Elab *e, const AstItem *grid) {
         const AstAxis *ast = &grid->grid.axes.items[i];
         if (ast->heaviest_first) elab_refuse_word(e, ast->heaviest_span, "heaviest first");
         vec_push(e->arena, &e->prog->axes,
-                 (Axis){.name = ast->name.text ? ast->name.text : "?", .span = ast->name.span});
+                 (Axis){.name = ast->name.text ? ast->name.text : "?", .span = ast->name.span, .cluster = 1});
         elab_scope_bind(e, e->axes, NAME_AXIS, ast->name.text, ast->name.span, (int)i);
         if (!ast->name.text || !ast->extent) e->broken = true;
+    }
+}
+
+/* ---- the cluster --------------------------------------------------------------------------------------------------------- */
+
+static void cluster_axis(Elab *e, const AstAxis *ast, Span *sized) {
+    int64_t blocks = 1;
+    if (ast->heaviest_first) elab_refuse_word(e, ast->heaviest_span, "heaviest first");
+    if (!ast->name.text || !ast->extent) return;
+    VEC(const char *) list = {0};
+    for (size_t i = 0; i < e->prog->axes.count; i++) {
+        Axis *axis = &e->prog->axes.items[i];
+        vec_push(e->arena, &list, axis->name);
+        if (axis->name != ast->name.text) continue;
+        if (sized[i].hi > 0) {
+            Diag *diag = elab_error(e, P0137, ast->name.span, "a second size along `%s`", axis->name);
+            LABEL(e, diag, sized[i], "the first one");
+            return;
+        }
+        sized[i] = ast->name.span;
+        if (!elab_constant_integer(e, ast->extent, "the size of a cluster", 1, INT32_MAX, &blocks)) return;
+        if (blocks > e->prog->target->cluster_limit)
+            blocks = e->prog->target->cluster_limit + 1; /* too many, and no overflow */
+        axis->cluster = (int)blocks;
+        return;
+    }
+    Diag *diag = elab_error(e, P0170, ast->name.span, "`%s` is no axis of the grid", ast->name.text);
+    const char *near = elab_suggest(e, ast->name.text, list.items, list.count);
+    if (near) HELP(e, diag, "did you mean `%s`?", near);
+    size_t axes = e->prog->axes.count;
+    if (!near && axes > 0)
+        LABEL(e, diag, span_join(e->prog->axes.items[0].span, e->prog->axes.items[axes - 1].span), "the axes of the grid");
+}
+
+/* Blocks that run together, next to one another along axes of the grid */
+static void clusters(Elab *e) {
+    Prog *prog = e->prog;
+    Span sized[PROG_MAX_RANK] = {{0, 0}};
+    const AstItem *first = NULL;
+    prog->cluster = 1;
+    FOR_ITEMS(e, item, AST_ITEM_CLUSTER) {
+        if (first) {
+            Diag *diag = elab_error(e, P0137, item->head, "a second cluster");
+            LABEL(e, diag, first->head, "the first one");
+            continue;
+        }
+        first = item;
+        prog->cluster_span = item->head;
+        if (item->cluster.paired) elab_refuse_word(e, item->span, "paired");
+        for (size_t i = 0; i < item->cluster.axes.count; i++) cluster_axis(e, &item->cluster.axes.items[i], sized);
+    }
+    int limit = prog->target->cluster_limit;
+    for (size_t i = 0; i < prog->axes.count && prog->cluster <= limit; i++)
+        prog->cluster *= prog->axes.items[i].cluster;
+    if (prog->cluster > limit) {
+        Diag *diag = elab_error(e, P0506, prog->cluster_span, "a block cluster of %s has at most %d blocks",
+                                prog->target->name, limit);
+        PRIMARY(e, diag, "has more: the product of its sizes");
+        for (size_t i = 0; i < prog->axes.count; i++) prog->axes.items[i].cluster = 1;
+        prog->cluster = 1;
+    }
+    if (prog->grouped > 0 && prog->axes.count > 0 && prog->grouped % prog->axes.items[0].cluster != 0) {
+        const Axis *axis = &prog->axes.items[0];
+        Diag *diag = elab_error(e, P0171, prog->cluster_span, "groups of %d are no whole clusters of %d along `%s`",
+                                prog->grouped, axis->cluster, axis->name);
+        LABEL(e, diag, axis->span, "coordinates of this axis are grouped");
+        HELP(e, diag, "write `grouped %d`", (prog->grouped / axis->cluster + 1) * axis->cluster);
     }
 }
 
@@ -232,7 +299,7 @@ static void role_body(Elab *e, const AstItem *item, int index) {
     e->loop_of.count = 0;
     for (int i = 0; i < PROG_MAX_RANK; i++) e->axis_locals[i] = -1;
     e->role->body = elab_body_of(e, item->role.body);
-    elab_derive_uniformity(e->arena, e->role);
+    elab_derive_uniformity(e->arena, e->prog, e->role);
     e->role = NULL;
     e->scope = e->outer;
 }
@@ -242,7 +309,7 @@ void elab_kernel_declare(Elab *e) {
     elab_params_declare(e);
     elab_domains_declare(e);
     declare_axes(e, find_grid(e));
-    FOR_ITEMS(e, item, AST_ITEM_CLUSTER) elab_refuse_word(e, item->head, "cluster");
+    clusters(e);
     FOR_ITEMS(e, item, AST_ITEM_ROLE) declare_role(e, item);
     if (e->prog->roles.count == 0) {
         Diag *diag = elab_error(e, P0136, e->prog->span, "the kernel `%s` has no role", e->prog->name);

@@ -23,6 +23,7 @@ static Uniformity wider(Uniformity a, Uniformity b) { return a > b ? a : b; }
 static void join(Expr *x, const Expr *part) {
     if (!part) return;
     x->uniformity = wider(x->uniformity, part->uniformity);
+    x->along |= part->along;
     x->indexes |= part->indexes;
 }
 
@@ -37,10 +38,12 @@ static void derive_read(const Role *role, Expr *x) {
     bool own = read->space == SPACE_SHARED || read->space == SPACE_REGISTER;
     if (own || (read->space == SPACE_STAGE && role && role->in_turn)) /* a stage of a role in turn is one instance's */
         x->uniformity = wider(x->uniformity, of_instance(role));
+    if (read->space != SPACE_GLOBAL) x->along = UINT32_MAX; /* each block has its own */
 }
 
 void elab_derive(const Role *role, Expr *x) {
     x->uniformity = UNIFORM_ROLE;
+    x->along = 0;
     x->indexes = 0;
     switch (x->kind) {
     case X_POISON:
@@ -48,7 +51,10 @@ void elab_derive(const Role *role, Expr *x) {
     case X_SYMBOL:
     case X_PARAM:
     case X_AXIS: break;
-    case X_LOCAL: x->uniformity = role->locals.items[x->index].uniformity; break;
+    case X_LOCAL:
+        x->uniformity = role->locals.items[x->index].uniformity;
+        x->along = role->locals.items[x->index].along;
+        break;
     case X_RANK: x->uniformity = of_instance(role); break;
     case X_INDEX:
         x->uniformity = UNIFORM_LANE;

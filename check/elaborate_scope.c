@@ -51,7 +51,7 @@ const char *elab_text_of(Elab *e, Span span) {
 static const struct {
     const char *word, *what;
 } later[] = {
-    {"cluster", "clusters of blocks come with the matrix units"},
+    {"paired", "both blocks of a cluster at one coordinate come with newer targets"},
     {"heaviest first", "the order of tiles is that of the axes, or `grouped`"},
     {"hardware", "tiles handed out by the hardware come with newer targets; write `grid persistent`"},
     {"try", "hints about a coming acquire come with the rest of the checker"},
@@ -60,7 +60,6 @@ static const struct {
     {"arrivals", "arrive counts are derived"},
     {"arrive", "arrivals are derived"},
     {"release without signal", "write `release` alone: the signal is derived"},
-    {"multicast required", "clusters of blocks come with the matrix units"},
 };
 
 void elab_refuse_word(Elab *e, Span span, const char *word) {

@@ -430,7 +430,6 @@ static void assign_tile(Elab *e, const AstStmt *ast) {
                                    [AST_SET_SUB] = ASSIGN_SUB,
                                    [AST_SET_MUL] = ASSIGN_MUL,
                                    [AST_SET_DIV] = ASSIGN_DIV};
-    if (ast->assign.multicast_required) elab_refuse_word(e, ast->assign.lanes_span, "multicast required");
     Tile *tile = NEW(e->arena, Tile);
     size_t mark = elab_scope_mark(e->scope);
     IndexSpace *before = e->space;
@@ -448,6 +447,7 @@ static void assign_tile(Elab *e, const AstStmt *ast) {
     tile->target = *target;
     tile->op = ops[ast->assign.op];
     tile->by_lanes = ast->assign.by_lanes, tile->lanes_span = ast->assign.lanes_span;
+    tile->multicast_required = ast->assign.multicast_required;
     emit_tile(e, tile, ast->span);
 }
 

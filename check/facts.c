@@ -229,7 +229,7 @@ static void bounds_of_simple(Algebra *algebra, const Atom *atom, bool lower, Bou
         else
             add_bound(
                 algebra, bounds, 1,
-                poly_sum(algebra, algebra_poly(algebra, NULL, algebra->prog->axes.items[atom->index].extent), one, -1));
+                poly_sum(algebra, algebra_poly(algebra, NULL, algebra->prog->axes.items[atom->index].padded), one, -1));
         break;
     case ATOM_RANK:
         add_bound(algebra, bounds, 1, lower ? zero : poly_constant(algebra, atom->role->instances - 1));

@@ -2,8 +2,8 @@
 #include "check/prog.h"
 
 const Target target_rows[] = {
-#define TARGET(name, capability, major, minor, shared, threads, pool, most, barriers, box)                             \
-    {name, capability, major, minor, shared, threads, pool, most, barriers, box},
+#define TARGET(name, capability, major, minor, shared, threads, pool, most, barriers, box, cluster)                    \
+    {name, capability, major, minor, shared, threads, pool, most, barriers, box, cluster},
 #include "check/targets.def"
 #undef TARGET
 };
@@ -113,4 +113,18 @@ void expr_visit(Arena *arena, Expr *expr, void (*visit)(Expr *, void *), void *d
     seen.arena = arena, seen.slots = NULL, seen.capacity = seen.count = 0;
     seen.visit = visit, seen.data = data;
     visit_all(&seen, expr);
+}
+
+/* ---- copies ----------------------------------------------------------------------------------------------------------- */
+
+int64_t copy_bytes(const Tile *tile) {
+    if (tile->class == TILE_BULK_LOAD) return tile->bulk.bytes;
+    if (tile->class != TILE_TENSOR_LOAD) return 0;
+    int64_t bytes = element_rows[tile->target.type].bytes;
+    for (int d = 0; d < tile->box.rank; d++) bytes *= tile->box.tile[d];
+    return bytes;
+}
+
+int64_t copy_lands(const Tile *tile) {
+    return copy_bytes(tile) * (tile->multicast.parts > 1 ? tile->multicast.parts : 1);
 }

@@ -19,7 +19,7 @@ typedef VEC(Stmt *) Stmts;
 
 /* ---- expressions ------------------------------------------------------------------------------------------------- */
 
-/* How a value varies over the threads of a role: the same in all, the same within an instance, free. (cluster: later) */
+/* How a value varies over the threads of a role: the same in all, the same within an instance, free. Over the blocks of a cluster: `along` */
 typedef enum Uniformity { UNIFORM_ROLE, UNIFORM_INSTANCE, UNIFORM_LANE } Uniformity;
 
 typedef enum ExprKind {
@@ -91,6 +91,7 @@ struct Expr {
     ExprKind kind;
     Element type;   /* of the value: F32, I32, U32, I64, U64, BOOL after widening; X_READ: widened too (a cast is implied) */
     Uniformity uniformity;
+    uint32_t along;   /* bit a: may differ between blocks of a cluster along grid axis a (only bits of cluster_axes count) */
     uint32_t indexes; /* bit i: depends on space.items[i] */
     Span span;
     union {
@@ -190,6 +191,14 @@ typedef struct BoxCopy {
                                    * to whole 16 bytes (seen on an H200), so the map ends at a multiple and the lane stores the rest */
 } BoxCopy;
 
+/* A load into a stage that one block of a cluster makes for several: multicast */
+typedef struct Multicast {
+    uint32_t axes;                /* grid axes along which blocks share it; 0: each block loads for itself */
+    int parts;                    /* 0, or each of so many blocks loads its part for all; 1: the first of them loads everything */
+    int axis;                     /* of the map (innermost first), along which the tile is parted */
+    int64_t elements, bytes;      /* from one part to the next: along that axis (bulk: in the piece), and in shared memory */
+} Multicast;
+
 typedef struct BulkCopy {
     uint32_t bytes;               /* multiple of 16; source and destination addresses are too */
 } BulkCopy;                       /* the global piece starts at the access's subscripts with all indexes 0 */
@@ -237,7 +246,10 @@ typedef struct Tile {
     Expr *value;           /* of the target's type, or of its widened type where the target stores narrower by a written cast */
     const RegisterLayout *spread; /* of the bound indexes, where register tiles stand in an elementwise statement; else NULL; filled by tiles */
     bool by_lanes;         /* as written */
+    bool multicast_required; /* as written */
     Span lanes_span;
+    uint32_t along;        /* cluster axes along which it differs whether, or how often, the statement is executed; filled by elaborate */
+    Multicast multicast;   /* of TENSOR_LOAD and BULK_LOAD; what `box` and `bulk` say is one part */
     union {
         BoxCopy box;
         BulkCopy bulk;
@@ -312,6 +324,7 @@ typedef struct Local {
     Element type;
     Uniformity uniformity; /* the widest of what is ever assigned, and of the conditions it is assigned under */
     bool in_grid;          /* declared inside of a loop over the grid: of one iteration */
+    uint32_t along;        /* the same over the blocks of a cluster, as in Expr */
     int axis;              /* LOCAL_AXIS: which grid axis */
     Expr *value;           /* LOCAL_LET: its only value */
 } Local;
@@ -442,6 +455,8 @@ typedef struct Pipe {
     VEC(int) consumers;       /* roles */
     VEC(Field) fields;        /* none: a token */
     bool faulty;              /* an error about its stages or ends was reported: balance is silent on it; filled by stages */
+    uint32_t along;           /* cluster axes along which it differs how often it is acquired; filled by elaborate */
+    uint32_t multicast;       /* bit s: some copy into it is multicast along the axes of the set s; 0: none; filled by tiles */
     /* filled by resources */
     uint32_t offset, stride;  /* of stage 0 in shared memory; bytes from stage to stage */
     uint32_t full, empty;     /* offsets of the barrier arrays */
@@ -459,6 +474,8 @@ typedef struct Axis {
     const char *name;
     Span span;
     Expr *extent;             /* over symbols */
+    int cluster;              /* blocks of a cluster along it, 1: no cluster */
+    Expr *padded;             /* the extent, rounded up to whole clusters: coordinates stay below this */
 } Axis;
 
 typedef struct Map {          /* a tensor map to encode; filled by tiles, equal ones shared */
@@ -528,6 +545,8 @@ typedef struct Prog {
     VEC(Param) params;
     VEC(Axis) axes;
     bool persistent;
+    int cluster;              /* blocks of a cluster; 1: none */
+    Span cluster_span;
     int grouped;              /* 0, or: coordinates go through the first axis in groups of so many, for each the whole second axis (L2) */
     VEC(Domain) domains;
     VEC(Pipe) pipes;
@@ -553,6 +572,7 @@ struct Target {
     int threads_limit, registers_pool, registers_max;
     int named_barriers;
     int box_limit;            /* elements of a box along an axis */
+    int cluster_limit;        /* blocks of a cluster; 1: it has none */
 };
 extern const Target target_rows[];
 extern const size_t target_count;
@@ -568,6 +588,17 @@ extern const IntrinsicRow intrinsic_rows[IN_COUNT];
 extern const MmaRow mma_rows[MMA_COUNT];
 
 int role_takes(const Role *role, int pipe); /* how many instances take each stage of a pipe that the role acquires */
+int64_t copy_bytes(const Tile *tile); /* of a load by the copy engine (one part of it); 0: it is none */
+int64_t copy_lands(const Tile *tile); /* in the stage, parts of other blocks included */
+
+/* ---- clusters: a block's number in its cluster counts along the clustered axes, the first of them fastest (cluster.c) --------- */
+
+uint32_t cluster_axes(const Prog *prog);                        /* the set of axes along which a cluster has several blocks */
+int cluster_stride(const Prog *prog, int axis);                 /* from one block to the next along the axis */
+int cluster_count(const Prog *prog, uint32_t axes);             /* blocks that differ along these axes only */
+uint32_t cluster_group(const Prog *prog, uint32_t axes);        /* which, of block 0: a bit each */
+uint32_t cluster_reach(const Prog *prog, const Pipe *pipe);     /* blocks into whose stages block 0 copies, itself included */
+bool cluster_talks(const Prog *prog);                           /* do its blocks touch each other's memory? */
 
 /* An indented form of everything, derived facts included: --emit=prog */
 void prog_print(const Prog *prog, Arena *arena, Str *out);

@@ -78,6 +78,9 @@ static void print_domains(Out *o) {
     }
     str_char(o->text, ')');
     if (o->prog->grouped) str_printf(o->text, " grouped %d", o->prog->grouped);
+    for (size_t i = 0; i < o->prog->axes.count; i++)
+        if (o->prog->axes.items[i].cluster > 1)
+            str_printf(o->text, ", %d of a cluster along %s", o->prog->axes.items[i].cluster, o->prog->axes.items[i].name);
     str_char(o->text, '\n');
     for (size_t i = 0; i < o->prog->domains.count; i++) {
         const Domain *row = &o->prog->domains.items[i];
@@ -267,6 +270,24 @@ static void print_mma(Out *o, const Mma *mma) {
     str_char(o->text, '\n');
 }
 
+static void print_axes(Out *o, uint32_t axes) {
+    for (size_t i = 0; i < o->prog->axes.count; i++)
+        if (axes >> i & 1) str_printf(o->text, " %s", o->prog->axes.items[i].name);
+}
+
+static void print_multicast(Out *o, const Multicast *multicast) {
+    if (!multicast->axes) return;
+    begin_line(o);
+    str_add(o->text, "multicast along");
+    print_axes(o, multicast->axes);
+    if (multicast->parts > 1)
+        str_printf(o->text, ", %d parts along dimension %d, %lld elements and %lld bytes apart", multicast->parts,
+                   multicast->axis, (long long)multicast->elements, (long long)multicast->bytes);
+    else
+        str_add(o->text, ", by the first block");
+    str_char(o->text, '\n');
+}
+
 static void print_class(Out *o, const Tile *tile) {
     o->depth++;
     switch (tile->class) {
@@ -293,6 +314,7 @@ static void print_class(Out *o, const Tile *tile) {
     case TILE_MMA: print_mma(o, &tile->mma); break;
     case TILE_REDUCTION: LINE(o, "reduction"); break;
     }
+    print_multicast(o, &tile->multicast);
     o->depth--;
 }
 
@@ -307,6 +329,7 @@ static void print_tile(Out *o, const Tile *tile) {
     str_printf(o->text, " %s ", ops[tile->op]);
     formula(o, tile->value, &tile->space);
     if (tile->by_lanes) str_add(o->text, " by lanes");
+    if (tile->multicast_required) str_add(o->text, " multicast required");
     str_char(o->text, '\n');
     print_class(o, tile);
 }
@@ -416,8 +439,11 @@ static void print_locals(Out *o) {
         [LOCAL_LET] = "let", [LOCAL_VAR] = "var", [LOCAL_LOOP] = "loop", [LOCAL_AXIS] = "axis"};
     for (size_t i = 0; i < o->role->locals.count; i++) {
         const Local *local = &o->role->locals.items[i];
-        LINE(o, "%s %s: %s, uniform over the %s", kinds[local->kind], local->name, type_of(local->type),
-             uniformities[local->uniformity]);
+        begin_line(o);
+        str_printf(o->text, "%s %s: %s, uniform over the %s", kinds[local->kind], local->name, type_of(local->type),
+                   uniformities[local->uniformity]);
+        if (local->along & cluster_axes(o->prog)) str_add(o->text, ", not along"), print_axes(o, local->along & cluster_axes(o->prog));
+        str_char(o->text, '\n');
     }
     for (size_t i = 0; i < o->role->tiles.count; i++) {
         const RoleTile *tile = &o->role->tiles.items[i];

@@ -135,6 +135,12 @@ static void settle_arrivals(Resources *res) {
             if (!role->pipes) continue;
             settle_empty(res, role, (int)p, pipe, &text);
         }
+        int blocks = __builtin_popcount(cluster_reach(prog, pipe));
+        if (blocks > 1) { /* into whose stages this block copies: none is overwritten before all of them have released it */
+            pipe->empty_count *= (uint32_t)blocks;
+            pipe->empty_reason = arena_printf(res->arena, "(%s) x %d blocks that its copies reach", text.text, blocks);
+            continue;
+        }
         pipe->empty_reason = text.text;
     }
 }

@@ -37,14 +37,6 @@ bool constant_trips(const Stmt *loop, int64_t *trips) {
     return true;
 }
 
-static int64_t bytes_of(const Tile *tile) {
-    if (tile->class == TILE_BULK_LOAD) return tile->bulk.bytes;
-    if (tile->class != TILE_TENSOR_LOAD) return 0;
-    int64_t bytes = element_rows[tile->target.type].bytes;
-    for (int i = 0; i < tile->box.rank; i++) bytes *= tile->box.tile[i];
-    return bytes;
-}
-
 void payload_write(Linear *linear, Stmt *stmt) {
     const Tile *tile = stmt->tile;
     if (!tile || tile->target.space != SPACE_STAGE) return;
@@ -55,7 +47,7 @@ void payload_write(Linear *linear, Stmt *stmt) {
     int64_t element = 0;
     if (!valid_index(field, pipe->fields.count)) return;
     Hold *hold = hold_change(linear, tile->target.object);
-    hold->bytes += bytes_of(tile);
+    hold->bytes += copy_lands(tile);
     if (!which || algebra_constant(which, &element)) {
         hold->written |= units_of(pipe, field, element, element + 1);
     } else if (which->kind == X_LOCAL && linear->role->locals.items[which->index].kind == LOCAL_LOOP) {

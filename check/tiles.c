@@ -379,11 +379,11 @@ static void require_grid(Tiles *tiles) {
     Str text = str_new(arena);
     for (size_t i = 0; i < prog->axes.count; i++) {
         const Axis *axis = &prog->axes.items[i];
-        if (!axis->extent || axis->extent->kind == X_POISON) return;
-        Expr *wide = expr_binary(arena, OP_MUL, expr_integer(arena, E_I64, 1, axis->span), axis->extent, axis->span);
+        if (!axis->padded || axis->padded->kind == X_POISON) return;
+        Expr *wide = expr_binary(arena, OP_MUL, expr_integer(arena, E_I64, 1, axis->span), axis->padded, axis->span);
         product = product ? expr_binary(arena, OP_MUL, product, wide, axis->span) : wide;
         if (i > 0) str_add(&text, " * ");
-        expr_print(axis->extent, prog, NULL, NULL, &text);
+        expr_print(axis->padded, prog, NULL, NULL, &text);
     }
     if (!product) return;
     Algebra *algebra = tiles->formulas;

@@ -6,6 +6,7 @@
  *   tiles_mma.c        which contractions are matrix instructions
  *   tiles_registers.c  how register tiles are spread over threads
  *   boxes.c            a copy as boxes of a tensor map
+ *   multicast.c        copies that one block of a cluster makes for several
  *   coverage.c         payload written on every path, bytes of a stage
  *   instances.c        what different instances write
  *   padding.c          zero fill before a reduction */
@@ -121,6 +122,15 @@ bool boxes_pitch(Tiles *tiles, const Access *global, bool store, Reason *reason)
 void boxes_require(Tiles *tiles, Site *site, const Access *global, bool store);
 int boxes_map(Tiles *tiles, const Access *global, BoxPlan *plan, bool store); /* sets plan->copy.granule too */
 int64_t boxes_panel(const Target *target, Element type, int rank, const int64_t *extents); /* the one rule for a tile's panels */
+
+/* Parts of equal size, one for each of several blocks; leaves one part in the plan and how they lie in `out`. False: there are none. */
+bool boxes_part(BoxPlan *plan, const Layout *layout, int64_t element_bytes, int parts, Multicast *out);
+
+/* ---- multicast.c: loads into stages that the blocks of a cluster share ------------------------------------------------- */
+
+void multicast_boxes(Tiles *tiles, Site *site, BoxPlan *plan, const Layout *layout);
+void multicast_piece(Tiles *tiles, Site *site); /* needs `bulk`, of the whole piece */
+void multicast_check(Tiles *tiles, Site *site); /* says where control keeps a copy from it; `multicast required` */
 
 /* Linear position in elements, over indexes and locals */
 const Poly *global_position(Tiles *tiles, Site *site, const Access *access);

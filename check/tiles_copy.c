@@ -292,6 +292,7 @@ static void take_boxes(Tiles *tiles, Site *site, BoxPlan *plan, bool store) {
     Access *global = tensor_of(site);
     Param *param = &tiles->prog->params.items[global->object];
     site->tile->class = store ? TILE_TENSOR_STORE : TILE_TENSOR_LOAD;
+    if (!store) multicast_boxes(tiles, site, plan, access_layout(tiles->prog, site->role, tile_of(site)));
     int map = boxes_map(tiles, global, plan, store);
     site->tile->box = plan->copy;
     site->tile->box.map = map;
@@ -316,6 +317,7 @@ static void classify_copy(Tiles *tiles, Site *site, bool store) {
         Param *param = &tiles->prog->params.items[global->object];
         tile->class = store ? TILE_BULK_STORE : TILE_BULK_LOAD;
         tile->bulk.bytes = bytes;
+        if (!store) multicast_piece(tiles, site);
         if (param->alignment < 16) param->alignment = 16;
     } else if (boxes) {
         take_boxes(tiles, site, &plan, store);
@@ -338,5 +340,6 @@ void tiles_copies(Tiles *tiles) {
             if (!site->poisoned && site->tile->class == TILE_UNCLASSIFIED) site->tile->class = TILE_MAP;
             break;
         }
+        multicast_check(tiles, site);
     }
 }

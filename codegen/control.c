@@ -95,6 +95,14 @@ static void set_axis(Gen *gen, const Stmt *stmt, size_t axis, Operand value) {
     INS(gen->ptx, "mov.b32", ptx_reg(gen->role->locals[stmt->grid.vars[axis]].reg), value);
 }
 
+/* A coordinate of clusters becomes one of this block: times the cluster's size along the axis, plus the block's place in it. */
+static void set_coordinate(Gen *gen, const Stmt *stmt, size_t axis, Reg here) {
+    int size = gen->prog->axes.items[axis].cluster;
+    if (size > 1)
+        here = PURE(gen->ptx, REG_32, "mad.lo.s32", ptx_reg(here), ptx_int(size), ptx_reg(gen->cluster.along[axis]));
+    set_axis(gen, stmt, axis, ptx_reg(here));
+}
+
 /* Number `rest` among the coordinates of the axes from `first` on, the first of them fastest. */
 static void set_plain_axes(Gen *gen, const Stmt *stmt, const Value *extents, Reg rest, size_t first) {
     size_t count = gen->prog->axes.count;
@@ -102,14 +110,14 @@ static void set_plain_axes(Gen *gen, const Stmt *stmt, const Value *extents, Reg
         bool last = a + 1 == count;
         Reg here = last ? rest : PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(rest), value_operand(extents[a]));
         if (!last) rest = PURE(gen->ptx, REG_32, "div.u32", ptx_reg(rest), value_operand(extents[a]));
-        set_axis(gen, stmt, a, ptx_reg(here));
+        set_coordinate(gen, stmt, a, here);
     }
 }
 
 /* `grouped n`: n coordinates of the first axis (fewer in its last group) with all of the second, then the next n: what is in
  * flight at once shares rows and columns in L2. */
 static void set_axes(Gen *gen, const Stmt *stmt, const Value *extents, Reg tile) {
-    int grouped = gen->prog->grouped;
+    int grouped = gen->prog->grouped / gen->prog->axes.items[0].cluster;
     if (grouped == 0) {
         set_plain_axes(gen, stmt, extents, tile, 0);
         return;
@@ -124,13 +132,22 @@ static void set_axes(Gen *gen, const Stmt *stmt, const Value *extents, Reg tile)
     Reg left = PURE(gen->ptx, REG_32, "sub.s32", value_operand(extents[0]), ptx_reg(first));
     Reg rows = PURE(gen->ptx, REG_32, "min.s32", ptx_reg(left), ptx_int(grouped));
     Reg row = PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(inside), ptx_reg(rows));
-    set_axis(gen, stmt, 0, ptx_reg(PURE(gen->ptx, REG_32, "add.s32", ptx_reg(first), ptx_reg(row))));
-    set_axis(gen, stmt, 1, ptx_reg(PURE(gen->ptx, REG_32, "div.u32", ptx_reg(inside), ptx_reg(rows))));
+    set_coordinate(gen, stmt, 0, PURE(gen->ptx, REG_32, "add.s32", ptx_reg(first), ptx_reg(row)));
+    set_coordinate(gen, stmt, 1, PURE(gen->ptx, REG_32, "div.u32", ptx_reg(inside), ptx_reg(rows)));
     set_plain_axes(gen, stmt, extents, rest, 2);
 }
 
+static Value clusters_along(Gen *gen, const Axis *axis) {
+    Value extent = eval_scalar(gen, axis->extent);
+    if (axis->cluster == 1) return extent;
+    if (extent.reg.class == REG_NONE) return value_integer(E_I32, (extent.integer + axis->cluster - 1) / axis->cluster);
+    Reg up = PURE(gen->ptx, REG_32, "add.s32", ptx_reg(extent.reg), ptx_int(axis->cluster - 1));
+    return value_reg(E_I32, PURE(gen->ptx, REG_32, "div.u32", ptx_reg(up), ptx_int(axis->cluster)));
+}
+
 /* for (axes) in grid: coordinate number `tile` of this block, the first axis fastest; the same loop runs once where the grid is
- * not persistent, since then there are as many blocks as coordinates (one block where there are none). */
+ * not persistent, since then there are as many blocks as coordinates (one block where there are none). Clusters are counted where
+ * blocks run in them: all blocks of one take the same number of iterations. */
 static void gen_grid(Gen *gen, const Stmt *stmt) {
     const Prog *prog = gen->prog;
     ptx_mark(gen->ptx, stmt->head, gen->role->number, NULL, "takes the next grid coordinate");
@@ -138,15 +155,15 @@ static void gen_grid(Gen *gen, const Stmt *stmt) {
     open_lags(gen, frame, stmt->grid.body);
     Value extents[PROG_MAX_RANK], total = value_integer(E_I32, 1);
     for (size_t a = 0; a < prog->axes.count; a++) {
-        extents[a] = eval_scalar(gen, prog->axes.items[a].extent);
+        extents[a] = clusters_along(gen, &prog->axes.items[a]);
         total = a == 0 ? extents[a]
                        : value_reg(E_I32, PURE(gen->ptx, REG_32, "mul.lo.s32", value_operand(total),
                                                value_operand(extents[a])));
     }
     Reg tile = ptx_new_reg(gen->ptx, REG_32), step = ptx_new_reg(gen->ptx, REG_32),
         done = ptx_new_reg(gen->ptx, REG_PRED);
-    INS(gen->ptx, "mov.u32", ptx_reg(tile), ptx_text("%ctaid.x"));
-    INS(gen->ptx, "mov.u32", ptx_reg(step), ptx_text("%nctaid.x"));
+    INS(gen->ptx, "mov.u32", ptx_reg(tile), ptx_text(prog->cluster > 1 ? "%clusterid.x" : "%ctaid.x"));
+    INS(gen->ptx, "mov.u32", ptx_reg(step), ptx_text(prog->cluster > 1 ? "%nclusterid.x" : "%nctaid.x"));
     int head = ptx_new_label(gen->ptx);
     frame->continue_label = ptx_new_label(gen->ptx);
     mma_head(gen, stmt);
@@ -382,6 +399,7 @@ void gen_role(Gen *gen, int number) {
     open_cursors(gen, &state);
     mma_open(gen);
     turns_begin(gen);
+    cluster_open_role(gen);
     gen_stmt(gen, role->body);
     mma_end(gen);
     ptx_place_label(gen->ptx,
@@ -389,7 +407,7 @@ void gen_role(Gen *gen, int number) {
     mma_finish(gen);
     turns_end(gen);
     pipe_finish(gen);
-    INS0(gen->ptx, "ret");
+    cluster_return(gen);
     pipe_expired(gen);
     gen->role = NULL;
 }

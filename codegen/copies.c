@@ -38,24 +38,34 @@ static Operand moved(Operand address, int64_t by) {
     return address;
 }
 
+/* How far into the tile this block's part of a multicast copy lies: `unit` for each part before it */
+static Lin into_part(Gen *gen, const Multicast *multicast, int64_t unit) {
+    if (multicast->parts <= 1) return lin_const(0);
+    Lin part = lin_reg(gen->cluster.part[multicast->axes], 1, multicast->parts - 1);
+    return lin_scale(gen, part, unit);
+}
+
 /* One instruction a box; box (b..) starts at start + b * box and lies b * step bytes further in shared memory. */
 static void gen_boxes(Gen *gen, const Tile *tile, const Access *inside, bool load) {
     const BoxCopy *copy = &tile->box;
     const Map *map = &gen->prog->maps.items[copy->map];
     Point point = origin();
-    Lin first = shared_linear(gen, &point, inside);
+    const Multicast *multicast = &tile->multicast;
+    Lin first = lin_add(gen, shared_linear(gen, &point, inside), into_part(gen, multicast, multicast->bytes));
     Operand shared = ptx_at(first.reg, first.add);
     Operand barrier = load ? full_barrier_of(gen, inside) : (Operand){.kind = OPERAND_TEXT};
     Lin start[MAX_RANK];
     int64_t boxes = 1;
     for (int d = 0; d < copy->rank; d++) {
         start[d] = lin_of(eval(gen, &point, copy->start[d]));
+        if (multicast->parts > 1 && d == multicast->axis)
+            start[d] = lin_add(gen, start[d], into_part(gen, multicast, multicast->elements));
         boxes *= copy->tile[d] / map->box[d];
     }
     const char *op =
         load ? arena_printf(gen->arena,
-                            "cp.async.bulk.tensor.%dd.shared::cluster.global.tile.mbarrier::complete_tx::bytes",
-                            copy->rank)
+                            "cp.async.bulk.tensor.%dd.shared::cluster.global.tile.mbarrier::complete_tx::bytes%s",
+                            copy->rank, multicast->axes != 0 ? ".multicast::cluster" : "")
              : arena_printf(gen->arena, "cp.async.bulk.tensor.%dd.global.shared::cta.tile.bulk_group", copy->rank);
     for (int64_t box = 0; box < boxes; box++) {
         Reg coordinates[MAX_RANK];
@@ -67,7 +77,9 @@ static void gen_boxes(Gen *gen, const Tile *tile, const Access *inside, bool loa
             coordinates[d] = lin_in_reg(gen, lin_add(gen, start[d], lin_const(number * map->box[d])));
         }
         Operand global = ptx_tensor(gen->maps[copy->map], coordinates, copy->rank);
-        if (load)
+        if (load && multicast->axes != 0)
+            INS(gen->ptx, op, moved(shared, offset), global, barrier, ptx_reg(gen->cluster.mask[multicast->axes]));
+        else if (load)
             INS(gen->ptx, op, moved(shared, offset), global, barrier);
         else
             INS(gen->ptx, op, global, moved(shared, offset));
@@ -125,7 +137,17 @@ static void gen_bulk(Gen *gen, const Tile *tile, const Access *inside, const Acc
     Operand shared = shared_address(gen, &point, inside);
     Operand global = global_address(gen, &point, outside);
     Operand bytes = ptx_int(tile->bulk.bytes);
-    if (load)
+    const Multicast *multicast = &tile->multicast;
+    if (multicast->parts > 1) {
+        Reg part = gen->cluster.part[multicast->axes];
+        shared.reg = PURE(gen->ptx, REG_32, "mad.lo.s32", ptx_reg(part), ptx_int(multicast->bytes), ptx_reg(shared.reg));
+        Reg wide = PURE(gen->ptx, REG_64, "mul.wide.u32", ptx_reg(part), ptx_int(multicast->bytes));
+        global.reg = PURE(gen->ptx, REG_64, "add.s64", ptx_reg(wide), ptx_reg(global.reg));
+    }
+    if (load && multicast->axes != 0)
+        INS(gen->ptx, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster", shared,
+            global, bytes, full_barrier_of(gen, inside), ptx_reg(gen->cluster.mask[multicast->axes]));
+    else if (load)
         INS(gen->ptx, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", shared, global, bytes,
             full_barrier_of(gen, inside));
     else
@@ -141,6 +163,11 @@ static void gen_engine_copy(Gen *gen, const Tile *tile) {
     if (gen->role->leader.class != REG_NONE) {
         skip = ptx_new_label(gen->ptx);
         INS_UNLESS(gen->ptx, gen->role->leader, "bra", ptx_label(skip));
+    }
+    if (tile->multicast.parts == 1) { /* no parts: the first block loads it for all */
+        if (skip < 0) skip = ptx_new_label(gen->ptx);
+        Reg other = PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(gen->cluster.part[tile->multicast.axes]), ptx_int(0));
+        INS_IF(gen->ptx, other, "bra", ptx_label(skip));
     }
     if (tensor && !load && tile->box.granule > 1)
         gen_whole_boxes(gen, tile, inside);

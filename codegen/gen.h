@@ -5,6 +5,7 @@
  *   maps.c     elementwise statements                mma.c      matrix instructions    pending.c  their waits
  *   values.c   expressions to registers              matrix_moves.c  stmatrix, ldmatrix
  *   turn.c     instances that take turns              registers.c  register tiles
+ *   cluster.c  blocks that run together: who is who, multicast, remote arrivals
  *   layout.c   coordinates to addresses              manifest.c formulas, the manifest   report.c  --report */
 #ifndef PIPEC_GEN_H
 #define PIPEC_GEN_H
@@ -42,6 +43,13 @@ typedef struct ThreadPart {
     Lin at;
     struct ThreadPart *next;
 } ThreadPart;
+/* What the blocks of a cluster know of each other, computed at entry; PTX_NONE where nothing asks for it. */
+typedef struct ClusterRegs {
+    Reg along[PROG_MAX_RANK];             /* .b32: place of the block along each axis */
+    Reg part[1 << PROG_MAX_RANK];         /* .b32, by set of axes: which of the blocks along them it is */
+    Reg group[1 << PROG_MAX_RANK];        /* .b32: a bit for each of those blocks, by its number in the cluster */
+    Reg mask[1 << PROG_MAX_RANK];         /* .b16: the same, as multicast takes it */
+} ClusterRegs;
 
 typedef struct Gen {
     Arena *arena;
@@ -58,6 +66,7 @@ typedef struct Gen {
     Reg *pointers;   /* .b64 global addresses, one a parameter; REG_NONE without by_pointer */
     Reg watchdog;    /* .b64 global address of the WatchdogArea; REG_NONE without */
     Reg *maps;       /* .b64 generic addresses of tensor maps */
+    ClusterRegs cluster;
     RoleState *role; /* the role being generated */
 } Gen;
 
@@ -93,6 +102,8 @@ struct RoleState {
     Reg leader;         /* predicate: the one lane of the instance that issues bulk work; REG_NONE in a one-lane role */
     Reg arriver;        /* predicate: lane 0 of each warp; REG_NONE in a one-lane role */
     Cursor *cursors[2]; /* by End, one a pipe */
+    Reg peer;           /* .b32: the block's shared memory as it lies in the block that this thread arrives at */
+    Reg *reached;       /* one a pipe: predicate, this thread arrives at its peer; in a one-lane role .b32, all blocks to arrive at */
     Reg *handles;       /* .b32 stage index of each handle */
     Value *locals;      /* register of each scalar local, or its constant while its loop is unrolled */
     Reg **tiles;        /* registers of each register tile, as layout_number counts them */
@@ -179,10 +190,17 @@ void pipe_expired(Gen *gen);                                             /* the 
 void pipe_finish(Gen *gen);                                              /* bulk stores are complete before exit */
 Operand stage_barrier(Gen *gen, const Pipe *pipe, bool full, Reg stage); /* the barrier of a stage: [reg + offset] */
 void pipe_skip(Gen *gen, int pipe, Reg stages);                          /* steps the cursor; stages REG_NONE: by one */
+Operand barrier_from(Gen *gen, Reg shared, const Pipe *pipe, bool full, Reg stage); /* the same where shared memory begins at `shared` */
 void instance_barrier(Gen *gen);                                         /* all threads of the instance */
 
 void pipe_pin(Gen *gen,
               int handle); /* a spin that is over at once: arithmetic before it and waits behind it stay there */
+void cluster_open(Gen *gen);                        /* cluster.c: at entry, who this block is */
+void cluster_start(Gen *gen);                       /* joins all threads: of the cluster where its blocks talk */
+void cluster_return(Gen *gen);                      /* `ret`, once no block touches another's memory */
+void cluster_open_role(Gen *gen);                   /* whom its threads arrive at */
+void cluster_arrive(Gen *gen, int pipe, Reg stage); /* at the empty barrier of all whose copies reach this block */
+
 
 /* turn.c. Named barrier first + (k + shift) % instances for instance k of the role */
 void instances_barrier(Gen *gen, const char *op, int first, int shift, int threads);

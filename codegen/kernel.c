@@ -117,7 +117,7 @@ static void init_barriers(Gen *gen, Reg thread) {
      * global memory. Its own successor may come as soon as there is room (PTX ISA 9.7.13.18, griddepcontrol). */
     INS0(gen->ptx, "griddepcontrol.launch_dependents");
     INS0(gen->ptx, "griddepcontrol.wait");
-    INS(gen->ptx, "bar.sync", ptx_int(0));
+    cluster_start(gen);
 }
 
 /* Jumps to `label` the warps first .. first + count - 1. */
@@ -154,7 +154,7 @@ static void gen_shared_group(Gen *gen, int group, const int *labels) {
         const Role *role = &gen->prog->roles.items[r];
         if (in_group(role, group)) branch_warps(gen, role->first_warp, role_warps(role), labels[r]);
     }
-    INS0(gen->ptx, "ret");
+    cluster_return(gen);
 }
 
 /* Where all warps are launched with what they keep, one chain leads to the roles. Else each warpgroup that roles share comes first. */
@@ -179,7 +179,7 @@ static void gen_roles(Gen *gen) {
         gen_shared_group(gen, g, labels);
         ptx_place_label(gen->ptx, others);
     }
-    INS0(gen->ptx, "ret");
+    cluster_return(gen);
     for (size_t r = 0; r < prog->roles.count; r++) {
         const Role *role = &prog->roles.items[r];
         ptx_place_label(gen->ptx, labels[r]);
@@ -199,6 +199,7 @@ static void gen_body(Gen *gen) {
     INS(gen->ptx, "shr.u32", ptx_reg(warp), ptx_reg(thread), ptx_int(5));
     /* through a shuffle ptxas knows that it is the same in a warp, and branches on it are uniform */
     INS(gen->ptx, "shfl.sync.idx.b32", ptx_reg(gen->warp), ptx_reg(warp), ptx_int(0), ptx_int(31), ptx_int(0xffffffff));
+    cluster_open(gen);
     init_barriers(gen, thread);
     gen_roles(gen);
 }
@@ -220,7 +221,12 @@ static void print_kernel(Gen *gen, Str *out) {
     str_printf(out, ".extern .shared .align 1024 .b8 pipec_shared[];\n\n.visible .entry %s(\n", manifest->kernel);
     uint32_t line = 10;
     print_parameters(gen, &line, out);
-    str_printf(out, ")\n.reqntid %d, 1, 1\n.minnctapersm 1\n{\n", manifest->threads);
+    str_printf(out, ")\n.reqntid %d, 1, 1\n.minnctapersm 1\n", manifest->threads);
+    if (manifest->cluster[0] > 1) {
+        str_printf(out, ".explicitcluster\n.reqnctapercluster %d, 1, 1\n", manifest->cluster[0]);
+        line += 2;
+    }
+    str_add(out, "{\n");
     line += 4;
     ptx_print(gen->ptx, manifest->source, gen->manifest, &line, out);
     str_add(out, "}\n");

@@ -80,7 +80,7 @@ static Formula formula_of(Arena *arena, const Expr *expr) {
 static Formula grid_tiles(Arena *arena, const Prog *prog) {
     Steps steps = {.arena = arena};
     for (size_t a = 0; a < prog->axes.count; a++) {
-        add_steps(&steps, prog->axes.items[a].extent);
+        add_steps(&steps, prog->axes.items[a].padded);
         if (a > 0) push(&steps, F_MUL, 0);
     }
     return (Formula){steps.list.items, (int)steps.list.count};
@@ -229,7 +229,7 @@ void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options
     manifest->persistent = prog->persistent;
     manifest->threads = prog->warps * 32;
     manifest->shared_bytes = prog->shared_bytes;
-    manifest->cluster[0] = manifest->cluster[1] = manifest->cluster[2] = 1;
+    manifest->cluster[0] = prog->cluster, manifest->cluster[1] = manifest->cluster[2] = 1;
     manifest->watchdog = options->watchdog;
     fill_parameters(arena, prog, manifest);
     fill_arguments(arena, prog, options, manifest);

@@ -7,11 +7,15 @@
 
 static const PipeUse *use_of(const Gen *gen, int pipe) { return &gen->role->role->pipes[pipe]; }
 
-Operand stage_barrier(Gen *gen, const Pipe *pipe, bool full, Reg stage) {
+Operand barrier_from(Gen *gen, Reg shared, const Pipe *pipe, bool full, Reg stage) {
     int64_t offset = full ? pipe->full : pipe->empty;
-    if (pipe->stages == 1) return ptx_at(gen->shared, offset);
+    if (pipe->stages == 1) return ptx_at(shared, offset);
     Reg scaled = PURE(gen->ptx, REG_32, "shl.b32", ptx_reg(stage), ptx_int(3));
-    return ptx_at(PURE(gen->ptx, REG_32, "add.s32", ptx_reg(scaled), ptx_reg(gen->shared)), offset);
+    return ptx_at(PURE(gen->ptx, REG_32, "add.s32", ptx_reg(scaled), ptx_reg(shared)), offset);
+}
+
+Operand stage_barrier(Gen *gen, const Pipe *pipe, bool full, Reg stage) {
+    return barrier_from(gen, gen->shared, pipe, full, stage);
 }
 
 void instance_barrier(Gen *gen) {
@@ -224,12 +228,16 @@ static void release_consumed(Gen *gen, int pipe_index, Reg stage, int groups) {
     if (use->bulk_out) INS_IF(gen->ptx, gen->role->leader, "cp.async.bulk.wait_group.read", ptx_int(groups));
     /* ordinary reads before the async proxy overwrites */
     if (use->generic_out && written_by_async_proxy(gen, pipe_index)) INS0(gen->ptx, "fence.proxy.async.shared::cta");
+    if (use->warps_arrive) warp_sync(gen);
+    if (pipe->multicast != 0) {
+        cluster_arrive(gen, pipe_index, stage);
+        return;
+    }
     if (use->instance_arrives) { /* a group that is done was issued by all warps: none of them can be lapped */
         INS_IF(gen->ptx, gen->role->leader, "mbarrier.arrive.shared::cta.b64", ptx_text("_"),
                stage_barrier(gen, pipe, false, stage));
         return;
     }
-    warp_sync(gen);
     arrive(gen, stage_barrier(gen, pipe, false, stage));
 }
 

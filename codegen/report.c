@@ -96,6 +96,24 @@ static void report_moves(const Prog *prog, const Role *role, const Tile *tile, S
     report_move(prog, role, tile, &tile->target, false, out);
 }
 
+/* Who loads what of a copy that blocks share */
+static void report_multicast(const Prog *prog, const Role *role, const Tile *tile, Str *out) {
+    const Multicast *multicast = &tile->multicast;
+    if (multicast->axes == 0) return;
+    str_add(out, "  `");
+    access_print(tile->value->read, prog, role, &tile->space, out);
+    str_add(out, "` is multicast along");
+    for (size_t a = 0, said = 0; a < prog->axes.count; a++)
+        if (multicast->axes >> a & 1) str_printf(out, "%s `%s`", said++ > 0 ? " and" : "", prog->axes.items[a].name);
+    if (multicast->parts > 1)
+        str_printf(out, ": each of %d blocks loads %" PRId64 " bytes for all of them\n", multicast->parts,
+                   copy_bytes(tile));
+    else
+        str_printf(
+            out, ": the first of %d blocks loads it for all, since it has no equal parts that the copy engine moves\n",
+            cluster_count(prog, multicast->axes));
+}
+
 static void report_list(const Prog *prog, const Role *role, const Stmts *list, Str *out);
 
 /* What is derived for a role's statements, in their order */
@@ -116,7 +134,10 @@ static void report_stmt(const Prog *prog, const Role *role, const Stmt *stmt, St
                 role->handles.items[stmt->stage.handle].name, stmt->stage.lag, stmt->stage.lag == 1 ? "" : "s");
         report_stmt(prog, role, stmt->stage.body, out);
         return;
-    case S_TILE: report_moves(prog, role, stmt->tile, out); return;
+    case S_TILE:
+        report_moves(prog, role, stmt->tile, out);
+        report_multicast(prog, role, stmt->tile, out);
+        return;
     case S_SCALAR:
     case S_LEAVE:
     case S_ACQUIRE:
@@ -193,13 +214,24 @@ void codegen_report(const Prog *prog, const Manifest *manifest, Str *out) {
     formula_print(&manifest->tiles, manifest, out);
     str_add(out,
             manifest->persistent ? ", persistent: as many blocks as are resident\n" : ", one block a coordinate\n");
+    bool talks = cluster_talks(prog);
+    if (prog->cluster > 1) {
+        str_printf(out, "clusters of %d blocks:", prog->cluster);
+        for (size_t a = 0, said = 0; a < prog->axes.count; a++)
+            if (prog->axes.items[a].cluster > 1)
+                str_printf(out, "%s %d along `%s`", said++ > 0 ? "," : "", prog->axes.items[a].cluster,
+                           prog->axes.items[a].name);
+        str_add(out, talks ? "; the barrier of the cluster stands at both ends of the kernel, as blocks touch each "
+                             "other's memory\n"
+                           : "; no copy is multicast, blocks do not touch each other's memory\n");
+    }
     if (prog->pipes.count > 0)
-        str_add(
-            out,
-            "barriers are initialised by one thread, then fence.mbarrier_init and bar.sync: the copy engine and all "
-            "threads see them\n"
-            "phases begin at parity 0 for a consumer and 1 for a producer: every stage starts empty, and nobody "
-            "arrives beforehand\n");
+        str_printf(out,
+                   "barriers are initialised by one thread, then fence.mbarrier_init and %s: the copy engine and all "
+                   "threads see them\n"
+                   "phases begin at parity 0 for a consumer and 1 for a producer: every stage starts empty, and nobody "
+                   "arrives beforehand\n",
+                   talks ? "barrier.cluster" : "bar.sync");
     for (size_t i = 0; i < prog->pipes.count; i++) report_pipe(prog, &prog->pipes.items[i], out);
     for (size_t i = 0; i < prog->roles.count; i++) report_role(prog, &prog->roles.items[i], out);
     report_maps(prog, manifest, out);

@@ -401,9 +401,11 @@ static bool issue_load(Block *block, Async *op, uint64_t to, uint64_t barrier, b
             one = async_new(block, op->agent.warp, op->kind, op->agent.lane, op->lanes);
             Agent agent = one->agent;
             uint64_t due = one->due;
+            struct AsyncLanes *per_lane = one->per_lane; /* stays with it: what is done is used again */
             *one = *op;
             one->agent = agent;
             one->due = due;
+            one->per_lane = per_lane;
         }
         one->target = cluster->blocks[first_lane(ranks)];
         if (!barrier_at(one->target, one->agent, one->barrier, "a copy")) return false;

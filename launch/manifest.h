@@ -156,11 +156,11 @@ typedef struct Manifest {
     VEC(ManifestPrecondition) preconditions;
     VEC(ManifestConstant) constants;
 
-    Formula tiles;    /* number of grid coordinates; also proved < 2^31 by a precondition */
-    bool persistent;  /* blocks = max(1, persistent ? min(tiles, resident blocks) : tiles) */
+    Formula tiles;    /* number of grid coordinates, each axis rounded up to whole clusters; proved < 2^31 by a precondition */
+    bool persistent;  /* blocks = max(blocks of a cluster, persistent ? min(tiles, resident blocks) : tiles) */
     int threads;      /* a block */
     uint32_t shared_bytes; /* dynamic shared memory a block */
-    int cluster[3];
+    int cluster[3];   /* blocks; resident blocks are counted in whole clusters */
 
     VEC(ManifestShared) shared;
     VEC(ManifestRole) roles;

@@ -19,7 +19,7 @@ struct CUlaunchConfig_st;
 
 #define TENSOR_MAP_BYTES 128 /* of a CUtensorMap, and its alignment */
 
-typedef struct DriverLaunchAttribute { /* CUlaunchAttribute; its value is a union of 64 bytes, of which the first int is used here */
+typedef struct DriverLaunchAttribute { /* CUlaunchAttribute; its value is a union of 64 bytes, of which the first ints are used here */
     unsigned id, padding;
     int value[16];
 } DriverLaunchAttribute;
@@ -88,6 +88,7 @@ enum {
     MEMHOSTALLOC_DEVICEMAP = 2,
     STREAM_NON_BLOCKING = 1,
     EVENT_DEFAULT = 0,
+    LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
     LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
     TENSOR_MAP_INTERLEAVE_NONE = 0,
     TENSOR_MAP_L2_PROMOTION_L2_256B = 3,

@@ -43,8 +43,11 @@ RunStatus kernel_failed(const RuntimeKernel *kernel, DriverError error, const ch
         return RUN_UNAVAILABLE;
     }
     if (error == DRIVER_ERROR_LAUNCH_OUT_OF_RESOURCES) {
-        diag_plain(diags, P0808, "a block of `%s`, with %d threads and %u bytes of shared memory, does not fit %s",
-                   name, kernel->manifest->threads, kernel->manifest->shared_bytes, runtime->name);
+        int blocks = kernel->manifest->cluster[0];
+        const char *what = blocks > 1 ? arena_printf(diags->arena, "a cluster of %d blocks", blocks) : "a block";
+        diag_plain(diags, P0808, "%s of `%s`, with %d threads and %u bytes of shared memory%s, does not fit %s", what,
+                   name, kernel->manifest->threads, kernel->manifest->shared_bytes, blocks > 1 ? " each" : "",
+                   runtime->name);
         return RUN_REJECTED;
     }
     return driver_failed(runtime, error, call, diags);

@@ -178,8 +178,9 @@ static RunStatus launch_locked(RuntimeKernel *kernel, const uint64_t *pointers, 
 RunStatus kernel_launch(RuntimeKernel *kernel, const uint64_t *pointers, const Scalar *scalars, const int64_t *symbols,
                         int64_t tiles, DriverStream stream, int64_t *blocks, Diags *diags) {
     if (!pointers_fit(kernel, pointers, symbols, diags)) return RUN_UNAVAILABLE;
-    int64_t wanted = kernel->manifest->persistent && tiles > kernel->resident ? kernel->resident : tiles;
-    *blocks = wanted < 1 ? 1 : wanted;
+    int64_t wanted = kernel->manifest->persistent && tiles > kernel->resident ? kernel->resident : tiles,
+            cluster = kernel->manifest->cluster[0];
+    *blocks = wanted < 1 ? cluster : wanted; /* both are multiples of a cluster's blocks */
     pthread_mutex_lock(&kernel->lock);
     RunStatus status = launch_locked(kernel, pointers, scalars, symbols, *blocks, stream, diags);
     pthread_mutex_unlock(&kernel->lock);

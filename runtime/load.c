@@ -116,6 +116,24 @@ static bool assemble(RuntimeKernel *kernel, const char *ptx, Diags *diags, RunSt
     return false;
 }
 
+/* Blocks of a cluster share a part of the device (a GPC), which may leave multiprocessors over: the driver says how many fit. */
+static DriverError count_clusters(RuntimeKernel *kernel, int *clusters) {
+    const Manifest *manifest = kernel->manifest;
+    int size = manifest->cluster[0];
+    DriverLaunchAttribute shape = {.id = LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value = {size, 1, 1}};
+    DriverLaunchConfig config = {.grid_x = (unsigned)size,
+                                 .grid_y = 1,
+                                 .grid_z = 1,
+                                 .block_x = (unsigned)manifest->threads,
+                                 .block_y = 1,
+                                 .block_z = 1,
+                                 .shared_bytes = manifest->shared_bytes,
+                                 .attributes = &shape,
+                                 .attribute_count = 1};
+    return kernel->runtime->driver.occupancy_clusters(clusters, kernel->function,
+                                                      (const struct CUlaunchConfig_st *)(const void *)&config);
+}
+
 /* The entry, its shared memory, and how many of its blocks the device holds */
 static bool measure(RuntimeKernel *kernel, Diags *diags, RunStatus *status) {
     const Runtime *runtime = kernel->runtime;
@@ -133,10 +151,20 @@ static bool measure(RuntimeKernel *kernel, Diags *diags, RunStatus *status) {
         call = "cuOccupancyMaxActiveBlocksPerMultiprocessor";
         error = driver->occupancy(&blocks, kernel->function, manifest->threads, manifest->shared_bytes);
     }
+    int clusters = 1;
+    if (error == DRIVER_SUCCESS && blocks > 0 && manifest->cluster[0] > 1) {
+        call = "cuOccupancyMaxActiveClusters";
+        error = count_clusters(kernel, &clusters);
+        if (error != DRIVER_SUCCESS) {
+            *status = kernel_failed(kernel, error, call, diags);
+            return false;
+        }
+    }
     /* the attribute's only wrong value is one beyond what a block can have */
-    bool too_large = error == DRIVER_SUCCESS ? blocks < 1 : error == DRIVER_ERROR_INVALID_VALUE;
+    bool too_large = error == DRIVER_SUCCESS ? blocks < 1 || clusters < 1 : error == DRIVER_ERROR_INVALID_VALUE;
     if (error == DRIVER_SUCCESS && !too_large) {
-        kernel->resident = blocks * runtime->multiprocessors;
+        kernel->resident =
+            manifest->cluster[0] > 1 ? clusters * manifest->cluster[0] : blocks * runtime->multiprocessors;
         return true;
     }
     *status = kernel_failed(kernel, too_large ? DRIVER_ERROR_LAUNCH_OUT_OF_RESOURCES : error, call, diags);

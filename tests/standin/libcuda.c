@@ -21,6 +21,7 @@
  *     launch=N        cuLaunchKernelEx fails with error N
  *     map             tensor maps are refused
  *     large           no block fits a multiprocessor
+ *     apart           no cluster fits the device
  *     fail=FUNCTION   that entry point, cuMemAlloc_v2 say, fails with error 999
  */
 #include "runtime/driver.h"
@@ -274,6 +275,17 @@ DriverError standin_occupancy(int *blocks, DriverFunction function, int threads,
     BEGIN("cuOccupancyMaxActiveBlocksPerMultiprocessor");
     (void)function, (void)threads, (void)shared_bytes;
     *blocks = option("large") != NULL ? 0 : 1;
+    return 0;
+}
+
+DriverError standin_occupancy_clusters(int *clusters, DriverFunction function, const struct CUlaunchConfig_st *given) {
+    BEGIN("cuOccupancyMaxActiveClusters");
+    const DriverLaunchConfig *config = (const void *)given;
+    const DriverLaunchAttribute *shape = config->attributes;
+    if (function == NULL || config->attribute_count != 1 || shape->id != LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION ||
+        shape->value[0] < 2 || config->grid_x % (unsigned)shape->value[0] != 0)
+        return DRIVER_ERROR_INVALID_VALUE;
+    *clusters = option("apart") != NULL ? 0 : 4 / shape->value[0]; /* four multiprocessors */
     return 0;
 }
 

@@ -58,8 +58,8 @@ static void set_up(Bench *bench) {
     static const char *const names[] = {"N", "K", "M", "a"};
     for (int i = 0; i < 4; i++)
         vec_push(bench->arena, &bench->prog.symbols, (Symbol){.name = names[i], .is_extent = i < 3});
-    vec_push(bench->arena, &bench->prog.axes,
-             (Axis){.name = "t", .extent = call(bench, IN_ceil_div, symbol(bench, 0), number(bench, 64))});
+    Expr *extent = call(bench, IN_ceil_div, symbol(bench, 0), number(bench, 64));
+    vec_push(bench->arena, &bench->prog.axes, ((Axis){.name = "t", .extent = extent, .cluster = 1, .padded = extent}));
     vec_push(bench->arena, &bench->role.locals, (Local){.name = "t", .kind = LOCAL_AXIS, .type = E_I32});
     vec_push(bench->arena, &bench->role.locals, (Local){.name = "k", .kind = LOCAL_LOOP, .type = E_I32});
     vec_push(bench->arena, &bench->role.locals,

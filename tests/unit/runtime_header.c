@@ -120,6 +120,7 @@ static void launch_config(void) {
     EXPECT(sizeof(DriverLaunchAttribute) == sizeof(CUlaunchAttribute));
     EXPECT(offsetof(DriverLaunchAttribute, id) == offsetof(CUlaunchAttribute, id));
     EXPECT(offsetof(DriverLaunchAttribute, value) == offsetof(CUlaunchAttribute, value));
+    EXPECT((int)LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION == (int)CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
     EXPECT((int)LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION ==
            (int)CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
 }

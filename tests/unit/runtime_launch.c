@@ -100,6 +100,27 @@ static void half_encoded(Bench *bench) {
     close_all(bench);
 }
 
+/* Of three blocks each: the device has four multiprocessors. */
+static void clusters(Bench *bench) {
+    const uint64_t pointers[6] = {0x10000, 0x20000, 0x30000, 0x40000};
+    const int64_t symbols[3] = {5000, 3, 7};
+    bench->manifest->cluster[0] = 3;
+    if (!EXPECT(open_all(bench, ""))) return;
+    static const int64_t grids[][2] = {{0, 3}, {3, 3}, {6, 3}, {300, 3}};
+    for (size_t i = 0; i < COUNT_OF(grids); i++)
+        EXPECT(runtime_launch(bench->kernel, pointers, scalars, symbols, grids[i][0], NULL, bench->scratch.diags) == RUN_DONE &&
+               bench->standin->grid == grids[i][1]);
+    EXPECT_CLEAN(&bench->scratch);
+    close_all(bench);
+    EXPECT(!open_all(bench, "apart"));
+    EXPECT_ERROR(&bench->scratch, P0808, "a cluster of 3 blocks");
+    close_all(bench);
+    EXPECT(!open_all(bench, "fail=cuOccupancyMaxActiveClusters"));
+    EXPECT_ERROR(&bench->scratch, P0806, "cuOccupancyMaxActiveClusters");
+    close_all(bench);
+    bench->manifest->cluster[0] = 1;
+}
+
 int main(void) {
     Bench bench = {.scratch = scratch_new(), .standin = standin_open()};
     bench.manifest = sample_manifest(bench.scratch.arena);
@@ -111,6 +132,7 @@ int main(void) {
     }
     close_all(&bench);
     half_encoded(&bench);
+    clusters(&bench);
     EXPECT(!open_all(&bench, "jit"));
     EXPECT_ERROR(&bench.scratch, P0801, "rejects");
     close_all(&bench);

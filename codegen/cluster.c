@@ -1,0 +1,149 @@
+/* Blocks that run together: each block's place in its cluster, the masks of multicast, arrivals at other blocks' barriers, and the
+ * barriers of the cluster at both ends of the kernel: no block touches another's memory before that is initialised, or after it
+ * has gone. Without copies that are multicast, blocks of a cluster know nothing of each other. */
+#include "codegen/gen.h"
+
+/* ---- who is who --------------------------------------------------------------------------------------------------- */
+
+/* Number `block / stride % size` along one axis */
+static Reg place_along(Gen *gen, Reg block, int stride, int size) {
+    Reg place = block;
+    if (stride > 1) place = PURE(gen->ptx, REG_32, "div.u32", ptx_reg(place), ptx_int(stride));
+    if (stride * size < gen->prog->cluster) place = PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(place), ptx_int(size));
+    return place;
+}
+
+static Reg weighted(Gen *gen, Reg sum, Reg place, int weight) {
+    if (sum.class == REG_NONE)
+        return weight == 1 ? place : PURE(gen->ptx, REG_32, "mul.lo.s32", ptx_reg(place), ptx_int(weight));
+    return PURE(gen->ptx, REG_32, "mad.lo.s32", ptx_reg(place), ptx_int(weight), ptx_reg(sum));
+}
+
+/* The blocks along a set of axes, of which this is one: its number among them, and who they are. */
+static void open_group(Gen *gen, uint32_t axes) {
+    const Prog *prog = gen->prog;
+    ClusterRegs *regs = &gen->cluster;
+    Reg part = PTX_NONE, first = PTX_NONE;
+    int weight = 1;
+    for (size_t a = 0; a < prog->axes.count; a++) {
+        int size = prog->axes.items[a].cluster;
+        if (size == 1) continue;
+        if (axes >> a & 1) {
+            part = weighted(gen, part, regs->along[a], weight);
+            weight *= size;
+        } else {
+            first = weighted(gen, first, regs->along[a], cluster_stride(prog, (int)a));
+        }
+    }
+    regs->part[axes] = part;
+    regs->group[axes] = ptx_new_reg(gen->ptx, REG_32);
+    regs->mask[axes] = ptx_new_reg(gen->ptx, REG_16);
+    INS(gen->ptx, "mov.b32", ptx_reg(regs->group[axes]), ptx_int(cluster_group(prog, axes)));
+    if (first.class != REG_NONE)
+        INS(gen->ptx, "shl.b32", ptx_reg(regs->group[axes]), ptx_reg(regs->group[axes]), ptx_reg(first));
+    INS(gen->ptx, "cvt.u16.u32", ptx_reg(regs->mask[axes]), ptx_reg(regs->group[axes]));
+}
+
+void cluster_open(Gen *gen) {
+    const Prog *prog = gen->prog;
+    if (prog->cluster == 1) return;
+    uint32_t sets = 0;
+    Reg block = ptx_new_reg(gen->ptx, REG_32);
+    INS(gen->ptx, "mov.u32", ptx_reg(block), ptx_text("%cluster_ctarank"));
+    for (size_t a = 0; a < prog->axes.count; a++) {
+        int size = prog->axes.items[a].cluster;
+        if (size > 1) gen->cluster.along[a] = place_along(gen, block, cluster_stride(prog, (int)a), size);
+    }
+    for (size_t p = 0; p < prog->pipes.count; p++) sets |= prog->pipes.items[p].multicast;
+    for (uint32_t axes = 1; axes < COUNT_OF(gen->cluster.mask); axes++)
+        if (sets >> axes & 1) open_group(gen, axes);
+}
+
+/* ---- the ends of the kernel --------------------------------------------------------------------------------------- */
+
+void cluster_start(Gen *gen) {
+    if (!cluster_talks(gen->prog)) {
+        INS(gen->ptx, "bar.sync", ptx_int(0));
+        return;
+    }
+    INS0(gen->ptx, "barrier.cluster.arrive.release.aligned");
+    INS0(gen->ptx, "barrier.cluster.wait.acquire.aligned");
+}
+
+/* All threads meet, idle warps and lanes that were not elected too: the barrier is of whole warps. */
+void cluster_return(Gen *gen) {
+    if (cluster_talks(gen->prog)) {
+        ptx_comment(gen->ptx, "no block leaves while another may touch its memory");
+        INS(gen->ptx, "bar.warp.sync", ptx_int(0xffffffff));
+        INS0(gen->ptx, "barrier.cluster.arrive.release.aligned");
+        INS0(gen->ptx, "barrier.cluster.wait.acquire.aligned");
+    }
+    INS0(gen->ptx, "ret");
+}
+
+/* ---- remote arrivals ---------------------------------------------------------------------------------------------- */
+
+/* A bit for each block whose copies into the pipe reach this one: the relation is symmetric. */
+static Reg reaching(Gen *gen, const Pipe *pipe) {
+    Reg all = PTX_NONE;
+    for (uint32_t axes = 1; axes < COUNT_OF(gen->cluster.group); axes++) {
+        if (!(pipe->multicast >> axes & 1)) continue;
+        Reg group = gen->cluster.group[axes];
+        all = all.class == REG_NONE ? group : PURE(gen->ptx, REG_32, "or.b32", ptx_reg(all), ptx_reg(group));
+    }
+    return all;
+}
+
+/* One thread arrives at one block: lane t of a warp, or thread t of an instance that arrives as a whole, at block t. */
+static Reg arrives_at_peer(Gen *gen, Reg reached, Reg number) {
+    Reg few = PURE(gen->ptx, REG_PRED, "setp.lt.u32", ptx_reg(number), ptx_int(gen->prog->cluster));
+    Reg bit = PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(reached), ptx_reg(number));
+    Reg odd = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(bit), ptx_int(1));
+    Reg reaches = PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(odd), ptx_int(0));
+    return PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(few), ptx_reg(reaches));
+}
+
+static Reg mapped(Gen *gen, Operand block) {
+    return PURE(gen->ptx, REG_32, "mapa.shared::cluster.u32", ptx_reg(gen->shared), block);
+}
+
+void cluster_open_role(Gen *gen) {
+    RoleState *state = gen->role;
+    const Prog *prog = gen->prog;
+    state->reached = NEW_ARRAY(gen->arena, Reg, prog->pipes.count);
+    Reg lane = PTX_NONE;
+    for (size_t p = 0; p < prog->pipes.count; p++) {
+        const Pipe *pipe = &prog->pipes.items[p];
+        const PipeUse *use = &state->role->pipes[p];
+        if (!use->uses || pipe->multicast == 0 || pipe->producer == state->number) continue;
+        Reg reached = reaching(gen, pipe);
+        if (state->role->one_lane) {
+            state->reached[p] = reached;
+            continue;
+        }
+        if (lane.class == REG_NONE) {
+            lane = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(state->thread), ptx_int(31));
+            Reg block = PURE(gen->ptx, REG_32, "min.u32", ptx_reg(lane), ptx_int(prog->cluster - 1));
+            state->peer = mapped(gen, ptx_reg(block));
+        }
+        state->reached[p] = arrives_at_peer(gen, reached, use->instance_arrives ? state->thread : lane);
+    }
+}
+
+static void arrive_at(Gen *gen, Reg guard, Operand barrier) {
+    INS_IF(gen->ptx, guard, "mbarrier.arrive.shared::cluster.b64", ptx_text("_"), barrier);
+}
+
+void cluster_arrive(Gen *gen, int pipe_index, Reg stage) {
+    const RoleState *state = gen->role;
+    const Pipe *pipe = &gen->prog->pipes.items[pipe_index];
+    if (!state->role->one_lane) {
+        arrive_at(gen, state->reached[pipe_index], barrier_from(gen, state->peer, pipe, false, stage));
+        return;
+    }
+    for (int block = 0; block < gen->prog->cluster; block++) {
+        Reg bit = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(state->reached[pipe_index]), ptx_int(INT64_C(1) << block));
+        Reg reaches = PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(bit), ptx_int(0));
+        arrive_at(gen, reaches, barrier_from(gen, mapped(gen, ptx_int(block)), pipe, false, stage));
+    }
+}
