@@ -105,14 +105,23 @@ $(BENCH): $(B)/bench/%: $(B)/bench/%.o $(MEASURE) $(B)/libpipec.a
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 $(B)/unit/bench: $(MEASURE)
 
-# A libcuda.so.1 without a GPU: unit tests find it beside them, others name it in PIPEC_LIBCUDA
+# A libcuda.so.1 without a GPU: unit tests find it beside them, others name it in PIPEC_LIBCUDA. The two others are for the benchmarks.
 STANDIN := $(B)/standin/libcuda.so.1
 $(STANDIN): tests/standin/libcuda.c tests/standin/standin.h runtime/driver.h runtime/driver.def
 	@mkdir -p $(@D)
 	$(call say,link)
 	$(Q)$(CC) $(BASE) -O1 -shared -o $@ $<
+STANDINS := $(STANDIN) $(B)/standin/libcublasLt.so.13 $(B)/standin/libnvidia-ml.so.1
+$(B)/standin/libcublasLt.so.13: tests/standin/libcublasLt.c tests/standin/standin.h bench/measure.c bench/measure.h
+	@mkdir -p $(@D)
+	$(call say,link)
+	$(Q)$(CC) $(BASE) -O2 -shared -o $@ $(filter %.c,$^) -lm -ldl
+$(B)/standin/libnvidia-ml.so.1: tests/standin/libnvidia-ml.c
+	@mkdir -p $(@D)
+	$(call say,link)
+	$(Q)$(CC) $(BASE) -O1 -shared -o $@ $<
 
-test-build: all $(B)/tests-driver $(UNIT) $(B)/generate-test $(B)/matrix-test $(B)/mutants-test $(B)/hang-test $(STANDIN)
+test-build: all $(B)/tests-driver $(UNIT) $(B)/generate-test $(B)/matrix-test $(B)/mutants-test $(B)/hang-test $(BENCH) $(STANDINS)
 fuzz-build: $(FUZZ)
 bench-build: all $(BENCH)
 

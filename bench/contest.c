@@ -235,7 +235,7 @@ static void verify(Contest *contest, Contender *who) {
 /* Seconds of one launch. Sampling begins when all is launched, so that it disturbs no launch. */
 static double burst(Contest *contest, Contender *who, SensorLog *log) {
     Bench *bench = contest->bench;
-    usleep(50000);
+    usleep((useconds_t)(bench->protocol.pause * 1e6));
     record(bench, 0);
     launch_next(contest, who, BURST);
     record(bench, 1);
@@ -283,8 +283,9 @@ static void load(Contest *contest, Contender *who, double warm, double measure, 
     int batch = once > 0 && once < BATCH ? (int)(BATCH / once) : 1;
     double start = measure_wall(), gone = 0;
     bool warming = true;
+    int before = who->count;
     record(bench, 0);
-    for (int i = 1; gone < warm + measure && who->status == 0; i++) {
+    for (int i = 1; (gone < warm + measure || who->count == before) && who->status == 0; i++) {
         launch_next(contest, who, batch);
         record(bench, i % 3);
         if (i == 1) continue;

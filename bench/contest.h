@@ -31,6 +31,7 @@ typedef struct Shape {
 typedef struct Protocol {
     int rounds;           /* bursts of each contender a run */
     int trials;           /* bursts of each algorithm that is tried */
+    double pause;         /* seconds in front of a burst */
     double warm, measure; /* seconds of sustained load */
     double trial;         /* seconds of sustained load of each algorithm that is tried */
 } Protocol;

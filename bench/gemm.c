@@ -22,8 +22,8 @@ static const char usage[] =
     "  --plot FILE      writes the plot there, as SVG\n"
     "  --list           prints the rows and their kernels; needs no GPU\n";
 
-#define MAX_ROWS    32
-#define MAX_KERNELS (MAX_ROWS + MAX_VARIANTS)
+#define MAX_ROWS   32
+#define MAX_LOADED (MAX_ROWS + MAX_VARIANTS)
 
 typedef struct Options {
     Row made[MAX_ROWS]; /* by --shape */
@@ -125,11 +125,11 @@ static void list(const Options *options) {
 }
 
 /* The kernel of that name: compiled and loaded once, whoever asks for it */
-static Variant *kernel_for(Variant *kernels, int *count, const char *name) {
+static Variant *variant_for(Variant *variants, int *count, const char *name) {
     for (int i = 0; i < *count; i++)
-        if (strcmp(kernels[i].name, name) == 0) return &kernels[i];
-    variant_open(&kernels[*count], name);
-    return &kernels[(*count)++];
+        if (strcmp(variants[i].name, name) == 0) return &variants[i];
+    variant_open(&variants[*count], name);
+    return &variants[(*count)++];
 }
 
 /* 3 wins, then 1, 4, 2, as everywhere in pipec */
@@ -137,24 +137,25 @@ static int worse(int a, int b) { return (int)pipec_worse((PipecStatus)a, (PipecS
 
 int main(int argc, char **argv) {
     static Options options;
-    static Variant kernels[MAX_KERNELS];
+    static Variant variants[MAX_LOADED];
     static Contest contests[MAX_ROWS];
     Bench bench;
-    int kernel_count = 0, status = 0;
+    int variant_count = 0, status = 0;
     parse(&options, argc, argv);
     if (options.list) return list(&options), 0;
     /* What a kernel takes from PTX to cubin is to be measured, not remembered. */
     setenv("CUDA_CACHE_DISABLE", "1", 1);
-    Protocol protocol = {.rounds = 15, .trials = 5, .warm = 3, .measure = 2, .trial = 0.5};
-    if (options.quick) protocol = (Protocol){.rounds = 3, .trials = 1, .warm = 0.3, .measure = 0.3, .trial = 0.1};
+    Protocol protocol = {.rounds = 15, .trials = 5, .pause = 0.05, .warm = 3, .measure = 2, .trial = 0.5};
+    if (options.quick)
+        protocol = (Protocol){.rounds = 3, .trials = 1, .pause = 0.005, .warm = 0.2, .measure = 0.2, .trial = 0.05};
     if (options.rounds > 0) protocol.rounds = options.rounds;
     bench_open(&bench, &protocol);
     for (int c = 0; c < options.row_count; c++) {
         const Row *row = options.rows[c];
         contest_open(&contests[c], &bench, row->name, &row->shape);
         for (int t = 0; t < options.try_count; t++)
-            contest_add(&contests[c], kernel_for(kernels, &kernel_count, options.tries[t]));
-        if (options.try_count == 0) contest_add(&contests[c], kernel_for(kernels, &kernel_count, row->kernel));
+            contest_add(&contests[c], variant_for(variants, &variant_count, options.tries[t]));
+        if (options.try_count == 0) contest_add(&contests[c], variant_for(variants, &variant_count, row->kernel));
     }
     for (int run = 0; run < options.runs; run++) {
         for (int c = 0; c < options.row_count; c++) {
@@ -163,7 +164,7 @@ int main(int argc, char **argv) {
         }
     }
     report_machine(&bench, options.runs, options.quick);
-    report_kernels(kernels, kernel_count);
+    report_kernels(variants, variant_count);
     report_contenders(options.rows, contests, options.row_count);
     report_verdicts(options.rows, contests, options.row_count);
     if (options.plot != NULL && !report_plot(options.rows, contests, options.row_count, options.plot)) status = 2;
@@ -171,6 +172,7 @@ int main(int argc, char **argv) {
         for (int i = 0; i < contests[c].count; i++) status = worse(status, contests[c].contenders[i].status);
         contest_close(&contests[c]);
     }
+    for (int i = 0; i < variant_count; i++) variant_close(&variants[i]);
     bench_close(&bench);
     return status;
 }

@@ -66,10 +66,9 @@ void report_machine(const Bench *bench, int runs, bool quick) {
     printf("%s, %d SMs, L2 %d MB, driver %s (CUDA %d.%d), cuBLASLt %zu; TFLOP/s%s\n\n", bench->cuda.device,
            bench->cuda.multiprocessors, bench->cuda.l2_bytes >> 20, sensors_driver(bench->sensors),
            bench->cuda.version / 1000, bench->cuda.version % 1000 / 10, lt, quick ? "; QUICK, not a measurement" : "");
-    printf("%d run%s in one process, everybody in turn; a run is %d bursts of %d launches behind 50 ms, or %g s after "
-           "%g s of the "
-           "same load (sustained). Power is NVML's mean over one second, pauses included.\n",
-           runs, runs == 1 ? "" : "s", p->rounds, BURST, p->measure, p->warm);
+    printf("%d run%s in one process, everybody in turn; a run is %d bursts of %d launches behind %g ms, or %g s after "
+           "%g s of the same load (sustained). Power is NVML's mean over one second, pauses included.\n",
+           runs, runs == 1 ? "" : "s", p->rounds, BURST, p->pause * 1e3, p->measure, p->warm);
     if (bench->sensors == NULL) printf("No NVML here: neither clock nor power was measured.\n");
 }
 

@@ -88,6 +88,11 @@ void variant_open(Variant *variant, const char *name) {
     if (pipec_diagnostics_count(said) > 0) fails(variant, 0, pipec_diagnostics_text(said));
 }
 
+void variant_close(Variant *variant) {
+    pipec_kernel_free(variant->kernel);
+    pipec_program_free(variant->program);
+}
+
 int variant_launch(Variant *variant, const Operands *o, void *stream) {
     PipecArgument arguments[VARIANT_PARAMETERS] = {0};
     for (size_t i = 0; i < variant->given_count; i++) {

@@ -27,6 +27,8 @@ typedef struct Variant {
 bool variant_compile(Variant *variant, const char *name); /* needs no GPU; false: refused, and said */
 void variant_open(Variant *variant, const char *name);
 
+void variant_close(Variant *variant);
+
 typedef struct Operands {
     DevicePointer a, b, c;
     int64_t m, n, k;

@@ -48,6 +48,7 @@ count matrix "$B/matrix-test"
 count mutants "$B/mutants-test"
 count hang "$B/hang-test"
 [ -f tests/cli/run.sh ] && count cli sh tests/cli/run.sh "$B"
+count bench sh tests/bench/run.sh "$B"
 
 rm -f "$log"
 line="$passed passed, $failed failed"

@@ -171,7 +171,7 @@ DriverError standin_device_attribute(int *value, unsigned attribute, int device)
     const char *capability = option("capability");
     int major = 9, minor = 0;
     if (capability != NULL) sscanf(capability, "%d.%d", &major, &minor);
-    *value = attribute == 16 ? 4 : attribute == 75 ? major : attribute == 76 ? minor : attribute == 97 ? 232448 : -1;
+    *value = attribute == 16 ? 4 : attribute == 38 ? 1 << 20 : attribute == 75 ? major : attribute == 76 ? minor : attribute == 97 ? 232448 : -1;
     return *value < 0 ? DRIVER_ERROR_INVALID_VALUE : 0;
 }
 
@@ -468,3 +468,37 @@ DriverError standin_event_free(DriverEvent event) {
     standin.events--;
     return state.lost;
 }
+
+/* ---- what only the benchmarks use (bench/cuda.h) --------------------------------------------------------------------- */
+
+EXPORTED int standin_bus(char *text, int length, int device) __asm__("cuDeviceGetPCIBusId");
+int standin_bus(char *text, int length, int device) {
+    snprintf(text, (size_t)length, "0000:%02x:00.0", device + 1);
+    return 0;
+}
+
+EXPORTED int standin_context_set(void *context) __asm__("cuCtxSetCurrent");
+int standin_context_set(void *context) { return context == NULL ? DRIVER_ERROR_INVALID_VALUE : 0; }
+
+EXPORTED int standin_set_bytes(DevicePointer to, unsigned char value, size_t bytes, void *stream)
+    __asm__("cuMemsetD8Async");
+int standin_set_bytes(DevicePointer to, unsigned char value, size_t bytes, void *stream) {
+    (void)stream;
+    memset((void *)(uintptr_t)to, value, bytes);
+    return 0;
+}
+
+EXPORTED int standin_copy_in_now(DevicePointer to, const void *from, size_t bytes) __asm__("cuMemcpyHtoD_v2");
+int standin_copy_in_now(DevicePointer to, const void *from, size_t bytes) {
+    memcpy((void *)(uintptr_t)to, from, bytes);
+    return 0;
+}
+
+EXPORTED int standin_copy_out_now(void *to, DevicePointer from, size_t bytes) __asm__("cuMemcpyDtoH_v2");
+int standin_copy_out_now(void *to, DevicePointer from, size_t bytes) {
+    memcpy(to, (const void *)(uintptr_t)from, bytes);
+    return 0;
+}
+
+EXPORTED int standin_event_wait(void *event) __asm__("cuEventSynchronize");
+int standin_event_wait(void *event) { return event == NULL ? DRIVER_ERROR_INVALID_VALUE : (int)state.lost; }

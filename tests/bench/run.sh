@@ -1,0 +1,54 @@
+#!/bin/sh
+# run.sh BUILD_DIR: the benchmarks on the stand-ins for the driver, cuBLASLt and NVML: what they print, refuse and end with. What they measure
+# there means nothing. One line a case, then "N passed, N failed".
+set -u
+B=$(cd "$1" && pwd)
+cd "$(dirname "$0")/../.." || exit 1
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+PIPEC_LIBCUDA=$B/standin/libcuda.so.1
+LD_LIBRARY_PATH=$B/standin
+ASAN_OPTIONS=detect_leaks=0
+export PIPEC_LIBCUDA LD_LIBRARY_PATH ASAN_OPTIONS
+passed=0 failed=0
+
+# expect NAME CODE WORDS_FOR_THE_STANDIN PATTERN OPTIONS..: the exit code of bench/gemm, and a line that it prints
+expect() {
+    name=$1 code=$2 words=$3 pattern=$4
+    shift 4
+    PIPEC_STANDIN=$words "$B/bench/gemm" "$@" >"$scratch/out" 2>&1 </dev/null
+    got=$?
+    if [ $got -eq "$code" ] && grep -q -- "$pattern" "$scratch/out"; then
+        echo "pass  $name"
+        passed=$((passed + 1))
+    else
+        echo "FAIL  $name: exit code $got, wanted $code and \"$pattern\""
+        sed 's/^/      | /' "$scratch/out" | head -n 30
+        failed=$((failed + 1))
+    fi
+}
+
+expect "variants side by side, in bursts, two runs" 0 , '^| 72x136x64, examples/gemm.pipe:BN=128,STAGES=5 |.*held |$' --quick --runs 2 \
+    --shape 72x136x64 --try examples/gemm.pipe --try examples/gemm.pipe:BN=128,STAGES=5
+expect "clock and power are read" 0 , '^| 64x64x64 | examples/gemm.pipe |.*| 1500 | 600 | ' --quick --shape 64x64x64
+expect "e4m3 with scales, sustained, plotted" 0 e4m3 '^| 64x72x128 e4m3 sustained |.*held |$' --quick \
+    --shape 64x72x128 --type e4m3 --sustained --plot "$scratch/plot.svg"
+grep -q '^</svg>$' "$scratch/plot.svg" && grep -q '64x72x128' "$scratch/plot.svg" || {
+    echo "FAIL  the plot"
+    failed=$((failed + 1))
+}
+expect "what computes nothing is wrong" 1 idle 'examples/gemm.pipe is WRONG: C\[0, 0\] is -*nan' --quick --shape 64x64x64
+expect "a variant that does not compile leaves the others" 2 , '^| 64x64x64, examples/gemm.pipe |.*held |$' --quick \
+    --shape 64x64x64 --try nowhere.pipe --try examples/gemm.pipe
+expect "other parameters" 2 , 'has parameters other than' --quick --shape 64x64x64 --try examples/gemm_bias_gelu.pipe
+expect "a fault names who ran" 2 fault=700 'CUDA_ERROR_ILLEGAL_ADDRESS (700)' --quick --shape 64x64x64
+expect "PTX that the driver rejects" 3 jit 'examples/gemm.pipe: ' --quick --shape 64x64x64
+expect "no GPU" 2 init=100 'bench: needs a GPU: ' --row 8192
+expect "no memory" 2 memory=1000 'CUDA_ERROR_OUT_OF_MEMORY' --row 8192
+expect "the rows" 0 , '^fp8 .*e4m3' --list
+expect "no such row" 2 , 'there is no row nix' --row nix
+expect "a shape that is none" 2 , 'takes MxNxK' --shape 12x
+expect "a kernel for no row" 2 , '--try needs' --try examples/gemm.pipe
+
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
