@@ -278,14 +278,47 @@ static void gen_leave(Gen *gen, const Stmt *stmt) {
     ptx_forget(gen->ptx);
 }
 
+/* Statements one after another. Where the next releases a stage, a statement may do so (Due). */
+static void gen_list(Gen *gen, const Stmts *list, const Frame *frame, Due *behind) {
+    RoleState *state = gen->role;
+    for (size_t i = 0; i < list->count; i++) {
+        const Stmt *here = list->items[i], *next = i + 1 < list->count ? list->items[i + 1] : NULL;
+        bool releases = next != NULL && next->kind == S_RELEASE, alone = frame->left == NULL;
+        Due own = {.done = false};
+        if (releases) own = (Due){next->release.handle, next->span, false};
+        if (alone && (here->kind == S_TILE || here->kind == S_BLOCK))
+            state->due = releases ? &own : next == NULL ? behind : NULL;
+        gen_stmt(gen, here);
+        state->due = NULL;
+        if (own.done) i++;
+    }
+}
+
 static void gen_block(Gen *gen, const Stmt *stmt) {
+    Due *behind = gen->role->due;
+    bool turn = stmt->block.turn != 0 || gen->role->turn_ending != 0;
     Frame *frame = push_frame(gen, stmt);
+    gen->role->due = NULL;
     if (stmt->block.turn != 0) turn_open(gen, stmt);
-    turn_list(gen, &stmt->block.body);
+    if (turn)
+        turn_list(gen, &stmt->block.body);
+    else
+        gen_list(gen, &stmt->block.body, frame, behind);
     mma_meet(gen, frame->left);
     ptx_place_label(gen->ptx, frame->leave_label);
     if (stmt->block.turn != 0) turn_pass(gen);
     pop_frame(gen);
+}
+
+static void gen_stage(Gen *gen, const Stmt *stmt) {
+    uint32_t end = stmt->span.hi > stmt->span.lo ? stmt->span.hi - 1 : stmt->span.lo;
+    Due due = {stmt->stage.handle, (Span){end, stmt->span.hi}, false};
+    pipe_acquire(gen, stmt, stmt->stage.handle);
+    if (stmt->stage.body->kind == S_BLOCK) gen->role->due = &due;
+    gen_stmt(gen, stmt->stage.body);
+    gen->role->due = NULL;
+    turn_pass(gen);
+    if (!due.done) pipe_release(gen, due.span, due.handle);
 }
 
 void gen_stmt(Gen *gen, const Stmt *stmt) {
@@ -313,13 +346,7 @@ void gen_stmt(Gen *gen, const Stmt *stmt) {
             ptx_reg(gen->role->handles[stmt->move.from]));
         ptx_forget(gen->ptx);
         return;
-    case S_STAGE:
-        pipe_acquire(gen, stmt, stmt->stage.handle);
-        gen_stmt(gen, stmt->stage.body);
-        turn_pass(gen);
-        pipe_release(gen, (Span){stmt->span.hi > stmt->span.lo ? stmt->span.hi - 1 : stmt->span.lo, stmt->span.hi},
-                     stmt->stage.handle);
-        return;
+    case S_STAGE: gen_stage(gen, stmt); return;
     }
 }
 

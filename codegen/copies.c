@@ -235,7 +235,7 @@ static void refuse_tile(Gen *gen, const Stmt *stmt) {
 
 void gen_tile(Gen *gen, const Stmt *stmt) {
     const Tile *tile = stmt->tile;
-    if (tile->class != TILE_MMA) mma_touch(gen, stmt);
+    if (tile->class != TILE_MMA && tile->class != TILE_MAP) mma_touch(gen, stmt);
     switch (tile->class) {
     case TILE_TENSOR_LOAD:
     case TILE_BULK_LOAD:
@@ -250,7 +250,7 @@ void gen_tile(Gen *gen, const Stmt *stmt) {
         return;
     case TILE_MAP:
         mark_tile(gen, stmt, "moves");
-        gen_map(gen, tile);
+        gen_map(gen, stmt);
         return;
     case TILE_MMA:
         mark_tile(gen, stmt, "multiplies");

@@ -2,7 +2,7 @@
  *
  *   kernel.c   entry, prologue, role dispatch        control.c  loops, branches, leaving, scalars
  *   pipes.c    acquire, release, waits, watchdog     copies.c   tensor, bulk and per-lane copies
- *   maps.c     elementwise statements                mma.c      matrix instructions    pending.c  their waits
+ *   maps.c     elementwise statements                mma.c      matrix instructions    pending.c, ahead.c  their waits
  *   values.c   expressions to registers              matrix_moves.c  stmatrix, ldmatrix
  *   turn.c     instances that take turns              registers.c  register tiles
  *   cluster.c  blocks that run together: who is who, multicast, remote arrivals
@@ -36,6 +36,7 @@ typedef struct Point Point;
 typedef struct RoleState RoleState;
 typedef struct Pending Pending; /* matrix instructions in flight at a place (pending.c) */
 typedef struct Flights Flights; /* the same followed through a role */
+typedef struct Ahead Ahead;     /* values read before a wait (ahead.c) */
 
 /* A thread's part of the coordinates of a spread */
 typedef struct ThreadPart {
@@ -94,6 +95,13 @@ typedef struct Frame {
         *next; /* what is in flight where it is left, and where its next iteration is begun, early; NULL: nowhere */
 } Frame;
 
+/* A release that a statement before it may carry out. */
+typedef struct Due {
+    int handle;
+    Span span;
+    bool done;
+} Due;
+
 struct RoleState {
     const Role *role;
     int number;         /* index in prog->roles */
@@ -108,14 +116,15 @@ struct RoleState {
     Value *locals;      /* register of each scalar local, or its constant while its loop is unrolled */
     Reg **tiles;        /* registers of each register tile, as layout_number counts them */
     Frame *frame;       /* innermost */
+    Due *due;           /* what is released directly behind the statement being generated; NULL: nothing */
     int end_label;
     int expired_label; /* watchdog: records and traps */
     Reg expired_site, expired_stage;
     bool any_wait, any_bulk_store;
-    Flights *flights;                        /* NULL: the role has no matrix instructions */
-    Reg until;                               /* .b32, of a role in turn: iterations of the grid until the next of its own; else REG_NONE */
-    int turn_ending;                         /* number of the turn that the statement being generated ends, and has not passed on; 0: none */
-    ThreadPart *parts;                       /* of the role's register tiles */
+    Flights *flights;  /* NULL: the role has no matrix instructions */
+    Reg until;         /* .b32, of a role in turn: iterations of the grid until the next of its own; else REG_NONE */
+    int turn_ending;   /* number of the turn that the statement being generated ends, and has not passed on; 0: none */
+    ThreadPart *parts; /* of the role's register tiles */
 };
 
 /* ---- values.c ---------------------------------------------------------------------------------------------------- */
@@ -136,6 +145,7 @@ const char *suffix_of(Element type); /* "s32", "f32", ...: of a value's (widened
 Value eval(Gen *gen, Point *point, const Expr *expr);
 Value eval_scalar(Gen *gen, const Expr *expr);                /* no indexes in it */
 Reg eval_condition(Gen *gen, Point *point, const Expr *expr); /* a predicate register */
+Point *point_home(Point *point, const Expr *expr);            /* the outermost that shares its value */
 void point_know(Gen *gen, Point *point, const Expr *expr, Value value);
 bool point_knows(const Point *point, const Expr *expr, Value *out);
 /* Memory form: `count` values of `type` (1, or a vector's) to and from the bits of 1, 2, 4 or more .b32/.b16 registers. */
@@ -204,15 +214,16 @@ void cluster_arrive(Gen *gen, int pipe, Reg stage); /* at the empty barrier of a
 
 /* turn.c. Named barrier first + (k + shift) % instances for instance k of the role */
 void instances_barrier(Gen *gen, const char *op, int first, int shift, int threads);
-void turns_begin(Gen *gen);                    /* a role starts: the first turn is given out */
-void turns_end(Gen *gen);                      /* and ends: the last one is taken back */
-void turn_open(Gen *gen, const Stmt *stmt);    /* waits for the turn; turn_list passes it on */
-void turn_list(Gen *gen, const Stmts *list);   /* statements; at the end of a turn it is passed on before what only waits and releases */
-int turn_hold(Gen *gen);                       /* a compound statement begins: its turn_ending, to be set again at its end */
-void turn_pass(Gen *gen);                      /* the end of a turn, where nothing more is issued; nothing elsewhere */
-int turn_iteration(Gen *gen);                  /* in turn: jumps to the label in the iterations of other instances; else -1 */
+void turns_begin(Gen *gen);                 /* a role starts: the first turn is given out */
+void turns_end(Gen *gen);                   /* and ends: the last one is taken back */
+void turn_open(Gen *gen, const Stmt *stmt); /* waits for the turn; turn_list passes it on */
+void turn_list(
+    Gen *gen,
+    const Stmts *list);       /* statements; at the end of a turn it is passed on before what only waits and releases */
+int turn_hold(Gen *gen);      /* a compound statement begins: its turn_ending, to be set again at its end */
+void turn_pass(Gen *gen);     /* the end of a turn, where nothing more is issued; nothing elsewhere */
+int turn_iteration(Gen *gen); /* in turn: jumps to the label in the iterations of other instances; else -1 */
 void turn_skipped(Gen *gen, const Stmt *grid, int label); /* and what is done in those */
-
 
 void gen_mma(Gen *gen, const Tile *tile); /* mma.c */
 
@@ -221,6 +232,7 @@ void mma_open(Gen *gen);                    /* at the role's begin */
 void mma_settle(Gen *gen);                  /* what was issued is committed */
 void mma_issue(Gen *gen, const Tile *tile); /* a contraction */
 void mma_touch(Gen *gen, const Stmt *stmt); /* any other statement: waits for what it reads and writes */
+bool mma_waits(Gen *gen, const Stmt *stmt); /* will mma_touch wait? */
 void mma_acquire(Gen *gen, int handle);
 void mma_move(Gen *gen, int to, int from);
 void mma_release(Gen *gen, int handle);                 /* of a consumed stage, late or not */
@@ -251,22 +263,28 @@ void matrix_load(Gen *gen, Point *statement, const Access *access, const MatrixP
 
 void gen_tile(Gen *gen, const Stmt *stmt);  /* copies.c */
 void refuse_reduction(Gen *gen, Span span); /* copies.c */
-void gen_map(Gen *gen, const Tile *tile);   /* maps.c */
+void gen_map(Gen *gen, const Stmt *stmt);   /* maps.c */
 MatrixMove map_moves_matrices(Gen *gen, const Tile *tile,
                               const Access *access); /* does it, and how: asked by --report too (maps.c) */
 /* A constant that divides the value of an index-free base; 0 for a constant 0. (maps.c) */
 int64_t expr_multiple(const Expr *expr);
 /* Do `vector` elements of the access along index `inner`, from a multiple of it on, lie side by side and aligned? (maps.c) */
 bool access_side_by_side(const Gen *gen, const Access *access, int inner, int vector);
-void gen_lanes(Gen *gen, const Tile *tile);                    /* maps.c: same distribution */
+void gen_lanes(Gen *gen, const Tile *tile); /* maps.c: same distribution */
 
 /* ---- registers.c ------------------------------------------------------------------------------------------------- */
 
-void registers_open(Gen *gen);                                /* at a role's beginning */
-Lin registers_thread(Gen *gen, const Spread *spread);         /* the thread's part of its coordinate */
-Reg registers_repeat(Gen *gen, const RegisterLayout *layout); /* a predicate of threads that others repeat; none: REG_NONE */
+void registers_open(Gen *gen);                        /* at a role's beginning */
+Lin registers_thread(Gen *gen, const Spread *spread); /* the thread's part of its coordinate */
+Reg registers_repeat(Gen *gen,
+                     const RegisterLayout *layout); /* a predicate of threads that others repeat; none: REG_NONE */
 /* The register of an element, neighbours of a vector behind it: where the statement's registers are, and what the subscripts add */
 const Reg *registers_slot(Gen *gen, const Access *access, const RegisterLayout *statement, const int64_t *coordinates);
+
+/* ahead.c: of `value`, over the first `bound` indexes, what can be read before a wait at these points is read. */
+Ahead *ahead_read(Gen *gen, const Expr *value, int bound, Point **points, size_t count);
+void ahead_know(const Ahead *ahead, Point *point);    /* what was read for it is known there */
+bool ahead_has(const Ahead *ahead, const Expr *read); /* at all points */
 
 /* How a tile lies in shared memory, in words: for the manifest and --report (manifest.c) */
 const char *layout_text(Arena *arena, const Prog *prog, const Layout *layout, Element type, int64_t inner);

@@ -26,6 +26,7 @@ typedef struct Walk {
         columns;     /* the indexes along an accumulator's rows and columns where the space is nothing else; else -1 */
     Point statement; /* what depends on no index */
     VEC(const Expr *) reads; /* the X_READs of the value */
+    const Ahead *ahead;      /* of a statement that had to wait; else NULL */
 } Walk;
 
 /* One vector of elements: the point of the vector, and one for each of its elements. */
@@ -300,6 +301,7 @@ static void evaluate_chunk(Walk *walk, Chunk *chunk) {
         for (int e = 0; e < walk->vector; e++) chunk->values[e].reg = read_bits(gen, &chunk->elements[e], read);
         return;
     }
+    for (int e = 0; e < walk->vector && walk->ahead != NULL; e++) ahead_know(walk->ahead, &chunk->elements[e]);
     load_reads(walk, chunk);
     for (int e = 0; e < walk->vector; e++) chunk->values[e] = eval(gen, &chunk->elements[e], walk->value);
 }
@@ -466,6 +468,11 @@ static void walk_space(Walk *walk) {
     if (walk->total % chunk != 0) gen_rest(walk, flat, last, walk->total, full, full + 1);
 }
 
+static void open_parts(Walk *walk) {
+    for (int s = 0; s < walk->layout->count; s++)
+        walk->parts[s] = registers_thread(walk->gen, &walk->layout->spreads[s]);
+}
+
 /* All registers of the statement's layout; where it writes memory, of threads that hold the same one does. */
 static void walk_registers(Walk *walk) {
     Gen *gen = walk->gen;
@@ -477,9 +484,9 @@ static void walk_registers(Walk *walk) {
         skip = ptx_new_label(gen->ptx);
         INS_IF(gen->ptx, repeats, "bra", ptx_label(skip));
     }
+    open_parts(walk);
     for (int s = 0; s < layout->count; s++) {
         const Spread *spread = &layout->spreads[s];
-        walk->parts[s] = registers_thread(gen, spread);
         if (spread->extent % spread->granule != 0) {
             int64_t rounds = spread->digits[spread->count - 1].extent;
             partial = s, full = chunks / rounds * (rounds - 1);
@@ -622,9 +629,40 @@ static void walk_single(Walk *walk) {
     ptx_place_label(gen->ptx, skip);
 }
 
-void gen_map(Gen *gen, const Tile *tile) {
+/* A statement on registers that matrix instructions still use reads before the wait what it can. */
+static void read_ahead(Walk *walk) {
+    Gen *gen = walk->gen;
+    int64_t chunks = layout_registers(walk->layout) / walk->vector;
+    open_parts(walk);
+    Chunk *chunk = NEW_ARRAY(gen->arena, Chunk, chunks);
+    Point **points = NEW_ARRAY(gen->arena, Point *, chunks * walk->vector);
+    for (int64_t c = 0; c < chunks; c++) {
+        open_chunk(walk, &chunk[c], lin_const(0), c);
+        for (int e = 0; e < walk->vector; e++) points[c * walk->vector + e] = &chunk[c].elements[e];
+    }
+    walk->ahead = ahead_read(gen, walk->value, walk->tile->space.bound, points, (size_t)(chunks * walk->vector));
+}
+
+/* A stage that only the reads ahead were left to need is released at the wait. */
+static void release_due(Walk *walk) {
+    Due *due = walk->gen->role->due;
+    if (walk->gen->role->role->handles.items[due->handle].end != END_CONSUME) return;
+    for (size_t i = 0; i < walk->reads.count; i++) {
+        const Access *read = walk->reads.items[i]->read;
+        if (read->space == SPACE_STAGE && read->object == due->handle && !ahead_has(walk->ahead, walk->reads.items[i]))
+            return;
+    }
+    pipe_release(walk->gen, due->span, due->handle);
+    due->done = true;
+}
+
+void gen_map(Gen *gen, const Stmt *stmt) {
+    const Tile *tile = stmt->tile;
     Walk walk;
     open_walk(&walk, gen, tile);
+    if (walk.layout != NULL && mma_waits(gen, stmt)) read_ahead(&walk);
+    mma_touch(gen, stmt);
+    if (walk.ahead != NULL && gen->role->due != NULL) release_due(&walk);
     bool shared = tile->target.space == SPACE_SHARED;
     if (shared) instance_barrier(gen); /* its readers are done */
     if (walk.layout != NULL) {

@@ -269,6 +269,7 @@ static void touch_stmt(Gen *gen, const Stmt *stmt, bool *places) {
     const Access *target = &stmt->tile->target;
     if (target->space == SPACE_REGISTER || target->space == SPACE_SHARED) places[target->object] = true;
     expr_visit(gen->arena, stmt->tile->value, touch_read, places);
+    for (int axis = 0; axis < target->rank; axis++) expr_visit(gen->arena, target->subs[axis], touch_read, places);
 }
 
 void mma_touch(Gen *gen, const Stmt *stmt) {
@@ -280,6 +281,15 @@ void mma_touch(Gen *gen, const Stmt *stmt) {
     wait_for(gen, places);
     if (stmt->kind != S_TILE || stmt->tile->class != TILE_MAP) return;
     for (int i = 0; i < flights->count; i++) flights->now.flights[i].worked = in_flight(&flights->now.flights[i]);
+}
+
+bool mma_waits(Gen *gen, const Stmt *stmt) {
+    Flights *flights = gen->role->flights;
+    if (flights == NULL) return false;
+    bool *places = NEW_ARRAY(gen->arena, bool, flights->count);
+    mma_settle(gen);
+    touch_stmt(gen, stmt, places);
+    return deepest(flights, places) != IDLE;
 }
 
 void mma_acquire(Gen *gen, int handle) {

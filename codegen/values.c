@@ -45,7 +45,7 @@ static const char *op_typed(Gen *gen, const char *op, Element type) {
 
 /* ---- points ------------------------------------------------------------------------------------------------------- */
 
-static Point *home_of(Point *point, const Expr *expr) {
+Point *point_home(Point *point, const Expr *expr) {
     while (point->outer != NULL && (expr->indexes & point->own) == 0) point = point->outer;
     return point;
 }
@@ -587,7 +587,7 @@ static Value compute(Gen *gen, Point *point, const Expr *expr) {
 }
 
 Value eval(Gen *gen, Point *point, const Expr *expr) {
-    point = home_of(point, expr);
+    point = point_home(point, expr);
     Value value;
     if (point_knows(point, expr, &value)) return value;
     value = compute(gen, point, expr);
