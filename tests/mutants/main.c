@@ -4,9 +4,8 @@
  * example's runs on the emulator.
  *   tests/mutants/written.txt     wounds that people make, each with the code that must find it
  *   tests/mutants/equivalent.txt  mechanical ones that change nothing of what is meant, by rule, with the reason
- * All other mechanical wounds must be found; a rule that matches none is an error too. Of those that only
- * put another name there one in a few is tried, with --all each. --only keeps those whose line holds the text; --say tells of each how it
- * was found. */
+ * All other mechanical wounds must be found; a rule that matches none is an error too. One wound in a few is tried, and with --all each.
+ * --only keeps those whose line holds the text; --say tells of each how it was found. */
 #include "emulator/emulator.h"
 #include "lib/private.h"
 #include "reference/reference.h"
