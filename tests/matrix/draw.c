@@ -31,11 +31,11 @@ static bool legal_columns(const Matrix *x, int n) {
 }
 
 static void draw_groups(Matrix *x) {
-    static const Sharing ways[] = {BY_ROWS, BY_ROWS, BY_ROWS, BY_COLUMNS};
+    static const Sharing ways[] = {BY_ROWS, BY_ROWS, BY_ROWS, BY_COLUMNS, BY_TILES};
     x->groups = 1 + pick(x, 3);
     x->sharing = x->groups == 1 ? BY_ROWS : ANY(x, ways);
     x->rows = x->sharing == BY_ROWS ? 64 * x->groups : 64;
-    if (x->rows <= 128 && often(x, 35)) x->rows *= 2;
+    if (x->rows <= 128 && x->sharing != BY_TILES && often(x, 35)) x->rows *= 2;
     int most = 256 / (x->sharing == BY_COLUMNS ? x->groups : 1), n = 0;
     while (!legal_columns(x, n) || (x->sharing == BY_COLUMNS && n * x->groups % 8 != 0))
         n = 8 * (1 + pick(x, often(x, 50) ? most / 8 : smaller(most, 96) / 8));
@@ -57,8 +57,9 @@ static void draw_inner(Matrix *x) {
 static int shared_bytes(const Matrix *x) {
     int tile = x->rows * x->columns, k_tiles = x->copies > 0 ? x->copies : 1;
     int stage = (x->rows + x->columns) * x->inner * k_tiles * bytes_of(mma_rows[x->kind].operands);
+    int beside = (x->residual == FROM_PIPE ? tile * bytes_of(x->out) : 0) + (x->bias == FROM_PIPE ? x->columns * 4 : 0);
     return stage * x->stages * (x->second == NO_SECOND ? 1 : 2) + tile * bytes_of(x->out) * x->out_stages +
-           (x->residual == FROM_PIPE ? tile * bytes_of(x->out) : 0) + (x->bias == FROM_PIPE ? x->columns * 4 : 0);
+           beside * (x->sharing == BY_TILES ? x->groups : 1);
 }
 
 static bool registers_fit(const Matrix *x) {
@@ -105,7 +106,11 @@ static void draw_roles(Matrix *x) {
     x->peeled = often(x, 15);
     x->stages = 1 + pick(x, 5);
     x->second = often(x, 80) ? NO_SECOND : often(x, 50) ? IN_THE_STAGE : IN_A_LOOP;
-    x->lag = x->apart || x->peeled || often(x, 60) ? -1 : pick(x, smaller(x->stages, 3));
+    x->flat = !x->apart && !x->peeled && often(x, 20);
+    x->in_turn = x->flat && x->groups > 1 && x->sharing != BY_TILES && often(x, 50);
+    x->lag = x->apart || x->peeled || x->flat || often(x, 60) ? -1 : pick(x, smaller(x->stages, 3));
+    /* each takes its own stage of the result, and the ring has one for each */
+    if (x->sharing == BY_TILES && x->out_stages > 0 && x->out_stages < x->groups) x->out_stages = x->groups;
     for (int i = 0; i < 4; i++) x->order[i] = i;
     for (int i = 3; i > 0; i--) {
         int other = pick(x, i + 1), role = x->order[i];

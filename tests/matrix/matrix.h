@@ -38,6 +38,7 @@ typedef struct Matrix {
     int lag;                  /* -1: not written */
     Second second;
     bool a_by_columns, b_by_columns; /* contiguous along m, along n */
+    bool flat, in_turn;              /* stages held by variables; contractions of cooperating groups issued in turn */
     bool batch, persistent, n_first, apart, two_loads, peeled, swapped, scaled, scaled_before, relu;
     int grouped;
     Addend bias, residual;

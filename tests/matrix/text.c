@@ -174,6 +174,9 @@ static bool loop_has(const Matrix *x, int loop, int product) {
     return x->second == IN_A_LOOP ? product == loop : loop == 0 && product < products(x);
 }
 
+/* Tiles of the result that are worked on side by side */
+static int taken_at_once(const Matrix *x) { return x->sharing == BY_TILES ? x->groups : 1; }
+
 static void add_pipes(Str *out, const Matrix *x) {
     for (int loop = 0; loop < (x->second == IN_A_LOOP ? 2 : 1); loop++)
         for (int end = 0; end < (x->apart ? 2 : 1); end++) {
@@ -186,10 +189,11 @@ static void add_pipes(Str *out, const Matrix *x) {
             str_add(out, " }\n");
         }
     if (x->bias == FROM_PIPE)
-        str_printf(out, "    pipe biases[1] load -> math { v: %s[%d]; }\n", spelling(x->bias_type), x->columns);
-    if (x->residual == FROM_PIPE)
-        str_printf(out, "    pipe residuals[1] load -> math { t: %s[%d, %d]; }\n", spelling(x->out), x->rows,
+        str_printf(out, "    pipe biases[%d] load -> math { v: %s[%d]; }\n", taken_at_once(x), spelling(x->bias_type),
                    x->columns);
+    if (x->residual == FROM_PIPE)
+        str_printf(out, "    pipe residuals[%d] load -> math { t: %s[%d, %d]; }\n", taken_at_once(x), spelling(x->out),
+                   x->rows, x->columns);
     if (x->out_stages > 0)
         str_printf(out, "    pipe c[%d] math -> store { t: %s[%d, %d]; }\n", x->out_stages, spelling(x->out), x->rows,
                    x->columns);
@@ -264,14 +268,26 @@ static const char *contraction(const Matrix *x, int product, const char *op) {
     return arena_printf(x->arena, "acc[i, j] %s sum[x] %s * %s;", op, x->swapped ? b : a, x->swapped ? a : b);
 }
 
-static void add_stage(Str *out, const Matrix *x, int loop, const char *op) {
-    const char *lag = x->lag >= 0 ? arena_printf(x->arena, " lag %d", x->lag) : "";
-    str_printf(out, "                consume <%s>%s as s { ", pipe_of(x, false, loop), lag);
-    if (x->apart) str_printf(out, "consume <%s> as t { ", pipe_of(x, true, loop));
+static void add_contractions(Str *out, const Matrix *x, int loop, const char *op) {
+    if (x->in_turn) str_add(out, "turn { ");
     if (x->copies > 0) str_add(out, "for u in 0 .. 2 { ");
     for (int p = 0; p < products(x); p++)
         if (loop_has(x, loop, p)) str_printf(out, "%s ", contraction(x, p, p > 0 ? "+=" : op));
     if (x->copies > 0) str_add(out, "} ");
+    if (x->in_turn) str_add(out, "} ");
+}
+
+static void add_stage(Str *out, const Matrix *x, int loop, const char *op) {
+    const char *lag = x->lag >= 0 ? arena_printf(x->arena, " lag %d", x->lag) : "", *pipe = pipe_of(x, false, loop);
+    if (x->flat) {
+        str_printf(out, "                let s = consume <%s>; ", pipe);
+        add_contractions(out, x, loop, op);
+        str_add(out, "release s;\n");
+        return;
+    }
+    str_printf(out, "                consume <%s>%s as s { ", pipe, lag);
+    if (x->apart) str_printf(out, "consume <%s> as t { ", pipe_of(x, true, loop));
+    add_contractions(out, x, loop, op);
     str_add(out, x->apart ? "} }\n" : "}\n");
 }
 
