@@ -107,7 +107,7 @@ static void draw_roles(Matrix *x) {
     x->stages = 1 + pick(x, 5);
     x->second = often(x, 80) ? NO_SECOND : often(x, 50) ? IN_THE_STAGE : IN_A_LOOP;
     x->flat = !x->apart && !x->peeled && often(x, 20);
-    x->in_turn = x->flat && x->groups > 1 && x->sharing != BY_TILES && often(x, 50);
+    x->in_turn = x->flat && x->groups > 1 && x->sharing != BY_TILES && x->second != IN_A_LOOP && often(x, 50);
     x->lag = x->apart || x->peeled || x->flat || often(x, 60) ? -1 : pick(x, smaller(x->stages, 3));
     /* each takes its own stage of the result, and the ring has one for each */
     if (x->sharing == BY_TILES && x->out_stages > 0 && x->out_stages < x->groups) x->out_stages = x->groups;
