@@ -220,9 +220,12 @@ const char *cache_file(Arena *arena, const char **why) {
 
 bool cache_is_there(const char *file) { return access(file, F_OK) == 0; }
 
-static bool holds_for_same(const Choice *a, const Choice *b) {
-    for (size_t i = 0; i < COUNT_OF(fields); i++)
-        if (fields[i].offset != offsetof(Choice, values) && strcmp(text_of(a, i), text_of(b, i)) != 0) return false;
+static bool holds_for(const Choice *choice, const Choice *key) {
+    for (size_t i = 0; i < COUNT_OF(fields); i++) {
+        const char *wanted = text_of(key, i);
+        if (fields[i].offset == offsetof(Choice, values) || wanted == NULL) continue;
+        if (strcmp(text_of(choice, i), wanted) != 0) return false;
+    }
     return true;
 }
 
@@ -239,7 +242,7 @@ const Choice *cache_find(Arena *arena, const char *file, const Choice *like, Dia
     case FOUND_CHOICES: break;
     }
     for (size_t i = 0; i < choices.count; i++)
-        if (holds_for_same(&choices.items[i], like)) return &choices.items[i];
+        if (holds_for(&choices.items[i], like)) return &choices.items[i];
     return NULL;
 }
 
@@ -315,7 +318,7 @@ static bool replace(Arena *arena, const char *file, const Choice *choice, Diags 
     const char *why;
     if (load(arena, file, &old, &why) == FOUND_UNREADABLE && !put_aside(arena, file, why, diags)) return false;
     for (size_t i = 0; i < old.count; i++)
-        if (!holds_for_same(&old.items[i], choice)) vec_push(arena, &all, old.items[i]);
+        if (!holds_for(&old.items[i], choice)) vec_push(arena, &all, old.items[i]);
     vec_push(arena, &all, *choice);
     Str text = str_new(arena);
     print(&all, &text);

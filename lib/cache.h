@@ -9,7 +9,7 @@ typedef struct Choice {
     const char *kernel;
     const char *source;  /* a hash of what the file says */
     const char *given;   /* statics that the user gives, "BK=32 T=8", in the order of their names */
-    const char *device;  /* "NVIDIA H200" */
+    const char *device;  /* "NVIDIA H200"; NULL in a key: any */
     const char *extents; /* their classes, "M=3073..4096 K=64" */
     /* what was chosen */
     const char *values; /* "BM=128 STAGES=4" */

@@ -113,25 +113,36 @@ static bool suits(const PipecProgram *tuned, const int64_t *symbols, Arena *aren
            launch_check(tuned->manifest, symbols, &tiles, diags_new(arena, tuned->source));
 }
 
+/* The choice for these symbols. The device is asked for only where there may be one: its driver takes its time to start. */
+static const Choice *find(LookUp *it, const int64_t *symbols) {
+    PipecProgram *program = it->program;
+    Arena *arena = program->arena;
+    const Manifest *manifest = program->manifest;
+    const char *why, *file = cache_file(arena, &why);
+    if (file == NULL || !cache_is_there(file)) return NULL;
+    Diags *diags = diags_new(arena, program->source);
+    Choice key = choice_key(arena, program, manifest, symbols, NULL);
+    const Choice *choice = cache_find(arena, file, &key, diags);
+    if (choice == NULL && diags->items.count == 0) return NULL;
+    key.device = runtime_find(arena, it->device - 1, manifest->target, manifest->ptx_major, manifest->ptx_minor);
+    if (key.device == NULL) return NULL;
+    if (diags->items.count > 0) program->published = diagnostics_publish(diags);
+    return choice != NULL ? cache_find(arena, file, &key, diags_new(arena, program->source)) : NULL;
+}
+
 static void look_up(void *data) {
     LookUp *it = data;
     PipecProgram *program = it->program;
     Arena *arena = program->arena;
-    const Manifest *manifest = program->manifest;
-    const char *why, *file = cache_file(arena, &why), *device;
-    Argument *all;
+    Argument *given;
     size_t count;
-    /* what is wrong with the arguments is said by the run that follows */
-    Diags *diags = diags_new(arena, program->source), *silent = diags_new(arena, program->source);
-    int64_t *symbols = NEW_ARRAY(arena, int64_t, manifest->symbols.count + 1);
-    if (file == NULL || !may_be_tuned(program) || !cache_is_there(file)) return;
-    device = runtime_find(arena, it->device - 1, manifest->target, manifest->ptx_major, manifest->ptx_minor);
-    if (device == NULL || !run_arguments(arena, program, it->options, &all, &count, silent) ||
-        !launch_symbols(arena, manifest, all, count, symbols, silent))
+    Diags *silent =
+        diags_new(arena, program->source); /* what is wrong with the words is said by the run that follows */
+    int64_t *symbols = NEW_ARRAY(arena, int64_t, program->manifest->symbols.count + 1);
+    if (!may_be_tuned(program) || !run_words(arena, program, it->options, &given, &count, silent) ||
+        !reference_symbols(arena, program->prog, program->manifest, given, count, symbols, silent))
         return;
-    Choice key = choice_key(arena, program, manifest, symbols, device);
-    const Choice *choice = cache_find(arena, file, &key, diags);
-    if (diags->items.count > 0) program->published = diagnostics_publish(diags);
+    const Choice *choice = find(it, symbols);
     if (choice == NULL) return;
     it->choice = (PipecChoice){choice->values, choice->extents, choice->device};
     it->tuned = compile(program, choice);

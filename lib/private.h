@@ -53,7 +53,10 @@ struct PipecProgram {
     const char *emitted[PIPEC_EMIT_PTX + 1];
 };
 
-/* The words of a run: its values, statics aside, fills, and what `example` says of the rest. False: said what is wrong. */
+/* The words of a run: its values, statics aside, and fills. False: said what is wrong. */
+bool run_words(Arena *arena, const PipecProgram *program, const PipecRunOptions *options, Argument **given,
+               size_t *count, Diags *diags);
+/* ... and what `example` says of the rest */
 bool run_arguments(Arena *arena, const PipecProgram *program, const PipecRunOptions *options, Argument **all,
                    size_t *count, Diags *diags);
 const char *arguments_text(Arena *arena, const Launch *launch); /* "X: f32[1000003], a = 2.5" */

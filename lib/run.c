@@ -56,18 +56,27 @@ static uint64_t nanoseconds(double seconds) {
     return seconds > 1e9 ? UINT64_C(1000000000000000000) : (uint64_t)(seconds * 1e9);
 }
 
-bool run_arguments(Arena *arena, const PipecProgram *program, const PipecRunOptions *options, Argument **all,
-                   size_t *count, Diags *diags) {
-    VEC(Argument) given = {0};
+bool run_words(Arena *arena, const PipecProgram *program, const PipecRunOptions *options, Argument **given,
+               size_t *count, Diags *diags) {
+    VEC(Argument) list = {0};
     Argument argument;
     for (size_t i = 0; i < options->value_count; i++)
         if (!pipec_program_is_static(program, options->values[i]) &&
             argument_parse(arena, options->values[i], &argument, diags))
-            vec_push(arena, &given, argument);
+            vec_push(arena, &list, argument);
     for (size_t i = 0; i < options->fill_count; i++)
-        if (argument_parse_fill(arena, options->fills[i], &argument, diags)) vec_push(arena, &given, argument);
-    return diags->errors == 0 && reference_arguments(arena, program->prog, program->manifest, given.items, given.count,
-                                                     all, count, diags);
+        if (argument_parse_fill(arena, options->fills[i], &argument, diags)) vec_push(arena, &list, argument);
+    *given = list.items;
+    *count = list.count;
+    return diags->errors == 0;
+}
+
+bool run_arguments(Arena *arena, const PipecProgram *program, const PipecRunOptions *options, Argument **all,
+                   size_t *count, Diags *diags) {
+    Argument *given;
+    size_t given_count;
+    return run_words(arena, program, options, &given, &given_count, diags) &&
+           reference_arguments(arena, program->prog, program->manifest, given, given_count, all, count, diags);
 }
 
 static void prepare(void *data) {
@@ -408,8 +417,10 @@ static void compare(void *data) {
         if (found.count > 0) report_difference(it, i, &found);
     }
     if (it->text != NULL)
-        *it->text = approximate ? "compared within twice the tolerance of `ensures`: the kernel uses approximate or matrix instructions"
-                                : "compared bit for bit";
+        *it->text =
+            approximate
+                ? "compared within twice the tolerance of `ensures`: the kernel uses approximate or matrix instructions"
+                : "compared bit for bit";
     run->published = diagnostics_publish(run->diags);
 }
 

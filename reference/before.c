@@ -97,24 +97,43 @@ static bool from_formula(Arena *arena, const Prog *prog, const Example *example,
     return true;
 }
 
-bool reference_arguments(Arena *arena, const Prog *prog, const Manifest *manifest, const Argument *given,
-                         size_t given_count, Argument **all, size_t *count, Diags *diags) {
+/* The user's, and behind them all of `example` but formulas. */
+static Arguments plain_arguments(Arena *arena, const Prog *prog, const Manifest *manifest, const Argument *given,
+                                 size_t given_count) {
     Arguments arguments = {0};
-    bool formulas = false;
     for (size_t i = 0; i < given_count; i++) vec_push(arena, &arguments, given[i]);
     for (size_t i = 0; i < prog->examples.count; i++) {
         const Example *example = &prog->examples.items[i];
         if (!known_to(manifest, example->name)) continue;
         if (example->kind == EXAMPLE_NUMBER) vec_push(arena, &arguments, from_number(example));
         if (example->kind == EXAMPLE_FILL) vec_push(arena, &arguments, from_fill(example));
-        formulas = formulas || (example->kind == EXAMPLE_FORMULA && !given_by_user(given, given_count, example->name));
     }
-    int64_t *symbols = NEW_ARRAY(arena, int64_t, manifest->symbols.count + 1);
-    if (formulas && !launch_symbols(arena, manifest, arguments.items, arguments.count, symbols, diags)) return false;
-    for (size_t i = 0; formulas && i < prog->examples.count; i++) {
+    return arguments;
+}
+
+static bool is_formula(const Manifest *manifest, const Example *example, const Argument *given, size_t given_count) {
+    return example->kind == EXAMPLE_FORMULA && known_to(manifest, example->name) &&
+           !given_by_user(given, given_count, example->name);
+}
+
+bool reference_symbols(Arena *arena, const Prog *prog, const Manifest *manifest, const Argument *given,
+                       size_t given_count, int64_t *symbols, Diags *diags) {
+    Arguments arguments = plain_arguments(arena, prog, manifest, given, given_count);
+    return launch_symbols(arena, manifest, arguments.items, arguments.count, symbols, diags);
+}
+
+bool reference_arguments(Arena *arena, const Prog *prog, const Manifest *manifest, const Argument *given,
+                         size_t given_count, Argument **all, size_t *count, Diags *diags) {
+    Arguments arguments = plain_arguments(arena, prog, manifest, given, given_count);
+    int64_t *symbols = NULL;
+    for (size_t i = 0; i < prog->examples.count; i++) {
         const Example *example = &prog->examples.items[i];
         Argument argument;
-        if (example->kind != EXAMPLE_FORMULA || given_by_user(given, given_count, example->name)) continue;
+        if (!is_formula(manifest, example, given, given_count)) continue;
+        if (symbols == NULL) {
+            symbols = NEW_ARRAY(arena, int64_t, manifest->symbols.count + 1);
+            if (!reference_symbols(arena, prog, manifest, given, given_count, symbols, diags)) return false;
+        }
         if (!from_formula(arena, prog, example, symbols, &argument, diags)) return false;
         vec_push(arena, &arguments, argument);
     }

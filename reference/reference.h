@@ -15,6 +15,10 @@
 bool reference_arguments(Arena *arena, const Prog *prog, const Manifest *manifest, const Argument *given,
                          size_t given_count, Argument **all, size_t *count, Diags *diags);
 
+/* Only the symbols that these arguments give; no formula is computed. */
+bool reference_symbols(Arena *arena, const Prog *prog, const Manifest *manifest, const Argument *given,
+                       size_t given_count, int64_t *symbols, Diags *diags);
+
 /* What must be kept from before the launch: copies of the tensors that `old` reads. They are not of the arena. */
 typedef struct Before {
     Array *arrays; /* one a parameter; empty where nothing is kept */

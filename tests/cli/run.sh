@@ -393,6 +393,8 @@ if [ -e "$STANDIN" ]; then
     cp cut.json cache/tune.json
     gpu "a cut file is a warning" 0 "warning[P0911]" "" "$P" run same.pipe
     holds "the run goes on" printed "right (all"
+    expect "without a GPU nobody asks" 0 "right (all" "$P" run same.pipe
+    holds "nor warns" test ! -s err
     gpu "tuning puts it aside" 0 "warning[P0911]" "" "$P" tune same.pipe
     holds "nothing is lost" cmp cut.json cache/tune.json.broken
     echo '{"another": "program"}' >cache/tune.json

@@ -68,6 +68,8 @@ static void keys(Scratch *scratch) {
     EXPECT(strcmp(found(scratch, file, like), "none") == 0);
     like = one, like.device = "NVIDIA H100";
     EXPECT(strcmp(found(scratch, file, like), "none") == 0);
+    like = one, like.device = NULL;
+    EXPECT(strcmp(found(scratch, file, like), "T=3") == 0);
     like = one, like.extents = "M=97..128 N=5";
     EXPECT(strcmp(found(scratch, file, like), "none") == 0);
     EXPECT_CLEAN(scratch);
