@@ -186,6 +186,29 @@ static void check_accumulators(Resources *res) {
     }
 }
 
+/* No thread could hold it, whatever else the role does. */
+static bool tiles_fit(Resources *res) {
+    Prog *prog = res->prog;
+    Diags *diags = res->diags;
+    bool fit = true;
+    for (size_t i = 0; i < prog->roles.count; i++)
+        for (size_t t = 0; t < prog->roles.items[i].tiles.count; t++) {
+            const Role *role = &prog->roles.items[i];
+            const RoleTile *tile = &role->tiles.items[t];
+            if (!tile->in_registers || tile_registers(tile) <= prog->target->registers_max) continue;
+            if (accumulator_registers(role) > 0) continue; /* more is said below */
+            Str words = str_new(res->arena);
+            layout_print(&tile->held, role->warps * 32, &words);
+            Diag *diag = diag_at(diags, P0505, tile->span, "`%s` takes %lld registers a thread, and a thread has %d",
+                                 tile->name, (long long)tile_registers(tile), prog->target->registers_max);
+            diag_primary(diags, diag, "%s", words.text);
+            diag_label(diags, diag, role->span, "an instance has %d warp%s", role->warps, role->warps == 1 ? "" : "s");
+            diag_help(diags, diag, "spread it over more warps, take it in parts, or declare it `shared`");
+            fit = false;
+        }
+    return fit;
+}
+
 /* ---- all ------------------------------------------------------------------------------------------------------------ */
 
 void resources_registers(Resources *res) {
@@ -193,7 +216,7 @@ void resources_registers(Resources *res) {
     const Role *greedy = NULL;
     int count = res->groups.count, asked = 0;
     prog->launch_registers = 0;
-    if (!prog->target || !count || !hands_out_registers(prog) || !budgets_are_possible(res)) return;
+    if (!prog->target || !tiles_fit(res) || !count || !hands_out_registers(prog) || !budgets_are_possible(res)) return;
     prog->launch_registers = prog->target->registers_pool / (count * WARPGROUP_LANES) / 8 * 8;
     if (prog->launch_registers > prog->target->registers_max)
         prog->launch_registers = prog->target->registers_max / 8 * 8;

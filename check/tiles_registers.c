@@ -484,6 +484,26 @@ static void layout_of(const Registers *r, const Group *group, RegisterLayout *ou
         if (!r->nodes[group->first + (size_t)i].used) add_free(r, group, i, out);
 }
 
+/* Rows of two accumulators along two indexes: a thread's place along one is its place along the other. */
+static void check_apart(Registers *r, Site *site, const Group *group) {
+    Diags *diags = r->tiles->diags;
+    const IndexSpace *space = &site->tile->space;
+    for (int i = 0; i < group->count; i++)
+        for (int k = 0; k < i && !site->poisoned; k++) {
+            const Node *a = &r->nodes[first_of(r, group->first + (size_t)k)];
+            const Node *b = &r->nodes[first_of(r, group->first + (size_t)i)];
+            if (!a->used || !b->used || a->spread.kind != b->spread.kind) continue;
+            if (a->spread.kind != SPREAD_ROWS && a->spread.kind != SPREAD_COLUMNS) continue;
+            const char *words = kind_words(a->spread.kind);
+            Diag *diag = diag_at(diags, P0205, site->tile->target.span,
+                                 "elements along `%s` and `%s` would have to change threads", space->items[k].name,
+                                 space->items[i].name);
+            diag_primary(diags, diag, "both are %s, and a thread has one place along them", words);
+            diag_help(diags, diag, "pass one of the register tiles through a `shared` tile");
+            site->poisoned = true;
+        }
+}
+
 /* ---- parts ------------------------------------------------------------------------------------------------------------ */
 
 static void refuse_part(Registers *r, Site *site, const Access *access, int d, const char *what, int64_t size,
@@ -538,6 +558,7 @@ static void role_registers(Registers *r) {
         const Group *group = &r->groups.items[g];
         RegisterLayout *out = group->tile ? &r->role->tiles.items[group->first / PROG_MAX_INDEXES].held
                                           : NEW(r->tiles->arena, RegisterLayout);
+        if (group->site) check_apart(r, group->site, group);
         if (group->site && group->site->poisoned) continue;
         layout_of(r, group, out);
         if (group->site) group->site->tile->spread = out;

@@ -43,9 +43,15 @@ static bool same_place(Site *site, const Access *a, const Access *b, bool *apart
         else
             same = false;
     }
-    for (int d = 0; d < a->rank && d < b->rank; d++)
-        same &= poly_equal(algebra_poly(site->algebra, site->role, a->subs[d]),
-                           algebra_poly(site->algebra, site->role, b->subs[d]));
+    for (int d = 0; d < a->rank && d < b->rank; d++) {
+        const Poly *left = algebra_poly(site->algebra, site->role, a->subs[d]);
+        const Poly *right = algebra_poly(site->algebra, site->role, b->subs[d]);
+        int64_t distance;
+        if (!a->subs[d]->indexes && !b->subs[d]->indexes &&
+            poly_is_constant(poly_sum(site->algebra, left, right, -1), &distance))
+            *apart |= distance != 0; /* another slice */
+        same &= poly_equal(left, right);
+    }
     return same;
 }
 

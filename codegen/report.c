@@ -9,10 +9,15 @@ static void report_shape(Element type, int rank, const int64_t *extents, Str *ou
     str_char(out, ']');
 }
 
-static void report_tile(const Prog *prog, const RoleTile *tile, Str *out) {
-    if (tile->in_registers) return;
-    str_printf(out, "  shared %s: ", tile->name);
+static void report_tile(const Prog *prog, const Role *role, const RoleTile *tile, Str *out) {
+    str_printf(out, "  %s %s: ", tile->in_registers ? "registers" : "shared", tile->name);
     report_shape(tile->type, tile->rank, tile->extents, out);
+    if (tile->in_registers) {
+        str_add(out, ", ");
+        layout_print(&tile->held, role->warps * 32, out);
+        str_printf(out, ", %" PRId64 " register%s\n", tile_registers(tile), tile_registers(tile) == 1 ? "" : "s");
+        return;
+    }
     str_printf(out, " at %u + instance * %u, %s\n", tile->offset, tile->stride,
                layout_text(out->arena, prog, &tile->layout, tile->type, tile->extents[tile->rank - 1]));
 }
@@ -187,7 +192,7 @@ static void report_role(const Prog *prog, const Role *role, Str *out) {
         str_printf(out, "  named barrier%s from %d: writes and reads of its shared tiles are ordered\n",
                    role->instances == 1 ? "" : "s", role->barrier);
     report_turns(prog, role, out);
-    for (size_t i = 0; i < role->tiles.count; i++) report_tile(prog, &role->tiles.items[i], out);
+    for (size_t i = 0; i < role->tiles.count; i++) report_tile(prog, role, &role->tiles.items[i], out);
     report_stmt(prog, role, role->body, out);
     if (stores_in_bulk(prog, role))
         str_add(out, "  wait_group 0 before exit: its bulk stores read shared memory until then\n");
