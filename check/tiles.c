@@ -161,6 +161,7 @@ static void add_site(Walker *walker, Stmt *stmt) {
         site->poisoned = true;
         return;
     }
+    tiles_quotients(tiles, site);
     bool fine = tiles_subscripts(tiles, site->role, site->algebra, &tile->space, &tile->target);
     for (size_t i = 0; i < site->reads.count; i++)
         fine &= tiles_subscripts(tiles, site->role, site->algebra, &tile->space, site->reads.items[i]);

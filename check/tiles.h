@@ -62,6 +62,8 @@ bool tiles_reads(Tiles *tiles, const Role *role, Expr *expr, Accesses *reads); /
 
 /* Extents of the indexes of one statement or claim. False after an error. */
 bool tiles_ranges(Tiles *tiles, const Role *role, IndexSpace *space, Access *target, const Accesses *reads, bool in_ensures);
+/* Indexes that no quotient of the value depends on do not stand in it. Needs the ranges. */
+void tiles_quotients(Tiles *tiles, const Site *site);
 /* Affine forms; tile subscripts proved inside. False after an error. */
 bool tiles_subscripts(Tiles *tiles, const Role *role, Algebra *algebra, const IndexSpace *space, Access *access);
 void tiles_rules(Tiles *tiles, Site *site);

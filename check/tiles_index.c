@@ -1,6 +1,7 @@
 /* Over which range each index of a statement runs, the affine form of its subscripts, and the proof that tiles are subscripted
  * inside. An index ranges over the extent of what it subscripts bare: tiles, and tensors where no tile stands or in
  * `ensures`. Everything that disagrees is reported with both places. */
+#include "check/elaborate.h"
 #include "check/tiles.h"
 
 /* ---- ranges ------------------------------------------------------------------------------------------------------- */
@@ -159,6 +160,50 @@ static Affine affine_of(Tiles *tiles, const Role *role, Algebra *algebra, Expr *
     if (!out.is || !right.is || !add_scaled(&out, &right, op == OP_ADD ? 1 : -1)) return (Affine){.is = false};
     out.base = expr_binary(tiles->arena, op, out.base, right.base, expr->span);
     return out;
+}
+
+/* ---- quotients ------------------------------------------------------------------------------------------------------ */
+
+typedef struct Quotients {
+    Tiles *tiles;
+    const Site *site;
+    bool changed;
+} Quotients;
+
+/* `(n*128 + j) / 128` with j below 128 is n for all j: what does not tell results apart leaves the quotient, which is then evaluated, and what it
+ * subscripts read, once for all of them. */
+static void visit_quotient(Expr *expr, void *data) {
+    Quotients *q = data;
+    const Site *site = q->site;
+    int64_t by, most = 0;
+    if (expr->kind != X_BINARY || expr->binary.op != OP_DIV || expr->type == E_F32 || !expr->indexes) return;
+    if (!algebra_constant(expr->binary.right, &by) || by <= 0) return;
+    Affine affine = affine_of(q->tiles, site->role, site->algebra, expr->binary.left);
+    if (!affine.is || affine.base->type != expr->binary.left->type) return;
+    for (int i = 0; i < site->tile->space.count; i++) {
+        const Index *index = &site->tile->space.items[i];
+        int64_t span;
+        if (affine.coef[i] == 0) continue;
+        if (affine.coef[i] < 0 || index->extent < 0) return;
+        if (__builtin_mul_overflow(affine.coef[i], index->extent - 1, &span) ||
+            __builtin_add_overflow(most, span, &most))
+            return;
+    }
+    const Poly *base = algebra_poly(site->algebra, site->role, affine.base);
+    if (most >= by || poly_divisor(site->algebra, base) % by != 0 || !poly_at_least_zero(site->algebra, base)) return;
+    expr->binary.left = affine.base;
+    q->changed = true;
+}
+
+static void visit_derive(Expr *expr, void *data) {
+    const Quotients *q = data;
+    elab_derive(q->site->role, expr);
+}
+
+void tiles_quotients(Tiles *tiles, const Site *site) {
+    Quotients q = {tiles, site, false};
+    expr_visit(tiles->arena, site->tile->value, visit_quotient, &q);
+    if (q.changed) expr_visit(tiles->arena, site->tile->value, visit_derive, &q);
 }
 
 /* ---- inside of the tile ------------------------------------------------------------------------------------------- */
