@@ -177,7 +177,7 @@ static void gen_grid(Gen *gen, const Stmt *stmt) {
     gen_stmt(gen, stmt->grid.body);
     mma_meet(gen, frame->next);
     ptx_place_label(gen->ptx, frame->continue_label);
-    mma_turn(gen, stmt);
+    mma_again(gen, stmt);
     turn_skipped(gen, stmt, skip);
     INS(gen->ptx, "add.s32", ptx_reg(tile), ptx_reg(tile), ptx_reg(step));
     INS(gen->ptx, "bra", ptx_label(head));
@@ -218,7 +218,7 @@ static void gen_counted(Gen *gen, const Stmt *stmt, Frame *frame) {
     gen_stmt(gen, stmt->loop.body);
     mma_meet(gen, frame->next);
     ptx_place_label(gen->ptx, frame->continue_label);
-    mma_turn(gen, stmt);
+    mma_again(gen, stmt);
     INS(gen->ptx, "add.s32", ptx_reg(var), ptx_reg(var), ptx_int(1));
     INS(gen->ptx, "bra", ptx_label(head));
 }

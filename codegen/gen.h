@@ -238,7 +238,7 @@ void mma_move(Gen *gen, int to, int from);
 void mma_release(Gen *gen, int handle);                 /* of a consumed stage, late or not */
 void mma_late(Gen *gen, const Stmt *loop);              /* of all stages that the loop holds late */
 void mma_head(Gen *gen, const Stmt *loop);              /* at a loop's head, in front of the label */
-void mma_turn(Gen *gen, const Stmt *loop);              /* where all paths to its next iteration have met */
+void mma_again(Gen *gen, const Stmt *loop);             /* where all paths to its next iteration have met */
 void mma_branch(Gen *gen, Pending **to);                /* control may go to a place; before the jump */
 void mma_goto(Gen *gen, Pending **to);                  /* control goes there */
 void mma_leave(Gen *gen, Frame *frame, LeaveKind kind); /* and there; frame NULL: out of the role */

@@ -395,7 +395,7 @@ static void drain(Gen *gen, const Stmt *loop) {
 static void follow(Gen *gen, const Stmt *stmt);
 
 /* From the loop's head through its body to its head again. An unrolled loop has no head: all trips are followed as one of any number. */
-static void follow_turn(Gen *gen, const Stmt *loop, Frame *frame) {
+static void follow_trip(Gen *gen, const Stmt *loop, Frame *frame) {
     frame->left = frame->next = NULL;
     frame->stmt = loop;
     frame->outer = gen->role->frame;
@@ -416,7 +416,7 @@ static void find_head(Gen *gen, const Stmt *loop) {
     do {
         Frame frame = {0};
         flights->now = copy(gen, &head);
-        follow_turn(gen, loop, &frame);
+        follow_trip(gen, loop, &frame);
         less = join(gen, &head, &flights->now);
     } while (less);
     flights->silent = silent;
@@ -431,7 +431,7 @@ void mma_head(Gen *gen, const Stmt *loop) {
     find_head(gen, loop);
 }
 
-void mma_turn(Gen *gen, const Stmt *loop) {
+void mma_again(Gen *gen, const Stmt *loop) {
     Flights *flights = gen->role->flights;
     if (flights == NULL) return;
     drain(gen, loop);
@@ -447,7 +447,7 @@ static void follow_loop(Gen *gen, const Stmt *loop) {
     if (!flights->now.live) return;
     if (!(loop->kind == S_FOR && loop->loop.unroll)) drain(gen, loop);
     find_head(gen, loop);
-    follow_turn(gen, loop, &frame);
+    follow_trip(gen, loop, &frame);
     flights->now.live = false;
     mma_meet(gen, frame.left);
     mma_late(gen, loop);
