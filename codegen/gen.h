@@ -148,6 +148,7 @@ Reg eval_condition(Gen *gen, Point *point, const Expr *expr); /* a predicate reg
 Point *point_home(Point *point, const Expr *expr);            /* the outermost that shares its value */
 void point_know(Gen *gen, Point *point, const Expr *expr, Value value);
 bool point_knows(const Point *point, const Expr *expr, Value *out);
+void point_share(Gen *gen, Point *point, const Point *from, const Expr *expr); /* what is known there, where it is not known here */
 /* Memory form: `count` values of `type` (1, or a vector's) to and from the bits of 1, 2, 4 or more .b32/.b16 registers. */
 void widen_words(Gen *gen, Element type, const Reg *words, int count, Value *out);
 int narrow_words(Gen *gen, Element type, const Value *values, int count, Reg *words); /* how many .b32 words */

@@ -259,13 +259,28 @@ static void store_matrices(Walk *walk, Chunk *batch, int chunks) {
     }
 }
 
+/* What an earlier chunk has read at the same indexes need not be read again: a column's value serves all rows of the thread, a row's all columns. */
+static void share_reads(Walk *walk, Chunk *chunk, const Chunk *earlier) {
+    uint32_t same = 0;
+    for (int s = 0; s < walk->layout->count; s++)
+        for (int m = 0; m < walk->layout->spreads[s].members && chunk->at[s] == earlier->at[s]; m++)
+            same |= 1u << walk->layout->spreads[s].axes[m];
+    for (size_t i = 0; i < walk->reads.count; i++) {
+        const Expr *expr = walk->reads.items[i];
+        if ((expr->indexes & ~same) != 0) continue;
+        point_share(walk->gen, &chunk->vector, &earlier->vector, expr);
+        for (int e = 0; e < walk->vector; e++) point_share(walk->gen, &chunk->elements[e], &earlier->elements[e], expr);
+    }
+}
+
 /* Reads that a whole vector can share go first: wide loads, and the registers of register tiles. */
 static void load_reads(Walk *walk, Chunk *chunk) {
     Gen *gen = walk->gen;
     for (size_t i = 0; i < walk->reads.count; i++) {
         const Expr *expr = walk->reads.items[i];
         const Access *read = expr->read;
-        if (depends_on(expr, walk->inner) && moves_matrices(walk, read)) continue;
+        Value known;
+        if (point_knows(&chunk->elements[0], expr, &known)) continue;
         if (read->space == SPACE_REGISTER) {
             load_registers(walk, chunk, expr);
         } else if (walk->vector > 1 && depends_on(expr, walk->inner) &&
@@ -390,7 +405,10 @@ static void gen_batch(Walk *walk, Lin flat, int64_t first, int chunks) {
     }
     if (copies) return;
     load_matrices(walk, batch, chunks);
-    for (int c = 0; c < chunks; c++) evaluate_chunk(walk, &batch[c]);
+    for (int c = 0; c < chunks; c++) {
+        for (int b = 0; b < c && walk->layout != NULL; b++) share_reads(walk, &batch[c], &batch[b]);
+        evaluate_chunk(walk, &batch[c]);
+    }
     if (moves_matrices(walk, &walk->tile->target))
         store_matrices(walk, batch, chunks);
     else

@@ -65,6 +65,11 @@ bool point_knows(const Point *point, const Expr *expr, Value *out) {
     return false;
 }
 
+void point_share(Gen *gen, Point *point, const Point *from, const Expr *expr) {
+    Value value;
+    if (!point_knows(point, expr, &value) && point_knows(from, expr, &value)) point_know(gen, point, expr, value);
+}
+
 /* ---- arithmetic --------------------------------------------------------------------------------------------------- */
 
 static bool is_float(Element type) { return element_rows[type].kind == ELEMENT_FLOAT; }
