@@ -74,9 +74,12 @@ typedef struct Sizes {
     struct Values { int64_t *items; size_t count, capacity; } *candidates; /* by symbol, ascending */
     int *at;
     int sum;                    /* of `at`: smaller sizes come first */
+    int rounds;                 /* multiples of a constant that are tried */
     bool started, sparse;
 } Sizes;
 
+/* Iterations of a loop that show what there is to see; where instances take turns, each comes twice and the first again */
+int sizes_rounds(const Prog *prog);
 /* `sparse`: only values that differ in how many tiles they make */
 Sizes *sizes_new(Arena *arena, const Prog *prog, bool sparse);
 void sizes_formula(Sizes *sizes, Expr *expr);   /* its symbols are tried, at values around its constants */

@@ -7,7 +7,6 @@
 #define TOTAL_MOST 24000    /* over all sizes: this is a cheap check */
 #define SIZES_MOST 1000
 #define UNKNOWN_COST 512    /* of a size at which a role depends on data */
-#define TILES_RUN 3         /* tiles that a persistent block runs one after the other; more where instances take turns */
 #define WAITS_MOST 64       /* that are followed for a message */
 
 typedef enum StepKind { STEP_ACQUIRE, STEP_RELEASE, STEP_TAKE, STEP_PASS } StepKind; /* of a stage; of a turn */
@@ -446,16 +445,6 @@ static int try_tiles(Arena *arena, Prog *prog, Diags *diags, const Sizes *sizes,
     return 0;
 }
 
-/* Enough for each instance that takes turns to come twice, and for the first to come again */
-static int64_t tiles_run(const Prog *prog) {
-    int64_t most = TILES_RUN;
-    for (size_t r = 0; r < prog->roles.count; r++) {
-        const Role *role = &prog->roles.items[r];
-        if (has_processes(role) && role->in_turn && 2 * role->instances + 1 > most) most = 2 * role->instances + 1;
-    }
-    return most;
-}
-
 static bool same_trips(const Prog *prog, const Sizes *sizes, const int64_t *extents, int64_t tiles, uint64_t *hash) {
     uint64_t mix = (uint64_t)tiles * 1099511628211u;
     Env env = {.prog = prog, .symbols = sizes->values, .axes = NULL};
@@ -472,7 +461,7 @@ static bool same_trips(const Prog *prog, const Sizes *sizes, const int64_t *exte
 
 void net_check(Arena *arena, Prog *prog, Diags *diags) {
     int total = 0;
-    int64_t most = tiles_run(prog);
+    int64_t most = sizes_rounds(prog); /* tiles that a persistent block runs one after the other */
     uint64_t before = 0;
     if (!prog->pipes.count) return;
     Sizes *sizes = sizes_new(arena, prog, true);

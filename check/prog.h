@@ -19,7 +19,8 @@ typedef VEC(Stmt *) Stmts;
 
 /* ---- expressions ------------------------------------------------------------------------------------------------- */
 
-/* How a value varies over the threads of a role: the same in all, the same within an instance, free. Over the blocks of a cluster: `along` */
+/* How a value varies over the threads of a role: the same in all, the same within an instance, free. In a role in turn: the same
+ * whichever instance evaluates it in an iteration of the grid. Over the blocks of a cluster: `along` */
 typedef enum Uniformity { UNIFORM_ROLE, UNIFORM_INSTANCE, UNIFORM_LANE } Uniformity;
 
 typedef enum ExprKind {

@@ -113,9 +113,10 @@ static void add_candidates(Sizes *sizes, int symbol, const Found *found, bool co
     self.index = symbol;
     int64_t unit = algebra_divisor(sizes->arena, sizes->prog, NULL, &self);
     if (unit < 1 || unit > 4096) unit = 1;
-    for (int64_t v = 0; v <= (!sizes->sparse ? 5 : constants && found->constant_count ? 1 : 3); v++) insert(sizes, symbol, v * unit);
+    for (int64_t v = 0; v <= (!sizes->sparse ? 5 : constants && found->constant_count ? 1 : sizes->rounds); v++)
+        insert(sizes, symbol, v * unit);
     for (int c = 0; c < found->constant_count && constants; c++) {
-        for (int64_t n = 1; n <= 3; n++) {
+        for (int64_t n = 1; n <= sizes->rounds; n++) {
             int64_t value = (n * found->constants[c] + unit - 1) / unit * unit;
             insert(sizes, symbol, value);
             if (!sizes->sparse) insert(sizes, symbol, value + unit);
@@ -139,11 +140,21 @@ static void add_formula(Sizes *sizes, Expr *expr, bool constants) {
 
 void sizes_formula(Sizes *sizes, Expr *expr) { add_formula(sizes, expr, true); }
 
+int sizes_rounds(const Prog *prog) {
+    int most = 3;
+    for (size_t r = 0; r < prog->roles.count; r++) {
+        const Role *role = &prog->roles.items[r];
+        if (role->in_turn && 2 * role->instances + 1 > most) most = 2 * role->instances + 1;
+    }
+    return most;
+}
+
 Sizes *sizes_new(Arena *arena, const Prog *prog, bool sparse) {
     Sizes *sizes = NEW(arena, Sizes);
     sizes->arena = arena;
     sizes->prog = prog;
     sizes->sparse = sparse;
+    sizes->rounds = sizes_rounds(prog);
     sizes->values = NEW_ARRAY(arena, int64_t, prog->symbols.count + 1);
     sizes->candidates = arena_alloc(arena, (prog->symbols.count + 1) * sizeof *sizes->candidates);
     for (size_t i = 0; i < prog->symbols.count; i++) sizes->values[i] = 1;

@@ -298,7 +298,8 @@ static void find_disorder(Stmt *stmt, void *data) {
 /* By blocks that hold no other stage of the pipe, by instances that all take part, and complete when it is signalled */
 static bool releases_in_order(const Role *role, int pipe) {
     Order order = {role, pipe, 0, false};
-    if (!role->pipes || role->pipes[pipe].in_turn || role->pipes[pipe].tensor_in) return false;
+    if (!role->pipes || role->pipes[pipe].in_turn || role->pipes[pipe].tensor_in || role->pipes[pipe].lanes_in)
+        return false;
     walk_stmts(role->body, find_disorder, &order);
     return !order.disorder;
 }

@@ -241,24 +241,31 @@ static void gen_for(Gen *gen, const Stmt *stmt) {
 
 /* ---- branches ----------------------------------------------------------------------------------------------------- */
 
+static void gen_arm(Gen *gen, const Stmt *arm, int turn) {
+    gen->role->turn_ending = turn;
+    if (arm != NULL) gen_stmt(gen, arm);
+    turn_pass(gen);
+}
+
 static void gen_if(Gen *gen, const Stmt *stmt) {
+    int turn = turn_hold(gen);
     ptx_mark(gen->ptx, stmt->head, gen->role->number, NULL, NULL);
     Value condition = eval_scalar(gen, stmt->branch.condition);
     if (condition.reg.class == REG_NONE) {
         const Stmt *taken = condition.integer != 0 ? stmt->branch.then : stmt->branch.otherwise;
-        if (taken != NULL) gen_stmt(gen, taken);
+        gen_arm(gen, taken, turn);
         return;
     }
     int otherwise = ptx_new_label(gen->ptx), end = ptx_new_label(gen->ptx);
     Pending *before = NULL, *then = NULL;
     mma_branch(gen, &before);
     INS_UNLESS(gen->ptx, condition.reg, "bra", ptx_label(otherwise));
-    gen_stmt(gen, stmt->branch.then);
+    gen_arm(gen, stmt->branch.then, turn);
     mma_goto(gen, &then);
-    if (stmt->branch.otherwise != NULL) INS(gen->ptx, "bra", ptx_label(end));
+    if (stmt->branch.otherwise != NULL || turn != 0) INS(gen->ptx, "bra", ptx_label(end));
     ptx_place_label(gen->ptx, otherwise);
     mma_meet(gen, before);
-    if (stmt->branch.otherwise != NULL) gen_stmt(gen, stmt->branch.otherwise);
+    gen_arm(gen, stmt->branch.otherwise, turn);
     mma_meet(gen, then);
     ptx_place_label(gen->ptx, end);
 }

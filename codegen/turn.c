@@ -71,7 +71,7 @@ static size_t last_issue(const Stmts *list) {
 
 /* Passes the turn on by itself, before what it ends in. A block that may be left has no one end. */
 static bool ends_in_waits(const Stmt *stmt) {
-    return stmt->kind == S_FOR || stmt->kind == S_STAGE || (stmt->kind == S_BLOCK && !stmt->block.left);
+    return stmt->kind == S_FOR || stmt->kind == S_STAGE || stmt->kind == S_IF || (stmt->kind == S_BLOCK && !stmt->block.left);
 }
 
 void turn_list(Gen *gen, const Stmts *list) {

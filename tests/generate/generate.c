@@ -286,8 +286,9 @@ static const char *narrowed(Kernel *k, Element type, const char *text) {
 /* ---- pipes and outputs ----------------------------------------------------------------------------------------------------- */
 
 static int new_pipe(Kernel *k, bool computed) {
+    static const int depths[] = {1, 2, 3, 4, 2, 6};
     int pipe = k->pipe_count++;
-    k->pipes[pipe] = (Pipe){.stages = 1 + (int)pick(k, 4), .computed = computed};
+    k->pipes[pipe] = (Pipe){.stages = depths[pick(k, COUNT_OF(depths))], .computed = computed};
     k->pipe_fields[pipe] = str_new(k->arena);
     str_add(&k->pipe_fields[pipe], "");
     k->pipe_ends[pipe] = "";
@@ -347,17 +348,17 @@ static int new_output(Kernel *k, const Field *like, bool inout, const char *clai
 
 /* ---- loops ------------------------------------------------------------------------------------------------------------------ */
 
-static void open_loops(Kernel *k, const char *role, const char *team) {
+static void open_loops(Kernel *k, const char *role, const char *team, bool turn) {
     Str *out = &k->roles;
     str_printf(out, "    role %s: %s {\n        for (", role, team);
     for (int d = 0; d < k->grid; d++) str_printf(out, "%s%s", d > 0 ? ", " : "", LOOP[d]);
-    str_add(out, ") in grid {\n");
+    str_printf(out, ") in grid {%s\n", turn ? " turn {" : "");
     for (int d = k->grid; d < k->rank; d++) str_printf(out, "        for %s in r%s {\n", LOOP[d], LOOP[d]);
 }
 
-static void close_loops(Kernel *k) {
+static void close_loops(Kernel *k, bool turn) {
     for (int d = k->grid; d < k->rank; d++) str_add(&k->roles, "        }\n");
-    str_add(&k->roles, "        }\n    }\n");
+    str_printf(&k->roles, "        }%s\n    }\n", turn ? " }" : "");
 }
 
 /* Positions in the space, of this tile: "m*8 + i" */
@@ -444,13 +445,14 @@ static void load_role(Kernel *k, int number, const int *inputs, int count) {
     k->pipe_ends[pipe] = "";
     open_loops(k, role,
                rank ? arena_printf(k->arena, "%d warpgroups", k->inputs[inputs[0]].copies)
-                    : warps(k, often(k, 50) ? 1 : any_warps(k)));
+                    : warps(k, often(k, 50) ? 1 : any_warps(k)),
+               false);
     Held held;
     open_stage(k, &held, pipe, true, false);
     for (int i = 0; i < count; i++)
         copy_input(k, fields[i], k->inputs[inputs[i]].copies > 0 ? rank ? "rank" : "c" : NULL, rank);
     close_stage(k, &held);
-    close_loops(k);
+    close_loops(k, false);
     str_printf(&k->pipe_text, "    pipe p%d[%d] %s -> @%d {%s }\n", pipe, k->pipes[pipe].stages, role, pipe,
                k->pipe_fields[pipe].text);
 }
@@ -520,24 +522,39 @@ static void keep_leaf(Scene *s, int part, int warps_of_it) {
     s->registers = !shared;
 }
 
+/* May instances in turn acquire without a `turn`? One stage of each pipe an iteration, of rings that are multiples of them */
+static bool rings_fit(const Kernel *k, int instances) {
+    bool fit = k->grid == k->rank;
+    for (int p = 0; p < k->pipe_count; p++) fit &= k->pipes[p].stages % instances == 0;
+    return fit;
+}
+
+static const char *team_text(Kernel *k, int instances, bool in_turn, int count_of_warps) {
+    if (instances == 1) return warps(k, count_of_warps);
+    return arena_printf(k->arena, "%d warpgroups%s", instances, in_turn ? " in turn" : "");
+}
+
 static void compute_role(Kernel *k, int number, bool last) {
     Scene scene = {.k = k};
     Held held[MAX_PIPES + 1];
     int count = 0, instances = 1 + (int)pick(k, 3), out = -1;
     const char *role = arena_printf(k->arena, "work%d", number);
     int count_of_warps = any_warps(k);
-    if (k->tile[0] % instances != 0 || often(k, 60)) instances = 1;
+    bool in_turn = instances > 1 && often(k, 30);
+    if (!in_turn && (k->tile[0] % instances != 0 || often(k, 60))) instances = 1;
+    bool turn = in_turn && (!rings_fit(k, instances) || often(k, 30));
+    int parts = in_turn ? 1 : instances;
     for (int d = 0; d < k->rank; d++) scene.row[d] = INDEX[d];
-    scene.parted = instances > 1;
-    if (scene.parted) scene.row[0] = arena_printf(k->arena, "rank*%d + i", k->tile[0] / instances);
+    scene.parted = parts > 1;
+    if (scene.parted) scene.row[0] = arena_printf(k->arena, "rank*%d + i", k->tile[0] / parts);
     places(k, scene.row, scene.place);
-    open_loops(k, role, instances > 1 ? arena_printf(k->arena, "%d warpgroups", instances) : warps(k, count_of_warps));
+    open_loops(k, role, team_text(k, instances, in_turn, count_of_warps), turn);
     int before = k->pipe_count;
     bool nested = false;
     for (int p = 0; p < before; p++) {
         bool need = k->pipes[p].consumers == 0 && (last || p == before - 1);
         if (!need && !often(k, 50)) continue;
-        open_stage(k, &held[count], p, false, !nested);
+        open_stage(k, &held[count], p, false, !nested && !in_turn);
         nested |= held[count].block;
         scene.held[p] = true;
         note_end(k, p, role);
@@ -545,14 +562,15 @@ static void compute_role(Kernel *k, int number, bool last) {
     }
     bool produces = !last || often(k, 65);
     if (instances > 1 || !produces || often(k, 40))
-        keep_leaf(&scene, k->tile[0] / instances, instances > 1 ? 4 : count_of_warps);
+        keep_leaf(&scene, k->tile[0] / parts, instances > 1 ? 4 : count_of_warps);
     if (produces) {
         out = new_pipe(k, true);
+        if (in_turn && !turn) k->pipes[out].stages = instances * (1 + (int)pick(k, 2));
         open_stage(k, &held[count++], out, true, false);
     }
     for (int values = 1 + (int)pick(k, 2); values > 0; values--) compute_value(&scene, out);
     while (count > 0) close_stage(k, &held[--count]);
-    close_loops(k);
+    close_loops(k, turn);
     if (out >= 0)
         str_printf(&k->pipe_text, "    pipe p%d[%d] %s -> @%d {%s }\n", out, k->pipes[out].stages, role, out,
                    k->pipe_fields[out].text);
@@ -576,7 +594,7 @@ static void store_role(Kernel *k, int pipe) {
     const char *role = arena_printf(k->arena, "store%d", pipe), *place[RANK];
     int none[RANK] = {0};
     Held held;
-    open_loops(k, role, warps(k, often(k, 65) ? 1 : any_warps(k)));
+    open_loops(k, role, warps(k, often(k, 65) ? 1 : any_warps(k)), false);
     open_stage(k, &held, pipe, false, true);
     places(k, INDEX, place);
     for (int f = 0; f < k->field_count; f++) {
@@ -590,7 +608,7 @@ static void store_role(Kernel *k, int pipe) {
                    subscripts(k, field, INDEX), k->by_lanes ? " by lanes" : "");
     }
     close_stage(k, &held);
-    close_loops(k);
+    close_loops(k, false);
     note_end(k, pipe, role);
 }
 
