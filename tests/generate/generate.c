@@ -37,7 +37,7 @@ typedef struct Pipe {
 typedef struct Kernel {
     Arena *arena;
     Random random;
-    bool integers, by_lanes, persistent;
+    bool integers, by_lanes, persistent, clustered;
     int rank, grid; /* axes, and how many of them the grid walks; the others are ranges */
     int tile[RANK];
     Tensor inputs[MAX_INPUTS];
@@ -86,6 +86,7 @@ static void choose_space(Kernel *k) {
     k->integers = often(k, 40);
     k->persistent = often(k, 60);
     k->by_lanes = k->rank > 1 && often(k, 25);
+    k->clustered = often(k, 40);
     int64_t total = 1;
     for (int d = k->rank - 1; d >= 0; d--) {
         if (k->rank == 1)
@@ -108,7 +109,7 @@ static void choose_input(Kernel *k) {
     Tensor *t = &k->inputs[k->input_count++];
     *t = (Tensor){.type = any_type(k), .direct = often(k, 15)};
     bool any = false;
-    for (int d = 0; d < k->rank; d++) any |= t->has[d] = often(k, 85);
+    for (int d = 0; d < k->rank; d++) any |= t->has[d] = often(k, k->clustered && d < k->grid ? 50 : 85);
     if (!any) t->has[k->rank - 1] = true;
     bool plain = !k->by_lanes && !t->direct;
     for (int d = 0; d < k->rank; d++) {
@@ -658,6 +659,21 @@ static const char *choose_sizes(Kernel *k) {
     return out.text;
 }
 
+/* Some inputs lack axes of the grid: along those the blocks of a cluster share their tiles. */
+static void add_cluster(Kernel *k, Str *text) {
+    static const int sizes[] = {1, 2, 2, 3, 4, 5, 8};
+    int blocks = 1;
+    if (!k->clustered) return;
+    str_add(text, "    cluster (");
+    for (int d = 0; d < k->grid; d++) {
+        int size = sizes[pick(k, COUNT_OF(sizes))];
+        if (blocks * size > 8) size = 1;
+        blocks *= size;
+        str_printf(text, "%s%s: %d", d > 0 ? ", " : "", LOOP[d], size);
+    }
+    str_add(text, ");\n");
+}
+
 /* "@3" in the pipes' heads are the roles that consume pipe 3, known at the end only */
 static void add_pipes(const Kernel *k, Str *out) {
     for (const char *c = k->pipe_text.text; *c != '\0'; c++) {
@@ -691,6 +707,7 @@ Generated generate(Arena *arena, uint64_t seed) {
     for (int d = 0; d < k.grid; d++)
         str_printf(&text, "%s%s: ceil(%s, %d)", d > 0 ? ", " : "", LOOP[d], EXTENT[d], k.tile[d]);
     str_add(&text, ");\n");
+    add_cluster(&k, &text);
     for (int d = k.grid; d < k.rank; d++)
         str_printf(&text, "    range r%s = 0 .. ceil(%s, %d);\n", LOOP[d], EXTENT[d], k.tile[d]);
     add_pipes(&k, &text);
