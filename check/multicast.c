@@ -18,8 +18,24 @@ static Pipe *pipe_of(const Tiles *tiles, const Site *site) {
     return &tiles->prog->pipes.items[site->role->handles.items[site->tile->target.object].pipe];
 }
 
+/* Blocks that share copies wait for each other. One role acquires its pipes in the same order in all of them, and where all pipes are
+ * acquired equally often, the roles of all blocks depend on each other alike: no ring of waits closes that is not in one block
+ * already. Neither is known of the copies of two roles beside a pipe that differs along the axis: then only the first role's are shared. */
+static uint32_t contested_axes(const Tiles *tiles, const Site *site) {
+    uint32_t uneven = 0, taken = 0;
+    for (size_t p = 0; p < tiles->prog->pipes.count; p++) {
+        const Pipe *pipe = &tiles->prog->pipes.items[p];
+        bool own = pipe->producer >= 0 && &tiles->prog->roles.items[pipe->producer] == site->role;
+        uneven |= pipe->along;
+        for (uint32_t axes = 1; axes < (uint32_t)1 << PROG_MAX_RANK && !own; axes++)
+            if (pipe->multicast >> axes & 1) taken |= axes;
+    }
+    return uneven & taken;
+}
+
 static uint32_t shared_axes(Tiles *tiles, const Site *site) {
-    return cluster_axes(tiles->prog) & ~(coordinates_along(site) | site->tile->along | pipe_of(tiles, site)->along);
+    uint32_t along = coordinates_along(site) | site->tile->along | pipe_of(tiles, site)->along;
+    return cluster_axes(tiles->prog) & ~(along | contested_axes(tiles, site));
 }
 
 static void settle(Tiles *tiles, Site *site, uint32_t axes, bool parted) {
@@ -163,6 +179,13 @@ static void show_origin(Tiles *tiles, const Role *role, Diag *diag, Expr *cause,
 /* The bound or condition that keeps the blocks apart, of the statement itself or of what acquires the pipe */
 static void show_control(Tiles *tiles, const Site *site, Diag *diag, uint32_t along) {
     const Pipe *pipe = pipe_of(tiles, site);
+    if (contested_axes(tiles, site) & along) {
+        diag_note(
+            tiles->diags, diag,
+            "another role's copies are multicast along it, and some pipe is acquired more often in one block than "
+            "in another: the blocks could wait for each other in a ring");
+        return;
+    }
     Control control = {.role = site->role, .tile = site->stmt, .along = along};
     bool found = find_control(&control, site->role->body, NULL);
     control.tile = NULL;
