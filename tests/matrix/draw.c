@@ -7,8 +7,12 @@
 #define SHARED_ROOM (224 * 1024) /* of 227 KB: barriers and alignment take some */
 #define TOO_LARGE   3            /* percent of the shapes that need not fit */
 
-static const ClusterRow clusters[] = {
-    {"", 60}, {"cluster (m: 2);", 0}, {"cluster (n: 2);", 0}, {"cluster (m: 2, n: 2);", 0}, {"cluster (m: 4);", 0}};
+static const ClusterRow clusters[] = {{"", 1, 1, 60},
+                                      {"cluster (m: 2);", 2, 1, 14},
+                                      {"cluster (n: 2);", 1, 2, 12},
+                                      {"cluster (m: 2, n: 2);", 2, 2, 10},
+                                      {"cluster (m: 4);", 4, 1, 6},
+                                      {"cluster (m: 3);", 3, 1, 3}};
 
 static int pick(Matrix *x, int below) { return (int)draw(&x->random, (uint32_t)below); }
 static bool often(Matrix *x, int percent) { return chance(&x->random, percent); }
@@ -124,6 +128,7 @@ static void draw_cluster(Matrix *x) {
     int at = pick(x, total);
     x->cluster = clusters;
     while (at >= x->cluster->weight) at -= x->cluster++->weight;
+    x->grouped *= x->n_first ? x->cluster->n : x->cluster->m; /* groups are whole clusters */
 }
 
 /* ---- sizes ---------------------------------------------------------------------------------------------------------- */

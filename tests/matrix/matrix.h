@@ -18,9 +18,10 @@ typedef enum Addend { FROM_NOWHERE, FROM_TENSOR, FROM_PIPE } Addend; /* how an e
 typedef enum Sharing { BY_ROWS, BY_COLUMNS, BY_TILES } Sharing;      /* what tells the warpgroups apart */
 typedef enum Second { NO_SECOND, IN_THE_STAGE, IN_A_LOOP } Second;   /* a second product into the same sums */
 
-/* Clusters of a grid; the words are the program's. A row that the compiler does not take yet has weight 0. */
+/* Clusters of a grid; the words are the program's. */
 typedef struct ClusterRow {
     const char *words;
+    int m, n;
     int weight;
 } ClusterRow;
 

@@ -17,11 +17,11 @@
 #include <string.h>
 
 #if defined(__SANITIZE_ADDRESS__)
-#define SHARE 8 /* one mechanical wound in so many: an instrumented emulator is slow */
+#define SHARE 60 /* one mechanical wound in so many is tried; an instrumented emulator is slow */
 #else
-#define SHARE 1
+#define SHARE 12
 #endif
-#define SHARE_OF_NAMES 4       /* there are very many of them */
+#define SHARE_OF_NAMES 4       /* and one in so many of those, for there are very many that only put another name */
 #define LIMIT          2000000 /* warp instructions of a run; a wounded loop may not end */
 
 typedef struct Rule {
@@ -124,11 +124,11 @@ static void read_written(Tester *tester, const char *path) {
 static void read_head(Tester *tester, const char *text, Cases *cases) {
     Arena *arena = tester->arena;
     char *rest, *copy = arena_copy(arena, text, strlen(text));
-    vec_push(arena, cases, (Case){.seed = 1}); /* the bare run */
     for (char *line = strtok_r(copy, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
         char *more;
         Case c = {0};
-        if (strncmp(line, "//> exit", 8) == 0) cases->count--; /* what is refused anyhow shows nothing */
+        if (strncmp(line, "//> exit", 8) == 0 && cases->count > 0)
+            cases->count--; /* what is refused anyhow shows nothing */
         if (strncmp(line, "//> run", 7) != 0) continue;
         for (char *word = strtok_r(line + 7, " ", &more); word != NULL; word = strtok_r(NULL, " ", &more)) {
             if (strcmp(word, "--fill") == 0)
@@ -140,6 +140,7 @@ static void read_head(Tester *tester, const char *text, Cases *cases) {
         }
         vec_push(arena, cases, c);
     }
+    vec_push(arena, cases, (Case){.seed = 1}); /* the bare run: the largest, as a rule */
 }
 
 /* ---- one wounded program ------------------------------------------------------------------------------------------------ */
@@ -275,11 +276,6 @@ static void try_file(Tester *tester, const char *path) {
         return;
     }
     read_head(tester, text, &cases);
-    if (judge(text, path, &cases).code != NULL) {
-        printf("%s: is not right as it is\n", path);
-        tester->failed++;
-        return;
-    }
     for (size_t i = 0; i < tester->written.count && tester->only == NULL; i++)
         if (strcmp(tester->written.items[i].file, path) == 0)
             written(tester, &tester->written.items[i], path, text, &cases);
