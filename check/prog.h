@@ -601,6 +601,10 @@ uint32_t cluster_group(const Prog *prog, uint32_t axes);        /* which, of blo
 uint32_t cluster_reach(const Prog *prog, const Pipe *pipe);     /* blocks into whose stages block 0 copies, itself included */
 bool cluster_talks(const Prog *prog);                           /* do its blocks touch each other's memory? */
 
+/* Do threads that hold the same elements have to wait for one another before the statement? It writes a tensor that they may still read; one of them
+ * writes. */
+bool tile_waits(const Prog *prog, const Role *role, const Tile *tile); /* registers.c */
+
 /* An indented form of everything, derived facts included: --emit=prog */
 void prog_print(const Prog *prog, Arena *arena, Str *out);
 void expr_print(const Expr *expr, const Prog *prog, const Role *role, const IndexSpace *space, Str *out); /* role, space may be NULL */

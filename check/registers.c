@@ -117,6 +117,13 @@ bool layout_accumulates(const RegisterLayout *layout) {
     return rows && columns;
 }
 
+bool tile_waits(const Prog *prog, const Role *role, const Tile *tile) {
+    Digit digits[2 * PROG_MAX_INDEXES + 1];
+    if (tile->spread == NULL || tile->target.space != SPACE_GLOBAL) return false;
+    if (prog->params.items[tile->target.object].mode != PARAM_INOUT) return false;
+    return layout_replicas(tile->spread, role->warps * 32, digits) > 0;
+}
+
 /* ---- words ---------------------------------------------------------------------------------------------------------- */
 
 static void print_spread(const Spread *spread, Str *out) {

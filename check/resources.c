@@ -7,6 +7,8 @@
 typedef struct LaneScan {
     Resources *res;
     bool needs_lanes;  /* some statement is the work of all lanes */
+    const Role *role;
+    bool waits; /* some statement waits for the instance's threads */
 } LaneScan;
 
 static bool issues_only(const Tile *tile) {
@@ -27,12 +29,13 @@ static void scan_stmt(Stmt *stmt, void *data) {
     LaneScan *scan = data;
     if (stmt->kind != S_TILE) walk_accesses(scan->res->arena, stmt, scan_generic, scan);
     else if (!stmt->tile || !issues_only(stmt->tile)) scan->needs_lanes = true;
+    if (stmt->kind == S_TILE && stmt->tile) scan->waits |= tile_waits(scan->res->prog, scan->role, stmt->tile);
 }
 
 static void settle_lanes(Resources *res, Role *role, int *next_barrier) {
-    LaneScan scan = {.res = res};
-    bool exchanges = false; /* threads of an instance read what others of it wrote */
+    LaneScan scan = {.res = res, .role = role};
     walk_stmts(role->body, scan_stmt, &scan);
+    bool exchanges = scan.waits; /* threads of an instance read what others of it wrote, or write what others have read */
     role->one_lane = role->instances == 1 && role->warps == 1 && !scan.needs_lanes;
     for (size_t i = 0; i < role->tiles.count; i++) exchanges |= !role->tiles.items[i].in_registers;
     role->barrier = 0;

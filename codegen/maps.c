@@ -682,7 +682,7 @@ void gen_map(Gen *gen, const Stmt *stmt) {
     mma_touch(gen, stmt);
     if (walk.ahead != NULL && gen->role->due != NULL) release_due(&walk);
     bool shared = tile->target.space == SPACE_SHARED;
-    if (shared) instance_barrier(gen); /* its readers are done */
+    if (shared || tile_waits(gen->prog, gen->role->role, tile)) instance_barrier(gen); /* its readers are done */
     if (walk.layout != NULL) {
         walk_registers(&walk);
     } else if (tile->space.bound == 0) {

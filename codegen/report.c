@@ -189,7 +189,7 @@ static void report_role(const Prog *prog, const Role *role, Str *out) {
     if (role->one_lane) str_add(out, "  runs in one elected lane: it only issues copies\n");
     if (role->registers > 0) str_printf(out, "  setmaxnreg %d\n", role->registers);
     if (role->barrier > 0)
-        str_printf(out, "  named barrier%s from %d: writes and reads of its shared tiles are ordered\n",
+        str_printf(out, "  named barrier%s from %d: writes and reads of what its threads share are ordered\n",
                    role->instances == 1 ? "" : "s", role->barrier);
     report_turns(prog, role, out);
     for (size_t i = 0; i < role->tiles.count; i++) report_tile(prog, role, &role->tiles.items[i], out);
