@@ -258,14 +258,17 @@ static void gen_if(Gen *gen, const Stmt *stmt) {
     }
     int otherwise = ptx_new_label(gen->ptx), end = ptx_new_label(gen->ptx);
     Pending *before = NULL, *then = NULL;
+    mma_rest(gen, stmt);
     mma_branch(gen, &before);
     INS_UNLESS(gen->ptx, condition.reg, "bra", ptx_label(otherwise));
     gen_arm(gen, stmt->branch.then, turn);
+    mma_rest_in_loop(gen);
     mma_goto(gen, &then);
     if (stmt->branch.otherwise != NULL || turn != 0) INS(gen->ptx, "bra", ptx_label(end));
     ptx_place_label(gen->ptx, otherwise);
     mma_meet(gen, before);
     gen_arm(gen, stmt->branch.otherwise, turn);
+    mma_rest_in_loop(gen);
     mma_meet(gen, then);
     ptx_place_label(gen->ptx, end);
 }

@@ -46,10 +46,10 @@ typedef struct ThreadPart {
 } ThreadPart;
 /* What the blocks of a cluster know of each other, computed at entry; PTX_NONE where nothing asks for it. */
 typedef struct ClusterRegs {
-    Reg along[PROG_MAX_RANK];             /* .b32: place of the block along each axis */
-    Reg part[1 << PROG_MAX_RANK];         /* .b32, by set of axes: which of the blocks along them it is */
-    Reg group[1 << PROG_MAX_RANK];        /* .b32: a bit for each of those blocks, by its number in the cluster */
-    Reg mask[1 << PROG_MAX_RANK];         /* .b16: the same, as multicast takes it */
+    Reg along[PROG_MAX_RANK];      /* .b32: place of the block along each axis */
+    Reg part[1 << PROG_MAX_RANK];  /* .b32, by set of axes: which of the blocks along them it is */
+    Reg group[1 << PROG_MAX_RANK]; /* .b32: a bit for each of those blocks, by its number in the cluster */
+    Reg mask[1 << PROG_MAX_RANK];  /* .b16: the same, as multicast takes it */
 } ClusterRegs;
 
 typedef struct Gen {
@@ -60,13 +60,13 @@ typedef struct Gen {
     Diags *diags;
     Ptx *ptx;
     /* loaded in the prologue, read everywhere */
-    Reg shared;      /* .b32: address of the block's shared memory */
-    Reg warp;        /* .b32: warp in the block, uniform */
-    Reg *symbols;    /* .b32, one a symbol of prog */
-    Reg *scalars;    /* .b32, one a floating point parameter */
-    Reg *pointers;   /* .b64 global addresses, one a parameter; REG_NONE without by_pointer */
-    Reg watchdog;    /* .b64 global address of the WatchdogArea; REG_NONE without */
-    Reg *maps;       /* .b64 generic addresses of tensor maps */
+    Reg shared;    /* .b32: address of the block's shared memory */
+    Reg warp;      /* .b32: warp in the block, uniform */
+    Reg *symbols;  /* .b32, one a symbol of prog */
+    Reg *scalars;  /* .b32, one a floating point parameter */
+    Reg *pointers; /* .b64 global addresses, one a parameter; REG_NONE without by_pointer */
+    Reg watchdog;  /* .b64 global address of the WatchdogArea; REG_NONE without */
+    Reg *maps;     /* .b64 generic addresses of tensor maps */
     ClusterRegs cluster;
     RoleState *role; /* the role being generated */
 } Gen;
@@ -111,12 +111,13 @@ struct RoleState {
     Reg arriver;        /* predicate: lane 0 of each warp; REG_NONE in a one-lane role */
     Cursor *cursors[2]; /* by End, one a pipe */
     Reg peer;           /* .b32: the block's shared memory as it lies in the block that this thread arrives at */
-    Reg *reached;       /* one a pipe: predicate, this thread arrives at its peer; in a one-lane role .b32, all blocks to arrive at */
-    Reg *handles;       /* .b32 stage index of each handle */
-    Value *locals;      /* register of each scalar local, or its constant while its loop is unrolled */
-    Reg **tiles;        /* registers of each register tile, as layout_number counts them */
-    Frame *frame;       /* innermost */
-    Due *due;           /* what is released directly behind the statement being generated; NULL: nothing */
+    Reg *
+        reached; /* one a pipe: predicate, this thread arrives at its peer; in a one-lane role .b32, all blocks to arrive at */
+    Reg *handles;  /* .b32 stage index of each handle */
+    Value *locals; /* register of each scalar local, or its constant while its loop is unrolled */
+    Reg **tiles;   /* registers of each register tile, as layout_number counts them */
+    Frame *frame;  /* innermost */
+    Due *due;      /* what is released directly behind the statement being generated; NULL: nothing */
     int end_label;
     int expired_label; /* watchdog: records and traps */
     Reg expired_site, expired_stage;
@@ -201,17 +202,17 @@ void pipe_expired(Gen *gen);                                             /* the 
 void pipe_finish(Gen *gen);                                              /* bulk stores are complete before exit */
 Operand stage_barrier(Gen *gen, const Pipe *pipe, bool full, Reg stage); /* the barrier of a stage: [reg + offset] */
 void pipe_skip(Gen *gen, int pipe, Reg stages);                          /* steps the cursor; stages REG_NONE: by one */
-Operand barrier_from(Gen *gen, Reg shared, const Pipe *pipe, bool full, Reg stage); /* the same where shared memory begins at `shared` */
-void instance_barrier(Gen *gen);                                         /* all threads of the instance */
+Operand barrier_from(Gen *gen, Reg shared, const Pipe *pipe, bool full,
+                     Reg stage); /* the same where shared memory begins at `shared` */
+void instance_barrier(Gen *gen); /* all threads of the instance */
 
 void pipe_pin(Gen *gen,
-              int handle); /* a spin that is over at once: arithmetic before it and waits behind it stay there */
-void cluster_open(Gen *gen);                        /* cluster.c: at entry, who this block is */
-void cluster_start(Gen *gen);                       /* joins all threads: of the cluster where its blocks talk */
-void cluster_return(Gen *gen);                      /* `ret`, once no block touches another's memory */
-void cluster_open_role(Gen *gen);                   /* whom its threads arrive at */
+              int handle);        /* a spin that is over at once: arithmetic before it and waits behind it stay there */
+void cluster_open(Gen *gen);      /* cluster.c: at entry, who this block is */
+void cluster_start(Gen *gen);     /* joins all threads: of the cluster where its blocks talk */
+void cluster_return(Gen *gen);    /* `ret`, once no block touches another's memory */
+void cluster_open_role(Gen *gen); /* whom its threads arrive at */
 void cluster_arrive(Gen *gen, int pipe, Reg stage); /* at the empty barrier of all whose copies reach this block */
-
 
 /* turn.c. Named barrier first + (k + shift) % instances for instance k of the role */
 void instances_barrier(Gen *gen, const char *op, int first, int shift, int threads);
@@ -236,12 +237,14 @@ void mma_touch(Gen *gen, const Stmt *stmt); /* any other statement: waits for wh
 bool mma_waits(Gen *gen, const Stmt *stmt); /* will mma_touch wait? */
 void mma_acquire(Gen *gen, int handle);
 void mma_move(Gen *gen, int to, int from);
-void mma_release(Gen *gen, int handle);                 /* of a consumed stage, late or not */
-void mma_late(Gen *gen, const Stmt *loop);              /* of all stages that the loop holds late */
-void mma_head(Gen *gen, const Stmt *loop);              /* at a loop's head, in front of the label */
-void mma_again(Gen *gen, const Stmt *loop);             /* where all paths to its next iteration have met */
-void mma_branch(Gen *gen, Pending **to);                /* control may go to a place; before the jump */
-void mma_goto(Gen *gen, Pending **to);                  /* control goes there */
+void mma_release(Gen *gen, int handle);     /* of a consumed stage, late or not */
+void mma_late(Gen *gen, const Stmt *loop);  /* of all stages that the loop holds late */
+void mma_head(Gen *gen, const Stmt *loop);  /* at a loop's head, in front of the label */
+void mma_again(Gen *gen, const Stmt *loop); /* where all paths to its next iteration have met */
+void mma_rest(Gen *gen, const Stmt *stmt);  /* registers that ordinary code of it touches are not in flight */
+void mma_rest_in_loop(Gen *gen);            /* nor those of the innermost loop */
+void mma_branch(Gen *gen, Pending **to);    /* control may go to a place; before the jump */
+void mma_goto(Gen *gen, Pending **to);      /* control goes there */
 void mma_leave(Gen *gen, Frame *frame, LeaveKind kind); /* and there; frame NULL: out of the role */
 void mma_meet(Gen *gen, const Pending *from);           /* at the place, in front of its label */
 void mma_end(Gen *gen);    /* where the role ends, all that returned met, in front of the label */

@@ -3,7 +3,8 @@
  * Groups retire in commit order (PTX ISA 9.7.15.7), so all that must be known of a register tile, a `shared` tile or a stage is how many groups were
  * certainly committed behind the youngest one that uses it: a wait for it may leave so many in flight. At a join that is the least of what the paths say.
  * A loop's head is where its own end joins what comes before it: the body is followed, without a word of output, until nothing changes.
- * Registers in flight are neither read nor written; where ordinary code of a loop touches them, no group that uses them crosses the loop's head. */
+ * Registers in flight are neither read nor written; where ordinary code of a loop or a branch touches them, they are at rest where it begins, ends or
+ * is left: ptxas follows a group through straight code only, and serialises all of them where it loses one (C7514, C7515). */
 #include "codegen/gen.h"
 
 #define IDLE        INT8_MAX /* not used by a group that may be in flight */
@@ -24,6 +25,8 @@ struct Pending {
     const Tile *issued; /* the last contraction since the last commit; NULL: none */
     Flight *flights;    /* of tiles, handles, late stages */
     bool *held;         /* handles: a consumed stage that is certainly held */
+    int most;           /* groups that may be in flight */
+    bool waited;        /* a wait stands behind the last commit */
 };
 
 /* A `consume` block that releases late, the stages it still holds: as many places as its lag, oldest first */
@@ -34,6 +37,7 @@ typedef struct Late {
 
 struct Flights {
     int tiles, handles, count;
+    bool *accumulates; /* tiles */
     VEC(Late) late;
     Pending now;
     Pending *returned; /* what `return` left */
@@ -57,7 +61,10 @@ static bool find_late(Gen *gen, Flights *flights, const Stmt *stmt, const Stmt *
     if (stmt == NULL) return false;
     switch (stmt->kind) {
     case S_BLOCK: return find_in_list(gen, flights, &stmt->block.body, loop);
-    case S_TILE: return stmt->tile->class == TILE_MMA;
+    case S_TILE:
+        if (stmt->tile->class != TILE_MMA) return false;
+        flights->accumulates[stmt->tile->target.object] = true;
+        return true;
     case S_GRID: return find_late(gen, flights, stmt->grid.body, stmt);
     case S_FOR: return find_late(gen, flights, stmt->loop.body, stmt);
     case S_IF: {
@@ -85,6 +92,7 @@ void mma_open(Gen *gen) {
     flights->tiles = (int)role->tiles.count;
     flights->handles = (int)role->handles.count;
     flights->count = flights->tiles + flights->handles;
+    flights->accumulates = NEW_ARRAY(gen->arena, bool, flights->tiles + 1);
     if (!find_late(gen, flights, role->body, NULL)) return;
     flights->now.live = true;
     flights->now.flights = NEW_ARRAY(gen->arena, Flight, flights->count);
@@ -132,6 +140,9 @@ static bool join(Gen *gen, Pending *into, const Pending *other) {
         less |= into->held[i] && !other->held[i];
         into->held[i] &= other->held[i];
     }
+    less |= other->most > into->most || (into->waited && !other->waited);
+    if (other->most > into->most) into->most = other->most;
+    into->waited &= other->waited;
     return less;
 }
 
@@ -158,6 +169,7 @@ void mma_meet(Gen *gen, const Pending *from) {
 void mma_leave(Gen *gen, Frame *frame, LeaveKind kind) {
     Flights *flights = gen->role->flights;
     if (flights == NULL) return;
+    if (frame != NULL) mma_rest(gen, frame->stmt);
     mma_goto(gen, frame == NULL ? &flights->returned : kind == LEAVE_CONTINUE ? &frame->next : &frame->left);
 }
 
@@ -168,6 +180,8 @@ void mma_settle(Gen *gen) {
     if (flights == NULL || flights->now.issued == NULL) return;
     if (!flights->silent) INS0(gen->ptx, "wgmma.commit_group.sync.aligned");
     flights->now.issued = NULL;
+    flights->now.waited = false;
+    if (flights->now.most < GROUPS_MOST) flights->now.most++;
     for (int i = 0; i < flights->count; i++) {
         Flight *flight = &flights->now.flights[i];
         if (flight->open)
@@ -196,20 +210,39 @@ static void pin(Gen *gen) {
         }
 }
 
-static void wait_for(Gen *gen, const bool *places) {
+/* ptxas lets an accumulator at rest be touched beside others in flight only where a wait stands behind their issue, and else waits for all (C7517): one
+ * that leaves all of them in flight. */
+static bool must_say(const Flights *flights, const bool *places) {
+    if (flights->now.most == 0 || flights->now.waited) return false;
+    for (int i = 0; i < flights->tiles; i++)
+        if (places[i] && flights->accumulates[i]) return true;
+    return false;
+}
+
+/* Emits the wait. Followed silently, a statement may find in flight what is at rest when it is emitted, because what it stands in is known better then:
+ * only what it waits for is certainly at rest behind it, either way. */
+static void wait_depth(Gen *gen, const bool *places, int depth) {
     Flights *flights = gen->role->flights;
-    mma_settle(gen);
-    int depth = deepest(flights, places);
-    if (depth == IDLE) return;
     bool worked = false;
+    if (depth > flights->now.most) depth = flights->now.most;
+    flights->now.most = depth;
+    flights->now.waited = true;
     for (int i = 0; i < flights->count; i++) worked |= places[i] && flights->now.flights[i].worked;
     if (!flights->silent) {
         if (worked) pin(gen);
         INS(gen->ptx, "wgmma.wait_group.sync.aligned", ptx_int(depth));
         ptx_forget(gen->ptx);
     }
-    for (int i = 0; i < flights->count; i++)
-        if (flights->now.flights[i].younger >= depth) flights->now.flights[i] = (Flight){.younger = IDLE};
+    for (int i = 0; i < flights->count; i++) {
+        Flight *flight = &flights->now.flights[i];
+        if (flights->silent ? places[i] : flight->younger >= depth) *flight = (Flight){.younger = IDLE};
+    }
+}
+
+static void wait_for(Gen *gen, const bool *places) {
+    mma_settle(gen);
+    int depth = deepest(gen->role->flights, places);
+    if (depth != IDLE) wait_depth(gen, places, depth);
 }
 
 static void wait_for_one(Gen *gen, int place) {
@@ -278,7 +311,8 @@ void mma_touch(Gen *gen, const Stmt *stmt) {
     mma_settle(gen);
     bool *places = NEW_ARRAY(gen->arena, bool, flights->count);
     touch_stmt(gen, stmt, places);
-    wait_for(gen, places);
+    if (deepest(flights, places) != IDLE || must_say(flights, places))
+        wait_depth(gen, places, deepest(flights, places));
     if (stmt->kind != S_TILE || stmt->tile->class != TILE_MAP) return;
     for (int i = 0; i < flights->count; i++) flights->now.flights[i].worked = in_flight(&flights->now.flights[i]);
 }
@@ -381,13 +415,18 @@ static void touch_all(Gen *gen, const Stmt *stmt, bool *places) {
     }
 }
 
-static const Stmt *body_of(const Stmt *loop) { return loop->kind == S_GRID ? loop->grid.body : loop->loop.body; }
+void mma_rest_in_loop(Gen *gen) {
+    const Frame *frame = gen->role->frame;
+    while (frame != NULL && frame->stmt->kind != S_GRID && (frame->stmt->kind != S_FOR || frame->stmt->loop.unroll))
+        frame = frame->outer;
+    mma_rest(gen, frame == NULL ? gen->role->role->body : frame->stmt);
+}
 
-/* Registers that ordinary code of the loop touches are not in flight across its head. */
-static void drain(Gen *gen, const Stmt *loop) {
+void mma_rest(Gen *gen, const Stmt *stmt) {
     Flights *flights = gen->role->flights;
+    if (flights == NULL || !flights->now.live) return;
     bool *places = NEW_ARRAY(gen->arena, bool, flights->count);
-    touch_all(gen, body_of(loop), places);
+    touch_all(gen, stmt, places);
     for (int i = 0; i < flights->tiles; i++) places[i] &= gen->role->role->tiles.items[i].in_registers;
     wait_for(gen, places);
 }
@@ -402,9 +441,9 @@ static void follow_trip(Gen *gen, const Stmt *loop, Frame *frame) {
     gen->role->frame = frame;
     mma_branch(gen, &frame->left);
     if (loop->kind == S_FOR && loop->loop.where != NULL) mma_branch(gen, &frame->next);
-    follow(gen, body_of(loop));
+    follow(gen, loop->kind == S_GRID ? loop->grid.body : loop->loop.body);
     mma_meet(gen, frame->next);
-    if (!(loop->kind == S_FOR && loop->loop.unroll)) drain(gen, loop);
+    if (!(loop->kind == S_FOR && loop->loop.unroll)) mma_rest(gen, loop);
     gen->role->frame = frame->outer;
 }
 
@@ -427,14 +466,14 @@ void mma_head(Gen *gen, const Stmt *loop) {
     Flights *flights = gen->role->flights;
     if (flights == NULL || !flights->now.live) return;
     mma_settle(gen);
-    drain(gen, loop);
+    mma_rest(gen, loop);
     find_head(gen, loop);
 }
 
 void mma_again(Gen *gen, const Stmt *loop) {
     Flights *flights = gen->role->flights;
     if (flights == NULL) return;
-    drain(gen, loop);
+    mma_rest(gen, loop);
     flights->now.live = false; /* control jumps back */
 }
 
@@ -445,7 +484,7 @@ static void follow_loop(Gen *gen, const Stmt *loop) {
     Frame frame = {0};
     mma_settle(gen);
     if (!flights->now.live) return;
-    if (!(loop->kind == S_FOR && loop->loop.unroll)) drain(gen, loop);
+    if (!(loop->kind == S_FOR && loop->loop.unroll)) mma_rest(gen, loop);
     find_head(gen, loop);
     follow_trip(gen, loop, &frame);
     flights->now.live = false;
@@ -462,7 +501,7 @@ static void follow_block(Gen *gen, const Stmt *stmt) {
 }
 
 static void follow_if(Gen *gen, const Stmt *stmt) {
-    Pending *otherwise = NULL, *end = NULL;
+    Pending *otherwise = NULL, *end = NULL; /* a constant condition makes no branch: no rest can be counted on here */
     mma_branch(gen, &otherwise);
     follow(gen, stmt->branch.then);
     mma_goto(gen, &end);
