@@ -8,6 +8,7 @@
 
 /* Derived budgets */
 #define ACCUMULATING_MOST   240
+#define BESIDE_SUMS         26 /* of one instruction, measured */
 #define BESIDE_ACCUMULATORS 32 /* addresses, descriptors, loop and stage counters */
 #define ISSUING             40 /* one lane that issues copies; with less, ptxas may ignore setmaxnreg (C7507) */
 #define COPYING             40 /* all lanes, at little work */
@@ -176,6 +177,25 @@ static void refuse_accumulators(Resources *res, const Role *role, int taken, int
         diag_help(diags, diag, "share the rows among more warpgroups");
 }
 
+/* A single instruction is compiled within the registers that all threads are launched with, whatever is handed out later (ptxas
+ * C7602): its sums, 64 x n over the warpgroup, and what it needs beside them. */
+static void check_instructions(Resources *res, const Role *role) {
+    Diags *diags = res->diags;
+    int launch = res->prog->launch_registers, room = launch - BESIDE_SUMS;
+    for (size_t i = 0; i < role->tiles.count; i++) {
+        const RoleTile *tile = &role->tiles.items[i];
+        int64_t columns = tile->rank == 2 ? tile->extents[1] : 0;
+        if (!tile->in_registers || !layout_accumulates(&tile->held) || element_rows[tile->type].bytes != 4) continue;
+        if (columns > 256 || columns / 2 <= room) continue; /* wider ones are not the sums of one instruction */
+        Diag *diag = diag_at(diags, P0505, tile->span,
+                             "a matrix instruction of %lld columns needs %lld registers a thread, and there are %d",
+                             (long long)columns, (long long)columns / 2 + BESIDE_SUMS, launch);
+        diag_note(diags, diag, "%d threads are launched with %d registers each, and no instruction gets more by itself",
+                  res->groups.count * WARPGROUP_LANES, launch);
+        diag_help(diags, diag, "%d columns would fit; or fewer warpgroups", room * 2 / 8 * 8);
+    }
+}
+
 static void check_accumulators(Resources *res) {
     Prog *prog = res->prog;
     for (size_t i = 0; i < prog->roles.count; i++) {
@@ -183,6 +203,7 @@ static void check_accumulators(Resources *res) {
         int taken = accumulator_registers(role);
         int available = role->registers ? role->registers : prog->launch_registers;
         if (taken > 0 && taken + BESIDE_ACCUMULATORS > available) refuse_accumulators(res, role, taken, available);
+        else check_instructions(res, role);
     }
 }
 
