@@ -54,7 +54,12 @@ static void walk(Turns *turns, Stmt *stmt, const Around *outer) {
         walk(turns, stmt->branch.otherwise, &here);
         break;
     case S_STAGE: walk(turns, stmt->stage.body, &here); break;
-    case S_SCALAR: case S_TILE: case S_LEAVE: case S_ACQUIRE: case S_RELEASE: case S_MOVE: break;
+    case S_SCALAR:
+    case S_TILE:
+    case S_LEAVE:
+    case S_ACQUIRE:
+    case S_RELEASE:
+    case S_MOVE: break;
     }
 }
 
@@ -76,7 +81,9 @@ static Stmt *leave_past(const Turns *turns, const Stmt *target) {
 static void refuse_alone(Turns *turns, Span span, const char *what) {
     const Role *role = turns->role;
     Diag *diag = diag_at(turns->diags, P0404, span, "`%s` in a role of one instance", what);
-    if (span.lo != role->span.lo) diag_label(turns->diags, diag, role->span, "one instance of %d warp%s", role->warps, role->warps == 1 ? "" : "s");
+    if (span.lo != role->span.lo)
+        diag_label(turns->diags, diag, role->span, "one instance of %d warp%s", role->warps,
+                   role->warps == 1 ? "" : "s");
     diag_note(turns->diags, diag, "instances take turns, and `n warpgroups` are n instances; `n warps` are one");
     diag_help(turns->diags, diag, "write `2 warpgroups`, or leave out `%s`", what);
 }
@@ -85,15 +92,16 @@ static void refuse_place(Turns *turns, const Stmt *turn, const Stmt *other, cons
     Diag *diag = diag_at(turns->diags, P0405, turn->head, "%s", why);
     diag_primary(turns->diags, diag, "each instance executes it once in every iteration that it takes");
     if (other) diag_label(turns->diags, diag, other->head, "%s", label);
-    diag_help(turns->diags, diag, turns->role->in_turn
-                                      ? "put it into the body of the loop over the grid, with what it orders inside"
-                                      : "put it into the body of a loop, with what it orders inside");
+    diag_help(turns->diags, diag,
+              turns->role->in_turn ? "put it into the body of the loop over the grid, with what it orders inside"
+                                   : "put it into the body of a loop, with what it orders inside");
 }
 
 static void refuse_past(Turns *turns, const Stmt *leave, const Stmt *turn, const char *why) {
     Diag *diag = diag_at(turns->diags, P0406, leave->span, "%s", why);
     diag_primary(turns->diags, diag, "leaves here");
-    if (turn) diag_label(turns->diags, diag, turn->head, "the turn would not be passed on as often as it is waited for");
+    if (turn)
+        diag_label(turns->diags, diag, turn->head, "the turn would not be passed on as often as it is waited for");
     diag_help(turns->diags, diag, "put the condition around the tile statements, or shorten the `range`");
 }
 
@@ -102,7 +110,10 @@ static bool differs(const Expr *expr) { return expr && expr->kind != X_POISON &&
 static const Expr *control_that_differs(const Stmt *stmt) {
     if (stmt->kind == S_IF) return differs(stmt->branch.condition) ? stmt->branch.condition : NULL;
     if (stmt->kind != S_FOR) return NULL;
-    return differs(stmt->loop.lo) ? stmt->loop.lo : differs(stmt->loop.hi) ? stmt->loop.hi : differs(stmt->loop.where) ? stmt->loop.where : NULL;
+    return differs(stmt->loop.lo)      ? stmt->loop.lo
+           : differs(stmt->loop.hi)    ? stmt->loop.hi
+           : differs(stmt->loop.where) ? stmt->loop.where
+                                       : NULL;
 }
 
 /* The loop in whose body a turn stands under no condition; NULL after a refusal */
@@ -136,18 +147,21 @@ static void place_turn(Turns *turns, Stmt *turn, const Around *outer) {
     Stmt *loop = loop_of(turns, turn, outer);
     if (!loop) return;
     if (turns->role->in_turn && loop->kind != S_GRID) {
-        refuse_place(turns, turn, loop, "a `turn` of a role in turn stands in a loop that is not over the grid", "this one");
+        refuse_place(turns, turn, loop, "a `turn` of a role in turn stands in a loop that is not over the grid",
+                     "this one");
         return;
     }
     if (turns->owner && turns->owner != loop) {
-        refuse_place(turns, turn, turns->owner, "the turns of a role stand in two different loops", "the first `turn` is in this one");
+        refuse_place(turns, turn, turns->owner, "the turns of a role stand in two different loops",
+                     "the first `turn` is in this one");
         return;
     }
     for (const Around *at = outer; at; at = at->outer) {
         const Expr *cause = control_that_differs(at->stmt);
         if (!cause) continue;
-        Diag *diag = diag_at(turns->diags, P0405, turn->head, "a `turn` under a %s that differs between instances of `%s`",
-                             at->stmt->kind == S_IF ? "condition" : "bound", turns->role->name);
+        Diag *diag =
+            diag_at(turns->diags, P0405, turn->head, "a `turn` under a %s that differs between instances of `%s`",
+                    at->stmt->kind == S_IF ? "condition" : "bound", turns->role->name);
         diag_primary(turns->diags, diag, "all instances take part in it equally often");
         diag_label(turns->diags, diag, cause->span, "differs between instances");
         diag_help(turns->diags, diag, "put the condition inside, around the tile statements");
@@ -159,7 +173,8 @@ static void place_turn(Turns *turns, Stmt *turn, const Around *outer) {
 static void refuse_second_grid(Turns *turns, const Stmt *grid) {
     for (size_t p = 0; p < turns->prog->pipes.count; p++)
         if (turns->inside[p]) turns->prog->pipes.items[p].faulty = true;
-    Diag *diag = diag_at(turns->diags, P0407, grid->head, "a second loop over the grid in role `%s`", turns->role->name);
+    Diag *diag =
+        diag_at(turns->diags, P0407, grid->head, "a second loop over the grid in role `%s`", turns->role->name);
     diag_primary(turns->diags, diag, "which instance would begin?");
     diag_label(turns->diags, diag, turns->grid->head, "the first one");
     diag_help(turns->diags, diag, "put both into one loop, or leave out `in turn`");
@@ -188,8 +203,10 @@ static void visit_places(Turns *turns, Stmt *stmt, const Around *outer) {
         if (!*first) *first = stmt;
     }
     if (stmt->kind != S_GRID) return;
-    if (turns->grid) refuse_second_grid(turns, stmt);
-    else turns->grid = stmt;
+    if (turns->grid)
+        refuse_second_grid(turns, stmt);
+    else
+        turns->grid = stmt;
 }
 
 /* ---- leaves ----------------------------------------------------------------------------------------------------------- */
@@ -202,14 +219,16 @@ static void visit_leaves(Turns *turns, Stmt *stmt, const Around *outer) {
             return;
         }
         if (at->stmt == turns->owner) {
-            refuse_past(turns, stmt, turns->first, turns->role->in_turn ? "the loop over the grid of a role in turn is left early"
-                                                                         : "a loop with a `turn` is left early");
+            refuse_past(turns, stmt, turns->first,
+                        turns->role->in_turn ? "the loop over the grid of a role in turn is left early"
+                                             : "a loop with a `turn` is left early");
             return;
         }
     }
     if (stmt->leave.kind != LEAVE_BREAK || !stmt->leave.target || stmt->leave.target != turns->owner) return;
-    refuse_past(turns, stmt, turns->first, turns->role->in_turn ? "the loop over the grid of a role in turn is left early"
-                                                                 : "a loop with a `turn` is left early");
+    refuse_past(turns, stmt, turns->first,
+                turns->role->in_turn ? "the loop over the grid of a role in turn is left early"
+                                     : "a loop with a `turn` is left early");
 }
 
 /* ---- pipes ------------------------------------------------------------------------------------------------------------ */
@@ -218,10 +237,12 @@ static void mark_pipes(Turns *turns) {
     for (size_t p = 0; p < turns->prog->pipes.count; p++) {
         turns->role->pipes[p].in_turn = turns->inside[p] != NULL;
         if (!turns->inside[p] || !turns->outside[p]) continue;
-        Diag *diag = diag_at(turns->diags, P0408, turns->outside[p]->head, "role `%s` acquires pipe `%s` outside and inside of the loop over the grid",
+        Diag *diag = diag_at(turns->diags, P0408, turns->outside[p]->head,
+                             "role `%s` acquires pipe `%s` outside and inside of the loop over the grid",
                              turns->role->name, turns->prog->pipes.items[p].name);
         diag_primary(turns->diags, diag, "this stage is for all instances");
-        diag_label(turns->diags, diag, turns->inside[p]->head, "and this one for the instance that takes the iteration");
+        diag_label(turns->diags, diag, turns->inside[p]->head,
+                   "and this one for the instance that takes the iteration");
         diag_help(turns->diags, diag, "use two pipes");
         turns->prog->pipes.items[p].faulty = true;
     }
@@ -235,7 +256,8 @@ static void check_role(Arena *arena, Prog *prog, Diags *diags, Role *role) {
     start(&turns, visit_places);
     if (role->in_turn && role->instances > 1) {
         if (!turns.grid && !words_failed(diags)) {
-            Diag *diag = diag_at(diags, P0407, role->span, "role `%s` takes turns, and has no loop over the grid", role->name);
+            Diag *diag =
+                diag_at(diags, P0407, role->span, "role `%s` takes turns, and has no loop over the grid", role->name);
             diag_primary(diags, diag, "instance k takes iterations k, k + %d, .. of it", role->instances);
             diag_help(diags, diag, "write `for (..) in grid`, or leave out `in turn`");
         }
@@ -247,7 +269,8 @@ static void check_role(Arena *arena, Prog *prog, Diags *diags, Role *role) {
 
 void turns_check(Arena *arena, Prog *prog, Diags *diags) {
     for (size_t r = 0; r < prog->roles.count; r++)
-        if (prog->roles.items[r].body && prog->roles.items[r].pipes) check_role(arena, prog, diags, &prog->roles.items[r]);
+        if (prog->roles.items[r].body && prog->roles.items[r].pipes)
+            check_role(arena, prog, diags, &prog->roles.items[r]);
 }
 
 /* ---- who acquires first ----------------------------------------------------------------------------------------------- */
@@ -260,7 +283,8 @@ static void visit_acquires(Turns *turns, Stmt *stmt, const Around *outer) {
     int handle = acquired(turns, stmt);
     if (stmt->kind == S_LEAVE) vec_push(turns->arena, &turns->leaves, stmt);
     if (handle < 0 || !in_grid(outer)) return;
-    Acquire acquire = {.stmt = stmt, .pipe = turns->role->handles.items[handle].pipe, .end = turns->role->handles.items[handle].end};
+    Acquire acquire = {
+        .stmt = stmt, .pipe = turns->role->handles.items[handle].pipe, .end = turns->role->handles.items[handle].end};
     for (const Around *at = outer; at; at = at->outer) {
         Stmt *leave = leave_past(turns, at->stmt);
         if (leave && !acquire.cause) acquire.cause = leave;
@@ -274,7 +298,7 @@ static void visit_acquires(Turns *turns, Stmt *stmt, const Around *outer) {
 typedef struct Order {
     const Role *role;
     int pipe;
-    int blocks;    /* of the pipe */
+    int blocks; /* of the pipe */
     bool disorder;
 } Order;
 
@@ -307,9 +331,11 @@ static bool releases_in_order(const Role *role, int pipe) {
 static bool other_end_in_order(const Turns *turns, int pipe, End end) {
     const Pipe *row = &turns->prog->pipes.items[pipe];
     size_t roles = turns->prog->roles.count;
-    if (end == END_CONSUME) return valid_index(row->producer, roles) && releases_in_order(&turns->prog->roles.items[row->producer], pipe);
+    if (end == END_CONSUME)
+        return valid_index(row->producer, roles) && releases_in_order(&turns->prog->roles.items[row->producer], pipe);
     for (size_t i = 0; i < row->consumers.count; i++)
-        if (!valid_index(row->consumers.items[i], roles) || !releases_in_order(&turns->prog->roles.items[row->consumers.items[i]], pipe))
+        if (!valid_index(row->consumers.items[i], roles) ||
+            !releases_in_order(&turns->prog->roles.items[row->consumers.items[i]], pipe))
             return false;
     return true;
 }
@@ -317,8 +343,9 @@ static bool other_end_in_order(const Turns *turns, int pipe, End end) {
 static void refuse_order(Turns *turns, const Acquire *acquire, const Acquire *other) {
     Pipe *pipe = &turns->prog->pipes.items[acquire->pipe];
     int instances = turns->role->instances;
-    Diag *diag = diag_at(turns->diags, P0454, acquire->stmt->head, "instances of `%s` may acquire stages of `%s` out of their order", turns->role->name,
-                         pipe->name);
+    Diag *diag =
+        diag_at(turns->diags, P0454, acquire->stmt->head,
+                "instances of `%s` may acquire stages of `%s` out of their order", turns->role->name, pipe->name);
     if (acquire->cause) {
         diag_primary(turns->diags, diag, "not exactly once in an iteration, and not inside of a `turn`");
         diag_label(turns->diags, diag, acquire->cause->head, "because of this");
@@ -327,13 +354,19 @@ static void refuse_order(Turns *turns, const Acquire *acquire, const Acquire *ot
         diag_label(turns->diags, diag, other->stmt->head, "another one");
     } else {
         diag_primary(turns->diags, diag, "not inside of a `turn`");
-        diag_label(turns->diags, diag, pipe->span, pipe->stages < instances ? "%d stage%s for %d instances" : "%d stage%s are no multiple of %d instances",
+        diag_label(turns->diags, diag, pipe->span,
+                   pipe->stages < instances ? "%d stage%s for %d instances"
+                                            : "%d stage%s are no multiple of %d instances",
                    pipe->stages, pipe->stages == 1 ? "" : "s", instances);
     }
-    diag_note(turns->diags, diag, "an instance that waits ahead of the others would take a stage of the round before for its own");
+    diag_note(turns->diags, diag,
+              "an instance that waits ahead of the others would take a stage of the round before for its own");
     int fits = (pipe->stages + instances - 1) / instances * instances;
-    if (!acquire->cause && !other) diag_help(turns->diags, diag, "acquire it inside of `turn { }`, or give the ring %d stages: `pipe %s[%d]`", fits, pipe->name, fits);
-    else diag_help(turns->diags, diag, "acquire all stages of `%s` inside of one `turn { }`", pipe->name);
+    if (!acquire->cause && !other)
+        diag_help(turns->diags, diag, "acquire it inside of `turn { }`, or give the ring %d stages: `pipe %s[%d]`",
+                  fits, pipe->name, fits);
+    else
+        diag_help(turns->diags, diag, "acquire all stages of `%s` inside of one `turn { }`", pipe->name);
     pipe->faulty = true;
 }
 
@@ -342,15 +375,18 @@ static void check_order(Turns *turns, int pipe) {
     for (size_t i = 0; i < turns->acquires.count; i++) {
         const Acquire *acquire = &turns->acquires.items[i];
         if (acquire->pipe != pipe) continue;
-        if (!first) first = acquire;
-        else if (!other) other = acquire;
+        if (!first)
+            first = acquire;
+        else if (!other)
+            other = acquire;
         if (!acquire->turn && !bare) bare = acquire;
         if (first->turn != acquire->turn && !bare) bare = acquire;
     }
     if (!bare) return;
     const Pipe *row = &turns->prog->pipes.items[pipe];
     int instances = turns->role->instances;
-    bool deep = row->stages % instances == 0 || (row->stages >= instances && other_end_in_order(turns, pipe, bare->end));
+    bool deep =
+        row->stages % instances == 0 || (row->stages >= instances && other_end_in_order(turns, pipe, bare->end));
     if (!bare->cause && !other && deep) return;
     refuse_order(turns, bare, bare == first ? other : first);
 }

@@ -71,7 +71,8 @@ static size_t last_issue(const Stmts *list) {
 
 /* Passes the turn on by itself, before what it ends in. A block that may be left has no one end. */
 static bool ends_in_waits(const Stmt *stmt) {
-    return stmt->kind == S_FOR || stmt->kind == S_STAGE || stmt->kind == S_IF || (stmt->kind == S_BLOCK && !stmt->block.left);
+    return stmt->kind == S_FOR || stmt->kind == S_STAGE || stmt->kind == S_IF ||
+           (stmt->kind == S_BLOCK && !stmt->block.left);
 }
 
 void turn_list(Gen *gen, const Stmts *list) {
@@ -114,8 +115,7 @@ void turns_end(Gen *gen) {
         PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(role->in_turn ? state->until : state->rank), ptx_int(0));
     ptx_comment(gen->ptx, "%s: nobody takes the last turn", role->name);
     INS_IF(gen->ptx, other, "bra.uni", ptx_label(end));
-    for (int turn = 1; turn <= role->turns; turn++)
-        token_barrier(gen, "bar.sync", turn, 0);
+    for (int turn = 1; turn <= role->turns; turn++) token_barrier(gen, "bar.sync", turn, 0);
     ptx_place_label(gen->ptx, end);
 }
 
