@@ -103,47 +103,40 @@ static Reg arrives_at_peer(Gen *gen, Reg reached, Reg number) {
     return PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(few), ptx_reg(reaches));
 }
 
-static Reg mapped(Gen *gen, Operand block) {
-    return PURE(gen->ptx, REG_32, "mapa.shared::cluster.u32", ptx_reg(gen->shared), block);
-}
-
 void cluster_open_role(Gen *gen) {
     RoleState *state = gen->role;
     const Prog *prog = gen->prog;
     state->reached = NEW_ARRAY(gen->arena, Reg, prog->pipes.count);
-    Reg lane = PTX_NONE;
     for (size_t p = 0; p < prog->pipes.count; p++) {
         const Pipe *pipe = &prog->pipes.items[p];
         const PipeUse *use = &state->role->pipes[p];
         if (!use->uses || pipe->multicast == 0 || pipe->producer == state->number) continue;
-        Reg reached = reaching(gen, pipe);
-        if (state->role->one_lane) {
-            state->reached[p] = reached;
-            continue;
-        }
-        if (lane.class == REG_NONE) {
-            lane = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(state->thread), ptx_int(31));
-            Reg block = PURE(gen->ptx, REG_32, "min.u32", ptx_reg(lane), ptx_int(prog->cluster - 1));
-            state->peer = mapped(gen, ptx_reg(block));
-        }
-        state->reached[p] = arrives_at_peer(gen, reached, use->instance_arrives ? state->thread : lane);
+        Reg reached = reaching(gen, pipe), number = state->thread;
+        if (!state->role->one_lane && !use->instance_arrives)
+            number = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(state->thread), ptx_int(31));
+        state->reached[p] = state->role->one_lane ? reached : arrives_at_peer(gen, reached, number);
     }
 }
 
-static void arrive_at(Gen *gen, Reg guard, Operand barrier) {
-    INS_IF(gen->ptx, guard, "mbarrier.arrive.shared::cluster.b64", ptx_text("_"), barrier);
+/* The address is mapped each time: kept, it would take a register that matrix roles may not have. For the same reason it is mapped by
+ * all threads: what only some write lives on from before. */
+static void arrive_at(Gen *gen, Reg guard, Operand barrier, Operand block) {
+    Reg mapped = PURE(gen->ptx, REG_32, "mapa.shared::cluster.u32", ptx_reg(barrier.reg), block);
+    INS_IF(gen->ptx, guard, "mbarrier.arrive.shared::cluster.b64", ptx_text("_"), ptx_at(mapped, barrier.value));
 }
 
 void cluster_arrive(Gen *gen, int pipe_index, Reg stage) {
     const RoleState *state = gen->role;
-    const Pipe *pipe = &gen->prog->pipes.items[pipe_index];
+    Operand barrier = stage_barrier(gen, &gen->prog->pipes.items[pipe_index], false, stage);
     if (!state->role->one_lane) {
-        arrive_at(gen, state->reached[pipe_index], barrier_from(gen, state->peer, pipe, false, stage));
+        Reg lane = PURE(gen->ptx, REG_32, "mov.u32", ptx_text("%laneid"));
+        Reg block = PURE(gen->ptx, REG_32, "min.u32", ptx_reg(lane), ptx_int(gen->prog->cluster - 1));
+        arrive_at(gen, state->reached[pipe_index], barrier, ptx_reg(block));
         return;
     }
     for (int block = 0; block < gen->prog->cluster; block++) {
         Reg bit = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(state->reached[pipe_index]), ptx_int(INT64_C(1) << block));
         Reg reaches = PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(bit), ptx_int(0));
-        arrive_at(gen, reaches, barrier_from(gen, mapped(gen, ptx_int(block)), pipe, false, stage));
+        arrive_at(gen, reaches, barrier, ptx_int(block));
     }
 }

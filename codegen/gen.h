@@ -110,14 +110,12 @@ struct RoleState {
     Reg leader;         /* predicate: the one lane of the instance that issues bulk work; REG_NONE in a one-lane role */
     Reg arriver;        /* predicate: lane 0 of each warp; REG_NONE in a one-lane role */
     Cursor *cursors[2]; /* by End, one a pipe */
-    Reg peer;           /* .b32: the block's shared memory as it lies in the block that this thread arrives at */
-    Reg *
-        reached; /* one a pipe: predicate, this thread arrives at its peer; in a one-lane role .b32, all blocks to arrive at */
-    Reg *handles;  /* .b32 stage index of each handle */
-    Value *locals; /* register of each scalar local, or its constant while its loop is unrolled */
-    Reg **tiles;   /* registers of each register tile, as layout_number counts them */
-    Frame *frame;  /* innermost */
-    Due *due;      /* what is released directly behind the statement being generated; NULL: nothing */
+    Reg *reached; /* one a pipe: predicate, it arrives at the block of its lane's number; in a one-lane role .b32, a bit for each */
+    Reg *handles;       /* .b32 stage index of each handle */
+    Value *locals;      /* register of each scalar local, or its constant while its loop is unrolled */
+    Reg **tiles;        /* registers of each register tile, as layout_number counts them */
+    Frame *frame;       /* innermost */
+    Due *due;           /* what is released directly behind the statement being generated; NULL: nothing */
     int end_label;
     int expired_label; /* watchdog: records and traps */
     Reg expired_site, expired_stage;
@@ -202,9 +200,7 @@ void pipe_expired(Gen *gen);                                             /* the 
 void pipe_finish(Gen *gen);                                              /* bulk stores are complete before exit */
 Operand stage_barrier(Gen *gen, const Pipe *pipe, bool full, Reg stage); /* the barrier of a stage: [reg + offset] */
 void pipe_skip(Gen *gen, int pipe, Reg stages);                          /* steps the cursor; stages REG_NONE: by one */
-Operand barrier_from(Gen *gen, Reg shared, const Pipe *pipe, bool full,
-                     Reg stage); /* the same where shared memory begins at `shared` */
-void instance_barrier(Gen *gen); /* all threads of the instance */
+void instance_barrier(Gen *gen);                                         /* all threads of the instance */
 
 void pipe_pin(Gen *gen,
               int handle);        /* a spin that is over at once: arithmetic before it and waits behind it stay there */

@@ -7,15 +7,11 @@
 
 static const PipeUse *use_of(const Gen *gen, int pipe) { return &gen->role->role->pipes[pipe]; }
 
-Operand barrier_from(Gen *gen, Reg shared, const Pipe *pipe, bool full, Reg stage) {
-    int64_t offset = full ? pipe->full : pipe->empty;
-    if (pipe->stages == 1) return ptx_at(shared, offset);
-    Reg scaled = PURE(gen->ptx, REG_32, "shl.b32", ptx_reg(stage), ptx_int(3));
-    return ptx_at(PURE(gen->ptx, REG_32, "add.s32", ptx_reg(scaled), ptx_reg(shared)), offset);
-}
-
 Operand stage_barrier(Gen *gen, const Pipe *pipe, bool full, Reg stage) {
-    return barrier_from(gen, gen->shared, pipe, full, stage);
+    int64_t offset = full ? pipe->full : pipe->empty;
+    if (pipe->stages == 1) return ptx_at(gen->shared, offset);
+    Reg scaled = PURE(gen->ptx, REG_32, "shl.b32", ptx_reg(stage), ptx_int(3));
+    return ptx_at(PURE(gen->ptx, REG_32, "add.s32", ptx_reg(scaled), ptx_reg(gen->shared)), offset);
 }
 
 void instance_barrier(Gen *gen) {
