@@ -341,6 +341,7 @@ void gen_stmt(Gen *gen, const Stmt *stmt) {
         }
         ptx_mark(gen->ptx, stmt->span, gen->role->number, NULL, NULL);
         mma_touch(gen, stmt);
+        zero_settle(gen, stmt);
         set_local(gen, stmt->scalar.local, eval_scalar(gen, stmt->scalar.value));
         return;
     case S_TILE: gen_tile(gen, stmt); return;
@@ -434,6 +435,7 @@ void gen_role(Gen *gen, int number) {
     open_storage(gen, &state);
     registers_open(gen);
     open_cursors(gen, &state);
+    zero_open(gen);
     mma_open(gen);
     turns_begin(gen);
     cluster_open_role(gen);

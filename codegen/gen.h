@@ -3,6 +3,7 @@
  *   kernel.c   entry, prologue, role dispatch        control.c  loops, branches, leaving, scalars
  *   pipes.c    acquire, release, waits, watchdog     copies.c   tensor, bulk and per-lane copies
  *   maps.c     elementwise statements                mma.c      matrix instructions    pending.c, ahead.c  their waits
+ *   zero.c     accumulators that begin as zeros
  *   values.c   expressions to registers              matrix_moves.c  stmatrix, ldmatrix
  *   turn.c     instances that take turns              registers.c  register tiles
  *   cluster.c  blocks that run together: who is who, multicast, remote arrivals
@@ -114,6 +115,7 @@ struct RoleState {
     Reg *handles;       /* .b32 stage index of each handle */
     Value *locals;      /* register of each scalar local, or its constant while its loop is unrolled */
     Reg **tiles;        /* registers of each register tile, as layout_number counts them */
+    Reg *filled;        /* of each tile: predicate, its registers hold what it says (zero.c); REG_NONE: always */
     Frame *frame;       /* innermost */
     Due *due;           /* what is released directly behind the statement being generated; NULL: nothing */
     int end_label;
@@ -224,6 +226,12 @@ int turn_iteration(Gen *gen); /* in turn: jumps to the label in the iterations o
 void turn_skipped(Gen *gen, const Stmt *grid, int label); /* and what is done in those */
 
 void gen_mma(Gen *gen, const Tile *tile); /* mma.c */
+
+/* zero.c: accumulators that their first matrix instruction clears */
+void zero_open(Gen *gen);                         /* at the role's begin */
+bool zero_assigned(Gen *gen, const Tile *tile);   /* the statement assigns zero to such a tile: nothing else is to be done for it */
+void zero_filled(Gen *gen, int tile);             /* behind a contraction into a tile */
+void zero_settle(Gen *gen, const Stmt *stmt);     /* before any other statement: what it names is in the registers */
 
 /* pending.c: waits for matrix instructions. Each emits what is due before or at what its name says, and takes note of it. */
 void mma_open(Gen *gen);                    /* at the role's begin */

@@ -680,6 +680,8 @@ void gen_map(Gen *gen, const Stmt *stmt) {
     open_walk(&walk, gen, tile);
     if (walk.layout != NULL && mma_waits(gen, stmt)) read_ahead(&walk);
     mma_touch(gen, stmt);
+    if (zero_assigned(gen, tile)) return;
+    zero_settle(gen, stmt);
     if (walk.ahead != NULL && gen->role->due != NULL) release_due(&walk);
     bool shared = tile->target.space == SPACE_SHARED;
     if (shared || tile_waits(gen->prog, gen->role->role, tile)) instance_barrier(gen); /* its readers are done */

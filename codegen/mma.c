@@ -75,6 +75,8 @@ void gen_mma(Gen *gen, const Tile *tile) {
     Reg zero = PURE(gen->ptx, REG_32, "mov.b32", ptx_int(0));
     Reg keep = PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(zero), ptx_reg(zero));
     Reg clear = PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(zero), ptx_reg(zero));
+    Reg filled = state->filled[tile->target.object];
+    Reg first = tile->op == ASSIGN_SET ? clear : filled.class != REG_NONE ? filled : keep;
     mma_issue(gen, tile);
     INS0(gen->ptx, "wgmma.fence.sync.aligned");
     for (int step = 0; step < mma->steps; step++) {
@@ -82,7 +84,7 @@ void gen_mma(Gen *gen, const Tile *tile) {
             Operand operands[8] = {
                 ptx_vector(&registers[slab * held], held),
                 in_registers ? fragment_at(gen, mma, step, slab) : ptx_reg(matrix_at(gen, &a, step, slab)),
-                ptx_reg(matrix_at(gen, &b, step, 0)), ptx_reg(step == 0 && tile->op == ASSIGN_SET ? clear : keep)};
+                ptx_reg(matrix_at(gen, &b, step, 0)), ptx_reg(step == 0 ? first : keep)};
             int count = 4;
             if (!integer) {
                 operands[count++] = ptx_int(1); /* neither operand is negated */
@@ -95,5 +97,6 @@ void gen_mma(Gen *gen, const Tile *tile) {
             ptx_ins(gen->ptx, PTX_NONE, false, op, operands, count);
         }
     }
+    zero_filled(gen, tile->target.object);
     ptx_forget(gen->ptx); /* accumulators have changed */
 }

@@ -273,9 +273,20 @@ static Value eval_cast(Gen *gen, Point *point, const Expr *expr) {
 
 static Reg pure1(Gen *gen, const char *op, Value a) { return PURE(gen->ptx, class_of(a.type), op, value_operand(a)); }
 
+/* floor(a / 2^bits), and one more where something is left: right for negative numbers, too */
+static Value ceil_by_power(Gen *gen, Value a, int bits) {
+    Reg value = value_in_reg(gen, a);
+    if (bits == 0) return a;
+    Reg floor = PURE(gen->ptx, REG_32, op_typed(gen, "shr", a.type), ptx_reg(value), ptx_int(bits));
+    Reg rest = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(value), ptx_int(((int64_t)1 << bits) - 1));
+    Reg more = PURE(gen->ptx, REG_32, "min.u32", ptx_reg(rest), ptx_int(1));
+    return value_reg(a.type, PURE(gen->ptx, REG_32, op_typed(gen, "add", a.type), ptx_reg(floor), ptx_reg(more)));
+}
+
 /* The least integer >= a / b for b > 0: C's division already rounds up where a <= 0. */
 static Value ceil_divide(Gen *gen, Value a, Value b) {
     RegClass class = class_of(a.type);
+    if (class == REG_32 && power_of(b) >= 0) return ceil_by_power(gen, a, power_of(b));
     const char *divide = op_typed(gen, "div", a.type);
     Reg positive = PURE(gen->ptx, REG_PRED, op_typed(gen, "setp.gt", a.type), value_operand(a), ptx_int(0));
     Reg less = PURE(gen->ptx, class, op_typed(gen, "sub", a.type), value_operand(a), ptx_int(1));
