@@ -37,7 +37,8 @@ static Descriptor describe(Gen *gen, const MmaOperand *operand, int k) {
         out.slab = 64 * span;
     }
     static const int64_t modes[] = {[SWIZZLE_NONE] = 0, [SWIZZLE_128] = 1, [SWIZZLE_64] = 2, [SWIZZLE_32] = 3};
-    Reg start = PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(address), ptx_int(4));
+    /* 18 bits of the address (matrix-descriptor-encode): in a cluster those above name the block, and would reach into the leading offset */
+    Reg start = PURE(gen->ptx, REG_32, "bfe.u32", ptx_reg(address), ptx_int(4), ptx_int(14));
     Reg low = PURE(gen->ptx, REG_32, "or.b32", ptx_reg(start), ptx_int(leading << 16));
     Reg high = PURE(gen->ptx, REG_32, "mov.b32", ptx_int(stride | modes[shape.layout.swizzle] << 30));
     out.base = PURE(gen->ptx, REG_64, "mov.b64", ptx_vector((Reg[]){low, high}, 2));

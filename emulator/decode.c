@@ -200,17 +200,16 @@ Operand decode_new_register(Reader *reader, Type type) {
     return (Operand){.bank = BANK_REGISTERS, .width = width, .offset = at, .slot = program->slots++};
 }
 
-static Operand constant(Reader *reader, uint64_t bits, uint8_t width, bool dynamic) {
+static Operand constant(Reader *reader, uint64_t bits, uint8_t width, ConstantKind kind) {
     uint8_t lane_bytes = width == 8 ? 8 : 4;
     if (width < 8 && width > 0) bits &= (UINT64_C(1) << (8 * width)) - 1;
     uint32_t bucket = (uint32_t)((bits ^ bits >> 32 ^ width) * 2654435761u >> 16) % CONSTANT_BUCKETS;
     Constant *found = reader->constants[bucket];
-    while (found && !(found->bits == bits && found->width == lane_bytes && found->dynamic == dynamic))
-        found = found->next;
+    while (found && !(found->bits == bits && found->width == lane_bytes && found->kind == kind)) found = found->next;
     if (!found) {
         uint32_t at = (uint32_t)reader->constant_bytes.count;
         found = NEW(reader->arena, Constant);
-        *found = (Constant){bits, at, lane_bytes, dynamic, reader->constants[bucket]};
+        *found = (Constant){bits, at, lane_bytes, kind, reader->constants[bucket]};
         reader->constants[bucket] = found;
         vec_reserve(reader->arena, (void **)&reader->constant_bytes.items, &reader->constant_bytes.capacity,
                     at + LANES * lane_bytes, 1);
@@ -223,7 +222,7 @@ static Operand constant(Reader *reader, uint64_t bits, uint8_t width, bool dynam
 
 /* A predicate constant is 32 lanes of ones or zeros: the first of the lanes of a 32-bit constant */
 static Operand constant_predicate(Reader *reader, bool value) {
-    Operand operand = constant(reader, value ? UINT32_MAX : 0, 4, false);
+    Operand operand = constant(reader, value ? UINT32_MAX : 0, 4, CONSTANT_PLAIN);
     operand.width = 0;
     return operand;
 }
@@ -327,14 +326,17 @@ static Operand immediate(Decoder *d, const Raw *raw, Type type, uint8_t width) {
     } else if (type == T_F32 || type == T_F64) {
         reject_operand(d, raw, "a float constant");
     }
-    return constant(d->reader, bits, width, false);
+    return constant(d->reader, bits, width, CONSTANT_PLAIN);
 }
 
 static Operand symbol_address(Decoder *d, const Raw *raw, const Symbol *symbol, uint8_t width) {
     if (symbol->space == SPACE_GLOBAL || symbol->space == SPACE_CONST)
         text_incomplete(d->reader, d->word.line, "the variable `%s` in %s memory is not modelled", symbol->name,
                         symbol->space == SPACE_GLOBAL ? "global" : "constant");
-    return constant(d->reader, symbol->address + (uint64_t)raw->add, width, symbol->dynamic);
+    ConstantKind kind = symbol->space != SPACE_SHARED ? CONSTANT_PLAIN
+                        : symbol->dynamic             ? CONSTANT_DYNAMIC_SHARED
+                                                      : CONSTANT_SHARED;
+    return constant(d->reader, symbol->address + (uint64_t)raw->add, width, kind);
 }
 
 /* A register, special register, symbol or number, of `width` bytes; `wider`: registers may be wider than that. */
@@ -351,7 +353,7 @@ static Operand value(Decoder *d, const Raw *raw, Type type, uint8_t width, bool 
             reject_operand(d, raw, "of the width that this instruction takes");
         return operand;
     }
-    if (!writes && text_is(&raw->token, "WARP_SZ")) return constant(d->reader, LANES, width, false);
+    if (!writes && text_is(&raw->token, "WARP_SZ")) return constant(d->reader, LANES, width, CONSTANT_PLAIN);
     const Symbol *symbol = text_lookup(d->reader, raw->token.text, raw->token.length);
     if (!symbol)
         text_reject(d->reader, d->word.line, "`%.*s` is not declared",
@@ -371,7 +373,7 @@ static Operand value(Decoder *d, const Raw *raw, Type type, uint8_t width, bool 
 static Operand address(Decoder *d, const Raw *raw) {
     Operand operand;
     if (raw->token.kind == TOKEN_INTEGER) {
-        operand = constant(d->reader, raw->token.value, 8, false);
+        operand = constant(d->reader, raw->token.value, 8, CONSTANT_PLAIN);
     } else {
         const Symbol *symbol = text_lookup(d->reader, raw->token.text, raw->token.length);
         if (!symbol)

@@ -172,12 +172,31 @@ static Matrices *new_matrices(Arena *arena, const Program *program) {
     return matrices;
 }
 
-static Block *new_block(Machine *machine) {
+/* The constants as a block of a cluster sees them: its own addresses name it. */
+static unsigned char *own_constants(const Machine *machine, uint32_t rank) {
+    const Program *program = machine->program;
+    if (machine->cluster_size == 1) return program->constants;
+    unsigned char *own = arena_alloc(machine->arena, program->constant_bytes + 1u);
+    if (program->constant_bytes > 0) memcpy(own, program->constants, program->constant_bytes);
+    for (size_t i = 0; i < program->shared_addresses.count; i++)
+        for (uint32_t lane = 0; lane < LANES; lane++) {
+            const SharedAddress *at = &program->shared_addresses.items[i];
+            uint64_t value = 0;
+            memcpy(&value, own + at->offset + lane * at->width, at->width);
+            value |= (uint64_t)(rank + 1) << RANK_SHIFT;
+            memcpy(own + at->offset + lane * at->width, &value, at->width);
+        }
+    return own;
+}
+
+static Block *new_block(Machine *machine, uint32_t rank) {
     Arena *arena = machine->arena;
     const Program *program = machine->program;
     Block *block = NEW(arena, Block);
     block->machine = machine;
     block->program = program;
+    block->rank = rank;
+    unsigned char *constants = own_constants(machine, rank);
     block->warp_count = (machine->threads + LANES - 1) / LANES;
     block->shared_bytes = machine->dynamic_base + machine->dynamic_bytes - SHARED_BASE;
     block->shared = arena_alloc(arena, block->shared_bytes + 1u);
@@ -188,7 +207,7 @@ static Block *new_block(Machine *machine) {
     for (uint32_t w = 0; w < block->warp_count; w++) {
         Warp *warp = &block->warps[w];
         warp->banks[BANK_REGISTERS] = arena_alloc(arena, program->register_bytes);
-        warp->banks[BANK_CONSTANTS] = program->constants;
+        warp->banks[BANK_CONSTANTS] = constants;
         warp->valid = NEW_ARRAY(arena, uint32_t, program->slots);
         warp->local = arena_alloc(arena, (size_t)program->local_bytes * LANES + 1);
         warp->local_state = arena_alloc(arena, (size_t)program->local_bytes * LANES + 1);
@@ -202,9 +221,8 @@ static Cluster *new_cluster(Machine *machine) {
     Cluster *cluster = NEW(machine->arena, Cluster);
     cluster->size = machine->cluster_size;
     for (uint32_t rank = 0; rank < cluster->size; rank++) {
-        cluster->blocks[rank] = new_block(machine);
+        cluster->blocks[rank] = new_block(machine, rank);
         cluster->blocks[rank]->cluster = cluster;
-        cluster->blocks[rank]->rank = rank;
     }
     return cluster;
 }

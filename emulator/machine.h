@@ -63,8 +63,9 @@ typedef struct Access {
     bool cluster;       /* SPACE_SHARED: of any block of the cluster; generic addresses always are */
 } Access;
 
-/* Addresses of shared memory in a cluster: what mapa gives names the block in its upper bits, rank + 1; without them it is
- * an address of the block itself. */
+/* Addresses of shared memory in a cluster: what mapa gives names the block in its upper bits, rank + 1, and so do a block's own addresses where there
+ * are several blocks (on an H200, the rank: seen to reach into the upper fields of a matrix descriptor that did not mask it); without
+ * them it is an address of the block itself. */
 #define RANK_SHIFT  24
 #define OFFSET_MASK ((1u << RANK_SHIFT) - 1)
 Block *cluster_block(const Block *block, uint64_t address); /* whose memory is this? NULL: there is no such block */

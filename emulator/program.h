@@ -212,6 +212,11 @@ typedef struct Parameter {
     uint32_t offset, bytes, alignment;
 } Parameter;
 
+typedef struct SharedAddress {
+    uint32_t offset; /* of its first lane in the constants */
+    uint8_t width;
+} SharedAddress;
+
 typedef struct Program {
     const char *entry;
     const char *text; /* the PTX; findings quote its lines */
@@ -226,6 +231,7 @@ typedef struct Program {
     uint32_t register_bytes;   /* a warp */
     uint32_t slots;
     unsigned char *constants;
+    VEC(SharedAddress) shared_addresses; /* among the constants */
     uint32_t constant_bytes;
     uint32_t specials[64]; /* offset of the register that holds a special one, see specials.def; 0: unused */
     uint32_t special_slots[64];

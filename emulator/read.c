@@ -547,11 +547,14 @@ static void finish_constants(Reader *reader) {
     uint64_t mask = program->shared_alignment - 1u;
     uint64_t start = (SHARED_BASE + program->shared_bytes + mask) & ~mask;
     for (uint32_t b = 0; b < CONSTANT_BUCKETS; b++)
-        for (Constant *c = reader->constants[b]; c; c = c->next)
-            for (uint32_t lane = 0; c->dynamic && lane < LANES; lane++) {
+        for (Constant *c = reader->constants[b]; c; c = c->next) {
+            if (c->kind == CONSTANT_PLAIN) continue;
+            vec_push(reader->arena, &program->shared_addresses, ((SharedAddress){c->offset, c->width}));
+            for (uint32_t lane = 0; c->kind == CONSTANT_DYNAMIC_SHARED && lane < LANES; lane++) {
                 uint64_t value = c->bits + start;
                 memcpy(reader->constant_bytes.items + c->offset + lane * c->width, &value, c->width);
             }
+        }
     program->constants = reader->constant_bytes.items;
     program->constant_bytes = (uint32_t)reader->constant_bytes.count;
 }

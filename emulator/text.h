@@ -71,11 +71,15 @@ typedef struct Branch {
     uint32_t line;
 } Branch;
 
+/* Addresses of shared memory tell the blocks of a cluster apart; those of the dynamic part count from its start, which is known at the
+ * end of the entry only. */
+typedef enum ConstantKind { CONSTANT_PLAIN, CONSTANT_SHARED, CONSTANT_DYNAMIC_SHARED } ConstantKind;
+
 typedef struct Constant {
     uint64_t bits;
     uint32_t offset;
     uint8_t width;
-    bool dynamic; /* counts from the start of dynamic shared memory, which is known at the end of the entry only */
+    ConstantKind kind;
     struct Constant *next;
 } Constant;
 
