@@ -33,11 +33,16 @@ static Case read_case(Test *test, const char *line) {
     for (size_t i = 0; i < words.count; i++) {
         const char *word = words.items[i];
         bool more = i + 1 < words.count;
-        if (strcmp(word, "--fill") == 0 && more) vec_push(test->arena, &c.fills, words.items[++i]);
-        else if (strcmp(word, "--seed") == 0 && more) c.seed = strtoull(words.items[++i], NULL, 10);
-        else if (strchr(word, '=')) vec_push(test->arena, &c.values, word);
-        else if (i == 0) c.kernel = word;
-        else expect(test, false, "`//> run %s`: what is %s?", line, word);
+        if (strcmp(word, "--fill") == 0 && more)
+            vec_push(test->arena, &c.fills, words.items[++i]);
+        else if (strcmp(word, "--seed") == 0 && more)
+            c.seed = strtoull(words.items[++i], NULL, 10);
+        else if (strchr(word, '='))
+            vec_push(test->arena, &c.values, word);
+        else if (i == 0)
+            c.kernel = word;
+        else
+            expect(test, false, "`//> run %s`: what is %s?", line, word);
     }
     return c;
 }
@@ -88,16 +93,23 @@ static void drop(Attempt *attempt) {
 static Attempt attempt_case(Test *test, const Case *c, const char *text, size_t length, PipecWhere where) {
     Attempt a = {.status = PIPEC_FINE, .verdict = PIPEC_NOT_CHECKED, .said = str_new(test->arena)};
     str_add(&a.said, "");
-    PipecOptions options = {.name = test->item, .kernel = c->kernel, .values = c->values.items, .value_count = c->values.count,
-                            .launch_values = true, .watchdog = true};
+    PipecOptions options = {.name = test->item,
+                            .kernel = c->kernel,
+                            .values = c->values.items,
+                            .value_count = c->values.count,
+                            .launch_values = true,
+                            .watchdog = true};
     a.program = pipec_compile(text, length, &options);
     if (!a.program) return a.status = PIPEC_UNUSABLE, a;
     a.status = pipec_program_status(a.program);
     hear(&a, pipec_program_diagnostics(a.program));
     if (a.status != PIPEC_FINE || !pipec_program_ptx(a.program, NULL)) return a;
 
-    PipecRunOptions run = {.values = c->values.items, .value_count = c->values.count, .fills = c->fills.items,
-                           .fill_count = c->fills.count, .seed = c->seed};
+    PipecRunOptions run = {.values = c->values.items,
+                           .value_count = c->values.count,
+                           .fills = c->fills.items,
+                           .fill_count = c->fills.count,
+                           .seed = c->seed};
     a.run = pipec_run_new(a.program, &run);
     if (!a.run) return a.status = PIPEC_UNUSABLE, a;
     a.status = pipec_run_status(a.run);
@@ -119,10 +131,12 @@ static Attempt attempt_case(Test *test, const Case *c, const char *text, size_t 
 static bool as_expected(Test *test, const Case *c, const Attempt *a, const char *where) {
     const char *said = a->said.text ? a->said.text : "";
     if ((int)a->status != c->exit)
-        return expect(test, false, "run %s: on %s it ends with %d, not %d\n%s", c->line, where, (int)a->status, c->exit, said);
+        return expect(test, false, "run %s: on %s it ends with %d, not %d\n%s", c->line, where, (int)a->status, c->exit,
+                      said);
     for (size_t i = 0; i < c->codes.count; i++)
         if (!strstr(said, c->codes.items[i]))
-            return expect(test, false, "run %s: on %s it does not say %s but\n%s", c->line, where, c->codes.items[i], said);
+            return expect(test, false, "run %s: on %s it does not say %s but\n%s", c->line, where, c->codes.items[i],
+                          said);
     if (c->exit == 0 && a->verdict != (c->unchecked ? PIPEC_NOT_CHECKED : PIPEC_RIGHT))
         return expect(test, false, "run %s: on %s: %s", c->line, where, pipec_run_verdict(a->run));
     return expect(test, true, "%s", "");
@@ -166,7 +180,8 @@ static void run_cases(Test *test, bool example) {
     for (size_t i = 0; all && (kernel = pipec_program_kernel(all, i)); i++) {
         Case bare = {.line = arena_printf(test->arena, "%s", kernel), .kernel = kernel};
         Attempt attempt = run_case(test, &bare, text, length);
-        if (!SANITIZED) expect(test, attempt.seconds < 1, "run %s: takes %.2f s on the emulator", kernel, attempt.seconds);
+        if (!SANITIZED)
+            expect(test, attempt.seconds < 1, "run %s: takes %.2f s on the emulator", kernel, attempt.seconds);
         drop(&attempt);
     }
     pipec_program_free(all);
@@ -174,7 +189,10 @@ static void run_cases(Test *test, bool example) {
 
 static void run_run(Test *test) { run_cases(test, false); }
 static void run_examples(Test *test) { run_cases(test, true); }
-static void list_run(Arena *arena, Items *items) { files_in(arena, "tests/run", ".pipe", false, items); }
+static void list_run(Arena *arena, Items *items) {
+    files_in(arena, "tests/run", ".pipe", false, items);
+    files_in(arena, "bench", ".pipe", false, items);
+}
 static void list_examples(Arena *arena, Items *items) { files_in(arena, "examples", ".pipe", false, items); }
 
 const Suite suite_run = {"run", true, list_run, run_run};

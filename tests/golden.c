@@ -40,7 +40,8 @@ static void run_ptx(Test *test) {
     for (int watchdog = 0; watchdog < 2; watchdog++) {
         PipecProgram *program = compile(test, text, length, NULL, watchdog);
         if (!program) return;
-        compare(test, with_suffix(test->arena, test->item, watchdog ? ".watchdog.ptx" : ".ptx"), pipec_program_ptx(program, NULL));
+        compare(test, with_suffix(test->arena, test->item, watchdog ? ".watchdog.ptx" : ".ptx"),
+                pipec_program_ptx(program, NULL));
         pipec_program_free(program);
     }
 }
@@ -59,6 +60,7 @@ static void list_assemble(Arena *arena, Items *items) {
     files_in(arena, "examples", ".pipe", false, items);
     files_in(arena, "tests/ptx", ".pipe", false, items);
     files_in(arena, "tests/run", ".pipe", false, items);
+    files_in(arena, "bench", ".pipe", false, items);
     files_in(arena, "bench", ".pipe", false, items);
 }
 

@@ -54,7 +54,8 @@ static void take(Test *test, const PipecDiagnostics *diagnostics, Outcome *outco
     for (size_t i = 0; i < pipec_diagnostics_count(diagnostics); i++) {
         const PipecDiagnostic *diagnostic = pipec_diagnostics_get(diagnostics, i);
         Found found = {arena_copy(test->arena, diagnostic->code, strlen(diagnostic->code)),
-                       diagnostic->label_count ? diagnostic->labels[0].line : 0, diagnostic->severity == PIPEC_ERROR, false};
+                       diagnostic->label_count ? diagnostic->labels[0].line : 0, diagnostic->severity == PIPEC_ERROR,
+                       false};
         vec_push(test->arena, &outcome->found, found);
     }
 }
@@ -94,18 +95,22 @@ static bool marks_hold(Test *test, const char *text, Outcome *outcome) {
         const char *at = strstr(lines.items[i], "//~");
         const char *whole = strstr(lines.items[i], "//! P");
         if (!at && !whole) continue;
-        if (at) at += 3;
-        else at = whole + 3, line = 0;
+        if (at)
+            at += 3;
+        else
+            at = whole + 3, line = 0;
         for (; *at == '^'; at++) line--;
         for (const char *code; (code = next_code(test->arena, &at));) {
             if (match(outcome, code, line)) continue;
-            fine = expect(test, false, "line %u is marked %s, which is not reported%s", i + 1, code, line ? "" : " without a place");
+            fine = expect(test, false, "line %u is marked %s, which is not reported%s", i + 1, code,
+                          line ? "" : " without a place");
         }
     }
     for (size_t i = 0; i < outcome->found.count; i++) {
         const Found *found = &outcome->found.items[i];
         if (found->is_error && !found->matched)
-            fine = expect(test, false, "%s is reported at line %u and not marked `//~ %s` there", found->code, found->line, found->code);
+            fine = expect(test, false, "%s is reported at line %u and not marked `//~ %s` there", found->code,
+                          found->line, found->code);
     }
     return fine;
 }
@@ -121,8 +126,10 @@ static void compare_golden(Test *test, const Outcome *outcome) {
     const char *golden = with_suffix(test->arena, test->item, ".err");
     bool any = outcome->text[0] != 0;
     if (test->bless) {
-        if (any) file_write(test, golden, outcome->text, strlen(outcome->text));
-        else if (file_exists(golden)) unlink(golden);
+        if (any)
+            file_write(test, golden, outcome->text, strlen(outcome->text));
+        else if (file_exists(golden))
+            unlink(golden);
         return;
     }
     const char *wanted = file_read(test->arena, golden, NULL);
@@ -195,12 +202,14 @@ static void compare_tables(Test *test) {
     if (!expect(test, text != NULL, "is missing")) return;
     for (int i = 0; i < E_COUNT; i++) {
         const ElementRow *row = &element_rows[i];
-        line = arena_printf(test->arena, "| `%s` | %d | `%s` | %s |\n", row->spelling, row->bytes, element_rows[row->widens].spelling, row->what);
+        line = arena_printf(test->arena, "| `%s` | %d | `%s` | %s |\n", row->spelling, row->bytes,
+                            element_rows[row->widens].spelling, row->what);
         expect(test, strstr(text, line) != NULL, "there is no line %s", line);
     }
     for (int i = 0; i < IN_COUNT; i++) {
         const IntrinsicRow *row = &intrinsic_rows[i];
-        line = arena_printf(test->arena, "| `%s` | %d | %s | %s | %s |\n", row->name, row->args, row->what, row->accuracy, row->exact_accuracy);
+        line = arena_printf(test->arena, "| `%s` | %d | %s | %s | %s |\n", row->name, row->args, row->what,
+                            row->accuracy, row->exact_accuracy);
         expect(test, strstr(text, line) != NULL, "there is no line %s", line);
     }
     for (int i = 0; i < MMA_COUNT; i++) {
@@ -217,6 +226,7 @@ static bool is_tested(Test *test, const char *code) {
     size_t refused = files.count;
     files_in(test->arena, "tests/run", ".pipe", false, &files);
     files_in(test->arena, "examples", ".pipe", false, &files);
+    files_in(test->arena, "bench", ".pipe", false, &files);
     files_in(test->arena, "tests/cli", "", true, &files);
     files_in(test->arena, "tests/unit", ".c", false, &files);
     files_in(test->arena, "tests/emulator", ".ptx", false, &files);
