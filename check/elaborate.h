@@ -59,6 +59,7 @@ struct Name {
     int index;
     Val value;
     Object object;
+    bool borrowed; /* NAME_HANDLE: a `borrow` parameter, another name for a stage of the caller */
     Name *next; /* in its bucket */
 };
 
@@ -260,8 +261,9 @@ void elab_stage_stmt(Elab *e, const AstStmt *ast);
 void elab_acquire_into(Elab *e, int handle, const AstExpr *acquire, Span span);
 int elab_bind_handle(Elab *e, AstName name, int pipe, End end, bool variable);
 void elab_domain_ready(Elab *e, int domain, Span use);
-/* Binds the parameters in `scope`; as_statement: scalars become locals, stages are moved. */
-bool elab_pass_arguments(Elab *e, const AstItem *fn, const AstExpr *ast, Scope *scope, bool as_statement);
+/* Binds the parameters in `scope`; block: of a call as a statement, where scalars become locals and stages are moved; NULL in an expression. */
+bool elab_pass_arguments(Elab *e, const AstItem *fn, const AstExpr *ast, Scope *scope, Stmt *block);
+bool elab_refuse_borrowed(Elab *e, const Name *name, Span span, const char *verb); /* true: it is borrowed, and that was said */
 /* A call as the whole of a statement. Result: local >= 0 of a scalar, or a tile. */
 typedef struct Result {
     bool ok, has_tile;

@@ -291,7 +291,7 @@ static Val function(Elab *e, const AstExpr *ast, const AstItem *fn) {
     Frame frame = {.outer = e->frame, .fn = fn, .call = ast->span, .result = -1};
     Frame *marker = NEW(e->arena, Frame);
     *marker = frame;
-    if (!elab_pass_arguments(e, fn, ast, scope, false)) return elab_poison(e, ast->span);
+    if (!elab_pass_arguments(e, fn, ast, scope, NULL)) return elab_poison(e, ast->span);
     e->frame = marker, e->scope = scope;
     const AstStmt *body = fn->fn.body;
     Val v = body ? give(e, &body, 1, fn, type) : elab_poison(e, ast->span);

@@ -1,5 +1,5 @@
 /* Functions inlined as statements: a block of its own that `return` leaves. Scalars are passed by value, tiles by reference,
- * stages by move. A function sees its parameters and the constants and functions of its file, nothing of the caller. */
+ * stages by move or by `borrow`. A function sees its parameters and the constants and functions of its file, nothing of the caller. */
 #include "check/elaborate.h"
 
 /* ---- arguments ------------------------------------------------------------------------------------------------------ */
@@ -8,7 +8,7 @@ typedef struct Passing {
     const AstItem *fn;
     const AstExpr *call;
     Scope *scope; /* of the callee */
-    bool as_statement;
+    Stmt *block;  /* NULL in an expression */
     VEC(Object) tiles; /* passed so far */
     VEC(Span) tile_spans;
     VEC(bool) tile_inout;
@@ -122,7 +122,7 @@ static bool pass_variable(Elab *e, const Passing *p, const AstExpr *arg, const A
         return bad_argument(e, p, arg, param,
                             arena_printf(e->arena, "%s, and this is %s", elab_type_name(type),
                                          elab_type_name(e->role->locals.items[name->index].type)));
-    if (!p->as_statement)
+    if (!p->block)
         return bad_argument(e, p, arg, param, "changed by it: the call must be a statement of its own");
     elab_scope_bind(e, p->scope, NAME_LOCAL, param->name.text, param->name.span, name->index);
     return true;
@@ -135,13 +135,22 @@ static bool pass_scalar(Elab *e, const Passing *p, const AstExpr *arg, const Ast
     Val v = elab_operand(e, elab_expr(e, arg));
     Expr *x = elab_coerce(e, v, type, arena_printf(e->arena, "`%s` of `%s`", param->name.text, p->fn->fn.name.text));
     if (x->kind == X_POISON) return false;
-    if (p->as_statement && !elab_is_const(x)) {
+    if (p->block && !elab_is_const(x)) {
         int local = elab_add_local(e, param->name.text, param->name.span, LOCAL_LET, type);
         elab_assign_local(e, local, x, e->space, arg->span);
         elab_scope_bind(e, p->scope, NAME_LOCAL, param->name.text, param->name.span, local);
     } else {
         elab_scope_bind(e, p->scope, NAME_VALUE, param->name.text, param->name.span, 0)->value = (Val){x, FLEX_NONE};
     }
+    return true;
+}
+
+bool elab_refuse_borrowed(Elab *e, const Name *name, Span span, const char *verb) {
+    if (!name->borrowed) return false;
+    Diag *diag = elab_error(e, P0330, span, "stage `%s` is borrowed and cannot be %s", name->text, verb);
+    PRIMARY(e, diag, "the caller still holds it, and releases it");
+    LABEL(e, diag, name->span, "borrowed here");
+    HELP(e, diag, "without `borrow` the parameter takes the stage over");
     return true;
 }
 
@@ -155,7 +164,13 @@ static bool pass_stage(Elab *e, const Passing *p, const AstExpr *arg, const AstP
         return bad_argument(e, p, arg, param,
                             arena_printf(e->arena, "a stage of `%s`, and this is one of `%s`",
                                          e->prog->pipes.items[pipe].name, e->prog->pipes.items[from.pipe].name));
-    if (!p->as_statement) return bad_argument(e, p, arg, param, "a stage: the call must be a statement of its own");
+    if (param->mode == AST_BORROW) {
+        elab_scope_bind(e, p->scope, NAME_HANDLE, param->name.text, param->name.span, name->index)->borrowed = true;
+        if (p->block) vec_push(e->arena, &p->block->block.loans, ((Loan){name->index, arg->span}));
+        return true;
+    }
+    if (!p->block) return bad_argument(e, p, arg, param, "a stage: the call must be a statement of its own");
+    if (elab_refuse_borrowed(e, name, arg->span, "moved")) return false;
     Stmt *s = elab_stmt_new(e, S_MOVE, arg->span);
     s->move.from = name->index;
     Scope *before = e->scope;
@@ -166,7 +181,16 @@ static bool pass_stage(Elab *e, const Passing *p, const AstExpr *arg, const AstP
     return true;
 }
 
-bool elab_pass_arguments(Elab *e, const AstItem *fn, const AstExpr *ast, Scope *scope, bool as_statement) {
+/* `borrow` of what is no stage, `inout` of a stage */
+static bool refuse_mode(Elab *e, const AstParam *param) {
+    Diag *diag = elab_error(e, P0123, param->mode_span, "`%s` does not stand before %s", elab_text_of(e, param->mode_span),
+                            param->type->is_stage ? "a stage" : "a tile or a number");
+    LABEL(e, diag, param->type->span, "the parameter's type");
+    NOTE(e, diag, "a stage is moved into the function, or lent to it by `borrow`; tiles and variables that a function changes are `inout`");
+    return false;
+}
+
+bool elab_pass_arguments(Elab *e, const AstItem *fn, const AstExpr *ast, Scope *scope, Stmt *block) {
     size_t wanted = fn->fn.params.count, given = ast->call.args.count;
     if (wanted != given) {
         Diag *diag = elab_error(e, P0122, ast->span, "`%s` takes %zu argument%s, and %zu %s given", fn->fn.name.text,
@@ -174,16 +198,15 @@ bool elab_pass_arguments(Elab *e, const AstItem *fn, const AstExpr *ast, Scope *
         LABEL(e, diag, fn->head, "declared here");
         return false;
     }
-    Passing p = {.fn = fn, .call = ast, .scope = scope, .as_statement = as_statement};
+    Passing p = {.fn = fn, .call = ast, .scope = scope, .block = block};
     bool fine = true;
     for (size_t i = 0; i < wanted; i++) {
         const AstParam *param = &fn->fn.params.items[i];
         const AstExpr *arg = ast->call.args.items[i];
         if (!param->type || !param->name.text) return false;
-        if (param->mode == AST_BORROW) {
-            elab_refuse_word(e, param->mode_span, "borrow");
-            fine = false;
-        } else if (param->type->is_stage)
+        if (param->mode != AST_IN && (param->mode == AST_BORROW) != param->type->is_stage)
+            fine = refuse_mode(e, param);
+        else if (param->type->is_stage)
             fine &= pass_stage(e, &p, arg, param);
         else if (param->type->dims.count)
             fine &= pass_tile(e, &p, arg, param);
@@ -381,6 +404,16 @@ static bool prepare_result(Elab *e, Frame *frame, Scope *scope) {
     return true;
 }
 
+/* A call that was refused: whether it takes the stages that are moved into it is unknown. */
+static void forget_stages(Elab *e, const AstItem *fn, const AstExpr *ast) {
+    for (size_t i = 0; i < ast->call.args.count && i < fn->fn.params.count; i++) {
+        const AstExpr *arg = ast->call.args.items[i];
+        const Name *name = arg->kind == AST_NAME && arg->name ? elab_scope_find(e->scope, arg->name) : NULL;
+        if (name && name->kind == NAME_HANDLE && !name->borrowed && fn->fn.params.items[i].mode != AST_BORROW)
+            e->role->handles.items[name->index].pipe = -1;
+    }
+}
+
 Result elab_inline_call(Elab *e, const AstExpr *ast) {
     Result failed = {.local = -1};
     const AstItem *fn = elab_find_fn(e, ast->call.callee.text);
@@ -391,11 +424,13 @@ Result elab_inline_call(Elab *e, const AstExpr *ast) {
     IndexSpace *space = e->space;
     e->out = &block->block.body, e->space = NULL;
     Frame frame = {.outer = e->frame, .fn = fn, .call = ast->span, .block = block, .result = -1};
-    bool fine = elab_pass_arguments(e, fn, ast, scope, true) && prepare_result(e, &frame, scope);
+    bool fine = elab_pass_arguments(e, fn, ast, scope, block) && prepare_result(e, &frame, scope);
     if (fine) {
         e->frame = &frame, e->scope = scope;
         elab_block_items(e, fn->fn.body);
         e->frame = frame.outer, e->scope = caller;
+    } else {
+        forget_stages(e, fn, ast);
     }
     e->out = out, e->space = space;
     elab_emit(e, block);

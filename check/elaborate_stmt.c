@@ -154,6 +154,10 @@ static bool declare_stage(Elab *e, const AstStmt *ast, bool variable) {
     }
     const Name *name = init->kind == AST_NAME && init->name ? elab_scope_find(e->scope, init->name) : NULL;
     if (!name || name->kind != NAME_HANDLE) return false;
+    if (elab_refuse_borrowed(e, name, init->span, "moved")) {
+        bind_poison(e, ast->declare.name);
+        return true;
+    }
     Handle from = e->role->handles.items[name->index];
     Stmt *s = elab_stmt_new(e, S_MOVE, ast->span);
     s->move.from = name->index;
@@ -321,7 +325,9 @@ static void assign_stage(Elab *e, const AstStmt *ast, const Name *name) {
         LABEL(e, diag, name->span, "declared here");
         return;
     }
-    if (pipe < 0 || to->pipe < 0) return;
+    if (pipe < 0 || to->pipe < 0 || elab_refuse_borrowed(e, name, ast->assign.target->span, "assigned") ||
+        (value->kind == AST_NAME && elab_refuse_borrowed(e, from, value->span, "moved")))
+        return;
     if (!to->variable) {
         Diag *diag = elab_error(e, P0117, ast->assign.target->span, "`%s` cannot be assigned", name->text);
         LABEL(e, diag, name->span, "a stage that is not declared with `var`");
@@ -529,6 +535,7 @@ static void release(Elab *e, const AstStmt *ast) {
         LABEL(e, diag, name->span, "declared here");
         return;
     }
+    if (elab_refuse_borrowed(e, name, ast->span, "released")) return;
     Stmt *s = elab_stmt_new(e, S_RELEASE, ast->span);
     s->release.handle = name->index;
     elab_emit(e, s);

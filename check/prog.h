@@ -277,6 +277,11 @@ typedef enum StmtKind {
 
 typedef enum LeaveKind { LEAVE_BREAK, LEAVE_CONTINUE } LeaveKind; /* out of the target; to the target loop's next iteration */
 
+typedef struct Loan {      /* a stage that an inlined function borrows */
+    int handle;
+    Span span;             /* of the argument */
+} Loan;
+
 struct Stmt {
     StmtKind kind;
     Span span;
@@ -286,6 +291,7 @@ struct Stmt {
             Stmts body;
             int turn;  /* number of the `turn { }` in its role, from 1; 0: a plain block */
             bool left; /* some S_LEAVE has it as its target */
+            VEC(Loan) loans; /* of an inlined function */
         } block;
         struct { int local; Expr *value; IndexSpace *space; } scalar; /* space: of the value's reductions, NULL without one */
         Tile *tile;

@@ -414,6 +414,7 @@ static void print_stmt(Out *o, const Stmt *s) {
     case S_BLOCK:
         if (s->block.turn) LINE(o, "turn %d", s->block.turn);
         else LINE(o, "block");
+        for (size_t i = 0; i < s->block.loans.count; i++) LINE(o, "borrows %s", handle_name(o, s->block.loans.items[i].handle));
         print_body(o, s);
         break;
     case S_SCALAR: print_scalar(o, s); break;

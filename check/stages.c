@@ -97,6 +97,8 @@ static void block(Linear *linear, Stmt *stmt) {
     bool direct = linear->direct;
     Frame frame = {.outer = linear->frame, .target = stmt, .depth = depth};
     linear->frame = &frame;
+    for (size_t i = 0; i < stmt->block.loans.count; i++)
+        stage_event(linear, stmt->block.loans.items[i].handle, EVENT_USE, stmt->block.loans.items[i].span);
     for (size_t i = 0; i < stmt->block.body.count; i++) {
         Stmt *next = stmt->block.body.items[i];
         if (!linear->path.live) {

@@ -100,6 +100,7 @@ static void refuse(Linear *linear, int handle, const Hold *hold, StageEvent even
     if (code == P0301) {
         diag = diag_at(diags, code, hold->acquired, "stage `%s` is never released", name);
         diag_primary(diags, diag, "acquired here");
+        if (hold->since.lo != hold->acquired.lo) diag_label(diags, diag, what->span, "taken over by this name");
         diag_label(diags, diag, span, "still held where its scope ends");
         diag_help(diags, diag, "write `release %s;` behind its last use, or the block form `%s <%s> as %s { .. }`", name,
                   word_of(what->end), linear->prog->pipes.items[what->pipe].name, name);
