@@ -6,7 +6,7 @@
 
 typedef struct Pair {  /* both ends of a pipe */
     int pipe;
-    int roles[2];      /* producer, a consumer */
+    int roles[2];      /* producer, a consumer; may be the same */
     const Role *role[2];
     Shapes shapes[2];
 } Pair;
@@ -30,7 +30,7 @@ static bool differ_at(Balance *balance, const Pair *pair, const Sizes *sizes, in
     if (!sizes_tiles(sizes, extents, &tiles)) return false;
     for (*tile = 0; *tile < tiles && *tile < 4; ++*tile) {
         for (int i = 0; i < 2; i++)
-            if (!net_acquires(balance->arena, balance->prog, pair->role[i], pair->pipe, sizes, extents, *tile, &values[i])) return false;
+            if (!net_acquires(balance->arena, balance->prog, pair->role[i], pair->pipe, i ? END_CONSUME : END_PRODUCE, sizes, extents, *tile, &values[i])) return false;
         if (values[0] != values[1]) return true;
     }
     return false;
@@ -223,10 +223,10 @@ void balance_check(Arena *arena, Prog *prog, Diags *diags) {
         if (pipe->faulty || !valid_index(pipe->producer, roles) || unknown[pipe->producer]) continue;
         for (size_t c = 0; c < pipe->consumers.count; c++) {
             int consumer = pipe->consumers.items[c];
-            if (!valid_index(consumer, roles) || unknown[consumer] || consumer == pipe->producer) continue;
+            if (!valid_index(consumer, roles) || unknown[consumer]) continue;
             Pair pair = {.pipe = (int)p, .roles = {pipe->producer, consumer},
                          .role = {&prog->roles.items[pipe->producer], &prog->roles.items[consumer]}};
-            for (int i = 0; i < 2; i++) pair.shapes[i] = shapes_of(&balance, pair.role[i], (int)p);
+            for (int i = 0; i < 2; i++) pair.shapes[i] = shapes_of(&balance, pair.role[i], (int)p, i ? END_CONSUME : END_PRODUCE);
             size_t before = diags->errors;
             check_pair(&balance, &pair);
             if (diags->errors != before) break; /* the producer may be the one that is wrong: once is enough */

@@ -30,8 +30,8 @@ typedef struct Balance {
     int where_count;
 } Balance;
 
-/* What a role does with its end of a pipe; statements that do not matter are left out */
-Shapes shapes_of(Balance *balance, const Role *role, int pipe);
+/* What a role does with one end of a pipe; statements that do not matter are left out */
+Shapes shapes_of(Balance *balance, const Role *role, int pipe, End end);
 bool shapes_same(Balance *balance, const Role *a_role, const Shapes *a, const Role *b_role, const Shapes *b);
 bool shapes_leave(const Shapes *shapes, const Shape **where); /* is a loop or the role left early? */
 Span shapes_first(const Shapes *shapes);                      /* the first acquire */
@@ -91,8 +91,8 @@ bool sizes_tiles(const Sizes *sizes, int64_t *extents, int64_t *tiles); /* of th
 
 /* needs equal counts; refuses what waits for ever at some small size */
 void net_check(Arena *arena, Prog *prog, Diags *diags);
-/* How often a role acquires a pipe when its block runs one tile of the grid; false where that depends on data */
-bool net_acquires(Arena *arena, const Prog *prog, const Role *role, int pipe, const Sizes *sizes, const int64_t *extents,
+/* How often a role acquires an end of a pipe when its block runs one tile of the grid; false where that depends on data */
+bool net_acquires(Arena *arena, const Prog *prog, const Role *role, int pipe, End end, const Sizes *sizes, const int64_t *extents,
                   int64_t tile, int64_t *count);
 
 #endif

@@ -11,11 +11,14 @@ typedef struct Build {
     Balance *balance;
     const Role *role;
     int pipe;
+    End end;
     VEC(const Stmt *) loops; /* around, outermost first */
 } Build;
 
-static bool is_acquire(const Role *role, int handle, int pipe) {
-    return valid_index(handle, role->handles.count) && role->handles.items[handle].pipe == pipe;
+static bool is_acquire(const Build *b, int handle) {
+    const Role *role = b->role;
+    return valid_index(handle, role->handles.count) && role->handles.items[handle].pipe == b->pipe &&
+           role->handles.items[handle].end == b->end;
 }
 
 static bool has_acquire(const Shapes *shapes) {
@@ -53,8 +56,8 @@ typedef struct Seek {
 
 static void seek_acquire(Stmt *stmt, void *data) {
     Seek *seek = data;
-    if (stmt->kind == S_ACQUIRE) seek->found |= is_acquire(seek->build->role, stmt->acquire.handle, seek->build->pipe);
-    if (stmt->kind == S_STAGE) seek->found |= is_acquire(seek->build->role, stmt->stage.handle, seek->build->pipe);
+    if (stmt->kind == S_ACQUIRE) seek->found |= is_acquire(seek->build, stmt->acquire.handle);
+    if (stmt->kind == S_STAGE) seek->found |= is_acquire(seek->build, stmt->stage.handle);
 }
 
 static void add_leave(Build *b, Stmt *stmt, Shapes *out) {
@@ -99,18 +102,18 @@ static void build(Build *b, Stmt *stmt, Shapes *out) {
     case S_IF: add_branch(b, stmt, out); break;
     case S_LEAVE: add_leave(b, stmt, out); break;
     case S_ACQUIRE:
-        if (is_acquire(b->role, stmt->acquire.handle, b->pipe)) add(b, out, SHAPE_ACQUIRE, stmt);
+        if (is_acquire(b, stmt->acquire.handle)) add(b, out, SHAPE_ACQUIRE, stmt);
         break;
     case S_STAGE:
-        if (is_acquire(b->role, stmt->stage.handle, b->pipe)) add(b, out, SHAPE_ACQUIRE, stmt);
+        if (is_acquire(b, stmt->stage.handle)) add(b, out, SHAPE_ACQUIRE, stmt);
         build(b, stmt->stage.body, out);
         break;
     case S_SCALAR: case S_TILE: case S_RELEASE: case S_MOVE: break;
     }
 }
 
-Shapes shapes_of(Balance *balance, const Role *role, int pipe) {
-    Build b = {.balance = balance, .role = role, .pipe = pipe};
+Shapes shapes_of(Balance *balance, const Role *role, int pipe, End end) {
+    Build b = {.balance = balance, .role = role, .pipe = pipe, .end = end};
     Shapes shapes = {0};
     build(&b, role->body, &shapes);
     return shapes;

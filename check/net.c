@@ -241,13 +241,14 @@ static bool unroll_role(Arena *arena, const Prog *prog, const Sizes *sizes, cons
     return unroll(&u, role->body) != FLOW_UNKNOWN;
 }
 
-bool net_acquires(Arena *arena, const Prog *prog, const Role *role, int pipe, const Sizes *sizes, const int64_t *extents,
+bool net_acquires(Arena *arena, const Prog *prog, const Role *role, int pipe, End end, const Sizes *sizes, const int64_t *extents,
                   int64_t tile, int64_t *count) {
     Trace trace = {.role = role, .instance = ALL_INSTANCES};
     *count = 0;
     if (!unroll_role(arena, prog, sizes, extents, tile, 1, &trace)) return false;
     for (size_t i = 0; i < trace.steps.count; i++)
-        *count += trace.steps.items[i].kind == STEP_ACQUIRE && trace.steps.items[i].pipe == pipe;
+        *count += trace.steps.items[i].kind == STEP_ACQUIRE && trace.steps.items[i].pipe == pipe &&
+                  trace.steps.items[i].produce == (end == END_PRODUCE);
     return true;
 }
 

@@ -23,6 +23,12 @@ const MmaRow mma_rows[MMA_COUNT] = {
 #undef MMA
 };
 
+bool pipe_consumed_by(const Pipe *pipe, int role) {
+    for (size_t i = 0; i < pipe->consumers.count; i++)
+        if (pipe->consumers.items[i] == role) return true;
+    return false;
+}
+
 int role_takes(const Role *role, int pipe) { return role->pipes[pipe].in_turn ? 1 : role->instances; }
 
 /* ---- visiting -------------------------------------------------------------------------------------------------------- */

@@ -388,9 +388,9 @@ typedef struct PipeUse {
     /* how a release of this end arrives; filled by resources */
     bool tx_arrives;       /* producer: one lane an instance arrives with the bytes it expects (tensor_in) */
     bool lanes_arrive;     /* producer: every lane arrives when its cp.async are done (lanes_in by cp.async, not waits_copies) */
-    bool warps_arrive;     /* one lane of every warp arrives: consumers always; producers of ordinary writes, waits_copies, tokens,
-                            * and of several warps or instances whose copies one lane issues: else the others could be lapped */
-    bool instance_arrives; /* consumer: one lane of the instance, in place of one of every warp: its stages are read by matrix instructions
+    bool warps_arrive;     /* producer: one lane of every warp arrives: of ordinary writes, waits_copies, tokens, and of several warps or
+                            * instances whose copies one lane issues: else the others could be lapped */
+    bool instance_arrives; /* consumer: one lane of the instance arrives, in place of one of every warp: its stages are read by matrix instructions
                             * alone, which all warps of the warpgroup have issued when one is done */
     uint32_t tx_bytes;     /* that one instance's copies bring into a stage */
 } PipeUse;
@@ -594,6 +594,7 @@ typedef struct IntrinsicRow {
 extern const IntrinsicRow intrinsic_rows[IN_COUNT];
 extern const MmaRow mma_rows[MMA_COUNT];
 
+bool pipe_consumed_by(const Pipe *pipe, int role);
 int role_takes(const Role *role, int pipe); /* how many instances take each stage of a pipe that the role acquires */
 int64_t copy_bytes(const Tile *tile); /* of a load by the copy engine (one part of it); 0: it is none */
 int64_t copy_lands(const Tile *tile); /* in the stage, parts of other blocks included */

@@ -113,8 +113,7 @@ static void settle_empty(Resources *res, const Role *role, int index, Pipe *pipe
     PipeUse *use = &role->pipes[index];
     int takes = role_takes(role, index);
     use->instance_arrives = use->mma_out && !use->generic_out && !use->bulk_out;
-    use->warps_arrive = !use->instance_arrives;
-    if (use->warps_arrive) {
+    if (!use->instance_arrives) {
         pipe->empty_count += (uint32_t)(takes * role->warps);
         add_piece(text, warps_piece(res, role, index));
         return;

@@ -11,12 +11,6 @@ typedef struct Ends {
     bool unknown;    /* some acquire of this role is refused or names no pipe: nothing is said about what is missing */
 } Ends;
 
-static bool consumes(const Pipe *pipe, int role) {
-    for (size_t i = 0; i < pipe->consumers.count; i++)
-        if (pipe->consumers.items[i] == role) return true;
-    return false;
-}
-
 static const char *consumer_names(Ends *ends, const Pipe *pipe) {
     Str text = str_new(ends->arena);
     for (size_t i = 0; i < pipe->consumers.count; i++) {
@@ -32,7 +26,7 @@ static const char *other_pipe(Ends *ends, const char *wanted, End end) {
     VEC(const char *) names = {0};
     for (size_t i = 0; i < ends->prog->pipes.count; i++) {
         const Pipe *pipe = &ends->prog->pipes.items[i];
-        if (end == END_PRODUCE ? pipe->producer == ends->role_index : consumes(pipe, ends->role_index))
+        if (end == END_PRODUCE ? pipe->producer == ends->role_index : pipe_consumed_by(pipe, ends->role_index))
             vec_push(ends->arena, &names, pipe->name);
     }
     const char *near = closest_name(wanted, names.items, names.count);
@@ -42,7 +36,7 @@ static const char *other_pipe(Ends *ends, const char *wanted, End end) {
 static void refuse_end(Ends *ends, const Handle *what, Span span) {
     Pipe *pipe = &ends->prog->pipes.items[what->pipe];
     bool produce = what->end == END_PRODUCE;
-    bool other_end = produce ? consumes(pipe, ends->role_index) : pipe->producer == ends->role_index;
+    bool other_end = produce ? pipe_consumed_by(pipe, ends->role_index) : pipe->producer == ends->role_index;
     pipe->faulty = ends->unknown = true;
     Diag *diag = diag_at(ends->diags, produce ? P0400 : P0401, span, "role `%s` does not %s pipe `%s`", ends->role->name,
                          word_of(what->end), pipe->name);
@@ -67,7 +61,7 @@ static void visit(Stmt *stmt, void *data) {
     const Handle *what = &ends->role->handles.items[handle];
     const Pipe *pipe = &ends->prog->pipes.items[what->pipe];
     if (!valid_index(pipe->producer, ends->prog->roles.count)) return;
-    bool fine = what->end == END_PRODUCE ? pipe->producer == ends->role_index : consumes(pipe, ends->role_index);
+    bool fine = what->end == END_PRODUCE ? pipe->producer == ends->role_index : pipe_consumed_by(pipe, ends->role_index);
     if (!fine) refuse_end(ends, what, stmt->head);
     ends->acquires[(size_t)what->pipe * 2 + (what->end == END_CONSUME)] = true;
 }
@@ -87,12 +81,14 @@ bool words_failed(const Diags *diags) {
     return false;
 }
 
-static void refuse_loop(Prog *prog, Diags *diags, const Pipe *pipe) {
+/* Which instance produces a stage of a role in turn consumes it too: nothing is exchanged. */
+static void refuse_in_turn(const Prog *prog, Diags *diags, const Pipe *pipe) {
     const Role *role = &prog->roles.items[pipe->producer];
-    Diag *diag = diag_at(diags, P0403, pipe->span, "pipe `%s` goes from `%s` to itself", pipe->name, role->name);
+    Diag *diag = diag_at(diags, P0403, pipe->span, "pipe `%s` goes from `%s`, whose instances take turns, to itself", pipe->name,
+                         role->name);
     diag_primary(diags, diag, "`%s` is the producer and a consumer", role->name);
-    diag_note(diags, diag, "a pipe by which the instances of a role exchange data is not part of this version of the language");
-    diag_help(diags, diag, "use a `shared` tile within an instance, or another role at one end");
+    diag_label(diags, diag, role->span, "each stage is of one instance, which would hand it to itself");
+    diag_help(diags, diag, "use a `shared` tile, or another role at one end");
 }
 
 void roles_check(Arena *arena, Prog *prog, Diags *diags) {
@@ -106,8 +102,8 @@ void roles_check(Arena *arena, Prog *prog, Diags *diags) {
     }
     for (size_t p = 0; p < pipes; p++) {
         Pipe *pipe = &prog->pipes.items[p];
-        if (valid_index(pipe->producer, roles) && consumes(pipe, pipe->producer)) {
-            refuse_loop(prog, diags, pipe);
+        if (valid_index(pipe->producer, roles) && pipe_consumed_by(pipe, pipe->producer) && prog->roles.items[pipe->producer].in_turn) {
+            refuse_in_turn(prog, diags, pipe);
             pipe->faulty = true;
             continue;
         }

@@ -110,7 +110,7 @@ void cluster_open_role(Gen *gen) {
     for (size_t p = 0; p < prog->pipes.count; p++) {
         const Pipe *pipe = &prog->pipes.items[p];
         const PipeUse *use = &state->role->pipes[p];
-        if (!use->uses || pipe->multicast == 0 || pipe->producer == state->number) continue;
+        if (!use->uses || pipe->multicast == 0 || !pipe_consumed_by(pipe, state->number)) continue;
         Reg reached = reaching(gen, pipe), number = state->thread;
         if (!state->role->one_lane && !use->instance_arrives)
             number = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(state->thread), ptx_int(31));

@@ -369,7 +369,8 @@ static void open_cursors(Gen *gen, RoleState *state) {
         state->cursors[end] = NEW_ARRAY(gen->arena, Cursor, pipes);
         for (size_t p = 0; p < pipes; p++) {
             const Pipe *pipe = &gen->prog->pipes.items[p];
-            if (!state->role->pipes[p].uses || (end == END_PRODUCE) != (pipe->producer == state->number)) continue;
+            bool has_end = end == END_PRODUCE ? pipe->producer == state->number : pipe_consumed_by(pipe, state->number);
+            if (!state->role->pipes[p].uses || !has_end) continue;
             Cursor cursor = {ptx_new_reg(gen->ptx, REG_32), ptx_new_reg(gen->ptx, REG_32)};
             INS(gen->ptx, "mov.b32", ptx_reg(cursor.stage), ptx_int(0));
             INS(gen->ptx, "mov.b32", ptx_reg(cursor.parity), ptx_int(end == END_PRODUCE ? 1 : 0));

@@ -224,7 +224,7 @@ static void release_consumed(Gen *gen, int pipe_index, Reg stage, int groups) {
     if (use->bulk_out) INS_IF(gen->ptx, gen->role->leader, "cp.async.bulk.wait_group.read", ptx_int(groups));
     /* ordinary reads before the async proxy overwrites */
     if (use->generic_out && written_by_async_proxy(gen, pipe_index)) INS0(gen->ptx, "fence.proxy.async.shared::cta");
-    if (use->warps_arrive) warp_sync(gen);
+    if (!use->instance_arrives) warp_sync(gen);
     if (pipe->multicast != 0) {
         cluster_arrive(gen, pipe_index, stage);
         return;
