@@ -9,11 +9,7 @@
 
 #include <string.h>
 
-#define MAX_ELEMENTS (1 << 22) /* of a stage; more never fit shared memory, which is reported by `resources` */
-#define MAX_TURNS    1024      /* of a constant loop that is followed turn by turn */
 #define MAX_WRITES   2048      /* of a role; loops are followed no further beyond */
-
-typedef uint64_t *Bits;
 
 /* What one statement wrote into a stage that is held */
 typedef struct Mark {
@@ -71,9 +67,7 @@ typedef struct Coverage {
     VEC(Said) said; /* of missing fields */
     GlobalWrites writes;
     int written;      /* statements followed so far */
-    int *bound_atoms; /* loops followed turn by turn, and the rank */
-    int64_t *bound_values;
-    int bound, bound_capacity;
+    Here here;        /* loops followed turn by turn, and the rank */
 } Coverage;
 
 /* ---- bits ----------------------------------------------------------------------------------------------------------- */
@@ -86,23 +80,10 @@ static Bits copy_bits(Coverage *c, Bits from, size_t words) {
     return bits;
 }
 
-static void set_range(Bits bits, int64_t lo, int64_t count) {
-    int64_t at = lo, end = lo + count;
-    for (; at < end && at % 64 != 0; at++) bits[at / 64] |= UINT64_C(1) << (at % 64);
-    for (; at + 64 <= end; at += 64) bits[at / 64] = UINT64_MAX;
-    for (; at < end; at++) bits[at / 64] |= UINT64_C(1) << (at % 64);
-}
-
 static int64_t first_common(Bits a, Bits b, size_t words) {
     for (size_t w = 0; w < words; w++)
         if (a[w] & b[w]) return (int64_t)w * 64 + __builtin_ctzll(a[w] & b[w]);
     return -1;
-}
-
-static bool holds_all(Bits outer, Bits inner, size_t words) {
-    for (size_t w = 0; w < words; w++)
-        if (inner[w] & ~outer[w]) return false;
-    return true;
 }
 
 /* ---- holds and states ------------------------------------------------------------------------------------------------- */
@@ -150,7 +131,7 @@ static State copy_state(Coverage *c, const State *from) {
 }
 
 static void join_hold(Coverage *c, Hold *to, const Hold *from, Span at) {
-    if (to->acquire != from->acquire && !holds_all(from->must, to->must, to->words))
+    if (to->acquire != from->acquire && !bits_hold(from->must, to->must, to->words))
         to->acquire = from->acquire; /* the one to name */
     for (size_t w = 0; w < to->words; w++) {
         to->must[w] &= from->must[w];
@@ -187,101 +168,18 @@ static void join(Coverage *c, State *to, const State *from, Span at) {
     }
 }
 
-/* ---- what is known here ----------------------------------------------------------------------------------------------- */
-
-static bool value_here(Coverage *c, Expr *expr, int64_t *out) {
-    const Poly *poly = algebra_poly(c->algebra, c->role, expr);
-    for (int i = 0; i < c->bound && poly; i++)
-        poly = poly_replace(c->algebra, poly, c->bound_atoms[i], poly_constant(c->algebra, c->bound_values[i]));
-    return poly_is_constant(poly, out);
-}
-
-static bool compare(BinaryOp op, int64_t a, int64_t b) {
-    switch (op) {
-    case OP_EQ: return a == b;
-    case OP_NE: return a != b;
-    case OP_LT: return a < b;
-    case OP_LE: return a <= b;
-    case OP_GT: return a > b;
-    case OP_GE: return a >= b;
-    case OP_AND: return a && b;
-    case OP_OR: return a || b;
-    case OP_ADD:
-    case OP_SUB:
-    case OP_MUL:
-    case OP_DIV:
-    case OP_MOD: break;
-    }
-    return false;
-}
-
-/* Conditions such as `rank == 0`: 1, 0, or -1 where it is not known */
-static int truth_here(Coverage *c, Expr *condition) {
-    int64_t a, b;
-    if (!condition) return -1;
-    if (condition->kind == X_UNARY && condition->unary.op == OP_NOT) {
-        int inner = truth_here(c, condition->unary.operand);
-        return inner < 0 ? -1 : !inner;
-    }
-    if (condition->kind != X_BINARY) return value_here(c, condition, &a) ? a != 0 : -1;
-    BinaryOp op = condition->binary.op;
-    if (op == OP_AND || op == OP_OR) {
-        int left = truth_here(c, condition->binary.left), right = truth_here(c, condition->binary.right);
-        if (left == (op == OP_OR) || right == (op == OP_OR)) return op == OP_OR;
-        return left < 0 || right < 0 ? -1 : compare(op, left, right);
-    }
-    if (condition->binary.left->type == E_F32) return -1;
-    if (!value_here(c, condition->binary.left, &a) || !value_here(c, condition->binary.right, &b)) return -1;
-    return compare(op, a, b);
-}
-
-static void bind(Coverage *c, int atom, int64_t value) {
-    if (c->bound == c->bound_capacity) {
-        size_t old = (size_t)c->bound_capacity, wanted = old + 8;
-        c->bound_atoms = arena_grow(c->tiles->arena, c->bound_atoms, old * sizeof(int), wanted * sizeof(int));
-        c->bound_values = arena_grow(c->tiles->arena, c->bound_values, old * sizeof(int64_t), wanted * sizeof(int64_t));
-        c->bound_capacity = (int)wanted;
-    }
-    c->bound_atoms[c->bound] = atom;
-    c->bound_values[c->bound++] = value;
-}
-
 /* ---- writes ----------------------------------------------------------------------------------------------------------- */
-
-static void mark_walk(const IndexSpace *space, const int64_t *steps, int index, int64_t at, Bits bits) {
-    if (index == space->bound) {
-        set_range(bits, at, 1);
-    } else if (index == space->bound - 1 && steps[index] == 1) {
-        set_range(bits, at, space->items[index].extent);
-    } else {
-        for (int64_t i = 0; i < space->items[index].extent; i++)
-            mark_walk(space, steps, index + 1, at + i * steps[index], bits);
-    }
-}
 
 /* The elements that a statement writes. Subscripts were proved inside. False: not known where. */
 static bool mark_bits(Coverage *c, const Site *site, const Pipe *pipe, Bits bits) {
     const Access *target = &site->tile->target;
     const Field *field = &pipe->fields.items[target->field];
-    int64_t start = field_start(pipe, target->field), steps[PROG_MAX_INDEXES] = {0}, pitch = 1, at = 0, value;
-    for (int d = target->rank - 1; d >= 0; d--) {
-        if (!target->affine[d].is || !value_here(c, target->affine[d].base, &value)) {
-            set_range(bits, start, field_bits(field));
-            return false;
-        }
-        at += value * pitch;
-        for (int i = 0; i < site->tile->space.bound; i++) steps[i] += target->affine[d].coef[i] * pitch;
-        pitch *= field->extents[d];
-    }
-    if (target->element) {
-        if (!value_here(c, target->element, &value)) {
-            set_range(bits, start, field_bits(field));
-            return false;
-        }
-        at += value * field->elements;
-    }
-    mark_walk(&site->tile->space, steps, 0, start + at, bits);
-    return true;
+    int64_t start = field_start(pipe, target->field), tile = 0;
+    if ((!target->element || here_value(&c->here, target->element, &tile)) &&
+        here_elements(&c->here, &site->tile->space, target, field->extents, start + tile * field->elements, bits))
+        return true;
+    bits_set(bits, start, field_bits(field));
+    return false;
 }
 
 static bool is_asynchronous(const Tile *tile) {
@@ -332,7 +230,7 @@ static void write_stage(Coverage *c, Site *site, Hold *hold) {
     c->written++;
     bool exact = mark_bits(c, site, &c->tiles->prog->pipes.items[hold->pipe], bits);
     if (exact) check_order(c, hold, site, bits);
-    if (tile->op != ASSIGN_SET && !holds_all(hold->must, bits, hold->words)) {
+    if (tile->op != ASSIGN_SET && !bits_hold(hold->must, bits, hold->words)) {
         Diag *diag = diag_at(c->tiles->diags, P0209, tile->target.span, "%s has no value yet to compute with",
                              tiles_object(c->tiles, c->role, &tile->target));
         diag_label(c->tiles->diags, diag, hold->acquire->kind == S_STAGE ? hold->acquire->head : hold->acquire->span,
@@ -467,9 +365,9 @@ static void walk_turns(Coverage *c, Stmt *stmt, State *state, int64_t lo, int64_
             leave_open(c, state, stmt->head);
             break;
         }
-        bind(c, atom, i);
+        here_bind(&c->here, atom, i);
         turn(c, &frame, stmt->loop.body, state);
-        c->bound--;
+        c->here.bound--;
     }
     c->frame = frame.outer;
     join(c, state, &frame.breaks, stmt->head);
@@ -478,7 +376,7 @@ static void walk_turns(Coverage *c, Stmt *stmt, State *state, int64_t lo, int64_
 static bool loses(Coverage *c, const State *before, const State *after) {
     for (size_t h = 0; h < c->role->handles.count && after->live; h++)
         if (before->holds[h] && after->holds[h] &&
-            !holds_all(after->holds[h]->must, before->holds[h]->must, before->holds[h]->words))
+            !bits_hold(after->holds[h]->must, before->holds[h]->must, before->holds[h]->words))
             return true;
     return false;
 }
@@ -489,8 +387,8 @@ static void walk_loop(Coverage *c, Stmt *stmt, State *state) {
     bool runs = false;
     if (stmt->kind == S_FOR) {
         int64_t lo, hi;
-        if (!stmt->loop.where && stmt->loop.var >= 0 && value_here(c, stmt->loop.lo, &lo) &&
-            value_here(c, stmt->loop.hi, &hi)) {
+        if (!stmt->loop.where && stmt->loop.var >= 0 && here_value(&c->here, stmt->loop.lo, &lo) &&
+            here_value(&c->here, stmt->loop.hi, &hi)) {
             runs = lo < hi;
             if (runs && hi - lo <= MAX_TURNS && c->written < MAX_WRITES && writes_held(body, state)) {
                 walk_turns(c, stmt, state, lo, hi);
@@ -511,7 +409,7 @@ static void walk_loop(Coverage *c, Stmt *stmt, State *state) {
 }
 
 static void walk_if(Coverage *c, Stmt *stmt, State *state) {
-    int truth = truth_here(c, stmt->branch.condition);
+    int truth = here_truth(&c->here, stmt->branch.condition);
     State other = truth < 0 ? copy_state(c, state) : (State){0};
     if (truth != 0) {
         walk(c, stmt->branch.then, state);
@@ -579,17 +477,6 @@ static const char *element_text(Coverage *c, const Pipe *pipe, int f, int64_t bi
     for (int d = 0; d < field->rank; d++) str_printf(&text, "%s%lld", d ? ", " : "", (long long)subs[d]);
     str_char(&text, ']');
     return text.text;
-}
-
-/* Was an error found before in this piece of text? Then statements may be missing, and what they would have written is not. */
-static bool reported_in(const Tiles *tiles, size_t before, Span span) {
-    for (size_t i = 0; i < before; i++) {
-        const Diag *diag = tiles->diags->items.items[i];
-        if (code_rows[diag->code].severity == SEVERITY_ERROR && diag->has_place && diag->labels[0].span.lo >= span.lo &&
-            diag->labels[0].span.hi <= span.hi)
-            return true;
-    }
-    return false;
 }
 
 static void report_missing(Coverage *c, const Release *at, const Hold *hold, int f, int64_t bit, bool none) {
@@ -746,7 +633,7 @@ static void judge_release(Coverage *c, const Release *at, size_t before, bool *s
     }
     if (!hold || poisoned) return;
     Span body = hold->acquire->kind == S_STAGE ? hold->acquire->span : c->role->body->span;
-    if (reported_in(c->tiles, before, body)) return;
+    if (tiles_reported(c->tiles, before, body)) return;
     if (hold->open) {
         report_open(c, hold);
         return;
@@ -771,8 +658,8 @@ void tiles_coverage(Tiles *tiles) {
         if (!role->body || role->instances < 1) continue;
         for (c.rank = 0; c.rank < role->instances; c.rank++) {
             State state = {true, NEW_ARRAY(tiles->arena, Hold *, role->handles.count + 1)};
-            c.bound = 0;
-            if (role->instances > 1) bind(&c, algebra_atom_rank(c.algebra, role), c.rank);
+            c.here = (Here){.arena = tiles->arena, .algebra = c.algebra, .role = role};
+            if (role->instances > 1) here_bind(&c.here, algebra_atom_rank(c.algebra, role), c.rank);
             walk(&c, role->body, &state);
         }
         judge(&c, before);

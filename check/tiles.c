@@ -499,6 +499,7 @@ void tiles_check(Arena *arena, Prog *prog, Diags *diags) {
     tiles_copies(tiles);
     tiles_banks(tiles);
     tiles_coverage(tiles);
+    tiles_assigned(tiles);
     tiles_padding(tiles);
     find_uses(tiles);
 }

@@ -8,6 +8,8 @@
  *   boxes.c            a copy as boxes of a tensor map
  *   multicast.c        copies that one block of a cluster makes for several
  *   coverage.c         payload written on every path, bytes of a stage
+ *   assigned.c         tiles and variables of a role written before they are read
+ *   here.c             sets of elements, and what is known at a place; for the two above
  *   instances.c        what different instances write
  *   padding.c          zero fill before a reduction */
 #ifndef PIPEC_TILES_H
@@ -70,6 +72,7 @@ void tiles_rules(Tiles *tiles, Site *site);
 void tiles_copies(Tiles *tiles); /* layouts, classes, maps */
 void tiles_banks(Tiles *tiles);  /* layouts' padding */
 void tiles_coverage(Tiles *tiles);
+void tiles_assigned(Tiles *tiles);
 void tiles_padding(Tiles *tiles);
 
 bool poly_interval(Algebra *algebra, const IndexSpace *space, const Poly *poly, int64_t *lo, int64_t *hi); /* exact */
@@ -98,6 +101,35 @@ typedef struct GlobalWrite {
 } GlobalWrite;
 typedef VEC(GlobalWrite) GlobalWrites;
 void tiles_disjoint(Tiles *tiles, const Role *role, const GlobalWrites *writes);
+
+/* ---- here.c ------------------------------------------------------------------------------------------------------- */
+
+#define MAX_ELEMENTS (1 << 22) /* of a stage or tile; more never fit, which is reported by `resources` */
+#define MAX_TURNS    1024      /* of a constant loop that is followed turn by turn */
+
+typedef uint64_t *Bits; /* a set of elements */
+
+void bits_set(Bits bits, int64_t lo, int64_t count);
+bool bits_hold(Bits outer, Bits inner, size_t words); /* all of the inner ones? */
+
+typedef struct Here { /* one instance at one place */
+    Arena *arena;
+    Algebra *algebra;
+    const Role *role;
+    int *bound_atoms; /* atoms whose values are known */
+    int64_t *bound_values;
+    int bound, bound_capacity;
+} Here;
+
+const Poly *here_poly(const Here *here, Expr *expr);
+bool here_value(const Here *here, Expr *expr, int64_t *out);
+/* The elements that an access touches over its indexes, of a tile whose first is number `start`. False: not known which. */
+bool here_elements(const Here *here, const IndexSpace *space, const Access *access, const int64_t *extents, int64_t start,
+                   Bits bits);
+int here_truth(const Here *here, Expr *condition); /* 1, 0, or -1 where it is not known */
+void here_bind(Here *here, int atom, int64_t value);
+
+bool tiles_reported(const Tiles *tiles, size_t before, Span span); /* was an error found in this text, among the first so many? */
 
 /* ---- copies ------------------------------------------------------------------------------------------------------- */
 

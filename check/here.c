@@ -1,0 +1,129 @@
+/* What the walks over paths share: sets of elements as bits, and what is known at one place of one instance: its rank, and the
+ * variables of loops that are followed turn by turn. */
+#include "check/tiles.h"
+
+/* ---- sets of elements --------------------------------------------------------------------------------------------- */
+
+void bits_set(Bits bits, int64_t lo, int64_t count) {
+    int64_t at = lo, end = lo + count;
+    for (; at < end && at % 64 != 0; at++) bits[at / 64] |= UINT64_C(1) << (at % 64);
+    for (; at + 64 <= end; at += 64) bits[at / 64] = UINT64_MAX;
+    for (; at < end; at++) bits[at / 64] |= UINT64_C(1) << (at % 64);
+}
+
+bool bits_hold(Bits outer, Bits inner, size_t words) {
+    for (size_t w = 0; w < words; w++)
+        if (inner[w] & ~outer[w]) return false;
+    return true;
+}
+
+typedef struct Walk { /* places at + sum of steps[i] * i, each i below its extent */
+    int count;
+    int64_t steps[PROG_MAX_INDEXES], extents[PROG_MAX_INDEXES];
+} Walk;
+
+static void walk_places(const Walk *walk, int index, int64_t at, Bits bits) {
+    if (index == walk->count) {
+        bits_set(bits, at, 1);
+    } else if (index == walk->count - 1 && walk->steps[index] == 1) {
+        bits_set(bits, at, walk->extents[index]);
+    } else {
+        for (int64_t i = 0; i < walk->extents[index]; i++)
+            walk_places(walk, index + 1, at + i * walk->steps[index], bits);
+    }
+}
+
+/* ---- what is known here ------------------------------------------------------------------------------------------- */
+
+const Poly *here_poly(const Here *here, Expr *expr) {
+    const Poly *poly = algebra_poly(here->algebra, here->role, expr);
+    for (int i = 0; i < here->bound && poly; i++)
+        poly = poly_replace(here->algebra, poly, here->bound_atoms[i],
+                            poly_constant(here->algebra, here->bound_values[i]));
+    return poly;
+}
+
+bool here_value(const Here *here, Expr *expr, int64_t *out) { return poly_is_constant(here_poly(here, expr), out); }
+
+bool here_elements(const Here *here, const IndexSpace *space, const Access *access, const int64_t *extents,
+                   int64_t start, Bits bits) {
+    Walk walk = {0};
+    int64_t pitch = 1, steps[PROG_MAX_INDEXES] = {0}, value;
+    for (int d = access->rank - 1; d >= 0; d--) {
+        if (!access->affine[d].is || !here_value(here, access->affine[d].base, &value)) return false;
+        start += value * pitch;
+        for (int i = 0; space && i < space->count; i++) steps[i] += access->affine[d].coef[i] * pitch;
+        pitch *= extents[d];
+    }
+    for (int i = 0; space && i < space->count; i++) {
+        if (steps[i] == 0) continue;
+        if (space->items[i].extent < 1) return false;
+        walk.steps[walk.count] = steps[i], walk.extents[walk.count++] = space->items[i].extent;
+    }
+    walk_places(&walk, 0, start, bits);
+    return true;
+}
+
+static bool compare(BinaryOp op, int64_t a, int64_t b) {
+    switch (op) {
+    case OP_EQ: return a == b;
+    case OP_NE: return a != b;
+    case OP_LT: return a < b;
+    case OP_LE: return a <= b;
+    case OP_GT: return a > b;
+    case OP_GE: return a >= b;
+    case OP_AND: return a && b;
+    case OP_OR: return a || b;
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+    case OP_DIV:
+    case OP_MOD: break;
+    }
+    return false;
+}
+
+/* Conditions such as `rank == 0`: 1, 0, or -1 where it is not known */
+int here_truth(const Here *here, Expr *condition) {
+    int64_t a, b;
+    if (!condition) return -1;
+    if (condition->kind == X_UNARY && condition->unary.op == OP_NOT) {
+        int inner = here_truth(here, condition->unary.operand);
+        return inner < 0 ? -1 : !inner;
+    }
+    if (condition->kind != X_BINARY) return here_value(here, condition, &a) ? a != 0 : -1;
+    BinaryOp op = condition->binary.op;
+    if (op == OP_AND || op == OP_OR) {
+        int left = here_truth(here, condition->binary.left), right = here_truth(here, condition->binary.right);
+        if (left == (op == OP_OR) || right == (op == OP_OR)) return op == OP_OR;
+        return left < 0 || right < 0 ? -1 : compare(op, left, right);
+    }
+    if (condition->binary.left->type == E_F32) return -1;
+    if (!here_value(here, condition->binary.left, &a) || !here_value(here, condition->binary.right, &b)) return -1;
+    return compare(op, a, b);
+}
+
+void here_bind(Here *here, int atom, int64_t value) {
+    if (here->bound == here->bound_capacity) {
+        size_t old = (size_t)here->bound_capacity, wanted = old + 8;
+        here->bound_atoms = arena_grow(here->arena, here->bound_atoms, old * sizeof(int), wanted * sizeof(int));
+        here->bound_values =
+            arena_grow(here->arena, here->bound_values, old * sizeof(int64_t), wanted * sizeof(int64_t));
+        here->bound_capacity = (int)wanted;
+    }
+    here->bound_atoms[here->bound] = atom;
+    here->bound_values[here->bound++] = value;
+}
+
+/* ---- what was said ------------------------------------------------------------------------------------------------ */
+
+/* Was an error found before in this piece of text? Then statements may be missing, and what they would have written is not. */
+bool tiles_reported(const Tiles *tiles, size_t before, Span span) {
+    for (size_t i = 0; i < before; i++) {
+        const Diag *diag = tiles->diags->items.items[i];
+        if (code_rows[diag->code].severity == SEVERITY_ERROR && diag->has_place && diag->labels[0].span.lo >= span.lo &&
+            diag->labels[0].span.hi <= span.hi)
+            return true;
+    }
+    return false;
+}
