@@ -11,8 +11,10 @@
 typedef struct Build {
     const Command *command;
     const char *out, *emit;
-    bool report, watchdog, json;
+    bool report, watchdog;
+    Format format;
     Words words;
+    Texts denied;
     PipecProgram *program;
     double compiled, assembled; /* seconds: of the processor to PTX, of the clock in ptxas */
 } Build;
@@ -110,7 +112,7 @@ static int write_cubin(Build *build, const char *out, const char *json) {
     double begun = seconds(CLOCK_MONOTONIC);
     PipecStatus status = pipec_program_assemble(build->program, out);
     build->assembled = seconds(CLOCK_MONOTONIC) - begun;
-    say_diagnostics(pipec_program_diagnostics(build->program), build->json);
+    say_diagnostics(pipec_program_diagnostics(build->program), build->format);
     if (status == PIPEC_FINE && beside_keep(&fields)) {
         if (build->report)
             printf("\ntime: %.1f ms of the processor to PTX, %.0f ms in ptxas\n", build->compiled * 1e3,
@@ -141,6 +143,8 @@ static int build_all(Build *build) {
     PipecOptions options = {.kernel = build->words.kernel,
                             .values = build->words.values.items,
                             .value_count = build->words.values.count,
+                            .denied = build->denied.items,
+                            .denied_count = build->denied.count,
                             .watchdog = build->watchdog,
                             .check_only = early};
     double begun = seconds(CLOCK_PROCESS_CPUTIME_ID);
@@ -148,7 +152,7 @@ static int build_all(Build *build) {
     build->compiled = seconds(CLOCK_PROCESS_CPUTIME_ID) - begun;
     if (build->program == NULL) return out_of_memory();
     int status = (int)pipec_program_status(build->program);
-    say_diagnostics(pipec_program_diagnostics(build->program), build->json);
+    say_diagnostics(pipec_program_diagnostics(build->program), build->format);
     bool prints = build->out != NULL && strcmp(build->out, "-") == 0;
     if (build->emit != NULL) return (int)pipec_worse((PipecStatus)status, (PipecStatus)emit(build));
     if (status != PIPEC_FINE) return status;
@@ -183,7 +187,8 @@ int command_build(const Command *command, int argc, char **argv) {
                               {"--emit", OPTION_TEXT, &build.emit},
                               {"--report", OPTION_FLAG, &build.report},
                               {"--watchdog", OPTION_FLAG, &build.watchdog},
-                              {"--format", OPTION_FORMAT, &build.json}};
+                              {"-D", OPTION_LIST, &build.denied},
+                              {"--format", OPTION_FORMAT, &build.format}};
     int status = PIPEC_UNUSABLE;
     switch (options_parse(command, argc, argv, options, sizeof options / sizeof options[0], &words)) {
     case PARSED_FINE:
@@ -195,6 +200,7 @@ int command_build(const Command *command, int argc, char **argv) {
     }
     pipec_program_free(build.program);
     texts_free(&build.words.values);
+    texts_free(&build.denied);
     texts_free(&words);
     return status;
 }

@@ -33,6 +33,8 @@ typedef struct Texts { /* room for all words of the command line */
     size_t count;
 } Texts;
 
+typedef enum Format { FORMAT_TEXT, FORMAT_JSON, FORMAT_SARIF } Format;
+
 typedef enum OptionKind {
     OPTION_FLAG,    /* bool */
     OPTION_TEXT,    /* const char * */
@@ -40,7 +42,8 @@ typedef enum OptionKind {
     OPTION_SEED,    /* uint64_t */
     OPTION_NUMBER,  /* int, 0 .. 1000000 */
     OPTION_SECONDS, /* double, >= 0 */
-    OPTION_FORMAT   /* bool: json */
+    OPTION_FORMAT,  /* Format: text or json */
+    OPTION_FORMATS  /* Format: any */
 } OptionKind;
 
 typedef struct Option {
@@ -69,7 +72,7 @@ void say_error(const char *format, ...) __attribute__((format(printf, 1, 2))); /
 void say_help(const char *format, ...) __attribute__((format(printf, 1, 2)));  /* "help: ..." */
 int usage_error(const Command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));                            /* gives the exit code 2 */
-void say_diagnostics(const PipecDiagnostics *diagnostics, bool json); /* on standard error */
+void say_diagnostics(const PipecDiagnostics *diagnostics, Format format); /* on standard error; text or JSON */
 int out_of_memory(void);                                              /* says so, and gives the exit code 2 */
 /* Flushes standard output; `status` becomes worse where that fails. */
 int output_end(int status);

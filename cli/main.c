@@ -6,13 +6,17 @@
 #include <string.h>
 
 static const Command commands[] = {
-    {"check", command_check, "check FILE... [--format=text|json]", "say what is wrong with programs",
+    {"check", command_check, "check FILE... [-D WHAT] [--name FILE] [--format=text|json|sarif]",
+     "say what is wrong with programs",
      "Checks every kernel of the files; `-` is standard input. Nothing is printed when all is right.\n"
      "\n"
-     "  --format=text|json   diagnostics as text on standard error, or as JSON on standard output, one line a file\n"},
+     "  -D WHAT              make an error of a warning or note: its code, or `warnings` or `notes`; may stand several times\n"
+     "  --name FILE          what messages call standard input\n"
+     "  --format=FORMAT      text on standard error; json on standard output, one line a file; or sarif on standard output,\n"
+     "                       one SARIF 2.1.0 log of all files\n"},
     {"build", command_build,
      "build FILE [KERNEL] [NAME=VALUE ..] [-o OUT.ptx|OUT.cubin|-] [--emit=WHAT] [--report] [--watchdog] "
-     "[--format=text|json]",
+     "[-D WHAT] [--format=text|json]",
      "compile a kernel to PTX",
      "Writes STEM.ptx and its manifest STEM.json into the current folder. NAME=VALUE sets a `static`.\n"
      "\n"
@@ -21,10 +25,12 @@ static const Command commands[] = {
      "  --emit=WHAT          print one step of the compilation instead: tokens, ast, prog, manifest or ptx\n"
      "  --report             print what was derived: barriers, counts, bytes, layouts, registers, shared memory\n"
      "  --watchdog           compile the watchdog of the waits in\n"
+     "  -D WHAT              make an error of a warning or note: its code, or `warnings` or `notes`; may stand several times\n"
      "  --format=text|json   how diagnostics are printed on standard error\n"},
     {"run", command_run,
      "run FILE [KERNEL] [NAME=VALUE ..] [NAME=FILE.npy ..] [--save NAME=FILE.npy] [--fill NAME=HOW] [--seed N] "
-     "[--on gpu|emulator|both] [--device N] [--bench] [--untuned] [--watchdog SECONDS] [--format=text|json]",
+     "[--on gpu|emulator|both] [--device N] [--bench] [--untuned] [--watchdog SECONDS] [-D WHAT] "
+     "[--format=text|json]",
      "run a kernel and compare the result with its `ensures`",
      "Values are for statics, extents and scalars, .npy files for tensors; what is missing comes from `example`.\n"
      "Without --on the kernel runs on the GPU where there is one that can run it, else on the emulator.\n"
@@ -37,6 +43,7 @@ static const Command commands[] = {
      "  --bench              time 20 launches on the GPU and print the median; leaves the watchdog out\n"
      "  --untuned            leave statics as the file has them, whatever `pipec tune` has chosen for these extents\n"
      "  --watchdog SECONDS   patience of a wait, default 10; 0 leaves the watchdog out\n"
+     "  -D WHAT              make an error of a warning or note: its code, or `warnings` or `notes`; may stand several times\n"
      "  --format=text|json   how diagnostics are printed on standard error\n"},
     {"tune", command_tune,
      "tune FILE [KERNEL] [NAME=VALUE ..] [NAME=FILE.npy ..] [--fill NAME=HOW] [--seed N] [--device N] [--rounds N] "

@@ -25,6 +25,20 @@ static bool whole_number(const char *text, uint64_t most, uint64_t *out) {
     return errno == 0 && *end == 0 && value <= most;
 }
 
+static bool format(const Command *command, const char *value, bool any, Format *out) {
+    static const char *const names[] = {[FORMAT_TEXT] = "text", [FORMAT_JSON] = "json", [FORMAT_SARIF] = "sarif"};
+    for (int i = FORMAT_TEXT; i <= (any ? FORMAT_SARIF : FORMAT_JSON); i++)
+        if (strcmp(value, names[i]) == 0) {
+            *out = (Format)i;
+            return true;
+        }
+    if (any)
+        usage_error(command, "`--format` is text, json or sarif, and `%s` is none of them", value);
+    else
+        usage_error(command, "`--format` is text or json, and `%s` is neither", value);
+    return false;
+}
+
 static bool set(const Command *command, const Option *option, const char *value, int room) {
     uint64_t whole;
     char *end;
@@ -48,11 +62,8 @@ static bool set(const Command *command, const Option *option, const char *value,
         if (end != value && *end == 0 && *(double *)option->into >= 0 && isfinite(*(double *)option->into)) return true;
         usage_error(command, "`%s` needs a number of seconds, and `%s` is none", option->name, value);
         return false;
-    case OPTION_FORMAT:
-        *(bool *)option->into = strcmp(value, "json") == 0;
-        if (*(bool *)option->into || strcmp(value, "text") == 0) return true;
-        usage_error(command, "`--format` is text or json, and `%s` is neither", value);
-        return false;
+    case OPTION_FORMAT: return format(command, value, false, option->into);
+    case OPTION_FORMATS: return format(command, value, true, option->into);
     }
     return false;
 }

@@ -51,8 +51,8 @@ int out_of_memory(void) {
     return PIPEC_UNUSABLE;
 }
 
-void say_diagnostics(const PipecDiagnostics *diagnostics, bool json) {
-    if (json)
+void say_diagnostics(const PipecDiagnostics *diagnostics, Format format) {
+    if (format == FORMAT_JSON)
         fputs(pipec_diagnostics_json(diagnostics), stderr);
     else
         fputs(output_colours() ? pipec_diagnostics_coloured(diagnostics) : pipec_diagnostics_text(diagnostics), stderr);

@@ -8,12 +8,14 @@
 typedef struct Run {
     const Command *command;
     Words words;
+    Texts denied;
     Texts saves, fills;
     const char *on;
     uint64_t seed;
     int device; /* -1: not said */
     double watchdog;
-    bool bench, untuned, json;
+    bool bench, untuned;
+    Format format;
     PipecProgram *program;
     PipecProgram *asked; /* with the statics as the file and the words have them, where `program` is a tuned one */
     PipecChoice choice;
@@ -68,13 +70,13 @@ static int one_run(const Run *run, PipecRun *it, PipecWhere where) {
     bool ran = status == PIPEC_FINE;
     if (ran) print_run(run, it);
     fflush(stdout);
-    if (pipec_diagnostics_count(diagnostics) > 0) say_diagnostics(diagnostics, run->json);
+    if (pipec_diagnostics_count(diagnostics) > 0) say_diagnostics(diagnostics, run->format);
     if (!ran) return (int)status;
     pipec_run_verify(it);
     printf("  %s\n", pipec_run_verdict(it));
     fflush(stdout);
     diagnostics = pipec_run_diagnostics(it);
-    if (pipec_diagnostics_count(diagnostics) > 0) say_diagnostics(diagnostics, run->json);
+    if (pipec_diagnostics_count(diagnostics) > 0) say_diagnostics(diagnostics, run->format);
     return (int)pipec_run_status(it);
 }
 
@@ -82,7 +84,7 @@ static int save(const Run *run, PipecRun *it) {
     PipecStatus status = PIPEC_FINE;
     for (size_t i = 0; i < run->saves.count; i++) {
         PipecStatus saved = pipec_run_save(it, run->saves.items[i]);
-        if (saved != PIPEC_FINE) say_diagnostics(pipec_run_diagnostics(it), run->json);
+        if (saved != PIPEC_FINE) say_diagnostics(pipec_run_diagnostics(it), run->format);
         status = pipec_worse(status, saved);
     }
     return (int)status;
@@ -105,7 +107,7 @@ static PipecRun *prepare(const Run *run, int *status) {
         pipec_run_can_save(it, run->saves.items[i]);
     *status = (int)pipec_run_status(it);
     if (*status == PIPEC_FINE) return it;
-    say_diagnostics(pipec_run_diagnostics(it), run->json);
+    say_diagnostics(pipec_run_diagnostics(it), run->format);
     pipec_run_free(it);
     return NULL;
 }
@@ -116,7 +118,7 @@ static int compare(const Run *run, PipecRun *gpu, PipecRun *emulator) {
     printf("emulator and GPU %s (%s)\n", status == PIPEC_FINE ? "agree" : "DISAGREE",
            how != NULL ? how : "not compared");
     fflush(stdout);
-    if (status != PIPEC_FINE) say_diagnostics(pipec_run_diagnostics(gpu), run->json);
+    if (status != PIPEC_FINE) say_diagnostics(pipec_run_diagnostics(gpu), run->format);
     return (int)status;
 }
 
@@ -136,7 +138,7 @@ static int run_both(const Run *run, PipecRun *gpu) {
 
 static void say(const Run *run, const PipecProgram *program) {
     if (pipec_diagnostics_count(pipec_program_diagnostics(program)) > 0)
-        say_diagnostics(pipec_program_diagnostics(program), run->json);
+        say_diagnostics(pipec_program_diagnostics(program), run->format);
 }
 
 /* Where tuning has chosen values for these extents and the GPU that will run, its program takes the place of the one that the
@@ -158,6 +160,8 @@ static int run_all(Run *run) {
     PipecOptions options = {.kernel = run->words.kernel,
                             .values = run->words.values.items,
                             .value_count = run->words.values.count,
+                            .denied = run->denied.items,
+                            .denied_count = run->denied.count,
                             .launch_values = true,
                             .watchdog = run->watchdog > 0 && !run->bench};
     run->program = pipec_compile_file(run->words.file, &options);
@@ -187,7 +191,8 @@ int command_run(const Command *command, int argc, char **argv) {
                               {"--seed", OPTION_SEED, &run.seed},       {"--on", OPTION_TEXT, &run.on},
                               {"--device", OPTION_NUMBER, &run.device}, {"--bench", OPTION_FLAG, &run.bench},
                               {"--untuned", OPTION_FLAG, &run.untuned}, {"--watchdog", OPTION_SECONDS, &run.watchdog},
-                              {"--format", OPTION_FORMAT, &run.json}};
+                              {"-D", OPTION_LIST, &run.denied},
+                              {"--format", OPTION_FORMAT, &run.format}};
     int status = PIPEC_UNUSABLE;
     switch (options_parse(command, argc, argv, options, sizeof options / sizeof options[0], &words)) {
     case PARSED_FINE:
@@ -204,6 +209,7 @@ int command_run(const Command *command, int argc, char **argv) {
     pipec_program_free(run.program);
     pipec_program_free(run.asked);
     texts_free(&run.words.values);
+    texts_free(&run.denied);
     texts_free(&run.saves);
     texts_free(&run.fills);
     texts_free(&words);

@@ -11,7 +11,8 @@ typedef struct Tune {
     const char *on;
     uint64_t seed;
     int device, rounds; /* -1: not said */
-    bool forget, json;
+    bool forget;
+    Format format;
 } Tune;
 
 static void show_progress(void *data, const char *what, size_t done, size_t of) {
@@ -89,7 +90,7 @@ static int tune_all(const Tune *run) {
     if (output_terminal()) fputs("\r\033[K", stderr);
     print(run, tune);
     if (pipec_diagnostics_count(pipec_tune_diagnostics(tune)) > 0)
-        say_diagnostics(pipec_tune_diagnostics(tune), run->json);
+        say_diagnostics(pipec_tune_diagnostics(tune), run->format);
     int status = (int)pipec_tune_status(tune);
     pipec_tune_free(tune);
     return status;
@@ -117,7 +118,7 @@ int command_tune(const Command *command, int argc, char **argv) {
     const Option options[] = {{"--fill", OPTION_LIST, &run.fills},      {"--seed", OPTION_SEED, &run.seed},
                               {"--on", OPTION_TEXT, &run.on},           {"--device", OPTION_NUMBER, &run.device},
                               {"--rounds", OPTION_NUMBER, &run.rounds}, {"--forget", OPTION_FLAG, &run.forget},
-                              {"--format", OPTION_FORMAT, &run.json}};
+                              {"--format", OPTION_FORMAT, &run.format}};
     int status = PIPEC_UNUSABLE;
     switch (options_parse(command, argc, argv, options, sizeof options / sizeof options[0], &words)) {
     case PARSED_FINE:

@@ -87,6 +87,14 @@ PIPEC_API const char *pipec_diagnostics_text(const PipecDiagnostics *diagnostics
 PIPEC_API const char *pipec_diagnostics_coloured(const PipecDiagnostics *diagnostics); /* the same, with ANSI colours */
 PIPEC_API const char *pipec_diagnostics_json(const PipecDiagnostics *diagnostics);     /* one line */
 
+/* SARIF 2.1.0: the diagnostics of any number of texts as one log, which is one line. */
+typedef struct PipecSarif PipecSarif;
+PIPEC_API PipecSarif *pipec_sarif_new(void);
+PIPEC_API void pipec_sarif_free(PipecSarif *sarif); /* NULL is allowed */
+/* What was added may be freed then. False: memory ran out, and the log is of no use. */
+PIPEC_API bool pipec_sarif_add(PipecSarif *sarif, const PipecDiagnostics *diagnostics);
+PIPEC_API const char *pipec_sarif_text(PipecSarif *sarif); /* of all that was added; NULL: memory ran out */
+
 /* The page of a code (in any case): wrong program, why, right program. NULL: there is no such code. */
 PIPEC_API const char *pipec_explain(const char *code);
 /* All codes that have a page, in order; NULL behind the last. `title` may be NULL. */
@@ -103,6 +111,8 @@ typedef struct PipecOptions {
     const char *kernel;        /* which kernel of the file; NULL: the only one */
     const char *const *values; /* "NAME=VALUE" for statics */
     size_t value_count;
+    const char *const *denied; /* become errors: codes of warnings and notes, "warnings" or "notes"; in runs and loads as well */
+    size_t denied_count;
     bool launch_values; /* values may also be meant for a launch (pipec_run_new): names of no static are left alone */
     bool check_only;    /* no PTX and no manifest; with kernel == NULL all kernels of the file are checked */
     bool watchdog;      /* compile the watchdog of the waits in: a hang ends with a message */

@@ -138,6 +138,7 @@ static void assemble_all(void *data) {
     Assemble *assemble = data;
     PipecProgram *program = assemble->program;
     program->diags = diags_new(program->arena, program->source);
+    diags_set_levels(program->diags, &program->levels);
     char *cubin = new_beside(assemble, assemble->path, ".cubin");
     char *ptx = cubin != NULL ? new_beside(assemble, assemble->path, ".ptx") : NULL;
     if (ptx != NULL) {
@@ -147,6 +148,8 @@ static void assemble_all(void *data) {
             cannot_write(assemble, ptx, errno);
         unlink(ptx);
     }
+    program->published = diagnostics_publish(program->diags);
+    if (assemble->status == PIPEC_FINE && program->diags->errors > 0) assemble->status = PIPEC_REFUSED; /* what is denied */
     if (cubin != NULL && ptx != NULL && assemble->status == PIPEC_FINE) {
         chmod(cubin, 0644);
         if (rename(cubin, assemble->path) != 0) cannot_write(assemble, assemble->path, errno);

@@ -102,6 +102,8 @@ static PipecProgram *compile(PipecProgram *program, const Choice *choice) {
                             .kernel = program->kernel,
                             .values = words.items,
                             .value_count = words.count,
+                            .denied = program->denied,
+                            .denied_count = program->denied_count,
                             .watchdog = program->manifest->watchdog};
     return pipec_compile(program->source->text, program->source->length, &options);
 }

@@ -19,11 +19,12 @@ const PipecDiagnostics no_memory = {no_memory_items,
                                     NO_MEMORY_TEXT,
                                     "{\"file\":null,\"diagnostics\":[{\"code\":\"P0905\",\"severity\":\"error\","
                                     "\"message\":\"not enough memory\",\"labels\":[],"
-                                    "\"notes\":[],\"helps\":[\"smaller extents, or a machine with more memory\"]}]}\n"};
-const PipecDiagnostics no_diagnostics = {NULL, 0, 0, "", "", "{\"file\":null,\"diagnostics\":[]}\n"};
+                                    "\"notes\":[],\"helps\":[\"smaller extents, or a machine with more memory\"]}]}\n",
+                                    NULL};
+const PipecDiagnostics no_diagnostics = {NULL, 0, 0, "", "", "{\"file\":null,\"diagnostics\":[]}\n", NULL};
 
-static PipecSeverity severity_of(Code code) {
-    switch (code_rows[code].severity) {
+static PipecSeverity severity_of(const Diag *diag) {
+    switch (diag->severity) {
     case SEVERITY_ERROR: return PIPEC_ERROR;
     case SEVERITY_WARNING: return PIPEC_WARNING;
     case SEVERITY_NOTE: return PIPEC_NOTE;
@@ -43,7 +44,7 @@ static PipecDiagnostic publish(const Diags *diags, const Diag *diag) {
     PipecLabel *published = NEW_ARRAY(diags->arena, PipecLabel, labels + 1);
     for (size_t i = 0; i < labels; i++) published[i] = publish_label(diags->source, &diag->labels[i]);
     return (PipecDiagnostic){.code = code_rows[diag->code].name,
-                             .severity = severity_of(diag->code),
+                             .severity = severity_of(diag),
                              .message = diag->message,
                              .labels = published,
                              .label_count = labels,
@@ -65,6 +66,7 @@ const PipecDiagnostics *diagnostics_publish(Diags *diags) {
     PipecDiagnostics *out = NEW(diags->arena, PipecDiagnostics);
     out->count = diags->items.count;
     out->errors = diags->errors;
+    out->diags = diags;
     out->items = NEW_ARRAY(diags->arena, PipecDiagnostic, out->count + 1);
     for (size_t i = 0; i < out->count; i++) out->items[i] = publish(diags, diags->items.items[i]);
     out->text = rendered(diags, false);
@@ -123,13 +125,4 @@ PIPEC_API const char *pipec_code(size_t index, const char **title) {
     return explain_pages[index].code;
 }
 
-PIPEC_API const char *pipec_code_near(const char *code) {
-    const char *names[CODE_COUNT];
-    char upper[8];
-    size_t length = strlen(code);
-    for (size_t i = 0; i < CODE_COUNT; i++) names[i] = code_rows[i].name;
-    if (length == 0 || length >= sizeof upper) return NULL;
-    memcpy(upper, code, length + 1);
-    if (upper[0] == 'p') upper[0] = 'P';
-    return closest_name(upper, names, CODE_COUNT);
-}
+PIPEC_API const char *pipec_code_near(const char *code) { return code_near(code); }

@@ -41,6 +41,7 @@ static void load(void *data) {
     kernel->scalars = NEW_ARRAY(kernel->arena, Scalar, parameters + 1);
     kernel->symbols = NEW_ARRAY(kernel->arena, int64_t, manifest->symbols.count + 1);
     kernel->diags = diags_new(kernel->arena, program->source);
+    diags_set_levels(kernel->diags, &program->levels);
     kernel->runtime = runtime_open(kernel->arena, call->ordinal, manifest->target, manifest->ptx_major,
                                    manifest->ptx_minor, &lack, &why);
     if (kernel->runtime == NULL)
@@ -53,6 +54,11 @@ static void load(void *data) {
         kernel->status =
             pipec_worse(kernel->status, kernel->diags->items.items[i]->code == P0801 ? PIPEC_BUG : PIPEC_UNUSABLE);
     kernel->published = diagnostics_publish(kernel->diags);
+    if (kernel->status == PIPEC_FINE && kernel->diags->errors > 0) { /* a warning that is denied */
+        kernel->status = PIPEC_REFUSED;
+        runtime_unload(kernel->loaded);
+        kernel->loaded = NULL;
+    }
     kernel->diags = NULL;
 }
 

@@ -23,6 +23,7 @@ struct PipecDiagnostics {
     PipecDiagnostic *items;
     size_t count, errors;
     const char *text, *coloured, *json;
+    const Diags *diags; /* NULL: memory ran out before there were any */
 };
 
 extern const PipecDiagnostics no_diagnostics, no_memory; /* nothing to say; memory ran out */
@@ -44,6 +45,9 @@ struct PipecProgram {
     const char *kernel; /* the one that was compiled, else NULL */
     const StaticValue *statics; /* given from outside */
     size_t static_count;
+    const char **denied;   /* as they were given */
+    size_t denied_count;
+    Levels levels; /* of all diagnostics of the program, of its kernels and of its runs */
     Str ptx;            /* empty where it was not asked for */
     Manifest *manifest; /* NULL as well then */
     Diags *diags;

@@ -20,7 +20,7 @@ typedef struct Compile {
 
 /* Mistakes in what stands beside the text: the file, the words of the command */
 static PipecStatus status_of_code(Code code) {
-    static const Code usage[] = {P0151, P0157, P0600, P0602, P0900, P0901, P0902, P0903, P0904};
+    static const Code usage[] = {P0151, P0157, P0600, P0602, P0900, P0901, P0902, P0903, P0904, P0916};
     for (size_t i = 0; i < COUNT_OF(usage); i++)
         if (usage[i] == code) return PIPEC_UNUSABLE;
     return PIPEC_REFUSED;
@@ -29,9 +29,8 @@ static PipecStatus status_of_code(Code code) {
 static void finish(PipecProgram *program) {
     program->published = diagnostics_publish(program->diags);
     for (size_t i = 0; i < program->diags->items.count; i++) {
-        Code code = program->diags->items.items[i]->code;
-        if (code_rows[code].severity == SEVERITY_ERROR)
-            program->status = pipec_worse(program->status, status_of_code(code));
+        const Diag *diag = program->diags->items.items[i];
+        if (diag->severity == SEVERITY_ERROR) program->status = pipec_worse(program->status, status_of_code(diag->code));
     }
 }
 
@@ -125,6 +124,48 @@ static void refuse_other(PipecProgram *program, const char *value) {
         diag_help(program->diags, diag, "did you mean `%s`?", near);
 }
 
+/* ---- what is made of warnings and notes -------------------------------------------------------------------------- */
+
+static bool deny_all(Levels *levels, const char *word) {
+    static const struct {
+        const char *word;
+        Severity severity;
+    } kinds[] = {{"warnings", SEVERITY_WARNING}, {"notes", SEVERITY_NOTE}};
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        if (strcmp(word, kinds[i].word) != 0) continue;
+        for (size_t code = 0; code < CODE_COUNT; code++)
+            if (code_rows[code].severity == kinds[i].severity) levels->denied[code] = true;
+        return true;
+    }
+    return false;
+}
+
+static void deny(PipecProgram *program, const char *word) {
+    Code code;
+    program->denied[program->denied_count++] = arena_copy(program->arena, word, strlen(word));
+    if (deny_all(&program->levels, word)) return;
+    if (!code_by_name(word, &code)) {
+        const char *near = code_near(word);
+        Diag *diag = diag_plain(program->diags, P0916, "`%s` is no code, and cannot be denied", word);
+        if (near != NULL)
+            diag_help(program->diags, diag, "did you mean `%s`?", near);
+        else
+            diag_help(program->diags, diag, "a code of a warning or note, such as P0810, or `warnings` or `notes`");
+    } else if (code_rows[code].severity == SEVERITY_ERROR) {
+        Diag *diag = diag_plain(program->diags, P0916, "`%s` is an error already", code_rows[code].name);
+        diag_note(program->diags, diag, "only warnings and notes are denied");
+    } else {
+        program->levels.denied[code] = true;
+    }
+}
+
+/* Do the diagnostics speak of all kernels as the text has them? Only then is it certain that an allow silences nothing. */
+static bool checked_whole(const Compile *compile) {
+    const PipecProgram *program = compile->program;
+    return compile->options->check_only && program->kernel == NULL && compile->options->value_count == 0 &&
+           program->diags->errors == 0;
+}
+
 /* ---- the pipeline ----------------------------------------------------------------------------------------------- */
 
 static bool known_kernel(const PipecProgram *program) {
@@ -182,9 +223,13 @@ static bool get_text(Compile *compile) {
 static void run_pipeline(Compile *compile) {
     PipecProgram *program = compile->program;
     const PipecOptions *options = compile->options;
-    if (!get_text(compile)) return;
+    bool readable = get_text(compile);
+    program->denied = NEW_ARRAY(program->arena, const char *, options->denied_count + 1);
+    for (size_t i = 0; i < options->denied_count; i++) deny(program, options->denied[i]);
+    if (!readable || program->diags->errors > 0) return;
     program->names = names_new(program->arena);
     program->ast = parser_parse(program->arena, program->names, program->source, program->diags);
+    allows_read(&program->levels, program->ast->comments.items, program->ast->comments.count, program->diags);
     if (program->diags->errors > 0) return; /* what is missing in a broken tree would only be reported a second time */
     program->kernel_count = check_kernels(program->ast, program->arena, &program->kernels);
     choose_kernel(compile);
@@ -193,6 +238,7 @@ static void run_pipeline(Compile *compile) {
     program->static_count = compile->statics.count;
     if (program->diags->errors > 0) return;
     check(compile);
+    if (checked_whole(compile)) allows_unused(program->diags);
     for (size_t i = 0; known_kernel(program) && i < compile->others.count; i++)
         refuse_other(program, compile->others.items[i]);
     if (program->diags->errors == 0 && program->prog != NULL && !options->check_only) generate(compile);

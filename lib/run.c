@@ -38,12 +38,17 @@ typedef struct Call { /* what a call on a run hands to its work */
     PipecStatus status;
 } Call;
 
-static void begin(PipecRun *run) { run->diags = diags_new(run->arena, run->program->source); }
+static void begin(PipecRun *run) {
+    run->diags = diags_new(run->arena, run->program->source);
+    diags_set_levels(run->diags, &run->program->levels);
+}
 
 static PipecStatus call(PipecRun *run, Call *it, void (*work)(void *)) {
     if (!attempt(run->arena, work, it)) {
         run->published = &no_memory;
         it->status = PIPEC_UNUSABLE;
+    } else if (it->status == PIPEC_FINE && pipec_diagnostics_errors(run->published) > 0) {
+        it->status = PIPEC_REFUSED; /* a warning or note that is denied */
     }
     run->status = pipec_worse(run->status, it->status);
     return it->status;

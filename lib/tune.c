@@ -150,7 +150,7 @@ static bool list_combinations(PipecTune *tune) {
 static const char *remark(Arena *arena, const Diags *diags, Severity severity) {
     for (size_t i = 0; i < diags->items.count; i++) {
         const Diag *diag = diags->items.items[i];
-        if (code_rows[diag->code].severity == severity)
+        if (diag->severity == severity)
             return arena_printf(arena, "%s: %s", code_rows[diag->code].name, diag->message);
     }
     return NULL;

@@ -42,7 +42,7 @@ static void parse_only(Test *test, const char *text, size_t length, Outcome *out
     for (size_t i = 0; i < diags->items.count; i++) {
         const Diag *diag = diags->items.items[i];
         uint32_t line = diag->has_place ? source_line(source, diag->labels[0].span.lo) : 0;
-        Found found = {code_rows[diag->code].name, line, code_rows[diag->code].severity == SEVERITY_ERROR, false};
+        Found found = {code_rows[diag->code].name, line, diag->severity == SEVERITY_ERROR, false};
         vec_push(test->arena, &outcome->found, found);
     }
 }

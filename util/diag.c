@@ -23,6 +23,17 @@ bool code_by_name(const char *name, Code *out) {
     return false;
 }
 
+const char *code_near(const char *name) {
+    const char *names[CODE_COUNT];
+    char upper[8];
+    size_t length = strlen(name);
+    for (size_t i = 0; i < CODE_COUNT; i++) names[i] = code_rows[i].name;
+    if (length == 0 || length >= sizeof upper) return NULL;
+    memcpy(upper, name, length + 1);
+    if (upper[0] == 'p') upper[0] = 'P';
+    return closest_name(upper, names, CODE_COUNT);
+}
+
 Diags *diags_new(Arena *arena, const Source *source) {
     Diags *diags = NEW(arena, Diags);
     diags->arena = arena;
@@ -30,20 +41,48 @@ Diags *diags_new(Arena *arena, const Source *source) {
     return diags;
 }
 
-static Diag *add(Diags *diags, Code code, const char *message) {
+void diags_set_levels(Diags *diags, const Levels *levels) {
+    diags->levels = levels;
+    diags->used = NEW_ARRAY(diags->arena, bool, levels->allows.count + 1);
+}
+
+/* Is this code allowed on the line where the span begins? */
+static bool silenced(Diags *diags, Code code, Span span) {
+    const Levels *levels = diags->levels;
+    if (!levels || !levels->allows.count || !diags->source) return false;
+    uint32_t line = source_line(diags->source, span.lo);
+    size_t low = 0, high = levels->allows.count;
+    while (low < high) { /* the first allow at this line or behind it */
+        size_t middle = low + (high - low) / 2;
+        if (levels->allows.items[middle].line < line) low = middle + 1;
+        else high = middle;
+    }
+    for (; low < levels->allows.count && levels->allows.items[low].line == line; low++)
+        if (levels->allows.items[low].code == code) return diags->used[low] = true;
+    return false;
+}
+
+static Diag *create(Diags *diags, Code code, const char *message) {
     Diag *diag = NEW(diags->arena, Diag);
     diag->code = code;
+    diag->severity = code_rows[code].severity;
     diag->message = message;
+    return diag;
+}
+
+static Diag *add(Diags *diags, Diag *diag) {
     vec_push(diags->arena, &diags->items, diag);
-    if (code_rows[code].severity == SEVERITY_ERROR) diags->errors++;
+    if (diag->severity == SEVERITY_ERROR) diags->errors++;
     return diag;
 }
 
 Diag *diag_at(Diags *diags, Code code, Span span, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    Diag *diag = add(diags, code, arena_vprintf(diags->arena, format, args));
+    Diag *diag = create(diags, code, arena_vprintf(diags->arena, format, args));
     va_end(args);
+    if (silenced(diags, code, span)) return diag; /* what is said of it goes nowhere */
+    add(diags, diag);
     if (diags->source) {
         diag->has_place = true;
         diag->labels[0] = (Label){span, ""};
@@ -55,7 +94,7 @@ Diag *diag_at(Diags *diags, Code code, Span span, const char *format, ...) {
 Diag *diag_plain(Diags *diags, Code code, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    Diag *diag = add(diags, code, arena_vprintf(diags->arena, format, args));
+    Diag *diag = add(diags, create(diags, code, arena_vprintf(diags->arena, format, args)));
     va_end(args);
     return diag;
 }
@@ -112,12 +151,19 @@ typedef struct Ordered {
 static int by_place(const void *a, const void *b) {
     const Ordered *x = a, *y = b;
     if (x->place != y->place) return x->place < y->place ? -1 : 1;
+    if (x->diag->code != y->diag->code) return x->diag->code < y->diag->code ? -1 : 1;
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
 static bool same(const Diag *a, const Diag *b) {
     return a->code == b->code && a->has_place == b->has_place && a->labels[0].span.hi == b->labels[0].span.hi &&
            strcmp(a->message, b->message) == 0;
+}
+
+static void deny(Diags *diags, Diag *diag) {
+    if (diag->severity == SEVERITY_ERROR || !diags->levels || !diags->levels->denied[diag->code]) return;
+    diag_note(diags, diag, "this %s is denied by `-D`", diag->severity == SEVERITY_WARNING ? "warning" : "note");
+    diag->severity = SEVERITY_ERROR;
 }
 
 void diags_finish(Diags *diags) {
@@ -135,7 +181,8 @@ void diags_finish(Diags *diags) {
             duplicate = same(order[j].diag, order[i].diag);
         if (duplicate) continue;
         diags->items.items[kept++] = order[i].diag;
-        if (code_rows[order[i].diag->code].severity == SEVERITY_ERROR) diags->errors++;
+        deny(diags, order[i].diag);
+        if (order[i].diag->severity == SEVERITY_ERROR) diags->errors++;
     }
     diags->items.count = kept;
 }

@@ -298,10 +298,10 @@ static void show_footers(Render *r, const Diag *diag) {
 
 static void render(const Diags *diags, const Diag *diag, bool colours, Str *out) {
     const CodeRow *row = &code_rows[diag->code];
-    const char *paint_primary = paint_of(row->severity);
+    const char *paint_primary = paint_of(diag->severity);
     Render r = {.source = diags->source, .out = out, .colours = colours, .gutter = 1};
     paint(&r, paint_primary);
-    str_printf(out, "%s[%s]", word_of(row->severity), row->name);
+    str_printf(out, "%s[%s]", word_of(diag->severity), row->name);
     plain(&r);
     paint(&r, BOLD);
     str_add(out, ": ");
@@ -368,7 +368,7 @@ void diags_json(const Diags *diags, Str *out) {
         const Diag *diag = diags->items.items[i];
         const CodeRow *row = &code_rows[diag->code];
         str_printf(out, "%s{\"code\":\"%s\",\"severity\":\"%s\",\"message\":", i ? "," : "", row->name,
-                   word_of(row->severity));
+                   word_of(diag->severity));
         str_json(out, diag->message);
         str_add(out, ",\"labels\":[");
         for (int j = 0; diag->has_place && diags->source && j < diag->label_count; j++) {

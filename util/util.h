@@ -163,6 +163,7 @@ typedef struct CodeRow {
 
 extern const CodeRow code_rows[CODE_COUNT];
 bool code_by_name(const char *name, Code *out); /* case is ignored */
+const char *code_near(const char *name);        /* the code that was probably meant, or NULL */
 
 #define DIAG_MAX_LABELS 6
 
@@ -171,8 +172,22 @@ typedef struct Label {
     const char *text; /* what is here; may be empty for the primary one */
 } Label;
 
+/* What becomes of warnings and notes: those that are denied count as errors, those that a comment allows at a line are
+ * not reported there. Errors stay as they are. */
+typedef struct Allow {
+    Code code;
+    uint32_t line; /* 1-based: what begins there is silenced */
+    Span word;     /* the code in the comment */
+} Allow;
+
+typedef struct Levels {
+    bool denied[CODE_COUNT];
+    VEC(Allow) allows; /* their lines do not fall */
+} Levels;
+
 typedef struct Diag {
     Code code;
+    Severity severity;   /* the code's; of what is denied an error, behind diags_finish */
     const char *message; /* stands alone, lower case, no full stop, names in backquotes */
     bool has_place;      /* false: about the whole file, the data or the machine; then there are no labels */
     Label labels[DIAG_MAX_LABELS]; /* [0] is the primary one */
@@ -186,9 +201,12 @@ typedef struct Diags {
     const Source *source; /* may be NULL where nothing has a place */
     VEC(Diag *) items;
     size_t errors; /* how many of them are errors */
+    const Levels *levels; /* NULL: all as the codes say */
+    bool *used;           /* one an allow: it has silenced something */
 } Diags;
 
 Diags *diags_new(Arena *arena, const Source *source);
+void diags_set_levels(Diags *diags, const Levels *levels); /* before the first diagnostic that they may be about */
 Diag *diag_at(Diags *diags, Code code, Span span, const char *format, ...) PRINTF_LIKE(4, 5);
 Diag *diag_plain(Diags *diags, Code code, const char *format, ...) PRINTF_LIKE(3, 4); /* without a place */
 /* Each returns its first argument so that calls can be nested or chained. */
@@ -197,12 +215,24 @@ Diag *diag_label(Diags *diags, Diag *diag, Span span, const char *format, ...) P
 Diag *diag_note(Diags *diags, Diag *diag, const char *format, ...) PRINTF_LIKE(3, 4);
 Diag *diag_help(Diags *diags, Diag *diag, const char *format, ...) PRINTF_LIKE(3, 4);
 
-/* Sorts by place (stable), drops exact duplicates. Call once before printing. */
+/* Sorts by place, then code, then as they came; drops exact duplicates; what is denied becomes an error. Call before printing. */
 void diags_finish(Diags *diags);
+
+/* Comments `// allow P0241: the reason`, at the end of a line for what begins on it, else for the next line that holds words.
+ * `comments` in order. What is wrong with them are warnings. */
+void allows_read(Levels *levels, const Span *comments, size_t count, Diags *diags);
+/* Warns of allows that have silenced nothing, as far as a check alone decides that. */
+void allows_unused(Diags *diags);
 /* rustc's manners; `colours` switches ANSI colours on */
 void diags_render(const Diags *diags, bool colours, Str *out);
 /* {"file":..,"diagnostics":[{code, severity, message, labels:[{line, column, end_line, end_column, lo, hi, text}], notes, helps}]} */
 void diags_json(const Diags *diags, Str *out);
+
+/* SARIF 2.1.0: the diagnostics of several texts in one log of one run */
+typedef struct Sarif Sarif;
+Sarif *sarif_new(Arena *arena);
+void sarif_add(Sarif *sarif, const Diags *diags); /* finished ones; they need not live on */
+void sarif_print(const Sarif *sarif, const char *version, Str *out);
 
 /* ---- pages of `pipec explain` ------------------------------------------------------------------------------------- */
 

@@ -85,7 +85,56 @@ expect "folder" 2 "is a folder" "$P" check .
 expect "json of right files" 0 '{"file":"axpy.pipe","diagnostics":[]}' "$P" check --format=json axpy.pipe
 expect "json of a missing file" 2 '{"file":"missing.pipe","diagnostics":[{"code":"P0900"' "$P" check --format=json missing.pipe
 expect "json has places" 1 '"line":1,"column":' sh -c "echo 'kernel 7' | '$P' check - --format=json"
-expect "format is text or json" 2 'is text or json' "$P" check axpy.pipe --format=xml
+expect "format is text, json or sarif" 2 'is text, json or sarif' "$P" check axpy.pipe --format=xml
+expect "other commands have no sarif" 2 'is text or json' "$P" build axpy.pipe --format=sarif
+
+# ---- check: SARIF
+valid() { (cd "$here/../.." && "$B/unit/sarif" "$scratch/out"); }
+expect "sarif of right files" 0 '"results":[]' "$P" check --format=sarif axpy.pipe two.pipe
+holds "sarif without results is valid" valid
+echo 'kernel 7' >'b d.pipe'
+expect "sarif of several files is one log" 1 '"uri":"b%20d.pipe"' "$P" check --format=sarif axpy.pipe 'b d.pipe' missing.pipe uncovered.pipe
+holds "sarif is valid" valid
+holds "sarif is one run" sh -c '[ "$(grep -c "\"runs\"" out)" = 1 ]'
+holds "sarif has the missing file" printed '{"uri":"missing.pipe"}}'
+holds "sarif has the note" printed '"level":"note","message":{"text":"no claim of'
+holds "sarif goes to standard output alone" test ! -s err
+expect "sarif of denied notes" 1 '"level":"error","message":{"text":"no claim of' "$P" check --format=sarif -D P0149 uncovered.pipe
+holds "sarif of denied notes is valid" valid
+
+# ---- check: standard input under a name, several files, order
+expect "standard input has a name" 1 " --> src/k.pipe:1:8" sh -c "echo 'kernel 7' | '$P' check - --name src/k.pipe"
+expect "json of named standard input" 1 '{"file":"src/k.pipe","diagnostics":[{"code":"P0001"' sh -c "echo 'kernel 7' | '$P' check --name src/k.pipe --format=json -"
+expect "a name without standard input" 2 '`--name` names standard input' "$P" check axpy.pipe --name k.pipe
+expect "standard input twice" 2 "can be read once only" "$P" check - -
+expect "json is an object a line a file" 1 '"P0149"' "$P" check --format=json axpy.pipe uncovered.pipe 'b d.pipe' copy.pipe
+holds "four files, four lines" sh -c '[ "$(wc -l <out)" = 4 ]'
+"$P" check 'b d.pipe' uncovered.pipe missing.pipe 2>first
+"$P" check 'b d.pipe' uncovered.pipe missing.pipe 2>second
+holds "the same words each time" cmp first second
+
+# ---- warnings and notes that are denied or allowed
+expect "a note is no error" 0 "note[P0149]" "$P" check uncovered.pipe
+expect "a denied note is an error" 1 "error[P0149]" "$P" check -D P0149 uncovered.pipe
+holds "it says that it is denied" said 'note: this note is denied by `-D`'
+expect "notes are denied" 1 "error[P0149]" "$P" check -D warnings -D notes uncovered.pipe
+expect "warnings are no notes" 0 "note[P0149]" "$P" check -D warnings uncovered.pipe
+expect "a code in lower case" 1 "1 error" "$P" check -D p0149 uncovered.pipe
+expect "build with a denied note" 1 "error[P0149]" "$P" build -D P0149 uncovered.pipe
+holds "and no files" absent uncovered.ptx uncovered.json
+expect "run with a denied note" 1 "error[P0149]" "$P" run -D P0149 uncovered.pipe
+expect "run without" 0 "note[P0149]" "$P" run uncovered.pipe
+expect "an unknown code is not denied" 2 'error[P0916]: `P0194` is no code' "$P" check -D P0194 axpy.pipe two.pipe
+holds "with the nearest" said 'did you mean `P01'
+holds "and once" sh -c '[ "$(grep -c P0916 err)" = 1 ]'
+expect "words are no code" 2 '`everything` is no code' "$P" build -D everything copy.pipe
+expect "an error is not denied" 2 '`P0102` is an error already' "$P" run -D P0102 copy.pipe
+sed 's|{$|{ // allow P0149: compared by the caller|;:a;n;ba' uncovered.pipe >allowed.pipe
+expect "an allowed note is not said" 0 - "$P" check -D notes -D warnings allowed.pipe
+sed 's|P0149: .*|P0241: blocks differ|' allowed.pipe >idle.pipe
+expect "an idle allow warns" 0 "warning[P0033]" "$P" check idle.pipe
+expect "an idle allow is denied" 1 "error[P0033]" "$P" check -D warnings idle.pipe
+expect "build does not look for idle allows" 0 "note[P0149]" "$P" build idle.pipe
 truncate -s 104857600 large.pipe
 expect "a file of 100 MB" 2 "error[P0901]" "$P" check large.pipe
 expect "100 MB on standard input" 2 "error[P0901]" sh -c "'$P' check - <large.pipe"
