@@ -143,7 +143,7 @@ bench: bench-build
 
 # ---- housekeeping
 
-FORMATTED := $(wildcard $(FLOORS:%=%/*.[ch]) cli/*.[ch] tests/*.[ch] tests/generate/*.[ch] tests/matrix/*.[ch] tests/mutants/*.[ch] tests/hang/*.c tests/unit/*.[ch] tests/fuzz/*.c bench/*.[ch] include/*.h)
+FORMATTED := $(wildcard $(FLOORS:%=%/*.[ch]) cli/*.[ch] tests/*.[ch] tests/generate/*.[ch] tests/matrix/*.[ch] tests/mutants/*.[ch] tests/hang/*.[ch] tests/unit/*.[ch] tests/fuzz/*.c bench/*.[ch] include/*.h)
 format:
 	clang-format -i $(FORMATTED)
 lint: all

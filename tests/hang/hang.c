@@ -8,6 +8,7 @@
 #include "lib/private.h"
 #include "reference/reference.h"
 #include "runtime/runtime.h"
+#include "tests/hang/wounds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -232,6 +233,7 @@ int main(int argc, char **argv) {
         pipec_program_free(program);
         arena_free(arena);
     }
+    passed += wounds_run(&failed);
     printf("%d passed, %d failed", passed, failed);
     if (skipped > 0) printf(", %d skipped", skipped);
     printf("\n");

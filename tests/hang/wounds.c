@@ -1,0 +1,180 @@
+/* The wounds of tests/hang/wounds.txt: PTX of right programs that loses what the compiler derives, each with the code that must find it.
+ *
+ *     FILE NAME=VALUE ..: what is wrong
+ *     @ TEXT          the places that follow are looked for behind this text (each line moves on)
+ *     - TEXT          an instruction that goes; with a `+` line behind it, this text alone is replaced
+ *     * TEXT          each such instruction goes, up to the end of the role
+ *     + TEXT
+ *                     `#` in a text that is looked for is a number
+ *     = P0730         found on one schedule at least of those tried: by the emulator, or by `ensures` afterwards (P085x)
+ * Lines stay where they are, since the manifest's marks speak of them. */
+#include "tests/hang/wounds.h"
+
+#include "emulator/emulator.h"
+#include "lib/private.h"
+#include "reference/reference.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SCHEDULES 12
+#define LIMIT     20000000 /* warp instructions: a wounded kernel may run for ever */
+
+typedef struct Edit {
+    char kind; /* '@', '-', '*' */
+    const char *text, *with;
+} Edit;
+
+typedef struct Wound {
+    const char *file, *what, *code;
+    VEC(Argument) sizes;
+    VEC(Edit) edits;
+} Wound;
+
+/* ---- the text ------------------------------------------------------------------------------------------------------------ */
+
+/* The next place of a text in which `#` stands for digits, and its length */
+static char *find(char *text, const char *pattern, size_t *length) {
+    for (; *text; text++) {
+        const char *at = text, *want = pattern;
+        for (; *want; want++) {
+            if (*want != '#' && *at++ != *want) break;
+            if (*want == '#') at += strspn(at, "0123456789");
+        }
+        *length = (size_t)(at - text);
+        if (!*want) return text;
+    }
+    return NULL;
+}
+
+static void blank_line(char *text, char *at) {
+    while (at > text && at[-1] != '\n') at--;
+    for (; *at != '\n' && *at; at++) *at = ' ';
+}
+
+/* NULL: the place is not there. */
+static char *wound_text(Arena *arena, const char *ptx, const Wound *wound) {
+    char *text = arena_copy(arena, ptx, strlen(ptx));
+    size_t from = 0;
+    for (size_t i = 0; i < wound->edits.count; i++) {
+        const Edit *edit = &wound->edits.items[i];
+        size_t length;
+        char *at = find(text + from, edit->text, &length);
+        if (at == NULL) return NULL;
+        from = (size_t)(at - text);
+        if (edit->kind == '@') {
+            from += length;
+        } else if (edit->with != NULL) {
+            text = arena_printf(arena, "%.*s%s%s", (int)from, text, edit->with, at + length);
+            from += strlen(edit->with);
+        } else {
+            const char *end = strstr(at, "\n    ret;");
+            do blank_line(text, at);
+            while (edit->kind == '*' && (at = find(at, edit->text, &length)) != NULL && (end == NULL || at < end));
+        }
+    }
+    return text;
+}
+
+/* ---- the runs ------------------------------------------------------------------------------------------------------------ */
+
+static bool says(const Diags *diags, const char *code) {
+    for (size_t i = 0; i < diags->items.count; i++)
+        if (strcmp(code_rows[diags->items.items[i]->code].name, code) == 0) return true;
+    return false;
+}
+
+/* One schedule: is the code among what is said? `said` gets the text. */
+static bool found(Arena *arena, const PipecProgram *program, const char *ptx, const Wound *wound, uint64_t seed,
+                  Str *said) {
+    Diags *diags = diags_new(arena, program->source);
+    LaunchOptions options = {.seed = 1};
+    EmulatorOptions how = {.seed = seed, .limit = LIMIT};
+    RunResult result = {0};
+    Verdict verdict;
+    Before before = {0};
+    Argument *all;
+    size_t count;
+    Launch *launch = NULL;
+    if (reference_arguments(arena, program->prog, program->manifest, wound->sizes.items, wound->sizes.count, &all,
+                            &count, diags))
+        launch = launch_prepare(arena, program->manifest, ptx, strlen(ptx), all, count, &options, diags);
+    if (launch != NULL && reference_before(arena, program->prog, launch, &before, diags) &&
+        emulator_run(arena, launch, &how, &result, diags) == RUN_DONE)
+        reference_verdict(arena, program->prog, launch, &before, &(ReferenceOptions){.seed = 1}, &verdict, diags);
+    reference_before_free(&before);
+    if (launch != NULL) launch_free(launch);
+    diags_render(diags, false, said);
+    return says(diags, wound->code);
+}
+
+static bool try_wound(Arena *arena, const Wound *wound, int *failed) {
+    PipecProgram *program = pipec_compile_file(wound->file, &(PipecOptions){0});
+    bool fine = program != NULL && program->ptx.text != NULL, hit = false;
+    const char *ptx = fine ? wound_text(arena, program->ptx.text, wound) : NULL;
+    Str said = str_new(arena);
+    str_add(&said, "");
+    for (uint64_t seed = 0; ptx != NULL && !hit && seed < SCHEDULES; seed++)
+        hit = found(arena, program, ptx, wound, seed, &said);
+    if (!hit)
+        printf("%s: %s: %s%s\n%.1500s\n", wound->file, wound->what, ptx ? "not found as " : "the place is not there, ",
+               wound->code, said.text);
+    *failed += !hit;
+    pipec_program_free(program);
+    return hit;
+}
+
+/* ---- the file ------------------------------------------------------------------------------------------------------------ */
+
+/* "FILE NAME=VALUE ..: what" */
+static Wound head(Arena *arena, char *line) {
+    Wound wound = {0};
+    char *what = strstr(line, ": "), *save = NULL;
+    if (what == NULL) return wound;
+    *what = '\0';
+    wound.what = what + 2;
+    wound.file = strtok_r(line, " ", &save);
+    for (char *word; (word = strtok_r(NULL, " ", &save)) != NULL;) {
+        Argument size;
+        if (argument_parse(arena, word, &size, diags_new(arena, NULL))) vec_push(arena, &wound.sizes, size);
+    }
+    return wound;
+}
+
+static int run_file(Arena *arena, char *text, int *failed) {
+    int passed = 0;
+    Wound wound = {0};
+    for (char *save = NULL, *line = strtok_r(text, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
+        const char *rest = line[0] && line[1] == ' ' ? line + 2 : "";
+        Edit edit = {line[0], rest, NULL};
+        if (line[0] == '#') continue;
+        if (strchr("@-*", line[0])) {
+            vec_push(arena, &wound.edits, edit);
+        } else if (line[0] == '+' && wound.edits.count > 0) {
+            wound.edits.items[wound.edits.count - 1].with = rest;
+        } else if (line[0] == '=') {
+            wound.code = rest;
+            if (wound.file != NULL)
+                passed += try_wound(arena, &wound, failed);
+            else
+                printf("tests/hang/wounds.txt: `= %s` without its head\n", rest), ++*failed;
+        } else {
+            wound = head(arena, line);
+        }
+    }
+    return passed;
+}
+
+int wounds_run(int *failed) {
+    Arena *arena = arena_new();
+    FILE *file = fopen("tests/hang/wounds.txt", "rb");
+    size_t room = 1 << 18;
+    char *text = arena_alloc(arena, room);
+    if (file == NULL) return perror("tests/hang/wounds.txt"), ++*failed, 0;
+    text[fread(text, 1, room - 1, file)] = '\0';
+    fclose(file);
+    int passed = run_file(arena, text, failed);
+    arena_free(arena);
+    return passed;
+}
