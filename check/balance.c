@@ -155,11 +155,22 @@ static void oblige(Balance *balance, const Pair *pair, int domain) {
     diag_help(balance->diags, diag, "write `if %s nonempty { .. }` around what needs it, in every role", row->name);
 }
 
+/* A range of which the program itself says what happens when it is empty is not one that must not be */
+static void asked_domains(const Shapes *shapes, Emptiness *known, size_t count) {
+    for (size_t i = 0; i < shapes->count; i++) {
+        const Shape *shape = shapes->items[i];
+        if (shape->kind == SHAPE_IF && shape->otherwise.count && valid_index(shape->stmt->branch.nonempty, count))
+            known[shape->stmt->branch.nonempty] = MAYBE_EMPTY;
+        asked_domains(&shape->body, known, count);
+        asked_domains(&shape->otherwise, known, count);
+    }
+}
+
 static bool proved_nonempty(Balance *balance, const Pair *pair) {
     size_t count = balance->prog->domains.count;
     Emptiness *known = NEW_ARRAY(balance->arena, Emptiness, count + 1);
-    used_domains(&pair->shapes[0], known, count);
-    used_domains(&pair->shapes[1], known, count);
+    for (int i = 0; i < 2; i++) used_domains(&pair->shapes[i], known, count);
+    for (int i = 0; i < 2; i++) asked_domains(&pair->shapes[i], known, count);
     for (size_t d = 0; d < count; d++)
         if (known[d] == NONEMPTY && !domain_nonempty(balance, (int)d)) known[d] = MAYBE_EMPTY;
     if (!counts_equal(balance, pair->role[0], &pair->shapes[0], pair->role[1], &pair->shapes[1], known)) return false;
