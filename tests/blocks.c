@@ -2,7 +2,10 @@
  *
  *     ```pipe               is accepted, and code is generated from each of its kernels (in docs/errors: is accepted by `check`)
  *     ```pipe,wrong P0302   is refused with this code; in docs/errors/PNNNN.md the page's own code may be left out
- * A ```text block right behind a wrong one is what is said about it. Other blocks are not looked at. */
+ * A ```text block right behind a wrong one is what is said about it. Other blocks are not looked at.
+ *
+ * docs/bugs.md: each test that it links to is there, with the case that the link names; its counts are those of its rows; and the tests
+ * that are named after others' bugs stand in it. */
 #include "tests/suite.h"
 
 #include <string.h>
@@ -57,15 +60,18 @@ static void try_block(Test *test, const char *name, const char *text, size_t len
     }
     pipec_program_free(all);
     const char *shown = errors.text ? errors.text : "";
-    if (code) expect(test, said, "%s: the block is not refused with %s\n%s", name, code, shown);
-    else expect(test, fine, "%s: the block is refused\n%s", name, shown);
+    if (code)
+        expect(test, said, "%s: the block is not refused with %s\n%s", name, code, shown);
+    else
+        expect(test, fine, "%s: the block is refused\n%s", name, shown);
 }
 
 /* The lines of the block that begins behind line `*i`, which moves to the closing fence */
 static const char *block_at(Test *test, const Words *lines, size_t *i) {
     Str block = str_new(test->arena);
     str_add(&block, "");
-    for (++*i; *i < lines->count && strncmp(lines->items[*i], "```", 3) != 0; ++*i) str_printf(&block, "%s\n", lines->items[*i]);
+    for (++*i; *i < lines->count && strncmp(lines->items[*i], "```", 3) != 0; ++*i)
+        str_printf(&block, "%s\n", lines->items[*i]);
     return block.text ? block.text : "";
 }
 
@@ -75,10 +81,74 @@ static const char *code_of(Test *test, const char *info) {
     return code ? code : next_code(test->arena, &item);
 }
 
+/* ---- docs/bugs.md ------------------------------------------------------------------------------------------------------- */
+
+/* "[name](../path)": the path is there, and behind "wound: " and "hang: " the name is of a case in it */
+static void follow_links(Test *test, const char *text) {
+    for (const char *at = text; (at = strstr(at, "](../")) != NULL; at++) {
+        const char *path = arena_copy(test->arena, at + 5, strcspn(at + 5, ")")), *name = at;
+        while (name > text && name[-1] != '[') name--;
+        name = arena_copy(test->arena, name, (size_t)(at - name));
+        const char *file = file_read(test->arena, path, NULL);
+        if (!expect(test, file != NULL, "%s is not there", path)) continue;
+        const char *title = strncmp(name, "wound: ", 7) == 0  ? name + 7
+                            : strncmp(name, "hang: ", 6) == 0 ? name + 6
+                                                              : "";
+        expect(test, strstr(file, title) != NULL, "%s has no case \"%s\"", path, title);
+    }
+}
+
+enum { BUGS_REFUSED, BUGS_UNWRITABLE, BUGS_FOUND, BUGS_NOT_YET, BUGS_ALL, BUGS_KINDS, BUGS_TABLES = 3 };
+static const char *const bug_kinds[BUGS_KINDS] = {"refused", "cannot be written",
+                                                  "- of these found in PTX by the emulator", "not yet", "all"};
+
+static void count_row(Test *test, const char *line, int *counts) {
+    int found = -1;
+    for (int kind = 0; kind < BUGS_ALL; kind++)
+        if (kind != BUGS_FOUND && strstr(line, arena_printf(test->arena, " | %s | ", bug_kinds[kind])) != NULL)
+            found = kind;
+    if (!expect(test, found >= 0, "what becomes of it? %s", line)) return;
+    counts[found]++;
+    counts[BUGS_ALL]++;
+    counts[BUGS_FOUND] +=
+        found == BUGS_UNWRITABLE && (strstr(line, "](../tests/hang/") || strstr(line, "](../tests/emulator/"));
+}
+
+/* Rows begin with their number, in the three tables that follow a heading each; the counts stand before */
+static void compare_counts(Test *test, const char *text, const Words *lines) {
+    int counts[BUGS_TABLES][BUGS_KINDS] = {{0}}, table = -1;
+    for (size_t i = 0; i < lines->count; i++) {
+        const char *line = lines->items[i];
+        table += strncmp(line, "## ", 3) == 0;
+        if (table >= 0 && table < BUGS_TABLES && line[0] == '|' &&
+            strchr("123456789", line[1 + (line[1] == ' ')]) != NULL)
+            count_row(test, line, counts[table]);
+    }
+    for (int kind = 0; kind < BUGS_KINDS; kind++) {
+        int *c[BUGS_TABLES] = {&counts[0][kind], &counts[1][kind], &counts[2][kind]};
+        const char *wanted = arena_printf(test->arena, "| %s | %d | %d | %d | %d |\n", bug_kinds[kind], *c[0], *c[1],
+                                          *c[2], *c[0] + *c[1] + *c[2]);
+        expect(test, strstr(text, wanted) != NULL, "the rows give %s", wanted);
+    }
+}
+
+static void check_bugs(Test *test, const char *text, const Words *lines) {
+    Items files = {0};
+    follow_links(test, text);
+    compare_counts(test, text, lines);
+    files_in(test->arena, "tests/check", ".pipe", false, &files);
+    for (size_t i = 0; i < files.count; i++) {
+        const char *name = strrchr(files.items[i], '/') + 1;
+        if ((strncmp(name, "mojo-", 5) == 0 || strncmp(name, "peers-", 6) == 0) && !ends_with(name, "-ok.pipe"))
+            expect(test, strstr(text, name) != NULL, "%s does not stand there", name);
+    }
+}
+
 static void run_docs(Test *test) {
     const char *text = file_read(test->arena, test->item, NULL);
     if (!expect(test, text != NULL, "is missing")) return;
     Words lines = lines_of(test->arena, text);
+    if (strcmp(test->item, "docs/bugs.md") == 0) check_bugs(test, text, &lines);
     for (size_t i = 0; i < lines.count; i++) {
         const char *info = lines.items[i];
         if (strncmp(info, "```", 3) != 0) continue;
@@ -87,10 +157,12 @@ static void run_docs(Test *test) {
         if (strcmp(info, "```pipe") != 0 && strncmp(info, "```pipe,", 8) != 0) continue;
         bool wrong = strncmp(info, "```pipe,wrong", 13) == 0;
         const char *code = wrong ? code_of(test, info) : NULL;
-        if (!expect(test, wrong ? code != NULL : strcmp(info, "```pipe") == 0, "line %zu: what is %s?", first, info)) continue;
+        if (!expect(test, wrong ? code != NULL : strcmp(info, "```pipe") == 0, "line %zu: what is %s?", first, info))
+            continue;
         const char *name = arena_printf(test->arena, "%s:%zu", test->item, first);
         try_block(test, name, block, strlen(block), code);
-        bool followed = wrong && i + 2 < lines.count && !lines.items[i + 1][0] && strcmp(lines.items[i + 2], "```text") == 0;
+        bool followed =
+            wrong && i + 2 < lines.count && !lines.items[i + 1][0] && strcmp(lines.items[i + 2], "```text") == 0;
         if (!followed) continue;
         i += 2;
         compare_message(test, name, block, strlen(block), block_at(test, &lines, &i));
