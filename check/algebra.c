@@ -61,12 +61,24 @@ const Poly *poly_sum(Algebra *algebra, const Poly *a, const Poly *b, int64_t sca
     return sum->count > POLY_MAX_TERMS ? NULL : sum;
 }
 
-static bool multiply_terms(const Term *a, const Term *b, Term *out) {
-    if (a->count + b->count > POLY_MAX_DEGREE || __builtin_mul_overflow(a->coef, b->coef, &out->coef)) return false;
+/* condition ? 1 : 0: its square is itself */
+static bool is_truth(const Algebra *algebra, int id) {
+    const Atom *atom = &algebra->atoms.items[id];
+    int64_t then, otherwise;
+    return atom->kind == ATOM_SELECT && poly_is_constant(atom->args[1], &then) && then == 1 &&
+           poly_is_constant(atom->args[2], &otherwise) && otherwise == 0;
+}
+
+static bool multiply_terms(const Algebra *algebra, const Term *a, const Term *b, Term *out) {
+    if (__builtin_mul_overflow(a->coef, b->coef, &out->coef)) return false;
     int i = 0, j = 0;
-    out->count = a->count + b->count;
-    for (int k = 0; k < out->count; k++)
-        out->atoms[k] = j == b->count || (i < a->count && a->atoms[i] <= b->atoms[j]) ? a->atoms[i++] : b->atoms[j++];
+    out->count = 0;
+    while (i < a->count || j < b->count) {
+        int atom = j == b->count || (i < a->count && a->atoms[i] <= b->atoms[j]) ? a->atoms[i++] : b->atoms[j++];
+        if (out->count > 0 && out->atoms[out->count - 1] == atom && is_truth(algebra, atom)) continue;
+        if (out->count == POLY_MAX_DEGREE) return false;
+        out->atoms[out->count++] = atom;
+    }
     return true;
 }
 
@@ -76,7 +88,7 @@ const Poly *poly_product(Algebra *algebra, const Poly *a, const Poly *b) {
     for (int i = 0; i < a->count && product; i++) {
         Poly *row = new_poly(algebra, b->count);
         for (int j = 0; j < b->count; j++)
-            if (!multiply_terms(&a->terms[i], &b->terms[j], &row->terms[row->count++])) return NULL;
+            if (!multiply_terms(algebra, &a->terms[i], &b->terms[j], &row->terms[row->count++])) return NULL;
         /* multiplying by one term keeps neither the order by atoms, so rows are merged term by term */
         for (int j = 0; j < row->count && product; j++) {
             Poly *one = new_poly(algebra, 1);

@@ -1,5 +1,6 @@
 /* How often a role acquires a pipe, as a formula: acquires times the trips of the loops around them. A range's trips are
  * hi - lo where that is certainly not negative, else hi - min(hi, lo): pieces of a range add up to the whole. */
+#include "check/algebra.h"
 #include "check/balance.h"
 
 #define CASES_MOST 6 /* ranges asked about by `if .. nonempty`, of which all cases are tried */
@@ -9,6 +10,7 @@ typedef struct Counting {
     const Role *role;
     const Emptiness *known;
     bool shown;        /* for people, not for the proof */
+    bool flat;         /* conditions as numbers 0 and 1 that are multiplied: `a || b` is a + b - a b, however it is written */
 } Counting;
 
 static Expr *number(Counting *c, int64_t value) { return expr_integer(c->balance->arena, E_I32, value, (Span){0, 0}); }
@@ -127,6 +129,39 @@ static bool mentions(Counting *c, Expr *expr, int local) {
     return mention.found;
 }
 
+static Expr *chosen(Counting *c, Expr *condition, Expr *then, Expr *otherwise) {
+    Expr *select = NEW(c->balance->arena, Expr);
+    *select = (Expr){.kind = X_SELECT, .type = E_I64, .span = condition->span};
+    select->select.condition = condition;
+    select->select.then = then;
+    select->select.otherwise = otherwise;
+    return select;
+}
+
+static Expr *less(Counting *c, Expr *a, Expr *b) { return a && b ? expr_binary(c->balance->arena, OP_SUB, a, b, a->span) : NULL; }
+
+/* 1 where the condition holds, else 0; NULL where that is another thing each time it is asked */
+static Expr *as_number(Counting *c, Expr *condition) {
+    Expr *one = number(c, 1);
+    Algebra *algebra = algebra_new(c->balance->arena, c->balance->prog, c->role);
+    const Poly *poly = algebra_poly(algebra, c->role, condition);
+    if (!poly || poly_changes(algebra, poly)) return NULL;
+    if (condition->kind == X_UNARY && condition->unary.op == OP_NOT) return less(c, one, as_number(c, condition->unary.operand));
+    if (condition->kind != X_BINARY) return chosen(c, condition, one, number(c, 0));
+    Expr *left = condition->binary.left, *right = condition->binary.right;
+    BinaryOp op = condition->binary.op;
+    if (op == OP_AND || op == OP_OR) {
+        Expr *a = as_number(c, left), *b = as_number(c, right), *both = product(c, a, b);
+        return op == OP_AND ? both : less(c, sum(c, a, b), both);
+    }
+    bool negative = left->type != E_F32 && (op == OP_NE || op == OP_LE || op == OP_GE);
+    if (!negative) return chosen(c, condition, one, number(c, 0));
+    Expr *opposite = NEW(c->balance->arena, Expr); /* of two that exclude each other, one */
+    *opposite = *condition;
+    opposite->binary.op = op == OP_NE ? OP_EQ : op == OP_LE ? OP_GT : OP_LT;
+    return less(c, one, chosen(c, opposite, one, number(c, 0)));
+}
+
 static Count count_list(Counting *c, const Shapes *shapes, bool top);
 
 static Expr *count_branch(Counting *c, const Shape *shape) {
@@ -140,12 +175,9 @@ static Expr *count_branch(Counting *c, const Shape *shape) {
     if (!then || !otherwise || !condition || condition->kind == X_POISON) return NULL;
     if (algebra_constant(condition, &truth)) return truth ? then : otherwise;
     if (algebra_equal(c->balance->arena, c->balance->prog, c->role, then, c->role, otherwise)) return then;
-    Expr *select = NEW(c->balance->arena, Expr);
-    *select = (Expr){.kind = X_SELECT, .type = E_I32, .span = shape->stmt->head};
-    select->select.condition = condition;
-    select->select.then = then;
-    select->select.otherwise = otherwise;
-    return select;
+    if (!c->flat) return chosen(c, condition, then, otherwise);
+    Expr *holds = as_number(c, condition);
+    return sum(c, product(c, holds, then), product(c, less(c, number(c, 1), holds), otherwise));
 }
 
 static Count count_list(Counting *c, const Shapes *shapes, bool top) {
@@ -169,6 +201,11 @@ static Count count_list(Counting *c, const Shapes *shapes, bool top) {
     }
     if (!total.tile) total.outside = NULL;
     return total;
+}
+
+static Count count(Balance *balance, const Role *role, const Shapes *shapes, const Emptiness *known, bool flat) {
+    Counting c = {.balance = balance, .role = role, .known = known, .flat = flat};
+    return count_list(&c, shapes, true);
 }
 
 Count shapes_count(Balance *balance, const Role *role, const Shapes *shapes, const Emptiness *known, bool shown) {
@@ -205,7 +242,8 @@ static void suppose(Balance *balance, Expr *condition) {
 }
 
 /* What is known of ranges is a fact while the formulas are compared; in an iteration of the grid no axis is empty. */
-static bool equal_now(Balance *balance, const Role *a_role, const Shapes *a, const Role *b_role, const Shapes *b, const Emptiness *known) {
+static bool equal_now(Balance *balance, const Role *a_role, const Shapes *a, const Role *b_role, const Shapes *b, const Emptiness *known,
+                      bool flat) {
     Prog *prog = balance->prog;
     Arena *arena = balance->arena;
     size_t facts = prog->preconditions.count, symbols = prog->symbols.count;
@@ -215,13 +253,13 @@ static bool equal_now(Balance *balance, const Role *a_role, const Shapes *a, con
         if (nonempty && known[d] == EMPTY) nonempty = expr_binary(arena, OP_LE, prog->domains.items[d].hi, prog->domains.items[d].lo, nonempty->span);
         suppose(balance, nonempty);
     }
-    Count x = shapes_count(balance, a_role, a, known, false), y = shapes_count(balance, b_role, b, known, false);
+    Count x = count(balance, a_role, a, known, flat), y = count(balance, b_role, b, known, flat);
     bool equal = x.outside && y.outside && algebra_equal(arena, prog, a_role, x.outside, b_role, y.outside);
     for (size_t i = 0; i < prog->axes.count && equal; i++)
         if (prog->axes.items[i].extent && prog->axes.items[i].extent->kind != X_POISON) suppose(balance, positive(balance, prog->axes.items[i].extent));
     if (equal) {
-        x = shapes_count(balance, a_role, a, known, false);
-        y = shapes_count(balance, b_role, b, known, false);
+        x = count(balance, a_role, a, known, flat);
+        y = count(balance, b_role, b, known, flat);
         equal = algebra_equal(arena, prog, a_role, x.tile, b_role, y.tile);
     }
     prog->preconditions.count = facts;
@@ -243,7 +281,7 @@ bool counts_equal(Balance *balance, const Role *a_role, const Shapes *a, const R
     }
     for (unsigned which = 0; which < 1u << used; which++) {
         for (int i = 0; i < used; i++) now[cases[i]] = which >> i & 1 ? EMPTY : NONEMPTY;
-        if (!equal_now(balance, a_role, a, b_role, b, now)) return false;
+        if (!equal_now(balance, a_role, a, b_role, b, now, false) && !equal_now(balance, a_role, a, b_role, b, now, true)) return false;
     }
     return true;
 }

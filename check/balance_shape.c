@@ -76,11 +76,27 @@ static void add_leave(Build *b, Stmt *stmt, Shapes *out) {
     add(b, out, SHAPE_LEAVE, stmt)->levels = levels;
 }
 
+/* A `continue` behind which nothing of an iteration matters is the end of the iteration. */
+static void drop_last_continue(Shapes *shapes) {
+    while (shapes->count) {
+        Shape *last = shapes->items[shapes->count - 1];
+        bool drops = last->kind == SHAPE_LEAVE && last->levels == 0 && last->stmt->leave.kind == LEAVE_CONTINUE;
+        if (last->kind == SHAPE_IF) {
+            drop_last_continue(&last->body);
+            drop_last_continue(&last->otherwise);
+            drops = !last->body.count && !last->otherwise.count;
+        }
+        if (!drops) return;
+        shapes->count--;
+    }
+}
+
 static void add_loop(Build *b, Stmt *stmt, Stmt *body, Shapes *out) {
     Shape *shape = add(b, out, stmt->kind == S_GRID ? SHAPE_GRID : SHAPE_FOR, stmt);
     vec_push(b->balance->arena, &b->loops, stmt);
     build(b, body, &shape->body);
     b->loops.count--;
+    drop_last_continue(&shape->body);
     if (!has_acquire(&shape->body) && !leaves_out(&shape->body, 1)) out->count--;
 }
 
