@@ -416,12 +416,12 @@ int boxes_map(Tiles *tiles, const Access *global, BoxPlan *plan, bool store) {
     }
     for (size_t i = 0; i < prog->maps.count; i++) {
         const Map *map = &prog->maps.items[i];
-        bool same = map->param == global->object && map->rank == plan->copy.rank && map->swizzle == plan->swizzle;
+        bool same = map->param == global->object && map->stored == store && map->rank == plan->copy.rank &&
+                    map->swizzle == plan->swizzle;
         for (int d = 0; d < map->rank && same; d++) same = map->box[d] == plan->box[d];
-        same = same && (map->extents[0] == param->extents[param->rank - 1]) == (plan->copy.granule == 0);
         if (same) return (int)i;
     }
-    Map map = {.param = global->object, .rank = plan->copy.rank, .swizzle = plan->swizzle};
+    Map map = {.param = global->object, .rank = plan->copy.rank, .swizzle = plan->swizzle, .stored = store};
     for (int d = 0; d < map.rank; d++) {
         map.extents[d] = d == 0 ? end : param->extents[param->rank - 1 - d];
         map.strides[d] = d == 0 ? NULL : stride_of(tiles, param, param->rank - 1 - d);

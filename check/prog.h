@@ -492,6 +492,7 @@ typedef struct Map {          /* a tensor map to encode; filled by tiles, equal 
     Expr *strides[PROG_MAX_RANK]; /* bytes, I64 formulas; [0] NULL */
     int64_t box[PROG_MAX_RANK];
     int swizzle;
+    bool stored;              /* stores go through it; else loads, never both: see launch/manifest.h */
 } Map;
 
 typedef struct Precondition { /* a launch precondition; conditions that are constant never get here */

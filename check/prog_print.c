@@ -149,7 +149,8 @@ static void print_maps(Out *o) {
     for (size_t i = 0; i < o->prog->maps.count; i++) {
         const Map *map = &o->prog->maps.items[i];
         begin_line(o);
-        str_printf(o->text, "map %zu of %s: swizzle %s", i, o->prog->params.items[map->param].name,
+        str_printf(o->text, "map %zu of %s: %s, swizzle %s", i, o->prog->params.items[map->param].name,
+                   map->stored ? "stored" : "loaded",
                    map->swizzle >= 0 && map->swizzle < 4 ? swizzles[map->swizzle] : "?");
         for (int d = 0; d < map->rank; d++) {
             str_add(o->text, " (");

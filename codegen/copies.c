@@ -86,17 +86,6 @@ static void gen_boxes(Gen *gen, const Tile *tile, const Access *inside, bool loa
     }
 }
 
-/* The map of such a store ends at whole 16 bytes; an extent of 0 is encoded as 1, so nothing may be stored through it then. */
-static void gen_whole_boxes(Gen *gen, const Tile *tile, const Access *inside) {
-    const Param *param = &gen->prog->params.items[tile->target.object];
-    int none = ptx_new_label(gen->ptx);
-    Value end = eval_scalar(gen, param->extents[0]);
-    Reg small = PURE(gen->ptx, REG_PRED, "setp.lt.s32", value_operand(end), ptx_int(tile->box.granule));
-    INS_IF(gen->ptx, small, "bra", ptx_label(none));
-    gen_boxes(gen, tile, inside, false);
-    ptx_place_label(gen->ptx, none);
-}
-
 /* The elements behind the last whole 16 bytes of a tensor, where this tile holds them: at most granule - 1, by ordinary stores. */
 static void gen_tail(Gen *gen, const Tile *tile, const Access *inside) {
     const BoxCopy *copy = &tile->box;
@@ -169,9 +158,7 @@ static void gen_engine_copy(Gen *gen, const Tile *tile) {
         Reg other = PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(gen->cluster.part[tile->multicast.axes]), ptx_int(0));
         INS_IF(gen->ptx, other, "bra", ptx_label(skip));
     }
-    if (tensor && !load && tile->box.granule > 1)
-        gen_whole_boxes(gen, tile, inside);
-    else if (tensor)
+    if (tensor)
         gen_boxes(gen, tile, inside, load);
     else
         gen_bulk(gen, tile, inside, outside, load);

@@ -111,7 +111,8 @@ static void fill_parameters(Arena *arena, const Prog *prog, Manifest *manifest) 
         ManifestMap out = {.parameter = map->param,
                            .type = prog->params.items[map->param].type,
                            .rank = map->rank,
-                           .swizzle = (Swizzle)map->swizzle};
+                           .swizzle = (Swizzle)map->swizzle,
+                           .stored = map->stored};
         for (int d = 0; d < map->rank; d++) {
             out.extents[d] = formula_of(arena, map->extents[d]);
             out.strides[d] = formula_of(arena, map->strides[d]);

@@ -209,7 +209,7 @@ static void report_maps(const Prog *prog, const Manifest *manifest, Str *out) {
         }
         str_add(out, ", box");
         for (int d = 0; d < map->rank; d++) str_printf(out, " %u", map->box[d]);
-        str_char(out, '\n');
+        str_add(out, map->stored ? ", stored\n" : ", loaded\n");
     }
 }
 

@@ -32,9 +32,18 @@ static void add_region(Machine *machine, const char *name, unsigned char *data, 
     machine->regions[machine->region_count++] = (Region){base, bytes, data, read_only, name};
 }
 
+/* Where maps of empty tensors lead: zeros that nobody overwrites, and bytes that nobody reads */
+static void map_empty(Machine *machine) {
+    static const char *const names[] = {"zeros, for loads from empty tensors", "scratch, for stores to empty tensors"};
+    for (int stored = 0; stored < 2; stored++) {
+        add_region(machine, names[stored], NEW_ARRAY(machine->arena, unsigned char, EMPTY_BYTES), EMPTY_BYTES, !stored);
+        machine->base_of_empty[stored] = machine->regions[machine->region_count - 1].base;
+    }
+}
+
 static void map_arrays(Machine *machine, const Launch *launch) {
     const Manifest *manifest = machine->manifest;
-    machine->regions = NEW_ARRAY(machine->arena, Region, manifest->parameters.count + 2);
+    machine->regions = NEW_ARRAY(machine->arena, Region, manifest->parameters.count + 3);
     machine->base_of_parameter = NEW_ARRAY(machine->arena, uint64_t, manifest->parameters.count + 1);
     for (size_t i = 0; i < manifest->parameters.count; i++) {
         const ManifestParameter *parameter = &manifest->parameters.items[i];
@@ -43,6 +52,7 @@ static void map_arrays(Machine *machine, const Launch *launch) {
         add_region(machine, parameter->name, array->data, array->bytes, parameter->mode == MODE_IN);
         machine->base_of_parameter[i] = machine->regions[machine->region_count - 1].base;
     }
+    if (manifest->maps.count > 0) map_empty(machine);
     if (manifest->watchdog) {
         /* The deadlock is found before any patience ends, so that here it never does. */
         WatchdogArea *area = NEW(machine->arena, WatchdogArea);

@@ -337,6 +337,7 @@ struct Machine {
     Region *regions;
     uint32_t region_count;
     uint64_t *base_of_parameter; /* where the array of each of the manifest's parameters lies */
+    uint64_t base_of_empty[2];   /* where maps of empty tensors lead: [ManifestMap.stored] */
     unsigned char *parameters;
     TensorMap *maps;
     int32_t *map_of_argument; /* by parameter of the entry; -1 */

@@ -61,13 +61,14 @@ static bool encode(Machine *machine, const Launch *launch, const ManifestMap *fr
     map->box_bytes = map->element_bytes;
     if (from->rank < 1 || from->rank > MAX_RANK) return refuse(machine, map, "its rank is not in 1 .. 5");
     if (element_rows[from->type].map < 0) return refuse(machine, map, "it cannot hold elements of this type");
+    MapShape shape;
+    if (map_evaluate(from, launch->symbols, &shape) != FORMULA_FINE)
+        return refuse(machine, map, "an extent or a stride overflows");
+    /* each array is a region of its own, in the order of parameters: see emulator.c */
+    map->base = shape.is_empty ? machine->base_of_empty[from->stored] : machine->base_of_parameter[from->parameter];
     for (uint32_t i = 0; i < map->rank; i++) {
-        int64_t extent = 0, stride = map->element_bytes;
-        if (formula_eval(&from->extents[i], launch->symbols, &extent) != FORMULA_FINE || extent < 0 ||
-            (i > 0 && (formula_eval(&from->strides[i], launch->symbols, &stride) != FORMULA_FINE || stride < 0)))
-            return refuse(machine, map, "an extent or a stride overflows");
-        map->extents[i] = extent == 0 ? 1 : (uint64_t)extent;
-        map->strides[i] = (uint64_t)stride;
+        map->extents[i] = shape.extents[i];
+        map->strides[i] = shape.strides[i];
         map->box[i] = from->box[i];
         map->box_bytes *= from->box[i] <= 256 ? from->box[i] : 1;
     }
@@ -77,12 +78,8 @@ static bool encode(Machine *machine, const Launch *launch, const ManifestMap *fr
 bool maps_encode(Machine *machine, const Launch *launch) {
     const Manifest *manifest = launch->manifest;
     machine->maps = NEW_ARRAY(machine->arena, TensorMap, manifest->maps.count + 1);
-    for (size_t i = 0; i < manifest->maps.count; i++) {
-        const ManifestMap *from = &manifest->maps.items[i];
-        /* each array is a region of its own, in the order of parameters: see emulator.c */
-        machine->maps[i].base = machine->base_of_parameter[from->parameter];
-        if (!encode(machine, launch, from, &machine->maps[i])) return false;
-    }
+    for (size_t i = 0; i < manifest->maps.count; i++)
+        if (!encode(machine, launch, &manifest->maps.items[i], &machine->maps[i])) return false;
     return true;
 }
 

@@ -158,7 +158,7 @@ typedef struct PipecKernel PipecKernel; /* a program loaded on a device, in its 
 
 /* One a parameter of the kernel, in order. The members that count depend on the parameter. */
 typedef struct PipecArgument {
-    uint64_t pointer;                /* a tensor: its device address, C order, last axis contiguous */
+    uint64_t pointer;                /* a tensor: its device address, C order, last axis contiguous; any without elements */
     int64_t extents[PIPEC_MAX_RANK]; /* a tensor: elements along each axis */
     double number;                   /* a scalar of a float type */
     int64_t integer;                 /* a scalar of an integer type */

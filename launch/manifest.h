@@ -81,11 +81,25 @@ typedef struct ManifestMap {
     int parameter;              /* the tensor */
     Element type;
     int rank;                   /* of the map: 1 .. 5, may differ from the tensor's (a re-view) */
-    Formula extents[MAX_RANK];  /* in elements; a launcher encodes 0 as 1 */
+    Formula extents[MAX_RANK];  /* in elements; where one is 0, map_evaluate says what is encoded */
     Formula strides[MAX_RANK];  /* in bytes, of dimensions 1 ..; [0] is unused */
     uint32_t box[MAX_RANK];     /* in elements, 1 .. 256 */
     Swizzle swizzle;
+    bool stored;                /* stores go through it; else loads, never both: what is stored to an empty tensor must not be read */
 } ManifestMap;
+
+/* A tensor map in the numbers of a launch, innermost dimension first. The driver has no maps of tensors without elements. Where an
+ * extent is 0, the map is one of EMPTY_BYTES bytes that the launcher owns: one element, extents of 1, strides of EMPTY_BYTES. Of
+ * maps for loads they are zeros, at all coordinates, which nobody overwrites; of maps for stores nobody reads them. */
+#define EMPTY_BYTES 16u /* a store through a map writes whole 16 bytes */
+
+typedef struct MapShape {
+    bool is_empty; /* the map is of the launcher's bytes */
+    uint64_t extents[MAX_RANK];
+    uint64_t strides[MAX_RANK]; /* [0]: of an element */
+} MapShape;
+
+FormulaFault map_evaluate(const ManifestMap *map, const int64_t *symbols, MapShape *out);
 
 /* A launch precondition: must be nonzero, else the launch is refused with exit code 2. */
 typedef struct ManifestPrecondition {

@@ -7,11 +7,8 @@
 
 /* ---- tensor maps --------------------------------------------------------------------------------------------------- */
 
-/* The address that is encoded where an empty tensor has none: nothing reads it, but the driver takes no null */
-#define NO_DATA UINT64_C(4096)
-
-static RunStatus map_refused(const RuntimeKernel *kernel, const ManifestMap *map, const uint64_t *extents,
-                             const uint64_t *strides, DriverError error, Diags *diags) {
+static RunStatus map_refused(const RuntimeKernel *kernel, const ManifestMap *map, const MapShape *shape,
+                             DriverError error, Diags *diags) {
     const Runtime *runtime = kernel->runtime;
     const ManifestParameter *parameter = &kernel->manifest->parameters.items[map->parameter];
     Diag *diag = manifest_diag(kernel->manifest, diags, P0807, parameter->span,
@@ -19,9 +16,9 @@ static RunStatus map_refused(const RuntimeKernel *kernel, const ManifestMap *map
                                driver_error_name(&runtime->driver, error), driver_error_text(&runtime->driver, error));
     Str text = str_new(diags->arena);
     str_printf(&text, "%s, innermost first: extents", element_rows[map->type].spelling);
-    for (int axis = 0; axis < map->rank; axis++) str_printf(&text, " %llu", (unsigned long long)extents[axis]);
+    for (int axis = 0; axis < map->rank; axis++) str_printf(&text, " %llu", (unsigned long long)shape->extents[axis]);
     str_add(&text, ", strides in bytes");
-    for (int axis = 1; axis < map->rank; axis++) str_printf(&text, " %llu", (unsigned long long)strides[axis]);
+    for (int axis = 1; axis < map->rank; axis++) str_printf(&text, " %llu", (unsigned long long)shape->strides[axis]);
     str_add(&text, ", box");
     for (int axis = 0; axis < map->rank; axis++) str_printf(&text, " %u", map->box[axis]);
     diag_note(diags, diag, "%s", text.text);
@@ -37,27 +34,16 @@ static RunStatus formula_failed(const RuntimeKernel *kernel, const ManifestMap *
 
 static RunStatus encode(const RuntimeKernel *kernel, const ManifestMap *map, uint64_t address, const int64_t *symbols,
                         unsigned char *out, Diags *diags) {
-    uint64_t extents[MAX_RANK], strides[MAX_RANK] = {0};
+    MapShape shape;
     uint32_t ones[MAX_RANK];
-    for (int axis = 0; axis < map->rank; axis++) {
-        int64_t extent, stride = 0;
-        if (formula_eval(&map->extents[axis], symbols, &extent) != FORMULA_FINE ||
-            (axis > 0 && formula_eval(&map->strides[axis], symbols, &stride) != FORMULA_FINE))
-            return formula_failed(kernel, map, diags);
-        extents[axis] = extent < 1 ? 1 : (uint64_t)extent;
-        strides[axis] = (uint64_t)stride;
-        ones[axis] = 1;
-    }
+    if (map_evaluate(map, symbols, &shape) != FORMULA_FINE) return formula_failed(kernel, map, diags);
+    if (shape.is_empty) address = kernel->empty + (map->stored ? EMPTY_ROOM : 0);
+    for (int axis = 0; axis < map->rank; axis++) ones[axis] = 1;
     DriverError error = kernel->runtime->driver.map_encode(
         (struct CUtensorMap_st *)(void *)out, (unsigned)element_rows[map->type].map, (uint32_t)map->rank,
-        (void *)(uintptr_t)address, extents, strides + 1, map->box, ones, TENSOR_MAP_INTERLEAVE_NONE,
+        (void *)(uintptr_t)address, shape.extents, shape.strides + 1, map->box, ones, TENSOR_MAP_INTERLEAVE_NONE,
         (unsigned)map->swizzle, TENSOR_MAP_L2_PROMOTION_L2_256B, TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    return error == DRIVER_SUCCESS ? RUN_DONE : map_refused(kernel, map, extents, strides, error, diags);
-}
-
-static uint64_t map_address(const RuntimeKernel *kernel, size_t map, const uint64_t *pointers) {
-    uint64_t address = pointers[kernel->manifest->maps.items[map].parameter];
-    return address != 0 ? address : NO_DATA;
+    return error == DRIVER_SUCCESS ? RUN_DONE : map_refused(kernel, map, &shape, error, diags);
 }
 
 static bool is_set_of(const RuntimeKernel *kernel, const EncodedSet *set, const uint64_t *pointers,
@@ -67,7 +53,7 @@ static bool is_set_of(const RuntimeKernel *kernel, const EncodedSet *set, const 
     for (size_t i = 0; i < manifest->symbols.count; i++)
         if (set->symbols[i] != symbols[i]) return false;
     for (size_t i = 0; i < manifest->maps.count; i++)
-        if (set->addresses[i] != map_address(kernel, i, pointers)) return false;
+        if (set->addresses[i] != pointers[manifest->maps.items[i].parameter]) return false;
     return true;
 }
 
@@ -86,7 +72,7 @@ static EncodedSet *encoded_set(RuntimeKernel *kernel, const uint64_t *pointers, 
     }
     oldest->used = 0; /* neither the old one nor the new one while it is half encoded */
     for (size_t i = 0; i < manifest->maps.count; i++) {
-        oldest->addresses[i] = map_address(kernel, i, pointers);
+        oldest->addresses[i] = pointers[manifest->maps.items[i].parameter];
         *status = encode(kernel, &manifest->maps.items[i], oldest->addresses[i], symbols,
                          oldest->maps + i * TENSOR_MAP_BYTES, diags);
         if (*status != RUN_DONE) return NULL;

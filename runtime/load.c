@@ -89,6 +89,7 @@ static RuntimeKernel *kernel_new(Runtime *runtime, const Manifest *manifest) {
 
 void kernel_unload(RuntimeKernel *kernel) {
     const Driver *driver = &kernel->runtime->driver;
+    if (kernel->empty != 0) driver->memory_free(kernel->empty);
     if (kernel->watchdog != NULL) driver->host_free(kernel->watchdog);
     if (kernel->module != NULL) driver->module_unload(kernel->module);
     pthread_mutex_destroy(&kernel->lock);
@@ -187,6 +188,28 @@ static bool set_watchdog(RuntimeKernel *kernel, Diags *diags, RunStatus *status)
     return false;
 }
 
+/* What maps of empty tensors lead to (launch/manifest.h): made here, since a launch allocates nothing */
+static bool set_empty(RuntimeKernel *kernel, Diags *diags, RunStatus *status) {
+    static const unsigned char zeros[2 * EMPTY_ROOM];
+    const Driver *driver = &kernel->runtime->driver;
+    if (kernel->manifest->maps.count == 0) return true;
+    const char *call = "cuMemAlloc";
+    DriverError error = driver->memory_new(&kernel->empty, sizeof zeros);
+    if (error == DRIVER_SUCCESS) {
+        call = "cuMemcpyHtoDAsync";
+        error = driver->copy_in(kernel->empty, zeros, sizeof zeros, NULL);
+    } else {
+        kernel->empty = 0;
+    }
+    if (error == DRIVER_SUCCESS) {
+        call = "cuStreamSynchronize";
+        error = driver->stream_wait(NULL); /* the streams of launches need not wait for this one */
+    }
+    if (error == DRIVER_SUCCESS) return true;
+    *status = kernel_failed(kernel, error, call, diags);
+    return false;
+}
+
 RuntimeKernel *kernel_load(Runtime *runtime, const Manifest *manifest, const char *ptx, Diags *diags,
                            RunStatus *status) {
     RuntimeKernel *kernel = kernel_new(runtime, manifest);
@@ -195,7 +218,8 @@ RuntimeKernel *kernel_load(Runtime *runtime, const Manifest *manifest, const cha
         *status = RUN_UNAVAILABLE;
         return NULL;
     }
-    if (assemble(kernel, ptx, diags, status) && measure(kernel, diags, status) && set_watchdog(kernel, diags, status))
+    if (assemble(kernel, ptx, diags, status) && measure(kernel, diags, status) && set_watchdog(kernel, diags, status) &&
+        set_empty(kernel, diags, status))
         return kernel;
     kernel_unload(kernel);
     return NULL;

@@ -15,11 +15,13 @@ struct Runtime {
     char name[256];
 };
 
+#define EMPTY_ROOM 256 /* of which EMPTY_BYTES count: the L2 promotion fetches so many, from a multiple of it on */
+
 #define ENCODED_SETS 32 /* sets of tensor maps that a kernel keeps: a program that launches in a loop uses a few */
 
 /* The tensor maps of one launch. The list of sets is not of an arena: kernels outlive compilations. */
 typedef struct EncodedSet {
-    uint64_t *addresses; /* of each map: the key, with the symbols */
+    uint64_t *addresses; /* of each map's tensor: the key, with the symbols */
     int64_t *symbols;
     unsigned char *maps; /* TENSOR_MAP_BYTES each, and aligned to that */
     uint64_t used;       /* the launch that used it last; 0: empty */
@@ -38,6 +40,7 @@ struct RuntimeKernel {
     int resident;           /* blocks that fit the device at once */
     WatchdogArea *watchdog; /* page-locked; NULL without one */
     DevicePointer watchdog_address;
+    DevicePointer empty; /* where maps of empty tensors lead: [ManifestMap.stored], EMPTY_ROOM bytes each; 0: there are no maps */
 
     pthread_mutex_t lock; /* of what follows: launches from several threads take turns */
     EncodedSet sets[ENCODED_SETS];

@@ -177,6 +177,8 @@ static void test_kernel(const char *standin) {
                has_code(pipec_kernel_diagnostics(kernel), "P0620"));
         arguments[0].pointer = arguments[1].pointer;
         EXPECT(pipec_kernel_launch(kernel, arguments, 2, NULL) == PIPEC_FINE);
+        memset(arguments, 0, sizeof arguments); /* tensors without elements */
+        EXPECT(pipec_kernel_launch(kernel, arguments, 2, NULL) == PIPEC_FINE);
         EXPECT(pipec_diagnostics_count(pipec_kernel_diagnostics(kernel)) == 0);
     } else {
         fputs(pipec_diagnostics_text(pipec_kernel_diagnostics(kernel)), stderr);

@@ -65,12 +65,47 @@ static void refused(Bench *bench) {
     EXPECT(bench->standin->encoded == encoded && bench->standin->launches == launches);
 }
 
-/* An empty tensor may have no address. */
+/* An empty tensor may have no address. Whether it has one or not, its map is of zeros that belong to the kernel, or, where stores go
+ * through it, of bytes beside them. */
 static void empty(Bench *bench) {
-    const uint64_t pointers[6] = {0, 0, 0x30000, 0x40000};
     const int64_t symbols[3] = {0, 3, 7};
-    EXPECT(runtime_launch(bench->kernel, pointers, scalars, symbols, 0, NULL, bench->scratch.diags) == RUN_DONE);
-    EXPECT(bench->standin->grid == 1 && bench->standin->map.extents[0] == 1);
+    static const uint64_t addresses[] = {0, 0x50000};
+    static const char zeros[EMPTY_BYTES];
+    uint64_t places[2] = {0};
+    int alive = bench->standin->allocations;
+    EXPECT(alive == 1);
+    for (size_t i = 0; i < 4; i++) {
+        const uint64_t pointers[6] = {addresses[i / 2], 0, 0x30000 + i * 256, 0x40000};
+        bench->manifest->maps.items[0].stored = i % 2 == 1;
+        /* what was encoded for the other use is not wanted: as many launches of something else as there are sets */
+        for (uint64_t n = 0; n < 32; n++) EXPECT(launch(bench, 0x100000 + n * 256, 5000, NULL) == RUN_DONE);
+        EXPECT(runtime_launch(bench->kernel, pointers, scalars, symbols, 0, NULL, bench->scratch.diags) == RUN_DONE);
+        EXPECT(bench->standin->grid == 1 && bench->standin->map.extents[0] == 1 && bench->standin->map.rank == 1);
+        if (i < 2) places[i] = bench->standin->map.address;
+        EXPECT(bench->standin->map.address == places[i % 2] && places[i % 2] != 0);
+        memset((void *)(uintptr_t)places[1], 0x55, i % 2 * EMPTY_BYTES); /* as such a store would */
+        EXPECT(memcmp((const void *)(uintptr_t)places[0], zeros, EMPTY_BYTES) == 0);
+    }
+    bench->manifest->maps.items[0].stored = false;
+    EXPECT(bench->standin->allocations == alive);
+    EXPECT_CLEAN(&bench->scratch);
+}
+
+/* Of two dimensions: strides must be multiples of 16 bytes, which those of no elements need not be. */
+static void empty_matrix(Bench *bench) {
+    static const FormulaStep n[] = {{F_SYMBOL, SAMPLE_N}}, m[] = {{F_SYMBOL, SAMPLE_M}};
+    ManifestMap *map = &bench->manifest->maps.items[0], old = *map;
+    *map = (ManifestMap){.parameter = SAMPLE_X,
+                         .type = E_BF16,
+                         .rank = 3,
+                         .extents = {{n, 1}, {m, 1}, {m, 1}},
+                         .strides = {{NULL, 0}, {n, 1}, {m, 1}},
+                         .box = {8, 2, 2}};
+    EXPECT(launch(bench, 0, 0, NULL) == RUN_DONE);
+    const StandinMap *got = &bench->standin->map;
+    EXPECT(got->rank == 3 && got->strides[0] == 16 && got->strides[1] == 16);
+    for (int axis = 0; axis < 3; axis++) EXPECT(got->extents[axis] == 1);
+    *map = old;
     EXPECT_CLEAN(&bench->scratch);
 }
 
@@ -88,6 +123,25 @@ static void close_all(Bench *bench) {
     runtime_unload(bench->kernel);
     runtime_close(bench->runtime);
     EXPECT(standin_is_clean(bench->standin));
+}
+
+/* Without maps nothing is allocated; where it cannot be, nothing stays. */
+static void places(Bench *bench) {
+    static const char *const calls[] = {"cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2", "cuStreamSynchronize"};
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        EXPECT(!open_all(bench, arena_printf(bench->scratch.arena, "fail=%s", calls[i])));
+        EXPECT_ERROR(&bench->scratch, P0806, arena_copy(bench->scratch.arena, calls[i], strcspn(calls[i], "_")));
+        close_all(bench);
+    }
+    EXPECT(!open_all(bench, "memory=100"));
+    EXPECT_ERROR(&bench->scratch, P0803, "no memory left");
+    close_all(bench);
+    size_t maps = bench->manifest->maps.count;
+    bench->manifest->maps.count = 0;
+    EXPECT(open_all(bench, "fail=cuMemAlloc_v2"));
+    EXPECT_CLEAN(&bench->scratch);
+    close_all(bench);
+    bench->manifest->maps.count = maps;
 }
 
 /* A set that could not be encoded is not found again. */
@@ -129,8 +183,10 @@ int main(void) {
         passed(&bench);
         refused(&bench);
         empty(&bench);
+        empty_matrix(&bench);
     }
     close_all(&bench);
+    places(&bench);
     half_encoded(&bench);
     clusters(&bench);
     EXPECT(!open_all(&bench, "jit"));

@@ -1,0 +1,22 @@
+/* launch: tensor maps in numbers. A map's formulas and the symbols' values go in; extents and strides as they are encoded come out.
+ * What is encoded for a tensor without elements is decided here, for the emulator and for the driver alike. */
+#include "launch/manifest.h"
+
+FormulaFault map_evaluate(const ManifestMap *map, const int64_t *symbols, MapShape *out) {
+    *out = (MapShape){.is_empty = false};
+    for (int axis = 0; axis < map->rank; axis++) {
+        int64_t extent, stride = element_rows[map->type].bytes;
+        FormulaFault fault = formula_eval(&map->extents[axis], symbols, &extent);
+        if (fault == FORMULA_FINE && axis > 0) fault = formula_eval(&map->strides[axis], symbols, &stride);
+        if (fault != FORMULA_FINE) return fault;
+        if (extent < 0 || stride < 0) return FORMULA_OVERFLOW;
+        out->extents[axis] = (uint64_t)extent;
+        out->strides[axis] = (uint64_t)stride;
+        out->is_empty = out->is_empty || extent == 0;
+    }
+    for (int axis = 0; out->is_empty && axis < map->rank; axis++) {
+        out->extents[axis] = 1;
+        if (axis > 0) out->strides[axis] = EMPTY_BYTES;
+    }
+    return FORMULA_FINE;
+}
