@@ -70,7 +70,19 @@ static Diag *create(Diags *diags, Code code, const char *message) {
     return diag;
 }
 
+/* In the build of tools/rules.sh alone, the rule that the environment names says nothing */
+static bool left_out(Code code) {
+#ifdef PIPEC_WITHOUT
+    const char *name = getenv("PIPEC_WITHOUT");
+    return name && strcmp(name, code_rows[code].name) == 0;
+#else
+    (void)code;
+    return false;
+#endif
+}
+
 static Diag *add(Diags *diags, Diag *diag) {
+    if (left_out(diag->code)) return diag;
     vec_push(diags->arena, &diags->items, diag);
     if (diag->severity == SEVERITY_ERROR) diags->errors++;
     return diag;
