@@ -198,6 +198,9 @@ typedef struct Diag {
 
 typedef struct Diags {
     Arena *arena;
+#ifdef PIPEC_WITHOUT
+    const char *place; /* the call that says something, as file:line */
+#endif
     const Source *source; /* may be NULL where nothing has a place */
     VEC(Diag *) items;
     size_t errors; /* how many of them are errors */
@@ -209,6 +212,13 @@ Diags *diags_new(Arena *arena, const Source *source);
 void diags_set_levels(Diags *diags, const Levels *levels); /* before the first diagnostic that they may be about */
 Diag *diag_at(Diags *diags, Code code, Span span, const char *format, ...) PRINTF_LIKE(4, 5);
 Diag *diag_plain(Diags *diags, Code code, const char *format, ...) PRINTF_LIKE(3, 4); /* without a place */
+#ifdef PIPEC_WITHOUT /* the build of tools/rules.sh, in which one place can be silenced */
+Diags *diags_from(Diags *diags, const char *place);
+#define PLACE_TEXT(line)      #line
+#define PLACE(file, line)     file ":" PLACE_TEXT(line)
+#define diag_at(diags, ...)    diag_at(diags_from(diags, PLACE(__FILE__, __LINE__)), __VA_ARGS__)
+#define diag_plain(diags, ...) diag_plain(diags_from(diags, PLACE(__FILE__, __LINE__)), __VA_ARGS__)
+#endif
 /* Each returns its first argument so that calls can be nested or chained. */
 Diag *diag_primary(Diags *diags, Diag *diag, const char *format, ...) PRINTF_LIKE(3, 4); /* text at the primary span */
 Diag *diag_label(Diags *diags, Diag *diag, Span span, const char *format, ...) PRINTF_LIKE(4, 5);
