@@ -1,5 +1,6 @@
 /* elaborate: Ast -> Prog. Declarations of a kernel may refer to each other in any order: their names are bound first, then
  * each is evaluated when it is needed, and one that is needed while it is being evaluated is a cycle. */
+#include "check/check.h"
 #include "check/elaborate_items.h"
 
 #include <string.h>
@@ -127,8 +128,17 @@ static bool is_built_in(const char *name) {
     return element_by_name(name, &ignored) || strcmp(name, "select") == 0 || strcmp(name, "exact") == 0;
 }
 
+static void know_words(Elab *e) {
+    e->word_rank = names_intern(e->names, "rank", 4);
+    e->word_inf = names_intern(e->names, "inf", 3);
+    e->word_nan = names_intern(e->names, "nan", 3);
+}
+
 /* Functions and kernels are called by their names: a namespace of its own */
-static void declare_functions(Elab *e) {
+void check_names(Arena *arena, Names *words, const Ast *ast, Diags *diags) {
+    Elab *e = NEW(arena, Elab);
+    *e = (Elab){.arena = arena, .names = words, .ast = ast, .diags = diags};
+    know_words(e);
     Scope *names = elab_scope_new(e, NULL);
     for (size_t i = 0; i < e->ast->items.count; i++) {
         const AstItem *item = e->ast->items.items[i];
@@ -149,9 +159,7 @@ static void setup(Elab *e) {
     prog->source = e->diags->source;
     prog->name = e->kernel->kernel.name.text ? e->kernel->kernel.name.text : "?";
     prog->span = e->kernel->head;
-    e->word_rank = names_intern(e->names, "rank", 4);
-    e->word_inf = names_intern(e->names, "inf", 3);
-    e->word_nan = names_intern(e->names, "nan", 3);
+    know_words(e);
     e->file = elab_scope_new(e, NULL);
     e->outer = elab_scope_new(e, e->file);
     e->axes = elab_scope_new(e, e->outer);
@@ -176,7 +184,6 @@ Prog *elaborate(Arena *arena, Names *names, const Ast *ast, const AstItem *kerne
                 .place = PLACE_CONST,
                 .place_words = "a constant"};
     setup(e);
-    declare_functions(e);
     for (size_t i = 0; i < ast->items.count; i++)
         if (ast->items.items[i]->kind == AST_ITEM_CONST) declare_consts(e, ast->items.items[i], e->file);
     const AstItems *items = &kernel->kernel.items;

@@ -156,10 +156,8 @@ static Val select_call(Elab *e, const AstExpr *ast) {
 /* ---- functions in expressions ---------------------------------------------------------------------------------------- */
 
 const AstItem *elab_find_fn(Elab *e, const char *name) {
-    for (size_t i = 0; i < e->ast->items.count; i++) {
-        const AstItem *item = e->ast->items.items[i];
-        if (item->kind == AST_ITEM_FN && item->fn.name.text == name) return item;
-    }
+    for (size_t i = 0; i < e->ast->fns.count; i++)
+        if (e->ast->fns.items[i]->fn.name.text == name) return e->ast->fns.items[i];
     return NULL;
 }
 

@@ -177,16 +177,20 @@ static bool known_kernel(const PipecProgram *program) {
 static void check(Compile *compile) {
     PipecProgram *program = compile->program;
     const StaticValue *statics = compile->statics.items;
-    size_t count = compile->statics.count;
-    if (program->kernel != NULL) {
-        program->prog =
-            check_kernel(program->arena, program->names, program->ast, program->kernel, statics, count, program->diags);
+    size_t count = compile->statics.count, before = program->diags->errors;
+    check_names(program->arena, program->names, program->ast, program->diags);
+    bool apart = program->diags->errors == before;
+    if (program->kernel != NULL || program->kernel_count == 1) {
+        const char *kernel = program->kernel != NULL ? program->kernel : program->kernels[0];
+        const Prog *prog =
+            check_kernel(program->arena, program->names, program->ast, kernel, statics, count, program->diags);
+        if (apart) program->prog = prog;
         return;
     }
-    for (size_t i = 0; i < program->kernel_count; i++) {
-        const Prog *prog = check_kernel(program->arena, program->names, program->ast, program->kernels[i], statics,
-                                        count, program->diags);
-        if (program->kernel_count == 1) program->prog = prog;
+    for (size_t i = 0; i < program->kernel_count; i++) { /* of each only what it reports is kept */
+        Arena *scratch = arena_scratch(program->arena);
+        check_kernel(scratch, program->names, program->ast, program->kernels[i], statics, count, program->diags);
+        arena_free(scratch);
     }
 }
 

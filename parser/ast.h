@@ -238,6 +238,7 @@ struct AstItem {
 typedef struct Ast {
     const Source *source;
     AstItems items;
+    AstItems fns;       /* those of the items that are functions */
     VEC(Span) comments; /* in order; the formatter needs them */
 } Ast;
 

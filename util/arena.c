@@ -38,6 +38,7 @@ struct Arena {
     size_t block_size;
     size_t bytes;
     jmp_buf *on_failure;
+    Arena *parent, *scratches, *next_scratch; /* of a scratch arena its parent; of any its scratch arenas that live */
 };
 
 Arena *arena_new(void) {
@@ -46,8 +47,25 @@ Arena *arena_new(void) {
     return arena;
 }
 
+Arena *arena_scratch(Arena *parent) {
+    Arena *arena = arena_new();
+    if (!arena) arena_fail(parent);
+    arena->parent = parent;
+    arena->next_scratch = parent->scratches;
+    parent->scratches = arena;
+    return arena;
+}
+
+static void forget(Arena *scratch) {
+    Arena **at = &scratch->parent->scratches;
+    while (*at != scratch) at = &(*at)->next_scratch;
+    *at = scratch->next_scratch;
+}
+
 void arena_free(Arena *arena) {
     if (!arena) return;
+    while (arena->scratches) arena_free(arena->scratches);
+    if (arena->parent) forget(arena);
     for (Block *block = arena->blocks, *next; block; block = next) {
         next = block->next;
         free(block);
@@ -58,6 +76,7 @@ void arena_free(Arena *arena) {
 void arena_on_failure(Arena *arena, jmp_buf *where) { arena->on_failure = where; }
 
 void arena_fail(Arena *arena) {
+    while (arena->parent) arena = arena->parent;
     if (arena->on_failure) longjmp(*arena->on_failure, 1);
     abort();
 }

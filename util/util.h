@@ -27,6 +27,7 @@
 typedef struct Arena Arena;
 
 Arena *arena_new(void);                              /* NULL when there is no memory */
+Arena *arena_scratch(Arena *parent);                 /* fails as its parent does; freed with it, or before */
 void arena_free(Arena *arena);                       /* frees all that came from it; NULL is allowed */
 void arena_on_failure(Arena *arena, jmp_buf *where); /* longjmp(*where, 1) when an allocation fails; NULL: abort() */
 NO_RETURN void arena_fail(Arena *arena);             /* takes that jump: for memory that does not come from the arena */
