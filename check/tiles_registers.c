@@ -14,6 +14,7 @@ typedef struct Node {
     size_t together; /* towards the first class of those that meet in tiles and statements */
     bool used;       /* an axis, or an index that subscripts a register tile */
     bool marked;     /* said to be of `kind`, at `where` */
+    bool joined;     /* of a class of several */
     SpreadKind kind;
     Span where;
     int64_t unit;   /* divides all extents, and all bases of subscripts */
@@ -106,9 +107,10 @@ static bool mark(Registers *r, Site *site, const Access *access, int d, SpreadKi
     return false;
 }
 
-/* A tile or statement that has both classes: they cannot become one */
-static const Group *apart(const Registers *r, size_t a, size_t b) {
-    for (size_t g = 0; g < r->groups.count; g++) {
+/* A tile or statement that has both classes: they cannot become one. An index that nothing was joined to is in its own statement
+ * alone, which is the last. */
+static const Group *apart(const Registers *r, size_t a, size_t b, size_t index) {
+    for (size_t g = b == index && !r->nodes[b].joined ? r->groups.count - 1 : 0; g < r->groups.count; g++) {
         const Group *group = &r->groups.items[g];
         int seen = 0;
         for (int i = 0; i < group->count; i++) {
@@ -136,7 +138,7 @@ static bool join(Registers *r, Site *site, const Access *access, int d, size_t i
         return false;
     }
     bool every = (to->marked && to->kind == SPREAD_EVERY) || (from->marked && from->kind == SPREAD_EVERY);
-    const Group *group = every ? NULL : apart(r, a, b);
+    const Group *group = every ? NULL : apart(r, a, b, index);
     if (group) {
         Diag *diag = refuse(r, site, access, d, "along this index another axis is spread over these threads");
         if (group->tile)
@@ -149,6 +151,7 @@ static bool join(Registers *r, Site *site, const Access *access, int d, size_t i
     }
     if (!to->marked && from->marked) to->marked = true, to->kind = from->kind, to->where = from->where;
     from->same = (size_t)(to - r->nodes);
+    from->joined = to->joined = true;
     if (to->extent != from->extent) to->parts = true;
     to->parts |= from->parts;
     to->unit = divisor_of(to->unit, from->unit);
@@ -220,9 +223,9 @@ static void join_access(Registers *r, Site *site, const Access *access, size_t f
     }
 }
 
-static void collect(Registers *r, size_t sites) {
+static void collect(Registers *r, size_t statements) {
     Role *role = r->role;
-    r->count = (role->tiles.count + sites) * PROG_MAX_INDEXES;
+    r->count = (role->tiles.count + statements) * PROG_MAX_INDEXES;
     r->nodes = NEW_ARRAY(r->tiles->arena, Node, r->count + 1);
     for (size_t n = 0; n < r->count; n++) r->nodes[n].same = r->nodes[n].together = n;
     for (size_t t = 0; t < role->tiles.count; t++) {
@@ -549,7 +552,10 @@ static void check_parts(Registers *r, Site *site, const Access *access) {
 /* ---- all -------------------------------------------------------------------------------------------------------------- */
 
 static void role_registers(Registers *r) {
-    collect(r, r->tiles->sites.count);
+    size_t statements = 0;
+    for (size_t i = 0; i < r->tiles->sites.count; i++)
+        statements += is_map(r, r->tiles->sites.items[i]) && names_registers(r->tiles->sites.items[i]);
+    collect(r, statements);
     if (r->groups.count == 0) return;
     read_statements(r);
     find_components(r);
