@@ -83,7 +83,7 @@ static void empty(Bench *bench) {
         EXPECT(bench->standin->grid == 1 && bench->standin->map.extents[0] == 1 && bench->standin->map.rank == 1);
         if (i < 2) places[i] = bench->standin->map.address;
         EXPECT(bench->standin->map.address == places[i % 2] && places[i % 2] != 0);
-        memset((void *)(uintptr_t)places[1], 0x55, i % 2 * EMPTY_BYTES); /* as such a store would */
+        if (i % 2 == 1) memset((void *)(uintptr_t)places[1], 0x55, EMPTY_BYTES); /* as such a store would */
         EXPECT(memcmp((const void *)(uintptr_t)places[0], zeros, EMPTY_BYTES) == 0);
     }
     bench->manifest->maps.items[0].stored = false;
