@@ -435,6 +435,7 @@ static bool holds_if(const Stmt *stmt) {
     case S_TILE:
     case S_SCALAR:
     case S_LEAVE:
+    case S_TRY:
     case S_ACQUIRE:
     case S_RELEASE:
     case S_MOVE: break;
@@ -600,6 +601,7 @@ static void walk(Assigned *a, Stmt *stmt, State *state) {
     case S_IF: walk_if(a, stmt, state); break;
     case S_LEAVE: walk_leave(a, stmt, state); break;
     case S_STAGE: walk(a, stmt->stage.body, state); break;
+    case S_TRY:
     case S_ACQUIRE:
     case S_RELEASE:
     case S_MOVE: break;

@@ -337,6 +337,7 @@ static bool writes_held(Stmt *stmt, const State *state) {
     case S_STAGE: return writes_held(stmt->stage.body, state);
     case S_SCALAR:
     case S_LEAVE:
+    case S_TRY:
     case S_ACQUIRE:
     case S_RELEASE:
     case S_MOVE: break;
@@ -456,6 +457,7 @@ static void walk(Coverage *c, Stmt *stmt, State *state) {
         }
         break;
     case S_STAGE: walk_stage(c, stmt, state); break;
+    case S_TRY:
     case S_SCALAR: break;
     }
 }

@@ -6,6 +6,7 @@
  *   elaborate_expr.c    names and operators; elaborate_access.c subscripts and indexes; elaborate_call.c casts, intrinsics,
  *                       functions in expressions
  *   elaborate_stmt.c    statements; elaborate_loop.c loops, ranges, stages; elaborate_fn.c functions inlined as statements
+ *   elaborate_hint.c    `try` and the acquires behind it
  *   elaborate_claim.c   ensures, example
  *   elaborate_uniform.c uniformity of what is assigned more than once */
 #ifndef PIPEC_ELABORATE_H
@@ -33,6 +34,7 @@ typedef enum NameKind {
     NAME_DOMAIN, /* prog->domains */
     NAME_LOCAL,  /* role->locals */
     NAME_HANDLE, /* role->handles */
+    NAME_HINT,   /* role->hints */
     NAME_TILE,   /* `object`: a tile of the role, of a stage or of global memory */
     NAME_INDEX,  /* space->items */
     NAME_VALUE,  /* `value`: an argument put in place of a parameter */
@@ -258,6 +260,10 @@ bool elab_scalar_type(Elab *e, const AstType *type, Element *out);
 void elab_loop_stmt(Elab *e, const AstStmt *ast);
 void elab_if_stmt(Elab *e, const AstStmt *ast);
 void elab_stage_stmt(Elab *e, const AstStmt *ast);
+bool elab_declare_hint(Elab *e, const AstStmt *ast, bool variable); /* let ready = try consume <p>; false: it is none */
+void elab_assign_hint(Elab *e, const AstStmt *ast, const Name *name);
+int elab_hint_of(Elab *e, AstName hint, int pipe, End end); /* of an acquire; -1 without one, and after an error */
+End elab_end(AstEnd end);
 void elab_acquire_into(Elab *e, int handle, const AstExpr *acquire, Span span);
 int elab_bind_handle(Elab *e, AstName name, int pipe, End end, bool variable);
 void elab_domain_ready(Elab *e, int domain, Span use);

@@ -80,6 +80,7 @@ static bool named_object(Elab *e, const AstExpr *ast, Object *out, bool quiet) {
     case NAME_AXIS:
     case NAME_DOMAIN:
     case NAME_LOCAL:
+    case NAME_HINT:
     case NAME_INDEX: break;
     }
     return quiet ? false : has_none(e, ast, name);

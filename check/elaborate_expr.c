@@ -255,6 +255,12 @@ Val elab_resolve_name(Elab *e, const char *text, Span span) {
     case NAME_INDEX: return (Val){elab_make_index(e, name->index, span), FLEX_INT};
     case NAME_VALUE: return name->value;
     case NAME_LET: return let_value(e, name, span);
+    case NAME_HINT: {
+        Diag *diag = elab_error(e, P0154, span, "`%s` is a hint, not a value", text);
+        LABEL(e, diag, name->span, "declared here");
+        HELP(e, diag, "give it to the next acquire of that end of the pipe: `.. if %s`", text);
+        break;
+    }
     case NAME_HANDLE: {
         Diag *diag = elab_error(e, P0114, span, "`%s` is a stage, not a value", text);
         LABEL(e, diag, name->span, "declared here");
@@ -368,7 +374,11 @@ static Val walk(Elab *e, const AstExpr *ast) {
         HELP(e, diag, "name it: `let s = %s;`", elab_text_of(e, ast->span));
         break;
     }
-    case AST_TRY: elab_refuse_word(e, ast->span, "try"); break;
+    case AST_TRY: {
+        Diag *diag = elab_error(e, P0154, ast->span, "a hint is not a value");
+        HELP(e, diag, "name it, `let ready = %s;`, and give it to the acquire: `.. if ready`", elab_text_of(e, ast->span));
+        break;
+    }
     }
     return elab_poison(e, ast->span);
 }

@@ -54,7 +54,6 @@ static const struct {
     {"paired", "both blocks of a cluster at one coordinate come with newer targets"},
     {"heaviest first", "the order of tiles is that of the axes, or `grouped`"},
     {"hardware", "tiles handed out by the hardware come with newer targets; write `grid persistent`"},
-    {"try", "hints about a coming acquire come with the rest of the checker"},
     {"unsafe", "all synchronisation is derived; blocks without the checker's help come later"},
     {"arrivals", "arrive counts are derived"},
     {"arrive", "arrivals are derived"},

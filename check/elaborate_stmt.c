@@ -133,22 +133,17 @@ void elab_acquire_into(Elab *e, int handle, const AstExpr *acquire, Span span) {
     Stmt *s = elab_stmt_new(e, S_ACQUIRE, span);
     s->head = acquire->span;
     s->acquire.handle = handle;
+    s->acquire.hint = elab_hint_of(e, acquire->acquire.hint, e->role->handles.items[handle].pipe, e->role->handles.items[handle].end);
     elab_emit(e, s);
 }
-
-static End end_of(AstEnd end) { return end == AST_PRODUCE ? END_PRODUCE : END_CONSUME; }
 
 /* let s = consume <p>; let s = t; false where the value is not a stage */
 static bool declare_stage(Elab *e, const AstStmt *ast, bool variable) {
     const AstExpr *init = ast->declare.init;
-    if (init->kind == AST_TRY) {
-        elab_refuse_word(e, init->span, "try");
-        bind_poison(e, ast->declare.name);
-        return true;
-    }
+    if (init->kind == AST_TRY) return elab_declare_hint(e, ast, variable);
     if (init->kind == AST_ACQUIRE) {
         int pipe = elab_find_pipe(e, init->acquire.pipe);
-        elab_acquire_into(e, elab_bind_handle(e, ast->declare.name, pipe, end_of(init->acquire.end), variable), init,
+        elab_acquire_into(e, elab_bind_handle(e, ast->declare.name, pipe, elab_end(init->acquire.end), variable), init,
                           ast->span);
         return true;
     }
@@ -317,10 +312,7 @@ static void assign_stage(Elab *e, const AstStmt *ast, const Name *name) {
         pipe = elab_find_pipe(e, value->acquire.pipe);
     else if (from && from->kind == NAME_HANDLE)
         pipe = e->role->handles.items[from->index].pipe;
-    else if (value->kind == AST_TRY) {
-        elab_refuse_word(e, value->span, "try");
-        return;
-    } else {
+    else {
         Diag *diag = elab_error(e, P0154, value->span, "`%s` is a stage, and this is not", name->text);
         LABEL(e, diag, name->span, "declared here");
         return;
@@ -333,7 +325,7 @@ static void assign_stage(Elab *e, const AstStmt *ast, const Name *name) {
         LABEL(e, diag, name->span, "a stage that is not declared with `var`");
         HELP(e, diag, "declare it: `var %s = ..`", name->text);
     }
-    End end = value->kind == AST_ACQUIRE ? end_of(value->acquire.end) : e->role->handles.items[from->index].end;
+    End end = value->kind == AST_ACQUIRE ? elab_end(value->acquire.end) : e->role->handles.items[from->index].end;
     if (pipe != to->pipe || end != to->end) {
         Diag *diag = elab_error(e, P0154, value->span, "`%s` holds stages of another pipe or end", name->text);
         LABEL(e, diag, name->span, "%s <%s>", to->end == END_PRODUCE ? "produce" : "consume",
@@ -481,6 +473,7 @@ static void assign_name(Elab *e, const AstStmt *ast) {
     }
     switch (name->kind) {
     case NAME_HANDLE: assign_stage(e, ast, name); return;
+    case NAME_HINT: elab_assign_hint(e, ast, name); return;
     case NAME_LOCAL: assign_scalar(e, ast, name); return;
     case NAME_TILE:
     case NAME_LET: elab_resolve_name(e, target->name, target->span); break;

@@ -106,6 +106,7 @@ static void walk(Pass *pass, Stmt *s, Vary under) {
         walk(pass, s->stage.body, under);
         break;
     case S_ACQUIRE: acquires(pass, s->acquire.handle, under); break;
+    case S_TRY:
     case S_RELEASE:
     case S_MOVE: break;
     }

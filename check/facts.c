@@ -31,6 +31,7 @@ static void collect_loops(Algebra *algebra, Stmt *stmt) {
     case S_SCALAR:
     case S_TILE:
     case S_LEAVE:
+    case S_TRY:
     case S_ACQUIRE:
     case S_RELEASE:
     case S_MOVE: break;

@@ -115,6 +115,7 @@ static bool find_control(Control *control, const Stmt *stmt, Expr *around) {
     case S_SCALAR:
     case S_TILE:
     case S_LEAVE:
+    case S_TRY:
     case S_ACQUIRE:
     case S_RELEASE:
     case S_MOVE: return false;

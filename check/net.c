@@ -212,7 +212,7 @@ static Flow unroll(Unroll *u, Stmt *stmt) {
     case S_SCALAR:
         u->known[stmt->scalar.local] = evaluate(&u->env, stmt->scalar.value, &u->locals[stmt->scalar.local]);
         break;
-    case S_TILE: break;
+    case S_TILE: case S_TRY: break;
     case S_GRID: return grid(u, stmt);
     case S_FOR: return loop(u, stmt);
     case S_IF:

@@ -55,6 +55,7 @@ static void collect(Overlap *o, Stmt *stmt, Writer around) {
     case S_IF:
     case S_SCALAR:
     case S_LEAVE:
+    case S_TRY:
     case S_ACQUIRE:
     case S_RELEASE:
     case S_MOVE: break;

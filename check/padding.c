@@ -340,6 +340,7 @@ static void walk(Padding *p, Stmt *stmt) {
     case S_IF: walk_if(p, stmt); break;
     case S_STAGE: walk(p, stmt->stage.body); break;
     case S_LEAVE:
+    case S_TRY:
     case S_ACQUIRE:
     case S_RELEASE:
     case S_MOVE: break;

@@ -269,6 +269,7 @@ typedef enum StmtKind {
     S_FOR,      /* for var in lo .. hi (hi not included, step 1; no iteration where hi <= lo) */
     S_IF,
     S_LEAVE,    /* break, continue, return */
+    S_TRY,      /* hint = try consume <p>: is the next acquire's stage ready? */
     S_ACQUIRE,  /* let s = consume <p>; */
     S_RELEASE,
     S_MOVE,     /* handle `to` takes over what `from` held */
@@ -310,10 +311,12 @@ struct Stmt {
             Stmt *target;       /* S_GRID, S_FOR, or an S_BLOCK for an inlined return; NULL: leaves the role (return) */
             VEC(int) releases;  /* handles of the S_STAGE blocks that are left, innermost first; filled by stages */
         } leave;
-        struct { int handle; } acquire, release;
+        struct { int hint; } ask;
+        struct { int handle, hint; } acquire; /* hint: -1 without one */
+        struct { int handle; } release;
         struct { int to, from; } move;
         struct {
-            int handle;
+            int handle, hint;   /* hint: -1 without one */
             int lag;            /* as derived, >= 0; as written before `stages`, -1: not written */
             Stmt *body;
         } stage;
@@ -345,6 +348,14 @@ typedef struct Handle {    /* a linear stage variable */
     End end;
     bool variable;         /* declared with `var`: may be assigned again */
 } Handle;
+
+typedef struct Hint {      /* what `try` has found out, for the next acquire of that end */
+    const char *name;
+    Span span;
+    int pipe;
+    End end;
+    bool variable;         /* declared with `var`: may be assigned again */
+} Hint;
 
 /* How elements of a tile are laid out. Row-major over panels: the last dimension is cut into panels of `panel` elements,
  * a panel holds all rows, so element (r.., c) lies at ((c / panel) * rows + r) * panel + c % panel elements, then its
@@ -411,6 +422,7 @@ typedef struct Role {
     int barrier;           /* named barrier of instance 0 (instance k: barrier + k), 0: none; needed by `shared` tiles; filled by resources */
     VEC(Local) locals;
     VEC(Handle) handles;
+    VEC(Hint) hints;
     VEC(RoleTile) tiles;
     PipeUse *pipes;        /* one a pipe of the kernel */
     Stmt *body;

@@ -385,10 +385,15 @@ static void print_leave(Out *o, const Stmt *s) {
     str_char(o->text, '\n');
 }
 
+static void print_hint(Out *o, int hint) {
+    if (hint >= 0) str_printf(o->text, " if %s", o->role->hints.items[hint].name);
+}
+
 static void print_stage(Out *o, const Stmt *s) {
     int handle = s->stage.handle;
     begin_line(o);
     str_printf(o->text, "%s <%s>", handle_end(o, handle), handle_pipe(o, handle));
+    print_hint(o, s->stage.hint);
     if (s->stage.lag > 0) str_printf(o->text, " lag %d", s->stage.lag);
     str_printf(o->text, " as %s\n", handle_name(o, handle));
     print_body(o, s->stage.body);
@@ -424,9 +429,17 @@ static void print_stmt(Out *o, const Stmt *s) {
     case S_FOR: print_for(o, s); break;
     case S_IF: print_if(o, s); break;
     case S_LEAVE: print_leave(o, s); break;
+    case S_TRY:
+        LINE(o, "%s = try %s <%s>", o->role->hints.items[s->ask.hint].name,
+             o->role->hints.items[s->ask.hint].end == END_PRODUCE ? "produce" : "consume",
+             o->prog->pipes.items[o->role->hints.items[s->ask.hint].pipe].name);
+        break;
     case S_ACQUIRE:
-        LINE(o, "%s = %s <%s>", handle_name(o, s->acquire.handle), handle_end(o, s->acquire.handle),
-             handle_pipe(o, s->acquire.handle));
+        begin_line(o);
+        str_printf(o->text, "%s = %s <%s>", handle_name(o, s->acquire.handle), handle_end(o, s->acquire.handle),
+                   handle_pipe(o, s->acquire.handle));
+        print_hint(o, s->acquire.hint);
+        str_char(o->text, '\n');
         break;
     case S_RELEASE: LINE(o, "release %s", handle_name(o, s->release.handle)); break;
     case S_MOVE: LINE(o, "%s takes over %s", handle_name(o, s->move.to), handle_name(o, s->move.from)); break;

@@ -248,7 +248,7 @@ static void follow(Linear *linear, Stmt *stmt) {
     walk_accesses(linear->arena, stmt, use, linear);
     switch (stmt->kind) {
     case S_BLOCK: block(linear, stmt); break;
-    case S_SCALAR: break;
+    case S_SCALAR: case S_TRY: break;
     case S_TILE: payload_write(linear, stmt); break;
     case S_GRID: loop(linear, stmt, stmt->grid.body); break;
     case S_FOR: loop(linear, stmt, stmt->loop.body); break;
@@ -292,6 +292,7 @@ void stages_check(Arena *arena, Prog *prog, Diags *diags) {
     for (size_t i = 0; i < prog->roles.count; i++)
         if (prog->roles.items[i].body) follow_role(&linear, (int)i);
     lags_derive(&linear);
+    hints_check(arena, prog, diags);
     roles_check(arena, prog, diags);
     uniform_check(arena, prog, diags);
 }

@@ -5,6 +5,7 @@
  *   stages_join.c     two paths that meet
  *   stages_payload.c  what has been written into a produced stage on this path
  *   stages_lag.c      how late a `consume` block releases
+ *   hints.c           what `try` has found out is given to the next acquire
  *   roles.c, uniform.c  who acquires which end, under which control */
 #ifndef PIPEC_STAGES_H
 #define PIPEC_STAGES_H
@@ -136,6 +137,10 @@ Span closing_of(const Stmt *stmt); /* its last character: the brace */
 
 void lag_written(Linear *linear, Stmt *stmt, bool direct); /* refuses one that cannot stand there */
 void lags_derive(Linear *linear);
+
+/* ---- hints --------------------------------------------------------------------------------------------------------- */
+
+void hints_check(Arena *arena, Prog *prog, Diags *diags); /* no acquire comes between a `try` and the one it is for */
 
 /* ---- roles and uniformity ----------------------------------------------------------------------------------------- */
 

@@ -57,6 +57,7 @@ static void walk(Turns *turns, Stmt *stmt, const Around *outer) {
     case S_SCALAR:
     case S_TILE:
     case S_LEAVE:
+    case S_TRY:
     case S_ACQUIRE:
     case S_RELEASE:
     case S_MOVE: break;

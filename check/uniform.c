@@ -84,6 +84,7 @@ static void show_origin(Uniform *uniform, Diag *diag, Expr *cause, Uniformity le
 static const char *operation(const Stmt *stmt) {
     switch (stmt->kind) {
     case S_ACQUIRE: case S_STAGE: return "acquires a stage";
+    case S_TRY: return "asks for a stage";
     case S_RELEASE: return "releases a stage";
     case S_MOVE: return "moves a stage";
     case S_TILE: case S_SCALAR: return "is the work of all threads of an instance";
@@ -158,7 +159,7 @@ static void walk(Uniform *uniform, Stmt *stmt, Control control) {
         walk(uniform, stmt->branch.then, control);
         walk(uniform, stmt->branch.otherwise, control);
         break;
-    case S_ACQUIRE: case S_RELEASE: case S_MOVE:
+    case S_TRY: case S_ACQUIRE: case S_RELEASE: case S_MOVE:
         if (control.how != UNIFORM_ROLE) refuse(uniform, stmt, &control);
         break;
     case S_STAGE:

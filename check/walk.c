@@ -15,7 +15,7 @@ void walk_stmts(Stmt *stmt, void (*visit)(Stmt *, void *), void *data) {
         walk_stmts(stmt->branch.otherwise, visit, data);
         break;
     case S_STAGE: walk_stmts(stmt->stage.body, visit, data); break;
-    case S_SCALAR: case S_TILE: case S_LEAVE: case S_ACQUIRE: case S_RELEASE: case S_MOVE: break;
+    case S_SCALAR: case S_TILE: case S_LEAVE: case S_TRY: case S_ACQUIRE: case S_RELEASE: case S_MOVE: break;
     }
 }
 
@@ -43,7 +43,7 @@ void walk_exprs(Stmt *stmt, void (*visit)(Expr *, void *), void *data) {
     case S_IF:
         if (stmt->branch.condition) visit(stmt->branch.condition, data);
         break;
-    case S_BLOCK: case S_GRID: case S_LEAVE: case S_ACQUIRE: case S_RELEASE: case S_MOVE: case S_STAGE: break;
+    case S_BLOCK: case S_GRID: case S_LEAVE: case S_TRY: case S_ACQUIRE: case S_RELEASE: case S_MOVE: case S_STAGE: break;
     }
 }
 

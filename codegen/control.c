@@ -32,6 +32,7 @@ static void collect_lags(Gen *gen, Frame *frame, const Stmt *stmt) {
     case S_SCALAR:
     case S_TILE:
     case S_LEAVE:
+    case S_TRY:
     case S_ACQUIRE:
     case S_RELEASE:
     case S_MOVE: return;
@@ -349,6 +350,7 @@ void gen_stmt(Gen *gen, const Stmt *stmt) {
     case S_FOR: gen_for(gen, stmt); return;
     case S_IF: gen_if(gen, stmt); return;
     case S_LEAVE: gen_leave(gen, stmt); return;
+    case S_TRY: pipe_ask(gen, stmt); return;
     case S_ACQUIRE: pipe_acquire(gen, stmt, stmt->acquire.handle); return;
     case S_RELEASE: pipe_release(gen, stmt->span, stmt->release.handle); return;
     case S_MOVE:
@@ -405,6 +407,8 @@ static void open_storage(Gen *gen, RoleState *state) {
     const Role *role = state->role;
     state->handles = NEW_ARRAY(gen->arena, Reg, role->handles.count);
     for (size_t i = 0; i < role->handles.count; i++) state->handles[i] = ptx_new_reg(gen->ptx, REG_32);
+    state->hints = NEW_ARRAY(gen->arena, Reg, role->hints.count);
+    for (size_t i = 0; i < role->hints.count; i++) state->hints[i] = ptx_new_reg(gen->ptx, REG_PRED);
     state->locals = NEW_ARRAY(gen->arena, Value, role->locals.count);
     for (size_t i = 0; i < role->locals.count; i++) {
         Element type = element_rows[role->locals.items[i].type].widens;

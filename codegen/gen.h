@@ -113,6 +113,7 @@ struct RoleState {
     Cursor *cursors[2]; /* by End, one a pipe */
     Reg *reached; /* one a pipe: predicate, it arrives at the block of its lane's number; in a one-lane role .b32, a bit for each */
     Reg *handles;       /* .b32 stage index of each handle */
+    Reg *hints;                   /* predicates: was the stage ready? */
     Value *locals;      /* register of each scalar local, or its constant while its loop is unrolled */
     Reg **tiles;        /* registers of each register tile, as layout_number counts them */
     Reg *filled;        /* of each tile: predicate, its registers hold what it says (zero.c); REG_NONE: always */
@@ -195,6 +196,7 @@ Operand global_address(Gen *gen, Point *point, const Access *access);
 void gen_stmt(Gen *gen, const Stmt *stmt); /* control.c */
 void gen_role(Gen *gen, int number);       /* control.c */
 
+void pipe_ask(Gen *gen, const Stmt *stmt);
 void pipe_acquire(Gen *gen, const Stmt *stmt, int handle); /* pipes.c */
 void pipe_release(Gen *gen, Span span, int handle);
 void pipe_drain(Gen *gen, const Lag *lag);                               /* releases what is still held late */

@@ -79,6 +79,7 @@ static bool find_late(Gen *gen, Flights *flights, const Stmt *stmt, const Stmt *
         return find_late(gen, flights, stmt->stage.body, loop);
     case S_SCALAR:
     case S_LEAVE:
+    case S_TRY:
     case S_ACQUIRE:
     case S_RELEASE:
     case S_MOVE: return false;
@@ -409,6 +410,7 @@ static void touch_all(Gen *gen, const Stmt *stmt, bool *places) {
     case S_SCALAR:
     case S_TILE: touch_stmt(gen, stmt, places); return;
     case S_LEAVE:
+    case S_TRY:
     case S_ACQUIRE:
     case S_RELEASE:
     case S_MOVE: return;
@@ -534,6 +536,7 @@ static void follow(Gen *gen, const Stmt *stmt) {
     case S_FOR: follow_loop(gen, stmt); return;
     case S_IF: follow_if(gen, stmt); return;
     case S_LEAVE: follow_leave(gen, stmt); return;
+    case S_TRY: return;
     case S_ACQUIRE: mma_acquire(gen, stmt->acquire.handle); return;
     case S_RELEASE:
         if (gen->role->role->handles.items[stmt->release.handle].end == END_CONSUME)

@@ -42,21 +42,24 @@ static void try_wait(Gen *gen, Reg done, Operand barrier, Reg parity) {
  * are longer than any that a running pipeline has look at it. */
 #define ORDINARY_WAIT_NS 10000000
 
-/* The plain form of try_wait is what the field uses; an explicit .acquire.cluster invalidates L1 at every wait. With the watchdog the
+/* `hint`: a predicate that is true where the stage was ready already. The plain form of try_wait is what the field uses; an explicit .acquire.cluster invalidates L1 at every wait. With the watchdog the
  * second and later tries watch the clock. */
-static void wait_for(Gen *gen, const Pipe *pipe, bool full, Reg stage, Reg parity, Span span) {
+static void wait_for(Gen *gen, const Pipe *pipe, bool full, Reg stage, Reg parity, Reg hint, Span span) {
     RoleState *state = gen->role;
     Operand barrier = stage_barrier(gen, pipe, full, stage);
     Reg done = ptx_new_reg(gen->ptx, REG_PRED);
     int again = ptx_new_label(gen->ptx);
+    bool asked = hint.class != REG_NONE;
+    int passed = asked || gen->options->watchdog ? ptx_new_label(gen->ptx) : -1;
+    if (asked) INS_IF(gen->ptx, hint, "bra", ptx_label(passed));
     if (!gen->options->watchdog) {
         ptx_place_label(gen->ptx, again);
         try_wait(gen, done, barrier, parity);
         INS_UNLESS(gen->ptx, done, "bra", ptx_label(again));
+        if (asked) ptx_place_label(gen->ptx, passed);
         ptx_forget(gen->ptx);
         return;
     }
-    int passed = ptx_new_label(gen->ptx);
     Reg start = ptx_new_reg(gen->ptx, REG_64), now = ptx_new_reg(gen->ptx, REG_64),
         limit = ptx_new_reg(gen->ptx, REG_64);
     Reg area = gen->watchdog, patient = ptx_new_reg(gen->ptx, REG_PRED);
@@ -141,6 +144,21 @@ void pipe_skip(Gen *gen, int index, Reg stages) {
     ptx_forget(gen->ptx);
 }
 
+/* Each thread asks for itself, as it waits for itself: without blocking, once. */
+void pipe_ask(Gen *gen, const Stmt *stmt) {
+    RoleState *state = gen->role;
+    const Hint *hint = &state->role->hints.items[stmt->ask.hint];
+    const Pipe *pipe = &gen->prog->pipes.items[hint->pipe];
+    const Cursor *cursor = &state->cursors[hint->end][hint->pipe];
+    bool consume = hint->end == END_CONSUME;
+    ptx_mark(gen->ptx, stmt->head, state->number, pipe->name,
+             arena_printf(gen->arena, "asks for %s stage of `%s`", consume ? "a full" : "an empty", pipe->name));
+    ptx_comment(gen->ptx, "%s: %s = try %s <%s>", state->role->name, hint->name, consume ? "consume" : "produce", pipe->name);
+    INS(gen->ptx, "mbarrier.test_wait.parity.shared::cta.b64", ptx_reg(state->hints[stmt->ask.hint]),
+        stage_barrier(gen, pipe, consume, cursor->stage), ptx_reg(cursor->parity));
+    ptx_forget(gen->ptx);
+}
+
 void pipe_acquire(Gen *gen, const Stmt *stmt, int handle_index) {
     RoleState *state = gen->role;
     const Handle *handle = &state->role->handles.items[handle_index];
@@ -154,7 +172,8 @@ void pipe_acquire(Gen *gen, const Stmt *stmt, int handle_index) {
     ptx_comment(gen->ptx, "%s: %s <%s> as %s", state->role->name, consume ? "consume" : "produce", pipe->name,
                 handle->name);
     mma_acquire(gen, handle_index);
-    wait_for(gen, pipe, consume, cursor->stage, cursor->parity, span);
+    int asked = stmt->kind == S_STAGE ? stmt->stage.hint : stmt->acquire.hint;
+    wait_for(gen, pipe, consume, cursor->stage, cursor->parity, asked < 0 ? PTX_NONE : state->hints[asked], span);
     warp_sync(gen);
     INS(gen->ptx, "mov.b32", ptx_reg(state->handles[handle_index]), ptx_reg(cursor->stage));
     step_stage(gen, cursor->stage, cursor->parity, pipe->stages);

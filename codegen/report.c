@@ -145,6 +145,7 @@ static void report_stmt(const Prog *prog, const Role *role, const Stmt *stmt, St
         return;
     case S_SCALAR:
     case S_LEAVE:
+    case S_TRY:
     case S_ACQUIRE:
     case S_RELEASE:
     case S_MOVE: return;

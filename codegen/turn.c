@@ -150,6 +150,7 @@ static bool moves(const Skip *skip, const Stmt *stmt, bool leaving) {
     case S_ACQUIRE:
     case S_STAGE: return true;
     case S_LEAVE: return leaving && moves(skip, stmt->leave.target, false);
+    case S_TRY:
     case S_TILE:
     case S_RELEASE:
     case S_MOVE: return false;
@@ -189,6 +190,7 @@ static void find_needed(Skip *skip, const Stmt *stmt) {
     case S_STAGE: find_needed(skip, stmt->stage.body); return;
     case S_ACQUIRE:
     case S_LEAVE:
+    case S_TRY:
     case S_TILE:
     case S_RELEASE:
     case S_MOVE: return;
@@ -213,6 +215,7 @@ static bool constant_acquires(const Skip *skip, const Stmt *stmt, int pipe, int6
     case S_FOR:
     case S_IF:
     case S_LEAVE: return false;
+    case S_TRY:
     case S_TILE:
     case S_RELEASE:
     case S_MOVE: break;
@@ -323,6 +326,7 @@ static void skip_stmt(Skip *skip, const Stmt *stmt) {
         skip_stmt(skip, stmt->stage.body);
         return;
     case S_GRID: /* in a loop over the grid there is no other */
+    case S_TRY:
     case S_TILE:
     case S_RELEASE:
     case S_MOVE: return;

@@ -110,6 +110,7 @@ static void search_stmt(Search *search, const Stmt *stmt, const Inside *inside) 
         return;
     case S_STAGE: search_stmt(search, stmt->stage.body, inside); return;
     case S_LEAVE:
+    case S_TRY:
     case S_ACQUIRE:
     case S_RELEASE:
     case S_MOVE: return;

@@ -59,10 +59,13 @@ static const char *reduce_spelling(AstReduceOp op) {
     return "";
 }
 
-static void acquire(Str *out, AstEnd end, AstName pipe) {
+static void acquire(Str *out, AstEnd end, AstName pipe, AstName hint) {
     str_add(out, end == AST_PRODUCE ? "produce <" : "consume <");
     name(out, pipe);
     str_char(out, '>');
+    if (!hint.text) return;
+    str_add(out, " if ");
+    name(out, hint);
 }
 
 /* The shortest form that reads back as the same number; with a point or an exponent, so that it is no integer */
@@ -135,9 +138,9 @@ static void expr(Str *out, const AstExpr *e) {
         break;
     case AST_TRY:
         str_add(out, "try ");
-        acquire(out, e->acquire.end, e->acquire.pipe);
+        acquire(out, e->acquire.end, e->acquire.pipe, e->acquire.hint);
         break;
-    case AST_ACQUIRE: acquire(out, e->acquire.end, e->acquire.pipe); break;
+    case AST_ACQUIRE: acquire(out, e->acquire.end, e->acquire.pipe, e->acquire.hint); break;
     }
 }
 
@@ -259,7 +262,7 @@ static void stmt(Printer *p, const AstStmt *s) {
         str_char(out, '\n');
         break;
     case AST_STAGE:
-        acquire(out, s->stage.end, s->stage.pipe);
+        acquire(out, s->stage.end, s->stage.pipe, s->stage.hint);
         clause(out, "lag", s->stage.lag);
         str_add(out, " as ");
         name(out, s->stage.as);

@@ -66,7 +66,7 @@ struct AstExpr {
         struct { AstExpr *base; AstName member; } member;
         struct { AstReduceOp op; AstNames indexes; AstExpr *body; } reduce;
         AstExpr *old;
-        struct { AstEnd end; AstName pipe; } acquire; /* AST_ACQUIRE and AST_TRY */
+        struct { AstEnd end; AstName pipe, hint; } acquire; /* AST_ACQUIRE and AST_TRY; hint: `if ready`, text NULL without one */
     };
 };
 
@@ -134,7 +134,7 @@ struct AstStmt {
         struct { AstExpr *condition; AstName nonempty; AstStmt *then, *otherwise; Span head; } branch;
             /* `if kv nonempty` has condition == NULL and the domain's name; otherwise: NULL, a block or another if */
         AstExpr *value; /* RETURN (may be NULL), EXPR */
-        struct { AstEnd end; AstName pipe; AstExpr *lag; AstName as; AstStmt *body; Span head; } stage; /* lag may be NULL */
+        struct { AstEnd end; AstName pipe, hint; AstExpr *lag; AstName as; AstStmt *body; Span head; } stage; /* lag may be NULL */
         struct { AstName name; bool without_signal; } release; /* RELEASE, ARRIVE */
     };
 };

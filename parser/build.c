@@ -205,6 +205,7 @@ AstStmt *make_stage(Parse *p, Span head, const AstExpr *acquire, AstExpr *lag, A
     stmt->stage.as = as;
     stmt->stage.end = acquire->acquire.end;
     stmt->stage.pipe = acquire->acquire.pipe;
+    stmt->stage.hint = acquire->acquire.hint;
     return stmt;
 }
 

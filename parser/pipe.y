@@ -128,7 +128,7 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
 %type <names> names
 %type <expr> expr or and comparison relation sum_of product closed_product open_product closed open factors
 %type <expr> closed_factors
-%type <expr> postfix primary condition value acquire lag opt_regs opt_grouped
+%type <expr> postfix primary condition value acquire pipe_end lag opt_regs opt_grouped
 %type <binary> relational
 %type <reduce> reduction
 %type <exprs> exprs args choices dims
@@ -650,6 +650,11 @@ lag:
   ;
 
 acquire:
+    pipe_end
+  | pipe_end "if" name      { $$ = $pipe_end; $$.tree->span = @$; $$.tree->acquire.hint = $name; }
+  ;
+
+pipe_end:
     "consume" "<" name ">"  { $$ = make_acquire(p, AST_ACQUIRE, @$, AST_CONSUME, $name); }
   | "produce" "<" name ">"  { $$ = make_acquire(p, AST_ACQUIRE, @$, AST_PRODUCE, $name); }
   | "consume" name {
@@ -780,8 +785,8 @@ primary:
   | "sum" "(" args ")"      { $$ = make_call(p, @$, AT($1, @1), $args); }
   | "max" "(" args ")"      { $$ = make_call(p, @$, AT($1, @1), $args); }
   | "min" "(" args ")"      { $$ = make_call(p, @$, AT($1, @1), $args); }
-  | "try" acquire {
-        const AstExpr *acquired = $acquire.tree;
+  | "try" pipe_end {
+        const AstExpr *acquired = $pipe_end.tree;
         $$ = make_acquire(p, AST_TRY, @$, acquired->acquire.end, acquired->acquire.pipe);
     }
   | "(" condition ")"       { $$ = $condition; }

@@ -79,6 +79,7 @@ static void statement_periods(const Tiles *tiles, const Stmt *stmt) {
     case S_STAGE: statement_periods(tiles, stmt->stage.body); return;
     case S_SCALAR:
     case S_LEAVE:
+    case S_TRY:
     case S_ACQUIRE:
     case S_RELEASE:
     case S_MOVE: return;
