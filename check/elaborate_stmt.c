@@ -261,9 +261,26 @@ static void declare_tile(Elab *e, const AstStmt *ast, bool in_registers) {
     if (ast->declare.init && !elab_is_poison(init)) elab_fill_tile(e, bound->object, init, ast->span);
 }
 
+/* var s: stage p; what follows is read as if it had been acquired there, at the end that is the role's */
+static void refuse_stage_type(Elab *e, const AstStmt *ast) {
+    AstName name = ast->declare.name;
+    Diag *diag = elab_error(e, P0131, ast->declare.type->span, "a stage variable is declared without a type");
+    PRIMARY(e, diag, "its pipe is that of the stage it holds");
+    HELP(e, diag, "declare it where its first stage is acquired: `%s %s = consume <%s>;`", ast->kind == AST_LET ? "let" : "var",
+         name.text, ast->declare.type->name.text);
+    if (ast->declare.init && declare_stage(e, ast, ast->kind == AST_VAR)) return;
+    int pipe = elab_find_pipe(e, ast->declare.type->name);
+    bool produces = pipe >= 0 && e->prog->pipes.items[pipe].producer == (int)(e->role - e->prog->roles.items);
+    elab_bind_handle(e, name, pipe, produces ? END_PRODUCE : END_CONSUME, true);
+}
+
 static void declare(Elab *e, const AstStmt *ast) {
     const AstType *type = ast->declare.type;
     const AstExpr *init = ast->declare.init;
+    if (type && type->is_stage && ast->kind != AST_SHARED) {
+        refuse_stage_type(e, ast);
+        return;
+    }
     if (ast->kind == AST_SHARED || (type && type->dims.count && ast->kind == AST_VAR)) {
         if (type)
             declare_tile(e, ast, ast->kind == AST_VAR);

@@ -38,6 +38,7 @@ typedef struct Kernel {
     Arena *arena;
     Random random;
     bool integers, by_lanes, persistent, clustered;
+    bool in_turn;   /* of the role under construction */
     int rank, grid; /* axes, and how many of them the grid walks; the others are ranges */
     int tile[RANK];
     Tensor inputs[MAX_INPUTS];
@@ -388,12 +389,17 @@ static void open_stage(Kernel *k, Held *held, int pipe, bool produce, bool may_l
     int lag = !produce && may_lag && held->block && k->pipes[pipe].stages >= 3 && often(k, 40)
                   ? 1 + (int)pick(k, (uint32_t)k->pipes[pipe].stages - 2)
                   : 0;
+    const char *hint = "";
+    if (!k->in_turn && often(k, 15)) {
+        hint = arena_printf(k->arena, " if ready%d", pipe);
+        str_printf(&k->roles, "            let ready%d = try %s <p%d>;\n", pipe, verb, pipe);
+    }
     if (!held->block)
-        str_printf(&k->roles, "            let s%d = %s <p%d>;\n", pipe, verb, pipe);
+        str_printf(&k->roles, "            let s%d = %s <p%d>%s;\n", pipe, verb, pipe, hint);
     else if (lag > 0)
-        str_printf(&k->roles, "            consume <p%d> lag %d as s%d {\n", pipe, lag, pipe);
+        str_printf(&k->roles, "            consume <p%d>%s lag %d as s%d {\n", pipe, hint, lag, pipe);
     else
-        str_printf(&k->roles, "            %s <p%d> as s%d {\n", verb, pipe, pipe);
+        str_printf(&k->roles, "            %s <p%d>%s as s%d {\n", verb, pipe, hint, pipe);
 }
 
 static void close_stage(Kernel *k, const Held *held) {
@@ -548,6 +554,7 @@ static void compute_role(Kernel *k, int number, bool last) {
     for (int d = 0; d < k->rank; d++) scene.row[d] = INDEX[d];
     scene.parted = parts > 1;
     if (scene.parted) scene.row[0] = arena_printf(k->arena, "rank*%d + i", k->tile[0] / parts);
+    k->in_turn = in_turn;
     places(k, scene.row, scene.place);
     open_loops(k, role, team_text(k, instances, in_turn, count_of_warps), turn);
     int before = k->pipe_count;
@@ -572,6 +579,7 @@ static void compute_role(Kernel *k, int number, bool last) {
     for (int values = 1 + (int)pick(k, 2); values > 0; values--) compute_value(&scene, out);
     while (count > 0) close_stage(k, &held[--count]);
     close_loops(k, turn);
+    k->in_turn = false;
     if (out >= 0)
         str_printf(&k->pipe_text, "    pipe p%d[%d] %s -> @%d {%s }\n", out, k->pipes[out].stages, role, out,
                    k->pipe_fields[out].text);
