@@ -117,7 +117,8 @@ static void cluster_axis(Elab *e, const AstAxis *ast, Span *sized) {
     if (near) HELP(e, diag, "did you mean `%s`?", near);
     size_t axes = e->prog->axes.count;
     if (!near && axes > 0)
-        LABEL(e, diag, span_join(e->prog->axes.items[0].span, e->prog->axes.items[axes - 1].span), "the axes of the grid");
+        LABEL(e, diag, span_join(e->prog->axes.items[0].span, e->prog->axes.items[axes - 1].span),
+              "the axes of the grid");
 }
 
 /* Blocks that run together, next to one another along axes of the grid */
@@ -126,6 +127,7 @@ static void clusters(Elab *e) {
     Span sized[PROG_MAX_RANK] = {{0, 0}};
     const AstItem *first = NULL;
     prog->cluster = 1;
+    size_t errors = e->diags->errors;
     FOR_ITEMS(e, item, AST_ITEM_CLUSTER) {
         if (first) {
             Diag *diag = elab_error(e, P0137, item->head, "a second cluster");
@@ -147,6 +149,7 @@ static void clusters(Elab *e) {
         for (size_t i = 0; i < prog->axes.count; i++) prog->axes.items[i].cluster = 1;
         prog->cluster = 1;
     }
+    prog->cluster_refused = e->diags->errors > errors;
     if (prog->grouped > 0 && prog->axes.count > 0 && prog->grouped % prog->axes.items[0].cluster != 0) {
         const Axis *axis = &prog->axes.items[0];
         Diag *diag = elab_error(e, P0171, prog->cluster_span, "groups of %d are no whole clusters of %d along `%s`",

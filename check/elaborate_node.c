@@ -217,7 +217,8 @@ Expr *elab_cast_to(Elab *e, Val v, Element type, Span span) {
 Val elab_operand(Elab *e, Val v) {
     if (elab_is_poison(v)) return v;
     bool fp8 = elab_is_fp8(v.x->type) || (v.x->kind == X_READ && elab_is_fp8(v.x->read->type));
-    if (fp8 && e->place != PLACE_CLAIM && !e->reducing) { /* the host computes with all of them, the matrix unit sums products */
+    if (fp8 && e->place != PLACE_CLAIM &&
+        !e->reducing) { /* the host computes with all of them, the matrix unit sums products */
         Element type = v.x->kind == X_READ ? v.x->read->type : v.x->type;
         Diag *diag =
             elab_error(e, P0130, v.x->span, "`%s` values can be copied, but not computed with", elab_type_name(type));
@@ -254,7 +255,10 @@ Expr *elab_coerce(Elab *e, Val v, Element type, const char *what) {
     if (implied) return elab_cast_to(e, v, type, x->span);
     Diag *diag =
         elab_error(e, P0104, x->span, "%s is %s, and this is %s", what, elab_type_name(type), elab_type_name(x->type));
-    HELP(e, diag, "cast it: `%s`", cast_text(e, type, x->span));
+    if (e->role && x->kind == X_REDUCE)
+        HELP(e, diag, "sum into a tile of %s, and cast where it is read", elab_type_name(x->type));
+    else
+        HELP(e, diag, "cast it: `%s`", cast_text(e, type, x->span));
     return elab_poison(e, x->span).x;
 }
 

@@ -213,6 +213,7 @@ static const char *axis_names(Tiles *tiles, uint32_t axes) {
 
 static void refuse_required(Tiles *tiles, Site *site, bool load) {
     const Tile *tile = site->tile;
+    if (tiles->prog->cluster_refused) return;
     Diag *diag = diag_at(tiles->diags, P0240, site->stmt->span, "this statement is not multicast");
     site->poisoned = true;
     if (!load) {
@@ -221,7 +222,9 @@ static void refuse_required(Tiles *tiles, Site *site, bool load) {
     }
     uint32_t axes = cluster_axes(tiles->prog), along = coordinates_along(site);
     if (axes == 0) {
-        diag_primary(tiles->diags, diag, "the kernel has no cluster");
+        bool alone = tiles->prog->cluster_span.hi > 0;
+        diag_primary(tiles->diags, diag, alone ? "one block has nobody to share it with" : "the kernel has no cluster");
+        if (alone) diag_label(tiles->diags, diag, tiles->prog->cluster_span, "a cluster of one block");
         diag_help(tiles->diags, diag, "say along which axis blocks run together: `cluster (%s: 2);`",
                   tiles->prog->axes.count ? tiles->prog->axes.items[0].name : "m");
     } else if ((axes & ~along) == 0) {

@@ -566,7 +566,8 @@ typedef struct Prog {
     VEC(Axis) axes;
     bool persistent;
     int cluster;              /* blocks of a cluster; 1: none */
-    Span cluster_span;
+    Span cluster_span;        /* empty without `cluster` */
+    bool cluster_refused;     /* what was meant is not known */
     int grouped;              /* 0, or: coordinates go through the first axis in groups of so many, for each the whole second axis (L2) */
     VEC(Domain) domains;
     VEC(Pipe) pipes;

@@ -61,8 +61,8 @@ static bool by_warpgroups(Contraction *c) {
     Diag *diag = diag_at(diags, P0220, c->site->stmt->span, "a contraction into registers is the work of a warpgroup");
     diag_label(diags, diag, role->span, "a role of %d warp%s", role->warps, role->warps == 1 ? "" : "s");
     int groups = (role->warps + 3) / 4;
-    diag_help(diags, diag, "declare `role %s: %d warpgroup%s`, four warps each; `rank` tells them apart", role->name,
-              groups, groups == 1 ? "" : "s");
+    diag_help(diags, diag, "declare `role %s: %d warpgroup%s", role->name, groups,
+              groups == 1 ? "`, which is four warps" : "s`, four warps each; `rank` tells them apart");
     return false;
 }
 
@@ -94,7 +94,10 @@ static bool find_kind(Contraction *c, MmaKind *kind) {
         diag_label(diags, diag, tiles_declared(c->tiles, c->site->role, a), "declared here");
     }
     diag_note(diags, diag, "both operands are of one type: %s", all_types(c));
-    if (a->type == E_F32 || b->type == E_F32)
+    if (a->space == SPACE_REGISTER && (b->type == E_BF16 || b->type == E_F16))
+        diag_help(diags, diag, "cast it into a tile of %s first, as in `t[i, x] = %s(%s[i, x]);`", spelling(b->type),
+                  spelling(b->type), c->site->role->tiles.items[a->object].name);
+    else if (a->type == E_F32 || b->type == E_F32)
         diag_help(diags, diag, "declare the field tf32: f32 elements are copied to it, and read with 10 mantissa bits");
     return false;
 }
@@ -315,14 +318,13 @@ static bool operand_in_registers(Contraction *c, MmaOperand *operand, const MmaR
                     tile->subs[1]->kind == X_INDEX && tile->subs[1]->index == INDEX_INNER;
     operand->free = 0, operand->inner = 1;
     if (in_order && row->either_major) return true;
-    const char *text = in_order ? arena_printf(c->tiles->arena,
-                                               "elements of `%s` would have to change threads to be a matrix of %s",
-                                               c->site->role->tiles.items[tile->object].name, spelling(tile->type))
-                                : arena_printf(c->tiles->arena,
-                                               "a matrix in registers is subscripted by its row and the summed index");
+    const char *text =
+        in_order
+            ? arena_printf(c->tiles->arena, "elements of `%s` would have to change threads to be a matrix of %s",
+                           c->site->role->tiles.items[tile->object].name, spelling(tile->type))
+            : arena_printf(c->tiles->arena, "a matrix in registers is subscripted by its row and the summed index");
     Diag *diag = refuse_place(c, P0226, tile, tile->span, text);
-    if (in_order)
-        diag_note(c->tiles->diags, diag, "accumulators become operands where they are only of bf16 and f16");
+    if (in_order) diag_note(c->tiles->diags, diag, "accumulators become operands where they are only of bf16 and f16");
     help_through_shared(c, diag, tile);
     return false;
 }
@@ -332,7 +334,8 @@ static bool second_in_memory(Contraction *c) {
     if (tile->space != SPACE_REGISTER) return true;
     Diag *diag = refuse_place(c, P0225, tile, tile->span, "the second matrix of an instruction lies in shared memory");
     diag_primary(c->tiles->diags, diag, "`%s` lies in registers", c->site->role->tiles.items[tile->object].name);
-    diag_note(c->tiles->diags, diag, "the second is the one over the columns of the sum; only the first may lie in registers");
+    diag_note(c->tiles->diags, diag,
+              "the second is the one over the columns of the sum; only the first may lie in registers");
     help_through_shared(c, diag, tile);
     return false;
 }
@@ -354,8 +357,8 @@ void tiles_mma(Tiles *tiles, Site *site) {
     MmaKind kind = MMA_COUNT;
     if (!is_contraction(&c)) return;
     tile->mma = (Mma){.a = c.operands[0], .b = c.operands[1]};
-    if (!by_warpgroups(&c) || !second_in_memory(&c) || !find_kind(&c, &kind) || !sums_in(&c, &mma_rows[kind]) || !extents(&c, &mma_rows[kind]) ||
-        !operand(&c, &tile->mma.a, INDEX_ROW, &mma_rows[kind]) ||
+    if (!by_warpgroups(&c) || !second_in_memory(&c) || !find_kind(&c, &kind) || !sums_in(&c, &mma_rows[kind]) ||
+        !extents(&c, &mma_rows[kind]) || !operand(&c, &tile->mma.a, INDEX_ROW, &mma_rows[kind]) ||
         !operand(&c, &tile->mma.b, INDEX_COLUMN, &mma_rows[kind])) {
         site->poisoned = true;
         return;

@@ -142,7 +142,7 @@ static Stmt *loop_of(Turns *turns, const Stmt *turn, const Around *outer) {
 static void place_turn(Turns *turns, Stmt *turn, const Around *outer) {
     turn->block.turn = ++turns->role->turns;
     if (turns->role->instances < 2) {
-        refuse_alone(turns, turn->head, "turn");
+        if (!turns->role->in_turn) refuse_alone(turns, turn->head, "turn"); /* else the role's head is refused */
         return;
     }
     Stmt *loop = loop_of(turns, turn, outer);
