@@ -51,7 +51,9 @@ static void gen_boxes(Gen *gen, const Tile *tile, const Access *inside, bool loa
     const Map *map = &gen->prog->maps.items[copy->map];
     Point point = origin();
     const Multicast *multicast = &tile->multicast;
-    Lin first = lin_add(gen, shared_linear(gen, &point, inside), into_part(gen, multicast, multicast->bytes));
+    Lin part =
+        into_part(gen, multicast, multicast->bytes); /* each in a statement of its own: the order of emission is ours */
+    Lin first = lin_add(gen, shared_linear(gen, &point, inside), part);
     Operand shared = ptx_at(first.reg, first.add);
     Operand barrier = load ? full_barrier_of(gen, inside) : (Operand){.kind = OPERAND_TEXT};
     Lin start[MAX_RANK];
@@ -129,7 +131,8 @@ static void gen_bulk(Gen *gen, const Tile *tile, const Access *inside, const Acc
     const Multicast *multicast = &tile->multicast;
     if (multicast->parts > 1) {
         Reg part = gen->cluster.part[multicast->axes];
-        shared.reg = PURE(gen->ptx, REG_32, "mad.lo.s32", ptx_reg(part), ptx_int(multicast->bytes), ptx_reg(shared.reg));
+        shared.reg =
+            PURE(gen->ptx, REG_32, "mad.lo.s32", ptx_reg(part), ptx_int(multicast->bytes), ptx_reg(shared.reg));
         Reg wide = PURE(gen->ptx, REG_64, "mul.wide.u32", ptx_reg(part), ptx_int(multicast->bytes));
         global.reg = PURE(gen->ptx, REG_64, "add.s64", ptx_reg(wide), ptx_reg(global.reg));
     }
@@ -155,7 +158,8 @@ static void gen_engine_copy(Gen *gen, const Tile *tile) {
     }
     if (tile->multicast.parts == 1) { /* no parts: the first block loads it for all */
         if (skip < 0) skip = ptx_new_label(gen->ptx);
-        Reg other = PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(gen->cluster.part[tile->multicast.axes]), ptx_int(0));
+        Reg other =
+            PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(gen->cluster.part[tile->multicast.axes]), ptx_int(0));
         INS_IF(gen->ptx, other, "bra", ptx_label(skip));
     }
     if (tensor)
