@@ -49,7 +49,7 @@ static void add_formulas(Stmt *stmt, void *data) {
 static bool find_difference(Balance *balance, const Pair *pair, Str *where, int64_t *values) {
     Sizes *sizes = sizes_new(balance->arena, balance->prog, false);
     size_t axes = balance->prog->axes.count;
-    for (int i = 0; i < 2; i++) walk_stmts(pair->role[i]->body, add_formulas, sizes);
+    for (int i = 0; i < 2; i++) stmt_visit(pair->role[i]->body, add_formulas, sizes);
     for (size_t i = 0; i < axes; i++) sizes_formula(sizes, balance->prog->axes.items[i].extent);
     for (int tried = 0; tried < 1000 && sizes_next(sizes); tried++) {
         int64_t extents[PROG_MAX_RANK], tile;
@@ -226,7 +226,7 @@ void balance_check(Arena *arena, Prog *prog, Diags *diags) {
     if (words_failed(diags)) return;
     for (size_t r = 0; r < roles; r++) {
         Unknown found = {prog, &prog->roles.items[r], false};
-        walk_stmts(prog->roles.items[r].body, look, &found);
+        stmt_visit(prog->roles.items[r].body, look, &found);
         unknown[r] = found.is;
     }
     for (size_t p = 0; p < prog->pipes.count; p++) {

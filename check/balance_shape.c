@@ -64,7 +64,7 @@ static void add_leave(Build *b, Stmt *stmt, Shapes *out) {
     int levels = -1;
     if (stmt->leave.target && stmt->leave.target->kind == S_BLOCK) { /* `return` of an inlined function */
         Seek seek = {b, false};
-        walk_stmts(stmt->leave.target, seek_acquire, &seek);
+        stmt_visit(stmt->leave.target, seek_acquire, &seek);
         if (seek.found) add(b, out, SHAPE_LEAVE, stmt)->levels = LEAVES_BLOCK;
         return;
     }

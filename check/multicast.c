@@ -165,7 +165,7 @@ static void show_origin(Tiles *tiles, const Role *role, Diag *diag, Expr *cause,
             return;
         }
         Definition found = {.local = origin.local->index, .along = along};
-        walk_stmts(role->body, find_definition, &found);
+        stmt_visit(role->body, find_definition, &found);
         if (found.stmt)
             diag_label(tiles->diags, diag,
                        found.stmt->head.hi > found.stmt->head.lo ? found.stmt->head : found.stmt->span,

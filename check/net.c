@@ -119,7 +119,7 @@ static void find_effects(Stmt *stmt, void *data) {
 /* Control that depends on data: passed over where it holds no pipe operation */
 static Flow skip(Unroll *u, Stmt *stmt) {
     Effects effects = {u, false};
-    walk_stmts(stmt, find_effects, &effects);
+    stmt_visit(stmt, find_effects, &effects);
     return effects.pipes ? FLOW_UNKNOWN : FLOW_ON;
 }
 
@@ -467,7 +467,7 @@ void net_check(Arena *arena, Prog *prog, Diags *diags) {
     if (!prog->pipes.count) return;
     Sizes *sizes = sizes_new(arena, prog, true);
     for (size_t i = 0; i < prog->axes.count; i++) sizes_formula(sizes, prog->axes.items[i].extent);
-    for (size_t r = 0; r < prog->roles.count; r++) walk_stmts(prog->roles.items[r].body, add_formulas, sizes);
+    for (size_t r = 0; r < prog->roles.count; r++) stmt_visit(prog->roles.items[r].body, add_formulas, sizes);
     for (int tried = 0; tried < SIZES_MOST && total < TOTAL_MOST && sizes_next(sizes); tried++) {
         int64_t extents[PROG_MAX_RANK], tiles;
         if (!sizes_tiles(sizes, extents, &tiles) || same_trips(prog, sizes, extents, tiles, &before)) continue;

@@ -210,7 +210,7 @@ static bool value_depends(Overlap *o, const Writer *writer, int axis) {
         d.changed = false;
         for (size_t i = 0; i < prog->roles.count; i++) {
             d.role = &prog->roles.items[i];
-            walk_stmts(d.role->body, visit_stmt, &d);
+            stmt_visit(d.role->body, visit_stmt, &d);
         }
     }
     d.role = writer->site->role, d.found = false;
@@ -304,7 +304,7 @@ void tiles_overlap(Tiles *tiles) {
     Overlap o = {.tiles = tiles};
     for (size_t r = 0; r < tiles->prog->roles.count; r++) {
         bool leaves = false;
-        walk_stmts(tiles->prog->roles.items[r].body, find_leave, &leaves);
+        stmt_visit(tiles->prog->roles.items[r].body, find_leave, &leaves);
         if (!leaves && tiles->prog->roles.items[r].body) collect(&o, tiles->prog->roles.items[r].body, (Writer){0});
     }
     for (size_t i = 0; i < o.writers.count; i++) check_tiles(&o, &o.writers.items[i]);

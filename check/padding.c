@@ -369,7 +369,7 @@ void tiles_padding(Tiles *tiles) {
     Prog *prog = tiles->prog;
     Padding p = {.tiles = tiles};
     bool reductions = false;
-    for (size_t r = 0; r < prog->roles.count; r++) walk_stmts(prog->roles.items[r].body, note_reduction, &reductions);
+    for (size_t r = 0; r < prog->roles.count; r++) stmt_visit(prog->roles.items[r].body, note_reduction, &reductions);
     if (!reductions) return;
     p.fields = NEW_ARRAY(tiles->arena, TileState *, prog->pipes.count + 1);
     for (size_t i = 0; i < prog->pipes.count; i++)

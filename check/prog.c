@@ -134,3 +134,27 @@ int64_t copy_bytes(const Tile *tile) {
 int64_t copy_lands(const Tile *tile) {
     return copy_bytes(tile) * (tile->multicast.parts > 1 ? tile->multicast.parts : 1);
 }
+
+void stmt_visit(Stmt *stmt, void (*visit)(Stmt *, void *), void *data) {
+    if (!stmt) return;
+    visit(stmt, data);
+    switch (stmt->kind) {
+    case S_BLOCK:
+        for (size_t i = 0; i < stmt->block.body.count; i++) stmt_visit(stmt->block.body.items[i], visit, data);
+        break;
+    case S_GRID: stmt_visit(stmt->grid.body, visit, data); break;
+    case S_FOR: stmt_visit(stmt->loop.body, visit, data); break;
+    case S_IF:
+        stmt_visit(stmt->branch.then, visit, data);
+        stmt_visit(stmt->branch.otherwise, visit, data);
+        break;
+    case S_STAGE: stmt_visit(stmt->stage.body, visit, data); break;
+    case S_SCALAR:
+    case S_TILE:
+    case S_LEAVE:
+    case S_TRY:
+    case S_ACQUIRE:
+    case S_RELEASE:
+    case S_MOVE: break;
+    }
+}

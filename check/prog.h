@@ -634,4 +634,7 @@ void access_print(const Access *access, const Prog *prog, const Role *role, cons
 /* Walks an expression and all below it, subscripts of reads included, each shared node once, what is below first. */
 void expr_visit(Arena *arena, Expr *expr, void (*visit)(Expr *, void *), void *data);
 
+/* Each statement before the ones inside it, in order of the text; silent on NULL. */
+void stmt_visit(Stmt *stmt, void (*visit)(Stmt *, void *), void *data);
+
 #endif

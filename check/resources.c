@@ -34,7 +34,7 @@ static void scan_stmt(Stmt *stmt, void *data) {
 
 static void settle_lanes(Resources *res, Role *role, int *next_barrier) {
     LaneScan scan = {.res = res, .role = role};
-    walk_stmts(role->body, scan_stmt, &scan);
+    stmt_visit(role->body, scan_stmt, &scan);
     bool exchanges = scan.waits; /* threads of an instance read what others of it wrote, or write what others have read */
     role->one_lane = role->instances == 1 && role->warps == 1 && !scan.needs_lanes;
     for (size_t i = 0; i < role->tiles.count; i++) exchanges |= !role->tiles.items[i].in_registers;

@@ -98,7 +98,7 @@ void roles_check(Arena *arena, Prog *prog, Diags *diags) {
     for (size_t r = 0; r < roles; r++) {
         all[r] = (Ends){.arena = arena, .prog = prog, .diags = diags, .role = &prog->roles.items[r], .role_index = (int)r,
                         .acquires = NEW_ARRAY(arena, bool, pipes * 2 + 1)};
-        walk_stmts(prog->roles.items[r].body, visit, &all[r]);
+        stmt_visit(prog->roles.items[r].body, visit, &all[r]);
     }
     for (size_t p = 0; p < pipes; p++) {
         Pipe *pipe = &prog->pipes.items[p];

@@ -65,7 +65,7 @@ static int derived(Linear *linear, const BlockUse *use) {
     if (!use->loop || pipe->stages < 2 || use->held >= pipe->stages || linear->producer_most[what->pipe] > 1) return 0;
     if (use->loop->kind == S_GRID && !linear->prog->persistent) return 0; /* one iteration */
     if (use->loop->kind == S_GRID && role->in_turn) return 0; /* held through the iterations of the others */
-    walk_stmts(use->loop->kind == S_GRID ? use->loop->grid.body : use->loop->loop.body, scan_stmt, &scan);
+    stmt_visit(use->loop->kind == S_GRID ? use->loop->grid.body : use->loop->loop.body, scan_stmt, &scan);
     return scan.flies && !scan.touches && !scan.leaves && scan.acquires == 1;
 }
 
@@ -81,5 +81,5 @@ void lags_derive(Linear *linear) {
                      (i + 1 == linear->blocks.count || linear->blocks.items[i + 1].loop != use->loop);
         if (use->stmt->stage.lag < 0) use->stmt->stage.lag = alone && derived(linear, use);
     }
-    for (size_t i = 0; i < linear->prog->roles.count; i++) walk_stmts(linear->prog->roles.items[i].body, settle, NULL);
+    for (size_t i = 0; i < linear->prog->roles.count; i++) stmt_visit(linear->prog->roles.items[i].body, settle, NULL);
 }

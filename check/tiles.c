@@ -344,7 +344,7 @@ static void find_uses(Tiles *tiles) {
     for (size_t r = 0; r < prog->roles.count; r++) {
         Role *role = &prog->roles.items[r];
         UseStmts uses = {tiles->arena, {prog, role}};
-        walk_stmts(role->body, use_stmt, &uses);
+        stmt_visit(role->body, use_stmt, &uses);
         for (size_t h = 0; h < role->handles.count; h++)
             if (role->handles.items[h].pipe >= 0) role->pipes[role->handles.items[h].pipe].uses = true;
     }
@@ -463,7 +463,7 @@ static void require_divisors(Tiles *tiles) {
     }
     for (size_t i = 0; i < prog->lets.count; i++) require_divisors_of(tiles, prog->lets.items[i].value);
     for (size_t i = 0; i < prog->claims.count; i++) require_divisors_of(tiles, prog->claims.items[i].value);
-    for (size_t i = 0; i < prog->roles.count; i++) walk_stmts(prog->roles.items[i].body, divisors_of, tiles);
+    for (size_t i = 0; i < prog->roles.count; i++) stmt_visit(prog->roles.items[i].body, divisors_of, tiles);
 }
 
 /* ---- all ---------------------------------------------------------------------------------------------------------- */
@@ -491,7 +491,7 @@ void tiles_check(Arena *arena, Prog *prog, Diags *diags) {
         tiles->algebras[r] = algebra_new(arena, prog, role);
         Walker walker = {tiles, role, tiles->algebras[r], NULL};
         if (!role->pipes) role->pipes = NEW_ARRAY(arena, PipeUse, prog->pipes.count + 1);
-        walk_stmts(role->body, visit_stmt, &walker);
+        stmt_visit(role->body, visit_stmt, &walker);
     }
     for (size_t i = 0; i < tiles->sites.count; i++) tiles_rules(tiles, tiles->sites.items[i]);
     check_ensures(tiles);

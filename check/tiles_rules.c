@@ -170,7 +170,7 @@ static const Poly *common_loops(Tiles *tiles, const Role *role, const Poly *poly
         Atom atom = algebra->atoms.items[id];
         if (atom.kind != ATOM_LOCAL || atom.role != role || !poly_mentions(algebra, poly, (int)id)) continue;
         LoopSearch search = {.local = atom.index};
-        walk_stmts(role->body, find_loop, &search);
+        stmt_visit(role->body, find_loop, &search);
         if (!search.loop || search.loop->loop.domain < 0) continue;
         Expr *stand_in = NEW(tiles->arena, Expr); /* an axis number beyond the real ones stands for the range */
         *stand_in = (Expr){.kind = X_AXIS, .type = E_I32};

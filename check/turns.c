@@ -316,7 +316,7 @@ static void find_disorder(Stmt *stmt, void *data) {
     if (stmt->kind != S_STAGE) return;
     count_block(stmt, &inner);
     if (!inner.blocks) return;
-    walk_stmts(stmt->stage.body, count_block, &inner);
+    stmt_visit(stmt->stage.body, count_block, &inner);
     order->disorder |= inner.blocks > 1;
 }
 
@@ -325,7 +325,7 @@ static bool releases_in_order(const Role *role, int pipe) {
     Order order = {role, pipe, 0, false};
     if (!role->pipes || role->pipes[pipe].in_turn || role->pipes[pipe].tensor_in || role->pipes[pipe].lanes_in)
         return false;
-    walk_stmts(role->body, find_disorder, &order);
+    stmt_visit(role->body, find_disorder, &order);
     return !order.disorder;
 }
 

@@ -67,7 +67,7 @@ static void show_origin(Uniform *uniform, Diag *diag, Expr *cause, Uniformity le
                 return;
             }
             Definition found = {.local = origin.local->index, .least = least};
-            walk_stmts(uniform->role->body, find_definition, &found);
+            stmt_visit(uniform->role->body, find_definition, &found);
             if (found.stmt) diag_label(uniform->diags, diag, found.stmt->head, "`%s` gets its value here", local->name);
             else diag_label(uniform->diags, diag, local->span, "`%s` is assigned where threads take different paths", local->name);
             cause = found.value;
@@ -111,7 +111,7 @@ static void refuse(Uniform *uniform, Stmt *stmt, const Control *control) {
     diag_primary(uniform->diags, diag, "%s", operation(stmt));
     diag_label(uniform->diags, diag, control->cause->span, "differs between %s", among);
     show_origin(uniform, diag, control->cause, control->how);
-    walk_stmts(stmt->kind != S_LEAVE ? stmt : stmt->leave.target ? stmt->leave.target : uniform->role->body, fault, uniform);
+    stmt_visit(stmt->kind != S_LEAVE ? stmt : stmt->leave.target ? stmt->leave.target : uniform->role->body, fault, uniform);
     if (stmt->kind == S_LEAVE) diag_help(uniform->diags, diag, "leave under a condition that is the same in all %s", among);
     else if (control->how == UNIFORM_LANE) diag_help(uniform->diags, diag, "use a select inside of a statement: `t[i] = c ? a : b`");
     else if (uniform->role->in_turn)
@@ -139,7 +139,7 @@ static Control narrower(Control control, Expr *expr, const Stmt *at) {
 
 static void check_leave(Uniform *uniform, Stmt *stmt, const Control *control) {
     Holds holds = {false, false};
-    walk_stmts(stmt->leave.target ? stmt->leave.target : uniform->role->body, find_holds, &holds);
+    stmt_visit(stmt->leave.target ? stmt->leave.target : uniform->role->body, find_holds, &holds);
     if (holds.pipes || (holds.tiles && control->how == UNIFORM_LANE)) refuse(uniform, stmt, control);
 }
 

@@ -1,24 +1,6 @@
 /* Walking the statements of a role and what one statement reads and writes. */
 #include "check/walk.h"
 
-void walk_stmts(Stmt *stmt, void (*visit)(Stmt *, void *), void *data) {
-    if (!stmt) return;
-    visit(stmt, data);
-    switch (stmt->kind) {
-    case S_BLOCK:
-        for (size_t i = 0; i < stmt->block.body.count; i++) walk_stmts(stmt->block.body.items[i], visit, data);
-        break;
-    case S_GRID: walk_stmts(stmt->grid.body, visit, data); break;
-    case S_FOR: walk_stmts(stmt->loop.body, visit, data); break;
-    case S_IF:
-        walk_stmts(stmt->branch.then, visit, data);
-        walk_stmts(stmt->branch.otherwise, visit, data);
-        break;
-    case S_STAGE: walk_stmts(stmt->stage.body, visit, data); break;
-    case S_SCALAR: case S_TILE: case S_LEAVE: case S_TRY: case S_ACQUIRE: case S_RELEASE: case S_MOVE: break;
-    }
-}
-
 static void walk_subscripts(const Access *access, void (*visit)(Expr *, void *), void *data) {
     if (access->element) visit(access->element, data);
     for (int i = 0; i < access->rank; i++)

@@ -4,9 +4,6 @@
 
 #include "check/passes.h"
 
-/* Each statement before the ones inside it, in order of the text */
-void walk_stmts(Stmt *stmt, void (*visit)(Stmt *, void *), void *data);
-
 /* Each element read or written by one statement itself (not by those inside it): subscripts, bounds and conditions too.
  * A target that is also read (`+=`) is visited once, as written. */
 void walk_accesses(Arena *arena, Stmt *stmt, void (*visit)(Access *, bool written, void *), void *data);

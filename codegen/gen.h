@@ -241,6 +241,8 @@ void mma_settle(Gen *gen);                  /* what was issued is committed */
 void mma_issue(Gen *gen, const Tile *tile); /* a contraction */
 void mma_touch(Gen *gen, const Stmt *stmt); /* any other statement: waits for what it reads and writes */
 bool mma_waits(Gen *gen, const Stmt *stmt); /* will mma_touch wait? */
+/* Marks, by number in the role, the register tiles that an ordinary statement reads or writes and the `shared` tile that it writes. */
+void mma_names(Gen *gen, const Stmt *stmt, bool *tiles);
 void mma_acquire(Gen *gen, int handle);
 void mma_move(Gen *gen, int to, int from);
 void mma_release(Gen *gen, int handle);     /* of a consumed stage, late or not */

@@ -297,7 +297,7 @@ static void touch_read(Expr *expr, void *data) {
 }
 
 /* What an ordinary statement may not find in flight: register tiles that it names, a `shared` tile that it writes */
-static void touch_stmt(Gen *gen, const Stmt *stmt, bool *places) {
+void mma_names(Gen *gen, const Stmt *stmt, bool *places) {
     if (stmt->kind == S_SCALAR) expr_visit(gen->arena, stmt->scalar.value, touch_read, places);
     if (stmt->kind != S_TILE || stmt->tile->class == TILE_MMA) return;
     const Access *target = &stmt->tile->target;
@@ -311,7 +311,7 @@ void mma_touch(Gen *gen, const Stmt *stmt) {
     if (flights == NULL) return;
     mma_settle(gen);
     bool *places = NEW_ARRAY(gen->arena, bool, flights->count);
-    touch_stmt(gen, stmt, places);
+    mma_names(gen, stmt, places);
     if (deepest(flights, places) != IDLE || must_say(flights, places))
         wait_depth(gen, places, deepest(flights, places));
     if (stmt->kind != S_TILE || stmt->tile->class != TILE_MAP) return;
@@ -323,7 +323,7 @@ bool mma_waits(Gen *gen, const Stmt *stmt) {
     if (flights == NULL) return false;
     bool *places = NEW_ARRAY(gen->arena, bool, flights->count);
     mma_settle(gen);
-    touch_stmt(gen, stmt, places);
+    mma_names(gen, stmt, places);
     return deepest(flights, places) != IDLE;
 }
 
@@ -394,27 +394,14 @@ void mma_finish(Gen *gen) {
 
 /* ---- loops ------------------------------------------------------------------------------------------------------------ */
 
-static void touch_all(Gen *gen, const Stmt *stmt, bool *places) {
-    if (stmt == NULL) return;
-    switch (stmt->kind) {
-    case S_BLOCK:
-        for (size_t i = 0; i < stmt->block.body.count; i++) touch_all(gen, stmt->block.body.items[i], places);
-        return;
-    case S_GRID: touch_all(gen, stmt->grid.body, places); return;
-    case S_FOR: touch_all(gen, stmt->loop.body, places); return;
-    case S_IF:
-        touch_all(gen, stmt->branch.then, places);
-        touch_all(gen, stmt->branch.otherwise, places);
-        return;
-    case S_STAGE: touch_all(gen, stmt->stage.body, places); return;
-    case S_SCALAR:
-    case S_TILE: touch_stmt(gen, stmt, places); return;
-    case S_LEAVE:
-    case S_TRY:
-    case S_ACQUIRE:
-    case S_RELEASE:
-    case S_MOVE: return;
-    }
+typedef struct Named {
+    Gen *gen;
+    bool *places;
+} Named;
+
+static void name_one(Stmt *stmt, void *data) {
+    const Named *named = data;
+    mma_names(named->gen, stmt, named->places);
 }
 
 void mma_rest_in_loop(Gen *gen) {
@@ -428,7 +415,7 @@ void mma_rest(Gen *gen, const Stmt *stmt) {
     Flights *flights = gen->role->flights;
     if (flights == NULL || !flights->now.live) return;
     bool *places = NEW_ARRAY(gen->arena, bool, flights->count);
-    touch_all(gen, stmt, places);
+    stmt_visit((Stmt *)(uintptr_t)stmt, name_one, &(Named){gen, places});
     for (int i = 0; i < flights->tiles; i++) places[i] &= gen->role->role->tiles.items[i].in_registers;
     wait_for(gen, places);
 }

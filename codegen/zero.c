@@ -47,28 +47,10 @@ static bool clears(const Role *role, const Tile *tile) {
     return true;
 }
 
-typedef struct Naming {
-    int tile;
-    bool found;
-} Naming;
-
-static void find_name(Expr *expr, void *data) {
-    Naming *naming = data;
-    naming->found |= expr->kind == X_READ && expr->read->space == SPACE_REGISTER && expr->read->object == naming->tile;
-}
-
-/* Does an ordinary statement read or write the register tile? */
 static bool names(Gen *gen, const Stmt *stmt, int number) {
-    Naming naming = {.tile = number};
-    if (stmt->kind == S_SCALAR) {
-        expr_visit(gen->arena, stmt->scalar.value, find_name, &naming);
-    } else {
-        const Access *target = &stmt->tile->target;
-        naming.found = target->space == SPACE_REGISTER && target->object == number;
-        expr_visit(gen->arena, stmt->tile->value, find_name, &naming);
-        for (int axis = 0; axis < target->rank; axis++) expr_visit(gen->arena, target->subs[axis], find_name, &naming);
-    }
-    return naming.found;
+    bool *tiles = NEW_ARRAY(gen->arena, bool, gen->role->role->tiles.count);
+    mma_names(gen, stmt, tiles);
+    return tiles[number];
 }
 
 static void search_tile(Search *search, const Stmt *stmt, const Inside *inside) {
