@@ -75,9 +75,8 @@ void gen_mma(Gen *gen, const Tile *tile) {
     /* scale-d is a predicate: an immediate would be a fresh definition of the accumulator to ptxas, which then waits between slabs */
     Reg zero = PURE(gen->ptx, REG_32, "mov.b32", ptx_int(0));
     Reg keep = PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(zero), ptx_reg(zero));
-    Reg clear = PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(zero), ptx_reg(zero));
-    Reg filled = state->filled[tile->target.object];
-    Reg first = tile->op == ASSIGN_SET ? clear : filled.class != REG_NONE ? filled : keep;
+    Reg filled = state->filled[tile->target.object], first = filled.class != REG_NONE ? filled : keep;
+    if (tile->op == ASSIGN_SET) first = PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(zero), ptx_reg(zero));
     mma_issue(gen, tile);
     INS0(gen->ptx, "wgmma.fence.sync.aligned");
     for (int step = 0; step < mma->steps; step++) {
