@@ -155,16 +155,16 @@ static int build_all(Build *build) {
     say_diagnostics(pipec_program_diagnostics(build->program), build->format);
     bool prints = build->out != NULL && strcmp(build->out, "-") == 0;
     if (build->emit != NULL) return (int)pipec_worse((PipecStatus)status, (PipecStatus)emit(build));
-    if (status != PIPEC_FINE) return status;
+    size_t length;
+    const char *ptx = pipec_program_ptx(build->program, &length);
+    if (ptx == NULL) return status;
     if (build->report) {
         const char *report = pipec_program_report(build->program);
         if (report == NULL) return out_of_memory();
         fputs(report, prints ? stderr : stdout);
     }
-    if (!prints) return write_files(build);
-    size_t length;
-    const char *ptx = pipec_program_ptx(build->program, &length);
-    return write_one("-", ptx, length);
+    int written = prints ? write_one("-", ptx, length) : write_files(build);
+    return (int)pipec_worse((PipecStatus)status, (PipecStatus)written);
 }
 
 static int check_options(const Build *build) {

@@ -10,7 +10,7 @@ static const Command commands[] = {
      "say what is wrong with programs",
      "Checks every kernel of the files; `-` is standard input. Nothing is printed when all is right.\n"
      "\n"
-     "  -D WHAT              make an error of a warning or note: its code, or `warnings` or `notes`; may stand several times\n"
+     "  -D WHAT              make an error of what is none: its code, or `incomplete`, `warnings` or `notes`; may stand several times\n"
      "  --name FILE          what messages call standard input\n"
      "  --format=FORMAT      text on standard error; json on standard output, one line a file; or sarif on standard output,\n"
      "                       one SARIF 2.1.0 log of all files\n"},
@@ -25,7 +25,7 @@ static const Command commands[] = {
      "  --emit=WHAT          print one step of the compilation instead: tokens, ast, prog, manifest or ptx\n"
      "  --report             print what was derived: barriers, counts, bytes, layouts, registers, shared memory\n"
      "  --watchdog           compile the watchdog of the waits in\n"
-     "  -D WHAT              make an error of a warning or note: its code, or `warnings` or `notes`; may stand several times\n"
+     "  -D WHAT              make an error of what is none: its code, or `incomplete`, `warnings` or `notes`; may stand several times\n"
      "  --format=text|json   how diagnostics are printed on standard error\n"},
     {"run", command_run,
      "run FILE [KERNEL] [NAME=VALUE ..] [NAME=FILE.npy ..] [--save NAME=FILE.npy] [--fill NAME=HOW] [--seed N] "
@@ -43,7 +43,7 @@ static const Command commands[] = {
      "  --bench              time 20 launches on the GPU and print the median; leaves the watchdog out\n"
      "  --untuned            leave statics as the file has them, whatever `pipec tune` has chosen for these extents\n"
      "  --watchdog SECONDS   patience of a wait, default 10; 0 leaves the watchdog out\n"
-     "  -D WHAT              make an error of a warning or note: its code, or `warnings` or `notes`; may stand several times\n"
+     "  -D WHAT              make an error of what is none: its code, or `incomplete`, `warnings` or `notes`; may stand several times\n"
      "  --format=text|json   how diagnostics are printed on standard error\n"},
     {"tune", command_tune,
      "tune FILE [KERNEL] [NAME=VALUE ..] [NAME=FILE.npy ..] [--fill NAME=HOW] [--seed N] [--device N] [--rounds N] "

@@ -156,20 +156,9 @@ static void take_choice(Run *run) {
     run->program = tuned;
 }
 
-static int run_all(Run *run) {
-    PipecOptions options = {.kernel = run->words.kernel,
-                            .values = run->words.values.items,
-                            .value_count = run->words.values.count,
-                            .denied = run->denied.items,
-                            .denied_count = run->denied.count,
-                            .launch_values = true,
-                            .watchdog = run->watchdog > 0 && !run->bench};
-    run->program = pipec_compile_file(run->words.file, &options);
-    if (run->program == NULL) return out_of_memory();
-    int status = (int)pipec_program_status(run->program);
-    say(run, run->program);
-    if (status == PIPEC_FINE) take_choice(run);
-    PipecRun *it = status == PIPEC_FINE ? prepare(run, &status) : NULL;
+static int run_program(Run *run) {
+    int status;
+    PipecRun *it = prepare(run, &status);
     if (it == NULL) return status;
     if (run->on != NULL && strcmp(run->on, "both") == 0)
         status = run_both(run, it);
@@ -182,6 +171,23 @@ static int run_all(Run *run) {
         status = (int)pipec_worse((PipecStatus)status, (PipecStatus)save(run, it));
     pipec_run_free(it);
     return status;
+}
+
+static int run_all(Run *run) {
+    PipecOptions options = {.kernel = run->words.kernel,
+                            .values = run->words.values.items,
+                            .value_count = run->words.values.count,
+                            .denied = run->denied.items,
+                            .denied_count = run->denied.count,
+                            .launch_values = true,
+                            .watchdog = run->watchdog > 0 && !run->bench};
+    run->program = pipec_compile_file(run->words.file, &options);
+    if (run->program == NULL) return out_of_memory();
+    int status = (int)pipec_program_status(run->program);
+    say(run, run->program);
+    if (pipec_program_ptx(run->program, NULL) == NULL) return status;
+    take_choice(run);
+    return (int)pipec_worse(pipec_program_status(run->program), (PipecStatus)run_program(run));
 }
 
 int command_run(const Command *command, int argc, char **argv) {

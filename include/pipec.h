@@ -56,7 +56,8 @@ PIPEC_API PipecStatus pipec_worse(PipecStatus a, PipecStatus b);
 
 /* ---- diagnostics ------------------------------------------------------------------------------------------------ */
 
-typedef enum PipecSeverity { PIPEC_ERROR, PIPEC_WARNING, PIPEC_NOTE } PipecSeverity;
+/* PIPEC_UNDECIDED: a verdict that is incomplete; what was compiled can be used, and its status is PIPEC_INCOMPLETE */
+typedef enum PipecSeverity { PIPEC_ERROR, PIPEC_WARNING, PIPEC_NOTE, PIPEC_UNDECIDED } PipecSeverity;
 
 /* A piece of the source: lines and columns count from 1, columns in characters; lo and hi are byte offsets, hi behind
  * the end. */
@@ -111,7 +112,7 @@ typedef struct PipecOptions {
     const char *kernel;        /* which kernel of the file; NULL: the only one */
     const char *const *values; /* "NAME=VALUE" for statics */
     size_t value_count;
-    const char *const *denied; /* become errors: codes of warnings and notes, "warnings" or "notes"; in runs and loads as well */
+    const char *const *denied; /* become errors: codes of incomplete verdicts, warnings and notes, or "incomplete", "warnings" or "notes"; in runs and loads as well */
     size_t denied_count;
     bool launch_values; /* values may also be meant for a launch (pipec_run_new): names of no static are left alone */
     bool check_only;    /* no PTX and no manifest; with kernel == NULL all kernels of the file are checked */
@@ -225,7 +226,7 @@ typedef enum PipecVerdict { PIPEC_RIGHT, PIPEC_WRONG, PIPEC_NOT_CHECKED } PipecV
 
 PIPEC_API PipecRun *pipec_run_new(PipecProgram *program, const PipecRunOptions *options);
 PIPEC_API void pipec_run_free(PipecRun *run);
-PIPEC_API PipecStatus pipec_run_status(const PipecRun *run);                  /* the worst of all calls so far */
+PIPEC_API PipecStatus pipec_run_status(const PipecRun *run);                  /* the worst of all calls so far; beside it stands the program's own */
 PIPEC_API const PipecDiagnostics *pipec_run_diagnostics(const PipecRun *run); /* of the last call */
 
 /* Arrays in the order of the parameters; false behind the last */

@@ -26,6 +26,7 @@ const PipecDiagnostics no_diagnostics = {NULL, 0, 0, "", "", "{\"file\":null,\"d
 static PipecSeverity severity_of(const Diag *diag) {
     switch (diag->severity) {
     case SEVERITY_ERROR: return PIPEC_ERROR;
+    case SEVERITY_INCOMPLETE: return PIPEC_UNDECIDED;
     case SEVERITY_WARNING: return PIPEC_WARNING;
     case SEVERITY_NOTE: return PIPEC_NOTE;
     }

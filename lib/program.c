@@ -31,6 +31,7 @@ static void finish(PipecProgram *program) {
     for (size_t i = 0; i < program->diags->items.count; i++) {
         const Diag *diag = program->diags->items.items[i];
         if (diag->severity == SEVERITY_ERROR) program->status = pipec_worse(program->status, status_of_code(diag->code));
+        if (diag->severity == SEVERITY_INCOMPLETE) program->status = pipec_worse(program->status, PIPEC_INCOMPLETE);
     }
 }
 
@@ -130,7 +131,7 @@ static bool deny_all(Levels *levels, const char *word) {
     static const struct {
         const char *word;
         Severity severity;
-    } kinds[] = {{"warnings", SEVERITY_WARNING}, {"notes", SEVERITY_NOTE}};
+    } kinds[] = {{"incomplete", SEVERITY_INCOMPLETE}, {"warnings", SEVERITY_WARNING}, {"notes", SEVERITY_NOTE}};
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         if (strcmp(word, kinds[i].word) != 0) continue;
         for (size_t code = 0; code < CODE_COUNT; code++)
@@ -150,10 +151,10 @@ static void deny(PipecProgram *program, const char *word) {
         if (near != NULL)
             diag_help(program->diags, diag, "did you mean `%s`?", near);
         else
-            diag_help(program->diags, diag, "a code of a warning or note, such as P0810, or `warnings` or `notes`");
+            diag_help(program->diags, diag, "a code of a warning or note, such as P0810, or `incomplete`, `warnings` or `notes`");
     } else if (code_rows[code].severity == SEVERITY_ERROR) {
         Diag *diag = diag_plain(program->diags, P0916, "`%s` is an error already", code_rows[code].name);
-        diag_note(program->diags, diag, "only warnings and notes are denied");
+        diag_note(program->diags, diag, "only incomplete verdicts, warnings and notes are denied");
     } else {
         program->levels.denied[code] = true;
     }

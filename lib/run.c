@@ -118,9 +118,11 @@ PIPEC_API PipecRun *pipec_run_new(PipecProgram *program, const PipecRunOptions *
         arena_free(arena);
         return NULL;
     }
-    run->status = program->status;
     run->published = program->published;
-    if (program->manifest == NULL) return run;
+    if (program->manifest == NULL) {
+        run->status = program->status;
+        return run;
+    }
     Call it = {.run = run, .options = options != NULL ? options : &plain};
     call(run, &it, prepare);
     return run;

@@ -25,6 +25,7 @@ typedef struct Outcome {
     const char *text; /* rendered; "" without diagnostics */
     VEC(Found) found;
     size_t errors;
+    bool undecided; /* a verdict is incomplete */
 } Outcome;
 
 /* ---- what came out ----------------------------------------------------------------------------------------------------- */
@@ -53,6 +54,7 @@ static void take(Test *test, const PipecDiagnostics *diagnostics, Outcome *outco
     outcome->errors = pipec_diagnostics_errors(diagnostics);
     for (size_t i = 0; i < pipec_diagnostics_count(diagnostics); i++) {
         const PipecDiagnostic *diagnostic = pipec_diagnostics_get(diagnostics, i);
+        outcome->undecided = outcome->undecided || diagnostic->severity == PIPEC_UNDECIDED;
         Found found = {arena_copy(test->arena, diagnostic->code, strlen(diagnostic->code)),
                        diagnostic->label_count ? diagnostic->labels[0].line : 0, diagnostic->severity == PIPEC_ERROR,
                        false};
@@ -149,7 +151,7 @@ static void judge(Test *test, const char *text, Outcome *outcome, bool twins) {
         str_printf(&test->out, "%s", outcome->text);
         return;
     }
-    bool refused = outcome->errors > 0;
+    bool refused = outcome->errors > 0 || outcome->undecided;
     if (!refused && !marked(test, text) && !file_exists(with_suffix(test->arena, test->item, ".err"))) {
         expect(test, true, "%s", ""); /* accepted; notes may be said */
         return;

@@ -58,7 +58,8 @@ static uint32_t line_of(const Reader *reader, size_t index) {
 
 /* An allow itself is never silenced: P0030 to P0033 are about allows. */
 static bool can_be_silenced(Code code) {
-    return code_rows[code].severity != SEVERITY_ERROR && (code < P0030 || code > P0033);
+    Severity severity = code_rows[code].severity;
+    return (severity == SEVERITY_WARNING || severity == SEVERITY_NOTE) && (code < P0030 || code > P0033);
 }
 
 static void read_code(const Reader *reader, Span word, uint32_t line) {
@@ -77,8 +78,11 @@ static void read_code(const Reader *reader, Span word, uint32_t line) {
             diag_help(diags, diag, "the message to be silenced shows its code in brackets");
     } else if (!can_be_silenced(code)) {
         Diag *diag = diag_at(diags, P0032, word, "`%s` cannot be silenced", code_rows[code].name);
+        const char *title = code_rows[code].title;
         if (code_rows[code].severity == SEVERITY_ERROR)
-            diag_note(diags, diag, "it is an error (%s): only warnings and notes are silenced", code_rows[code].title);
+            diag_note(diags, diag, "it is an error (%s): only warnings and notes are silenced", title);
+        else if (code_rows[code].severity == SEVERITY_INCOMPLETE)
+            diag_note(diags, diag, "it says that nothing is proved (%s): only warnings and notes are silenced", title);
         else
             diag_note(diags, diag, "it is about comments that silence others");
     } else {

@@ -183,7 +183,9 @@ static bool same(const Diag *a, const Diag *b) {
 
 static void deny(Diags *diags, Diag *diag) {
     if (diag->severity == SEVERITY_ERROR || !diags->levels || !diags->levels->denied[diag->code]) return;
-    diag_note(diags, diag, "this %s is denied by `-D`", diag->severity == SEVERITY_WARNING ? "warning" : "note");
+    static const char *const words[] = {
+        [SEVERITY_ERROR] = "error", [SEVERITY_INCOMPLETE] = "verdict", [SEVERITY_WARNING] = "warning", [SEVERITY_NOTE] = "note"};
+    diag_note(diags, diag, "this %s is denied by `-D`", words[diag->severity]);
     diag->severity = SEVERITY_ERROR;
 }
 

@@ -33,6 +33,7 @@ typedef struct Render {
 static const char *paint_of(Severity severity) {
     switch (severity) {
     case SEVERITY_ERROR: return "\033[1;31m";
+    case SEVERITY_INCOMPLETE: return "\033[1;35m";
     case SEVERITY_WARNING: return "\033[1;33m";
     case SEVERITY_NOTE: return "\033[1;32m";
     }
@@ -42,6 +43,7 @@ static const char *paint_of(Severity severity) {
 static const char *word_of(Severity severity) {
     switch (severity) {
     case SEVERITY_ERROR: return "error";
+    case SEVERITY_INCOMPLETE: return "incomplete";
     case SEVERITY_WARNING: return "warning";
     case SEVERITY_NOTE: return "note";
     }

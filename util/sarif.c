@@ -23,6 +23,7 @@ Sarif *sarif_new(Arena *arena) {
 static const char *level_of(Severity severity) {
     switch (severity) {
     case SEVERITY_ERROR: return "error";
+    case SEVERITY_INCOMPLETE: return "warning"; /* SARIF would have kind "open" with level "none", which viewers hide */
     case SEVERITY_WARNING: return "warning";
     case SEVERITY_NOTE: return "note";
     }

@@ -154,7 +154,8 @@ typedef enum Code {
     CODE_COUNT
 } Code;
 
-typedef enum Severity { SEVERITY_ERROR, SEVERITY_WARNING, SEVERITY_NOTE } Severity;
+/* An incomplete verdict is neither an error nor silence: something could not be decided. */
+typedef enum Severity { SEVERITY_ERROR, SEVERITY_INCOMPLETE, SEVERITY_WARNING, SEVERITY_NOTE } Severity;
 
 typedef struct CodeRow {
     const char *name; /* "P0102" */
@@ -173,8 +174,8 @@ typedef struct Label {
     const char *text; /* what is here; may be empty for the primary one */
 } Label;
 
-/* What becomes of warnings and notes: those that are denied count as errors, those that a comment allows at a line are
- * not reported there. Errors stay as they are. */
+/* What becomes of incomplete verdicts, warnings and notes: those that are denied count as errors; warnings and notes that a
+ * comment allows at a line are not reported there. Errors stay as they are. */
 typedef struct Allow {
     Code code;
     uint32_t line; /* 1-based: what begins there is silenced */

@@ -97,7 +97,8 @@ static bool run_sizes(Run *run, const PipecProgram *program, const Generated *ge
 static bool may_be_refused(const Diags *diags) {
     static const Code allowed[] = {P0211, P0212, P0213, P0500, P0501, P0504};
     for (size_t i = 0; i < diags->items.count; i++) {
-        bool found = code_rows[diags->items.items[i]->code].severity != SEVERITY_ERROR;
+        Severity severity = code_rows[diags->items.items[i]->code].severity;
+        bool found = severity == SEVERITY_WARNING || severity == SEVERITY_NOTE;
         for (size_t a = 0; a < COUNT_OF(allowed); a++) found |= diags->items.items[i]->code == allowed[a];
         if (!found) return false;
     }

@@ -145,10 +145,12 @@ static void read_head(Tester *tester, const char *text, Cases *cases) {
 
 /* ---- one wounded program ------------------------------------------------------------------------------------------------ */
 
+/* The first that is an error, or an incomplete verdict: that is told, too */
 static const char *first_error(const Diags *diags) {
-    for (size_t i = 0; i < diags->items.count; i++)
-        if (code_rows[diags->items.items[i]->code].severity == SEVERITY_ERROR)
-            return code_rows[diags->items.items[i]->code].name;
+    for (size_t i = 0; i < diags->items.count; i++) {
+        const CodeRow *row = &code_rows[diags->items.items[i]->code];
+        if (row->severity == SEVERITY_ERROR || row->severity == SEVERITY_INCOMPLETE) return row->name;
+    }
     return NULL;
 }
 
