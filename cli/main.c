@@ -29,8 +29,8 @@ static const Command commands[] = {
      "  --format=text|json   how diagnostics are printed on standard error\n"},
     {"run", command_run,
      "run FILE [KERNEL] [NAME=VALUE ..] [NAME=FILE.npy ..] [--save NAME=FILE.npy] [--fill NAME=HOW] [--seed N] "
-     "[--on gpu|emulator|both] [--device N] [--bench] [--untuned] [--watchdog SECONDS] [-D WHAT] "
-     "[--format=text|json]",
+     "[--on gpu|emulator|both] [--schedules N] [--schedule SEED] [--device N] [--bench] [--untuned] [--watchdog SECONDS] "
+     "[-D WHAT] [--format=text|json]",
      "run a kernel and compare the result with its `ensures`",
      "Values are for statics, extents and scalars, .npy files for tensors; what is missing comes from `example`.\n"
      "Without --on the kernel runs on the GPU where there is one that can run it, else on the emulator.\n"
@@ -39,6 +39,8 @@ static const Command commands[] = {
      "  --fill NAME=HOW      what goes into a tensor: normal (the default), uniform, iota, zeros or a number\n"
      "  --seed N             of random fills and samples, default 1\n"
      "  --on WHERE           gpu, emulator, or both, which must agree\n"
+     "  --schedules N        run on N schedules of the emulator, which must have no finding and the same result\n"
+     "  --schedule SEED      the first of them; default 0, the plain one\n"
      "  --device N           which GPU, counted from 0; default: the first that can run the kernel\n"
      "  --bench              time 20 launches on the GPU and print the median; leaves the watchdog out\n"
      "  --untuned            leave statics as the file has them, whatever `pipec tune` has chosen for these extents\n"

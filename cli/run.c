@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define BENCH_LAUNCHES 20
+#define NOT_SAID       (-1)
 
 typedef struct Run {
     const Command *command;
@@ -11,8 +12,8 @@ typedef struct Run {
     Texts denied;
     Texts saves, fills;
     const char *on;
-    uint64_t seed;
-    int device; /* -1: not said */
+    uint64_t seed, schedule;
+    int schedules, device; /* or NOT_SAID */
     double watchdog;
     bool bench, untuned;
     Format format;
@@ -56,6 +57,7 @@ static void print_run(const Run *run, PipecRun *it) {
     if (info->on_gpu && info->timed > 1) printf(" (median of %d launches)", info->timed);
     if (!info->on_gpu) printf(" (emulated, %llu warp instructions)", (unsigned long long)info->instructions);
     printf("\n");
+    if (info->schedules > 1) printf("  the same result on %d schedules of the emulator\n", info->schedules);
 }
 
 /* ---- one run ---------------------------------------------------------------------------------------------------- */
@@ -65,6 +67,10 @@ static int one_run(const Run *run, PipecRun *it, PipecWhere where) {
                                    .device = run->device + 1,
                                    .timed = run->bench ? BENCH_LAUNCHES : 1,
                                    .progress = output_terminal()};
+    if (where == PIPEC_ON_EMULATOR) {
+        options.schedules = run->schedules == NOT_SAID ? 0 : run->schedules;
+        options.schedule = run->schedule;
+    }
     PipecStatus status = pipec_run_execute(it, &options);
     const PipecDiagnostics *diagnostics = pipec_run_diagnostics(it);
     bool ran = status == PIPEC_FINE;
@@ -190,24 +196,47 @@ static int run_all(Run *run) {
     return (int)pipec_worse(pipec_program_status(run->program), (PipecStatus)run_program(run));
 }
 
+/* Do the options go together? Where schedules are asked for and nothing else is said, the emulator runs. */
+static bool settle(Run *run) {
+    bool scheduled = run->schedules != NOT_SAID || run->schedule != 0;
+    const char *option = run->schedules != NOT_SAID ? "--schedules" : "--schedule";
+    if (run->on != NULL && strcmp(run->on, "gpu") != 0 && strcmp(run->on, "emulator") != 0 &&
+        strcmp(run->on, "both") != 0) {
+        usage_error(run->command, "`--on` is gpu, emulator or both, and `%s` is none of them", run->on);
+    } else if (run->schedules == 0) {
+        usage_error(run->command, "`--schedules` is 1 or more");
+    } else if (scheduled && run->on != NULL && strcmp(run->on, "gpu") == 0) {
+        usage_error(run->command, "`%s` is of the emulator, and `--on gpu` leaves it out", option);
+    } else if (scheduled && run->on == NULL && (run->device >= 0 || run->bench)) {
+        usage_error(run->command, "`%s` is of the emulator, and `%s` of the GPU: `--on both` runs on the two", option,
+                    run->bench ? "--bench" : "--device");
+    } else {
+        if (scheduled && run->on == NULL) run->on = "emulator";
+        return true;
+    }
+    return false;
+}
+
 int command_run(const Command *command, int argc, char **argv) {
-    Run run = {.command = command, .seed = 1, .device = -1, .watchdog = 10};
+    Run run = {.command = command, .seed = 1, .device = NOT_SAID, .schedules = NOT_SAID, .watchdog = 10};
     Texts words = {0};
-    const Option options[] = {{"--save", OPTION_LIST, &run.saves},      {"--fill", OPTION_LIST, &run.fills},
-                              {"--seed", OPTION_SEED, &run.seed},       {"--on", OPTION_TEXT, &run.on},
-                              {"--device", OPTION_NUMBER, &run.device}, {"--bench", OPTION_FLAG, &run.bench},
-                              {"--untuned", OPTION_FLAG, &run.untuned}, {"--watchdog", OPTION_SECONDS, &run.watchdog},
+    const Option options[] = {{"--save", OPTION_LIST, &run.saves},
+                              {"--fill", OPTION_LIST, &run.fills},
+                              {"--seed", OPTION_SEED, &run.seed},
+                              {"--on", OPTION_TEXT, &run.on},
+                              {"--device", OPTION_NUMBER, &run.device},
+                              {"--bench", OPTION_FLAG, &run.bench},
+                              {"--untuned", OPTION_FLAG, &run.untuned},
+                              {"--watchdog", OPTION_SECONDS, &run.watchdog},
+                              {"--schedules", OPTION_NUMBER, &run.schedules},
+                              {"--schedule", OPTION_SEED, &run.schedule},
                               {"-D", OPTION_LIST, &run.denied},
                               {"--format", OPTION_FORMAT, &run.format}};
     int status = PIPEC_UNUSABLE;
     switch (options_parse(command, argc, argv, options, sizeof options / sizeof options[0], &words)) {
     case PARSED_FINE:
         if (!words_split(command, &words, &run.words)) break;
-        if (run.on != NULL && strcmp(run.on, "gpu") != 0 && strcmp(run.on, "emulator") != 0 &&
-            strcmp(run.on, "both") != 0)
-            usage_error(command, "`--on` is gpu, emulator or both, and `%s` is none of them", run.on);
-        else
-            status = run_all(&run);
+        if (settle(&run)) status = run_all(&run);
         break;
     case PARSED_HELP: status = PIPEC_FINE; break;
     case PARSED_WRONG: break;

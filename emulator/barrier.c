@@ -2,7 +2,7 @@
  *
  * A barrier's state is kept beside shared memory, by generation: the number of phases completed. The eight bytes in
  * shared memory are opaque; an ordinary access to them is a finding. A wait that fails puts its split to sleep until
- * some phase of the block is completed. Arrivals and transactions may come from other blocks of the cluster. */
+ * some phase of the block is completed, or, with a seed, now and then until its time is up. Arrivals and transactions may come from other blocks of the cluster. */
 #include "machine.h"
 
 static Barrier **slot_of(Block *block, uint32_t address) {
@@ -197,6 +197,7 @@ static Step run_wait(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
         if (!barrier) return STEP_FAULT;
         over |= (uint32_t)is_over(warp, inst, barrier, lane) << lane;
     }
+    if (!over && inst->opcode == OP_MB_TRY && schedule_gives_up(block, split)) split->expire = true;
     if (!over && !split->expire) {
         /* the first test_wait that fails says so at once; the same one again, with nothing done between, sleeps */
         bool again = split->test_pc == split->pc + 1 && split->test_effects == warp->effects;

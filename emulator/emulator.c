@@ -337,7 +337,7 @@ static void start_block(Block *block, uint64_t index) {
     block->unwaited = 0;
     block->exited = false;
     block->pool = 0;
-    block->random = (block->machine->seed + index * UINT64_C(0x9e3779b97f4a7c15)) | 1;
+    schedule_start(block);
     block->clock = 1000;
     for (uint32_t w = 0; w < block->warp_count; w++) start_warp(block, &block->warps[w], w);
 }

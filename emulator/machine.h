@@ -319,6 +319,7 @@ struct Block {
     uint64_t clock; /* moves when something happens, see schedule.c */
     uint32_t pool;  /* registers that setmaxnreg.inc may take */
     uint64_t random;
+    uint32_t delay, slow; /* with a seed: turns that a copy may take; a bit a warp that seldom runs */
 };
 
 struct Cluster {
@@ -442,6 +443,8 @@ void cluster_recheck(Cluster *cluster); /* its barrier, after lanes have come or
 Step schedule_branch(Block *block, Warp *warp, const Inst *inst, uint32_t mask, uint32_t target);
 Step schedule_exit(Block *block, Warp *warp, uint32_t mask);
 Step schedule_lanes(Block *block, Warp *warp, uint32_t mask, uint32_t wanted); /* NEXT once all wanted lanes are here */
+void schedule_start(Block *block);                       /* draws what the seed decides for the whole block */
+bool schedule_gives_up(Block *block, Split *split);       /* does the failed try_wait of this split end early? */
 uint64_t schedule_due(Block *block);
 uint32_t schedule_pick(Block *block, uint32_t choices);
 Step schedule_wait(Warp *warp, Wait wait, uint64_t seen);

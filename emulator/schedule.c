@@ -3,7 +3,7 @@
  * Lanes of a warp that part at a branch become splits. The split whose instruction ranks lowest runs first, so that
  * splits meet again at the join (flow.c), but a split that waits never holds the others up: lanes progress
  * independently. Seed 0 is the plain order: warps in turn, copies done in the order of issue after a few turns. Other
- * seeds draw all of that.
+ * seeds draw all of that, which warps lag behind, how late copies are, and which waits end before their phase does.
  *
  * The clock moves when something happens, not while somebody looks at it. So a loop that only polls comes back to the
  * same registers, which is how it is recognised; it then sleeps until memory changes. When nothing can run and nothing
@@ -13,6 +13,9 @@
 
 enum { TURN = 256, COPY_DELAY = 3, QUIET_BRANCHES = 255 };
 
+/* Of the other seeds: a slow warp runs, an early end of a wait is drawn, once in so many times; copies take up to so many turns */
+enum { SLOW = 8, GIVES_UP = 4, LEAST_DELAY = 4, DELAYS = 8 };
+
 static uint64_t draw(Block *block) {
     uint64_t x = block->random; /* xorshift64*, Marsaglia and Vigna */
     x ^= x >> 12;
@@ -20,6 +23,27 @@ static uint64_t draw(Block *block) {
     x ^= x >> 27;
     block->random = x;
     return x * UINT64_C(2685821657736338717) >> 16;
+}
+
+/* Neighbouring seeds and blocks have nothing in common: splitmix64, Steele, Lea and Flood. */
+void schedule_start(Block *block) {
+    uint64_t z = block->machine->seed * UINT64_C(0x9e3779b97f4a7c15) + block->index * UINT64_C(0xd1b54a32d192ed03);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    z ^= z >> 31;
+    block->random = z ? z : 1;
+    block->slow = 0;
+    if (!block->machine->seed) return;
+    block->delay = (uint32_t)LEAST_DELAY << draw(block) % DELAYS;
+    if (draw(block) % 2) block->slow = (uint32_t)draw(block);
+}
+
+bool schedule_gives_up(Block *block, Split *split) {
+    uint64_t now =
+        block->cluster->effects + 1; /* once each time something has happened, as where nothing else can run */
+    if (!block->machine->seed || split->expired == now || draw(block) % GIVES_UP) return false;
+    split->expired = now;
+    return true;
 }
 
 /* ---- sleeping ----------------------------------------------------------------------------------------------------- */
@@ -301,14 +325,16 @@ static bool wake_some(Cluster *cluster, bool *polls) {
 
 static Warp *choose_warp(Block *block) {
     uint32_t start = block->machine->seed ? (uint32_t)(draw(block) % block->warp_count) : block->next_warp;
+    Warp *late = NULL; /* the last that could run: where all are slow */
     for (uint32_t i = 0; i < block->warp_count; i++) {
         Warp *warp = &block->warps[(start + i) % block->warp_count];
-        if (warp->live && warp_ready(block, warp)) {
-            block->next_warp = (warp->index + 1) % block->warp_count;
-            return warp;
-        }
+        if (!warp->live || !warp_ready(block, warp)) continue;
+        late = warp;
+        if ((block->slow >> warp->index & 1) && draw(block) % SLOW) continue;
+        break;
     }
-    return NULL;
+    if (late) block->next_warp = (late->index + 1) % block->warp_count;
+    return late;
 }
 
 /* Blocks of a cluster take turns, as their warps do. */
@@ -393,7 +419,7 @@ ClusterState schedule_run(Cluster *cluster, bool last_chance) {
 }
 
 uint64_t schedule_due(Block *block) {
-    return block->machine->seed ? block->turn + draw(block) % 64 : block->turn + COPY_DELAY;
+    return block->machine->seed ? block->turn + draw(block) % block->delay : block->turn + COPY_DELAY;
 }
 
 /* Which of the operations in flight is next in line: the first, or with a seed any of the first few */

@@ -200,6 +200,12 @@ typedef struct PipecExecuteOptions {
     int device;    /* 1 + ordinal of the GPU; 0: the first that can run it */
     int timed;     /* launches to time after the first; 0: time the first */
     bool progress; /* the emulator shows its progress on standard error */
+    /* How many schedules of the emulator (which warp runs, when asynchronous work is done, which waits end early), each
+     * from the same data: seeds `schedule`, `schedule` + 1, ..; 0 is the plain one. The run ends with the first finding,
+     * or with the first that leaves another result than the first one, which names its seed; else with the results of the
+     * first. Asked for (0: one), or with a `schedule`, only of the emulator: else PIPEC_UNUSABLE. */
+    int schedules;
+    uint64_t schedule;
 } PipecExecuteOptions;
 
 typedef struct PipecArray {
@@ -219,7 +225,8 @@ typedef struct PipecRunInfo {
     double seconds;        /* of one launch; the median where several were timed; of the emulator: wall clock */
     int timed;             /* launches behind `seconds` */
     uint64_t bytes;        /* of the tensors read plus those written, each once */
-    uint64_t instructions; /* emulator: warp instructions executed */
+    uint64_t instructions; /* emulator: warp instructions executed, on the first schedule */
+    int schedules;         /* emulator: that were run, and agree */
 } PipecRunInfo;
 
 typedef enum PipecVerdict { PIPEC_RIGHT, PIPEC_WRONG, PIPEC_NOT_CHECKED } PipecVerdict;

@@ -16,6 +16,8 @@ struct PipecRun {
     PipecProgram *program;
     Launch *launch; /* NULL where the arguments were refused */
     Before before;
+    Array *inputs,
+        *first;       /* by parameter; while several schedules run: the data they begin with, and the first's results */
     Runtime *runtime; /* while a GPU runs */
     uint64_t seed;
     Diags *diags; /* of the last call */
@@ -128,9 +130,17 @@ PIPEC_API PipecRun *pipec_run_new(PipecProgram *program, const PipecRunOptions *
     return run;
 }
 
+static void drop_kept(PipecRun *run) {
+    for (size_t i = 0; run->inputs != NULL && i < run->program->manifest->parameters.count; i++) {
+        array_free(&run->inputs[i]);
+        array_free(&run->first[i]);
+    }
+}
+
 PIPEC_API void pipec_run_free(PipecRun *run) {
     if (run == NULL) return;
     if (run->runtime != NULL) runtime_close(run->runtime);
+    drop_kept(run);
     reference_before_free(&run->before);
     launch_free(run->launch);
     arena_free(run->arena);
@@ -218,6 +228,77 @@ PIPEC_API const char *pipec_run_arguments(PipecRun *run) {
     return run->arguments;
 }
 
+/* ---- what differs ------------------------------------------------------------------------------------------------ */
+
+static void index_of(const Array *array, int64_t flat, int64_t *index) {
+    for (int d = array->rank - 1; d >= 0; d--) {
+        index[d] = flat % array->extents[d];
+        flat /= array->extents[d];
+    }
+}
+
+static const char *place_text(const PipecRun *run, size_t param, int64_t flat) {
+    const Array *array = &run->launch->arrays[param];
+    int64_t index[MAX_RANK];
+    Str at = str_new(run->arena);
+    index_of(array, flat, index);
+    for (int d = 0; d < array->rank; d++) str_printf(&at, "%s%lld", d > 0 ? ", " : "", (long long)index[d]);
+    return at.text;
+}
+
+/* A claim's target has bare indexes and constants for subscripts: does it speak of this element? */
+static bool covers(const Access *target, const int64_t *index) {
+    for (int d = 0; d < target->rank; d++)
+        if (target->subs[d]->kind == X_CONST && target->subs[d]->constant.integer != index[d]) return false;
+    return true;
+}
+
+/* Where instructions are approximate: twice what the claims about an element allow, since both sides may be off by that in opposite
+ * directions (two neighbours of a narrow type, when the sum lies between them); 0 where one is exact, 1e-3 where there is none. */
+static double tolerance_at(const Prog *prog, size_t param, const int64_t *index) {
+    double within = -1;
+    for (size_t i = 0; i < prog->claims.count; i++) {
+        const Claim *claim = &prog->claims.items[i];
+        if (claim->target.object != (int)param || !covers(&claim->target, index)) continue;
+        double allowed = claim->within > 0 ? claim->within : 0;
+        within = within < 0 || allowed < within ? allowed : within;
+    }
+    return within < 0 ? 1e-3 : 2 * within;
+}
+
+static double mean_square_root(const Array *array) {
+    double sum = 0, count = 0;
+    for (int64_t i = 0; i < array->count; i++) {
+        double value = element_load(array->type, array->data + i * element_rows[array->type].bytes);
+        if (isfinite(value)) sum += value * value, count++;
+    }
+    return count > 0 ? sqrt(sum / count) : 0;
+}
+
+typedef struct Difference {
+    int64_t count, first;
+    double a, b;
+} Difference;
+
+static Difference differences(const Prog *prog, size_t param, const Array *a, const Array *b, bool approximate) {
+    Difference found = {0};
+    size_t bytes = (size_t)element_rows[a->type].bytes;
+    if (memcmp(a->data, b->data, a->bytes) == 0) return found;
+    bool floats = element_rows[a->type].kind == ELEMENT_FLOAT;
+    double scale = approximate && floats ? mean_square_root(b) : 0;
+    for (int64_t i = 0; i < a->count; i++) {
+        const unsigned char *x = a->data + (size_t)i * bytes, *y = b->data + (size_t)i * bytes;
+        if (memcmp(x, y, bytes) == 0) continue;
+        double p = element_load(a->type, x), q = element_load(b->type, y);
+        if (floats && isnan(p) && isnan(q)) continue;
+        int64_t index[MAX_RANK];
+        index_of(a, i, index);
+        if (floats && approximate && fabs(p - q) <= tolerance_at(prog, param, index) * (fabs(q) + scale)) continue;
+        if (found.count++ == 0) found = (Difference){1, i, p, q};
+    }
+    return found;
+}
+
 /* ---- execution -------------------------------------------------------------------------------------------------- */
 
 /* Each tensor's bytes once for each direction that its mode names */
@@ -235,7 +316,12 @@ static bool choose_device(PipecRun *run, const PipecExecuteOptions *options) {
     const Manifest *manifest = run->program->manifest;
     RuntimeLack lack = RUNTIME_FINE;
     const char *why = NULL;
-    if (options->where == PIPEC_ON_EMULATOR) return true;
+    bool scheduled = options->schedules != 0 || options->schedule != 0;
+    if (options->where == PIPEC_ON_EMULATOR || (scheduled && options->where == PIPEC_ON_ANY)) return true;
+    if (scheduled) {
+        diag_plain(run->diags, P0800, "no GPU can be used: only the emulator has schedules to choose from");
+        return false;
+    }
     run->runtime = runtime_open(run->arena, options->device - 1, manifest->target, manifest->ptx_major,
                                 manifest->ptx_minor, &lack, &why);
     if (run->runtime != NULL) return true;
@@ -246,15 +332,93 @@ static bool choose_device(PipecRun *run, const PipecExecuteOptions *options) {
     return false;
 }
 
-static RunStatus run_on_device(PipecRun *run, const PipecExecuteOptions *options, RunResult *result) {
-    if (run->runtime == NULL) {
-        EmulatorOptions emulator = {.progress = options->progress};
-        return emulator_run(run->arena, run->launch, &emulator, result, run->diags);
+/* ---- schedules of the emulator ------------------------------------------------------------------------------------ */
+
+/* Copies of the tensors that the kernel writes, as they are; those of others are empty. False: no memory. */
+static bool keep(PipecRun *run, Array *kept) {
+    const Manifest *manifest = run->program->manifest;
+    for (size_t i = 0; i < manifest->parameters.count; i++) {
+        if (!is_tensor(run, i) || manifest->parameters.items[i].mode == MODE_IN) continue;
+        if (array_copy(&kept[i], &run->launch->arrays[i])) continue;
+        diag_plain(run->diags, P0610, "there is no host memory for a copy of `%s`, which every schedule begins with",
+                   manifest->parameters.items[i].name);
+        return false;
     }
+    return true;
+}
+
+static void restore(PipecRun *run, const Array *kept) {
+    for (size_t i = 0; i < run->program->manifest->parameters.count; i++)
+        if (kept[i].block != NULL) memcpy(run->launch->arrays[i].data, kept[i].data, kept[i].bytes);
+}
+
+static void new_kept(PipecRun *run) {
+    size_t count = run->program->manifest->parameters.count + 1;
+    run->first = NEW_ARRAY(run->arena, Array, count);
+    run->inputs = NEW_ARRAY(run->arena, Array, count);
+}
+
+/* One machine computes the same each time, so that only what several threads add up in some order may differ by its rounding. */
+static bool order_shows(const char *ptx) {
+    return strstr(ptx, " red.") != NULL || strstr(ptx, " atom.") != NULL || strstr(ptx, "cp.reduce.async") != NULL;
+}
+
+static bool as_first(PipecRun *run, uint64_t seed, uint64_t of_first) {
+    bool same = true, approximate = order_shows(run->program->ptx.text);
+    for (size_t i = 0; i < run->program->manifest->parameters.count; i++) {
+        if (run->first[i].block == NULL) continue;
+        const Array *array = &run->launch->arrays[i];
+        Difference found = differences(run->program->prog, i, array, &run->first[i], approximate);
+        const char *name = run->program->manifest->parameters.items[i].name;
+        if (found.count == 0) continue;
+        Diag *diag = diag_plain(run->diags, P0852, "%lld of %lld elements of `%s` depend on the schedule",
+                                (long long)found.count, (long long)array->count, name);
+        diag_note(run->diags, diag,
+                  "the first is `%s[%s]`: %.9g on the schedule of seed %llu, %.9g on that of seed %llu", name,
+                  place_text(run, i, found.first), found.a, (unsigned long long)seed, found.b,
+                  (unsigned long long)of_first);
+        same = false;
+    }
+    return same;
+}
+
+static RunStatus run_schedule(PipecRun *run, const PipecExecuteOptions *options, uint64_t seed, RunResult *result) {
+    EmulatorOptions emulator = {.seed = seed, .progress = options->progress};
+    Arena *scratch = arena_scratch(run->arena);
+    RunStatus status = emulator_run(scratch, run->launch, &emulator, result, run->diags);
+    arena_free(scratch);
+    return status == RUN_DONE && !launch_guards(run->launch, run->diags) ? RUN_FINDING : status;
+}
+
+/* The first finding or difference ends it. What is left in the arrays then is what that schedule has left. */
+static RunStatus run_schedules(PipecRun *run, const PipecExecuteOptions *options, RunResult *result) {
+    uint64_t count = options->schedules > 1 ? (uint64_t)options->schedules : 1, seed = options->schedule;
+    if (run->inputs == NULL) new_kept(run);
+    RunStatus status =
+        count == 1 || keep(run, run->inputs) ? run_schedule(run, options, seed, result) : RUN_UNAVAILABLE;
+    if (status == RUN_DONE && count > 1 && !keep(run, run->first)) status = RUN_UNAVAILABLE;
+    run->info.schedules = status == RUN_DONE;
+    for (uint64_t i = 1; i < count && status == RUN_DONE; i++) {
+        RunResult other;
+        restore(run, run->inputs);
+        status = run_schedule(run, options, ++seed, &other);
+        if (status == RUN_DONE && !as_first(run, seed, options->schedule)) status = RUN_FINDING;
+        run->info.schedules += status == RUN_DONE;
+    }
+    if (status == RUN_DONE && count > 1) restore(run, run->first);
+    for (size_t i = 0; status == RUN_FINDING && seed != 0 && i < run->diags->items.count; i++)
+        diag_help(run->diags, run->diags->items.items[i], "`--schedule %llu` runs this schedule alone",
+                  (unsigned long long)seed);
+    drop_kept(run);
+    return status;
+}
+
+static RunStatus run_on_device(PipecRun *run, const PipecExecuteOptions *options, RunResult *result) {
+    if (run->runtime == NULL) return run_schedules(run, options, result);
     RuntimeOptions runtime = {.timed = options->timed};
     RunStatus status = runtime_run(run->arena, run->runtime, run->launch, &runtime, result, run->diags);
     run->info.on_gpu = true;
-    return status;
+    return status == RUN_DONE && !launch_guards(run->launch, run->diags) ? RUN_FINDING : status;
 }
 
 static void execute(void *data) {
@@ -266,10 +430,8 @@ static void execute(void *data) {
     reference_before_free(&run->before);
     it->status = PIPEC_UNUSABLE;
     if (reference_before(run->arena, run->program->prog, run->launch, &run->before, run->diags) &&
-        choose_device(run, it->execute)) {
+        choose_device(run, it->execute))
         it->status = status_of_run(run_on_device(run, it->execute, &result));
-        if (it->status == PIPEC_FINE && !launch_guards(run->launch, run->diags)) it->status = PIPEC_REFUSED;
-    }
     if (run->runtime != NULL) runtime_close(run->runtime);
     run->runtime = NULL;
     run->info.device = result.device;
@@ -334,79 +496,15 @@ PIPEC_API PipecVerdict pipec_run_verify(PipecRun *run) {
 
 /* ---- two runs --------------------------------------------------------------------------------------------------- */
 
-static void index_of(const Array *array, int64_t flat, int64_t *index) {
-    for (int d = array->rank - 1; d >= 0; d--) {
-        index[d] = flat % array->extents[d];
-        flat /= array->extents[d];
-    }
-}
-
-/* A claim's target has bare indexes and constants for subscripts: does it speak of this element? */
-static bool covers(const Access *target, const int64_t *index) {
-    for (int d = 0; d < target->rank; d++)
-        if (target->subs[d]->kind == X_CONST && target->subs[d]->constant.integer != index[d]) return false;
-    return true;
-}
-
-/* Where instructions are approximate: twice what the claims about an element allow, since both sides may be off by that in opposite
- * directions (two neighbours of a narrow type, when the sum lies between them); 0 where one is exact, 1e-3 where there is none. */
-static double tolerance_at(const Prog *prog, size_t param, const int64_t *index) {
-    double within = -1;
-    for (size_t i = 0; i < prog->claims.count; i++) {
-        const Claim *claim = &prog->claims.items[i];
-        if (claim->target.object != (int)param || !covers(&claim->target, index)) continue;
-        double allowed = claim->within > 0 ? claim->within : 0;
-        within = within < 0 || allowed < within ? allowed : within;
-    }
-    return within < 0 ? 1e-3 : 2 * within;
-}
-
-static double mean_square_root(const Array *array) {
-    double sum = 0, count = 0;
-    for (int64_t i = 0; i < array->count; i++) {
-        double value = element_load(array->type, array->data + i * element_rows[array->type].bytes);
-        if (isfinite(value)) sum += value * value, count++;
-    }
-    return count > 0 ? sqrt(sum / count) : 0;
-}
-
-typedef struct Difference {
-    int64_t count, first;
-    double a, b;
-} Difference;
-
-static Difference differences(const Prog *prog, size_t param, const Array *a, const Array *b, bool approximate) {
-    Difference found = {0};
-    size_t bytes = (size_t)element_rows[a->type].bytes;
-    if (memcmp(a->data, b->data, a->bytes) == 0) return found;
-    bool floats = element_rows[a->type].kind == ELEMENT_FLOAT;
-    double scale = approximate && floats ? mean_square_root(b) : 0;
-    for (int64_t i = 0; i < a->count; i++) {
-        const unsigned char *x = a->data + (size_t)i * bytes, *y = b->data + (size_t)i * bytes;
-        if (memcmp(x, y, bytes) == 0) continue;
-        double p = element_load(a->type, x), q = element_load(b->type, y);
-        if (floats && isnan(p) && isnan(q)) continue;
-        int64_t index[MAX_RANK];
-        index_of(a, i, index);
-        if (floats && approximate && fabs(p - q) <= tolerance_at(prog, param, index) * (fabs(q) + scale)) continue;
-        if (found.count++ == 0) found = (Difference){1, i, p, q};
-    }
-    return found;
-}
-
 static void report_difference(Call *it, size_t param, const Difference *found) {
     PipecRun *run = it->run;
     const Array *array = &run->launch->arrays[param];
-    int64_t index[MAX_RANK];
-    Str at = str_new(run->arena);
-    index_of(array, found->first, index);
-    for (int d = 0; d < array->rank; d++) str_printf(&at, "%s%lld", d > 0 ? ", " : "", (long long)index[d]);
     const char *name = run->program->manifest->parameters.items[param].name;
     Diag *diag =
         diag_plain(run->diags, P0852, "%lld of %lld elements of `%s` differ between %s and %s", (long long)found->count,
                    (long long)array->count, name, run->info.device, it->other->info.device);
-    diag_note(run->diags, diag, "the first is `%s[%s]`: %.9g on %s, %.9g on %s", name, at.text, found->a,
-              run->info.device, found->b, it->other->info.device);
+    diag_note(run->diags, diag, "the first is `%s[%s]`: %.9g on %s, %.9g on %s", name,
+              place_text(run, param, found->first), found->a, run->info.device, found->b, it->other->info.device);
     it->status = PIPEC_REFUSED;
 }
 

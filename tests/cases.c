@@ -1,7 +1,7 @@
 /* Suites `run` and `examples`: programs that run.
  *
  * Cases are lines in the file's head:
- *     //> run [KERNEL] M=3 N=5 [--fill A=iota] [--seed 7]   one run
+ *     //> run [KERNEL] M=3 N=5 [--fill A=iota] [--seed 7]   one run; --schedules 4: on as many of the emulator
  *     //> exit 2                                            it ends so (default 0)
  *     //> says P0608                                        and its diagnostics hold this code
  *     //> unchecked                                         it has no `ensures`
@@ -18,7 +18,7 @@ typedef struct Case {
     const char *kernel;
     Words values, fills;
     uint64_t seed;
-    int exit;
+    int schedules, exit;
     Words codes;
     bool unchecked;
 } Case;
@@ -37,6 +37,8 @@ static Case read_case(Test *test, const char *line) {
             vec_push(test->arena, &c.fills, words.items[++i]);
         else if (strcmp(word, "--seed") == 0 && more)
             c.seed = strtoull(words.items[++i], NULL, 10);
+        else if (strcmp(word, "--schedules") == 0 && more)
+            c.schedules = atoi(words.items[++i]);
         else if (strchr(word, '='))
             vec_push(test->arena, &c.values, word);
         else if (i == 0)
@@ -116,7 +118,7 @@ static Attempt attempt_case(Test *test, const Case *c, const char *text, size_t 
     hear(&a, pipec_run_diagnostics(a.run));
     if (a.status != PIPEC_FINE) return a;
 
-    PipecExecuteOptions execute = {.where = where};
+    PipecExecuteOptions execute = {.where = where, .schedules = where == PIPEC_ON_GPU ? 0 : c->schedules};
     a.status = pipec_run_execute(a.run, &execute);
     hear(&a, pipec_run_diagnostics(a.run));
     if (a.status != PIPEC_FINE) return a;

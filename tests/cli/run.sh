@@ -297,6 +297,24 @@ expect "json of findings" 1 '"code":"P0850"' "$P" run wrong.pipe --format=json
 expect "without the watchdog" 0 "right" "$P" run copy.pipe N=512 --watchdog 0
 expect "watchdog's patience" 2 "number of seconds" "$P" run copy.pipe N=512 --watchdog soon
 
+# ---- schedules of the emulator
+expect "schedules agree" 0 "the same result on 5 schedules of the emulator" "$P" run axpy.pipe N=10000 --schedules 5
+expect "schedules begin with the same data" 0 "right" "$P" run axpy.pipe N=600 --fill X=iota --fill Y=1 a=2 --schedules 3 --save Y=many.npy
+expect "one schedule" 0 "right" "$P" run axpy.pipe N=600 --fill X=iota --fill Y=1 a=2 --save Y=one.npy --on emulator
+holds "what is saved is the first one's" cmp one.npy many.npy
+expect "the plain schedule shows no race" 0 "right" "$P" run schedules.pipe
+expect "another one does" 1 'elements of `Y` depend on the schedule' "$P" run schedules.pipe --schedules 40
+holds "how to repeat it" said '`--schedule '
+seed=$(sed -n 's/.*`--schedule \([0-9]*\)` runs.*/\1/p' err)
+holds "the schedules are the same each time" sh -c "cp err first; '$P' run schedules.pipe --schedules 40 2>second; cmp first second"
+expect "the seed repeats it" 0 "right" "$P" run schedules.pipe --schedule "${seed:-none}" --save Y=raced.npy
+holds "with another result" sh -c "'$P' run schedules.pipe --save Y=plain.npy && ! cmp plain.npy raced.npy"
+expect "differences as json" 1 '"code":"P0852"' "$P" run schedules.pipe --schedule 1 --schedules 40 --format=json
+expect "schedules on a GPU" 2 '`--schedules` is of the emulator, and `--on gpu` leaves it out' "$P" run axpy.pipe --schedules 2 --on gpu
+expect "a schedule on a GPU" 2 '`--schedule` is of the emulator' "$P" run axpy.pipe --schedule 2 --on gpu
+expect "schedules on a device" 2 '`--schedules` is of the emulator, and `--device` of the GPU' "$P" run axpy.pipe --schedules 2 --device 0
+expect "no schedule" 2 '`--schedules` is 1 or more' "$P" run axpy.pipe --schedules 0
+
 # ---- data
 expect "save" 0 "right" "$P" run axpy.pipe N=600 --fill X=iota --fill Y=1 a=2 --save Y=y.npy --save X=x.npy
 expect "read back" 0 "f32[600]" "$P" run copy.pipe X=y.npy --save Y=z.npy
@@ -344,6 +362,8 @@ if [ -e "$STANDIN" ]; then
     gpu "tensor map refused" 3 "error[P0807]" map "$P" run axpy.pipe N=512
     gpu "nothing is written" 1 "never written" "" "$P" run copy.pipe N=512
     gpu "emulator and GPU disagree" 1 "error[P0852]" "" "$P" run copy.pipe N=512 --on both
+    gpu "schedules leave the GPU out" 0 "on 2 schedules of the emulator" "" "$P" run copy.pipe N=512 --schedules 2
+    gpu "schedules beside the GPU" 1 "on 2 schedules of the emulator" "" "$P" run copy.pipe N=512 --schedules 2 --on both
     gpu "bench" 1 "median of 20 launches" "" "$P" run copy.pipe N=512 --bench
 fi
 

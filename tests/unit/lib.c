@@ -131,6 +131,27 @@ static void test_run(void) {
     pipec_program_free(program);
 }
 
+/* Y is read and written: each schedule has to begin with the same Y. */
+static void test_schedules(void) {
+    static const char add[] =
+        "kernel add(X: f32[N], inout Y: f32[N]) for sm_90a {\n"
+        "    ensures Y[i] == X[i] + old Y[i];\n    example N = 1000;\n    const T = 128;\n"
+        "    grid persistent (t: ceil(N, T));\n    pipe p[2] load -> work { x: f32[T]; }\n"
+        "    role load: 1 warp { for t in grid { produce <p> as s { s.x[i] = X[t*T + i]; } } }\n"
+        "    role work: 2 warps { for t in grid { consume <p> as s { Y[t*T + i] += s.x[i]; } } }\n}\n";
+    PipecProgram *program = pipec_compile(add, strlen(add), NULL);
+    PipecRun *run = pipec_run_new(program, NULL);
+    PipecExecuteOptions options = {.schedules = 4, .schedule = 3};
+    EXPECT(pipec_run_execute(run, &options) == PIPEC_FINE && pipec_run_info(run)->schedules == 4);
+    EXPECT(!pipec_run_info(run)->on_gpu && pipec_run_verify(run) == PIPEC_RIGHT);
+    options.schedules = 0;
+    EXPECT(pipec_run_execute(run, &options) == PIPEC_FINE && pipec_run_info(run)->schedules == 1);
+    options.where = PIPEC_ON_GPU;
+    EXPECT(pipec_run_execute(run, &options) == PIPEC_UNUSABLE && has_code(pipec_run_diagnostics(run), "P0800"));
+    pipec_run_free(run);
+    pipec_program_free(program);
+}
+
 static void test_refused_runs(void) {
     static const struct {
         const char *value, *fill, *code;
@@ -217,6 +238,7 @@ int main(int argc, char **argv) {
     test_diagnostics();
     test_values();
     test_run();
+    test_schedules();
     test_refused_runs();
     test_kernel(argc > 1 ? argv[1] : standin);
     return failures > 0;
