@@ -5,7 +5,9 @@
  * A ```text block right behind a wrong one is what is said about it. Other blocks are not looked at.
  *
  * docs/bugs.md: each test that it links to is there, with the case that the link names; its counts are those of its rows; and the tests
- * that are named after others' bugs stand in it. */
+ * that are named after others' bugs stand in it.
+ * docs/coming-from.md: its tables have a row for each operation that tests/coming-from.txt lists, once, and for no other; each row has a
+ * form and links to programs or tests, which are there. */
 #include "tests/suite.h"
 
 #include <string.h>
@@ -144,11 +146,87 @@ static void check_bugs(Test *test, const char *text, const Words *lines) {
     }
 }
 
+/* ---- docs/coming-from.md ------------------------------------------------------------------------------------------------- */
+
+typedef struct Operation {
+    const char *type, *name;
+    int rows;
+} Operation;
+
+typedef VEC(Operation) Operations;
+
+static Operations list_operations(Test *test) {
+    Operations list = {0};
+    const char *text = file_read(test->arena, "tests/coming-from.txt", NULL);
+    if (!expect(test, text != NULL, "tests/coming-from.txt is missing")) return list;
+    Words lines = lines_of(test->arena, text);
+    for (size_t i = 0; i < lines.count; i++) {
+        const char *line = lines.items[i], *colon = strstr(line, ": ");
+        if (!line[0] || line[0] == '#' || !expect(test, colon != NULL, "not `TYPE: NAMES`: %s", line)) continue;
+        const char *type = arena_copy(test->arena, line, (size_t)(colon - line));
+        Words words = words_of(test->arena, colon + 1);
+        for (size_t k = 0; k < words.count; k++)
+            vec_push(test->arena, &list, ((Operation){.type = type, .name = words.items[k]}));
+    }
+    expect(test, list.count > 0, "tests/coming-from.txt lists nothing");
+    return list;
+}
+
+/* The next name in backticks of the cell that ends at `end`, NULL behind the last */
+static const char *next_name(Arena *arena, const char **at, const char *end) {
+    const char *open = strchr(*at, '`'), *close = open && open < end ? strchr(open + 1, '`') : NULL;
+    if (!close || close > end) return NULL;
+    *at = close + 1;
+    return arena_copy(arena, open + 1, (size_t)(close - open - 1));
+}
+
+/* "| `wait`, `test_wait` | form | links |" of the table of `type` */
+static void find_row(Test *test, const char *type, const char *line, Operations *operations) {
+    const char *at = line, *form = strstr(line, "` | "), *links = form ? strstr(form + 4, " | ") : NULL;
+    if (!expect(test, form && links && links > form + 4 && strstr(links, "](../") != NULL,
+                "a row has a form, and links to what shows it: %s", line))
+        return;
+    for (const char *name; (name = next_name(test->arena, &at, form + 1)) != NULL;) {
+        bool listed = false;
+        for (size_t i = 0; i < operations->count; i++) {
+            Operation *operation = &operations->items[i];
+            if (strcmp(operation->type, type) != 0 || strcmp(operation->name, name) != 0) continue;
+            operation->rows++;
+            listed = true;
+        }
+        expect(test, listed, "tests/coming-from.txt does not list `%s` of %s", name, type);
+    }
+}
+
+/* "### `TYPE`" or "### Beside them" -> what stands behind the mark, without backticks */
+static const char *heading_of(Arena *arena, const char *line) {
+    const char *name = line + 4, *at = line;
+    return *name == '`' ? next_name(arena, &at, line + strlen(line)) : arena_copy(arena, name, strlen(name));
+}
+
+/* The table of a type stands under a heading of its own */
+static void check_operations(Test *test, const char *text, const Words *lines) {
+    Operations operations = list_operations(test);
+    const char *type = "";
+    follow_links(test, text);
+    for (size_t i = 0; i < lines->count; i++) {
+        const char *line = lines->items[i];
+        if (strncmp(line, "### ", 4) == 0) type = heading_of(test->arena, line);
+        if (type && strncmp(line, "| `", 3) == 0) find_row(test, type, line, &operations);
+    }
+    for (size_t i = 0; i < operations.count; i++) {
+        const Operation *operation = &operations.items[i];
+        expect(test, operation->rows == 1, "`%s` of %s has %d rows, not one", operation->name, operation->type,
+               operation->rows);
+    }
+}
+
 static void run_docs(Test *test) {
     const char *text = file_read(test->arena, test->item, NULL);
     if (!expect(test, text != NULL, "is missing")) return;
     Words lines = lines_of(test->arena, text);
     if (strcmp(test->item, "docs/bugs.md") == 0) check_bugs(test, text, &lines);
+    if (strcmp(test->item, "docs/coming-from.md") == 0) check_operations(test, text, &lines);
     for (size_t i = 0; i < lines.count; i++) {
         const char *info = lines.items[i];
         if (strncmp(info, "```", 3) != 0) continue;
