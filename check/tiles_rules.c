@@ -31,27 +31,25 @@ static void check_directions(Tiles *tiles, Site *site) {
 
 /* ---- the destination on the right ----------------------------------------------------------------------------------- */
 
+/* Two subscripts without an index are two numbers in each execution of the statement: another slice, or the same one, and in
+ * either case no element is read that another one's assignment writes. Only where they certainly differ is `*apart` said. */
+static void compare_slices(Site *site, Expr *a, Expr *b, bool *apart) {
+    int64_t distance;
+    const Poly *difference = poly_sum(site->algebra, algebra_poly(site->algebra, site->role, a),
+                                      algebra_poly(site->algebra, site->role, b), -1);
+    *apart |= poly_is_constant(difference, &distance) && distance != 0;
+}
+
 static bool same_place(Site *site, const Access *a, const Access *b, bool *apart) {
     bool same = true;
     *apart = false;
-    if (a->element && b->element) {
-        int64_t distance;
-        const Poly *difference = poly_sum(site->algebra, algebra_poly(site->algebra, site->role, a->element),
-                                          algebra_poly(site->algebra, site->role, b->element), -1);
-        if (poly_is_constant(difference, &distance))
-            *apart = distance != 0;
+    if (a->element && b->element) compare_slices(site, a->element, b->element, apart);
+    for (int d = 0; d < a->rank && d < b->rank; d++)
+        if (!a->subs[d]->indexes && !b->subs[d]->indexes)
+            compare_slices(site, a->subs[d], b->subs[d], apart);
         else
-            same = false;
-    }
-    for (int d = 0; d < a->rank && d < b->rank; d++) {
-        const Poly *left = algebra_poly(site->algebra, site->role, a->subs[d]);
-        const Poly *right = algebra_poly(site->algebra, site->role, b->subs[d]);
-        int64_t distance;
-        if (!a->subs[d]->indexes && !b->subs[d]->indexes &&
-            poly_is_constant(poly_sum(site->algebra, left, right, -1), &distance))
-            *apart |= distance != 0; /* another slice */
-        same &= poly_equal(left, right);
-    }
+            same &= poly_equal(algebra_poly(site->algebra, site->role, a->subs[d]),
+                               algebra_poly(site->algebra, site->role, b->subs[d]));
     return same;
 }
 
