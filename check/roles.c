@@ -21,36 +21,51 @@ static const char *consumer_names(Ends *ends, const Pipe *pipe) {
     return text.length ? text.text : "nobody";
 }
 
+static bool has_end(const Ends *ends, const Pipe *pipe, End end) {
+    return end == END_PRODUCE ? pipe->producer == ends->role_index : pipe_consumed_by(pipe, ends->role_index);
+}
+
 /* The pipe whose end this role does have, nearest in name */
 static const char *other_pipe(Ends *ends, const char *wanted, End end) {
     VEC(const char *) names = {0};
     for (size_t i = 0; i < ends->prog->pipes.count; i++) {
         const Pipe *pipe = &ends->prog->pipes.items[i];
-        if (end == END_PRODUCE ? pipe->producer == ends->role_index : pipe_consumed_by(pipe, ends->role_index))
+        if (has_end(ends, pipe, end))
             vec_push(ends->arena, &names, pipe->name);
     }
     const char *near = closest_name(wanted, names.items, names.count);
     return near || names.count != 1 ? near : names.items[0];
 }
 
-static void refuse_end(Ends *ends, const Handle *what, Span span) {
-    Pipe *pipe = &ends->prog->pipes.items[what->pipe];
-    bool produce = what->end == END_PRODUCE;
-    bool other_end = produce ? pipe_consumed_by(pipe, ends->role_index) : pipe->producer == ends->role_index;
+static void refuse_end(Ends *ends, int index, End end, Span span) {
+    Pipe *pipe = &ends->prog->pipes.items[index];
+    bool produce = end == END_PRODUCE;
+    bool other_end = has_end(ends, pipe, produce ? END_CONSUME : END_PRODUCE);
     pipe->faulty = ends->unknown = true;
     Diag *diag = diag_at(ends->diags, produce ? P0400 : P0401, span, "role `%s` does not %s pipe `%s`", ends->role->name,
-                         word_of(what->end), pipe->name);
+                         word_of(end), pipe->name);
     const char *producer = valid_index(pipe->producer, ends->prog->roles.count) ? ends->prog->roles.items[pipe->producer].name : "?";
     diag_label(ends->diags, diag, pipe->span, "produced by `%s`, consumed by %s", producer, consumer_names(ends, pipe));
-    const char *near = other_pipe(ends, pipe->name, what->end);
+    const char *near = other_pipe(ends, pipe->name, end);
     if (other_end) diag_help(ends->diags, diag, "did you mean `%s <%s>`?", word_of(produce ? END_CONSUME : END_PRODUCE), pipe->name);
-    else if (near) diag_help(ends->diags, diag, "did you mean `%s <%s>`?", word_of(what->end), near);
+    else if (near) diag_help(ends->diags, diag, "did you mean `%s <%s>`?", word_of(end), near);
     else if (produce) diag_help(ends->diags, diag, "a pipe has one producer: give `%s` a pipe of its own", ends->role->name);
     else diag_help(ends->diags, diag, "add `%s` to the consumers of `%s`", ends->role->name, pipe->name);
 }
 
+/* Who asks about an end has it, or else its cursor stands nowhere. */
+static void visit_try(Ends *ends, const Stmt *stmt) {
+    const Hint *hint = &ends->role->hints.items[stmt->ask.hint];
+    if (!valid_index(hint->pipe, ends->prog->pipes.count)) {
+        ends->unknown = true;
+        return;
+    }
+    if (!has_end(ends, &ends->prog->pipes.items[hint->pipe], hint->end)) refuse_end(ends, hint->pipe, hint->end, stmt->head);
+}
+
 static void visit(Stmt *stmt, void *data) {
     Ends *ends = data;
+    if (stmt->kind == S_TRY) visit_try(ends, stmt);
     int handle = stmt->kind == S_ACQUIRE ? stmt->acquire.handle : stmt->kind == S_STAGE ? stmt->stage.handle : -1;
     if (stmt->kind != S_ACQUIRE && stmt->kind != S_STAGE) return;
     if (!valid_index(handle, ends->role->handles.count) ||
@@ -60,9 +75,9 @@ static void visit(Stmt *stmt, void *data) {
     }
     const Handle *what = &ends->role->handles.items[handle];
     const Pipe *pipe = &ends->prog->pipes.items[what->pipe];
+    ends->unknown |= what->forgotten;
     if (!valid_index(pipe->producer, ends->prog->roles.count)) return;
-    bool fine = what->end == END_PRODUCE ? pipe->producer == ends->role_index : pipe_consumed_by(pipe, ends->role_index);
-    if (!fine) refuse_end(ends, what, stmt->head);
+    if (!has_end(ends, pipe, what->end)) refuse_end(ends, what->pipe, what->end, stmt->head);
     ends->acquires[(size_t)what->pipe * 2 + (what->end == END_CONSUME)] = true;
 }
 
