@@ -76,14 +76,16 @@ static void add_leave(Build *b, Stmt *stmt, Shapes *out) {
     add(b, out, SHAPE_LEAVE, stmt)->levels = levels;
 }
 
-/* A `continue` behind which nothing of an iteration matters is the end of the iteration. */
-static void drop_last_continue(Shapes *shapes) {
-    while (shapes->count) {
+/* A `continue` behind which nothing of an iteration matters is the end of the iteration; so is a `return` at the end of its function or
+ * role. `from`: the shapes of the target begin there. */
+static void drop_last_leave(Shapes *shapes, size_t from, const Stmt *target) {
+    while (shapes->count > from) {
         Shape *last = shapes->items[shapes->count - 1];
-        bool drops = last->kind == SHAPE_LEAVE && last->levels == 0 && last->stmt->leave.kind == LEAVE_CONTINUE;
+        bool drops = last->kind == SHAPE_LEAVE && last->stmt->leave.target == target;
+        if (target && target->kind != S_BLOCK) drops = drops && last->stmt->leave.kind == LEAVE_CONTINUE;
         if (last->kind == SHAPE_IF) {
-            drop_last_continue(&last->body);
-            drop_last_continue(&last->otherwise);
+            drop_last_leave(&last->body, 0, target);
+            drop_last_leave(&last->otherwise, 0, target);
             drops = !last->body.count && !last->otherwise.count;
         }
         if (!drops) return;
@@ -96,7 +98,7 @@ static void add_loop(Build *b, Stmt *stmt, Stmt *body, Shapes *out) {
     vec_push(b->balance->arena, &b->loops, stmt);
     build(b, body, &shape->body);
     b->loops.count--;
-    drop_last_continue(&shape->body);
+    drop_last_leave(&shape->body, 0, stmt);
     if (!has_acquire(&shape->body) && !leaves_out(&shape->body, 1)) out->count--;
 }
 
@@ -110,9 +112,12 @@ static void add_branch(Build *b, Stmt *stmt, Shapes *out) {
 static void build(Build *b, Stmt *stmt, Shapes *out) {
     if (!stmt) return;
     switch (stmt->kind) {
-    case S_BLOCK:
+    case S_BLOCK: {
+        size_t from = out->count;
         for (size_t i = 0; i < stmt->block.body.count; i++) build(b, stmt->block.body.items[i], out);
+        drop_last_leave(out, from, stmt);
         break;
+    }
     case S_GRID: add_loop(b, stmt, stmt->grid.body, out); break;
     case S_FOR: add_loop(b, stmt, stmt->loop.body, out); break;
     case S_IF: add_branch(b, stmt, out); break;
@@ -132,6 +137,7 @@ Shapes shapes_of(Balance *balance, const Role *role, int pipe, End end) {
     Build b = {.balance = balance, .role = role, .pipe = pipe, .end = end};
     Shapes shapes = {0};
     build(&b, role->body, &shapes);
+    drop_last_leave(&shapes, 0, NULL);
     return shapes;
 }
 
