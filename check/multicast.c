@@ -1,6 +1,7 @@
 /* Multicast: a load into a stage whose coordinates are the same in several blocks of a cluster is made once for all of them, each
  * block loading its part. Comes in with what varies along which axes of the cluster; goes out with who shares the copy, or with the
  * place that keeps them apart: all blocks that share a stage's copies must acquire it equally often, and all must make the copy. */
+#include "check/origin.h"
 #include "check/tiles.h"
 
 /* Along which axes do the coordinates of the copy differ, on either side? */
@@ -123,58 +124,8 @@ static bool find_control(Control *control, const Stmt *stmt, Expr *around) {
     return false;
 }
 
-typedef struct Origin {
-    uint32_t along;
-    const Expr *local, *read;
-} Origin;
-
-static void find_origin(Expr *expr, void *data) {
-    Origin *origin = data;
-    if (!(expr->along & origin->along)) return;
-    if (expr->kind == X_LOCAL && !origin->local) origin->local = expr;
-    if (expr->kind == X_READ && expr->read->space != SPACE_GLOBAL && !origin->read) origin->read = expr;
-}
-
-typedef struct Definition {
-    int local;
-    uint32_t along;
-    const Stmt *stmt;
-    Expr *value;
-} Definition;
-
-static void find_definition(Stmt *stmt, void *data) {
-    Definition *found = data;
-    if (found->stmt) return;
-    Expr *value = NULL;
-    if (stmt->kind == S_SCALAR && stmt->scalar.local == found->local) value = stmt->scalar.value;
-    if (stmt->kind == S_FOR && stmt->loop.var == found->local) value = stmt->loop.lo;
-    if (value && (value->along & found->along)) found->stmt = stmt, found->value = value;
-}
-
-/* Follows a value back to where it came to differ between the blocks. */
 static void show_origin(Tiles *tiles, const Role *role, Diag *diag, Expr *cause, uint32_t along) {
-    while (cause && diag->label_count < DIAG_MAX_LABELS) {
-        Origin origin = {.along = along};
-        expr_visit(tiles->arena, cause, find_origin, &origin);
-        if (origin.read) diag_label(tiles->diags, diag, origin.read->span, "each block reads its own");
-        if (!origin.local) return;
-        const Local *local = &role->locals.items[origin.local->index];
-        if (local->kind == LOCAL_AXIS) {
-            diag_label(tiles->diags, diag, tiles->prog->cluster_span, "`%s` differs between the blocks of a cluster",
-                       local->name);
-            return;
-        }
-        Definition found = {.local = origin.local->index, .along = along};
-        stmt_visit(role->body, find_definition, &found);
-        if (found.stmt)
-            diag_label(tiles->diags, diag,
-                       found.stmt->head.hi > found.stmt->head.lo ? found.stmt->head : found.stmt->span,
-                       "`%s` gets its value here", local->name);
-        else
-            diag_label(tiles->diags, diag, local->span, "`%s` is assigned where blocks take different paths",
-                       local->name);
-        cause = found.value;
-    }
+    origin_show(tiles->arena, tiles->prog, role, tiles->diags, diag, cause, (Differs){.along = along});
 }
 
 /* The bound or condition that keeps the blocks apart, of the statement itself or of what acquires the pipe */

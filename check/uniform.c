@@ -1,5 +1,6 @@
 /* Control around pipe operations is the same in all threads of a role, and around tile statements in all threads of an
  * instance: all of them take part. The message follows a value back to where its threads begin to differ. */
+#include "check/origin.h"
 #include "check/stages.h"
 
 typedef struct Control {   /* the innermost condition or bound that differs, around a statement */
@@ -13,71 +14,8 @@ typedef struct Uniform {
     Prog *prog;
     Diags *diags;
     Role *role;
+    VEC(Span) told;        /* conditions and bounds that something was refused under: one mistake */
 } Uniform;
-
-/* ---- where a value begins to differ ------------------------------------------------------------------------------- */
-
-typedef struct Origin {
-    Expr *rank, *local, *read;
-    Uniformity least;
-} Origin;
-
-static void find_origin(Expr *expr, void *data) {
-    Origin *origin = data;
-    if (expr->uniformity < origin->least) return;
-    if (expr->kind == X_RANK && !origin->rank) origin->rank = expr;
-    if (expr->kind == X_LOCAL && !origin->local) origin->local = expr;
-    if (expr->kind == X_READ && !origin->read) origin->read = expr;
-}
-
-typedef struct Definition {
-    int local;
-    Uniformity least;
-    Expr *value;         /* the first value that differs */
-    const Stmt *stmt;
-} Definition;
-
-static void find_definition(Stmt *stmt, void *data) {
-    Definition *found = data;
-    if (found->stmt) return;
-    if (stmt->kind == S_SCALAR && stmt->scalar.local == found->local && stmt->scalar.value &&
-        stmt->scalar.value->uniformity >= found->least) {
-        found->stmt = stmt;
-        found->value = stmt->scalar.value;
-    }
-    if (stmt->kind == S_FOR && stmt->loop.var == found->local) {
-        Expr *lo = stmt->loop.lo, *hi = stmt->loop.hi;
-        found->stmt = stmt;
-        found->value = lo && lo->uniformity >= found->least ? lo : hi;
-    }
-}
-
-static void show_origin(Uniform *uniform, Diag *diag, Expr *cause, Uniformity least) {
-    for (int hops = 0; cause && hops < 4 && diag->label_count < DIAG_MAX_LABELS; hops++) {
-        Origin origin = {.least = least};
-        expr_visit(uniform->arena, cause, find_origin, &origin);
-        if (origin.rank) {
-            diag_label(uniform->diags, diag, origin.rank->span, "`rank` differs from instance to instance of `%s`", uniform->role->name);
-            return;
-        }
-        if (origin.local) {
-            const Local *local = &uniform->role->locals.items[origin.local->index];
-            if (uniform->role->in_turn && !local->in_grid && local->kind == LOCAL_VAR) {
-                diag_label(uniform->diags, diag, local->span, "each instance of `%s` has its own, of its own iterations", uniform->role->name);
-                return;
-            }
-            Definition found = {.local = origin.local->index, .least = least};
-            stmt_visit(uniform->role->body, find_definition, &found);
-            if (found.stmt) diag_label(uniform->diags, diag, found.stmt->head, "`%s` gets its value here", local->name);
-            else diag_label(uniform->diags, diag, local->span, "`%s` is assigned where threads take different paths", local->name);
-            cause = found.value;
-            continue;
-        }
-        if (origin.read)
-            diag_label(uniform->diags, diag, origin.read->span, "each instance of `%s` reads its own", uniform->role->name);
-        return;
-    }
-}
 
 /* ---- refusals ------------------------------------------------------------------------------------------------------ */
 
@@ -103,15 +41,24 @@ static void fault(Stmt *stmt, void *data) {
         uniform->prog->pipes.items[uniform->role->handles.items[handle].pipe].faulty = true;
 }
 
+static bool was_told(Uniform *uniform, Span cause) {
+    for (size_t i = 0; i < uniform->told.count; i++)
+        if (uniform->told.items[i].lo == cause.lo && uniform->told.items[i].hi == cause.hi) return true;
+    vec_push(uniform->arena, &uniform->told, cause);
+    return false;
+}
+
 static void refuse(Uniform *uniform, Stmt *stmt, const Control *control) {
-    const char *among = control->how == UNIFORM_INSTANCE ? "instances" : "threads";
+    Differs how = {.least = control->how};
+    const char *among = origin_among(how);
+    stmt_visit(stmt->kind != S_LEAVE ? stmt : stmt->leave.target ? stmt->leave.target : uniform->role->body, fault, uniform);
+    if (was_told(uniform, control->cause->span)) return;
     const char *what = stmt->kind == S_LEAVE ? "leave" : stmt->kind == S_TILE || stmt->kind == S_SCALAR ? "tile statement" : "pipe operation";
     Diag *diag = diag_at(uniform->diags, P0410, stmt->head, "%s under a %s that differs between %s of `%s`", what,
                          control->at->kind == S_FOR ? "bound" : "condition", among, uniform->role->name);
     diag_primary(uniform->diags, diag, "%s", operation(stmt));
     diag_label(uniform->diags, diag, control->cause->span, "differs between %s", among);
-    show_origin(uniform, diag, control->cause, control->how);
-    stmt_visit(stmt->kind != S_LEAVE ? stmt : stmt->leave.target ? stmt->leave.target : uniform->role->body, fault, uniform);
+    origin_show(uniform->arena, uniform->prog, uniform->role, uniform->diags, diag, control->cause, how);
     if (stmt->kind == S_LEAVE) diag_help(uniform->diags, diag, "leave under a condition that is the same in all %s", among);
     else if (control->how == UNIFORM_LANE) diag_help(uniform->diags, diag, "use a select inside of a statement: `t[i] = c ? a : b`");
     else if (uniform->role->in_turn)
