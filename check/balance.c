@@ -216,7 +216,8 @@ static void look(Stmt *stmt, void *data) {
     if (stmt->kind == S_FOR || stmt->kind == S_IF) walk_exprs(stmt, find_poison, unknown);
     if (stmt->kind == S_ACQUIRE || stmt->kind == S_STAGE)
         unknown->is |= !valid_index(handle, unknown->role->handles.count) ||
-                       !valid_index(unknown->role->handles.items[handle].pipe, unknown->prog->pipes.count);
+                       !valid_index(unknown->role->handles.items[handle].pipe, unknown->prog->pipes.count) ||
+                       unknown->role->handles.items[handle].forgotten;
 }
 
 void balance_check(Arena *arena, Prog *prog, Diags *diags) {

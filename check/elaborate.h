@@ -174,6 +174,7 @@ void elab_refuse_word(Elab *e, Span span, const char *word); /* forms that this 
 const char *elab_text_of(Elab *e, Span span);                /* source text, shortened */
 bool elab_is_word(const Elab *e, const char *name);          /* rank, inf, nan */
 int elab_find_pipe(Elab *e, AstName name);                   /* -1 after an error */
+void elab_ended_stage(Elab *e, Diag *diag, const char *text); /* of an unknown name: says so where it was a stage's */
 
 #define LABEL(e, diag, span, ...) ((void)diag_label((e)->diags, (diag), (span), __VA_ARGS__))
 #define PRIMARY(e, diag, ...) ((void)diag_primary((e)->diags, (diag), __VA_ARGS__))
@@ -262,6 +263,7 @@ void elab_if_stmt(Elab *e, const AstStmt *ast);
 void elab_stage_stmt(Elab *e, const AstStmt *ast);
 bool elab_declare_hint(Elab *e, const AstStmt *ast, bool variable); /* let ready = try consume <p>; false: it is none */
 void elab_assign_hint(Elab *e, const AstStmt *ast, const Name *name);
+void elab_refuse_hint(Elab *e, Span span, const Name *name); /* stands in the place of a value or of a stage; said once a hint */
 int elab_hint_of(Elab *e, AstName hint, int pipe, End end); /* of an acquire; -1 without one, and after an error */
 End elab_end(AstEnd end);
 void elab_acquire_into(Elab *e, int handle, const AstExpr *acquire, Span span);
@@ -269,6 +271,7 @@ int elab_bind_handle(Elab *e, AstName name, int pipe, End end, bool variable);
 void elab_domain_ready(Elab *e, int domain, Span use);
 /* Binds the parameters in `scope`; block: of a call as a statement, where scalars become locals and stages are moved; NULL in an expression. */
 bool elab_pass_arguments(Elab *e, const AstItem *fn, const AstExpr *ast, Scope *scope, Stmt *block);
+void elab_forget_stage(Elab *e, const Name *name); /* a NAME_HANDLE: what it holds is unknown from here on */
 bool elab_refuse_borrowed(Elab *e, const Name *name, Span span, const char *verb); /* true: it is borrowed, and that was said */
 /* A call as the whole of a statement. Result: local >= 0 of a scalar, or a tile. */
 typedef struct Result {

@@ -109,9 +109,14 @@ static bool not_a_stage(Elab *e, const AstExpr *base, bool quiet) {
             Diag *diag = elab_error(e, P0100, base->span, "unknown name `%s`", base->name);
             const char *near = elab_suggest_name(e, base->name, subscriptable);
             if (near) HELP(e, diag, "did you mean `%s`?", near);
+            elab_ended_stage(e, diag, base->name);
             return false;
         }
         if (name->kind == NAME_POISON) return false;
+        if (name->kind == NAME_HINT) {
+            elab_refuse_hint(e, base->span, name);
+            return false;
+        }
         Diag *diag = elab_error(e, P0154, base->span, "`%s` is not a stage, and has no fields", base->name);
         LABEL(e, diag, name->span, "declared here");
         return false;

@@ -255,12 +255,7 @@ Val elab_resolve_name(Elab *e, const char *text, Span span) {
     case NAME_INDEX: return (Val){elab_make_index(e, name->index, span), FLEX_INT};
     case NAME_VALUE: return name->value;
     case NAME_LET: return let_value(e, name, span);
-    case NAME_HINT: {
-        Diag *diag = elab_error(e, P0154, span, "`%s` is a hint, not a value", text);
-        LABEL(e, diag, name->span, "declared here");
-        HELP(e, diag, "give it to the next acquire of that end of the pipe: `.. if %s`", text);
-        break;
-    }
+    case NAME_HINT: elab_refuse_hint(e, span, name); break;
     case NAME_HANDLE: {
         Diag *diag = elab_error(e, P0114, span, "`%s` is a stage, not a value", text);
         LABEL(e, diag, name->span, "declared here");

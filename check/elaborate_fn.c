@@ -151,6 +151,7 @@ bool elab_refuse_borrowed(Elab *e, const Name *name, Span span, const char *verb
     PRIMARY(e, diag, "the caller still holds it, and releases it");
     LABEL(e, diag, name->span, "borrowed here");
     HELP(e, diag, "without `borrow` the parameter takes the stage over");
+    elab_forget_stage(e, name);
     return true;
 }
 
@@ -176,6 +177,7 @@ static bool pass_stage(Elab *e, const Passing *p, const AstExpr *arg, const AstP
     Scope *before = e->scope;
     e->scope = p->scope;
     s->move.to = elab_bind_handle(e, param->name, from.pipe, from.end, false);
+    e->role->handles.items[s->move.to].parameter = true;
     e->scope = before;
     elab_emit(e, s);
     return true;
@@ -410,7 +412,7 @@ static void forget_stages(Elab *e, const AstItem *fn, const AstExpr *ast) {
         const AstExpr *arg = ast->call.args.items[i];
         const Name *name = arg->kind == AST_NAME && arg->name ? elab_scope_find(e->scope, arg->name) : NULL;
         if (name && name->kind == NAME_HANDLE && !name->borrowed && fn->fn.params.items[i].mode != AST_BORROW)
-            e->role->handles.items[name->index].pipe = -1;
+            elab_forget_stage(e, name);
     }
 }
 
@@ -419,6 +421,7 @@ Result elab_inline_call(Elab *e, const AstExpr *ast) {
     const AstItem *fn = elab_find_fn(e, ast->call.callee.text);
     if (!fn->fn.body || !elab_enter_fn(e, fn, ast)) return failed;
     Stmt *block = elab_stmt_new(e, S_BLOCK, ast->span);
+    block->block.close = fn->fn.body->block.close;
     Stmts *out = e->out;
     Scope *scope = elab_scope_new(e, e->file), *caller = e->scope;
     IndexSpace *space = e->space;

@@ -26,13 +26,24 @@ bool elab_declare_hint(Elab *e, const AstStmt *ast, bool variable) {
     return true;
 }
 
+void elab_refuse_hint(Elab *e, Span span, const Name *name) {
+    Hint *hint = &e->role->hints.items[name->index];
+    if (hint->pipe < 0) return;
+    Diag *diag = elab_error(e, P0154, span, "`%s` is a hint, and not a value or a stage", name->text);
+    LABEL(e, diag, name->span, "declared here: `try` asks, and acquires nothing");
+    HELP(e, diag, "give it to the next acquire of that end of the pipe: `%s <%s> if %s`", hint->end == END_PRODUCE ? "produce" : "consume",
+         e->prog->pipes.items[hint->pipe].name, name->text);
+    hint->pipe = -1; /* what was meant by it is unknown */
+}
+
 static void another(Elab *e, Span span, const Name *name, int pipe, End end) {
-    const Hint *hint = &e->role->hints.items[name->index];
+    Hint *hint = &e->role->hints.items[name->index];
     const char *const words[] = {[END_PRODUCE] = "produce", [END_CONSUME] = "consume"};
     Diag *diag = elab_error(e, P0331, span, "`%s` is a hint about another pipe or end", name->text);
     PRIMARY(e, diag, "stands at `%s <%s>`", words[end], e->prog->pipes.items[pipe].name);
     LABEL(e, diag, hint->span, "asks about `%s <%s>`", words[hint->end], e->prog->pipes.items[hint->pipe].name);
     HELP(e, diag, "a hint is for the next acquire of the end that it asked about");
+    hint->pipe = -1; /* which of the two was meant is unknown */
 }
 
 void elab_assign_hint(Elab *e, const AstStmt *ast, const Name *name) {

@@ -114,6 +114,14 @@ static void report_taken(Elab *e, const char *text, Span span, const Name *old) 
     else
         LABEL(e, diag, old->span, "first declared here");
     NOTE(e, diag, "names do not shadow each other");
+    if (old->kind == NAME_HANDLE) HELP(e, diag, "choose another name; for the next stage in the same variable, declare it with `var` and assign: `%s = ..;`", text);
+}
+
+/* Which of two is meant from here on is unknown: nothing is said about stages, nor about what is of another kind. */
+static void forget(Elab *e, const Name *old, Name *name) {
+    if (old->kind == NAME_HANDLE) elab_forget_stage(e, old);
+    if (name->kind == NAME_HANDLE) elab_forget_stage(e, name);
+    if (old->kind != name->kind) name->kind = NAME_POISON;
 }
 
 Name *elab_scope_bind(Elab *e, Scope *scope, NameKind kind, const char *text, Span span, int index) {
@@ -123,6 +131,7 @@ Name *elab_scope_bind(Elab *e, Scope *scope, NameKind kind, const char *text, Sp
     Name *old = elab_scope_find(scope, text);
     if (old || elab_is_word(e, text)) {
         if (!old || old->kind != NAME_POISON) report_taken(e, text, span, old);
+        if (old) forget(e, old, name);
     } /* bound nevertheless: what follows means this one */
     vec_push(e->arena, &scope->live, name);
     if (scope->live.count > scope->bucket_count * 2)
@@ -157,6 +166,19 @@ const char *elab_suggest_name(Elab *e, const char *wanted, bool (*fits)(const Na
         for (size_t i = 0; i < scope->live.count; i++)
             if (!fits || fits(scope->live.items[i])) vec_push(e->arena, &list, scope->live.items[i]->text);
     return elab_suggest(e, wanted, list.items, list.count);
+}
+
+/* What is missing here is a stage whose scope has ended: it was meant, and nothing more is said about it. */
+void elab_ended_stage(Elab *e, Diag *diag, const char *text) {
+    if (!e->role || e->frame) return;
+    for (size_t i = e->role->handles.count; i-- > 0;) {
+        Handle *handle = &e->role->handles.items[i];
+        if (handle->name != text || handle->parameter) continue;
+        LABEL(e, diag, handle->span, "this stage's scope has ended");
+        HELP(e, diag, "release it in its block, or declare a `var` before the block and move the stage to it");
+        handle->forgotten = true;
+        return;
+    }
 }
 
 int elab_find_pipe(Elab *e, AstName name) {

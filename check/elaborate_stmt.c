@@ -315,6 +315,8 @@ static void cannot_assign(Elab *e, const AstStmt *ast, const Name *name, const c
         HELP(e, diag, "declare it with `var`");
 }
 
+void elab_forget_stage(Elab *e, const Name *name) { e->role->handles.items[name->index].forgotten = true; }
+
 static void assign_stage(Elab *e, const AstStmt *ast, const Name *name) {
     const AstExpr *value = ast->assign.value;
     const Handle *to = &e->role->handles.items[name->index];
@@ -332,6 +334,7 @@ static void assign_stage(Elab *e, const AstStmt *ast, const Name *name) {
     else {
         Diag *diag = elab_error(e, P0154, value->span, "`%s` is a stage, and this is not", name->text);
         LABEL(e, diag, name->span, "declared here");
+        elab_forget_stage(e, name);
         return;
     }
     if (pipe < 0 || to->pipe < 0 || elab_refuse_borrowed(e, name, ast->assign.target->span, "assigned") ||
@@ -339,8 +342,11 @@ static void assign_stage(Elab *e, const AstStmt *ast, const Name *name) {
         return;
     if (!to->variable) {
         Diag *diag = elab_error(e, P0117, ast->assign.target->span, "`%s` cannot be assigned", name->text);
-        LABEL(e, diag, name->span, "a stage that is not declared with `var`");
-        HELP(e, diag, "declare it: `var %s = ..`", name->text);
+        LABEL(e, diag, name->span, to->parameter ? "a parameter" : "a stage that is not declared with `var`");
+        if (to->parameter) HELP(e, diag, "move it to a variable: `var t = %s;`", name->text);
+        else HELP(e, diag, "a variable for several stages, one after the other, is declared by `var %s = ..;`", name->text);
+        elab_forget_stage(e, name);
+        return;
     }
     End end = value->kind == AST_ACQUIRE ? elab_end(value->acquire.end) : e->role->handles.items[from->index].end;
     if (pipe != to->pipe || end != to->end) {
@@ -349,7 +355,7 @@ static void assign_stage(Elab *e, const AstStmt *ast, const Name *name) {
               e->prog->pipes.items[to->pipe].name);
         LABEL(e, diag, value->span, "%s <%s>", end == END_PRODUCE ? "produce" : "consume",
               e->prog->pipes.items[pipe].name);
-        e->role->handles.items[name->index].pipe = -1; /* what it holds is unknown from here on */
+        elab_forget_stage(e, name);
         return;
     }
     if (value->kind == AST_ACQUIRE) {
@@ -538,6 +544,11 @@ static void release(Elab *e, const AstStmt *ast) {
         Diag *diag = elab_error(e, P0100, wanted.span, "unknown name `%s`", wanted.text);
         const char *near = elab_suggest_name(e, wanted.text, NULL);
         if (near) HELP(e, diag, "did you mean `%s`?", near);
+        elab_ended_stage(e, diag, wanted.text);
+        return;
+    }
+    if (name->kind == NAME_HINT) {
+        elab_refuse_hint(e, wanted.span, name);
         return;
     }
     if (name->kind != NAME_HANDLE) {

@@ -74,7 +74,7 @@ static void refuse_stale(Walk *walk, const Hint *hint, const Fresh *fresh, Span 
 static void acquire(Walk *walk, const Stmt *stmt, int handle, int hint, Where *here) {
     if (!valid_index(handle, walk->role->handles.count)) return;
     const Handle *what = &walk->role->handles.items[handle];
-    if (hint >= 0 && !here->hints[hint].is && !walk->quiet)
+    if (hint >= 0 && !here->hints[hint].is && !walk->quiet && walk->role->hints.items[hint].pipe >= 0)
         refuse_stale(walk, &walk->role->hints.items[hint], &here->hints[hint], stmt->head);
     for (size_t i = 0; i < walk->role->hints.count; i++)
         if (walk->role->hints.items[i].pipe == what->pipe && walk->role->hints.items[i].end == what->end &&

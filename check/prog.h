@@ -293,6 +293,7 @@ struct Stmt {
             int turn;  /* number of the `turn { }` in its role, from 1; 0: a plain block */
             bool left; /* some S_LEAVE has it as its target */
             VEC(Loan) loans; /* of an inlined function */
+            Span close;      /* of an inlined function: where its body ends */
         } block;
         struct { int local; Expr *value; IndexSpace *space; } scalar; /* space: of the value's reductions, NULL without one */
         Tile *tile;
@@ -347,6 +348,8 @@ typedef struct Handle {    /* a linear stage variable */
     int pipe;
     End end;
     bool variable;         /* declared with `var`: may be assigned again */
+    bool parameter;        /* of a function that takes the stage over */
+    bool forgotten;        /* an error was reported: what it holds is unknown */
 } Handle;
 
 typedef struct Hint {      /* what `try` has found out, for the next acquire of that end */

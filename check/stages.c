@@ -81,10 +81,26 @@ static void move(Linear *linear, int to, int from, Span span) {
 
 static bool known(const Linear *linear, int handle) {
     return valid_index(handle, linear->role->handles.count) &&
-           valid_index(linear->role->handles.items[handle].pipe, linear->prog->pipes.count);
+           valid_index(linear->role->handles.items[handle].pipe, linear->prog->pipes.count) &&
+           !linear->role->handles.items[handle].forgotten;
+}
+
+/* What a move from or to something unknown leaves behind is unknown. */
+static void forget(Linear *linear, int handle) {
+    if (!known(linear, handle)) return;
+    if (!hold_of(linear, handle)) open_scope(linear, handle, linear->role->handles.items[handle].span);
+    stage_fault(linear, handle);
+    hold_change(linear, handle)->state = STATE_POISON;
 }
 
 /* ---- compound statements ------------------------------------------------------------------------------------------ */
+
+/* What is not reached was meant to be, or what leaves was not: nothing is said about the counts of the role's pipes. */
+static void fault_unreached(Stmt *stmt, void *data) {
+    Linear *linear = data;
+    int handle = stmt->kind == S_ACQUIRE ? stmt->acquire.handle : stmt->kind == S_STAGE ? stmt->stage.handle : -1;
+    if (known(linear, handle)) stage_fault(linear, handle);
+}
 
 static void refuse_unreached(Linear *linear, const Stmt *stmt) {
     Diag *diag = diag_at(linear->diags, P0311, stmt->head, "this statement is never reached");
@@ -103,7 +119,10 @@ static void block(Linear *linear, Stmt *stmt) {
         Stmt *next = stmt->block.body.items[i];
         if (!linear->path.live) {
             /* a block of its own may be the arm that a constant chose */
-            if (!linear->path.expected && stmt->block.body.items[i - 1]->kind != S_BLOCK) refuse_unreached(linear, next);
+            if (!linear->path.expected && stmt->block.body.items[i - 1]->kind != S_BLOCK) {
+                refuse_unreached(linear, next);
+                stmt_visit(linear->role->body, fault_unreached, linear);
+            }
             linear->path.expected = true;
             break;
         }
@@ -116,9 +135,13 @@ static void block(Linear *linear, Stmt *stmt) {
         linear->path = path_join(linear, &linear->path, &frame.exits.items[i].path, stmt);
 }
 
+static bool varies(const Expr *expr) { return expr && expr->kind != X_POISON && expr->uniformity != UNIFORM_ROLE; }
+
 static void branch(Linear *linear, Stmt *stmt) {
     Stmt *then = stmt->branch.then, *otherwise = stmt->branch.otherwise;
     Path before = path_copy(linear, &linear->path, linear->path.count);
+    bool differs = linear->differs;
+    linear->differs |= varies(stmt->branch.condition);
     linear->direct = false;
     if (then) follow(linear, then);
     Path first = linear->path;
@@ -126,6 +149,7 @@ static void branch(Linear *linear, Stmt *stmt) {
     linear->direct = false;
     if (otherwise) follow(linear, otherwise);
     linear->path = path_join(linear, &first, &linear->path, stmt);
+    linear->differs = differs;
 }
 
 /* Stages that written lags of blocks in this loop keep from one iteration to the next */
@@ -165,6 +189,8 @@ static void loop(Linear *linear, Stmt *stmt, Stmt *body) {
     Path entry = path_copy(linear, &linear->path, linear->path.count);
     Frame frame = {.outer = linear->frame, .target = stmt, .depth = linear->scope.count};
     Stmt *outer = linear->loop;
+    bool differs = linear->differs;
+    if (stmt->kind == S_FOR) linear->differs |= varies(stmt->loop.lo) || varies(stmt->loop.hi) || varies(stmt->loop.where);
     linear->frame = &frame;
     linear->loop = stmt;
     linear->direct = true;
@@ -178,6 +204,7 @@ static void loop(Linear *linear, Stmt *stmt, Stmt *body) {
     for (size_t i = 0; i < frame.exits.count; i++)
         path_restored(linear, &entry, &frame.exits.items[i].path, stmt, frame.exits.items[i].leave);
     after_loop(linear, &entry, &end, &frame);
+    linear->differs = differs;
 }
 
 static void stage_block(Linear *linear, Stmt *stmt) {
@@ -216,6 +243,7 @@ static void leave(Linear *linear, Stmt *stmt) {
     Frame *frame = linear->frame;
     while (frame && stmt->leave.target && frame->target != stmt->leave.target) frame = frame->outer;
     if (stmt->leave.target && frame) depth = frame->depth;
+    Diag *dropped = NULL;
     stmt->leave.releases.count = 0;
     for (size_t i = linear->path.count; i-- > depth;) {
         int handle = linear->scope.items[i], field;
@@ -224,8 +252,15 @@ static void leave(Linear *linear, Stmt *stmt) {
             vec_push(linear->arena, &stmt->leave.releases, handle);
             if (!payload_complete(linear, handle, hold, &field)) refuse_unwritten(linear, handle, hold, field, stmt->span);
             else payload_release(linear, handle);
+        } else if (hold->state == STATE_HELD && (dropped || linear->differs)) { /* one leave, one message */
+            if (dropped) diag_label(linear->diags, dropped, hold->acquired, "so is `%s`, which was acquired here", linear->role->handles.items[handle].name);
+            stage_fault(linear, handle);
+            path_change(linear, &linear->path, i)->state = STATE_POISON;
         } else {
+            bool held = hold->state == STATE_HELD;
+            if (hold->state == STATE_RELEASED || hold->state == STATE_MOVED) linear->given[handle] = hold->since;
             stage_event(linear, handle, EVENT_LEAVE, stmt->span);
+            if (held) dropped = linear->refused;
         }
     }
     if (frame && stmt->leave.target) {
@@ -233,7 +268,7 @@ static void leave(Linear *linear, Stmt *stmt) {
         vec_push(linear->arena, &frame->exits, left);
     }
     linear->path.live = false;
-    linear->path.expected = false;
+    linear->path.expected = dropped != NULL; /* what releases it stands behind */
     linear->left = stmt->span;
 }
 
@@ -263,6 +298,8 @@ static void follow(Linear *linear, Stmt *stmt) {
     case S_MOVE:
         if (known(linear, stmt->move.from) && known(linear, stmt->move.to))
             move(linear, stmt->move.to, stmt->move.from, stmt->span);
+        else
+            forget(linear, stmt->move.to), forget(linear, stmt->move.from);
         break;
     case S_STAGE: stage_block(linear, stmt); break;
     }
@@ -276,10 +313,11 @@ static void follow_role(Linear *linear, int index) {
     linear->scope.count = 0;
     linear->slot = NEW_ARRAY(linear->arena, int, role->handles.count + 1);
     for (size_t i = 0; i < role->handles.count; i++) linear->slot[i] = -1;
+    linear->given = NEW_ARRAY(linear->arena, Span, role->handles.count + 1);
     linear->path = path_new(linear);
     linear->frame = NULL;
     linear->loop = NULL;
-    linear->direct = false;
+    linear->direct = linear->differs = false;
     linear->left = (Span){0, 0};
     linear->late = NEW_ARRAY(linear->arena, int, pipes + 1);
     linear->crowded = NEW_ARRAY(linear->arena, bool, pipes + 1);

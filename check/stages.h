@@ -2,7 +2,7 @@
  *   stages.c          walks the statements of a role: branches join, loops restore, leaves let go
  *   stages_event.c    what may happen to a stage in which state, as a matrix, and what is said where it may not
  *   stages_path.c     paths as data
- *   stages_join.c     two paths that meet
+ *   stages_join.c     two paths that meet; several stages that one place forgets are one message
  *   stages_payload.c  what has been written into a produced stage on this path
  *   stages_lag.c      how late a `consume` block releases
  *   hints.c           what `try` has found out is given to the next acquire
@@ -91,6 +91,9 @@ typedef struct Linear {
     Stmt *loop;        /* the innermost loop */
     bool direct;       /* the statement stands directly in that loop's body */
     Span left;         /* the last leave */
+    Span *given;       /* by handle: where it was released or moved, on some path that left its scope since */
+    bool differs;      /* the statement stands under control that differs between instances: uniformity says what is wrong there */
+    Diag *refused;     /* by the last event that was */
     int *late;         /* by pipe: stages that lagging blocks of the loops around keep */
     bool *crowded;     /* by pipe: that too many are held was said */
     int *producer_most; /* by pipe: most stages that its producer holds at once; kept over all roles */

@@ -90,6 +90,54 @@ static const char *verb_of(StageEvent event) {
     return "left";
 }
 
+/* The name that holds the stage now which was moved away from `hold`, or NULL: it is out of scope, or given on */
+static const Handle *taker(const Linear *linear, const Hold *hold) {
+    for (size_t hops = 0; hold && hold->state == STATE_MOVED && hops < linear->scope.count; hops++) {
+        const Handle *to = &linear->role->handles.items[hold->moved_to];
+        hold = hold_of(linear, hold->moved_to);
+        if (hold && is_held(hold)) return to->parameter ? NULL : to; /* who calls a function does not see its names */
+    }
+    return NULL;
+}
+
+static void refuse_moved(Linear *linear, const Handle *what, const Hold *hold, StageEvent event, Span span) {
+    Diags *diags = linear->diags;
+    const Handle *to = &linear->role->handles.items[hold->moved_to], *holder = taker(linear, hold);
+    Diag *diag = linear->refused =
+        diag_at(diags, P0304, span, "stage `%s` is %s after it was moved", what->name, verb_of(event));
+    diag_primary(diags, diag, "%s here", verb_of(event));
+    if (to->parameter) diag_label(diags, diag, hold->since, "moved into a function here, which releases it");
+    else diag_label(diags, diag, hold->since, "moved to `%s` here", to->name);
+    if (holder) diag_help(diags, diag, "use `%s`, which holds the stage now", holder->name);
+    else if (to->parameter) diag_help(diags, diag, "do this before the call, or lend the stage to the function: `borrow %s: stage ..`", to->name);
+    else diag_help(diags, diag, "use the name that it was moved to, before that releases it");
+}
+
+/* Where a function takes a stage over and keeps it, the function is wrong, and not who acquired it. */
+static void refuse_kept(Linear *linear, int handle, const Hold *hold, Span end) {
+    Diags *diags = linear->diags;
+    const Handle *what = &linear->role->handles.items[handle];
+    Span given = linear->given[handle];
+    Diag *diag = linear->refused = diag_at(diags, given.hi ? P0300 : P0301, what->parameter ? what->span : hold->acquired,
+                                           given.hi ? "stage `%s` is not released on every path" : "stage `%s` is never released", what->name);
+    if (what->parameter) {
+        diag_primary(diags, diag, "the function takes it over");
+        diag_label(diags, diag, hold->acquired, "acquired here");
+        diag_label(diags, diag, hold->since, "moved into the function here");
+    } else {
+        diag_primary(diags, diag, "acquired here");
+        if (hold->since.lo != hold->acquired.lo) diag_label(diags, diag, what->span, "taken over by this name");
+    }
+    if (given.hi) diag_label(diags, diag, given, "given on here, on a path that leaves before");
+    diag_label(diags, diag, end, what->parameter ? "still held where the function ends" : "still held where its scope ends");
+    if (what->parameter)
+        diag_help(diags, diag, "write `release %s;` behind its last use, or borrow it: `borrow %s: stage %s`", what->name, what->name,
+                  linear->prog->pipes.items[what->pipe].name);
+    else
+        diag_help(diags, diag, "write `release %s;` behind its last use, or the block form `%s <%s> as %s { .. }`", what->name,
+                  word_of(what->end), linear->prog->pipes.items[what->pipe].name, what->name);
+}
+
 /* `code` is one of the matrix's; each message shows where the stage got its state, and what to do */
 static void refuse(Linear *linear, int handle, const Hold *hold, StageEvent event, Code code, Span span) {
     Diags *diags = linear->diags;
@@ -98,29 +146,29 @@ static void refuse(Linear *linear, int handle, const Hold *hold, StageEvent even
     bool blocked = hold->state == STATE_BLOCK;
     Diag *diag = NULL;
     if (code == P0301) {
-        diag = diag_at(diags, code, hold->acquired, "stage `%s` is never released", name);
-        diag_primary(diags, diag, "acquired here");
-        if (hold->since.lo != hold->acquired.lo) diag_label(diags, diag, what->span, "taken over by this name");
-        diag_label(diags, diag, span, "still held where its scope ends");
-        diag_help(diags, diag, "write `release %s;` behind its last use, or the block form `%s <%s> as %s { .. }`", name,
-                  word_of(what->end), linear->prog->pipes.items[what->pipe].name, name);
-    } else if (code == P0302) {
+        refuse_kept(linear, handle, hold, span);
+        return;
+    }
+    if (code == P0304) {
+        refuse_moved(linear, what, hold, event, span);
+        return;
+    }
+    if (code == P0302) {
         diag = diag_at(diags, code, span, "stage `%s` is released twice", name);
         diag_primary(diags, diag, "released again here");
         diag_label(diags, diag, hold->since, "first released here");
         diag_help(diags, diag, "remove one `release %s;`", name);
-    } else if (code == P0303 || code == P0304) {
-        bool moved = code == P0304;
-        diag = diag_at(diags, code, span, "stage `%s` is %s after it was %s", name, verb_of(event), moved ? "moved" : "released");
+    } else if (code == P0303) {
+        diag = diag_at(diags, code, span, "stage `%s` is %s after it was released", name, verb_of(event));
         diag_primary(diags, diag, "%s here", verb_of(event));
-        diag_label(diags, diag, hold->since, moved ? "moved to another name here" : "released here");
-        if (moved) diag_help(diags, diag, "use the name that it was moved to");
-        else diag_help(diags, diag, "move `release %s;` behind its last use", name);
+        diag_label(diags, diag, hold->since, "released here");
+        diag_help(diags, diag, "move `release %s;` behind its last use", name);
     } else if (code == P0305) {
         diag = diag_at(diags, code, span, "stage `%s` is overwritten while it is held", name);
         diag_primary(diags, diag, "the stage that it holds would be lost");
         diag_label(diags, diag, hold->acquired, "acquired here");
-        if (!blocked) diag_help(diags, diag, "write `release %s;` before", name);
+        if (!blocked && event == EVENT_MOVE_IN) diag_help(diags, diag, "write `release %s;` before, or move its stage to another name: `let t = %s;`", name, name);
+        else if (!blocked) diag_help(diags, diag, "write `release %s;` before", name);
     } else if (code == P0306) {
         diag = diag_at(diags, code, span, "stage `%s` is dropped here without a release", name);
         diag_primary(diags, diag, "leaves the scope of `%s`", name);
@@ -134,6 +182,16 @@ static void refuse(Linear *linear, int handle, const Hold *hold, StageEvent even
         diag_help(diags, diag, "to release it elsewhere, write `let %s = %s <%s>;`", name, word_of(what->end),
                   linear->prog->pipes.items[what->pipe].name);
     }
+    linear->refused = diag;
+}
+
+/* One that is named by mistake in place of who holds the stage: no word about that one */
+static void forget_takers(Linear *linear, const Hold *hold) {
+    for (size_t hops = 0; hold && hold->state == STATE_MOVED && hops < linear->scope.count; hops++) {
+        int to = hold->moved_to;
+        hold = hold_of(linear, to);
+        if (hold && is_held(hold)) hold_change(linear, to)->state = STATE_POISON;
+    }
 }
 
 bool stage_event(Linear *linear, int handle, StageEvent event, Span span) {
@@ -144,9 +202,7 @@ bool stage_event(Linear *linear, int handle, StageEvent event, Span span) {
     if (rule.code != FINE) {
         stage_fault(linear, handle);
         refuse(linear, handle, hold, event, rule.code, span);
-    }
-    if (rule.code != FINE && event == EVENT_RELEASE && hold->state == STATE_MOVED) { /* the wrong name: no word about the right one */
-        if (hold_of(linear, hold->moved_to)) hold_change(linear, hold->moved_to)->state = STATE_POISON;
+        if (event != EVENT_USE) forget_takers(linear, hold);
     }
     if (rule.next == hold_of(linear, handle)->state) return fine;
     Hold *now = hold_change(linear, handle);
