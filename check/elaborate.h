@@ -170,6 +170,9 @@ void elab_scope_undo(Scope *scope, size_t mark);
 const char *elab_suggest(Elab *e, const char *wanted, const char *const *list, size_t count);
 const char *elab_suggest_name(Elab *e, const char *wanted, bool (*fits)(const Name *));
 Diag *elab_error(Elab *e, Code code, Span span, const char *format, ...) PRINTF_LIKE(4, 5);
+#ifdef FROM_HERE
+#define elab_error(e, ...) (FROM_HERE((e)->diags), elab_error(e, __VA_ARGS__))
+#endif
 void elab_refuse_word(Elab *e, Span span, const char *word); /* forms that this version does not have */
 const char *elab_text_of(Elab *e, Span span);                /* source text, shortened */
 bool elab_is_word(const Elab *e, const char *name);          /* rank, inf, nan */

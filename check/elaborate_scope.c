@@ -14,13 +14,13 @@ static bool already_reported(Elab *e, Code code, Span span) {
     return false;
 }
 
-Diag *elab_error(Elab *e, Code code, Span span, const char *format, ...) {
+Diag *(elab_error)(Elab *e, Code code, Span span, const char *format, ...) {
     va_list args;
     va_start(args, format);
     const char *text = arena_vprintf(e->arena, format, args);
     va_end(args);
     if (e->frame && already_reported(e, code, span)) return NEW(e->arena, Diag);
-    Diag *diag = diag_at(e->diags, code, span, "%s", text);
+    Diag *diag = (diag_at)(e->diags, code, span, "%s", text);
     if (e->frame) LABEL(e, diag, e->frame->call, "`%s` is inlined here", e->frame->fn->fn.name.text);
     return diag;
 }

@@ -39,5 +39,8 @@ void *lexer_open(Lexer *lexer, Arena *arena, Names *names, const Source *source,
 
 /* As diag_at, counted: after REPORTS_MAX of them the text is given up. Never NULL; what is over the limit goes nowhere. */
 Diag *lexer_report(Lexer *lexer, Code code, Span span, const char *format, ...) PRINTF_LIKE(4, 5);
+#ifdef FROM_HERE
+#define lexer_report(lexer, ...) (FROM_HERE((lexer)->diags), lexer_report(lexer, __VA_ARGS__))
+#endif
 
 #endif

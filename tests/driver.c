@@ -68,6 +68,9 @@ static void add(Tally *to, const Tally *from) {
 static void run_item(const Item *item, const Options *options, bool gpu, Tally *tally) {
     Arena *arena = arena_new();
     Test test = {.arena = arena, .item = item->name, .bless = options->bless, .gpu = gpu, .out = str_new(arena)};
+#ifdef PIPEC_WITHOUT
+    setenv("PIPEC_ITEM", item->name, 1);
+#endif
     alarm(gpu ? 600 : SECONDS_MAX);
     item->suite->run(&test);
     alarm(0);

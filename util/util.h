@@ -218,8 +218,9 @@ Diag *diag_plain(Diags *diags, Code code, const char *format, ...) PRINTF_LIKE(3
 Diags *diags_from(Diags *diags, const char *place);
 #define PLACE_TEXT(line)      #line
 #define PLACE(file, line)     file ":" PLACE_TEXT(line)
-#define diag_at(diags, ...)    diag_at(diags_from(diags, PLACE(__FILE__, __LINE__)), __VA_ARGS__)
-#define diag_plain(diags, ...) diag_plain(diags_from(diags, PLACE(__FILE__, __LINE__)), __VA_ARGS__)
+#define FROM_HERE(diags)       diags_from(diags, PLACE(__FILE__, __LINE__))
+#define diag_at(diags, ...)    diag_at(FROM_HERE(diags), __VA_ARGS__) /* (diag_at)(..): the place stays the caller's */
+#define diag_plain(diags, ...) diag_plain(FROM_HERE(diags), __VA_ARGS__)
 #endif
 /* Each returns its first argument so that calls can be nested or chained. */
 Diag *diag_primary(Diags *diags, Diag *diag, const char *format, ...) PRINTF_LIKE(3, 4); /* text at the primary span */
