@@ -259,7 +259,7 @@ int elab_add_tile(Elab *e, const char *name, Span span, bool in_registers, Eleme
 Object elab_tile_object(Elab *e, int tile);
 void elab_fill_tile(Elab *e, Object object, Val value, Span span);
 void elab_copy_tile(Elab *e, Object to, Object from, Span span);
-bool elab_element_type(Elab *e, AstName name, Element *out);
+bool elab_element_type(Elab *e, const AstType *type, Element *out);
 bool elab_scalar_type(Elab *e, const AstType *type, Element *out);
 void elab_loop_stmt(Elab *e, const AstStmt *ast);
 void elab_if_stmt(Elab *e, const AstStmt *ast);

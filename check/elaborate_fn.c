@@ -80,7 +80,7 @@ static bool pass_tile(Elab *e, Passing *p, const AstExpr *arg, const AstParam *p
     Object object;
     Element type;
     bool inout = param->mode == AST_INOUT || param->mode == AST_OUT;
-    if (!elab_element_type(e, param->type->name, &type)) return false;
+    if (!elab_element_type(e, param->type, &type)) return false;
     bool is_object = elab_object_of(e, arg, &object, true);
     if (!is_object) {
         size_t before = e->diags->items.count;
@@ -355,7 +355,7 @@ static bool prepare_tile(Elab *e, Frame *frame, Scope *scope) {
     const AstType *type = frame->fn->fn.result;
     Element element;
     int64_t extents[PROG_MAX_RANK] = {0};
-    if (!elab_element_type(e, type->name, &element) || type->dims.count > PROG_MAX_RANK) return false;
+    if (!elab_element_type(e, type, &element) || type->dims.count > PROG_MAX_RANK) return false;
     Scope *before = e->scope;
     e->scope = scope;
     bool fine = true;

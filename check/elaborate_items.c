@@ -10,30 +10,30 @@
 
 /* ---- the target ------------------------------------------------------------------------------------------------------ */
 
+static bool any_target(const Target *row, int what) {
+    (void)row, (void)what;
+    return true;
+}
+
 static void target(Elab *e) {
     AstName name = e->kernel->kernel.target;
-    e->prog->target = &target_rows[0];
+    e->prog->target = target_default();
+    e->prog->target_span = name.span;
     if (!name.text) {
         e->broken = true;
         return;
     }
-    VEC(const char *) list = {0};
-    for (size_t i = 0; i < target_count; i++) {
-        vec_push(e->arena, &list, target_rows[i].name);
-        if (strcmp(target_rows[i].name, name.text) != 0) continue;
-        e->prog->target = &target_rows[i];
-        if (target_rows[i].capability > 0) return;
-        e->prog->target = &target_rows[0];
-        Diag *diag = elab_error(e, P0134, name.span, "nothing is generated for `%s` yet", name.text);
-        HELP(e, diag, "write `for %s`", target_rows[0].name);
+    const Target *found = target_by_name(name.text);
+    if (found) {
+        e->prog->target = found;
         return;
     }
+    VEC(const char *) list = {0};
+    for (size_t i = 0; i < target_count; i++) vec_push(e->arena, &list, target_rows[i].name);
     Diag *diag = elab_error(e, P0133, name.span, "unknown target `%s`", name.text);
     const char *near = elab_suggest(e, name.text, list.items, list.count);
-    if (near)
-        HELP(e, diag, "did you mean `%s`?", near);
-    else
-        NOTE(e, diag, "the targets are: sm_90a");
+    if (near) HELP(e, diag, "did you mean `%s`?", near);
+    NOTE(e, diag, "the targets are %s", targets_listed(e->arena, any_target, 0));
 }
 
 /* ---- the grid ---------------------------------------------------------------------------------------------------------- */
@@ -136,6 +136,10 @@ static void clusters(Elab *e) {
         }
         first = item;
         prog->cluster_span = item->head;
+        if (!prog->target->has[CAP_CLUSTERS]) {
+            target_lacks(e->arena, e->diags, prog, CAP_CLUSTERS, item->head);
+            continue;
+        }
         if (item->cluster.paired) elab_refuse_word(e, item->span, "paired");
         for (size_t i = 0; i < item->cluster.axes.count; i++) cluster_axis(e, &item->cluster.axes.items[i], sized);
     }
@@ -177,7 +181,9 @@ static void declare_role(Elab *e, const AstItem *item) {
     role.instances = groups ? (int)count : 1;
     role.warps = groups ? 4 : (int)count;
     role.in_turn = item->role.in_turn;
-    if (item->role.regs && elab_constant_integer(e, item->role.regs, "the register budget", 1, 255, &regs))
+    if (item->role.regs && !e->prog->target->has[CAP_SETMAXNREG])
+        target_lacks(e->arena, e->diags, e->prog, CAP_SETMAXNREG, item->role.regs_span);
+    else if (item->role.regs && elab_constant_integer(e, item->role.regs, "the register budget", 1, INT32_MAX, &regs))
         role.regs = (int)regs;
     for (size_t i = 0; i < e->prog->roles.count; i++) {
         if (e->prog->roles.items[i].name != role.name || !item->role.name.text) continue;
@@ -205,7 +211,7 @@ static int find_role(Elab *e, AstName name, const char *end) {
 /* ---- pipes ----------------------------------------------------------------------------------------------------------------- */
 
 static bool field_type(Elab *e, const AstField *ast, Field *field) {
-    if (!ast->type || ast->type->is_stage || !elab_element_type(e, ast->type->name, &field->type)) return false;
+    if (!ast->type || ast->type->is_stage || !elab_element_type(e, ast->type, &field->type)) return false;
     if (field->type == E_BOOL) {
         elab_error(e, P0131, ast->type->name.span, "a field cannot be bool");
         return false;

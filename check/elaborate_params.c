@@ -3,7 +3,7 @@
 #include "check/elaborate_items.h"
 
 static bool tensor_type(Elab *e, const AstParam *ast, Param *param) {
-    if (!elab_element_type(e, ast->type->name, &param->type)) return false;
+    if (!elab_element_type(e, ast->type, &param->type)) return false;
     if (param->type != E_BOOL && param->type != E_TF32) return true;
     Diag *diag = elab_error(e, P0131, ast->type->name.span, "a tensor cannot be %s", elab_type_name(param->type));
     if (param->type == E_BOOL)

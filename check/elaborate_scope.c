@@ -49,21 +49,29 @@ const char *elab_text_of(Elab *e, Span span) {
 
 /* Forms of the language that later versions have; a reader of the design must not be told that they are misspelt. */
 static const struct {
-    const char *word, *what;
+    const char *word;
+    Capability needs; /* CAP_COUNT: nothing that a target lacks */
+    const char *what;
 } later[] = {
-    {"paired", "both blocks of a cluster at one coordinate come with newer targets"},
-    {"heaviest first", "the order of tiles is that of the axes, or `grouped`"},
-    {"hardware", "tiles handed out by the hardware come with newer targets; write `grid persistent`"},
-    {"unsafe", "all synchronisation is derived; blocks without the checker's help come later"},
-    {"arrivals", "arrive counts are derived"},
-    {"arrive", "arrivals are derived"},
-    {"release without signal", "write `release` alone: the signal is derived"},
+    {"paired", CAP_PAIRS, "both blocks of a cluster at one coordinate come with the generator of `sm_100a`"},
+    {"heaviest first", CAP_COUNT, "the order of tiles is that of the axes, or `grouped`"},
+    {"hardware", CAP_TILE_SCHEDULER, "write `grid persistent`"},
+    {"unsafe", CAP_COUNT, "all synchronisation is derived; blocks without the checker's help come later"},
+    {"arrivals", CAP_COUNT, "arrive counts are derived"},
+    {"arrive", CAP_COUNT, "arrivals are derived"},
+    {"release without signal", CAP_COUNT, "write `release` alone: the signal is derived"},
+    {"tmem", CAP_TENSOR_MEMORY, "fields in tensor memory come with the generator of `sm_100a`"},
 };
 
 void elab_refuse_word(Elab *e, Span span, const char *word) {
+    size_t row = 0;
+    while (row < COUNT_OF(later) && strcmp(later[row].word, word) != 0) row++;
+    if (row < COUNT_OF(later) && later[row].needs != CAP_COUNT && !e->prog->target->has[later[row].needs]) {
+        target_lacks(e->arena, e->diags, e->prog, later[row].needs, span);
+        return;
+    }
     Diag *diag = elab_error(e, P0132, span, "`%s` is not part of this version of the language", word);
-    for (size_t i = 0; i < COUNT_OF(later); i++)
-        if (strcmp(later[i].word, word) == 0) NOTE(e, diag, "%s", later[i].what);
+    if (row < COUNT_OF(later)) NOTE(e, diag, "%s", later[row].what);
 }
 
 /* ---- scopes -------------------------------------------------------------------------------------------------------- */

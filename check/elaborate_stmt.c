@@ -89,8 +89,13 @@ void elab_copy_tile(Elab *e, Object to, Object from, Span span) {
 
 /* ---- types ----------------------------------------------------------------------------------------------------------- */
 
-bool elab_element_type(Elab *e, AstName name, Element *out) {
+bool elab_element_type(Elab *e, const AstType *type, Element *out) {
+    AstName name = type->name;
     if (!name.text) return false;
+    if (type->is_tmem) {
+        elab_refuse_word(e, type->span, "tmem");
+        return false;
+    }
     if (element_by_name(name.text, out)) return true;
     VEC(const char *) list = {0};
     for (int i = 0; i < E_COUNT; i++) vec_push(e->arena, &list, element_rows[i].spelling);
@@ -108,7 +113,7 @@ bool elab_scalar_type(Elab *e, const AstType *type, Element *out) {
         elab_error(e, P0131, type->span, "a scalar type is needed here");
         return false;
     }
-    if (!elab_element_type(e, type->name, out)) return false;
+    if (!elab_element_type(e, type, out)) return false;
     if (element_rows[*out].widens == *out) return true;
     Diag *diag = elab_error(e, P0131, type->span, "a scalar cannot be %s", elab_type_name(*out));
     HELP(e, diag, "declare it %s: narrow values are for tiles and tensors", elab_type_name(element_rows[*out].widens));
@@ -244,7 +249,7 @@ static void declare_tile(Elab *e, const AstStmt *ast, bool in_registers) {
     AstName name = ast->declare.name;
     Element element;
     int64_t extents[PROG_MAX_RANK] = {0};
-    bool fine = elab_element_type(e, type->name, &element);
+    bool fine = elab_element_type(e, type, &element);
     fine &= tile_extents(e, type, extents);
     if (fine && (element == E_BOOL || element == E_TF32 || (in_registers && elab_is_fp8(element)))) {
         Diag *diag = elab_error(e, P0131, type->name.span, "a tile of a role cannot be %s", elab_type_name(element));

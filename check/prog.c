@@ -1,13 +1,5 @@
-/* The checked program: tables of targets, intrinsics and matrix instructions, and walking its expressions. */
+/* The checked program: tables of intrinsics and matrix instructions, and walking its expressions. */
 #include "check/prog.h"
-
-const Target target_rows[] = {
-#define TARGET(name, capability, major, minor, shared, threads, pool, most, barriers, box, cluster)                    \
-    {name, capability, major, minor, shared, threads, pool, most, barriers, box, cluster},
-#include "check/targets.def"
-#undef TARGET
-};
-const size_t target_count = COUNT_OF(target_rows);
 
 const IntrinsicRow intrinsic_rows[IN_COUNT] = {
 #define INTRINSIC(name, args, ulp, accuracy, exact_accuracy, what)                                                     \

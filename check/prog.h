@@ -556,13 +556,23 @@ typedef struct Constant {     /* for the report and the manifest */
     VEC(int64_t) choices;     /* of a static, what `tune` may try */
 } Constant;
 
-typedef struct Target Target; /* check/targets.def: a row of capabilities and limits */
+typedef struct Target Target; /* check/targets.def: a row of limits and capabilities */
+
+/* check/capabilities.def: what some targets have and others lack */
+typedef enum Capability {
+#define CAPABILITY(name, what) CAP_##name,
+#include "check/capabilities.def"
+#undef CAPABILITY
+    CAP_COUNT
+} Capability;
 
 typedef struct Prog {
     const Source *source;
     const char *name;
     Span span;                /* of the kernel's head */
     const Target *target;
+    Span target_span;
+    uint32_t lacks;           /* capabilities that the target was said to lack */
     VEC(Constant) constants;
     VEC(Symbol) symbols;
     VEC(Param) params;
@@ -590,16 +600,23 @@ typedef struct Prog {
 
 struct Target {
     const char *name;         /* "sm_90a" */
-    int capability;           /* 90 */
+    bool generated;           /* else its kernels are only checked */
     int ptx_major, ptx_minor; /* the .version to emit */
     uint32_t shared_limit;    /* bytes of shared memory a block may have */
     int threads_limit, registers_pool, registers_max;
     int named_barriers;
     int box_limit;            /* elements of a box along an axis */
-    int cluster_limit;        /* blocks of a cluster; 1: it has none */
+    int cluster_limit;        /* blocks of a cluster that need no special permission */
+    bool has[CAP_COUNT];
 };
 extern const Target target_rows[];
 extern const size_t target_count;
+const Target *target_by_name(const char *name); /* NULL: there is none */
+const Target *target_default(void);             /* the first that is generated */
+/* "`sm_90` and `sm_90a`": those that are wanted, of which `what` is asked */
+const char *targets_listed(Arena *arena, bool (*wanted)(const Target *, int what), int what);
+/* Refuses what needs something that the target lacks, with the targets that have it. Once a kernel: NULL where it has been said. */
+Diag *target_lacks(Arena *arena, Diags *diags, Prog *prog, Capability capability, Span span);
 
 typedef struct IntrinsicRow {
     const char *name;

@@ -43,8 +43,9 @@ const Poly *local_position(Tiles *tiles, Site *site, const Access *access, const
 
 typedef enum Wish { WISH_NONE, WISH_LOAD, WISH_STORE, WISH_LANES } Wish;
 
-static Wish wish_of(const Site *site) {
+static Wish wish_of(const Tiles *tiles, const Site *site) {
     const Tile *tile = site->tile;
+    bool engine = tiles->prog->target->has[CAP_COPY_ENGINE];
     if (site->poisoned || tile->class == TILE_REDUCTION || tile->op != ASSIGN_SET || tile->value->kind != X_READ)
         return WISH_NONE;
     const Access *read = tile->value->read;
@@ -52,7 +53,7 @@ static Wish wish_of(const Site *site) {
     if (tile->target.space == SPACE_STAGE && read->space == SPACE_GLOBAL)
         return tile->by_lanes ? WISH_LANES : WISH_LOAD;
     if (tile->target.space == SPACE_GLOBAL && (read->space == SPACE_STAGE || read->space == SPACE_SHARED))
-        return tile->by_lanes ? WISH_NONE : WISH_STORE;
+        return tile->by_lanes || !engine ? WISH_NONE : WISH_STORE;
     return WISH_NONE;
 }
 
@@ -162,7 +163,7 @@ static void operand_layouts(Tiles *tiles) {
 static bool copies_agree(Tiles *tiles, const Layout *of, const Layout *layout) {
     for (size_t i = 0; i < tiles->sites.count; i++) {
         Site *site = tiles->sites.items[i];
-        Wish wish = wish_of(site);
+        Wish wish = wish_of(tiles, site);
         BoxPlan plan;
         Reason reason;
         if ((wish != WISH_LOAD && wish != WISH_STORE) || access_layout(tiles->prog, site->role, tile_of(site)) != of)
@@ -214,7 +215,7 @@ static void choose_layouts(Tiles *tiles) {
     accumulator_layouts(tiles);
     for (size_t i = 0; i < tiles->sites.count; i++) {
         Site *site = tiles->sites.items[i];
-        Wish wish = wish_of(site);
+        Wish wish = wish_of(tiles, site);
         if (wish != WISH_LOAD && wish != WISH_STORE) continue;
         const Access *local = tile_of(site);
         Layout *layout = access_layout(tiles->prog, site->role, local);
@@ -303,6 +304,15 @@ static void take_boxes(Tiles *tiles, Site *site, BoxPlan *plan, bool store) {
     boxes_require(tiles, site, global, store);
 }
 
+/* A load without a copy engine: by the lanes, and only where that is written */
+static bool refuse_engine(Tiles *tiles, Site *site) {
+    if (tiles->prog->target->has[CAP_COPY_ENGINE]) return false;
+    Diag *diag = target_lacks(tiles->arena, tiles->diags, tiles->prog, CAP_COPY_ENGINE, site->stmt->span);
+    if (diag) diag_help(tiles->diags, diag, "write `by lanes` behind the copy, and behind the others");
+    site->poisoned = true;
+    return true;
+}
+
 static void classify_copy(Tiles *tiles, Site *site, bool store) {
     Access *global = tensor_of(site), *local = tile_of(site);
     const Layout *layout = access_layout(tiles->prog, site->role, local);
@@ -310,6 +320,7 @@ static void classify_copy(Tiles *tiles, Site *site, bool store) {
     BoxPlan plan;
     Reason reason = {P0211, tile->target.span, "it has no dimension", "compute it element by element"};
     uint32_t bytes;
+    if (refuse_engine(tiles, site)) return;
     bool boxes = local->rank > 0 && boxes_plan(tiles, site, global, local, layout, &plan, &reason) &&
                  boxes_pitch(tiles, global, store, &reason);
     bool piece = local->rank > 0 && (!boxes || plan.count > 1) && one_piece(tiles, site, global, local, layout, &bytes);
@@ -332,7 +343,7 @@ void tiles_copies(Tiles *tiles) {
     choose_layouts(tiles);
     for (size_t i = 0; i < tiles->sites.count; i++) {
         Site *site = tiles->sites.items[i];
-        switch (wish_of(site)) {
+        switch (wish_of(tiles, site)) {
         case WISH_LOAD: classify_copy(tiles, site, false); break;
         case WISH_STORE: classify_copy(tiles, site, true); break;
         case WISH_LANES: lane_pieces(tiles, site); break;

@@ -57,6 +57,11 @@ static bool is_contraction(Contraction *c) {
 static bool by_warpgroups(Contraction *c) {
     const Role *role = c->site->role;
     Diags *diags = c->tiles->diags;
+    Prog *prog = c->tiles->prog;
+    if (!prog->target->has[CAP_WGMMA]) {
+        target_lacks(c->tiles->arena, diags, prog, CAP_WGMMA, c->site->stmt->span);
+        return false;
+    }
     if (role->warpgroups) return true;
     Diag *diag = diag_at(diags, P0220, c->site->stmt->span, "a contraction into registers is the work of a warpgroup");
     diag_label(diags, diag, role->span, "a role of %d warp%s", role->warps, role->warps == 1 ? "" : "s");

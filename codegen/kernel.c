@@ -235,6 +235,12 @@ static void print_kernel(Gen *gen, Str *out) {
 bool codegen_emit(Arena *arena, const Prog *prog, const CodegenOptions *options, Str *ptx, Manifest *manifest,
                   Diags *diags) {
     size_t before = diags->errors;
+    if (!prog->target->generated) {
+        Diag *diag = diag_at(diags, P0134, prog->target_span, "nothing is generated for `%s` yet", prog->target->name);
+        diag_note(diags, diag, "what can be checked has been: no mistake was found");
+        diag_help(diags, diag, "write `for %s`", target_default()->name);
+        return false;
+    }
     manifest_fill(arena, prog, options, manifest);
     Gen gen = {
         .arena = arena, .prog = prog, .options = options, .manifest = manifest, .diags = diags, .ptx = ptx_new(arena)};

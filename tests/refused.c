@@ -198,7 +198,15 @@ static const char *matrix_line(Arena *arena, const MmaRow *row) {
                         element_rows[row->sum].spelling, row->k, step, row->either_major ? "either" : "the sum", error);
 }
 
-/* The reference shows each row of the tables of element types, intrinsics and matrix instructions as it stands there */
+static const char *target_line(Arena *arena, const Target *row) {
+    Str line = str_new(arena);
+    str_printf(&line, "| `%s` | %s | %u |", row->name, row->generated ? "yes" : "no", row->shared_limit);
+    for (int i = 0; i < CAP_COUNT; i++) str_add(&line, row->has[i] ? " yes |" : " no |");
+    str_add(&line, "\n");
+    return line.text;
+}
+
+/* The reference shows each row of the tables of targets, element types, intrinsics and matrix instructions as it stands there */
 static void compare_tables(Test *test) {
     const char *text = file_read(test->arena, test->item, NULL), *line;
     if (!expect(test, text != NULL, "is missing")) return;
@@ -212,6 +220,10 @@ static void compare_tables(Test *test) {
         const IntrinsicRow *row = &intrinsic_rows[i];
         line = arena_printf(test->arena, "| `%s` | %d | %s | %s | %s |\n", row->name, row->args, row->what,
                             row->accuracy, row->exact_accuracy);
+        expect(test, strstr(text, line) != NULL, "there is no line %s", line);
+    }
+    for (size_t i = 0; i < target_count; i++) {
+        line = target_line(test->arena, &target_rows[i]);
         expect(test, strstr(text, line) != NULL, "there is no line %s", line);
     }
     for (int i = 0; i < MMA_COUNT; i++) {
