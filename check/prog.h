@@ -607,6 +607,7 @@ struct Target {
     int named_barriers;
     int box_limit;            /* elements of a box along an axis */
     int cluster_limit;        /* blocks of a cluster that need no special permission */
+    int parameter_limit;      /* bytes that a launch hands over */
     bool has[CAP_COUNT];
 };
 extern const Target target_rows[];

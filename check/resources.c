@@ -154,4 +154,5 @@ void resources_check(Arena *arena, Prog *prog, Diags *diags) {
     settle_arrivals(&res);
     resources_registers(&res);
     resources_memory(&res);
+    resources_launch(&res);
 }

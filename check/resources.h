@@ -2,7 +2,8 @@
  *   resources.c            order: lanes, barriers, arrivals, then the parts below
  *   resources_warps.c      warps of the roles
  *   resources_registers.c  registers of their threads
- *   resources_memory.c     the map of shared memory */
+ *   resources_memory.c     the map of shared memory
+ *   resources_launch.c     bytes of parameters */
 #ifndef PIPEC_RESOURCES_H
 #define PIPEC_RESOURCES_H
 
@@ -36,5 +37,7 @@ int accumulator_registers(const Role *role); /* of a thread, over all tiles that
 void resources_warps(Resources *res);     /* needs roles; leaves first_warp and prog->warps */
 void resources_registers(Resources *res); /* needs first_warp; leaves registers */
 void resources_memory(Resources *res);    /* needs layouts; leaves offsets, strides, prog->shared_bytes */
+
+void resources_launch(Resources *res);    /* needs tensor maps */
 
 #endif

@@ -83,6 +83,12 @@ static void collect(Resources *res, Pieces *pieces) {
         }
 }
 
+/* With its barriers */
+static uint64_t weight(const Piece *piece) {
+    if (!piece->pipe) return piece->bytes;
+    return piece->bytes + times((uint64_t)(piece->pipe->stages > 0 ? piece->pipe->stages : 0), 2 * BARRIER_BYTES);
+}
+
 static uint64_t place(Resources *res, Pieces *pieces) {
     uint64_t offset = 0;
     for (size_t round = 0; round < pieces->count; round++) {
@@ -130,7 +136,9 @@ static void add_table(Resources *res, Diag *diag, const Pieces *pieces, uint64_t
         if (pieces->items[i].bytes)
             diag_note(res->diags, diag, "%-*s %8llu = %s", widest, piece_name(res, &pieces->items[i]),
                       (unsigned long long)pieces->items[i].bytes, piece_sum(res, &pieces->items[i]));
-    if (barriers) diag_note(res->diags, diag, "%-*s %8llu", widest, "barriers", (unsigned long long)barriers);
+    if (barriers)
+        diag_note(res->diags, diag, "%-*s %8llu = %llu stages x %d", widest, "barriers", (unsigned long long)barriers,
+                  (unsigned long long)barriers / (2 * BARRIER_BYTES), 2 * BARRIER_BYTES);
 }
 
 /* The fix: fewer stages of one pipe, where that alone is enough */
@@ -139,7 +147,7 @@ static void add_fix(Resources *res, Diag *diag, const Pieces *pieces, uint64_t t
     uint64_t most = 0, limit = res->prog->target->shared_limit;
     for (size_t i = 0; i < pieces->count; i++) {
         const Pipe *pipe = pieces->items[i].pipe;
-        if (!pipe || !pipe->stride || pipe->stages < 2) continue;
+        if (!pipe || pipe->stages < 2) continue;
         uint64_t each = pipe->stride + 2 * BARRIER_BYTES, over = total - limit, drop = (over + each - 1) / each;
         if (drop >= (uint64_t)pipe->stages || (uint64_t)pipe->stages - drop <= most) continue;
         most = (uint64_t)pipe->stages - drop;
@@ -181,12 +189,12 @@ void resources_memory(Resources *res) {
     if (!prog->target || total <= prog->target->shared_limit) return;
     const Piece *largest = NULL;
     for (size_t i = 0; i < pieces.count; i++) {
-        if (!largest || pieces.items[i].bytes > largest->bytes) largest = &pieces.items[i];
+        if (!largest || weight(&pieces.items[i]) > weight(largest)) largest = &pieces.items[i];
         sum += pieces.items[i].bytes;
     }
     for (size_t i = 0; i < prog->pipes.count; i++)
         barriers += times((uint64_t)(prog->pipes.items[i].stages > 0 ? prog->pipes.items[i].stages : 0), 2 * BARRIER_BYTES);
-    Span place_of = largest && largest->bytes ? (largest->pipe ? largest->pipe->span : largest->tile->span) : prog->span;
+    Span place_of = largest && weight(largest) ? (largest->pipe ? largest->pipe->span : largest->tile->span) : prog->span;
     Diag *diag = diag_at(res->diags, P0500, place_of, "kernel `%s` needs %llu bytes of shared memory, and a block of %s has %u",
                          prog->name, (unsigned long long)total, prog->target->name, prog->target->shared_limit);
     diag_primary(res->diags, diag, "takes the most");

@@ -45,7 +45,12 @@ static void refuse_threads(Resources *res, int threads) {
     for (size_t i = 0; i < prog->roles.count && count < DIAG_MAX_LABELS - 1; i++, count++)
         diag_label(res->diags, diag, prog->roles.items[i].span, "%d threads",
                    role_warps(&prog->roles.items[i]) * WARP_LANES);
-    diag_help(res->diags, diag, "give the roles %d warps together, or fewer", prog->target->threads_limit / WARP_LANES);
+    int own = 0, limit = prog->target->threads_limit / WARP_LANES;
+    for (size_t i = 0; i < prog->roles.count; i++) own += role_warps(&prog->roles.items[i]);
+    if (own > limit)
+        diag_help(res->diags, diag, "give the roles %d warps together, or fewer", limit);
+    else
+        diag_help(res->diags, diag, "their %d warps would fit without idle ones beside them: give roles multiples of four warps", own);
 }
 
 void resources_warps(Resources *res) {

@@ -4,8 +4,8 @@
 #include <string.h>
 
 const Target target_rows[] = {
-#define TARGET(name, generated, major, minor, shared, threads, pool, most, barriers, box, cluster, ...)                          \
-    {name, generated, major, minor, shared, threads, pool, most, barriers, box, cluster, {__VA_ARGS__}},
+#define TARGET(name, generated, major, minor, shared, threads, pool, most, barriers, box, cluster, parameters, ...)              \
+    {name, generated, major, minor, shared, threads, pool, most, barriers, box, cluster, parameters, {__VA_ARGS__}},
 #include "check/targets.def"
 #undef TARGET
 };
