@@ -12,6 +12,7 @@
 #define BESIDE_ACCUMULATORS 32 /* addresses, descriptors, loop and stage counters */
 #define ISSUING             40 /* one lane that issues copies; with less, ptxas may ignore setmaxnreg (C7507) */
 #define COPYING             40 /* all lanes, at little work */
+#define BESIDE_TILES        8  /* at the very least: measured are 11 beside a tile that is filled and stored */
 
 /* ---- stated ------------------------------------------------------------------------------------------------------- */
 
@@ -207,6 +208,18 @@ static void check_accumulators(Resources *res) {
     }
 }
 
+/* The budget that a role states is less than one of its tiles alone: the assembler would keep elements in local memory (P0812). */
+static bool refuse_stated(Resources *res, const Role *role, const RoleTile *tile) {
+    int64_t needs = tile_registers(tile) + BESIDE_TILES;
+    if (!role->regs || needs <= role->regs) return false;
+    Diag *diag = diag_at(res->diags, P0505, role->span, "`%s` takes %lld registers a thread and others at least %d, and `%s` has %d",
+                         tile->name, (long long)tile_registers(tile), BESIDE_TILES, role->name, role->regs);
+    diag_primary(res->diags, diag, "`regs %d`", role->regs);
+    diag_label(res->diags, diag, tile->span, "%lld registers of a thread", (long long)tile_registers(tile));
+    diag_help(res->diags, diag, "write `regs %lld` or more, spread the tile over more warps, or take it in parts", (long long)(needs + 7) / 8 * 8);
+    return true;
+}
+
 /* No thread could hold it, whatever else the role does. */
 static bool tiles_fit(Resources *res) {
     Prog *prog = res->prog;
@@ -216,8 +229,12 @@ static bool tiles_fit(Resources *res) {
         for (size_t t = 0; t < prog->roles.items[i].tiles.count; t++) {
             const Role *role = &prog->roles.items[i];
             const RoleTile *tile = &role->tiles.items[t];
-            if (!tile->in_registers || tile_registers(tile) <= prog->target->registers_max) continue;
-            if (accumulator_registers(role) > 0) continue; /* more is said below */
+            if (!tile->in_registers || accumulator_registers(role) > 0) continue; /* of those more is said below */
+            if (tile_registers(tile) <= prog->target->registers_max) {
+                if (!refuse_stated(res, role, tile)) continue;
+                fit = false;
+                break; /* once a role */
+            }
             Str words = str_new(res->arena);
             layout_print(&tile->held, role->warps * 32, &words);
             Diag *diag = diag_at(diags, P0505, tile->span, "`%s` takes %lld registers a thread, and a thread has %d",
