@@ -81,12 +81,25 @@ static void visit(Stmt *stmt, void *data) {
     ends->acquires[(size_t)what->pipe * 2 + (what->end == END_CONSUME)] = true;
 }
 
-static void refuse_missing(Ends *ends, const Pipe *pipe, End end) {
-    Diag *diag = diag_at(ends->diags, P0402, pipe->span, "pipe `%s` is never %sd by `%s`", pipe->name, word_of(end), ends->role->name);
-    diag_primary(ends->diags, diag, end == END_CONSUME ? "its producer would wait for ever once the ring is full"
-                                                       : "its consumers would wait for ever");
-    diag_label(ends->diags, diag, ends->role->span, "holds no `%s <%s>`", word_of(end), pipe->name);
-    diag_help(ends->diags, diag, "%s it there, or take `%s` out of the pipe's declaration", word_of(end), ends->role->name);
+/* Who never comes to its end of the pipe, both ends in one message */
+static void refuse_missing(const Prog *prog, Diags *diags, const Pipe *pipe, const Ends *producer, const Ends *const *consumers,
+                           size_t count) {
+    const Ends *first = producer ? producer : count ? consumers[0] : NULL;
+    if (!first) return;
+    End end = producer ? END_PRODUCE : END_CONSUME;
+    bool all = producer && count == pipe->consumers.count;
+    Diag *diag = all ? diag_at(diags, P0402, pipe->span, "pipe `%s` is neither produced nor consumed", pipe->name)
+                     : diag_at(diags, P0402, pipe->span, "pipe `%s` is never %sd by `%s`", pipe->name, word_of(end), first->role->name);
+    if (!all)
+        diag_primary(diags, diag, end == END_CONSUME ? "its producer would wait for ever once the ring is full"
+                                                     : "its consumers would wait for ever");
+    if (producer) diag_label(diags, diag, producer->role->span, "comes to no `produce <%s>`", pipe->name);
+    for (size_t i = 0; i < count && i + 3 < DIAG_MAX_LABELS; i++)
+        diag_label(diags, diag, consumers[i]->role->span, "comes to no `consume <%s>`", pipe->name);
+    if (!producer && first->role_index != pipe->producer)
+        diag_label(diags, diag, prog->roles.items[pipe->producer].span, "produces it");
+    if (all) diag_help(diags, diag, "use it, or leave it out");
+    else diag_help(diags, diag, "%s it there, or take `%s` out of the pipe's declaration", word_of(end), first->role->name);
 }
 
 /* Where words were not understood, statements are missing: then nothing is said about what is not there. */
@@ -123,11 +136,14 @@ void roles_check(Arena *arena, Prog *prog, Diags *diags) {
             continue;
         }
         if (silent || pipe->faulty || !valid_index(pipe->producer, roles)) continue;
-        if (!all[pipe->producer].acquires[p * 2] && !all[pipe->producer].unknown) refuse_missing(&all[pipe->producer], pipe, END_PRODUCE);
+        const Ends *producer = &all[pipe->producer];
+        VEC(const Ends *) missing = {0};
         for (size_t c = 0; c < pipe->consumers.count; c++) {
             int role = pipe->consumers.items[c];
             if (valid_index(role, roles) && !all[role].acquires[p * 2 + 1] && !all[role].unknown)
-                refuse_missing(&all[role], pipe, END_CONSUME);
+                vec_push(arena, &missing, &all[role]);
         }
+        bool silent_producer = !producer->acquires[p * 2] && !producer->unknown;
+        refuse_missing(prog, diags, pipe, silent_producer ? producer : NULL, missing.items, missing.count);
     }
 }

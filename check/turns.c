@@ -280,6 +280,12 @@ void turns_check(Arena *arena, Prog *prog, Diags *diags) {
  * that of the round before. Instances that acquire inside of one turn follow one another. Else an instance knows the stage it took
  * last, m - instances: that is the same place of the ring, or a later one where the other end releases in order. */
 
+static bool runs_once(const Stmt *stmt) {
+    int64_t lo, hi;
+    return stmt->kind == S_FOR && !stmt->loop.where && algebra_constant(stmt->loop.lo, &lo) && algebra_constant(stmt->loop.hi, &hi) &&
+           lo + 1 == hi;
+}
+
 static void visit_acquires(Turns *turns, Stmt *stmt, const Around *outer) {
     int handle = acquired(turns, stmt);
     if (stmt->kind == S_LEAVE) vec_push(turns->arena, &turns->leaves, stmt);
@@ -291,7 +297,7 @@ static void visit_acquires(Turns *turns, Stmt *stmt, const Around *outer) {
         if (leave && !acquire.cause) acquire.cause = leave;
         if (is_turn(at->stmt)) acquire.turn = at->stmt;
         if (at->stmt->kind == S_GRID) break;
-        if ((at->stmt->kind == S_FOR || at->stmt->kind == S_IF) && !acquire.cause) acquire.cause = at->stmt;
+        if ((at->stmt->kind == S_FOR || at->stmt->kind == S_IF) && !runs_once(at->stmt) && !acquire.cause) acquire.cause = at->stmt;
     }
     vec_push(turns->arena, &turns->acquires, acquire);
 }
