@@ -244,5 +244,5 @@ void balance_check(Arena *arena, Prog *prog, Diags *diags) {
             if (diags->errors != before) break; /* the producer may be the one that is wrong: once is enough */
         }
     }
-    if (diags->errors == 0) net_check(arena, prog, diags);
+    if (diags->errors == 0) lockstep_check(arena, prog, diags);
 }

@@ -3,6 +3,7 @@
  *   balance_shape.c  what a role does with one pipe, as a tree; are two of them the same?
  *   balance_count.c  how often, as a formula; are two of them equal?
  *   sizes.c          small sizes, and formulas evaluated at them
+ *   lockstep*.c      does anybody wait for ever, for whatever counts?
  *   net.c            what each role does at given sizes, and one greedy run of all of them */
 #ifndef PIPEC_BALANCE_H
 #define PIPEC_BALANCE_H
@@ -87,10 +88,15 @@ bool sizes_next(Sizes *sizes);                  /* the next smallest that `requi
 void sizes_print(const Sizes *sizes, Str *out); /* "M = 3, K = 65" */
 bool sizes_tiles(const Sizes *sizes, int64_t *extents, int64_t *tiles); /* of the grid's axes, and their product */
 
+/* ---- waiting for ever ----------------------------------------------------------------------------------------------- */
+
+/* needs equal counts; proves that nobody waits for ever, whatever the counts, or refuses, or says that it is not known */
+void lockstep_check(Arena *arena, Prog *prog, Diags *diags);
+
 /* ---- the net ------------------------------------------------------------------------------------------------------ */
 
-/* needs equal counts; refuses what waits for ever at some small size */
-void net_check(Arena *arena, Prog *prog, Diags *diags);
+/* needs equal counts; refuses what waits for ever at some small size; false where none is found */
+bool net_check(Arena *arena, Prog *prog, Diags *diags);
 /* How often a role acquires an end of a pipe when its block runs one tile of the grid; false where that depends on data */
 bool net_acquires(Arena *arena, const Prog *prog, const Role *role, int pipe, End end, const Sizes *sizes, const int64_t *extents,
                   int64_t tile, int64_t *count);

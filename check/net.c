@@ -460,11 +460,11 @@ static bool same_trips(const Prog *prog, const Sizes *sizes, const int64_t *exte
     return same;
 }
 
-void net_check(Arena *arena, Prog *prog, Diags *diags) {
+bool net_check(Arena *arena, Prog *prog, Diags *diags) {
     int total = 0;
     int64_t most = sizes_rounds(prog); /* tiles that a persistent block runs one after the other */
     uint64_t before = 0;
-    if (!prog->pipes.count) return;
+    if (!prog->pipes.count) return false;
     Sizes *sizes = sizes_new(arena, prog, true);
     for (size_t i = 0; i < prog->axes.count; i++) sizes_formula(sizes, prog->axes.items[i].extent);
     for (size_t r = 0; r < prog->roles.count; r++) stmt_visit(prog->roles.items[r].body, add_formulas, sizes);
@@ -473,11 +473,12 @@ void net_check(Arena *arena, Prog *prog, Diags *diags) {
         if (!sizes_tiles(sizes, extents, &tiles) || same_trips(prog, sizes, extents, tiles, &before)) continue;
         int64_t at_once = prog->persistent && tiles > 1 ? (tiles < most ? tiles : most) : tiles > 0;
         int steps = try_tiles(arena, prog, diags, sizes, extents, 0, at_once);
-        if (steps == 0) return;
+        if (steps == 0) return true;
         total += steps > 0 ? steps : UNKNOWN_COST;
         if (tiles <= at_once) continue;
         steps = try_tiles(arena, prog, diags, sizes, extents, tiles - 1, 1);
-        if (steps == 0) return;
+        if (steps == 0) return true;
         total += steps > 0 ? steps : UNKNOWN_COST;
     }
+    return false;
 }

@@ -1,0 +1,250 @@
+/* Does anybody wait for ever, for whatever counts? Comes in with equal counts proved; goes out with a proof, with a refusal at sizes that
+ * show it (net.c), or with what could not be decided.
+ *
+ * Whoever waits for ever is in a ring of roles each of which waits for the next, over a pipe. Such a ring lies in one part of the roles that
+ * no single connection holds together, so each part is looked at by itself, as if all other pipes never blocked; what is left of them, one
+ * producer and one consumer with nothing else between them, is right where together they hold fewer stages back than the ring has.
+ * Where blocks of a cluster share copies all of them do the same, or one role shares them (multicast.c): then no ring closes through
+ * several blocks that is not in one of them already, and one block stands for all. */
+#include "check/lockstep.h"
+#include "check/stages.h"
+
+typedef struct Edge {     /* producer and one consumer of a pipe */
+    int pipe, producer, consumer;
+    int part;             /* edges of one part have the same; -1: not yet */
+} Edge;
+
+typedef struct Graph {
+    Arena *arena;
+    Prog *prog;
+    VEC(Edge) edges;
+    int *order, *low, clock; /* by role, of the depth-first walk */
+    VEC(int) open;        /* edges of parts that are not complete */
+    int parts;
+} Graph;
+
+static bool is_several(const Role *role) { return role->instances > 1 && (role->in_turn || role->turns); }
+
+/* ---- parts ------------------------------------------------------------------------------------------------------------ */
+
+/* Tarjan: edges between which there are two ways */
+static void walk(Graph *g, int role, int by) {
+    g->order[role] = g->low[role] = ++g->clock;
+    for (int e = 0; e < (int)g->edges.count; e++) {
+        Edge *edge = &g->edges.items[e];
+        if (e == by || edge->part >= 0 || edge->producer == edge->consumer) continue;
+        int other = edge->producer == role ? edge->consumer : edge->consumer == role ? edge->producer : -1;
+        if (other < 0) continue;
+        if (g->order[other]) {
+            if (g->order[other] < g->order[role]) vec_push(g->arena, &g->open, e);
+            if (g->order[other] < g->low[role]) g->low[role] = g->order[other];
+            continue;
+        }
+        size_t mark = g->open.count;
+        vec_push(g->arena, &g->open, e);
+        walk(g, other, e);
+        if (g->low[other] < g->low[role]) g->low[role] = g->low[other];
+        if (g->low[other] < g->order[role]) continue;
+        while (g->open.count > mark) g->edges.items[g->open.items[--g->open.count]].part = g->parts;
+        g->parts++;
+    }
+}
+
+static void unite(Graph *g, int a, int b) {
+    for (size_t e = 0; e < g->edges.count && a != b; e++)
+        if (g->edges.items[e].part == b) g->edges.items[e].part = a;
+}
+
+/* A role whose instances go each at its own pace is several processes: all that it is connected to is one part */
+static void unite_around(Graph *g, int role) {
+    int part = -1;
+    for (size_t e = 0; e < g->edges.count; e++) {
+        const Edge *edge = &g->edges.items[e];
+        if (edge->producer != role && edge->consumer != role) continue;
+        if (part >= 0) unite(g, part, edge->part);
+        else part = edge->part;
+    }
+}
+
+static void find_parts(Graph *g) {
+    for (size_t p = 0; p < g->prog->pipes.count; p++) {
+        const Pipe *pipe = &g->prog->pipes.items[p];
+        for (size_t c = 0; c < pipe->consumers.count; c++)
+            vec_push(g->arena, &g->edges, (Edge){(int)p, pipe->producer, pipe->consumers.items[c], -1});
+    }
+    for (size_t r = 0; r < g->prog->roles.count; r++)
+        if (!g->order[r]) walk(g, (int)r, -1);
+    for (size_t e = 0; e < g->edges.count; e++) /* a pipe from a role to itself, with all of the others of the role */
+        if (g->edges.items[e].part < 0) {
+            g->edges.items[e].part = g->parts++;
+            for (size_t k = 0; k < e; k++)
+                if (g->edges.items[k].producer == g->edges.items[e].producer && g->edges.items[k].consumer == g->edges.items[k].producer)
+                    unite(g, g->edges.items[k].part, g->edges.items[e].part);
+        }
+    for (size_t r = 0; r < g->prog->roles.count; r++)
+        if (is_several(&g->prog->roles.items[r])) unite_around(g, (int)r);
+}
+
+/* ---- one producer and one consumer -------------------------------------------------------------------------------------- */
+
+typedef struct Window {
+    const Role *role;
+    int pipe, late, blocks;
+    bool free;            /* held by a variable, or several at once: not that simple */
+} Window;
+
+static void count_blocks(Stmt *stmt, void *data) {
+    Window *window = data;
+    int handle = stmt->kind == S_STAGE ? stmt->stage.handle : stmt->kind == S_ACQUIRE ? stmt->acquire.handle : -1;
+    if (!valid_index(handle, window->role->handles.count) || window->role->handles.items[handle].pipe != window->pipe) return;
+    window->free |= stmt->kind == S_ACQUIRE;
+    window->blocks++;
+    if (stmt->kind == S_STAGE && stmt->stage.lag > 0) window->late += stmt->stage.lag;
+}
+
+static void find_nested(Stmt *stmt, void *data) {
+    Window *window = data, inner = {.role = window->role, .pipe = window->pipe}, own = inner;
+    if (stmt->kind != S_STAGE || !valid_index(stmt->stage.handle, window->role->handles.count) ||
+        window->role->handles.items[stmt->stage.handle].pipe != window->pipe) return;
+    stmt_visit(stmt, count_blocks, &inner);
+    (void)own;
+    window->free |= inner.blocks > 1;
+}
+
+/* Stages that a role has not released when it acquires the next one; -1: not said that simply */
+static int holds_back(const Role *role, int pipe) {
+    Window window = {.role = role, .pipe = pipe};
+    stmt_visit(role->body, count_blocks, &window);
+    stmt_visit(role->body, find_nested, &window);
+    return window.free ? -1 : window.late;
+}
+
+static bool simple(const Graph *g, int part) {
+    const Edge *only = NULL;
+    for (size_t e = 0; e < g->edges.count; e++) {
+        if (g->edges.items[e].part != part) continue;
+        if (only) return false;
+        only = &g->edges.items[e];
+    }
+    const Role *producer = &g->prog->roles.items[only->producer], *consumer = &g->prog->roles.items[only->consumer];
+    if (producer == consumer || is_several(producer) || is_several(consumer)) return false;
+    int before = holds_back(producer, only->pipe), behind = holds_back(consumer, only->pipe);
+    return before >= 0 && behind >= 0 && before + behind < g->prog->pipes.items[only->pipe].stages;
+}
+
+/* ---- one part ----------------------------------------------------------------------------------------------------------- */
+
+static void add_once(Arena *arena, Part *part, bool role, int index) {
+    for (size_t i = 0; i < (role ? part->roles.count : part->pipes.count); i++)
+        if ((role ? part->roles.items[i] : part->pipes.items[i]) == index) return;
+    if (role) vec_push(arena, &part->roles, index);
+    else vec_push(arena, &part->pipes, index);
+}
+
+/* Roles in an order in which each is connected to one before it */
+static Part *part_of(const Graph *g, Arena *arena, int which) {
+    Part *part = NEW(arena, Part);
+    part->consumes = NEW_ARRAY(arena, bool *, g->prog->pipes.count + 1);
+    for (bool more = true; more;) {
+        more = false;
+        for (size_t e = 0; e < g->edges.count; e++) {
+            const Edge *edge = &g->edges.items[e];
+            if (edge->part != which) continue;
+            if (!part->consumes[edge->pipe]) part->consumes[edge->pipe] = NEW_ARRAY(arena, bool, g->prog->roles.count + 1);
+            part->consumes[edge->pipe][edge->consumer] = true;
+            size_t before = part->roles.count;
+            bool near = before == 0;
+            for (size_t i = 0; i < before; i++) near |= part->roles.items[i] == edge->producer || part->roles.items[i] == edge->consumer;
+            if (!near) continue;
+            add_once(arena, part, true, edge->producer);
+            add_once(arena, part, true, edge->consumer);
+            add_once(arena, part, false, edge->pipe);
+            more |= part->roles.count != before;
+        }
+    }
+    return part;
+}
+
+typedef struct Undecided { /* what is said where neither a proof nor sizes are found */
+    const char *why;
+    VEC(const Act *) waits;
+    VEC(const Role *) roles;
+    Span span;
+} Undecided;
+
+/* In an iteration of the grid no axis is empty */
+static void learn_grid(const Graph *g, Clocks *clocks) {
+    Prog *prog = g->prog;
+    size_t facts = prog->preconditions.count;
+    Balance balance = {.arena = clocks->arena, .prog = prog};
+    for (int inside = 0; inside < 2; inside++) clocks->algebra[inside] = algebra_new(clocks->arena, prog, NULL);
+    for (size_t i = 0; i < prog->axes.count; i++) {
+        Expr *extent = prog->axes.items[i].extent;
+        if (!extent || extent->kind == X_POISON || extent->kind == X_CONST) continue;
+        vec_push(g->arena, &prog->preconditions, (Precondition){.condition = positive(&balance, extent)});
+    }
+    poly_at_least_zero(clocks->algebra[1], poly_constant(clocks->algebra[1], 0));
+    prog->preconditions.count = facts;
+}
+
+static Verdict check_part(const Graph *g, Arena *arena, int which, Undecided *undecided) {
+    Part *part = part_of(g, arena, which);
+    Clocks clocks = {.arena = arena, .prog = g->prog, .part = part};
+    learn_grid(g, &clocks);
+    for (size_t r = 0; r < part->roles.count; r++) {
+        const Role *role = &g->prog->roles.items[part->roles.items[r]];
+        vec_push(arena, &clocks.members, (Member){.role = role, .processes = is_several(role) ? role->instances : 1});
+    }
+    undecided->span = clocks.members.items[0].role->span;
+    if (part->pipes.count > 32) {
+        undecided->why = "more than 32 pipes connect these roles in rings";
+        return VERDICT_BEYOND;
+    }
+    for (size_t r = 0; r < part->roles.count; r++)
+        if (!member_compile(&clocks, (int)r)) {
+            undecided->why = clocks.beyond;
+            undecided->span = clocks.beyond_at;
+            return VERDICT_BEYOND;
+        }
+    Machine *machine = lockstep_new(arena, &clocks);
+    State state;
+    Verdict verdict = lockstep_search(machine, &state);
+    if (verdict == VERDICT_BEYOND) undecided->why = machine->beyond;
+    for (int p = 0; p < (int)machine->processes.count && verdict == VERDICT_STUCK; p++) {
+        const Act *code = lockstep_waits(machine, &state, p);
+        if (!code) continue;
+        vec_push(g->arena, &undecided->waits, code);
+        vec_push(g->arena, &undecided->roles, clocks.members.items[machine->processes.items[p].member].role);
+    }
+    return verdict;
+}
+
+static void say_undecided(const Graph *g, Diags *diags, const Undecided *undecided) {
+    Span span = undecided->waits.count ? undecided->waits.items[0]->place : undecided->span;
+    Diag *diag = diag_at(diags, P0461, span, "cannot decide whether roles wait for each other for ever");
+    for (size_t i = 0; i < undecided->waits.count; i++) {
+        const char *name = undecided->roles.items[i]->name;
+        if (i == 0) diag_primary(diags, diag, "`%s` may wait here", name);
+        else if (diag->label_count < DIAG_MAX_LABELS && undecided->waits.items[i]->place.lo != span.lo)
+            diag_label(diags, diag, undecided->waits.items[i]->place, "`%s` here", name);
+    }
+    if (undecided->why) diag_note(diags, diag, "%s", undecided->why);
+    else diag_note(diags, diag, "they would where their loops and conditions came out in some order; no sizes were found at which they do");
+    diag_help(diags, diag, "let the roles loop over the same `range`s and ask the same conditions, in the same order: then they go together");
+    (void)g;
+}
+
+void lockstep_check(Arena *arena, Prog *prog, Diags *diags) {
+    Graph g = {.arena = arena, .prog = prog, .order = NEW_ARRAY(arena, int, prog->roles.count + 1), .low = NEW_ARRAY(arena, int, prog->roles.count + 1)};
+    Undecided undecided = {0};
+    Verdict verdict = VERDICT_CLEAN;
+    find_parts(&g);
+    for (int part = 0; part < g.parts && verdict == VERDICT_CLEAN; part++) {
+        bool used = false;
+        for (size_t e = 0; e < g.edges.count; e++) used |= g.edges.items[e].part == part;
+        if (!used || simple(&g, part)) continue;
+        verdict = check_part(&g, arena, part, &undecided);
+    }
+    if (verdict == VERDICT_CLEAN || net_check(arena, prog, diags)) return;
+    say_undecided(&g, diags, &undecided);
+}
