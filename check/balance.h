@@ -4,7 +4,8 @@
  *   balance_count.c  how often, as a formula; are two of them equal?
  *   sizes.c          small sizes, and formulas evaluated at them
  *   lockstep*.c      does anybody wait for ever, for whatever counts?
- *   net.c            what each role does at given sizes, and one greedy run of all of them */
+ *   net.c            what each role does at given sizes, and one greedy run of all of them
+ *   net_sizes.c      sizes at which somebody waits for ever */
 #ifndef PIPEC_BALANCE_H
 #define PIPEC_BALANCE_H
 
@@ -63,8 +64,19 @@ typedef struct Env {   /* values at which formulas are evaluated */
     const int64_t *symbols, *axes;
     const int64_t *locals;      /* of the role; NULL: none is known */
     const bool *known;
+    struct Reads *reads;        /* what memory holds; NULL: not known */
 } Env;
 
+#define READS_MOST 6
+
+typedef struct Reads {          /* tensors of whole numbers that are only read hold something small, made up */
+    uint64_t seed;
+    int64_t most;               /* that an element holds */
+    struct Read { int param; int64_t subs[PROG_MAX_RANK], value; } seen[READS_MOST]; /* the first that were read */
+    int count;
+} Reads;
+
+void reads_print(const Reads *reads, const Prog *prog, Str *out); /* ", L[0] = 3" */
 bool evaluate(const Env *env, const Expr *expr, int64_t *out); /* false: not known at these values */
 
 typedef struct Sizes {
@@ -75,6 +87,7 @@ typedef struct Sizes {
     struct Values { int64_t *items; size_t count, capacity; } *candidates; /* by symbol, ascending */
     int *at;
     int sum;                    /* of `at`: smaller sizes come first */
+    int64_t *tile;              /* by symbol: the largest constant it meets, as in ceil(K, 64); at least 1 */
     int rounds;                 /* multiples of a constant that are tried */
     bool started, sparse;
 } Sizes;
@@ -85,6 +98,8 @@ int sizes_rounds(const Prog *prog);
 Sizes *sizes_new(Arena *arena, const Prog *prog, bool sparse);
 void sizes_formula(Sizes *sizes, Expr *expr);   /* its symbols are tried, at values around its constants */
 bool sizes_next(Sizes *sizes);                  /* the next smallest that `requires` allows */
+bool sizes_wide(Sizes *sizes, int symbol, int64_t trips); /* one (-1: each) so large that loops over it go round so often, the rest small; false where `requires` forbids it */
+bool sizes_allowed(const Sizes *sizes);
 void sizes_print(const Sizes *sizes, Str *out); /* "M = 3, K = 65" */
 bool sizes_tiles(const Sizes *sizes, int64_t *extents, int64_t *tiles); /* of the grid's axes, and their product */
 
@@ -95,7 +110,12 @@ void lockstep_check(Arena *arena, Prog *prog, Diags *diags);
 
 /* ---- the net ------------------------------------------------------------------------------------------------------ */
 
-/* needs equal counts; refuses what waits for ever at some small size; false where none is found */
+typedef enum NetOutcome { NET_UNKNOWN, NET_ENDS, NET_STUCK } NetOutcome;
+
+/* One run; `tiles` of the grid in a block, from the `first` on; diags: NULL, or where it is said who waits for whom */
+NetOutcome net_try(Arena *arena, Prog *prog, Diags *diags, const Sizes *sizes, const int64_t *extents, int64_t first, int64_t tiles, Reads *reads,
+                   size_t *steps);
+/* needs equal counts; refuses what waits for ever at sizes that are found; false where none are */
 bool net_check(Arena *arena, Prog *prog, Diags *diags);
 /* How often a role acquires an end of a pipe when its block runs one tile of the grid; false where that depends on data */
 bool net_acquires(Arena *arena, const Prog *prog, const Role *role, int pipe, End end, const Sizes *sizes, const int64_t *extents,

@@ -1,12 +1,9 @@
 /* Do the roles wait for each other? At given sizes each process is a list of acquires and releases. A role is one process, or one an
  * instance where these take turns: then the tokens of its turns are steps too. A stage is numbered and a token has one taker, so that no
- * step of one process is ever undone by another's: one greedy run stands for all interleavings. It is made for few and small sizes; what waits for ever there is refused with them. */
+ * step of one process is ever undone by another's: one greedy run stands for all interleavings. What waits for ever is refused with the sizes. */
 #include "check/balance.h"
 
-#define STEPS_MOST 4096     /* of one role at one size */
-#define TOTAL_MOST 24000    /* over all sizes: this is a cheap check */
-#define SIZES_MOST 1000
-#define UNKNOWN_COST 512    /* of a size at which a role depends on data */
+#define STEPS_MOST 100000   /* of one process at one size */
 #define WAITS_MOST 64       /* that are followed for a message */
 
 typedef enum StepKind { STEP_ACQUIRE, STEP_RELEASE, STEP_TAKE, STEP_PASS } StepKind; /* of a stage; of a turn */
@@ -228,7 +225,7 @@ static Flow unroll(Unroll *u, Stmt *stmt) {
 }
 
 static bool unroll_role(Arena *arena, const Prog *prog, const Sizes *sizes, const int64_t *extents, int64_t first, int64_t tiles,
-                        Trace *trace) {
+                        Reads *reads, Trace *trace) {
     const Role *role = trace->role;
     Unroll u = {.arena = arena, .prog = prog, .role = role, .trace = trace, .extents = extents, .first = first, .tiles = tiles,
                 .instance = trace->instance};
@@ -237,7 +234,7 @@ static bool unroll_role(Arena *arena, const Prog *prog, const Sizes *sizes, cons
     u.held = NEW_ARRAY(arena, int, role->handles.count + 1);
     u.locals = NEW_ARRAY(arena, int64_t, role->locals.count + 1);
     u.known = NEW_ARRAY(arena, bool, role->locals.count + 1);
-    u.env = (Env){.prog = prog, .role = role, .symbols = sizes->values, .axes = u.axes, .locals = u.locals, .known = u.known};
+    u.env = (Env){.prog = prog, .role = role, .symbols = sizes->values, .axes = u.axes, .locals = u.locals, .known = u.known, .reads = reads};
     return unroll(&u, role->body) != FLOW_UNKNOWN;
 }
 
@@ -245,7 +242,7 @@ bool net_acquires(Arena *arena, const Prog *prog, const Role *role, int pipe, En
                   int64_t tile, int64_t *count) {
     Trace trace = {.role = role, .instance = ALL_INSTANCES};
     *count = 0;
-    if (!unroll_role(arena, prog, sizes, extents, tile, 1, &trace)) return false;
+    if (!unroll_role(arena, prog, sizes, extents, tile, 1, NULL, &trace)) return false;
     for (size_t i = 0; i < trace.steps.count; i++)
         *count += trace.steps.items[i].kind == STEP_ACQUIRE && trace.steps.items[i].pipe == pipe &&
                   trace.steps.items[i].produce == (end == END_PRODUCE);
@@ -267,6 +264,7 @@ typedef struct Net {
     VEC(Trace) traces;
     Ring *rings;            /* by pipe */
     int **passed;           /* by role and turn: how often it has been passed on */
+    Reads *reads;           /* what is taken to be in memory; NULL: nothing is known of it */
 } Net;
 
 static bool has_processes(const Role *role) { return role->instances > 1 && (role->in_turn || role->turns); }
@@ -398,20 +396,12 @@ static void refuse(Net *net, Diags *diags, const Sizes *sizes, int64_t tiles) {
     Str where = str_new(net->arena);
     sizes_print(sizes, &where);
     str_printf(&where, "%s%lld tile%s in a block", where.length ? ", " : "", (long long)tiles, tiles == 1 ? "" : "s");
+    if (net->reads) reads_print(net->reads, net->prog, &where);
     diag_note(diags, diag, "with %s", where.text);
     diag_help(diags, diag, "let one of them release before it waits, acquire in the other order, or give a ring more stages");
 }
 
-/* ---- sizes ------------------------------------------------------------------------------------------------------------ */
-
-static void add_formulas(Stmt *stmt, void *data) {
-    Sizes *sizes = data;
-    if (stmt->kind == S_FOR) {
-        sizes_formula(sizes, stmt->loop.lo);
-        sizes_formula(sizes, stmt->loop.hi);
-    }
-    if (stmt->kind == S_IF) sizes_formula(sizes, stmt->branch.condition);
-}
+/* ---- at given sizes ---------------------------------------------------------------------------------------------------- */
 
 static bool unroll_roles(Net *net, const Sizes *sizes, const int64_t *extents, int64_t first, int64_t tiles, size_t *steps) {
     for (size_t r = 0; r < net->prog->roles.count; r++) {
@@ -419,7 +409,7 @@ static bool unroll_roles(Net *net, const Sizes *sizes, const int64_t *extents, i
         net->passed[r] = NEW_ARRAY(net->arena, int, role->turns + 1);
         for (int k = has_processes(role) ? 0 : ALL_INSTANCES; k < (has_processes(role) ? role->instances : 0); k++) {
             Trace trace = {.role = role, .instance = k};
-            if (!unroll_role(net->arena, net->prog, sizes, extents, first, tiles, &trace)) return false;
+            if (!unroll_role(net->arena, net->prog, sizes, extents, first, tiles, net->reads, &trace)) return false;
             vec_push(net->arena, &net->traces, trace);
             *steps += trace.steps.count;
         }
@@ -427,58 +417,21 @@ static bool unroll_roles(Net *net, const Sizes *sizes, const int64_t *extents, i
     return true;
 }
 
-/* -1: not known or too long; 0: refused; else the steps taken */
-static int try_tiles(Arena *arena, Prog *prog, Diags *diags, const Sizes *sizes, const int64_t *extents, int64_t first, int64_t tiles) {
-    Net net = {.arena = arena, .prog = prog, .rings = NEW_ARRAY(arena, Ring, prog->pipes.count + 1),
+NetOutcome net_try(Arena *arena, Prog *prog, Diags *diags, const Sizes *sizes, const int64_t *extents, int64_t first, int64_t tiles, Reads *reads,
+                   size_t *steps) {
+    Net net = {.arena = arena, .prog = prog, .reads = reads, .rings = NEW_ARRAY(arena, Ring, prog->pipes.count + 1),
                .passed = NEW_ARRAY(arena, int *, prog->roles.count + 1)};
-    size_t steps = 1;
-    if (!unroll_roles(&net, sizes, extents, first, tiles, &steps)) return -1;
+    *steps = 1;
+    if (!unroll_roles(&net, sizes, extents, first, tiles, steps)) return NET_UNKNOWN;
     for (size_t p = 0; p < prog->pipes.count; p++) {
         const Pipe *pipe = &prog->pipes.items[p];
         Ring *ring = &net.rings[p];
-        *ring = (Ring){.count = (int)steps, .filled = NEW_ARRAY(arena, int, steps), .drained = NEW_ARRAY(arena, int, steps)};
+        *ring = (Ring){.count = (int)*steps, .filled = NEW_ARRAY(arena, int, *steps), .drained = NEW_ARRAY(arena, int, *steps)};
         ring->producers = processes_taking(&prog->roles.items[pipe->producer], (int)p);
         for (size_t c = 0; c < pipe->consumers.count; c++)
             ring->consumers += processes_taking(&prog->roles.items[pipe->consumers.items[c]], (int)p);
     }
-    if (run(&net)) return (int)steps;
-    refuse(&net, diags, sizes, tiles);
-    return 0;
-}
-
-static bool same_trips(const Prog *prog, const Sizes *sizes, const int64_t *extents, int64_t tiles, uint64_t *hash) {
-    uint64_t mix = (uint64_t)tiles * 1099511628211u;
-    Env env = {.prog = prog, .symbols = sizes->values, .axes = NULL};
-    (void)extents;
-    for (size_t d = 0; d < prog->domains.count; d++) {
-        int64_t lo = 0, hi = 0;
-        if (!evaluate(&env, prog->domains.items[d].lo, &lo) || !evaluate(&env, prog->domains.items[d].hi, &hi)) hi = sizes->sum, lo = 0;
-        mix = (mix ^ (uint64_t)(hi > lo ? hi - lo : 0)) * 1099511628211u;
-    }
-    bool same = mix == *hash;
-    *hash = mix;
-    return same;
-}
-
-bool net_check(Arena *arena, Prog *prog, Diags *diags) {
-    int total = 0;
-    int64_t most = sizes_rounds(prog); /* tiles that a persistent block runs one after the other */
-    uint64_t before = 0;
-    if (!prog->pipes.count) return false;
-    Sizes *sizes = sizes_new(arena, prog, true);
-    for (size_t i = 0; i < prog->axes.count; i++) sizes_formula(sizes, prog->axes.items[i].extent);
-    for (size_t r = 0; r < prog->roles.count; r++) stmt_visit(prog->roles.items[r].body, add_formulas, sizes);
-    for (int tried = 0; tried < SIZES_MOST && total < TOTAL_MOST && sizes_next(sizes); tried++) {
-        int64_t extents[PROG_MAX_RANK], tiles;
-        if (!sizes_tiles(sizes, extents, &tiles) || same_trips(prog, sizes, extents, tiles, &before)) continue;
-        int64_t at_once = prog->persistent && tiles > 1 ? (tiles < most ? tiles : most) : tiles > 0;
-        int steps = try_tiles(arena, prog, diags, sizes, extents, 0, at_once);
-        if (steps == 0) return true;
-        total += steps > 0 ? steps : UNKNOWN_COST;
-        if (tiles <= at_once) continue;
-        steps = try_tiles(arena, prog, diags, sizes, extents, tiles - 1, 1);
-        if (steps == 0) return true;
-        total += steps > 0 ? steps : UNKNOWN_COST;
-    }
-    return false;
+    if (run(&net)) return NET_ENDS;
+    if (diags) refuse(&net, diags, sizes, tiles);
+    return NET_STUCK;
 }

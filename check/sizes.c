@@ -5,6 +5,7 @@
 #define FREE_MOST 5       /* symbols that vary */
 #define CANDIDATES_MOST 24
 #define TILES_MOST 4096
+#define TILE_MOST 1024    /* that a constant is taken for */
 
 /* ---- evaluating --------------------------------------------------------------------------------------------------- */
 
@@ -52,6 +53,36 @@ static bool local(const Env *env, const Expr *expr, int64_t *out) {
     return !env->locals && what->kind == LOCAL_LET && what->value && evaluate(env, what->value, out);
 }
 
+static bool read(const Env *env, const Access *access, int64_t *out) {
+    Reads *reads = env->reads;
+    struct Read row = {.param = access->object};
+    if (!reads || access->space != SPACE_GLOBAL || !valid_index(access->object, env->prog->params.count)) return false;
+    if (env->prog->params.items[access->object].mode != PARAM_IN || access->type == E_F32) return false;
+    uint64_t hash = reads->seed * UINT64_C(0x9E3779B97F4A7C15) + (uint64_t)access->object;
+    for (int i = 0; i < access->rank; i++) {
+        if (!evaluate(env, access->subs[i], &row.subs[i])) return false;
+        hash = (hash ^ (uint64_t)row.subs[i]) * UINT64_C(0xBF58476D1CE4E5B9);
+        hash ^= hash >> 31;
+    }
+    row.value = *out = (int64_t)(hash % (uint64_t)(reads->most + 1));
+    bool known = reads->count == READS_MOST;
+    for (int i = 0; i < reads->count && !known; i++) {
+        known = reads->seen[i].param == row.param;
+        for (int k = 0; k < access->rank; k++) known &= reads->seen[i].subs[k] == row.subs[k];
+    }
+    if (!known) reads->seen[reads->count++] = row;
+    return true;
+}
+
+void reads_print(const Reads *reads, const Prog *prog, Str *out) {
+    for (int i = 0; i < reads->count; i++) {
+        const Param *param = &prog->params.items[reads->seen[i].param];
+        str_printf(out, "%s%s[", out->length ? ", " : "", param->name);
+        for (int k = 0; k < param->rank; k++) str_printf(out, "%s%lld", k ? ", " : "", (long long)reads->seen[i].subs[k]);
+        str_printf(out, "] = %lld", (long long)reads->seen[i].value);
+    }
+}
+
 bool evaluate(const Env *env, const Expr *expr, int64_t *out) {
     int64_t value;
     if (!expr) return false;
@@ -71,7 +102,8 @@ bool evaluate(const Env *env, const Expr *expr, int64_t *out) {
         return evaluate(env, value ? expr->select.then : expr->select.otherwise, out);
     case X_CAST: return expr->type != E_F32 && expr->cast->type != E_F32 && evaluate(env, expr->cast, out);
     case X_CALL: return call(env, expr, out);
-    case X_POISON: case X_PARAM: case X_INDEX: case X_READ: case X_REDUCE: break;
+    case X_READ: return read(env, expr->read, out);
+    case X_POISON: case X_PARAM: case X_INDEX: case X_REDUCE: break;
     }
     return false;
 }
@@ -135,6 +167,8 @@ static void add_formula(Sizes *sizes, Expr *expr, bool constants) {
         if (!is_free && sizes->free.count == FREE_MOST) continue;
         if (!is_free) vec_push(sizes->arena, &sizes->free, symbol);
         add_candidates(sizes, symbol, &found, constants);
+        for (int c = 0; c < found.constant_count; c++)
+            if (found.constants[c] > sizes->tile[symbol] && found.constants[c] <= TILE_MOST) sizes->tile[symbol] = found.constants[c];
     }
 }
 
@@ -156,8 +190,9 @@ Sizes *sizes_new(Arena *arena, const Prog *prog, bool sparse) {
     sizes->sparse = sparse;
     sizes->rounds = sizes_rounds(prog);
     sizes->values = NEW_ARRAY(arena, int64_t, prog->symbols.count + 1);
+    sizes->tile = NEW_ARRAY(arena, int64_t, prog->symbols.count + 1);
     sizes->candidates = arena_alloc(arena, (prog->symbols.count + 1) * sizeof *sizes->candidates);
-    for (size_t i = 0; i < prog->symbols.count; i++) sizes->values[i] = 1;
+    for (size_t i = 0; i < prog->symbols.count; i++) sizes->values[i] = sizes->tile[i] = 1;
     for (size_t i = 0; i < prog->preconditions.count; i++) add_formula(sizes, prog->preconditions.items[i].condition, !sparse);
     return sizes;
 }
@@ -190,7 +225,7 @@ static bool advance(Sizes *sizes) {
     return false;
 }
 
-static bool allowed(const Sizes *sizes) {
+bool sizes_allowed(const Sizes *sizes) {
     Env env = {.prog = sizes->prog, .symbols = sizes->values};
     for (size_t i = 0; i < sizes->prog->preconditions.count; i++) {
         int64_t truth;
@@ -207,11 +242,19 @@ bool sizes_next(Sizes *sizes) {
         while (advance(sizes)) {
             for (size_t i = 0; i < sizes->free.count; i++)
                 sizes->values[sizes->free.items[i]] = sizes->candidates[sizes->free.items[i]].items[sizes->at[i]];
-            if (allowed(sizes)) return true;
+            if (sizes_allowed(sizes)) return true;
         }
         if (++sizes->sum > most) return false;
         sizes->started = false;
     }
+}
+
+bool sizes_wide(Sizes *sizes, int symbol, int64_t trips) {
+    for (size_t i = 0; i < sizes->free.count; i++) {
+        int at = sizes->free.items[i];
+        sizes->values[at] = (symbol < 0 || symbol == at ? trips : 1) * sizes->tile[at];
+    }
+    return sizes_allowed(sizes);
 }
 
 void sizes_print(const Sizes *sizes, Str *out) {
