@@ -277,12 +277,29 @@ static bool anybody_waits(const Cluster *cluster, Wait wait) {
     return false;
 }
 
+/* Does a split wait for lanes that are held up by nobody but lanes of their own warp? Where they wait for a stage, that is what is wrong. */
+static bool lanes_parted(const Cluster *cluster) {
+    for (uint32_t b = 0; b < cluster->size; b++)
+        for (uint32_t w = 0; w < cluster->blocks[b]->warp_count; w++) {
+            const Warp *warp = &cluster->blocks[b]->warps[w];
+            uint32_t wanted = 0, held_up = 0;
+            for (uint32_t s = 0; s < warp->split_count; s++) {
+                const Split *split = &warp->splits[s];
+                bool for_others = split->wait != WAIT_LANES && split->wait != WAIT_NAMED && split->wait != WAIT_CLUSTER;
+                if (split->wait == WAIT_LANES) wanted |= split->wait_mask & ~split->mask;
+                if (for_others) held_up |= split->mask;
+            }
+            if (wanted & ~held_up) return true;
+        }
+    return false;
+}
+
 void report_deadlock(Cluster *cluster) {
     Machine *machine = cluster->blocks[0]->machine;
     Code code = P0730;
     const char *what = "deadlock: nothing can run and nothing is in flight";
     Wait first = WAIT_NONE;
-    if (anybody_waits(cluster, WAIT_LANES)) {
+    if (lanes_parted(cluster)) {
         code = P0732;
         what = "the lanes of a warp have parted before an instruction that wants them together";
         first = WAIT_LANES;
