@@ -40,6 +40,7 @@ BENCH  := $(B)/bench/bandwidth $(B)/bench/gemm
 GENERATE := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/generate/*.c)))
 MATRIX   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/matrix/*.c)))
 MUTANTS  := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/mutants/*.c)))
+GRAPHS   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/graphs/*.c)))
 HANG     := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/hang/*.c)))
 
 all: $(B)/pipec $(B)/libpipec.so $(B)/libpipec.a
@@ -86,6 +87,9 @@ $(B)/generate-test: $(GENERATE) $(B)/libpipec.a
 $(B)/matrix-test: $(MATRIX) $(filter-out %/main.o,$(GENERATE)) $(B)/libpipec.a
 	$(call say,link)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
+$(B)/graphs-test: $(GRAPHS) $(filter-out %/main.o,$(GENERATE)) $(B)/libpipec.a
+	$(call say,link)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 $(B)/mutants-test: $(MUTANTS) $(B)/libpipec.a
 	$(call say,link)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
@@ -121,7 +125,7 @@ $(B)/standin/libnvidia-ml.so.1: tests/standin/libnvidia-ml.c
 	$(call say,link)
 	$(Q)$(CC) $(BASE) -O1 -shared -o $@ $<
 
-test-build: all $(B)/tests-driver $(UNIT) $(B)/generate-test $(B)/matrix-test $(B)/mutants-test $(B)/hang-test $(BENCH) $(STANDINS)
+test-build: all $(B)/tests-driver $(UNIT) $(B)/generate-test $(B)/matrix-test $(B)/graphs-test $(B)/mutants-test $(B)/hang-test $(BENCH) $(STANDINS)
 fuzz-build: $(FUZZ)
 bench-build: all $(BENCH)
 
@@ -143,7 +147,7 @@ bench: bench-build
 
 # ---- housekeeping
 
-FORMATTED := $(wildcard $(FLOORS:%=%/*.[ch]) cli/*.[ch] tests/*.[ch] tests/generate/*.[ch] tests/matrix/*.[ch] tests/mutants/*.[ch] tests/hang/*.[ch] tests/unit/*.[ch] tests/fuzz/*.c bench/*.[ch] include/*.h)
+FORMATTED := $(wildcard $(FLOORS:%=%/*.[ch]) cli/*.[ch] tests/*.[ch] tests/generate/*.[ch] tests/matrix/*.[ch] tests/graphs/*.[ch] tests/mutants/*.[ch] tests/hang/*.[ch] tests/unit/*.[ch] tests/fuzz/*.c bench/*.[ch] include/*.h)
 format:
 	clang-format -i $(FORMATTED)
 lint: all
@@ -164,7 +168,7 @@ install: all
 clean:
 	rm -rf $(BUILD)
 
--include $(OBJ:.o=.d) $(CLI:.o=.d) $(DRIVER:.o=.d) $(UNIT:=.d) $(FUZZ:=.d) $(BENCH:=.d) $(MEASURE:.o=.d) $(GENERATE:.o=.d) $(MATRIX:.o=.d) $(MUTANTS:.o=.d) $(HANG:.o=.d)
+-include $(OBJ:.o=.d) $(CLI:.o=.d) $(DRIVER:.o=.d) $(UNIT:=.d) $(FUZZ:=.d) $(BENCH:=.d) $(MEASURE:.o=.d) $(GENERATE:.o=.d) $(MATRIX:.o=.d) $(GRAPHS:.o=.d) $(MUTANTS:.o=.d) $(HANG:.o=.d)
 .PHONY: all run test test-build fuzz fuzz-build bless bench bench-build format lint install clean
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -23,6 +23,9 @@ void check_names(Arena *arena, Names *names, const Ast *ast, Diags *diags);
  * Names that no static bears are reported: lib/ sorts out by check_is_static what are extents or scalars. */
 Prog *check_kernel(Arena *arena, Names *names, const Ast *ast, const char *kernel, const StaticValue *statics, size_t count,
                    Diags *diags);
+/* The same, but a kernel that nothing else than verdicts on balance and deadlock (P0450 to P0479) refuses is given out, so that it can be
+ * run and the verdicts be compared with what happens. */
+Prog *check_kernel_on_trial(Arena *arena, Names *names, const Ast *ast, const char *kernel, Diags *diags);
 /* Its constants alone, statics with their choices, also where a later pass refuses the kernel. NULL: not even these are known. */
 const Prog *check_constants(Arena *arena, Names *names, const Ast *ast, const Source *source, const char *kernel,
                             const StaticValue *statics, size_t count);

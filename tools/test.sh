@@ -45,6 +45,7 @@ done
 count driver "$B/tests-driver" all
 count generate "$B/generate-test"
 count matrix "$B/matrix-test"
+count graphs "$B/graphs-test"
 count mutants "$B/mutants-test"
 count hang "$B/hang-test"
 [ -f tests/cli/run.sh ] && count cli sh tests/cli/run.sh "$B"
