@@ -1,6 +1,7 @@
 /* Suite `docs`: the code blocks of the documentation are programs.
  *
- *     ```pipe               is accepted, and code is generated from each of its kernels (in docs/errors: is accepted by `check`)
+ *     ```pipe               is accepted; code is generated from each of its kernels, and those that give an `example` run with it, on
+ *                           the emulator (in docs/errors: is accepted by `check`)
  *     ```pipe,wrong P0302   is refused with this code; in docs/errors/PNNNN.md the page's own code may be left out
  * A ```text block right behind a wrong one is what is said about it. Other blocks are not looked at.
  *
@@ -41,6 +42,16 @@ static void compare_message(Test *test, const char *name, const char *text, size
     pipec_program_free(program);
 }
 
+/* Runs a kernel with what its `example` gives, on the emulator: the result is as its `ensures` says */
+static void run_example(Test *test, const char *name, PipecProgram *program) {
+    PipecRun *run = pipec_run_new(program, &(PipecRunOptions){0});
+    if (!expect(test, run != NULL, "no memory")) return;
+    if (pipec_run_status(run) == PIPEC_FINE) pipec_run_execute(run, &(PipecExecuteOptions){.where = PIPEC_ON_EMULATOR});
+    bool right = pipec_run_status(run) == PIPEC_FINE && pipec_run_verify(run) != PIPEC_WRONG;
+    expect(test, right, "%s: does not run: %s", name, pipec_diagnostics_text(pipec_run_diagnostics(run)));
+    pipec_run_free(run);
+}
+
 /* Checks the block, then generates code from each kernel, as far as nothing is refused. `code`: what must be said, NULL: nothing. */
 static void try_block(Test *test, const char *name, const char *text, size_t length, const char *code) {
     bool build = code || strncmp(test->item, "docs/errors/", 12) != 0;
@@ -58,6 +69,7 @@ static void try_block(Test *test, const char *name, const char *text, size_t len
         said = code && says(program, code);
         fine = pipec_program_status(program) == PIPEC_FINE;
         if (!fine) str_add(&errors, pipec_diagnostics_text(pipec_program_diagnostics(program)));
+        if (fine && !code && strstr(text, " example ")) run_example(test, name, program);
         pipec_program_free(program);
     }
     pipec_program_free(all);
