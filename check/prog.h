@@ -405,7 +405,7 @@ typedef struct PipeUse {
     bool warps_arrive;     /* producer: one lane of every warp arrives: of ordinary writes, waits_copies, tokens, and of several warps or
                             * instances whose copies one lane issues: else the others could be lapped */
     bool instance_arrives; /* consumer: one lane of the instance arrives, in place of one of every warp: its stages are read by matrix instructions
-                            * alone, which all warps of the warpgroup have issued when one is done */
+                            * alone, on every path, which all warps of the warpgroup have issued when one is done */
     uint32_t tx_bytes;     /* that one instance's copies bring into a stage */
 } PipeUse;
 

@@ -108,11 +108,13 @@ static void settle_full(Resources *res, int index, Pipe *pipe) {
     pipe->full_reason = text.text;
 }
 
-/* A matrix instruction is of all warps of a warpgroup (PTX ISA 9.7.15.1): where it is done in one, none is behind it. */
+/* A matrix instruction is of all warps of a warpgroup (PTX ISA 9.7.15.1): where it is done in one, none is behind it. A stage that is given
+ * back without one has no such moment. */
 static void settle_empty(Resources *res, const Role *role, int index, Pipe *pipe, Str *text) {
     PipeUse *use = &role->pipes[index];
     int takes = role_takes(role, index);
-    use->instance_arrives = use->mma_out && !use->generic_out && !use->bulk_out;
+    use->instance_arrives =
+        use->mma_out && !use->generic_out && !use->bulk_out && always_multiplied(res->arena, role, index);
     if (!use->instance_arrives) {
         pipe->empty_count += (uint32_t)(takes * role->warps);
         add_piece(text, warps_piece(res, role, index));

@@ -3,7 +3,8 @@
  *   resources_warps.c      warps of the roles
  *   resources_registers.c  registers of their threads
  *   resources_memory.c     the map of shared memory
- *   resources_launch.c     bytes of parameters */
+ *   resources_launch.c     bytes of parameters
+ *   multiplied.c           whether matrix instructions read every stage of a pipe */
 #ifndef PIPEC_RESOURCES_H
 #define PIPEC_RESOURCES_H
 
@@ -33,6 +34,8 @@ static inline int role_warps(const Role *role) { return role->instances * role->
 /* Are registers handed out among the warpgroups: stated, or wanted for accumulators? Then a block has whole warpgroups. */
 bool hands_out_registers(const Prog *prog);
 int accumulator_registers(const Role *role); /* of a thread, over all tiles that are held as accumulators are */
+
+bool always_multiplied(Arena *arena, const Role *role, int pipe); /* each of its stages, on every path; needs leave.releases */
 
 void resources_warps(Resources *res);     /* needs roles; leaves first_warp and prog->warps */
 void resources_registers(Resources *res); /* needs first_warp; leaves registers */

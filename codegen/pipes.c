@@ -183,8 +183,9 @@ void pipe_acquire(Gen *gen, const Stmt *stmt, int handle_index) {
                stage_barrier(gen, pipe, true, state->handles[handle_index]), ptx_int(use->tx_bytes));
 }
 
-/* The full barrier of a held stage has left the phase of its data and cannot come back to it before the release. That phase is the cursor's where
- * the cursor has not wrapped since, else the other one. */
+/* The full barrier of a held stage has left the phase of its data. That phase is the cursor's where the cursor has not wrapped since, else the
+ * other one. Where another warp of the instance releases for all, the stage may be refilled before this warp comes here: so the phase behind
+ * that one is asked for too, and of two phases that follow one another one is over at any time. */
 void pipe_pin(Gen *gen, int handle_index) {
     const Handle *handle = &gen->role->role->handles.items[handle_index];
     const Cursor *cursor = &gen->role->cursors[END_CONSUME][handle->pipe];
@@ -193,11 +194,13 @@ void pipe_pin(Gen *gen, int handle_index) {
     Reg wrapped = PURE(gen->ptx, REG_PRED, "setp.ge.u32", ptx_reg(stage), ptx_reg(cursor->stage));
     Reg other = PURE(gen->ptx, REG_32, "selp.b32", ptx_int(1), ptx_int(0), ptx_reg(wrapped));
     Reg parity = PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(cursor->parity), ptx_reg(other));
+    Reg behind = PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(parity), ptx_int(1));
     Operand barrier = stage_barrier(gen, pipe, true, stage);
     int again = ptx_new_label(gen->ptx);
     ptx_comment(gen->ptx, "what is before stays before the wait");
     ptx_place_label(gen->ptx, again);
     try_wait(gen, done, barrier, parity);
+    INS_UNLESS(gen->ptx, done, "mbarrier.test_wait.parity.shared::cta.b64", ptx_reg(done), barrier, ptx_reg(behind));
     INS_UNLESS(gen->ptx, done, "bra", ptx_label(again));
     ptx_forget(gen->ptx);
 }
