@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 typedef struct Case {
     const char *line; /* as written; "" for the bare run of an example */
@@ -119,11 +120,14 @@ static Attempt attempt_case(Test *test, const Case *c, const char *text, size_t 
     if (a.status != PIPEC_FINE) return a;
 
     PipecExecuteOptions execute = {.where = where, .schedules = where == PIPEC_ON_GPU ? 0 : c->schedules};
+    clock_t begin = clock();
     a.status = pipec_run_execute(a.run, &execute);
+    double busy = (double)(clock() - begin) / CLOCKS_PER_SEC;
     hear(&a, pipec_run_diagnostics(a.run));
     if (a.status != PIPEC_FINE) return a;
     a.executed = true;
     a.seconds = pipec_run_info(a.run)->seconds;
+    if (busy < a.seconds) a.seconds = busy; /* what other processes took is not the emulator's */
     a.verdict = pipec_run_verify(a.run);
     hear(&a, pipec_run_diagnostics(a.run));
     a.status = pipec_worse(compiled, pipec_run_status(a.run));
