@@ -103,20 +103,19 @@ static void count_blocks(Stmt *stmt, void *data) {
 }
 
 static void find_nested(Stmt *stmt, void *data) {
-    Window *window = data, inner = {.role = window->role, .pipe = window->pipe}, own = inner;
+    Window *window = data, inner = {.role = window->role, .pipe = window->pipe};
     if (stmt->kind != S_STAGE || !valid_index(stmt->stage.handle, window->role->handles.count) ||
         window->role->handles.items[stmt->stage.handle].pipe != window->pipe) return;
     stmt_visit(stmt, count_blocks, &inner);
-    (void)own;
     window->free |= inner.blocks > 1;
 }
 
-/* Stages that a role has not released when it acquires the next one; -1: not said that simply */
+/* How far the oldest stage that a role has not released lies back when it acquires the next one; -1: not said that simply */
 static int holds_back(const Role *role, int pipe) {
     Window window = {.role = role, .pipe = pipe};
     stmt_visit(role->body, count_blocks, &window);
     stmt_visit(role->body, find_nested, &window);
-    return window.free ? -1 : window.late;
+    return window.free || (window.late && window.blocks > 1) ? -1 : window.late;
 }
 
 static bool simple(const Graph *g, int part) {
