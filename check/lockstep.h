@@ -151,10 +151,14 @@ int part_pipe(const Part *part, int pipe);       /* its number in the part, -1: 
 bool part_takes(const Part *part, const Prog *prog, const Role *role, int pipe, End end);
 /* Gives the loop its track, bounds and group */
 void clocks_loop(Clocks *clocks, int member, Loop *loop, uint64_t pipes);
-/* The number behind `above`; false: the condition is the constant *holds */
-bool clocks_ask(Clocks *clocks, int member, int around, Expr *condition, Act *ask, bool *holds);
-/* a == b: greater than the one and not greater than the other; false where it is none of that form */
-bool clocks_equal(Clocks *clocks, int member, int around, Expr *condition, Act *first, Act *second, bool *never);
+/* Greater than 0 where the comparison of whole numbers holds, 0 where it asks for equality and they are equal; NULL: it is none */
+const Poly *clocks_difference(Clocks *clocks, int member, int around, const Expr *condition);
+const Poly *clocks_plus_one(Clocks *clocks, int member, int around, const Poly *poly);
+/* A min or max in it: it is greater than 0 where `both` of the halves are, or one of them; false where there is none */
+bool clocks_halves(Clocks *clocks, int member, int around, const Poly *poly, const Poly *halves[2], bool *both);
+/* The question whether it is greater than 0, or whether a condition of any other kind holds; false: that is known, *holds */
+bool clocks_positive(Clocks *clocks, int member, int around, const Poly *poly, Act *ask, bool *holds);
+bool clocks_truth(Clocks *clocks, int member, int around, Expr *condition, Act *ask, bool *holds);
 
 /* ---- states ------------------------------------------------------------------------------------------------------- */
 

@@ -98,7 +98,7 @@ static void learn_bounds(Algebra *algebra, Number *number) {
     int64_t by;
     number->low = number->grid || number->where >= 0 || (atom && atom->type == E_BOOL) ? -1 : ALWAYS;
     number->high = NEVER;
-    if (number->grid || number->where >= 0) return;
+    if (number->grid || number->where >= 0 || number->changes) return;
     if (atom && atom->type == E_BOOL) number->high = 1;
     else if (atom && atom->kind == ATOM_MOD && poly_is_constant(atom->args[1], &by) && by > 0 && by < NEVER) number->high = (int32_t)by - 1;
     for (int i = 0; atom && atom->kind == ATOM_MIN && i < 2; i++)
@@ -210,17 +210,20 @@ static bool counted_poly(Clocks *clocks, int member, int around, const Poly *pol
     return false;
 }
 
-/* poly > 0 */
-static bool positive_poly(Clocks *clocks, int member, int around, const Poly *poly, Act *ask, bool *holds) {
+bool clocks_positive(Clocks *clocks, int member, int around, const Poly *poly, Act *ask, bool *holds) {
     Algebra *algebra = algebra_at(clocks, member, around);
     int64_t times, plus, value;
     if (poly_is_constant(poly, &value)) {
         *holds = value > 0;
         return false;
     }
-    if (counted_poly(clocks, member, around, poly, ask)) return true;
-    const Poly *rest = primitive(clocks, poly, &times, &plus);
-    if (!rest || plus > NEVER / 2 || plus < -NEVER / 2) return true;
+    if (poly && counted_poly(clocks, member, around, poly, ask)) return true;
+    const Poly *rest = poly ? primitive(clocks, poly, &times, &plus) : NULL;
+    if (!rest || plus > NEVER / 2 || plus < -NEVER / 2) { /* a truth of its own */
+        int own = number_new(clocks, algebra, (Number){.poly = poly, .track = track_of(clocks, member, around), .where = -1, .changes = true});
+        use_number(ask, own, 0, false);
+        return true;
+    }
     const Poly *opposite = poly_product(algebra, rest, poly_constant(algebra, -1));
     bool negative = opposite && !poly_changes(algebra, rest) &&
                     number_find(clocks, in_grid(clocks, member, around), opposite, depends_on(clocks, member, around, rest), -1) >= 0;
@@ -229,22 +232,43 @@ static bool positive_poly(Clocks *clocks, int member, int around, const Poly *po
     return true;
 }
 
-static const Poly *difference(Clocks *clocks, int member, int around, Expr *a, Expr *b) {
-    return poly_sum(algebra_at(clocks, member, around), formula(clocks, member, around, a), formula(clocks, member, around, b), -1);
+bool clocks_halves(Clocks *clocks, int member, int around, const Poly *poly, const Poly *halves[2], bool *both) {
+    Algebra *algebra = algebra_at(clocks, member, around);
+    for (int i = 0; i < poly->count; i++) {
+        const Term *term = &poly->terms[i];
+        if (term->count != 1 || (term->coef != 1 && term->coef != -1)) continue;
+        const Atom *atom = &algebra->atoms.items[term->atoms[0]];
+        if (atom->kind != ATOM_MIN && atom->kind != ATOM_MAX) continue;
+        *both = (atom->kind == ATOM_MIN) == (term->coef == 1);
+        const Poly *const args[2] = {atom->args[0], atom->args[1]};
+        int64_t coef = term->coef;
+        const Poly *rest = poly_sum(algebra, poly, poly_atom(algebra, term->atoms[0]), -coef);
+        for (int k = 0; k < 2; k++) halves[k] = poly_sum(algebra, rest, args[k], coef);
+        return halves[0] && halves[1];
+    }
+    return false;
 }
 
-bool clocks_ask(Clocks *clocks, int member, int around, Expr *condition, Act *ask, bool *holds) {
+const Poly *clocks_difference(Clocks *clocks, int member, int around, const Expr *condition) {
+    if (condition->kind != X_BINARY || !is_whole(condition->binary.left)) return NULL;
     Algebra *algebra = algebra_at(clocks, member, around);
-    ask->number = -1;
-    if (condition->kind == X_BINARY && is_whole(condition->binary.left)) {
-        Expr *left = condition->binary.left, *right = condition->binary.right;
-        BinaryOp op = condition->binary.op;
-        bool swaps = op == OP_GT || op == OP_GE, ordered = swaps || op == OP_LT || op == OP_LE;
-        const Poly *poly = !ordered ? NULL : swaps ? difference(clocks, member, around, left, right) : difference(clocks, member, around, right, left);
-        if (poly && (op == OP_LE || op == OP_GE)) poly = poly_sum(algebra, poly, poly_constant(algebra, 1), 1);
-        if (poly && !positive_poly(clocks, member, around, poly, ask, holds)) return false;
-        if (ask->number >= 0) return true;
+    const Poly *left = formula(clocks, member, around, condition->binary.left), *right = formula(clocks, member, around, condition->binary.right);
+    switch (condition->binary.op) {
+    case OP_GT: case OP_EQ: case OP_NE: return poly_sum(algebra, left, right, -1);
+    case OP_GE: return poly_sum(algebra, poly_sum(algebra, left, right, -1), poly_constant(algebra, 1), 1);
+    case OP_LT: return poly_sum(algebra, right, left, -1);
+    case OP_LE: return poly_sum(algebra, poly_sum(algebra, right, left, -1), poly_constant(algebra, 1), 1);
+    case OP_ADD: case OP_SUB: case OP_MUL: case OP_DIV: case OP_MOD: case OP_AND: case OP_OR: break;
     }
+    return NULL;
+}
+
+const Poly *clocks_plus_one(Clocks *clocks, int member, int around, const Poly *poly) {
+    Algebra *algebra = algebra_at(clocks, member, around);
+    return poly_sum(algebra, poly, poly_constant(algebra, 1), 1);
+}
+
+bool clocks_truth(Clocks *clocks, int member, int around, Expr *condition, Act *ask, bool *holds) {
     const Poly *poly = formula(clocks, member, around, condition);
     int64_t value;
     if (poly_is_constant(poly, &value)) {
@@ -252,24 +276,6 @@ bool clocks_ask(Clocks *clocks, int member, int around, Expr *condition, Act *as
         return false;
     }
     use_number(ask, number_of(clocks, member, around, poly), 0, false);
-    return true;
-}
-
-bool clocks_equal(Clocks *clocks, int member, int around, Expr *condition, Act *first, Act *second, bool *never) {
-    Algebra *algebra = algebra_at(clocks, member, around);
-    int64_t times, plus;
-    bool holds;
-    if (!is_whole(condition->binary.left)) return false;
-    const Poly *poly = difference(clocks, member, around, condition->binary.left, condition->binary.right);
-    const Poly *rest = poly ? primitive(clocks, poly, &times, &plus) : NULL;
-    if (!rest || poly_changes(algebra, rest)) return false;
-    *never = plus % times != 0;
-    if (*never) return true;
-    rest = poly_sum(algebra, rest, poly_constant(algebra, plus / times), 1); /* == 0: not > 0, but + 1 > 0 */
-    first->number = second->number = -1;
-    if (!positive_poly(clocks, member, around, poly_sum(algebra, rest, poly_constant(algebra, 1), 1), first, &holds)) return false;
-    if (!positive_poly(clocks, member, around, rest, second, &holds) || first->number < 0 || second->number < 0) return false;
-    second->negated = !second->negated;
     return true;
 }
 
@@ -341,15 +347,16 @@ static bool member_in(const Clocks *clocks, int member, int group) {
     return false;
 }
 
-static int group_of(Clocks *clocks, int member, const Track *track) {
+/* The first one that has loops over the same pipes and number, and none of this member; -1: there is none */
+static int group_of(const Clocks *clocks, int member, const Track *track) {
+    if (track->shape.after >= 0) return clocks->members.items[member].loops.items[track->shape.after].group;
     for (size_t i = 0; i < clocks->views.count; i++) {
         const Group *group = &clocks->groups.items[clocks->views.items[i].group];
         if (group->outer != track->outer || !(group->pipes & track->pipes) || member_in(clocks, member, clocks->views.items[i].group)) continue;
         for (int b = 0; b < track->shape.bound_count; b++)
             if (track->shape.bounds[b].number == clocks->views.items[i].number) return clocks->views.items[i].group;
     }
-    vec_push(clocks->arena, &clocks->groups, (Group){.outer = track->outer, .period = 1});
-    return (int)clocks->groups.count - 1;
+    return -1;
 }
 
 static int view_of(Clocks *clocks, int number, int group) {
@@ -430,31 +437,34 @@ static void add_bounds(Clocks *clocks, int member, Loop *loop, Track *track) {
         add_bound(clocks, member, loop, track->changes, poly_sum(algebra, ends.items[i], track->base, -1));
 }
 
-static void settle(Clocks *clocks, int member, Track *track) {
+static void settle(Clocks *clocks, Track *track, int group) {
     Loop *shape = &track->shape;
     shape->group = -1;
     shape->times = 1;
     for (int b = 0; b < shape->bound_count; b++)
         if (shape->bounds[b].number >= 0) shape->group = 0, shape->times = shape->bounds[b].times;
     if (shape->group < 0) return;
-    shape->group = shape->after >= 0 ? clocks->members.items[member].loops.items[shape->after].group : group_of(clocks, member, track);
+    if (group < 0) {
+        vec_push(clocks->arena, &clocks->groups, (Group){.outer = track->outer, .period = 1});
+        group = (int)clocks->groups.count - 1;
+    }
+    shape->group = group;
     for (int b = 0; b < shape->bound_count; b++) {
         Bound *bound = &shape->bounds[b];
         if (bound->number < 0) continue;
         bound->view = view_of(clocks, bound->number, shape->group);
-        Group *group = &clocks->groups.items[shape->group];
-        group->scaled |= bound->times != 1;
-        group->fixed |= clocks->numbers.items[bound->number].high <= FIXED_MOST || (group->scaled && group->views > 1);
+        Group *row = &clocks->groups.items[group];
+        row->scaled |= bound->times != 1;
+        row->fixed |= clocks->numbers.items[bound->number].high <= FIXED_MOST || (row->scaled && row->views > 1);
     }
 }
 
-static int track_find(const Clocks *clocks, int member, const Track *wanted) {
+static int track_find(const Clocks *clocks, int member, const Track *wanted, int group) {
     int found = -1;
     for (size_t i = 0; i < clocks->tracks.count; i++) {
         const Track *track = &clocks->tracks.items[i];
-        int after = wanted->shape.after >= 0 ? clocks->members.items[member].loops.items[wanted->shape.after].group : -1;
         if (track->loop[member] >= 0 || !same_loop(track, wanted) || (track->shape.after >= 0) != (wanted->shape.after >= 0)) continue;
-        if (track->shape.group >= 0 && (after >= 0 ? after != track->shape.group : member_in(clocks, member, track->shape.group))) continue;
+        if (track->shape.group >= 0 && (group >= 0 ? group != track->shape.group : member_in(clocks, member, track->shape.group))) continue;
         if (track->pipes & wanted->pipes) return (int)i;
         if (found < 0) found = (int)i;
     }
@@ -472,11 +482,11 @@ void clocks_loop(Clocks *clocks, int member, Loop *loop, uint64_t pipes) {
     }
     wanted.shape = *loop;
     add_bounds(clocks, member, &wanted.shape, &wanted);
-    int at = track_find(clocks, member, &wanted), after = wanted.shape.after;
+    int group = group_of(clocks, member, &wanted), at = track_find(clocks, member, &wanted, group), after = wanted.shape.after;
     if (at < 0) {
         wanted.loop = NEW_ARRAY(clocks->arena, int, clocks->members.count);
         for (size_t i = 0; i < clocks->members.count; i++) wanted.loop[i] = -1;
-        settle(clocks, member, &wanted);
+        settle(clocks, &wanted, group);
         vec_push(clocks->arena, &clocks->tracks, wanted);
         at = (int)clocks->tracks.count - 1;
     }

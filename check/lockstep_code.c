@@ -2,7 +2,8 @@
  * as a flat list of steps. Statements without either are left out. */
 #include "check/lockstep.h"
 
-#define ACT_MOST 20000
+#define CODE_MOST 20000 /* steps of a role */
+#define SPLITS_MOST 4
 
 typedef struct Scope {    /* what a leave passes on its way out */
     const Stmt *stmt;
@@ -20,6 +21,7 @@ typedef struct Coder {
     int loop;             /* innermost, -1: none */
     int arm, arms;        /* what it stands in: a branch, a block that may be left; and how many there have been */
     int end;              /* the label of the role's end */
+    int splits;           /* min and max that are being taken apart */
 } Coder;
 
 /* ---- what matters ----------------------------------------------------------------------------------------------------- */
@@ -107,31 +109,43 @@ static void ask(Coder *c, const Act *question, int otherwise, Span span) {
     step->to = otherwise;
 }
 
-/* Goes on where the condition holds, to `otherwise` where not: one question for each comparison */
-static void condition(Coder *c, Expr *expr, bool holds, int otherwise);
+/* Goes on where it holds as wanted, to `otherwise` where not: one question for each number */
+static void positive_code(Coder *c, const Poly *poly, bool wanted, int otherwise, Span span) {
+    const Poly *halves[2];
+    bool both, holds = false;
+    Act question = {0};
+    if (c->splits < SPLITS_MOST && clocks_halves(c->clocks, c->member, c->loop, poly, halves, &both)) {
+        c->splits++;
+        int on = label(c);
+        positive_code(c, halves[0], both == wanted ? wanted : !wanted, both == wanted ? otherwise : on, span);
+        positive_code(c, halves[1], wanted, otherwise, span);
+        place(c, on);
+        c->splits--;
+        return;
+    }
+    if (clocks_positive(c->clocks, c->member, c->loop, poly, &question, &holds)) {
+        question.negated ^= !wanted;
+        ask(c, &question, otherwise, span);
+    } else if (holds != wanted) jump(c, otherwise, span);
+}
 
 static void comparison(Coder *c, Expr *expr, bool wanted, int otherwise) {
-    Act first = {0}, second = {0};
-    bool truth = false, differs = expr->kind == X_BINARY && expr->binary.op == OP_NE;
-    if (expr->kind == X_BINARY && (differs || expr->binary.op == OP_EQ) &&
-        clocks_equal(c->clocks, c->member, c->loop, expr, &first, &second, &truth)) {
-        if (truth) { /* never equal */
-            if (differs != wanted) jump(c, otherwise, expr->span);
-            return;
-        }
-        int on = label(c), off = differs != wanted ? otherwise : on;
-        ask(c, &first, differs != wanted ? otherwise : on, expr->span);
-        ask(c, &second, off, expr->span);
-        if (differs == wanted) jump(c, otherwise, expr->span);
+    const Poly *poly = clocks_difference(c->clocks, c->member, c->loop, expr);
+    Act question = {0};
+    bool holds = false;
+    if (poly && (expr->binary.op == OP_EQ || expr->binary.op == OP_NE)) { /* equal: not greater than 0, but one more is */
+        bool equal = (expr->binary.op == OP_EQ) == wanted;
+        int on = label(c);
+        positive_code(c, clocks_plus_one(c->clocks, c->member, c->loop, poly), true, equal ? otherwise : on, expr->span);
+        positive_code(c, poly, false, equal ? otherwise : on, expr->span);
+        if (!equal) jump(c, otherwise, expr->span);
         place(c, on);
-        return;
-    }
-    if (!clocks_ask(c->clocks, c->member, c->loop, expr, &first, &truth)) {
-        if (truth != wanted) jump(c, otherwise, expr->span);
-        return;
-    }
-    first.negated ^= !wanted;
-    ask(c, &first, otherwise, expr->span);
+    } else if (poly) {
+        positive_code(c, poly, wanted, otherwise, expr->span);
+    } else if (clocks_truth(c->clocks, c->member, c->loop, expr, &question, &holds)) {
+        question.negated ^= !wanted;
+        ask(c, &question, otherwise, expr->span);
+    } else if (holds != wanted) jump(c, otherwise, expr->span);
 }
 
 static void condition(Coder *c, Expr *expr, bool wanted, int otherwise) {
@@ -282,7 +296,7 @@ static bool list(Coder *c, Stmt *stmt) {
 static bool code(Coder *c, Stmt *stmt) {
     int at;
     if (!stmt) return true;
-    if (c->out->code.count > ACT_MOST) return beyond(c, stmt->span, "the role is too long");
+    if (c->out->code.count > CODE_MOST) return beyond(c, stmt->span, "the role is too long");
     switch (stmt->kind) {
     case S_BLOCK: return list(c, stmt);
     case S_GRID: return loop(c, stmt, stmt->grid.body);
