@@ -58,15 +58,22 @@ const Poly *poly_sum(Algebra *algebra, const Poly *a, const Poly *b, int64_t sca
         j += order >= 0;
         if (term.coef != 0) sum->terms[sum->count++] = term;
     }
-    return sum->count > POLY_MAX_TERMS ? NULL : sum;
+    return sum->count > algebra->most_terms ? NULL : sum;
 }
 
-/* condition ? 1 : 0: its square is itself */
-static bool is_truth(const Algebra *algebra, int id) {
-    const Atom *atom = &algebra->atoms.items[id];
-    int64_t then, otherwise;
-    return atom->kind == ATOM_SELECT && poly_is_constant(atom->args[1], &then) && then == 1 &&
-           poly_is_constant(atom->args[2], &otherwise) && otherwise == 0;
+/* 0 or 1: its square is itself */
+static bool is_truth(const Algebra *algebra, int id) { return algebra->atoms.items[id].type == E_BOOL; }
+
+/* Two questions about the same sum, with another constant: a yes to the one is a yes to the other. The stronger one; -1: they are not */
+static int stronger(const Algebra *algebra, int a, int b) {
+    if (algebra->atoms.items[a].kind != ATOM_TRUTH || algebra->atoms.items[b].kind != ATOM_TRUTH) return -1;
+    const Poly *p = algebra->atoms.items[a].args[0], *q = algebra->atoms.items[b].args[0];
+    int i = p->terms[0].count == 0, j = q->terms[0].count == 0;
+    if (p->count - i != q->count - j) return -1;
+    for (; i < p->count; i++, j++)
+        if (p->terms[i].coef != q->terms[j].coef || compare_terms(&p->terms[i], &q->terms[j]) != 0) return -1;
+    int64_t x = p->terms[0].count == 0 ? p->terms[0].coef : 0, y = q->terms[0].count == 0 ? q->terms[0].coef : 0;
+    return x <= y ? a : b;
 }
 
 static bool multiply_terms(const Algebra *algebra, const Term *a, const Term *b, Term *out) {
@@ -76,6 +83,13 @@ static bool multiply_terms(const Algebra *algebra, const Term *a, const Term *b,
     while (i < a->count || j < b->count) {
         int atom = j == b->count || (i < a->count && a->atoms[i] <= b->atoms[j]) ? a->atoms[i++] : b->atoms[j++];
         if (out->count > 0 && out->atoms[out->count - 1] == atom && is_truth(algebra, atom)) continue;
+        int other = out->count - 1, both = -1;
+        for (; other >= 0 && (both = stronger(algebra, out->atoms[other], atom)) < 0;) other--;
+        if (both == atom) { /* it takes the other's place, and the order by ids is kept */
+            memmove(&out->atoms[other], &out->atoms[other + 1], (size_t)(out->count - other - 1) * sizeof *out->atoms);
+            out->count--;
+        }
+        if (both >= 0 && both != atom) continue;
         if (out->count == POLY_MAX_DEGREE) return false;
         out->atoms[out->count++] = atom;
     }
@@ -98,6 +112,14 @@ const Poly *poly_product(Algebra *algebra, const Poly *a, const Poly *b) {
         }
     }
     return product;
+}
+
+const Poly *poly_offset(Algebra *algebra, const Poly *poly, int64_t value) {
+    return poly_sum(algebra, poly, poly_constant(algebra, value), 1);
+}
+
+const Poly *poly_minus(Algebra *algebra, const Poly *poly) {
+    return poly_sum(algebra, poly_constant(algebra, 0), poly, -1);
 }
 
 /* a / by where it is exact for all values: every term of `a` is a multiple of the one term of `by` */
@@ -200,6 +222,13 @@ static int simple_atom(Algebra *algebra, AtomKind kind, int index, const Role *r
     case ATOM_MIN:
     case ATOM_MAX:
     case ATOM_SELECT:
+    case ATOM_TRUTH:
+    case ATOM_FLOOR:
+    case ATOM_WHOLE:
+    case ATOM_REST:
+    case ATOM_BOUND:
+    case ATOM_SUM:
+    case ATOM_FIRST:
     case ATOM_OPAQUE: break;
     }
     atom.key = arena_printf(algebra->arena, "%c%d.%p", tag, index, (const void *)role);
@@ -216,8 +245,8 @@ int algebra_atom_local(Algebra *algebra, const Role *role, int local) {
 }
 
 /* An operation of up to three operands; `tag` names the operation in the key. NULL where an operand is not known. */
-static const Poly *operation(Algebra *algebra, AtomKind kind, const char *tag, Element type, const Poly *const *args,
-                             int count) {
+const Poly *algebra_operation(Algebra *algebra, AtomKind kind, const char *tag, Element type, const Poly *const *args,
+                              int count) {
     Str key = str_new(algebra->arena);
     Atom atom = {.kind = kind, .type = type};
     str_add(&key, tag);
@@ -234,6 +263,33 @@ static const Poly *operation(Algebra *algebra, AtomKind kind, const char *tag, E
     }
     atom.key = key.text;
     return poly_atom(algebra, intern(algebra, atom));
+}
+
+int algebra_part(Algebra *algebra, int64_t limit) {
+    Atom atom = {.kind = limit ? ATOM_REST : ATOM_WHOLE, .index = ++algebra->parts, .type = E_I64, .level = 1};
+    if (limit) atom.args[0] = poly_constant(algebra, limit);
+    atom.key = arena_printf(algebra->arena, "part%d", atom.index);
+    return intern(algebra, atom);
+}
+
+int poly_bounds(const Algebra *algebra, const Poly *poly) {
+    int most = 0;
+    for (int i = 0; i < poly->count; i++)
+        for (int k = 0; k < poly->terms[i].count; k++) {
+            const Atom *atom = &algebra->atoms.items[poly->terms[i].atoms[k]];
+            if (atom->kind == ATOM_BOUND && atom->index > most) most = atom->index;
+            for (int a = 0; a < 3; a++) {
+                int inner = atom->args[a] ? poly_bounds(algebra, atom->args[a]) : 0;
+                if (inner > most) most = inner;
+            }
+        }
+    return most;
+}
+
+int algebra_bound(Algebra *algebra, const Poly *body) {
+    Atom atom = {.kind = ATOM_BOUND, .index = 1 + poly_bounds(algebra, body), .type = E_I64, .level = 1};
+    atom.key = arena_printf(algebra->arena, "bound%d", atom.index);
+    return intern(algebra, atom);
 }
 
 /* Not to be taken apart: equal only to itself */
@@ -269,7 +325,7 @@ static const Poly *ceil_poly(Algebra *algebra, const Poly *a, const Poly *b, Ele
         if (poly_is_constant(rest, &left)) return poly_sum(algebra, whole, poly_constant(algebra, left > 0), 1);
         a = rest;
     }
-    return poly_sum(algebra, whole, operation(algebra, ATOM_CEIL, "ceil", type, (const Poly *[]){a, b}, 2), 1);
+    return poly_sum(algebra, whole, algebra_operation(algebra, ATOM_CEIL, "ceil", type, (const Poly *[]){a, b}, 2), 1);
 }
 
 static const Poly *div_poly(Algebra *algebra, const Poly *a, const Poly *b, Element type) {
@@ -278,7 +334,7 @@ static const Poly *div_poly(Algebra *algebra, const Poly *a, const Poly *b, Elem
     if (exact) return exact;
     if (poly_is_constant(a, &left) && poly_is_constant(b, &right) && right != 0 && right != -1)
         return poly_constant(algebra, left / right);
-    return operation(algebra, ATOM_DIV, "div", type, (const Poly *[]){a, b}, 2);
+    return algebra_operation(algebra, ATOM_DIV, "div", type, (const Poly *[]){a, b}, 2);
 }
 
 static const Poly *mod_poly(Algebra *algebra, const Poly *a, const Poly *b, Element type) {
@@ -286,7 +342,7 @@ static const Poly *mod_poly(Algebra *algebra, const Poly *a, const Poly *b, Elem
     if (divide_exactly(algebra, a, b)) return poly_constant(algebra, 0);
     if (poly_is_constant(a, &left) && poly_is_constant(b, &right) && right != 0 && right != -1)
         return poly_constant(algebra, left % right);
-    return operation(algebra, ATOM_MOD, "mod", type, (const Poly *[]){a, b}, 2);
+    return algebra_operation(algebra, ATOM_MOD, "mod", type, (const Poly *[]){a, b}, 2);
 }
 
 static const Poly *extreme_poly(Algebra *algebra, bool is_max, const Poly *a, const Poly *b, Element type) {
@@ -297,14 +353,45 @@ static const Poly *extreme_poly(Algebra *algebra, bool is_max, const Poly *a, co
     add_poly_key(&left, a);
     add_poly_key(&right, b);
     bool swap = strcmp(left.text, right.text) > 0; /* min and max commute */
-    return operation(algebra, is_max ? ATOM_MAX : ATOM_MIN, is_max ? "max" : "min", type,
+    return algebra_operation(algebra, is_max ? ATOM_MAX : ATOM_MIN, is_max ? "max" : "min", type,
                      (const Poly *[]){swap ? b : a, swap ? a : b}, 2);
+}
+
+const Poly *poly_extreme(Algebra *algebra, bool is_max, const Poly *a, const Poly *b) {
+    return extreme_poly(algebra, is_max, a, b, E_I64);
 }
 
 /* ---- expressions -------------------------------------------------------------------------------------------------- */
 
 static bool is_signed(Element type) { return type == E_I32 || type == E_I64; }
 static bool is_integer(Element type) { return is_signed(type) || type == E_U32 || type == E_U64; }
+
+/* A comparison of integers is a question whether a difference is >= 0, and conditions are numbers 0 and 1: however a condition is
+ * written, it is the same polynomial. NULL: compares floats, or grew too large. */
+static const Poly *truth_poly(Algebra *algebra, const Expr *expr, const Poly *left, const Poly *right) {
+    Element type = expr->binary.left->type;
+    if (!is_integer(type) && type != E_BOOL) return NULL;
+    const Poly *less = poly_sum(algebra, left, right, -1), *more = poly_sum(algebra, right, left, -1);
+    const Poly *one = poly_constant(algebra, 1), *equal;
+    switch (expr->binary.op) {
+    case OP_LT: return poly_truth(algebra, poly_offset(algebra, more, -1));
+    case OP_LE: return poly_truth(algebra, more);
+    case OP_GT: return poly_truth(algebra, poly_offset(algebra, less, -1));
+    case OP_GE: return poly_truth(algebra, less);
+    case OP_EQ:
+    case OP_NE:
+        equal = poly_sum(algebra, poly_truth(algebra, less), poly_truth(algebra, poly_offset(algebra, less, -1)), -1);
+        return expr->binary.op == OP_EQ ? equal : poly_sum(algebra, one, equal, -1);
+    case OP_AND: return poly_product(algebra, left, right);
+    case OP_OR: return poly_sum(algebra, poly_sum(algebra, left, right, 1), poly_product(algebra, left, right), -1);
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+    case OP_DIV:
+    case OP_MOD: break;
+    }
+    return NULL;
+}
 
 static const Poly *binary_poly(Algebra *algebra, const Role *role, const Expr *expr) {
     BinaryOp op = expr->binary.op;
@@ -318,13 +405,15 @@ static const Poly *binary_poly(Algebra *algebra, const Role *role, const Expr *e
         if (op == OP_DIV) return div_poly(algebra, left, right, expr->type);
         if (op == OP_MOD) return mod_poly(algebra, left, right, expr->type);
     }
+    const Poly *truth = truth_poly(algebra, expr, left, right);
+    if (truth) return truth;
     /* of the comparisons one spelling each: a > b is b < a */
-    if (op == OP_GT) return operation(algebra, ATOM_OPAQUE, "b9", expr->type, swapped, 2);
-    if (op == OP_GE) return operation(algebra, ATOM_OPAQUE, "b8", expr->type, swapped, 2);
+    if (op == OP_GT) return algebra_operation(algebra, ATOM_OPAQUE, "b9", expr->type, swapped, 2);
+    if (op == OP_GE) return algebra_operation(algebra, ATOM_OPAQUE, "b8", expr->type, swapped, 2);
     const char *tag = op == OP_LT   ? "b9"
                       : op == OP_LE ? "b8"
                                     : arena_printf(algebra->arena, "op%d.%d", (int)op, (int)expr->binary.accuracy);
-    return operation(algebra, ATOM_OPAQUE, tag, expr->type, both, 2);
+    return algebra_operation(algebra, ATOM_OPAQUE, tag, expr->type, both, 2);
 }
 
 static const Poly *call_poly(Algebra *algebra, const Role *role, const Expr *expr) {
@@ -335,7 +424,7 @@ static const Poly *call_poly(Algebra *algebra, const Role *role, const Expr *exp
         if (expr->call.which == IN_min) return extreme_poly(algebra, false, args[0], args[1], expr->type);
         if (expr->call.which == IN_max) return extreme_poly(algebra, true, args[0], args[1], expr->type);
     }
-    return operation(algebra, ATOM_OPAQUE,
+    return algebra_operation(algebra, ATOM_OPAQUE,
                      arena_printf(algebra->arena, "call%d.%d", (int)expr->call.which, (int)expr->call.accuracy),
                      expr->type, args, expr->call.count);
 }
@@ -358,7 +447,7 @@ static const Poly *read_poly(Algebra *algebra, const Role *role, const Expr *exp
         return by_place(algebra, expr, true);
     const Poly *subs[3];
     for (int i = 0; i < read->rank; i++) subs[i] = algebra_poly(algebra, role, read->subs[i]);
-    return operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "read%d", read->object), expr->type, subs,
+    return algebra_operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "read%d", read->object), expr->type, subs,
                      read->rank);
 }
 
@@ -367,11 +456,11 @@ static const Poly *form(Algebra *algebra, const Role *role, Expr *expr) {
     switch (expr->kind) {
     case X_CONST:
         if (is_integer(expr->type) || expr->type == E_BOOL) return poly_constant(algebra, expr->constant.integer);
-        return operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "#%a", expr->constant.number), expr->type,
+        return algebra_operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "#%a", expr->constant.number), expr->type,
                          args, 0);
     case X_SYMBOL: return poly_atom(algebra, simple_atom(algebra, ATOM_SYMBOL, expr->index, NULL, expr->type));
     case X_PARAM:
-        return operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "param%d", expr->index), expr->type, args,
+        return algebra_operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "param%d", expr->index), expr->type, args,
                          0);
     case X_AXIS: return poly_atom(algebra, simple_atom(algebra, ATOM_AXIS, expr->index, NULL, expr->type));
     case X_LOCAL: return local_poly(algebra, role, expr);
@@ -384,20 +473,21 @@ static const Poly *form(Algebra *algebra, const Role *role, Expr *expr) {
     case X_UNARY:
         args[0] = algebra_poly(algebra, role, expr->unary.operand);
         if (expr->unary.op == OP_NEG && is_signed(expr->type))
-            return poly_sum(algebra, poly_constant(algebra, 0), args[0], -1);
-        return operation(algebra, ATOM_OPAQUE, expr->unary.op == OP_NEG ? "neg" : "not", expr->type, args, 1);
+            return poly_minus(algebra, args[0]);
+        if (expr->unary.op == OP_NOT) return poly_sum(algebra, poly_constant(algebra, 1), args[0], -1);
+        return algebra_operation(algebra, ATOM_OPAQUE, expr->unary.op == OP_NEG ? "neg" : "not", expr->type, args, 1);
     case X_BINARY: return binary_poly(algebra, role, expr);
     case X_SELECT:
         args[0] = algebra_poly(algebra, role, expr->select.condition);
         args[1] = algebra_poly(algebra, role, expr->select.then);
         args[2] = algebra_poly(algebra, role, expr->select.otherwise);
-        return operation(algebra, ATOM_SELECT, "select", expr->type, args, 3);
+        return algebra_operation(algebra, ATOM_SELECT, "select", expr->type, args, 3);
     case X_CAST:
         args[0] = algebra_poly(algebra, role, expr->cast);
-        if (expr->type == expr->cast->type) return args[0];
+        if (expr->type == expr->cast->type || (is_integer(expr->type) && expr->cast->type == E_BOOL)) return args[0];
         if (is_integer(expr->cast->type) && (expr->type == E_I64 || (expr->type == E_U64 && expr->cast->type == E_U32)))
             return args[0];
-        return operation(algebra, ATOM_OPAQUE,
+        return algebra_operation(algebra, ATOM_OPAQUE,
                          arena_printf(algebra->arena, "cast%d.%d", (int)expr->type, (int)expr->cast->type), expr->type,
                          args, 1);
     case X_CALL: return call_poly(algebra, role, expr);
@@ -457,15 +547,22 @@ static const Poly *replace_in_atom(Algebra *algebra, int id, int atom, const Pol
     case ATOM_CEIL: return ceil_poly(algebra, args[0], args[1], old.type);
     case ATOM_MIN:
     case ATOM_MAX: return extreme_poly(algebra, old.kind == ATOM_MAX, args[0], args[1], old.type);
+    case ATOM_TRUTH: return poly_truth(algebra, args[0]);
+    case ATOM_FLOOR: return poly_floor(algebra, args[0], args[1]);
+    case ATOM_SUM: return poly_sums(algebra, args[0], args[1]);
     case ATOM_SELECT:
+    case ATOM_FIRST:
     case ATOM_OPAQUE: {
         size_t tag = strcspn(old.key, "(");
-        return operation(algebra, old.kind, arena_copy(algebra->arena, old.key, tag), old.type, args, count);
+        return algebra_operation(algebra, old.kind, arena_copy(algebra->arena, old.key, tag), old.type, args, count);
     }
     case ATOM_SYMBOL:
     case ATOM_AXIS:
     case ATOM_LOCAL:
     case ATOM_RANK:
+    case ATOM_WHOLE:
+    case ATOM_REST:
+    case ATOM_BOUND:
     case ATOM_INDEX: break;
     }
     return NULL;

@@ -4,25 +4,18 @@
 #include "check/balance.h"
 #include "check/stages.h"
 
+#define CELL_VALUES 8 /* of a cell of memory that are tried */
+#define CELLS_MOST 2  /* that are tried at all of them */
+
 typedef struct Pair {  /* both ends of a pipe */
     int pipe;
     int roles[2];      /* producer, a consumer; may be the same */
     const Role *role[2];
     Shapes shapes[2];
+    const Shape *apart[2]; /* the first that are not the same */
 } Pair;
 
 /* ---- what is said ------------------------------------------------------------------------------------------------- */
-
-static const char *count_text(Balance *balance, const Role *role, Count count) {
-    Str text = str_new(balance->arena);
-    int64_t zero;
-    if (!algebra_constant(count.outside, &zero) || zero != 0) expr_print(count.outside, balance->prog, role, NULL, &text);
-    if (algebra_constant(count.tile, &zero) && zero == 0) return text.length ? text.text : "0";
-    if (text.length) str_add(&text, ", and ");
-    expr_print(count.tile, balance->prog, role, NULL, &text);
-    str_add(&text, " for each tile of the grid");
-    return text.text;
-}
 
 /* The first tile, in the order of its coordinates, in which one end acquires more often than the other */
 static bool differ_at(Balance *balance, const Pair *pair, const Sizes *sizes, int64_t *tile, int64_t *extents, int64_t *values) {
@@ -45,15 +38,62 @@ static void add_formulas(Stmt *stmt, void *data) {
     if (stmt->kind == S_IF) sizes_formula(sizes, stmt->branch.condition);
 }
 
+/* ---- what is in memory: the cells that the roles ask for, the first of them at several values ---- */
+
+typedef struct Contents {
+    Arena *arena;
+    int64_t values[CELL_VALUES];
+    int count;
+} Contents;
+
+static void find_constants(Expr *expr, void *data) {
+    Contents *contents = data;
+    if (expr->kind != X_CONST || expr->type == E_F32 || expr->type == E_BOOL || contents->count + 2 > CELL_VALUES) return;
+    for (int64_t value = expr->constant.integer; value <= expr->constant.integer + 1; value++) {
+        bool there = false;
+        for (int i = 0; i < contents->count; i++) there |= contents->values[i] == value;
+        if (!there) contents->values[contents->count++] = value;
+    }
+}
+
+/* Values around the constants that conditions have, behind the smallest ones */
+static void add_constants(Expr *expr, void *data) { expr_visit(((Contents *)data)->arena, expr, find_constants, data); }
+
+static void add_contents(Stmt *stmt, void *data) {
+    if (stmt->kind == S_FOR || stmt->kind == S_IF) walk_exprs(stmt, add_constants, data);
+}
+
+/* Cells beyond the first few stay 0. False: there is no further way to fill them */
+static bool refill(Memory *memory, const Contents *contents, int number) {
+    memory->cells.count = memory->cells.count < CELLS_MOST ? memory->cells.count : CELLS_MOST;
+    for (size_t c = 0; c < memory->cells.count; c++, number /= contents->count) memory->cells.items[c].value = contents->values[number % contents->count];
+    return number == 0;
+}
+
+static bool differ_in(Balance *balance, const Pair *pair, Sizes *sizes, const Contents *contents, int64_t *tile, int64_t *extents, int64_t *values) {
+    sizes->memory->cells.count = 0;
+    for (int number = 0; refill(sizes->memory, contents, number); number++) {
+        if (differ_at(balance, pair, sizes, tile, extents, values)) return true;
+        if (sizes->memory->cells.count == 0) return false;
+    }
+    return false;
+}
+
 /* Sizes at which the counts differ, the smallest that are found */
 static bool find_difference(Balance *balance, const Pair *pair, Str *where, int64_t *values) {
     Sizes *sizes = sizes_new(balance->arena, balance->prog, false);
+    Contents contents = {.arena = balance->arena, .values = {0, 1, 2, 3}, .count = 4};
+    Memory memory = {.arena = balance->arena};
     size_t axes = balance->prog->axes.count;
-    for (int i = 0; i < 2; i++) stmt_visit(pair->role[i]->body, add_formulas, sizes);
+    sizes->memory = &memory;
+    for (int i = 0; i < 2; i++) {
+        stmt_visit(pair->role[i]->body, add_formulas, sizes);
+        stmt_visit(pair->role[i]->body, add_contents, &contents);
+    }
     for (size_t i = 0; i < axes; i++) sizes_formula(sizes, balance->prog->axes.items[i].extent);
     for (int tried = 0; tried < 1000 && sizes_next(sizes); tried++) {
         int64_t extents[PROG_MAX_RANK], tile;
-        if (!differ_at(balance, pair, sizes, &tile, extents, values)) continue;
+        if (!differ_in(balance, pair, sizes, &contents, &tile, extents, values)) continue;
         sizes_print(sizes, where);
         for (size_t i = 0; i < axes && tile > 0; i++) {
             int64_t inner = 1;
@@ -66,45 +106,51 @@ static bool find_difference(Balance *balance, const Pair *pair, Str *where, int6
     return false;
 }
 
+static void note_difference(Balance *balance, Diag *diag, const Str *where, const int64_t *values) {
+    diag_note(balance->diags, diag, "%s%s%lld produced, %lld consumed: one of the two waits for ever", where->length ? where->text : "",
+              where->length ? ": " : "", (long long)values[0], (long long)values[1]);
+}
+
 static void refuse_leave(Balance *balance, const Pair *pair) {
     const Shape *leave;
     const Pipe *pipe = &balance->prog->pipes.items[pair->pipe];
-    int side = shapes_leave(&pair->shapes[1], &leave) ? 1 : 0;
-    if (side == 0) shapes_leave(&pair->shapes[0], &leave);
+    int side = shapes_leaves(&pair->shapes[1], &leave) ? 1 : 0;
+    Str where = str_new(balance->arena);
+    int64_t values[2];
+    if (side == 0) shapes_leaves(&pair->shapes[0], &leave);
     Diag *diag = diag_at(balance->diags, P0452, leave->stmt->span, "a loop with operations on pipe `%s` is left early", pipe->name);
     diag_primary(balance->diags, diag, "`%s` stops here", pair->role[side]->name);
     diag_label(balance->diags, diag, shapes_first(&pair->shapes[1 - side]), "`%s` goes on, and waits", pair->role[1 - side]->name);
+    if (find_difference(balance, pair, &where, values)) note_difference(balance, diag, &where, values);
     diag_help(balance->diags, diag, "let `%s` leave the same loop at the same place under the same condition, or put the "
               "condition inside of the stage's block", pair->role[1 - side]->name);
 }
 
 static void refuse_counts(Balance *balance, const Pair *pair) {
     const Pipe *pipe = &balance->prog->pipes.items[pair->pipe];
-    Emptiness *known = NEW_ARRAY(balance->arena, Emptiness, balance->prog->domains.count + 1);
-    size_t symbols = balance->prog->symbols.count;
-    int wheres = balance->where_count;
-    Count counts[2];
     Str where = str_new(balance->arena);
     int64_t values[2];
-    for (int i = 0; i < 2; i++) counts[i] = shapes_count(balance, pair->role[i], &pair->shapes[i], known, true);
     bool differ = find_difference(balance, pair, &where, values);
     Diag *diag = diag_at(balance->diags, differ ? P0450 : P0451, shapes_first(&pair->shapes[1]),
                          differ ? "pipe `%s` is not consumed as often as it is produced"
                                 : "cannot show that pipe `%s` is consumed as often as it is produced", pipe->name);
     const char *verbs[2] = {"produces", "consumes"};
     for (int i = 1; i >= 0; i--) {
-        const char *text = "as often as its loops and conditions have it";
-        if (counts[i].outside) text = count_text(balance, pair->role[i], counts[i]);
+        const char *text = shapes_text(balance, pair->role[i], &pair->shapes[i]);
+        if (!text) text = "as often as its loops and conditions have it";
         text = arena_printf(balance->arena, "`%s` %s %s", pair->role[i]->name, verbs[i], text);
         if (i == 1) diag_primary(balance->diags, diag, "%s", text);
         else diag_label(balance->diags, diag, shapes_first(&pair->shapes[i]), "%s", text);
     }
-    if (differ)
-        diag_note(balance->diags, diag, "%s%s%lld produced, %lld consumed: one of the two waits for ever",
-                  where.length ? where.text : "", where.length ? ": " : "", (long long)values[0], (long long)values[1]);
-    diag_help(balance->diags, diag, "loop over the same `range` in both roles: the same name is the same count");
-    balance->prog->symbols.count = symbols;
-    balance->where_count = wheres;
+    if (differ) note_difference(balance, diag, &where, values);
+    for (int i = 1; i >= 0 && !differ; i--) {
+        const Shape *shape = pair->apart[i];
+        if (shape && shape->kind != SHAPE_ACQUIRE)
+            diag_label(balance->diags, diag, shape->stmt->head, "as `%s` says it", pair->role[i]->name);
+    }
+    diag_help(balance->diags, diag, differ ? "loop over the same `range` in both roles: the same name is the same count"
+                                           : "say it in both roles in the same words: a `range` of the kernel to loop over, the same "
+                                             "comparisons of the same values as conditions");
 }
 
 /* ---- ranges that must not be empty -------------------------------------------------------------------------------- */
@@ -121,10 +167,8 @@ static void used_domains(const Shapes *shapes, Emptiness *known, size_t count) {
 /* The end that acquires even where the range is empty: 0 the producer's, 1 the consumer's */
 static int acquires_anyway(Balance *balance, const Pair *pair, int domain) {
     Emptiness *known = NEW_ARRAY(balance->arena, Emptiness, balance->prog->domains.count + 1);
-    int64_t count;
     known[domain] = EMPTY;
-    Count produced = shapes_count(balance, pair->role[0], &pair->shapes[0], known, false);
-    return produced.tile && algebra_constant(produced.tile, &count) && count == 0 ? 1 : 0;
+    return counts_nothing(balance, pair->role[0], &pair->shapes[0], known) ? 1 : 0;
 }
 
 static void oblige(Balance *balance, const Pair *pair, int domain) {
@@ -186,17 +230,15 @@ static bool proved_nonempty(Balance *balance, const Pair *pair) {
 
 /* ---- all ---------------------------------------------------------------------------------------------------------- */
 
-static void check_pair(Balance *balance, const Pair *pair) {
+static void check_pair(Balance *balance, Pair *pair) {
     Emptiness *known = NEW_ARRAY(balance->arena, Emptiness, balance->prog->domains.count + 1);
     const Shape *leave;
     if (!shapes_first(&pair->shapes[0]).hi || !shapes_first(&pair->shapes[1]).hi) return; /* `roles` has said so */
-    if (shapes_same(balance, pair->role[0], &pair->shapes[0], pair->role[1], &pair->shapes[1])) return;
-    if (shapes_leave(&pair->shapes[0], &leave) || shapes_leave(&pair->shapes[1], &leave)) {
-        refuse_leave(balance, pair);
-        return;
-    }
+    if (shapes_same(balance, pair->role, pair->shapes, pair->apart)) return;
     if (counts_equal(balance, pair->role[0], &pair->shapes[0], pair->role[1], &pair->shapes[1], known)) return;
-    if (!proved_nonempty(balance, pair)) refuse_counts(balance, pair);
+    if (proved_nonempty(balance, pair)) return;
+    if (shapes_leaves(&pair->shapes[0], &leave) != shapes_leaves(&pair->shapes[1], &leave)) refuse_leave(balance, pair);
+    else refuse_counts(balance, pair);
 }
 
 typedef struct Unknown {

@@ -2,6 +2,7 @@
  *   balance.c        each pipe and consumer: same shape, else equal counts, else what is said
  *   balance_shape.c  what a role does with one pipe, as a tree; are two of them the same?
  *   balance_count.c  how often, as a formula; are two of them equal?
+ *   balance_text.c   how often, in words
  *   sizes.c          small sizes, and formulas evaluated at them
  *   lockstep*.c      does anybody wait for ever, for whatever counts?
  *   net.c            what each role does at given sizes, and one greedy run of all of them
@@ -13,7 +14,7 @@
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------- */
 
-typedef enum ShapeKind { SHAPE_ACQUIRE, SHAPE_GRID, SHAPE_FOR, SHAPE_IF, SHAPE_LEAVE } ShapeKind;
+typedef enum ShapeKind { SHAPE_ACQUIRE, SHAPE_GRID, SHAPE_FOR, SHAPE_IF, SHAPE_LEAVE, SHAPE_BLOCK } ShapeKind;
 
 typedef struct Shape Shape;
 typedef VEC(Shape *) Shapes;
@@ -28,14 +29,13 @@ typedef struct Balance {
     Arena *arena;
     Prog *prog;
     Diags *diags;
-    struct Wheres { int domain; const Role *role; Expr *lo, *hi; int symbol; } wheres[16];
-    int where_count;
 } Balance;
 
 /* What a role does with one end of a pipe; statements that do not matter are left out */
 Shapes shapes_of(Balance *balance, const Role *role, int pipe, End end);
-bool shapes_same(Balance *balance, const Role *a_role, const Shapes *a, const Role *b_role, const Shapes *b);
-bool shapes_leave(const Shapes *shapes, const Shape **where); /* is a loop or the role left early? */
+/* `apart`: the first of each that are not the same; NULL: there is none */
+bool shapes_same(Balance *balance, const Role *const *roles, const Shapes *shapes, const Shape **apart);
+int shapes_leaves(const Shapes *shapes, const Shape **where); /* places at which a loop or the role is left early, and the first of them */
 Span shapes_first(const Shapes *shapes);                      /* the first acquire */
 int balance_symbol(Balance *balance, const char *name, bool counts); /* one more, for a while; `counts`: never negative */
 
@@ -43,20 +43,25 @@ int balance_symbol(Balance *balance, const char *name, bool counts); /* one more
 
 typedef enum Emptiness { MAYBE_EMPTY, NONEMPTY, EMPTY } Emptiness;
 
-typedef struct Count {
-    Expr *outside;     /* of grid loops: once a block; NULL: not a formula */
-    Expr *tile;        /* in one iteration of the grid */
-} Count;
-
-/* `known`: by domain, what is taken for granted; `shown`: in a form for people, not for the proof */
-Count shapes_count(Balance *balance, const Role *role, const Shapes *shapes, const Emptiness *known, bool shown);
-/* Equal in all cases of the ranges that `if .. nonempty` asks about? */
+const char *shapes_text(Balance *balance, const Role *role, const Shapes *shapes); /* NULL: more than a formula says */
+/* Certainly equal? `known`: by domain, what is taken for granted */
 bool counts_equal(Balance *balance, const Role *a_role, const Shapes *a, const Role *b_role, const Shapes *b, const Emptiness *known);
+bool counts_nothing(Balance *balance, const Role *role, const Shapes *shapes, const Emptiness *known);
 Expr *domain_nonempty(Balance *balance, int domain); /* lo < hi, over symbols and axes */
 Expr *positive(Balance *balance, Expr *expr);        /* expr >= 1, said simply: ceil(K, 64) >= 1 is K >= 1 */
 bool only_symbols(const Expr *expr);
 
 /* ---- sizes -------------------------------------------------------------------------------------------------------- */
+
+typedef struct Cell {  /* an element of a tensor that is only read */
+    int param, rank;
+    int64_t subs[PROG_MAX_RANK], value;
+} Cell;
+
+typedef struct Memory {
+    Arena *arena;
+    VEC(Cell) cells;            /* that have been asked for, in this order; they are 0 unless said otherwise */
+} Memory;
 
 typedef struct Env {   /* values at which formulas are evaluated */
     const Prog *prog;
@@ -70,6 +75,7 @@ typedef struct Env {   /* values at which formulas are evaluated */
 #define READS_MOST 6
 
 typedef struct Reads {          /* tensors of whole numbers that are only read hold something small, made up */
+    Memory *memory;             /* or what it says; NULL: it is made up */
     uint64_t seed;
     int64_t most;               /* that an element holds */
     struct Read { int param; int64_t subs[PROG_MAX_RANK], value; } seen[READS_MOST]; /* the first that were read */
@@ -90,6 +96,7 @@ typedef struct Sizes {
     int64_t *tile;              /* by symbol: the largest constant it meets, as in ceil(K, 64); at least 1 */
     int rounds;                 /* multiples of a constant that are tried */
     bool started, sparse;
+    Memory *memory;             /* that goes with the sizes; NULL: none */
 } Sizes;
 
 /* Iterations of a loop that show what there is to see; where instances take turns, each comes twice and the first again */

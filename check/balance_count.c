@@ -1,233 +1,229 @@
-/* How often a role acquires a pipe, as a formula: acquires times the trips of the loops around them. A range's trips are
- * hi - lo where that is certainly not negative, else hi - min(hi, lo): pieces of a range add up to the whole. */
+/* How often a role acquires an end of a pipe: as a polynomial, in which two roles are compared. Conditions are numbers 0 and 1, loops are sums, and what
+ * leaves early takes from what follows. A range from lo to hi has max(lo, hi) - lo iterations: pieces of a range add up to the whole. */
 #include "check/algebra.h"
 #include "check/balance.h"
 
-#define CASES_MOST 6 /* ranges asked about by `if .. nonempty`, of which all cases are tried */
+/* Counts are multiples of it, so that sums of sums (n (n - 1) / 2) stay whole */
+#define SCALE 720
+#define LEAVES_MOST 16
+
+typedef struct Leaving {
+    const Stmt *target;    /* NULL: the role */
+    LeaveKind kind;
+    const Poly *truth;     /* is it left so? */
+} Leaving;
+
+typedef struct Walked {    /* a list of shapes */
+    const Poly *count;     /* NULL: not a formula */
+    const Poly *on;        /* does it come to its end? */
+    Leaving leaves[LEAVES_MOST];
+    int leave_count;
+} Walked;
 
 typedef struct Counting {
     Balance *balance;
+    Algebra *algebra;
     const Role *role;
     const Emptiness *known;
-    bool shown;        /* for people, not for the proof */
-    bool flat;         /* conditions as numbers 0 and 1 that are multiplied: `a || b` is a + b - a b, however it is written */
+    const Poly *tile;      /* in one iteration of the grid */
+    bool *varies;          /* by local: assigned in a loop around */
 } Counting;
 
-static Expr *number(Counting *c, int64_t value) { return expr_integer(c->balance->arena, E_I32, value, (Span){0, 0}); }
+static const Walked failed = {0};
 
-static bool is_number(const Expr *expr, int64_t value) {
-    int64_t found;
-    return algebra_constant(expr, &found) && found == value;
+static Walked nothing(const Counting *c) {
+    return (Walked){.count = poly_constant(c->algebra, 0), .on = poly_constant(c->algebra, 1)};
 }
 
-static Expr *sum(Counting *c, Expr *a, Expr *b) {
-    if (!a || !b) return NULL;
-    if (is_number(a, 0)) return b;
-    if (is_number(b, 0)) return a;
-    return expr_binary(c->balance->arena, OP_ADD, a, b, a->span);
+static void take(const Counting *c, Walked *to, Leaving leaving) {
+    int64_t zero;
+    if (!leaving.truth) *to = failed;
+    if (!to->count || (poly_is_constant(leaving.truth, &zero) && zero == 0)) return;
+    for (int i = 0; i < to->leave_count; i++)
+        if (to->leaves[i].target == leaving.target && to->leaves[i].kind == leaving.kind) {
+            to->leaves[i].truth = poly_sum(c->algebra, to->leaves[i].truth, leaving.truth, 1);
+            return;
+        }
+    if (to->leave_count == LEAVES_MOST) *to = failed;
+    else to->leaves[to->leave_count++] = leaving;
 }
 
-static Expr *product(Counting *c, Expr *a, Expr *b) {
-    if (!a || !b) return NULL;
-    if (is_number(a, 1)) return b;
-    if (is_number(b, 1)) return a;
-    if (is_number(a, 0) || is_number(b, 0)) return number(c, 0);
-    return expr_binary(c->balance->arena, OP_MUL, a, b, a->span);
+/* Does it change while it is counted, or is it a value of one role's iteration that no formula speaks of? */
+static bool is_loose(const Counting *c, const Poly *poly) {
+    for (int i = 0; i < poly->count; i++)
+        for (int k = 0; k < poly->terms[i].count; k++) {
+            const Atom *atom = &c->algebra->atoms.items[poly->terms[i].atoms[k]];
+            if (atom->changes || (atom->kind == ATOM_LOCAL && c->varies[atom->index])) return true;
+            for (int a = 0; a < 3; a++)
+                if (atom->args[a] && is_loose(c, atom->args[a])) return true;
+        }
+    return false;
 }
 
-static Expr *extreme(Counting *c, Intrinsic which, Expr *a, Expr *b) {
-    Expr *call = NEW(c->balance->arena, Expr);
-    *call = (Expr){.kind = X_CALL, .type = a->type, .span = a->span};
-    call->call.which = which;
-    call->call.args[0] = a;
-    call->call.args[1] = b;
-    call->call.count = 2;
-    return call;
+static const Poly *formula(Counting *c, Expr *expr) {
+    if (!expr || expr->kind == X_POISON) return NULL;
+    const Poly *poly = poly_normal(c->algebra, algebra_poly(c->algebra, c->role, expr));
+    return poly && !is_loose(c, poly) ? poly : NULL;
 }
 
-static bool at_most(Counting *c, Expr *a, Expr *b) { return algebra_at_most(c->balance->arena, c->balance->prog, c->role, a, b); }
+static Walked walk(Counting *c, const Shapes *shapes, bool top);
 
-/* The ends of pieces are min and max of the range's own: the one that certainly decides */
-static Expr *plain(Counting *c, Expr *expr) {
-    if (expr->kind != X_CALL || expr->call.count != 2 || (expr->call.which != IN_min && expr->call.which != IN_max)) return expr;
-    Expr *a = plain(c, expr->call.args[0]), *b = plain(c, expr->call.args[1]);
-    if (at_most(c, a, b)) return expr->call.which == IN_min ? a : b;
-    if (at_most(c, b, a)) return expr->call.which == IN_min ? b : a;
-    return expr;
+static const Poly *chosen(const Counting *c, const Poly *truth, const Poly *then, const Poly *otherwise) {
+    return poly_sum(c->algebra, otherwise, poly_product(c->algebra, truth, poly_sum(c->algebra, then, otherwise, -1)), 1);
 }
 
-/* min(hi, lo), with what is known of a hi that is itself a min: the end of a piece */
-static Expr *lower(Counting *c, Expr *hi, Expr *lo) {
-    if (at_most(c, lo, hi)) return lo;
-    if (hi->kind == X_CALL && hi->call.which == IN_min && hi->call.count == 2) {
-        if (at_most(c, lo, hi->call.args[1])) return lower(c, hi->call.args[0], lo);
-        if (at_most(c, lo, hi->call.args[0])) return lower(c, hi->call.args[1], lo);
-    }
-    return extreme(c, IN_min, hi, lo);
-}
-
-/* Iterations of a range with `where`: a number of its own, the same wherever the range and its piece are the same */
-static Expr *where_trips(Counting *c, const Stmt *loop) {
-    Balance *balance = c->balance;
-    int found = -1;
-    for (int i = 0; i < balance->where_count && found < 0; i++) {
-        if (balance->wheres[i].domain != loop->loop.domain) continue;
-        if (algebra_equal(balance->arena, balance->prog, balance->wheres[i].role, balance->wheres[i].lo, c->role, loop->loop.lo) &&
-            algebra_equal(balance->arena, balance->prog, balance->wheres[i].role, balance->wheres[i].hi, c->role, loop->loop.hi))
-            found = balance->wheres[i].symbol;
-    }
-    if (found < 0) {
-        if (loop->loop.domain < 0 || balance->where_count == (int)COUNT_OF(balance->wheres)) return NULL;
-        const char *name = balance->prog->domains.items[loop->loop.domain].name;
-        found = balance_symbol(balance, arena_printf(balance->arena, "iterations of `%s`", name), true);
-        balance->wheres[balance->where_count].domain = loop->loop.domain;
-        balance->wheres[balance->where_count].role = c->role;
-        balance->wheres[balance->where_count].lo = loop->loop.lo;
-        balance->wheres[balance->where_count].hi = loop->loop.hi;
-        balance->wheres[balance->where_count++].symbol = found;
-    }
-    Expr *expr = NEW(balance->arena, Expr);
-    *expr = (Expr){.kind = X_SYMBOL, .type = E_I32, .span = loop->head};
-    expr->index = found;
-    return expr;
-}
-
-static Expr *trips(Counting *c, const Stmt *loop) {
-    Expr *lo = loop->loop.lo, *hi = loop->loop.hi;
-    if (!lo || !hi || lo->kind == X_POISON || hi->kind == X_POISON) return NULL;
-    if (loop->loop.domain >= 0 && c->known[loop->loop.domain] == EMPTY) return number(c, 0);
-    if (loop->loop.where) return where_trips(c, loop);
-    lo = plain(c, lo);
-    hi = plain(c, hi);
-    if (!c->shown) return expr_binary(c->balance->arena, OP_SUB, hi, lower(c, hi, lo), loop->head);
-    Expr *plainly = is_number(lo, 0) ? hi : expr_binary(c->balance->arena, OP_SUB, hi, lo, loop->head);
-    return at_most(c, lo, hi) ? plainly : extreme(c, IN_max, plainly, number(c, 0));
-}
-
-typedef struct Mention {
-    const Role *role;
-    int local;
-    bool found;
-    int depth;
-    Arena *arena;
-} Mention;
-
-static void find_mention(Expr *expr, void *data) {
-    Mention *mention = data;
-    if (expr->kind != X_LOCAL || !valid_index(expr->index, mention->role->locals.count)) return;
-    const Local *local = &mention->role->locals.items[expr->index];
-    mention->found |= expr->index == mention->local;
-    if (local->kind != LOCAL_LET || !local->value || mention->depth > 16) return;
-    mention->depth++;
-    expr_visit(mention->arena, local->value, find_mention, mention);
-    mention->depth--;
-}
-
-static bool mentions(Counting *c, Expr *expr, int local) {
-    Mention mention = {.role = c->role, .local = local, .arena = c->balance->arena};
-    expr_visit(c->balance->arena, expr, find_mention, &mention);
-    return mention.found;
-}
-
-static Expr *chosen(Counting *c, Expr *condition, Expr *then, Expr *otherwise) {
-    Expr *select = NEW(c->balance->arena, Expr);
-    *select = (Expr){.kind = X_SELECT, .type = E_I64, .span = condition->span};
-    select->select.condition = condition;
-    select->select.then = then;
-    select->select.otherwise = otherwise;
-    return select;
-}
-
-static Expr *less(Counting *c, Expr *a, Expr *b) { return a && b ? expr_binary(c->balance->arena, OP_SUB, a, b, a->span) : NULL; }
-
-/* 1 where the condition holds, else 0; NULL where that is another thing each time it is asked */
-static Expr *as_number(Counting *c, Expr *condition) {
-    Expr *one = number(c, 1);
-    Algebra *algebra = algebra_new(c->balance->arena, c->balance->prog, c->role);
-    const Poly *poly = algebra_poly(algebra, c->role, condition);
-    if (!poly || poly_changes(algebra, poly)) return NULL;
-    if (condition->kind == X_UNARY && condition->unary.op == OP_NOT) return less(c, one, as_number(c, condition->unary.operand));
-    if (condition->kind != X_BINARY) return chosen(c, condition, one, number(c, 0));
-    Expr *left = condition->binary.left, *right = condition->binary.right;
-    BinaryOp op = condition->binary.op;
-    if (op == OP_AND || op == OP_OR) {
-        Expr *a = as_number(c, left), *b = as_number(c, right), *both = product(c, a, b);
-        return op == OP_AND ? both : less(c, sum(c, a, b), both);
-    }
-    bool negative = left->type != E_F32 && (op == OP_NE || op == OP_LE || op == OP_GE);
-    if (!negative) return chosen(c, condition, one, number(c, 0));
-    Expr *opposite = NEW(c->balance->arena, Expr); /* of two that exclude each other, one */
-    *opposite = *condition;
-    opposite->binary.op = op == OP_NE ? OP_EQ : op == OP_LE ? OP_GT : OP_LT;
-    return less(c, one, chosen(c, opposite, one, number(c, 0)));
-}
-
-static Count count_list(Counting *c, const Shapes *shapes, bool top);
-
-static Expr *count_branch(Counting *c, const Shape *shape) {
+static Walked branch(Counting *c, const Shape *shape) {
     int domain = shape->stmt->branch.nonempty;
-    int64_t truth;
     Emptiness known = valid_index(domain, c->balance->prog->domains.count) ? c->known[domain] : MAYBE_EMPTY;
-    Expr *condition = shape->stmt->branch.condition;
-    if (known == NONEMPTY) return count_list(c, &shape->body, false).outside;
-    if (known == EMPTY) return count_list(c, &shape->otherwise, false).outside;
-    Expr *then = count_list(c, &shape->body, false).outside, *otherwise = count_list(c, &shape->otherwise, false).outside;
-    if (!then || !otherwise || !condition || condition->kind == X_POISON) return NULL;
-    if (algebra_constant(condition, &truth)) return truth ? then : otherwise;
-    if (algebra_equal(c->balance->arena, c->balance->prog, c->role, then, c->role, otherwise)) return then;
-    if (!c->flat) return chosen(c, condition, then, otherwise);
-    Expr *holds = as_number(c, condition);
-    return sum(c, product(c, holds, then), product(c, less(c, number(c, 1), holds), otherwise));
+    if (known != MAYBE_EMPTY) return walk(c, known == NONEMPTY ? &shape->body : &shape->otherwise, false);
+    Walked then = walk(c, &shape->body, false), otherwise = walk(c, &shape->otherwise, false), both = nothing(c);
+    if (!then.count || !otherwise.count) return failed;
+    if (then.leave_count == 0 && otherwise.leave_count == 0 && poly_equal(then.count, otherwise.count)) return then;
+    const Poly *truth = formula(c, shape->stmt->branch.condition);
+    if (!truth) return failed;
+    both.count = chosen(c, truth, then.count, otherwise.count);
+    both.on = chosen(c, truth, then.on, otherwise.on);
+    for (int i = 0; i < then.leave_count; i++)
+        take(c, &both, (Leaving){then.leaves[i].target, then.leaves[i].kind, poly_product(c->algebra, truth, then.leaves[i].truth)});
+    const Poly *not_so = poly_sum(c->algebra, poly_constant(c->algebra, 1), truth, -1);
+    for (int i = 0; i < otherwise.leave_count; i++)
+        take(c, &both, (Leaving){otherwise.leaves[i].target, otherwise.leaves[i].kind, poly_product(c->algebra, not_so, otherwise.leaves[i].truth)});
+    return both;
 }
 
-static Count count_list(Counting *c, const Shapes *shapes, bool top) {
-    Count total = {number(c, 0), number(c, 0)};
-    for (size_t i = 0; i < shapes->count && total.outside && total.tile; i++) {
-        const Shape *shape = shapes->items[i];
-        switch (shape->kind) {
-        case SHAPE_ACQUIRE: total.outside = sum(c, total.outside, number(c, 1)); break;
-        case SHAPE_GRID: /* inside of other loops it is not counted */
-            total.tile = top ? sum(c, total.tile, count_list(c, &shape->body, false).outside) : NULL;
-            break;
-        case SHAPE_FOR: {
-            Expr *body = count_list(c, &shape->body, false).outside;
-            if (body && shape->stmt->loop.var >= 0 && mentions(c, body, shape->stmt->loop.var)) body = NULL;
-            total.outside = body ? sum(c, total.outside, product(c, trips(c, shape->stmt), body)) : NULL;
-            break;
-        }
-        case SHAPE_IF: total.outside = sum(c, total.outside, count_branch(c, shape)); break;
-        case SHAPE_LEAVE: total.outside = NULL; break;
-        }
+static void mark_assigned(Stmt *stmt, void *data) {
+    bool *varies = data;
+    if (stmt->kind == S_SCALAR) varies[stmt->scalar.local] = true;
+    if (stmt->kind == S_FOR && stmt->loop.var >= 0) varies[stmt->loop.var] = true;
+}
+
+static Walked loop_body(Counting *c, const Shape *shape) {
+    const Stmt *loop = shape->stmt;
+    bool *outside = c->varies;
+    c->varies = NEW_ARRAY(c->balance->arena, bool, c->role->locals.count + 1);
+    for (size_t i = 0; i < c->role->locals.count; i++) c->varies[i] = outside[i];
+    stmt_visit(loop->loop.body, mark_assigned, c->varies);
+    c->varies[loop->loop.var] = false;
+    Walked body = walk(c, &shape->body, false);
+    if (loop->loop.where && body.count) {
+        const Poly *truth = formula(c, loop->loop.where);
+        Walked some = {.count = poly_product(c->algebra, truth, body.count), .on = body.on};
+        for (int i = 0; i < body.leave_count; i++)
+            take(c, &some, (Leaving){body.leaves[i].target, body.leaves[i].kind, poly_product(c->algebra, truth, body.leaves[i].truth)});
+        body = some;
     }
-    if (!total.tile) total.outside = NULL;
-    return total;
+    c->varies = outside;
+    return body;
 }
 
-static Count count(Balance *balance, const Role *role, const Shapes *shapes, const Emptiness *known, bool flat) {
-    Counting c = {.balance = balance, .role = role, .known = known, .flat = flat};
-    return count_list(&c, shapes, true);
+/* The whole of it, at SCALE: sums of truths are whole by themselves */
+static const Poly *over(Counting *c, int atom, const Poly *lo, const Poly *hi, const Poly *each) {
+    c->algebra->steps = 500;
+    return poly_sum_over(c->algebra, atom, lo, hi, poly_normal(c->algebra, each));
 }
 
-Count shapes_count(Balance *balance, const Role *role, const Shapes *shapes, const Emptiness *known, bool shown) {
-    Counting c = {.balance = balance, .role = role, .known = known, .shown = shown};
-    return count_list(&c, shapes, true);
+static Walked loop(Counting *c, const Shape *shape) {
+    const Stmt *stmt = shape->stmt;
+    Algebra *algebra = c->algebra;
+    Walked all = nothing(c);
+    if (stmt->loop.domain >= 0 && c->known[stmt->loop.domain] == EMPTY) return all;
+    if (stmt->loop.var < 0) return failed;
+    const Poly *lo = formula(c, stmt->loop.lo), *hi = formula(c, stmt->loop.hi), *ends = poly_constant(algebra, 0);
+    if (!lo || !hi) return failed;
+    hi = poly_larger(algebra, lo, hi);
+    int atom = algebra_atom_local(algebra, c->role, stmt->loop.var);
+    size_t known = algebra->known.count; /* holds in the body alone */
+    algebra_know(algebra, poly_sum(algebra, poly_atom(algebra, atom), lo, -1));
+    algebra_know(algebra, poly_offset(algebra, poly_sum(algebra, hi, poly_atom(algebra, atom), -1), -1));
+    Walked body = loop_body(c, shape);
+    algebra->known.count = known;
+    if (!hi || !body.count) return failed;
+    for (int i = 0; i < body.leave_count; i++) {
+        if (body.leaves[i].target == stmt && body.leaves[i].kind == LEAVE_CONTINUE) continue;
+        ends = poly_sum(algebra, ends, poly_normal(algebra, body.leaves[i].truth), 1);
+    }
+    if (ends && ends->count) hi = poly_first(algebra, atom, lo, hi, ends);
+    if (!ends || !hi) return failed;
+    for (int i = 0; i < body.leave_count; i++) {
+        if (body.leaves[i].target == stmt) continue;
+        const Poly *truth = over(c, atom, lo, hi, body.leaves[i].truth);
+        take(c, &all, (Leaving){body.leaves[i].target, body.leaves[i].kind, truth});
+        all.on = poly_sum(algebra, all.on, truth, -1);
+    }
+    all.count = over(c, atom, lo, hi, body.count);
+    return all.count && all.on ? all : failed;
 }
 
-/* ---- cases -------------------------------------------------------------------------------------------------------- */
+/* Counted for one tile; who stops at one tile says nothing of the others */
+static bool grid(Counting *c, const Shape *shape, const Walked *before) {
+    Walked body = walk(c, &shape->body, false);
+    for (int i = 0; i < body.leave_count; i++)
+        if (body.leaves[i].target != shape->stmt || body.leaves[i].kind != LEAVE_CONTINUE) return false;
+    c->tile = poly_sum(c->algebra, c->tile, poly_product(c->algebra, before->on, body.count), 1);
+    return c->tile != NULL;
+}
+
+static Walked shape_of(Counting *c, const Shape *shape) {
+    Walked one = nothing(c), left = one;
+    switch (shape->kind) {
+    case SHAPE_ACQUIRE: one.count = poly_constant(c->algebra, SCALE); break;
+    case SHAPE_GRID: return failed; /* within others */
+    case SHAPE_FOR: return loop(c, shape);
+    case SHAPE_IF: return branch(c, shape);
+    case SHAPE_LEAVE:
+        one.on = poly_constant(c->algebra, 0);
+        take(c, &one, (Leaving){shape->stmt->leave.target, shape->stmt->leave.kind, poly_constant(c->algebra, 1)});
+        break;
+    case SHAPE_BLOCK:
+        left = walk(c, &shape->body, false);
+        one = (Walked){.count = left.count, .on = left.on};
+        for (int i = 0; i < left.leave_count; i++) {
+            if (left.leaves[i].target == shape->stmt) one.on = poly_sum(c->algebra, one.on, left.leaves[i].truth, 1);
+            else take(c, &one, left.leaves[i]);
+        }
+        break;
+    }
+    return one;
+}
+
+static Walked walk(Counting *c, const Shapes *shapes, bool top) {
+    Algebra *algebra = c->algebra;
+    Walked all = nothing(c);
+    for (size_t i = 0; i < shapes->count; i++) {
+        if (shapes->items[i]->kind == SHAPE_GRID && top) {
+            if (!grid(c, shapes->items[i], &all)) return failed;
+            continue;
+        }
+        Walked one = shape_of(c, shapes->items[i]);
+        if (!one.count) return failed;
+        all.count = poly_sum(algebra, all.count, poly_product(algebra, all.on, one.count), 1);
+        for (int k = 0; k < one.leave_count; k++)
+            take(c, &all, (Leaving){one.leaves[k].target, one.leaves[k].kind, poly_product(algebra, all.on, one.leaves[k].truth)});
+        all.on = poly_product(algebra, all.on, one.on);
+        if (!all.count || !all.on) return failed;
+    }
+    return all;
+}
+
+typedef struct Total {
+    const Poly *outside, *tile; /* of the grid; NULL: not a formula */
+} Total;
+
+static Total total(Balance *balance, Algebra *algebra, const Role *role, const Shapes *shapes, const Emptiness *known) {
+    Counting c = {.balance = balance, .algebra = algebra, .role = role, .known = known, .tile = poly_constant(algebra, 0)};
+    c.varies = NEW_ARRAY(balance->arena, bool, role->locals.count + 1);
+    algebra->most_terms = POLY_MORE_TERMS;
+    algebra_know_facts(algebra, NULL);
+    Walked all = walk(&c, shapes, true);
+    return (Total){all.count, all.count ? c.tile : NULL};
+}
+
+/* ---- what is known ------------------------------------------------------------------------------------------------ */
 
 Expr *domain_nonempty(Balance *balance, int domain) {
     const Domain *row = &balance->prog->domains.items[domain];
     if (!row->lo || !row->hi || row->where || row->lo->kind == X_POISON || row->hi->kind == X_POISON) return NULL;
     return expr_binary(balance->arena, OP_LT, row->lo, row->hi, row->span);
-}
-
-static void asked(const Shapes *shapes, bool *domains, size_t count) {
-    for (size_t i = 0; i < shapes->count; i++) {
-        const Shape *shape = shapes->items[i];
-        if (shape->kind == SHAPE_IF && valid_index(shape->stmt->branch.nonempty, count)) domains[shape->stmt->branch.nonempty] = true;
-        asked(&shape->body, domains, count);
-        asked(&shape->otherwise, domains, count);
-    }
 }
 
 Expr *positive(Balance *balance, Expr *expr) {
@@ -241,49 +237,34 @@ static void suppose(Balance *balance, Expr *condition) {
     if (condition && condition->kind != X_CONST) vec_push(balance->arena, &balance->prog->preconditions, (Precondition){.condition = condition});
 }
 
-/* What is known of ranges is a fact while the formulas are compared; in an iteration of the grid no axis is empty. */
-static bool equal_now(Balance *balance, const Role *a_role, const Shapes *a, const Role *b_role, const Shapes *b, const Emptiness *known,
-                      bool flat) {
-    Prog *prog = balance->prog;
-    Arena *arena = balance->arena;
-    size_t facts = prog->preconditions.count, symbols = prog->symbols.count;
-    int wheres = balance->where_count;
-    for (size_t d = 0; d < prog->domains.count; d++) {
-        Expr *nonempty = known[d] == MAYBE_EMPTY ? NULL : domain_nonempty(balance, (int)d);
-        if (nonempty && known[d] == EMPTY) nonempty = expr_binary(arena, OP_LE, prog->domains.items[d].hi, prog->domains.items[d].lo, nonempty->span);
-        suppose(balance, nonempty);
-    }
-    Count x = count(balance, a_role, a, known, flat), y = count(balance, b_role, b, known, flat);
-    bool equal = x.outside && y.outside && algebra_equal(arena, prog, a_role, x.outside, b_role, y.outside);
-    for (size_t i = 0; i < prog->axes.count && equal; i++)
-        if (prog->axes.items[i].extent && prog->axes.items[i].extent->kind != X_POISON) suppose(balance, positive(balance, prog->axes.items[i].extent));
-    if (equal) {
-        x = count(balance, a_role, a, known, flat);
-        y = count(balance, b_role, b, known, flat);
-        equal = algebra_equal(arena, prog, a_role, x.tile, b_role, y.tile);
-    }
-    prog->preconditions.count = facts;
-    prog->symbols.count = symbols;
-    balance->where_count = wheres;
-    return equal;
+static bool equal(Algebra *algebra, const Poly *a, const Poly *b) {
+    return a && b && poly_proves_zero(algebra, poly_sum(algebra, a, b, -1));
 }
 
+/* What is known of ranges is a fact while the formulas are compared; in an iteration of the grid no axis is empty. */
 bool counts_equal(Balance *balance, const Role *a_role, const Shapes *a, const Role *b_role, const Shapes *b, const Emptiness *known) {
-    size_t count = balance->prog->domains.count;
-    bool *domains = NEW_ARRAY(balance->arena, bool, count + 1);
-    Emptiness *now = NEW_ARRAY(balance->arena, Emptiness, count + 1);
-    int cases[CASES_MOST], used = 0;
-    asked(a, domains, count);
-    asked(b, domains, count);
-    for (size_t d = 0; d < count; d++) {
-        now[d] = known[d];
-        if (domains[d] && known[d] == MAYBE_EMPTY && used < CASES_MOST) cases[used++] = (int)d;
+    Prog *prog = balance->prog;
+    size_t facts = prog->preconditions.count;
+    Algebra *algebra = algebra_new(balance->arena, prog, NULL);
+    for (size_t d = 0; d < prog->domains.count; d++) {
+        Expr *nonempty = known[d] == MAYBE_EMPTY ? NULL : domain_nonempty(balance, (int)d);
+        if (nonempty && known[d] == EMPTY) nonempty = expr_binary(balance->arena, OP_LE, prog->domains.items[d].hi, prog->domains.items[d].lo, nonempty->span);
+        suppose(balance, nonempty);
     }
-    for (unsigned which = 0; which < 1u << used; which++) {
-        for (int i = 0; i < used; i++) now[cases[i]] = which >> i & 1 ? EMPTY : NONEMPTY;
-        if (!equal_now(balance, a_role, a, b_role, b, now, false) && !equal_now(balance, a_role, a, b_role, b, now, true)) return false;
-    }
-    return true;
+    Total x = total(balance, algebra, a_role, a, known), y = total(balance, algebra, b_role, b, known);
+    bool same = equal(algebra, x.outside, y.outside);
+    for (size_t i = 0; i < prog->axes.count && same; i++)
+        if (prog->axes.items[i].extent && prog->axes.items[i].extent->kind != X_POISON) suppose(balance, positive(balance, prog->axes.items[i].extent));
+    same = same && equal(algebra, x.tile, y.tile);
+    prog->preconditions.count = facts;
+    return same;
+}
+
+bool counts_nothing(Balance *balance, const Role *role, const Shapes *shapes, const Emptiness *known) {
+    Algebra *algebra = algebra_new(balance->arena, balance->prog, NULL);
+    const Poly *zero = poly_constant(algebra, 0);
+    Total counted = total(balance, algebra, role, shapes, known);
+    return equal(algebra, counted.outside, zero) && equal(algebra, counted.tile, zero);
 }
 
 bool only_symbols(const Expr *expr) {

@@ -39,6 +39,15 @@ static bool leaves_out(const Shapes *shapes, int depth) {
     return false;
 }
 
+static bool leaves_block(const Shapes *shapes, const Stmt *block) {
+    for (size_t i = 0; i < shapes->count; i++) {
+        const Shape *shape = shapes->items[i];
+        if (shape->kind == SHAPE_LEAVE && shape->stmt->leave.target == block) return true;
+        if (leaves_block(&shape->body, block) || leaves_block(&shape->otherwise, block)) return true;
+    }
+    return false;
+}
+
 static void build(Build *b, Stmt *stmt, Shapes *out);
 
 static Shape *add(Build *b, Shapes *out, ShapeKind kind, Stmt *stmt) {
@@ -77,15 +86,15 @@ static void add_leave(Build *b, Stmt *stmt, Shapes *out) {
 }
 
 /* A `continue` behind which nothing of an iteration matters is the end of the iteration; so is a `return` at the end of its function or
- * role. `from`: the shapes of the target begin there. */
-static void drop_last_leave(Shapes *shapes, size_t from, const Stmt *target) {
-    while (shapes->count > from) {
+ * role. */
+static void drop_last_leave(Shapes *shapes, const Stmt *target) {
+    while (shapes->count) {
         Shape *last = shapes->items[shapes->count - 1];
         bool drops = last->kind == SHAPE_LEAVE && last->stmt->leave.target == target;
         if (target && target->kind != S_BLOCK) drops = drops && last->stmt->leave.kind == LEAVE_CONTINUE;
         if (last->kind == SHAPE_IF) {
-            drop_last_leave(&last->body, 0, target);
-            drop_last_leave(&last->otherwise, 0, target);
+            drop_last_leave(&last->body, target);
+            drop_last_leave(&last->otherwise, target);
             drops = !last->body.count && !last->otherwise.count;
         }
         if (!drops) return;
@@ -98,7 +107,7 @@ static void add_loop(Build *b, Stmt *stmt, Stmt *body, Shapes *out) {
     vec_push(b->balance->arena, &b->loops, stmt);
     build(b, body, &shape->body);
     b->loops.count--;
-    drop_last_leave(&shape->body, 0, stmt);
+    drop_last_leave(&shape->body, stmt);
     if (!has_acquire(&shape->body) && !leaves_out(&shape->body, 1)) out->count--;
 }
 
@@ -109,15 +118,22 @@ static void add_branch(Build *b, Stmt *stmt, Shapes *out) {
     if (!shape->body.count && !shape->otherwise.count) out->count--;
 }
 
+/* That of an inlined function, left early, is a shape of its own. */
+static void add_block(Build *b, Stmt *stmt, Shapes *out) {
+    Shapes body = {0};
+    for (size_t i = 0; i < stmt->block.body.count; i++) build(b, stmt->block.body.items[i], &body);
+    drop_last_leave(&body, stmt);
+    if (leaves_block(&body, stmt)) {
+        add(b, out, SHAPE_BLOCK, stmt)->body = body;
+        return;
+    }
+    for (size_t i = 0; i < body.count; i++) vec_push(b->balance->arena, out, body.items[i]);
+}
+
 static void build(Build *b, Stmt *stmt, Shapes *out) {
     if (!stmt) return;
     switch (stmt->kind) {
-    case S_BLOCK: {
-        size_t from = out->count;
-        for (size_t i = 0; i < stmt->block.body.count; i++) build(b, stmt->block.body.items[i], out);
-        drop_last_leave(out, from, stmt);
-        break;
-    }
+    case S_BLOCK: add_block(b, stmt, out); break;
     case S_GRID: add_loop(b, stmt, stmt->grid.body, out); break;
     case S_FOR: add_loop(b, stmt, stmt->loop.body, out); break;
     case S_IF: add_branch(b, stmt, out); break;
@@ -137,20 +153,23 @@ Shapes shapes_of(Balance *balance, const Role *role, int pipe, End end) {
     Build b = {.balance = balance, .role = role, .pipe = pipe, .end = end};
     Shapes shapes = {0};
     build(&b, role->body, &shapes);
-    drop_last_leave(&shapes, 0, NULL);
+    drop_last_leave(&shapes, NULL);
     return shapes;
 }
 
-bool shapes_leave(const Shapes *shapes, const Shape **where) {
+static void count_leaves(const Shapes *shapes, const Shape **where, int *count) {
     for (size_t i = 0; i < shapes->count; i++) {
         const Shape *shape = shapes->items[i];
-        if (shape->kind == SHAPE_LEAVE) {
-            *where = shape;
-            return true;
-        }
-        if (shapes_leave(&shape->body, where) || shapes_leave(&shape->otherwise, where)) return true;
+        if (shape->kind == SHAPE_LEAVE && (*count)++ == 0) *where = shape;
+        count_leaves(&shape->body, where, count);
+        count_leaves(&shape->otherwise, where, count);
     }
-    return false;
+}
+
+int shapes_leaves(const Shapes *shapes, const Shape **where) {
+    int count = 0;
+    count_leaves(shapes, where, &count);
+    return count;
 }
 
 Span shapes_first(const Shapes *shapes) {
@@ -177,6 +196,7 @@ typedef struct Same {
     const Role *roles[2];
     int *symbols[2];   /* by local of each role, -1: itself */
     int left;          /* nodes that may still be copied */
+    const Shape **apart;
 } Same;
 
 static Expr *copy(Same *same, int side, Expr *expr);
@@ -259,39 +279,45 @@ static bool same_branch(Same *same, const Shape *a, const Shape *b) {
     return same_list(same, &a->body, &b->body) && same_list(same, &a->otherwise, &b->otherwise);
 }
 
+static bool differs_from(Same *same, const Shape *a, const Shape *b) {
+    if (!same->apart[0] && !same->apart[1]) same->apart[0] = a, same->apart[1] = b;
+    return false;
+}
+
 static bool same_list(Same *same, const Shapes *a, const Shapes *b) {
-    if (a->count != b->count) return false;
-    for (size_t i = 0; i < a->count; i++) {
-        const Shape *x = a->items[i], *y = b->items[i];
-        if (x->kind != y->kind) return false;
+    for (size_t i = 0; i < a->count || i < b->count; i++) {
+        const Shape *x = i < a->count ? a->items[i] : NULL, *y = i < b->count ? b->items[i] : NULL;
+        if (!x || !y || x->kind != y->kind) return differs_from(same, x, y);
         switch (x->kind) {
         case SHAPE_ACQUIRE: break;
         case SHAPE_LEAVE:
-            if (x->levels != y->levels || x->levels == LEAVES_BLOCK || x->stmt->leave.kind != y->stmt->leave.kind) return false;
+            if (x->levels != y->levels || x->levels == LEAVES_BLOCK || x->stmt->leave.kind != y->stmt->leave.kind) return differs_from(same, x, y);
             break;
+        case SHAPE_BLOCK: /* one that is left: never the same */
         case SHAPE_GRID:
-            if (!same_list(same, &x->body, &y->body)) return false;
+            if (!same_list(same, &x->body, &y->body)) return differs_from(same, x, y);
             break;
         case SHAPE_FOR:
-            if (!same_for(same, x, y)) return false;
+            if (!same_for(same, x, y)) return differs_from(same, x, y);
             break;
         case SHAPE_IF:
-            if (!same_branch(same, x, y)) return false;
+            if (!same_branch(same, x, y)) return differs_from(same, x, y);
             break;
         }
     }
     return true;
 }
 
-bool shapes_same(Balance *balance, const Role *a_role, const Shapes *a, const Role *b_role, const Shapes *b) {
-    Same same = {.balance = balance, .roles = {a_role, b_role}};
+bool shapes_same(Balance *balance, const Role *const *roles, const Shapes *shapes, const Shape **apart) {
+    Same same = {.balance = balance, .roles = {roles[0], roles[1]}, .apart = apart};
+    apart[0] = apart[1] = NULL;
     size_t symbols = balance->prog->symbols.count;
     for (int side = 0; side < 2; side++) {
         size_t count = same.roles[side]->locals.count;
         same.symbols[side] = NEW_ARRAY(balance->arena, int, count + 1);
         for (size_t i = 0; i < count; i++) same.symbols[side][i] = -1;
     }
-    bool equal = same_list(&same, a, b);
+    bool equal = same_list(&same, &shapes[0], &shapes[1]);
     balance->prog->symbols.count = symbols;
     return equal;
 }

@@ -43,6 +43,7 @@ Algebra *algebra_new(Arena *arena, const Prog *prog, const Role *role) {
     algebra->arena = arena;
     algebra->prog = prog;
     algebra->role = role;
+    algebra->most_terms = POLY_MAX_TERMS;
     if (role) {
         algebra->loop_lo = NEW_ARRAY(arena, Expr *, role->locals.count + 1);
         algebra->loop_hi = NEW_ARRAY(arena, Expr *, role->locals.count + 1);
@@ -86,7 +87,7 @@ static void learn(Algebra *algebra, Expr *condition) {
     if (op == OP_GT) add_fact(algebra, poly_sum(algebra, poly_sum(algebra, a, b, -1), one, -1));
 }
 
-static void learn_all(Algebra *algebra) {
+void algebra_learn(Algebra *algebra) {
     while (algebra->preconditions_seen < algebra->prog->preconditions.count)
         learn(algebra, algebra->prog->preconditions.items[algebra->preconditions_seen++].condition);
 }
@@ -169,7 +170,7 @@ static int64_t divisor_of(Algebra *algebra, const Poly *poly, int depth) {
 }
 
 int64_t poly_divisor(Algebra *algebra, const Poly *poly) {
-    learn_all(algebra);
+    algebra_learn(algebra);
     return poly ? divisor_of(algebra, poly, 3) : 1;
 }
 
@@ -259,6 +260,13 @@ static void bounds_of_simple(Algebra *algebra, const Atom *atom, bool lower, Bou
     case ATOM_MIN:
     case ATOM_MAX:
     case ATOM_SELECT:
+    case ATOM_TRUTH:
+    case ATOM_FLOOR:
+    case ATOM_WHOLE:
+    case ATOM_REST:
+    case ATOM_BOUND:
+    case ATOM_SUM:
+    case ATOM_FIRST:
     case ATOM_OPAQUE: break;
     }
 }
@@ -266,6 +274,7 @@ static void bounds_of_simple(Algebra *algebra, const Atom *atom, bool lower, Bou
 static Bounds bounds_of(Algebra *algebra, int id, bool lower, int depth) {
     Atom atom = algebra->atoms.items[id];
     Bounds bounds = {0};
+    int64_t by;
     switch (atom.kind) {
     case ATOM_SYMBOL:
     case ATOM_AXIS:
@@ -282,6 +291,16 @@ static Bounds bounds_of(Algebra *algebra, int id, bool lower, int depth) {
             add_bound(algebra, &bounds, 1, atom.args[1]);
         } /* the other side is a matter of cases, see prove() */
         break;
+    case ATOM_TRUTH: add_bound(algebra, &bounds, 1, poly_constant(algebra, lower ? 0 : 1)); break;
+    case ATOM_FLOOR: /* by * it <= a <= by * it + by - 1 */
+        if (poly_is_constant(atom.args[1], &by))
+            add_bound(algebra, &bounds, by, lower ? poly_offset(algebra, atom.args[0], 1 - by) : atom.args[0]);
+        break;
+    case ATOM_WHOLE:
+    case ATOM_REST:
+    case ATOM_BOUND:
+    case ATOM_SUM:
+    case ATOM_FIRST: break;
     case ATOM_SELECT:
     case ATOM_OPAQUE:
         if (lower && (atom.type == E_U32 || atom.type == E_U64))
@@ -351,7 +370,7 @@ static bool prove(Algebra *algebra, const Poly *poly, int depth, int64_t slack) 
 }
 
 bool poly_at_least_zero(Algebra *algebra, const Poly *poly) {
-    learn_all(algebra);
+    algebra_learn(algebra);
     algebra->steps = PROOF_STEPS;
     return prove(algebra, poly, PROOF_DEPTH, 0);
 }
@@ -361,7 +380,9 @@ bool poly_at_least_zero(Algebra *algebra, const Poly *poly) {
 bool algebra_equal(Arena *arena, const Prog *prog, const Role *a_role, Expr *a, const Role *b_role, Expr *b) {
     if (a->kind == X_POISON || b->kind == X_POISON) return true; /* silent on poison */
     Algebra *algebra = algebra_new(arena, prog, NULL);
-    return poly_equal(algebra_poly(algebra, a_role, a), algebra_poly(algebra, b_role, b));
+    algebra->most_terms = POLY_MORE_TERMS;
+    const Poly *x = algebra_poly(algebra, a_role, a), *y = algebra_poly(algebra, b_role, b);
+    return poly_equal(x, y) || poly_proves_zero(algebra, poly_sum(algebra, x, y, -1));
 }
 
 int64_t algebra_divisor(Arena *arena, const Prog *prog, const Role *role, Expr *expr) {

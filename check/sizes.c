@@ -6,6 +6,7 @@
 #define CANDIDATES_MOST 24
 #define TILES_MOST 4096
 #define TILE_MOST 1024    /* that a constant is taken for */
+#define CELLS_SHOWN 6
 
 /* ---- evaluating --------------------------------------------------------------------------------------------------- */
 
@@ -53,17 +54,38 @@ static bool local(const Env *env, const Expr *expr, int64_t *out) {
     return !env->locals && what->kind == LOCAL_LET && what->value && evaluate(env, what->value, out);
 }
 
+static bool is_whole(Element type) {
+    return type == E_I8 || type == E_U8 || type == E_I32 || type == E_U32 || type == E_I64 || type == E_U64;
+}
+
+static const int64_t *cell(Memory *memory, const struct Read *row, int rank) {
+    for (size_t c = 0; c < memory->cells.count; c++) {
+        bool same = memory->cells.items[c].param == row->param;
+        for (int i = 0; i < rank && same; i++) same = memory->cells.items[c].subs[i] == row->subs[i];
+        if (same) return &memory->cells.items[c].value;
+    }
+    Cell more = {.param = row->param, .rank = rank};
+    for (int i = 0; i < rank; i++) more.subs[i] = row->subs[i];
+    vec_push(memory->arena, &memory->cells, more);
+    return &memory->cells.items[memory->cells.count - 1].value;
+}
+
+/* Outside of the tensor it is 0. */
 static bool read(const Env *env, const Access *access, int64_t *out) {
     Reads *reads = env->reads;
     struct Read row = {.param = access->object};
     if (!reads || access->space != SPACE_GLOBAL || !valid_index(access->object, env->prog->params.count)) return false;
-    if (env->prog->params.items[access->object].mode != PARAM_IN || access->type == E_F32) return false;
+    const Param *param = &env->prog->params.items[access->object];
+    if (param->mode != PARAM_IN || !is_whole(access->type)) return false;
     uint64_t hash = reads->seed * UINT64_C(0x9E3779B97F4A7C15) + (uint64_t)access->object;
     for (int i = 0; i < access->rank; i++) {
-        if (!evaluate(env, access->subs[i], &row.subs[i])) return false;
+        int64_t extent;
+        if (!evaluate(env, access->subs[i], &row.subs[i]) || !evaluate(env, param->extents[i], &extent)) return false;
+        if (row.subs[i] < 0 || row.subs[i] >= extent) return *out = 0, true;
         hash = (hash ^ (uint64_t)row.subs[i]) * UINT64_C(0xBF58476D1CE4E5B9);
         hash ^= hash >> 31;
     }
+    if (reads->memory) return *out = *cell(reads->memory, &row, access->rank), true;
     row.value = *out = (int64_t)(hash % (uint64_t)(reads->most + 1));
     bool known = reads->count == READS_MOST;
     for (int i = 0; i < reads->count && !known; i++) {
@@ -261,6 +283,12 @@ void sizes_print(const Sizes *sizes, Str *out) {
     for (size_t i = 0; i < sizes->free.count; i++)
         str_printf(out, "%s%s = %lld", i ? ", " : "", sizes->prog->symbols.items[sizes->free.items[i]].name,
                    (long long)sizes->values[sizes->free.items[i]]);
+    for (size_t c = 0; sizes->memory && c < sizes->memory->cells.count && c < CELLS_SHOWN; c++) {
+        const Cell *cell = &sizes->memory->cells.items[c];
+        str_printf(out, "%s%s[", out->length ? ", " : "", sizes->prog->params.items[cell->param].name);
+        for (int i = 0; i < cell->rank; i++) str_printf(out, "%s%lld", i ? ", " : "", (long long)cell->subs[i]);
+        str_printf(out, "] = %lld", (long long)cell->value);
+    }
 }
 
 bool sizes_tiles(const Sizes *sizes, int64_t *extents, int64_t *tiles) {
