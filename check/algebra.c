@@ -3,7 +3,10 @@
  * compared by the canonical forms of its own operands. Promises: equal forms are equal values; the converse does not hold. */
 #include "check/algebra.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#define PRODUCTS_MOST 16384 /* terms, before those that are alike are added up */
 
 /* ---- polynomials -------------------------------------------------------------------------------------------------- */
 
@@ -58,7 +61,8 @@ const Poly *poly_sum(Algebra *algebra, const Poly *a, const Poly *b, int64_t sca
         j += order >= 0;
         if (term.coef != 0) sum->terms[sum->count++] = term;
     }
-    return sum->count > algebra->most_terms ? NULL : sum;
+    algebra->work -= sum->count;
+    return sum->count > algebra->most_terms || algebra->work < 0 ? NULL : sum;
 }
 
 /* 0 or 1: its square is itself */
@@ -96,22 +100,36 @@ static bool multiply_terms(const Algebra *algebra, const Term *a, const Term *b,
     return true;
 }
 
-const Poly *poly_product(Algebra *algebra, const Poly *a, const Poly *b) {
-    const Poly *product = poly_constant(algebra, 0);
-    if (!a || !b) return NULL;
-    for (int i = 0; i < a->count && product; i++) {
-        Poly *row = new_poly(algebra, b->count);
-        for (int j = 0; j < b->count; j++)
-            if (!multiply_terms(algebra, &a->terms[i], &b->terms[j], &row->terms[row->count++])) return NULL;
-        /* multiplying by one term keeps neither the order by atoms, so rows are merged term by term */
-        for (int j = 0; j < row->count && product; j++) {
-            Poly *one = new_poly(algebra, 1);
-            one->count = 1;
-            one->terms[0] = row->terms[j];
-            product = poly_sum(algebra, product, one, 1);
-        }
+static int by_order(const void *a, const void *b) { return compare_terms(a, b); }
+
+/* Terms in any order, some alike: sorted, added up, in place */
+static const Poly *gathered(Algebra *algebra, Poly *poly) {
+    int count = 0;
+    bool sorted = true;
+    for (int i = 1; i < poly->count && sorted; i++) sorted = compare_terms(&poly->terms[i - 1], &poly->terms[i]) < 0;
+    if (!sorted) qsort(poly->terms, (size_t)poly->count, sizeof *poly->terms, by_order);
+    for (int i = 0; i < poly->count;) {
+        Term term = poly->terms[i++];
+        for (; i < poly->count && compare_terms(&term, &poly->terms[i]) == 0; i++)
+            if (__builtin_add_overflow(term.coef, poly->terms[i].coef, &term.coef)) return NULL;
+        if (term.coef != 0) poly->terms[count++] = term;
     }
-    return product;
+    poly->count = count;
+    return count > algebra->most_terms ? NULL : poly;
+}
+
+const Poly *poly_product(Algebra *algebra, const Poly *a, const Poly *b) {
+    int64_t value;
+    if (!a || !b) return NULL;
+    if (poly_is_constant(a, &value) && value == 1) return b;
+    if (poly_is_constant(b, &value) && value == 1) return a;
+    algebra->work -= a->count * b->count;
+    if (a->count * b->count > PRODUCTS_MOST || algebra->work < 0) return NULL;
+    Poly *product = new_poly(algebra, a->count * b->count);
+    for (int i = 0; i < a->count; i++)
+        for (int j = 0; j < b->count; j++)
+            if (!multiply_terms(algebra, &a->terms[i], &b->terms[j], &product->terms[product->count++])) return NULL;
+    return gathered(algebra, product);
 }
 
 const Poly *poly_offset(Algebra *algebra, const Poly *poly, int64_t value) {
@@ -164,16 +182,17 @@ bool poly_changes(const Algebra *algebra, const Poly *poly) {
     return false;
 }
 
+static bool atom_mentions(const Algebra *algebra, int id, int atom) {
+    for (int a = 0; a < 3; a++)
+        if (algebra->atoms.items[id].args[a] && poly_mentions(algebra, algebra->atoms.items[id].args[a], atom)) return true;
+    return false;
+}
+
 bool poly_mentions(const Algebra *algebra, const Poly *poly, int atom) {
     if (!poly) return true;
     for (int i = 0; i < poly->count; i++)
-        for (int k = 0; k < poly->terms[i].count; k++) {
-            int id = poly->terms[i].atoms[k];
-            if (id == atom) return true;
-            for (int a = 0; a < 3; a++)
-                if (algebra->atoms.items[id].args[a] && poly_mentions(algebra, algebra->atoms.items[id].args[a], atom))
-                    return true;
-        }
+        for (int k = 0; k < poly->terms[i].count; k++)
+            if (poly->terms[i].atoms[k] == atom || atom_mentions(algebra, poly->terms[i].atoms[k], atom)) return true;
     return false;
 }
 
@@ -570,14 +589,23 @@ static const Poly *replace_in_atom(Algebra *algebra, int id, int atom, const Pol
 
 const Poly *poly_replace(Algebra *algebra, const Poly *poly, int atom, const Poly *by) {
     if (!poly || !by) return NULL;
+    Poly *same = new_poly(algebra, poly->count); /* terms that stay as they are */
     const Poly *result = poly_constant(algebra, 0);
     for (int i = 0; i < poly->count && result; i++) {
-        const Poly *product = poly_constant(algebra, poly->terms[i].coef);
-        for (int k = 0; k < poly->terms[i].count; k++)
-            product = poly_product(algebra, product, replace_in_atom(algebra, poly->terms[i].atoms[k], atom, by));
+        const Term *term = &poly->terms[i];
+        bool mentions = false;
+        for (int k = 0; k < term->count && !mentions; k++) mentions = term->atoms[k] == atom || atom_mentions(algebra, term->atoms[k], atom);
+        if (!mentions) {
+            same->terms[same->count++] = *term;
+            continue;
+        }
+        const Poly *product = poly_constant(algebra, term->coef);
+        for (int k = 0; k < term->count; k++)
+            product = poly_product(algebra, product, replace_in_atom(algebra, term->atoms[k], atom, by));
         result = poly_sum(algebra, result, product, 1);
     }
-    return result;
+    if (same->count == poly->count) return poly;
+    return poly_sum(algebra, same, result, 1);
 }
 
 bool poly_split(Algebra *algebra, const Poly *poly, int atom, const Poly **factor, const Poly **rest) {

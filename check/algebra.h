@@ -11,6 +11,7 @@
 #define POLY_MAX_DEGREE 6
 #define POLY_MAX_TERMS 64
 #define POLY_MORE_TERMS 400
+#define PROOF_WORK 500000 /* some 30 ms */
 
 typedef struct Term {
     int64_t coef;              /* never 0 */
@@ -64,6 +65,7 @@ typedef struct Algebra {
     size_t divides_count, divides_capacity;
     size_t preconditions_seen;
     int steps;                 /* left of the search for a proof */
+    int64_t work;              /* left: terms that are added and multiplied, rows of linear.c; behind it nothing is known */
     int most_terms;            /* of a polynomial: POLY_MAX_TERMS, or POLY_MORE_TERMS where counts are compared */
     VEC(const Poly *) known;   /* normal forms, each >= 0 here: facts, and the ranges of loops around (equal.c) */
     int parts;                 /* WHOLE and REST atoms made so far */

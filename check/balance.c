@@ -17,15 +17,28 @@ typedef struct Pair {  /* both ends of a pipe */
 
 /* ---- what is said ------------------------------------------------------------------------------------------------- */
 
-/* The first tile, in the order of its coordinates, in which one end acquires more often than the other */
-static bool differ_at(Balance *balance, const Pair *pair, const Sizes *sizes, int64_t *tile, int64_t *extents, int64_t *values) {
+typedef struct Block {   /* what one block runs, and what it acquires at both ends */
+    int64_t first, tiles, extents[PROG_MAX_RANK], acquired[2];
+} Block;
+
+static bool unequal(Balance *balance, const Pair *pair, const Sizes *sizes, Block *block) {
+    for (int i = 0; i < 2; i++)
+        if (!net_acquires(balance->arena, balance->prog, pair->role[i], pair->pipe, i ? END_CONSUME : END_PRODUCE, sizes, block->extents, block->first,
+                          block->tiles, &block->acquired[i]))
+            return false;
+    return block->acquired[0] != block->acquired[1];
+}
+
+/* The first tile, in the order of its coordinates, in which one end acquires more often than the other; else several of them, or none */
+static bool differ_at(Balance *balance, const Pair *pair, const Sizes *sizes, Block *block) {
     int64_t tiles;
-    if (!sizes_tiles(sizes, extents, &tiles)) return false;
-    for (*tile = 0; *tile < tiles && *tile < 4; ++*tile) {
-        for (int i = 0; i < 2; i++)
-            if (!net_acquires(balance->arena, balance->prog, pair->role[i], pair->pipe, i ? END_CONSUME : END_PRODUCE, sizes, extents, *tile, &values[i])) return false;
-        if (values[0] != values[1]) return true;
-    }
+    if (!sizes_tiles(sizes, block->extents, &tiles)) return false;
+    block->tiles = 1;
+    for (block->first = 0; block->first < tiles && block->first < 4; ++block->first)
+        if (unequal(balance, pair, sizes, block)) return true;
+    block->first = 0;
+    for (block->tiles = 0; block->tiles <= tiles && block->tiles <= 2 && balance->prog->persistent; block->tiles += 2)
+        if (unequal(balance, pair, sizes, block)) return true;
     return false;
 }
 
@@ -70,10 +83,10 @@ static bool refill(Memory *memory, const Contents *contents, int number) {
     return number == 0;
 }
 
-static bool differ_in(Balance *balance, const Pair *pair, Sizes *sizes, const Contents *contents, int64_t *tile, int64_t *extents, int64_t *values) {
+static bool differ_in(Balance *balance, const Pair *pair, Sizes *sizes, const Contents *contents, Block *block) {
     sizes->memory->cells.count = 0;
     for (int number = 0; refill(sizes->memory, contents, number); number++) {
-        if (differ_at(balance, pair, sizes, tile, extents, values)) return true;
+        if (differ_at(balance, pair, sizes, block)) return true;
         if (sizes->memory->cells.count == 0) return false;
     }
     return false;
@@ -92,14 +105,15 @@ static bool find_difference(Balance *balance, const Pair *pair, Str *where, int6
     }
     for (size_t i = 0; i < axes; i++) sizes_formula(sizes, balance->prog->axes.items[i].extent);
     for (int tried = 0; tried < 1000 && sizes_next(sizes); tried++) {
-        int64_t extents[PROG_MAX_RANK], tile;
-        if (!differ_in(balance, pair, sizes, &contents, &tile, extents, values)) continue;
+        Block block;
+        if (!differ_in(balance, pair, sizes, &contents, &block)) continue;
+        for (int i = 0; i < 2; i++) values[i] = block.acquired[i];
         sizes_print(sizes, where);
-        for (size_t i = 0; i < axes && tile > 0; i++) {
+        if (block.tiles != 1) str_printf(where, "%s%lld tiles in a block", where->length ? ", " : "", (long long)block.tiles);
+        for (size_t i = 0; i < axes && block.first > 0; i++) {
             int64_t inner = 1;
-            for (size_t k = i + 1; k < axes; k++) inner *= extents[k];
-            str_printf(where, "%s%s = %lld", where->length ? ", " : "", balance->prog->axes.items[i].name,
-                       (long long)(tile / inner % extents[i]));
+            for (size_t k = i + 1; k < axes; k++) inner *= block.extents[k];
+            str_printf(where, "%s%s = %lld", where->length ? ", " : "", balance->prog->axes.items[i].name, (long long)(block.first / inner % block.extents[i]));
         }
         return true;
     }
@@ -181,7 +195,7 @@ static void oblige(Balance *balance, const Pair *pair, int domain) {
         int64_t lo;
         if (algebra_constant(row->lo, &lo) && lo == 0) condition = positive(balance, row->hi);
         for (size_t i = 0; i < prog->preconditions.count; i++)
-            if (algebra_equal(balance->arena, prog, NULL, prog->preconditions.items[i].condition, NULL, condition)) return;
+            if (algebra_same(balance->arena, prog, prog->preconditions.items[i].condition, condition)) return;
         expr_print(condition, prog, NULL, NULL, &text);
         const char *reason = arena_printf(balance->arena, "pipe `%s` is acquired once before or behind a piece of `%s`, which must not be empty",
                                           pipe->name, row->name);

@@ -124,8 +124,8 @@ NetOutcome net_try(Arena *arena, Prog *prog, Diags *diags, const Sizes *sizes, c
                    size_t *steps);
 /* needs equal counts; refuses what waits for ever at sizes that are found; false where none are */
 bool net_check(Arena *arena, Prog *prog, Diags *diags);
-/* How often a role acquires an end of a pipe when its block runs one tile of the grid; false where that depends on data */
+/* How often a role acquires an end of a pipe when its block runs `tiles` tiles of the grid, from `tile` on; false where that is not known */
 bool net_acquires(Arena *arena, const Prog *prog, const Role *role, int pipe, End end, const Sizes *sizes, const int64_t *extents,
-                  int64_t tile, int64_t *count);
+                  int64_t tile, int64_t tiles, int64_t *count);
 
 #endif

@@ -213,6 +213,7 @@ static Total total(Balance *balance, Algebra *algebra, const Role *role, const S
     Counting c = {.balance = balance, .algebra = algebra, .role = role, .known = known, .tile = poly_constant(algebra, 0)};
     c.varies = NEW_ARRAY(balance->arena, bool, role->locals.count + 1);
     algebra->most_terms = POLY_MORE_TERMS;
+    algebra->work = PROOF_WORK;
     algebra_know_facts(algebra, NULL);
     Walked all = walk(&c, shapes, true);
     return (Total){all.count, all.count ? c.tile : NULL};
@@ -238,6 +239,7 @@ static void suppose(Balance *balance, Expr *condition) {
 }
 
 static bool equal(Algebra *algebra, const Poly *a, const Poly *b) {
+    algebra->work = PROOF_WORK;
     return a && b && poly_proves_zero(algebra, poly_sum(algebra, a, b, -1));
 }
 

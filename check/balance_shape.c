@@ -1,5 +1,6 @@
 /* What a role does with one pipe: its acquires, and the loops, branches and leaves that decide how often. Two roles with
  * the same shape acquire equally often, whatever their bounds and conditions are worth. */
+#include "check/algebra.h"
 #include "check/balance.h"
 
 #define COPY_LIMIT 4000   /* nodes of one bound: shared ones are copied at each use */
@@ -210,6 +211,12 @@ static Expr *copy_read(Same *same, int side, Expr *expr) {
     return out;
 }
 
+/* May it be another value the next time it is asked? A `let` of such a value is not: it keeps the one that it got. */
+static bool changes(Same *same, int side, Expr *expr) {
+    Algebra *algebra = algebra_new(same->balance->arena, same->balance->prog, NULL);
+    return poly_changes(algebra, algebra_poly(algebra, same->roles[side], expr));
+}
+
 static Expr *copy_local(Same *same, int side, Expr *expr) {
     const Role *role = same->roles[side];
     if (!valid_index(expr->index, role->locals.count)) return expr;
@@ -221,7 +228,7 @@ static Expr *copy_local(Same *same, int side, Expr *expr) {
         out->index = same->symbols[side][expr->index];
         return out;
     }
-    return local->kind == LOCAL_LET && local->value ? copy(same, side, local->value) : expr;
+    return local->kind == LOCAL_LET && local->value && !changes(same, side, local->value) ? copy(same, side, local->value) : expr;
 }
 
 static Expr *copy(Same *same, int side, Expr *expr) {
@@ -255,6 +262,7 @@ static bool same_expr(Same *same, Expr *a, Expr *b) {
     same->left = COPY_LIMIT;
     if (!a || !b) return a == b;
     Expr *x = copy(same, 0, a), *y = copy(same, 1, b);
+    if (same->roles[0] == same->roles[1] && (changes(same, 0, x) || changes(same, 1, y))) return false; /* one before, one behind the change */
     return same->left >= 0 && algebra_equal(same->balance->arena, same->balance->prog, same->roles[0], x, same->roles[1], y);
 }
 

@@ -270,7 +270,7 @@ static bool zero(Case now) {
     int id;
     if (!now.poly) return false;
     if (now.poly->count == 0) return true;
-    if (now.algebra->steps-- <= 0) return false;
+    if (now.algebra->steps-- <= 0 || now.algebra->work < 0) return false;
     if ((id = question(now.algebra, now.poly)) >= 0) return by_answers(now, id);
     if ((id = quotient(now.algebra, now.poly)) >= 0) {
         if (by_parts(now, id)) return true;

@@ -44,6 +44,7 @@ Algebra *algebra_new(Arena *arena, const Prog *prog, const Role *role) {
     algebra->prog = prog;
     algebra->role = role;
     algebra->most_terms = POLY_MAX_TERMS;
+    algebra->work = INT64_MAX;
     if (role) {
         algebra->loop_lo = NEW_ARRAY(arena, Expr *, role->locals.count + 1);
         algebra->loop_hi = NEW_ARRAY(arena, Expr *, role->locals.count + 1);
@@ -381,8 +382,14 @@ bool algebra_equal(Arena *arena, const Prog *prog, const Role *a_role, Expr *a, 
     if (a->kind == X_POISON || b->kind == X_POISON) return true; /* silent on poison */
     Algebra *algebra = algebra_new(arena, prog, NULL);
     algebra->most_terms = POLY_MORE_TERMS;
+    algebra->work = PROOF_WORK;
     const Poly *x = algebra_poly(algebra, a_role, a), *y = algebra_poly(algebra, b_role, b);
     return poly_equal(x, y) || poly_proves_zero(algebra, poly_sum(algebra, x, y, -1));
+}
+
+bool algebra_same(Arena *arena, const Prog *prog, Expr *a, Expr *b) {
+    Algebra *algebra = algebra_new(arena, prog, NULL);
+    return a->kind == X_POISON || b->kind == X_POISON || poly_equal(algebra_poly(algebra, NULL, a), algebra_poly(algebra, NULL, b));
 }
 
 int64_t algebra_divisor(Arena *arena, const Prog *prog, const Role *role, Expr *expr) {

@@ -100,6 +100,18 @@ static bool never_negative(const System *system, int id) {
            (atom->kind == ATOM_SYMBOL && algebra->prog->symbols.items[atom->index].is_extent);
 }
 
+/* 0 <= a - floor(a / b) * b <= b - 1; within a product where b is no constant */
+static void add_quotient(System *system, int id, bool alone) {
+    Algebra *algebra = system->algebra;
+    const Atom atom = algebra->atoms.items[id];
+    int64_t by;
+    if (atom.kind != ATOM_FLOOR || (!alone && poly_is_constant(atom.args[1], &by))) return;
+    const Poly *self = poly_atom(algebra, id), *rest = poly_sum(algebra, atom.args[0], poly_product(algebra, self, atom.args[1]), -1);
+    add_poly(system, rest);
+    add_poly(system, poly_offset(algebra, poly_sum(algebra, atom.args[1], rest, -1), -1));
+    if (!poly_is_constant(atom.args[1], &by) && poly_at_least_zero(algebra, atom.args[0])) add_poly(system, self);
+}
+
 /* What is known of a monomial by itself */
 static void add_bounds(System *system, const Term *term) {
     Algebra *algebra = system->algebra;
@@ -115,6 +127,7 @@ static void add_bounds(System *system, const Term *term) {
     self->terms[0].coef = 1;
     if (positive) add_poly(system, self);
     if (truths) add_poly(system, poly_offset(algebra, poly_minus(algebra, self), 1));
+    for (int k = 0; k < term->count; k++) add_quotient(system, term->atoms[k], term->count == 1);
     if (term->count == 2 && term->atoms[0] == term->atoms[1]) { /* of integers no square is less than its root */
         const Poly *root = poly_atom(algebra, term->atoms[0]);
         add_poly(system, poly_sum(algebra, self, root, -1));
@@ -122,14 +135,7 @@ static void add_bounds(System *system, const Term *term) {
     }
     if (term->count != 1) return;
     const Atom atom = algebra->atoms.items[term->atoms[0]];
-    int64_t by = 0;
     if (atom.kind == ATOM_REST) add_poly(system, poly_offset(algebra, poly_sum(algebra, atom.args[0], self, -1), -1));
-    if (atom.kind == ATOM_FLOOR) { /* 0 <= a - it * b <= b - 1 */
-        const Poly *rest = poly_sum(algebra, atom.args[0], poly_product(algebra, self, atom.args[1]), -1);
-        add_poly(system, rest);
-        add_poly(system, poly_offset(algebra, poly_sum(algebra, atom.args[1], rest, -1), -1));
-        if (!poly_is_constant(atom.args[1], &by) && poly_at_least_zero(algebra, atom.args[0])) add_poly(system, self);
-    }
     for (int a = 0; a < 2 && (atom.kind == ATOM_MIN || atom.kind == ATOM_MAX); a++) {
         const Poly *more = poly_sum(algebra, self, atom.args[a], -1);
         add_poly(system, atom.kind == ATOM_MAX ? more : poly_minus(algebra, more));
@@ -198,6 +204,7 @@ static void eliminate(System *system, int v) {
         if (old[r].coefs[v] == 0) add_row(system, &old[r]);
         for (int s = 0; s < count && old[r].coefs[v] > 0 && !system->impossible; s++) {
             Row row;
+            system->algebra->work -= 8; /* terms, by their time */
             if (old[s].coefs[v] < 0 && combined(&old[r], &old[s], v, &row)) add_row(system, &row);
         }
     }
@@ -213,6 +220,6 @@ bool polys_impossible(Algebra *algebra, const Poly *const *polys, size_t count, 
         for (size_t i = 0; i < count; i++) add_poly(&system, polys[i]);
     }
     collect(&system, polys, count);
-    for (int v; !system.impossible && (v = cheapest(&system)) >= 0;) eliminate(&system, v);
+    for (int v; !system.impossible && algebra->work > 0 && (v = cheapest(&system)) >= 0;) eliminate(&system, v);
     return system.impossible;
 }

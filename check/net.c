@@ -239,11 +239,11 @@ static bool unroll_role(Arena *arena, const Prog *prog, const Sizes *sizes, cons
 }
 
 bool net_acquires(Arena *arena, const Prog *prog, const Role *role, int pipe, End end, const Sizes *sizes, const int64_t *extents,
-                  int64_t tile, int64_t *count) {
+                  int64_t tile, int64_t tiles, int64_t *count) {
     Trace trace = {.role = role, .instance = ALL_INSTANCES};
     *count = 0;
     Reads reads = {.memory = sizes->memory};
-    if (!unroll_role(arena, prog, sizes, extents, tile, 1, sizes->memory ? &reads : NULL, &trace)) return false;
+    if (!unroll_role(arena, prog, sizes, extents, tile, tiles, sizes->memory ? &reads : NULL, &trace)) return false;
     for (size_t i = 0; i < trace.steps.count; i++)
         *count += trace.steps.items[i].kind == STEP_ACQUIRE && trace.steps.items[i].pipe == pipe &&
                   trace.steps.items[i].produce == (end == END_PRODUCE);

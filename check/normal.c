@@ -273,15 +273,29 @@ static const Poly *normal_atom(Algebra *algebra, int id) {
     return NULL;
 }
 
+static bool is_plain(const Algebra *algebra, const Term *term) {
+    for (int k = 0; k < term->count; k++) {
+        const Atom *atom = &algebra->atoms.items[term->atoms[k]];
+        if (atom->args[0] && atom->kind != ATOM_REST) return false;
+    }
+    return true;
+}
+
 const Poly *poly_normal(Algebra *algebra, const Poly *poly) {
-    const Poly *sum = poly_constant(algebra, 0);
     if (!poly) return NULL;
+    const Poly *sum = poly_constant(algebra, 0);
+    Poly *plain = arena_alloc(algebra->arena, sizeof(Poly) + (size_t)(poly->count + 1) * sizeof(Term));
+    plain->count = 0;
     for (int i = 0; i < poly->count && sum; i++) {
+        if (is_plain(algebra, &poly->terms[i])) {
+            plain->terms[plain->count++] = poly->terms[i];
+            continue;
+        }
         const Poly *product = poly_constant(algebra, poly->terms[i].coef);
         for (int k = 0; k < poly->terms[i].count; k++) product = poly_product(algebra, product, normal_atom(algebra, poly->terms[i].atoms[k]));
         sum = poly_sum(algebra, sum, product, 1);
     }
-    return sum;
+    return poly_sum(algebra, plain, sum, 1);
 }
 
 bool poly_linear_in(Algebra *algebra, const Poly *poly, int atom, int64_t *coef, const Poly **rest) {

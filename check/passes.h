@@ -30,10 +30,12 @@ void resources_check(Arena *arena, Prog *prog, Diags *diags);
 
 /* ---- algebra: what the passes know of integers (algebra.c) -------------------------------------------------------- */
 
-/* Equal for all values of symbols, axes and locals? Both are brought to polynomials over atoms (symbols, axes, loop locals,
- * ranks, indexes, and opaque terms such as ceil, min, divisions and read-only loads compared by their own canonical form);
- * lets are expanded. False means "not known". */
+/* Equal for all values of symbols, axes and locals that `requires` allows? Both are brought to polynomials over atoms (symbols, axes, loop
+ * locals, ranks, indexes, truths, quotients, and opaque terms such as read-only loads compared by their own canonical form); lets are expanded; what
+ * differs is proved by cases (equal.c). False means "not known". */
 bool algebra_equal(Arena *arena, const Prog *prog, const Role *a_role, Expr *a, const Role *b_role, Expr *b);
+/* The same formula but for its spelling? Quicker, for where a no does no harm */
+bool algebra_same(Arena *arena, const Prog *prog, Expr *a, Expr *b);
 /* A value that certainly divides it (0 for a constant 0), from constants, coefficients and `requires ... % n == 0`. */
 int64_t algebra_divisor(Arena *arena, const Prog *prog, const Role *role, Expr *expr);
 /* Certainly a <= b? From constants, `requires`, 0 <= axis < its extent, lo <= loop variable < hi, extents >= 0. */
