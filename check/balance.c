@@ -244,13 +244,23 @@ static bool proved_nonempty(Balance *balance, const Pair *pair) {
 
 /* ---- all ---------------------------------------------------------------------------------------------------------- */
 
+/* One condition, or loop, that makes several pipes differ is one mistake */
+static bool said_of(Balance *balance, const Pair *pair) {
+    for (int i = 0; i < 2; i++)
+        for (size_t k = 0; k < balance->said.count && pair->apart[i]; k++)
+            if (balance->said.items[k] == pair->apart[i]->stmt) return true;
+    return false;
+}
+
 static void check_pair(Balance *balance, Pair *pair) {
     Emptiness *known = NEW_ARRAY(balance->arena, Emptiness, balance->prog->domains.count + 1);
     const Shape *leave;
     if (!shapes_first(&pair->shapes[0]).hi || !shapes_first(&pair->shapes[1]).hi) return; /* `roles` has said so */
     if (shapes_same(balance, pair->role, pair->shapes, pair->apart)) return;
     if (counts_equal(balance, pair->role[0], &pair->shapes[0], pair->role[1], &pair->shapes[1], known)) return;
-    if (proved_nonempty(balance, pair)) return;
+    if (proved_nonempty(balance, pair) || said_of(balance, pair)) return;
+    for (int i = 0; i < 2; i++)
+        if (pair->apart[i] && pair->apart[i]->kind != SHAPE_ACQUIRE) vec_push(balance->arena, &balance->said, pair->apart[i]->stmt);
     if (shapes_leaves(&pair->shapes[0], &leave) != shapes_leaves(&pair->shapes[1], &leave)) refuse_leave(balance, pair);
     else refuse_counts(balance, pair);
 }

@@ -29,6 +29,7 @@ typedef struct Balance {
     Arena *arena;
     Prog *prog;
     Diags *diags;
+    VEC(const Stmt *) said;    /* loops and conditions that have been said to differ: those that hold acquires of several pipes */
 } Balance;
 
 /* What a role does with one end of a pipe; statements that do not matter are left out */

@@ -122,6 +122,7 @@ static Val unknown_name(Elab *e, const char *name, Span span) {
         return elab_poison(e, span);
     }
     const char *near = elab_suggest_name(e, name, is_value_name);
+    if (e->target_faulty && !near) return elab_poison(e, span);
     if (e->bare_subscript && e->has_target && !near) {
         Diag *diag = elab_error(e, P0118, span, "`%s` is not an index of the target", name);
         NOTE(e, diag, "an index stands in a subscript of the target, or is bound by a reduction");

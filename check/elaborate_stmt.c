@@ -462,11 +462,14 @@ static void assign_tile(Elab *e, const AstStmt *ast) {
     bool had_target = e->has_target;
     e->space = &tile->space, e->has_target = true;
     elab_bind_indexes(e, ast->assign.target, ast->assign.value);
+    size_t errors = e->diags->errors;
     const Access *target = target_of(e, ast->assign.target);
+    e->target_faulty = e->diags->errors > errors;
     if (target)
         tile->value = tile_value(e, ast, target);
     else
         elab_expr(e, ast->assign.value);
+    e->target_faulty = false;
     e->space = before, e->has_target = had_target;
     elab_scope_undo(e->scope, mark);
     if (!target) return;

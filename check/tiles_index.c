@@ -13,6 +13,7 @@ typedef struct Ranges {
     Span where[PROG_MAX_INDEXES];       /* the subscript that gave the extent */
     const char *what[PROG_MAX_INDEXES]; /* of which object */
     bool failed[PROG_MAX_INDEXES];
+    bool said;                 /* one of them: where two are swapped the others follow */
     Span bare_global[PROG_MAX_INDEXES]; /* a tensor subscripted bare that gives no range */
 } Ranges;
 
@@ -57,6 +58,8 @@ static void define(Ranges *r, const Access *access, int d) {
     Expr *before = index_extent(r, index);
     if (same_extent(r, before, extent)) return;
     r->failed[i] = true;
+    if (r->said) return;
+    r->said = true;
     const char *here = extent_text(r, extent), *there = extent_text(r, before);
     Diag *diag = diag_at(tiles->diags, P0200, access->subs[d]->span, "index `%s` runs over %s and over %s elements",
                          index->name, there, here);

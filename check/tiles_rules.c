@@ -4,11 +4,20 @@
 
 /* ---- directions --------------------------------------------------------------------------------------------------- */
 
+/* Of an end that the role does not have `roles` says so, once. */
+static bool has_end(const Tiles *tiles, const Role *role, const Handle *handle) {
+    const Pipe *pipe = &tiles->prog->pipes.items[handle->pipe];
+    int number = (int)(role - tiles->prog->roles.items);
+    return handle->end == END_PRODUCE ? pipe->producer == number : pipe_consumed_by(pipe, number);
+}
+
 static void check_directions(Tiles *tiles, Site *site) {
     const Access *target = &site->tile->target;
     if (target->space == SPACE_STAGE) {
         const Handle *handle = &site->role->handles.items[target->object];
-        if (handle->end == END_CONSUME) {
+        if (handle->end == END_CONSUME && !has_end(tiles, site->role, handle)) {
+            site->poisoned = true;
+        } else if (handle->end == END_CONSUME) {
             Diag *diag = diag_at(tiles->diags, P0208, target->span, "`%s` is a consumed stage and cannot be written",
                                  handle->name);
             diag_label(tiles->diags, diag, handle->span, "consumed here");
@@ -21,11 +30,12 @@ static void check_directions(Tiles *tiles, Site *site) {
         const Access *read = site->reads.items[i];
         if (read->space != SPACE_STAGE || site->role->handles.items[read->object].end != END_PRODUCE) continue;
         const Handle *handle = &site->role->handles.items[read->object];
+        site->poisoned = true;
+        if (!has_end(tiles, site->role, handle)) continue;
         Diag *diag =
             diag_at(tiles->diags, P0209, read->span, "`%s` is a produced stage and cannot be read", handle->name);
         diag_label(tiles->diags, diag, handle->span, "produced here");
         diag_help(tiles->diags, diag, "compute the value once more, or keep it in a `var` or `shared` tile beside");
-        site->poisoned = true;
     }
 }
 
