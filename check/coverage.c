@@ -67,6 +67,7 @@ typedef struct Coverage {
     VEC(Said) said; /* of missing fields */
     GlobalWrites writes;
     int written;      /* statements followed so far */
+    int apart;        /* conditions around that differ between instances: what is acquired there is refused for that */
     Here here;        /* loops followed turn by turn, and the rank */
 } Coverage;
 
@@ -301,6 +302,7 @@ static void acquire(Coverage *c, State *state, Stmt *stmt, int handle) {
     if (handle < 0 || (size_t)handle >= c->role->handles.count) return;
     const Handle *row = &c->role->handles.items[handle];
     state->holds[handle] = row->pipe >= 0 && row->end == END_PRODUCE ? new_hold(c, row->pipe, stmt) : NULL;
+    if (state->holds[handle] && c->apart) state->holds[handle]->poisoned = true;
 }
 
 /* ---- paths ------------------------------------------------------------------------------------------------------------ */
@@ -412,13 +414,16 @@ static void walk_loop(Coverage *c, Stmt *stmt, State *state) {
 static void walk_if(Coverage *c, Stmt *stmt, State *state) {
     int truth = here_truth(&c->here, stmt->branch.condition);
     State other = truth < 0 ? copy_state(c, state) : (State){0};
+    bool apart = stmt->branch.condition->uniformity != UNIFORM_ROLE;
+    c->apart += apart;
     if (truth != 0) {
         walk(c, stmt->branch.then, state);
     } else {
         walk(c, stmt->branch.otherwise, state);
     }
+    if (truth < 0) walk(c, stmt->branch.otherwise, &other);
+    c->apart -= apart;
     if (truth >= 0) return;
-    walk(c, stmt->branch.otherwise, &other);
     join(c, state, &other, stmt->head);
 }
 

@@ -148,6 +148,7 @@ typedef struct Elab {
     bool reducing;             /* inside of the body of a reduction */
     bool bare_subscript;       /* the name now resolved stands bare in a subscript */
     bool has_target;           /* the statement has a target whose indexes are bound */
+    VEC(const char *) unknown; /* names without a meaning that have been told of: the declaration that is missing is one mistake */
     bool target_faulty;        /* it was refused: names that it might have bound are not asked for */
     int axis_locals[PROG_MAX_RANK]; /* locals of the axes bound in this role, -1 */
     Frame *frame;

@@ -129,6 +129,9 @@ static Val unknown_name(Elab *e, const char *name, Span span) {
         HELP(e, diag, "reduce over it: `sum[%s] ..`", name);
         return elab_poison(e, span);
     }
+    for (size_t i = 0; i < e->unknown.count && !e->bare_subscript; i++)
+        if (e->unknown.items[i] == name) return elab_poison(e, span);
+    if (!e->bare_subscript) vec_push(e->arena, &e->unknown, name); /* an index is bound by each statement for itself */
     Diag *diag = elab_error(e, P0100, span, "unknown name `%s`", name);
     if (near)
         HELP(e, diag, "did you mean `%s`?", near);
