@@ -220,6 +220,19 @@ static int intern(Algebra *algebra, Atom atom) {
     return algebra->buckets[slot] - 1;
 }
 
+/* As "%c%x.%x" would write it; these are most keys, and printf takes longer than all the rest */
+static const char *simple_key(Arena *arena, char tag, uint64_t index, uint64_t role) {
+    char text[40], *at = text + sizeof text - 1;
+    *at = 0;
+    do *--at = "0123456789abcdef"[role % 16];
+    while (role /= 16);
+    *--at = '.';
+    do *--at = "0123456789abcdef"[index % 16];
+    while (index /= 16);
+    *--at = tag;
+    return arena_copy(arena, at, (size_t)(text + sizeof text - 1 - at));
+}
+
 /* Levels order the atoms so that bounds lead downwards: symbols, formulas of them, axes, ranks, loops from the outer to the
  * inner one, indexes. An operation lies just above its operands. */
 static int simple_atom(Algebra *algebra, AtomKind kind, int index, const Role *role, Element type) {
@@ -250,7 +263,7 @@ static int simple_atom(Algebra *algebra, AtomKind kind, int index, const Role *r
     case ATOM_FIRST:
     case ATOM_OPAQUE: break;
     }
-    atom.key = arena_printf(algebra->arena, "%c%d.%p", tag, index, (const void *)role);
+    atom.key = simple_key(algebra->arena, tag, (uint64_t)index, (uintptr_t)role);
     return intern(algebra, atom);
 }
 

@@ -4,23 +4,18 @@
 
 #include <string.h>
 
+/* Names are interned: another text of the same letters is compared only where the pointer is nobody's */
 static const AstItem *find_kernel(const Ast *ast, const char *kernel) {
-    for (size_t i = 0; i < ast->items.count; i++) {
-        const AstItem *item = ast->items.items[i];
-        if (item->kind == AST_ITEM_KERNEL && item->kernel.name.text && strcmp(item->kernel.name.text, kernel) == 0)
-            return item;
-    }
+    for (size_t i = 0; i < ast->kernels.count; i++)
+        if (ast->kernel_names.items[i] == kernel) return ast->kernels.items[i];
+    for (size_t i = 0; i < ast->kernels.count; i++)
+        if (strcmp(ast->kernel_names.items[i], kernel) == 0) return ast->kernels.items[i];
     return NULL;
 }
 
-size_t check_kernels(const Ast *ast, Arena *arena, const char *const **names) {
-    VEC(const char *) list = {0};
-    for (size_t i = 0; i < ast->items.count; i++) {
-        const AstItem *item = ast->items.items[i];
-        if (item->kind == AST_ITEM_KERNEL && item->kernel.name.text) vec_push(arena, &list, item->kernel.name.text);
-    }
-    *names = list.items;
-    return list.count;
+size_t check_kernels(const Ast *ast, const char *const **names) {
+    *names = ast->kernel_names.items;
+    return ast->kernels.count;
 }
 
 static const AstConst *find_static(const AstItem *item, const char *name) {
@@ -34,8 +29,8 @@ static const AstConst *find_static(const AstItem *item, const char *name) {
 
 bool check_is_static(const Ast *ast, const char *kernel, const char *name) {
     const AstItem *item = find_kernel(ast, kernel);
-    for (size_t i = 0; i < ast->items.count; i++)
-        if (find_static(ast->items.items[i], name)) return true;
+    for (size_t i = 0; i < ast->consts.count; i++)
+        if (find_static(ast->consts.items[i], name)) return true;
     for (size_t i = 0; item && i < item->kernel.items.count; i++)
         if (find_static(item->kernel.items.items[i], name)) return true;
     return false;
@@ -43,7 +38,7 @@ bool check_is_static(const Ast *ast, const char *kernel, const char *name) {
 
 static void unknown_kernel(Arena *arena, const Ast *ast, const char *kernel, Diags *diags) {
     const char *const *names;
-    size_t count = check_kernels(ast, arena, &names);
+    size_t count = check_kernels(ast, &names);
     Diag *diag = diag_plain(diags, P0157, "there is no kernel `%s`", kernel);
     const char *near = closest_name(kernel, names, count);
     if (near) diag_help(diags, diag, "did you mean `%s`?", near);

@@ -14,7 +14,7 @@ typedef struct StaticValue {
 } StaticValue;
 
 /* Names of the kernels of a file, in order. */
-size_t check_kernels(const Ast *ast, Arena *arena, const char *const **names);
+size_t check_kernels(const Ast *ast, const char *const **names);
 
 /* Are the names of functions and kernels apart, from each other and from what is built in? Once a file. */
 void check_names(Arena *arena, Names *names, const Ast *ast, Diags *diags);

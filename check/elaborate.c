@@ -184,8 +184,7 @@ Prog *elaborate(Arena *arena, Names *names, const Ast *ast, const AstItem *kerne
                 .place = PLACE_CONST,
                 .place_words = "a constant"};
     setup(e);
-    for (size_t i = 0; i < ast->items.count; i++)
-        if (ast->items.items[i]->kind == AST_ITEM_CONST) declare_consts(e, ast->items.items[i], e->file);
+    for (size_t i = 0; i < ast->consts.count; i++) declare_consts(e, ast->consts.items[i], e->file);
     const AstItems *items = &kernel->kernel.items;
     for (size_t i = 0; i < items->count; i++)
         if (items->items[i]->kind == AST_ITEM_CONST) declare_consts(e, items->items[i], e->outer);

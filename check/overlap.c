@@ -9,17 +9,23 @@
 
 #define SIZES_MOST 200 /* sizes that are tried */
 #define LOOPS_MOST 8   /* around a statement */
+#define FAMILIES_MOST 32
 
 typedef struct Writer {
     Site *site;
     const Stmt *grid;
     int loop_count;
     const Stmt *loops[LOOPS_MOST];
+    struct Begin {
+        int family;      /* of bases that differ by constants; -1: not known */
+        int64_t at;      /* from the family's first */
+    } begins[PROG_MAX_RANK];
 } Writer;
 
 typedef struct Overlap {
     Tiles *tiles;
     VEC(Writer) writers;
+    VEC(const Poly *) families;
 } Overlap;
 
 typedef struct Box {
@@ -228,12 +234,27 @@ static const char *element_text(Overlap *o, const Access *target, const int64_t 
     return text.text;
 }
 
-/* Along the axis all bases move by constants; `stays`: by 0 */
-static bool moves_evenly(const Writer *writer, int axis, bool *stays) {
+/* Elements from the first to the last that the statement writes along dimension d */
+static int64_t width(const Tile *tile, int d) {
+    int64_t width = 1;
+    for (int i = 0; i < tile->space.count; i++)
+        if (tile->target.affine[d].coef[i] != 0) width += tile->space.items[i].extent - 1;
+    return width;
+}
+
+static bool begins_alike(const Writer *writer, int atom) {
+    Algebra *algebra = writer->site->algebra;
+    for (int i = 0; i < writer->loop_count; i++)
+        if (poly_mentions(algebra, algebra_poly(algebra, writer->site->role, writer->loops[i]->loop.lo), atom)) return false;
+    return true;
+}
+
+/* Along the axis all bases move by constants; `stays`: by 0. `apart`: some base by so much that a tile never reaches the next one */
+static bool moves_evenly(const Writer *writer, int axis, bool *stays, bool *apart) {
     Algebra *algebra = writer->site->algebra;
     const Access *target = &writer->site->tile->target;
     int atom = algebra_atom_local(algebra, writer->site->role, writer->grid->grid.vars[axis]);
-    *stays = true;
+    *stays = true, *apart = false;
     for (int d = 0; d < target->rank; d++) {
         const Poly *factor, *rest, *base = target->affine[d].is ? algebra_poly(algebra, writer->site->role, target->affine[d].base) : NULL;
         int64_t step;
@@ -241,7 +262,9 @@ static bool moves_evenly(const Writer *writer, int axis, bool *stays) {
         if (!poly_mentions(algebra, base, atom)) continue;
         if (!poly_split(algebra, base, atom, &factor, &rest) || !poly_is_constant(factor, &step)) return false;
         *stays = false;
+        *apart |= step >= width(writer->site->tile, d) || -step >= width(writer->site->tile, d);
     }
+    *apart = *apart && begins_alike(writer, atom);
     return true;
 }
 
@@ -249,10 +272,10 @@ static void check_tiles(Overlap *o, const Writer *writer) {
     const Prog *prog = o->tiles->prog;
     const Access *target = &writer->site->tile->target;
     for (size_t a = 0; a < prog->axes.count; a++) {
-        bool stays;
+        bool stays, apart;
         int64_t at[PROG_MAX_RANK];
         Str sizes = str_new(o->tiles->arena);
-        if (!moves_evenly(writer, (int)a, &stays) || (stays && !value_depends(o, writer, (int)a))) continue;
+        if (!moves_evenly(writer, (int)a, &stays, &apart) || apart || (stays && !value_depends(o, writer, (int)a))) continue;
         if (!find_sizes(o, writer, writer, (int)a, at, &sizes)) continue;
         const char *axis = prog->axes.items[a].name;
         Diag *diag = diag_at(o->tiles->diags, P0229, target->span, "tiles of the grid write the same elements of `%s`",
@@ -280,16 +303,49 @@ static bool reaches(const Prog *prog, int from, int to, bool *seen) {
     return false;
 }
 
-static void check_roles(Overlap *o, const Writer *a, const Writer *b) {
+/* For each two roles: stages go from one to the other, or back */
+static bool *connections(const Overlap *o) {
+    size_t roles = o->tiles->prog->roles.count;
+    bool *connected = NEW_ARRAY(o->tiles->arena, bool, roles * roles + 1);
+    for (size_t x = 0; x < roles; x++)
+        for (size_t y = 0; y < roles; y++)
+            if (reaches(o->tiles->prog, (int)x, (int)y, NEW_ARRAY(o->tiles->arena, bool, roles + 1)))
+                connected[x * roles + y] = connected[y * roles + x] = true;
+    return connected;
+}
+
+/* Many statements of two roles are compared, two and two: what is asked first is what is known of each */
+static void find_family(Overlap *o, const Writer *writer, const Affine *affine, struct Begin *begin) {
+    Algebra *algebra = o->tiles->formulas;
+    const Poly *base = affine->is ? algebra_poly(algebra, writer->site->role, affine->base) : NULL;
+    *begin = (struct Begin){.family = -1};
+    for (size_t f = 0; base && f < o->families.count && begin->family < 0; f++)
+        if (poly_is_constant(poly_sum(algebra, base, o->families.items[f], -1), &begin->at)) begin->family = (int)f;
+    if (!base || begin->family >= 0 || o->families.count == FAMILIES_MOST) return;
+    *begin = (struct Begin){.family = (int)o->families.count};
+    vec_push(o->tiles->arena, &o->families, base);
+}
+
+/* In some dimension the two begin apart by a constant, and neither reaches the other */
+static bool always_apart(const Writer *a, const Writer *b) {
+    for (int d = 0; d < a->site->tile->target.rank; d++) {
+        int64_t distance;
+        if (a->begins[d].family < 0 || a->begins[d].family != b->begins[d].family) continue;
+        if (__builtin_sub_overflow(b->begins[d].at, a->begins[d].at, &distance)) continue;
+        if (distance >= width(a->site->tile, d) || (distance < 0 && distance + width(b->site->tile, d) <= 0)) return true;
+    }
+    return false;
+}
+
+static void check_roles(Overlap *o, const Writer *a, const Writer *b, const bool *connected) {
     const Prog *prog = o->tiles->prog;
     const Access *one = &a->site->tile->target, *two = &b->site->tile->target;
     int x = (int)(a->site->role - prog->roles.items), y = (int)(b->site->role - prog->roles.items);
     int64_t at[PROG_MAX_RANK];
+    if (x == y || one->object != two->object || connected[(size_t)x * prog->roles.count + (size_t)y]) return;
+    if (always_apart(a, b)) return;
     Str sizes = str_new(o->tiles->arena);
-    if (x == y || one->object != two->object) return;
-    if (reaches(prog, x, y, NEW_ARRAY(o->tiles->arena, bool, prog->roles.count + 1)) ||
-        reaches(prog, y, x, NEW_ARRAY(o->tiles->arena, bool, prog->roles.count + 1)) || !find_sizes(o, a, b, -1, at, &sizes))
-        return;
+    if (!find_sizes(o, a, b, -1, at, &sizes)) return;
     Diag *diag = diag_at(o->tiles->diags, P0229, two->span, "roles `%s` and `%s` write the same elements of `%s`", a->site->role->name,
                          b->site->role->name, prog->params.items[one->object].name);
     diag_primary(o->tiles->diags, diag, "by `%s`", b->site->role->name);
@@ -307,9 +363,15 @@ void tiles_overlap(Tiles *tiles) {
         stmt_visit(tiles->prog->roles.items[r].body, find_leave, &leaves);
         if (!leaves && tiles->prog->roles.items[r].body) collect(&o, tiles->prog->roles.items[r].body, (Writer){0});
     }
+    for (size_t i = 0; i < o.writers.count; i++) {
+        Writer *writer = &o.writers.items[i];
+        const Access *target = &writer->site->tile->target;
+        for (int d = 0; d < target->rank; d++) find_family(&o, writer, &target->affine[d], &writer->begins[d]);
+    }
     for (size_t i = 0; i < o.writers.count; i++) check_tiles(&o, &o.writers.items[i]);
+    const bool *connected = connections(&o);
     for (size_t i = 0; i < o.writers.count; i++)
         for (size_t k = i + 1; k < o.writers.count; k++)
             if (!o.writers.items[i].site->poisoned && !o.writers.items[k].site->poisoned)
-                check_roles(&o, &o.writers.items[i], &o.writers.items[k]);
+                check_roles(&o, &o.writers.items[i], &o.writers.items[k], connected);
 }

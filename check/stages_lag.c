@@ -3,6 +3,8 @@
  * ones are issued before the last ones have been done. */
 #include "check/stages.h"
 
+#include <stdlib.h>
+
 void lag_written(Linear *linear, Stmt *stmt, bool direct) {
     const Handle *what = &linear->role->handles.items[stmt->stage.handle];
     const Pipe *pipe = &linear->prog->pipes.items[what->pipe];
@@ -74,12 +76,30 @@ static void settle(Stmt *stmt, void *data) {
     if (stmt->kind == S_STAGE && stmt->stage.lag < 0) stmt->stage.lag = 0;
 }
 
+static int by_address(const void *a, const void *b) {
+    const Stmt *const *x = a, *const *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* The loops that blocks stand directly in, in some order in which equal ones are neighbours */
+static const Stmt **loops_of(Linear *linear) {
+    const Stmt **loops = NEW_ARRAY(linear->arena, const Stmt *, linear->blocks.count + 1);
+    for (size_t i = 0; i < linear->blocks.count; i++) loops[i] = linear->blocks.items[i].loop;
+    qsort(loops, linear->blocks.count, sizeof *loops, by_address);
+    return loops;
+}
+
+/* Is this the only block directly in its loop? (A loop of many is not looked through for each of them.) */
+static bool alone(const Stmt *const *loops, size_t count, const Stmt *loop) {
+    const Stmt *const *at = bsearch(&loop, loops, count, sizeof *loops, by_address);
+    return (at == loops || at[-1] != loop) && (at + 1 == loops + count || at[1] != loop);
+}
+
 void lags_derive(Linear *linear) {
+    const Stmt **loops = loops_of(linear);
     for (size_t i = 0; i < linear->blocks.count; i++) {
         const BlockUse *use = &linear->blocks.items[i];
-        bool alone = (i == 0 || linear->blocks.items[i - 1].loop != use->loop) &&
-                     (i + 1 == linear->blocks.count || linear->blocks.items[i + 1].loop != use->loop);
-        if (use->stmt->stage.lag < 0) use->stmt->stage.lag = alone && derived(linear, use);
+        if (use->stmt->stage.lag < 0) use->stmt->stage.lag = alone(loops, linear->blocks.count, use->loop) && derived(linear, use);
     }
     for (size_t i = 0; i < linear->prog->roles.count; i++) stmt_visit(linear->prog->roles.items[i].body, settle, NULL);
 }

@@ -236,7 +236,7 @@ static void run_pipeline(Compile *compile) {
     program->ast = parser_parse(program->arena, program->names, program->source, program->diags);
     allows_read(&program->levels, program->ast->comments.items, program->ast->comments.count, program->diags);
     if (program->diags->errors > 0) return; /* what is missing in a broken tree would only be reported a second time */
-    program->kernel_count = check_kernels(program->ast, program->arena, &program->kernels);
+    program->kernel_count = check_kernels(program->ast, &program->kernels);
     choose_kernel(compile);
     for (size_t i = 0; i < options->value_count; i++) bind_static(compile, options->values[i]);
     program->statics = compile->statics.items;

@@ -238,7 +238,8 @@ struct AstItem {
 typedef struct Ast {
     const Source *source;
     AstItems items;
-    AstItems fns;       /* those of the items that are functions */
+    AstItems fns, consts, kernels; /* those of the items that are functions, constants and statics, kernels with names */
+    VEC(const char *) kernel_names; /* of `kernels`, beside each other: each kernel of a long file is looked for */
     VEC(Span) comments; /* in order; the formatter needs them */
 } Ast;
 

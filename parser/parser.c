@@ -15,8 +15,14 @@ Ast *parser_parse(Arena *arena, Names *names, const Source *source, Diags *diags
     p->ast->comments.items = p->lexer.comments.items;
     p->ast->comments.count = p->lexer.comments.count;
     p->ast->comments.capacity = p->lexer.comments.capacity;
-    for (size_t i = 0; i < p->ast->items.count; i++)
-        if (p->ast->items.items[i]->kind == AST_ITEM_FN) vec_push(arena, &p->ast->fns, p->ast->items.items[i]);
+    for (size_t i = 0; i < p->ast->items.count; i++) {
+        AstItem *item = p->ast->items.items[i];
+        if (item->kind == AST_ITEM_FN) vec_push(arena, &p->ast->fns, item);
+        if (item->kind == AST_ITEM_CONST) vec_push(arena, &p->ast->consts, item);
+        if (item->kind != AST_ITEM_KERNEL || !item->kernel.name.text) continue;
+        vec_push(arena, &p->ast->kernels, item);
+        vec_push(arena, &p->ast->kernel_names, item->kernel.name.text);
+    }
     if (p->ast->items.count == 0 && diags->errors == before) {
         Diag *diag = diag_at(diags, P0009, (Span){0, 0}, "the file holds nothing");
         diag_help(diags, diag, "a file holds kernels: `kernel name(...) for sm_90a { ... }`");

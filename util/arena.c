@@ -1,6 +1,7 @@
 /* Memory of one compilation: a bump allocator, dropped whole.
  *
- * Small objects are cut from blocks that double up to BLOCK_MAX; an object that would waste a block gets one of its own.
+ * Small objects are cut from blocks that double up to BLOCK_MAX; an object that would waste a block gets one of its own. What a scratch
+ * arena leaves goes to the next one: to give pages back to the system and to get them again takes longer than a kernel's check.
  * Under AddressSanitizer every object is a block of its own, so that an overrun inside the arena is found.
  * Nobody above this file sees a failed allocation: the arena takes the jump that its owner has set. */
 #define PIPEC_OWN_MEMORY
@@ -28,12 +29,15 @@
 typedef struct Block Block;
 struct Block {
     Block *next;
-    size_t size; /* of what follows; keeps the header a multiple of ALIGNMENT */
+    size_t size; /* of what follows */
+    bool is_cut; /* holds several objects */
+    char pad[15];
 };
 _Static_assert(sizeof(Block) % ALIGNMENT == 0, "objects behind a block's header must stay aligned");
 
 struct Arena {
     Block *blocks;
+    Block *spare;     /* of a root: cut blocks of scratch arenas that are gone, all zeros again */
     char *next, *end; /* the free part of the block that is being cut */
     size_t block_size;
     size_t bytes;
@@ -62,13 +66,42 @@ static void forget(Arena *scratch) {
     *at = scratch->next_scratch;
 }
 
+static Arena *root_of(Arena *arena) {
+    while (arena->parent) arena = arena->parent;
+    return arena;
+}
+
+static void free_blocks(Block *blocks) {
+    for (Block *next; blocks; blocks = next) {
+        next = blocks->next;
+        free(blocks);
+    }
+}
+
+/* The blocks that objects were cut from, to the root */
+static void leave_blocks(Arena *arena) {
+    Arena *root = root_of(arena);
+    Block *others = NULL;
+    for (Block *block = arena->blocks, *next; block; block = next) {
+        char *start = (char *)(block + 1);
+        Block **list = block->is_cut ? &root->spare : &others;
+        next = block->next;
+        if (block->is_cut) memset(start, 0, start + block->size == arena->end ? (size_t)(arena->next - start) : block->size);
+        block->next = *list;
+        *list = block;
+    }
+    free_blocks(others);
+}
+
 void arena_free(Arena *arena) {
     if (!arena) return;
     while (arena->scratches) arena_free(arena->scratches);
-    if (arena->parent) forget(arena);
-    for (Block *block = arena->blocks, *next; block; block = next) {
-        next = block->next;
-        free(block);
+    if (arena->parent) {
+        leave_blocks(arena);
+        forget(arena);
+    } else {
+        free_blocks(arena->blocks);
+        free_blocks(arena->spare);
     }
     free(arena);
 }
@@ -83,10 +116,20 @@ void arena_fail(Arena *arena) {
 
 size_t arena_bytes(const Arena *arena) { return arena->bytes; }
 
-static char *new_block(Arena *arena, size_t size) {
-    Block *block = calloc(1, sizeof *block + size);
+static Block *spare_block(Arena *arena, size_t size) {
+    Block **at = &root_of(arena)->spare, *block;
+    while (*at && (*at)->size != size) at = &(*at)->next;
+    block = *at;
+    if (block) *at = block->next;
+    return block;
+}
+
+static char *new_block(Arena *arena, size_t size, bool is_cut) {
+    Block *block = is_cut ? spare_block(arena, size) : NULL;
+    if (!block) block = calloc(1, sizeof *block + size);
     if (!block) arena_fail(arena);
     block->size = size;
+    block->is_cut = is_cut;
     block->next = arena->blocks;
     arena->blocks = block;
     return (char *)(block + 1);
@@ -95,12 +138,12 @@ static char *new_block(Arena *arena, size_t size) {
 void *arena_alloc(Arena *arena, size_t bytes) {
     if (bytes > SIZE_MAX / 4) arena_fail(arena);
     arena->bytes += bytes;
-    if (OBJECT_A_BLOCK) return new_block(arena, bytes);
+    if (OBJECT_A_BLOCK) return new_block(arena, bytes, false);
     size_t rounded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     if (rounded == 0) rounded = ALIGNMENT;
     if (rounded > (size_t)(arena->end - arena->next)) {
-        if (rounded > arena->block_size / 4) return new_block(arena, rounded);
-        arena->next = new_block(arena, arena->block_size);
+        if (rounded > arena->block_size / 4) return new_block(arena, rounded, false);
+        arena->next = new_block(arena, arena->block_size, true);
         arena->end = arena->next + arena->block_size;
         if (arena->block_size < BLOCK_MAX) arena->block_size *= 2;
     }

@@ -91,7 +91,7 @@ static void kernels(void) {
     Diags *diags = diags_new(arena, source);
     Ast *ast = parser_parse(arena, names, source, diags);
     const char *const *list;
-    bool fine = check_kernels(ast, arena, &list) == 2 && strcmp(list[1], "two") == 0;
+    bool fine = check_kernels(ast, &list) == 2 && strcmp(list[1], "two") == 0;
     fine &= check_is_static(ast, "one", "A") && !check_is_static(ast, "one", "B") && check_is_static(ast, "two", "B");
     fine &= check_kernel(arena, names, ast, "tow", NULL, 0, diags) == NULL && diags->items.items[0]->code == P0157;
     if (!fine) failed++, printf("elaborate: kernels of a file\n");

@@ -37,7 +37,7 @@ static bool open_case(Case *it, const char *text, const char *const *words) {
     CodegenOptions options = {.watchdog = false};
     *it = (Case){.arena = arena, .diags = diags_new(arena, source)};
     const Ast *ast = parser_parse(arena, names, source, it->diags);
-    if (check_kernels(ast, arena, &kernels) > 0)
+    if (check_kernels(ast, &kernels) > 0)
         it->prog = check_kernel(arena, names, ast, kernels[0], NULL, 0, it->diags);
     bool fine = it->prog != NULL && codegen_emit(arena, it->prog, &options, &ptx, manifest, it->diags);
     VEC(Argument) given = {0};
