@@ -382,6 +382,8 @@ Access *elab_access_of(Elab *e, const AstExpr *ast, bool write) {
 int elab_add_index(Elab *e, const char *name, Span span) {
     IndexSpace *space = e->space;
     if (space->count >= PROG_MAX_INDEXES) {
+        if (space->overflows) return -1;
+        space->overflows = true;
         Diag *diag = elab_error(e, P0120, span, "more than %d indexes in one statement", PROG_MAX_INDEXES);
         HELP(e, diag, "split it");
         return -1;

@@ -123,6 +123,7 @@ typedef struct IndexSpace { /* those of the destination first, in its order; the
     int count;
     int bound;          /* how many are of the destination (the rest belong to reductions) */
     Index items[PROG_MAX_INDEXES];
+    bool overflows; /* there are more, as has been said */
 } IndexSpace;
 
 /* ---- register tiles ---------------------------------------------------------------------------------------------- */
