@@ -417,6 +417,23 @@ static void walk_scalar(Assigned *a, Stmt *stmt, State *state) {
     if (stmt->scalar.local >= 0 && a->objects[object].elements) wrote(a, state, object, &one, stmt->span);
 }
 
+static void read_below(Expr *expr, void *data) {
+    Assigned *a = ((void **)data)[0];
+    read_expr(a, ((void **)data)[1], NULL, expr);
+}
+
+static void walk_unsafe(Assigned *a, Stmt *stmt, State *state) {
+    uint64_t one = 1;
+    const Unsafe *what = stmt->unsafe;
+    int locals = (int)a->role->tiles.count;
+    walk_exprs(stmt, read_below, (void *[]){a, state});
+    if (what->local >= 0 && a->objects[locals + what->local].elements) wrote(a, state, locals + what->local, &one, stmt->span);
+    for (size_t i = 0; i < what->operands.count; i++) {
+        int local = what->operands.items[i].local;
+        if (local >= 0 && a->objects[locals + local].elements) wrote(a, state, locals + local, &one, stmt->span);
+    }
+}
+
 /* ---- paths ------------------------------------------------------------------------------------------------------------ */
 
 static void walk(Assigned *a, Stmt *stmt, State *state);
@@ -438,6 +455,7 @@ static bool holds_if(const Stmt *stmt) {
     case S_TRY:
     case S_ACQUIRE:
     case S_RELEASE:
+    case S_UNSAFE:
     case S_MOVE: break;
     }
     return false;
@@ -605,6 +623,7 @@ static void walk(Assigned *a, Stmt *stmt, State *state) {
     case S_ACQUIRE:
     case S_RELEASE:
     case S_MOVE: break;
+    case S_UNSAFE: walk_unsafe(a, stmt, state); break;
     }
 }
 
@@ -621,7 +640,7 @@ static void find_objects(Assigned *a) {
             bool fits = tile->extents[d] > 0 && tile->extents[d] <= MAX_ELEMENTS / elements;
             elements = fits ? elements * tile->extents[d] : 0;
         }
-        a->objects[i] = (Object){.name = tile->name, .span = tile->span, .tile = tile, .elements = elements};
+        a->objects[i] = (Object){.name = tile->name, .span = tile->span, .tile = tile, .elements = tile->by_hand ? 0 : elements};
     }
     for (size_t i = 0; i < role->locals.count; i++) {
         const Local *local = &role->locals.items[i];

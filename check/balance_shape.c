@@ -146,7 +146,7 @@ static void build(Build *b, Stmt *stmt, Shapes *out) {
         if (is_acquire(b, stmt->stage.handle)) add(b, out, SHAPE_ACQUIRE, stmt);
         build(b, stmt->stage.body, out);
         break;
-    case S_SCALAR: case S_TILE: case S_TRY: case S_RELEASE: case S_MOVE: break;
+    case S_SCALAR: case S_TILE: case S_TRY: case S_RELEASE: case S_MOVE: case S_UNSAFE: break;
     }
 }
 

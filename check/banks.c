@@ -122,7 +122,7 @@ static Candidate *candidate_of(Tiles *tiles, Candidates *all, const Site *site, 
     Candidate candidate = {.layout = layout, .role = site->role, .access = access, .unit = 1};
     int64_t bytes = element_rows[access->type].bytes;
     if (bytes < BANK_BYTES) candidate.unit = BANK_BYTES / bytes;
-    candidate.fixed = access->rank < 2 || layout->swizzle ||
+    candidate.fixed = access->rank < 2 || layout->addressed || layout->swizzle ||
                       layout->panel != tile_extent(tiles->prog, site->role, access, access->rank - 1);
     vec_push(tiles->arena, all, candidate);
     return &all->items[all->count - 1];

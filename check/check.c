@@ -72,8 +72,10 @@ static Prog *pass(Arena *arena, Names *names, const Ast *ast, const char *kernel
         tiles_check(arena, prog, diags);
         stages_check(arena, prog, diags);
         turns_order(arena, prog, diags);
+        unsafe_order(arena, prog);
         balance_check(arena, prog, diags);
         resources_check(arena, prog, diags);
+        unsafe_check(arena, prog, diags);
     }
     return prog;
 }

@@ -41,6 +41,7 @@ uint32_t cluster_reach(const Prog *prog, const Pipe *pipe) {
 }
 
 bool cluster_talks(const Prog *prog) {
+    if (prog->talks && prog->cluster > 1) return true;
     for (size_t p = 0; p < prog->pipes.count; p++)
         if (prog->pipes.items[p].multicast != 0) return true;
     return false;

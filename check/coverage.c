@@ -110,6 +110,9 @@ static Hold *new_hold(Coverage *c, int pipe, Stmt *acquire) {
     *hold = (Hold){.pipe = pipe, .acquire = acquire, .words = (size_t)(total + 63) / 64};
     hold->must = new_bits(c, hold->words), hold->may = new_bits(c, hold->words),
     hold->flying = new_bits(c, hold->words);
+    for (size_t f = 0; f < row->fields.count; f++) /* a field whose address is taken is written by hand */
+        if (row->fields.items[f].by_hand[END_PRODUCE])
+            bits_set(hold->must, field_start(row, (int)f), field_bits(&row->fields.items[f]));
     return hold;
 }
 
@@ -342,6 +345,7 @@ static bool writes_held(Stmt *stmt, const State *state) {
     case S_TRY:
     case S_ACQUIRE:
     case S_RELEASE:
+    case S_UNSAFE:
     case S_MOVE: break;
     }
     return false;
@@ -462,6 +466,7 @@ static void walk(Coverage *c, Stmt *stmt, State *state) {
         }
         break;
     case S_STAGE: walk_stage(c, stmt, state); break;
+    case S_UNSAFE:
     case S_TRY:
     case S_SCALAR: break;
     }

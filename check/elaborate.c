@@ -125,13 +125,15 @@ static bool is_built_in(const char *name) {
     Element ignored;
     for (int i = 0; i < IN_COUNT; i++)
         if (strcmp(intrinsic_rows[i].name, name) == 0) return true;
-    return element_by_name(name, &ignored) || strcmp(name, "select") == 0 || strcmp(name, "exact") == 0;
+    return element_by_name(name, &ignored) || strcmp(name, "select") == 0 || strcmp(name, "exact") == 0 || strcmp(name, "address") == 0;
 }
 
 static void know_words(Elab *e) {
     e->word_rank = names_intern(e->names, "rank", 4);
     e->word_inf = names_intern(e->names, "inf", 3);
     e->word_nan = names_intern(e->names, "nan", 3);
+    e->word_lane = names_intern(e->names, "lane", 4);
+    e->word_warp = names_intern(e->names, "warp", 4);
 }
 
 /* Functions and kernels are called by their names: a namespace of its own */

@@ -6,7 +6,7 @@
  *   elaborate_expr.c    names and operators; elaborate_access.c subscripts and indexes; elaborate_call.c casts, intrinsics,
  *                       functions in expressions
  *   elaborate_stmt.c    statements; elaborate_loop.c loops, ranges, stages; elaborate_fn.c functions inlined as statements
- *   elaborate_hint.c    `try` and the acquires behind it
+ *   elaborate_hint.c    `try` and the acquires behind it; elaborate_unsafe.c what stands in `unsafe`
  *   elaborate_claim.c   ensures, example
  *   elaborate_uniform.c uniformity of what is assigned more than once */
 #ifndef PIPEC_ELABORATE_H
@@ -125,7 +125,7 @@ typedef struct Elab {
     size_t static_count;
     Diags *diags;
     Prog *prog;
-    const char *word_rank, *word_inf, *word_nan;
+    const char *word_rank, *word_inf, *word_nan, *word_lane, *word_warp;
 
     Scope *file, *outer, *scope; /* of the file, of the kernel, the one now used */
     Scope *claims;               /* of `ensures`: the kernel's names and its lets */
@@ -158,6 +158,8 @@ typedef struct Elab {
     size_t steps;              /* statements and expression bodies of inlined functions */
     bool exhausted;
     int suggestions;           /* left to look for: the search costs */
+    bool unsafe;               /* inside of an `unsafe` block, */
+    Frame *unsafe_frame;       /* that stands in this function's text */
     VEC(uint64_t) reported;    /* places already complained of inside functions */
 } Elab;
 
@@ -271,6 +273,18 @@ void elab_assign_hint(Elab *e, const AstStmt *ast, const Name *name);
 void elab_refuse_hint(Elab *e, Span span, const Name *name); /* stands in the place of a value or of a stage; said once a hint */
 int elab_hint_of(Elab *e, AstName hint, int pipe, End end); /* of an acquire; -1 without one, and after an error */
 End elab_end(AstEnd end);
+/* elaborate_unsafe.c */
+bool elab_is_unsafe(const Elab *e);
+void elab_unsafe_block(Elab *e, const AstStmt *ast);
+void elab_signal_stmt(Elab *e, const AstStmt *ast); /* arrive, wait, expect, step */
+void elab_ptx_stmt(Elab *e, const AstStmt *ast);
+bool elab_release_silent(Elab *e, const AstStmt *ast, int handle);             /* may it be without signal? false after an error */
+bool elab_unwaited(Elab *e, const AstExpr *acquire, int pipe, End end);       /* `if true`; false too after an error */
+bool elab_stage_member(Elab *e, const AstExpr *ast, Val *out);                /* s.index, s.full, s.empty; false: it is none of them */
+Val elab_cursor_value(Elab *e, const AstExpr *ast);                           /* consume <p>.index, consume <p>.full[i], .. */
+bool elab_is_thread_word(const Elab *e, const char *name);                    /* lane, warp, where no other name hides them */
+Val elab_thread_value(Elab *e, const char *name, Span span);
+Val elab_address(Elab *e, const AstExpr *ast);                                /* address(s.x) */
 void elab_acquire_into(Elab *e, int handle, const AstExpr *acquire, Span span);
 int elab_bind_handle(Elab *e, AstName name, int pipe, End end, bool variable);
 void elab_domain_ready(Elab *e, int domain, Span use);

@@ -448,6 +448,7 @@ static void look(Walk *walk, const AstExpr *ast) {
     case AST_NAME:
     case AST_MEMBER:
     case AST_ACQUIRE:
+    case AST_CURSOR:
     case AST_TRY: break;
     }
 }
@@ -514,6 +515,7 @@ static void each_unknown(Elab *e, const Binding *binding, const AstExpr *ast) {
     case AST_REDUCE:
     case AST_OLD:
     case AST_ACQUIRE:
+    case AST_CURSOR:
     case AST_TRY: break;
     }
 }

@@ -268,6 +268,10 @@ static Val give(Elab *e, const AstStmt *const *list, size_t count, const AstItem
     case AST_STAGE:
     case AST_RELEASE:
     case AST_ARRIVE:
+    case AST_WAIT:
+    case AST_EXPECT:
+    case AST_STEP:
+    case AST_PTX:
     case AST_EXPR:
     case AST_TURN:
     case AST_UNSAFE: v = not_an_expression(e, fn, ast->span); break;
@@ -338,5 +342,6 @@ Val elab_call(Elab *e, const AstExpr *ast) {
         if (i != IN_ceil_div && strcmp(intrinsic_rows[i].name, name) == 0) return intrinsic(e, ast, (Intrinsic)i);
     if (strcmp(name, "select") == 0) return select_call(e, ast);
     if (strcmp(name, "exact") == 0) return exact(e, ast);
+    if (strcmp(name, "address") == 0) return elab_address(e, ast);
     return unknown_function(e, ast);
 }

@@ -245,6 +245,7 @@ static Val word_value(Elab *e, const char *name, Span span) {
 Val elab_resolve_name(Elab *e, const char *text, Span span) {
     if (!text) return elab_poison(e, span);
     if (elab_is_word(e, text)) return word_value(e, text, span);
+    if (elab_is_thread_word(e, text)) return elab_thread_value(e, text, span);
     const Name *name = elab_scope_find(e->scope, text);
     if (!name) return unknown_name(e, text, span);
     switch (name->kind) {
@@ -329,6 +330,8 @@ static Val read_value(Elab *e, const AstExpr *ast) {
 
 static Val member_value(Elab *e, const AstExpr *ast) {
     Object object;
+    Val value;
+    if (elab_stage_member(e, ast, &value)) return value;
     if (!elab_object_of(e, ast, &object, false)) return elab_poison(e, ast->span);
     if (object.rank == 0) return read_value(e, ast);
     Diag *diag = elab_error(e, P0114, ast->span, "`%s` is a whole tile, not a value", elab_text_of(e, ast->span));
@@ -365,8 +368,11 @@ static Val walk(Elab *e, const AstExpr *ast) {
     }
     case AST_CALL: return elab_call(e, ast);
     case AST_SUBSCRIPT:
+        if (ast->subscript.base->kind == AST_CURSOR) return elab_cursor_value(e, ast);
+        return read_value(e, ast);
     case AST_OLD: return read_value(e, ast);
     case AST_MEMBER: return member_value(e, ast);
+    case AST_CURSOR: return elab_cursor_value(e, ast);
     case AST_REDUCE: return reduce(e, ast);
     case AST_ACQUIRE: {
         Diag *diag = elab_error(e, P0154, ast->span, "a stage is not a value");

@@ -241,6 +241,10 @@ bool elab_always_returns(const AstStmt *ast) {
     case AST_CONTINUE:
     case AST_RELEASE:
     case AST_ARRIVE:
+    case AST_WAIT:
+    case AST_EXPECT:
+    case AST_STEP:
+    case AST_PTX:
     case AST_EXPR:
     case AST_UNSAFE: break;
     }
@@ -269,6 +273,10 @@ static int count_returns(const AstStmt *ast) {
     case AST_CONTINUE:
     case AST_RELEASE:
     case AST_ARRIVE:
+    case AST_WAIT:
+    case AST_EXPECT:
+    case AST_STEP:
+    case AST_PTX:
     case AST_EXPR: break;
     }
     return 0;

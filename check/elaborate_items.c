@@ -277,15 +277,24 @@ static void pipe_ends(Elab *e, const AstItem *item, Pipe *pipe) {
     }
 }
 
+#define ARRIVALS_MOST ((1 << 20) - 1) /* of a phase (PTX ISA 9.7.13.15.2) */
+
+static void declare_arrivals(Elab *e, const AstExpr *ast, const char *what, Pipe *pipe, End end) {
+    if (!ast) return;
+    pipe->declared_at[end] = ast->span;
+    if (elab_constant_integer(e, ast, what, 1, ARRIVALS_MOST, &pipe->declared[end])) return;
+    pipe->declared[end] = 1;
+    pipe->faulty = true;
+}
+
 static void declare_pipe(Elab *e, const AstItem *item) {
     Pipe pipe = {.name = item->pipe.name.text ? item->pipe.name.text : "?", .span = item->pipe.name.span};
     int64_t stages = 2;
     if (!item->pipe.stages || !elab_constant_integer(e, item->pipe.stages, "the number of stages", 1, 4096, &stages))
         e->broken = true;
     pipe.stages = (int)stages;
-    if (item->pipe.arrivals_full || item->pipe.arrivals_empty)
-        elab_refuse_word(e, item->pipe.arrivals_full ? item->pipe.arrivals_full->span : item->pipe.arrivals_empty->span,
-                         "arrivals");
+    declare_arrivals(e, item->pipe.arrivals_full, "the arrivals of a full barrier", &pipe, END_PRODUCE);
+    declare_arrivals(e, item->pipe.arrivals_empty, "the arrivals of an empty barrier", &pipe, END_CONSUME);
     for (size_t i = 0; i < e->prog->pipes.count; i++) {
         if (e->prog->pipes.items[i].name != pipe.name || !item->pipe.name.text) continue;
         Diag *diag = elab_error(e, P0137, pipe.span, "a second pipe `%s`", pipe.name);

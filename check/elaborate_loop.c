@@ -329,6 +329,9 @@ void elab_stage_stmt(Elab *e, const AstStmt *ast) {
     if (ast->stage.lag && elab_constant_integer(e, ast->stage.lag, "the lag", 0, 64, &lag)) s->stage.lag = (int)lag;
     size_t mark = elab_scope_mark(e->scope);
     s->stage.hint = elab_hint_of(e, ast->stage.hint, pipe, elab_end(ast->stage.end));
+    AstExpr acquire = {.kind = AST_ACQUIRE, .span = ast->stage.head};
+    acquire.acquire.unwaited = ast->stage.unwaited;
+    s->stage.unwaited = elab_unwaited(e, &acquire, pipe, elab_end(ast->stage.end));
     s->stage.handle = elab_bind_handle(e, ast->stage.as, pipe, elab_end(ast->stage.end), false);
     s->stage.body = elab_body_of(e, ast->stage.body);
     elab_scope_undo(e->scope, mark);

@@ -52,6 +52,7 @@ static bool needs_symbol(Elab *e, const AstExpr *ast) {
     case AST_REDUCE:
     case AST_OLD:
     case AST_ACQUIRE:
+    case AST_CURSOR:
     case AST_TRY: break;
     }
     return false;

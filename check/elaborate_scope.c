@@ -56,10 +56,6 @@ static const struct {
     {"paired", CAP_PAIRS, "both blocks of a cluster at one coordinate come with the generator of `sm_100a`"},
     {"heaviest first", CAP_COUNT, "the order of tiles is that of the axes, or `grouped`"},
     {"hardware", CAP_TILE_SCHEDULER, "write `grid persistent`"},
-    {"unsafe", CAP_COUNT, "all synchronisation is derived; blocks without the checker's help come later"},
-    {"arrivals", CAP_COUNT, "arrive counts are derived"},
-    {"arrive", CAP_COUNT, "arrivals are derived"},
-    {"release without signal", CAP_COUNT, "write `release` alone: the signal is derived"},
     {"tmem", CAP_TENSOR_MEMORY, "fields in tensor memory come with the generator of `sm_100a`"},
 };
 

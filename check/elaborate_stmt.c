@@ -139,6 +139,8 @@ void elab_acquire_into(Elab *e, int handle, const AstExpr *acquire, Span span) {
     s->head = acquire->span;
     s->acquire.handle = handle;
     s->acquire.hint = elab_hint_of(e, acquire->acquire.hint, e->role->handles.items[handle].pipe, e->role->handles.items[handle].end);
+    s->acquire.unwaited =
+        elab_unwaited(e, acquire, e->role->handles.items[handle].pipe, e->role->handles.items[handle].end);
     elab_emit(e, s);
 }
 
@@ -544,7 +546,6 @@ static void assign(Elab *e, const AstStmt *ast) {
 /* ---- the others ---------------------------------------------------------------------------------------------------------- */
 
 static void release(Elab *e, const AstStmt *ast) {
-    if (ast->release.without_signal) elab_refuse_word(e, ast->span, "release without signal");
     AstName wanted = ast->release.name;
     const Name *name = wanted.text ? elab_scope_find(e->scope, wanted.text) : NULL;
     if (!wanted.text || (name && name->kind == NAME_POISON)) return;
@@ -567,6 +568,7 @@ static void release(Elab *e, const AstStmt *ast) {
     if (elab_refuse_borrowed(e, name, ast->span, "released")) return;
     Stmt *s = elab_stmt_new(e, S_RELEASE, ast->span);
     s->release.handle = name->index;
+    s->release.silent = ast->release.without_signal && elab_release_silent(e, ast, name->index);
     elab_emit(e, s);
 }
 
@@ -604,7 +606,7 @@ Stmt *elab_body_of(Elab *e, const AstStmt *ast) {
     Stmts *before = e->out;
     e->out = &s->block.body;
     size_t mark = elab_scope_mark(e->scope);
-    if (ast->kind == AST_BLOCK || ast->kind == AST_TURN)
+    if (ast->kind == AST_BLOCK || ast->kind == AST_TURN || ast->kind == AST_UNSAFE)
         elab_block_items(e, ast);
     else
         elab_stmt(e, ast);
@@ -636,9 +638,13 @@ void elab_stmt(Elab *e, const AstStmt *ast) {
     case AST_RETURN: elab_return_stmt(e, ast); break;
     case AST_STAGE: elab_stage_stmt(e, ast); break;
     case AST_RELEASE: release(e, ast); break;
-    case AST_ARRIVE: elab_refuse_word(e, ast->span, "arrive"); break;
+    case AST_ARRIVE:
+    case AST_WAIT:
+    case AST_EXPECT:
+    case AST_STEP: elab_signal_stmt(e, ast); break;
+    case AST_PTX: elab_ptx_stmt(e, ast); break;
     case AST_EXPR: call_stmt(e, ast); break;
     case AST_TURN: turn(e, ast); break;
-    case AST_UNSAFE: elab_refuse_word(e, (Span){ast->span.lo, ast->span.lo + 6}, "unsafe"); break;
+    case AST_UNSAFE: elab_unsafe_block(e, ast); break;
     }
 }

@@ -1,8 +1,9 @@
 /* Uniformity of locals: a local varies as what is assigned to it varies, and as the conditions and loops vary under which it
  * is assigned; a loop varies as the conditions under which it is left. What is assigned late in a loop is read early in the next
- * iteration, so this is repeated until nothing changes. Roles of one instance, without a cluster, have nothing that varies outside
- * of tiles. In a role in turn an instance carries from its iterations of the grid to its next ones what the others do not see. */
+ * iteration, so this is repeated until nothing changes. Roles of one instance, without a cluster and lanes of `unsafe`, have nothing
+ * that varies outside of tiles. In a role in turn an instance carries from its iterations of the grid to its next ones what the others do not see. */
 #include "check/elaborate.h"
+#include "check/walk.h"
 
 /* Over the threads of the role, and over the blocks of a cluster */
 typedef struct Vary {
@@ -64,6 +65,17 @@ static void acquires(Pass *pass, int handle, Vary under) {
     if (pipe >= 0) pass->prog->pipes.items[pipe].along |= under.along;
 }
 
+static void derive_below(Expr *x, void *pass) { of(pass, x); }
+
+static void walk_unsafe(Pass *pass, Stmt *s, Vary under) {
+    const Unsafe *what = s->unsafe;
+    walk_exprs(s, derive_below, pass);
+    if (what->local >= 0) widen(pass, what->local, under);
+    if (what->local >= 0 && what->pipe >= 0) widen(pass, what->local, (Vary){UNIFORM_ROLE, pass->prog->pipes.items[what->pipe].along});
+    for (size_t i = 0; i < what->operands.count; i++)
+        if (what->operands.items[i].local >= 0) widen(pass, what->operands.items[i].local, (Vary){UNIFORM_LANE, cluster_axes(pass->prog)});
+}
+
 static void walk(Pass *pass, Stmt *s, Vary under) {
     if (!s) return;
     under = wider(under, leaving(pass, s));
@@ -106,14 +118,21 @@ static void walk(Pass *pass, Stmt *s, Vary under) {
         walk(pass, s->stage.body, under);
         break;
     case S_ACQUIRE: acquires(pass, s->acquire.handle, under); break;
+    case S_UNSAFE: walk_unsafe(pass, s, under); break;
     case S_TRY:
     case S_RELEASE:
     case S_MOVE: break;
     }
 }
 
+static bool has_lanes(const Role *role) {
+    for (size_t i = 0; i < role->locals.count; i++)
+        if (role->locals.items[i].uniformity == UNIFORM_LANE) return true;
+    return false;
+}
+
 void elab_derive_uniformity(Arena *arena, Prog *prog, Role *role) {
-    if ((role->instances <= 1 && prog->cluster <= 1) || !role->body) return;
+    if ((role->instances <= 1 && prog->cluster <= 1 && !has_lanes(role)) || !role->body) return;
     Pass pass = {.arena = arena, .prog = prog, .role = role};
     do {
         pass.changed = false;

@@ -34,6 +34,7 @@ static void collect_loops(Algebra *algebra, Stmt *stmt) {
     case S_TRY:
     case S_ACQUIRE:
     case S_RELEASE:
+    case S_UNSAFE:
     case S_MOVE: break;
     }
 }
@@ -49,6 +50,12 @@ Algebra *algebra_new(Arena *arena, const Prog *prog, const Role *role) {
         algebra->loop_lo = NEW_ARRAY(arena, Expr *, role->locals.count + 1);
         algebra->loop_hi = NEW_ARRAY(arena, Expr *, role->locals.count + 1);
         collect_loops(algebra, role->body);
+        for (size_t i = 0; i < role->locals.count; i++) {
+            const Local *local = &role->locals.items[i];
+            if (local->below == 0) continue;
+            algebra->loop_lo[i] = expr_integer(arena, local->type, 0, local->span);
+            algebra->loop_hi[i] = expr_integer(arena, local->type, local->below, local->span);
+        }
     }
     return algebra;
 }

@@ -7,7 +7,8 @@
 
 typedef struct Fresh { /* one hint on one path */
     bool is;
-    Span stale; /* the acquire that came between; empty: it was not asked */
+    Span stale; /* the acquire, or step, that came between; empty: it was not asked */
+    bool stepped;
 } Fresh;
 
 typedef struct Where { /* one path */
@@ -63,7 +64,8 @@ static void refuse_stale(Walk *walk, const Hint *hint, const Fresh *fresh, Span 
                 fresh->stale.hi ? "hint `%s` is stale" : "hint `%s` is not asked for on every path", hint->name);
     diag_primary(walk->diags, diag, "acquires the next stage of `%s`", walk->prog->pipes.items[hint->pipe].name);
     if (fresh->stale.hi && fresh->stale.lo != span.lo)
-        diag_label(walk->diags, diag, fresh->stale, "this acquire took the stage that `%s` tells of", hint->name);
+        diag_label(walk->diags, diag, fresh->stale, "this %s took the stage that `%s` tells of",
+                   fresh->stepped ? "step" : "acquire", hint->name);
     diag_label(walk->diags, diag, hint->span,
                fresh->stale.lo == span.lo && fresh->stale.hi ? "of the stage that was taken in the iteration before"
                                                              : "declared here");
@@ -71,15 +73,19 @@ static void refuse_stale(Walk *walk, const Hint *hint, const Fresh *fresh, Span 
               walk->prog->pipes.items[hint->pipe].name);
 }
 
+/* The end of the pipe steps on here. */
+static void stale(const Walk *walk, int pipe, End end, Span span, bool stepped, Where *here) {
+    for (size_t i = 0; i < walk->role->hints.count; i++)
+        if (walk->role->hints.items[i].pipe == pipe && walk->role->hints.items[i].end == end && here->hints[i].is)
+            here->hints[i] = (Fresh){.stale = span, .stepped = stepped};
+}
+
 static void acquire(Walk *walk, const Stmt *stmt, int handle, int hint, Where *here) {
     if (!valid_index(handle, walk->role->handles.count)) return;
     const Handle *what = &walk->role->handles.items[handle];
     if (hint >= 0 && !here->hints[hint].is && !walk->quiet && walk->role->hints.items[hint].pipe >= 0)
         refuse_stale(walk, &walk->role->hints.items[hint], &here->hints[hint], stmt->head);
-    for (size_t i = 0; i < walk->role->hints.count; i++)
-        if (walk->role->hints.items[i].pipe == what->pipe && walk->role->hints.items[i].end == what->end &&
-            here->hints[i].is)
-            here->hints[i] = (Fresh){.stale = stmt->head};
+    stale(walk, what->pipe, what->end, stmt->head, false, here);
 }
 
 static void leave(Walk *walk, const Stmt *stmt, Where *here) {
@@ -144,6 +150,9 @@ static void follow(Walk *walk, const Stmt *stmt, Where *here) {
     case S_STAGE:
         acquire(walk, stmt, stmt->stage.handle, stmt->stage.hint, here);
         follow(walk, stmt->stage.body, here);
+        break;
+    case S_UNSAFE:
+        if (stmt->unsafe->kind == UNSAFE_STEP) stale(walk, stmt->unsafe->pipe, stmt->unsafe->end, stmt->span, true, here);
         break;
     case S_SCALAR:
     case S_TILE:

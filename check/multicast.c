@@ -119,6 +119,7 @@ static bool find_control(Control *control, const Stmt *stmt, Expr *around) {
     case S_TRY:
     case S_ACQUIRE:
     case S_RELEASE:
+    case S_UNSAFE:
     case S_MOVE: return false;
     }
     return false;

@@ -144,6 +144,7 @@ static void walk(Walk *w, const Stmt *stmt, State *state) {
         if (state->live) released(w, state, stmt->stage.handle);
         break;
     case S_SCALAR:
+    case S_UNSAFE:
     case S_TRY: break;
     }
 }

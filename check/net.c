@@ -60,6 +60,7 @@ static Flow unroll(Unroll *u, Stmt *stmt);
 static bool add_step(Unroll *u, StepKind kind, bool produce, int pipe, int number, Span place) {
     Step step = {kind, produce, pipe, number, place};
     if (u->skipping) return true;
+    if ((kind == STEP_ACQUIRE || kind == STEP_RELEASE) && u->prog->pipes.items[pipe].unproved) return true; /* signals by hand */
     if (u->trace->steps.count == STEPS_MOST) return false;
     vec_push(u->arena, &u->trace->steps, step);
     return true;
@@ -201,6 +202,12 @@ static Flow block(Unroll *u, Stmt *stmt) {
     return flow;
 }
 
+static void forget_locals(Unroll *u, const Unsafe *what) {
+    if (what->local >= 0) u->known[what->local] = false;
+    for (size_t i = 0; i < what->operands.count; i++)
+        if (what->operands.items[i].local >= 0) u->known[what->operands.items[i].local] = false;
+}
+
 static Flow unroll(Unroll *u, Stmt *stmt) {
     int64_t truth;
     if (!stmt) return FLOW_ON;
@@ -209,6 +216,7 @@ static Flow unroll(Unroll *u, Stmt *stmt) {
     case S_SCALAR:
         u->known[stmt->scalar.local] = evaluate(&u->env, stmt->scalar.value, &u->locals[stmt->scalar.local]);
         break;
+    case S_UNSAFE: forget_locals(u, stmt->unsafe); break;
     case S_TILE: case S_TRY: break;
     case S_GRID: return grid(u, stmt);
     case S_FOR: return loop(u, stmt);

@@ -123,6 +123,13 @@ static const Leave *leave_of(const Origin *origin, const Stmt *target, const Lea
     return outer;
 }
 
+/* A number of a thread, or what inline PTX leaves in a variable */
+static bool gives(const Unsafe *what, int local) {
+    bool any = what->kind == UNSAFE_VALUE && what->local == local;
+    for (size_t i = 0; i < what->operands.count; i++) any |= what->operands.items[i].local == local;
+    return any;
+}
+
 /* Looks for what gives the variable its value; gathering: for leaves under control that differs */
 static void search(Origin *origin, const Stmt *stmt, Around around, const Leave *left, bool gathering) {
     if (!stmt) return;
@@ -147,6 +154,9 @@ static void search(Origin *origin, const Stmt *stmt, Around around, const Leave 
     case S_STAGE: search(origin, stmt->stage.body, around, left, gathering); break;
     case S_SCALAR:
         if (!gathering && stmt->scalar.local == origin->local) assigned(origin, stmt, stmt->scalar.value, around, left);
+        break;
+    case S_UNSAFE:
+        if (!gathering && !origin->by_value && gives(stmt->unsafe, origin->local)) origin->by_value = stmt, origin->value = NULL;
         break;
     case S_LEAVE:
         if (gathering && around.cause) {
@@ -176,6 +186,10 @@ static Expr *follow(Origin *origin, const Expr *use) {
     origin->local = use->index;
     origin->by_value = origin->by_control = origin->by_leave = NULL;
     search(origin, origin->role->body, (Around){0}, NULL, false);
+    if (origin->by_value && origin->by_value->kind == S_UNSAFE) {
+        step(origin, place_of(origin->by_value), "each thread has a `%s` of its own", local->name);
+        return NULL;
+    }
     if (origin->by_value) {
         step(origin, place_of(origin->by_value), "`%s` gets its value here", local->name);
         return origin->value;

@@ -64,6 +64,7 @@ static void collect(Overlap *o, Stmt *stmt, Writer around) {
     case S_TRY:
     case S_ACQUIRE:
     case S_RELEASE:
+    case S_UNSAFE:
     case S_MOVE: break;
     }
 }

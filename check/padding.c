@@ -343,6 +343,7 @@ static void walk(Padding *p, Stmt *stmt) {
     case S_TRY:
     case S_ACQUIRE:
     case S_RELEASE:
+    case S_UNSAFE:
     case S_MOVE: break;
     }
 }

@@ -28,6 +28,11 @@ void balance_check(Arena *arena, Prog *prog, Diags *diags);
 /* needs classes and pipe uses; leaves warps, lanes, registers, barriers, counts and the shared-memory map */
 void resources_check(Arena *arena, Prog *prog, Diags *diags);
 
+/* needs proved stages; leaves releases without signal where the last arrival is, and what is not proved out of balance and net */
+void unsafe_order(Arena *arena, Prog *prog);
+/* needs resources; leaves declared arrivals proved, or named as not proved, and in the place of derived ones */
+void unsafe_check(Arena *arena, Prog *prog, Diags *diags);
+
 /* ---- algebra: what the passes know of integers (algebra.c) -------------------------------------------------------- */
 
 /* Equal for all values of symbols, axes and locals that `requires` allows? Both are brought to polynomials over atoms (symbols, axes, loop

@@ -147,6 +147,7 @@ void stmt_visit(Stmt *stmt, void (*visit)(Stmt *, void *), void *data) {
     case S_TRY:
     case S_ACQUIRE:
     case S_RELEASE:
+    case S_UNSAFE:
     case S_MOVE: break;
     }
 }

@@ -274,10 +274,55 @@ typedef enum StmtKind {
     S_ACQUIRE,  /* let s = consume <p>; */
     S_RELEASE,
     S_MOVE,     /* handle `to` takes over what `from` held */
-    S_STAGE     /* consume <p> as s { }: acquire, body, release on every way out (late by `lag`) */
+    S_STAGE,    /* consume <p> as s { }: acquire, body, release on every way out (late by `lag`) */
+    S_UNSAFE    /* one operation of an `unsafe` block, or a value of a pipe that is no formula: s.index */
 } StmtKind;
 
 typedef enum LeaveKind { LEAVE_BREAK, LEAVE_CONTINUE } LeaveKind; /* out of the target; to the target loop's next iteration */
+
+typedef enum End { END_PRODUCE, END_CONSUME } End;
+
+typedef enum UnsafeKind {
+    UNSAFE_VALUE,  /* locals[local] = what `value` says */
+    UNSAFE_ARRIVE, /* at a barrier; by `amount` bytes it expects as well */
+    UNSAFE_WAIT,   /* for the phase of parity `amount` of a barrier */
+    UNSAFE_EXPECT, /* `amount` bytes at a barrier */
+    UNSAFE_STEP,   /* the cursor of an end */
+    UNSAFE_PTX     /* text, with operands */
+} UnsafeKind;
+
+typedef enum UnsafeValue {
+    VALUE_INDEX,   /* I32: of a stage, or of the cursor's */
+    VALUE_PHASE,   /* U32: parity that the cursor waits for next */
+    VALUE_BARRIER, /* U32: its address in shared memory */
+    VALUE_ADDRESS, /* of a tile: U32 in shared memory, U64 of a tensor */
+    VALUE_LANE,    /* I32: of the thread in its warp */
+    VALUE_WARP     /* I32: of the thread in its instance */
+} UnsafeValue;
+
+typedef struct PtxOperand {
+    Span span;
+    Expr *value;   /* what goes in, NULL: nothing */
+    int local;     /* what comes out, -1: nothing */
+    Element type;  /* as the text sees it: F16 and BF16 are their bits */
+} PtxOperand;
+
+typedef struct Unsafe {
+    UnsafeKind kind;
+    UnsafeValue value;
+    int local;
+    int handle;    /* whose stage, -1: that of the cursor, or number `stage` */
+    int pipe;      /* -1: about none */
+    End end;
+    Expr *stage;   /* number of a stage in the ring, or NULL */
+    bool full;     /* which barrier of the stage */
+    bool own;      /* an arrival as a release of `handle` would make it: also at the other blocks that its copies reach */
+    Expr *at;      /* block of the cluster at which it arrives, NULL: this one */
+    Expr *amount;  /* or NULL */
+    Access *tile;  /* VALUE_ADDRESS: subscripts are not looked at */
+    const char *text;
+    VEC(PtxOperand) operands;
+} Unsafe;
 
 typedef struct Loan {      /* a stage that an inlined function borrows */
     int handle;
@@ -314,14 +359,16 @@ struct Stmt {
             VEC(int) releases;  /* handles of the S_STAGE blocks that are left, innermost first; filled by stages */
         } leave;
         struct { int hint; } ask;
-        struct { int handle, hint; } acquire; /* hint: -1 without one */
-        struct { int handle; } release;
+        struct { int handle, hint; bool unwaited; } acquire; /* hint: -1 without one; unwaited: steps only */
+        struct { int handle; bool silent; } release; /* silent: without signal */
         struct { int to, from; } move;
         struct {
             int handle, hint;   /* hint: -1 without one */
+            bool unwaited;      /* as of `acquire` */
             int lag;            /* as derived, >= 0; as written before `stages`, -1: not written */
             Stmt *body;
         } stage;
+        Unsafe *unsafe;
     };
 };
 
@@ -339,9 +386,8 @@ typedef struct Local {
     uint32_t along;        /* the same over the blocks of a cluster, as in Expr */
     int axis;              /* LOCAL_AXIS: which grid axis */
     Expr *value;           /* LOCAL_LET: its only value */
+    int64_t below;         /* 0 <= the local < below; 0: unknown */
 } Local;
-
-typedef enum End { END_PRODUCE, END_CONSUME } End;
 
 typedef struct Handle {    /* a linear stage variable */
     const char *name;
@@ -371,6 +417,7 @@ typedef struct Layout {
     uint32_t alignment; /* bytes that a tile's start needs: 16, or 128 for tensor copies, 1024 for a 128-byte swizzle */
     int64_t padding;    /* elements left free behind each row, against bank conflicts; given up where memory does not suffice */
     int64_t rounds;     /* that the worst access of a warp would take without it */
+    bool addressed;     /* `unsafe` takes its address: row-major, unless matrix instructions read it */
 } Layout;
 
 typedef struct RoleTile {  /* a `shared` tile or a `var` tile of a role */
@@ -380,6 +427,7 @@ typedef struct RoleTile {  /* a `shared` tile or a `var` tile of a role */
     Element type;
     int rank;
     int64_t extents[PROG_MAX_RANK];
+    bool by_hand;          /* `unsafe` takes its address; filled by elaborate */
     Layout layout;         /* of a shared tile */
     RegisterLayout held;   /* of a register tile; filled by tiles */
     uint32_t offset;       /* shared: of instance 0, in the block's shared memory; filled by resources */
@@ -399,6 +447,7 @@ typedef struct PipeUse {
     bool generic_out;      /* ordinary loads read them */
     bool bulk_out;         /* TMA or bulk stores read them */
     bool mma_out;          /* matrix instructions read them */
+    bool by_hand;          /* `unsafe` takes the address of a field: ordinary or asynchronous work, nobody knows; filled by elaborate */
     bool waits_copies;     /* lanes_in, and some consumer reads asynchronously: wait for the cp.async, fence, plain arrive */
     /* how a release of this end arrives; filled by resources */
     bool tx_arrives;       /* producer: one lane an instance arrives with the bytes it expects (tensor_in) */
@@ -466,6 +515,7 @@ typedef struct Field {
     int64_t extents[PROG_MAX_RANK];
     int64_t elements; /* of one tile */
     Layout layout;    /* filled by tiles */
+    bool by_hand[2];  /* by End: `unsafe` takes its address there; filled by elaborate */
     uint32_t offset;  /* in the stage; filled by resources */
     uint32_t bytes;   /* of one tile, rounded up to its alignment where it is an array; filled by resources */
 } Field;
@@ -477,6 +527,10 @@ typedef struct Pipe {
     int producer;             /* role */
     VEC(int) consumers;       /* roles */
     VEC(Field) fields;        /* none: a token */
+    int64_t declared[2];      /* by End: `arrivals full`, `arrivals empty`, of a phase; 0: derived, -1: missed, and
+                                 that was said */
+    Span declared_at[2];
+    bool unproved;            /* `unsafe` does more to it than can be counted; filled by elaborate */
     bool faulty;              /* an error about its stages or ends was reported: balance is silent on it; filled by stages */
     uint32_t along;           /* cluster axes along which it differs how often it is acquired; filled by elaborate */
     uint32_t multicast;       /* bit s: some copy into it is multicast along the axes of the set s; 0: none; filled by tiles */
@@ -582,6 +636,7 @@ typedef struct Prog {
     int cluster;              /* blocks of a cluster; 1: none */
     Span cluster_span;        /* empty without `cluster` */
     bool cluster_refused;     /* what was meant is not known */
+    bool talks;               /* `unsafe` may touch other blocks' memory */
     int grouped;              /* 0, or: coordinates go through the first axis in groups of so many, for each the whole second axis (L2) */
     VEC(Domain) domains;
     VEC(Pipe) pipes;

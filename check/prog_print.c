@@ -2,6 +2,8 @@
  * beside what they were derived for. Stable: a surface of tests. */
 #include "check/prog.h"
 
+#include <string.h>
+
 typedef struct Out {
     const Prog *prog;
     const Role *role;
@@ -415,6 +417,61 @@ static void print_grid(Out *o, const Stmt *s) {
     print_body(o, s->grid.body);
 }
 
+/* The barrier, stage or tile that is meant */
+static void print_meant(Out *o, const Unsafe *what) {
+    const char *which = what->kind == UNSAFE_STEP || what->value == VALUE_INDEX || what->value == VALUE_PHASE ? ""
+                        : what->full                                                                    ? ".full"
+                                                                                                        : ".empty";
+    if (what->tile) {
+        access_print(what->tile, o->prog, o->role, NULL, o->text);
+        return;
+    }
+    if (what->pipe < 0) return;
+    if (what->handle >= 0) str_add(o->text, handle_name(o, what->handle));
+    else str_printf(o->text, "%s <%s>", what->end == END_PRODUCE ? "produce" : "consume", o->prog->pipes.items[what->pipe].name);
+    str_add(o->text, which);
+    if (!what->stage) return;
+    str_char(o->text, '[');
+    formula(o, what->stage, NULL);
+    str_char(o->text, ']');
+}
+
+static void print_part(Out *o, const char *word, Expr *expr) {
+    if (!expr) return;
+    str_add(o->text, word);
+    formula(o, expr, NULL);
+}
+
+static void print_ptx(Out *o, const Unsafe *what) {
+    str_add(o->text, "ptx \"");
+    str_visible(o->text, what->text, strlen(what->text));
+    str_char(o->text, '"');
+    for (size_t i = 0; i < what->operands.count; i++) {
+        const PtxOperand *operand = &what->operands.items[i];
+        str_printf(o->text, "%s %s", i ? "," : "", type_of(operand->type));
+        print_part(o, " in ", operand->value);
+        if (operand->local >= 0) str_printf(o->text, " out %s", o->role->locals.items[operand->local].name);
+    }
+}
+
+static void print_unsafe(Out *o, const Unsafe *what) {
+    static const char *const values[] = {[VALUE_INDEX] = "index of ",     [VALUE_PHASE] = "phase of ", [VALUE_BARRIER] = "address of ",
+                                         [VALUE_ADDRESS] = "address of ", [VALUE_LANE] = "lane",       [VALUE_WARP] = "warp"};
+    begin_line(o);
+    switch (what->kind) {
+    case UNSAFE_VALUE: str_printf(o->text, "%s = %s", o->role->locals.items[what->local].name, values[what->value]); break;
+    case UNSAFE_ARRIVE: str_add(o->text, what->own ? "arrive as a release: " : "arrive "); break;
+    case UNSAFE_WAIT: str_add(o->text, "wait "); break;
+    case UNSAFE_EXPECT: str_add(o->text, "expect "); break;
+    case UNSAFE_STEP: str_add(o->text, "step "); break;
+    case UNSAFE_PTX: print_ptx(o, what); break;
+    }
+    print_meant(o, what);
+    print_part(o, " at ", what->at);
+    print_part(o, what->kind == UNSAFE_WAIT ? " phase " : " bytes ", what->amount);
+    str_char(o->text, '\n');
+}
+
 static void print_stmt(Out *o, const Stmt *s) {
     switch (s->kind) {
     case S_BLOCK:
@@ -441,7 +498,10 @@ static void print_stmt(Out *o, const Stmt *s) {
         print_hint(o, s->acquire.hint);
         str_char(o->text, '\n');
         break;
-    case S_RELEASE: LINE(o, "release %s", handle_name(o, s->release.handle)); break;
+    case S_RELEASE:
+        LINE(o, "release %s%s", handle_name(o, s->release.handle), s->release.silent ? " without signal" : "");
+        break;
+    case S_UNSAFE: print_unsafe(o, s->unsafe); break;
     case S_MOVE: LINE(o, "%s takes over %s", handle_name(o, s->move.to), handle_name(o, s->move.from)); break;
     case S_STAGE: print_stage(o, s); break;
     }

@@ -27,6 +27,7 @@ static void scan_generic(Access *access, bool written, void *data) {
 
 static void scan_stmt(Stmt *stmt, void *data) {
     LaneScan *scan = data;
+    if (stmt->kind == S_UNSAFE) scan->needs_lanes |= stmt->unsafe->kind != UNSAFE_VALUE || stmt->unsafe->value != VALUE_INDEX;
     if (stmt->kind != S_TILE) walk_accesses(scan->res->arena, stmt, scan_generic, scan);
     else if (!stmt->tile || !issues_only(stmt->tile)) scan->needs_lanes = true;
     if (stmt->kind == S_TILE && stmt->tile) scan->waits |= tile_waits(scan->res->prog, scan->role, stmt->tile);

@@ -66,6 +66,8 @@ static void visit_try(Ends *ends, const Stmt *stmt) {
 static void visit(Stmt *stmt, void *data) {
     Ends *ends = data;
     if (stmt->kind == S_TRY) visit_try(ends, stmt);
+    if (stmt->kind == S_UNSAFE && stmt->unsafe->pipe >= 0 && stmt->unsafe->handle < 0) /* a cursor: it was found to be this role's */
+        ends->acquires[(size_t)stmt->unsafe->pipe * 2 + (stmt->unsafe->end == END_CONSUME)] = true;
     int handle = stmt->kind == S_ACQUIRE ? stmt->acquire.handle : stmt->kind == S_STAGE ? stmt->stage.handle : -1;
     if (stmt->kind != S_ACQUIRE && stmt->kind != S_STAGE) return;
     if (!valid_index(handle, ends->role->handles.count) ||

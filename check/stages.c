@@ -295,6 +295,9 @@ static void follow(Linear *linear, Stmt *stmt) {
     case S_RELEASE:
         if (known(linear, stmt->release.handle)) release(linear, stmt->release.handle, stmt->span);
         break;
+    case S_UNSAFE:
+        if (known(linear, stmt->unsafe->handle)) stage_event(linear, stmt->unsafe->handle, EVENT_USE, stmt->span);
+        break;
     case S_MOVE:
         if (known(linear, stmt->move.from) && known(linear, stmt->move.to))
             move(linear, stmt->move.to, stmt->move.from, stmt->span);

@@ -56,6 +56,7 @@ static void scan_stmt(Stmt *stmt, void *data) {
     scan->statement = stmt;
     scan->acquires += stmt->kind == S_ACQUIRE || stmt->kind == S_STAGE;
     scan->leaves |= stmt->kind == S_LEAVE;
+    scan->touches |= stmt->kind == S_UNSAFE && stmt->unsafe->handle == scan->handle;
     walk_accesses(scan->arena, stmt, scan_access, scan);
 }
 

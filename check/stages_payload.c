@@ -97,7 +97,7 @@ bool payload_complete(Linear *linear, int handle, const Hold *hold, int *missing
     if (what->end != END_PRODUCE) return true;
     for (size_t field = 0; field < pipe->fields.count; field++) {
         uint64_t units = units_of(pipe, (int)field, 0, INT64_MAX);
-        if ((hold->written & units) == units) continue;
+        if ((hold->written & units) == units || pipe->fields.items[field].by_hand[END_PRODUCE]) continue;
         *missing_field = (int)field;
         return false;
     }

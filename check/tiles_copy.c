@@ -127,11 +127,13 @@ static void plain_layouts(Prog *prog) {
         for (size_t f = 0; f < prog->pipes.items[p].fields.count; f++) {
             Field *field = &prog->pipes.items[p].fields.items[f];
             field->layout = (Layout){.panel = field->rank ? field->extents[field->rank - 1] : 1, .alignment = 16};
+            field->layout.addressed = field->by_hand[END_PRODUCE] || field->by_hand[END_CONSUME];
         }
     for (size_t r = 0; r < prog->roles.count; r++)
         for (size_t t = 0; t < prog->roles.items[r].tiles.count; t++) {
             RoleTile *tile = &prog->roles.items[r].tiles.items[t];
             tile->layout = (Layout){.panel = tile->rank ? tile->extents[tile->rank - 1] : 1, .alignment = 16};
+            tile->layout.addressed = tile->by_hand;
         }
 }
 
@@ -189,7 +191,7 @@ static bool meets_accumulator(const Site *site) {
 /* Threads of a warp move eight rows of an accumulator at once: without a swizzle to and from the same banks */
 static void accumulator_layout(Tiles *tiles, const Site *site, const Access *access) {
     Layout *layout = access_layout(tiles->prog, site->role, access);
-    if (layout == NULL || access->rank < 2) return;
+    if (layout == NULL || access->rank < 2 || layout->addressed) return;
     int last = access->rank - 1;
     int64_t row = tile_extent(tiles->prog, site->role, access, last) * element_rows[access->type].bytes;
     for (int64_t span = TILES_SPAN_MOST; span >= TILES_SPAN_LEAST && !layout->swizzle; span /= 2) {
@@ -223,7 +225,7 @@ static void choose_layouts(Tiles *tiles) {
         uint32_t bytes;
         BoxPlan plan;
         Reason reason;
-        if (local->rank == 0 || layout->swizzle) continue;
+        if (local->rank == 0 || layout->swizzle || layout->addressed) continue;
         for (int d = 0; d < local->rank; d++) extents[d] = tile_extent(tiles->prog, site->role, local, d);
         Layout panels = *layout;
         panels.panel = boxes_panel(tiles->prog->target, local->type, local->rank, extents);

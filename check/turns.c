@@ -60,6 +60,7 @@ static void walk(Turns *turns, Stmt *stmt, const Around *outer) {
     case S_TRY:
     case S_ACQUIRE:
     case S_RELEASE:
+    case S_UNSAFE:
     case S_MOVE: break;
     }
 }

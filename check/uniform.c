@@ -26,6 +26,7 @@ static const char *operation(const Stmt *stmt) {
     case S_RELEASE: return "releases a stage";
     case S_MOVE: return "moves a stage";
     case S_TILE: case S_SCALAR: return "is the work of all threads of an instance";
+    case S_UNSAFE: return "steps over a stage";
     case S_BLOCK: case S_GRID: case S_FOR: case S_IF: case S_LEAVE: break;
     }
     return "leaves a loop or role with pipe operations";
@@ -60,6 +61,8 @@ static void refuse(Uniform *uniform, Stmt *stmt, const Control *control) {
     diag_label(uniform->diags, diag, control->cause->span, "differs between %s", among);
     origin_show(uniform->arena, uniform->prog, uniform->role, uniform->diags, diag, control->cause, how);
     if (stmt->kind == S_LEAVE) diag_help(uniform->diags, diag, "leave under a condition that is the same in all %s", among);
+    else if (control->how == UNIFORM_LANE && stmt->kind != S_TILE && stmt->kind != S_SCALAR)
+        diag_help(uniform->diags, diag, "of what `unsafe` does to a stage, arrivals and inline PTX may differ between threads; this is for all of them");
     else if (control->how == UNIFORM_LANE) diag_help(uniform->diags, diag, "use a select inside of a statement: `t[i] = c ? a : b`");
     else if (uniform->role->in_turn)
         diag_help(uniform->diags, diag, "all instances have to know which stages an iteration takes: from sizes, ranges and coordinates");
@@ -90,6 +93,34 @@ static void check_leave(Uniform *uniform, Stmt *stmt, const Control *control) {
     if (holds.pipes || (holds.tiles && control->how == UNIFORM_LANE)) refuse(uniform, stmt, control);
 }
 
+typedef struct OneLane {
+    const Role *role;
+    Expr *found;         /* a local that each lane has its own of */
+} OneLane;
+
+static void find_lane(Expr *expr, void *data) {
+    OneLane *lane = data;
+    if (expr->kind == X_LOCAL && !lane->found && lane->role->locals.items[expr->index].uniformity == UNIFORM_LANE) lane->found = expr;
+}
+
+static void find_lane_below(Expr *expr, void *data) {
+    OneLane *lane = ((void **)data)[0];
+    expr_visit(((void **)data)[1], expr, find_lane, lane);
+}
+
+/* Which thread computes an element of a tile is not the program's to know: a value of a lane of its own means nothing there. */
+static void refuse_lanes(Uniform *uniform, Stmt *stmt) {
+    OneLane lane = {.role = uniform->role};
+    walk_exprs(stmt, find_lane_below, (void *[]){&lane, uniform->arena});
+    if (!lane.found) return;
+    const Local *local = &uniform->role->locals.items[lane.found->index];
+    Diag *diag = diag_at(uniform->diags, P0424, lane.found->span, "`%s` differs between lanes, and the statement is the work of all of them",
+                         local->name);
+    if (local->span.lo != lane.found->span.lo) diag_label(uniform->diags, diag, local->span, "declared here");
+    origin_show(uniform->arena, uniform->prog, uniform->role, uniform->diags, diag, lane.found, (Differs){.least = UNIFORM_LANE});
+    diag_help(uniform->diags, diag, "which thread computes an element is derived: use an index of the statement, or inline PTX");
+}
+
 static void walk(Uniform *uniform, Stmt *stmt, Control control) {
     if (!stmt) return;
     switch (stmt->kind) {
@@ -115,6 +146,10 @@ static void walk(Uniform *uniform, Stmt *stmt, Control control) {
         break;
     case S_TILE:
         if (control.how == UNIFORM_LANE) refuse(uniform, stmt, &control);
+        else refuse_lanes(uniform, stmt);
+        break;
+    case S_UNSAFE:
+        if (control.how != UNIFORM_ROLE && stmt->unsafe->kind == UNSAFE_STEP) refuse(uniform, stmt, &control);
         break;
     case S_SCALAR:
         if (control.how == UNIFORM_LANE && stmt->scalar.space) refuse(uniform, stmt, &control);

@@ -25,6 +25,14 @@ void walk_exprs(Stmt *stmt, void (*visit)(Expr *, void *), void *data) {
     case S_IF:
         if (stmt->branch.condition) visit(stmt->branch.condition, data);
         break;
+    case S_UNSAFE:
+        if (stmt->unsafe->stage) visit(stmt->unsafe->stage, data);
+        if (stmt->unsafe->at) visit(stmt->unsafe->at, data);
+        if (stmt->unsafe->amount) visit(stmt->unsafe->amount, data);
+        if (stmt->unsafe->tile && stmt->unsafe->tile->element) visit(stmt->unsafe->tile->element, data);
+        for (size_t i = 0; i < stmt->unsafe->operands.count; i++)
+            if (stmt->unsafe->operands.items[i].value) visit(stmt->unsafe->operands.items[i].value, data);
+        break;
     case S_BLOCK: case S_GRID: case S_LEAVE: case S_TRY: case S_ACQUIRE: case S_RELEASE: case S_MOVE: case S_STAGE: break;
     }
 }

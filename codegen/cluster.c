@@ -125,6 +125,15 @@ static void arrive_at(Gen *gen, Reg guard, Operand barrier, Operand block) {
     INS_IF(gen->ptx, guard, "mbarrier.arrive.shared::cluster.b64", ptx_text("_"), ptx_at(mapped, barrier.value));
 }
 
+void cluster_arrive_each(Gen *gen, int pipe_index, Operand barrier) {
+    Reg reached = reaching(gen, &gen->prog->pipes.items[pipe_index]);
+    for (int block = 0; block < gen->prog->cluster; block++) {
+        Reg bit = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(reached), ptx_int(INT64_C(1) << block));
+        Reg reaches = PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(bit), ptx_int(0));
+        arrive_at(gen, reaches, barrier, ptx_int(block));
+    }
+}
+
 void cluster_arrive(Gen *gen, int pipe_index, Reg stage) {
     const RoleState *state = gen->role;
     Operand barrier = stage_barrier(gen, &gen->prog->pipes.items[pipe_index], false, stage);

@@ -35,6 +35,7 @@ static void collect_lags(Gen *gen, Frame *frame, const Stmt *stmt) {
     case S_TRY:
     case S_ACQUIRE:
     case S_RELEASE:
+    case S_UNSAFE:
     case S_MOVE: return;
     }
 }
@@ -64,7 +65,7 @@ static void drain_lags(Gen *gen, const Frame *frame) {
 
 /* ---- scalars ------------------------------------------------------------------------------------------------------ */
 
-static void set_local(Gen *gen, int local, Value value) {
+void local_set(Gen *gen, int local, Value value) {
     Value *to = &gen->role->locals[local];
     if (gen->role->role->locals.items[local].kind == LOCAL_LET && value.reg.class == REG_NONE) {
         *to = value; /* wherever it is read, it was set here, in this turn of an unrolled loop */
@@ -229,11 +230,13 @@ static void gen_for(Gen *gen, const Stmt *stmt) {
     ptx_mark(gen->ptx, stmt->head, gen->role->number, NULL, "loops");
     Frame *frame = push_frame(gen, stmt);
     open_lags(gen, frame, stmt->loop.body);
+    bool apart = apart_open(gen, stmt);
     if (stmt->loop.unroll)
         gen_unrolled(gen, stmt, frame);
     else
         gen_counted(gen, stmt, frame);
     place_leave(gen, frame);
+    apart_close(gen, apart);
     gen->role->turn_ending = turn;
     turn_pass(gen);
     drain_lags(gen, frame);
@@ -260,6 +263,7 @@ static void gen_if(Gen *gen, const Stmt *stmt) {
     int otherwise = ptx_new_label(gen->ptx), end = ptx_new_label(gen->ptx);
     Pending *before = NULL, *then = NULL;
     mma_rest(gen, stmt);
+    bool apart = apart_open(gen, stmt);
     mma_branch(gen, &before);
     INS_UNLESS(gen->ptx, condition.reg, "bra", ptx_label(otherwise));
     gen_arm(gen, stmt->branch.then, turn);
@@ -272,6 +276,7 @@ static void gen_if(Gen *gen, const Stmt *stmt) {
     mma_rest_in_loop(gen);
     mma_meet(gen, then);
     ptx_place_label(gen->ptx, end);
+    apart_close(gen, apart);
 }
 
 /* Blocks that are left release their stages; loops that are crossed give back what they still hold late. The target's own late
@@ -294,7 +299,7 @@ static void gen_list(Gen *gen, const Stmts *list, const Frame *frame, Due *behin
     RoleState *state = gen->role;
     for (size_t i = 0; i < list->count; i++) {
         const Stmt *here = list->items[i], *next = i + 1 < list->count ? list->items[i + 1] : NULL;
-        bool releases = next != NULL && next->kind == S_RELEASE, alone = frame->left == NULL;
+        bool releases = next != NULL && next->kind == S_RELEASE && !next->release.silent, alone = frame->left == NULL;
         Due own = {.done = false};
         if (releases) own = (Due){next->release.handle, next->span, false};
         if (alone && (here->kind == S_TILE || here->kind == S_BLOCK))
@@ -343,7 +348,7 @@ void gen_stmt(Gen *gen, const Stmt *stmt) {
         ptx_mark(gen->ptx, stmt->span, gen->role->number, NULL, NULL);
         mma_touch(gen, stmt);
         zero_settle(gen, stmt);
-        set_local(gen, stmt->scalar.local, eval_scalar(gen, stmt->scalar.value));
+        local_set(gen, stmt->scalar.local, eval_scalar(gen, stmt->scalar.value));
         return;
     case S_TILE: gen_tile(gen, stmt); return;
     case S_GRID: gen_grid(gen, stmt); return;
@@ -352,7 +357,12 @@ void gen_stmt(Gen *gen, const Stmt *stmt) {
     case S_LEAVE: gen_leave(gen, stmt); return;
     case S_TRY: pipe_ask(gen, stmt); return;
     case S_ACQUIRE: pipe_acquire(gen, stmt, stmt->acquire.handle); return;
-    case S_RELEASE: pipe_release(gen, stmt->span, stmt->release.handle); return;
+    case S_RELEASE:
+        if (stmt->release.silent)
+            pipe_forget(gen, stmt->release.handle);
+        else
+            pipe_release(gen, stmt->span, stmt->release.handle);
+        return;
     case S_MOVE:
         mma_move(gen, stmt->move.to, stmt->move.from);
         INS(gen->ptx, "mov.b32", ptx_reg(gen->role->handles[stmt->move.to]),
@@ -360,6 +370,7 @@ void gen_stmt(Gen *gen, const Stmt *stmt) {
         ptx_forget(gen->ptx);
         return;
     case S_STAGE: gen_stage(gen, stmt); return;
+    case S_UNSAFE: gen_unsafe(gen, stmt); return;
     }
 }
 

@@ -7,6 +7,7 @@
  *   values.c   expressions to registers              matrix_moves.c  stmatrix, ldmatrix
  *   turn.c     instances that take turns              registers.c  register tiles
  *   cluster.c  blocks that run together: who is who, multicast, remote arrivals
+ *   unsafe.c   what `unsafe` says
  *   layout.c   coordinates to addresses              manifest.c formulas, the manifest   report.c  --report */
 #ifndef PIPEC_GEN_H
 #define PIPEC_GEN_H
@@ -123,6 +124,7 @@ struct RoleState {
     int expired_label; /* watchdog: records and traps */
     Reg expired_site, expired_stage;
     bool any_wait, any_bulk_store;
+    bool apart;         /* under control that differs between lanes: nothing waits for a whole warp */
     Flights *flights;  /* NULL: the role has no matrix instructions */
     Reg until;         /* .b32, of a role in turn: iterations of the grid until the next of its own; else REG_NONE */
     int turn_ending;   /* number of the turn that the statement being generated ends, and has not passed on; 0: none */
@@ -196,9 +198,21 @@ Operand global_address(Gen *gen, Point *point, const Access *access);
 void gen_stmt(Gen *gen, const Stmt *stmt); /* control.c */
 void gen_role(Gen *gen, int number);       /* control.c */
 
+void local_set(Gen *gen, int local, Value value); /* control.c */
+
+/* unsafe.c */
+bool unsafe_signals(const Unsafe *what); /* what a release of the stage that it names would */
+void gen_unsafe(Gen *gen, const Stmt *stmt);
+bool apart_open(Gen *gen, const Stmt *stmt); /* before an S_IF or S_FOR: does it part the lanes of warps? */
+void apart_close(Gen *gen, bool opened);     /* and behind it */
+
 void pipe_ask(Gen *gen, const Stmt *stmt);
 void pipe_acquire(Gen *gen, const Stmt *stmt, int handle); /* pipes.c */
 void pipe_release(Gen *gen, Span span, int handle);
+void pipe_settle(Gen *gen, int handle);  /* an arrival may follow: the warp is done with what it has done to the stage */
+void pipe_forget(Gen *gen, int handle);  /* a release without signal */
+void pipe_wait(Gen *gen, const Pipe *pipe, bool full, Reg stage, Reg parity, Span span);
+void pipe_step(Gen *gen, End end, int pipe); /* the cursor */
 void pipe_drain(Gen *gen, const Lag *lag);                               /* releases what is still held late */
 void pipe_expired(Gen *gen);                                             /* the watchdog's end of the role */
 void pipe_finish(Gen *gen);                                              /* bulk stores are complete before exit */
@@ -212,6 +226,7 @@ void cluster_open(Gen *gen);      /* cluster.c: at entry, who this block is */
 void cluster_start(Gen *gen);     /* joins all threads: of the cluster where its blocks talk */
 void cluster_return(Gen *gen);    /* `ret`, once no block touches another's memory */
 void cluster_open_role(Gen *gen); /* whom its threads arrive at */
+void cluster_arrive_each(Gen *gen, int pipe, Operand barrier); /* the same by every thread that gets here */
 void cluster_arrive(Gen *gen, int pipe, Reg stage); /* at the empty barrier of all whose copies reach this block */
 
 /* turn.c. Named barrier first + (k + shift) % instances for instance k of the role */
@@ -246,6 +261,7 @@ void mma_names(Gen *gen, const Stmt *stmt, bool *tiles);
 void mma_acquire(Gen *gen, int handle);
 void mma_move(Gen *gen, int to, int from);
 void mma_release(Gen *gen, int handle);     /* of a consumed stage, late or not */
+void mma_arrive(Gen *gen, int handle);      /* of one that is kept */
 void mma_late(Gen *gen, const Stmt *loop);  /* of all stages that the loop holds late */
 void mma_head(Gen *gen, const Stmt *loop);  /* at a loop's head, in front of the label */
 void mma_again(Gen *gen, const Stmt *loop); /* where all paths to its next iteration have met */

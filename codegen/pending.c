@@ -82,6 +82,7 @@ static bool find_late(Gen *gen, Flights *flights, const Stmt *stmt, const Stmt *
     case S_TRY:
     case S_ACQUIRE:
     case S_RELEASE:
+    case S_UNSAFE:
     case S_MOVE: return false;
     }
     return false;
@@ -296,9 +297,18 @@ static void touch_read(Expr *expr, void *data) {
     if (expr->kind == X_READ && expr->read->space == SPACE_REGISTER) places[expr->read->object] = true;
 }
 
+static void name_operands(Gen *gen, const Unsafe *what, bool *places) {
+    Expr *const parts[] = {what->stage, what->at, what->amount, what->tile == NULL ? NULL : what->tile->element};
+    for (size_t i = 0; i < COUNT_OF(parts); i++)
+        if (parts[i] != NULL) expr_visit(gen->arena, parts[i], touch_read, places);
+    for (size_t i = 0; i < what->operands.count; i++)
+        if (what->operands.items[i].value != NULL) expr_visit(gen->arena, what->operands.items[i].value, touch_read, places);
+}
+
 /* What an ordinary statement may not find in flight: register tiles that it names, a `shared` tile that it writes */
 void mma_names(Gen *gen, const Stmt *stmt, bool *places) {
     if (stmt->kind == S_SCALAR) expr_visit(gen->arena, stmt->scalar.value, touch_read, places);
+    if (stmt->kind == S_UNSAFE) name_operands(gen, stmt->unsafe, places);
     if (stmt->kind != S_TILE || stmt->tile->class == TILE_MMA) return;
     const Access *target = &stmt->tile->target;
     if (target->space == SPACE_REGISTER || target->space == SPACE_SHARED) places[target->object] = true;
@@ -367,6 +377,13 @@ void mma_release(Gen *gen, int handle) {
     }
     *stage = (Flight){.younger = IDLE};
     flights->now.held[handle] = false;
+}
+
+void mma_arrive(Gen *gen, int handle) {
+    Flights *flights = gen->role->flights;
+    if (flights == NULL) return;
+    mma_settle(gen);
+    wait_for_one(gen, flights->tiles + handle);
 }
 
 void mma_late(Gen *gen, const Stmt *loop) {
@@ -530,6 +547,10 @@ static void follow(Gen *gen, const Stmt *stmt) {
             mma_release(gen, stmt->release.handle);
         return;
     case S_MOVE: mma_move(gen, stmt->move.to, stmt->move.from); return;
+    case S_UNSAFE:
+        mma_touch(gen, stmt);
+        if (unsafe_signals(stmt->unsafe) && stmt->unsafe->end == END_CONSUME) mma_arrive(gen, stmt->unsafe->handle);
+        return;
     case S_STAGE:
         mma_acquire(gen, stmt->stage.handle);
         follow(gen, stmt->stage.body);

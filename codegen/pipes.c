@@ -83,6 +83,10 @@ static void wait_for(Gen *gen, const Pipe *pipe, bool full, Reg stage, Reg parit
     state->any_wait = true;
 }
 
+void pipe_wait(Gen *gen, const Pipe *pipe, bool full, Reg stage, Reg parity, Span span) {
+    wait_for(gen, pipe, full, stage, parity, PTX_NONE, span);
+}
+
 /* Patience is over: one record a warp, sixteen bytes at once, a second for the others to write theirs, then the trap. */
 void pipe_expired(Gen *gen) {
     RoleState *state = gen->role;
@@ -123,6 +127,12 @@ static void step_stage(Gen *gen, Reg stage, Reg parity, int stages) {
     INS(gen->ptx, "setp.eq.u32", ptx_reg(wrapped), ptx_reg(stage), ptx_int(stages));
     INS(gen->ptx, "selp.b32", ptx_reg(stage), ptx_int(0), ptx_reg(stage), ptx_reg(wrapped));
     if (parity.class != REG_NONE) INS_IF(gen->ptx, wrapped, "xor.b32", ptx_reg(parity), ptx_reg(parity), ptx_int(1));
+    ptx_forget(gen->ptx);
+}
+
+void pipe_step(Gen *gen, End end, int pipe) {
+    Cursor *cursor = &gen->role->cursors[end][pipe];
+    step_stage(gen, cursor->stage, cursor->parity, gen->prog->pipes.items[pipe].stages);
     ptx_forget(gen->ptx);
 }
 
@@ -173,8 +183,11 @@ void pipe_acquire(Gen *gen, const Stmt *stmt, int handle_index) {
                 handle->name);
     mma_acquire(gen, handle_index);
     int asked = stmt->kind == S_STAGE ? stmt->stage.hint : stmt->acquire.hint;
-    wait_for(gen, pipe, consume, cursor->stage, cursor->parity, asked < 0 ? PTX_NONE : state->hints[asked], span);
-    warp_sync(gen);
+    bool unwaited = stmt->kind == S_STAGE ? stmt->stage.unwaited : stmt->acquire.unwaited;
+    if (!unwaited) {
+        wait_for(gen, pipe, consume, cursor->stage, cursor->parity, asked < 0 ? PTX_NONE : state->hints[asked], span);
+        warp_sync(gen);
+    }
     INS(gen->ptx, "mov.b32", ptx_reg(state->handles[handle_index]), ptx_reg(cursor->stage));
     step_stage(gen, cursor->stage, cursor->parity, pipe->stages);
     ptx_forget(gen->ptx);
@@ -215,13 +228,15 @@ static bool read_by_async_proxy(const Gen *gen, int pipe) {
     const Pipe *p = &gen->prog->pipes.items[pipe];
     for (size_t i = 0; i < p->consumers.count; i++)
         if (gen->prog->roles.items[p->consumers.items[i]].pipes[pipe].bulk_out ||
-            gen->prog->roles.items[p->consumers.items[i]].pipes[pipe].mma_out)
+            gen->prog->roles.items[p->consumers.items[i]].pipes[pipe].mma_out ||
+            gen->prog->roles.items[p->consumers.items[i]].pipes[pipe].by_hand)
             return true;
     return false;
 }
 
 static bool written_by_async_proxy(const Gen *gen, int pipe) {
-    return gen->prog->roles.items[gen->prog->pipes.items[pipe].producer].pipes[pipe].tensor_in;
+    const PipeUse *use = &gen->prog->roles.items[gen->prog->pipes.items[pipe].producer].pipes[pipe];
+    return use->tensor_in || use->by_hand;
 }
 
 static void release_produced(Gen *gen, int pipe_index, Reg stage) {
@@ -317,6 +332,26 @@ void pipe_release(Gen *gen, Span span, int handle_index) {
         return;
     }
     release_late(gen, lag, state->handles[handle_index]);
+}
+
+void pipe_settle(Gen *gen, int handle_index) {
+    const Handle *handle = &gen->role->role->handles.items[handle_index];
+    const PipeUse *use = use_of(gen, handle->pipe);
+    if (handle->end == END_PRODUCE) {
+        if (use->lanes_in) INS0(gen->ptx, "cp.async.wait_all");
+        if ((use->generic_in || use->lanes_in) && read_by_async_proxy(gen, handle->pipe))
+            INS0(gen->ptx, "fence.proxy.async.shared::cta");
+    } else {
+        commit_stores(gen, handle->pipe);
+        mma_arrive(gen, handle_index);
+        if (use->bulk_out) INS_IF(gen->ptx, gen->role->leader, "cp.async.bulk.wait_group.read", ptx_int(0));
+        if (use->generic_out && written_by_async_proxy(gen, handle->pipe)) INS0(gen->ptx, "fence.proxy.async.shared::cta");
+    }
+    warp_sync(gen);
+}
+
+void pipe_forget(Gen *gen, int handle) {
+    if (gen->role->role->handles.items[handle].end == END_CONSUME) mma_release(gen, handle);
 }
 
 void pipe_finish(Gen *gen) {

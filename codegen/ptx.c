@@ -156,6 +156,8 @@ void ptx_comment(Ptx *ptx, const char *format, ...) {
     va_end(args);
 }
 
+void ptx_verbatim(Ptx *ptx, const char *text) { append(ptx, INS_VERBATIM)->op = text; }
+
 void ptx_mark(Ptx *ptx, Span span, int role, const char *pipe, const char *what) {
     append(ptx, INS_MARK)->mark = (ManifestMark){.span = span, .role = role, .pipe = pipe, .what = what};
 }
@@ -178,7 +180,7 @@ static void print_list(const Operand *operand, Str *out) {
     str_char(out, '}');
 }
 
-static void print_operand(const Operand *operand, Str *out) {
+void ptx_operand(const Operand *operand, Str *out) {
     switch (operand->kind) {
     case OPERAND_REG: print_reg(operand->reg, out); return;
     case OPERAND_INTEGER: str_printf(out, "%" PRId64, operand->value); return;
@@ -216,9 +218,18 @@ static void print_plain(const Ins *ins, Str *out) {
     str_add(out, ins->op);
     for (int i = 0; i < ins->count; i++) {
         str_add(out, i == 0 ? " " : ", ");
-        print_operand(&ins->operands[i], out);
+        ptx_operand(&ins->operands[i], out);
     }
     str_add(out, ";\n");
+}
+
+static void print_verbatim(const Ins *ins, uint32_t *line, Str *out) {
+    for (const char *at = ins->op; *at != '\0';) {
+        size_t length = strcspn(at, "\n");
+        str_printf(out, "    %.*s\n", (int)length, at);
+        (*line)++;
+        at += length + (at[length] == '\n');
+    }
 }
 
 /* A mark starts where the next instruction stands, so that its line is the line of what it speaks of. */
@@ -246,6 +257,7 @@ void ptx_print(const Ptx *ptx, const Source *source, Manifest *manifest, uint32_
         case INS_MARK: print_mark(&ins->mark, source, manifest, line, out); continue;
         case INS_LABEL: str_printf(out, "L%d:\n", ins->label); break;
         case INS_COMMENT: str_printf(out, "    // %s\n", ins->op); break;
+        case INS_VERBATIM: print_verbatim(ins, line, out); continue;
         case INS_PLAIN: print_plain(ins, out); break;
         }
         (*line)++;

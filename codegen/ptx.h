@@ -46,11 +46,11 @@ Operand ptx_at_text(const char *symbol, int64_t offset);
 Operand ptx_vector(const Reg *items, int count); /* more than MAX_RANK items are not copied */
 Operand ptx_tensor(Reg map, const Reg *coordinates, int count);
 
-typedef enum InsKind { INS_PLAIN, INS_LABEL, INS_COMMENT, INS_MARK } InsKind;
+typedef enum InsKind { INS_PLAIN, INS_LABEL, INS_COMMENT, INS_MARK, INS_VERBATIM } InsKind;
 
 typedef struct Ins {
     InsKind kind;
-    const char *op; /* PLAIN: opcode with modifiers; COMMENT: the text */
+    const char *op; /* PLAIN: opcode with modifiers; COMMENT, VERBATIM: the text */
     Operand *operands;
     int count;
     Reg guard; /* REG_NONE: always */
@@ -73,6 +73,8 @@ Reg ptx_pure(Ptx *ptx, RegClass class, const char *op, const Operand *operands, 
 void ptx_forget(Ptx *ptx);                 /* a register that pure instructions may have read was rewritten */
 void ptx_place_label(Ptx *ptx, int label); /* also forgets: control may come from elsewhere */
 void ptx_comment(Ptx *ptx, const char *format, ...) PRINTF_LIKE(2, 3);
+void ptx_verbatim(Ptx *ptx, const char *text); /* lines as they are */
+void ptx_operand(const Operand *operand, Str *out); /* as it is printed */
 void ptx_mark(Ptx *ptx, Span span, int role, const char *pipe, const char *what);
 
 /* The register declarations and the body, indented; lines are counted from *line (1-based, the line that comes next), marks go to

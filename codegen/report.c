@@ -148,6 +148,7 @@ static void report_stmt(const Prog *prog, const Role *role, const Stmt *stmt, St
     case S_TRY:
     case S_ACQUIRE:
     case S_RELEASE:
+    case S_UNSAFE:
     case S_MOVE: return;
     }
 }

@@ -153,6 +153,7 @@ static bool moves(const Skip *skip, const Stmt *stmt, bool leaving) {
     case S_TRY:
     case S_TILE:
     case S_RELEASE:
+    case S_UNSAFE:
     case S_MOVE: return false;
     }
     return false;
@@ -193,6 +194,7 @@ static void find_needed(Skip *skip, const Stmt *stmt) {
     case S_TRY:
     case S_TILE:
     case S_RELEASE:
+    case S_UNSAFE:
     case S_MOVE: return;
     }
 }
@@ -218,6 +220,7 @@ static bool constant_acquires(const Skip *skip, const Stmt *stmt, int pipe, int6
     case S_TRY:
     case S_TILE:
     case S_RELEASE:
+    case S_UNSAFE:
     case S_MOVE: break;
     }
     return true;
@@ -329,6 +332,7 @@ static void skip_stmt(Skip *skip, const Stmt *stmt) {
     case S_TRY:
     case S_TILE:
     case S_RELEASE:
+    case S_UNSAFE:
     case S_MOVE: return;
     }
 }

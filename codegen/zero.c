@@ -95,6 +95,7 @@ static void search_stmt(Search *search, const Stmt *stmt, const Inside *inside) 
     case S_TRY:
     case S_ACQUIRE:
     case S_RELEASE:
+    case S_UNSAFE:
     case S_MOVE: return;
     }
 }

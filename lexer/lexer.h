@@ -27,6 +27,7 @@ typedef struct Lexer {
     uint32_t complained;   /* end of the last text that a report about a word covered */
     uint32_t boundary;     /* where the last word before `word` lies that begins or ends a statement or an item */
     bool at_boundary;      /* `word` is such a word */
+    uint32_t text_behind;  /* end of the last word behind which a text in quotes may stand: `ptx`, or such a text; 0: none */
     Bracket open[NESTING_MAX];
     int depth; /* of `open` */
     int reports;

@@ -59,10 +59,10 @@ static const char *reduce_spelling(AstReduceOp op) {
     return "";
 }
 
-static void acquire(Str *out, AstEnd end, AstName pipe, AstName hint) {
+static void acquire(Str *out, AstEnd end, AstName pipe, AstName hint, bool unwaited) {
     str_add(out, end == AST_PRODUCE ? "produce <" : "consume <");
     name(out, pipe);
-    str_char(out, '>');
+    str_add(out, unwaited ? "> if true" : ">");
     if (!hint.text) return;
     str_add(out, " if ");
     name(out, hint);
@@ -138,9 +138,14 @@ static void expr(Str *out, const AstExpr *e) {
         break;
     case AST_TRY:
         str_add(out, "try ");
-        acquire(out, e->acquire.end, e->acquire.pipe, e->acquire.hint);
+        acquire(out, e->acquire.end, e->acquire.pipe, e->acquire.hint, e->acquire.unwaited);
         break;
-    case AST_ACQUIRE: acquire(out, e->acquire.end, e->acquire.pipe, e->acquire.hint); break;
+    case AST_CURSOR:
+        acquire(out, e->cursor.end, e->cursor.pipe, (AstName){0}, false);
+        str_char(out, '.');
+        name(out, e->cursor.member);
+        break;
+    case AST_ACQUIRE: acquire(out, e->acquire.end, e->acquire.pipe, e->acquire.hint, e->acquire.unwaited); break;
     }
 }
 
@@ -240,6 +245,29 @@ static void branch(Printer *p, const AstStmt *s) {
     body(p, s->branch.otherwise);
 }
 
+static void signal(Printer *p, const char *word, const char *behind, const AstStmt *s) {
+    str_printf(p->out, "%s ", word);
+    expr(p->out, s->signal.barrier);
+    clause(p->out, "at", s->signal.at);
+    clause(p->out, behind, s->signal.value);
+    str_char(p->out, '\n');
+}
+
+static void ptx(Printer *p, const AstStmt *s) {
+    static const char *const modes[] = {[AST_OPERAND_IN] = "in", [AST_OPERAND_OUT] = "out", [AST_OPERAND_INOUT] = "inout"};
+    str_add(p->out, "ptx \"");
+    str_visible(p->out, s->ptx.text.text, strlen(s->ptx.text.text));
+    str_add(p->out, "\" (");
+    for (size_t i = 0; i < s->ptx.operands.count; i++) {
+        const AstOperand *operand = &s->ptx.operands.items[i];
+        str_printf(p->out, "%s%s ", i ? ", " : "", modes[operand->mode]);
+        if (operand->value) expr(p->out, operand->value);
+        else name(p->out, operand->name);
+        if (operand->type.text) str_printf(p->out, ": %s", operand->type.text);
+    }
+    str_add(p->out, ")\n");
+}
+
 static void stmt(Printer *p, const AstStmt *s) {
     Str *out = p->out;
     line(p);
@@ -262,16 +290,20 @@ static void stmt(Printer *p, const AstStmt *s) {
         str_char(out, '\n');
         break;
     case AST_STAGE:
-        acquire(out, s->stage.end, s->stage.pipe, s->stage.hint);
+        acquire(out, s->stage.end, s->stage.pipe, s->stage.hint, s->stage.unwaited);
         clause(out, "lag", s->stage.lag);
         str_add(out, " as ");
         name(out, s->stage.as);
         str_char(out, '\n');
         body(p, s->stage.body);
         break;
+    case AST_ARRIVE: signal(p, "arrive", "bytes", s); break;
+    case AST_WAIT: signal(p, "wait", "phase", s); break;
+    case AST_EXPECT: signal(p, "expect", "bytes", s); break;
+    case AST_STEP: signal(p, "step", NULL, s); break;
+    case AST_PTX: ptx(p, s); break;
     case AST_RELEASE:
-    case AST_ARRIVE:
-        str_add(out, s->kind == AST_RELEASE ? "release " : "arrive ");
+        str_add(out, "release ");
         name(out, s->release.name);
         str_add(out, s->release.without_signal ? " without signal\n" : "\n");
         break;
@@ -367,8 +399,9 @@ static void pipe(Printer *p, const AstItem *item) {
     name(p->out, item->pipe.producer);
     str_add(p->out, " -> ");
     names(p->out, &item->pipe.consumers);
-    clause(p->out, "arrivals full", item->pipe.arrivals_full);
-    clause(p->out, "arrivals empty", item->pipe.arrivals_empty);
+    if (item->pipe.arrivals_full || item->pipe.arrivals_empty) str_add(p->out, " arrivals");
+    clause(p->out, "full", item->pipe.arrivals_full);
+    clause(p->out, "empty", item->pipe.arrivals_empty);
     str_char(p->out, '\n');
     p->indent++;
     for (size_t i = 0; i < item->pipe.fields.count; i++) {

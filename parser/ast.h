@@ -47,7 +47,8 @@ typedef enum AstExprKind {
     AST_REDUCE,    /* sum[x, y] e */
     AST_OLD,       /* old Y[i]: base is the tensor read */
     AST_ACQUIRE,   /* consume <p>, produce <p> */
-    AST_TRY        /* try consume <p>, try produce <p> */
+    AST_TRY,       /* try consume <p>, try produce <p> */
+    AST_CURSOR     /* consume <p>.index: of the next stage of an end */
 } AstExprKind;
 
 struct AstExpr {
@@ -66,7 +67,9 @@ struct AstExpr {
         struct { AstExpr *base; AstName member; } member;
         struct { AstReduceOp op; AstNames indexes; AstExpr *body; } reduce;
         AstExpr *old;
-        struct { AstEnd end; AstName pipe, hint; } acquire; /* AST_ACQUIRE and AST_TRY; hint: `if ready`, text NULL without one */
+        struct { AstEnd end; AstName pipe, hint; bool unwaited; } acquire; /* AST_ACQUIRE and AST_TRY; hint: `if ready`, text NULL without one;
+                                                                             unwaited: `if true` */
+        struct { AstEnd end; AstName pipe, member; } cursor;
     };
 };
 
@@ -97,6 +100,18 @@ typedef struct AstDomain {
     AstExpr *to;      /* one past the last; NULL: to the end */
 } AstDomain;
 
+typedef enum AstOperandMode { AST_OPERAND_IN, AST_OPERAND_OUT, AST_OPERAND_INOUT } AstOperandMode;
+
+typedef struct AstOperand { /* of inline PTX */
+    Span span;
+    AstOperandMode mode;
+    AstExpr *value; /* AST_OPERAND_IN */
+    AstName name;   /* the variable of the others */
+    AstName type;   /* as the text sees it; text NULL: as declared */
+} AstOperand;
+
+typedef VEC(AstOperand) AstOperands;
+
 typedef enum AstStmtKind {
     AST_ERROR_STMT,
     AST_BLOCK,
@@ -111,7 +126,11 @@ typedef enum AstStmtKind {
     AST_RETURN,
     AST_STAGE,   /* produce/consume <p> [lag n] as s { } */
     AST_RELEASE, /* release s; release s without signal; */
-    AST_ARRIVE,  /* arrive s; */
+    AST_ARRIVE,  /* arrive s; arrive s.full at r bytes n; */
+    AST_WAIT,    /* wait s.full phase e; */
+    AST_EXPECT,  /* expect s.full bytes e; */
+    AST_STEP,    /* step consume <p>; */
+    AST_PTX,     /* ptx "text" (in e, out x: f16); */
     AST_EXPR,    /* a call as a statement */
     AST_TURN,
     AST_UNSAFE
@@ -134,8 +153,15 @@ struct AstStmt {
         struct { AstExpr *condition; AstName nonempty; AstStmt *then, *otherwise; Span head; } branch;
             /* `if kv nonempty` has condition == NULL and the domain's name; otherwise: NULL, a block or another if */
         AstExpr *value; /* RETURN (may be NULL), EXPR */
-        struct { AstEnd end; AstName pipe, hint; AstExpr *lag; AstName as; AstStmt *body; Span head; } stage; /* lag may be NULL */
-        struct { AstName name; bool without_signal; } release; /* RELEASE, ARRIVE */
+        struct { AstEnd end; AstName pipe, hint; bool unwaited; AstExpr *lag; AstName as; AstStmt *body; Span head; } stage; /* lag may
+                                                                                                                              be NULL */
+        struct { AstName name; bool without_signal; } release;
+        struct {
+            AstExpr *barrier;   /* a stage's name, s.full, consume <p>.full, consume <p>.full[i]; STEP: an AST_ACQUIRE of the end */
+            AstExpr *at;        /* ARRIVE: block of the cluster, may be NULL */
+            AstExpr *value;     /* WAIT: phase; EXPECT: bytes; ARRIVE: bytes, may be NULL */
+        } signal;               /* ARRIVE, WAIT, EXPECT, STEP */
+        struct { AstName text; AstOperands operands; } ptx; /* text: what stands in the quotes */
     };
 };
 

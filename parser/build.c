@@ -206,6 +206,7 @@ AstStmt *make_stage(Parse *p, Span head, const AstExpr *acquire, AstExpr *lag, A
     stmt->stage.end = acquire->acquire.end;
     stmt->stage.pipe = acquire->acquire.pipe;
     stmt->stage.hint = acquire->acquire.hint;
+    stmt->stage.unwaited = acquire->acquire.unwaited;
     return stmt;
 }
 

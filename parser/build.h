@@ -56,6 +56,9 @@ Sized make_call(Parse *p, Span span, AstName callee, const Exprs *args);
 Sized make_subscript(Parse *p, Span span, Sized base, const Exprs *subs);
 Sized make_reduce(Parse *p, AstReduceOp op, Span span, const AstNames *indexes, Sized body);
 Sized make_acquire(Parse *p, AstExprKind kind, Span span, AstEnd end, AstName pipe);
+Sized make_name(Parse *p, AstName name);
+Sized make_member(Parse *p, Span span, Sized base, AstName member);
+Sized make_cursor(Parse *p, Span span, Sized pipe_end, AstName member);
 Exprs *push_expr(Parse *p, Exprs *list, Sized expr);
 
 /* The statements that end with `;` get their span with it */
@@ -68,6 +71,11 @@ AstStmt *make_for(Parse *p, Span head, const AstNames *vars, const AstDomain *do
 AstDomain *make_domain(Parse *p, Span span, AstDomainKind kind, const AstExpr *name, AstExpr *from, AstExpr *to);
 Chain make_if(Parse *p, Span span, AstStmt *head, AstStmt *then, Chain otherwise);
 AstStmt *make_stage(Parse *p, Span head, const AstExpr *acquire, AstExpr *lag, AstName as);
+
+AstStmt *make_signal(Parse *p, AstStmtKind kind, Span span, Sized barrier); /* build_unsafe.c */
+AstStmt *make_ptx(Parse *p, Span span, AstName text, const AstOperands *operands); /* operands may be NULL */
+/* What stands between the quotes at `span`, on a line of its own behind what stood in quotes before it, which may be NULL */
+const char *text_in_quotes(Parse *p, const char *before, Span span);
 
 AstItem *make_item(Parse *p, AstItemKind kind, Span span);
 AstType *make_type(Parse *p, Span span, AstName name, const Exprs *dims); /* dims may be NULL */

@@ -94,6 +94,9 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
     AstTeam team;
     Arrivals arrivals;
     Manner manner;
+    AstOperand *operand;
+    AstOperands *operands;
+    AstOperandMode operand_mode;
 }
 
 %token END 0 "end of file"
@@ -105,17 +108,18 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
 %token PRODUCE "produce" CONSUME "consume" RELEASE "release" AS "as" LAG "lag" TRY "try"
 %token BORROW "borrow" OUT "out" INOUT "inout" OLD "old" TRUE "true" FALSE "false"
 %token <name> SUM "sum" MAX "max" MIN "min"
-%token <name> ARRIVALS "arrivals" ARRIVE "arrive" BY "by" EMPTY "empty" FIRST "first" FROM "from" FULL "full"
-%token <name> GROUPED "grouped"
+%token <name> ARRIVALS "arrivals" ARRIVE "arrive" AT "at" BY "by" BYTES "bytes" EMPTY "empty" EXPECT "expect"
+%token <name> FIRST "first" FROM "from" FULL "full" GROUPED "grouped"
 %token <name> HARDWARE "hardware" HEAVIEST "heaviest" LANES "lanes" MULTICAST "multicast" NONEMPTY "nonempty"
 %token <name> PAIRED "paired"
-%token <name> PERSISTENT "persistent" REGS "regs" REQUIRED "required" SIGNAL "signal" STAGE "stage" TMEM "tmem"
-%token <name> WARP "warp"
+%token <name> PERSISTENT "persistent" PHASE "phase" PTX "ptx" REGS "regs" REQUIRED "required" SIGNAL "signal"
+%token <name> STAGE "stage" STEP "step" TMEM "tmem" WAIT "wait" WARP "warp"
 %token <name> WARPS "warps" WARPGROUP "warpgroup" WARPGROUPS "warpgroups" WHERE "where" WITHIN "within"
 %token <name> WITHOUT "without"
 %token <name> NAME "name"
 %token <integer> INTEGER "number"
 %token <number> FLOAT "floating-point number"
+%token TEXT "text in quotes"
 %token BAD "malformed literal"
 %token LPAREN "(" RPAREN ")" LBRACKET "[" RBRACKET "]" LBRACE "{" RBRACE "}"
 %token SEMICOLON ";" COMMA "," COLON ":" DOT "." DOTDOT ".." ARROW "->" QUESTION "?" TILDE "~"
@@ -150,7 +154,12 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
 %type <item> grid_head axes
 %type <item> pipe_head fields role_head fn_head cluster
 %type <team> team
-%type <arrivals> arrivals
+%type <arrivals> arrivals arrivals_list
+%type <expr> barrier opt_at opt_bytes
+%type <name> texts
+%type <operand> operand
+%type <operand_mode> operand_mode
+%type <operands> operands operand_list
 
 %%
 
@@ -434,9 +443,15 @@ pipe_head:
   ;
 
 arrivals:
-    %empty                             { $$ = (Arrivals){NULL, NULL}; }
-  | arrivals[list] "arrivals" "full" expr  { $$ = $list; $$.full = $expr.tree; }
-  | arrivals[list] "arrivals" "empty" expr { $$ = $list; $$.empty = $expr.tree; }
+    %empty                       { $$ = (Arrivals){NULL, NULL}; }
+  | "arrivals" arrivals_list     { $$ = $arrivals_list; }
+  ;
+
+arrivals_list:
+    "full" expr                      { $$ = (Arrivals){$expr.tree, NULL}; }
+  | "empty" expr                     { $$ = (Arrivals){NULL, $expr.tree}; }
+  | "full" expr[full] "empty" expr   { $$ = (Arrivals){$full.tree, $4.tree}; }
+  | "empty" expr[empty] "full" expr  { $$ = (Arrivals){$4.tree, $empty.tree}; }
   ;
 
 fields:
@@ -559,7 +574,66 @@ open_statement:
         $$->release.without_signal = true;
     }
   | "release"                         { $$ = make_stmt(p, AST_ERROR_STMT, @$); report_bare_release(p, @$); }
-  | "arrive" name                     { $$ = make_stmt(p, AST_ARRIVE, @$); $$->release.name = $name; }
+  | "arrive" barrier opt_at opt_bytes {
+        $$ = make_signal(p, AST_ARRIVE, @$, $barrier);
+        $$->signal.at = $opt_at.tree;
+        $$->signal.value = $opt_bytes.tree;
+    }
+  | "wait" barrier "phase" expr       { $$ = make_signal(p, AST_WAIT, @$, $barrier); $$->signal.value = $expr.tree; }
+  | "expect" barrier "bytes" expr     { $$ = make_signal(p, AST_EXPECT, @$, $barrier); $$->signal.value = $expr.tree; }
+  | "step" pipe_end                   { $$ = make_signal(p, AST_STEP, @$, $pipe_end); }
+  | "ptx" texts                       { $$ = make_ptx(p, @$, AT($texts, @texts), NULL); }
+  | "ptx" texts "(" operands ")"      { $$ = make_ptx(p, @$, AT($texts, @texts), $operands); }
+  ;
+
+/* ---- of `unsafe` blocks ---- */
+
+barrier:
+    name                              { $$ = make_expr(p, AST_NAME, @$, 0); $$.tree->name = $name.text; }
+  | name "." word                     { $$ = make_member(p, @$, make_name(p, $name), AT($word, @word)); }
+  | pipe_end "." word                 { $$ = make_cursor(p, @$, $pipe_end, AT($word, @word)); }
+  | pipe_end "." word "[" expr "]" {
+        Sized cursor = make_cursor(p, span_join(@1, @word), $pipe_end, AT($word, @word));
+        $$ = make_subscript(p, @$, cursor, push_expr(p, NEW(ARENA, Exprs), $expr));
+    }
+  ;
+
+opt_at:
+    %empty                            { $$ = (Sized){NULL, 0}; }
+  | "at" expr                         { $$ = $expr; }
+  ;
+
+opt_bytes:
+    %empty                            { $$ = (Sized){NULL, 0}; }
+  | "bytes" expr                      { $$ = $expr; }
+  ;
+
+texts:
+    TEXT                              { $$ = text_in_quotes(p, NULL, @1); }
+  | texts[before] TEXT                { $$ = text_in_quotes(p, $before, @2); }
+  ;
+
+operands:
+    %empty                            { $$ = NEW(ARENA, AstOperands); }
+  | operand_list
+  ;
+
+operand_list:
+    operand                           { $$ = NEW(ARENA, AstOperands); vec_push(ARENA, $$, *$operand); }
+  | operand_list[list] "," operand    { $$ = $list; vec_push(ARENA, $$, *$operand); }
+  ;
+
+operand:
+    "in" expr                         { NEW_NODE($$, AstOperand){.span = @$, .mode = AST_OPERAND_IN, .value = $expr.tree}; }
+  | operand_mode name                 { NEW_NODE($$, AstOperand){.span = @$, .mode = $operand_mode, .name = $name}; }
+  | operand_mode name ":" word {
+        NEW_NODE($$, AstOperand){.span = @$, .mode = $operand_mode, .name = $name, .type = AT($word, @word)};
+    }
+  ;
+
+operand_mode:
+    "out"                             { $$ = AST_OPERAND_OUT; }
+  | "inout"                           { $$ = AST_OPERAND_INOUT; }
   ;
 
 assign_op:
@@ -652,6 +726,7 @@ lag:
 acquire:
     pipe_end
   | pipe_end "if" name      { $$ = $pipe_end; $$.tree->span = @$; $$.tree->acquire.hint = $name; }
+  | pipe_end "if" "true"    { $$ = $pipe_end; $$.tree->span = @$; $$.tree->acquire.unwaited = true; }
   ;
 
 pipe_end:
@@ -767,11 +842,7 @@ reduction:
 postfix:
     primary
   | postfix[base] "[" exprs "]" { $$ = make_subscript(p, @$, $base, $exprs); }
-  | postfix[base] "." word {
-        $$ = make_expr(p, AST_MEMBER, @$, $base.depth);
-        $$.tree->member.base = $base.tree;
-        $$.tree->member.member = AT($word, @word);
-    }
+  | postfix[base] "." word  { $$ = make_member(p, @$, $base, AT($word, @word)); }
   ;
 
 primary:
@@ -789,6 +860,7 @@ primary:
         const AstExpr *acquired = $pipe_end.tree;
         $$ = make_acquire(p, AST_TRY, @$, acquired->acquire.end, acquired->acquire.pipe);
     }
+  | pipe_end "." word       { $$ = make_cursor(p, @$, $pipe_end, AT($word, @word)); }
   | "(" condition ")"       { $$ = $condition; }
   ;
 
@@ -815,9 +887,10 @@ names:
 
 word:
     NAME
-  | "arrivals" | "arrive" | "by" | "empty" | "first" | "from" | "full" | "grouped" | "hardware" | "heaviest" | "lanes"
-  | "multicast" | "nonempty" | "paired" | "persistent" | "regs" | "required" | "signal" | "stage" | "tmem" | "warp" | "warps"
-  | "warpgroup" | "warpgroups" | "where" | "within" | "without"
+  | "arrivals" | "arrive" | "at" | "by" | "bytes" | "empty" | "expect" | "first" | "from" | "full" | "grouped"
+  | "hardware" | "heaviest" | "lanes" | "multicast" | "nonempty" | "paired" | "persistent" | "phase" | "ptx" | "regs"
+  | "required" | "signal" | "stage" | "step" | "tmem" | "wait" | "warp" | "warps" | "warpgroup" | "warpgroups" | "where"
+  | "within" | "without"
   ;
 
 %%

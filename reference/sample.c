@@ -82,6 +82,7 @@ static void statement_periods(const Tiles *tiles, const Stmt *stmt) {
     case S_TRY:
     case S_ACQUIRE:
     case S_RELEASE:
+    case S_UNSAFE:
     case S_MOVE: return;
     }
 }

@@ -15,7 +15,8 @@ static PipecProgram *compile(Test *test, const char *text, size_t length, const 
     PipecOptions options = {.name = test->item, .kernel = kernel, .watchdog = watchdog};
     PipecProgram *program = pipec_compile(text, length, &options);
     if (!expect(test, program != NULL, "no memory")) return NULL;
-    if (pipec_program_status(program) == PIPEC_FINE && pipec_program_ptx(program, NULL)) return program;
+    PipecStatus status = pipec_program_status(program);
+    if ((status == PIPEC_FINE || status == PIPEC_INCOMPLETE) && pipec_program_ptx(program, NULL)) return program;
     expect(test, false, "is refused:\n%s", pipec_diagnostics_text(pipec_program_diagnostics(program)));
     pipec_program_free(program);
     return NULL;
