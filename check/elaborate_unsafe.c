@@ -352,7 +352,7 @@ static bool operand_out(Elab *e, const AstOperand *ast, PtxOperand *out) {
     if (ast->mode == AST_OPERAND_INOUT) out->value = elab_make_local(e, name->index, ast->span);
     if (!ast->type.text) return true;
     Element type;
-    if (!elab_element_type(e, ast->type, &type)) return false;
+    if (!elab_element_type(e, &(AstType){.span = ast->type.span, .name = ast->type}, &type)) return false;
     if (type != out->type && !(is_half(type) && out->type == E_F32))
         return refuse_operand(e, ast->type.span,
                               arena_printf(e->arena, "`%s` is %s, and cannot be %s in the text", ast->name.text,

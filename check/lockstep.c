@@ -69,6 +69,7 @@ static void unite_around(Graph *g, int role) {
 static void find_parts(Graph *g) {
     for (size_t p = 0; p < g->prog->pipes.count; p++) {
         const Pipe *pipe = &g->prog->pipes.items[p];
+        if (pipe->unproved) continue; /* signalled by hand: what is said of it is P0490 */
         for (size_t c = 0; c < pipe->consumers.count; c++)
             vec_push(g->arena, &g->edges, (Edge){(int)p, pipe->producer, pipe->consumers.items[c], -1});
     }

@@ -317,7 +317,7 @@ static bool code(Coder *c, Stmt *stmt) {
         }
         return true;
     case S_STAGE: return block_of_stage(c, stmt);
-    case S_SCALAR: case S_TILE: case S_TRY: return true;
+    case S_SCALAR: case S_TILE: case S_TRY: case S_UNSAFE: return true;
     }
     return true;
 }
