@@ -76,6 +76,12 @@ expect "flag with a value" 2 '`--bench` takes no value' "$P" run axpy.pipe --ben
 
 # ---- check
 expect "check is silent when all is right" 0 - "$P" check axpy.pipe two.pipe
+expect "check of what is not proved" 4 "incomplete[P0490]: pipe \`rows\` is not proved" "$P" check axpy.pipe unproved.pipe
+expect "an error is worse than what is not proved" 1 "incomplete[P0490]" sh -c "echo kernel >bad.pipe; '$P' check unproved.pipe bad.pipe"
+expect "what is not proved, denied" 1 "error[P0490]" "$P" check -D incomplete unproved.pipe
+expect "build of what is not proved" 4 "incomplete[P0490]" "$P" build unproved.pipe
+holds "goes on" test -s unproved.ptx
+expect "run of what is not proved" 4 "right (all 1000 elements checked)" "$P" run unproved.pipe
 expect "check without a file" 2 "no file is named" "$P" check
 expect "check reads standard input" 1 "<stdin>:1:" sh -c "echo kernel | '$P' check -"
 expect "check counts errors" 1 "2 errors" sh -c "printf 'const A = B;\nconst C = D;\nkernel k(X: f32[N]) for sm_90a {}' | '$P' check - 2>&1 | sed 's/^[3-9] errors/2 errors/'; echo kernel | '$P' check - >/dev/null 2>&1"
