@@ -294,7 +294,7 @@ void balance_check(Arena *arena, Prog *prog, Diags *diags) {
     for (size_t r = 0; r < roles; r++) {
         Unknown found = {prog, &prog->roles.items[r], false};
         stmt_visit(prog->roles.items[r].body, look, &found);
-        unknown[r] = found.is;
+        unknown[r] = found.is || prog->roles.items[r].forgotten;
     }
     for (size_t p = 0; p < prog->pipes.count; p++) {
         const Pipe *pipe = &prog->pipes.items[p];

@@ -347,7 +347,19 @@ static Val integer_literal(Elab *e, const AstExpr *ast) {
     return elab_val_integer(e, (int64_t)ast->integer, ast->span);
 }
 
+static bool is_stage(Elab *e, const AstExpr *ast) {
+    const Name *name = ast->kind == AST_NAME && ast->name ? elab_scope_find(e->scope, ast->name) : NULL;
+    return ast->kind == AST_ACQUIRE || ast->kind == AST_TRY || (name && (name->kind == NAME_HANDLE || name->kind == NAME_HINT));
+}
+
+/* Two operands; of two stages, which are none, one is refused. */
+static void operands(Elab *e, const AstExpr *left, const AstExpr *right, Val *a, Val *b) {
+    *a = elab_expr(e, left);
+    *b = is_stage(e, left) && is_stage(e, right) ? elab_poison(e, right->span) : elab_expr(e, right);
+}
+
 static Val walk(Elab *e, const AstExpr *ast) {
+    Val a, b;
     switch (ast->kind) {
     case AST_ERROR_EXPR: break;
     case AST_INTEGER: return integer_literal(e, ast);
@@ -357,13 +369,12 @@ static Val walk(Elab *e, const AstExpr *ast) {
     case AST_UNARY:
         return elab_make_unary(e, ast->unary.op == AST_NEG ? OP_NEG : OP_NOT, elab_expr(e, ast->unary.operand),
                                ast->span);
-    case AST_BINARY: {
-        Val left = elab_expr(e, ast->binary.left), right = elab_expr(e, ast->binary.right);
-        return elab_make_binary(e, binary_ops[ast->binary.op], left, right, ast->span, ast->binary.op_span);
-    }
+    case AST_BINARY:
+        operands(e, ast->binary.left, ast->binary.right, &a, &b);
+        return elab_make_binary(e, binary_ops[ast->binary.op], a, b, ast->span, ast->binary.op_span);
     case AST_SELECT: {
-        Val c = elab_expr(e, ast->select.condition), a = elab_expr(e, ast->select.then),
-            b = elab_expr(e, ast->select.otherwise);
+        Val c = elab_expr(e, ast->select.condition);
+        operands(e, ast->select.then, ast->select.otherwise, &a, &b);
         return elab_make_select(e, c, a, b, ast->span);
     }
     case AST_CALL: return elab_call(e, ast);
@@ -375,8 +386,10 @@ static Val walk(Elab *e, const AstExpr *ast) {
     case AST_CURSOR: return elab_cursor_value(e, ast);
     case AST_REDUCE: return reduce(e, ast);
     case AST_ACQUIRE: {
-        Diag *diag = elab_error(e, P0154, ast->span, "a stage is not a value");
-        HELP(e, diag, "name it: `let s = %s;`", elab_text_of(e, ast->span));
+        Diag *diag = elab_error(e, P0154, ast->span, "a stage is acquired in a statement of its own");
+        PRIMARY(e, diag, "not in an expression");
+        HELP(e, diag, "name it before, `let s = %s;`, and release it: `release s;`", elab_text_of(e, ast->span));
+        if (e->role) e->role->forgotten = true;
         break;
     }
     case AST_TRY: {

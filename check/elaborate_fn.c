@@ -159,6 +159,14 @@ static bool pass_stage(Elab *e, const Passing *p, const AstExpr *arg, const AstP
     int pipe = elab_find_pipe(e, param->type->name);
     const Name *name = arg->kind == AST_NAME && arg->name ? elab_scope_find(e->scope, arg->name) : NULL;
     if (pipe < 0 || (name && name->kind == NAME_POISON)) return false;
+    if (name && name->kind == NAME_HINT) {
+        elab_refuse_hint(e, arg->span, name);
+        return false;
+    }
+    if (arg->kind == AST_ACQUIRE) {
+        elab_expr(e, arg);
+        return false;
+    }
     if (!name || name->kind != NAME_HANDLE) return bad_argument(e, p, arg, param, "a stage: pass its name");
     Handle from = e->role->handles.items[name->index];
     if (from.pipe != pipe && from.pipe >= 0)
@@ -427,7 +435,10 @@ static void forget_stages(Elab *e, const AstItem *fn, const AstExpr *ast) {
 Result elab_inline_call(Elab *e, const AstExpr *ast) {
     Result failed = {.local = -1};
     const AstItem *fn = elab_find_fn(e, ast->call.callee.text);
-    if (!fn->fn.body || !elab_enter_fn(e, fn, ast)) return failed;
+    if (!fn->fn.body || !elab_enter_fn(e, fn, ast)) {
+        e->role->forgotten = true;
+        return failed;
+    }
     Stmt *block = elab_stmt_new(e, S_BLOCK, ast->span);
     block->block.close = fn->fn.body->block.close;
     Stmts *out = e->out;
@@ -442,6 +453,7 @@ Result elab_inline_call(Elab *e, const AstExpr *ast) {
         e->frame = frame.outer, e->scope = caller;
     } else {
         forget_stages(e, fn, ast);
+        e->role->forgotten = true;
     }
     e->out = out, e->space = space;
     elab_emit(e, block);

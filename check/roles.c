@@ -126,7 +126,7 @@ void roles_check(Arena *arena, Prog *prog, Diags *diags) {
     bool silent = words_failed(diags);
     Ends *all = NEW_ARRAY(arena, Ends, roles + 1);
     for (size_t r = 0; r < roles; r++) {
-        all[r] = (Ends){.arena = arena, .prog = prog, .diags = diags, .role = &prog->roles.items[r], .role_index = (int)r,
+        all[r] = (Ends){.arena = arena, .prog = prog, .diags = diags, .role = &prog->roles.items[r], .role_index = (int)r, .unknown = prog->roles.items[r].forgotten,
                         .acquires = NEW_ARRAY(arena, bool, pipes * 2 + 1)};
         stmt_visit(prog->roles.items[r].body, visit, &all[r]);
     }

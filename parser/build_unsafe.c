@@ -7,7 +7,9 @@ Sized make_name(Parse *p, AstName name) {
     return made;
 }
 
+/* `consume <p>.index`: of an end of a pipe it is its cursor's */
 Sized make_member(Parse *p, Span span, Sized base, AstName member) {
+    if (base.tree->kind == AST_ACQUIRE) return make_cursor(p, span, base, member);
     Sized made = make_expr(p, AST_MEMBER, span, base.depth);
     made.tree->member.base = base.tree;
     made.tree->member.member = member;

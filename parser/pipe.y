@@ -132,7 +132,7 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
 %type <names> names
 %type <expr> expr or and comparison relation sum_of product closed_product open_product closed open factors
 %type <expr> closed_factors
-%type <expr> postfix primary condition value acquire pipe_end lag opt_regs opt_grouped
+%type <expr> postfix primary condition value acquire hinted pipe_end lag opt_regs opt_grouped
 %type <binary> relational
 %type <reduce> reduction
 %type <exprs> exprs args choices dims
@@ -560,9 +560,16 @@ open_statement:
   | "var" name ":" type               { $$ = make_declare(p, AST_VAR, $name, $type, NULL); }
   | "var" name ":" type "=" value     { $$ = make_declare(p, AST_VAR, $name, $type, $value.tree); }
   | "shared" name ":" type            { $$ = make_declare(p, AST_SHARED, $name, $type, NULL); }
-  | expr                              { $$ = make_expr_stmt(p, @$, $expr); }
+  | expr {
+        if ($expr.tree->kind != AST_ACQUIRE) {
+            $$ = make_expr_stmt(p, @$, $expr);
+        } else {
+            $$ = make_stmt(p, AST_ERROR_STMT, @$);
+            report_no_stage_name(p, @$, false);
+        }
+    }
   | expr[target] assign_op value manner { $$ = make_assign(p, $target, $assign_op, @assign_op, $value.tree, $manner); }
-  | acquire                           { $$ = make_stmt(p, AST_ERROR_STMT, @$); report_no_stage_name(p, @$, false); }
+  | hinted                            { $$ = make_stmt(p, AST_ERROR_STMT, @$); report_no_stage_name(p, @$, false); }
   | "break"                           { $$ = make_stmt(p, AST_BREAK, @$); }
   | "continue"                        { $$ = make_stmt(p, AST_CONTINUE, @$); }
   | "return"                          { $$ = make_stmt(p, AST_RETURN, @$); }
@@ -654,10 +661,11 @@ manner:
   | manner[so_far] "multicast" "required" { $$ = $so_far; $$.multicast_required = true; }
   ;
 
-/* What may be assigned: a stage is acquired only here, so that its variable has a name */
+/* What may be assigned: a stage is acquired only here, so that its variable has a name. It is read in any place of a value and refused there when
+ * it is known what was meant. */
 value:
     expr
-  | acquire
+  | hinted
   ;
 
 for_head:
@@ -725,7 +733,11 @@ lag:
 
 acquire:
     pipe_end
-  | pipe_end "if" name      { $$ = $pipe_end; $$.tree->span = @$; $$.tree->acquire.hint = $name; }
+  | hinted
+  ;
+
+hinted:
+    pipe_end "if" name      { $$ = $pipe_end; $$.tree->span = @$; $$.tree->acquire.hint = $name; }
   | pipe_end "if" "true"    { $$ = $pipe_end; $$.tree->span = @$; $$.tree->acquire.unwaited = true; }
   ;
 
@@ -860,7 +872,7 @@ primary:
         const AstExpr *acquired = $pipe_end.tree;
         $$ = make_acquire(p, AST_TRY, @$, acquired->acquire.end, acquired->acquire.pipe);
     }
-  | pipe_end "." word       { $$ = make_cursor(p, @$, $pipe_end, AT($word, @word)); }
+  | pipe_end
   | "(" condition ")"       { $$ = $condition; }
   ;
 
