@@ -402,15 +402,19 @@ typedef struct Walk {
     Elab *e;
     const char *wanted; /* a bare name looked for; NULL: any that is unknown */
     const AstExpr *found;
+    const AstExpr *part; /* an element on the way in one of whose subscripts `wanted` stands behind a base */
 } Walk;
 
 static void look(Walk *walk, const AstExpr *ast);
+
+static bool names(const AstExpr *ast, const char *wanted) { return wanted && ast->kind == AST_NAME && ast->name == wanted; }
 
 static void look_subscript(Walk *walk, const AstExpr *ast) {
     for (size_t i = 0; i < ast->subscript.subs.count && !walk->found; i++) {
         const AstExpr *sub = ast->subscript.subs.items[i];
         bool is_it =
             walk->wanted ? sub->kind == AST_NAME && sub->name == walk->wanted : elab_is_unknown_name(walk->e, sub);
+        if (sub->kind == AST_BINARY && (names(sub->binary.left, walk->wanted) || names(sub->binary.right, walk->wanted))) walk->part = ast;
         if (is_it)
             walk->found = sub;
         else
@@ -475,13 +479,25 @@ static void bind_poison(Elab *e, const Binding *binding, const AstExpr *name) {
     elab_scope_bind(e, e->scope, NAME_POISON, name->name, name->span, 0);
 }
 
+/* C[m*64 + i, u*32 + j] = acc[i, u*32 + j]: how wide the part is, only a tile of its own can say. */
+static void help_with_part(Elab *e, const Binding *binding, Diag *diag, const char *name) {
+    Walk walk = {.e = e, .wanted = name};
+    Object object;
+    if (binding->value) look(&walk, binding->value);
+    if (!walk.part || !elab_object_of(e, walk.part->subscript.base, &object, true) || object.space == SPACE_GLOBAL) return;
+    HELP(e, diag, "copy the part to a tile that has its extents, and name the elements of that: `part[.., %s] = %s;`", name,
+         elab_text_of(e, walk.part->span));
+}
+
 static void report_rest(Elab *e, const Binding *binding, const AstExpr *name) {
     size_t before = e->diags->items.count;
     elab_resolve_name(e, name->name, name->span);
     if (e->diags->items.count > before) {
         Diag *diag = e->diags->items.items[before];
-        if (diag->code == P0100 && !diag->helps.count)
+        if (diag->code == P0100 && !diag->helps.count) {
             NOTE(e, diag, "an index takes its range from a subscript that is `%s` alone", name->name);
+            help_with_part(e, binding, diag, name->name);
+        }
     }
     bind_poison(e, binding, name);
 }

@@ -200,11 +200,24 @@ static const char *no_operand(Gen *gen, const Expr *side) {
     return arena_printf(gen->arena, "`%s` lies in global memory", access_name(gen, side->read));
 }
 
+/* A contraction whose sums do not go to registers: true where that was said */
+static bool refuse_target(Gen *gen, const Stmt *stmt, const Expr *sum) {
+    const Access *target = &stmt->tile->target;
+    if (sum == NULL || target->rank != 2 || (target->space != SPACE_SHARED && target->space != SPACE_STAGE)) return false;
+    bool shared = target->space == SPACE_SHARED;
+    Diag *diag = diag_at(gen->diags, P0290, target->span, "the sums of a contraction lie in registers");
+    diag_primary(gen->diags, diag, shared ? "`%s` is a `shared` tile" : "`%s` lies in a stage", access_name(gen, target));
+    if (shared) diag_help(gen->diags, diag, "declare it with `var` in place of `shared`");
+    else diag_help(gen->diags, diag, "sum into a `var` tile, and copy that to the stage: `%s[i, j] = acc[i, j];`", access_name(gen, target));
+    return true;
+}
+
 /* Nearly `acc[i, j] = sum[x] a * b`, which is told from other reductions: its author expects matrix instructions. */
 static void refuse_tile(Gen *gen, const Stmt *stmt) {
     const Tile *tile = stmt->tile;
     const Expr *sum = NULL;
     expr_visit(gen->arena, tile->value, find_sum_of_products, &sum);
+    if (refuse_target(gen, stmt, sum)) return;
     if (tile->target.space != SPACE_REGISTER || tile->target.rank != 2 || sum == NULL) {
         refuse_reduction(gen, stmt->span);
         return;
