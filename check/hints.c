@@ -69,8 +69,8 @@ static void refuse_stale(Walk *walk, const Hint *hint, const Fresh *fresh, Span 
     diag_label(walk->diags, diag, hint->span,
                fresh->stale.lo == span.lo && fresh->stale.hi ? "of the stage that was taken in the iteration before"
                                                              : "declared here");
-    diag_help(walk->diags, diag, "ask again before it: `%s = try %s <%s>;`", hint->name, word_of(hint->end),
-              walk->prog->pipes.items[hint->pipe].name);
+    diag_help(walk->diags, diag, "ask again before it: `%s%s = try %s <%s>;`", hint->variable ? "" : "let ", hint->variable ? hint->name : "again",
+              word_of(hint->end), walk->prog->pipes.items[hint->pipe].name);
 }
 
 /* The end of the pipe steps on here. */

@@ -47,6 +47,11 @@ static int count_held(Linear *linear, int handle, Span span) {
             linear->scope.items[i] != handle && diag->label_count < DIAG_MAX_LABELS - 1)
             diag_label(linear->diags, diag, path_hold(&linear->path, i)->acquired, "`%s` is held from here", other->name);
     }
+    for (size_t i = 0; i < linear->lagging.count && what->end == END_CONSUME; i++) {
+        const Stmt *block = linear->lagging.items[i];
+        if (linear->role->handles.items[block->stage.handle].pipe == what->pipe && block->head.lo != span.lo)
+            diag_label(linear->diags, diag, block->head, "`lag` keeps %d from here", block->stage.lag);
+    }
     if (what->end == END_CONSUME && linear->late[what->pipe])
         diag_note(linear->diags, diag, "`lag` keeps %d of them", linear->late[what->pipe]);
     diag_help(linear->diags, diag, "release one before, or give the ring %d stages: `pipe %s[%d]`", held, pipe->name, held);
@@ -157,8 +162,10 @@ static void count_late(Linear *linear, const Stmt *body, int sign) {
     if (!body || body->kind != S_BLOCK) return;
     for (size_t i = 0; i < body->block.body.count; i++) {
         const Stmt *stmt = body->block.body.items[i];
-        if (stmt->kind == S_STAGE && stmt->stage.lag > 0 && known(linear, stmt->stage.handle))
-            linear->late[linear->role->handles.items[stmt->stage.handle].pipe] += sign * stmt->stage.lag;
+        if (stmt->kind != S_STAGE || stmt->stage.lag <= 0 || !known(linear, stmt->stage.handle)) continue;
+        linear->late[linear->role->handles.items[stmt->stage.handle].pipe] += sign * stmt->stage.lag;
+        if (sign > 0) vec_push(linear->arena, &linear->lagging, stmt);
+        else linear->lagging.count--;
     }
 }
 

@@ -95,6 +95,7 @@ typedef struct Linear {
     bool differs;      /* the statement stands under control that differs between instances: uniformity says what is wrong there */
     Diag *refused;     /* by the last event that was */
     int *late;         /* by pipe: stages that lagging blocks of the loops around keep */
+    VEC(const Stmt *) lagging; /* these blocks */
     bool *crowded;     /* by pipe: that too many are held was said */
     int *producer_most; /* by pipe: most stages that its producer holds at once; kept over all roles */
     VEC(BlockUse) blocks; /* kept over all roles */
