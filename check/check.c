@@ -18,6 +18,15 @@ size_t check_kernels(const Ast *ast, const char *const **names) {
     return ast->kernels.count;
 }
 
+void check_uncalled(const Ast *ast, Diags *diags) {
+    for (size_t i = 0; i < ast->fns.count; i++) {
+        const AstItem *fn = ast->fns.items[i];
+        if (!fn->fn.reached || *fn->fn.reached) continue;
+        Diag *diag = diag_at(diags, P0161, fn->head, "function `%s` is never called", fn->fn.name.text);
+        diag_primary(diags, diag, "what it does is not checked: it is compiled where it is called");
+    }
+}
+
 static const AstConst *find_static(const AstItem *item, const char *name) {
     if (item->kind != AST_ITEM_CONST) return NULL;
     for (size_t i = 0; i < item->consts.count; i++) {

@@ -19,6 +19,9 @@ size_t check_kernels(const Ast *ast, const char *const **names);
 /* Are the names of functions and kernels apart, from each other and from what is built in? Once a file. */
 void check_names(Arena *arena, Names *names, const Ast *ast, Diags *diags);
 
+/* Says which functions no kernel calls: nothing is known of what they do. When all kernels have been checked, without errors. */
+void check_uncalled(const Ast *ast, Diags *diags);
+
 /* Checks one kernel with these statics; items of the file outside kernels are checked with each. NULL after errors.
  * Names that no static bears are reported: lib/ sorts out by check_is_static what are extents or scalars. */
 Prog *check_kernel(Arena *arena, Names *names, const Ast *ast, const char *kernel, const StaticValue *statics, size_t count,

@@ -180,6 +180,7 @@ bool elab_step(Elab *e, Span span) {
 }
 
 bool elab_enter_fn(Elab *e, const AstItem *fn, const AstExpr *ast) {
+    if (fn->fn.reached) *fn->fn.reached = true;
     for (const Frame *frame = e->frame; frame; frame = frame->outer) {
         if (frame->fn != fn) continue;
         Diag *diag = elab_error(e, P0124, ast->call.callee.span, "`%s` calls itself", fn->fn.name.text);

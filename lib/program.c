@@ -243,6 +243,7 @@ static void run_pipeline(Compile *compile) {
     program->static_count = compile->statics.count;
     if (program->diags->errors > 0) return;
     check(compile);
+    if (checked_whole(compile)) check_uncalled(program->ast, program->diags);
     if (checked_whole(compile)) allows_unused(program->diags);
     for (size_t i = 0; known_kernel(program) && i < compile->others.count; i++)
         refuse_other(program, compile->others.items[i]);

@@ -232,7 +232,7 @@ struct AstItem {
     Span head; /* the words before the body: `role load: 1 warp` */
     union {
         VEC(AstConst) consts;
-        struct { AstName name; AstParams params; AstType *result; AstStmt *body; } fn; /* result may be NULL */
+        struct { AstName name; AstParams params; AstType *result; AstStmt *body; bool *reached; } fn; /* result may be NULL; reached: set by check */
         struct { AstName name; AstParams params; AstName target; AstItems items; Span close; } kernel;
         AstExpr *requires_;
         VEC(AstClaim) ensures;

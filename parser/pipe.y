@@ -243,6 +243,7 @@ fn_head:
         $$->fn.name = $name;
         $$->fn.params = *$params;
         $$->fn.result = $opt_result;
+        $$->fn.reached = NEW(ARENA, bool);
     }
   ;
 
