@@ -478,7 +478,7 @@ typedef struct Role {
     VEC(Hint) hints;
     VEC(RoleTile) tiles;
     PipeUse *pipes;        /* one a pipe of the kernel */
-    bool forgotten;        /* an error was reported: some acquire of it, or a call that may hold some, is missing */
+    bool forgotten;        /* an error was reported: some acquire of it, or a call that may hold some, is missing, or how often it comes is unknown */
     Stmt *body;
 } Role;
 

@@ -105,6 +105,7 @@ static void refuse_past(Turns *turns, const Stmt *leave, const Stmt *turn, const
     if (turn)
         diag_label(turns->diags, diag, turn->head, "the turn would not be passed on as often as it is waited for");
     diag_help(turns->diags, diag, "put the condition around the tile statements, or shorten the `range`");
+    turns->role->forgotten = true; /* how often it acquires is not what was meant */
 }
 
 static bool differs(const Expr *expr) { return expr && expr->kind != X_POISON && expr->uniformity != UNIFORM_ROLE; }
@@ -402,7 +403,7 @@ static void check_order(Turns *turns, int pipe) {
 void turns_order(Arena *arena, Prog *prog, Diags *diags) {
     for (size_t r = 0; r < prog->roles.count; r++) {
         Role *role = &prog->roles.items[r];
-        if (!role->in_turn || role->instances < 2 || !role->body || !role->pipes) continue;
+        if (!role->in_turn || role->instances < 2 || !role->body || !role->pipes || role->forgotten) continue;
         Turns turns = {.arena = arena, .prog = prog, .diags = diags, .role = role};
         start(&turns, visit_acquires);
         for (size_t p = 0; p < prog->pipes.count; p++)
