@@ -85,7 +85,7 @@ static void write_down(const Trial *trial, const char *what) {
         arena_printf(trial->arena, "%s/graph-%llu.pipe", trial->tester->folder, (unsigned long long)trial->graph->seed),
         "w");
     if (file == NULL) return;
-    fprintf(file, "// %s\n%s", what, trial->text);
+    fprintf(file, "// %s: %s\n%s", trial->graph->mutated ? trial->graph->mutation : "well-formed", what, trial->text);
     fclose(file);
 }
 
