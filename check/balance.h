@@ -115,6 +115,7 @@ bool sizes_tiles(const Sizes *sizes, int64_t *extents, int64_t *tiles); /* of th
 
 /* needs equal counts; proves that nobody waits for ever, whatever the counts, or refuses, or says that it is not known */
 void lockstep_check(Arena *arena, Prog *prog, Diags *diags);
+bool lockstep_proves(Arena *arena, Prog *prog); /* without a word */
 
 /* ---- the net ------------------------------------------------------------------------------------------------------ */
 

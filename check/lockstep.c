@@ -219,7 +219,7 @@ static Verdict check_part(const Graph *g, Arena *arena, int which, Undecided *un
     return verdict;
 }
 
-static void say_undecided(const Graph *g, Diags *diags, const Undecided *undecided) {
+static void say_undecided(Diags *diags, const Undecided *undecided) {
     Span span = undecided->waits.count ? undecided->waits.items[0]->place : undecided->span;
     Diag *diag = diag_at(diags, P0461, span, "cannot decide whether roles wait for each other for ever");
     for (size_t i = 0; i < undecided->waits.count; i++) {
@@ -231,20 +231,28 @@ static void say_undecided(const Graph *g, Diags *diags, const Undecided *undecid
     if (undecided->why) diag_note(diags, diag, "%s", undecided->why);
     else diag_note(diags, diag, "they would where their loops and conditions came out in some order; no sizes were found at which they do");
     diag_help(diags, diag, "let the roles loop over the same `range`s and ask the same conditions, in the same order: then they go together");
-    (void)g;
 }
 
-void lockstep_check(Arena *arena, Prog *prog, Diags *diags) {
-    Graph g = {.arena = arena, .prog = prog, .order = NEW_ARRAY(arena, int, prog->roles.count + 1), .low = NEW_ARRAY(arena, int, prog->roles.count + 1)};
-    Undecided undecided = {0};
+static Verdict verdict_of(Arena *arena, Prog *prog, Undecided *undecided) {
+    size_t roles = prog->roles.count;
+    Graph g = {.arena = arena, .prog = prog, .order = NEW_ARRAY(arena, int, roles + 1), .low = NEW_ARRAY(arena, int, roles + 1)};
     Verdict verdict = VERDICT_CLEAN;
     find_parts(&g);
     for (int part = 0; part < g.parts && verdict == VERDICT_CLEAN; part++) {
         bool used = false;
         for (size_t e = 0; e < g.edges.count; e++) used |= g.edges.items[e].part == part;
-        if (!used || simple(&g, part)) continue;
-        verdict = check_part(&g, arena, part, &undecided);
+        if (used && !simple(&g, part)) verdict = check_part(&g, arena, part, undecided);
     }
-    if (verdict == VERDICT_CLEAN || net_check(arena, prog, diags)) return;
-    say_undecided(&g, diags, &undecided);
+    return verdict;
+}
+
+bool lockstep_proves(Arena *arena, Prog *prog) {
+    Undecided undecided = {0};
+    return verdict_of(arena, prog, &undecided) == VERDICT_CLEAN;
+}
+
+void lockstep_check(Arena *arena, Prog *prog, Diags *diags) {
+    Undecided undecided = {0};
+    if (verdict_of(arena, prog, &undecided) == VERDICT_CLEAN || net_check(arena, prog, diags)) return;
+    say_undecided(diags, &undecided);
 }

@@ -5,6 +5,9 @@
 
 #define STEPS_MOST 100000   /* of one process at one size */
 #define WAITS_MOST 64       /* that are followed for a message */
+#define PAST_MOST 64        /* releases that are remembered for it, */
+#define PAST_SHOWN 4        /* and told */
+#define DEEPER_MOST 8       /* stages more that a ring is given, to see whether it helps */
 
 typedef enum StepKind { STEP_ACQUIRE, STEP_RELEASE, STEP_TAKE, STEP_PASS } StepKind; /* of a stage; of a turn */
 
@@ -274,6 +277,8 @@ typedef struct Net {
     Ring *rings;            /* by pipe */
     int **passed;           /* by role and turn: how often it has been passed on */
     Reads *reads;           /* what is taken to be in memory; NULL: nothing is known of it */
+    struct Past { int process; size_t step; } past[PAST_MOST]; /* releases, the last ones round and round */
+    size_t past_count;
 } Net;
 
 static bool has_processes(const Role *role) { return role->instances > 1 && (role->in_turn || role->turns); }
@@ -313,8 +318,11 @@ static bool run(Net *net) {
         moved = false;
         for (size_t t = 0; t < net->traces.count; t++) {
             Trace *trace = &net->traces.items[t];
-            for (; trace->at < trace->steps.count && can_go(net, trace, &trace->steps.items[trace->at]); trace->at++, moved = true)
+            for (; trace->at < trace->steps.count && can_go(net, trace, &trace->steps.items[trace->at]); trace->at++, moved = true) {
                 go(net, trace, &trace->steps.items[trace->at]);
+                if (trace->steps.items[trace->at].kind == STEP_RELEASE)
+                    net->past[net->past_count++ % PAST_MOST] = (struct Past){(int)t, trace->at};
+            }
         }
     }
     for (size_t t = 0; t < net->traces.count; t++) ended &= net->traces.items[t].at == net->traces.items[t].steps.count;
@@ -379,6 +387,65 @@ static const char *wait_text(const Net *net, int process) {
                         (step->produce ? step->number - pipe->stages : step->number) + 1, pipe->name);
 }
 
+static bool is_among(const int *processes, int count, int process) {
+    for (int i = 0; i < count; i++)
+        if (processes[i] == process) return true;
+    return false;
+}
+
+/* What those who wait have handed over last */
+static void tell_past(const Net *net, Diags *diags, Diag *diag, const int *waiting, int count) {
+    const struct Past *shown[PAST_SHOWN];
+    int found = 0;
+    Str text = str_new(net->arena);
+    for (size_t back = 1; back <= net->past_count && back <= PAST_MOST && found < PAST_SHOWN; back++) {
+        const struct Past *past = &net->past[(net->past_count - back) % PAST_MOST];
+        if (is_among(waiting, count, past->process)) shown[found++] = past;
+    }
+    while (found-- > 0) {
+        const Step *step = &net->traces.items[shown[found]->process].steps.items[shown[found]->step];
+        str_printf(&text, "%s%s %s stage %d of `%s` (line %u)", text.length ? ", " : "", name_of(net, shown[found]->process),
+                   step->produce ? "produced" : "released", step->number + 1, net->prog->pipes.items[step->pipe].name,
+                   (unsigned)source_line(net->prog->source, step->place.lo));
+    }
+    if (text.length) diag_note(diags, diag, "before that %s", text.text);
+}
+
+/* The ring: role -> pipe -> role */
+static void tell_ring(const Net *net, Diags *diags, Diag *diag, const int *waiting, int count) {
+    Str text = str_new(net->arena);
+    if (count < 2) return;
+    for (int i = 0; i < count; i++) {
+        const Step *step = waits_at(net, waiting[i]);
+        str_printf(&text, "%s -> ", name_of(net, waiting[i]));
+        if (step->kind == STEP_TAKE) str_add(&text, "its turn -> ");
+        else str_printf(&text, "`%s` -> ", net->prog->pipes.items[step->pipe].name);
+    }
+    diag_note(diags, diag, "each waits for the next: %s%s", text.text, name_of(net, waiting[0]));
+}
+
+/* A ring that is waited for to be emptied, with as many stages as are enough at all counts */
+static bool tell_deeper(const Net *net, Diags *diags, Diag *diag, const int *waiting, int count) {
+    for (int i = 0; i < count; i++) {
+        const Step *step = waits_at(net, waiting[i]);
+        if (step->kind != STEP_ACQUIRE || !step->produce) continue;
+        Pipe *pipe = &net->prog->pipes.items[step->pipe];
+        int stages = pipe->stages;
+        bool right = false;
+        for (int more = 1; more <= DEEPER_MOST && !right; more++) {
+            pipe->stages = stages + more;
+            right = lockstep_proves(net->arena, net->prog);
+        }
+        int enough = pipe->stages;
+        pipe->stages = stages;
+        if (!right) continue;
+        diag_help(diags, diag, "with %d stages nobody waits for ever: `pipe %s[%d]`; or let one of them release before it waits, or acquire in the other order",
+                  enough, pipe->name, enough);
+        return true;
+    }
+    return false;
+}
+
 static void refuse(Net *net, Diags *diags, const Sizes *sizes, int64_t tiles) {
     int next = -1, seen[WAITS_MOST] = {0}, count = 0, begin = 0;
     for (size_t t = 0; t < net->traces.count && next < 0; t++)
@@ -407,7 +474,10 @@ static void refuse(Net *net, Diags *diags, const Sizes *sizes, int64_t tiles) {
     str_printf(&where, "%s%lld tile%s in a block", where.length ? ", " : "", (long long)tiles, tiles == 1 ? "" : "s");
     if (net->reads) reads_print(net->reads, net->prog, &where);
     diag_note(diags, diag, "with %s", where.text);
-    diag_help(diags, diag, "let one of them release before it waits, acquire in the other order, or give a ring more stages");
+    tell_past(net, diags, diag, seen + begin, count - begin);
+    tell_ring(net, diags, diag, seen + begin, count - begin);
+    if (!tell_deeper(net, diags, diag, seen + begin, count - begin))
+        diag_help(diags, diag, "let one of them release before it waits, acquire in the other order, or give a ring more stages");
 }
 
 /* ---- at given sizes ---------------------------------------------------------------------------------------------------- */
