@@ -198,6 +198,7 @@ typedef struct Machine {
     int states;           /* found by the search */
     const char *beyond;
     Fact open;            /* the decision that is needed: is it greater than `low`? */
+    int decider;          /* the process that needed the last one, -1: none */
 } Machine;
 
 typedef enum Outcome { OUTCOME_OPEN, OUTCOME_ENDED, OUTCOME_STUCK, OUTCOME_BEYOND } Outcome;

@@ -224,9 +224,15 @@ bool clocks_positive(Clocks *clocks, int member, int around, const Poly *poly, A
         use_number(ask, own, 0, false);
         return true;
     }
+    /* a number and its opposite are the same question: of the two the one whose first term is positive, or that which is there */
     const Poly *opposite = poly_product(algebra, rest, poly_constant(algebra, -1));
-    bool negative = opposite && !poly_changes(algebra, rest) &&
-                    number_find(clocks, in_grid(clocks, member, around), opposite, depends_on(clocks, member, around, rest), -1) >= 0;
+    bool negative = false;
+    if (opposite && !poly_changes(algebra, rest)) {
+        int track = depends_on(clocks, member, around, rest);
+        bool inside = in_grid(clocks, member, around), usual = rest->terms[0].coef > 0;
+        bool own = number_find(clocks, inside, rest, track, -1) >= 0, other = number_find(clocks, inside, opposite, track, -1) >= 0;
+        negative = usual ? other && !own : other || !own;
+    }
     if (negative) use_number(ask, number_of(clocks, member, around, opposite), -floor_div(-plus, times) - 1, true);
     else use_number(ask, number_of(clocks, member, around, rest), floor_div(-plus, times), false);
     return true;

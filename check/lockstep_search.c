@@ -9,6 +9,7 @@
 typedef struct Known {    /* a state that waits for a decision */
     State state;
     Fact open;
+    int decider;          /* who needs it */
     uint64_t hash;
 } Known;
 
@@ -89,6 +90,7 @@ static Verdict follow(Search *s, State *state) {
     /* counted from the one furthest behind, the question is another: it is asked again */
     if (lockstep_run(m, state) != OUTCOME_OPEN) return VERDICT_BEYOND;
     known.open = m->open;
+    known.decider = m->decider;
     vec_push(m->arena, &s->known, known);
     s->buckets[bucket] = (int)s->known.count;
     return VERDICT_CLEAN;
@@ -103,6 +105,7 @@ Verdict lockstep_search(Machine *machine, State *stuck) {
             lockstep_copy(machine, &state, &s.known.items[i].state);
             Fact open = s.known.items[i].open;
             lockstep_decide(machine, &state, &open, greater);
+            machine->decider = s.known.items[i].decider;
             verdict = follow(&s, &state);
         }
     *stuck = state;

@@ -76,6 +76,7 @@ Machine *lockstep_new(Arena *arena, const Clocks *clocks) {
     m->arena = arena;
     m->clocks = clocks;
     m->round = 1;
+    m->decider = -1;
     m->passed = NEW_ARRAY(arena, int, clocks->members.count + 1);
     for (size_t i = 0; i < clocks->members.count; i++) {
         const Member *member = &clocks->members.items[i];
@@ -407,6 +408,7 @@ static bool behind(const Machine *m, const State *state, int a_process, int b_pr
         b_outer = b_loop;
         if (x->track != y->track) break;
     }
+    if (m->decider == a_process || m->decider == b_process) return m->decider == b_process; /* who has just decided lets others go first */
     return compare_steps(&a, &b, a_outer, b_outer) < 0;
 }
 
@@ -428,7 +430,10 @@ Outcome lockstep_run(Machine *m, State *state) {
         for (bool again = true; again && enabled(m, state, next);) {
             const Act *step = lockstep_waits(m, state, next);
             again = step->kind != ACT_AGAIN && step->kind != ACT_PASS;
-            if (!go(m, state, next)) return OUTCOME_OPEN;
+            if (!go(m, state, next)) {
+                m->decider = next;
+                return OUTCOME_OPEN;
+            }
             if (m->steps > STEPS_MOST) m->beyond = "there are too many cases";
             if (m->beyond) return OUTCOME_BEYOND;
         }
