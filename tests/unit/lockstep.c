@@ -293,7 +293,7 @@ static void try_one(uint64_t seed, Tally *tally, bool loud) {
 
 int main(int argc, char **argv) {
     Tally tally = {0};
-    int programs = argc > 1 ? atoi(argv[1]) : 400;
+    int programs = argc > 1 ? atoi(argv[1]) : 150;
     uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
     for (int i = 0; i < programs; i++) try_one(first + (uint64_t)i, &tally, argc > 3);
     if (argc > 1)
