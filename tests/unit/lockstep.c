@@ -89,10 +89,10 @@ static bool takes(const Kernel *k, const Node *node, int role) {
 static void tell_list(Kernel *k, Str *out, const Node *node, int role, const char *variable);
 
 static const char *condition_text(Kernel *k, const Node *node, const char *variable) {
-    static const char *const fixed[] = {"N > 2", "M < N", "L[t] > 1", "t %% 2 == 0"};
+    static const char *const fixed[] = {"N > 2", "M < N", "L[t] > 1", "t % 2 == 0"};
     const Node *loop = &k->node[node->loop];
     if (node->condition == 2) k->reads = true;
-    if (node->condition < 4 || loop->range < 0) return arena_printf(k->arena, fixed[node->condition % 4]);
+    if (node->condition < 4 || loop->range < 0) return fixed[node->condition % 4];
     switch (node->condition) {
     case 4: return arena_printf(k->arena, "%s %% 2 == 0", variable);
     case 5: return arena_printf(k->arena, "%s < 2 || %s == 4", variable, variable);
