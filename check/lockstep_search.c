@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define STATES_MOST 20000
+#define STATES_MOST 8000
 #define BUCKETS_LEAST 256
 
 typedef struct Known {    /* a state that waits for a decision */

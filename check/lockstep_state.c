@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define ALL_INSTANCES (-1)
-#define STEPS_MOST 4000000 /* of one part */
+#define STEPS_MOST 1500000 /* of one part */
 
 /* Words of a process, from its `at`: the step; iterations, by depth of the loop; cursors; held, by slot (-1: nothing); executions of its
  * turns; how many stages lagging blocks keep, and of each of these: loop, slot, number, step. */
