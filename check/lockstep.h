@@ -149,8 +149,8 @@ typedef struct Clocks {
 bool member_compile(Clocks *clocks, int member); /* false: clocks->beyond says why */
 int part_pipe(const Part *part, int pipe);       /* its number in the part, -1: not in it */
 bool part_takes(const Part *part, const Prog *prog, const Role *role, int pipe, End end);
-/* Gives the loop its track, bounds and group */
-void clocks_loop(Clocks *clocks, int member, Loop *loop, uint64_t pipes);
+/* Gives the loop its track, bounds and group; pipes: that are acquired in it, elsewhere: by the role outside of it */
+void clocks_loop(Clocks *clocks, int member, Loop *loop, uint64_t pipes, uint64_t elsewhere);
 /* Greater than 0 where the comparison of whole numbers holds, 0 where it asks for equality and they are equal; NULL: it is none */
 const Poly *clocks_difference(Clocks *clocks, int member, int around, const Expr *condition);
 const Poly *clocks_plus_one(Clocks *clocks, int member, int around, const Poly *poly);

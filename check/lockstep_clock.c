@@ -465,19 +465,20 @@ static void settle(Clocks *clocks, Track *track, int group) {
     }
 }
 
-static int track_find(const Clocks *clocks, int member, const Track *wanted, int group) {
+/* One over the same pipes; else one over others, with which no other loop of this role could go together rather */
+static int track_find(const Clocks *clocks, int member, const Track *wanted, int group, uint64_t elsewhere) {
     int found = -1;
     for (size_t i = 0; i < clocks->tracks.count; i++) {
         const Track *track = &clocks->tracks.items[i];
         if (track->loop[member] >= 0 || !same_loop(track, wanted) || (track->shape.after >= 0) != (wanted->shape.after >= 0)) continue;
         if (track->shape.group >= 0 && (group >= 0 ? group != track->shape.group : member_in(clocks, member, track->shape.group))) continue;
         if (track->pipes & wanted->pipes) return (int)i;
-        if (found < 0) found = (int)i;
+        if (found < 0 && (wanted->stmt->kind == S_GRID || !(track->pipes & elsewhere))) found = (int)i;
     }
     return found;
 }
 
-void clocks_loop(Clocks *clocks, int member, Loop *loop, uint64_t pipes) {
+void clocks_loop(Clocks *clocks, int member, Loop *loop, uint64_t pipes, uint64_t elsewhere) {
     const Stmt *stmt = loop->stmt;
     Track wanted = {.outer = track_of(clocks, member, loop->outer), .depth = loop->depth, .stmt = stmt, .pipes = pipes,
                     .role = clocks->members.items[member].role};
@@ -488,7 +489,7 @@ void clocks_loop(Clocks *clocks, int member, Loop *loop, uint64_t pipes) {
     }
     wanted.shape = *loop;
     add_bounds(clocks, member, &wanted.shape, &wanted);
-    int group = group_of(clocks, member, &wanted), at = track_find(clocks, member, &wanted, group), after = wanted.shape.after;
+    int group = group_of(clocks, member, &wanted), at = track_find(clocks, member, &wanted, group, elsewhere), after = wanted.shape.after;
     if (at < 0) {
         wanted.loop = NEW_ARRAY(clocks->arena, int, clocks->members.count);
         for (size_t i = 0; i < clocks->members.count; i++) wanted.loop[i] = -1;

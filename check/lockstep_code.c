@@ -63,6 +63,28 @@ static Matter matter_of(const Coder *c, Stmt *stmt) {
     return matter;
 }
 
+typedef struct Uses {
+    const Coder *coder;
+    int of[64];           /* by pipe of the part */
+} Uses;
+
+static void count_uses(Stmt *stmt, void *data) {
+    Uses *uses = data;
+    int handle = stmt->kind == S_ACQUIRE ? stmt->acquire.handle : stmt->kind == S_STAGE ? stmt->stage.handle : -1;
+    int at = handle >= 0 ? slot(uses->coder, handle) : -1;
+    if (at >= 0) uses->of[uses->coder->out->slots.items[at].end / 2]++;
+}
+
+/* Pipes that the role acquires outside of a loop too */
+static uint64_t elsewhere(const Coder *c, Stmt *body) {
+    Uses all = {.coder = c}, here = {.coder = c};
+    uint64_t pipes = 0;
+    stmt_visit(c->out->role->body, count_uses, &all);
+    stmt_visit(body, count_uses, &here);
+    for (int i = 0; i < 64; i++) pipes |= (uint64_t)(all.of[i] > here.of[i]) << i;
+    return pipes;
+}
+
 static void find_leaves(Stmt *stmt, void *data) {
     Matter *matter = data;
     if (stmt->kind == S_LEAVE) matter->found |= !stmt->leave.target || matter_of(matter->coder, stmt->leave.target).found;
@@ -236,7 +258,7 @@ static bool loop(Coder *c, Stmt *stmt, Stmt *body) {
     stmt_visit(body, find_break, &leaves);
     row.left = leaves.found;
     if (row.depth > DEPTH_MOST) return beyond(c, stmt->head, "these loops stand too deep in each other");
-    clocks_loop(c->clocks, c->member, &row, matter.pipes);
+    clocks_loop(c->clocks, c->member, &row, matter.pipes, elsewhere(c, body));
     vec_push(c->clocks->arena, &c->out->loops, row);
     int index = (int)c->out->loops.count - 1, outer = c->loop, arm = c->arm;
     c->arm = ++c->arms;
