@@ -21,7 +21,8 @@ static Pipe *pipe_of(const Tiles *tiles, const Site *site) {
 
 /* Blocks that share copies wait for each other. One role acquires its pipes in the same order in all of them, and where all pipes are
  * acquired equally often, the roles of all blocks depend on each other alike: no ring of waits closes that is not in one block
- * already. Neither is known of the copies of two roles beside a pipe that differs along the axis: then only the first role's are shared. */
+ * already. Neither is known of the copies of two roles beside pipes that differ along axes of which the first role's are shared along one: then
+ * the second's are shared along none of these, since a ring may go through the blocks along one axis and back along another. */
 static uint32_t contested_axes(const Tiles *tiles, const Site *site) {
     uint32_t uneven = 0, taken = 0;
     for (size_t p = 0; p < tiles->prog->pipes.count; p++) {
@@ -31,7 +32,7 @@ static uint32_t contested_axes(const Tiles *tiles, const Site *site) {
         for (uint32_t axes = 1; axes < (uint32_t)1 << PROG_MAX_RANK && !own; axes++)
             if (pipe->multicast >> axes & 1) taken |= axes;
     }
-    return uneven & taken;
+    return uneven & taken ? uneven : 0;
 }
 
 static uint32_t shared_axes(Tiles *tiles, const Site *site) {
@@ -135,8 +136,8 @@ static void show_control(Tiles *tiles, const Site *site, Diag *diag, uint32_t al
     if (contested_axes(tiles, site) & along) {
         diag_note(
             tiles->diags, diag,
-            "another role's copies are multicast along it, and some pipe is acquired more often in one block than "
-            "in another: the blocks could wait for each other in a ring");
+            "another role's copies are multicast along an axis along which, as along this one, some pipe is acquired more "
+            "often in one block than in another: the blocks could wait for each other in a ring");
         return;
     }
     Control control = {.role = site->role, .tile = site->stmt, .along = along};
