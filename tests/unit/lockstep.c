@@ -1,5 +1,6 @@
 /* Random roles and pipes: what the check finds to go on for ever at all counts does so at each of the small ones, run one by one; what it
- * refuses waits; and it seldom fails to decide. An argument: so many programs instead, from another seed each time it differs. */
+ * refuses waits; and it seldom fails to decide, though many of these are loops in pieces of loops over one number. Two arguments: how many
+ * programs, and the first seed; with a third one, those that stay undecided are printed. */
 #include "check/balance.h"
 #include "check/check.h"
 #include "parser/parser.h"
@@ -301,6 +302,6 @@ int main(int argc, char **argv) {
                tally.stuck, tally.undecided, tally.needless, tally.other, tally.wrong);
     EXPECT(tally.wrong == 0);
     EXPECT(tally.clean > programs / 10 && tally.stuck > programs / 20);
-    EXPECT(tally.needless <= tally.clean / 10 && tally.missed <= 1 + programs / 500);
+    EXPECT(tally.needless <= tally.clean / 5 && tally.missed <= 1 + programs / 500);
     return expect_failures();
 }
