@@ -71,6 +71,7 @@ typedef struct Env {   /* values at which formulas are evaluated */
     const int64_t *locals;      /* of the role; NULL: none is known */
     const bool *known;
     struct Reads *reads;        /* what memory holds; NULL: not known */
+    const int *rank;            /* NULL: that of the only instance, or not known */
 } Env;
 
 #define READS_MOST 6
@@ -118,6 +119,32 @@ void lockstep_check(Arena *arena, Prog *prog, Diags *diags);
 bool lockstep_proves(Arena *arena, Prog *prog); /* without a word */
 
 /* ---- the net ------------------------------------------------------------------------------------------------------ */
+
+#define ALL_INSTANCES (-1)
+
+typedef enum StepKind { STEP_ACQUIRE, STEP_RELEASE, STEP_TAKE, STEP_PASS } StepKind; /* of a stage; of a turn */
+
+typedef struct Step {
+    StepKind kind;
+    bool produce;           /* which end of the pipe */
+    int pipe, number;       /* the how-manieth stage of this end, from 0; of a turn: which one, and the how-manieth of all instances */
+    Span place;
+} Step;
+
+typedef struct Trace Trace;
+struct Trace {              /* one process at one size */
+    const Role *role;
+    int instance;           /* ALL_INSTANCES, or the one that it is */
+    VEC(Step) steps;
+    size_t at;              /* of the run: the next step */
+    size_t most;            /* steps that are followed; 0: as many as a run takes */
+    Reads *reads;           /* NULL: what depends on memory is not known */
+    void (*seen)(Trace *, const Stmt *tile, const Env *, const int *held); /* told of each tile statement; held: by handle, the number of its stage */
+    void *data;
+};
+
+/* What it does in one block that runs these tiles of the grid; false where it depends on data from there on, or is too long */
+bool net_trace(Arena *arena, const Prog *prog, const Sizes *sizes, const int64_t *extents, int64_t first, int64_t tiles, Trace *trace);
 
 typedef enum NetOutcome { NET_UNKNOWN, NET_ENDS, NET_STUCK } NetOutcome;
 

@@ -83,6 +83,7 @@ static Prog *pass(Arena *arena, Names *names, const Ast *ast, const char *kernel
         turns_order(arena, prog, diags);
         unsafe_order(arena, prog);
         balance_check(arena, prog, diags);
+        if (diags->errors == before) races_check(arena, prog, diags);
         resources_check(arena, prog, diags);
         unsafe_check(arena, prog, diags);
     }

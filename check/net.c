@@ -9,30 +9,12 @@
 #define PAST_SHOWN 4        /* and told */
 #define DEEPER_MOST 8       /* stages more that a ring is given, to see whether it helps */
 
-typedef enum StepKind { STEP_ACQUIRE, STEP_RELEASE, STEP_TAKE, STEP_PASS } StepKind; /* of a stage; of a turn */
-
-typedef struct Step {
-    StepKind kind;
-    bool produce;           /* which end of the pipe */
-    int pipe, number;       /* the how-manieth stage of this end, from 0; of a turn: which one, and the how-manieth of all instances */
-    Span place;
-} Step;
-
 typedef struct Pending {    /* a stage that a lagging block has not released yet */
     const Stmt *block;
     int pipe, number;
 } Pending;
 
 typedef VEC(Pending) Pendings;
-
-typedef struct Trace {      /* one process at one size */
-    const Role *role;
-    int instance;           /* ALL_INSTANCES, or the one that it is */
-    VEC(Step) steps;
-    size_t at;              /* of the run: the next step */
-} Trace;
-
-#define ALL_INSTANCES (-1)
 
 typedef enum Flow { FLOW_ON, FLOW_LEAVES, FLOW_UNKNOWN } Flow;
 
@@ -64,7 +46,7 @@ static bool add_step(Unroll *u, StepKind kind, bool produce, int pipe, int numbe
     Step step = {kind, produce, pipe, number, place};
     if (u->skipping) return true;
     if ((kind == STEP_ACQUIRE || kind == STEP_RELEASE) && u->prog->pipes.items[pipe].unproved) return true; /* signals by hand */
-    if (u->trace->steps.count == STEPS_MOST) return false;
+    if (u->trace->steps.count == (u->trace->most ? u->trace->most : STEPS_MOST)) return false;
     vec_push(u->arena, &u->trace->steps, step);
     return true;
 }
@@ -220,7 +202,10 @@ static Flow unroll(Unroll *u, Stmt *stmt) {
         u->known[stmt->scalar.local] = evaluate(&u->env, stmt->scalar.value, &u->locals[stmt->scalar.local]);
         break;
     case S_UNSAFE: forget_locals(u, stmt->unsafe); break;
-    case S_TILE: case S_TRY: break;
+    case S_TILE:
+        if (u->trace->seen && stmt->tile && !u->skipping) u->trace->seen(u->trace, stmt, &u->env, u->held);
+        break;
+    case S_TRY: break;
     case S_GRID: return grid(u, stmt);
     case S_FOR: return loop(u, stmt);
     case S_IF:
@@ -235,8 +220,7 @@ static Flow unroll(Unroll *u, Stmt *stmt) {
     return FLOW_ON;
 }
 
-static bool unroll_role(Arena *arena, const Prog *prog, const Sizes *sizes, const int64_t *extents, int64_t first, int64_t tiles,
-                        Reads *reads, Trace *trace) {
+bool net_trace(Arena *arena, const Prog *prog, const Sizes *sizes, const int64_t *extents, int64_t first, int64_t tiles, Trace *trace) {
     const Role *role = trace->role;
     Unroll u = {.arena = arena, .prog = prog, .role = role, .trace = trace, .extents = extents, .first = first, .tiles = tiles,
                 .instance = trace->instance};
@@ -245,16 +229,17 @@ static bool unroll_role(Arena *arena, const Prog *prog, const Sizes *sizes, cons
     u.held = NEW_ARRAY(arena, int, role->handles.count + 1);
     u.locals = NEW_ARRAY(arena, int64_t, role->locals.count + 1);
     u.known = NEW_ARRAY(arena, bool, role->locals.count + 1);
-    u.env = (Env){.prog = prog, .role = role, .symbols = sizes->values, .axes = u.axes, .locals = u.locals, .known = u.known, .reads = reads};
+    u.env = (Env){.prog = prog, .role = role, .symbols = sizes->values, .axes = u.axes, .locals = u.locals, .known = u.known,
+                  .reads = trace->reads, .rank = trace->instance >= 0 ? &trace->instance : NULL};
     return unroll(&u, role->body) != FLOW_UNKNOWN;
 }
 
 bool net_acquires(Arena *arena, const Prog *prog, const Role *role, int pipe, End end, const Sizes *sizes, const int64_t *extents,
                   int64_t tile, int64_t tiles, int64_t *count) {
-    Trace trace = {.role = role, .instance = ALL_INSTANCES};
-    *count = 0;
     Reads reads = {.memory = sizes->memory};
-    if (!unroll_role(arena, prog, sizes, extents, tile, tiles, sizes->memory ? &reads : NULL, &trace)) return false;
+    Trace trace = {.role = role, .instance = ALL_INSTANCES, .reads = sizes->memory ? &reads : NULL};
+    *count = 0;
+    if (!net_trace(arena, prog, sizes, extents, tile, tiles, &trace)) return false;
     for (size_t i = 0; i < trace.steps.count; i++)
         *count += trace.steps.items[i].kind == STEP_ACQUIRE && trace.steps.items[i].pipe == pipe &&
                   trace.steps.items[i].produce == (end == END_PRODUCE);
@@ -487,8 +472,8 @@ static bool unroll_roles(Net *net, const Sizes *sizes, const int64_t *extents, i
         const Role *role = &net->prog->roles.items[r];
         net->passed[r] = NEW_ARRAY(net->arena, int, role->turns + 1);
         for (int k = has_processes(role) ? 0 : ALL_INSTANCES; k < (has_processes(role) ? role->instances : 0); k++) {
-            Trace trace = {.role = role, .instance = k};
-            if (!unroll_role(net->arena, net->prog, sizes, extents, first, tiles, net->reads, &trace)) return false;
+            Trace trace = {.role = role, .instance = k, .reads = net->reads};
+            if (!net_trace(net->arena, net->prog, sizes, extents, first, tiles, &trace)) return false;
             vec_push(net->arena, &net->traces, trace);
             *steps += trace.steps.count;
         }

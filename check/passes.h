@@ -25,6 +25,10 @@ void stages_check(Arena *arena, Prog *prog, Diags *diags);
 /* needs proved stages; leaves equal counts of acquires at both ends of every pipe, or says which differ */
 void balance_check(Arena *arena, Prog *prog, Diags *diags);
 
+/* needs a program without errors so far; leaves nobody to write, or to write and read, an element of a tensor beside another, as far as sizes
+ * that are tried show it */
+void races_check(Arena *arena, Prog *prog, Diags *diags);
+
 /* needs classes and pipe uses; leaves warps, lanes, registers, barriers, counts and the shared-memory map */
 void resources_check(Arena *arena, Prog *prog, Diags *diags);
 

@@ -113,7 +113,9 @@ bool evaluate(const Env *env, const Expr *expr, int64_t *out) {
     case X_SYMBOL: return *out = env->symbols[expr->index], true;
     case X_AXIS: return env->axes ? *out = env->axes[expr->index], true : false;
     case X_LOCAL: return local(env, expr, out);
-    case X_RANK: return env->role && env->role->instances == 1 ? *out = 0, true : false;
+    case X_RANK:
+        if (env->rank) return *out = *env->rank, true;
+        return env->role && env->role->instances == 1 ? *out = 0, true : false;
     case X_UNARY:
         if (expr->type == E_F32 || !evaluate(env, expr->unary.operand, &value)) return false;
         *out = expr->unary.op == OP_NOT ? !value : -value;

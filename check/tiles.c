@@ -500,7 +500,6 @@ void tiles_check(Arena *arena, Prog *prog, Diags *diags) {
     tiles_banks(tiles);
     tiles_coverage(tiles);
     tiles_assigned(tiles);
-    tiles_overlap(tiles);
     tiles_padding(tiles);
     find_uses(tiles);
 }

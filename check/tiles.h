@@ -11,7 +11,6 @@
  *   assigned.c         tiles and variables of a role written before they are read
  *   here.c             sets of elements, and what is known at a place; for the two above
  *   instances.c        what different instances write
- *   overlap.c          what different tiles of the grid and different roles write
  *   padding.c          zero fill before a reduction */
 #ifndef PIPEC_TILES_H
 #define PIPEC_TILES_H
@@ -74,7 +73,6 @@ void tiles_copies(Tiles *tiles); /* layouts, classes, maps */
 void tiles_banks(Tiles *tiles);  /* layouts' padding */
 void tiles_coverage(Tiles *tiles);
 void tiles_assigned(Tiles *tiles);
-void tiles_overlap(Tiles *tiles); /* of tiles of the grid, and of roles, in global memory */
 void tiles_padding(Tiles *tiles);
 
 bool poly_interval(Algebra *algebra, const IndexSpace *space, const Poly *poly, int64_t *lo, int64_t *hi); /* exact */

@@ -1,0 +1,469 @@
+/* Two that write an element of a tensor, or write and read it, and do not wait for one another: tiles of the grid, roles, instances of
+ * a role, and copies that nobody waits for.
+ *
+ * What is refused is shown: sizes are tried from the smallest up, the blocks of neighbouring tiles are followed at them, and two
+ * touches of one element must have an order. Where nothing is shown, nothing is said. A tensor that a single statement touches, each
+ * execution elements of its own, is not looked at. */
+#include "check/races.h"
+
+#include <stdlib.h>
+
+#define SIZES_MOST 100
+#define NEXT_MOST  3      /* tiles along an axis that are compared with the first one */
+#define WORK_MOST  200000 /* steps, and pairs of touches */
+#define TILES_MOST (NEXT_MOST * PROG_MAX_RANK + 1)
+
+typedef struct Races {
+    Arena *arena;
+    const Prog *prog;
+    Diags *diags;
+    Algebra *algebra; /* of all roles */
+    Places places;
+    const Sizes *sizes;
+    int64_t work;
+} Races;
+
+/* ---- places ----------------------------------------------------------------------------------------------------------- */
+
+static void add_place(Races *r, Place place, const Access *access, bool write, Manner manner) {
+    if (access->space != SPACE_GLOBAL || !valid_index(access->object, r->prog->params.count)) return;
+    ParamMode mode = r->prog->params.items[access->object].mode;
+    if (mode == PARAM_IN || (!write && mode != PARAM_INOUT)) return;
+    place.access = access, place.write = write, place.manner = manner;
+    vec_push(r->arena, &r->places, place);
+}
+
+typedef struct Reads {
+    Races *races;
+    Place around;
+    const Access *copied; /* by the statement's copy; NULL: it is none */
+    Manner manner;
+} Reads;
+
+static void add_read(Expr *expr, void *data) {
+    const Reads *reads = data;
+    if (expr->kind != X_READ || !expr->read) return;
+    add_place(reads->races, reads->around, expr->read, false, expr->read == reads->copied ? reads->manner : MANNER_PLAIN);
+}
+
+static void add_reads(Expr *expr, void *data) {
+    const Reads *reads = data;
+    expr_visit(reads->races->arena, expr, add_read, data);
+}
+
+static void add_tile(Races *r, Stmt *stmt, Place around) {
+    const Tile *tile = stmt->tile;
+    bool stored = tile->class == TILE_TENSOR_STORE || tile->class == TILE_BULK_STORE;
+    bool loaded = tile->class == TILE_TENSOR_LOAD || tile->class == TILE_BULK_LOAD;
+    bool lanes = tile->class == TILE_LANES && tile->piece.asynchronous;
+    around.stmt = stmt;
+    Reads reads = {r, around, loaded || lanes ? tile->value->read : NULL, loaded ? MANNER_LOADED : MANNER_LANES};
+    add_place(r, around, &tile->target, true, stored ? MANNER_STORED : MANNER_PLAIN);
+    walk_exprs(stmt, add_reads, &reads);
+}
+
+static void find_places(Races *r, Stmt *stmt, Place around) {
+    if (!stmt) return;
+    switch (stmt->kind) {
+    case S_BLOCK:
+        for (size_t i = 0; i < stmt->block.body.count; i++) find_places(r, stmt->block.body.items[i], around);
+        break;
+    case S_GRID: find_places(r, stmt->grid.body, around); break;
+    case S_FOR:
+        if (stmt->loop.where) around.conditional = true;
+        if (around.loop_count < RACE_LOOPS) around.loops[around.loop_count] = stmt;
+        around.loop_count++;
+        find_places(r, stmt->loop.body, around);
+        break;
+    case S_IF:
+        around.conditional = true;
+        find_places(r, stmt->branch.then, around);
+        find_places(r, stmt->branch.otherwise, around);
+        break;
+    case S_STAGE: find_places(r, stmt->stage.body, around); break;
+    case S_TILE:
+        if (stmt->tile && stmt->tile->class != TILE_UNCLASSIFIED) add_tile(r, stmt, around);
+        break;
+    case S_SCALAR:
+    case S_LEAVE:
+    case S_TRY:
+    case S_UNSAFE:
+    case S_ACQUIRE:
+    case S_RELEASE:
+    case S_MOVE: break;
+    }
+}
+
+/* ---- a single statement whose executions are apart -------------------------------------------------------------------- */
+
+typedef struct Radix {
+    int atom;             /* -1: an index */
+    int64_t step, extent; /* extent 0: as far as it likes */
+} Radix;
+
+typedef struct Radices {
+    int count;
+    Radix items[PROG_MAX_INDEXES + PROG_MAX_RANK + RACE_LOOPS + 1];
+} Radices;
+
+static bool add_digit(Radices *digits, int atom, int64_t step, int64_t extent) {
+    if (extent == 1) return true;
+    if (step < 0) step = -step;
+    if (step > INT32_MAX || extent > INT32_MAX || digits->count == (int)(sizeof digits->items / sizeof *digits->items)) return false;
+    int at = digits->count++;
+    for (; at > 0 && digits->items[at - 1].step > step; at--) digits->items[at] = digits->items[at - 1];
+    digits->items[at] = (Radix){atom, step, extent};
+    return true;
+}
+
+/* In a mixed radix a place tells all its digits. */
+static bool tells_apart(const Radices *digits) {
+    int64_t reached = 0;
+    for (int i = 0; i < digits->count; i++) {
+        const Radix *digit = &digits->items[i];
+        if (digit->step <= reached || (digit->extent == 0 && i + 1 < digits->count)) return false;
+        reached += digit->extent ? digit->step * (digit->extent - 1) : 0;
+    }
+    return true;
+}
+
+typedef struct Variables { /* whose values tell one execution of a statement from another */
+    int count;
+    int atoms[PROG_MAX_RANK + RACE_LOOPS + 1];
+    int64_t extents[PROG_MAX_RANK + RACE_LOOPS + 1];
+    bool told[PROG_MAX_RANK + RACE_LOOPS + 1];
+} Variables;
+
+static void add_variable(Variables *v, int atom, int64_t extent) {
+    v->atoms[v->count] = atom, v->extents[v->count++] = extent;
+}
+
+static bool find_variables(Races *r, const Place *place, Variables *v) {
+    int64_t lo, hi;
+    if (place->loop_count > RACE_LOOPS) return false;
+    for (size_t a = 0; a < r->prog->axes.count; a++) {
+        Expr axis = {.kind = X_AXIS, .type = E_I32};
+        axis.index = (int)a;
+        const Poly *poly = algebra_poly(r->algebra, NULL, &axis);
+        int64_t extent = 0;
+        if (!poly || !algebra_constant(r->prog->axes.items[a].padded, &extent)) extent = 0;
+        if (!poly) return false;
+        add_variable(v, poly->terms[0].atoms[0], extent);
+    }
+    for (int i = 0; i < place->loop_count; i++) {
+        const Stmt *loop = place->loops[i];
+        if (loop->loop.var < 0) return false;
+        bool constant = algebra_constant(loop->loop.lo, &lo) && algebra_constant(loop->loop.hi, &hi);
+        if (constant && hi <= lo) return true; /* never executed */
+        add_variable(v, algebra_atom_local(r->algebra, place->role, loop->loop.var), constant ? hi - lo : 0);
+    }
+    if (place->role->instances > 1 && !place->role->in_turn)
+        add_variable(v, algebra_atom_rank(r->algebra, place->role), place->role->instances);
+    return true;
+}
+
+/* Which variables does the subscript along this axis tell? */
+static void tell(Races *r, const Place *place, int d, Variables *v) {
+    const Affine *affine = &place->access->affine[d];
+    const IndexSpace *space = &place->stmt->tile->space;
+    const Poly *base = affine->is ? algebra_poly(r->algebra, place->role, affine->base) : NULL;
+    Radices digits = {0};
+    bool mentioned[PROG_MAX_RANK + RACE_LOOPS + 1] = {false};
+    if (!base) return;
+    for (int i = 0; i < space->count; i++)
+        if (affine->coef[i] && (space->items[i].extent < 0 || !add_digit(&digits, -1, affine->coef[i], space->items[i].extent))) return;
+    for (int t = 0; t < base->count; t++)
+        for (int i = 0; i < v->count; i++)
+            for (int k = 0; k < base->terms[t].count; k++) {
+                int atom = base->terms[t].atoms[k];
+                if (atom != v->atoms[i]) {
+                    if (poly_mentions(r->algebra, poly_atom(r->algebra, atom), v->atoms[i])) return;
+                    continue;
+                }
+                if (base->terms[t].count > 1 || !add_digit(&digits, atom, base->terms[t].coef, v->extents[i])) return;
+                mentioned[i] = true;
+            }
+    for (int i = 0; i < v->count && tells_apart(&digits); i++) v->told[i] |= mentioned[i];
+}
+
+static bool is_mentioned(Races *r, const Place *place, int atom) {
+    for (int d = 0; d < place->access->rank; d++) {
+        const Affine *affine = &place->access->affine[d];
+        const Poly *base = affine->is ? algebra_poly(r->algebra, place->role, affine->base) : NULL;
+        if (!base || poly_changes(r->algebra, base) || poly_mentions(r->algebra, base, atom)) return true;
+    }
+    return false;
+}
+
+/* Do different executions touch different elements, or the same threads the same ones one after another? */
+static bool is_apart(Races *r, const Place *place) {
+    Variables v = {0};
+    if (!find_variables(r, place, &v)) return false;
+    for (int d = 0; d < place->access->rank; d++) tell(r, place, d, &v);
+    for (int i = 0; i < v.count; i++) {
+        bool loop = i >= (int)r->prog->axes.count && i < (int)r->prog->axes.count + place->loop_count;
+        bool again = loop && place->manner == MANNER_PLAIN && !is_mentioned(r, place, v.atoms[i]);
+        if (!v.told[i] && v.extents[i] != 1 && !again) return false;
+    }
+    return true;
+}
+
+/* Leaves the places of tensors that are in question. */
+static void sift(Races *r) {
+    size_t kept = 0;
+    bool *asked = NEW_ARRAY(r->arena, bool, r->prog->params.count + 1);
+    for (size_t p = 0; p < r->prog->params.count; p++) {
+        const Place *only = NULL;
+        int count = 0, writes = 0;
+        for (size_t i = 0; i < r->places.count; i++) {
+            if (r->places.items[i].access->object != (int)p) continue;
+            only = &r->places.items[i], count++, writes += only->write;
+        }
+        asked[p] = writes && (count > 1 || !is_apart(r, only));
+    }
+    for (size_t i = 0; i < r->places.count; i++)
+        if (asked[r->places.items[i].access->object]) r->places.items[kept++] = r->places.items[i];
+    r->places.count = kept;
+}
+
+/* ---- messages --------------------------------------------------------------------------------------------------------- */
+
+typedef struct Pair {
+    const Block *block, *other; /* of the one and of the other; the same one where they are in one block */
+    const Touch *a, *b;
+    int64_t at[PROG_MAX_RANK];
+} Pair;
+
+static const char *name_of(const Races *r, const Pair *pair) { return r->prog->params.items[pair->a->place->access->object].name; }
+
+static const char *element_text(Races *r, const Pair *pair) {
+    Str text = str_new(r->arena);
+    str_printf(&text, "%s[", name_of(r, pair));
+    for (int d = 0; d < pair->a->place->access->rank; d++) str_printf(&text, "%s%lld", d ? ", " : "", (long long)pair->at[d]);
+    str_char(&text, ']');
+    return text.text;
+}
+
+/* "N = 65: " */
+static const char *sizes_text(Races *r) {
+    Str text = str_new(r->arena);
+    str_add(&text, "");
+    sizes_print(r->sizes, &text);
+    if (text.length) str_add(&text, ": ");
+    return text.text;
+}
+
+static const char *verb_of(const Touch *touch) { return touch->place->write ? "written" : "read"; }
+
+/* "t = 1", of the axes that differ from the other block's */
+static const char *tile_text(Races *r, const Block *block, const Block *other) {
+    Str text = str_new(r->arena);
+    for (size_t a = 0; a < r->prog->axes.count; a++)
+        if (block->axes[a] != other->axes[a])
+            str_printf(&text, "%s%s = %lld", text.length ? ", " : "", r->prog->axes.items[a].name, (long long)block->axes[a]);
+    return text.text;
+}
+
+static int differing_axis(const Races *r, const Pair *pair) {
+    for (size_t a = 0; a < r->prog->axes.count; a++)
+        if (pair->block->axes[a] != pair->other->axes[a]) return (int)a;
+    return -1;
+}
+
+static Diag *open_diag(Races *r, const Pair *pair, Code code, const char *what) {
+    bool both = pair->a->place->write && pair->b->place->write;
+    Span span = pair->b->place->access->span;
+    return diag_at(r->diags, code, span, "%s %s the same elements of `%s`", what, both ? "write" : "write and read",
+                   name_of(r, pair));
+}
+
+static bool mentions_axis(Races *r, const Place *place, int axis) {
+    Expr expr = {.kind = X_AXIS, .type = E_I32};
+    expr.index = axis;
+    const Poly *poly = algebra_poly(r->algebra, NULL, &expr);
+    return poly && is_mentioned(r, place, poly->terms[0].atoms[0]);
+}
+
+static void report_tiles(Races *r, const Pair *pair) {
+    int a = differing_axis(r, pair);
+    const char *axis = r->prog->axes.items[a].name;
+    bool same = pair->a->place == pair->b->place, stays = !mentions_axis(r, pair->b->place, a);
+    bool both = pair->a->place->write && pair->b->place->write;
+    Diag *diag = open_diag(r, pair, both ? P0229 : P0235, "tiles of the grid");
+    if (same) {
+        diag_primary(r->diags, diag, stays ? "the same place whatever `%s` is" : "reaches into another tile along `%s`", axis);
+    } else {
+        diag_primary(r->diags, diag, "%s by the tile at %s", verb_of(pair->b), tile_text(r, pair->other, pair->block));
+        diag_label(r->diags, diag, pair->a->place->access->span, "%s by the tile at %s", verb_of(pair->a),
+                   tile_text(r, pair->block, pair->other));
+    }
+    diag_label(r->diags, diag, r->prog->axes.items[a].span, "tiles along `%s` do not wait for one another", axis);
+    diag_note(r->diags, diag, "%s%s and %s both %s `%s`", sizes_text(r), tile_text(r, pair->block, pair->other),
+              tile_text(r, pair->other, pair->block), both ? "write" : "touch", element_text(r, pair));
+    if (!both)
+        diag_help(r->diags, diag, "read what this tile writes, or read from a tensor of its own");
+    else if (!same)
+        diag_help(r->diags, diag, "let each tile write its own elements; what is written once is written under a condition that holds for one tile");
+    else if (stays)
+        diag_help(r->diags, diag, "let the subscripts depend on `%s`, or take the axis out of the grid", axis);
+    else
+        diag_help(r->diags, diag, "write as many elements along `%s` as the base moves by", axis);
+}
+
+/* Why an order of the two, if there is one, is not enough; NULL: there is none */
+static const char *reason_of(const Touch *a, const Touch *b) {
+    if (a->place->manner == MANNER_STORED) return "nobody waits for the copy engine to have written";
+    if (!a->place->write || b->place->manner == MANNER_PLAIN || b->place->manner == MANNER_LANES) return NULL;
+    return "the copy engine does not see what threads have written just before";
+}
+
+static void report_roles(Races *r, const Pair *pair) {
+    const Role *one = pair->a->place->role, *two = pair->b->place->role;
+    bool both = pair->a->place->write && pair->b->place->write, instances = one == two;
+    Diag *diag = open_diag(r, pair, instances && both ? P0215 : both ? P0229 : P0235, instances ? arena_printf(r->arena, "instances of `%s`", one->name)
+                                              : arena_printf(r->arena, "roles `%s` and `%s`", one->name, two->name));
+    if (instances) {
+        diag_primary(r->diags, diag, "%s by the instance of rank %d", verb_of(pair->b), pair->b->instance);
+        diag_label(r->diags, diag, pair->a->place->access->span, "%s by the instance of rank %d", verb_of(pair->a), pair->a->instance);
+    } else {
+        diag_primary(r->diags, diag, "%s by `%s`", verb_of(pair->b), two->name);
+        diag_label(r->diags, diag, pair->a->place->access->span, "%s by `%s`", verb_of(pair->a), one->name);
+    }
+    const char *reason = pair->a->process < pair->b->process ? reason_of(pair->a, pair->b) : reason_of(pair->b, pair->a);
+    if (!reason) reason = reason_of(pair->a, pair->b) ? reason_of(pair->a, pair->b) : reason_of(pair->b, pair->a);
+    diag_note(r->diags, diag, "%sboth %s `%s`, and %s", sizes_text(r), both ? "write" : "touch", element_text(r, pair),
+              reason ? reason : "neither waits for the other in between");
+    diag_help(r->diags, diag, "let each %s %s, or pass a stage or a token from the one to the other in between",
+              instances ? "instance" : "role", both ? "write its own part of the tensor" : "touch its own part of the tensor");
+}
+
+static void report_alone(Races *r, const Pair *pair) {
+    Diag *diag = diag_at(r->diags, P0235, pair->b->place->access->span, "elements of `%s` are written while a copy may still be reading them",
+                         name_of(r, pair));
+    diag_label(r->diags, diag, pair->a->place->access->span, "read by this copy, which is done when the stage is full");
+    diag_note(r->diags, diag, "%s`%s` is one of them", sizes_text(r), element_text(r, pair));
+    diag_help(r->diags, diag, "write them where the stage is consumed");
+}
+
+/* ---- verdicts --------------------------------------------------------------------------------------------------------- */
+
+/* Does the place certainly write other values in the one tile than in the other? */
+static bool values_differ(Races *r, const Pair *pair) {
+    const Place *place = pair->a->place;
+    for (size_t a = 0; a < r->prog->axes.count; a++) {
+        if (pair->block->axes[a] == pair->other->axes[a]) continue;
+        Expr axis = {.kind = X_AXIS, .type = E_I32};
+        axis.index = (int)a;
+        const Poly *factor, *rest, *poly = algebra_poly(r->algebra, NULL, &axis);
+        bool even = poly != NULL, moves = false;
+        for (int d = 0; d < place->access->rank && even; d++) {
+            int64_t step;
+            const Poly *base = algebra_poly(r->algebra, place->role, place->access->affine[d].base);
+            if (!base) even = false;
+            if (!base || !poly_mentions(r->algebra, base, poly->terms[0].atoms[0])) continue;
+            moves = true;
+            even = poly_split(r->algebra, base, poly->terms[0].atoms[0], &factor, &rest) && poly_is_constant(factor, &step);
+        }
+        if (even && moves) return true; /* each element has its place in the tile */
+        if (race_value_differs(r->arena, r->prog, r->algebra, place, (int)a)) return true;
+    }
+    return false;
+}
+
+static bool races_across(Races *r, const Pair *pair) {
+    const Place *a = pair->a->place, *b = pair->b->place;
+    if (!a->write || !b->write || a->role != b->role) return true;
+    if (a == b) return values_differ(r, pair);
+    return !a->conditional && !b->conditional; /* one of them may write what the other would have */
+}
+
+/* What one instance does one after the other has an order; but a copy may still be reading. */
+static bool races_within(const Pair *pair) {
+    const Touch *a = pair->a, *b = pair->b;
+    if (race_before(pair->block, a, b)) return false;
+    if (a->process != b->process) return !race_before(pair->block, b, a);
+    return a->place->manner == MANNER_LANES || a->place->manner == MANNER_LOADED;
+}
+
+static void compare(Races *r, const Block *block, const Block *other) {
+    for (size_t i = 0; i < block->touches.count; i++)
+        for (size_t k = block == other ? i + 1 : 0; k < other->touches.count; k++) {
+            Pair pair = {.block = block, .other = other, .a = &block->touches.items[i], .b = &other->touches.items[k]};
+            r->work++;
+            if (!pair.a->place->write && !pair.b->place->write) continue;
+            if (pair.a->place->said || pair.b->place->said || !race_meet(pair.a, pair.b, pair.at)) continue;
+            bool alone = block == other && pair.a->process == pair.b->process;
+            if (alone && pair.a->place->stmt == pair.b->place->stmt && pair.a->place != pair.b->place) continue; /* reads, then writes */
+            if (block == other ? !races_within(&pair) : !races_across(r, &pair)) continue;
+            if (!alone && pair.b->place->access->span.lo < pair.a->place->access->span.lo) /* the later one is what is too much */
+                pair = (Pair){.block = other, .other = block, .a = pair.b, .b = pair.a, .at = {0}}, (void)race_meet(pair.a, pair.b, pair.at);
+            if (block != other) report_tiles(r, &pair);
+            else if (!alone) report_roles(r, &pair);
+            else report_alone(r, &pair);
+            pair.a->place->said = pair.b->place->said = true;
+        }
+}
+
+/* The first tile, and along each axis those next to it */
+static int neighbours(const Races *r, const int64_t *extents, int64_t *tiles) {
+    int64_t stride = 1;
+    int count = 1;
+    tiles[0] = 0;
+    for (size_t a = r->prog->axes.count; a-- > 0; stride *= extents[a])
+        for (int64_t n = 1; n < extents[a] && n <= NEXT_MOST; n++) tiles[count++] = n * stride;
+    return count;
+}
+
+static void try_sizes(Races *r, const Sizes *sizes) {
+    int64_t extents[PROG_MAX_RANK], total, tiles[TILES_MOST];
+    Block *blocks[TILES_MOST];
+    if (!sizes_tiles(sizes, extents, &total) || total < 1) return;
+    int count = neighbours(r, extents, tiles);
+    Arena *scratch = arena_scratch(r->arena);
+    for (int i = 0; i < count; i++) {
+        blocks[i] = race_block(scratch, r->prog, &r->places, sizes, extents, tiles[i]);
+        r->work += blocks[i]->work;
+    }
+    for (int i = 0; i < count && r->work < WORK_MOST; i++) compare(r, blocks[i], blocks[i]);
+    for (int i = 0; i < count; i++)
+        for (int k = i + 1; k < count && r->work < WORK_MOST; k++) compare(r, blocks[i], blocks[k]);
+    arena_free(scratch);
+}
+
+static void add_formulas(Stmt *stmt, void *data) {
+    Sizes *sizes = data;
+    if (stmt->kind == S_FOR) {
+        sizes_formula(sizes, stmt->loop.lo);
+        sizes_formula(sizes, stmt->loop.hi);
+    }
+    if (stmt->kind == S_IF) sizes_formula(sizes, stmt->branch.condition);
+}
+
+static int by_statement(const void *a, const void *b) {
+    const Place *one = a, *two = b;
+    return one->stmt < two->stmt ? -1 : one->stmt > two->stmt;
+}
+
+/* Stages that are signalled by hand give an order that is not known here. */
+static bool signalled_by_hand(const Prog *prog) {
+    for (size_t p = 0; p < prog->pipes.count; p++)
+        if (prog->pipes.items[p].unproved) return true;
+    return false;
+}
+
+void races_check(Arena *arena, Prog *prog, Diags *diags) {
+    if (signalled_by_hand(prog)) return;
+    Races r = {.arena = arena, .prog = prog, .diags = diags, .algebra = algebra_new(arena, prog, NULL)};
+    for (size_t i = 0; i < prog->roles.count; i++) find_places(&r, prog->roles.items[i].body, (Place){.role = &prog->roles.items[i]});
+    sift(&r);
+    if (!r.places.count) return;
+    Sizes *sizes = sizes_new(arena, prog, false);
+    r.sizes = sizes;
+    for (size_t i = 0; i < prog->axes.count; i++) sizes_formula(sizes, prog->axes.items[i].extent);
+    for (size_t i = 0; i < r.places.count; i++)
+        for (int d = 0; d < r.places.items[i].access->rank; d++)
+            sizes_formula(sizes, prog->params.items[r.places.items[i].access->object].extents[d]);
+    for (size_t i = 0; i < prog->roles.count; i++) stmt_visit(prog->roles.items[i].body, add_formulas, sizes);
+    qsort(r.places.items, r.places.count, sizeof *r.places.items, by_statement);
+    for (int tried = 0; tried < SIZES_MOST && r.work < WORK_MOST && sizes_next(sizes); tried++) try_sizes(&r, sizes);
+}

@@ -1,0 +1,63 @@
+/* races: private to check/: who writes, or writes and reads, the same elements of a tensor without an order.
+ *   races.c          which tensors are in question; verdicts
+ *   races_follow.c   what the blocks of neighbouring tiles touch at given sizes, and in which order
+ *   races_value.c    does a value depend on an axis of the grid? */
+#ifndef PIPEC_RACES_H
+#define PIPEC_RACES_H
+
+#include "check/algebra.h"
+#include "check/balance.h"
+
+#define RACE_LOOPS 8 /* around a statement, that are looked at */
+
+typedef enum Manner {
+    MANNER_PLAIN,  /* by the threads of the instance */
+    MANNER_LANES,  /* read by cp.async: done when the stage is full */
+    MANNER_LOADED, /* read by the copy engine: the same, and what threads have written is not seen without a fence */
+    MANNER_STORED  /* written by the copy engine: nothing waits for it but the end of the kernel */
+} Manner;
+
+/* An access to a tensor that the kernel writes */
+typedef struct Place {
+    const Role *role;
+    const Stmt *stmt;
+    const Access *access;
+    bool write;
+    Manner manner;
+    bool conditional; /* stands in an `if`, or in a loop with `where` */
+    int loop_count;
+    const Stmt *loops[RACE_LOOPS];
+    bool said;
+} Place;
+
+typedef VEC(Place) Places;
+
+typedef struct Side { /* the places lo, lo + step, .. of one axis */
+    int64_t lo, step, count;
+} Side;
+
+typedef struct Touch { /* a place, executed once */
+    Place *place;
+    int process, instance;
+    int time;         /* steps of the process before it */
+    int pipe, number; /* LANES, LOADED: the stage that it fills */
+    const int *clock; /* of its process then */
+    Side sides[PROG_MAX_RANK];
+} Touch;
+
+typedef struct Block { /* one that runs one tile of the grid */
+    int64_t axes[PROG_MAX_RANK];
+    VEC(Touch) touches; /* in each process in its order */
+    int processes;
+    int64_t work;       /* that it took */
+} Block;
+
+/* Follows all roles; places are sorted by statement. Touches that depend on data, or that are never reached, are left out. */
+Block *race_block(Arena *arena, const Prog *prog, Places *places, const Sizes *sizes, const int64_t *extents, int64_t tile);
+bool race_before(const Block *block, const Touch *a, const Touch *b); /* is the one done, and seen, when the other begins? */
+bool race_meet(const Touch *a, const Touch *b, int64_t *at);          /* do they touch the same element, and which? */
+
+/* Does what the place writes differ along the axis other than by where it is written? */
+bool race_value_differs(Arena *arena, const Prog *prog, Algebra *algebra, const Place *place, int axis);
+
+#endif
