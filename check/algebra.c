@@ -268,6 +268,7 @@ static int simple_atom(Algebra *algebra, AtomKind kind, int index, const Role *r
 }
 
 int algebra_atom_rank(Algebra *algebra, const Role *role) { return simple_atom(algebra, ATOM_RANK, 0, role, E_I32); }
+int algebra_atom_axis(Algebra *algebra, int axis) { return simple_atom(algebra, ATOM_AXIS, axis, NULL, E_I32); }
 int algebra_atom_index(Algebra *algebra, int index) { return simple_atom(algebra, ATOM_INDEX, index, NULL, E_I32); }
 
 int algebra_atom_local(Algebra *algebra, const Role *role, int local) {

@@ -85,6 +85,7 @@ bool poly_equal(const Poly *a, const Poly *b);
 bool poly_changes(const Algebra *algebra, const Poly *poly);
 bool poly_mentions(const Algebra *algebra, const Poly *poly, int atom); /* inside of other atoms too */
 int algebra_atom_rank(Algebra *algebra, const Role *role);
+int algebra_atom_axis(Algebra *algebra, int axis);
 int algebra_atom_index(Algebra *algebra, int index);
 int algebra_atom_local(Algebra *algebra, const Role *role, int local);
 

@@ -2,9 +2,10 @@
  * same number of bytes?
  *
  * Each role is walked once per instance, with its rank and the variables of constant loops known, so that `rank*BM/2 + i` is
- * a place. A stage that is held carries one bit an element: written on every path (`must`), on some path (`may`), by a copy
- * that may still be under way (`flying`). Joins of paths intersect and unite them. At a release the bits of all instances that
- * take the stage must be full together, and disjoint. */
+ * a place. A stage that is held carries one bit an element: written on every path (`must`), by this instance's threads (`own`), on some
+ * path (`may`), by a copy that may still be under way (`flying`); and, since the threads have waited for one another, written or read
+ * by them. Joins of paths intersect and unite them. At a release the bits of all instances that take the stage must be full together, and
+ * disjoint. What an instance has written itself it may read, and write again: then its threads wait for one another before (Tile.order). */
 #include "check/tiles.h"
 
 #include <string.h>
@@ -23,7 +24,8 @@ typedef struct Hold {
     Stmt *acquire; /* S_ACQUIRE or S_STAGE */
     bool poisoned;
     size_t words;
-    Bits must, may, flying;
+    Bits must, own, may, flying;
+    Bits fresh, seen; /* written, and read, by threads that have not waited for one another since */
     int64_t bytes; /* that copies bring */
     bool differs;  /* `bytes` is not the same on the paths that met */
     Span differs_at;
@@ -68,6 +70,7 @@ typedef struct Coverage {
     GlobalWrites writes;
     int written;      /* statements followed so far */
     int apart;        /* conditions around that differ between instances: what is acquired there is refused for that */
+    bool again;       /* a later iteration, followed for the order of what threads do alone */
     Here here;        /* loops followed turn by turn, and the rank */
 } Coverage;
 
@@ -108,8 +111,8 @@ static Hold *new_hold(Coverage *c, int pipe, Stmt *acquire) {
     if (total == 0 || total > MAX_ELEMENTS) return NULL; /* a token, or too large to exist */
     Hold *hold = NEW(c->tiles->arena, Hold);
     *hold = (Hold){.pipe = pipe, .acquire = acquire, .words = (size_t)(total + 63) / 64};
-    hold->must = new_bits(c, hold->words), hold->may = new_bits(c, hold->words),
-    hold->flying = new_bits(c, hold->words);
+    hold->must = new_bits(c, hold->words), hold->own = new_bits(c, hold->words), hold->may = new_bits(c, hold->words);
+    hold->flying = new_bits(c, hold->words), hold->fresh = new_bits(c, hold->words), hold->seen = new_bits(c, hold->words);
     for (size_t f = 0; f < row->fields.count; f++) /* a field whose address is taken is written by hand */
         if (row->fields.items[f].by_hand[END_PRODUCE])
             bits_set(hold->must, field_start(row, (int)f), field_bits(&row->fields.items[f]));
@@ -119,9 +122,9 @@ static Hold *new_hold(Coverage *c, int pipe, Stmt *acquire) {
 static Hold *copy_hold(Coverage *c, const Hold *from) {
     Hold *hold = NEW(c->tiles->arena, Hold);
     *hold = *from;
-    hold->must = copy_bits(c, from->must, from->words);
-    hold->may = copy_bits(c, from->may, from->words);
-    hold->flying = copy_bits(c, from->flying, from->words);
+    hold->must = copy_bits(c, from->must, from->words), hold->own = copy_bits(c, from->own, from->words);
+    hold->may = copy_bits(c, from->may, from->words), hold->flying = copy_bits(c, from->flying, from->words);
+    hold->fresh = copy_bits(c, from->fresh, from->words), hold->seen = copy_bits(c, from->seen, from->words);
     hold->marks.items = NULL, hold->marks.count = hold->marks.capacity = 0;
     for (size_t i = 0; i < from->marks.count; i++) vec_push(c->tiles->arena, &hold->marks, from->marks.items[i]);
     return hold;
@@ -138,9 +141,9 @@ static void join_hold(Coverage *c, Hold *to, const Hold *from, Span at) {
     if (to->acquire != from->acquire && !bits_hold(from->must, to->must, to->words))
         to->acquire = from->acquire; /* the one to name */
     for (size_t w = 0; w < to->words; w++) {
-        to->must[w] &= from->must[w];
-        to->may[w] |= from->may[w];
-        to->flying[w] |= from->flying[w];
+        to->must[w] &= from->must[w], to->own[w] &= from->own[w];
+        to->may[w] |= from->may[w], to->flying[w] |= from->flying[w];
+        to->fresh[w] |= from->fresh[w], to->seen[w] |= from->seen[w];
     }
     to->poisoned |= from->poisoned;
     if (from->open) to->open = true, to->open_at = from->open_at;
@@ -174,13 +177,12 @@ static void join(Coverage *c, State *to, const State *from, Span at) {
 
 /* ---- writes ----------------------------------------------------------------------------------------------------------- */
 
-/* The elements that a statement writes. Subscripts were proved inside. False: not known where. */
-static bool mark_bits(Coverage *c, const Site *site, const Pipe *pipe, Bits bits) {
-    const Access *target = &site->tile->target;
-    const Field *field = &pipe->fields.items[target->field];
-    int64_t start = field_start(pipe, target->field), tile = 0;
-    if ((!target->element || here_value(&c->here, target->element, &tile)) &&
-        here_elements(&c->here, &site->tile->space, target, field->extents, start + tile * field->elements, bits))
+/* The elements that an access touches. Subscripts were proved inside. False: not known which of the field. */
+static bool mark_bits(Coverage *c, const Site *site, const Access *access, const Pipe *pipe, Bits bits) {
+    const Field *field = &pipe->fields.items[access->field];
+    int64_t start = field_start(pipe, access->field), tile = 0;
+    if ((!access->element || here_value(&c->here, access->element, &tile)) &&
+        here_elements(&c->here, &site->tile->space, access, field->extents, start + tile * field->elements, bits))
         return true;
     bits_set(bits, start, field_bits(field));
     return false;
@@ -191,36 +193,58 @@ static bool is_asynchronous(const Tile *tile) {
            (tile->class == TILE_LANES && tile->piece.asynchronous);
 }
 
+/* How many neighbours a thread takes at once is the choice of code generation: 1 where a tensor is read along them; where nothing but the target
+ * is in memory, the same always; else it is not known here. */
+typedef enum Grain { GRAIN_ONE, GRAIN_TARGET, GRAIN_UNKNOWN } Grain;
+
+static Grain grain_of(const Site *site) {
+    const IndexSpace *space = &site->tile->space;
+    Grain grain = GRAIN_TARGET;
+    for (size_t i = 0; i < site->reads.count; i++) {
+        const Access *read = site->reads.items[i];
+        bool along = false;
+        for (int d = 0; d < read->rank && space->bound > 0; d++) along |= read->subs[d]->indexes >> (space->bound - 1) & 1;
+        if (read->space == SPACE_GLOBAL && along) return GRAIN_ONE;
+        if (read->space != SPACE_GLOBAL) grain = GRAIN_UNKNOWN;
+    }
+    return grain;
+}
+
 /* Do two statements give each element to the same thread? Then they need no order between threads. */
 static bool same_walk(const Site *a, const Site *b) {
     const Tile *one = a->tile, *two = b->tile;
-    bool same =
-        one->space.bound == two->space.bound && one->target.rank == two->target.rank && one->class == two->class;
+    if (a == b) return true;
+    bool same = one->space.bound == two->space.bound && one->target.rank == two->target.rank && one->class == TILE_MAP &&
+                two->class == TILE_MAP && layout_same(one->spread, two->spread);
+    if (same && !one->spread) same = grain_of(a) != GRAIN_UNKNOWN && grain_of(a) == grain_of(b);
     for (int i = 0; i < one->space.bound && same; i++) same = one->space.items[i].extent == two->space.items[i].extent;
     for (int d = 0; d < one->target.rank && same; d++) {
         same = poly_equal(algebra_poly(a->algebra, a->role, one->target.affine[d].base),
-                          algebra_poly(a->algebra, a->role, two->target.affine[d].base));
+                          algebra_poly(b->algebra, b->role, two->target.affine[d].base));
         for (int i = 0; i < one->space.bound && same; i++)
             same = one->target.affine[d].coef[i] == two->target.affine[d].coef[i];
     }
     return same;
 }
 
-static void check_order(Coverage *c, Hold *hold, Site *site, Bits bits) {
+static Span place_of(const Stmt *acquire) { return acquire->kind == S_STAGE ? acquire->head : acquire->span; }
+
+/* A copy, and what else is written to the elements that it brings */
+static void check_copies(Coverage *c, Hold *hold, Site *site, Bits bits, bool exact) {
     Tiles *tiles = c->tiles;
-    if (first_common(hold->may, bits, hold->words) < 0) return;
+    bool copies = is_asynchronous(site->tile);
+    if (c->again || first_common(copies ? hold->may : hold->flying, bits, hold->words) < 0) return;
     for (size_t i = 0; i < hold->marks.count; i++) {
         const Mark *before = &hold->marks.items[i];
-        bool flying = is_asynchronous(site->tile) || is_asynchronous(before->site->tile);
-        if (before->vague || first_common(before->bits, bits, hold->words) < 0) continue;
-        if (!flying && same_walk(before->site, site) && memcmp(before->bits, bits, hold->words * sizeof *bits) == 0)
-            continue;
+        if ((!copies && !is_asynchronous(before->site->tile)) || first_common(before->bits, bits, hold->words) < 0) continue;
         Diag *diag = diag_at(tiles->diags, P0217, site->tile->target.span,
-                             "elements of %s are written a second time, and nothing orders the two",
+                             exact && !before->vague ? "elements of %s are written a second time, and nothing orders the two"
+                                                     : "elements of %s may be written a second time, and nothing orders the two",
                              tiles_object(tiles, c->role, &site->tile->target));
+        if (!exact) diag_primary(tiles->diags, diag, "which elements this writes is not known at compile time");
         diag_label(tiles->diags, diag, before->site->tile->target.span, "%s",
                    is_asynchronous(before->site->tile) ? "first by this copy, which may still be under way"
-                                                       : "first written here, element by element and by other threads");
+                                                       : "first written here by threads, which the copy does not wait for");
         diag_help(tiles->diags, diag,
                   "write every element once: choose the value with `?:` in one statement, or write disjoint parts");
         hold->poisoned = true;
@@ -228,27 +252,94 @@ static void check_order(Coverage *c, Hold *hold, Site *site, Bits bits) {
     }
 }
 
-static void write_stage(Coverage *c, Site *site, Hold *hold) {
+/* The statement touches what threads have written, or writes what they have read, since they waited for one another: they wait now. */
+static void wait_for_threads(Coverage *c, State *state, Site *site) {
+    site->tile->order |= ORDER_THREADS;
+    for (size_t h = 0; h < c->role->handles.count; h++) {
+        if (!state->holds[h]) continue;
+        memset(state->holds[h]->fresh, 0, state->holds[h]->words * sizeof(uint64_t));
+        memset(state->holds[h]->seen, 0, state->holds[h]->words * sizeof(uint64_t));
+    }
+}
+
+/* Was what it writes last written by the very threads that write it now? */
+static bool same_threads(const Hold *hold, const Site *site, Bits bits) {
+    if (first_common(hold->seen, bits, hold->words) >= 0) return false;
+    for (size_t i = 0; i < hold->marks.count; i++) {
+        const Mark *before = &hold->marks.items[i];
+        if (first_common(before->bits, bits, hold->words) < 0) continue;
+        if (before->vague || !same_walk(before->site, site) || memcmp(before->bits, bits, hold->words * sizeof *bits) != 0) return false;
+    }
+    return true;
+}
+
+static void write_stage(Coverage *c, State *state, Site *site, Hold *hold) {
     Tile *tile = site->tile;
     Bits bits = new_bits(c, hold->words);
     c->written++;
-    bool exact = mark_bits(c, site, &c->tiles->prog->pipes.items[hold->pipe], bits);
-    if (exact) check_order(c, hold, site, bits);
-    if (tile->op != ASSIGN_SET && !bits_hold(hold->must, bits, hold->words)) {
+    bool exact = mark_bits(c, site, &tile->target, &c->tiles->prog->pipes.items[hold->pipe], bits);
+    check_copies(c, hold, site, bits, exact);
+    if (tile->op != ASSIGN_SET && !hold->poisoned && !bits_hold(hold->must, bits, hold->words)) {
         Diag *diag = diag_at(c->tiles->diags, P0209, tile->target.span, "%s has no value yet to compute with",
                              tiles_object(c->tiles, c->role, &tile->target));
-        diag_label(c->tiles->diags, diag, hold->acquire->kind == S_STAGE ? hold->acquire->head : hold->acquire->span,
-                   "the stage is produced from here on");
+        diag_label(c->tiles->diags, diag, place_of(hold->acquire), "the stage is produced from here on");
         diag_help(c->tiles->diags, diag, "assign it with `=` first");
         hold->poisoned = true;
     }
+    bool touched = first_common(hold->fresh, bits, hold->words) >= 0 || first_common(hold->seen, bits, hold->words) >= 0;
+    if (!is_asynchronous(tile) && touched && !(exact && same_threads(hold, site, bits))) wait_for_threads(c, state, site);
     for (size_t w = 0; w < hold->words; w++) {
         if (exact) hold->must[w] |= bits[w];
+        if (exact && !is_asynchronous(tile)) hold->own[w] |= bits[w];
         hold->may[w] |= bits[w];
         if (is_asynchronous(tile)) hold->flying[w] |= bits[w];
+        else hold->fresh[w] |= bits[w];
     }
     hold->bytes += copy_lands(tile);
     vec_push(c->tiles->arena, &hold->marks, (Mark){site, bits, !exact});
+}
+
+/* Why an element is not there to be read; NULL: it is */
+static const char *not_there(const Coverage *c, const Hold *hold, int64_t bit) {
+    if (hold->own[bit / 64] >> (bit % 64) & 1) return NULL;
+    if (hold->flying[bit / 64] >> (bit % 64) & 1) return "a copy brings it, and is done when the stage is full";
+    if (hold->may[bit / 64] >> (bit % 64) & 1) return "not on every path";
+    return c->role->instances > 1 ? "this instance has not written it" : "nothing has written it yet";
+}
+
+static void refuse_read(Coverage *c, const Access *read, Hold *hold, int64_t bit) {
+    Tiles *tiles = c->tiles;
+    Diag *diag = diag_at(tiles->diags, P0209, read->span, "%s is read where it has not certainly been written",
+                         tiles_object(tiles, c->role, read));
+    diag_primary(tiles->diags, diag, "%s", not_there(c, hold, bit));
+    diag_label(tiles->diags, diag, place_of(hold->acquire), "the stage is produced from here on");
+    for (size_t i = 0; i < hold->marks.count; i++)
+        if (hold->marks.items[i].bits[bit / 64] >> (bit % 64) & 1) {
+            diag_label(tiles->diags, diag, hold->marks.items[i].site->tile->target.span, "written here");
+            break;
+        }
+    diag_note(tiles->diags, diag, "an instance reads of a stage that it produces what its own threads have written");
+    diag_help(tiles->diags, diag, "compute the value once more, or keep it in a `var` or `shared` tile beside");
+    hold->poisoned = true;
+}
+
+/* Reads what the instance produces: all of it is its own work. */
+static void read_stages(Coverage *c, State *state, Site *site) {
+    for (size_t i = 0; i < site->reads.count; i++) {
+        const Access *read = site->reads.items[i];
+        Hold *hold = read->space == SPACE_STAGE ? state->holds[read->object] : NULL;
+        if (!hold || hold->poisoned) continue;
+        Bits bits = new_bits(c, hold->words);
+        (void)mark_bits(c, site, read, &c->tiles->prog->pipes.items[hold->pipe], bits);
+        if (!bits_hold(hold->own, bits, hold->words)) {
+            int64_t bit = 0;
+            while (!(bits[bit / 64] >> (bit % 64) & 1) || (hold->own[bit / 64] >> (bit % 64) & 1)) bit++;
+            refuse_read(c, read, hold, bit);
+            continue;
+        }
+        if (first_common(hold->fresh, bits, hold->words) >= 0) wait_for_threads(c, state, site);
+        for (size_t w = 0; w < hold->words; w++) hold->seen[w] |= bits[w];
+    }
 }
 
 static void poison_all(Coverage *c, State *state) {
@@ -267,10 +358,11 @@ static void walk_tile(Coverage *c, Stmt *stmt, State *state) {
     Site *site = tiles_site(c->tiles, stmt);
     if (!site) return;
     const Access *target = &site->tile->target;
+    if (!site->poisoned) read_stages(c, state, site);
     if (site->poisoned) {
         poison_all(c, state);
     } else if (target->space == SPACE_STAGE && state->holds[target->object]) {
-        write_stage(c, site, state->holds[target->object]);
+        write_stage(c, state, site, state->holds[target->object]);
     } else if (target->space == SPACE_GLOBAL && written_together(c)) {
         bool known = false;
         for (size_t i = 0; i < c->writes.count; i++)
@@ -286,6 +378,7 @@ static void release(Coverage *c, State *state, Stmt *stmt, int handle, Span span
     Release *at = NULL;
     if (!hold) return;
     state->holds[handle] = NULL;
+    if (c->again) return;
     for (size_t i = 0; i < c->releases.count; i++)
         if (c->releases.items[i].stmt == stmt && c->releases.items[i].handle == handle) at = &c->releases.items[i];
     if (!at) {
@@ -410,6 +503,15 @@ static void walk_loop(Coverage *c, Stmt *stmt, State *state) {
         join(c, state, &before, stmt->head);
         turn(c, &frame, body, state);
     }
+    if (state->live && writes_held(body, state)) { /* what threads do in a later iteration comes behind what they did in this one */
+        State later = copy_state(c, state);
+        Frame beyond = {.outer = frame.outer, .stmt = stmt};
+        bool again = c->again;
+        c->again = true;
+        c->frame = &beyond;
+        turn(c, &beyond, body, &later);
+        c->again = again;
+    }
     c->frame = frame.outer;
     if (!runs) join(c, state, &before, stmt->head);
     join(c, state, &frame.breaks, stmt->head);
@@ -473,8 +575,6 @@ static void walk(Coverage *c, Stmt *stmt, State *state) {
 }
 
 /* ---- verdicts --------------------------------------------------------------------------------------------------------- */
-
-static Span place_of(const Stmt *acquire) { return acquire->kind == S_STAGE ? acquire->head : acquire->span; }
 
 /* "y[3, 64]" of the element behind a bit */
 static const char *element_text(Coverage *c, const Pipe *pipe, int f, int64_t bit) {

@@ -166,6 +166,7 @@ int64_t layout_number(const RegisterLayout *layout, const int64_t *coordinates);
 int layout_vector(const RegisterLayout *layout, int *axis); /* registers that hold neighbours, and along which axis; 1 and -1 */
 int layout_replicas(const RegisterLayout *layout, int threads, Digit *digits); /* digits of the thread that nothing takes; at most 2 a spread, and 1 */
 const Spread *layout_spread(const RegisterLayout *layout, int axis, int *number); /* that the axis belongs to; NULL where it is in none */
+bool layout_same(const RegisterLayout *a, const RegisterLayout *b);                /* NULL is like NULL alone */
 bool layout_accumulates(const RegisterLayout *layout);                            /* has rows and columns of accumulators */
 void layout_print(const RegisterLayout *layout, int threads, Str *out);           /* in words */
 
@@ -240,6 +241,13 @@ typedef struct Mma {
 
 typedef enum AssignOp { ASSIGN_SET, ASSIGN_ADD, ASSIGN_SUB, ASSIGN_MUL, ASSIGN_DIV } AssignOp;
 
+/* What a statement waits for before it touches elements that its instance has touched before */
+enum {
+    ORDER_THREADS = 1, /* the other threads of the instance */
+    ORDER_STORES = 2,  /* its copies out of stages: they have written */
+    ORDER_FENCE = 4    /* what threads have written is to be seen by the copy engine */
+};
+
 typedef struct Tile {
     TileClass class;
     IndexSpace space;
@@ -247,6 +255,7 @@ typedef struct Tile {
     AssignOp op;           /* for a target of 8- or 16-bit type the sum is formed in the widened type */
     Expr *value;           /* of the target's type, or of its widened type where the target stores narrower by a written cast */
     const RegisterLayout *spread; /* of the bound indexes, where register tiles stand in an elementwise statement; else NULL; filled by tiles */
+    int order;             /* ORDER_*, joined; filled by tiles (stages) and races (tensors) */
     bool by_lanes;         /* as written */
     bool multicast_required; /* as written */
     Span lanes_span;
@@ -700,8 +709,8 @@ uint32_t cluster_group(const Prog *prog, uint32_t axes);        /* which, of blo
 uint32_t cluster_reach(const Prog *prog, const Pipe *pipe);     /* blocks into whose stages block 0 copies, itself included */
 bool cluster_talks(const Prog *prog);                           /* do its blocks touch each other's memory? */
 
-/* Do threads that hold the same elements have to wait for one another before the statement? It writes a tensor that they may still read; one of them
- * writes. */
+/* Do the threads of an instance wait for one another before the statement? For its order; or it writes a tensor that threads which hold the same
+ * elements may still read; one of them writes. */
 bool tile_waits(const Prog *prog, const Role *role, const Tile *tile); /* registers.c */
 
 /* An indented form of everything, derived facts included: --emit=prog */

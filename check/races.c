@@ -33,21 +33,21 @@ static void add_place(Races *r, Place place, const Access *access, bool write, M
     vec_push(r->arena, &r->places, place);
 }
 
-typedef struct Reads {
+typedef struct Gather {
     Races *races;
     Place around;
     const Access *copied; /* by the statement's copy; NULL: it is none */
     Manner manner;
-} Reads;
+} Gather;
 
 static void add_read(Expr *expr, void *data) {
-    const Reads *reads = data;
+    const Gather *reads = data;
     if (expr->kind != X_READ || !expr->read) return;
     add_place(reads->races, reads->around, expr->read, false, expr->read == reads->copied ? reads->manner : MANNER_PLAIN);
 }
 
 static void add_reads(Expr *expr, void *data) {
-    const Reads *reads = data;
+    const Gather *reads = data;
     expr_visit(reads->races->arena, expr, add_read, data);
 }
 
@@ -57,7 +57,7 @@ static void add_tile(Races *r, Stmt *stmt, Place around) {
     bool loaded = tile->class == TILE_TENSOR_LOAD || tile->class == TILE_BULK_LOAD;
     bool lanes = tile->class == TILE_LANES && tile->piece.asynchronous;
     around.stmt = stmt;
-    Reads reads = {r, around, loaded || lanes ? tile->value->read : NULL, loaded ? MANNER_LOADED : MANNER_LANES};
+    Gather reads = {r, around, loaded || lanes ? tile->value->read : NULL, loaded ? MANNER_LOADED : MANNER_LANES};
     add_place(r, around, &tile->target, true, stored ? MANNER_STORED : MANNER_PLAIN);
     walk_exprs(stmt, add_reads, &reads);
 }
@@ -94,119 +94,7 @@ static void find_places(Races *r, Stmt *stmt, Place around) {
     }
 }
 
-/* ---- a single statement whose executions are apart -------------------------------------------------------------------- */
-
-typedef struct Radix {
-    int atom;             /* -1: an index */
-    int64_t step, extent; /* extent 0: as far as it likes */
-} Radix;
-
-typedef struct Radices {
-    int count;
-    Radix items[PROG_MAX_INDEXES + PROG_MAX_RANK + RACE_LOOPS + 1];
-} Radices;
-
-static bool add_digit(Radices *digits, int atom, int64_t step, int64_t extent) {
-    if (extent == 1) return true;
-    if (step < 0) step = -step;
-    if (step > INT32_MAX || extent > INT32_MAX || digits->count == (int)(sizeof digits->items / sizeof *digits->items)) return false;
-    int at = digits->count++;
-    for (; at > 0 && digits->items[at - 1].step > step; at--) digits->items[at] = digits->items[at - 1];
-    digits->items[at] = (Radix){atom, step, extent};
-    return true;
-}
-
-/* In a mixed radix a place tells all its digits. */
-static bool tells_apart(const Radices *digits) {
-    int64_t reached = 0;
-    for (int i = 0; i < digits->count; i++) {
-        const Radix *digit = &digits->items[i];
-        if (digit->step <= reached || (digit->extent == 0 && i + 1 < digits->count)) return false;
-        reached += digit->extent ? digit->step * (digit->extent - 1) : 0;
-    }
-    return true;
-}
-
-typedef struct Variables { /* whose values tell one execution of a statement from another */
-    int count;
-    int atoms[PROG_MAX_RANK + RACE_LOOPS + 1];
-    int64_t extents[PROG_MAX_RANK + RACE_LOOPS + 1];
-    bool told[PROG_MAX_RANK + RACE_LOOPS + 1];
-} Variables;
-
-static void add_variable(Variables *v, int atom, int64_t extent) {
-    v->atoms[v->count] = atom, v->extents[v->count++] = extent;
-}
-
-static bool find_variables(Races *r, const Place *place, Variables *v) {
-    int64_t lo, hi;
-    if (place->loop_count > RACE_LOOPS) return false;
-    for (size_t a = 0; a < r->prog->axes.count; a++) {
-        Expr axis = {.kind = X_AXIS, .type = E_I32};
-        axis.index = (int)a;
-        const Poly *poly = algebra_poly(r->algebra, NULL, &axis);
-        int64_t extent = 0;
-        if (!poly || !algebra_constant(r->prog->axes.items[a].padded, &extent)) extent = 0;
-        if (!poly) return false;
-        add_variable(v, poly->terms[0].atoms[0], extent);
-    }
-    for (int i = 0; i < place->loop_count; i++) {
-        const Stmt *loop = place->loops[i];
-        if (loop->loop.var < 0) return false;
-        bool constant = algebra_constant(loop->loop.lo, &lo) && algebra_constant(loop->loop.hi, &hi);
-        if (constant && hi <= lo) return true; /* never executed */
-        add_variable(v, algebra_atom_local(r->algebra, place->role, loop->loop.var), constant ? hi - lo : 0);
-    }
-    if (place->role->instances > 1 && !place->role->in_turn)
-        add_variable(v, algebra_atom_rank(r->algebra, place->role), place->role->instances);
-    return true;
-}
-
-/* Which variables does the subscript along this axis tell? */
-static void tell(Races *r, const Place *place, int d, Variables *v) {
-    const Affine *affine = &place->access->affine[d];
-    const IndexSpace *space = &place->stmt->tile->space;
-    const Poly *base = affine->is ? algebra_poly(r->algebra, place->role, affine->base) : NULL;
-    Radices digits = {0};
-    bool mentioned[PROG_MAX_RANK + RACE_LOOPS + 1] = {false};
-    if (!base) return;
-    for (int i = 0; i < space->count; i++)
-        if (affine->coef[i] && (space->items[i].extent < 0 || !add_digit(&digits, -1, affine->coef[i], space->items[i].extent))) return;
-    for (int t = 0; t < base->count; t++)
-        for (int i = 0; i < v->count; i++)
-            for (int k = 0; k < base->terms[t].count; k++) {
-                int atom = base->terms[t].atoms[k];
-                if (atom != v->atoms[i]) {
-                    if (poly_mentions(r->algebra, poly_atom(r->algebra, atom), v->atoms[i])) return;
-                    continue;
-                }
-                if (base->terms[t].count > 1 || !add_digit(&digits, atom, base->terms[t].coef, v->extents[i])) return;
-                mentioned[i] = true;
-            }
-    for (int i = 0; i < v->count && tells_apart(&digits); i++) v->told[i] |= mentioned[i];
-}
-
-static bool is_mentioned(Races *r, const Place *place, int atom) {
-    for (int d = 0; d < place->access->rank; d++) {
-        const Affine *affine = &place->access->affine[d];
-        const Poly *base = affine->is ? algebra_poly(r->algebra, place->role, affine->base) : NULL;
-        if (!base || poly_changes(r->algebra, base) || poly_mentions(r->algebra, base, atom)) return true;
-    }
-    return false;
-}
-
-/* Do different executions touch different elements, or the same threads the same ones one after another? */
-static bool is_apart(Races *r, const Place *place) {
-    Variables v = {0};
-    if (!find_variables(r, place, &v)) return false;
-    for (int d = 0; d < place->access->rank; d++) tell(r, place, d, &v);
-    for (int i = 0; i < v.count; i++) {
-        bool loop = i >= (int)r->prog->axes.count && i < (int)r->prog->axes.count + place->loop_count;
-        bool again = loop && place->manner == MANNER_PLAIN && !is_mentioned(r, place, v.atoms[i]);
-        if (!v.told[i] && v.extents[i] != 1 && !again) return false;
-    }
-    return true;
-}
+/* ---- tensors in question ---------------------------------------------------------------------------------------------- */
 
 /* Leaves the places of tensors that are in question. */
 static void sift(Races *r) {
@@ -219,7 +107,7 @@ static void sift(Races *r) {
             if (r->places.items[i].access->object != (int)p) continue;
             only = &r->places.items[i], count++, writes += only->write;
         }
-        asked[p] = writes && (count > 1 || !is_apart(r, only));
+        asked[p] = writes && (count > 1 || !race_apart(r->prog, r->algebra, only, false));
     }
     for (size_t i = 0; i < r->places.count; i++)
         if (asked[r->places.items[i].access->object]) r->places.items[kept++] = r->places.items[i];
@@ -278,10 +166,7 @@ static Diag *open_diag(Races *r, const Pair *pair, Code code, const char *what) 
 }
 
 static bool mentions_axis(Races *r, const Place *place, int axis) {
-    Expr expr = {.kind = X_AXIS, .type = E_I32};
-    expr.index = axis;
-    const Poly *poly = algebra_poly(r->algebra, NULL, &expr);
-    return poly && is_mentioned(r, place, poly->terms[0].atoms[0]);
+    return race_mentions(r->algebra, place, algebra_atom_axis(r->algebra, axis));
 }
 
 static void report_tiles(Races *r, const Pair *pair) {
@@ -352,17 +237,16 @@ static bool values_differ(Races *r, const Pair *pair) {
     const Place *place = pair->a->place;
     for (size_t a = 0; a < r->prog->axes.count; a++) {
         if (pair->block->axes[a] == pair->other->axes[a]) continue;
-        Expr axis = {.kind = X_AXIS, .type = E_I32};
-        axis.index = (int)a;
-        const Poly *factor, *rest, *poly = algebra_poly(r->algebra, NULL, &axis);
-        bool even = poly != NULL, moves = false;
+        int atom = algebra_atom_axis(r->algebra, (int)a);
+        const Poly *factor, *rest;
+        bool even = true, moves = false;
         for (int d = 0; d < place->access->rank && even; d++) {
             int64_t step;
             const Poly *base = algebra_poly(r->algebra, place->role, place->access->affine[d].base);
             if (!base) even = false;
-            if (!base || !poly_mentions(r->algebra, base, poly->terms[0].atoms[0])) continue;
+            if (!base || !poly_mentions(r->algebra, base, atom)) continue;
             moves = true;
-            even = poly_split(r->algebra, base, poly->terms[0].atoms[0], &factor, &rest) && poly_is_constant(factor, &step);
+            even = poly_split(r->algebra, base, atom, &factor, &rest) && poly_is_constant(factor, &step);
         }
         if (even && moves) return true; /* each element has its place in the tile */
         if (race_value_differs(r->arena, r->prog, r->algebra, place, (int)a)) return true;
@@ -455,6 +339,7 @@ void races_check(Arena *arena, Prog *prog, Diags *diags) {
     if (signalled_by_hand(prog)) return;
     Races r = {.arena = arena, .prog = prog, .diags = diags, .algebra = algebra_new(arena, prog, NULL)};
     for (size_t i = 0; i < prog->roles.count; i++) find_places(&r, prog->roles.items[i].body, (Place){.role = &prog->roles.items[i]});
+    race_order(prog, r.algebra, &r.places);
     sift(&r);
     if (!r.places.count) return;
     Sizes *sizes = sizes_new(arena, prog, false);

@@ -1,5 +1,6 @@
 /* races: private to check/: who writes, or writes and reads, the same elements of a tensor without an order.
  *   races.c          which tensors are in question; verdicts
+ *   races_apart.c    which executions touch elements of their own; the order of those of one instance
  *   races_follow.c   what the blocks of neighbouring tiles touch at given sizes, and in which order
  *   races_value.c    does a value depend on an axis of the grid? */
 #ifndef PIPEC_RACES_H
@@ -59,5 +60,12 @@ bool race_meet(const Touch *a, const Touch *b, int64_t *at);          /* do they
 
 /* Does what the place writes differ along the axis other than by where it is written? */
 bool race_value_differs(Arena *arena, const Prog *prog, Algebra *algebra, const Place *place, int axis);
+
+/* ---- races_apart.c */
+
+/* Do different executions touch different elements, or the same threads the same ones one after another? `alone`: those of one block */
+bool race_apart(const Prog *prog, Algebra *algebra, const Place *place, bool alone);
+bool race_mentions(Algebra *algebra, const Place *place, int atom); /* in a subscript, or it is not known */
+void race_order(const Prog *prog, Algebra *algebra, Places *places); /* fills Tile.order of what one instance does to a tensor more than once */
 
 #endif

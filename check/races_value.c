@@ -96,10 +96,7 @@ static void visit_stmt(Stmt *stmt, void *data) {
 
 /* Forms in which the target depends on the axis other than evenly. False: it depends on what changes meanwhile. */
 static bool find_moves(Depends *d, const Place *place) {
-    Expr axis = {.kind = X_AXIS, .type = E_I32};
-    axis.index = d->axis;
-    const Poly *even = algebra_poly(d->algebra, NULL, &axis);
-    int atom = even ? even->terms[0].atoms[0] : -1;
+    int atom = algebra_atom_axis(d->algebra, d->axis);
     for (int dim = 0; dim < place->access->rank; dim++) {
         const Poly *base = algebra_poly(d->algebra, place->role, place->access->affine[dim].base);
         if (!base || poly_changes(d->algebra, base)) return false;

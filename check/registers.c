@@ -108,6 +108,20 @@ const Spread *layout_spread(const RegisterLayout *layout, int axis, int *number)
     return NULL;
 }
 
+bool layout_same(const RegisterLayout *a, const RegisterLayout *b) {
+    if (a == NULL || b == NULL) return a == b;
+    bool same = a->count == b->count;
+    for (int s = 0; s < a->count && same; s++) {
+        const Spread *x = &a->spreads[s], *y = &b->spreads[s];
+        same = x->kind == y->kind && x->members == y->members && x->count == y->count;
+        for (int m = 0; m < x->members && same; m++) same = x->axes[m] == y->axes[m];
+        for (int d = 0; d < x->count && same; d++)
+            same = x->digits[d].in_thread == y->digits[d].in_thread && x->digits[d].place == y->digits[d].place &&
+                   x->digits[d].extent == y->digits[d].extent && x->digits[d].stride == y->digits[d].stride;
+    }
+    return same;
+}
+
 bool layout_accumulates(const RegisterLayout *layout) {
     bool rows = false, columns = false;
     for (int s = 0; s < layout->count; s++) {
@@ -119,6 +133,7 @@ bool layout_accumulates(const RegisterLayout *layout) {
 
 bool tile_waits(const Prog *prog, const Role *role, const Tile *tile) {
     Digit digits[2 * PROG_MAX_INDEXES + 1];
+    if (tile->order & ORDER_THREADS) return true;
     if (tile->spread == NULL || tile->target.space != SPACE_GLOBAL) return false;
     if (prog->params.items[tile->target.object].mode != PARAM_INOUT) return false;
     return layout_replicas(tile->spread, role->warps * 32, digits) > 0;

@@ -52,8 +52,9 @@ static Wish wish_of(const Tiles *tiles, const Site *site) {
     if (!element_same_bits(tile->target.type, read->type)) return WISH_NONE; /* a conversion is a computation */
     if (tile->target.space == SPACE_STAGE && read->space == SPACE_GLOBAL)
         return tile->by_lanes ? WISH_LANES : WISH_LOAD;
+    bool produced = read->space == SPACE_STAGE && site->role->handles.items[read->object].end == END_PRODUCE; /* its threads have just written it */
     if (tile->target.space == SPACE_GLOBAL && (read->space == SPACE_STAGE || read->space == SPACE_SHARED))
-        return tile->by_lanes || !engine ? WISH_NONE : WISH_STORE;
+        return tile->by_lanes || produced || !engine ? WISH_NONE : WISH_STORE;
     return WISH_NONE;
 }
 

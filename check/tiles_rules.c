@@ -1,5 +1,5 @@
 /* One notation: what a tile statement may name left and right. A destination is read at its own subscripts only, a consumed
- * stage is not written and a produced one not read, and tensors that the kernel writes are read only where it writes them. */
+ * stage is not written, and tensors that the kernel writes are read only where it writes them. */
 #include "check/tiles.h"
 
 /* ---- directions --------------------------------------------------------------------------------------------------- */
@@ -11,7 +11,7 @@ static bool has_end(const Tiles *tiles, const Role *role, const Handle *handle) 
     return handle->end == END_PRODUCE ? pipe->producer == number : pipe_consumed_by(pipe, number);
 }
 
-static void check_directions(Tiles *tiles, Site *site) {
+static void check_directions(Tiles *tiles, Site *site, bool reduces) {
     const Access *target = &site->tile->target;
     if (target->space == SPACE_STAGE) {
         const Handle *handle = &site->role->handles.items[target->object];
@@ -30,12 +30,12 @@ static void check_directions(Tiles *tiles, Site *site) {
         const Access *read = site->reads.items[i];
         if (read->space != SPACE_STAGE || site->role->handles.items[read->object].end != END_PRODUCE) continue;
         const Handle *handle = &site->role->handles.items[read->object];
-        site->poisoned = true;
-        if (!has_end(tiles, site->role, handle)) continue;
-        Diag *diag =
-            diag_at(tiles->diags, P0209, read->span, "`%s` is a produced stage and cannot be read", handle->name);
+        bool had = has_end(tiles, site->role, handle);
+        site->poisoned |= reduces || !had;
+        if (!reduces || !had) continue;
+        Diag *diag = diag_at(tiles->diags, P0209, read->span, "`%s` is a produced stage and cannot be an operand", handle->name);
         diag_label(tiles->diags, diag, handle->span, "produced here");
-        diag_help(tiles->diags, diag, "compute the value once more, or keep it in a `var` or `shared` tile beside");
+        diag_help(tiles->diags, diag, "keep the operand in a `shared` tile beside, or contract where the stage is consumed");
     }
 }
 
@@ -304,7 +304,7 @@ void tiles_rules(Tiles *tiles, Site *site) {
     bool reduction = false;
     if (site->poisoned) return;
     expr_visit(tiles->arena, site->tile->value, note_reduction, &reduction);
-    check_directions(tiles, site);
+    check_directions(tiles, site, reduction);
     if (!site->poisoned) check_outputs(tiles, site);
     if (!site->poisoned) check_once(tiles, site);
     if (!site->poisoned) check_destination(tiles, site);

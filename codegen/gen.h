@@ -299,6 +299,7 @@ int64_t expr_multiple(const Expr *expr);
 /* Do `vector` elements of the access along index `inner`, from a multiple of it on, lie side by side and aligned? (maps.c) */
 bool access_side_by_side(const Gen *gen, const Access *access, int inner, int vector);
 void gen_lanes(Gen *gen, const Tile *tile); /* maps.c: same distribution */
+void wait_for_stores(Gen *gen, const Tile *tile); /* copies.c: where its order asks for it */
 
 /* ---- registers.c ------------------------------------------------------------------------------------------------- */
 

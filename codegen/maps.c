@@ -684,6 +684,7 @@ void gen_map(Gen *gen, const Stmt *stmt) {
     zero_settle(gen, stmt);
     if (walk.ahead != NULL && gen->role->due != NULL) release_due(&walk);
     bool shared = tile->target.space == SPACE_SHARED;
+    wait_for_stores(gen, tile);
     if (shared || tile_waits(gen->prog, gen->role->role, tile)) instance_barrier(gen); /* its readers are done */
     if (walk.layout != NULL) {
         walk_registers(&walk);
@@ -704,6 +705,8 @@ void gen_map(Gen *gen, const Stmt *stmt) {
 
 void gen_lanes(Gen *gen, const Tile *tile) {
     Walk walk;
+    wait_for_stores(gen, tile);
+    if (tile->order & ORDER_THREADS) instance_barrier(gen);
     open_walk(&walk, gen, tile);
     walk.vector = tile->piece.elements;
     if (tile->space.bound == 0)

@@ -1,0 +1,195 @@
+/* Which executions touch elements of their own; and of those that do not, what one instance has to wait for before it touches them again.
+ * Subscripts are read as numbers of a mixed radix: the axes of the grid, loops, the rank and the indexes are digits. */
+#include "check/races.h"
+
+typedef struct Radix {
+    int atom;             /* -1: an index */
+    int64_t step, extent; /* extent 0: as far as it likes */
+} Radix;
+
+typedef struct Radices {
+    int count;
+    Radix items[PROG_MAX_INDEXES + PROG_MAX_RANK + RACE_LOOPS + 1];
+} Radices;
+
+static bool add_digit(Radices *digits, int atom, int64_t step, int64_t extent) {
+    if (extent == 1) return true;
+    if (step < 0) step = -step;
+    if (step > INT32_MAX || extent > INT32_MAX || digits->count == (int)(sizeof digits->items / sizeof *digits->items)) return false;
+    int at = digits->count++;
+    for (; at > 0 && digits->items[at - 1].step > step; at--) digits->items[at] = digits->items[at - 1];
+    digits->items[at] = (Radix){atom, step, extent};
+    return true;
+}
+
+/* In a mixed radix a place tells all its digits. */
+static bool tells_apart(const Radices *digits) {
+    int64_t reached = 0;
+    for (int i = 0; i < digits->count; i++) {
+        const Radix *digit = &digits->items[i];
+        if (digit->step <= reached || (digit->extent == 0 && i + 1 < digits->count)) return false;
+        reached += digit->extent ? digit->step * (digit->extent - 1) : 0;
+    }
+    return true;
+}
+
+typedef struct Variables { /* whose values tell one execution of a statement from another */
+    int count;
+    int atoms[PROG_MAX_RANK + RACE_LOOPS + 1];
+    int64_t extents[PROG_MAX_RANK + RACE_LOOPS + 1];
+    bool told[PROG_MAX_RANK + RACE_LOOPS + 1];
+    bool in_turn[PROG_MAX_RANK + RACE_LOOPS + 1]; /* one instance takes its values one after the other */
+} Variables;
+
+static void add_variable(Variables *v, int atom, int64_t extent, bool in_turn) {
+    v->in_turn[v->count] = in_turn;
+    v->atoms[v->count] = atom, v->extents[v->count++] = extent;
+}
+
+/* `alone`: of one block */
+static bool find_variables(const Prog *prog, Algebra *algebra, const Place *place, bool alone, Variables *v) {
+    int64_t lo, hi;
+    if (place->loop_count > RACE_LOOPS) return false;
+    for (size_t a = 0; a < prog->axes.count && (!alone || prog->persistent); a++) {
+        int64_t extent;
+        if (!algebra_constant(prog->axes.items[a].padded, &extent)) extent = 0;
+        add_variable(v, algebra_atom_axis(algebra, (int)a), extent, alone);
+    }
+    for (int i = 0; i < place->loop_count; i++) {
+        const Stmt *loop = place->loops[i];
+        if (loop->loop.var < 0) return false;
+        bool constant = algebra_constant(loop->loop.lo, &lo) && algebra_constant(loop->loop.hi, &hi);
+        if (constant && hi <= lo) return true; /* never executed */
+        add_variable(v, algebra_atom_local(algebra, place->role, loop->loop.var), constant ? hi - lo : 0, true);
+    }
+    if (place->role->instances > 1 && !place->role->in_turn)
+        add_variable(v, algebra_atom_rank(algebra, place->role), place->role->instances, false);
+    return true;
+}
+
+/* The variables in a base as digits; false where they do not stand in it so */
+static bool add_variables(Algebra *algebra, const Poly *base, const Variables *v, Radices *digits, bool *mentioned) {
+    for (int t = 0; t < base->count; t++)
+        for (int i = 0; i < v->count; i++)
+            for (int k = 0; k < base->terms[t].count; k++) {
+                int atom = base->terms[t].atoms[k];
+                if (atom != v->atoms[i]) {
+                    if (poly_mentions(algebra, poly_atom(algebra, atom), v->atoms[i])) return false;
+                    continue;
+                }
+                if (base->terms[t].count > 1 || !add_digit(digits, atom, base->terms[t].coef, v->extents[i])) return false;
+                mentioned[i] = true;
+            }
+    return true;
+}
+
+/* Which variables does the subscript along this axis tell? */
+static void tell(Algebra *algebra, const Place *place, int d, Variables *v) {
+    const Affine *affine = &place->access->affine[d];
+    const IndexSpace *space = &place->stmt->tile->space;
+    const Poly *base = affine->is ? algebra_poly(algebra, place->role, affine->base) : NULL;
+    Radices digits = {0};
+    bool mentioned[PROG_MAX_RANK + RACE_LOOPS + 1] = {false};
+    if (!base) return;
+    for (int i = 0; i < space->count; i++)
+        if (affine->coef[i] && (space->items[i].extent < 0 || !add_digit(&digits, -1, affine->coef[i], space->items[i].extent))) return;
+    if (!add_variables(algebra, base, v, &digits, mentioned)) return;
+    for (int i = 0; i < v->count && tells_apart(&digits); i++) v->told[i] |= mentioned[i];
+}
+
+bool race_mentions(Algebra *algebra, const Place *place, int atom) {
+    for (int d = 0; d < place->access->rank; d++) {
+        const Affine *affine = &place->access->affine[d];
+        const Poly *base = affine->is ? algebra_poly(algebra, place->role, affine->base) : NULL;
+        if (!base || poly_changes(algebra, base) || poly_mentions(algebra, base, atom)) return true;
+    }
+    return false;
+}
+
+bool race_apart(const Prog *prog, Algebra *algebra, const Place *place, bool alone) {
+    Variables v = {0};
+    if (!find_variables(prog, algebra, place, alone, &v)) return false;
+    for (int d = 0; d < place->access->rank; d++) tell(algebra, place, d, &v);
+    for (int i = 0; i < v.count; i++) {
+        bool again = v.in_turn[i] && place->manner == MANNER_PLAIN && !race_mentions(algebra, place, v.atoms[i]);
+        if (!v.told[i] && v.extents[i] != 1 && !again) return false;
+    }
+    return true;
+}
+
+/* ---- one after the other ---------------------------------------------------------------------------------------------- */
+
+/* Do the two touch disjoint parts of what the same digits tell apart? */
+static bool parts_apart(const Prog *prog, Algebra *algebra, const Place *a, const Place *b, int d) {
+    const Affine *one = &a->access->affine[d], *two = &b->access->affine[d];
+    int64_t distance, reach[2] = {0, 0};
+    if (!one->is || !two->is) return false;
+    const Poly *base = algebra_poly(algebra, a->role, one->base);
+    if (!base || poly_changes(algebra, base) ||
+        !poly_is_constant(poly_sum(algebra, algebra_poly(algebra, b->role, two->base), base, -1), &distance))
+        return false;
+    for (int side = 0; side < 2; side++) {
+        const IndexSpace *space = side ? &b->stmt->tile->space : &a->stmt->tile->space;
+        for (int i = 0; i < space->count; i++) {
+            int64_t coef = (side ? two : one)->coef[i];
+            if (coef < 0 || (coef > 0 && (space->items[i].extent < 1 || coef > INT32_MAX))) return false;
+            reach[side] += coef > 0 ? coef * (space->items[i].extent - 1) : 0;
+        }
+    }
+    if (distance <= reach[0] && distance + reach[1] >= 0) return false;
+    int64_t from = distance < 0 ? distance : 0, to = distance + reach[1] > reach[0] ? distance + reach[1] : reach[0];
+    Variables v = {0};
+    Radices digits = {0};
+    bool mentioned[PROG_MAX_RANK + RACE_LOOPS + 1] = {false};
+    return find_variables(prog, algebra, a, true, &v) && add_digit(&digits, -1, 1, to - from + 1) &&
+           add_variables(algebra, base, &v, &digits, mentioned) && tells_apart(&digits);
+}
+
+/* Does each element belong to one thread in both? Statements that name a tensor walk their elements one by one, thread after thread. */
+static bool same_threads(const Prog *prog, Algebra *algebra, const Place *a, const Place *b) {
+    const Tile *one = a->stmt->tile, *two = b->stmt->tile;
+    Digit replicas[2 * PROG_MAX_INDEXES + 1];
+    bool same = one->class == TILE_MAP && two->class == TILE_MAP && one->space.bound == two->space.bound &&
+                layout_same(one->spread, two->spread) && race_apart(prog, algebra, a, true);
+    if (same && one->spread && (!a->write || !b->write)) same = !layout_replicas(one->spread, a->role->warps * 32, replicas);
+    for (int i = 0; i < one->space.bound && same; i++) same = one->space.items[i].extent == two->space.items[i].extent;
+    for (int d = 0; d < a->access->rank && same; d++) {
+        same = a->access->affine[d].is && b->access->affine[d].is;
+        if (!same) break;
+        const Poly *base = algebra_poly(algebra, a->role, a->access->affine[d].base);
+        same = base && !poly_changes(algebra, base) && poly_equal(base, algebra_poly(algebra, b->role, b->access->affine[d].base));
+        for (int i = 0; i < one->space.bound && same; i++) same = a->access->affine[d].coef[i] == b->access->affine[d].coef[i];
+    }
+    return same;
+}
+
+static bool in_order(const Prog *prog, Algebra *algebra, const Place *a, const Place *b) {
+    if (!a->write && !b->write) return true;
+    if (a == b) return race_apart(prog, algebra, a, true);
+    for (int d = 0; d < a->access->rank; d++)
+        if (parts_apart(prog, algebra, a, b, d)) return true;
+    return same_threads(prog, algebra, a, b);
+}
+
+/* What `place` waits for where `before` came first. What a copy into a stage reads is nothing that its own role can wait for. */
+static int waits_for(const Place *place, const Place *before) {
+    bool copy = place->manner == MANNER_STORED || place->manner == MANNER_LOADED;
+    switch (before->manner) {
+    case MANNER_STORED: return copy ? ORDER_STORES : ORDER_STORES | ORDER_THREADS;
+    case MANNER_PLAIN: return copy && before->write ? ORDER_FENCE | ORDER_THREADS : ORDER_THREADS;
+    case MANNER_LANES:
+    case MANNER_LOADED: break;
+    }
+    return 0;
+}
+
+void race_order(const Prog *prog, Algebra *algebra, Places *places) {
+    for (size_t i = 0; i < places->count; i++)
+        for (size_t k = i; k < places->count; k++) {
+            const Place *a = &places->items[i], *b = &places->items[k];
+            if (a->role != b->role || a->access->object != b->access->object) continue;
+            if ((a->stmt == b->stmt && a != b) || in_order(prog, algebra, a, b)) continue; /* one statement reads, then writes */
+            a->stmt->tile->order |= waits_for(a, b);
+            b->stmt->tile->order |= waits_for(b, a);
+        }
+}
