@@ -34,11 +34,11 @@ struct Frame {
     State breaks, continues;
 };
 
-typedef struct Assumed {
+typedef struct Taken { /* for granted */
     const Poly *condition; /* NULL: `domain` is not empty */
     bool truth;
     int domain;
-} Assumed;
+} Taken;
 
 typedef enum Arm {
     ARM_THEN,
@@ -72,7 +72,7 @@ typedef struct Assigned {
     Object *objects; /* tiles, then locals */
     size_t count;
     Frame *frame;
-    VEC(Assumed) assumed;
+    VEC(Taken) assumed;
     VEC(Loss) losses;
     int steps;
 } Assigned;
@@ -243,7 +243,7 @@ static void assume(Assigned *a, Expr *condition, bool truth) {
         assume(a, condition->binary.right, truth);
     }
     const Poly *poly = here_poly(&a->here, condition);
-    if (poly && !poly_changes(a->algebra, poly)) vec_push(a->tiles->arena, &a->assumed, (Assumed){poly, truth, -1});
+    if (poly && !poly_changes(a->algebra, poly)) vec_push(a->tiles->arena, &a->assumed, (Taken){poly, truth, -1});
     if (compares_integers(condition)) assume_integers(a, condition, truth);
 }
 
@@ -506,7 +506,7 @@ static void walk_iterations(Assigned *a, Frame *frame, Stmt *body, State *state)
         var = poly_atom(a->algebra, algebra_atom_local(a->algebra, a->role, stmt->loop.var));
         assume_least(a, here_poly(&a->here, stmt->loop.hi), lo, 1);
         if (stmt->loop.domain >= 0 && stmt->loop.whole)
-            vec_push(a->tiles->arena, &a->assumed, (Assumed){NULL, true, stmt->loop.domain});
+            vec_push(a->tiles->arena, &a->assumed, (Taken){NULL, true, stmt->loop.domain});
     }
     if (!counts || stmt->loop.where || !holds_if(body)) {
         turn(a, frame, body, state);
@@ -567,7 +567,7 @@ static void walk_loop(Assigned *a, Stmt *stmt, State *state) {
 static void walk_arm(Assigned *a, Stmt *arm, State *state, const Stmt *stmt, bool truth) {
     assume(a, stmt->branch.condition, truth);
     if (truth && stmt->branch.nonempty >= 0)
-        vec_push(a->tiles->arena, &a->assumed, (Assumed){NULL, true, stmt->branch.nonempty});
+        vec_push(a->tiles->arena, &a->assumed, (Taken){NULL, true, stmt->branch.nonempty});
     apply_guards(a, state);
     walk(a, arm, state);
 }

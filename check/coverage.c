@@ -6,73 +6,12 @@
  * path (`may`), by a copy that may still be under way (`flying`); and, since the threads have waited for one another, written or read
  * by them. Joins of paths intersect and unite them. At a release the bits of all instances that take the stage must be full together, and
  * disjoint. What an instance has written itself it may read, and write again: then its threads wait for one another before (Tile.order). */
-#include "check/tiles.h"
+#include "check/coverage.h"
 
 #include <string.h>
 
-#define MAX_WRITES   2048      /* of a role; loops are followed no further beyond */
-
-/* What one statement wrote into a stage that is held */
-typedef struct Mark {
-    Site *site;
-    Bits bits;
-    bool vague; /* where is not known: `bits` is all it could be */
-} Mark;
-
-typedef struct Hold {
-    int pipe;
-    Stmt *acquire; /* S_ACQUIRE or S_STAGE */
-    bool poisoned;
-    size_t words;
-    Bits must, own, may, flying;
-    Bits fresh, seen; /* written, and read, by threads that have not waited for one another since */
-    int64_t bytes; /* that copies bring */
-    bool differs;  /* `bytes` is not the same on the paths that met */
-    Span differs_at;
-    bool open; /* not followed to the end */
-    Span open_at;
-    VEC(Mark) marks;
-} Hold;
-
-typedef struct State {
-    bool live;
-    Hold **holds; /* one a handle; NULL: not held, or consumed */
-} State;
-
-typedef struct Frame Frame;
-struct Frame {
-    Frame *outer;
-    Stmt *stmt; /* what can be left: S_BLOCK, S_FOR, S_GRID, S_STAGE */
-    State breaks, continues;
-};
-
-/* What every instance had written at one place of release */
-typedef struct Release {
-    Stmt *stmt;
-    int handle;
-    Span span;
-    Hold **holds; /* one an instance, NULL: never came here */
-} Release;
-
-typedef struct Said {
-    Stmt *acquired;
-    int field;
-} Said;
-
-typedef struct Coverage {
-    Tiles *tiles;
-    Role *role;
-    Algebra *algebra;
-    int rank;
-    Frame *frame;
-    VEC(Release) releases;
-    VEC(Said) said; /* of missing fields */
-    GlobalWrites writes;
-    int written;      /* statements followed so far */
-    int apart;        /* conditions around that differ between instances: what is acquired there is refused for that */
-    bool again;       /* a later iteration, followed for the order of what threads do alone */
-    Here here;        /* loops followed turn by turn, and the rank */
-} Coverage;
+#define CONDITIONS_MOST 4    /* that are looked at with either truth */
+#define STATEMENTS_MOST 64   /* behind the first, that one is looked for in */
 
 /* ---- bits ----------------------------------------------------------------------------------------------------------- */
 
@@ -84,7 +23,7 @@ static Bits copy_bits(Coverage *c, Bits from, size_t words) {
     return bits;
 }
 
-static int64_t first_common(Bits a, Bits b, size_t words) {
+int64_t coverage_first_common(Bits a, Bits b, size_t words) {
     for (size_t w = 0; w < words; w++)
         if (a[w] & b[w]) return (int64_t)w * 64 + __builtin_ctzll(a[w] & b[w]);
     return -1;
@@ -92,11 +31,11 @@ static int64_t first_common(Bits a, Bits b, size_t words) {
 
 /* ---- holds and states ------------------------------------------------------------------------------------------------- */
 
-static int64_t field_bits(const Field *field) { return field->elements * (field->count > 0 ? field->count : 1); }
+int64_t coverage_field_bits(const Field *field) { return field->elements * (field->count > 0 ? field->count : 1); }
 
-static int64_t field_start(const Pipe *pipe, int field) {
+int64_t coverage_field_start(const Pipe *pipe, int field) {
     int64_t start = 0;
-    for (int f = 0; f < field; f++) start += field_bits(&pipe->fields.items[f]);
+    for (int f = 0; f < field; f++) start += coverage_field_bits(&pipe->fields.items[f]);
     return start;
 }
 
@@ -104,7 +43,7 @@ static Hold *new_hold(Coverage *c, int pipe, Stmt *acquire) {
     const Pipe *row = &c->tiles->prog->pipes.items[pipe];
     int64_t total = 0;
     for (size_t f = 0; f < row->fields.count; f++) {
-        int64_t bits = field_bits(&row->fields.items[f]);
+        int64_t bits = coverage_field_bits(&row->fields.items[f]);
         if (bits <= 0 || bits > MAX_ELEMENTS || row->fields.items[f].elements > MAX_ELEMENTS) return NULL;
         total += bits;
     }
@@ -114,8 +53,10 @@ static Hold *new_hold(Coverage *c, int pipe, Stmt *acquire) {
     hold->must = new_bits(c, hold->words), hold->own = new_bits(c, hold->words), hold->may = new_bits(c, hold->words);
     hold->flying = new_bits(c, hold->words), hold->fresh = new_bits(c, hold->words), hold->seen = new_bits(c, hold->words);
     for (size_t f = 0; f < row->fields.count; f++) /* a field whose address is taken is written by hand */
-        if (row->fields.items[f].by_hand[END_PRODUCE])
-            bits_set(hold->must, field_start(row, (int)f), field_bits(&row->fields.items[f]));
+        if (row->fields.items[f].by_hand[END_PRODUCE]) {
+            bits_set(hold->must, coverage_field_start(row, (int)f), coverage_field_bits(&row->fields.items[f]));
+            bits_set(hold->own, coverage_field_start(row, (int)f), coverage_field_bits(&row->fields.items[f]));
+        }
     return hold;
 }
 
@@ -180,11 +121,11 @@ static void join(Coverage *c, State *to, const State *from, Span at) {
 /* The elements that an access touches. Subscripts were proved inside. False: not known which of the field. */
 static bool mark_bits(Coverage *c, const Site *site, const Access *access, const Pipe *pipe, Bits bits) {
     const Field *field = &pipe->fields.items[access->field];
-    int64_t start = field_start(pipe, access->field), tile = 0;
+    int64_t start = coverage_field_start(pipe, access->field), tile = 0;
     if ((!access->element || here_value(&c->here, access->element, &tile)) &&
         here_elements(&c->here, &site->tile->space, access, field->extents, start + tile * field->elements, bits))
         return true;
-    bits_set(bits, start, field_bits(field));
+    bits_set(bits, start, coverage_field_bits(field));
     return false;
 }
 
@@ -227,16 +168,16 @@ static bool same_walk(const Site *a, const Site *b) {
     return same;
 }
 
-static Span place_of(const Stmt *acquire) { return acquire->kind == S_STAGE ? acquire->head : acquire->span; }
+Span coverage_place_of(const Stmt *acquire) { return acquire->kind == S_STAGE ? acquire->head : acquire->span; }
 
 /* A copy, and what else is written to the elements that it brings */
 static void check_copies(Coverage *c, Hold *hold, Site *site, Bits bits, bool exact) {
     Tiles *tiles = c->tiles;
     bool copies = is_asynchronous(site->tile);
-    if (c->again || first_common(copies ? hold->may : hold->flying, bits, hold->words) < 0) return;
+    if (c->again || coverage_first_common(copies ? hold->may : hold->flying, bits, hold->words) < 0) return;
     for (size_t i = 0; i < hold->marks.count; i++) {
         const Mark *before = &hold->marks.items[i];
-        if ((!copies && !is_asynchronous(before->site->tile)) || first_common(before->bits, bits, hold->words) < 0) continue;
+        if ((!copies && !is_asynchronous(before->site->tile)) || coverage_first_common(before->bits, bits, hold->words) < 0) continue;
         Diag *diag = diag_at(tiles->diags, P0217, site->tile->target.span,
                              exact && !before->vague ? "elements of %s are written a second time, and nothing orders the two"
                                                      : "elements of %s may be written a second time, and nothing orders the two",
@@ -264,10 +205,10 @@ static void wait_for_threads(Coverage *c, State *state, Site *site) {
 
 /* Was what it writes last written by the very threads that write it now? */
 static bool same_threads(const Hold *hold, const Site *site, Bits bits) {
-    if (first_common(hold->seen, bits, hold->words) >= 0) return false;
+    if (coverage_first_common(hold->seen, bits, hold->words) >= 0) return false;
     for (size_t i = 0; i < hold->marks.count; i++) {
         const Mark *before = &hold->marks.items[i];
-        if (first_common(before->bits, bits, hold->words) < 0) continue;
+        if (coverage_first_common(before->bits, bits, hold->words) < 0) continue;
         if (before->vague || !same_walk(before->site, site) || memcmp(before->bits, bits, hold->words * sizeof *bits) != 0) return false;
     }
     return true;
@@ -282,11 +223,11 @@ static void write_stage(Coverage *c, State *state, Site *site, Hold *hold) {
     if (tile->op != ASSIGN_SET && !hold->poisoned && !bits_hold(hold->must, bits, hold->words)) {
         Diag *diag = diag_at(c->tiles->diags, P0209, tile->target.span, "%s has no value yet to compute with",
                              tiles_object(c->tiles, c->role, &tile->target));
-        diag_label(c->tiles->diags, diag, place_of(hold->acquire), "the stage is produced from here on");
+        diag_label(c->tiles->diags, diag, coverage_place_of(hold->acquire), "the stage is produced from here on");
         diag_help(c->tiles->diags, diag, "assign it with `=` first");
         hold->poisoned = true;
     }
-    bool touched = first_common(hold->fresh, bits, hold->words) >= 0 || first_common(hold->seen, bits, hold->words) >= 0;
+    bool touched = coverage_first_common(hold->fresh, bits, hold->words) >= 0 || coverage_first_common(hold->seen, bits, hold->words) >= 0;
     if (!is_asynchronous(tile) && touched && !(exact && same_threads(hold, site, bits))) wait_for_threads(c, state, site);
     for (size_t w = 0; w < hold->words; w++) {
         if (exact) hold->must[w] |= bits[w];
@@ -312,7 +253,7 @@ static void refuse_read(Coverage *c, const Access *read, Hold *hold, int64_t bit
     Diag *diag = diag_at(tiles->diags, P0209, read->span, "%s is read where it has not certainly been written",
                          tiles_object(tiles, c->role, read));
     diag_primary(tiles->diags, diag, "%s", not_there(c, hold, bit));
-    diag_label(tiles->diags, diag, place_of(hold->acquire), "the stage is produced from here on");
+    diag_label(tiles->diags, diag, coverage_place_of(hold->acquire), "the stage is produced from here on");
     for (size_t i = 0; i < hold->marks.count; i++)
         if (hold->marks.items[i].bits[bit / 64] >> (bit % 64) & 1) {
             diag_label(tiles->diags, diag, hold->marks.items[i].site->tile->target.span, "written here");
@@ -337,7 +278,7 @@ static void read_stages(Coverage *c, State *state, Site *site) {
             refuse_read(c, read, hold, bit);
             continue;
         }
-        if (first_common(hold->fresh, bits, hold->words) >= 0) wait_for_threads(c, state, site);
+        if (coverage_first_common(hold->fresh, bits, hold->words) >= 0) wait_for_threads(c, state, site);
         for (size_t w = 0; w < hold->words; w++) hold->seen[w] |= bits[w];
     }
 }
@@ -542,10 +483,75 @@ static void walk_stage(Coverage *c, Stmt *stmt, State *state) {
     if (state->live) release(c, state, stmt, stmt->stage.handle, end_of(stmt));
 }
 
+static void find_stage_write(Stmt *stmt, void *data) { *(bool *)data |= stmt->kind == S_TILE && stmt->tile->target.space == SPACE_STAGE; }
+
+typedef struct Conditions { /* of `if`s that write stages, and are not decided */
+    Coverage *c;
+    const Poly *wanted; /* NULL: the first one that there is */
+    bool found;
+} Conditions;
+
+static void find_condition(Stmt *stmt, void *data) {
+    Conditions *conditions = data;
+    const Here *here = &conditions->c->here;
+    bool truth, writes = false;
+    if (stmt->kind != S_IF || conditions->found || !stmt->branch.condition) return;
+    stmt_visit(stmt, find_stage_write, &writes);
+    const Poly *poly = writes && here_truth(here, stmt->branch.condition) < 0 ? here_condition(here, stmt->branch.condition, &truth) : NULL;
+    if (!poly || (conditions->wanted && !poly_equal(conditions->wanted, poly))) return;
+    conditions->wanted = poly, conditions->found = true;
+}
+
+/* The last statement that asks for what this one asks for, while it stays as it is; this one where there is none */
+static size_t last_of(Coverage *c, const Stmts *body, size_t first, const Poly **condition) {
+    Conditions conditions = {.c = c};
+    size_t last = first;
+    stmt_visit(body->items[first], find_condition, &conditions);
+    *condition = conditions.wanted;
+    if (!conditions.found || !here_stays(&c->here, *condition, body->items[first])) return first;
+    for (size_t i = first + 1; i < body->count && i < first + STATEMENTS_MOST; i++) {
+        conditions.found = false;
+        if (!here_stays(&c->here, *condition, body->items[i])) break;
+        stmt_visit(body->items[i], find_condition, &conditions);
+        if (conditions.found) last = i;
+    }
+    return last;
+}
+
+static void walk_list(Coverage *c, const Stmts *body, size_t from, size_t to, State *state);
+
+/* What a condition decides more than once is looked at with either truth, each by itself. */
+static void walk_both(Coverage *c, const Stmts *body, size_t from, size_t to, State *state, const Poly *condition) {
+    State other = copy_state(c, state);
+    vec_push(c->tiles->arena, &c->here.assumed, (Assumed){condition, true});
+    walk_list(c, body, from, to, state);
+    c->here.assumed.items[c->here.assumed.count - 1].truth = false;
+    walk_list(c, body, from, to, &other);
+    c->here.assumed.count--;
+    join(c, state, &other, body->items[to - 1]->span);
+}
+
+static void walk_list(Coverage *c, const Stmts *body, size_t from, size_t to, State *state) {
+    const Poly *condition;
+    while (from < to && state->live) {
+        const Poly *other;
+        size_t last = c->here.assumed.count < CONDITIONS_MOST ? last_of(c, body, from, &condition) : from;
+        for (size_t i = from + 1; i <= last; i++) { /* what is decided in between, too */
+            size_t end = last_of(c, body, i, &other);
+            if (end > last) last = end;
+        }
+        if (last > from && last < to)
+            walk_both(c, body, from, last + 1, state, condition);
+        else
+            walk(c, body->items[from], state);
+        from = last < to ? last + 1 : from + 1;
+    }
+}
+
 static void walk_block(Coverage *c, Stmt *stmt, State *state) {
     Frame frame = {.outer = c->frame, .stmt = stmt};
     c->frame = &frame;
-    for (size_t i = 0; i < stmt->block.body.count && state->live; i++) walk(c, stmt->block.body.items[i], state);
+    walk_list(c, &stmt->block.body, 0, stmt->block.body.count, state);
     c->frame = frame.outer;
     join(c, state, &frame.breaks, stmt->span);
 }
@@ -574,193 +580,7 @@ static void walk(Coverage *c, Stmt *stmt, State *state) {
     }
 }
 
-/* ---- verdicts --------------------------------------------------------------------------------------------------------- */
-
-/* "y[3, 64]" of the element behind a bit */
-static const char *element_text(Coverage *c, const Pipe *pipe, int f, int64_t bit) {
-    const Field *field = &pipe->fields.items[f];
-    int64_t at = bit - field_start(pipe, f), subs[PROG_MAX_RANK];
-    Str text = str_new(c->tiles->arena);
-    str_add(&text, field->name);
-    if (field->is_array) str_printf(&text, "[%lld]", (long long)(at / field->elements));
-    at %= field->elements;
-    for (int d = field->rank - 1; d >= 0; d--) subs[d] = at % field->extents[d], at /= field->extents[d];
-    str_char(&text, '[');
-    for (int d = 0; d < field->rank; d++) str_printf(&text, "%s%lld", d ? ", " : "", (long long)subs[d]);
-    str_char(&text, ']');
-    return text.text;
-}
-
-static void report_missing(Coverage *c, const Release *at, const Hold *hold, int f, int64_t bit, bool none) {
-    Tiles *tiles = c->tiles;
-    const Pipe *pipe = &tiles->prog->pipes.items[hold->pipe];
-    const Field *field = &pipe->fields.items[f];
-    Diag *diag = none ? diag_at(tiles->diags, P0214, place_of(hold->acquire), "field `%s` of `%s` is never written",
-                                field->name, pipe->name)
-                      : diag_at(tiles->diags, P0214, place_of(hold->acquire),
-                                "field `%s` of `%s` is not written as a whole on every path", field->name, pipe->name);
-    diag_primary(tiles->diags, diag, "the stage is acquired here");
-    diag_label(tiles->diags, diag, at->span, at->stmt->kind == S_LEAVE ? "and left here" : "and passed on here");
-    for (size_t i = hold->marks.count; i-- > 0;) {
-        const Mark *mark = &hold->marks.items[i];
-        if (mark->site->tile->target.field != f || mark->site->stmt->span.lo < hold->acquire->span.lo) continue;
-        diag_label(tiles->diags, diag, mark->site->tile->target.span,
-                   mark->vague ? "which elements this writes is not known at compile time" : "written in part here");
-        break;
-    }
-    diag_label(tiles->diags, diag, field->span, "declared here");
-    if (!none) diag_note(tiles->diags, diag, "element `%s` may be left unwritten", element_text(c, pipe, f, bit));
-    if (none)
-        diag_help(tiles->diags, diag, "write it: `%s.%s[..] = ..;`, or leave the field out of the pipe",
-                  c->role->handles.items[at->handle].name, field->name);
-    else
-        diag_help(tiles->diags, diag, "write all of it on every path before the stage is passed on");
-}
-
-/* One message for each place of acquire and field, however many releases follow */
-static bool said_before(Coverage *c, Stmt *acquired, int f) {
-    for (size_t i = 0; i < c->said.count; i++)
-        if (c->said.items[i].acquired == acquired && c->said.items[i].field == f) return true;
-    vec_push(c->tiles->arena, &c->said, (Said){acquired, f});
-    return false;
-}
-
-/* True where the instances from `first` to before `last` have written the whole payload */
-static bool check_payload(Coverage *c, const Release *at, const Hold *hold, int first, int last) {
-    const Pipe *pipe = &c->tiles->prog->pipes.items[hold->pipe];
-    bool complete = true;
-    for (size_t f = 0; f < pipe->fields.count; f++) {
-        int64_t start = field_start(pipe, (int)f), end = start + field_bits(&pipe->fields.items[f]), missing = -1;
-        bool none = true;
-        for (int64_t bit = start; bit < end; bit++) {
-            uint64_t must = 0, may = 0;
-            for (int r = first; r < last; r++) {
-                if (!at->holds[r]) continue;
-                must |= at->holds[r]->must[bit / 64], may |= at->holds[r]->may[bit / 64];
-            }
-            if (bit % 64 == 0 && bit + 64 <= end && must == UINT64_MAX) {
-                none = false;
-                bit += 63;
-                continue;
-            }
-            if (may >> (bit % 64) & 1) none = false;
-            if (missing < 0 && !(must >> (bit % 64) & 1)) missing = bit;
-        }
-        if (missing < 0) continue;
-        complete = false;
-        if (none && at->stmt->kind == S_LEAVE) continue; /* `stages` says which leave drops it */
-        if (said_before(c, hold->acquire, (int)f)) continue;
-        report_missing(c, at, hold, (int)f, missing, none);
-    }
-    return complete;
-}
-
-static void report_overlap(Coverage *c, const Release *at, int r, int s, int64_t bit) {
-    Tiles *tiles = c->tiles;
-    const Hold *a = at->holds[r], *b = at->holds[s];
-    const Pipe *pipe = &tiles->prog->pipes.items[a->pipe];
-    const Mark *first = NULL, *second = NULL;
-    int f = 0;
-    while (bit >= field_start(pipe, f) + field_bits(&pipe->fields.items[f])) f++;
-    for (size_t i = 0; i < a->marks.count; i++)
-        if (a->marks.items[i].bits[bit / 64] >> (bit % 64) & 1) first = &a->marks.items[i];
-    for (size_t i = 0; i < b->marks.count; i++)
-        if (b->marks.items[i].bits[bit / 64] >> (bit % 64) & 1) second = &b->marks.items[i];
-    if (!first || !second) return;
-    bool vague = first->vague || second->vague;
-    Diag *diag = diag_at(tiles->diags, P0215, first->site->tile->target.span,
-                         vague ? "instances of `%s` may write the same elements of `%s`"
-                               : "instances of `%s` both write elements of `%s`",
-                         c->role->name, pipe->name);
-    diag_primary(tiles->diags, diag, "by the instance of rank %d", r);
-    if (second->site != first->site)
-        diag_label(tiles->diags, diag, second->site->tile->target.span, "and here by rank %d", s);
-    diag_label(tiles->diags, diag, c->role->span, "%d instances run this role together", c->role->instances);
-    if (!vague) diag_note(tiles->diags, diag, "ranks %d and %d write `%s`", r, s, element_text(c, pipe, f, bit));
-    diag_help(tiles->diags, diag, "give each instance its own part: `rank*.. + i`");
-}
-
-static void report_open(Coverage *c, const Hold *hold) {
-    Tiles *tiles = c->tiles;
-    const char *pipe = tiles->prog->pipes.items[hold->pipe].name;
-    Diag *diag = diag_at(tiles->diags, P0214, place_of(hold->acquire),
-                         "the payload of `%s` is written by more statements, turn by turn, than are followed", pipe);
-    diag_primary(tiles->diags, diag, "the stage is acquired here");
-    diag_label(tiles->diags, diag, hold->open_at, "followed for %d writes", MAX_WRITES);
-    diag_help(tiles->diags, diag, "write more elements in one statement: an index instead of a loop");
-}
-
-static bool check_overlap(Coverage *c, const Release *at, int first, int last) {
-    for (int r = first; r < last; r++)
-        for (int s = r + 1; s < last; s++) {
-            if (!at->holds[r] || !at->holds[s]) continue;
-            int64_t bit = first_common(at->holds[r]->may, at->holds[s]->may, at->holds[r]->words);
-            if (bit < 0) continue;
-            report_overlap(c, at, r, s, bit);
-            return false;
-        }
-    return true;
-}
-
-static void report_bytes(Coverage *c, const Release *at, const Hold *hold, Span where, const char *what) {
-    Tiles *tiles = c->tiles;
-    const char *pipe = tiles->prog->pipes.items[hold->pipe].name;
-    Diag *diag = diag_at(tiles->diags, P0216, place_of(hold->acquire),
-                         "copies bring a different number of bytes into `%s` on different paths", pipe);
-    diag_primary(tiles->diags, diag, "the stage is acquired here");
-    diag_label(tiles->diags, diag, where, "%s", what);
-    diag_note(tiles->diags, diag,
-              "a stage is full when a certain number of bytes has arrived, the same for every stage");
-    diag_help(tiles->diags, diag, "fill a field by copies on all paths or on none, and in all instances alike");
-    (void)at;
-}
-
-static void check_bytes(Coverage *c, const Release *at, const Hold *hold, bool *set) {
-    PipeUse *use = &c->role->pipes[hold->pipe];
-    for (int r = 0; r < c->role->instances; r++) {
-        const Hold *here = at->holds[r];
-        if (!here) continue;
-        if (here->differs) {
-            report_bytes(c, at, here, here->differs_at, "paths meet here with different numbers of bytes");
-            return;
-        }
-        if (!set[hold->pipe]) use->tx_bytes = (uint32_t)here->bytes, set[hold->pipe] = true;
-        if (use->tx_bytes == (uint32_t)here->bytes) continue;
-        report_bytes(c, at, here, at->span,
-                     arena_printf(c->tiles->arena, "%lld bytes here, %lld at another place or in another instance",
-                                  (long long)here->bytes, (long long)use->tx_bytes));
-        return;
-    }
-}
-
-/* A stage of a role in turn is written by one instance, else by all of them together. */
-static void judge_release(Coverage *c, const Release *at, size_t before, bool *set) {
-    const Hold *hold = NULL;
-    bool poisoned = false, fine = true;
-    int instances = c->role->instances;
-    for (int r = 0; r < instances; r++) {
-        if (!at->holds[r]) continue;
-        if (!hold) hold = at->holds[r];
-        poisoned |= at->holds[r]->poisoned;
-    }
-    if (!hold || poisoned) return;
-    Span body = hold->acquire->kind == S_STAGE ? hold->acquire->span : c->role->body->span;
-    if (tiles_reported(c->tiles, before, body)) return;
-    if (hold->open) {
-        report_open(c, hold);
-        return;
-    }
-    int together = role_takes(c->role, hold->pipe);
-    for (int r = 0; r < instances && fine; r += together)
-        fine = (together == 1 && !at->holds[r]) ||
-               (check_overlap(c, at, r, r + together) && check_payload(c, at, hold, r, r + together));
-    if (fine) check_bytes(c, at, hold, set);
-}
-
-static void judge(Coverage *c, size_t before) {
-    bool *set = NEW_ARRAY(c->tiles->arena, bool, c->tiles->prog->pipes.count + 1);
-    for (size_t i = 0; i < c->releases.count; i++) judge_release(c, &c->releases.items[i], before, set);
-}
+/* ---- all ---------------------------------------------------------------------------------------------------------- */
 
 void tiles_coverage(Tiles *tiles) {
     size_t before = tiles->diags->items.count;
@@ -774,7 +594,7 @@ void tiles_coverage(Tiles *tiles) {
             if (role->instances > 1) here_bind(&c.here, algebra_atom_rank(c.algebra, role), c.rank);
             walk(&c, role->body, &state);
         }
-        judge(&c, before);
+        coverage_judge(&c, before);
         tiles_disjoint(tiles, role, &c.writes);
     }
 }

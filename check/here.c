@@ -83,10 +83,75 @@ static bool compare(BinaryOp op, int64_t a, int64_t b) {
     return false;
 }
 
-/* Conditions such as `rank == 0`: 1, 0, or -1 where it is not known */
+const Poly *here_condition(const Here *here, Expr *condition, bool *truth) {
+    *truth = true;
+    while (condition && condition->kind == X_UNARY && condition->unary.op == OP_NOT) condition = condition->unary.operand, *truth = !*truth;
+    if (condition && condition->kind == X_BINARY && condition->binary.left->type != E_F32) { /* of floats !(x < y) is not y <= x */
+        BinaryOp op = condition->binary.op;
+        Expr *left = condition->binary.left, *right = condition->binary.right;
+        bool turned = op == OP_GT || op == OP_LE, negated = op == OP_LE || op == OP_GE || op == OP_NE;
+        if (negated) *truth = !*truth;
+        if (turned || negated)
+            condition = expr_binary(here->arena, op == OP_NE ? OP_EQ : OP_LT, turned ? right : left, turned ? left : right, condition->span);
+    }
+    return condition ? here_poly(here, condition) : NULL;
+}
+
+typedef struct Within {
+    const Here *here;
+    const Poly *poly;
+    bool stays;
+} Within;
+
+static void find_change(Stmt *stmt, void *data) {
+    Within *within = data;
+    Algebra *algebra = within->here->algebra;
+    const Role *role = within->here->role;
+    int local = stmt->kind == S_SCALAR ? stmt->scalar.local : stmt->kind == S_FOR ? stmt->loop.var : -1;
+    if (local >= 0 && poly_mentions(algebra, within->poly, algebra_atom_local(algebra, role, local))) within->stays = false;
+    for (size_t a = 0; stmt->kind == S_GRID && a < algebra->prog->axes.count; a++)
+        if (poly_mentions(algebra, within->poly, algebra_atom_axis(algebra, (int)a))) within->stays = false;
+}
+
+/* Only variables of the role change under the eyes of the walk; memory that is written changes unseen. */
+static bool only_locals_change(const Algebra *algebra, const Poly *poly) {
+    for (int t = 0; t < poly->count; t++)
+        for (int k = 0; k < poly->terms[t].count; k++) {
+            const Atom *atom = &algebra->atoms.items[poly->terms[t].atoms[k]];
+            bool composed = false;
+            for (int i = 0; i < 3 && atom->args[i]; i++) {
+                composed = true;
+                if (!only_locals_change(algebra, atom->args[i])) return false;
+            }
+            if (atom->changes && !composed && atom->kind != ATOM_LOCAL) return false;
+        }
+    return true;
+}
+
+bool here_stays(const Here *here, const Poly *poly, Stmt *within) {
+    Within search = {here, poly, poly != NULL && only_locals_change(here->algebra, poly)};
+    if (search.stays) stmt_visit(within, find_change, &search);
+    return search.stays;
+}
+
+static int assumed_truth(const Here *here, Expr *condition) {
+    bool truth;
+    const Poly *poly = here->assumed.count ? here_condition(here, condition, &truth) : NULL;
+    for (size_t i = 0; poly && i < here->assumed.count; i++)
+        if (poly_equal(here->assumed.items[i].condition, poly)) return here->assumed.items[i].truth == truth;
+    return -1;
+}
+
+static int plain_truth(const Here *here, Expr *condition);
+
+/* Conditions such as `rank == 0`, and what is assumed: 1, 0, or -1 where it is not known */
 int here_truth(const Here *here, Expr *condition) {
+    int truth = condition ? plain_truth(here, condition) : -1;
+    return truth < 0 && condition ? assumed_truth(here, condition) : truth;
+}
+
+static int plain_truth(const Here *here, Expr *condition) {
     int64_t a, b;
-    if (!condition) return -1;
     if (condition->kind == X_UNARY && condition->unary.op == OP_NOT) {
         int inner = here_truth(here, condition->unary.operand);
         return inner < 0 ? -1 : !inner;

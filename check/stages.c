@@ -10,7 +10,7 @@ static void follow(Linear *linear, Stmt *stmt);
 static void open_scope(Linear *linear, int handle, Span span) {
     linear->slot[handle] = (int)linear->path.count;
     vec_push(linear->arena, &linear->scope, handle);
-    *path_push(linear, &linear->path) = (Hold){.state = STATE_FREE, .since = span, .acquired = span, .loop_var = -1};
+    *path_push(linear, &linear->path) = (Hold){.state = STATE_FREE, .since = span, .acquired = span};
 }
 
 static void close_scopes(Linear *linear, size_t depth, Span end) {
@@ -61,13 +61,11 @@ static int count_held(Linear *linear, int handle, Span span) {
 static int acquire(Linear *linear, int handle, Span span, StageState state) {
     if (!hold_of(linear, handle)) open_scope(linear, handle, span);
     if (!stage_event(linear, handle, EVENT_ACQUIRE, span)) return 0;
-    *hold_change(linear, handle) = (Hold){.state = state, .since = span, .acquired = span, .loop_var = -1};
+    *hold_change(linear, handle) = (Hold){.state = state, .since = span, .acquired = span};
     return count_held(linear, handle, span);
 }
 
 static void release(Linear *linear, int handle, Span span) {
-    const Hold *hold = hold_of(linear, handle);
-    if (hold && hold->state == STATE_HELD) payload_release(linear, handle);
     stage_event(linear, handle, EVENT_RELEASE, span);
 }
 
@@ -187,7 +185,6 @@ static void after_loop(Linear *linear, Path *entry, const Path *end, const Frame
             poison |= path_hold(&frame->exits.items[x].path, i)->state == STATE_POISON;
         Hold *hold = path_change(linear, &after, i);
         if (poison) hold->state = STATE_POISON;
-        if (is_held(hold)) payload_loop(linear, i, end, frame, hold);
     }
     linear->path = after;
 }
@@ -230,19 +227,7 @@ static void stage_block(Linear *linear, Stmt *stmt) {
         vec_push(linear->arena, &linear->blocks, use);
     }
     if (stmt->stage.body) follow(linear, stmt->stage.body);
-    const Hold *hold = hold_of(linear, handle);
-    if (linear->path.live && hold && is_held(hold)) payload_release(linear, handle);
     close_scopes(linear, depth, closing_of(stmt));
-}
-
-static void refuse_unwritten(Linear *linear, int handle, const Hold *hold, int field, Span span) {
-    const Handle *what = &linear->role->handles.items[handle];
-    const Pipe *pipe = &linear->prog->pipes.items[what->pipe];
-    stage_fault(linear, handle);
-    Diag *diag = diag_at(linear->diags, P0309, span, "the block of `%s` is left before its payload is written", what->name);
-    diag_primary(linear->diags, diag, "`%s` has not been written on this path", pipe->fields.items[field].name);
-    diag_label(linear->diags, diag, hold->acquired, "consumers of `%s` get this stage on every path", pipe->name);
-    diag_help(linear->diags, diag, "write every field before, or decide before the stage is acquired");
 }
 
 static void leave(Linear *linear, Stmt *stmt) {
@@ -253,12 +238,10 @@ static void leave(Linear *linear, Stmt *stmt) {
     Diag *dropped = NULL;
     stmt->leave.releases.count = 0;
     for (size_t i = linear->path.count; i-- > depth;) {
-        int handle = linear->scope.items[i], field;
+        int handle = linear->scope.items[i];
         const Hold *hold = path_hold(&linear->path, i);
         if (hold->state == STATE_BLOCK) {
             vec_push(linear->arena, &stmt->leave.releases, handle);
-            if (!payload_complete(linear, handle, hold, &field)) refuse_unwritten(linear, handle, hold, field, stmt->span);
-            else payload_release(linear, handle);
         } else if (hold->state == STATE_HELD && (dropped || linear->differs)) { /* one leave, one message */
             if (dropped) diag_label(linear->diags, dropped, hold->acquired, "so is `%s`, which was acquired here", linear->role->handles.items[handle].name);
             stage_fault(linear, handle);
@@ -291,7 +274,7 @@ static void follow(Linear *linear, Stmt *stmt) {
     switch (stmt->kind) {
     case S_BLOCK: block(linear, stmt); break;
     case S_SCALAR: case S_TRY: break;
-    case S_TILE: payload_write(linear, stmt); break;
+    case S_TILE: break;
     case S_GRID: loop(linear, stmt, stmt->grid.body); break;
     case S_FOR: loop(linear, stmt, stmt->loop.body); break;
     case S_IF: branch(linear, stmt); break;

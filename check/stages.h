@@ -3,7 +3,6 @@
  *   stages_event.c    what may happen to a stage in which state, as a matrix, and what is said where it may not
  *   stages_path.c     paths as data
  *   stages_join.c     two paths that meet; several stages that one place forgets are one message
- *   stages_payload.c  what has been written into a produced stage on this path
  *   stages_lag.c      how late a `consume` block releases
  *   hints.c           what `try` has found out is given to the next acquire
  *   roles.c, uniform.c  who acquires which end, under which control */
@@ -39,11 +38,6 @@ typedef struct Hold {
     Span since;        /* what put it into this state */
     Span acquired;     /* where the stage it holds, or held last, was acquired */
     int moved_to;      /* STATE_MOVED: the handle that took it over */
-    /* of a produced stage: */
-    uint64_t written;  /* units of the payload that have been written: unit_of() */
-    int loop_var;      /* local: writes under s.f[loop_var], whole once its loop has ended; -1 */
-    uint64_t by_loop;  /* fields written so */
-    int64_t bytes;     /* that copies bring into it */
 } Hold;
 
 typedef struct HoldChunk HoldChunk;
@@ -125,16 +119,6 @@ Path path_join(Linear *linear, Path *a, Path *b, Stmt *join);
 /* A path that ends an iteration (leave == NULL: at the end of the body) against the one that entered the loop */
 void path_restored(Linear *linear, const Path *entry, Path *end, Stmt *loop, const Stmt *leave);
 
-/* ---- payload: which fields are written on this path, and the bytes that copies bring. That all of it is written, and
- * equally many bytes on every path, is proved by `tiles`; here it is asked where a block is left early. ------------------ */
-
-void payload_write(Linear *linear, Stmt *stmt); /* a tile statement */
-void payload_join(Hold *into, const Hold *other);
-/* Behind a loop, for the `slot` of a produced stage held around it; `end`: the end of the body, may be dead */
-void payload_loop(Linear *linear, size_t slot, const Path *end, const Frame *frame, Hold *result);
-bool payload_complete(Linear *linear, int handle, const Hold *hold, int *missing_field);
-void payload_release(Linear *linear, int handle); /* takes down the bytes of a produced stage */
-bool constant_trips(const Stmt *loop, int64_t *trips);
 Span closing_of(const Stmt *stmt); /* its last character: the brace */
 
 /* ---- lag ---------------------------------------------------------------------------------------------------------- */

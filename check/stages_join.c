@@ -79,8 +79,6 @@ Path path_join(Linear *linear, Path *a, Path *b, Stmt *join) {
                 if (!said.diag) said = (Said){diag, handle, first, since};
             }
             into->state = STATE_POISON;
-        } else if (is_held(into)) {
-            payload_join(into, other);
         }
     }
     return both;

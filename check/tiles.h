@@ -7,7 +7,7 @@
  *   tiles_registers.c  how register tiles are spread over threads
  *   boxes.c            a copy as boxes of a tensor map
  *   multicast.c        copies that one block of a cluster makes for several
- *   coverage.c         payload written on every path, bytes of a stage
+ *   coverage*.c        payload written on every path, bytes of a stage
  *   assigned.c         tiles and variables of a role written before they are read
  *   here.c             sets of elements, and what is known at a place; for the two above
  *   instances.c        what different instances write
@@ -112,6 +112,11 @@ typedef uint64_t *Bits; /* a set of elements */
 void bits_set(Bits bits, int64_t lo, int64_t count);
 bool bits_hold(Bits outer, Bits inner, size_t words); /* all of the inner ones? */
 
+typedef struct Assumed { /* a condition, in the one spelling that here_condition gives it */
+    const Poly *condition;
+    bool truth;
+} Assumed;
+
 typedef struct Here { /* one instance at one place */
     Arena *arena;
     Algebra *algebra;
@@ -119,6 +124,7 @@ typedef struct Here { /* one instance at one place */
     int *bound_atoms; /* atoms whose values are known */
     int64_t *bound_values;
     int bound, bound_capacity;
+    VEC(Assumed) assumed;
 } Here;
 
 const Poly *here_poly(const Here *here, Expr *expr);
@@ -128,6 +134,8 @@ bool here_elements(const Here *here, const IndexSpace *space, const Access *acce
                    Bits bits);
 int here_truth(const Here *here, Expr *condition); /* 1, 0, or -1 where it is not known */
 void here_bind(Here *here, int atom, int64_t value);
+const Poly *here_condition(const Here *here, Expr *condition, bool *truth); /* x < y for y > x and, not true, for y <= x; NULL: not known */
+bool here_stays(const Here *here, const Poly *poly, Stmt *within); /* the same value all through it? */
 
 bool tiles_reported(const Tiles *tiles, size_t before, Span span); /* was an error found in this text, among the first so many? */
 
