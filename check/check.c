@@ -59,22 +59,15 @@ static void unknown_kernel(Arena *arena, const Ast *ast, const char *kernel, Dia
         diag_note(diags, diag, "the file has no kernel");
 }
 
-static void unknown_statics(const Ast *ast, const char *kernel, const StaticValue *statics, size_t count,
-                            Diags *diags) {
-    for (size_t i = 0; i < count; i++)
-        if (!check_is_static(ast, kernel, statics[i].name))
-            diag_plain(diags, P0151, "the kernel `%s` has no static `%s`", kernel, statics[i].name);
-}
-
 /* NULL: not even the tree of it can be made */
 static Prog *pass(Arena *arena, Names *names, const Ast *ast, const char *kernel, const StaticValue *statics,
                   size_t count, Diags *diags) {
+    size_t before = diags->errors;
     const AstItem *item = find_kernel(ast, kernel);
     if (!item) {
         unknown_kernel(arena, ast, kernel, diags);
         return NULL;
     }
-    unknown_statics(ast, kernel, statics, count, diags);
     Prog *prog = elaborate(arena, names, ast, item, statics, count, diags);
     if (prog) {
         turns_check(arena, prog, diags);

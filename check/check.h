@@ -23,7 +23,7 @@ void check_names(Arena *arena, Names *names, const Ast *ast, Diags *diags);
 void check_uncalled(const Ast *ast, Diags *diags);
 
 /* Checks one kernel with these statics; items of the file outside kernels are checked with each. NULL after errors.
- * Names that no static bears are reported: lib/ sorts out by check_is_static what are extents or scalars. */
+ * A name that none of its statics bears is another kernel's: lib/ sorts out by check_is_static what are extents or scalars. */
 Prog *check_kernel(Arena *arena, Names *names, const Ast *ast, const char *kernel, const StaticValue *statics, size_t count,
                    Diags *diags);
 /* The same, but a kernel that nothing else than verdicts on balance and deadlock (P0450 to P0479) refuses is given out, so that it can be

@@ -2,7 +2,7 @@
  *
  * NAME.pipe gives exactly NAME.err; a file without one is accepted. The error codes are marked by hand on the guilty lines, so that
  * a re-bless cannot hide a lost error: `//~ P0102` on the line itself, `//~^ P0102` one line above for each `^`, `//! P0102` for what
- * has no place. Every refused NAME.pipe of tests/check has its accepted twin NAME-ok.pipe. `//> check N=5` gives values for statics, `//> build`
+ * has no place. Every refused NAME.pipe of tests/check has its accepted twin NAME-ok.pipe. `//> check [KERNEL] N=5` names the kernel and gives values for statics, `//> build`
  * generates code as well.
  * Suite `codes`: every row of util/errors.def has its page, and a test; the tables of the reference are those of the rows. */
 #include "check/prog.h"
@@ -69,8 +69,10 @@ static void check_whole(Test *test, const char *text, size_t length, Outcome *ou
         if (strncmp(lines.items[i], "//> build", 9) == 0) options.check_only = false;
         if (strncmp(lines.items[i], "//> check", 9) == 0 || strncmp(lines.items[i], "//> build", 9) == 0) {
             Words words = words_of(test->arena, lines.items[i] + 9);
-            options.values = words.items;
-            options.value_count = words.count;
+            bool named = words.count > 0 && strchr(words.items[0], '=') == NULL;
+            options.kernel = named ? words.items[0] : NULL;
+            options.values = words.items + named;
+            options.value_count = words.count - named;
         }
     }
     PipecProgram *program = pipec_compile(text, length, &options);
