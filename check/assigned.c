@@ -243,7 +243,7 @@ static void assume(Assigned *a, Expr *condition, bool truth) {
         assume(a, condition->binary.right, truth);
     }
     const Poly *poly = here_poly(&a->here, condition);
-    if (poly && !poly_changes(a->algebra, poly)) vec_push(a->tiles->arena, &a->assumed, (Taken){poly, truth, -1});
+    if (poly && here_follows(a->algebra, poly)) vec_push(a->tiles->arena, &a->assumed, (Taken){poly, truth, -1});
     if (compares_integers(condition)) assume_integers(a, condition, truth);
 }
 
@@ -285,7 +285,7 @@ static void add_guards(Assigned *a, State *state, const State *where, Guard guar
     if (!state->live || !where->live) return;
     if (guard.condition) {
         const Poly *poly = here_poly(&a->here, guard.condition);
-        if (!poly || poly_changes(a->algebra, poly)) return;
+        if (!poly || !here_follows(a->algebra, poly)) return;
     }
     if (guard.trips && poly_changes(a->algebra, guard.trips)) guard.trips = NULL;
     if (!guard.condition && !guard.trips && guard.domain < 0) return;
@@ -296,6 +296,35 @@ static void add_guards(Assigned *a, State *state, const State *where, Guard guar
         made->object = (int)i, made->bits = where->must[i];
         vec_push(a->tiles->arena, &state->guards, made);
     }
+}
+
+/* The variable has another value from here on: what conditions on it said is over. */
+static void change(Assigned *a, State *state, int local) {
+    int atom = algebra_atom_local(a->algebra, a->role, local);
+    size_t kept = 0;
+    VEC(const Guard *) guards = {0}; /* states share their lists */
+    for (size_t i = 0; i < state->guards.count; i++) {
+        const Guard *guard = state->guards.items[i];
+        const Poly *poly = guard->condition ? here_poly(&a->here, guard->condition) : NULL;
+        if (poly && poly_mentions(a->algebra, poly, atom)) continue;
+        vec_push(a->tiles->arena, &guards, guard);
+        kept++;
+    }
+    state->guards.items = guards.items, state->guards.count = kept, state->guards.capacity = guards.capacity;
+    for (size_t i = 0; i < a->assumed.count; i++) {
+        Taken *taken = &a->assumed.items[i];
+        if (taken->condition && poly_mentions(a->algebra, taken->condition, atom)) *taken = (Taken){.domain = -1};
+    }
+}
+
+typedef struct Changes {
+    Assigned *a;
+    State *state;
+} Changes;
+
+static void find_change(Stmt *stmt, void *data) {
+    const Changes *changes = data;
+    if (stmt->kind == S_SCALAR && stmt->scalar.local >= 0) change(changes->a, changes->state, stmt->scalar.local);
 }
 
 /* ---- reads and writes ------------------------------------------------------------------------------------------------- */
@@ -414,6 +443,7 @@ static void walk_scalar(Assigned *a, Stmt *stmt, State *state) {
     uint64_t one = 1;
     int object = (int)a->role->tiles.count + stmt->scalar.local;
     read_expr(a, state, stmt->scalar.space, stmt->scalar.value);
+    if (stmt->scalar.local >= 0) change(a, state, stmt->scalar.local);
     if (stmt->scalar.local >= 0 && a->objects[object].elements) wrote(a, state, object, &one, stmt->span);
 }
 
@@ -535,6 +565,7 @@ static bool certainly_runs(Assigned *a, const Stmt *stmt) {
 static void walk_loop(Assigned *a, Stmt *stmt, State *state) {
     Stmt *body = stmt->kind == S_GRID ? stmt->grid.body : stmt->loop.body;
     int64_t lo, hi;
+    stmt_visit(body, find_change, &(Changes){a, state});
     if (stmt->kind == S_FOR) {
         read_expr(a, state, NULL, stmt->loop.lo);
         read_expr(a, state, NULL, stmt->loop.hi);

@@ -113,15 +113,14 @@ static void find_change(Stmt *stmt, void *data) {
         if (poly_mentions(algebra, within->poly, algebra_atom_axis(algebra, (int)a))) within->stays = false;
 }
 
-/* Only variables of the role change under the eyes of the walk; memory that is written changes unseen. */
-static bool only_locals_change(const Algebra *algebra, const Poly *poly) {
+bool here_follows(const Algebra *algebra, const Poly *poly) {
     for (int t = 0; t < poly->count; t++)
         for (int k = 0; k < poly->terms[t].count; k++) {
             const Atom *atom = &algebra->atoms.items[poly->terms[t].atoms[k]];
             bool composed = false;
             for (int i = 0; i < 3 && atom->args[i]; i++) {
                 composed = true;
-                if (!only_locals_change(algebra, atom->args[i])) return false;
+                if (!here_follows(algebra, atom->args[i])) return false;
             }
             if (atom->changes && !composed && atom->kind != ATOM_LOCAL) return false;
         }
@@ -129,7 +128,7 @@ static bool only_locals_change(const Algebra *algebra, const Poly *poly) {
 }
 
 bool here_stays(const Here *here, const Poly *poly, Stmt *within) {
-    Within search = {here, poly, poly != NULL && only_locals_change(here->algebra, poly)};
+    Within search = {here, poly, poly != NULL && here_follows(here->algebra, poly)};
     if (search.stays) stmt_visit(within, find_change, &search);
     return search.stays;
 }

@@ -135,6 +135,8 @@ bool here_elements(const Here *here, const IndexSpace *space, const Access *acce
 int here_truth(const Here *here, Expr *condition); /* 1, 0, or -1 where it is not known */
 void here_bind(Here *here, int atom, int64_t value);
 const Poly *here_condition(const Here *here, Expr *condition, bool *truth); /* x < y for y > x and, not true, for y <= x; NULL: not known */
+/* Do only variables of the role change in it? That is seen; memory that is written changes unseen. */
+bool here_follows(const Algebra *algebra, const Poly *poly);
 bool here_stays(const Here *here, const Poly *poly, Stmt *within); /* the same value all through it? */
 
 bool tiles_reported(const Tiles *tiles, size_t before, Span span); /* was an error found in this text, among the first so many? */
