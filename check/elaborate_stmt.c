@@ -587,7 +587,11 @@ static void leave(Elab *e, const AstStmt *ast) {
 
 static void call_stmt(Elab *e, const AstStmt *ast) {
     if (elab_is_fn_call(e, ast->value)) {
-        elab_inline_call(e, ast->value);
+        const AstItem *fn = elab_find_fn(e, ast->value->call.callee.text);
+        if (!elab_inline_call(e, ast->value).ok || !fn->fn.result) return;
+        Diag *diag = elab_error(e, P0158, ast->span, "the result of `%s` is dropped", fn->fn.name.text);
+        LABEL(e, diag, fn->fn.result->span, "declared here");
+        HELP(e, diag, "name its result: `let r = %s;`", elab_text_of(e, ast->value->span));
         return;
     }
     Val v = elab_expr(e, ast->value);
