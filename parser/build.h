@@ -14,6 +14,7 @@ typedef struct Parse {
     bool too_long;    /* an expression of this statement was refused for its depth */
     bool failed;      /* there was a syntax error, */
     Span failure;     /* this word was the last that did not fit, */
+    Span misnamed;    /* this keyword the last that was meant as a name (empty: none), */
     uint32_t resumed; /* and at the word here the grammar went on: what begins there may be the rest of a statement.
                          UINT32_MAX: it never had to */
 } Parse;

@@ -125,6 +125,22 @@ static bool is_echo(const Parse *p, Span span) {
            source_line(source, span.lo) == source_line(source, p->failure.lo);
 }
 
+static bool is_letter_or_digit(char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* Where a keyword was meant as a name, its uses are no further mistakes: is it among the words of what is under way? */
+static bool uses_misnamed(const Parse *p, Span span) {
+    const char *text = p->lexer.source->text;
+    const uint32_t length = p->misnamed.hi - p->misnamed.lo;
+    if (length == 0) return false;
+    for (uint32_t lo = p->lexer.boundary; lo + length <= span.hi; lo++)
+        if (lo > p->misnamed.lo && memcmp(text + lo, text + p->misnamed.lo, length) == 0 && !is_letter_or_digit(text[lo - 1]) &&
+            !is_letter_or_digit(text[lo + length]))
+            return true;
+    return false;
+}
+
 static void add_open_bracket(Parse *p, Diag *diag) {
     if (p->lexer.depth == 0) return;
     const Bracket *open = &p->lexer.open[p->lexer.depth - 1];
@@ -188,6 +204,9 @@ void report_syntax(Parse *p, Word found, Span span, const Word *expected, int co
         lexer_report(lexer, P0014, gap, "expected `;`, found %s", what);
     } else if (is_reserved(found.token) && set.has[TOK_NAME] && !set.has[TOK_INTEGER] && !set.has[TOK_LET]) {
         lexer_report(lexer, P0018, span, "%s cannot be a name", what);
+        p->misnamed = span;
+    } else if (uses_misnamed(p, span)) {
+        return;
     } else if (set.has[TOK_TILDE]) {
         report_claim(p, span, arena_printf(lexer->arena, "expected `~` or `==`, found %s", what));
     } else if (found.token == TOK_TILDE && set.has[TOK_INTEGER]) {
