@@ -86,6 +86,11 @@ typedef struct Member {   /* a role, as far as a part concerns it */
     VEC(Slot) slots;
     int *slot_of;         /* by handle */
     int cursors;          /* ends of pipes that it acquires */
+    VEC(int) cursor_ends; /* by cursor, as in Slot */
+    int rings;            /* stages that these have together: it can hold no more */
+    int held;             /* by its variables, at most */
+    int latest[DEPTH_MOST]; /* by depth less 1: 1 + the last loop so far, 0: none yet */
+    int *carried;         /* by step: the loop whose counter is carried there to the next piece of its range, -1: none */
     int grid;             /* its loop over the grid, -1: none */
     int kept;             /* stages that lagging blocks keep at most */
 } Member;
@@ -127,6 +132,7 @@ typedef struct Group {    /* coupled loops: their counters run together, and are
     int outer;            /* the track around them */
     uint64_t pipes;
     int views;
+    int *first, *last;    /* by member: of its loops, -1: none */
     int64_t period;       /* rests of the counters that somebody asks for */
     bool scaled;          /* some bound has its number several times */
     bool fixed;           /* they are counted from the start */

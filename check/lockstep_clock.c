@@ -321,9 +321,7 @@ static int continued(Clocks *clocks, int member, const Loop *loop, const Track *
     const Member *row = &clocks->members.items[member];
     Algebra *algebra = algebra_at(clocks, member, loop->outer);
     Polys begins = {0}, before_ends = {0}, before_begins = {0};
-    int before = -1;
-    for (size_t i = 0; i < row->loops.count; i++)
-        if (row->loops.items[i].depth == loop->depth) before = (int)i;
+    int before = row->latest[loop->depth - 1] - 1;
     if (before < 0) return -1;
     const Loop *last = &row->loops.items[before];
     const Track *track = &clocks->tracks.items[last->track];
@@ -346,12 +344,7 @@ static int continued(Clocks *clocks, int member, const Loop *loop, const Track *
     return before;
 }
 
-static bool member_in(const Clocks *clocks, int member, int group) {
-    const Member *row = &clocks->members.items[member];
-    for (size_t i = 0; i < row->loops.count; i++)
-        if (row->loops.items[i].group == group) return true;
-    return false;
-}
+static bool member_in(const Clocks *clocks, int member, int group) { return clocks->groups.items[group].first[member] >= 0; }
 
 /* The first one that has loops over the same pipes and number, and none of this member; -1: there is none */
 static int group_of(const Clocks *clocks, int member, const Track *track) {
@@ -451,7 +444,10 @@ static void settle(Clocks *clocks, Track *track, int group) {
         if (shape->bounds[b].number >= 0) shape->group = 0, shape->times = shape->bounds[b].times;
     if (shape->group < 0) return;
     if (group < 0) {
-        vec_push(clocks->arena, &clocks->groups, (Group){.outer = track->outer, .period = 1});
+        size_t members = clocks->members.count;
+        Group fresh = {.outer = track->outer, .period = 1, .first = NEW_ARRAY(clocks->arena, int, members), .last = NEW_ARRAY(clocks->arena, int, members)};
+        for (size_t i = 0; i < members; i++) fresh.first[i] = fresh.last[i] = -1;
+        vec_push(clocks->arena, &clocks->groups, fresh);
         group = (int)clocks->groups.count - 1;
     }
     shape->group = group;
@@ -507,7 +503,13 @@ void clocks_loop(Clocks *clocks, int member, Loop *loop, uint64_t pipes, uint64_
     loop->left = own.left;
     loop->after = after;
     loop->track = at;
-    track->loop[member] = (int)clocks->members.items[member].loops.count; /* that it will have */
+    int index = (int)clocks->members.items[member].loops.count; /* that it will have */
+    track->loop[member] = index;
+    clocks->members.items[member].latest[loop->depth - 1] = index + 1;
     track->pipes |= pipes;
-    if (loop->group >= 0) clocks->groups.items[loop->group].pipes |= pipes;
+    if (loop->group < 0) return;
+    Group *with = &clocks->groups.items[loop->group];
+    with->pipes |= pipes;
+    with->last[member] = index;
+    if (with->first[member] < 0) with->first[member] = index;
 }

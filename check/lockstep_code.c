@@ -12,6 +12,11 @@ typedef struct Scope {    /* what a leave passes on its way out */
     int exit, again;      /* labels: behind it; its next iteration */
 } Scope;
 
+typedef struct Uses {
+    const struct Coder *coder;
+    int of[64];           /* by pipe of the part */
+} Uses;
+
 typedef struct Coder {
     Clocks *clocks;
     int member;
@@ -22,6 +27,7 @@ typedef struct Coder {
     int arm, arms;        /* what it stands in: a branch, a block that may be left; and how many there have been */
     int end;              /* the label of the role's end */
     int splits;           /* min and max that are being taken apart */
+    Uses all;             /* of the whole role */
 } Coder;
 
 /* ---- what matters ----------------------------------------------------------------------------------------------------- */
@@ -63,11 +69,6 @@ static Matter matter_of(const Coder *c, Stmt *stmt) {
     return matter;
 }
 
-typedef struct Uses {
-    const Coder *coder;
-    int of[64];           /* by pipe of the part */
-} Uses;
-
 static void count_uses(Stmt *stmt, void *data) {
     Uses *uses = data;
     int handle = stmt->kind == S_ACQUIRE ? stmt->acquire.handle : stmt->kind == S_STAGE ? stmt->stage.handle : -1;
@@ -77,11 +78,10 @@ static void count_uses(Stmt *stmt, void *data) {
 
 /* Pipes that the role acquires outside of a loop too */
 static uint64_t elsewhere(const Coder *c, Stmt *body) {
-    Uses all = {.coder = c}, here = {.coder = c};
+    Uses here = {.coder = c};
     uint64_t pipes = 0;
-    stmt_visit(c->out->role->body, count_uses, &all);
     stmt_visit(body, count_uses, &here);
-    for (int i = 0; i < 64; i++) pipes |= (uint64_t)(all.of[i] > here.of[i]) << i;
+    for (int i = 0; i < 64; i++) pipes |= (uint64_t)(c->all.of[i] > here.of[i]) << i;
     return pipes;
 }
 
@@ -355,11 +355,16 @@ static void add_slots(Coder *c) {
         c->out->slot_of[h] = -1;
         if (!valid_index(handle->pipe, c->clocks->prog->pipes.count) || !part_takes(part, c->clocks->prog, role, handle->pipe, handle->end)) continue;
         c->out->slot_of[h] = (int)c->out->slots.count;
-        int end = 2 * part_pipe(part, handle->pipe) + (handle->end == END_PRODUCE), cursor = -1;
-        for (size_t i = 0; i < c->out->slots.count; i++)
-            if (c->out->slots.items[i].end == end) cursor = c->out->slots.items[i].cursor;
-        vec_push(c->clocks->arena, &c->out->slots, (Slot){end, cursor >= 0 ? cursor : c->out->cursors++});
+        int end = 2 * part_pipe(part, handle->pipe) + (handle->end == END_PRODUCE), cursor = 0;
+        while (cursor < c->out->cursors && c->out->cursor_ends.items[cursor] != end) cursor++;
+        if (cursor == c->out->cursors) {
+            vec_push(c->clocks->arena, &c->out->cursor_ends, end);
+            c->out->cursors++;
+            c->out->rings += c->clocks->prog->pipes.items[handle->pipe].stages;
+        }
+        vec_push(c->clocks->arena, &c->out->slots, (Slot){end, cursor});
     }
+    c->out->held = c->out->rings < (int)c->out->slots.count ? c->out->rings : (int)c->out->slots.count;
 }
 
 /* The last step that asks for each number: of one in an inner loop the end of it, as it comes again */
@@ -381,10 +386,22 @@ static void note_questions(Clocks *clocks, int member) {
     }
 }
 
+static void note_carried(Clocks *clocks, Member *row) {
+    row->carried = NEW_ARRAY(clocks->arena, int, row->code.count);
+    for (size_t at = 0; at < row->code.count; at++) row->carried[at] = -1;
+    for (size_t i = 0; i < row->loops.count; i++) {
+        const Loop *loop = &row->loops.items[i];
+        if (loop->after < 0) continue;
+        for (int at = row->loops.items[loop->after].end + 1; at <= loop->begin; at++) row->carried[at] = loop->after;
+    }
+}
+
 bool member_compile(Clocks *clocks, int member) {
     Coder c = {.clocks = clocks, .member = member, .out = &clocks->members.items[member], .loop = -1};
     c.out->grid = -1;
     add_slots(&c);
+    c.all.coder = &c;
+    stmt_visit(c.out->role->body, count_uses, &c.all);
     c.end = label(&c);
     if (!code(&c, c.out->role->body)) return false;
     place(&c, c.end);
@@ -394,6 +411,8 @@ bool member_compile(Clocks *clocks, int member) {
         if (step->kind == ACT_TEST || step->kind == ACT_AGAIN || step->kind == ACT_ASK || step->kind == ACT_GOTO)
             step->to = c.labels.items[step->to];
     }
+    if (c.out->kept > c.out->rings) c.out->kept = c.out->rings;
     note_questions(clocks, member);
+    note_carried(clocks, c.out);
     return true;
 }

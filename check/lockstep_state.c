@@ -8,14 +8,15 @@
 #define ALL_INSTANCES (-1)
 #define STEPS_MOST 1500000 /* of one part */
 
-/* Words of a process, from its `at`: the step; iterations, by depth of the loop; cursors; held, by slot (-1: nothing); executions of its
- * turns; how many stages lagging blocks keep, and of each of these: loop, slot, number, step. */
+/* Words of a process, from its `at`: the step; iterations, by depth of the loop; cursors; how many stages it holds, and of each of
+ * these, by slot: slot, number; executions of its turns; how many stages lagging blocks keep, and of each of these: loop, slot, number, step. */
 enum { WORD_STEP, WORD_LOOPS };
+enum { HELD_SLOT, HELD_NUMBER, HELD_WORDS };
 enum { KEPT_LOOP, KEPT_SLOT, KEPT_NUMBER, KEPT_BLOCK, KEPT_WORDS };
 
 typedef struct Place {    /* of one process in one state */
     const Member *member;
-    int32_t *step, *loops, *cursors, *held, *turned, *kept_count, *kept;
+    int32_t *step, *loops, *cursors, *held_count, *held, *turned, *kept_count, *kept;
     int instance;
 } Place;
 
@@ -28,15 +29,16 @@ static Place place_of(const Machine *m, const State *state, int process) {
     int32_t *words = state->words + m->processes.items[process].at;
     Place place = {.member = member, .instance = m->processes.items[process].instance, .step = words + WORD_STEP, .loops = words + WORD_LOOPS};
     place.cursors = place.loops + DEPTH_MOST;
-    place.held = place.cursors + member->cursors;
-    place.turned = place.held + member->slots.count;
+    place.held_count = place.cursors + member->cursors;
+    place.held = place.held_count + 1;
+    place.turned = place.held + HELD_WORDS * member->held;
     place.kept_count = place.turned + member->role->turns;
     place.kept = place.kept_count + 1;
     return place;
 }
 
 static int words_of(const Member *member) {
-    return WORD_LOOPS + DEPTH_MOST + member->cursors + (int)member->slots.count + member->role->turns + 1 + KEPT_WORDS * member->kept;
+    return WORD_LOOPS + DEPTH_MOST + member->cursors + 1 + HELD_WORDS * member->held + member->role->turns + 1 + KEPT_WORDS * member->kept;
 }
 
 static const Act *step_of(const Place *place) { return &place->member->code.items[*place->step]; }
@@ -100,13 +102,8 @@ Machine *lockstep_new(Arena *arena, const Clocks *clocks) {
 }
 
 State lockstep_state(const Machine *m) {
-    State state = {.words = NEW_ARRAY(m->arena, int32_t, m->words + 1), .bytes = NEW_ARRAY(m->arena, uint8_t, m->bytes + 1),
+    return (State){.words = NEW_ARRAY(m->arena, int32_t, m->words + 1), .bytes = NEW_ARRAY(m->arena, uint8_t, m->bytes + 1),
                    .facts = NEW_ARRAY(m->arena, Fact, FACTS_MOST)};
-    for (size_t p = 0; p < m->processes.count; p++) {
-        Place place = place_of(m, &state, (int)p);
-        for (size_t i = 0; i < place.member->slots.count; i++) place.held[i] = -1;
-    }
-    return state;
 }
 
 void lockstep_copy(const Machine *m, State *to, const State *from) {
@@ -244,6 +241,43 @@ static void hand_over(Machine *m, State *state, const Place *place, int slot, in
     }
 }
 
+/* The first stage held that is not of a slot before this one */
+static int held_at(const Place *place, int slot) {
+    int at = 0;
+    while (at < *place->held_count && place->held[HELD_WORDS * at + HELD_SLOT] < slot) at++;
+    return at;
+}
+
+static void drop_held(const Place *place, int at) {
+    int count = --*place->held_count;
+    int32_t *held = place->held + HELD_WORDS * at;
+    memmove(held, held + HELD_WORDS, (size_t)(HELD_WORDS * (count - at)) * sizeof *held);
+    memset(place->held + HELD_WORDS * count, 0, HELD_WORDS * sizeof *held);
+}
+
+/* The number that it held, -1: nothing */
+static int take_held(const Place *place, int slot) {
+    int at = held_at(place, slot);
+    if (at == *place->held_count || place->held[HELD_WORDS * at + HELD_SLOT] != slot) return -1;
+    int number = place->held[HELD_WORDS * at + HELD_NUMBER];
+    drop_held(place, at);
+    return number;
+}
+
+static void put_held(Machine *m, const Place *place, int slot, int number) {
+    take_held(place, slot);
+    if (number < 0) return;
+    if (*place->held_count == place->member->held) {
+        m->beyond = "more stages are held than the rings have";
+        return;
+    }
+    int at = held_at(place, slot), count = (*place->held_count)++;
+    int32_t *held = place->held + HELD_WORDS * at;
+    memmove(held + HELD_WORDS, held, (size_t)(HELD_WORDS * (count - at)) * sizeof *held);
+    held[HELD_SLOT] = slot;
+    held[HELD_NUMBER] = number;
+}
+
 static void drop_kept(const Place *place, int which) {
     int count = --*place->kept_count;
     memmove(place->kept + KEPT_WORDS * which, place->kept + KEPT_WORDS * (which + 1), (size_t)(KEPT_WORDS * (count - which)) * sizeof *place->kept);
@@ -257,9 +291,12 @@ static void release_kept(Machine *m, State *state, const Place *place, int which
 }
 
 static void keep(Machine *m, State *state, const Place *place, const Act *step) {
-    int32_t block = step->handle, number = place->held[step->handle], late = 0; /* each block has a stage variable of its own */
-    place->held[step->handle] = -1;
+    int32_t block = step->handle, number = take_held(place, step->handle), late = 0; /* each block has a stage variable of its own */
     if (number < 0) return;
+    if (*place->kept_count == place->member->kept) {
+        m->beyond = "more stages are held than the rings have";
+        return;
+    }
     int32_t *kept = place->kept + KEPT_WORDS * (*place->kept_count)++;
     kept[KEPT_LOOP] = step->other;
     kept[KEPT_SLOT] = step->handle;
@@ -315,20 +352,17 @@ static bool go(Machine *m, State *state, int process) {
     switch (step->kind) {
     case ACT_ACQUIRE: {
         int32_t *cursor = &place.cursors[place.member->slots.items[step->handle].cursor];
-        place.held[step->handle] = skipping ? -1 : *cursor;
+        put_held(m, &place, step->handle, skipping ? -1 : *cursor);
         ++*cursor;
         break;
     }
-    case ACT_RELEASE:
-        if (!skipping && place.held[step->handle] >= 0) hand_over(m, state, &place, step->handle, place.held[step->handle]);
-        place.held[step->handle] = -1;
+    case ACT_RELEASE: {
+        int number = take_held(&place, step->handle);
+        if (!skipping && number >= 0) hand_over(m, state, &place, step->handle, number);
         break;
+    }
     case ACT_MOVE:
-        if (step->other >= 0) {
-            int32_t number = place.held[step->other];
-            place.held[step->other] = -1;
-            place.held[step->handle] = number;
-        }
+        if (step->other >= 0) put_held(m, &place, step->handle, take_held(&place, step->other));
         break;
     case ACT_KEEP: keep(m, state, &place, step); break;
     case ACT_FLUSH: flush(m, state, &place, step->other); break;
@@ -381,8 +415,7 @@ static int64_t compare_steps(const Place *a, const Place *b, int a_loop, int b_l
  * has no such loop. */
 static int against(const Machine *m, const Place *place, int member, const Loop *loop) {
     int own = m->clocks->tracks.items[loop->track].loop[member];
-    for (size_t i = 0; own < 0 && loop->group >= 0 && i < place->member->loops.count; i++)
-        if (place->member->loops.items[i].group == loop->group) own = (int)i;
+    if (own < 0 && loop->group >= 0) own = m->clocks->groups.items[loop->group].first[member];
     if (own < 0) return 0;
     const Loop *row = &place->member->loops.items[own];
     return *place->step <= row->begin ? -1 : *place->step > row->end ? 1 : 0;
@@ -464,12 +497,10 @@ static int standing(const Machine *m, const State *state, int process, int track
 }
 
 static int last_asking(const Machine *m, int what, int member) {
-    int numbers = (int)m->clocks->numbers.count, last = -1;
+    int numbers = (int)m->clocks->numbers.count;
     if (what < numbers) return m->clocks->numbers.items[what].last[member];
-    const Member *row = &m->clocks->members.items[member];
-    for (size_t i = 0; i < row->loops.count; i++)
-        if (row->loops.items[i].group == m->clocks->views.items[what - numbers].group) last = row->loops.items[i].end;
-    return last;
+    int last = m->clocks->groups.items[m->clocks->views.items[what - numbers].group].last[member];
+    return last < 0 ? -1 : m->clocks->members.items[member].loops.items[last].end;
 }
 
 static bool will_ask(const Machine *m, const State *state, const Fact *fact, int process) {
@@ -491,23 +522,17 @@ static void forget(const Machine *m, State *state) {
 
 /* The loop of a group in which a process is, or whose counter it carries to the next piece; -1: none */
 static int round_of(const Place *place, int group) {
-    for (size_t i = 0; i < place->member->loops.count; i++) {
-        const Loop *loop = &place->member->loops.items[i];
-        if (loop->group != group) continue;
-        if (*place->step > loop->begin && *place->step <= loop->end) return (int)i;
-        if (loop->after >= 0 && *place->step > place->member->loops.items[loop->after].end && *place->step <= loop->begin) return loop->after;
-    }
-    return -1;
+    int carried = place->member->carried[*place->step], loop = inside(place);
+    if (carried >= 0 && place->member->loops.items[carried].group == group) return carried;
+    while (loop >= 0 && place->member->loops.items[loop].group != group) loop = place->member->loops.items[loop].outer;
+    return loop;
 }
 
 static void clear_unused(const Machine *m, State *state) {
     for (int p = 0; p < (int)m->processes.count; p++) {
         Place place = place_of(m, state, p);
-        int loop = inside(&place), depth = loop < 0 ? 0 : place.member->loops.items[loop].depth;
-        for (size_t i = 0; i < place.member->loops.count; i++) {
-            const Loop *next = &place.member->loops.items[i];
-            if (next->after >= 0 && next->outer == loop && round_of(&place, next->group) == next->after) depth = next->depth;
-        }
+        int carried = place.member->carried[*place.step], loop = carried >= 0 ? carried : inside(&place);
+        int depth = loop < 0 ? 0 : place.member->loops.items[loop].depth;
         memset(place.loops + depth, 0, (size_t)(DEPTH_MOST - depth) * sizeof *place.loops);
         if (step_of(&place)->kind == ACT_END) memset(place.cursors, 0, (size_t)place.member->cursors * sizeof *place.cursors);
     }
@@ -518,9 +543,7 @@ static int64_t common_rounds(const Machine *m, const State *state, int group, co
     int64_t least = NEVER;
     for (int p = 0; p < (int)m->processes.count; p++) {
         Place place = place_of(m, state, p);
-        int last = -1, at = round_of(&place, group);
-        for (size_t i = 0; i < place.member->loops.count; i++)
-            if (place.member->loops.items[i].group == group) last = (int)i;
+        int last = m->clocks->groups.items[group].last[m->processes.items[p].member], at = round_of(&place, group);
         if (last < 0) continue;
         int where = standing(m, state, p, m->clocks->groups.items[group].outer, path);
         if (where > 0 || (where == 0 && *place.step > place.member->loops.items[last].end)) continue;
@@ -568,8 +591,22 @@ static void forget_rounds(const Machine *m, State *state, int group, const int32
     }
 }
 
+/* The next group in whose loops somebody is, or whose counter somebody carries; -1: there is none */
+static int next_group(const Machine *m, const State *state, int before) {
+    int next = -1;
+    for (int p = 0; p < (int)m->processes.count; p++) {
+        Place place = place_of(m, state, p);
+        int carried = place.member->carried[*place.step];
+        for (int loop = carried >= 0 ? carried : inside(&place); loop >= 0; loop = place.member->loops.items[loop].outer) {
+            int group = place.member->loops.items[loop].group;
+            if (group > before && (next < 0 || group < next)) next = group;
+        }
+    }
+    return next;
+}
+
 static void count_from_here(const Machine *m, State *state) {
-    for (int g = 0; g < (int)m->clocks->groups.count; g++) {
+    for (int g = next_group(m, state, -1); g >= 0; g = next_group(m, state, g)) {
         const Group *group = &m->clocks->groups.items[g];
         for (int p = 0; p < (int)m->processes.count && !group->fixed; p++) {
             Place place = place_of(m, state, p);
@@ -587,13 +624,13 @@ static void count_stages(const Machine *m, State *state) {
     for (int p = 0; p < (int)m->processes.count; p++) {
         Place place = place_of(m, state, p);
         bool ended = step_of(&place)->kind == ACT_END;
-        uint64_t moved = 0;
-        for (size_t s = 0; s < place.member->slots.count && !ended; s++) {
-            const Slot *slot = &place.member->slots.items[s];
-            int32_t base = state->words[m->rings[slot->end / 2].base];
-            if (place.held[s] >= 0) place.held[s] -= base;
-            if (!(moved >> slot->cursor & 1)) place.cursors[slot->cursor] -= base;
-            moved |= UINT64_C(1) << slot->cursor;
+        for (int c = 0; c < place.member->cursors && !ended; c++)
+            place.cursors[c] -= state->words[m->rings[place.member->cursor_ends.items[c] / 2].base];
+        for (int i = 0; i < *place.held_count && !ended;) {
+            int32_t *held = place.held + HELD_WORDS * i;
+            held[HELD_NUMBER] -= state->words[m->rings[ring_of(&place, held[HELD_SLOT])].base];
+            if (held[HELD_NUMBER] < 0) drop_held(&place, i); /* all others are done with it */
+            else i++;
         }
         for (int i = 0; i < *place.kept_count; i++) {
             int32_t *kept = place.kept + KEPT_WORDS * i;
