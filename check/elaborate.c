@@ -74,11 +74,8 @@ static void evaluate_decl(Elab *e, int index) {
     decl->progress = BUSY;
     elab_pend(e, ast->name.text, ast->name.span);
     e->scope = decl->scope, e->place = PLACE_CONST, e->place_words = "a constant", e->space = NULL, e->frame = NULL;
+    /* A constant: in this place a name is one or refused, and what is made of constants is folded */
     Val v = elab_operand(e, elab_expr(e, ast->value));
-    if (!elab_is_poison(v) && !elab_is_const(v.x)) {
-        elab_error(e, P0110, v.x->span, "`%s` is not a constant", ast->name.text);
-        v = elab_poison(e, v.x->span);
-    }
     Constant row = {.name = ast->name.text, .span = ast->name.span, .is_static = ast->is_static};
     const StaticValue *outside = ast->is_static && !elab_is_poison(v) ? given_value(e, ast->name.text) : NULL;
     if (!elab_is_poison(v)) choices(e, ast, &row, v);

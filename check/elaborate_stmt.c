@@ -531,6 +531,7 @@ static void assign_name(Elab *e, const AstStmt *ast) {
     if (kind != AST_ACQUIRE && !whole) elab_expr(e, ast->assign.value);
 }
 
+/* What else could stand left of an assignment the parser refuses */
 static void assign(Elab *e, const AstStmt *ast) {
     const AstExpr *target = ast->assign.target;
     if (target->kind == AST_NAME) {
@@ -538,8 +539,6 @@ static void assign(Elab *e, const AstStmt *ast) {
         assign_name(e, ast);
     } else if (target->kind == AST_SUBSCRIPT || target->kind == AST_MEMBER) {
         assign_tile(e, ast);
-    } else if (target->kind != AST_ERROR_EXPR) {
-        elab_error(e, P0117, target->span, "`%s` cannot be assigned", elab_text_of(e, target->span));
     }
 }
 

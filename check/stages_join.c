@@ -8,23 +8,15 @@ Span closing_of(const Stmt *stmt) {
     return span;
 }
 
-/* `held` is the side that still holds it, `other` the one that does not */
+/* `held` is the side that still holds it, `other` the one that does not. `join` is an S_IF: ways out of a function that meet behind it
+ * agree, as it releases no stage of its caller, and those that are moved into it are moved before its first statement. */
 static Diag *refuse_branches(Linear *linear, int handle, const Hold *held, const Hold *other, Stmt *join, bool held_in_then) {
     const char *name = linear->role->handles.items[handle].name;
     bool acquired = other->state != STATE_FREE && other->acquired.lo != held->acquired.lo;
-    Diag *diag;
-    if (join->kind != S_IF) {
-        diag = diag_at(linear->diags, P0300, other->since, "stage `%s` is not released on every path", name);
-        diag_primary(linear->diags, diag, "released on this path");
-        diag_label(linear->diags, diag, held->acquired, "acquired here");
-        diag_label(linear->diags, diag, closing_of(join), "still held on another path that ends here");
-        diag_help(linear->diags, diag, "release it on every path, or behind the place where they meet");
-        return diag;
-    }
     const Stmt *arm = held_in_then ? join->branch.then : join->branch.otherwise;
     bool given = held->since.hi != held->acquired.hi, moved = other->state == STATE_MOVED; /* by a move, to it or from it */
     const char *verb = acquired ? (given ? "given a stage" : "acquired") : moved ? "moved" : "released";
-    diag = diag_at(linear->diags, P0300, join->head, "stage `%s` is %s in one branch only", name, verb);
+    Diag *diag = diag_at(linear->diags, P0300, join->head, "stage `%s` is %s in one branch only", name, verb);
     diag_primary(linear->diags, diag, "the branches disagree%s",
                  arm ? "" : acquired ? "" : ": it stays held where the condition is false");
     diag_label(linear->diags, diag, held->acquired, "acquired here");
