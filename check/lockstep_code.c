@@ -2,7 +2,7 @@
  * as a flat list of steps. Statements without either are left out. */
 #include "check/lockstep.h"
 
-#define CODE_MOST 20000 /* steps of a role */
+#define CODE_MOST 100000 /* steps of a role */
 #define SPLITS_MOST 4
 
 typedef struct Scope {    /* what a leave passes on its way out */

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
-#define STATES_MOST 8000
+#define STATES_MOST 8000    /* and STATES_A_STEP for each step of the roles: straight lines of loops have a few each */
+#define STATES_A_STEP 2
+#define WORDS_MOST 16777216 /* of all states together: what they are made of, and are compared by */
 #define BUCKETS_LEAST 256
 
 typedef struct Known {    /* a state that waits for a decision */
@@ -18,6 +20,8 @@ typedef struct Search {
     VEC(Known) known;
     int *buckets;         /* 1 + index, 0: free */
     size_t bucket_count;
+    size_t most;          /* states */
+    size_t words;         /* of all states */
 } Search;
 
 static uint64_t mix(uint64_t hash, const void *data, size_t bytes) {
@@ -82,7 +86,8 @@ static Verdict follow(Search *s, State *state) {
     grow(s);
     size_t bucket = bucket_of(s, state, hash);
     if (s->buckets[bucket]) return VERDICT_CLEAN;
-    if (s->known.count == STATES_MOST) {
+    s->words += (size_t)m->words + (size_t)m->bytes / sizeof *state->words + (size_t)state->fact_count * (sizeof *state->facts / sizeof *state->words);
+    if (s->known.count >= s->most || s->words > WORDS_MOST) {
         m->beyond = "there are too many cases";
         return VERDICT_BEYOND;
     }
@@ -97,7 +102,8 @@ static Verdict follow(Search *s, State *state) {
 }
 
 Verdict lockstep_search(Machine *machine, State *stuck) {
-    Search s = {.machine = machine};
+    Search s = {.machine = machine, .most = STATES_MOST};
+    for (size_t i = 0; i < machine->clocks->members.count; i++) s.most += STATES_A_STEP * machine->clocks->members.items[i].code.count;
     State state = lockstep_state(machine);
     Verdict verdict = follow(&s, &state);
     for (size_t i = 0; i < s.known.count && verdict == VERDICT_CLEAN; i++)
