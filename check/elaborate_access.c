@@ -159,8 +159,8 @@ static bool is_array(const Elab *e, const Object *object) {
 
 #define KNOWN_MOST 10000
 
-/* A loop with constant bounds whose variable chooses a register or a tile of an array is unrolled. Lets are looked through, and
- * could double the work each: `left` bounds it. */
+/* A loop whose bounds are known and whose variable chooses a register or a tile of an array is unrolled, and so are those around it whose variables its
+ * bounds are computed from. Lets are looked through, and could double the work each: `left` bounds it. */
 static bool known(Elab *e, const Expr *x, int *left);
 
 static bool known_local(Elab *e, int index, int *left) {
@@ -168,7 +168,7 @@ static bool known_local(Elab *e, int index, int *left) {
     if (local->kind == LOCAL_LET) return local->value && known(e, local->value, left);
     if (local->kind != LOCAL_LOOP || (size_t)index >= e->loop_of.count) return false;
     Stmt *loop = e->loop_of.items[index];
-    if (!loop || !elab_is_const(loop->loop.lo) || !elab_is_const(loop->loop.hi)) return false;
+    if (!loop || !known(e, loop->loop.lo, left) || !known(e, loop->loop.hi, left)) return false;
     return loop->loop.unroll = true;
 }
 
