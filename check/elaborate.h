@@ -256,6 +256,7 @@ void elab_emit(Elab *e, Stmt *stmt);
 void elab_stmt(Elab *e, const AstStmt *ast);
 Stmt *elab_body_of(Elab *e, const AstStmt *ast); /* a block of its own scope, as one S_BLOCK */
 void elab_block_items(Elab *e, const AstStmt *block);
+void elab_end_tiles(Elab *e, Stmt *block, size_t first, int kept); /* the scope of those from `first` on, but the one that is kept */
 int elab_add_local(Elab *e, const char *name, Span span, LocalKind kind, Element type);
 int elab_bind_local(Elab *e, AstName name, LocalKind kind, Element type);
 void elab_assign_local(Elab *e, int local, Expr *value, IndexSpace *space, Span span);

@@ -444,12 +444,14 @@ Result elab_inline_call(Elab *e, const AstExpr *ast) {
     Stmts *out = e->out;
     Scope *scope = elab_scope_new(e, e->file), *caller = e->scope;
     IndexSpace *space = e->space;
+    size_t tiles = e->role->tiles.count;
     e->out = &block->block.body, e->space = NULL;
     Frame frame = {.outer = e->frame, .fn = fn, .call = ast->span, .block = block, .result = -1};
     bool fine = elab_pass_arguments(e, fn, ast, scope, block) && prepare_result(e, &frame, scope);
     if (fine) {
         e->frame = &frame, e->scope = scope;
         elab_block_items(e, fn->fn.body);
+        elab_end_tiles(e, block, tiles, frame.has_tile ? frame.tile.object : -1);
         e->frame = frame.outer, e->scope = caller;
     } else {
         forget_stages(e, fn, ast);

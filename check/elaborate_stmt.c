@@ -603,16 +603,27 @@ void elab_block_items(Elab *e, const AstStmt *block) {
     for (size_t i = 0; i < block->block.body.count; i++) elab_stmt(e, block->block.body.items[i]);
 }
 
+void elab_end_tiles(Elab *e, Stmt *block, size_t first, int kept) {
+    int count = (int)e->role->tiles.count;
+    for (int i = (int)first; i < count; i++) {
+        RoleTile *tile = &e->role->tiles.items[i];
+        if (tile->until || i == kept) continue;
+        tile->until = count;
+        vec_push(e->arena, &block->block.tiles, i);
+    }
+}
+
 Stmt *elab_body_of(Elab *e, const AstStmt *ast) {
     Stmt *s = elab_stmt_new(e, S_BLOCK, ast ? ast->span : (Span){0});
     if (!ast) return s;
     Stmts *before = e->out;
     e->out = &s->block.body;
-    size_t mark = elab_scope_mark(e->scope);
+    size_t mark = elab_scope_mark(e->scope), tiles = e->role->tiles.count;
     if (ast->kind == AST_BLOCK || ast->kind == AST_TURN || ast->kind == AST_UNSAFE)
         elab_block_items(e, ast);
     else
         elab_stmt(e, ast);
+    elab_end_tiles(e, s, tiles, -1);
     elab_scope_undo(e->scope, mark);
     e->out = before;
     return s;

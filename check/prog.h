@@ -347,6 +347,7 @@ struct Stmt {
             Stmts body;
             int turn;  /* number of the `turn { }` in its role, from 1; 0: a plain block */
             bool left; /* some S_LEAVE has it as its target */
+            VEC(int) tiles;  /* role->tiles whose scope ends with it */
             VEC(Loan) loans; /* of an inlined function */
             Span close;      /* of an inlined function: where its body ends */
         } block;
@@ -358,7 +359,7 @@ struct Stmt {
             Expr *lo, *hi, *where; /* role-uniform where the body holds pipe operations; where: NULL, or skips iterations */
             int domain;         /* prog->domains of which this is a piece, or -1 */
             bool whole;         /* the whole of that domain */
-            bool unroll;        /* constant bounds, and the variable subscripts a register tile or an array field */
+            bool unroll;        /* bounds of constants and variables of unrolled loops around it, and the variable subscripts a register tile or an array field */
             Stmt *body;
         } loop;
         struct { Expr *condition; int nonempty; Stmt *then, *otherwise; } branch; /* nonempty: a domain, or -1; otherwise may be NULL */
@@ -436,6 +437,7 @@ typedef struct RoleTile {  /* a `shared` tile or a `var` tile of a role */
     Element type;
     int rank;
     int64_t extents[PROG_MAX_RANK];
+    int until;             /* its scope ends before the role's tile of this number is declared; filled by elaborate */
     bool by_hand;          /* `unsafe` takes its address; filled by elaborate */
     Layout layout;         /* of a shared tile */
     RegisterLayout held;   /* of a register tile; filled by tiles */
@@ -490,6 +492,10 @@ typedef struct Role {
     bool forgotten;        /* an error was reported: some acquire of it, or a call that may hold some, is missing, or how often it comes is unknown */
     Stmt *body;
 } Role;
+
+/* registers.c: a role holds register tiles by their scopes; where its tile number `where` is declared it holds those of which this is true */
+bool role_holds_tile(const Role *role, size_t tile, size_t where);
+int role_tile_registers(const Role *role, size_t *where); /* of 32 bits, that a thread holds in register tiles at most, and where */
 
 /* ---- the kernel -------------------------------------------------------------------------------------------------- */
 

@@ -172,3 +172,22 @@ void layout_print(const RegisterLayout *layout, int threads, Str *out) {
     str_printf(out, "%lld element%s a thread", (long long)held, held == 1 ? "" : "s");
     if (replicas > 1) str_printf(out, ", each in %lld threads", (long long)replicas);
 }
+
+/* ---- of a role ------------------------------------------------------------------------------------------------------ */
+
+bool role_holds_tile(const Role *role, size_t tile, size_t where) {
+    const RoleTile *held = &role->tiles.items[tile];
+    return held->in_registers && tile <= where && (int)where < held->until;
+}
+
+int role_tile_registers(const Role *role, size_t *where) {
+    int64_t most = 0;
+    *where = 0;
+    for (size_t at = 0; at < role->tiles.count; at++) {
+        int64_t registers = 0;
+        for (size_t i = 0; i <= at; i++)
+            if (role_holds_tile(role, i, at)) registers += tile_registers(&role->tiles.items[i]);
+        if (registers > most) most = registers, *where = at;
+    }
+    return most > INT32_MAX / 2 ? INT32_MAX / 2 : (int)most;
+}

@@ -79,16 +79,12 @@ static void refuse_pool(Resources *res, const Role *greedy, int asked) {
 /* ---- accumulators --------------------------------------------------------------------------------------------------- */
 
 int accumulator_registers(const Role *role) {
-    int64_t registers = 0;
-    bool any = false;
+    size_t where;
     for (size_t i = 0; i < role->tiles.count; i++) {
         const RoleTile *tile = &role->tiles.items[i];
-        if (!tile->in_registers) continue;
-        any |= layout_accumulates(&tile->held);
-        registers += tile_registers(tile);
+        if (tile->in_registers && layout_accumulates(&tile->held)) return role_tile_registers(role, &where);
     }
-    if (!any) return 0;
-    return registers > INT32_MAX / 2 ? INT32_MAX / 2 : (int)registers;
+    return 0;
 }
 
 bool hands_out_registers(const Prog *prog) {
@@ -155,20 +151,25 @@ static void refuse_accumulators(Resources *res, const Role *role, int taken, int
     Diags *diags = res->diags;
     const RoleTile *largest = NULL;
     int64_t most = 0;
-    int room = available - BESIDE_ACCUMULATORS;
+    int room = available - BESIDE_ACCUMULATORS, together = 0;
+    size_t where;
+    role_tile_registers(role, &where);
     Diag *diag = diag_at(diags, P0505, role->span,
                          "`%s` needs %d registers a thread for accumulators and %d beside them, and has %d", role->name,
                          taken, BESIDE_ACCUMULATORS, available);
     diag_primary(diags, diag, role->regs ? "`regs %d`" : "%d registers a thread at most", available);
     for (size_t i = 0; i < role->tiles.count; i++) {
         const RoleTile *tile = &role->tiles.items[i];
-        if (!tile->in_registers) continue;
+        if (!role_holds_tile(role, i, where)) continue;
         int64_t registers = tile_registers(tile);
+        together++;
         if (registers > most) most = registers, largest = tile;
         diag_note(diags, diag, "`%s`: %lld registers of a thread", tile->name, (long long)registers);
     }
     if (!largest) return;
     diag_label(diags, diag, largest->span, "the largest");
+    if (together > 1)
+        diag_note(diags, diag, "they are held at once; a tile's registers are free for others behind the block that it is declared in");
     int64_t columns = largest->extents[largest->rank - 1], fits = room - (taken - most);
     columns = fits > 0 ? columns * fits / most / 8 * 8 : 0;
     if (columns > 0)

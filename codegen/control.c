@@ -322,6 +322,7 @@ static void gen_block(Gen *gen, const Stmt *stmt) {
         gen_list(gen, &stmt->block.body, frame, behind);
     mma_meet(gen, frame->left);
     ptx_place_label(gen->ptx, frame->leave_label);
+    mma_scope(gen, stmt);
     if (stmt->block.turn != 0) turn_pass(gen);
     pop_frame(gen);
 }

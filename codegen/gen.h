@@ -265,6 +265,7 @@ void mma_arrive(Gen *gen, int handle);      /* of one that is kept */
 void mma_late(Gen *gen, const Stmt *loop);  /* of all stages that the loop holds late */
 void mma_head(Gen *gen, const Stmt *loop);  /* at a loop's head, in front of the label */
 void mma_again(Gen *gen, const Stmt *loop); /* where all paths to its next iteration have met */
+void mma_scope(Gen *gen, const Stmt *stmt); /* behind a block: register tiles whose scope it ends are not in flight, others may have their registers */
 void mma_rest(Gen *gen, const Stmt *stmt);  /* registers that ordinary code of it touches are not in flight */
 void mma_rest_in_loop(Gen *gen);            /* nor those of the innermost loop */
 void mma_branch(Gen *gen, Pending **to);    /* control may go to a place; before the jump */

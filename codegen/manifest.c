@@ -211,12 +211,9 @@ static const char *entry_name(Arena *arena, const char *kernel) {
     return taken ? arena_printf(arena, "kernel_%s", kernel) : kernel;
 }
 
-/* What a thread keeps of its role's register tiles, spread evenly; 8- and 16-bit elements are held widened. */
 static int registers_held(const Role *role) {
-    int64_t held = 0;
-    for (size_t t = 0; t < role->tiles.count; t++)
-        if (role->tiles.items[t].in_registers) held += tile_registers(&role->tiles.items[t]);
-    return held > INT32_MAX ? INT32_MAX : (int)held;
+    size_t where;
+    return role_tile_registers(role, &where);
 }
 
 void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options, Manifest *manifest) {

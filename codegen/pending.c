@@ -172,6 +172,7 @@ void mma_leave(Gen *gen, Frame *frame, LeaveKind kind) {
     Flights *flights = gen->role->flights;
     if (flights == NULL) return;
     if (frame != NULL) mma_rest(gen, frame->stmt);
+    for (const Frame *left = gen->role->frame; left != frame; left = left->outer) mma_scope(gen, left->stmt);
     mma_goto(gen, frame == NULL ? &flights->returned : kind == LEAVE_CONTINUE ? &frame->next : &frame->left);
 }
 
@@ -437,6 +438,17 @@ void mma_rest(Gen *gen, const Stmt *stmt) {
     wait_for(gen, places);
 }
 
+void mma_scope(Gen *gen, const Stmt *stmt) {
+    const Flights *flights = gen->role->flights;
+    if (flights == NULL || !flights->now.live || stmt->kind != S_BLOCK || stmt->block.tiles.count == 0) return;
+    bool *places = NEW_ARRAY(gen->arena, bool, flights->count);
+    for (size_t i = 0; i < stmt->block.tiles.count; i++) {
+        int tile = stmt->block.tiles.items[i];
+        places[tile] = gen->role->role->tiles.items[tile].in_registers;
+    }
+    wait_for(gen, places);
+}
+
 static void follow(Gen *gen, const Stmt *stmt);
 
 /* From the loop's head through its body to its head again. An unrolled loop has no head: all trips are followed as one of any number. */
@@ -503,6 +515,7 @@ static void follow_block(Gen *gen, const Stmt *stmt) {
     gen->role->frame = &frame;
     for (size_t i = 0; i < stmt->block.body.count; i++) follow(gen, stmt->block.body.items[i]);
     mma_meet(gen, frame.left);
+    mma_scope(gen, stmt);
     gen->role->frame = frame.outer;
 }
 

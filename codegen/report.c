@@ -195,6 +195,9 @@ static void report_role(const Prog *prog, const Role *role, Str *out) {
                    role->instances == 1 ? "" : "s", role->barrier);
     report_turns(prog, role, out);
     for (size_t i = 0; i < role->tiles.count; i++) report_tile(prog, role, &role->tiles.items[i], out);
+    size_t where;
+    int held = role_tile_registers(role, &where);
+    if (held > 0) str_printf(out, "  register tiles hold %d registers of a thread at most\n", held);
     report_stmt(prog, role, role->body, out);
     if (stores_in_bulk(prog, role))
         str_add(out, "  wait_group 0 before exit: its bulk stores read shared memory until then\n");
