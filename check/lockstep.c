@@ -187,9 +187,9 @@ static void learn_grid(const Graph *g, Clocks *clocks) {
     prog->preconditions.count = facts;
 }
 
-static Verdict check_part(const Graph *g, Arena *arena, int which, Undecided *undecided) {
+static Verdict search_part(const Graph *g, Arena *arena, int which, bool rolls, bool *rolled, Undecided *undecided) {
     Part *part = part_of(g, arena, which);
-    Clocks clocks = {.arena = arena, .prog = g->prog, .part = part};
+    Clocks clocks = {.arena = arena, .prog = g->prog, .part = part, .rolls = rolls};
     learn_grid(g, &clocks);
     for (size_t r = 0; r < part->roles.count; r++) {
         const Role *role = &g->prog->roles.items[part->roles.items[r]];
@@ -200,12 +200,15 @@ static Verdict check_part(const Graph *g, Arena *arena, int which, Undecided *un
         undecided->why = "more than 32 pipes connect these roles in rings";
         return VERDICT_BEYOND;
     }
-    for (size_t r = 0; r < part->roles.count; r++)
-        if (!member_compile(&clocks, (int)r)) {
+    for (size_t r = 0; r < part->roles.count; r++) {
+        bool fine = member_compile(&clocks, (int)r);
+        *rolled |= clocks.rolled.count > 0;
+        if (!fine) {
             undecided->why = clocks.beyond;
             undecided->span = clocks.beyond_at;
             return VERDICT_BEYOND;
         }
+    }
     Machine *machine = lockstep_new(arena, &clocks);
     State state;
     Verdict verdict = lockstep_search(machine, &state);
@@ -216,6 +219,16 @@ static Verdict check_part(const Graph *g, Arena *arena, int which, Undecided *un
         vec_push(g->arena, &undecided->waits, code);
         vec_push(g->arena, &undecided->roles, clocks.members.items[machine->processes.items[p].member].role);
     }
+    return verdict;
+}
+
+/* With loops that are written in pieces taken for one; where that does not do, as they stand */
+static Verdict check_part(const Graph *g, Arena *arena, int which, Undecided *undecided) {
+    Undecided first = {0};
+    bool rolled = false;
+    Verdict verdict = search_part(g, arena, which, true, &rolled, &first);
+    if (verdict != VERDICT_CLEAN && rolled) return search_part(g, arena, which, false, &rolled, undecided);
+    *undecided = first;
     return verdict;
 }
 

@@ -1,6 +1,7 @@
 /* lockstep: private to check/lockstep*.c: does anybody wait for ever, for some counts of the loops?
  *   lockstep.c         which pipes close a ring of roles, part by part; what is said
  *   lockstep_code.c    what a role does with the pipes of a part, as a list of steps
+ *   lockstep_roll.c    loops that are written in several pieces, taken for one
  *   lockstep_clock.c   which loops and conditions of different roles are one and the same
  *   lockstep_state.c   one state: who can go on, what is decided, what a step changes
  *   lockstep_search.c  all states, each once
@@ -138,6 +139,10 @@ typedef struct Group {    /* coupled loops: their counters run together, and are
     bool fixed;           /* they are counted from the start */
 } Group;
 
+typedef struct Rolled {   /* a loop that stands for several statements */
+    Stmt *loop, *whole;   /* whole: in which these are */
+} Rolled;
+
 typedef struct Clocks {
     Arena *arena;
     const Prog *prog;
@@ -148,6 +153,9 @@ typedef struct Clocks {
     VEC(View) views;
     VEC(Group) groups;
     VEC(Member) members;
+    bool rolls;           /* loops in several pieces are taken for one where they are */
+    VEC(Rolled) rolled;
+    long rolling;         /* steps compared for that, of this member */
     const char *beyond;   /* why this cannot be decided here, NULL: it can */
     Span beyond_at;
 } Clocks;
@@ -155,6 +163,12 @@ typedef struct Clocks {
 bool member_compile(Clocks *clocks, int member); /* false: clocks->beyond says why */
 int part_pipe(const Part *part, int pipe);       /* its number in the part, -1: not in it */
 bool part_takes(const Part *part, const Prog *prog, const Role *role, int pipe, End end);
+/* The statements of a list, with one loop for those that are pieces of one; of such a loop, and of any other: the statement that it stands for */
+Stmts lockstep_roll(Clocks *clocks, int member, int around, const Stmts *list);
+Stmt *lockstep_rolled_from(const Clocks *clocks, Stmt *loop);
+Algebra *clocks_algebra(const Clocks *clocks, int member, int around);
+/* The operands of a min or max of mins or maxs, else the formula itself */
+void clocks_operands(Clocks *clocks, const Algebra *algebra, AtomKind kind, const Poly *poly, Polys *out);
 /* Gives the loop its track, bounds and group; pipes: that are acquired in it, elsewhere: by the role outside of it */
 void clocks_loop(Clocks *clocks, int member, Loop *loop, uint64_t pipes, uint64_t elsewhere);
 /* Greater than 0 where the comparison of whole numbers holds, 0 where it asks for equality and they are equal; NULL: it is none */

@@ -21,7 +21,7 @@ static bool in_grid(const Clocks *clocks, int member, int around) {
     return false;
 }
 
-static Algebra *algebra_at(const Clocks *clocks, int member, int around) { return clocks->algebra[in_grid(clocks, member, around)]; }
+Algebra *clocks_algebra(const Clocks *clocks, int member, int around) { return clocks->algebra[in_grid(clocks, member, around)]; }
 
 /* ---- formulas in terms of tracks -------------------------------------------------------------------------------------- */
 
@@ -37,7 +37,7 @@ static bool mentions_track(const Clocks *clocks, Algebra *algebra, const Poly *p
 
 /* The loop variables around stand for those of the tracks */
 static const Poly *formula(Clocks *clocks, int member, int around, Expr *expr) {
-    Algebra *algebra = algebra_at(clocks, member, around);
+    Algebra *algebra = clocks_algebra(clocks, member, around);
     const Role *role = clocks->members.items[member].role;
     const Poly *poly = algebra_poly(algebra, role, expr);
     for (const Loop *loop = loop_of(clocks, member, around); loop && poly; loop = loop_of(clocks, member, loop->outer)) {
@@ -52,7 +52,7 @@ static const Poly *formula(Clocks *clocks, int member, int around, Expr *expr) {
 
 /* The innermost track of which it depends, -1: of none */
 static int depends_on(const Clocks *clocks, int member, int around, const Poly *poly) {
-    Algebra *algebra = algebra_at(clocks, member, around);
+    Algebra *algebra = clocks_algebra(clocks, member, around);
     for (const Loop *loop = loop_of(clocks, member, around); loop; loop = loop_of(clocks, member, loop->outer))
         if (mentions_track(clocks, algebra, poly, &clocks->tracks.items[loop->track])) return loop->track;
     return -1;
@@ -158,7 +158,7 @@ static int number_find(const Clocks *clocks, bool inside, const Poly *poly, int 
 }
 
 static int number_of(Clocks *clocks, int member, int around, const Poly *poly) {
-    Algebra *algebra = algebra_at(clocks, member, around);
+    Algebra *algebra = clocks_algebra(clocks, member, around);
     bool changes = poly_changes(algebra, poly), inside = in_grid(clocks, member, around);
     int track = changes ? track_of(clocks, member, around) : depends_on(clocks, member, around, poly);
     int found = changes ? -1 : number_find(clocks, inside, poly, track, -1);
@@ -186,7 +186,7 @@ static int64_t coefficient(const Poly *poly, int atom) {
 
 /* poly > 0 where it compares the counter of a loop around with one of its bounds: k + 1 < K */
 static bool counted_poly(Clocks *clocks, int member, int around, const Poly *poly, Act *ask) {
-    Algebra *algebra = algebra_at(clocks, member, around);
+    Algebra *algebra = clocks_algebra(clocks, member, around);
     for (int index = around; index >= 0; index = loop_of(clocks, member, index)->outer) {
         const Loop *loop = loop_of(clocks, member, index);
         const Track *track = &clocks->tracks.items[loop->track];
@@ -211,7 +211,7 @@ static bool counted_poly(Clocks *clocks, int member, int around, const Poly *pol
 }
 
 bool clocks_positive(Clocks *clocks, int member, int around, const Poly *poly, Act *ask, bool *holds) {
-    Algebra *algebra = algebra_at(clocks, member, around);
+    Algebra *algebra = clocks_algebra(clocks, member, around);
     int64_t times, plus, value;
     if (poly_is_constant(poly, &value)) {
         *holds = value > 0;
@@ -239,7 +239,7 @@ bool clocks_positive(Clocks *clocks, int member, int around, const Poly *poly, A
 }
 
 bool clocks_halves(Clocks *clocks, int member, int around, const Poly *poly, const Poly *halves[2], bool *both) {
-    Algebra *algebra = algebra_at(clocks, member, around);
+    Algebra *algebra = clocks_algebra(clocks, member, around);
     for (int i = 0; i < poly->count; i++) {
         const Term *term = &poly->terms[i];
         if (term->count != 1 || (term->coef != 1 && term->coef != -1)) continue;
@@ -257,7 +257,7 @@ bool clocks_halves(Clocks *clocks, int member, int around, const Poly *poly, con
 
 const Poly *clocks_difference(Clocks *clocks, int member, int around, const Expr *condition) {
     if (condition->kind != X_BINARY || !is_whole(condition->binary.left)) return NULL;
-    Algebra *algebra = algebra_at(clocks, member, around);
+    Algebra *algebra = clocks_algebra(clocks, member, around);
     const Poly *left = formula(clocks, member, around, condition->binary.left), *right = formula(clocks, member, around, condition->binary.right);
     switch (condition->binary.op) {
     case OP_GT: case OP_EQ: case OP_NE: return poly_sum(algebra, left, right, -1);
@@ -270,7 +270,7 @@ const Poly *clocks_difference(Clocks *clocks, int member, int around, const Expr
 }
 
 const Poly *clocks_plus_one(Clocks *clocks, int member, int around, const Poly *poly) {
-    Algebra *algebra = algebra_at(clocks, member, around);
+    Algebra *algebra = clocks_algebra(clocks, member, around);
     return poly_sum(algebra, poly, poly_constant(algebra, 1), 1);
 }
 
@@ -297,16 +297,15 @@ static bool same_loop(const Track *track, const Track *wanted) {
     return poly_equal(track->lo, wanted->lo) && poly_equal(track->hi, wanted->hi);
 }
 
-/* The operands of a min or max of mins or maxs, else the formula itself */
-static void flatten(Clocks *clocks, const Algebra *algebra, AtomKind kind, const Poly *poly, Polys *out) {
+void clocks_operands(Clocks *clocks, const Algebra *algebra, AtomKind kind, const Poly *poly, Polys *out) {
     const Atom *atom = only_atom(algebra, poly);
     if (!atom || atom->kind != kind) {
         vec_push(clocks->arena, out, poly);
         return;
     }
     const Poly *left = atom->args[0], *right = atom->args[1];
-    flatten(clocks, algebra, kind, left, out);
-    flatten(clocks, algebra, kind, right, out);
+    clocks_operands(clocks, algebra, kind, left, out);
+    clocks_operands(clocks, algebra, kind, right, out);
 }
 
 static bool among(const Polys *polys, const Poly *poly) {
@@ -319,7 +318,7 @@ static bool among(const Polys *polys, const Poly *poly) {
  * of them, where this one begins, or at another one, which holds for this one too. */
 static int continued(Clocks *clocks, int member, const Loop *loop, const Track *wanted, const Polys *ends) {
     const Member *row = &clocks->members.items[member];
-    Algebra *algebra = algebra_at(clocks, member, loop->outer);
+    Algebra *algebra = clocks_algebra(clocks, member, loop->outer);
     Polys begins = {0}, before_ends = {0}, before_begins = {0};
     int before = row->latest[loop->depth - 1] - 1;
     if (before < 0) return -1;
@@ -328,9 +327,9 @@ static int continued(Clocks *clocks, int member, const Loop *loop, const Track *
     if (last->outer != loop->outer || last->arm != loop->arm || last->left || last->group < 0 || last->stmt->kind != S_FOR || last->stmt->loop.where || track->changes) return -1;
     int64_t zero;
     if (!poly_is_constant(track->base, &zero) || zero != 0) return -1;
-    flatten(clocks, algebra, ATOM_MAX, wanted->lo, &begins);
-    flatten(clocks, algebra, ATOM_MIN, track->hi, &before_ends);
-    flatten(clocks, algebra, ATOM_MAX, track->lo, &before_begins);
+    clocks_operands(clocks, algebra, ATOM_MAX, wanted->lo, &begins);
+    clocks_operands(clocks, algebra, ATOM_MIN, track->hi, &before_ends);
+    clocks_operands(clocks, algebra, ATOM_MAX, track->lo, &before_begins);
     const Poly *joint = NULL;
     for (size_t i = 0; i < begins.count && !joint; i++)
         if (among(&before_ends, begins.items[i])) joint = begins.items[i];
@@ -367,7 +366,7 @@ static int view_of(Clocks *clocks, int number, int group) {
 }
 
 static void add_bound(Clocks *clocks, int member, Loop *loop, bool changes, const Poly *most) {
-    Algebra *algebra = algebra_at(clocks, member, loop->outer);
+    Algebra *algebra = clocks_algebra(clocks, member, loop->outer);
     Bound *bound = &loop->bounds[loop->bound_count++];
     *bound = (Bound){.number = -1, .view = -1, .times = 1};
     if (poly_is_constant(most, &bound->plus)) {
@@ -387,7 +386,7 @@ static void add_bound(Clocks *clocks, int member, Loop *loop, bool changes, cons
 
 /* As many as a range leaves: the same wherever it is the same range */
 static void add_where(Clocks *clocks, int member, Loop *loop, const Track *track) {
-    Algebra *algebra = algebra_at(clocks, member, loop->outer);
+    Algebra *algebra = clocks_algebra(clocks, member, loop->outer);
     const Poly *poly = poly_sum(algebra, track->hi, track->lo, -1);
     bool inside = in_grid(clocks, member, loop->outer), changes = track->changes || !poly || loop->stmt->loop.domain < 0;
     int at = depends_on(clocks, member, loop->outer, formula(clocks, member, loop->outer, loop->stmt->loop.where));
@@ -412,7 +411,7 @@ static void add_grid(Clocks *clocks, Loop *loop) {
 
 /* Bounds of the counter: which is the loop variable itself where the first value is known, else how often the loop has gone round */
 static void add_bounds(Clocks *clocks, int member, Loop *loop, Track *track) {
-    Algebra *algebra = algebra_at(clocks, member, loop->outer);
+    Algebra *algebra = clocks_algebra(clocks, member, loop->outer);
     Polys ends = {0};
     const Stmt *stmt = loop->stmt;
     track->base = poly_constant(algebra, 0);
@@ -425,7 +424,7 @@ static void add_bounds(Clocks *clocks, int member, Loop *loop, Track *track) {
         add_where(clocks, member, loop, track);
         return;
     }
-    flatten(clocks, algebra, ATOM_MIN, track->hi, &ends);
+    clocks_operands(clocks, algebra, ATOM_MIN, track->hi, &ends);
     if (!track->changes) loop->after = continued(clocks, member, loop, track, &ends);
     if (loop->after < 0 && (!poly_is_constant(track->lo, &loop->first) || loop->first > NEVER / 2 || loop->first < -NEVER / 2)) {
         track->base = track->lo;
@@ -481,7 +480,7 @@ void clocks_loop(Clocks *clocks, int member, Loop *loop, uint64_t pipes, uint64_
     if (stmt->kind == S_FOR) {
         wanted.lo = formula(clocks, member, loop->outer, stmt->loop.lo);
         wanted.hi = formula(clocks, member, loop->outer, stmt->loop.hi);
-        wanted.changes = poly_changes(algebra_at(clocks, member, loop->outer), wanted.lo) || poly_changes(algebra_at(clocks, member, loop->outer), wanted.hi);
+        wanted.changes = poly_changes(clocks_algebra(clocks, member, loop->outer), wanted.lo) || poly_changes(clocks_algebra(clocks, member, loop->outer), wanted.hi);
     }
     wanted.shape = *loop;
     add_bounds(clocks, member, &wanted.shape, &wanted);

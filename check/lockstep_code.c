@@ -77,10 +77,10 @@ static void count_uses(Stmt *stmt, void *data) {
 }
 
 /* Pipes that the role acquires outside of a loop too */
-static uint64_t elsewhere(const Coder *c, Stmt *body) {
+static uint64_t elsewhere(const Coder *c, Stmt *loop) {
     Uses here = {.coder = c};
     uint64_t pipes = 0;
-    stmt_visit(body, count_uses, &here);
+    stmt_visit(lockstep_rolled_from(c->clocks, loop), count_uses, &here);
     for (int i = 0; i < 64; i++) pipes |= (uint64_t)(c->all.of[i] > here.of[i]) << i;
     return pipes;
 }
@@ -258,7 +258,7 @@ static bool loop(Coder *c, Stmt *stmt, Stmt *body) {
     stmt_visit(body, find_break, &leaves);
     row.left = leaves.found;
     if (row.depth > DEPTH_MOST) return beyond(c, stmt->head, "these loops stand too deep in each other");
-    clocks_loop(c->clocks, c->member, &row, matter.pipes, elsewhere(c, body));
+    clocks_loop(c->clocks, c->member, &row, matter.pipes, elsewhere(c, stmt));
     vec_push(c->clocks->arena, &c->out->loops, row);
     int index = (int)c->out->loops.count - 1, outer = c->loop, arm = c->arm;
     c->arm = ++c->arms;
@@ -307,7 +307,8 @@ static bool list(Coder *c, Stmt *stmt) {
     Scope scope = {.stmt = stmt, .loop = -1, .exit = label(c)};
     if (turn) emit(c, ACT_TAKE, stmt->head)->turn = stmt->block.turn - 1;
     vec_push(c->clocks->arena, &c->scopes, scope);
-    for (size_t i = 0; i < stmt->block.body.count && fine; i++) fine = code(c, stmt->block.body.items[i]);
+    Stmts body = lockstep_roll(c->clocks, c->member, c->loop, &stmt->block.body);
+    for (size_t i = 0; i < body.count && fine; i++) fine = code(c, body.items[i]);
     c->scopes.count--;
     c->arm = arm;
     place(c, scope.exit);
@@ -399,6 +400,7 @@ static void note_carried(Clocks *clocks, Member *row) {
 bool member_compile(Clocks *clocks, int member) {
     Coder c = {.clocks = clocks, .member = member, .out = &clocks->members.items[member], .loop = -1};
     c.out->grid = -1;
+    clocks->rolling = 0;
     add_slots(&c);
     c.all.coder = &c;
     stmt_visit(c.out->role->body, count_uses, &c.all);

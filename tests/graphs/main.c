@@ -33,7 +33,7 @@
 #define DRAWN           6        /* sizes drawn for a program, beside the first rows of `fixed` */
 #define SHOWN           20       /* failures that are printed whole */
 #define ACCEPTED_LEAST  5        /* one program in so many is well-formed and accepted */
-#define INCOMPLETE_MOST 10       /* percent of the well-formed ones */
+#define INCOMPLETE_MOST 4        /* percent of the well-formed ones */
 #define CODES           32       /* different codes that are counted */
 
 /* ENDED_EARLY: by the reference it hangs, but a stage that copies fill is handed over as soon as they have landed */
