@@ -2,6 +2,8 @@
  * Subscripts are read as numbers of a mixed radix: the axes of the grid, loops, the rank and the indexes are digits. */
 #include "check/races.h"
 
+#include <stdlib.h>
+
 typedef struct Radix {
     int atom;             /* -1: an index */
     int64_t step, extent; /* extent 0: as far as it likes */
@@ -119,30 +121,71 @@ bool race_apart(const Prog *prog, Algebra *algebra, const Place *place, bool alo
 
 /* ---- one after the other ---------------------------------------------------------------------------------------------- */
 
+/* Do the digits of a place's subscript tell all variables in it where those that are no variables reach this far? */
+static bool told_within(const Prog *prog, Algebra *algebra, const Place *place, const Poly *base, int64_t extent) {
+    Variables v = {0};
+    Radices digits = {0};
+    bool mentioned[PROG_MAX_RANK + RACE_LOOPS + 1] = {false};
+    return find_variables(prog, algebra, place, true, &v) && add_digit(&digits, -1, 1, extent) &&
+           add_variables(algebra, base, &v, &digits, mentioned) && tells_apart(&digits);
+}
+
+/* How far the indexes take a subscript; false where that is not known */
+static bool reach_of(const Place *place, int d, int64_t *reach) {
+    const IndexSpace *space = &place->stmt->tile->space;
+    *reach = 0;
+    for (int i = 0; i < space->count; i++) {
+        int64_t coef = place->access->affine[d].coef[i];
+        if (coef < 0 || (coef > 0 && (space->items[i].extent < 1 || coef > INT32_MAX))) return false;
+        *reach += coef > 0 ? coef * (space->items[i].extent - 1) : 0;
+    }
+    return true;
+}
+
 /* Do the two touch disjoint parts of what the same digits tell apart? */
 static bool parts_apart(const Prog *prog, Algebra *algebra, const Place *a, const Place *b, int d) {
     const Affine *one = &a->access->affine[d], *two = &b->access->affine[d];
-    int64_t distance, reach[2] = {0, 0};
+    int64_t distance, reach[2];
     if (!one->is || !two->is) return false;
     const Poly *base = algebra_poly(algebra, a->role, one->base);
     if (!base || poly_changes(algebra, base) ||
         !poly_is_constant(poly_sum(algebra, algebra_poly(algebra, b->role, two->base), base, -1), &distance))
         return false;
-    for (int side = 0; side < 2; side++) {
-        const IndexSpace *space = side ? &b->stmt->tile->space : &a->stmt->tile->space;
-        for (int i = 0; i < space->count; i++) {
-            int64_t coef = (side ? two : one)->coef[i];
-            if (coef < 0 || (coef > 0 && (space->items[i].extent < 1 || coef > INT32_MAX))) return false;
-            reach[side] += coef > 0 ? coef * (space->items[i].extent - 1) : 0;
-        }
-    }
+    if (!reach_of(a, d, &reach[0]) || !reach_of(b, d, &reach[1])) return false;
     if (distance <= reach[0] && distance + reach[1] >= 0) return false;
     int64_t from = distance < 0 ? distance : 0, to = distance + reach[1] > reach[0] ? distance + reach[1] : reach[0];
-    Variables v = {0};
-    Radices digits = {0};
-    bool mentioned[PROG_MAX_RANK + RACE_LOOPS + 1] = {false};
-    return find_variables(prog, algebra, a, true, &v) && add_digit(&digits, -1, 1, to - from + 1) &&
-           add_variables(algebra, base, &v, &digits, mentioned) && tells_apart(&digits);
+    return told_within(prog, algebra, a, base, to - from + 1);
+}
+
+typedef struct Stretch {   /* of a subscript, but for its variables */
+    int64_t from, to;
+} Stretch;
+
+static int by_begin(const void *a, const void *b) {
+    const Stretch *one = a, *two = b;
+    return one->from < two->from ? -1 : one->from > two->from;
+}
+
+/* The same of many at once: does each two of them, along this axis? */
+static bool all_apart(const Prog *prog, Algebra *algebra, const Place *const *places, size_t count, int d, Stretch *stretches) {
+    const Affine *first = &places[0]->access->affine[d];
+    const Poly *base = first->is ? algebra_poly(algebra, places[0]->role, first->base) : NULL;
+    if (!base || poly_changes(algebra, base)) return false;
+    for (size_t i = 0; i < count; i++) {
+        const Affine *affine = &places[i]->access->affine[d];
+        int64_t reach;
+        if (!affine->is || !reach_of(places[i], d, &reach)) return false;
+        const Poly *own = algebra_poly(algebra, places[i]->role, affine->base);
+        if (!own || !poly_is_constant(poly_sum(algebra, own, base, -1), &stretches[i].from)) return false;
+        stretches[i].to = stretches[i].from + reach;
+    }
+    qsort(stretches, count, sizeof *stretches, by_begin);
+    for (size_t i = 1; i < count; i++)
+        if (stretches[i].from <= stretches[i - 1].to) return false;
+    for (size_t i = 0; i < count; i++)
+        if (!told_within(prog, algebra, places[i], algebra_poly(algebra, places[i]->role, places[i]->access->affine[d].base),
+                         stretches[count - 1].to - stretches[0].from + 1)) return false;
+    return true;
 }
 
 /* Does each element belong to one thread in both? Statements that name a tensor walk their elements one by one, thread after thread. */
@@ -183,13 +226,37 @@ static int waits_for(const Place *place, const Place *before) {
     return 0;
 }
 
-void race_order(const Prog *prog, Algebra *algebra, Places *places) {
-    for (size_t i = 0; i < places->count; i++)
-        for (size_t k = i; k < places->count; k++) {
-            const Place *a = &places->items[i], *b = &places->items[k];
-            if (a->role != b->role || a->access->object != b->access->object) continue;
+static int by_object(const void *a, const void *b) {
+    const Place *one = *(const Place *const *)a, *two = *(const Place *const *)b;
+    if (one->role != two->role) return one->role < two->role ? -1 : 1;
+    if (one->access->object != two->access->object) return one->access->object < two->access->object ? -1 : 1;
+    return one < two ? -1 : one > two;
+}
+
+/* What one role does to one tensor */
+static void order_object(const Prog *prog, Algebra *algebra, const Place *const *places, size_t count, Stretch *stretches) {
+    bool writes = false, apart = false;
+    for (size_t i = 0; i < count; i++) writes |= places[i]->write;
+    if (!writes) return;
+    for (int d = 0; d < places[0]->access->rank && count > 1 && !apart; d++) apart = all_apart(prog, algebra, places, count, d, stretches);
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = i; k < (apart ? i + 1 : count); k++) {
+            const Place *a = places[i], *b = places[k];
             if ((a->stmt == b->stmt && a != b) || in_order(prog, algebra, a, b)) continue; /* one statement reads, then writes */
             a->stmt->tile->order |= waits_for(a, b);
             b->stmt->tile->order |= waits_for(b, a);
         }
+}
+
+void race_order(const Prog *prog, Algebra *algebra, Places *places) {
+    if (!places->count) return;
+    const Place **sorted = NEW_ARRAY(algebra->arena, const Place *, places->count);
+    Stretch *stretches = NEW_ARRAY(algebra->arena, Stretch, places->count);
+    for (size_t i = 0; i < places->count; i++) sorted[i] = &places->items[i];
+    qsort(sorted, places->count, sizeof(const Place *), by_object);
+    for (size_t i = 0, end; i < places->count; i = end) {
+        for (end = i + 1; end < places->count; end++)
+            if (sorted[end]->role != sorted[i]->role || sorted[end]->access->object != sorted[i]->access->object) break;
+        order_object(prog, algebra, sorted + i, end - i, stretches);
+    }
 }
