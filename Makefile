@@ -24,10 +24,14 @@ LDFLAGS_ALL   := $(if $(filter release,$(MODE)),,$(SAN)) $(LDFLAGS)
 LIBS          := -lm -ldl -lpthread
 
 Q    := $(if $(V),,@)
-say   = $(if $(V),,@echo "  $(1) $@")
+comma := ,
+# One line for each step of a build, however many files it has: recipes are expanded one after the other, as they begin
+SILENT := $(if $(V),V)$(foreach flag,s q n,$(findstring $(flag),$(filter-out -% %=%,$(firstword $(MAKEFLAGS)))))
+SILENT := $(strip $(SILENT))
+say     = $(if $(SILENT)$(said-$(1)),,$(eval said-$(1) := 1)$(info $(empty)  $(1)$(if $(2),: $(2))))
 
 # The floors, from the ground up. Everything but cli/ is the library.
-FLOORS := util lexer parser check launch codegen reference emulator runtime lib
+FLOORS := util lexer parser prog elaborate algebra flow derive check launch codegen reference emulator runtime lib
 SRC    := $(foreach f,$(FLOORS),$(sort $(wildcard $(f)/*.c)))
 GEN    := $(B)/pipe.tab.c $(B)/pipe.lex.c $(B)/pages.c
 OBJ    := $(SRC:%.c=$(B)/%.o) $(GEN:%.c=%.o)
@@ -41,6 +45,7 @@ GENERATE := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/generate/*.c)))
 MATRIX   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/matrix/*.c)))
 MUTANTS  := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/mutants/*.c)))
 GRAPHS   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/graphs/*.c)))
+ADVERSARY := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/adversary/*.c)))
 HANG     := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/hang/*.c)))
 
 all: $(B)/pipec $(B)/libpipec.so $(B)/libpipec.a
@@ -49,7 +54,7 @@ $(B)/pipec: $(CLI) $(B)/libpipec.a
 	$(call say,link)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 $(B)/libpipec.a: $(OBJ)
-	$(call say,ar)
+	$(call say,link)
 	$(Q)rm -f $@ && ar rcs $@ $^
 $(B)/libpipec.so: $(OBJ)
 	$(call say,link)
@@ -58,22 +63,22 @@ $(B)/libpipec.so: $(OBJ)
 # flex and bison: `nodefault`, LAC and counterexamples are asked for in the files themselves
 $(B)/pipe.tab.c $(B)/pipe.tab.h &: parser/pipe.y
 	@mkdir -p $(B)
-	$(call say,bison)
+	$(call say,bison,the grammar)
 	$(Q)$(BISON) -Wall -Wcounterexamples -Werror -d -o $(B)/pipe.tab.c $<
 $(B)/pipe.lex.c: lexer/pipe.l $(B)/pipe.tab.h
-	$(call say,flex)
+	$(call say,flex,the words)
 	$(Q)$(FLEX) -o $@ $<
 $(B)/pages.c: $(wildcard docs/errors/*.md) tools/pages.sh
 	@mkdir -p $(B)
-	$(call say,pages)
+	$(call say,pages,of the errors)
 	$(Q)sh tools/pages.sh docs/errors > $@.new && mv $@.new $@
 
 $(B)/%.o: %.c | $(B)/pipe.tab.h
 	@mkdir -p $(@D)
-	$(call say,cc)
+	$(call say,cc,the sources (V=1 shows each))
 	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 $(B)/%.o: $(B)/%.c $(B)/pipe.tab.h
-	$(call say,cc)
+	$(call say,cc,the sources (V=1 shows each))
 	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
 # ---- tests: everything that needs no GPU; on a GPU machine the driver uses it as well
@@ -91,6 +96,9 @@ $(B)/graphs-test: $(GRAPHS) $(filter-out %/main.o,$(GENERATE)) $(B)/libpipec.a
 	$(call say,link)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 $(B)/mutants-test: $(MUTANTS) $(B)/libpipec.a
+	$(call say,link)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
+$(B)/adversary-test: $(ADVERSARY) $(filter-out %/main.o,$(GENERATE)) $(B)/libpipec.a
 	$(call say,link)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 $(B)/hang-test: $(HANG) $(B)/libpipec.a
@@ -125,18 +133,24 @@ $(B)/standin/libnvidia-ml.so.1: tests/standin/libnvidia-ml.c
 	$(call say,link)
 	$(Q)$(CC) $(BASE) -O1 -shared -o $@ $<
 
-test-build: all $(B)/tests-driver $(UNIT) $(B)/generate-test $(B)/matrix-test $(B)/graphs-test $(B)/mutants-test $(B)/hang-test $(BENCH) $(STANDINS)
+test-build: all $(B)/tests-driver $(UNIT) $(B)/generate-test $(B)/matrix-test $(B)/graphs-test $(B)/mutants-test $(B)/adversary-test $(B)/hang-test $(BENCH) $(STANDINS)
 fuzz-build: $(FUZZ)
 bench-build: all $(BENCH)
 
-# What is missing is installed first, but only where there is something to build
+# All cores, unless the command line says how many. What is missing is installed first, but only where there is something to build
+JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc 2>/dev/null || echo 1))
 run:
-	@$(MAKE) -q all 2>/dev/null || sh tools/setup.sh
-	@$(MAKE) all
+	@$(MAKE) -q all 2>/dev/null || { sh tools/setup.sh && $(MAKE) $(JOBS) all; }
 	$(B)/pipec run examples/axpy.pipe
+	@echo
+	@echo "Next:"
+	@echo "  $(B)/pipec run examples/axpy.pipe N=5000 a=3     other sizes and values"
+	@echo "  $(B)/pipec build examples/axpy.pipe --report     what was derived, and why"
+	@echo "  edit examples/axpy.pipe, delete a statement, then:  $(B)/pipec check examples/axpy.pipe"
+	@echo "  docs/language.md describes the language; README.md lists the examples in the order to read them"
 test:
 	@$(MAKE) -q test-build 2>/dev/null || sh tools/setup.sh
-	@$(MAKE) test-build
+	@$(MAKE) $(JOBS) test-build
 	@CC="$(CC)" sh tools/test.sh $(B)
 fuzz:
 	@sh tools/fuzz.sh $(BUILD)/fuzz $(T)
@@ -147,28 +161,31 @@ bench: bench-build
 
 # ---- housekeeping
 
-FORMATTED := $(wildcard $(FLOORS:%=%/*.[ch]) cli/*.[ch] tests/*.[ch] tests/generate/*.[ch] tests/matrix/*.[ch] tests/graphs/*.[ch] tests/mutants/*.[ch] tests/hang/*.[ch] tests/unit/*.[ch] tests/fuzz/*.c bench/*.[ch] include/*.h)
+FORMATTED := $(wildcard $(FLOORS:%=%/*.[ch]) cli/*.[ch] tests/*.[ch] tests/generate/*.[ch] tests/matrix/*.[ch] tests/graphs/*.[ch] tests/adversary/*.[ch] tests/mutants/*.[ch] tests/hang/*.[ch] tests/unit/*.[ch] tests/fuzz/*.c bench/*.[ch] include/*.h)
 format:
 	clang-format -i $(FORMATTED)
 lint: all
 	@CC="$(CC)" sh tools/lint.sh $(B)
 
 VERSION = $$(awk '$$2 == "PIPEC_VERSION" { gsub(/"/, "", $$3); print $$3 }' include/pipec.h)
+# A program that is linked with the library finds it where it was installed; the loader looks in /usr/lib by itself.
+RPATH := $(if $(filter /usr,$(PREFIX)),, -Wl$(comma)-rpath$(comma)$${libdir})
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
-	install -d $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 755 $(B)/pipec $(DESTDIR)$(PREFIX)/bin/pipec
-	install -m 755 $(B)/libpipec.so $(DESTDIR)$(PREFIX)/lib/libpipec.so.0
-	ln -sf libpipec.so.0 $(DESTDIR)$(PREFIX)/lib/libpipec.so
-	install -m 644 $(B)/libpipec.a $(DESTDIR)$(PREFIX)/lib/libpipec.a
-	install -m 644 include/pipec.h $(DESTDIR)$(PREFIX)/include/pipec.h
-	install -m 644 docs/pipec.1 $(DESTDIR)$(PREFIX)/share/man/man1/pipec.1
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e "s|@VERSION@|$(VERSION)|" lib/pipec.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pipec.pc
+	$(call say,install,$(DESTDIR)$(PREFIX))
+	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
+	$(Q)install -d $(DESTDIR)$(PREFIX)/share/man/man1
+	$(Q)install -m 755 $(B)/pipec $(DESTDIR)$(PREFIX)/bin/pipec
+	$(Q)install -m 755 $(B)/libpipec.so $(DESTDIR)$(PREFIX)/lib/libpipec.so.0
+	$(Q)ln -sf libpipec.so.0 $(DESTDIR)$(PREFIX)/lib/libpipec.so
+	$(Q)install -m 644 $(B)/libpipec.a $(DESTDIR)$(PREFIX)/lib/libpipec.a
+	$(Q)install -m 644 include/pipec.h $(DESTDIR)$(PREFIX)/include/pipec.h
+	$(Q)install -m 644 docs/pipec.1 $(DESTDIR)$(PREFIX)/share/man/man1/pipec.1
+	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e "s|@VERSION@|$(VERSION)|" -e 's|@RPATH@|$(RPATH)|' lib/pipec.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pipec.pc
 
 clean:
 	rm -rf $(BUILD)
 
--include $(OBJ:.o=.d) $(CLI:.o=.d) $(DRIVER:.o=.d) $(UNIT:=.d) $(FUZZ:=.d) $(BENCH:=.d) $(MEASURE:.o=.d) $(GENERATE:.o=.d) $(MATRIX:.o=.d) $(GRAPHS:.o=.d) $(MUTANTS:.o=.d) $(HANG:.o=.d)
+-include $(OBJ:.o=.d) $(CLI:.o=.d) $(DRIVER:.o=.d) $(UNIT:=.d) $(FUZZ:=.d) $(BENCH:=.d) $(MEASURE:.o=.d) $(GENERATE:.o=.d) $(MATRIX:.o=.d) $(GRAPHS:.o=.d) $(MUTANTS:.o=.d) $(ADVERSARY:.o=.d) $(HANG:.o=.d)
 .PHONY: all run test test-build fuzz fuzz-build bless bench bench-build format lint install clean
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -4,7 +4,8 @@
  * guards: what has been written as well where a condition holds, so that a second `if` under the same condition finds what the
  * first one wrote. What conditions say on the way is known to the algebra as facts. A loop whose bounds are constant is
  * followed turn by turn, another one as its first iteration and a later one: nothing that was written is ever lost. */
-#include "check/tiles.h"
+#include "check/passes.h"
+#include "derive/tiles.h"
 
 #include <string.h>
 
@@ -423,11 +424,21 @@ static void wrote(Assigned *a, State *state, int object, Bits bits, Span span) {
     add_bits(a, state, object, bits);
 }
 
+static void wrote_all(Assigned *a, State *state, int object, Span span) {
+    Bits bits = new_bits(a, object);
+    bits_set(bits, 0, a->objects[object].elements);
+    wrote(a, state, object, bits, span);
+}
+
 static void walk_tile(Assigned *a, Stmt *stmt, State *state) {
     Tile *tile = stmt->tile;
     if (!tile) return;
     const Access *target = &tile->target;
     int object = object_of(a, target);
+    if (tiles_site(a->tiles, stmt)->poisoned) { /* its subscripts may lie anywhere */
+        if (object >= 0) wrote_all(a, state, object, target->span);
+        return;
+    }
     for (int d = 0; d < target->rank; d++) read_expr(a, state, &tile->space, target->subs[d]);
     if (target->element) read_expr(a, state, &tile->space, target->element);
     read_expr(a, state, &tile->space, tile->value);

@@ -2,6 +2,9 @@
  * the ones before it. */
 #include "check/passes.h"
 
+#include "flow/code.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 /* Names are interned: another text of the same letters is compared only where the pointer is nobody's */
@@ -59,6 +62,24 @@ static void unknown_kernel(Arena *arena, const Ast *ast, const char *kernel, Dia
         diag_note(diags, diag, "the file has no kernel");
 }
 
+/* Sanitised builds check that what later passes rely on holds. */
+static void validate(Arena *arena, const FlowCode *code) {
+#if defined(__SANITIZE_ADDRESS__)
+    Str why = str_new(arena);
+    if (!code_valid(code, &why)) abort();
+#else
+    (void)arena, (void)code;
+#endif
+}
+
+static void lower_roles(Arena *arena, Prog *prog) {
+    for (size_t r = 0; r < prog->roles.count; r++) {
+        Role *role = &prog->roles.items[r];
+        role->code = code_lower(arena, prog, role);
+        validate(arena, role->code);
+    }
+}
+
 /* NULL: not even the tree of it can be made */
 static Prog *pass(Arena *arena, Names *names, const Ast *ast, const char *kernel, const StaticValue *statics,
                   size_t count, Diags *diags) {
@@ -70,12 +91,20 @@ static Prog *pass(Arena *arena, Names *names, const Ast *ast, const char *kernel
     }
     Prog *prog = elaborate(arena, names, ast, item, statics, count, diags);
     if (prog) {
-        turns_check(arena, prog, diags);
-        tiles_check(arena, prog, diags);
-        stages_check(arena, prog, diags);
-        turns_order(arena, prog, diags);
         unsafe_order(arena, prog);
-        balance_check(arena, prog, diags);
+        lower_roles(arena, prog);
+        turns_check(arena, prog, diags);
+        Tiles *tiles = tiles_check(arena, prog, diags);
+        tiles_coverage(tiles);
+        tiles_assigned(tiles);
+        tiles_padding(tiles);
+        linear_check(arena, prog, diags);
+        hints_check(arena, prog, diags);
+        roles_check(arena, prog, diags);
+        uniform_check(arena, prog, diags);
+        turns_order(arena, prog, diags);
+        unsafe_leave_out(prog);
+        counts_check(arena, prog, diags);
         if (diags->errors == before) races_check(arena, prog, diags);
         resources_check(arena, prog, diags);
         unsafe_check(arena, prog, diags);

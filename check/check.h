@@ -2,22 +2,10 @@
 #ifndef PIPEC_CHECK_H
 #define PIPEC_CHECK_H
 
-#include "check/prog.h"
-#include "parser/ast.h"
-
-/* NAME=VALUE for statics, from the command line or a launcher */
-typedef struct StaticValue {
-    const char *name;
-    double number;
-    int64_t integer;
-    bool is_integer;
-} StaticValue;
+#include "elaborate/elaborate.h"
 
 /* Names of the kernels of a file, in order. */
 size_t check_kernels(const Ast *ast, const char *const **names);
-
-/* Are the names of functions and kernels apart, from each other and from what is built in? Once a file. */
-void check_names(Arena *arena, Names *names, const Ast *ast, Diags *diags);
 
 /* Says which functions no kernel calls: nothing is known of what they do. When all kernels have been checked, without errors. */
 void check_uncalled(const Ast *ast, Diags *diags);

@@ -118,11 +118,12 @@ static void join(Coverage *c, State *to, const State *from, Span at) {
 
 /* ---- writes ----------------------------------------------------------------------------------------------------------- */
 
-/* The elements that an access touches. Subscripts were proved inside. False: not known which of the field. */
+/* The elements that an access touches. False: not known which of the field. */
 static bool mark_bits(Coverage *c, const Site *site, const Access *access, const Pipe *pipe, Bits bits) {
     const Field *field = &pipe->fields.items[access->field];
     int64_t start = coverage_field_start(pipe, access->field), tile = 0;
-    if ((!access->element || here_value(&c->here, access->element, &tile)) &&
+    if ((!access->element || here_value(&c->here, access->element, &tile)) && tile >= 0 &&
+        tile < field->count &&
         here_elements(&c->here, &site->tile->space, access, field->extents, start + tile * field->elements, bits))
         return true;
     bits_set(bits, start, coverage_field_bits(field));
@@ -523,7 +524,7 @@ static void walk_list(Coverage *c, const Stmts *body, size_t from, size_t to, St
 /* What a condition decides more than once is looked at with either truth, each by itself. */
 static void walk_both(Coverage *c, const Stmts *body, size_t from, size_t to, State *state, const Poly *condition) {
     State other = copy_state(c, state);
-    vec_push(c->tiles->arena, &c->here.assumed, (Assumed){condition, true});
+    vec_push(c->tiles->arena, &c->here.assumed, (Taken0){condition, true});
     walk_list(c, body, from, to, state);
     c->here.assumed.items[c->here.assumed.count - 1].truth = false;
     walk_list(c, body, from, to, &other);

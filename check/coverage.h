@@ -4,7 +4,8 @@
 #ifndef PIPEC_COVERAGE_H
 #define PIPEC_COVERAGE_H
 
-#include "check/tiles.h"
+#include "check/passes.h"
+#include "derive/tiles.h"
 
 #define MAX_WRITES 2048 /* of a role; loops are followed no further beyond */
 
@@ -29,6 +30,14 @@ typedef struct Hold {
     Span open_at;
     VEC(Mark) marks;
 } Hold;
+
+/* What one role writes to global memory (instances.c) */
+typedef struct GlobalWrite {
+    Site *site;
+    int rank;
+} GlobalWrite;
+typedef VEC(GlobalWrite) GlobalWrites;
+void tiles_disjoint(Tiles *tiles, const Role *role, const GlobalWrites *writes);
 
 typedef struct State {
     bool live;

@@ -1,225 +1,277 @@
-/* Fourier and Motzkin's elimination, over the monomials of polynomials as if each were a variable of its own. Takes sums that
- * are all >= 0; says whether that is certainly impossible for integers. What grows too large is left out, and then the answer
- * is "not known": a system with fewer conditions has more solutions. */
-#include "check/algebra.h"
+/* The linear rule: each stage that is acquired is released exactly once on every path. Comes in
+ * lowered and classified; goes out with every path proved, lags derived, and Stmt filled in with
+ * both for codegen, or with errors that show both places. A mistake is reported once: the stage is
+ * poison from there on. An iteration is followed from the state that entered its loop, and has to
+ * end in the same one. */
+#include "check/linear.h"
 
-#define VARIABLES_MOST 32
-#define ROWS_MOST 240
+#include "derive/lags.h"
 
-typedef struct Row {
-    int64_t constant, coefs[VARIABLES_MOST];
-} Row;
+/* ---- events of rows -------------------------------------------------------------------------- */
 
-typedef struct System {
-    Algebra *algebra;
-    const Term *terms[VARIABLES_MOST]; /* the monomials */
-    int variables, expanded;           /* of which the atoms' own bounds are in */
-    Row *rows, *spare;                 /* ROWS_MOST each */
-    int count;
-    bool impossible;
-    const Poly *const *given;
-    size_t given_count;
-} System;
-
-static int64_t gcd(int64_t a, int64_t b) {
-    uint64_t x = a < 0 ? 0u - (uint64_t)a : (uint64_t)a, y = b < 0 ? 0u - (uint64_t)b : (uint64_t)b;
-    while (y != 0) {
-        uint64_t rest = x % y;
-        x = y;
-        y = rest;
-    }
-    return x > INT64_MAX ? 1 : (int64_t)x;
+static bool known(const Linear *linear, int handle) {
+    return valid_index(handle, linear->role->handles.count) && linear->slot[handle] >= 0;
 }
 
-static bool same_term(const Term *a, const Term *b) {
-    if (a->count != b->count) return false;
-    for (int i = 0; i < a->count; i++)
-        if (a->atoms[i] != b->atoms[i]) return false;
-    return true;
+static void acquire(Linear *linear, Path *path, int at) {
+    const Row *row = &linear->code->rows.items[at];
+    if (!linear_event(linear, path, row->handle, EVENT_ACQUIRE, at, row->span)) return;
+    *linear_change(linear, path, row->handle) =
+        (Hold){.state = row->block ? STATE_BLOCK : STATE_HELD,
+               .handle = row->handle,
+               .since = at,
+               .acquired = at};
 }
 
-static int find(const System *system, const Term *term) {
-    for (int v = 0; v < system->variables; v++)
-        if (same_term(system->terms[v], term)) return v;
-    return -1;
+/* The end of a block, or a way out of it */
+static void end_block(Linear *linear, Path *path, int at) {
+    const Row *row = &linear->code->rows.items[at];
+    const Hold *hold = linear_hold(linear, path, row->handle);
+    if (!hold || hold->state != STATE_BLOCK) return;
+    Hold *now = linear_change(linear, path, row->handle);
+    now->state = STATE_FREE, now->since = at;
 }
 
-/* In least terms, the constant rounded down; of two that differ in the constant alone the stronger one stays. */
-static void add_row(System *system, const Row *row) {
-    int64_t common = 0;
-    Row least = *row;
-    for (int v = 0; v < VARIABLES_MOST; v++) common = gcd(common, row->coefs[v]);
-    if (common == 0) {
-        system->impossible |= row->constant < 0;
+/* What a move from or to something unknown leaves behind is unknown. */
+static void forget(Linear *linear, Path *path, int handle) {
+    if (!known(linear, handle) || !linear_hold(linear, path, handle)) return;
+    linear_fault(linear, handle);
+    linear_change(linear, path, handle)->state = STATE_POISON;
+}
+
+static void move(Linear *linear, Path *path, int at) {
+    const Row *row = &linear->code->rows.items[at];
+    if (!known(linear, row->handle) || !known(linear, row->other)) {
+        forget(linear, path, row->handle);
+        forget(linear, path, row->other);
         return;
     }
-    for (int v = 0; v < VARIABLES_MOST; v++) least.coefs[v] /= common;
-    least.constant = row->constant / common - (row->constant % common < 0);
-    for (int r = 0; r < system->count; r++) {
-        bool same = true;
-        for (int v = 0; v < VARIABLES_MOST && same; v++) same = system->rows[r].coefs[v] == least.coefs[v];
-        if (!same) continue;
-        if (least.constant < system->rows[r].constant) system->rows[r].constant = least.constant;
-        return;
-    }
-    if (system->count < ROWS_MOST) system->rows[system->count++] = least;
+    Hold taken = {.state = STATE_POISON};
+    const Hold *from = linear_hold(linear, path, row->other);
+    if (from) taken = *from;
+    bool fine = linear_event(linear, path, row->other, EVENT_MOVE_OUT, at, row->span);
+    if (fine) linear_change(linear, path, row->other)->moved_to = row->handle;
+    if (!linear_event(linear, path, row->handle, EVENT_MOVE_IN, at, row->span)) return;
+    taken.state = fine ? STATE_HELD : STATE_POISON;
+    taken.handle = row->handle, taken.since = at;
+    *linear_change(linear, path, row->handle) = taken;
 }
 
-static bool add_poly(System *system, const Poly *poly) {
-    Row row = {0};
-    if (!poly) return false;
-    int more = 0;
-    for (int i = 0; i < poly->count; i++) more += poly->terms[i].count > 0 && find(system, &poly->terms[i]) < 0;
-    if (system->variables + more > VARIABLES_MOST) return false;
-    for (int i = 0; i < poly->count; i++) {
-        const Term *term = &poly->terms[i];
-        if (term->count == 0) {
-            row.constant = term->coef;
-            continue;
-        }
-        int v = find(system, term);
-        if (v < 0) system->terms[v = system->variables++] = term;
-        row.coefs[v] = term->coef;
-    }
-    add_row(system, &row);
-    return true;
+/* ---- scopes ---------------------------------------------------------------------------------- */
+
+static void open(Linear *linear, Path *path, int at) {
+    int handle = linear->code->rows.items[at].index;
+    if (known(linear, handle))
+        *path_push(linear, path) =
+            (Hold){.state = STATE_FREE, .handle = handle, .since = at, .acquired = at};
 }
 
-/* By itself, or by a condition on it alone */
-static bool never_negative(const System *system, int id) {
-    const Algebra *algebra = system->algebra;
-    const Atom *atom = &algebra->atoms.items[id];
-    for (size_t i = 0; i < system->given_count; i++) {
-        const Poly *poly = system->given[i];
-        int last = poly ? poly->count - 1 : -1;
-        if (last >= 0 && last <= 1 && poly->terms[last].count == 1 && poly->terms[last].atoms[0] == id && poly->terms[last].coef > 0 &&
-            (last == 0 || (poly->terms[0].count == 0 && poly->terms[0].coef <= 0)))
-            return true;
-    }
-    return atom->type == E_BOOL || atom->type == E_U32 || atom->type == E_U64 || atom->kind == ATOM_REST || atom->kind == ATOM_AXIS ||
-           (atom->kind == ATOM_SYMBOL && algebra->prog->symbols.items[atom->index].is_extent);
-}
-
-/* 0 <= a - floor(a / b) * b <= b - 1; within a product where b is no constant */
-static void add_quotient(System *system, int id, bool alone) {
-    Algebra *algebra = system->algebra;
-    const Atom atom = algebra->atoms.items[id];
-    int64_t by;
-    if (atom.kind != ATOM_FLOOR || (!alone && poly_is_constant(atom.args[1], &by))) return;
-    const Poly *self = poly_atom(algebra, id), *rest = poly_sum(algebra, atom.args[0], poly_product(algebra, self, atom.args[1]), -1);
-    add_poly(system, rest);
-    add_poly(system, poly_offset(algebra, poly_sum(algebra, atom.args[1], rest, -1), -1));
-    if (!poly_is_constant(atom.args[1], &by) && poly_at_least_zero(algebra, atom.args[0])) add_poly(system, self);
-}
-
-/* What is known of a monomial by itself */
-static void add_bounds(System *system, const Term *term) {
-    Algebra *algebra = system->algebra;
-    bool truths = true, positive = true;
-    for (int k = 0; k < term->count; k++) {
-        truths &= algebra->atoms.items[term->atoms[k]].type == E_BOOL;
-        if (k + 1 < term->count && term->atoms[k] == term->atoms[k + 1]) k++; /* a square */
-        else positive &= never_negative(system, term->atoms[k]);
-    }
-    Poly *self = arena_alloc(algebra->arena, sizeof(Poly) + sizeof(Term));
-    self->count = 1;
-    self->terms[0] = *term;
-    self->terms[0].coef = 1;
-    if (positive) add_poly(system, self);
-    if (truths) add_poly(system, poly_offset(algebra, poly_minus(algebra, self), 1));
-    for (int k = 0; k < term->count; k++) add_quotient(system, term->atoms[k], term->count == 1);
-    if (term->count == 2 && term->atoms[0] == term->atoms[1]) { /* of integers no square is less than its root */
-        const Poly *root = poly_atom(algebra, term->atoms[0]);
-        add_poly(system, poly_sum(algebra, self, root, -1));
-        add_poly(system, poly_sum(algebra, self, root, 1));
-    }
-    if (term->count != 1) return;
-    const Atom atom = algebra->atoms.items[term->atoms[0]];
-    if (atom.kind == ATOM_REST) add_poly(system, poly_offset(algebra, poly_sum(algebra, atom.args[0], self, -1), -1));
-    for (int a = 0; a < 2 && (atom.kind == ATOM_MIN || atom.kind == ATOM_MAX); a++) {
-        const Poly *more = poly_sum(algebra, self, atom.args[a], -1);
-        add_poly(system, atom.kind == ATOM_MAX ? more : poly_minus(algebra, more));
-    }
-    if (atom.kind == ATOM_FIRST) {
-        add_poly(system, poly_sum(algebra, self, atom.args[0], -1));
-        add_poly(system, poly_sum(algebra, atom.args[1], self, -1));
-    }
-}
-
-static bool touches(const System *system, const Poly *poly) {
-    for (int i = 0; i < poly->count; i++)
-        if (poly->terms[i].count > 0 && find(system, &poly->terms[i]) >= 0) return true;
-    return false;
-}
-
-/* Conditions that share monomials with those that are in, directly or not */
-static void collect(System *system, const Poly *const *polys, size_t count) {
-    bool *in = NEW_ARRAY(system->algebra->arena, bool, count + 1);
-    for (bool more = true; more;) {
-        more = false;
-        while (system->expanded < system->variables) add_bounds(system, system->terms[system->expanded++]);
-        for (size_t i = 0; i < count; i++) {
-            if (in[i] || !polys[i] || !touches(system, polys[i])) continue;
-            in[i] = more = true;
-            add_poly(system, polys[i]);
-        }
-    }
-}
-
-/* The variable that brings the fewest new rows; -1: none is left, or they would be too many */
-static int cheapest(const System *system) {
-    int best = -1, least = ROWS_MOST;
-    for (int v = 0; v < system->variables; v++) {
-        int above = 0, below = 0;
-        for (int r = 0; r < system->count; r++) {
-            above += system->rows[r].coefs[v] > 0;
-            below += system->rows[r].coefs[v] < 0;
-        }
-        int rows = system->count - above - below + above * below;
-        if (above + below == 0 || rows >= least) continue;
-        best = v;
-        least = rows;
-    }
-    return best;
-}
-
-static bool combined(const Row *above, const Row *below, int v, Row *out) {
-    int64_t common = gcd(above->coefs[v], below->coefs[v]), a = -below->coefs[v] / common, b = above->coefs[v] / common, x, y;
-    for (int i = -1; i < VARIABLES_MOST; i++) {
-        if (__builtin_mul_overflow(i < 0 ? above->constant : above->coefs[i], a, &x) ||
-            __builtin_mul_overflow(i < 0 ? below->constant : below->coefs[i], b, &y) ||
-            __builtin_add_overflow(x, y, i < 0 ? &out->constant : &out->coefs[i]))
-            return false;
-    }
-    return true;
-}
-
-static void eliminate(System *system, int v) {
-    Row *old = system->rows;
-    int count = system->count;
-    system->rows = system->spare;
-    system->spare = old;
-    system->count = 0;
-    for (int r = 0; r < count && !system->impossible; r++) {
-        if (old[r].coefs[v] == 0) add_row(system, &old[r]);
-        for (int s = 0; s < count && old[r].coefs[v] > 0 && !system->impossible; s++) {
-            Row row;
-            system->algebra->work -= 8; /* terms, by their time */
-            if (old[s].coefs[v] < 0 && combined(&old[r], &old[s], v, &row)) add_row(system, &row);
-        }
-    }
-}
-
-bool polys_impossible(Algebra *algebra, const Poly *const *polys, size_t count, const Poly *also) {
-    if (!algebra->rows) algebra->rows = NEW_ARRAY(algebra->arena, Row, 2 * ROWS_MOST);
-    System system = {.algebra = algebra, .rows = algebra->rows, .given = polys, .given_count = count};
-    system.spare = system.rows + ROWS_MOST;
-    if (also) {
-        if (!add_poly(&system, also)) return false;
+/* One leave that drops several stages is one mistake. */
+static void drop(Linear *linear, Path *path, int at) {
+    const Row *row = &linear->code->rows.items[at];
+    const Hold *hold = linear_hold(linear, path, row->handle);
+    bool again = linear->last && linear->leave == row->stmt;
+    if (again && linear->dropped_last != row->handle)
+        diag_label(linear->diags, linear->dropped, linear_span(linear, hold->acquired),
+                   "so is `%s`, which was acquired here",
+                   linear->role->handles.items[row->handle].name);
+    if (again || linear->differs[row->region]) {
+        linear_fault(linear, row->handle);
+        linear_change(linear, path, row->handle)->state = STATE_POISON;
     } else {
-        for (size_t i = 0; i < count; i++) add_poly(&system, polys[i]);
+        linear_event(linear, path, row->handle, EVENT_LEAVE, at, row->span);
+        if (linear->last) linear->leave = row->stmt, linear->dropped = linear->refused;
     }
-    collect(&system, polys, count);
-    for (int v; !system.impossible && algebra->work > 0 && (v = cheapest(&system)) >= 0;) eliminate(&system, v);
-    return system.impossible;
+    linear->dropped_last = row->handle;
+}
+
+static void leave_scope(Linear *linear, Path *path, int at) {
+    const Row *row = &linear->code->rows.items[at];
+    const Hold *hold = linear_hold(linear, path, row->handle);
+    if (!hold) return;
+    if (hold->state == STATE_HELD)
+        drop(linear, path, at);
+    else if (hold->state == STATE_RELEASED || hold->state == STATE_MOVED)
+        linear->given[row->handle] = hold->since;
+}
+
+static void close(Linear *linear, Path *path, int at) {
+    const Row *row = &linear->code->rows.items[at];
+    if (!known(linear, row->handle)) return;
+    if (row->leaving) {
+        leave_scope(linear, path, at);
+        return;
+    }
+    linear_event(linear, path, row->handle, EVENT_SCOPE_END, at, row->span);
+    path->count--;
+}
+
+/* ---- the rule -------------------------------------------------------------------------------- */
+
+typedef struct Finding {
+    Arena *arena;
+    Uses *uses;
+} Finding;
+
+static void find_use(Access *access, bool written, void *data) {
+    Finding *found = data;
+    (void)written;
+    if (access->space == SPACE_STAGE)
+        vec_push(found->arena, found->uses, ((Use){access->object, access->span}));
+}
+
+static void use(Linear *linear, Path *path, int at) {
+    const Uses *uses = &linear->uses[at];
+    for (size_t i = 0; i < uses->count; i++)
+        linear_event(linear, path, uses->items[i].handle, EVENT_USE, at, uses->items[i].span);
+}
+
+static void step(Flow *flow, int at, void *state) {
+    Linear *linear = flow->data;
+    const Row *row = &linear->code->rows.items[at];
+    Path *path = state;
+    linear->last = flow->last;
+    use(linear, path, at);
+    switch (row->kind) {
+    case ROW_OPEN:
+        if (row->object == OBJECT_HANDLE) open(linear, path, at);
+        break;
+    case ROW_CLOSE: close(linear, path, at); break;
+    case ROW_ACQUIRE: acquire(linear, path, at); break;
+    case ROW_RELEASE:
+    case ROW_KEEP:
+    case ROW_DROP:
+        if (row->block)
+            end_block(linear, path, at);
+        else
+            linear_event(linear, path, row->handle, EVENT_RELEASE, at, row->span);
+        break;
+    case ROW_MOVE: move(linear, path, at); break;
+    case ROW_LEND:
+    case ROW_UNSAFE:
+    case ROW_STEP: linear_event(linear, path, row->handle, EVENT_USE, at, row->span); break;
+    case ROW_LEAVE: linear->drops[at] |= flow->last && linear->leave == row->stmt; break;
+    case ROW_LOOP:
+    case ROW_NEXT:
+    case ROW_IF:
+    case ROW_ELSE:
+    case ROW_BLOCK:
+    case ROW_END:
+    case ROW_EXIT:
+    case ROW_SET:
+    case ROW_TILE:
+    case ROW_ASK:
+    case ROW_FLUSH:
+    case ROW_TAKE:
+    case ROW_PASS:
+    case ROW_COUNT: break;
+    }
+}
+
+static void *start(Flow *flow) { return path_new(flow->data); }
+static void *copy(Flow *flow, const void *state) { return path_copy(flow->data, state); }
+
+/* What an iteration leaves behind does not change how the next one begins: it is compared instead.
+ */
+static bool join(Flow *flow, void *to, const void *from, int at, int source) {
+    const Row *row = &flow->code->rows.items[at];
+    bool back = row->kind == ROW_LOOP && source > at &&
+                source <= flow->code->regions.items[row->region].next;
+    return !back && path_join(flow->data, to, from);
+}
+
+static void meets(Flow *flow, int at, void *const *states, const int *sources, size_t count) {
+    Linear *linear = flow->data;
+    Path **paths = NEW_ARRAY(flow->arena, Path *, count);
+    for (size_t i = 0; i < count; i++) paths[i] = states[i];
+    linear->last = true;
+    linear->unproved |= flow->code->rows.items[at].kind == ROW_NEXT &&
+                        flow->code->rows.items[sources[0]].kind != ROW_LOOP;
+    linear_meets(linear, at, paths, sources, count);
+}
+
+static const Rule rule = {
+    .name = "linear", .start = start, .copy = copy, .join = join, .step = step, .meets = meets};
+
+/* ---- roles ----------------------------------------------------------------------------------- */
+
+static void find_slots(Linear *linear) {
+    int depth = 0;
+    for (size_t i = 0; i < linear->role->handles.count; i++)
+        linear->slot[i] = linear->given[i] = -1;
+    for (size_t at = 0; at < linear->code->rows.count; at++) {
+        const Row *row = &linear->code->rows.items[at];
+        if (row->object != OBJECT_HANDLE || (row->kind != ROW_OPEN && row->kind != ROW_CLOSE) ||
+            row->leaving)
+            continue;
+        const Handle *what = &linear->role->handles.items[row->index];
+        if (what->forgotten || !valid_index(what->pipe, linear->prog->pipes.count)) continue;
+        if (row->kind == ROW_OPEN)
+            linear->slot[row->index] = depth++;
+        else
+            depth--;
+    }
+}
+
+static void find_uses(Linear *linear) {
+    Finding found = {.arena = linear->arena};
+    linear->uses = NEW_ARRAY(linear->arena, Uses, linear->code->rows.count + 1);
+    for (size_t at = 0; at < linear->code->rows.count; at++) {
+        found.uses = &linear->uses[at];
+        row_accesses(linear->arena, linear->code, &linear->code->rows.items[at], find_use, &found);
+    }
+}
+
+static bool varies(const Expr *expr) {
+    return expr && expr->kind != X_POISON && expr->uniformity != UNIFORM_ROLE;
+}
+
+static void find_control(Linear *linear) {
+    for (size_t r = 0; r < linear->code->regions.count; r++) {
+        const Region *region = &linear->code->regions.items[r];
+        bool own = varies(region->condition) || varies(region->lo) || varies(region->hi) ||
+                   varies(region->where);
+        linear->differs[r] = own || (region->parent >= 0 && linear->differs[region->parent]);
+    }
+}
+
+static void follow_role(Arena *arena, Prog *prog, FlowCode *code, Diags *diags) {
+    size_t handles = code->role->handles.count + 1, rows = code->rows.count + 1;
+    Linear linear = {
+        .arena = arena, .prog = prog, .code = code, .role = code->role, .diags = diags};
+    linear.slot = NEW_ARRAY(arena, int, handles);
+    linear.given = NEW_ARRAY(arena, int, handles);
+    linear.differs = NEW_ARRAY(arena, bool, code->regions.count + 1);
+    linear.reached = NEW_ARRAY(arena, bool, rows);
+    linear.drops = NEW_ARRAY(arena, bool, rows);
+    find_slots(&linear);
+    find_uses(&linear);
+    find_control(&linear);
+    bool followed = solve(arena, code, &rule, &linear) && !linear.unproved;
+    if (followed && (linear.faulted || !linear.poisoned))
+        linear_reached(&linear);
+    else
+        incomplete_report(diags, code->role, "each stage is released exactly once");
+}
+
+static void hold_role(Arena *arena, Prog *prog, FlowCode *code, Diags *diags) {
+    code->held = flow_held(arena, code);
+    if (code->held->complete)
+        crowds_refuse(prog, code, diags);
+    else
+        incomplete_report(diags, code->role, "no more stages are held than a ring has");
+}
+
+void linear_check(Arena *arena, Prog *prog, Diags *diags) {
+    for (size_t r = 0; r < prog->roles.count; r++) {
+        FlowCode *code = prog->roles.items[r].code;
+        follow_role(arena, prog, code, diags);
+        lags_written(prog, code, diags);
+        hold_role(arena, prog, code, diags);
+    }
+    for (size_t r = 0; r < prog->roles.count; r++) {
+        FlowCode *code = prog->roles.items[r].code;
+        if (lags_derive(arena, prog, code)) code->held = flow_held(arena, code);
+        code_write_back(arena, code);
+    }
 }

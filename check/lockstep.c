@@ -2,12 +2,12 @@
  * show it (net.c), or with what could not be decided.
  *
  * Whoever waits for ever is in a ring of roles each of which waits for the next, over a pipe. Such a ring lies in one part of the roles that
- * no single connection holds together, so each part is looked at by itself, as if all other pipes never blocked; what is left of them, one
- * producer and one consumer with nothing else between them, is right where together they hold fewer stages back than the ring has.
+ * no single connection holds together, so each part is looked at by itself, as if all other pipes never blocked. A part that is one producer
+ * and one consumer is right where together they hold less than the ring (window.c); states of the others are searched.
  * Where blocks of a cluster share copies all of them do the same, or one role shares them (multicast.c): then no ring closes through
  * several blocks that is not in one of them already, and one block stands for all. */
 #include "check/lockstep.h"
-#include "check/stages.h"
+#include "check/window.h"
 
 typedef struct Edge {     /* producer and one consumer of a pipe */
     int pipe, producer, consumer;
@@ -86,50 +86,14 @@ static void find_parts(Graph *g) {
         if (is_several(&g->prog->roles.items[r])) unite_around(g, (int)r);
 }
 
-/* ---- one producer and one consumer -------------------------------------------------------------------------------------- */
+/* ---- the window condition ---------------------------------------------------------------------------------------------- */
 
-typedef struct Window {
-    const Role *role;
-    int pipe, late, blocks;
-    bool free;            /* held by a variable, or several at once: not that simple */
-} Window;
-
-static void count_blocks(Stmt *stmt, void *data) {
-    Window *window = data;
-    int handle = stmt->kind == S_STAGE ? stmt->stage.handle : stmt->kind == S_ACQUIRE ? stmt->acquire.handle : -1;
-    if (!valid_index(handle, window->role->handles.count) || window->role->handles.items[handle].pipe != window->pipe) return;
-    window->free |= stmt->kind == S_ACQUIRE;
-    window->blocks++;
-    if (stmt->kind == S_STAGE && stmt->stage.lag > 0) window->late += stmt->stage.lag;
-}
-
-static void find_nested(Stmt *stmt, void *data) {
-    Window *window = data, inner = {.role = window->role, .pipe = window->pipe};
-    if (stmt->kind != S_STAGE || !valid_index(stmt->stage.handle, window->role->handles.count) ||
-        window->role->handles.items[stmt->stage.handle].pipe != window->pipe) return;
-    stmt_visit(stmt, count_blocks, &inner);
-    window->free |= inner.blocks > 1;
-}
-
-/* How far the oldest stage that a role has not released lies back when it acquires the next one; -1: not said that simply */
-static int holds_back(const Role *role, int pipe) {
-    Window window = {.role = role, .pipe = pipe};
-    stmt_visit(role->body, count_blocks, &window);
-    stmt_visit(role->body, find_nested, &window);
-    return window.free || (window.late && window.blocks > 1) ? -1 : window.late;
-}
-
-static bool simple(const Graph *g, int part) {
-    const Edge *only = NULL;
-    for (size_t e = 0; e < g->edges.count; e++) {
-        if (g->edges.items[e].part != part) continue;
-        if (only) return false;
-        only = &g->edges.items[e];
-    }
-    const Role *producer = &g->prog->roles.items[only->producer], *consumer = &g->prog->roles.items[only->consumer];
-    if (producer == consumer || is_several(producer) || is_several(consumer)) return false;
-    int before = holds_back(producer, only->pipe), behind = holds_back(consumer, only->pipe);
-    return before >= 0 && behind >= 0 && before + behind < g->prog->pipes.items[only->pipe].stages;
+static bool proved_by_windows(const Graph *g, int part) {
+    VEC(PipeEdge) edges = {0};
+    for (size_t e = 0; e < g->edges.count; e++)
+        if (g->edges.items[e].part == part)
+            vec_push(g->arena, &edges, (PipeEdge){g->edges.items[e].pipe, g->edges.items[e].consumer});
+    return window_proves(g->arena, g->prog, edges.items, edges.count);
 }
 
 /* ---- one part ----------------------------------------------------------------------------------------------------------- */
@@ -176,12 +140,11 @@ typedef struct Undecided { /* what is said where neither a proof nor sizes are f
 static void learn_grid(const Graph *g, Clocks *clocks) {
     Prog *prog = g->prog;
     size_t facts = prog->preconditions.count;
-    Balance balance = {.arena = clocks->arena, .prog = prog};
     for (int inside = 0; inside < 2; inside++) clocks->algebra[inside] = algebra_new(clocks->arena, prog, NULL);
     for (size_t i = 0; i < prog->axes.count; i++) {
         Expr *extent = prog->axes.items[i].extent;
         if (!extent || extent->kind == X_POISON || extent->kind == X_CONST) continue;
-        vec_push(g->arena, &prog->preconditions, (Precondition){.condition = positive(&balance, extent)});
+        vec_push(g->arena, &prog->preconditions, (Precondition){.condition = positive(clocks->arena, extent)});
     }
     poly_at_least_zero(clocks->algebra[1], poly_constant(clocks->algebra[1], 0));
     prog->preconditions.count = facts;
@@ -254,18 +217,18 @@ static Verdict verdict_of(Arena *arena, Prog *prog, Undecided *undecided) {
     for (int part = 0; part < g.parts && verdict == VERDICT_CLEAN; part++) {
         bool used = false;
         for (size_t e = 0; e < g.edges.count; e++) used |= g.edges.items[e].part == part;
-        if (used && !simple(&g, part)) verdict = check_part(&g, arena, part, undecided);
+        if (used && !proved_by_windows(&g, part)) verdict = check_part(&g, arena, part, undecided);
     }
     return verdict;
 }
 
-bool lockstep_proves(Arena *arena, Prog *prog) {
+bool deadlock_proves(Arena *arena, Prog *prog) {
     Undecided undecided = {0};
     return verdict_of(arena, prog, &undecided) == VERDICT_CLEAN;
 }
 
-void lockstep_check(Arena *arena, Prog *prog, Diags *diags) {
+void deadlock_check(Arena *arena, Prog *prog, Diags *diags) {
     Undecided undecided = {0};
-    if (verdict_of(arena, prog, &undecided) == VERDICT_CLEAN || net_check(arena, prog, diags)) return;
+    if (verdict_of(arena, prog, &undecided) == VERDICT_CLEAN || trace_check(arena, prog, diags)) return;
     say_undecided(diags, &undecided);
 }

@@ -13,8 +13,12 @@
 #ifndef PIPEC_LOCKSTEP_H
 #define PIPEC_LOCKSTEP_H
 
-#include "check/algebra.h"
-#include "check/balance.h"
+#include "algebra/algebra.h"
+#include "check/counts.h"
+#include "check/deadlock.h"
+#include "prog/walk.h"
+
+bool trace_check(Arena *arena, Prog *prog, Diags *diags); /* of trace.h */
 
 #define DEPTH_MOST 8      /* loops in each other */
 #define EXACT 2           /* iterations that are told apart from all later ones */

@@ -2,9 +2,12 @@
  * a role, and copies that nobody waits for.
  *
  * What is refused is shown: sizes are tried from the smallest up, the blocks of neighbouring tiles are followed at them, and two
- * touches of one element must have an order. Where nothing is shown, nothing is said. A tensor that a single statement touches, each
+ * touches of one element must have an order. What sizes do not show must be impossible by proof (races_proof.c), else it is said that it is
+ * not known. A tensor that a single statement touches, each
  * execution elements of its own, is not looked at. */
+#include "check/passes.h"
 #include "check/races.h"
+#include "prog/walk.h"
 
 #include <stdlib.h>
 
@@ -20,6 +23,7 @@ typedef struct Races {
     Algebra *algebra; /* of all roles */
     Places places;
     const Sizes *sizes;
+    Traced *traced;
     int64_t work;
 } Races;
 
@@ -249,7 +253,7 @@ static bool values_differ(Races *r, const Pair *pair) {
             even = poly_split(r->algebra, base, atom, &factor, &rest) && poly_is_constant(factor, &step);
         }
         if (even && moves) return true; /* each element has its place in the tile */
-        if (race_value_differs(r->arena, r->prog, r->algebra, place, (int)a)) return true;
+        if (race_value_differs(r->arena, r->prog, r->algebra, place, (int)a) == 1) return true;
     }
     return false;
 }
@@ -288,6 +292,75 @@ static void compare(Races *r, const Block *block, const Block *other) {
         }
 }
 
+/* ---- what is not shown ------------------------------------------------------------------------------------------------ */
+
+static void find_read(Expr *expr, void *data) { *(bool *)data |= expr->kind == X_READ; }
+
+static void find_reads(Expr *expr, void *data) {
+    void **both = data;
+    expr_visit(both[0], expr, find_read, both[1]);
+}
+
+/* Do contents of memory decide where the place is, or whether it is reached? Then the sizes that are tried do not show it. */
+static bool by_data(Races *r, const Place *place) {
+    const FlowCode *code = place->role->code;
+    bool found = false;
+    void *data[] = {r->arena, &found};
+    for (int d = 0; d < place->access->rank; d++) find_reads(place->access->subs[d], data);
+    for (size_t at = 0; at < code->rows.count; at++) {
+        if (code->rows.items[at].stmt != place->stmt) continue;
+        for (int region = code->rows.items[at].region; region >= 0; region = code->regions.items[region].parent)
+            row_exprs(code, &code->rows.items[code->regions.items[region].begin], find_reads, data);
+    }
+    return found;
+}
+
+/* Do tiles that touch an element have the same coordinates, or write the same value along the axes where they differ? */
+static bool tiles_apart(Races *r, const Place *a, const Place *b, uint32_t told) {
+    int64_t extent;
+    for (size_t x = 0; x < r->prog->axes.count; x++) {
+        bool one = expr_constant(r->prog->axes.items[x].padded, &extent) && extent <= 1;
+        if (one || told >> x & 1) continue;
+        if (a != b || race_value_differs(r->arena, r->prog, r->algebra, a, (int)x) != 0) return false;
+    }
+    return true;
+}
+
+/* Who is not shown to touch elements of its own; NULL: that is shown, or the sizes that were tried decide it */
+static const char *not_apart(Races *r, const Place *a, const Place *b) {
+    RaceProof proof = race_proof(r->arena, r->prog, a, b);
+    bool data = by_data(r, a) || by_data(r, b), same = a == b;
+    if (proof.never) return NULL;
+    if (!tiles_apart(r, a, b, proof.axes)) return "tiles of the grid";
+    if (a->role != b->role) return data ? arena_printf(r->arena, "roles `%s` and `%s`", a->role->name, b->role->name) : NULL;
+    if (!proof.instances && data) return arena_printf(r->arena, "instances of `%s`", a->role->name);
+    if (same && !proof.threads && data && a->stmt->tile->class == TILE_MAP) return arena_printf(r->arena, "threads of `%s`", a->role->name);
+    return NULL;
+}
+
+static void report_unknown(Races *r, const Place *a, const Place *b, const char *who) {
+    const char *name = r->prog->params.items[a->access->object].name;
+    bool both = a->write && b->write;
+    Diag *diag = diag_at(r->diags, P0237, b->access->span, "cannot show that %s %s different elements of `%s`", who,
+                         both ? "write" : "write and read", name);
+    diag_primary(r->diags, diag, b->write ? "written here" : "read here");
+    if (a != b) diag_label(r->diags, diag, a->access->span, a->write ? "and written here" : "and read here");
+    diag_help(r->diags, diag, "make the subscripts sums of an index and of multiples of the axes, or give each of them a part of the tensor as "
+                              "an axis of its own");
+}
+
+static void compare_proofs(Races *r) {
+    bool *said = NEW_ARRAY(r->arena, bool, r->prog->params.count + 1);
+    for (size_t i = 0; i < r->places.count; i++)
+        for (size_t k = i; k < r->places.count; k++) {
+            const Place *a = &r->places.items[i], *b = &r->places.items[k];
+            if (a->access->object != b->access->object || (!a->write && !b->write) || a->said || b->said) continue;
+            if (said[a->access->object]) continue;
+            const char *who = not_apart(r, a, b);
+            if (who) report_unknown(r, a, b, who), said[a->access->object] = true;
+        }
+}
+
 /* The first tile, and along each axis those next to it */
 static int neighbours(const Races *r, const int64_t *extents, int64_t *tiles) {
     int64_t stride = 1;
@@ -305,22 +378,13 @@ static void try_sizes(Races *r, const Sizes *sizes) {
     int count = neighbours(r, extents, tiles);
     Arena *scratch = arena_scratch(r->arena);
     for (int i = 0; i < count; i++) {
-        blocks[i] = race_block(scratch, r->prog, &r->places, sizes, extents, tiles[i]);
+        blocks[i] = race_block(scratch, r->traced, &r->places, sizes, extents, tiles[i]);
         r->work += blocks[i]->work;
     }
     for (int i = 0; i < count && r->work < WORK_MOST; i++) compare(r, blocks[i], blocks[i]);
     for (int i = 0; i < count; i++)
         for (int k = i + 1; k < count && r->work < WORK_MOST; k++) compare(r, blocks[i], blocks[k]);
     arena_free(scratch);
-}
-
-static void add_formulas(Stmt *stmt, void *data) {
-    Sizes *sizes = data;
-    if (stmt->kind == S_FOR) {
-        sizes_formula(sizes, stmt->loop.lo);
-        sizes_formula(sizes, stmt->loop.hi);
-    }
-    if (stmt->kind == S_IF) sizes_formula(sizes, stmt->branch.condition);
 }
 
 static int by_statement(const void *a, const void *b) {
@@ -348,7 +412,9 @@ void races_check(Arena *arena, Prog *prog, Diags *diags) {
     for (size_t i = 0; i < r.places.count; i++)
         for (int d = 0; d < r.places.items[i].access->rank; d++)
             sizes_formula(sizes, prog->params.items[r.places.items[i].access->object].extents[d]);
-    for (size_t i = 0; i < prog->roles.count; i++) stmt_visit(prog->roles.items[i].body, add_formulas, sizes);
+    for (size_t i = 0; i < prog->roles.count; i++) sizes_code(sizes, prog->roles.items[i].code);
     qsort(r.places.items, r.places.count, sizeof *r.places.items, by_statement);
+    r.traced = race_traced(arena, prog, &r.places);
     for (int tried = 0; tried < SIZES_MOST && r.work < WORK_MOST && sizes_next(sizes); tried++) try_sizes(&r, sizes);
+    compare_proofs(&r);
 }

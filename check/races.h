@@ -6,8 +6,8 @@
 #ifndef PIPEC_RACES_H
 #define PIPEC_RACES_H
 
-#include "check/algebra.h"
-#include "check/balance.h"
+#include "algebra/algebra.h"
+#include "check/trace.h"
 
 #define RACE_LOOPS 8 /* around a statement, that are looked at */
 
@@ -53,13 +53,25 @@ typedef struct Block { /* one that runs one tile of the grid */
     int64_t work;       /* that it took */
 } Block;
 
-/* Follows all roles; places are sorted by statement. Touches that depend on data, or that are never reached, are left out. */
-Block *race_block(Arena *arena, const Prog *prog, Places *places, const Sizes *sizes, const int64_t *extents, int64_t tile);
+Traced *race_traced(Arena *arena, const Prog *prog, const Places *places); /* places are sorted by statement */
+/* Follows all roles. Touches that depend on data, or that are never reached, are left out. */
+Block *race_block(Arena *arena, Traced *traced, Places *places, const Sizes *sizes, const int64_t *extents, int64_t tile);
 bool race_before(const Block *block, const Touch *a, const Touch *b); /* is the one done, and seen, when the other begins? */
 bool race_meet(const Touch *a, const Touch *b, int64_t *at);          /* do they touch the same element, and which? */
 
-/* Does what the place writes differ along the axis other than by where it is written? */
-bool race_value_differs(Arena *arena, const Prog *prog, Algebra *algebra, const Place *place, int axis);
+/* Does what the place writes differ along the axis other than by where it is written? 1, 0, or -1: not known */
+int race_value_differs(Arena *arena, const Prog *prog, Algebra *algebra, const Place *place, int axis);
+
+/* ---- races_proof.c */
+
+typedef struct RaceProof { /* certainly, for all sizes, contents and paths: executions of the two places that touch one element .. */
+    uint32_t axes;         /* .. have the same coordinate along these axes of the grid */
+    bool instances;        /* .. and in one tile of one instance, where both are of one role */
+    bool threads;          /* .. and of one element of the statement, where both are one place */
+    bool never;            /* there are none, not even in one tile */
+} RaceProof;
+
+RaceProof race_proof(Arena *arena, const Prog *prog, const Place *one, const Place *two);
 
 /* ---- races_apart.c */
 

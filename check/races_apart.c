@@ -54,13 +54,13 @@ static bool find_variables(const Prog *prog, Algebra *algebra, const Place *plac
     if (place->loop_count > RACE_LOOPS) return false;
     for (size_t a = 0; a < prog->axes.count && (!alone || prog->persistent); a++) {
         int64_t extent;
-        if (!algebra_constant(prog->axes.items[a].padded, &extent)) extent = 0;
+        if (!expr_constant(prog->axes.items[a].padded, &extent)) extent = 0;
         add_variable(v, algebra_atom_axis(algebra, (int)a), extent, alone);
     }
     for (int i = 0; i < place->loop_count; i++) {
         const Stmt *loop = place->loops[i];
         if (loop->loop.var < 0) return false;
-        bool constant = algebra_constant(loop->loop.lo, &lo) && algebra_constant(loop->loop.hi, &hi);
+        bool constant = expr_constant(loop->loop.lo, &lo) && expr_constant(loop->loop.hi, &hi);
         if (constant && hi <= lo) return true; /* never executed */
         add_variable(v, algebra_atom_local(algebra, place->role, loop->loop.var), constant ? hi - lo : 0, true);
     }

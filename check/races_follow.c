@@ -1,33 +1,28 @@
-/* What one block touches at given sizes. Each instance of each role is a process; its steps come from net.c. One greedy run of all
- * of them decides what comes before what: a process carries a clock, how many steps of every process certainly lie behind it, which a
- * release hands to those who acquire the stage, and the end of a turn to the next one. Copies into a stage are processes of their own,
- * one a pipe, that have come as far as the last stage that somebody has acquired full. */
+/* What one block touches at given sizes. Each instance of each role is a process of the machine. One run of all of them decides what
+ * comes before what: a process carries a clock, the number of steps of every process that certainly come before it, which a release
+ * hands to those who acquire the stage, and the end of a turn to the next one. Copies into a stage are processes of their own, one a
+ * pipe, that have come as far as the last stage that some process has acquired full. */
 #include "check/races.h"
 
 #include <stdlib.h>
 
-#define STEPS_MOST 1000 /* of a process */
-#define MEET_MOST 4096 /* elements of two walks with steps that are compared */
+#define EVENTS_MOST 1000 /* of a process */
+#define MEET_MOST 4096  /* elements of two walks with steps that are compared */
 
-typedef struct Process {
-    Trace trace;
-    const int **clocks; /* by steps done; NULL from where it was never reached */
-} Process;
+typedef VEC(int *) Clocks; /* by number of the stage */
 
 typedef struct Follow {
     Arena *arena;
     const Prog *prog;
     Places *places;
     Block *block;
-    int number; /* of the process that is unrolled */
-    Process *processes;
-    int count, width; /* processes; and copies of the pipes behind them */
-    struct Ring {
-        int *filled, *drained; /* by number: of so many processes */
-        int **full, **empty;   /* by number: clocks that they have handed over */
+    VEC(Touch) touches; /* in the order of the run */
+    int count, width;   /* processes; and copies of the pipes after them */
+    const int **clocks; /* by process: now */
+    struct Handed {
+        Clocks full, empty; /* that those who have released the stage have handed over */
     } *rings;
-    int ***passed;   /* by role and turn: the clock of the last one who had it */
-    int **turned;    /* by role and turn: how often it was passed on */
+    int ***passed;      /* by role and turn: the clock of the last one who had it */
 } Follow;
 
 /* ---- elements --------------------------------------------------------------------------------------------------------- */
@@ -126,48 +121,43 @@ static int by_statement(const void *a, const void *b) {
     return one->stmt < two->stmt ? -1 : one->stmt > two->stmt;
 }
 
-static void see(Trace *trace, const Stmt *stmt, const Env *env, const int *held) {
-    Follow *f = trace->data;
+/* The first of the places of a statement; NULL: it has none */
+static Place *place_of(const Places *places, const Stmt *stmt) {
     Place wanted = {.stmt = stmt};
-    Place *place = bsearch(&wanted, f->places->items, f->places->count, sizeof *place, by_statement);
-    if (!place) return;
-    while (place > f->places->items && place[-1].stmt == stmt) place--;
-    for (; place < f->places->items + f->places->count && place->stmt == stmt; place++) {
-        Touch touch = {.place = place, .process = f->number, .instance = trace->instance, .time = (int)trace->steps.count};
+    Place *place = bsearch(&wanted, places->items, places->count, sizeof *place, by_statement);
+    while (place && place > places->items && place[-1].stmt == stmt) place--;
+    return place;
+}
+
+static bool is_wanted(const Row *row, const void *places) { return row->tile && place_of(places, row->stmt); }
+
+static void see(Run *run, const Position *standing, const Row *row, const Env *env) {
+    Follow *f = run->data;
+    Place *place = place_of(f->places, row->stmt);
+    for (; place < f->places->items + f->places->count && place->stmt == row->stmt; place++) {
+        Touch touch = {.place = place, .process = standing->process, .instance = standing->instance};
+        touch.time = run->machine->events[standing->process], touch.clock = f->clocks[standing->process];
         f->block->work += 4;
-        if (!sides_of(f->prog, env, &stmt->tile->space, place->access, touch.sides)) continue;
+        if (!sides_of(f->prog, env, &row->tile->space, place->access, touch.sides)) continue;
         if (place->manner == MANNER_LANES || place->manner == MANNER_LOADED) {
-            int handle = stmt->tile->target.object;
+            int handle = row->tile->target.object;
             touch.pipe = place->role->handles.items[handle].pipe;
-            touch.number = held[handle];
+            touch.number = held_number(standing, handle);
         }
-        vec_push(f->arena, &f->block->touches, touch);
+        vec_push(f->arena, &f->touches, touch);
     }
 }
 
-/* ---- the run ---------------------------------------------------------------------------------------------------------- */
+/* ---- clocks ------------------------------------------------------------------------------------------------------------ */
 
 static void join_clock(const Follow *f, int *clock, const int *other) {
     for (int i = 0; other && i < f->width; i++)
         if (other[i] > clock[i]) clock[i] = other[i];
 }
 
-static int takers(const Prog *prog, int role, int pipe) { return role_takes(&prog->roles.items[role], pipe); }
-
-static int takers_of_all(const Prog *prog, int pipe) {
-    int count = 0;
-    for (size_t c = 0; c < prog->pipes.items[pipe].consumers.count; c++)
-        count += takers(prog, prog->pipes.items[pipe].consumers.items[c], pipe);
-    return count;
-}
-
-static bool can_go(const Follow *f, const Trace *trace, const Step *step) {
-    const Pipe *pipes = f->prog->pipes.items;
-    if (step->kind == STEP_TAKE) return f->turned[trace->role - f->prog->roles.items][step->pipe] == step->number;
-    if (step->kind != STEP_ACQUIRE) return true;
-    if (!step->produce) return f->rings[step->pipe].filled[step->number] == takers(f->prog, pipes[step->pipe].producer, step->pipe);
-    int before = step->number - pipes[step->pipe].stages;
-    return before < 0 || f->rings[step->pipe].drained[before] == takers_of_all(f->prog, step->pipe);
+static int **clock_at(const Follow *f, Clocks *clocks, int number) {
+    while ((int)clocks->count <= number) vec_push(f->arena, clocks, NULL);
+    return &clocks->items[number];
 }
 
 static void hand_over(const Follow *f, int **to, const int *clock) {
@@ -175,96 +165,71 @@ static void hand_over(const Follow *f, int **to, const int *clock) {
     join_clock(f, *to, clock);
 }
 
-static void go(const Follow *f, const Trace *trace, const Step *step, int *clock) {
-    struct Ring *ring = &f->rings[step->pipe];
-    size_t role = (size_t)(trace->role - f->prog->roles.items);
-    int before;
-    switch (step->kind) {
-    case STEP_ACQUIRE:
-        before = step->number - f->prog->pipes.items[step->pipe].stages;
-        if (step->produce && before >= 0) join_clock(f, clock, ring->empty[before]);
-        if (step->produce) break;
-        join_clock(f, clock, ring->full[step->number]);
-        if (clock[f->count + step->pipe] <= step->number) clock[f->count + step->pipe] = step->number + 1;
-        break;
+static void acquire(const Follow *f, const Event *event, int *clock) {
+    struct Handed *ring = &f->rings[event->pipe];
+    int before = event->number - f->prog->pipes.items[event->pipe].stages;
+    if (event->produce && before >= 0) join_clock(f, clock, *clock_at(f, &ring->empty, before));
+    if (event->produce) return;
+    join_clock(f, clock, *clock_at(f, &ring->full, event->number));
+    int *copies = &clock[f->count + event->pipe];
+    if (*copies <= event->number) *copies = event->number + 1;
+}
+
+static void step(Run *run, const Position *standing, const Event *event) {
+    Follow *f = run->data;
+    int p = standing->process, *clock = NEW_ARRAY(f->arena, int, f->width);
+    join_clock(f, clock, f->clocks[p]);
+    clock[p] = run->machine->events[p];
+    int **passed = f->passed[standing->member->role - f->prog->roles.items];
+    switch (event->kind) {
+    case STEP_ACQUIRE: acquire(f, event, clock); break;
     case STEP_RELEASE:
-        ++(step->produce ? ring->filled : ring->drained)[step->number];
-        hand_over(f, step->produce ? &ring->full[step->number] : &ring->empty[step->number], clock);
+        hand_over(f, clock_at(f, event->produce ? &f->rings[event->pipe].full : &f->rings[event->pipe].empty, event->number), clock);
         break;
-    case STEP_TAKE: join_clock(f, clock, f->passed[role][step->pipe]); break;
-    case STEP_PASS:
-        f->turned[role][step->pipe]++;
-        hand_over(f, &f->passed[role][step->pipe], clock);
-        break;
+    case STEP_TAKE: join_clock(f, clock, passed[event->pipe]); break;
+    case STEP_PASS: hand_over(f, &passed[event->pipe], clock); break;
     }
+    f->clocks[p] = clock;
+    f->block->work += 2;
 }
 
-static void run(const Follow *f) {
-    for (bool moved = true; moved;) {
-        moved = false;
-        for (int p = 0; p < f->count; p++) {
-            Process *process = &f->processes[p];
-            Trace *trace = &process->trace;
-            for (; trace->at < trace->steps.count && can_go(f, trace, &trace->steps.items[trace->at]); moved = true) {
-                int *clock = NEW_ARRAY(f->arena, int, f->width);
-                join_clock(f, clock, process->clocks[trace->at]);
-                clock[p] = (int)++trace->at;
-                go(f, trace, &trace->steps.items[trace->at - 1], clock);
-                process->clocks[trace->at] = clock;
-                f->block->work++;
-            }
-        }
-    }
-}
-
-static void open_rings(Follow *f) {
-    size_t pipes = f->prog->pipes.count, roles = f->prog->roles.count;
-    int numbers = 1; /* of stages */
+/* Touches in the order of the processes; in each in its own */
+static void sort_touches(Follow *f) {
     for (int p = 0; p < f->count; p++)
-        for (size_t i = 0; i < f->processes[p].trace.steps.count; i++)
-            if (f->processes[p].trace.steps.items[i].number >= numbers) numbers = f->processes[p].trace.steps.items[i].number + 1;
-    f->rings = arena_alloc(f->arena, (pipes + 1) * sizeof *f->rings);
-    for (size_t p = 0; p < pipes; p++)
-        f->rings[p] = (struct Ring){NEW_ARRAY(f->arena, int, numbers), NEW_ARRAY(f->arena, int, numbers),
-                                    NEW_ARRAY(f->arena, int *, numbers), NEW_ARRAY(f->arena, int *, numbers)};
-    f->passed = NEW_ARRAY(f->arena, int **, roles + 1), f->turned = NEW_ARRAY(f->arena, int *, roles + 1);
-    for (size_t r = 0; r < roles; r++) {
-        f->passed[r] = NEW_ARRAY(f->arena, int *, f->prog->roles.items[r].turns + 1);
-        f->turned[r] = NEW_ARRAY(f->arena, int, f->prog->roles.items[r].turns + 1);
-    }
+        for (size_t i = 0; i < f->touches.count; i++)
+            if (f->touches.items[i].process == p) vec_push(f->arena, &f->block->touches, f->touches.items[i]);
 }
 
-static void keep_reached(Follow *f) {
-    Block *block = f->block;
-    size_t kept = 0;
-    for (size_t i = 0; i < block->touches.count; i++) {
-        Touch touch = block->touches.items[i];
-        touch.clock = f->processes[touch.process].clocks[touch.time];
-        if (touch.clock) block->touches.items[kept++] = touch;
-    }
-    block->touches.count = kept;
+static void open_clocks(Follow *f) {
+    size_t roles = f->prog->roles.count;
+    f->width = f->count + (int)f->prog->pipes.count;
+    f->clocks = NEW_ARRAY(f->arena, const int *, f->count + 1);
+    for (int p = 0; p < f->count; p++) f->clocks[p] = NEW_ARRAY(f->arena, int, f->width);
+    f->rings = arena_alloc(f->arena, (f->prog->pipes.count + 1) * sizeof *f->rings);
+    f->passed = NEW_ARRAY(f->arena, int **, roles + 1);
+    for (size_t r = 0; r < roles; r++) f->passed[r] = NEW_ARRAY(f->arena, int *, f->prog->roles.items[r].turns + 1);
 }
 
-Block *race_block(Arena *arena, const Prog *prog, Places *places, const Sizes *sizes, const int64_t *extents, int64_t tile) {
+Traced *race_traced(Arena *arena, const Prog *prog, const Places *places) {
+    return trace_new(arena, prog, ALL_PIPES, is_wanted, places);
+}
+
+Block *race_block(Arena *arena, Traced *traced, Places *places, const Sizes *sizes, const int64_t *extents, int64_t tile) {
+    const Prog *prog = traced->prog;
+    BlockRun block = {.sizes = sizes, .first = tile, .tiles = 1};
     Follow f = {.arena = arena, .prog = prog, .places = places, .block = NEW(arena, Block)};
-    for (size_t r = 0; r < prog->roles.count; r++) f.count += prog->roles.items[r].instances;
-    f.width = f.count + (int)prog->pipes.count;
-    f.block->processes = f.count;
-    f.processes = NEW_ARRAY(arena, Process, f.count + 1);
-    for (size_t a = prog->axes.count, rest = (size_t)tile; a-- > 0; rest /= (size_t)extents[a])
+    for (size_t a = prog->axes.count, rest = (size_t)tile; a-- > 0; rest /= (size_t)extents[a]) {
         f.block->axes[a] = (int64_t)(rest % (size_t)extents[a]);
-    for (size_t r = 0; r < prog->roles.count; r++)
-        for (int k = 0; k < prog->roles.items[r].instances; k++, f.number++) {
-            Trace *trace = &f.processes[f.number].trace;
-            *trace = (Trace){.role = &prog->roles.items[r], .instance = k, .most = STEPS_MOST, .seen = see, .data = &f};
-            (void)net_trace(arena, prog, sizes, extents, tile, 1, trace); /* as far as it can be followed */
-            f.processes[f.number].clocks = NEW_ARRAY(arena, const int *, trace->steps.count + 1);
-            f.processes[f.number].clocks[0] = NEW_ARRAY(arena, int, f.width);
-            f.block->work += (int64_t)trace->steps.count + 8;
-        }
-    open_rings(&f);
-    run(&f);
-    keep_reached(&f);
+        block.extents[a] = extents[a];
+    }
+    Run *run = trace_run_new(arena, traced, &block, true, EVENTS_MOST);
+    f.block->processes = f.count = (int)run->machine->processes.count;
+    f.block->work = 8 * f.count;
+    open_clocks(&f);
+    run->tile = see, run->event = step, run->data = &f;
+    run->machine->halts = true; /* a process goes as far as it can be followed */
+    (void)trace_run(run);
+    sort_touches(&f);
     return f.block;
 }
 

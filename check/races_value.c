@@ -1,6 +1,7 @@
 /* Does what a place writes differ along an axis of the grid? Followed through variables, tiles and stages. Where the target moves
  * unevenly, `min(t*T, N - T)`, what depends on the axis in that very form alone moves with it: the same values are written again. */
 #include "check/races.h"
+#include "prog/walk.h"
 
 #define NODES_MOST 20000 /* that are followed: what shares them may hold many more */
 
@@ -112,9 +113,9 @@ static bool find_moves(Depends *d, const Place *place) {
     return true;
 }
 
-bool race_value_differs(Arena *arena, const Prog *prog, Algebra *algebra, const Place *place, int axis) {
+int race_value_differs(Arena *arena, const Prog *prog, Algebra *algebra, const Place *place, int axis) {
     Depends d = {.arena = arena, .prog = prog, .algebra = algebra, .axis = axis, .changed = true, .left = NODES_MOST};
-    if (!find_moves(&d, place)) return false;
+    if (!find_moves(&d, place)) return -1;
     d.fields = NEW_ARRAY(arena, bool *, prog->pipes.count + 1);
     d.tiles = NEW_ARRAY(arena, bool *, prog->roles.count + 1), d.locals = NEW_ARRAY(arena, bool *, prog->roles.count + 1);
     for (size_t i = 0; i < prog->pipes.count; i++) d.fields[i] = NEW_ARRAY(arena, bool, prog->pipes.items[i].fields.count + 1);
@@ -131,5 +132,5 @@ bool race_value_differs(Arena *arena, const Prog *prog, Algebra *algebra, const 
     }
     d.role = place->role, d.found = false;
     follow(&d, place->stmt->tile->value);
-    return d.found;
+    return d.found ? 1 : d.left < 0 ? -1 : 0;
 }

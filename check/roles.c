@@ -1,5 +1,7 @@
 /* Who may acquire which end of a pipe, and that each end is acquired by all who should. */
-#include "check/stages.h"
+#include "check/passes.h"
+
+const char *word_of(End end) { return end == END_PRODUCE ? "produce" : "consume"; }
 
 typedef struct Ends {
     Arena *arena;
@@ -54,33 +56,34 @@ static void refuse_end(Ends *ends, int index, End end, Span span) {
 }
 
 /* Who asks about an end has it, or else its cursor stands nowhere. */
-static void visit_try(Ends *ends, const Stmt *stmt) {
-    const Hint *hint = &ends->role->hints.items[stmt->ask.hint];
+static void look_at_try(Ends *ends, const Row *row) {
+    const Hint *hint = &ends->role->hints.items[row->hint];
     if (!valid_index(hint->pipe, ends->prog->pipes.count)) {
         ends->unknown = true;
         return;
     }
-    if (!has_end(ends, &ends->prog->pipes.items[hint->pipe], hint->end)) refuse_end(ends, hint->pipe, hint->end, stmt->head);
+    if (!has_end(ends, &ends->prog->pipes.items[hint->pipe], hint->end)) refuse_end(ends, hint->pipe, hint->end, row->head);
 }
 
-static void visit(Stmt *stmt, void *data) {
-    Ends *ends = data;
-    if (stmt->kind == S_TRY) visit_try(ends, stmt);
-    if (stmt->kind == S_UNSAFE && stmt->unsafe->pipe >= 0 && stmt->unsafe->handle < 0) /* a cursor: it was found to be this role's */
-        ends->acquires[(size_t)stmt->unsafe->pipe * 2 + (stmt->unsafe->end == END_CONSUME)] = true;
-    int handle = stmt->kind == S_ACQUIRE ? stmt->acquire.handle : stmt->kind == S_STAGE ? stmt->stage.handle : -1;
-    if (stmt->kind != S_ACQUIRE && stmt->kind != S_STAGE) return;
-    if (!valid_index(handle, ends->role->handles.count) ||
-        !valid_index(ends->role->handles.items[handle].pipe, ends->prog->pipes.count)) {
+static void look_at_acquire(Ends *ends, const Row *row) {
+    if (!valid_index(row->handle, ends->role->handles.count) ||
+        !valid_index(ends->role->handles.items[row->handle].pipe, ends->prog->pipes.count)) {
         ends->unknown = true;
         return;
     }
-    const Handle *what = &ends->role->handles.items[handle];
+    const Handle *what = &ends->role->handles.items[row->handle];
     const Pipe *pipe = &ends->prog->pipes.items[what->pipe];
     ends->unknown |= what->forgotten;
     if (!valid_index(pipe->producer, ends->prog->roles.count)) return;
-    if (!has_end(ends, pipe, what->end)) refuse_end(ends, what->pipe, what->end, stmt->head);
+    if (!has_end(ends, pipe, what->end)) refuse_end(ends, what->pipe, what->end, row->head);
     ends->acquires[(size_t)what->pipe * 2 + (what->end == END_CONSUME)] = true;
+}
+
+static void look(Ends *ends, const Row *row) {
+    if (row->kind == ROW_ASK) look_at_try(ends, row);
+    if (row->kind == ROW_ACQUIRE) look_at_acquire(ends, row);
+    if (row->unsafe && row->unsafe->pipe >= 0 && row->unsafe->handle < 0) /* a cursor: it was found to be this role's */
+        ends->acquires[(size_t)row->unsafe->pipe * 2 + (row->unsafe->end == END_CONSUME)] = true;
 }
 
 /* Who never comes to its end of the pipe, both ends in one message */
@@ -128,7 +131,8 @@ void roles_check(Arena *arena, Prog *prog, Diags *diags) {
     for (size_t r = 0; r < roles; r++) {
         all[r] = (Ends){.arena = arena, .prog = prog, .diags = diags, .role = &prog->roles.items[r], .role_index = (int)r, .unknown = prog->roles.items[r].forgotten,
                         .acquires = NEW_ARRAY(arena, bool, pipes * 2 + 1)};
-        stmt_visit(prog->roles.items[r].body, visit, &all[r]);
+        const FlowCode *code = prog->roles.items[r].code;
+        for (size_t at = 0; at < code->rows.count; at++) look(&all[r], &code->rows.items[at]);
     }
     for (size_t p = 0; p < pipes; p++) {
         Pipe *pipe = &prog->pipes.items[p];

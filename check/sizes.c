@@ -1,6 +1,7 @@
 /* Small sizes: extents and scalars are tried from the smallest up, at values around the constants that they meet (tiles),
  * and formulas are evaluated there. For counterexamples; nothing is proved by it. */
-#include "check/balance.h"
+#include "check/sizes.h"
+#include "prog/eval.h"
 
 #define FREE_MOST 5       /* symbols that vary */
 #define CANDIDATES_MOST 24
@@ -9,42 +10,6 @@
 #define CELLS_SHOWN 6
 
 /* ---- evaluating --------------------------------------------------------------------------------------------------- */
-
-static bool binary(const Env *env, const Expr *expr, int64_t *out) {
-    int64_t a, b;
-    if (expr->binary.left->type == E_F32 || !evaluate(env, expr->binary.left, &a)) return false;
-    if (expr->binary.op == OP_AND && !a) return *out = 0, true;
-    if (expr->binary.op == OP_OR && a) return *out = 1, true;
-    if (!evaluate(env, expr->binary.right, &b)) return false;
-    switch (expr->binary.op) {
-    case OP_ADD: return !__builtin_add_overflow(a, b, out);
-    case OP_SUB: return !__builtin_sub_overflow(a, b, out);
-    case OP_MUL: return !__builtin_mul_overflow(a, b, out);
-    case OP_DIV: return b != 0 && b != -1 ? *out = a / b, true : false;
-    case OP_MOD: return b != 0 && b != -1 ? *out = a % b, true : false;
-    case OP_EQ: return *out = a == b, true;
-    case OP_NE: return *out = a != b, true;
-    case OP_LT: return *out = a < b, true;
-    case OP_LE: return *out = a <= b, true;
-    case OP_GT: return *out = a > b, true;
-    case OP_GE: return *out = a >= b, true;
-    case OP_AND: case OP_OR: return *out = b != 0, true;
-    }
-    return false;
-}
-
-static bool call(const Env *env, const Expr *expr, int64_t *out) {
-    int64_t args[3] = {0, 0, 0};
-    if (expr->type == E_F32) return false;
-    for (int i = 0; i < expr->call.count; i++)
-        if (!evaluate(env, expr->call.args[i], &args[i])) return false;
-    if (expr->call.which == IN_min) return *out = args[0] < args[1] ? args[0] : args[1], true;
-    if (expr->call.which == IN_max) return *out = args[0] > args[1] ? args[0] : args[1], true;
-    if (expr->call.which == IN_abs) return *out = args[0] < 0 ? -args[0] : args[0], true;
-    if (expr->call.which == IN_ceil_div)
-        return args[1] > 0 ? *out = args[0] / args[1] + (args[0] % args[1] > 0), true : false;
-    return false;
-}
 
 static bool local(const Env *env, const Expr *expr, int64_t *out) {
     if (!env->role || !valid_index(expr->index, env->role->locals.count)) return false;
@@ -105,31 +70,23 @@ void reads_print(const Reads *reads, const Prog *prog, Str *out) {
     }
 }
 
-bool evaluate(const Env *env, const Expr *expr, int64_t *out) {
-    int64_t value;
-    if (!expr) return false;
+static bool leaf(const void *data, const Expr *expr, int64_t *out) {
+    const Env *env = data;
     switch (expr->kind) {
-    case X_CONST: return expr->type != E_F32 ? *out = expr->constant.integer, true : false;
     case X_SYMBOL: return *out = env->symbols[expr->index], true;
     case X_AXIS: return env->axes ? *out = env->axes[expr->index], true : false;
     case X_LOCAL: return local(env, expr, out);
     case X_RANK:
         if (env->rank) return *out = *env->rank, true;
         return env->role && env->role->instances == 1 ? *out = 0, true : false;
-    case X_UNARY:
-        if (expr->type == E_F32 || !evaluate(env, expr->unary.operand, &value)) return false;
-        *out = expr->unary.op == OP_NOT ? !value : -value;
-        return true;
-    case X_BINARY: return binary(env, expr, out);
-    case X_SELECT:
-        if (!evaluate(env, expr->select.condition, &value)) return false;
-        return evaluate(env, value ? expr->select.then : expr->select.otherwise, out);
-    case X_CAST: return expr->type != E_F32 && expr->cast->type != E_F32 && evaluate(env, expr->cast, out);
-    case X_CALL: return call(env, expr, out);
     case X_READ: return read(env, expr->read, out);
-    case X_POISON: case X_PARAM: case X_INDEX: case X_REDUCE: break;
+    case X_POISON: case X_CONST: case X_PARAM: case X_INDEX: case X_UNARY: case X_BINARY: case X_SELECT: case X_CAST: case X_CALL: case X_REDUCE: break;
     }
     return false;
+}
+
+bool evaluate(const Env *env, const Expr *expr, int64_t *out) {
+    return eval_expr(&(EvalEnv){.leaf = leaf, .data = env, .exact = env->exact}, expr, out);
 }
 
 /* ---- candidates --------------------------------------------------------------------------------------------------- */
@@ -198,6 +155,17 @@ static void add_formula(Sizes *sizes, Expr *expr, bool constants) {
 
 void sizes_formula(Sizes *sizes, Expr *expr) { add_formula(sizes, expr, true); }
 
+void sizes_code(Sizes *sizes, const FlowCode *code) {
+    for (size_t r = 0; r < code->regions.count; r++) {
+        const Region *region = &code->regions.items[r];
+        if (region->kind == REGION_FOR) {
+            sizes_formula(sizes, region->lo);
+            sizes_formula(sizes, region->hi);
+        }
+        if (region->kind == REGION_IF) sizes_formula(sizes, region->condition);
+    }
+}
+
 int sizes_rounds(const Prog *prog) {
     int most = 3;
     for (size_t r = 0; r < prog->roles.count; r++) {
@@ -250,7 +218,7 @@ static bool advance(Sizes *sizes) {
 }
 
 bool sizes_allowed(const Sizes *sizes) {
-    Env env = {.prog = sizes->prog, .symbols = sizes->values};
+    Env env = {.prog = sizes->prog, .symbols = sizes->values, .exact = true};
     for (size_t i = 0; i < sizes->prog->preconditions.count; i++) {
         int64_t truth;
         if (evaluate(&env, sizes->prog->preconditions.items[i].condition, &truth) && !truth) return false;
@@ -294,7 +262,7 @@ void sizes_print(const Sizes *sizes, Str *out) {
 }
 
 bool sizes_tiles(const Sizes *sizes, int64_t *extents, int64_t *tiles) {
-    Env env = {.prog = sizes->prog, .symbols = sizes->values};
+    Env env = {.prog = sizes->prog, .symbols = sizes->values, .exact = true};
     *tiles = 1;
     for (size_t i = 0; i < sizes->prog->axes.count; i++) {
         if (!evaluate(&env, sizes->prog->axes.items[i].extent, &extents[i])) return false;

@@ -4,7 +4,7 @@
  *
  * A token goes round the instances of a role: in each iteration that they take it comes to each once. That holds where nothing leads
  * past a `turn`, and the loop around it ends for all instances alike. */
-#include "check/stages.h"
+#include "check/passes.h"
 
 typedef struct Around Around; /* what a statement stands in */
 struct Around {
@@ -284,7 +284,7 @@ void turns_check(Arena *arena, Prog *prog, Diags *diags) {
 
 static bool runs_once(const Stmt *stmt) {
     int64_t lo, hi;
-    return stmt->kind == S_FOR && !stmt->loop.where && algebra_constant(stmt->loop.lo, &lo) && algebra_constant(stmt->loop.hi, &hi) &&
+    return stmt->kind == S_FOR && !stmt->loop.where && expr_constant(stmt->loop.lo, &lo) && expr_constant(stmt->loop.hi, &hi) &&
            lo + 1 == hi;
 }
 

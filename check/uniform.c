@@ -1,7 +1,8 @@
 /* Control around pipe operations is the same in all threads of a role, and around tile statements in all threads of an
  * instance: all of them take part. The message follows a value back to where its threads begin to differ. */
-#include "check/origin.h"
-#include "check/stages.h"
+#include "flow/origin.h"
+#include "check/passes.h"
+#include "prog/walk.h"
 
 typedef struct Control {   /* the innermost condition or bound that differs, around a statement */
     Uniformity how;

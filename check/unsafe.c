@@ -1,7 +1,9 @@
 /* What `unsafe` does to pipes whose arrivals are declared. Comes in with the uses of pipes settled, and goes out with the declared counts in
  * their place: where all that is done by hand is to arrive, each path of each warp is followed, lane by lane, and every stage has to get
  * what is declared. What does more is named as not proved. */
-#include "check/resources.h"
+#include "check/passes.h"
+#include "derive/resources.h"
+#include "prog/eval.h"
 
 #define TRIPS_MOST 64              /* that a loop is followed turn by turn */
 #define MANY       (INT64_C(1) << 40)
@@ -27,6 +29,7 @@ typedef struct Around Around;
 struct Around { /* something that a leave may target */
     Around *outer;
     const Stmt *stmt;
+    uint32_t mask;     /* lanes that came to it */
     State breaks, continues;
 };
 
@@ -58,57 +61,26 @@ static void follow(Walk *walk, Stmt *stmt, State *state, uint32_t mask);
 
 /* ---- values by lane ------------------------------------------------------------------------------------------------- */
 
-static bool value_at(const Walk *walk, const State *state, const Expr *expr, int lane, int64_t *out);
+typedef struct Lane { /* one lane at a place */
+    const Walk *walk;
+    const State *state;
+    int lane;
+} Lane;
 
-static bool binary_at(const Walk *walk, const State *state, const Expr *expr, int lane, int64_t *out) {
-    int64_t a, b;
-    if (expr->binary.left->type == E_F32) return false;
-    bool left = value_at(walk, state, expr->binary.left, lane, &a), right = value_at(walk, state, expr->binary.right, lane, &b);
-    if (expr->binary.op == OP_AND && ((left && !a) || (right && !b))) return *out = 0, true;
-    if (expr->binary.op == OP_OR && ((left && a) || (right && b))) return *out = 1, true;
-    if (!left || !right) return false;
-    switch (expr->binary.op) {
-    case OP_ADD: return !__builtin_add_overflow(a, b, out);
-    case OP_SUB: return !__builtin_sub_overflow(a, b, out);
-    case OP_MUL: return !__builtin_mul_overflow(a, b, out);
-    case OP_DIV: return b != 0 && b != -1 ? *out = a / b, true : false;
-    case OP_MOD: return b != 0 && b != -1 ? *out = a % b, true : false;
-    case OP_EQ: return *out = a == b, true;
-    case OP_NE: return *out = a != b, true;
-    case OP_LT: return *out = a < b, true;
-    case OP_LE: return *out = a <= b, true;
-    case OP_GT: return *out = a > b, true;
-    case OP_GE: return *out = a >= b, true;
-    case OP_AND: return *out = a && b, true;
-    case OP_OR: return *out = a || b, true;
-    }
-    return false;
-}
-
-static bool value_at(const Walk *walk, const State *state, const Expr *expr, int lane, int64_t *out) {
-    int64_t value;
-    if (expr->type == E_F32) return false;
-    switch (expr->kind) {
-    case X_CONST: return *out = expr->constant.integer, true;
-    case X_LOCAL: return *out = state->locals[expr->index].at[lane], state->locals[expr->index].known[lane];
-    case X_RANK: return *out = walk->rank, true;
-    case X_UNARY:
-        if (!value_at(walk, state, expr->unary.operand, lane, &value)) return false;
-        *out = expr->unary.op == OP_NOT ? !value : -value;
-        return true;
-    case X_BINARY: return binary_at(walk, state, expr, lane, out);
-    case X_SELECT:
-        return value_at(walk, state, expr->select.condition, lane, &value) &&
-               value_at(walk, state, value ? expr->select.then : expr->select.otherwise, lane, out);
-    case X_CAST: return expr->cast->type == expr->type && value_at(walk, state, expr->cast, lane, out);
-    case X_CALL: case X_POISON: case X_SYMBOL: case X_PARAM: case X_AXIS: case X_INDEX: case X_READ: case X_REDUCE: break;
-    }
-    return false;
+static bool leaf_at(const void *data, const Expr *expr, int64_t *out) {
+    const Lane *at = data;
+    if (expr->kind == X_RANK) return *out = at->walk->rank, true;
+    if (expr->kind != X_LOCAL) return false;
+    const Lanes *local = &at->state->locals[expr->index];
+    return *out = local->at[at->lane], local->known[at->lane];
 }
 
 static Lanes value_of(const Walk *walk, const State *state, const Expr *expr) {
     Lanes lanes = {0};
-    for (int lane = 0; lane < WARP_LANES && expr; lane++) lanes.known[lane] = value_at(walk, state, expr, lane, &lanes.at[lane]);
+    for (int lane = 0; lane < WARP_LANES && expr; lane++) {
+        Lane at = {walk, state, lane};
+        lanes.known[lane] = eval_expr(&(EvalEnv){.leaf = leaf_at, .data = &at}, expr, &lanes.at[lane]);
+    }
     return lanes;
 }
 
@@ -260,7 +232,7 @@ static void unsafe(Walk *walk, const Stmt *stmt, State *state, uint32_t mask) {
 /* ---- compound statements -------------------------------------------------------------------------------------------- */
 
 static void list(Walk *walk, Stmt *stmt, State *state, uint32_t mask) {
-    Around around = {.outer = walk->around, .stmt = stmt};
+    Around around = {.outer = walk->around, .stmt = stmt, .mask = mask};
     walk->around = &around;
     for (size_t i = 0; i < stmt->block.body.count && state->live; i++) follow(walk, stmt->block.body.items[i], state, mask);
     walk->around = around.outer;
@@ -286,7 +258,7 @@ static void branch(Walk *walk, Stmt *stmt, State *state, uint32_t mask) {
 }
 
 static void iteration(Walk *walk, const Stmt *loop, Stmt *body, State *state, State *after, uint32_t mask) {
-    Around around = {.outer = walk->around, .stmt = loop};
+    Around around = {.outer = walk->around, .stmt = loop, .mask = mask};
     walk->around = &around;
     if (body) follow(walk, body, state, mask);
     walk->around = around.outer;
@@ -343,13 +315,15 @@ static void loop(Walk *walk, Stmt *stmt, Stmt *body, State *state, uint32_t mask
     iteration(walk, stmt, body, &end, state, mask);
 }
 
-static void leave(Walk *walk, const Stmt *stmt, State *state) {
+/* Where only some of the lanes leave, the path both leaves and goes on: the counts of the two, joined
+ * where they meet, enclose what the lanes of both do. */
+static void leave(Walk *walk, const Stmt *stmt, State *state, uint32_t mask) {
     for (size_t i = 0; i < stmt->leave.releases.count; i++)
         finish(walk, stmt, stmt->leave.releases.items[i], false, stmt->span, state);
     Around *around = walk->around;
     while (around && around->stmt != stmt->leave.target) around = around->outer;
     if (around) meet(walk, stmt->leave.kind == LEAVE_CONTINUE ? &around->continues : &around->breaks, state);
-    state->live = false;
+    state->live = mask != (around ? around->mask : walk->all);
 }
 
 static void follow(Walk *walk, Stmt *stmt, State *state, uint32_t mask) {
@@ -366,7 +340,7 @@ static void follow(Walk *walk, Stmt *stmt, State *state, uint32_t mask) {
         if (!turns(walk, stmt, state, mask)) loop(walk, stmt, stmt->loop.body, state, mask);
         break;
     case S_IF: branch(walk, stmt, state, mask); break;
-    case S_LEAVE: leave(walk, stmt, state); break;
+    case S_LEAVE: leave(walk, stmt, state, mask); break;
     case S_ACQUIRE: acquire(walk, stmt->acquire.handle, state); break;
     case S_RELEASE: finish(walk, stmt, stmt->release.handle, stmt->release.silent, stmt->span, state); break;
     case S_MOVE: state->counts[stmt->move.to] = state->counts[stmt->move.from]; break;
@@ -637,5 +611,8 @@ static void move_all_up(Stmt *stmt, void *data) {
 
 void unsafe_order(Arena *arena, Prog *prog) {
     for (size_t r = 0; r < prog->roles.count; r++) stmt_visit(prog->roles.items[r].body, move_all_up, arena);
+}
+
+void unsafe_leave_out(Prog *prog) {
     for (size_t p = 0; p < prog->pipes.count; p++) prog->pipes.items[p].faulty |= prog->pipes.items[p].unproved;
 }

@@ -1,5 +1,5 @@
-/* pipec build: a kernel goes in; a .ptx or .cubin file and its manifest come out, both or none; or one printed step of
- * the compilation. */
+/* pipec build: a kernel goes in; a .ptx or .cubin file and its manifest come out, both or none;
+ * or one printed step of the compilation. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -33,7 +33,8 @@ static bool ends_with(const char *text, const char *end) {
 /* `path` with another ending, behind the last dot of its last part; NULL: no memory */
 static char *with_ending(const char *path, const char *ending) {
     const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
-    size_t stem = dot != NULL && dot > (slash != NULL ? slash + 1 : path) ? (size_t)(dot - path) : strlen(path);
+    size_t stem = dot != NULL && dot > (slash != NULL ? slash + 1 : path) ? (size_t)(dot - path)
+                                                                          : strlen(path);
     char *name = malloc(stem + strlen(ending) + 1);
     if (name == NULL) return NULL;
     memcpy(name, path, stem);
@@ -47,24 +48,22 @@ static char *default_out(const char *file) {
     return with_ending(strcmp(file, "-") == 0 ? "stdin" : slash != NULL ? slash + 1 : file, ".ptx");
 }
 
-/* ---- printed forms ---------------------------------------------------------------------------------------------- */
+/* ---- printed forms --------------------------------------------------------------------------- */
 
-static const struct {
-    const char *name;
-    PipecEmit what;
-} forms[] = {{"tokens", PIPEC_EMIT_TOKENS},
-             {"ast", PIPEC_EMIT_AST},
-             {"prog", PIPEC_EMIT_PROG},
-             {"manifest", PIPEC_EMIT_MANIFEST},
-             {"ptx", PIPEC_EMIT_PTX}};
+static const PipecForm *form_named(const char *name) {
+    const PipecForm *form;
+    for (size_t i = 0; (form = pipec_form(i)) != NULL; i++)
+        if (strcmp(form->name, name) == 0) return form;
+    return NULL;
+}
 
-static bool form_named(const char *name, PipecEmit *what) {
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
-        if (strcmp(name, forms[i].name) == 0) {
-            *what = forms[i].what;
-            return true;
-        }
-    return false;
+static int write_device(const char *path, const char *text, size_t length) {
+    FILE *stream = fopen(path, "w");
+    bool fine = stream != NULL && fwrite(text, 1, length, stream) == length;
+    int why = errno;
+    if (stream != NULL && fclose(stream) != 0) fine = false, why = errno;
+    if (!fine) say_error("cannot write `%s`: %s", path, strerror(why));
+    return fine ? PIPEC_FINE : PIPEC_UNUSABLE;
 }
 
 static int write_one(const char *path, const char *text, size_t length) {
@@ -73,21 +72,22 @@ static int write_one(const char *path, const char *text, size_t length) {
         fwrite(text, 1, length, stdout);
         return PIPEC_FINE;
     }
-    return beside_write(&file, path, text, length) && beside_keep(&file) ? PIPEC_FINE : PIPEC_UNUSABLE;
+    if (is_device(path)) return write_device(path, text, length);
+    return beside_write(&file, path, text, length) && beside_keep(&file) ? PIPEC_FINE
+                                                                         : PIPEC_UNUSABLE;
 }
 
 static int emit(const Build *build) {
-    PipecEmit what = PIPEC_EMIT_PTX;
-    form_named(build->emit, &what);
-    const char *text = pipec_program_emit(build->program, what);
+    const char *text = pipec_program_emit(build->program, build->emit);
     return text == NULL ? PIPEC_FINE : write_one(build->out, text, strlen(text));
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static int write_ptx(const Build *build, const char *out, const char *json) {
     size_t length;
-    const char *ptx = pipec_program_ptx(build->program, &length), *manifest = pipec_program_manifest(build->program);
+    const char *ptx = pipec_program_ptx(build->program, &length),
+               *manifest = pipec_program_manifest(build->program);
     Beside text, fields;
     if (manifest == NULL) return out_of_memory();
     if (!beside_write(&text, out, ptx, length)) return PIPEC_UNUSABLE;
@@ -115,8 +115,8 @@ static int write_cubin(Build *build, const char *out, const char *json) {
     say_diagnostics(pipec_program_diagnostics(build->program), build->format);
     if (status == PIPEC_FINE && beside_keep(&fields)) {
         if (build->report)
-            printf("\ntime: %.1f ms of the processor to PTX, %.0f ms in ptxas\n", build->compiled * 1e3,
-                   build->assembled * 1e3);
+            printf("\ntime: %.1f ms of the processor to PTX, %.0f ms in ptxas\n",
+                   build->compiled * 1e3, build->assembled * 1e3);
         return PIPEC_FINE;
     }
     beside_drop(&fields);
@@ -125,21 +125,54 @@ static int write_cubin(Build *build, const char *out, const char *json) {
     return PIPEC_UNUSABLE;
 }
 
+static bool no_files(const Build *build) {
+    return build->out != NULL && (strcmp(build->out, "-") == 0 || is_device(build->out));
+}
+
+/* What `build` writes, to be freed: the program, and its manifest or NULL where there is none.
+ * False: no memory */
+static bool name_files(const Build *build, char **out, char **json) {
+    *out = build->out != NULL ? strdup(build->out) : default_out(build->words.file);
+    *json = *out != NULL && build->emit == NULL ? with_ending(*out, ".json") : NULL;
+    return *out != NULL && (*json != NULL || build->emit != NULL);
+}
+
 static int write_files(Build *build) {
-    char *made = build->out == NULL ? default_out(build->words.file) : NULL;
-    const char *out = build->out == NULL ? made : build->out;
-    char *json = out != NULL ? with_ending(out, ".json") : NULL;
-    int status = json == NULL ? out_of_memory() : PIPEC_FINE;
-    if (json != NULL) status = ends_with(out, ".cubin") ? write_cubin(build, out, json) : write_ptx(build, out, json);
+    char *out, *json;
+    int status;
+    if (!name_files(build, &out, &json))
+        status = out_of_memory();
+    else
+        status =
+            ends_with(out, ".cubin") ? write_cubin(build, out, json) : write_ptx(build, out, json);
     free(json);
-    free(made);
+    free(out);
     return status;
 }
 
-/* ---- the command ------------------------------------------------------------------------------------------------ */
+/* Nothing that is written may take the place of the source. */
+static bool spares_source(const Build *build) {
+    char *out, *json;
+    if (no_files(build) || (build->emit != NULL && build->out == NULL)) return true;
+    bool named = name_files(build, &out, &json);
+    const char *hit = !named                                               ? NULL
+                      : same_file(out, build->words.file)                  ? out
+                      : json != NULL && same_file(json, build->words.file) ? json
+                                                                           : NULL;
+    if (!named) out_of_memory();
+    if (hit != NULL) {
+        say_error("`%s` is the source itself, and would be overwritten", hit);
+        say_help("name another file with `-o`");
+    }
+    free(json);
+    free(out);
+    return named && hit == NULL;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static int build_all(Build *build) {
-    bool early = build->emit != NULL && strcmp(build->emit, "ptx") != 0 && strcmp(build->emit, "manifest") != 0;
+    bool early = build->emit != NULL && !form_named(build->emit)->generated;
     PipecOptions options = {.kernel = build->words.kernel,
                             .values = build->words.values.items,
                             .value_count = build->words.values.count,
@@ -153,7 +186,7 @@ static int build_all(Build *build) {
     if (build->program == NULL) return out_of_memory();
     int status = (int)pipec_program_status(build->program);
     say_diagnostics(pipec_program_diagnostics(build->program), build->format);
-    bool prints = build->out != NULL && strcmp(build->out, "-") == 0;
+    bool prints = no_files(build);
     if (build->emit != NULL) return (int)pipec_worse((PipecStatus)status, (PipecStatus)emit(build));
     size_t length;
     const char *ptx = pipec_program_ptx(build->program, &length);
@@ -161,21 +194,37 @@ static int build_all(Build *build) {
     if (build->report) {
         const char *report = pipec_program_report(build->program);
         if (report == NULL) return out_of_memory();
-        fputs(report, prints ? stderr : stdout);
+        fputs(report, prints && strcmp(build->out, "-") == 0 ? stderr : stdout);
     }
-    int written = prints ? write_one("-", ptx, length) : write_files(build);
+    int written = prints ? write_one(build->out, ptx, length) : write_files(build);
     return (int)pipec_worse((PipecStatus)status, (PipecStatus)written);
 }
 
+static int unknown_form(const Build *build) {
+    char names[256] = "";
+    const PipecForm *form;
+    for (size_t i = 0; (form = pipec_form(i)) != NULL; i++) {
+        size_t length = strlen(names);
+        const char *between = i == 0 ? "" : pipec_form(i + 1) != NULL ? ", " : " or ";
+        snprintf(names + length, sizeof names - length, "%s%s", between, form->name);
+    }
+    return usage_error(build->command, "`--emit` is %s, and `%s` is none of them", names,
+                       build->emit);
+}
+
+static int list_forms(void) {
+    const PipecForm *form;
+    for (size_t i = 0; (form = pipec_form(i)) != NULL; i++)
+        printf("%-10s %s\n", form->name, form->what);
+    return PIPEC_FINE;
+}
+
 static int check_options(const Build *build) {
-    PipecEmit what;
-    if (build->emit != NULL && !form_named(build->emit, &what))
-        return usage_error(build->command, "`--emit` is tokens, ast, prog, manifest or ptx, and `%s` is none of them",
-                           build->emit);
+    if (build->emit != NULL && form_named(build->emit) == NULL) return unknown_form(build);
     if (build->emit != NULL && build->report)
         return usage_error(build->command, "`--emit` and `--report` exclude each other");
-    if (build->emit == NULL && build->out != NULL && strcmp(build->out, "-") != 0 && !ends_with(build->out, ".ptx") &&
-        !ends_with(build->out, ".cubin"))
+    if (build->emit == NULL && build->out != NULL && !no_files(build) &&
+        !ends_with(build->out, ".ptx") && !ends_with(build->out, ".cubin"))
         return usage_error(build->command, "`%s` ends neither in .ptx nor in .cubin", build->out);
     return PIPEC_FINE;
 }
@@ -183,17 +232,20 @@ static int check_options(const Build *build) {
 int command_build(const Command *command, int argc, char **argv) {
     Build build = {.command = command};
     Texts words = {0};
-    const Option options[] = {{"-o", OPTION_TEXT, &build.out},
-                              {"--emit", OPTION_TEXT, &build.emit},
-                              {"--report", OPTION_FLAG, &build.report},
-                              {"--watchdog", OPTION_FLAG, &build.watchdog},
-                              {"-D", OPTION_LIST, &build.denied},
-                              {"--format", OPTION_FORMAT, &build.format}};
+    const Option options[] = {
+        {"-o", OPTION_TEXT, &build.out},          {"--emit", OPTION_TEXT, &build.emit},
+        {"--report", OPTION_FLAG, &build.report}, {"--watchdog", OPTION_FLAG, &build.watchdog},
+        {"-D", OPTION_LIST, &build.denied},       {"--format", OPTION_FORMAT, &build.format}};
     int status = PIPEC_UNUSABLE;
-    switch (options_parse(command, argc, argv, options, sizeof options / sizeof options[0], &words)) {
+    switch (
+        options_parse(command, argc, argv, options, sizeof options / sizeof options[0], &words)) {
     case PARSED_FINE:
-        if (words_split(command, &words, &build.words))
-            status = check_options(&build) == PIPEC_FINE ? build_all(&build) : PIPEC_UNUSABLE;
+        if (build.emit != NULL && strcmp(build.emit, "list") == 0)
+            status = list_forms();
+        else if (words_split(command, &words, &build.words))
+            status = check_options(&build) == PIPEC_FINE && spares_source(&build)
+                         ? build_all(&build)
+                         : PIPEC_UNUSABLE;
         break;
     case PARSED_HELP: status = PIPEC_FINE; break;
     case PARSED_WRONG: break;

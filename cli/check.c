@@ -1,11 +1,13 @@
 /* pipec check: files go in, all their errors come out. */
 #include "cli/cli.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct Check {
     const Command *command;
-    Texts files, denied;
+    Texts files, values, denied;
+    bool *taken;      /* one a value: some file has such a static */
     const char *name; /* of standard input in messages; NULL: the library's own */
     Format format;
     PipecSarif *sarif;
@@ -14,11 +16,15 @@ typedef struct Check {
 
 static bool usable(const Check *check) {
     size_t inputs = 0;
-    for (size_t i = 0; i < check->files.count; i++) inputs += strcmp(check->files.items[i], "-") == 0;
+    for (size_t i = 0; i < check->files.count; i++)
+        inputs += strcmp(check->files.items[i], "-") == 0;
     if (check->files.count == 0) return usage_error(check->command, "no file is named"), false;
-    if (inputs > 1) return usage_error(check->command, "`-`, standard input, can be read once only"), false;
+    if (inputs > 1)
+        return usage_error(check->command, "`-`, standard input, can be read once only"), false;
     if (check->name != NULL && inputs == 0)
-        return usage_error(check->command, "`--name` names standard input, and `-` is not among the files"), false;
+        return usage_error(check->command,
+                           "`--name` names standard input, and `-` is not among the files"),
+               false;
     return true;
 }
 
@@ -42,11 +48,46 @@ static bool of_the_words(const PipecDiagnostics *diagnostics) {
     return false;
 }
 
+/* NAME=VALUE, where NAME is one; all other words are files, "./a=b.pipe" too */
+static bool is_value(const char *word) {
+    size_t length = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+    return length > 0 && word[length] == '=';
+}
+
+static bool split(Check *check, const Texts *words) {
+    check->files.items = calloc(words->count + 1, sizeof *check->files.items);
+    check->values.items = calloc(words->count + 1, sizeof *check->values.items);
+    check->taken = calloc(words->count + 1, sizeof *check->taken);
+    if (check->files.items == NULL || check->values.items == NULL || check->taken == NULL)
+        return false;
+    for (size_t i = 0; i < words->count; i++) {
+        Texts *texts = is_value(words->items[i]) ? &check->values : &check->files;
+        texts->items[texts->count++] = words->items[i];
+    }
+    return true;
+}
+
+/* Of several files each takes the values of its statics; a value that none takes is a mistake. */
+static int untaken(const Check *check) {
+    int status = PIPEC_FINE;
+    for (size_t i = 0; check->files.count > 1 && i < check->values.count; i++) {
+        if (check->taken[i]) continue;
+        const char *value = check->values.items[i];
+        say_error("none of the files has a static `%.*s`", (int)strcspn(value, "="), value);
+        status = PIPEC_UNUSABLE;
+    }
+    return status;
+}
+
 static int check_files(Check *check) {
     int status = PIPEC_FINE;
     bool more = true;
     for (size_t i = 0; i < check->files.count && more; i++) {
-        PipecOptions options = {.name = strcmp(check->files.items[i], "-") == 0 ? check->name : NULL,
+        PipecOptions options = {.name =
+                                    strcmp(check->files.items[i], "-") == 0 ? check->name : NULL,
+                                .values = check->values.items,
+                                .value_count = check->values.count,
+                                .launch_values = check->files.count > 1,
                                 .denied = check->denied.items,
                                 .denied_count = check->denied.count,
                                 .check_only = true};
@@ -55,10 +96,13 @@ static int check_files(Check *check) {
             status = (int)pipec_worse((PipecStatus)status, (PipecStatus)out_of_memory());
         if (program == NULL) continue;
         status = (int)pipec_worse((PipecStatus)status, pipec_program_status(program));
+        for (size_t v = 0; v < check->values.count; v++)
+            check->taken[v] =
+                check->taken[v] || pipec_program_is_static(program, check->values.items[v]);
         more = !of_the_words(pipec_program_diagnostics(program));
         pipec_program_free(program);
     }
-    return status;
+    return more ? (int)pipec_worse((PipecStatus)status, (PipecStatus)untaken(check)) : status;
 }
 
 static int print_sarif(Check *check, int status) {
@@ -70,7 +114,8 @@ static int print_sarif(Check *check, int status) {
 
 static int check_all(Check *check) {
     if (!usable(check)) return PIPEC_UNUSABLE;
-    if (check->format == FORMAT_SARIF && (check->sarif = pipec_sarif_new()) == NULL) return out_of_memory();
+    if (check->format == FORMAT_SARIF && (check->sarif = pipec_sarif_new()) == NULL)
+        return out_of_memory();
     int status = check_files(check);
     if (check->format == FORMAT_SARIF) status = print_sarif(check, status);
     if (check->format == FORMAT_TEXT && check->errors > 0)
@@ -84,12 +129,17 @@ int command_check(const Command *command, int argc, char **argv) {
     const Option options[] = {{"--format", OPTION_FORMATS, &check.format},
                               {"--name", OPTION_TEXT, &check.name},
                               {"-D", OPTION_LIST, &check.denied}};
+    Texts words = {0};
     int status = PIPEC_UNUSABLE;
-    switch (options_parse(command, argc, argv, options, sizeof options / sizeof options[0], &check.files)) {
-    case PARSED_FINE: status = check_all(&check); break;
+    switch (
+        options_parse(command, argc, argv, options, sizeof options / sizeof options[0], &words)) {
+    case PARSED_FINE: status = split(&check, &words) ? check_all(&check) : out_of_memory(); break;
     case PARSED_HELP: status = PIPEC_FINE; break;
     case PARSED_WRONG: break;
     }
+    free(check.taken);
+    texts_free(&words);
+    texts_free(&check.values);
     texts_free(&check.files);
     texts_free(&check.denied);
     return status;

@@ -1,5 +1,5 @@
-/* cli: words of the command line to values. A table of options and argv go in; values, and the words that are no
- * options, come out; or a usage error that names the word. */
+/* cli: words of the command line to values. A table of options and argv go in; values, and the
+ * words that are no options, come out; or a usage error that names the word. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -26,7 +26,8 @@ static bool whole_number(const char *text, uint64_t most, uint64_t *out) {
 }
 
 static bool format(const Command *command, const char *value, bool any, Format *out) {
-    static const char *const names[] = {[FORMAT_TEXT] = "text", [FORMAT_JSON] = "json", [FORMAT_SARIF] = "sarif"};
+    static const char *const names[] = {
+        [FORMAT_TEXT] = "text", [FORMAT_JSON] = "json", [FORMAT_SARIF] = "sarif"};
     for (int i = FORMAT_TEXT; i <= (any ? FORMAT_SARIF : FORMAT_JSON); i++)
         if (strcmp(value, names[i]) == 0) {
             *out = (Format)i;
@@ -59,8 +60,11 @@ static bool set(const Command *command, const Option *option, const char *value,
         return false;
     case OPTION_SECONDS:
         *(double *)option->into = strtod(value, &end);
-        if (end != value && *end == 0 && *(double *)option->into >= 0 && isfinite(*(double *)option->into)) return true;
-        usage_error(command, "`%s` needs a number of seconds, and `%s` is none", option->name, value);
+        if (end != value && *end == 0 && *(double *)option->into >= 0 &&
+            isfinite(*(double *)option->into))
+            return true;
+        usage_error(command, "`%s` needs a number of seconds, and `%s` is none", option->name,
+                    value);
         return false;
     case OPTION_FORMAT: return format(command, value, false, option->into);
     case OPTION_FORMATS: return format(command, value, true, option->into);
@@ -69,13 +73,33 @@ static bool set(const Command *command, const Option *option, const char *value,
 }
 
 /* `--name=value` in one word, or the option's name alone; `value` is NULL then */
-static const Option *find(const char *word, const Option *options, size_t count, const char **value) {
+static const Option *find(const char *word, const Option *options, size_t count,
+                          const char **value) {
     const char *equals = strchr(word, '=');
     size_t length = equals != NULL && word[1] == '-' ? (size_t)(equals - word) : strlen(word);
     *value = word[length] == '=' ? word + length + 1 : NULL;
     for (size_t i = 0; i < count; i++)
-        if (strlen(options[i].name) == length && memcmp(options[i].name, word, length) == 0) return &options[i];
+        if (strlen(options[i].name) == length && memcmp(options[i].name, word, length) == 0)
+            return &options[i];
     return NULL;
+}
+
+static Parsed unknown(const Command *command, const char *word, const Option *options,
+                      size_t count) {
+    const char *names[64];
+    size_t known = 0, length = strcspn(word, "=");
+    for (; known < count && known < sizeof names / sizeof names[0]; known++)
+        names[known] = options[known].name;
+    char *name = strndup(word, length);
+    const char *near = name != NULL ? pipec_near(name, names, known) : NULL;
+    free(name);
+    if (near == NULL) {
+        usage_error(command, "unknown option `%s`", word);
+    } else {
+        say_error("unknown option `%s`", word);
+        say_help("did you mean `%s`? `pipec %s --help` lists them all", near, command->name);
+    }
+    return PARSED_WRONG;
 }
 
 static Parsed help(const Command *command) {
@@ -83,7 +107,8 @@ static Parsed help(const Command *command) {
     return PARSED_HELP;
 }
 
-Parsed options_parse(const Command *command, int argc, char **argv, const Option *options, size_t count, Texts *words) {
+Parsed options_parse(const Command *command, int argc, char **argv, const Option *options,
+                     size_t count, Texts *words) {
     bool ended = false;
     for (int i = 0; i < argc; i++) {
         const char *word = argv[i], *value;
@@ -97,11 +122,12 @@ Parsed options_parse(const Command *command, int argc, char **argv, const Option
         }
         if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) return help(command);
         const Option *option = find(word, options, count, &value);
-        if (option == NULL) return usage_error(command, "unknown option `%s`", word), PARSED_WRONG;
+        if (option == NULL) return unknown(command, word, options, count);
         if (option->kind == OPTION_FLAG && value != NULL)
             return usage_error(command, "`%s` takes no value", option->name), PARSED_WRONG;
         if (option->kind != OPTION_FLAG && value == NULL) {
-            if (i + 1 == argc) return usage_error(command, "`%s` needs a value", option->name), PARSED_WRONG;
+            if (i + 1 == argc)
+                return usage_error(command, "`%s` needs a value", option->name), PARSED_WRONG;
             value = argv[++i];
         }
         if (!set(command, option, value, argc)) return PARSED_WRONG;
@@ -120,7 +146,8 @@ bool words_split(const Command *command, const Texts *words, Words *out) {
         } else if (out->kernel == NULL) {
             out->kernel = word;
         } else {
-            return usage_error(command, "`%s` is neither NAME=VALUE nor the kernel, which is `%s`", word, out->kernel),
+            return usage_error(command, "`%s` is neither NAME=VALUE nor the kernel, which is `%s`",
+                               word, out->kernel),
                    false;
         }
     }

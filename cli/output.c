@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -13,7 +14,8 @@ bool output_terminal(void) { return isatty(STDERR_FILENO) == 1; }
 
 bool output_colours(void) {
     const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-    return (no == NULL || no[0] == 0) && term != NULL && strcmp(term, "dumb") != 0 && output_terminal();
+    return (no == NULL || no[0] == 0) && term != NULL && strcmp(term, "dumb") != 0 &&
+           output_terminal();
 }
 
 static void say(const char *word, const char *colour, const char *format, va_list args) {
@@ -42,7 +44,7 @@ int usage_error(const Command *command, const char *format, ...) {
     va_start(args, format);
     say("error", "\033[1;31m", format, args);
     va_end(args);
-    say_help("pipec %s", command->usage);
+    say_help("`pipec %s --help` says what it takes", command->name);
     return PIPEC_UNUSABLE;
 }
 
@@ -55,7 +57,22 @@ void say_diagnostics(const PipecDiagnostics *diagnostics, Format format) {
     if (format == FORMAT_JSON)
         fputs(pipec_diagnostics_json(diagnostics), stderr);
     else
-        fputs(output_colours() ? pipec_diagnostics_coloured(diagnostics) : pipec_diagnostics_text(diagnostics), stderr);
+        fputs(output_colours() ? pipec_diagnostics_coloured(diagnostics)
+                               : pipec_diagnostics_text(diagnostics),
+              stderr);
+}
+
+/* Opened the other way round, so that reading and writing fail as before. */
+void output_begin(void) {
+    for (int handle = STDIN_FILENO; handle <= STDERR_FILENO; handle++)
+        if (fcntl(handle, F_GETFD) < 0 &&
+            open("/dev/null", handle == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+            return;
+}
+
+static bool is_closed(void) {
+    int mode = fcntl(STDOUT_FILENO, F_GETFL);
+    return mode < 0 || (mode & O_ACCMODE) == O_RDONLY;
 }
 
 int output_end(int status) {
@@ -63,16 +80,49 @@ int output_end(int status) {
     bool failed = ferror(stdout) != 0;
     if (fflush(stdout) != 0) failed = true;
     if (!failed) return status;
-    /* The number of an earlier failure is gone. A pipe without a reader is not worth a word: the reader had enough. */
+    /* The number of an earlier failure is gone. A pipe without a reader is not worth a word: the
+     * reader had enough. */
     struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
     bool no_reader = errno == EPIPE || (poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0);
     if (!no_reader)
         say_error("cannot write standard output: %s",
-                  errno != 0 ? strerror(errno) : "no space is left, or the device fails");
+                  is_closed()  ? "it is closed"
+                  : errno != 0 ? strerror(errno)
+                               : "no space is left, or the device fails");
     return (int)pipec_worse((PipecStatus)status, PIPEC_UNUSABLE);
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static bool look_up(const char *path, struct stat *found) {
+    return (strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, found) : stat(path, found)) == 0;
+}
+
+bool is_device(const char *path) {
+    struct stat found;
+    return look_up(path, &found) && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode);
+}
+
+/* The folder that holds the file; the name in it begins at *name. */
+static bool look_up_folder(const char *path, struct stat *found, const char **name) {
+    const char *slash = strrchr(path, '/');
+    *name = slash != NULL ? slash + 1 : path;
+    if (slash == NULL) return stat(".", found) == 0;
+    char *folder = strndup(path, (size_t)(slash - path) + 1);
+    bool there = folder != NULL && stat(folder, found) == 0;
+    free(folder);
+    return there;
+}
+
+bool same_file(const char *a, const char *b) {
+    struct stat x, y;
+    const char *x_name, *y_name;
+    bool x_there = look_up(a, &x), y_there = look_up(b, &y);
+    if (x_there != y_there || (x_there && !S_ISREG(x.st_mode))) return false;
+    if (x_there) return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    return look_up_folder(a, &x, &x_name) && look_up_folder(b, &y, &y_name) &&
+           x.st_dev == y.st_dev && x.st_ino == y.st_ino && strcmp(x_name, y_name) == 0;
+}
 
 static bool cannot_write(Beside *file, int why) {
     say_error("cannot write `%s`: %s", file->path, strerror(why));

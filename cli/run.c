@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <string.h>
+#include <time.h>
 
 #define BENCH_LAUNCHES 20
 #define NOT_SAID       (-1)
@@ -18,11 +19,11 @@ typedef struct Run {
     bool bench, untuned;
     Format format;
     PipecProgram *program;
-    PipecProgram *asked; /* with the statics as the file and the words have them, where `program` is a tuned one */
+    PipecProgram *asked; /* where `program` is a tuned one: with the statics as they were asked for */
     PipecChoice choice;
 } Run;
 
-/* ---- what is printed -------------------------------------------------------------------------------------------- */
+/* ---- what is printed ------------------------------------------------------------------------- */
 
 static void print_time(double seconds) {
     if (seconds < 1e-3)
@@ -42,47 +43,148 @@ static void print_rate(double bytes, double seconds) {
         printf(", %.4g GB/s", rate * 1e-9);
 }
 
+static const char *kernel_of(const Run *run) {
+    return run->words.kernel != NULL ? run->words.kernel : pipec_program_kernel(run->program, 0);
+}
+
 static void print_run(const Run *run, PipecRun *it) {
     const PipecRunInfo *info = pipec_run_info(it);
-    const char *kernel = run->words.kernel != NULL ? run->words.kernel : pipec_program_kernel(run->program, 0);
-    printf("%s: kernel `%s` on %s", run->words.file, kernel, info->on_gpu ? info->device : "the emulator");
+    printf("%s: kernel `%s` on %s", run->words.file, kernel_of(run),
+           info->on_gpu ? info->device : "the emulator");
     if (info->no_gpu != NULL) printf(" (no GPU: %s)", info->no_gpu);
     printf("\n  %s\n  %lld %s in %lld %s\n  ", pipec_run_arguments(it), (long long)info->tiles,
-           info->tiles == 1 ? "tile" : "tiles", (long long)info->blocks, info->blocks == 1 ? "block" : "blocks");
+           info->tiles == 1 ? "tile" : "tiles", (long long)info->blocks,
+           info->blocks == 1 ? "block" : "blocks");
     if (run->asked != NULL)
         printf("tuned: %s (pipec tune, %s%son %s)\n  ", run->choice.values, run->choice.extents,
                run->choice.extents[0] != 0 ? " " : "", run->choice.device);
     print_time(info->seconds);
     print_rate((double)info->bytes, info->seconds);
     if (info->on_gpu && info->timed > 1) printf(" (median of %d launches)", info->timed);
-    if (!info->on_gpu) printf(" (emulated, %llu warp instructions)", (unsigned long long)info->instructions);
+    if (!info->on_gpu)
+        printf(" (emulated, %llu warp instructions)", (unsigned long long)info->instructions);
     printf("\n");
-    if (info->schedules > 1) printf("  the same result on %d schedules of the emulator\n", info->schedules);
+    if (info->schedules > 1)
+        printf("  the same result on %d schedules of the emulator\n", info->schedules);
 }
 
-/* ---- one run ---------------------------------------------------------------------------------------------------- */
+/* One object a run: what ran and how it ended. `verdict` is NULL where it did not come to one. */
+static void print_json(const Run *run, PipecRun *it, const char *verdict, int status) {
+    const PipecRunInfo *info = it != NULL ? pipec_run_info(it) : NULL;
+    bool ran = info != NULL && verdict != NULL;
+    Json json = json_open(NULL, NULL, '{');
+    json_text(&json, "file", run->words.file);
+    json_text(&json, "kernel", kernel_of(run));
+    json_text(&json, "verdict", verdict != NULL ? verdict : "none");
+    json_integer(&json, "status", status);
+    if (ran) {
+        json_text(&json, "text", pipec_run_verdict(it));
+        json_text(&json, "on", info->on_gpu ? "gpu" : "emulator");
+        json_text(&json, "device", info->device);
+        json_text(&json, "no_gpu", info->no_gpu);
+        json_text(&json, "arguments", pipec_run_arguments(it));
+        json_text(&json, "tuned", run->asked != NULL ? run->choice.values : NULL);
+        json_integer(&json, "tiles", info->tiles);
+        json_integer(&json, "blocks", info->blocks);
+        json_number(&json, "seconds", info->seconds);
+        json_integer(&json, "launches", info->timed);
+        json_integer(&json, "bytes", (int64_t)info->bytes);
+        json_integer(&json, "schedules", info->schedules);
+        json_integer(&json, "instructions", (int64_t)info->instructions);
+    }
+    json_close(&json);
+    putchar('\n');
+    fflush(stdout);
+}
+
+/* ---- progress -------------------------------------------------------------------------------- */
+
+#define FIRST_LINE 1.0 /* seconds without a word */
+#define LAST_PAUSE 300.0
+
+typedef struct Progress {
+    double begun, next;   /* seconds */
+    bool terminal, shown; /* one line that is written over; else lines, ever more rarely */
+} Progress;
+
+static double seconds(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static Progress progress_begin(void) {
+    double now = seconds();
+    return (Progress){.begun = now, .next = now + FIRST_LINE, .terminal = output_terminal()};
+}
+
+/* "95 s", "12 min", "3 h" */
+static void say_seconds(double amount) {
+    if (amount < 120)
+        fprintf(stderr, "%.0f s", amount);
+    else if (amount < 7200)
+        fprintf(stderr, "%.0f min", amount / 60);
+    else
+        fprintf(stderr, "%.0f h", amount / 3600);
+}
+
+static void show_progress(void *data, const PipecProgress *now) {
+    Progress *progress = data;
+    double time = seconds(), elapsed = time - progress->begun;
+    if (time < progress->next) return;
+    double pause = elapsed < LAST_PAUSE ? elapsed : LAST_PAUSE;
+    progress->next = time + (progress->terminal ? 0.2 : pause);
+    fprintf(stderr, "%semulating: ", progress->terminal ? "\r" : "");
+    if (now->schedules > 1) fprintf(stderr, "schedule %d of %d, ", now->schedule, now->schedules);
+    fprintf(stderr, "%.0f %% in ", now->part * 100);
+    say_seconds(elapsed);
+    if (now->part > 0.01) {
+        fprintf(stderr, ", about ");
+        say_seconds(elapsed * (1 - now->part) / now->part);
+        fprintf(stderr, " left");
+    }
+    fprintf(stderr, "%s", progress->terminal ? "\033[K" : "\n");
+    fflush(stderr);
+    progress->shown = progress->terminal;
+}
+
+static void progress_end(const Progress *progress) {
+    if (progress->shown) fprintf(stderr, "\r\033[K");
+}
+
+/* ---- one run --------------------------------------------------------------------------------- */
 
 static int one_run(const Run *run, PipecRun *it, PipecWhere where) {
+    Progress progress = progress_begin();
     PipecExecuteOptions options = {.where = where,
                                    .device = run->device + 1,
                                    .timed = run->bench ? BENCH_LAUNCHES : 1,
-                                   .progress = output_terminal()};
+                                   .progress = run->format == FORMAT_TEXT ? show_progress : NULL,
+                                   .progress_data = &progress};
     if (where == PIPEC_ON_EMULATOR) {
         options.schedules = run->schedules == NOT_SAID ? 0 : run->schedules;
         options.schedule = run->schedule;
     }
     PipecStatus status = pipec_run_execute(it, &options);
+    progress_end(&progress);
     const PipecDiagnostics *diagnostics = pipec_run_diagnostics(it);
-    bool ran = status == PIPEC_FINE;
-    if (ran) print_run(run, it);
+    bool ran = status == PIPEC_FINE, text = run->format == FORMAT_TEXT;
+    if (ran && text) print_run(run, it);
     fflush(stdout);
     if (pipec_diagnostics_count(diagnostics) > 0) say_diagnostics(diagnostics, run->format);
-    if (!ran) return (int)status;
-    pipec_run_verify(it);
-    printf("  %s\n", pipec_run_verdict(it));
+    if (!ran) {
+        if (!text) print_json(run, it, NULL, (int)status);
+        return (int)status;
+    }
+    static const char *const words[] = {
+        [PIPEC_RIGHT] = "right", [PIPEC_WRONG] = "wrong", [PIPEC_NOT_CHECKED] = "not checked"};
+    PipecVerdict verdict = pipec_run_verify(it);
+    if (text) printf("  %s\n", pipec_run_verdict(it));
     fflush(stdout);
     diagnostics = pipec_run_diagnostics(it);
     if (pipec_diagnostics_count(diagnostics) > 0) say_diagnostics(diagnostics, run->format);
+    int worst = (int)pipec_worse(pipec_program_status(run->program), pipec_run_status(it));
+    if (!text) print_json(run, it, words[verdict], worst);
     return (int)pipec_run_status(it);
 }
 
@@ -94,6 +196,29 @@ static int save(const Run *run, PipecRun *it) {
         status = pipec_worse(status, saved);
     }
     return (int)status;
+}
+
+/* "NAME=FILE.npy" -> the file; a word without `=` is refused when it is looked at */
+static const char *file_of(const char *word) {
+    const char *equals = strchr(word, '=');
+    return equals != NULL ? equals + 1 : word;
+}
+
+/* Does each tensor that is saved get a file of its own? */
+static bool saves_are_apart(const Run *run) {
+    for (size_t i = 0; i < run->saves.count; i++) {
+        const char *word = run->saves.items[i];
+        if (same_file(file_of(word), run->words.file)) {
+            say_error("`--save %s` would overwrite the source", word);
+            return false;
+        }
+        for (size_t k = 0; k < i; k++) {
+            if (!same_file(file_of(word), file_of(run->saves.items[k]))) continue;
+            say_error("`--save %s` and `--save %s` write the same file", run->saves.items[k], word);
+            return false;
+        }
+    }
+    return true;
 }
 
 /* NULL: said what is wrong, exit code in *status */
@@ -114,6 +239,7 @@ static PipecRun *prepare(const Run *run, int *status) {
     *status = (int)pipec_run_status(it);
     if (*status == PIPEC_FINE) return it;
     say_diagnostics(pipec_run_diagnostics(it), run->format);
+    if (run->format == FORMAT_JSON) print_json(run, NULL, NULL, *status);
     pipec_run_free(it);
     return NULL;
 }
@@ -121,8 +247,16 @@ static PipecRun *prepare(const Run *run, int *status) {
 static int compare(const Run *run, PipecRun *gpu, PipecRun *emulator) {
     const char *how = NULL;
     PipecStatus status = pipec_run_compare(gpu, emulator, &how);
-    printf("emulator and GPU %s (%s)\n", status == PIPEC_FINE ? "agree" : "DISAGREE",
-           how != NULL ? how : "not compared");
+    if (run->format == FORMAT_TEXT) {
+        printf("emulator and GPU %s (%s)\n", status == PIPEC_FINE ? "agree" : "DISAGREE",
+               how != NULL ? how : "not compared");
+    } else {
+        Json json = json_open(NULL, NULL, '{');
+        json_bool(&json, "agree", status == PIPEC_FINE);
+        json_text(&json, "text", how);
+        json_close(&json);
+        putchar('\n');
+    }
     fflush(stdout);
     if (status != PIPEC_FINE) say_diagnostics(pipec_run_diagnostics(gpu), run->format);
     return (int)status;
@@ -147,15 +281,16 @@ static void say(const Run *run, const PipecProgram *program) {
         say_diagnostics(pipec_program_diagnostics(program), run->format);
 }
 
-/* Where tuning has chosen values for these extents and the GPU that will run, its program takes the place of the one that the
- * words ask for. */
+/* Where tuning has chosen values for these extents and the GPU that will run, its program takes
+ * the place of the one that the words ask for. */
 static void take_choice(Run *run) {
     PipecRunOptions options = {.values = run->words.values.items,
                                .value_count = run->words.values.count,
                                .fills = run->fills.items,
                                .fill_count = run->fills.count};
     if (run->untuned || (run->on != NULL && strcmp(run->on, "emulator") == 0)) return;
-    PipecProgram *tuned = pipec_program_tuned(run->program, &options, run->device + 1, &run->choice);
+    PipecProgram *tuned =
+        pipec_program_tuned(run->program, &options, run->device + 1, &run->choice);
     say(run, run->program);
     if (tuned == NULL) return;
     run->asked = run->program;
@@ -191,25 +326,31 @@ static int run_all(Run *run) {
     if (run->program == NULL) return out_of_memory();
     int status = (int)pipec_program_status(run->program);
     say(run, run->program);
-    if (pipec_program_ptx(run->program, NULL) == NULL) return status;
+    if (pipec_program_ptx(run->program, NULL) == NULL) {
+        if (run->format == FORMAT_JSON) print_json(run, NULL, NULL, status);
+        return status;
+    }
     take_choice(run);
     return (int)pipec_worse(pipec_program_status(run->program), (PipecStatus)run_program(run));
 }
 
-/* Do the options go together? Where schedules are asked for and nothing else is said, the emulator runs. */
+/* Do the options go together? Where schedules are asked for and nothing else is said, the
+ * emulator runs. */
 static bool settle(Run *run) {
     bool scheduled = run->schedules != NOT_SAID || run->schedule != 0;
     const char *option = run->schedules != NOT_SAID ? "--schedules" : "--schedule";
     if (run->on != NULL && strcmp(run->on, "gpu") != 0 && strcmp(run->on, "emulator") != 0 &&
         strcmp(run->on, "both") != 0) {
-        usage_error(run->command, "`--on` is gpu, emulator or both, and `%s` is none of them", run->on);
+        usage_error(run->command, "`--on` is gpu, emulator or both, and `%s` is none of them",
+                    run->on);
     } else if (run->schedules == 0) {
         usage_error(run->command, "`--schedules` is 1 or more");
     } else if (scheduled && run->on != NULL && strcmp(run->on, "gpu") == 0) {
         usage_error(run->command, "`%s` is of the emulator, and `--on gpu` leaves it out", option);
     } else if (scheduled && run->on == NULL && (run->device >= 0 || run->bench)) {
-        usage_error(run->command, "`%s` is of the emulator, and `%s` of the GPU: `--on both` runs on the two", option,
-                    run->bench ? "--bench" : "--device");
+        usage_error(run->command,
+                    "`%s` is of the emulator, and `%s` of the GPU: `--on both` runs on the two",
+                    option, run->bench ? "--bench" : "--device");
     } else {
         if (scheduled && run->on == NULL) run->on = "emulator";
         return true;
@@ -218,7 +359,8 @@ static bool settle(Run *run) {
 }
 
 int command_run(const Command *command, int argc, char **argv) {
-    Run run = {.command = command, .seed = 1, .device = NOT_SAID, .schedules = NOT_SAID, .watchdog = 10};
+    Run run = {
+        .command = command, .seed = 1, .device = NOT_SAID, .schedules = NOT_SAID, .watchdog = 10};
     Texts words = {0};
     const Option options[] = {{"--save", OPTION_LIST, &run.saves},
                               {"--fill", OPTION_LIST, &run.fills},
@@ -233,10 +375,11 @@ int command_run(const Command *command, int argc, char **argv) {
                               {"-D", OPTION_LIST, &run.denied},
                               {"--format", OPTION_FORMAT, &run.format}};
     int status = PIPEC_UNUSABLE;
-    switch (options_parse(command, argc, argv, options, sizeof options / sizeof options[0], &words)) {
+    switch (
+        options_parse(command, argc, argv, options, sizeof options / sizeof options[0], &words)) {
     case PARSED_FINE:
         if (!words_split(command, &words, &run.words)) break;
-        if (settle(&run)) status = run_all(&run);
+        if (settle(&run) && saves_are_apart(&run)) status = run_all(&run);
         break;
     case PARSED_HELP: status = PIPEC_FINE; break;
     case PARSED_WRONG: break;

@@ -1,5 +1,5 @@
-/* pipec tune: a kernel whose statics have sets, and extents, go in; a table of all combinations with their times comes out, and
- * the fastest is kept for `pipec run`. */
+/* pipec tune: a kernel whose statics have sets, and extents, go in; a table of all combinations
+ * with their times comes out, and the fastest is kept for `pipec run`. */
 #include "cli/cli.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static void show_progress(void *data, const char *what, size_t done, size_t of) 
     fprintf(stderr, "\r%s %zu of %zu\033[K", what, done + 1, of);
 }
 
-/* ---- the table -------------------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static int longest_values(const PipecTune *tune) {
     PipecTrial trial;
@@ -33,8 +33,9 @@ static int longest_values(const PipecTune *tune) {
 static void print_trial(const PipecTrial *trial, int width, bool best) {
     printf("  %-*s  ", width, trial->values);
     if (trial->end == PIPEC_TRIAL_MEASURED)
-        printf("%11.2f us  %5.1f %%%s%s%s\n", trial->seconds * 1e6, trial->spread * 100, best ? "  best" : "",
-               trial->remark != NULL ? "  " : "", trial->remark != NULL ? trial->remark : "");
+        printf("%11.2f us  %5.1f %%%s%s%s\n", trial->seconds * 1e6, trial->spread * 100,
+               best ? "  best" : "", trial->remark != NULL ? "  " : "",
+               trial->remark != NULL ? trial->remark : "");
     else
         printf("%14s  %s\n", trial->end == PIPEC_TRIAL_WRONG ? "wrong" : "out", trial->remark);
 }
@@ -51,28 +52,73 @@ static void print_table(const PipecTune *tune) {
 static void print_choice(const PipecTune *tune) {
     const PipecTuneInfo *info = pipec_tune_info(tune);
     PipecTrial best;
-    if (info->extents == NULL || !pipec_tune_trial(tune, 0, &best)) return; /* it did not come to a choice */
+    if (info->extents == NULL || !pipec_tune_trial(tune, 0, &best))
+        return; /* it did not come to a choice */
     if (!info->checked) printf("  not checked: the kernel has no `ensures`\n");
     if (info->kept != NULL)
-        printf("  kept for %s on %s: %s (%s)\n", info->extents[0] != 0 ? info->extents : "all extents", info->device,
-               best.values, info->kept);
+        printf("  kept for %s on %s: %s (%s)\n",
+               info->extents[0] != 0 ? info->extents : "all extents", info->device, best.values,
+               info->kept);
     else
-        printf("  not kept%s%s\n", info->not_kept != NULL ? ": " : "", info->not_kept != NULL ? info->not_kept : "");
+        printf("  not kept%s%s\n", info->not_kept != NULL ? ": " : "",
+               info->not_kept != NULL ? info->not_kept : "");
 }
 
 static void print(const Tune *run, const PipecTune *tune) {
     const PipecTuneInfo *info = pipec_tune_info(tune);
     PipecTrial trial;
     if (info->device != NULL)
-        printf("%s: kernel `%s` on %s\n  %s\n  the median of %d rounds:\n", run->words.file, info->kernel, info->device,
-               info->arguments, info->rounds);
-    if (pipec_tune_trial(tune, 0, &trial) && (info->device != NULL || trial.end != PIPEC_TRIAL_MEASURED))
+        printf("%s: kernel `%s` on %s\n  %s\n  the median of %d rounds:\n", run->words.file,
+               info->kernel, info->device, info->arguments, info->rounds);
+    if (pipec_tune_trial(tune, 0, &trial) &&
+        (info->device != NULL || trial.end != PIPEC_TRIAL_MEASURED))
         print_table(tune);
     print_choice(tune);
     fflush(stdout);
 }
 
-/* ---- the command ------------------------------------------------------------------------------------------------ */
+/* ---- the same as JSON, one object ------------------------------------------------------------ */
+
+static void print_trials(Json *json, const PipecTune *tune) {
+    static const char *const ends[] = {[PIPEC_TRIAL_MEASURED] = "measured",
+                                       [PIPEC_TRIAL_UNFIT] = "out",
+                                       [PIPEC_TRIAL_WRONG] = "wrong"};
+    PipecTrial trial;
+    Json list = json_open(json, "trials", '[');
+    for (size_t i = 0; pipec_tune_trial(tune, i, &trial); i++) {
+        bool measured = trial.end == PIPEC_TRIAL_MEASURED;
+        if (measured && !(trial.seconds > 0)) continue;
+        Json row = json_open(&list, NULL, '{');
+        json_text(&row, "values", trial.values);
+        json_text(&row, "end", ends[trial.end]);
+        if (measured) json_number(&row, "seconds", trial.seconds);
+        if (measured) json_number(&row, "spread", trial.spread);
+        json_text(&row, "remark", trial.remark);
+        json_close(&row);
+    }
+    json_close(&list);
+}
+
+static void print_json(const Tune *run, const PipecTune *tune) {
+    const PipecTuneInfo *info = pipec_tune_info(tune);
+    Json json = json_open(NULL, NULL, '{');
+    json_text(&json, "file", run->words.file);
+    json_text(&json, "kernel", info->kernel);
+    json_integer(&json, "status", (int)pipec_tune_status(tune));
+    json_text(&json, "device", info->device);
+    json_text(&json, "arguments", info->arguments);
+    json_text(&json, "extents", info->extents);
+    json_integer(&json, "rounds", info->rounds);
+    json_bool(&json, "checked", info->checked);
+    json_text(&json, "kept", info->kept);
+    json_text(&json, "not_kept", info->not_kept);
+    print_trials(&json, tune);
+    json_close(&json);
+    putchar('\n');
+    fflush(stdout);
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static int tune_all(const Tune *run) {
     PipecTuneOptions options = {.kernel = run->words.kernel,
@@ -88,7 +134,10 @@ static int tune_all(const Tune *run) {
     PipecTune *tune = pipec_tune_file(run->words.file, &options);
     if (tune == NULL) return out_of_memory();
     if (output_terminal()) fputs("\r\033[K", stderr);
-    print(run, tune);
+    if (run->format == FORMAT_JSON)
+        print_json(run, tune);
+    else
+        print(run, tune);
     if (pipec_diagnostics_count(pipec_tune_diagnostics(tune)) > 0)
         say_diagnostics(pipec_tune_diagnostics(tune), run->format);
     int status = (int)pipec_tune_status(tune);
@@ -115,14 +164,17 @@ static bool options_are_right(const Tune *run) {
 int command_tune(const Command *command, int argc, char **argv) {
     Tune run = {.command = command, .seed = 1, .device = -1, .rounds = 7};
     Texts words = {0};
-    const Option options[] = {{"--fill", OPTION_LIST, &run.fills},      {"--seed", OPTION_SEED, &run.seed},
-                              {"--on", OPTION_TEXT, &run.on},           {"--device", OPTION_NUMBER, &run.device},
-                              {"--rounds", OPTION_NUMBER, &run.rounds}, {"--forget", OPTION_FLAG, &run.forget},
-                              {"--format", OPTION_FORMAT, &run.format}};
+    const Option options[] = {
+        {"--fill", OPTION_LIST, &run.fills},      {"--seed", OPTION_SEED, &run.seed},
+        {"--on", OPTION_TEXT, &run.on},           {"--device", OPTION_NUMBER, &run.device},
+        {"--rounds", OPTION_NUMBER, &run.rounds}, {"--forget", OPTION_FLAG, &run.forget},
+        {"--format", OPTION_FORMAT, &run.format}};
     int status = PIPEC_UNUSABLE;
-    switch (options_parse(command, argc, argv, options, sizeof options / sizeof options[0], &words)) {
+    switch (
+        options_parse(command, argc, argv, options, sizeof options / sizeof options[0], &words)) {
     case PARSED_FINE:
-        if (words_split(command, &words, &run.words) && options_are_right(&run)) status = tune_all(&run);
+        if (words_split(command, &words, &run.words) && options_are_right(&run))
+            status = tune_all(&run);
         break;
     case PARSED_HELP: status = PIPEC_FINE; break;
     case PARSED_WRONG: break;

@@ -2,7 +2,7 @@
 #ifndef PIPEC_CODEGEN_H
 #define PIPEC_CODEGEN_H
 
-#include "check/prog.h"
+#include "prog/prog.h"
 #include "launch/manifest.h"
 
 typedef struct CodegenOptions {

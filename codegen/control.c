@@ -251,6 +251,9 @@ static void gen_arm(Gen *gen, const Stmt *arm, int turn) {
     turn_pass(gen);
 }
 
+/* Each arm passes the turn on as soon as it can; where lanes take different arms, it is passed on
+ * after both: a barrier is for whole warps. */
+
 static void gen_if(Gen *gen, const Stmt *stmt) {
     int turn = turn_hold(gen);
     ptx_mark(gen->ptx, stmt->head, gen->role->number, NULL, NULL);
@@ -264,19 +267,23 @@ static void gen_if(Gen *gen, const Stmt *stmt) {
     Pending *before = NULL, *then = NULL;
     mma_rest(gen, stmt);
     bool apart = apart_open(gen, stmt);
+    int in_arms = apart ? 0 : turn;
     mma_branch(gen, &before);
     INS_UNLESS(gen->ptx, condition.reg, "bra", ptx_label(otherwise));
-    gen_arm(gen, stmt->branch.then, turn);
+    gen_arm(gen, stmt->branch.then, in_arms);
     mma_rest_in_loop(gen);
     mma_goto(gen, &then);
-    if (stmt->branch.otherwise != NULL || turn != 0) INS(gen->ptx, "bra", ptx_label(end));
+    if (stmt->branch.otherwise != NULL || in_arms != 0) INS(gen->ptx, "bra", ptx_label(end));
     ptx_place_label(gen->ptx, otherwise);
     mma_meet(gen, before);
-    gen_arm(gen, stmt->branch.otherwise, turn);
+    gen_arm(gen, stmt->branch.otherwise, in_arms);
     mma_rest_in_loop(gen);
     mma_meet(gen, then);
     ptx_place_label(gen->ptx, end);
     apart_close(gen, apart);
+    if (!apart) return;
+    gen->role->turn_ending = turn;
+    turn_pass(gen);
 }
 
 /* Blocks that are left release their stages; loops that are crossed give back what they still hold late. The target's own late
@@ -316,12 +323,14 @@ static void gen_block(Gen *gen, const Stmt *stmt) {
     Frame *frame = push_frame(gen, stmt);
     gen->role->due = NULL;
     if (stmt->block.turn != 0) turn_open(gen, stmt);
+    bool apart = apart_open(gen, stmt);
     if (turn)
         turn_list(gen, &stmt->block.body);
     else
         gen_list(gen, &stmt->block.body, frame, behind);
     mma_meet(gen, frame->left);
     ptx_place_label(gen->ptx, frame->leave_label);
+    apart_close(gen, apart);
     mma_scope(gen, stmt);
     if (stmt->block.turn != 0) turn_pass(gen);
     pop_frame(gen);
@@ -454,6 +463,7 @@ void gen_role(Gen *gen, int number) {
     open_cursors(gen, &state);
     zero_open(gen);
     mma_open(gen);
+    apart_find(gen);
     turns_begin(gen);
     cluster_open_role(gen);
     gen_stmt(gen, role->body);

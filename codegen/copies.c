@@ -187,9 +187,9 @@ static void gen_engine_copy(Gen *gen, const Tile *tile) {
 }
 
 void refuse_reduction(Gen *gen, Span span) {
-    Diag *diag = diag_at(gen->diags, P0290, span, "this reduction is checked, but not generated yet");
+    Diag *diag = diag_at(gen->diags, P0290, span, "this reduction is not generated yet");
     diag_primary(gen->diags, diag, "this statement reduces");
-    diag_help(gen->diags, diag, "`pipec check` accepts it; in `ensures` reductions are evaluated");
+    diag_note(gen->diags, diag, "in a role only contractions into register tiles are; in `ensures` every reduction is evaluated");
 }
 
 static const Expr *without_casts(const Expr *expr) {
@@ -238,7 +238,7 @@ static void refuse_tile(Gen *gen, const Stmt *stmt) {
     if (why == NULL) side = product->binary.right, why = no_operand(gen, side);
     bool other = tile->op != ASSIGN_SET && tile->op != ASSIGN_ADD, beside = without_casts(tile->value) != sum;
     Diag *diag = diag_at(gen->diags, P0290, other || beside || why == NULL ? stmt->span : side->span,
-                         "this form of a contraction is checked, but not generated yet");
+                         "this form of a contraction is not generated yet");
     diag_primary(gen->diags, diag, "%s",
                  other         ? "neither `=` nor `+=`"
                  : beside      ? "something stands beside the sum"

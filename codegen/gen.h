@@ -125,6 +125,7 @@ struct RoleState {
     Reg expired_site, expired_stage;
     bool any_wait, any_bulk_store;
     bool apart;         /* under control that differs between lanes: nothing waits for a whole warp */
+    VEC(const Stmt *) parted; /* left by some lanes while others go on */
     Flights *flights;  /* NULL: the role has no matrix instructions */
     Reg until;         /* .b32, of a role in turn: iterations of the grid until the next of its own; else REG_NONE */
     int turn_ending;   /* number of the turn that the statement being generated ends, and has not passed on; 0: none */
@@ -203,8 +204,9 @@ void local_set(Gen *gen, int local, Value value); /* control.c */
 /* unsafe.c */
 bool unsafe_signals(const Unsafe *what); /* what a release of the stage that it names would */
 void gen_unsafe(Gen *gen, const Stmt *stmt);
-bool apart_open(Gen *gen, const Stmt *stmt); /* before an S_IF or S_FOR: does it part the lanes of warps? */
-void apart_close(Gen *gen, bool opened);     /* and behind it */
+void apart_find(Gen *gen);                   /* at the role's begin */
+bool apart_open(Gen *gen, const Stmt *stmt); /* before an S_IF, S_FOR or S_BLOCK: does it part the lanes of warps? */
+void apart_close(Gen *gen, bool opened);     /* after it */
 
 void pipe_ask(Gen *gen, const Stmt *stmt);
 void pipe_acquire(Gen *gen, const Stmt *stmt, int handle); /* pipes.c */

@@ -223,13 +223,17 @@ static void print_plain(const Ins *ins, Str *out) {
     str_add(out, ";\n");
 }
 
-static void print_verbatim(const Ins *ins, uint32_t *line, Str *out) {
+static void print_verbatim(const Ins *ins, Manifest *manifest, uint32_t *line, Str *out) {
+    uint32_t first = *line;
     for (const char *at = ins->op; *at != '\0';) {
         size_t length = strcspn(at, "\n");
         str_printf(out, "    %.*s\n", (int)length, at);
         (*line)++;
         at += length + (at[length] == '\n');
     }
+    if (*line == first) return;
+    Span span = manifest->marks.items[manifest->marks.count - 1].span; /* of the statement */
+    vec_push(out->arena, &manifest->by_hand, (ManifestByHand){first, *line - 1, span});
 }
 
 /* A mark starts where the next instruction stands, so that its line is the line of what it speaks of. */
@@ -257,7 +261,7 @@ void ptx_print(const Ptx *ptx, const Source *source, Manifest *manifest, uint32_
         case INS_MARK: print_mark(&ins->mark, source, manifest, line, out); continue;
         case INS_LABEL: str_printf(out, "L%d:\n", ins->label); break;
         case INS_COMMENT: str_printf(out, "    // %s\n", ins->op); break;
-        case INS_VERBATIM: print_verbatim(ins, line, out); continue;
+        case INS_VERBATIM: print_verbatim(ins, manifest, line, out); continue;
         case INS_PLAIN: print_plain(ins, out); break;
         }
         (*line)++;

@@ -24,13 +24,68 @@ static void settle(Stmt *stmt, void *data) {
     pipe_settle(all->gen, stmt->unsafe->handle);
 }
 
+static bool of_lanes(const Expr *expr) { return expr != NULL && expr->uniformity == UNIFORM_LANE; }
+
+static bool control_of_lanes(const Stmt *stmt) {
+    if (stmt->kind == S_IF) return of_lanes(stmt->branch.condition);
+    if (stmt->kind != S_FOR) return false;
+    return of_lanes(stmt->loop.lo) || of_lanes(stmt->loop.hi) || of_lanes(stmt->loop.where);
+}
+
+static bool is_parted(const RoleState *state, const Stmt *stmt) {
+    for (size_t i = 0; i < state->parted.count; i++)
+        if (state->parted.items[i] == stmt) return true;
+    return false;
+}
+
+/* Notes what some lanes leave while others go on. `apart`: lanes come to this statement apart. */
+static void find_parted(Gen *gen, const Stmt *stmt, bool apart) {
+    RoleState *state = gen->role;
+    if (stmt == NULL) return;
+    apart |= control_of_lanes(stmt) || is_parted(state, stmt);
+    switch (stmt->kind) {
+    case S_LEAVE:
+        if (apart && !is_parted(state, stmt->leave.target))
+            vec_push(gen->arena, &state->parted, stmt->leave.target);
+        return;
+    case S_IF:
+        find_parted(gen, stmt->branch.then, apart);
+        find_parted(gen, stmt->branch.otherwise, apart);
+        return;
+    case S_FOR: find_parted(gen, stmt->loop.body, apart); return;
+    case S_BLOCK:
+        for (size_t i = 0; i < stmt->block.body.count; i++)
+            find_parted(gen, stmt->block.body.items[i], apart);
+        return;
+    case S_STAGE: find_parted(gen, stmt->stage.body, apart); return;
+    case S_GRID: find_parted(gen, stmt->grid.body, apart); return;
+    case S_SCALAR:
+    case S_TILE:
+    case S_TRY:
+    case S_ACQUIRE:
+    case S_RELEASE:
+    case S_UNSAFE:
+    case S_MOVE: return;
+    }
+}
+
+/* What is left apart makes lanes come apart to all inside of it, which may be left in turn. */
+void apart_find(Gen *gen) {
+    size_t before;
+    do {
+        before = gen->role->parted.count;
+        find_parted(gen, gen->role->role->body, false);
+    } while (gen->role->parted.count > before);
+}
+
+/* Waits for matrix instructions are for whole warps as well: those of the arms come first. */
 bool apart_open(Gen *gen, const Stmt *stmt) {
-    const Expr *by = stmt->kind == S_IF ? stmt->branch.condition : stmt->loop.hi;
-    bool differs = by->uniformity == UNIFORM_LANE || (stmt->kind == S_FOR && (stmt->loop.lo->uniformity == UNIFORM_LANE ||
-                   (stmt->loop.where != NULL && stmt->loop.where->uniformity == UNIFORM_LANE)));
-    if (!differs || gen->role->apart || gen->role->role->one_lane) return false;
+    if (gen->role->apart || gen->role->role->one_lane) return false;
+    if (!control_of_lanes(stmt) && !is_parted(gen->role, stmt)) return false;
     Settle all = {gen, NEW_ARRAY(gen->arena, bool, gen->role->role->handles.count + 1)};
     stmt_visit((Stmt *)(uintptr_t)stmt, settle, &all);
+    mma_rest(gen, stmt);
+    mma_rest_in_loop(gen);
     return gen->role->apart = true;
 }
 

@@ -2,6 +2,7 @@
  * that does not depend on the innermost index once a vector of elements (Point). f32 arithmetic says its rounding, so
  * that what the text computes is fixed: ptxas may not contract `mul.rn` and `add.rn`; we form fma ourselves. */
 #include "codegen/gen.h"
+#include "prog/eval.h"
 
 #include <math.h>
 #include <string.h>
@@ -130,7 +131,7 @@ static bool fuse(Gen *gen, Point *point, const Expr *expr, Value *out) {
     return true;
 }
 
-static Value eval_bool_equal(Gen *gen, const Expr *expr, Value left, Value right) {
+static Value compute_bool_equal(Gen *gen, const Expr *expr, Value left, Value right) {
     Reg differs =
         PURE(gen->ptx, REG_PRED, "xor.pred", ptx_reg(value_in_reg(gen, left)), ptx_reg(value_in_reg(gen, right)));
     if (expr->binary.op == OP_NE) return value_reg(E_BOOL, differs);
@@ -162,14 +163,14 @@ static int power_of(Value value) {
     return bits;
 }
 
-static Value eval_binary(Gen *gen, Point *point, const Expr *expr) {
+static Value compute_binary(Gen *gen, Point *point, const Expr *expr) {
     Value fused;
     if (fuse(gen, point, expr, &fused)) return fused;
     BinaryOp op = expr->binary.op;
     Value left = eval(gen, point, expr->binary.left), right = eval(gen, point, expr->binary.right);
     Element operands = element_rows[expr->binary.left->type].widens;
     if (operands == E_BOOL) {
-        if (op == OP_EQ || op == OP_NE) return eval_bool_equal(gen, expr, left, right);
+        if (op == OP_EQ || op == OP_NE) return compute_bool_equal(gen, expr, left, right);
         return value_reg(E_BOOL, PURE(gen->ptx, REG_PRED, binary_op(gen, op, operands),
                                       ptx_reg(value_in_reg(gen, left)), ptx_reg(value_in_reg(gen, right))));
     }
@@ -184,7 +185,7 @@ static Value eval_binary(Gen *gen, Point *point, const Expr *expr) {
     return value_reg(element_rows[expr->type].widens, reg);
 }
 
-static Value eval_unary(Gen *gen, Point *point, const Expr *expr) {
+static Value compute_unary(Gen *gen, Point *point, const Expr *expr) {
     Value value = eval(gen, point, expr->unary.operand);
     if (expr->unary.op == OP_NOT)
         return value_reg(E_BOOL, PURE(gen->ptx, REG_PRED, "not.pred", ptx_reg(value_in_reg(gen, value))));
@@ -194,7 +195,7 @@ static Value eval_unary(Gen *gen, Point *point, const Expr *expr) {
     return value_reg(type, PURE(gen->ptx, class_of(type), op, value_operand(value)));
 }
 
-static Value eval_select(Gen *gen, Point *point, const Expr *expr) {
+static Value compute_select(Gen *gen, Point *point, const Expr *expr) {
     Reg condition = eval_condition(gen, point, expr->select.condition);
     Value then = eval(gen, point, expr->select.then), otherwise = eval(gen, point, expr->select.otherwise);
     if (then.type == E_BOOL) {
@@ -253,7 +254,7 @@ static Value integer_to_integer(Gen *gen, Element type, Value value) {
     return value_reg(wide, reg);
 }
 
-static Value eval_cast(Gen *gen, Point *point, const Expr *expr) {
+static Value compute_cast(Gen *gen, Point *point, const Expr *expr) {
     Value value = eval(gen, point, expr->cast);
     Element to = expr->type;
     if (to == E_BOOL) return value;
@@ -297,7 +298,7 @@ static Value ceil_divide(Gen *gen, Value a, Value b) {
                                   ptx_reg(plain), ptx_reg(positive)));
 }
 
-static Value eval_call(Gen *gen, Point *point, const Expr *expr) {
+static Value compute_call(Gen *gen, Point *point, const Expr *expr) {
     Value args[3];
     for (int i = 0; i < expr->call.count; i++) args[i] = eval(gen, point, expr->call.args[i]);
     Value a = args[0];
@@ -500,75 +501,18 @@ int pack_words(Gen *gen, Element type, const Reg *stored, int count, Reg *words)
 
 /* ---- constants ---------------------------------------------------------------------------------------------------- */
 
-static int64_t wrapped(Element type, int64_t value) {
-    return type == E_I32 ? (int32_t)value : type == E_U32 ? (int64_t)(uint32_t)value : value;
-}
-
-static bool fold_binary(BinaryOp op, int64_t a, int64_t b, int64_t *out) {
-    switch (op) {
-    case OP_ADD: return !__builtin_add_overflow(a, b, out);
-    case OP_SUB: return !__builtin_sub_overflow(a, b, out);
-    case OP_MUL: return !__builtin_mul_overflow(a, b, out);
-    case OP_DIV: return b > 0 && (*out = a / b, true);
-    case OP_MOD: return b > 0 && (*out = a % b, true);
-    case OP_EQ: return *out = a == b, true;
-    case OP_NE: return *out = a != b, true;
-    case OP_LT: return *out = a < b, true;
-    case OP_LE: return *out = a <= b, true;
-    case OP_GT: return *out = a > b, true;
-    case OP_GE: return *out = a >= b, true;
-    case OP_AND: return *out = a && b, true;
-    case OP_OR: return *out = a || b, true;
-    }
-    return false;
-}
-
-static bool fold_call(Intrinsic which, int64_t a, int64_t b, int64_t *out) {
-    if (which == IN_min) return *out = a < b ? a : b, true;
-    if (which == IN_max) return *out = a > b ? a : b, true;
-    return which == IN_ceil_div && b > 0 && (*out = a > 0 ? (a - 1) / b + 1 : a / b, true);
+static bool local_constant(const void *data, const Expr *expr, int64_t *out) {
+    const Gen *gen = data;
+    if (expr->kind != X_LOCAL) return false;
+    Value value = gen->role->locals[expr->index];
+    return value.reg.class == REG_NONE && (*out = value.integer, true);
 }
 
 /* Integers known when compiled: constants, variables of loops being unrolled, what `let` made of them */
 static bool fold(const Gen *gen, const Expr *expr, int64_t *out) {
-    int64_t a, b;
-    bool integer = element_rows[expr->type].kind != ELEMENT_FLOAT && expr->type != E_U64;
-    if (!integer || expr->indexes != 0) return false;
-    switch (expr->kind) {
-    case X_CONST: return *out = expr->constant.integer, true;
-    case X_LOCAL: {
-        Value value = gen->role->locals[expr->index];
-        return value.reg.class == REG_NONE && (*out = value.integer, true);
-    }
-    case X_UNARY:
-        if (!fold(gen, expr->unary.operand, &a)) return false;
-        *out = wrapped(expr->type, expr->unary.op == OP_NOT ? !a : (int64_t)(0 - (uint64_t)a));
-        return true;
-    case X_BINARY:
-        if (!fold(gen, expr->binary.left, &a) || !fold(gen, expr->binary.right, &b) ||
-            !fold_binary(expr->binary.op, a, b, &a))
-            return false;
-        return *out = wrapped(expr->type, a), true;
-    case X_SELECT:
-        if (!fold(gen, expr->select.condition, &a)) return false;
-        return fold(gen, a ? expr->select.then : expr->select.otherwise, out);
-    case X_CAST:
-        if (element_rows[expr->type].bytes < 4 || !fold(gen, expr->cast, &a)) return false;
-        return *out = wrapped(expr->type, a), true;
-    case X_CALL:
-        if (expr->call.count != 2 || !fold(gen, expr->call.args[0], &a) || !fold(gen, expr->call.args[1], &b))
-            return false;
-        return fold_call(expr->call.which, a, b, out);
-    case X_POISON:
-    case X_SYMBOL:
-    case X_PARAM:
-    case X_AXIS:
-    case X_RANK:
-    case X_INDEX:
-    case X_READ:
-    case X_REDUCE: break;
-    }
-    return false;
+    if (expr->indexes != 0) return false;
+    return eval_expr(&(EvalEnv){.leaf = local_constant, .data = gen}, expr, out) &&
+           (expr->type != E_U64 || *out >= 0); /* PTX has no number for the others */
 }
 
 /* ---- eval --------------------------------------------------------------------------------------------------------- */
@@ -590,11 +534,11 @@ static Value compute(Gen *gen, Point *point, const Expr *expr) {
         return index.reg.class == REG_NONE ? value_integer(E_I32, index.add) : value_reg(E_I32, lin_in_reg(gen, index));
     }
     case X_READ: return widen_one(gen, expr->read->type, read_bits(gen, point, expr->read));
-    case X_UNARY: return eval_unary(gen, point, expr);
-    case X_BINARY: return eval_binary(gen, point, expr);
-    case X_SELECT: return eval_select(gen, point, expr);
-    case X_CAST: return eval_cast(gen, point, expr);
-    case X_CALL: return eval_call(gen, point, expr);
+    case X_UNARY: return compute_unary(gen, point, expr);
+    case X_BINARY: return compute_binary(gen, point, expr);
+    case X_SELECT: return compute_select(gen, point, expr);
+    case X_CAST: return compute_cast(gen, point, expr);
+    case X_CALL: return compute_call(gen, point, expr);
     case X_POISON:
     case X_AXIS:
     case X_REDUCE: break; /* the checker and codegen_emit keep these out */

@@ -4,7 +4,6 @@
  * the clusters of blocks, one after the other as long as none waits for another. */
 #include "machine.h"
 
-#include <stdio.h>
 #include <time.h>
 
 enum { DEFAULT_RESIDENT = 4, REGISTERS_OF_AN_SM = 65536, MAX_SHARED = 232448 };
@@ -30,6 +29,7 @@ static void add_region(Machine *machine, const char *name, unsigned char *data, 
         base = (last->base + last->bytes + 2 * GLOBAL_GAP - 1) & ~(GLOBAL_GAP - 1);
     }
     machine->regions[machine->region_count++] = (Region){base, bytes, data, read_only, name};
+    if (!read_only) machine->results += bytes;
 }
 
 /* Where maps of empty tensors lead: zeros that nobody overwrites, and bytes that nobody reads */
@@ -355,18 +355,8 @@ typedef struct Grid {
     uint32_t waiting_count, resident;
     Cluster *spare[64];
     uint32_t spare_count;
-    uint64_t started, done; /* blocks */
-    bool progress;
-    double next_report;
+    uint64_t started; /* blocks */
 } Grid;
-
-static void show_progress(Grid *grid) {
-    if (!grid->progress || now() < grid->next_report) return;
-    grid->next_report = now() + 0.2;
-    fprintf(stderr, "\remulating: %llu of %llu blocks", (unsigned long long)grid->done,
-            (unsigned long long)grid->machine->blocks);
-    fflush(stderr);
-}
 
 static bool run_one(Grid *grid, Cluster *cluster, bool last_chance) {
     uint64_t effects = cluster->effects;
@@ -377,8 +367,7 @@ static bool run_one(Grid *grid, Cluster *cluster, bool last_chance) {
         grid->waiting[grid->waiting_count++] = cluster;
         return true;
     }
-    grid->done += cluster->size;
-    show_progress(grid);
+    grid->machine->done += cluster->size;
     if (grid->spare_count < COUNT_OF(grid->spare)) grid->spare[grid->spare_count++] = cluster;
     return true;
 }
@@ -396,7 +385,7 @@ static bool run_grid(Grid *grid) {
     Machine *machine = grid->machine;
     uint32_t size = machine->cluster_size, most = grid->resident / size ? grid->resident / size : 1;
     grid->waiting = NEW_ARRAY(machine->arena, Cluster *, most);
-    while (grid->done < machine->blocks) {
+    while (machine->done < machine->blocks) {
         if (grid->started < machine->blocks && grid->waiting_count < most) {
             Cluster *cluster = grid->spare_count ? grid->spare[--grid->spare_count] : new_cluster(machine);
             start_cluster(cluster, grid->started);
@@ -404,9 +393,9 @@ static bool run_grid(Grid *grid) {
             if (!run_one(grid, cluster, false)) return false;
             continue;
         }
-        uint64_t effects = machine->effects, done = grid->done;
+        uint64_t effects = machine->effects, done = machine->done;
         if (!run_waiting(grid, false)) return false;
-        if (machine->effects == effects && grid->done == done && !run_waiting(grid, true)) return false;
+        if (machine->effects == effects && machine->done == done && !run_waiting(grid, true)) return false;
     }
     return true;
 }
@@ -415,12 +404,38 @@ static bool run_grid(Grid *grid) {
 
 static const Manifest no_manifest = {0};
 
+static const char *fault_text(Arena *arena, const ReadFault *fault) {
+    return fault->line ? arena_printf(arena, "PTX line %u: %s", fault->line, fault->why) : fault->why;
+}
+
+/* Whose fault it is shows the same text without what the author has written himself. */
+static RunStatus unreadable(Machine *machine, const Launch *launch, ReadStatus status, const ReadFault *fault) {
+    const Manifest *manifest = machine->manifest;
+    const char *why = fault_text(machine->arena, fault);
+    if (status == READ_REJECTED && manifest->by_hand.count > 0) {
+        Program *program;
+        ReadFault other;
+        const char *ours = manifest_without_hand(machine->arena, manifest, launch->ptx, launch->ptx_length);
+        if (program_read(machine->arena, ours, launch->ptx_length, manifest->kernel, false, &program, &other) == READ_FINE) {
+            manifest_blame_hand(manifest, machine->diags, fault->line, why);
+            return RUN_FINDING;
+        }
+    }
+    const ManifestMark *mark = fault->line ? manifest_mark(manifest, fault->line) : NULL;
+    if (mark)
+        manifest_diag(manifest, machine->diags, fault->code, mark->span, "%s", why);
+    else
+        diag_plain(machine->diags, fault->code, "%s", why);
+    return status == READ_INCOMPLETE ? RUN_INCOMPLETE : RUN_REJECTED;
+}
+
 static RunStatus run(Machine *machine, const Launch *launch, const EmulatorOptions *options, RunResult *result) {
     double start = now();
     Program *program;
+    ReadFault fault;
     ReadStatus read = program_read(machine->arena, launch->ptx, launch->ptx_length, machine->manifest->kernel, false,
-                                   &program, machine->diags);
-    if (read != READ_FINE) return read == READ_INCOMPLETE ? RUN_INCOMPLETE : RUN_REJECTED;
+                                   &program, &fault);
+    if (read != READ_FINE) return unreadable(machine, launch, read, &fault);
     machine->program = program;
     uint32_t resident = options->resident > 0 ? (uint32_t)options->resident : DEFAULT_RESIDENT;
     map_arrays(machine, launch);
@@ -429,13 +444,12 @@ static RunStatus run(Machine *machine, const Launch *launch, const EmulatorOptio
     result->load_seconds = now() - start;
     result->blocks = (int64_t)machine->blocks;
     result->resident = (int)resident;
-    Grid grid = {.machine = machine, .resident = resident, .progress = options->progress, .next_report = start + 1};
+    Grid grid = {.machine = machine, .resident = resident};
     start = now();
     bool fine = run_grid(&grid);
     result->seconds = now() - start;
     result->timed = 1;
     result->instructions = machine->instructions;
-    if (options->progress && grid.next_report > start + 1.1) fprintf(stderr, "\r\033[K");
     return fine ? RUN_DONE : machine->status;
 }
 
@@ -447,6 +461,8 @@ RunStatus emulator_run(Arena *arena, const Launch *launch, const EmulatorOptions
     machine->manifest = launch->manifest ? launch->manifest : &no_manifest;
     machine->seed = options->seed;
     machine->limit = options->limit;
+    machine->options = options;
+    machine->next_look = options->progress != NULL ? LOOK_EVERY : UINT64_MAX;
     *result = (RunResult){.device = "emulator"};
     result->status = run(machine, launch, options, result);
     return result->status;
@@ -454,5 +470,8 @@ RunStatus emulator_run(Arena *arena, const Launch *launch, const EmulatorOptions
 
 bool emulator_accepts(Arena *arena, const char *ptx, size_t length, Diags *diags) {
     Program *program;
-    return program_read(arena, ptx, length, NULL, true, &program, diags) == READ_FINE;
+    ReadFault fault;
+    if (program_read(arena, ptx, length, NULL, true, &program, &fault) == READ_FINE) return true;
+    diag_plain(diags, fault.code, "%s", fault_text(arena, &fault));
+    return false;
 }

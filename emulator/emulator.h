@@ -11,7 +11,10 @@
 typedef struct EmulatorOptions {
     int resident;   /* blocks that count as resident for a persistent grid; 0: 4 */
     uint64_t seed;  /* of the schedule: which warp runs, when asynchronous work completes; 0: the plain order */
-    bool progress;  /* show progress of long runs on standard error */
+    /* Called now and then: `part` of the work is done, 0 to 1, as far as the blocks that have ended and the bytes of results
+     * that were written tell; NULL: nobody asks */
+    void (*progress)(void *data, double part, uint64_t instructions);
+    void *progress_data;
     uint64_t limit; /* warp instructions after which the run is given up as RUN_INCOMPLETE; 0: none */
 } EmulatorOptions;
 

@@ -12,6 +12,7 @@
 #include "program.h"
 
 #define ALL_LANES UINT32_MAX
+#define LOOK_EVERY UINT64_C(65536) /* warp instructions, a few milliseconds */
 
 typedef enum ClockKind { CLOCK_LOW, CLOCK_HIGH, CLOCK_CYCLES, CLOCK_NS, CLOCK_NS_LOW, CLOCK_NS_HIGH } ClockKind;
 enum { MOVE_PLAIN, MOVE_UNPACK, MOVE_PACK }; /* Mods.choice of mov */
@@ -348,6 +349,10 @@ struct Machine {
     bool explicit_cluster;
     uint64_t effects;             /* of all clusters on global memory */
     uint64_t instructions, limit; /* warp instructions executed, and after which to give up; 0: never */
+    uint64_t done;                /* blocks that have ended */
+    uint64_t results, written;    /* bytes of the tensors that may be written, and that were written so far */
+    uint64_t next_look;           /* instructions after which `options->progress` is called again */
+    const EmulatorOptions *options;
     RunStatus status;
 };
 

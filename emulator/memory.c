@@ -189,6 +189,7 @@ unsigned char *memory_access(Block *block, const Access *access) {
     }
     bool writes = place.home && access->kind != ACCESS_READ;
     if (writes && place.home->unwaited && !matrices_let_write(place.home, access, (uint32_t)place.offset)) return NULL;
+    if (access->kind != ACCESS_READ && place.space == SPACE_GLOBAL) block->machine->written += access->bytes;
     if (place.state && !check_state(block, access, place.state, place.space)) return NULL;
     return place.data;
 }

@@ -250,9 +250,15 @@ typedef struct Program {
 
 typedef enum ReadStatus { READ_FINE, READ_REJECTED, READ_INCOMPLETE } ReadStatus;
 
+typedef struct ReadFault { /* why a text is not READ_FINE */
+    Code code;
+    uint32_t line; /* 0: none */
+    const char *why;
+} ReadFault;
+
 /* NULL entry: the first one; `every`: all entries are decoded (and the last one returned). */
 ReadStatus program_read(Arena *arena, const char *ptx, size_t length, const char *entry, bool every, Program **out,
-                        Diags *diags);
+                        ReadFault *fault);
 void flow_rank(Arena *arena, Program *program);
 
 #endif

@@ -17,7 +17,7 @@ enum {
 };
 
 static void report(Reader *reader, Code code, uint32_t line, const char *format, va_list args) {
-    diag_plain(reader->diags, code, "PTX line %u: %s", line, arena_vprintf(reader->arena, format, args));
+    *reader->fault = (ReadFault){code, line, arena_vprintf(reader->arena, format, args)};
 }
 
 void text_reject(Reader *reader, uint32_t line, const char *format, ...) {
@@ -652,10 +652,10 @@ static Program *read_module(Reader *reader, const char *wanted, bool every) {
 }
 
 ReadStatus program_read(Arena *arena, const char *ptx, size_t length, const char *entry, bool every, Program **out,
-                        Diags *diags) {
+                        ReadFault *fault) {
     Reader *reader = NEW(arena, Reader);
     reader->arena = arena;
-    reader->diags = diags;
+    reader->fault = fault;
     reader->names = names_new(arena);
     reader->text = reader->at = ptx;
     reader->end = ptx + length;
@@ -667,16 +667,14 @@ ReadStatus program_read(Arena *arena, const char *ptx, size_t length, const char
     reader->scope = NEW(arena, TextScope);
     *out = NULL;
     if (length > UINT32_MAX / 2) {
-        diag_plain(diags, P0700, "PTX of %zu bytes is too long to be read", length);
+        *fault = (ReadFault){P0700, 0, arena_printf(arena, "PTX of %zu bytes is too long to be read", length)};
         return READ_REJECTED;
     }
     if (setjmp(reader->stop)) return reader->status;
     scan_next(reader);
     *out = read_module(reader, entry, every);
     if (*out) return READ_FINE;
-    if (entry)
-        diag_plain(diags, P0702, "the PTX has no kernel `%s`", entry);
-    else
-        diag_plain(diags, P0702, "the PTX has no kernel");
+    *fault = (ReadFault){P0702, 0, "the PTX has no kernel"};
+    if (entry) fault->why = arena_printf(arena, "%s `%s`", fault->why, entry);
     return READ_REJECTED;
 }

@@ -397,10 +397,21 @@ static bool runs(const Cluster *cluster) {
     return false;
 }
 
+/* Which part is done: blocks where there are many, else what of the results was written */
+static void look(Machine *machine) {
+    double blocks = (double)machine->done / (double)machine->blocks, written = 0;
+    if (machine->results > 0) written = (double)machine->written / (double)machine->results;
+    if (written > 0.99) written = 0.99;
+    machine->next_look = machine->instructions + LOOK_EVERY;
+    machine->options->progress(machine->options->progress_data, blocks > written ? blocks : written,
+                               machine->instructions);
+}
+
 /* Another cluster may change the memory that this one polls: it is suspended, unless this is its last chance. */
 ClusterState schedule_run(Cluster *cluster, bool last_chance) {
     Machine *machine = cluster->blocks[0]->machine;
     while (runs(cluster)) {
+        if (machine->instructions >= machine->next_look) look(machine);
         if (machine->limit && machine->instructions >= machine->limit && !give_up(machine)) return CLUSTER_STOPPED;
         Warp *warp = choose(cluster);
         bool any = true, polls;

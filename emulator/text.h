@@ -87,9 +87,9 @@ typedef struct Constant {
 #define CONSTANT_BUCKETS 256u
 typedef struct Reader {
     Arena *arena;
-    Diags *diags;
+    ReadFault *fault;
     Names *names;
-    jmp_buf stop; /* taken once something was reported */
+    jmp_buf stop; /* taken once there is a fault */
     ReadStatus status;
     const char *text, *at, *end;
     uint32_t line;

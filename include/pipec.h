@@ -103,6 +103,9 @@ PIPEC_API const char *pipec_code(size_t index, const char **title);
 /* The code that was probably meant, or NULL */
 PIPEC_API const char *pipec_code_near(const char *code);
 
+/* "Did you mean": the one of `names` that was probably meant, or NULL */
+PIPEC_API const char *pipec_near(const char *wanted, const char *const *names, size_t count);
+
 /* ---- programs --------------------------------------------------------------------------------------------------- */
 
 typedef struct PipecProgram PipecProgram; /* one compilation of one text: its results, or its errors */
@@ -115,7 +118,9 @@ typedef struct PipecOptions {
     const char *const *denied; /* become errors: codes of incomplete verdicts, warnings and notes, or "incomplete", "warnings" or "notes"; in runs and loads as well */
     size_t denied_count;
     bool launch_values; /* values may also be meant for a launch (pipec_run_new): names of no static are left alone */
-    bool check_only;    /* no PTX and no manifest; with kernel == NULL all kernels of the file are checked */
+    bool check_only;    /* no PTX and no manifest. With kernel == NULL all kernels of the file are checked, each with every
+                         * combination of the sets of the statics that `values` leaves open */
+    size_t combinations; /* of a check: how many of them at most; 0: 4096 */
     bool watchdog;      /* compile the watchdog of the waits in: a hang ends with a message */
 } PipecOptions;
 
@@ -139,15 +144,15 @@ PIPEC_API const char *pipec_program_manifest(PipecProgram *program);
 /* What was derived and why: barriers, counts, bytes, layouts, registers, shared memory. NULL after errors. */
 PIPEC_API const char *pipec_program_report(PipecProgram *program);
 
-typedef enum PipecEmit {
-    PIPEC_EMIT_TOKENS,
-    PIPEC_EMIT_AST,
-    PIPEC_EMIT_PROG,
-    PIPEC_EMIT_MANIFEST,
-    PIPEC_EMIT_PTX
-} PipecEmit;
-/* A printed form of one step of the compilation; NULL where errors kept it from getting there. */
-PIPEC_API const char *pipec_program_emit(PipecProgram *program, PipecEmit what);
+/* The printed forms of a compilation, one for each of its steps, in their order; NULL after the last */
+typedef struct PipecForm {
+    const char *name; /* "tokens", "ast", "prog" .. "ptx" */
+    const char *what; /* one line */
+    bool generated;   /* there is none of a program that was compiled with check_only */
+} PipecForm;
+PIPEC_API const PipecForm *pipec_form(size_t index);
+/* NULL where there is no such form, or where errors kept the compilation from reaching it */
+PIPEC_API const char *pipec_program_emit(PipecProgram *program, const char *form);
 
 /* Assembles the PTX with ptxas, found along PATH, into a .cubin file, which is written beside and then renamed.
  * What ptxas says becomes diagnostics of the program, at the lines of its source. */
@@ -195,11 +200,20 @@ typedef enum PipecWhere {
     PIPEC_ON_EMULATOR
 } PipecWhere;
 
+/* Of a run on the emulator. `part` is an estimate, 0 to 1, from the blocks that have ended and the results that were written. */
+typedef struct PipecProgress {
+    double part; /* of all schedules */
+    int schedule, schedules;
+    uint64_t instructions; /* warp instructions executed, of this schedule */
+} PipecProgress;
+
 typedef struct PipecExecuteOptions {
     PipecWhere where;
     int device;    /* 1 + ordinal of the GPU; 0: the first that can run it */
     int timed;     /* launches to time after the first; 0: time the first */
-    bool progress; /* the emulator shows its progress on standard error */
+    /* Called every few milliseconds while the emulator runs, where it is there */
+    void (*progress)(void *data, const PipecProgress *progress);
+    void *progress_data;
     /* How many schedules of the emulator (which warp runs, when asynchronous work is done, which waits end early), each
      * from the same data: seeds `schedule`, `schedule` + 1, ..; 0 is the plain one. The run ends with the first finding,
      * or with the first that leaves another result than the first one, which names its seed; else with the results of the

@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <locale.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,21 +16,33 @@ static bool is_name(const char *text, size_t length) {
     return true;
 }
 
+/* What strtod_l makes of the text, and whether that is 0 or infinite for want of range alone */
+typedef struct Double {
+    double value;
+    bool too_large, too_small;
+} Double;
+
 /* strtod of the C locale: a decimal comma in the host program's locale must not change what a file or a script says */
-static double to_double(const char *text, char **end) {
+static Double to_double(const char *text, char **end) {
     locale_t c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-    if (c == (locale_t)0) return strtod(text, end);
-    double value = strtod_l(text, end, c);
-    freelocale(c);
-    return value;
+    errno = 0;
+    double value = c == (locale_t)0 ? strtod(text, end) : strtod_l(text, end, c);
+    bool beyond = errno == ERANGE;
+    if (c != (locale_t)0) freelocale(c);
+    return (Double){value, beyond && isinf(value), beyond && value == 0};
 }
 
+typedef enum Number { NUMBER_NONE, NUMBER_FINE, NUMBER_TOO_LARGE, NUMBER_TOO_SMALL } Number;
+
 /* Is the whole text a number, and is it a whole one that 64 bits hold? */
-static bool is_number(const char *text, double *number, int64_t *integer, bool *is_integer) {
-    if (isspace((unsigned char)text[0]) || text[0] == 0) return false;
+static Number read_number(const char *text, double *number, int64_t *integer, bool *is_integer) {
+    if (isspace((unsigned char)text[0]) || text[0] == 0) return NUMBER_NONE;
     char *end;
-    *number = to_double(text, &end);
-    if (*end != 0) return false;
+    Double read = to_double(text, &end);
+    *number = read.value;
+    if (*end != 0) return NUMBER_NONE;
+    if (read.too_large) return NUMBER_TOO_LARGE;
+    if (read.too_small) return NUMBER_TOO_SMALL;
     const char *digits = text[0] == '-' || text[0] == '+' ? text + 1 : text;
     bool hex = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X');
     errno = 0;
@@ -41,7 +54,16 @@ static bool is_number(const char *text, double *number, int64_t *integer, bool *
         *is_integer = true;
         *integer = (int64_t)*number;
     }
-    return true;
+    return NUMBER_FINE;
+}
+
+/* `word` gives a number that no type holds: false, with a diagnostic. */
+static bool in_range(Number number, const char *word, Diags *diags) {
+    if (number != NUMBER_TOO_LARGE && number != NUMBER_TOO_SMALL) return true;
+    Diag *diag = diag_plain(diags, P0606, "the number of `%s` is too %s for 64-bit floating point", word,
+                            number == NUMBER_TOO_SMALL ? "small" : "large");
+    diag_note(diags, diag, "magnitudes reach from 4.9e-324 to 1.8e308; infinity is written `inf`");
+    return false;
 }
 
 /* Splits at the first '='. NULL and a diagnostic when the word has not the form NAME=something. */
@@ -61,7 +83,8 @@ bool argument_parse(Arena *arena, const char *word, Argument *out, Diags *diags)
     const char *value = split(arena, word, "NAME=NUMBER or NAME=FILE.npy", out, diags);
     if (value == NULL) return false;
     out->kind = ARGUMENT_NUMBER;
-    if (is_number(value, &out->number, &out->integer, &out->is_integer)) return true;
+    Number number = read_number(value, &out->number, &out->integer, &out->is_integer);
+    if (number != NUMBER_NONE) return in_range(number, word, diags);
     out->kind = ARGUMENT_FILL;
     out->fill.kind = FILL_FILE;
     out->fill.file = value;
@@ -80,7 +103,8 @@ bool argument_parse_fill(Arena *arena, const char *word, Argument *out, Diags *d
             return true;
         }
     out->fill.kind = FILL_VALUE;
-    if (is_number(value, &out->fill.value, &out->integer, &out->is_integer)) return true;
+    Number number = read_number(value, &out->fill.value, &out->integer, &out->is_integer);
+    if (number != NUMBER_NONE) return in_range(number, word, diags);
     Diag *diag = diag_plain(diags, P0600, "`%s` is no fill: expected normal, uniform, iota, zeros or a number", value);
     const char *near = closest_name(value, names, COUNT_OF(names));
     if (near != NULL)

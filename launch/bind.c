@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#define TILES_MAX INT32_MAX /* blocks along x: CUDA's limit */
 
 Diag *manifest_diag(const Manifest *manifest, Diags *diags, Code code, Span span, const char *format, ...) {
     va_list args;
@@ -27,6 +26,36 @@ const ManifestMark *manifest_mark(const Manifest *manifest, uint32_t line) {
     for (size_t i = 0; i < manifest->marks.count && manifest->marks.items[i].line <= line; i++)
         found = &manifest->marks.items[i];
     return found;
+}
+
+const ManifestByHand *manifest_by_hand(const Manifest *manifest, uint32_t line) {
+    const ManifestByHand *found = NULL;
+    for (size_t i = 0; i < manifest->by_hand.count; i++)
+        if (found == NULL || manifest->by_hand.items[i].first <= line) found = &manifest->by_hand.items[i];
+    return found;
+}
+
+char *manifest_without_hand(Arena *arena, const Manifest *manifest, const char *ptx, size_t length) {
+    char *text = arena_copy(arena, ptx, length);
+    size_t next = 0;
+    uint32_t line = 1;
+    for (size_t at = 0; at < length && next < manifest->by_hand.count; at++) {
+        const ManifestByHand *here = &manifest->by_hand.items[next];
+        if (text[at] == '\n')
+            next += line++ == here->last;
+        else if (line >= here->first)
+            text[at] = ' ';
+    }
+    return text;
+}
+
+void manifest_blame_hand(const Manifest *manifest, Diags *diags, uint32_t line, const char *why) {
+    const ManifestByHand *here = manifest_by_hand(manifest, line);
+    Diag *diag = manifest_diag(manifest, diags, P0704, here->span, "inline PTX cannot be read: %s", why);
+    if (line < here->first || line > here->last)
+        diag_primary(diags, diag, "this one, or another before it: without them the text is fine");
+    diag_help(diags, diag,
+              "write whole instructions that end in `;`, and braces of their own around names and labels");
 }
 
 /* "with `K` = 3, `N` = 8": the symbols that the formula names, each once */
@@ -73,14 +102,14 @@ bool launch_check(const Manifest *manifest, const int64_t *symbols, int64_t *til
         fine = precondition(manifest, &manifest->preconditions.items[i], symbols, diags) && fine;
     if (!fine) return false;
     FormulaFault fault = formula_eval(&manifest->tiles, symbols, tiles);
-    if (fault == FORMULA_FINE && *tiles <= TILES_MAX) {
+    if (fault == FORMULA_FINE && *tiles <= EXTENT_MOST) {
         *tiles = *tiles < 0 ? 0 : *tiles;
         return true;
     }
     Str text = str_new(diags->arena);
     formula_print(&manifest->tiles, manifest, &text);
     Diag *diag = diag_plain(diags, P0609, "the number of tiles of `%s`, `%s`, %s", manifest->kernel, text.text,
-                            fault != FORMULA_FINE ? fault_text(fault) : "is over 2147483647");
+                            fault != FORMULA_FINE ? fault_text(fault) : "is over 2146435072");
     note_symbols(manifest, &manifest->tiles, symbols, diags, diag);
     return false;
 }
@@ -110,8 +139,8 @@ static bool bind_axis(const Manifest *manifest, const int64_t (*extents)[MAX_RAN
     const ManifestParameter *parameter = &manifest->parameters.items[at.parameter];
     int64_t extent = extents[at.parameter][at.axis], symbol = lone_symbol(&parameter->extents[at.axis]);
     if (!extent_fits(extent)) {
-        diag_plain(diags, P0605, "axis %d of `%s` is %lld elements long; extents are 0 to 2147483647", at.axis,
-                   parameter->name, (long long)extent);
+        diag_plain(diags, P0605, "axis %d of `%s` is %lld elements long; extents are 0 to %lld", at.axis,
+                   parameter->name, (long long)extent, (long long)EXTENT_MOST);
         return false;
     }
     if (symbol < 0) return true; /* compared when all symbols are known */

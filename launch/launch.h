@@ -125,6 +125,12 @@ bool launch_bind(const Manifest *manifest, const int64_t (*extents)[MAX_RANK], c
 Diag *manifest_diag(const Manifest *manifest, Diags *diags, Code code, Span span, const char *format, ...) PRINTF_LIKE(5, 6);
 /* What a line of the PTX belongs to; NULL before the first mark. */
 const ManifestMark *manifest_mark(const Manifest *manifest, uint32_t line);
+/* The inline PTX that a line is of, or that stands before it; NULL: the text has none. */
+const ManifestByHand *manifest_by_hand(const Manifest *manifest, uint32_t line);
+/* The same text with blanks for all inline PTX: pipec's own part, which every reader takes. */
+char *manifest_without_hand(Arena *arena, const Manifest *manifest, const char *ptx, size_t length);
+/* P0704: nothing but inline PTX keeps the text from being read. */
+void manifest_blame_hand(const Manifest *manifest, Diags *diags, uint32_t line, const char *why);
 
 /* ---- what the assembler says --------------------------------------------------------------------------------------- */
 

@@ -142,6 +142,12 @@ typedef struct ManifestMark {
     const char *what;  /* "waits for a full stage of `loaded`", "copies `X` into `s.x`", ... ; may be NULL */
 } ManifestMark;
 
+/* Lines of the PTX that an author has written, and the statement that holds them */
+typedef struct ManifestByHand {
+    uint32_t first, last;
+    Span span;
+} ManifestByHand;
+
 /* A wait site: what the watchdog's record number means. */
 typedef struct ManifestWait {
     int role;
@@ -170,7 +176,7 @@ typedef struct Manifest {
     VEC(ManifestPrecondition) preconditions;
     VEC(ManifestConstant) constants;
 
-    Formula tiles;    /* number of grid coordinates, each axis rounded up to whole clusters; proved < 2^31 by a precondition */
+    Formula tiles;    /* number of grid coordinates, each axis rounded up to whole clusters; proved <= EXTENT_MOST by a precondition */
     bool persistent;  /* blocks = max(blocks of a cluster, persistent ? min(tiles, resident blocks) : tiles) */
     int threads;      /* a block */
     uint32_t shared_bytes; /* dynamic shared memory a block */
@@ -179,6 +185,7 @@ typedef struct Manifest {
     VEC(ManifestShared) shared;
     VEC(ManifestRole) roles;
     VEC(ManifestMark) marks;
+    VEC(ManifestByHand) by_hand;
     VEC(ManifestWait) waits;
     bool watchdog;    /* the text has the watchdog compiled in, and the last argument */
 } Manifest;

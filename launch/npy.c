@@ -269,7 +269,7 @@ static bool type_fits(const NpyFile *npy, Element type, const char *tensor, Diag
     return true;
 }
 
-bool extent_fits(int64_t value) { return value >= 0 && value <= INT32_MAX; }
+bool extent_fits(int64_t value) { return value >= 0 && value <= EXTENT_MOST; }
 
 bool npy_fits(const NpyFile *npy, Element type, const char *tensor, Diags *diags) {
     if (!type_fits(npy, type, tensor, diags)) return false;
@@ -279,8 +279,8 @@ bool npy_fits(const NpyFile *npy, Element type, const char *tensor, Diags *diags
     }
     for (int axis = 0; axis < npy->rank; axis++)
         if (!extent_fits(npy->shape[axis])) {
-            diag_plain(diags, P0605, "axis %d of `%s` is %lld elements long; extents end at 2147483647", axis,
-                       npy->name, (long long)npy->shape[axis]);
+            diag_plain(diags, P0605, "axis %d of `%s` is %lld elements long; extents end at %lld", axis,
+                       npy->name, (long long)npy->shape[axis], (long long)EXTENT_MOST);
             return false;
         }
     int64_t count;

@@ -99,7 +99,7 @@ static void assign_extent(Binder *binder, size_t index, const Argument *argument
         wrong(binder, P0607, "`%s` is an extent, and `%s` is not a number", name,
               argument->fill.kind == FILL_FILE ? argument->fill.file : "a fill");
     else if (!argument->is_integer || !extent_fits(argument->integer))
-        wrong(binder, P0605, "extent `%s` cannot be %.17g: extents are whole numbers from 0 to 2147483647", name,
+        wrong(binder, P0605, "extent `%s` cannot be %.17g: extents are whole numbers from 0 to 2146435072", name,
               argument->number);
     else
         *known = (Known){true, argument->from_example, argument->integer,
@@ -144,6 +144,16 @@ static bool value_fits(Binder *binder, const char *name, Element type, double nu
     return false;
 }
 
+/* A value that is written is not rounded to 0. */
+static bool stays_above_zero(Binder *binder, const char *name, Element type, double number) {
+    unsigned char stored[8];
+    if (!is_float(type) || number == 0) return true;
+    element_store(type, stored, number);
+    if (element_load(type, stored) != 0) return true;
+    wrong(binder, P0606, "`%s` is %s, in which %.9g would be 0", name, element_rows[type].spelling, number);
+    return false;
+}
+
 /* The scalar as its type stores it: the host's reference must see the value that the kernel sees. */
 static Scalar scalar_of(Element type, const Argument *argument) {
     if (!is_float(type)) return (Scalar){(double)argument->integer, argument->integer};
@@ -156,7 +166,8 @@ static void bind_scalar(Binder *binder, size_t index) {
     const ManifestParameter *parameter = &binder->manifest->parameters.items[index];
     const Argument *argument = binder->given[index];
     if (argument == NULL || !value_fits(binder, parameter->name, parameter->type, argument->number, argument->integer,
-                                        argument->is_integer))
+                                        argument->is_integer) ||
+        !stays_above_zero(binder, parameter->name, parameter->type, argument->number))
         return;
     binder->scalars[index] = scalar_of(parameter->type, argument);
     if (parameter->symbol >= 0)
@@ -273,7 +284,7 @@ static bool tensor_extents(Binder *binder, size_t index, const int64_t *symbols,
         Str text = str_new(binder->arena);
         formula_print(&parameter->extents[axis], binder->manifest, &text);
         if (fault != FORMULA_FINE || !extent_fits(extents[axis])) {
-            wrong(binder, P0605, "axis %d of `%s`, `%s`, is not between 0 and 2147483647", axis, parameter->name,
+            wrong(binder, P0605, "axis %d of `%s`, `%s`, is not between 0 and 2146435072", axis, parameter->name,
                   text.text);
             return false;
         }
@@ -317,7 +328,8 @@ static bool fill_fits(Binder *binder, const ManifestParameter *parameter, const 
     if (fill->kind == FILL_VALUE) {
         bool whole = fill->value == floor(fill->value) && fabs(fill->value) < 0x1p63;
         return value_fits(binder, parameter->name, parameter->type, fill->value, whole ? (int64_t)fill->value : 0,
-                          whole);
+                          whole) &&
+               stays_above_zero(binder, parameter->name, parameter->type, fill->value);
     }
     if (fill->kind != FILL_ARRAY) return true;
     if (fill->count != count) {

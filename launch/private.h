@@ -51,6 +51,6 @@ bool npy_data(NpyFile *npy, Array *into, Diags *diags);
 
 /* ---- binding ------------------------------------------------------------------------------------------------------- */
 
-bool extent_fits(int64_t extent); /* 0 .. 2^31 - 1 */
+bool extent_fits(int64_t extent); /* 0 .. EXTENT_MOST */
 
 #endif

@@ -86,24 +86,65 @@ static void cannot_run(Assemble *assemble, const char *why) {
     assemble->status = PIPEC_UNUSABLE;
 }
 
-static void run_ptxas(Assemble *assemble, const char *ptx, const char *cubin) {
+/* Runs it once; its words go to `words`. False: it cannot be run, which has been said. */
+static bool run_once(Assemble *assemble, const char *ptx, const char *cubin, char **words, bool *fine) {
     PipecProgram *program = assemble->program;
     pid_t process;
     int from = -1, state;
     int failed = start(program->manifest->target, ptx, cubin, &process, &from);
     if (failed != 0) {
         cannot_run(assemble, strerror(failed));
-        return;
+        return false;
     }
-    char *words = read_words(program->arena, from);
+    *words = read_words(program->arena, from);
     close(from);
     while (waitpid(process, &state, 0) < 0 && errno == EINTR) continue;
-    if (WIFEXITED(state) && WEXITSTATUS(state) == 127 && words[0] == 0) {
+    if (WIFEXITED(state) && WEXITSTATUS(state) == 127 && *words[0] == 0) {
         cannot_run(assemble, "no such program");
-        return;
+        return false;
     }
+    *fine = WIFEXITED(state) && WEXITSTATUS(state) == 0;
+    return true;
+}
+
+static bool write_text(const char *path, const char *text, size_t length) {
+    FILE *stream = fopen(path, "w");
+    if (stream == NULL) return false;
+    bool fine = fwrite(text, 1, length, stream) == length;
+    return fclose(stream) == 0 && fine;
+}
+
+/* Does ptxas take the text without what its author has written by hand? Then that is said. */
+static bool blame_hand(Assemble *assemble, const char *ptx, const char *cubin, const char *words) {
+    PipecProgram *program = assemble->program;
+    const Manifest *manifest = program->manifest;
+    const char *why = NULL;
+    char *more;
+    bool fine = false;
+    uint32_t line = 0;
+    if (manifest->by_hand.count == 0) return false;
+    char *ours = manifest_without_hand(program->arena, manifest, program->ptx.text, program->ptx.length);
+    if (!write_text(ptx, ours, program->ptx.length) || !run_once(assemble, ptx, cubin, &more, &fine) || !fine)
+        return false;
+    for (const char *at = words; *at != 0 && line == 0; at += strcspn(at, "\n"), at += *at != 0) {
+        const char *text = arena_copy(program->arena, at, strcspn(at, "\n"));
+        if (assembler_line(text).says != ASSEMBLER_ERROR) continue;
+        line = assembler_line(text).line;
+        why = assembler_words(text);
+    }
+    manifest_blame_hand(manifest, program->diags, line, why != NULL ? why : "ptxas gave no reason");
+    assemble->status = PIPEC_REFUSED;
+    return true;
+}
+
+static void run_ptxas(Assemble *assemble, const char *ptx, const char *cubin) {
+    PipecProgram *program = assemble->program;
+    char *words;
+    bool fine;
+    if (!run_once(assemble, ptx, cubin, &words, &fine)) return;
+    if (!fine && blame_hand(assemble, ptx, cubin, words)) return;
     report_words(program, words);
-    if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return;
+    if (fine) return;
     assemble->status = PIPEC_BUG;
     if (program->diags->errors == 0) diag_plain(program->diags, P0908, "ptxas failed and gave no reason");
 }
@@ -127,13 +168,6 @@ static char *new_beside(Assemble *assemble, const char *path, const char *ending
     return name;
 }
 
-static bool write_text(const char *path, const Str *text) {
-    FILE *stream = fopen(path, "w");
-    if (stream == NULL) return false;
-    bool fine = fwrite(text->text, 1, text->length, stream) == text->length;
-    return fclose(stream) == 0 && fine;
-}
-
 static void assemble_all(void *data) {
     Assemble *assemble = data;
     PipecProgram *program = assemble->program;
@@ -142,7 +176,7 @@ static void assemble_all(void *data) {
     char *cubin = new_beside(assemble, assemble->path, ".cubin");
     char *ptx = cubin != NULL ? new_beside(assemble, assemble->path, ".ptx") : NULL;
     if (ptx != NULL) {
-        if (write_text(ptx, &program->ptx))
+        if (write_text(ptx, program->ptx.text, program->ptx.length))
             run_ptxas(assemble, ptx, cubin);
         else
             cannot_write(assemble, ptx, errno);

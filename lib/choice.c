@@ -108,6 +108,36 @@ static PipecProgram *compile(PipecProgram *program, const Choice *choice) {
     return pipec_compile(program->source->text, program->source->length, &options);
 }
 
+/* Is "T=96" one of the values that the set of `T` has? The kept choices are a file, in which anything may stand. */
+static bool is_choice(const PipecProgram *program, const char *word) {
+    size_t length = strcspn(word, "=");
+    char *end;
+    long long value = word[length] == '=' ? strtoll(word + length + 1, &end, 10) : 0;
+    if (word[length] != '=' || end == word + length + 1 || (*end != ' ' && *end != 0)) return false;
+    for (size_t i = 0; i < program->prog->constants.count; i++) {
+        const Constant *constant = &program->prog->constants.items[i];
+        if (strlen(constant->name) != length || memcmp(constant->name, word, length) != 0) continue;
+        for (size_t k = 0; k < constant->choices.count; k++)
+            if (constant->choices.items[k] == value) return !static_is_given(program, constant->name);
+    }
+    return false;
+}
+
+/* The choice, or NULL with a warning where a value of it is in no set */
+static const Choice *within_sets(const LookUp *it, const Choice *choice, const char *file, Diags *diags) {
+    for (const char *at = choice->values; *at != 0; at += strspn(at, " ")) {
+        size_t length = strcspn(at, " ");
+        if (!is_choice(it->program, at)) {
+            Diag *diag = diag_plain(diags, P0911, "the tuned choice `%.*s` in `%s` is none that `%s` leaves open",
+                                    (int)length, at, file, it->program->kernel);
+            diag_note(diags, diag, "the run goes on without what was tuned");
+            return NULL;
+        }
+        at += length;
+    }
+    return choice;
+}
+
 /* The choice's preconditions may be others than those of the program that was asked. */
 static bool suits(const PipecProgram *tuned, const int64_t *symbols, Arena *arena) {
     int64_t tiles;
@@ -128,8 +158,10 @@ static const Choice *find(LookUp *it, const int64_t *symbols) {
     if (choice == NULL && diags->items.count == 0) return NULL;
     key.device = runtime_find(arena, it->device - 1, manifest->target, manifest->ptx_major, manifest->ptx_minor);
     if (key.device == NULL) return NULL;
+    if (choice != NULL) choice = cache_find(arena, file, &key, diags_new(arena, program->source));
+    if (choice != NULL) choice = within_sets(it, choice, file, diags);
     if (diags->items.count > 0) program->published = diagnostics_publish(diags);
-    return choice != NULL ? cache_find(arena, file, &key, diags_new(arena, program->source)) : NULL;
+    return choice;
 }
 
 static void look_up(void *data) {

@@ -127,3 +127,7 @@ PIPEC_API const char *pipec_code(size_t index, const char **title) {
 }
 
 PIPEC_API const char *pipec_code_near(const char *code) { return code_near(code); }
+
+PIPEC_API const char *pipec_near(const char *wanted, const char *const *names, size_t count) {
+    return closest_name(wanted, names, count);
+}

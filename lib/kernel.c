@@ -28,6 +28,11 @@ typedef struct Call {
     void *stream;
 } Call;
 
+static PipecStatus status_of_load(Code code) {
+    if (code == P0704) return PIPEC_REFUSED; /* the author's own PTX */
+    return code == P0801 ? PIPEC_BUG : PIPEC_UNUSABLE;
+}
+
 static void load(void *data) {
     const Call *call = data;
     PipecKernel *kernel = call->kernel;
@@ -51,8 +56,7 @@ static void load(void *data) {
                                       kernel->diags);
     kernel->status = PIPEC_FINE;
     for (size_t i = 0; kernel->loaded == NULL && i < kernel->diags->items.count; i++)
-        kernel->status =
-            pipec_worse(kernel->status, kernel->diags->items.items[i]->code == P0801 ? PIPEC_BUG : PIPEC_UNUSABLE);
+        kernel->status = pipec_worse(kernel->status, status_of_load(kernel->diags->items.items[i]->code));
     kernel->published = diagnostics_publish(kernel->diags);
     if (kernel->status == PIPEC_FINE && kernel->diags->errors > 0) { /* a warning that is denied */
         kernel->status = PIPEC_REFUSED;

@@ -34,6 +34,8 @@ PipecStatus status_of_run(RunStatus status);
 
 /* ---- programs --------------------------------------------------------------------------------------------------- */
 
+#define FORMS_MAX 32
+
 struct PipecProgram {
     Arena *arena;
     Names *names;
@@ -54,8 +56,15 @@ struct PipecProgram {
     const PipecDiagnostics *published;
     PipecStatus status;
     const char *manifest_text, *report;
-    const char *emitted[PIPEC_EMIT_PTX + 1];
+    const char *emitted[FORMS_MAX]; /* what was printed already, one a row of lib/forms.c */
 };
+
+/* Checks a kernel of the program with the statics that were given, then with every other combination
+ * of the sets of the rest, `most` of them (0: as many as is usual), and reports all that `build`
+ * would refuse (combinations.c). NULL after errors of the first. */
+const Prog *combinations_check(Arena *arena, PipecProgram *program, const char *kernel,
+                               size_t most);
+bool static_is_given(const PipecProgram *program, const char *name);
 
 /* The words of a run: its values, statics aside, and fills. False: said what is wrong. */
 bool run_words(Arena *arena, const PipecProgram *program, const PipecRunOptions *options, Argument **given,

@@ -20,7 +20,7 @@ typedef struct Compile {
 
 /* Mistakes in what stands beside the text: the file, the words of the command */
 static PipecStatus status_of_code(Code code) {
-    static const Code usage[] = {P0151, P0157, P0600, P0602, P0900, P0901, P0902, P0903, P0904, P0916};
+    static const Code usage[] = {P0151, P0157, P0600, P0602, P0606, P0900, P0901, P0902, P0903, P0904, P0916};
     for (size_t i = 0; i < COUNT_OF(usage); i++)
         if (usage[i] == code) return PIPEC_UNUSABLE;
     return PIPEC_REFUSED;
@@ -40,11 +40,13 @@ static void finish(PipecProgram *program) {
 static void choose_kernel(Compile *compile) {
     PipecProgram *program = compile->program;
     program->kernel = compile->options->kernel;
-    if (program->kernel != NULL || compile->options->check_only) return;
-    if (program->kernel_count == 1) {
-        program->kernel = program->kernels[0];
-    } else if (program->kernel_count == 0) {
+    if (program->kernel != NULL) return;
+    if (program->kernel_count == 0) {
         diag_plain(program->diags, P0903, "`%s` holds no kernel", program->source->name);
+    } else if (compile->options->check_only) {
+        return; /* all of them */
+    } else if (program->kernel_count == 1) {
+        program->kernel = program->kernels[0];
     } else {
         Str names = str_new(program->arena);
         for (size_t i = 0; i < program->kernel_count; i++)
@@ -107,8 +109,9 @@ static void refuse_other(PipecProgram *program, const char *value) {
     const char *name = name_of_value(program->arena, value), *names[64];
     size_t count = 0;
     Diag *diag = strchr(value, '=') == NULL ? diag_plain(program->diags, P0904, "`%s` is not NAME=VALUE", value)
-                                            : diag_plain(program->diags, P0904, "kernel `%s` has no static `%s`",
-                                                         program->kernel ? program->kernel : "", name);
+                 : program->kernel != NULL
+                     ? diag_plain(program->diags, P0904, "kernel `%s` has no static `%s`", program->kernel, name)
+                     : diag_plain(program->diags, P0904, "`%s` has no static `%s`", program->source->name, name);
     if (program->prog == NULL) return;
     for (size_t i = 0; i < program->prog->constants.count && count < COUNT_OF(names); i++)
         if (program->prog->constants.items[i].is_static) names[count++] = program->prog->constants.items[i].name;
@@ -175,22 +178,29 @@ static bool known_kernel(const PipecProgram *program) {
     return false;
 }
 
+/* As `pipec check` sees a kernel, or only as it is built */
+static const Prog *check_one(Compile *compile, Arena *arena, const char *kernel) {
+    PipecProgram *program = compile->program;
+    if (compile->options->check_only)
+        return combinations_check(arena, program, kernel, compile->options->combinations);
+    return check_kernel(arena, program->names, program->ast, kernel, compile->statics.items, compile->statics.count,
+                        program->diags);
+}
+
 static void check(Compile *compile) {
     PipecProgram *program = compile->program;
-    const StaticValue *statics = compile->statics.items;
-    size_t count = compile->statics.count, before = program->diags->errors;
-    check_names(program->arena, program->names, program->ast, program->diags);
+    size_t before = program->diags->errors;
+    elaborate_names(program->arena, program->names, program->ast, program->diags);
     bool apart = program->diags->errors == before;
     if (program->kernel != NULL || program->kernel_count == 1) {
         const char *kernel = program->kernel != NULL ? program->kernel : program->kernels[0];
-        const Prog *prog =
-            check_kernel(program->arena, program->names, program->ast, kernel, statics, count, program->diags);
+        const Prog *prog = check_one(compile, program->arena, kernel);
         if (apart) program->prog = prog;
         return;
     }
     for (size_t i = 0; i < program->kernel_count; i++) { /* of each only what it reports is kept */
         Arena *scratch = arena_scratch(program->arena);
-        check_kernel(scratch, program->names, program->ast, program->kernels[i], statics, count, program->diags);
+        check_one(compile, scratch, program->kernels[i]);
         arena_free(scratch);
     }
 }
@@ -322,7 +332,7 @@ PIPEC_API const char *pipec_program_ptx(const PipecProgram *program, size_t *len
 }
 
 PIPEC_API const char *pipec_program_manifest(PipecProgram *program) {
-    return pipec_program_emit(program, PIPEC_EMIT_MANIFEST);
+    return pipec_program_emit(program, "manifest");
 }
 
 static void print_report(void *data) {
@@ -336,42 +346,4 @@ PIPEC_API const char *pipec_program_report(PipecProgram *program) {
     if (program->manifest == NULL) return NULL;
     if (program->report == NULL) attempt(program->arena, print_report, program);
     return program->report;
-}
-
-typedef struct Emit {
-    PipecProgram *program;
-    PipecEmit what;
-} Emit;
-
-static void print_emit(void *data) {
-    const Emit *emit = data;
-    PipecProgram *program = emit->program;
-    Str text = str_new(program->arena);
-    str_add(&text, "");
-    switch (emit->what) {
-    case PIPEC_EMIT_TOKENS:
-        tokens_print(program->arena, program->names, program->source, diags_new(program->arena, program->source),
-                     &text);
-        break;
-    case PIPEC_EMIT_AST: ast_print(program->ast, &text); break;
-    case PIPEC_EMIT_PROG: prog_print(program->prog, program->arena, &text); break;
-    case PIPEC_EMIT_MANIFEST: manifest_json(program->manifest, &text); break;
-    case PIPEC_EMIT_PTX: text = program->ptx; break;
-    }
-    program->emitted[emit->what] = text.text;
-}
-
-PIPEC_API const char *pipec_program_emit(PipecProgram *program, PipecEmit what) {
-    bool there = false;
-    switch (what) {
-    case PIPEC_EMIT_TOKENS:
-    case PIPEC_EMIT_AST: there = program->ast != NULL; break;
-    case PIPEC_EMIT_PROG: there = program->prog != NULL; break;
-    case PIPEC_EMIT_MANIFEST:
-    case PIPEC_EMIT_PTX: there = program->manifest != NULL; break;
-    }
-    if (!there) return NULL;
-    Emit emit = {program, what};
-    if (program->emitted[what] == NULL) attempt(program->arena, print_emit, &emit);
-    return program->emitted[what];
 }

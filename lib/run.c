@@ -382,8 +382,25 @@ static bool as_first(PipecRun *run, uint64_t seed, uint64_t of_first) {
     return same;
 }
 
+typedef struct Following { /* who asks for progress, and on which schedule the emulator is */
+    const PipecExecuteOptions *options;
+    int schedule;
+} Following;
+
+static void follow(void *data, double part, uint64_t instructions) {
+    const Following *it = data;
+    int schedules = it->options->schedules > 1 ? it->options->schedules : 1;
+    PipecProgress progress = {.part = (it->schedule + part) / schedules,
+                              .schedule = it->schedule + 1,
+                              .schedules = schedules,
+                              .instructions = instructions};
+    it->options->progress(it->options->progress_data, &progress);
+}
+
 static RunStatus run_schedule(PipecRun *run, const PipecExecuteOptions *options, uint64_t seed, RunResult *result) {
-    EmulatorOptions emulator = {.seed = seed, .progress = options->progress};
+    Following following = {options, (int)(seed - options->schedule)};
+    EmulatorOptions emulator = {
+        .seed = seed, .progress = options->progress != NULL ? follow : NULL, .progress_data = &following};
     Arena *scratch = arena_scratch(run->arena);
     RunStatus status = emulator_run(scratch, run->launch, &emulator, result, run->diags);
     arena_free(scratch);

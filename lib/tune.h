@@ -8,6 +8,5 @@
 /* The key of choices for a program with the statics it was given; `manifest` names the symbols. Values are left open. */
 Choice choice_key(Arena *arena, const PipecProgram *program, const Manifest *manifest, const int64_t *symbols,
                   const char *device);
-bool static_is_given(const PipecProgram *program, const char *name);
 
 #endif

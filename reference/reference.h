@@ -6,7 +6,7 @@
 #ifndef PIPEC_REFERENCE_H
 #define PIPEC_REFERENCE_H
 
-#include "check/prog.h"
+#include "prog/prog.h"
 #include "launch/launch.h"
 
 /* The user's arguments, and behind them those of the file's `example` (marked from_example) that have a meaning for

@@ -98,6 +98,9 @@ static double exact_distance(Element type, Value a, Value b) {
     return apart > 1 ? apart : 1;
 }
 
+/* Where a float is claimed of a tensor of integers, both are compared as numbers. */
+static bool as_numbers(Element claimed, Element stored) { return is_number(claimed) && !is_number(stored); }
+
 /* The value as the tensor can hold it. Signed integers are left alone: one out of range is no value of the tensor. */
 static Value stored_value(Element from, Element type, Value value) {
     unsigned char stored[8];
@@ -120,7 +123,9 @@ static void compare(Check *check, int64_t first, int lanes) {
         Worst it = {.flat = flat, .got = got[i]};
         if (within < 0) {
             it.expected = stored_value(function->type, type, expected[i]);
-            it.error = it.part = exact_distance(type, got[i], it.expected);
+            it.error = as_numbers(function->type, type) ? distance(as_number(type, got[i]), expected[i].number)
+                                                        : exact_distance(type, got[i], it.expected);
+            it.part = it.error;
             if (it.error == 0) continue;
         } else {
             double b = as_number(function->type, expected[i]);
@@ -179,7 +184,8 @@ static void report_wrong(Check *check, Verdict *verdict, Diags *diags) {
         str_char(&text, '\n');
         const unsigned char *at = element_place(check, worst->flat, &text);
         str_add(&text, ": expected ");
-        add_value(&text, exact ? check->array->type : check->function->type, worst->expected);
+        bool as_stored = exact && !as_numbers(check->function->type, check->array->type);
+        add_value(&text, as_stored ? check->array->type : check->function->type, worst->expected);
         str_add(&text, ", got ");
         add_value(&text, check->array->type, worst->got);
         if (param->mode == PARAM_OUT && element_untouched(check->array->type, at))

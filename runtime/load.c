@@ -23,11 +23,21 @@ static const char *after_line(const char *text) {
     return text[0] == 0 ? text : text + 1;
 }
 
+/* The first line of the log that names one of the PTX; its number is left in `line`. */
+static const char *first_complaint(const Logs *logs, Diags *diags, uint32_t *line) {
+    const char *text = "";
+    *line = 0;
+    for (const char *at = logs->error; at[0] != 0 && *line == 0; at = after_line(at)) {
+        text = arena_copy(diags->arena, at, line_length(at));
+        *line = assembler_line(text).line;
+    }
+    return assembler_words(text);
+}
+
 static void rejected(const Runtime *runtime, const Manifest *manifest, DriverError error, const Logs *logs,
                      Diags *diags) {
-    uint32_t line = 0;
-    for (const char *at = logs->error; at[0] != 0 && line == 0; at = after_line(at))
-        line = assembler_line(arena_copy(diags->arena, at, line_length(at))).line;
+    uint32_t line;
+    first_complaint(logs, diags, &line);
     const char *message =
         arena_printf(diags->arena, "the driver rejects the PTX of `%s`: %s (%s)", manifest->kernel,
                      driver_error_name(&runtime->driver, error), driver_error_text(&runtime->driver, error));
@@ -50,6 +60,17 @@ static DriverError load_module(const Driver *driver, const char *ptx, const Logs
     void *size = (void *)(uintptr_t)(LOG_BYTES - 1), *yes = (void *)(uintptr_t)1;
     void *values[] = {logs->info, size, logs->error, size, yes, yes};
     return driver->module_load(module, ptx, COUNT_OF(options), options, values);
+}
+
+/* Does the driver take the text without what its author has written by hand? */
+static bool hand_is_to_blame(const Runtime *runtime, const Manifest *manifest, const char *ptx, Diags *diags) {
+    Logs logs = {arena_alloc(diags->arena, LOG_BYTES), arena_alloc(diags->arena, LOG_BYTES)};
+    DriverModule module = NULL;
+    if (manifest->by_hand.count == 0) return false;
+    const char *ours = manifest_without_hand(diags->arena, manifest, ptx, strlen(ptx));
+    if (load_module(&runtime->driver, ours, &logs, &module) != DRIVER_SUCCESS) return false;
+    runtime->driver.module_unload(module);
+    return true;
 }
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------------- */
@@ -112,7 +133,12 @@ static bool assemble(RuntimeKernel *kernel, const char *ptx, Diags *diags, RunSt
     else if (error == DRIVER_ERROR_JIT_COMPILER_NOT_FOUND || error == DRIVER_ERROR_JIT_COMPILATION_DISABLED ||
              error == DRIVER_ERROR_UNSUPPORTED_PTX_VERSION)
         *status = driver_failed(runtime, error, "cuModuleLoadDataEx", diags);
-    else
+    else if (hand_is_to_blame(runtime, kernel->manifest, ptx, diags)) {
+        uint32_t line;
+        const char *why = first_complaint(&logs, diags, &line);
+        manifest_blame_hand(kernel->manifest, diags, line, why);
+        *status = RUN_FINDING;
+    } else
         rejected(runtime, kernel->manifest, error, &logs, diags);
     return false;
 }

@@ -7,28 +7,18 @@
  *     //> unchecked                                         it has no `ensures`
  * Every case runs on the emulator and has the right result; where there is a GPU, on that too, and both agree. Examples also run
  * bare, with what their `example` says, in less than a second on the emulator, and have at least 20 cases. */
-#include "tests/suite.h"
+#include "tests/cases.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-typedef struct Case {
-    const char *line; /* as written; "" for the bare run of an example */
-    const char *kernel;
-    Words values, fills;
-    uint64_t seed;
-    int schedules, exit;
-    Words codes;
-    bool unchecked;
-} Case;
-
 typedef VEC(Case) Cases;
 
 /* ---- reading the head -------------------------------------------------------------------------------------------------- */
 
-static Case read_case(Test *test, const char *line) {
+Case case_read(Test *test, const char *line) {
     Case c = {.line = line};
     Words words = words_of(test->arena, line);
     for (size_t i = 0; i < words.count; i++) {
@@ -58,7 +48,7 @@ static void read_head(Test *test, const char *text, Cases *cases) {
         if (strncmp(line, "//> ", 4) != 0) continue;
         line += 4;
         if (strncmp(line, "run", 3) == 0 && (line[3] == ' ' || !line[3])) {
-            vec_push(test->arena, cases, read_case(test, line + 3 + (line[3] == ' ')));
+            vec_push(test->arena, cases, case_read(test, line + 3 + (line[3] == ' ')));
         } else if (last && strncmp(line, "exit ", 5) == 0) {
             last->exit = atoi(line + 5);
         } else if (last && strncmp(line, "says ", 5) == 0) {
@@ -73,27 +63,16 @@ static void read_head(Test *test, const char *text, Cases *cases) {
 
 /* ---- running ----------------------------------------------------------------------------------------------------------- */
 
-/* One case on one machine */
-typedef struct Attempt {
-    PipecProgram *program;
-    PipecRun *run;
-    PipecStatus status;
-    PipecVerdict verdict;
-    bool executed;
-    double seconds;
-    Str said; /* all diagnostics */
-} Attempt;
-
 static void hear(Attempt *attempt, const PipecDiagnostics *diagnostics) {
     if (pipec_diagnostics_count(diagnostics)) str_add(&attempt->said, pipec_diagnostics_text(diagnostics));
 }
 
-static void drop(Attempt *attempt) {
+void case_drop(Attempt *attempt) {
     pipec_run_free(attempt->run);
     pipec_program_free(attempt->program);
 }
 
-static Attempt attempt_case(Test *test, const Case *c, const char *text, size_t length, PipecWhere where) {
+Attempt case_attempt(Test *test, const Case *c, const char *text, size_t length, PipecWhere where) {
     Attempt a = {.status = PIPEC_FINE, .verdict = PIPEC_NOT_CHECKED, .said = str_new(test->arena)};
     str_add(&a.said, "");
     PipecOptions options = {.name = test->item,
@@ -103,8 +82,8 @@ static Attempt attempt_case(Test *test, const Case *c, const char *text, size_t 
                             .launch_values = true,
                             .watchdog = true};
     a.program = pipec_compile(text, length, &options);
-    if (!a.program) return a.status = PIPEC_UNUSABLE, a;
-    PipecStatus compiled = a.status = pipec_program_status(a.program); /* may be incomplete, and goes on */
+    if (!a.program) return a.compiled = a.status = PIPEC_UNUSABLE, a;
+    a.compiled = a.status = pipec_program_status(a.program); /* may be incomplete, and goes on */
     hear(&a, pipec_program_diagnostics(a.program));
     if (!pipec_program_ptx(a.program, NULL)) return a;
 
@@ -130,7 +109,7 @@ static Attempt attempt_case(Test *test, const Case *c, const char *text, size_t 
     if (busy < a.seconds) a.seconds = busy; /* what other processes took is not the emulator's */
     a.verdict = pipec_run_verify(a.run);
     hear(&a, pipec_run_diagnostics(a.run));
-    a.status = pipec_worse(compiled, pipec_run_status(a.run));
+    a.status = pipec_worse(a.compiled, pipec_run_status(a.run));
     return a;
 }
 
@@ -152,17 +131,17 @@ static bool as_expected(Test *test, const Case *c, const Attempt *a, const char 
 }
 
 static Attempt run_case(Test *test, const Case *c, const char *text, size_t length) {
-    Attempt emulated = attempt_case(test, c, text, length, PIPEC_ON_EMULATOR);
+    Attempt emulated = case_attempt(test, c, text, length, PIPEC_ON_EMULATOR);
     /* A kernel that hangs or faults would take the context of all others with it */
     if (as_expected(test, c, &emulated, "the emulator") && test->gpu && has_verdict(c, &emulated) && emulated.executed) {
-        Attempt real = attempt_case(test, c, text, length, PIPEC_ON_GPU);
+        Attempt real = case_attempt(test, c, text, length, PIPEC_ON_GPU);
         if (as_expected(test, c, &real, "the GPU")) {
             const char *how = "";
             PipecStatus agree = pipec_run_compare(real.run, emulated.run, &how);
             expect(test, agree == PIPEC_FINE, "run %s: GPU and emulator differ (%s)\n%s", c->line, how ? how : "",
                    pipec_diagnostics_text(pipec_run_diagnostics(real.run)));
         }
-        drop(&real);
+        case_drop(&real);
     }
     return emulated;
 }
@@ -176,7 +155,7 @@ static void run_cases(Test *test, bool example) {
     for (size_t i = 0; i < cases.count; i++) {
         right += cases.items[i].exit == 0;
         Attempt attempt = run_case(test, &cases.items[i], text, length);
-        drop(&attempt);
+        case_drop(&attempt);
     }
     if (!example) {
         expect(test, cases.count > 0, "there is no `//> run`");
@@ -191,7 +170,7 @@ static void run_cases(Test *test, bool example) {
         Attempt attempt = run_case(test, &bare, text, length);
         if (!SANITIZED)
             expect(test, attempt.seconds < 1, "run %s: takes %.2f s on the emulator", kernel, attempt.seconds);
-        drop(&attempt);
+        case_drop(&attempt);
     }
     pipec_program_free(all);
 }

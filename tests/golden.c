@@ -94,6 +94,7 @@ static void run_assemble(Test *test) {
     }
     size_t length = 0;
     const char *text = file_read(test->arena, test->item, &length);
+    if (text && strstr(text, "//> says P0704")) return; /* inline PTX that ptxas refuses as well */
     PipecOptions options = {.name = test->item, .check_only = true};
     PipecProgram *all = pipec_compile(text, length, &options);
     const char *kernel;

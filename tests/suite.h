@@ -21,6 +21,7 @@
 
 typedef struct Tally {
     int passed, failed, skipped;
+    int known; /* programs that fail and are marked so; each counts as passed too */
 } Tally;
 
 typedef struct Test {
@@ -28,6 +29,7 @@ typedef struct Test {
     const char *item; /* a path from the repository's root, or a code */
     bool bless;       /* write what came out as what is expected */
     bool gpu;         /* there is a GPU: use it too */
+    bool show_known;  /* print why known failures fail */
     Tally tally;
     Str out;          /* failures, printed when the item is done */
 } Test;
@@ -41,7 +43,8 @@ typedef struct Suite {
     void (*run)(Test *test);
 } Suite;
 
-extern const Suite suite_parse, suite_check, suite_codes, suite_ptx, suite_assemble, suite_run, suite_examples, suite_docs;
+extern const Suite suite_parse, suite_check, suite_codes, suite_ptx, suite_assemble, suite_run, suite_examples, suite_docs,
+    suite_known, suite_corpus;
 
 /* Counts one expectation; a failed one is printed behind the item's name. Returns `fine`. */
 bool expect(Test *test, bool fine, const char *format, ...) PRINTF_LIKE(3, 4);

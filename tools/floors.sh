@@ -4,14 +4,47 @@
 set -eu
 awk '
 BEGIN {
-    split("util:util lexer:util,lexer parser:util,lexer,parser check:util,parser,check launch:util,launch " \
-          "codegen:util,check,launch,codegen reference:util,check,launch,reference emulator:util,launch,emulator " \
-          "runtime:util,launch,runtime lib:util,lexer,parser,check,launch,codegen,reference,emulator,runtime,include,lib cli:include,cli", rows, " ")
+    split("util:util lexer:util,lexer parser:util,lexer,parser prog:util,prog " \
+          "elaborate:util,parser,prog,elaborate algebra:util,prog,algebra flow:util,prog,algebra,flow derive:util,prog,algebra,flow,derive " \
+          "check:util,parser,prog,elaborate,algebra,flow,derive,check launch:util,launch " \
+          "codegen:util,prog,launch,codegen reference:util,prog,launch,reference emulator:util,launch,emulator " \
+          "runtime:util,launch,runtime lib:util,lexer,parser,prog,elaborate,flow,derive,check,launch,codegen,reference,emulator,runtime,include,lib cli:include,cli", rows, " ")
     for (i in rows) { split(rows[i], row, ":"); n = split(row[2], may, ","); for (j = 1; j <= n; j++) allowed[row[1], may[j]] = 1 }
-    doors = " util/util.h util/errors.def util/elements.def lexer/lexer.h parser/parser.h parser/ast.h check/check.h check/prog.h " \
-            "check/intrinsics.def launch/launch.h launch/manifest.h codegen/codegen.h reference/reference.h emulator/emulator.h runtime/runtime.h include/pipec.h "
+    doors = " " \
+            "util/util.h " \
+            "util/errors.def " \
+            "util/elements.def " \
+            "lexer/lexer.h " \
+            "parser/parser.h " \
+            "parser/ast.h " \
+            "prog/prog.h " \
+            "prog/eval.h " \
+            "prog/walk.h " \
+            "elaborate/elaborate.h " \
+            "algebra/algebra.h " \
+            "flow/code.h " \
+            "flow/solve.h " \
+            "flow/context.h flow/slice.h flow/machine.h " \
+            "flow/origin.h " \
+            "flow/multiplied.h " \
+            "flow/held.h " \
+            "flow/values.h " \
+            "flow/match.h " \
+            "derive/derive.h " \
+            "derive/tiles.h " \
+            "derive/lags.h " \
+            "derive/resources.h " \
+            "check/check.h " \
+            "prog/intrinsics.def " \
+            "launch/launch.h " \
+            "launch/manifest.h " \
+            "codegen/codegen.h " \
+            "reference/reference.h " \
+            "emulator/emulator.h " \
+            "runtime/runtime.h " \
+            "include/pipec.h "
     # doors that only some may use
-    only["parser/ast.h"] = " check lib "; only["parser/parser.h"] = " lib "; only["check/check.h"] = " lib "
+    only["parser/ast.h"] = " elaborate lib "; only["elaborate/elaborate.h"] = " check "; only["parser/parser.h"] = " lib "; only["check/check.h"] = " lib "
 }
 /^#[ \t]*include[ \t]*"/ {
     split($0, quoted, "\""); path = quoted[2]; from = FILENAME; sub(/\/.*/, "", from)
@@ -22,5 +55,5 @@ BEGIN {
     else if (from != to && path in only && index(only[path], " " from " ") == 0) why = path " is not for " from "/"
     if (why) { printf "%s:%d: %s\n", FILENAME, FNR, why; bad = 1 }
 }
-END { exit bad }' $(find util lexer parser check launch codegen reference emulator runtime lib cli \
+END { exit bad }' $(find util lexer parser prog elaborate algebra flow derive check launch codegen reference emulator runtime lib cli \
     -name '*.[chly]' -o -name '*.def')

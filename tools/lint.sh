@@ -3,7 +3,7 @@
 set -u
 B=$1
 status=0
-sources=$(ls util/*.c lexer/*.c parser/*.c check/*.c launch/*.c codegen/*.c reference/*.c emulator/*.c runtime/*.c lib/*.c cli/*.c 2>/dev/null)
+sources=$(ls util/*.c lexer/*.c parser/*.c prog/*.c elaborate/*.c algebra/*.c flow/*.c derive/*.c check/*.c launch/*.c codegen/*.c reference/*.c emulator/*.c runtime/*.c lib/*.c cli/*.c 2>/dev/null)
 if command -v clang-tidy >/dev/null 2>&1; then
     # shellcheck disable=SC2086
     clang-tidy --quiet --checks='-*,bugprone-*,clang-analyzer-*,-bugprone-easily-swappable-parameters,-bugprone-reserved-identifier,-clang-analyzer-security.insecureAPI.*' \

@@ -12,7 +12,7 @@ rm -f "$said"
 PIPEC_SAID=$said "$driver" parse check >/dev/null || { echo "rules: the suites fail with all rules in place"; exit 2; }
 if [ $# -eq 0 ]; then
     set -- $(sed -n 's/^DIAG(\(0[0-5][0-9][0-9]\),.*/P\1/p' util/errors.def) \
-        $(grep -nE '(diag_at|diag_plain|elab_error|lexer_report)\(' parser/*.[cy] lexer/*.l check/*.c codegen/*.c |
+        $(grep -nE '(diag_at|diag_plain|elab_error|lexer_report)\(' parser/*.[cy] lexer/*.l prog/*.c elaborate/*.c algebra/*.c flow/*.c derive/*.c check/*.c codegen/*.c |
             awk -F: '{ print $1 ":" $2 + ($1 ~ /[.]l$/) }') # the functions of a flex file are a line further down, says flex
 fi
 # Items that say a code or from a place, the shortest name first: the program of that very mistake, mostly

@@ -4,9 +4,9 @@
 set -eu
 
 missing=
-compiler=${CC:-cc}
-if ! command -v "$compiler" >/dev/null 2>&1 || ! echo '#include <stdio.h>
-int main(void) { return 0; }' | "$compiler" -x c -o /dev/null - 2>/dev/null; then
+compiler=${CC:-cc} # may be words: "ccache gcc"
+if ! command -v "${compiler%% *}" >/dev/null 2>&1 || ! echo '#include <stdio.h>
+int main(void) { return 0; }' | $compiler -x c -o /dev/null - 2>/dev/null; then
     missing="gcc libc6-dev"
 fi
 command -v "${FLEX:-flex}" >/dev/null 2>&1 || missing="$missing flex"
@@ -30,6 +30,16 @@ if [ "$as_root" = no ] || ! command -v apt-get >/dev/null 2>&1; then
 fi
 say "installing" $missing
 export DEBIAN_FRONTEND=noninteractive
-$as_root apt-get update -qq >/dev/null
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+# quiet COMMAND..: its output is shown where it fails
+quiet() {
+    "$@" >"$log" 2>&1 </dev/null && return 0
+    code=$?
+    cat "$log" >&2
+    say "failed with exit code $code: $*"
+    exit 2
+}
+quiet $as_root apt-get update -qq
 # shellcheck disable=SC2086  # a list of words
-$as_root apt-get install -y -qq --no-install-recommends $missing >/dev/null
+quiet $as_root apt-get install -y -qq --no-install-recommends $missing

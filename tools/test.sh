@@ -6,6 +6,10 @@ B=$1
 log=$B/test.log
 passed=0 failed=0 skipped=0
 
+# MODE=asan: pointers into frames of functions that have returned are found as well
+ASAN_OPTIONS="detect_stack_use_after_return=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
+export ASAN_OPTIONS
+
 # count NAME COMMAND..: runs a part and adds its last line up; a part without such a line counts as one test
 count() {
     name=$1
@@ -46,6 +50,7 @@ count driver "$B/tests-driver" all
 count generate "$B/generate-test"
 count matrix "$B/matrix-test"
 count graphs "$B/graphs-test"
+count adversary "$B/adversary-test"
 count mutants "$B/mutants-test"
 count hang "$B/hang-test"
 [ -f tests/cli/run.sh ] && count cli sh tests/cli/run.sh "$B"

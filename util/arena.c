@@ -97,6 +97,7 @@ void arena_free(Arena *arena) {
     if (!arena) return;
     while (arena->scratches) arena_free(arena->scratches);
     if (arena->parent) {
+        arena->parent->bytes += arena->bytes;
         leave_blocks(arena);
         forget(arena);
     } else {

@@ -31,7 +31,7 @@ Arena *arena_scratch(Arena *parent);                 /* fails as its parent does
 void arena_free(Arena *arena);                       /* frees all that came from it; NULL is allowed */
 void arena_on_failure(Arena *arena, jmp_buf *where); /* longjmp(*where, 1) when an allocation fails; NULL: abort() */
 NO_RETURN void arena_fail(Arena *arena);             /* takes that jump: for memory that does not come from the arena */
-size_t arena_bytes(const Arena *arena);              /* bytes handed out so far */
+size_t arena_bytes(const Arena *arena);              /* handed out so far, also by its scratch arenas that are gone: a measure of work */
 void *arena_alloc(Arena *arena, size_t bytes);       /* zeroed, aligned to 16; never NULL */
 void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes); /* keeps the old bytes, zeroes the rest */
 char *arena_copy(Arena *arena, const char *text, size_t length);               /* ends it with a NUL */
@@ -108,6 +108,11 @@ typedef struct ElementRow {
 } ElementRow;
 
 extern const ElementRow element_rows[E_COUNT];
+
+/* Most elements of a tensor along one axis, and most tiles of a grid: 2^31 - 2^20, so that the place of an element in the last tile, or the
+ * tile after the last one, still fits 32 bits */
+#define EXTENT_MOST INT64_C(2146435072)
+
 bool element_by_name(const char *spelling, Element *out);
 bool element_same_bits(Element a, Element b); /* may be copied without a conversion: tf32 is stored as f32 */
 

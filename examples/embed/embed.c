@@ -1,5 +1,6 @@
 /* Pipe in a C program: compile axpy.pipe, launch it with device pointers of our own, or run it on the emulator; check.
- *   cc embed.c $(pkg-config --cflags --libs pipec) -ldl -o embed && ./embed ../axpy.pipe */
+ *   cc embed.c $(pkg-config --cflags --libs pipec) -ldl -o embed && ./embed ../axpy.pipe
+ * After `make install PREFIX=P` with another P than /usr/local, first: export PKG_CONFIG_PATH=P/lib/pkgconfig */
 #include <dlfcn.h>
 #include <math.h>
 #include <pipec.h>

@@ -27,7 +27,7 @@ static void compile(const char *text, size_t size, const char *kernel) {
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
-    PipecOptions options = {.name = "fuzz.pipe", .check_only = true};
+    PipecOptions options = {.name = "fuzz.pipe", .check_only = true, .combinations = 4};
     PipecProgram *all = pipec_compile((const char *)data, size, &options);
     const char *kernel;
     for (size_t i = 0; all && i < 4 && (kernel = pipec_program_kernel(all, i)); i++) compile((const char *)data, size, kernel);

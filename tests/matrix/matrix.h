@@ -3,7 +3,7 @@
 #ifndef TESTS_MATRIX_H
 #define TESTS_MATRIX_H
 
-#include "check/prog.h"
+#include "prog/prog.h"
 #include "tests/generate/generate.h"
 
 /* What goes into the tensors, and with it what is claimed of the result */

@@ -13,6 +13,7 @@
  *     driver=N        cuDriverGetVersion: 11080, 12030, ...
  *     memory=BYTES    of the device
  *     jit             the PTX is rejected, with a log as ptxas writes it, which names line `line`
+ *     text=WORD       for jit: only PTX that holds the word is rejected
  *     line=N          for jit and warn; 24 otherwise
  *     warn            the PTX is taken, with a C7510, a spill and a warning in the log
  *     jit=N           cuModuleLoadDataEx fails with error N and an empty log
@@ -216,11 +217,11 @@ static void set_log(unsigned count, const unsigned *options, void **values, unsi
 DriverError standin_module_load(DriverModule *module, const void *image, unsigned count, unsigned *options,
                                 void **values) {
     BEGIN("cuModuleLoadDataEx");
-    (void)image;
-    char log[1024] = "";
+    char log[1024] = "", word[64] = "";
     long line = number("line", 24), error = number("jit", 0);
     if (error != 0) return (DriverError)error;
-    if (option("jit") != NULL) {
+    if (option("text") != NULL) snprintf(word, sizeof word, "%.*s", (int)strcspn(option("text"), ","), option("text"));
+    if (option("jit") != NULL && (word[0] == 0 || strstr(image, word) != NULL)) {
         snprintf(log, sizeof log,
                  "ptxas application ptx input, line %ld; error   : Arguments mismatch for instruction 'mov'\n"
                  "ptxas application ptx input, line %ld; error   : Unknown symbol '%%foo'\n"

@@ -1,5 +1,5 @@
 /* Formulas with the same value have the same form, divisors and bounds hold, and what does not hold is never claimed. */
-#include "check/passes.h"
+#include "algebra/algebra.h"
 
 #include <stdio.h>
 
@@ -144,12 +144,83 @@ static void divisors(Bench *b) {
            "(M + K) % 32 == 0");
 }
 
+static Expr *choose(Bench *bench, Expr *condition, Expr *then, Expr *otherwise) {
+    Expr *expr = node(bench, X_SELECT, 0);
+    expr->select.condition = condition;
+    expr->select.then = then;
+    expr->select.otherwise = otherwise;
+    return expr;
+}
+
+static Expr *negated(Bench *bench, Expr *operand) {
+    Expr *expr = node(bench, X_UNARY, 0);
+    expr->type = E_BOOL;
+    expr->unary.op = OP_NOT;
+    expr->unary.operand = operand;
+    return expr;
+}
+
+/* Is a <= b where the condition has this truth; and is it not known without it? */
+static bool follows(Bench *b, Expr *condition, bool truth, Expr *least, Expr *most) {
+    Algebra *algebra = algebra_new(b->arena, &b->prog, &b->role);
+    const Poly *room = poly_sum(algebra, algebra_poly(algebra, &b->role, most), algebra_poly(algebra, &b->role, least), -1);
+    bool before = prove_at_least_zero(algebra, room);
+    PathMark mark = algebra_mark(algebra);
+    algebra_assume(algebra, &b->role, condition, truth);
+    bool here = prove_at_least_zero(algebra, room);
+    algebra_undo(algebra, mark);
+    return here && !before && !prove_at_least_zero(algebra, room);
+}
+
+/* Facts of a path: 3 is a scalar of any value, local 3 a variable */
+static void paths(Bench *b) {
+    Expr *a = symbol(b, 3), *v = local(b, 3), *n = symbol(b, 0), *m = symbol(b, 2), *k = symbol(b, 1);
+    Expr *zero = number(b, 0), *one = number(b, 1), *eight = number(b, 8);
+    Expr *below = make(b, OP_LT, v, n), *within = make(b, OP_AND, make(b, OP_GE, v, zero), below);
+    Expr *past = make(b, OP_ADD, v, one);
+    expect(b, follows(b, below, true, past, n), "v < n: v + 1 <= n");
+    expect(b, follows(b, below, false, n, v), "not v < n: n <= v");
+    expect(b, follows(b, within, true, zero, v) && follows(b, within, true, past, n), "v >= 0 && v < n");
+    expect(b, !follows(b, within, false, n, v), "not (v >= 0 && v < n) leaves two cases");
+    expect(b, follows(b, negated(b, make(b, OP_OR, make(b, OP_LT, v, zero), make(b, OP_GE, v, n))), true, past, n), "not (v < 0 || v >= n)");
+    expect(b, follows(b, make(b, OP_OR, below, make(b, OP_LT, v, make(b, OP_SUB, n, one))), true, past, n), "either of two that both say so");
+    expect(b, !follows(b, make(b, OP_OR, below, make(b, OP_LT, v, m)), true, past, n), "either of two of which one says so");
+    expect(b, follows(b, make(b, OP_EQ, v, n), true, v, n) && follows(b, make(b, OP_EQ, v, n), true, n, v), "v == n");
+    expect(b, follows(b, make(b, OP_AND, make(b, OP_NE, v, n), make(b, OP_LE, v, n)), true, past, n), "v != n and v <= n");
+    expect(b, follows(b, make(b, OP_LT, call(b, IN_max, v, a), n), true, past, n), "max(v, a) < n");
+    expect(b, follows(b, make(b, OP_LT, v, call(b, IN_min, a, n)), true, past, n), "v < min(a, n)");
+    expect(b, !follows(b, make(b, OP_LT, v, call(b, IN_max, a, n)), true, past, n), "v < max(a, n)");
+    expect(b, follows(b, make(b, OP_LT, v, choose(b, make(b, OP_LT, n, m), n, m)), true, past, n), "v below the smaller, by a choice");
+    Expr *whole = make(b, OP_AND, make(b, OP_GE, v, zero), make(b, OP_LT, make(b, OP_DIV, v, eight), make(b, OP_DIV, n, eight)));
+    expect(b, follows(b, whole, true, past, n), "v / 8 < n / 8: v + 1 <= n");
+    expect(b, follows(b, make(b, OP_LT, v, make(b, OP_DIV, n, eight)), true, make(b, OP_ADD, make(b, OP_MUL, v, eight), eight), n),
+           "v < n / 8: 8 * v + 8 <= n");
+    expect(b, follows(b, make(b, OP_LT, v, call(b, IN_ceil_div, k, eight)), true, make(b, OP_ADD, make(b, OP_MUL, v, eight), one), k),
+           "v < ceil(k, 8): 8 * v + 1 <= k");
+    expect(b, !follows(b, make(b, OP_LT, v, call(b, IN_ceil_div, k, eight)), true, make(b, OP_ADD, make(b, OP_MUL, v, eight), number(b, 2)), k),
+           "v < ceil(k, 8): 8 * v + 2 may be more than k");
+    expect(b, follows(b, make(b, OP_EQ, make(b, OP_MOD, a, eight), zero), true, make(b, OP_MUL, call(b, IN_ceil_div, a, eight), eight), a),
+           "a % 8 == 0: ceil(a, 8) * 8 <= a");
+    Algebra *algebra = algebra_new(b->arena, &b->prog, &b->role);
+    PathMark mark = algebra_mark(algebra);
+    expect(b, algebra_decides(algebra, &b->role, below) < 0, "v < n is not known");
+    algebra_assume(algebra, &b->role, below, true);
+    expect(b, algebra_decides(algebra, &b->role, below) == 1, "v < n is asked again");
+    expect(b, algebra_decides(algebra, &b->role, make(b, OP_GE, v, n)) == 0, "v >= n where v < n");
+    expect(b, !algebra_impossible(algebra), "v < n is possible");
+    algebra_assume(algebra, &b->role, make(b, OP_GT, v, n), true);
+    expect(b, algebra_impossible(algebra), "v < n and v > n is not");
+    algebra_undo(algebra, mark);
+    expect(b, !algebra_impossible(algebra), "what is undone is forgotten");
+}
+
 int main(void) {
     Bench bench = {.arena = arena_new()};
     if (!bench.arena) return 1;
     set_up(&bench);
     bench.prog.roles.items[0] = bench.role;
     forms(&bench);
+    paths(&bench); /* before there are any preconditions */
     bounds(&bench);
     divisors(&bench);
     arena_free(bench.arena);

@@ -60,6 +60,24 @@ static void refused(Scratch *scratch) {
     }
 }
 
+static void out_of_range(Scratch *scratch) {
+    static const char *const large[] = {"a=1e999", "a=-1e309", "a=0x1p2000"}, *const small[] = {"a=1e-400", "a=-1e-999"};
+    Argument argument;
+    for (size_t i = 0; i < COUNT_OF(large); i++) {
+        EXPECT(!argument_parse(scratch->arena, large[i], &argument, scratch->diags));
+        EXPECT_ERROR(scratch, P0606, "is too large for 64-bit floating point");
+        EXPECT(!argument_parse_fill(scratch->arena, large[i], &argument, scratch->diags));
+        EXPECT_ERROR(scratch, P0606, "is too large for 64-bit floating point");
+    }
+    for (size_t i = 0; i < COUNT_OF(small); i++) {
+        EXPECT(!argument_parse(scratch->arena, small[i], &argument, scratch->diags));
+        EXPECT_ERROR(scratch, P0606, "is too small for 64-bit floating point");
+    }
+    EXPECT(argument_parse(scratch->arena, "a=1e-320", &argument, scratch->diags) && argument.number > 0);
+    EXPECT(argument_parse(scratch->arena, "a=0e-999", &argument, scratch->diags) && argument.number == 0);
+    EXPECT_CLEAN(scratch);
+}
+
 static void fills(Scratch *scratch) {
     static const struct {
         const char *word;
@@ -86,6 +104,7 @@ int main(void) {
     numbers(&scratch);
     files(&scratch);
     refused(&scratch);
+    out_of_range(&scratch);
     fills(&scratch);
     /* the host program's locale does not change what a number is; where there is no such locale this says nothing */
     if (setlocale(LC_ALL, "de_DE.UTF-8") != NULL) numbers(&scratch);

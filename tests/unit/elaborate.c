@@ -1,6 +1,6 @@
 /* What elaboration makes of a program, read from the printed form: statics bound, functions inlined, ranges put in place,
  * uniformity, dead arms, shared nodes. */
-#include "check/passes.h"
+#include "check/check.h"
 #include "parser/parser.h"
 
 #include <stdio.h>

@@ -145,6 +145,8 @@ static void values(Bench *bench) {
     refused(bench, "N=5 M=3 a=1 n=-1", P0606, "-1 does not fit");
     refused(bench, "N=5 M=3 a=1 n=2.5", P0606, "2.5 is not a whole number");
     refused(bench, "N=5 M=3 a=1e39 n=1", P0606, "largest value is 3.40282347e+38; 1e+39 does not fit");
+    refused(bench, "N=5 M=3 a=1e-46 n=1", P0606, "`a` is f32, in which 1e-46 would be 0");
+    refused(bench, "N=5 M=3 a=1 n=1 --X=-1e-60", P0606, "`X` is f32, in which -1e-60 would be 0");
     refused(bench, "N=5 M=3 a=1 n=1 --X=1e39", P0606, "`X` is f32");
     bench->manifest->parameters.items[SAMPLE_X].type = E_I8;
     refused(bench, "N=5 M=3 a=1 n=1 --X=128", P0606, "from -128 to 127; 128 does not fit");
@@ -172,7 +174,7 @@ static void preconditions(Bench *bench) {
     static const FormulaStep many[] = {{F_SYMBOL, SAMPLE_N}, {F_CONST, INT32_MAX}, {F_MUL, 0}};
     const Formula tiles = bench->manifest->tiles;
     bench->manifest->tiles = (Formula){many, 3};
-    refused(bench, "N=5 M=1 a=1 n=1", P0609, "`N * 2147483647`, is over 2147483647");
+    refused(bench, "N=5 M=1 a=1 n=1", P0609, "`N * 2147483647`, is over 2146435072");
     bench->manifest->tiles = tiles;
 }
 
@@ -184,7 +186,7 @@ static void memory(Bench *bench) {
     bench->manifest->parameters.items[SAMPLE_A].rank = 5;
     static const FormulaStep n[] = {{F_SYMBOL, SAMPLE_N}};
     for (int axis = 1; axis < 5; axis++) bench->manifest->parameters.items[SAMPLE_A].extents[axis] = (Formula){n, 1};
-    refused(bench, "N=2147483647 M=3 a=1 n=1", P0609, "the size of `A` does not fit 64 bits");
+    refused(bench, "N=2146435072 M=3 a=1 n=1", P0609, "the size of `A` does not fit 64 bits");
     /* far beyond every machine, but a number: said before anything is touched */
     refused(bench, "N=30000 M=1 a=1 n=1", P0610, "are free");
     bench->manifest->parameters.items[SAMPLE_A].rank = 2;

@@ -42,9 +42,13 @@ static void test_program(void) {
     EXPECT(pipec_program_ptx(program, &length) != NULL && strlen(pipec_program_ptx(program, NULL)) == length);
     EXPECT(strstr(pipec_program_ptx(program, NULL), "\"<text>\"") != NULL);
     EXPECT(strstr(pipec_program_manifest(program), "\"copy\"") != NULL && pipec_program_report(program) != NULL);
-    EXPECT(pipec_program_emit(program, PIPEC_EMIT_AST) != NULL &&
-           pipec_program_emit(program, PIPEC_EMIT_TOKENS) != NULL);
-    EXPECT(pipec_program_emit(program, PIPEC_EMIT_AST) == pipec_program_emit(program, PIPEC_EMIT_AST));
+    EXPECT(pipec_program_emit(program, "ast") != NULL &&
+           pipec_program_emit(program, "tokens") != NULL);
+    EXPECT(pipec_program_emit(program, "ast") == pipec_program_emit(program, "ast"));
+    size_t forms = 0;
+    for (const PipecForm *form; (form = pipec_form(forms)) != NULL; forms++)
+        EXPECT(pipec_program_emit(program, form->name) != NULL && form->what[0] != 0);
+    EXPECT(forms >= 5 && pipec_program_emit(program, "llvm") == NULL);
     EXPECT(strcmp(pipec_program_kernel(program, 0), "copy") == 0 && pipec_program_kernel(program, 1) == NULL);
     EXPECT(pipec_program_is_static(program, "T=5") && !pipec_program_is_static(program, "N=5") &&
            !pipec_program_is_static(program, "T"));
@@ -72,7 +76,7 @@ static void test_diagnostics(void) {
     EXPECT(pipec_diagnostics_get(diagnostics, 1000) == NULL);
     EXPECT(pipec_program_ptx(program, NULL) == NULL && pipec_program_manifest(program) == NULL &&
            pipec_program_report(program) == NULL);
-    EXPECT(pipec_program_emit(program, PIPEC_EMIT_PROG) == NULL &&
+    EXPECT(pipec_program_emit(program, "prog") == NULL &&
            pipec_program_assemble(program, "k.cubin") == PIPEC_REFUSED);
     PipecRun *run = pipec_run_new(program, NULL); /* of a program that was refused */
     EXPECT(pipec_run_status(run) == PIPEC_REFUSED && pipec_run_execute(run, NULL) == PIPEC_REFUSED);
@@ -101,8 +105,72 @@ static void test_values(void) {
     pipec_program_free(program);
     PipecProgram *missing = pipec_compile_file("no such file", NULL);
     EXPECT(pipec_program_status(missing) == PIPEC_UNUSABLE && has_code(pipec_program_diagnostics(missing), "P0900"));
-    EXPECT(pipec_program_emit(missing, PIPEC_EMIT_TOKENS) == NULL);
+    EXPECT(pipec_program_emit(missing, "tokens") == NULL);
     pipec_program_free(missing);
+}
+
+/* Of a check every combination of the sets counts; of a compilation the one that is asked for */
+static void test_combinations(void) {
+    static const char text[] = "kernel k(X: f32[N], out Y: f32[N]) for sm_90a {\n"
+                               "    static KEEP = 0 in {0, 1};\n"
+                               "    ensures Y[i] == X[i];\n"
+                               "    grid (t: ceil(N, 128));\n"
+                               "    pipe p[2] a -> b { x: f32[128]; }\n"
+                               "    role a: 1 warp { for t in grid { produce <p> as s { s.x[i] = X[t*128 + i]; } } }\n"
+                               "    role b: 1 warp { for t in grid { let s = consume <p>; Y[t*128 + i] = s.x[i];\n"
+                               "                                     if KEEP == 0 { release s; } } }\n"
+                               "}\n";
+    const char *zero = "KEEP=0", *one = "KEEP=1";
+    PipecOptions options = {.check_only = true};
+    PipecProgram *program = pipec_compile(text, strlen(text), &options);
+    const PipecDiagnostics *diagnostics = pipec_program_diagnostics(program);
+    EXPECT(pipec_program_status(program) == PIPEC_REFUSED && pipec_diagnostics_count(diagnostics) == 1);
+    const PipecDiagnostic *first = pipec_diagnostics_get(diagnostics, 0);
+    EXPECT(first->note_count == 1 && strcmp(first->notes[0], "with KEEP = 1") == 0);
+    pipec_program_free(program);
+    options.combinations = 1;
+    program = pipec_compile(text, strlen(text), &options);
+    EXPECT(pipec_program_status(program) == PIPEC_INCOMPLETE);
+    EXPECT(has_code(pipec_program_diagnostics(program), "P0163"));
+    pipec_program_free(program);
+    options.combinations = 0, options.values = &zero, options.value_count = 1;
+    program = pipec_compile(text, strlen(text), &options);
+    EXPECT(pipec_program_status(program) == PIPEC_FINE);
+    pipec_program_free(program);
+    options.values = &one;
+    program = pipec_compile(text, strlen(text), &options);
+    first = pipec_diagnostics_get(pipec_program_diagnostics(program), 0);
+    EXPECT(pipec_program_status(program) == PIPEC_REFUSED && first != NULL && first->note_count == 0);
+    pipec_program_free(program);
+    program = pipec_compile(text, strlen(text), NULL);
+    EXPECT(pipec_program_status(program) == PIPEC_FINE && pipec_program_ptx(program, NULL) != NULL);
+    pipec_program_free(program);
+}
+
+typedef struct Heard {
+    int calls, schedule;
+    double part;
+    bool ascends;
+} Heard;
+
+static void hear(void *data, const PipecProgress *progress) {
+    Heard *heard = data;
+    heard->ascends = heard->ascends && progress->part >= heard->part && progress->part <= 1 &&
+                     progress->schedules == 2 && progress->instructions > 0;
+    heard->calls++, heard->part = progress->part, heard->schedule = progress->schedule;
+}
+
+/* 2,000,000 elements on two schedules: long enough to be asked often */
+static bool progress_is_said(PipecProgram *program) {
+    const char *values[] = {"N=2000000"};
+    PipecRunOptions options = {.values = values, .value_count = 1};
+    Heard heard = {.ascends = true};
+    PipecExecuteOptions execute = {
+        .where = PIPEC_ON_EMULATOR, .schedules = 2, .progress = hear, .progress_data = &heard};
+    PipecRun *run = pipec_run_new(program, &options);
+    bool fine = pipec_run_execute(run, &execute) == PIPEC_FINE;
+    pipec_run_free(run);
+    return fine && heard.ascends && heard.calls >= 4 && heard.schedule == 2 && heard.part > 0.8;
 }
 
 static void test_run(void) {
@@ -117,6 +185,7 @@ static void test_run(void) {
     EXPECT(pipec_run_verify(run) == PIPEC_NOT_CHECKED); /* nothing has run */
     EXPECT(pipec_run_execute(run, &emulator) == PIPEC_FINE && pipec_run_verify(run) == PIPEC_RIGHT);
     EXPECT(memcmp(x.data, y.data, x.bytes) == 0 && strncmp(pipec_run_verdict(run), "right", 5) == 0);
+    EXPECT(progress_is_said(program));
     const PipecRunInfo *info = pipec_run_info(run);
     EXPECT(!info->on_gpu && info->tiles == 4 && info->blocks == 4 && info->bytes == 8000 && info->seconds > 0);
     const char *how = NULL;
@@ -237,6 +306,7 @@ int main(int argc, char **argv) {
     test_program();
     test_diagnostics();
     test_values();
+    test_combinations();
     test_run();
     test_schedules();
     test_refused_runs();

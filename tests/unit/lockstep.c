@@ -1,7 +1,7 @@
 /* Random roles and pipes: what the check finds to go on for ever at all counts does so at each of the small ones, run one by one; what it
  * refuses waits; and it seldom fails to decide, though many of these are loops in pieces of loops over one number. Two arguments: how many
  * programs, and the first seed; with a third one, those that stay undecided are printed. */
-#include "check/balance.h"
+#include "check/trace.h"
 #include "check/check.h"
 #include "parser/parser.h"
 #include "tests/unit/expect.h"
@@ -226,6 +226,7 @@ static int symbol_of(const Prog *prog, const char *name) {
 /* Does somebody wait for ever at small sizes? */
 static bool waits(Arena *arena, Prog *prog, bool reads, int64_t most, int64_t *at) {
     Sizes *sizes = sizes_new(arena, prog, true);
+    Traced *traced = trace_new(arena, prog, ALL_PIPES, NULL, NULL);
     const char *const names[] = {"N", "M", "T"};
     int symbols[3];
     for (int i = 0; i < 3; i++) symbols[i] = symbol_of(prog, names[i]);
@@ -233,14 +234,15 @@ static bool waits(Arena *arena, Prog *prog, bool reads, int64_t most, int64_t *a
         for (at[1] = 0; at[1] <= most; at[1]++)
             for (at[2] = 0; at[2] <= 4; at[2]++)
                 for (at[3] = reads; at[3] <= (reads ? 3 : 0); at[3]++) {
-                    int64_t extents[PROG_MAX_RANK], tiles;
-                    size_t steps;
+                    BlockRun block = {.sizes = sizes};
+                    size_t steps = 0;
                     for (int i = 0; i < 3; i++)
                         if (symbols[i] >= 0) sizes->values[symbols[i]] = at[i];
                     Reads made = {.seed = (uint64_t)at[3], .most = 4};
+                    block.reads = reads ? &made : NULL;
                     Arena *scratch = arena_scratch(arena);
-                    bool stuck = sizes_allowed(sizes) && sizes_tiles(sizes, extents, &tiles) &&
-                                 net_try(scratch, prog, NULL, sizes, extents, 0, tiles, reads ? &made : NULL, &steps) == NET_STUCK;
+                    bool stuck = sizes_allowed(sizes) && sizes_tiles(sizes, block.extents, &block.tiles) &&
+                                 trace_try(scratch, prog, traced, NULL, &block, &steps) == TRACE_STUCK;
                     arena_free(scratch);
                     if (stuck) return true;
                 }

@@ -56,7 +56,7 @@ static size_t bytes_of_check(int kernels) {
     const char *const *found;
     size_t count = check_kernels(ast, &found);
     EXPECT(count == (size_t)kernels);
-    check_names(arena, names, ast, diags);
+    elaborate_names(arena, names, ast, diags);
     for (size_t i = 0; i < count; i++) EXPECT(check_kernel(arena, names, ast, found[i], NULL, 0, diags) != NULL);
     Scratch scratch = {arena, diags};
     EXPECT_CLEAN(&scratch);

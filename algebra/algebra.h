@@ -1,0 +1,200 @@
+/* Polynomials over atoms: what tiles, padding and coverage compute with. The door of the floor.
+ *
+ * Integers are taken as ideal ones: subscripts, extents and counts that overflow 32 bits are refused at launch, not here. A
+ * NULL Poly means "not known" (a coefficient overflowed, or the form grew too large); every function passes it on. */
+#ifndef PIPEC_ALGEBRA_H
+#define PIPEC_ALGEBRA_H
+
+#include "prog/prog.h"
+
+#define POLY_MAX_DEGREE 6
+#define POLY_MAX_TERMS 64
+#define POLY_MORE_TERMS 400
+#define PROOF_WORK 500000 /* some 30 ms */
+
+typedef struct Term {
+    int64_t coef;              /* never 0 */
+    int count;                 /* degree */
+    int atoms[POLY_MAX_DEGREE]; /* ids, ascending; a power repeats its atom */
+} Term;
+
+typedef struct Poly {
+    int count;
+    Term terms[];              /* sorted by degree and atoms; the constant term, if any, is the first */
+} Poly;
+
+typedef enum AtomKind {
+    ATOM_SYMBOL, ATOM_AXIS, ATOM_LOCAL, ATOM_RANK, ATOM_INDEX, /* index says which */
+    ATOM_DIV, ATOM_MOD, ATOM_CEIL, ATOM_MIN, ATOM_MAX,         /* of args[0] and args[1] */
+    ATOM_SELECT,                                               /* args[0] ? args[1] : args[2] */
+    ATOM_TRUTH,                                                /* args[0] >= 0 ? 1 : 0 */
+    ATOM_FLOOR,                                                /* floor(args[0] / args[1]); of normal forms, as are those below */
+    ATOM_WHOLE, ATOM_REST,                                     /* parts of another atom: any integer; at least 0 and below args[0] */
+    ATOM_BOUND,                                                /* variable of the sum or search around it; index: 1 + those inside */
+    ATOM_SUM,                                                  /* sum of args[1] over 0 <= bound < args[0]; below 0: less what it then lacks */
+    ATOM_FIRST,                                                /* args[0] <= it <= args[1]: behind the first bound of which args[2] is true */
+    ATOM_OPAQUE                                                /* anything else, equal where its key is; versions: index says at which row */
+} AtomKind;
+
+typedef struct Atom {
+    AtomKind kind;
+    int index;
+    const Role *role;          /* LOCAL, RANK */
+    Element type;
+    const Poly *args[3];       /* NULL where there are fewer */
+    int level;                 /* bounds of an atom speak of atoms of lower levels */
+    bool changes;              /* may differ between two moments: `var` locals, memory that is written */
+    const char *key;
+} Atom;
+
+/* One of two sets of facts holds: `a || b`, a != b */
+typedef struct Choice {
+    const Poly *const *facts[2]; /* each >= 0 */
+    size_t counts[2];
+} Choice;
+
+typedef struct NormalFact {
+    const Poly *poly, *normal;
+} NormalFact;
+
+/* What the variables of a role hold at one place, by local; NULL: what is written there says. The version names the set: 0 is none. */
+typedef struct Bindings {
+    int version;
+    const Poly *const *locals;
+} Bindings;
+
+/* What is known at one place of a role. `space` and `rank` are set by the caller, per statement. */
+typedef struct Algebra {
+    Arena *arena;
+    const Prog *prog;
+    const Role *role;          /* NULL: prog-level formulas */
+    const IndexSpace *space;   /* whose extents bound the X_INDEX atoms; NULL: they are not bounded */
+    VEC(Atom) atoms;
+    int *buckets;              /* of atoms by key: 1 + id, 0: free */
+    size_t bucket_count;
+    struct Memo { const Expr *expr; int version; const Poly *poly; } *memo;
+    size_t memo_count, memo_capacity;
+    Expr **loop_lo, **loop_hi; /* by local of the role; NULL: not a loop variable */
+    VEC(const Poly *) facts;   /* each certainly >= 0: preconditions, then those of the path */
+    VEC(Choice) choices;       /* of the path */
+    VEC(NormalFact) normals;       /* of facts, by their number, where `poly` is still that fact */
+    struct Divides { const Poly *poly; int64_t by; } *divides; /* each poly certainly divisible */
+    size_t divides_count, divides_capacity;
+    size_t preconditions_seen;
+    int steps;                 /* left of the search for a proof */
+    int64_t work;              /* left: terms that are added and multiplied, rows of linear.c; behind it nothing is known */
+    int most_terms;            /* of a polynomial: POLY_MAX_TERMS, or POLY_MORE_TERMS where counts are compared */
+    VEC(const Poly *) known;   /* normal forms, each >= 0 here: facts, and the ranges of loops around (prove.c) */
+    int parts;                 /* WHOLE and REST atoms made so far */
+    Bindings bindings;           /* algebra_hold */
+    bool held;                 /* the formula that is being made took something from `bindings` */
+    void *rows;                /* room for linear.c */
+} Algebra;
+
+Algebra *algebra_new(Arena *arena, const Prog *prog, const Role *role);
+
+const Poly *algebra_poly(Algebra *algebra, const Role *role, Expr *expr);
+Bindings algebra_hold(Algebra *algebra, Bindings bindings); /* from now on; what it was until now */
+/* The same formula, of another algebra of the program, in this one */
+const Poly *algebra_import(Algebra *algebra, const Algebra *from, const Poly *poly);
+/* A value without a formula, that local `local` (-1: none) got at `row` of its role's code: equal to itself alone */
+const Poly *algebra_version(Algebra *algebra, const Role *role, int local, int row, const char *tag, Element type);
+const Poly *poly_constant(Algebra *algebra, int64_t value);
+const Poly *poly_sum(Algebra *algebra, const Poly *a, const Poly *b, int64_t scale); /* a + scale * b */
+const Poly *poly_product(Algebra *algebra, const Poly *a, const Poly *b);
+const Poly *poly_atom(Algebra *algebra, int atom);
+const Poly *poly_replace(Algebra *algebra, const Poly *poly, int atom, const Poly *by); /* inside of other atoms too */
+size_t poly_size(const Algebra *algebra, const Poly *poly); /* of its text, atoms within atoms included */
+bool poly_is_constant(const Poly *poly, int64_t *out);
+bool poly_equal(const Poly *a, const Poly *b);
+bool poly_changes(const Algebra *algebra, const Poly *poly);
+bool poly_mentions(const Algebra *algebra, const Poly *poly, int atom); /* inside of other atoms too */
+int algebra_atom_rank(Algebra *algebra, const Role *role);
+int algebra_atom_axis(Algebra *algebra, int axis);
+int algebra_atom_index(Algebra *algebra, int index);
+int algebra_atom_local(Algebra *algebra, const Role *role, int local);
+
+/* p = factor * atom + rest, neither of which mentions the atom; false where it is not of this form */
+bool poly_split(Algebra *algebra, const Poly *poly, int atom, const Poly **factor, const Poly **rest);
+
+/* ---- normal forms (normal.c): what balance proves counts equal in --------------------------------------------------------
+ * SELECT, DIV, MOD and CEIL are spelled out in TRUTH and FLOOR atoms. NULL passes through. */
+const Poly *poly_normal(Algebra *algebra, const Poly *poly);
+const Poly *poly_truth(Algebra *algebra, const Poly *poly);                     /* poly >= 0 ? 1 : 0 */
+const Poly *poly_floor(Algebra *algebra, const Poly *poly, const Poly *by);     /* floor(poly / by), by > 0 */
+const Poly *poly_sums(Algebra *algebra, const Poly *limit, const Poly *body);   /* an ATOM_SUM, over the outermost bound of the body */
+int algebra_part(Algebra *algebra, int64_t limit); /* a new atom: 0 <= it < limit; limit 0: any integer */
+int algebra_bound(Algebra *algebra, const Poly *body); /* the variable of a sum around it */
+int poly_bounds(const Algebra *algebra, const Poly *poly); /* index of the outermost ATOM_BOUND below it; 0: none */
+const Poly *algebra_operation(Algebra *algebra, AtomKind kind, const char *tag, Element type, const Poly *const *args, int count);
+const Poly *poly_extreme(Algebra *algebra, bool is_max, const Poly *a, const Poly *b);
+const Poly *poly_spelled(Algebra *algebra, int extreme); /* an ATOM_MIN or ATOM_MAX, by a TRUTH */
+const Poly *poly_offset(Algebra *algebra, const Poly *poly, int64_t value); /* poly + value */
+const Poly *poly_minus(Algebra *algebra, const Poly *poly);
+bool poly_linear_in(Algebra *algebra, const Poly *poly, int atom, int64_t *coef, const Poly **rest); /* coef * atom + rest, coef not 0 */
+
+const Poly *poly_decided(Algebra *algebra, const Poly *poly, int truth, bool value); /* with what follows for others in it */
+
+const Poly *poly_larger(Algebra *algebra, const Poly *a, const Poly *b); /* the normal form of it; plainly so where that is known */
+const Poly *poly_smaller(Algebra *algebra, const Poly *a, const Poly *b);
+
+/* The sum of `body`, in normal form, over lo <= atom < hi, where lo <= hi is certain; it must come out whole (sums.c) */
+const Poly *poly_sum_over(Algebra *algebra, int atom, const Poly *lo, const Poly *hi, const Poly *body);
+/* Iterations lo <= atom < it are made of a loop that ends with the first of which `stop`, 0 or 1, is 1 */
+const Poly *poly_first(Algebra *algebra, int atom, const Poly *lo, const Poly *hi, const Poly *stop);
+
+/* Is there certainly no integer solution of: all of these are >= 0? (linear.c) */
+bool polys_impossible(Algebra *algebra, const Poly *const *polys, size_t count, const Poly *also);
+/* Certainly 0 wherever what is known holds? (prove.c) */
+bool poly_proves_zero(Algebra *algebra, const Poly *poly);
+/* Certainly >= 0, by `known`? A quick answer: what is known of atoms by themselves counts, cases do not (prove.c) */
+bool poly_known(Algebra *algebra, const Poly *poly);
+void algebra_know(Algebra *algebra, const Poly *poly); /* is >= 0 from now on */
+void algebra_know_facts(Algebra *algebra, const Poly *about); /* preconditions, and what is known of the atoms; `about` may be NULL */
+void algebra_learn(Algebra *algebra); /* facts from preconditions; facts.c */
+
+/* ---- facts of a path (path.c): a stack -----------------------------------------------------------------------------------
+ * They hold while nothing that they mention changes: the caller undoes them before, or writes what changes as versions of its own. */
+typedef struct PathMark {
+    size_t facts, choices, divides, preconditions;
+} PathMark;
+
+PathMark algebra_mark(Algebra *algebra);
+void algebra_undo(Algebra *algebra, PathMark mark); /* forgets what was assumed since */
+void algebra_assume(Algebra *algebra, const Role *role, Expr *condition, bool truth);
+void algebra_assume_range(Algebra *algebra, const Poly *value, const Poly *lo, const Poly *hi); /* lo <= value < hi */
+void algebra_assume_poly(Algebra *algebra, const Poly *poly); /* it is >= 0 */
+int algebra_decides(Algebra *algebra, const Role *role, Expr *condition); /* 1: certainly true here, 0: false, -1: not known */
+
+/* Certainly >= 0 by all that is known: preconditions, ranges of axes, loops, ranks and indexes, facts of the path */
+bool prove_at_least_zero(Algebra *algebra, const Poly *poly);
+bool algebra_impossible(Algebra *algebra); /* the facts contradict each other: nothing comes here */
+void algebra_divides(Algebra *algebra, const Poly *poly, int64_t by); /* certainly */
+
+/* scale * atom >= poly (or <= poly), scale > 0 */
+typedef struct AtomBound {
+    int64_t scale;
+    const Poly *poly;
+} AtomBound;
+typedef VEC(AtomBound) AtomBounds;
+void atom_bounds(Algebra *algebra, int id, bool lower, AtomBounds *bounds); /* of what is no operation (facts.c) */
+
+void poly_print(const Algebra *algebra, const Poly *poly, Str *out); /* print.c */
+
+bool poly_at_least_zero(Algebra *algebra, const Poly *poly); /* certainly >= 0? */
+int64_t poly_divisor(Algebra *algebra, const Poly *poly);
+
+/* ---- algebra: what the passes know of integers (algebra.c) -------------------------------------------------------- */
+
+/* Equal for all values of symbols, axes and locals that `requires` allows? Both are brought to polynomials over atoms (symbols, axes, loop
+ * locals, ranks, indexes, truths, quotients, and opaque terms such as read-only loads compared by their own canonical form); lets are expanded; what
+ * differs is proved by cases (prove.c). False means "not known". */
+bool algebra_equal(Arena *arena, const Prog *prog, const Role *a_role, Expr *a, const Role *b_role, Expr *b);
+/* The same formula but for its spelling? Quicker, for where a no does no harm */
+bool algebra_same(Arena *arena, const Prog *prog, Expr *a, Expr *b);
+/* A value that certainly divides it (0 for a constant 0), from constants, coefficients and `requires ... % n == 0`. */
+int64_t algebra_divisor(Arena *arena, const Prog *prog, const Role *role, Expr *expr);
+/* Certainly a <= b? From constants, `requires`, 0 <= axis < its extent, lo <= loop variable < hi, extents >= 0. */
+bool algebra_at_most(Arena *arena, const Prog *prog, const Role *role, Expr *a, Expr *b);
+
+#endif

@@ -1,0 +1,233 @@
+/* Fourier and Motzkin's elimination, over the monomials of polynomials as if each were a variable of its own. Takes sums that
+ * are all >= 0; says whether that is certainly impossible for integers. What grows too large is left out, and then the answer
+ * is "not known": a system with fewer conditions has more solutions. */
+#include "algebra/algebra.h"
+
+#define VARIABLES_MOST 32
+#define ROWS_MOST 240
+
+typedef struct Row {
+    int64_t constant, coefs[VARIABLES_MOST];
+} Row;
+
+typedef struct System {
+    Algebra *algebra;
+    const Term *terms[VARIABLES_MOST]; /* the monomials */
+    int variables, expanded;           /* of which the atoms' own bounds are in */
+    Row *rows, *spare;                 /* ROWS_MOST each */
+    int count;
+    bool impossible;
+    const Poly *const *given;
+    size_t given_count;
+} System;
+
+static int64_t gcd(int64_t a, int64_t b) {
+    uint64_t x = a < 0 ? 0u - (uint64_t)a : (uint64_t)a, y = b < 0 ? 0u - (uint64_t)b : (uint64_t)b;
+    while (y != 0) {
+        uint64_t rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return x > INT64_MAX ? 1 : (int64_t)x;
+}
+
+static bool same_term(const Term *a, const Term *b) {
+    if (a->count != b->count) return false;
+    for (int i = 0; i < a->count; i++)
+        if (a->atoms[i] != b->atoms[i]) return false;
+    return true;
+}
+
+static int find(const System *system, const Term *term) {
+    for (int v = 0; v < system->variables; v++)
+        if (same_term(system->terms[v], term)) return v;
+    return -1;
+}
+
+/* In least terms, the constant rounded down; of two that differ in the constant alone the stronger one stays. */
+static void add_row(System *system, const Row *row) {
+    int64_t common = 0;
+    Row least = *row;
+    for (int v = 0; v < VARIABLES_MOST; v++) common = gcd(common, row->coefs[v]);
+    if (common == 0) {
+        system->impossible |= row->constant < 0;
+        return;
+    }
+    for (int v = 0; v < VARIABLES_MOST; v++) least.coefs[v] /= common;
+    least.constant = row->constant / common - (row->constant % common < 0);
+    for (int r = 0; r < system->count; r++) {
+        bool same = true;
+        for (int v = 0; v < VARIABLES_MOST && same; v++) same = system->rows[r].coefs[v] == least.coefs[v];
+        if (!same) continue;
+        if (least.constant < system->rows[r].constant) system->rows[r].constant = least.constant;
+        return;
+    }
+    if (system->count < ROWS_MOST) system->rows[system->count++] = least;
+}
+
+static bool add_poly(System *system, const Poly *poly) {
+    Row row = {0};
+    if (!poly) return false;
+    int more = 0;
+    for (int i = 0; i < poly->count; i++) more += poly->terms[i].count > 0 && find(system, &poly->terms[i]) < 0;
+    if (system->variables + more > VARIABLES_MOST) return false;
+    for (int i = 0; i < poly->count; i++) {
+        const Term *term = &poly->terms[i];
+        if (term->count == 0) {
+            row.constant = term->coef;
+            continue;
+        }
+        int v = find(system, term);
+        if (v < 0) system->terms[v = system->variables++] = term;
+        row.coefs[v] = term->coef;
+    }
+    add_row(system, &row);
+    return true;
+}
+
+/* By itself, or by a condition on it alone */
+static bool never_negative(const System *system, int id) {
+    const Algebra *algebra = system->algebra;
+    const Atom *atom = &algebra->atoms.items[id];
+    for (size_t i = 0; i < system->given_count; i++) {
+        const Poly *poly = system->given[i];
+        int last = poly ? poly->count - 1 : -1;
+        if (last >= 0 && last <= 1 && poly->terms[last].count == 1 && poly->terms[last].atoms[0] == id && poly->terms[last].coef > 0 &&
+            (last == 0 || (poly->terms[0].count == 0 && poly->terms[0].coef <= 0)))
+            return true;
+    }
+    return atom->type == E_BOOL || atom->type == E_U32 || atom->type == E_U64 || atom->kind == ATOM_REST || atom->kind == ATOM_AXIS ||
+           (atom->kind == ATOM_SYMBOL && algebra->prog->symbols.items[atom->index].is_extent);
+}
+
+/* 0 <= a - floor(a / b) * b <= b - 1; within a product where b is no constant */
+static void add_quotient(System *system, int id, bool alone) {
+    Algebra *algebra = system->algebra;
+    const Atom atom = algebra->atoms.items[id];
+    int64_t by;
+    if (atom.kind != ATOM_FLOOR || (!alone && poly_is_constant(atom.args[1], &by))) return;
+    const Poly *self = poly_atom(algebra, id), *rest = poly_sum(algebra, atom.args[0], poly_product(algebra, self, atom.args[1]), -1);
+    add_poly(system, rest);
+    add_poly(system, poly_offset(algebra, poly_sum(algebra, atom.args[1], rest, -1), -1));
+    if (!poly_is_constant(atom.args[1], &by) && poly_at_least_zero(algebra, atom.args[0])) add_poly(system, self);
+}
+
+/* What is known of a monomial by itself */
+static void add_bounds(System *system, const Term *term) {
+    Algebra *algebra = system->algebra;
+    bool truths = true, positive = true;
+    for (int k = 0; k < term->count; k++) {
+        truths &= algebra->atoms.items[term->atoms[k]].type == E_BOOL;
+        if (k + 1 < term->count && term->atoms[k] == term->atoms[k + 1]) k++; /* a square */
+        else positive &= never_negative(system, term->atoms[k]);
+    }
+    Poly *self = arena_alloc(algebra->arena, sizeof(Poly) + sizeof(Term));
+    self->count = 1;
+    self->terms[0] = *term;
+    self->terms[0].coef = 1;
+    if (positive) add_poly(system, self);
+    if (truths) add_poly(system, poly_offset(algebra, poly_minus(algebra, self), 1));
+    for (int k = 0; k < term->count; k++) add_quotient(system, term->atoms[k], term->count == 1);
+    if (term->count == 2 && term->atoms[0] == term->atoms[1]) { /* of integers no square is less than its root */
+        const Poly *root = poly_atom(algebra, term->atoms[0]);
+        add_poly(system, poly_sum(algebra, self, root, -1));
+        add_poly(system, poly_sum(algebra, self, root, 1));
+    }
+    if (term->count != 1) return;
+    const Atom atom = algebra->atoms.items[term->atoms[0]];
+    if (atom.kind == ATOM_REST) add_poly(system, poly_offset(algebra, poly_sum(algebra, atom.args[0], self, -1), -1));
+    for (int a = 0; a < 2 && (atom.kind == ATOM_MIN || atom.kind == ATOM_MAX); a++) {
+        const Poly *more = poly_sum(algebra, self, atom.args[a], -1);
+        add_poly(system, atom.kind == ATOM_MAX ? more : poly_minus(algebra, more));
+    }
+    if (atom.kind == ATOM_FIRST) {
+        add_poly(system, poly_sum(algebra, self, atom.args[0], -1));
+        add_poly(system, poly_sum(algebra, atom.args[1], self, -1));
+    }
+}
+
+/* It has a monomial that is in, or a quotient or extreme of one */
+static bool touches(const System *system, const Poly *poly) {
+    for (int i = 0; i < poly->count; i++)
+        if (poly->terms[i].count > 0 && find(system, &poly->terms[i]) >= 0) return true;
+    for (int i = 0; i < poly->count; i++) {
+        if (poly->terms[i].count != 1) continue;
+        const Atom *atom = &system->algebra->atoms.items[poly->terms[i].atoms[0]];
+        bool bounded = atom->kind == ATOM_FLOOR || atom->kind == ATOM_MIN || atom->kind == ATOM_MAX;
+        for (int a = 0; bounded && a < 2; a++)
+            if (touches(system, atom->args[a])) return true;
+    }
+    return false;
+}
+
+/* Conditions that share monomials with those that are in, directly or not */
+static void collect(System *system, const Poly *const *polys, size_t count) {
+    bool *in = NEW_ARRAY(system->algebra->arena, bool, count + 1);
+    for (bool more = true; more;) {
+        more = false;
+        while (system->expanded < system->variables) add_bounds(system, system->terms[system->expanded++]);
+        for (size_t i = 0; i < count; i++) {
+            if (in[i] || !polys[i] || !touches(system, polys[i])) continue;
+            in[i] = more = true;
+            add_poly(system, polys[i]);
+        }
+    }
+}
+
+/* The variable that brings the fewest new rows; -1: none is left, or they would be too many */
+static int cheapest(const System *system) {
+    int best = -1, least = ROWS_MOST;
+    for (int v = 0; v < system->variables; v++) {
+        int above = 0, below = 0;
+        for (int r = 0; r < system->count; r++) {
+            above += system->rows[r].coefs[v] > 0;
+            below += system->rows[r].coefs[v] < 0;
+        }
+        int rows = system->count - above - below + above * below;
+        if (above + below == 0 || rows >= least) continue;
+        best = v;
+        least = rows;
+    }
+    return best;
+}
+
+static bool combined(const Row *above, const Row *below, int v, Row *out) {
+    int64_t common = gcd(above->coefs[v], below->coefs[v]), a = -below->coefs[v] / common, b = above->coefs[v] / common, x, y;
+    for (int i = -1; i < VARIABLES_MOST; i++) {
+        if (__builtin_mul_overflow(i < 0 ? above->constant : above->coefs[i], a, &x) ||
+            __builtin_mul_overflow(i < 0 ? below->constant : below->coefs[i], b, &y) ||
+            __builtin_add_overflow(x, y, i < 0 ? &out->constant : &out->coefs[i]))
+            return false;
+    }
+    return true;
+}
+
+static void eliminate(System *system, int v) {
+    Row *old = system->rows;
+    int count = system->count;
+    system->rows = system->spare;
+    system->spare = old;
+    system->count = 0;
+    for (int r = 0; r < count && !system->impossible; r++) {
+        if (old[r].coefs[v] == 0) add_row(system, &old[r]);
+        for (int s = 0; s < count && old[r].coefs[v] > 0 && !system->impossible; s++) {
+            Row row;
+            system->algebra->work -= 8; /* terms, by their time */
+            if (old[s].coefs[v] < 0 && combined(&old[r], &old[s], v, &row)) add_row(system, &row);
+        }
+    }
+}
+
+bool polys_impossible(Algebra *algebra, const Poly *const *polys, size_t count, const Poly *also) {
+    if (!algebra->rows) algebra->rows = NEW_ARRAY(algebra->arena, Row, 2 * ROWS_MOST);
+    System system = {.algebra = algebra, .rows = algebra->rows, .given = polys, .given_count = count};
+    system.spare = system.rows + ROWS_MOST;
+    if (also) {
+        if (!add_poly(&system, also)) return false;
+    } else {
+        for (size_t i = 0; i < count; i++) add_poly(&system, polys[i]);
+    }
+    collect(&system, polys, count);
+    for (int v; !system.impossible && algebra->work > 0 && (v = cheapest(&system)) >= 0;) eliminate(&system, v);
+    return system.impossible;
+}

@@ -1,0 +1,257 @@
+/* Each pipe is acquired equally often by its producer and by every consumer, for all sizes.
+ * Comes in with the linear rule checked; goes out with equal counts proved, perhaps under a
+ * launch precondition, or with what differs and where. What cannot be decided is refused and
+ * says so. */
+#include "check/counts.h"
+
+#include "check/deadlock.h"
+#include "check/passes.h"
+
+typedef struct Counts {
+    Arena *arena;
+    Prog *prog;
+    Diags *diags;
+    /* Loops and conditions that have been said to differ: those that hold acquires of several
+     * pipes */
+    VEC(const Stmt *) said;
+} Counts;
+
+typedef struct Pair { /* both ends of a pipe: producer, a consumer */
+    int pipe;
+    EndCode ends[2];
+    int apart[2]; /* the first rows that are not the same, -1: none */
+} Pair;
+
+/* ---- what is said ---------------------------------------------------------------------------- */
+
+static const char *name_of(const Pair *pair, int side) { return pair->ends[side].role->name; }
+
+static const Row *apart_row(const Pair *pair, int side) {
+    const FlowCode *slice = pair->ends[side].slice;
+    const Row *row = pair->apart[side] < 0 ? NULL : &slice->rows.items[pair->apart[side]];
+    return row && row->kind != ROW_ACQUIRE ? row : NULL;
+}
+
+static void note_difference(const Counts *c, Diag *diag, const Str *where, const int64_t *values) {
+    diag_note(c->diags, diag, "%s%s%lld produced, %lld consumed: one of the two waits for ever",
+              where->length ? where->text : "", where->length ? ": " : "", (long long)values[0],
+              (long long)values[1]);
+}
+
+static void refuse_leave(const Counts *c, const Pair *pair) {
+    const Row *leave = NULL;
+    const Pipe *pipe = &c->prog->pipes.items[pair->pipe];
+    int side = end_leaves(&pair->ends[1], &leave) ? 1 : 0;
+    Str where = str_new(c->arena);
+    int64_t values[2];
+    if (side == 0) end_leaves(&pair->ends[0], &leave);
+    Diag *diag = diag_at(c->diags, P0452, leave->span,
+                         "a loop with operations on pipe `%s` is left early", pipe->name);
+    diag_primary(c->diags, diag, "`%s` stops here", name_of(pair, side));
+    diag_label(c->diags, diag, end_first(&pair->ends[1 - side]), "`%s` goes on, and waits",
+               name_of(pair, 1 - side));
+    if (counts_difference(c->arena, c->prog, pair->pipe, pair->ends, &where, values))
+        note_difference(c, diag, &where, values);
+    diag_help(c->diags, diag,
+              "let `%s` leave the same loop at the same place under the same condition, or put the "
+              "condition inside of the stage's block",
+              name_of(pair, 1 - side));
+}
+
+static void refuse_counts(const Counts *c, const Pair *pair) {
+    const Pipe *pipe = &c->prog->pipes.items[pair->pipe];
+    Str where = str_new(c->arena);
+    int64_t values[2];
+    bool differ = counts_difference(c->arena, c->prog, pair->pipe, pair->ends, &where, values);
+    Diag *diag =
+        diag_at(c->diags, differ ? P0450 : P0451, end_first(&pair->ends[1]),
+                differ ? "pipe `%s` is not consumed as often as it is produced"
+                       : "cannot show that pipe `%s` is consumed as often as it is produced",
+                pipe->name);
+    const char *verbs[2] = {"produces", "consumes"};
+    for (int i = 1; i >= 0; i--) {
+        const char *text = counts_text(c->arena, c->prog, &pair->ends[i]);
+        if (!text) text = "as often as its loops and conditions have it";
+        text = arena_printf(c->arena, "`%s` %s %s", name_of(pair, i), verbs[i], text);
+        if (i == 1)
+            diag_primary(c->diags, diag, "%s", text);
+        else
+            diag_label(c->diags, diag, end_first(&pair->ends[i]), "%s", text);
+    }
+    if (differ) note_difference(c, diag, &where, values);
+    for (int i = 1; i >= 0 && !differ; i--) {
+        const Row *row = apart_row(pair, i);
+        if (row) diag_label(c->diags, diag, row->head, "as `%s` says it", name_of(pair, i));
+    }
+    diag_help(c->diags, diag,
+              differ ? "loop over the same `range` in both roles: the same name is the same count"
+                     : "say it in both roles in the same words: a `range` of the kernel to loop "
+                       "over, the same comparisons of the same values as conditions");
+}
+
+/* ---- ranges that must not be empty ----------------------------------------------------------- */
+
+/* Ranges that are looped over are taken not to be empty, but where the program itself says what
+ * happens when they are. */
+static void suppose_nonempty(const EndCode *end, Emptiness *known, size_t count) {
+    for (size_t r = 0; r < end->slice->regions.count; r++) {
+        const Region *region = &end->slice->regions.items[r];
+        if (region->kind == REGION_FOR && valid_index(region->domain, count))
+            known[region->domain] = NONEMPTY;
+    }
+}
+
+static void leave_out_asked(const EndCode *end, Emptiness *known, size_t count) {
+    for (size_t r = 0; r < end->slice->regions.count; r++) {
+        const Region *region = &end->slice->regions.items[r];
+        bool asks = region->kind == REGION_IF && region->otherwise + 1 < region->end;
+        if (asks && valid_index(region->nonempty, count)) known[region->nonempty] = MAYBE_EMPTY;
+    }
+}
+
+/* The end that acquires even where the range is empty: 0 the producer's, 1 the consumer's */
+static int acquires_anyway(const Counts *c, const Pair *pair, int domain) {
+    Emptiness *known = NEW_ARRAY(c->arena, Emptiness, c->prog->domains.count + 1);
+    known[domain] = EMPTY;
+    return counts_nothing(c->arena, c->prog, &pair->ends[0], known) ? 1 : 0;
+}
+
+static void require_nonempty(const Counts *c, const Pair *pair, const Domain *domain,
+                             Expr *condition) {
+    Prog *prog = c->prog;
+    Str text = str_new(c->arena);
+    int64_t lo;
+    if (expr_constant(domain->lo, &lo) && lo == 0) condition = positive(c->arena, domain->hi);
+    for (size_t i = 0; i < prog->preconditions.count; i++)
+        if (algebra_same(c->arena, prog, prog->preconditions.items[i].condition, condition)) return;
+    expr_print(condition, prog, NULL, NULL, &text);
+    const char *reason = arena_printf(
+        c->arena,
+        "pipe `%s` is acquired once before or behind a piece of `%s`, which must not be empty",
+        prog->pipes.items[pair->pipe].name, domain->name);
+    const char *help = arena_printf(
+        c->arena, "or write `if %s nonempty { .. }` around it in every role", domain->name);
+    vec_push(c->arena, &prog->preconditions,
+             (Precondition){condition, text.text, reason, help, domain->span});
+}
+
+static void oblige(const Counts *c, const Pair *pair, int index) {
+    const Domain *domain = &c->prog->domains.items[index];
+    Expr *condition = domain_nonempty(c->arena, c->prog, index);
+    if (condition && only_symbols(condition)) {
+        require_nonempty(c, pair, domain, condition);
+        return;
+    }
+    int side = acquires_anyway(c, pair, index);
+    Diag *diag = diag_at(c->diags, P0453, end_first(&pair->ends[side]),
+                         "pipe `%s` is acquired as if `%s` were never empty",
+                         c->prog->pipes.items[pair->pipe].name, domain->name);
+    diag_primary(c->diags, diag, "`%s` acquires it at least once", name_of(pair, side));
+    diag_label(c->diags, diag, end_first(&pair->ends[1 - side]),
+               "`%s` does not where the range is empty", name_of(pair, 1 - side));
+    diag_label(c->diags, diag, domain->span, "may be empty for some tiles");
+    diag_help(c->diags, diag, "write `if %s nonempty { .. }` around what needs it, in every role",
+              domain->name);
+}
+
+static bool proved_nonempty(const Counts *c, const Pair *pair) {
+    size_t count = c->prog->domains.count;
+    Emptiness *known = NEW_ARRAY(c->arena, Emptiness, count + 1);
+    for (int i = 0; i < 2; i++) suppose_nonempty(&pair->ends[i], known, count);
+    for (int i = 0; i < 2; i++) leave_out_asked(&pair->ends[i], known, count);
+    for (size_t d = 0; d < count; d++)
+        if (known[d] == NONEMPTY && !domain_nonempty(c->arena, c->prog, (int)d))
+            known[d] = MAYBE_EMPTY;
+    if (!counts_equal(c->arena, c->prog, pair->ends, known)) return false;
+    for (size_t d = 0; d < count; d++) { /* only those that are needed */
+        if (known[d] != NONEMPTY) continue;
+        known[d] = MAYBE_EMPTY;
+        if (!counts_equal(c->arena, c->prog, pair->ends, known)) known[d] = NONEMPTY;
+    }
+    for (size_t d = 0; d < count; d++)
+        if (known[d] == NONEMPTY) oblige(c, pair, (int)d);
+    return true;
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+/* One condition, or loop, that makes several pipes differ is one mistake */
+static bool was_said(const Counts *c, const Pair *pair) {
+    for (int i = 0; i < 2; i++) {
+        int at = pair->apart[i];
+        for (size_t k = 0; k < c->said.count && at >= 0; k++)
+            if (c->said.items[k] == pair->ends[i].slice->rows.items[at].stmt) return true;
+    }
+    return false;
+}
+
+static void check_pair(Counts *c, Pair *pair) {
+    Emptiness *known = NEW_ARRAY(c->arena, Emptiness, c->prog->domains.count + 1);
+    const Row *leave;
+    if (!end_first(&pair->ends[0]).hi || !end_first(&pair->ends[1]).hi)
+        return; /* `roles` has said so */
+    if (counts_same(c->arena, c->prog, pair->ends, pair->apart)) return;
+    if (counts_equal(c->arena, c->prog, pair->ends, known)) return;
+    if (proved_nonempty(c, pair) || was_said(c, pair)) return;
+    for (int i = 0; i < 2; i++) {
+        const Row *row = apart_row(pair, i);
+        if (row) vec_push(c->arena, &c->said, row->stmt);
+    }
+    if (end_leaves(&pair->ends[0], &leave) != end_leaves(&pair->ends[1], &leave))
+        refuse_leave(c, pair);
+    else
+        refuse_counts(c, pair);
+}
+
+static void find_poison(Expr *expr, void *data) { *(bool *)data |= expr->kind == X_POISON; }
+
+typedef struct Search {
+    Arena *arena;
+    bool poison;
+} Search;
+
+static void search_poison(Expr *expr, void *data) {
+    Search *search = data;
+    expr_visit(search->arena, expr, find_poison, &search->poison);
+}
+
+/* An acquire names no pipe, or a bound is poison: nothing is said of this role */
+static bool is_unknown(Arena *arena, const Prog *prog, const Role *role) {
+    Search search = {arena, role->forgotten};
+    for (size_t at = 0; at < role->code->rows.count; at++) {
+        const Row *row = &role->code->rows.items[at];
+        if (row->kind == ROW_LOOP || row->kind == ROW_IF)
+            row_exprs(role->code, row, search_poison, &search);
+        if (row->kind != ROW_ACQUIRE) continue;
+        if (!valid_index(row->handle, role->handles.count)) return true;
+        const Handle *handle = &role->handles.items[row->handle];
+        if (!valid_index(handle->pipe, prog->pipes.count) || handle->forgotten) return true;
+    }
+    return search.poison;
+}
+
+static void check_pipe(Counts *c, int index, const bool *unknown) {
+    const Pipe *pipe = &c->prog->pipes.items[index];
+    const Role *roles = c->prog->roles.items;
+    size_t count = c->prog->roles.count, before = c->diags->errors;
+    if (pipe->faulty || !valid_index(pipe->producer, count) || unknown[pipe->producer]) return;
+    EndCode producer = end_code(c->arena, &roles[pipe->producer], index, END_PRODUCE);
+    for (size_t i = 0; i < pipe->consumers.count; i++) {
+        int consumer = pipe->consumers.items[i];
+        if (!valid_index(consumer, count) || unknown[consumer]) continue;
+        Pair pair = {
+            index, {producer, end_code(c->arena, &roles[consumer], index, END_CONSUME)}, {-1, -1}};
+        check_pair(c, &pair);
+        if (c->diags->errors != before) return; /* the producer may be the one that is wrong */
+    }
+}
+
+void counts_check(Arena *arena, Prog *prog, Diags *diags) {
+    Counts counts = {.arena = arena, .prog = prog, .diags = diags};
+    bool *unknown = NEW_ARRAY(arena, bool, prog->roles.count + 1);
+    if (words_failed(diags)) return;
+    for (size_t r = 0; r < prog->roles.count; r++)
+        unknown[r] = is_unknown(arena, prog, &prog->roles.items[r]);
+    for (size_t p = 0; p < prog->pipes.count; p++) check_pipe(&counts, (int)p, unknown);
+    if (diags->errors == 0) deadlock_check(arena, prog, diags);
+}

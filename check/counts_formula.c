@@ -1,0 +1,368 @@
+/* How often a role acquires an end of a pipe: as a polynomial, in which two roles are compared.
+ * Conditions are numbers 0 and 1, loops are sums, and what leaves early takes from what follows. A
+ * range from lo to hi has max(lo, hi) - lo iterations: pieces of a range add up to the whole. */
+#include "check/counts.h"
+
+/* Counts are multiples of it, so that sums of sums (n (n - 1) / 2) stay whole */
+#define SCALE       720
+#define LEAVES_MOST 16
+
+typedef struct Leaving {
+    int target; /* a region of the slice */
+    bool again;
+    const Poly *truth; /* is it left so? */
+} Leaving;
+
+typedef struct Walked { /* a list of rows */
+    const Poly *count;  /* NULL: not a formula */
+    const Poly *on;     /* does it come to its end? */
+    Leaving leaves[LEAVES_MOST];
+    int leave_count;
+} Walked;
+
+typedef struct Counting {
+    Arena *arena;
+    const Prog *prog;
+    Algebra *algebra;
+    const EndCode *end;
+    const Emptiness *known;
+    const Poly *tile; /* in one iteration of the grid */
+    int loop;         /* region of the slice: the innermost loop around, -1: none */
+} Counting;
+
+static const Walked failed = {0};
+
+static const Row *row_of(const Counting *c, int at) { return &c->end->slice->rows.items[at]; }
+static const Region *region_of(const Counting *c, int r) {
+    return &c->end->slice->regions.items[r];
+}
+
+static Walked nothing(const Counting *c) {
+    return (Walked){.count = poly_constant(c->algebra, 0), .on = poly_constant(c->algebra, 1)};
+}
+
+static void take(const Counting *c, Walked *to, Leaving leaving) {
+    int64_t zero;
+    if (!leaving.truth) *to = failed;
+    if (!to->count || (poly_is_constant(leaving.truth, &zero) && zero == 0)) return;
+    for (int i = 0; i < to->leave_count; i++)
+        if (to->leaves[i].target == leaving.target && to->leaves[i].again == leaving.again) {
+            to->leaves[i].truth = poly_sum(c->algebra, to->leaves[i].truth, leaving.truth, 1);
+            return;
+        }
+    if (to->leave_count == LEAVES_MOST)
+        *to = failed;
+    else
+        to->leaves[to->leave_count++] = leaving;
+}
+
+/* The leaves of `from`, where `truth` holds */
+static void take_all(const Counting *c, Walked *to, const Walked *from, const Poly *truth) {
+    for (int i = 0; i < from->leave_count; i++) {
+        Leaving leaving = from->leaves[i];
+        leaving.truth = poly_product(c->algebra, truth, leaving.truth);
+        take(c, to, leaving);
+    }
+}
+
+/* ---- formulas -------------------------------------------------------------------------------- */
+
+/* Is it a version of a variable that is set in the loops around? It is another one in each trip. */
+static bool varies(const Counting *c, const Atom *atom) {
+    if (atom->kind != ATOM_OPAQUE || !atom->role || atom->args[0]) return false;
+    const FlowCode *whole = c->end->role->code;
+    for (int loop = c->loop; loop >= 0;) {
+        const Region *region = &whole->regions.items[c->end->slice->whole_regions.items[loop]];
+        if (atom->index >= region->begin && atom->index < region->end) return true;
+        int parent = region_of(c, loop)->parent;
+        loop = parent < 0 ? -1 : region_of(c, parent)->loop;
+    }
+    return false;
+}
+
+/* Does it change while it is counted, or is it another value in each iteration, of which no formula
+ * speaks? */
+static bool is_loose(const Counting *c, const Poly *poly) {
+    for (int i = 0; i < poly->count; i++)
+        for (int k = 0; k < poly->terms[i].count; k++) {
+            const Atom *atom = &c->algebra->atoms.items[poly->terms[i].atoms[k]];
+            if (atom->changes || varies(c, atom)) return true;
+            for (int a = 0; a < 3; a++)
+                if (atom->args[a] && is_loose(c, atom->args[a])) return true;
+        }
+    return false;
+}
+
+static const Poly *formula(const Counting *c, int at, Expr *expr) {
+    const Poly *poly = poly_normal(c->algebra, end_poly(c->arena, c->end, at, expr, c->algebra));
+    return poly && !is_loose(c, poly) ? poly : NULL;
+}
+
+static const Poly *chosen(const Counting *c, const Poly *truth, const Poly *then,
+                          const Poly *otherwise) {
+    const Poly *more = poly_sum(c->algebra, then, otherwise, -1);
+    return poly_sum(c->algebra, otherwise, poly_product(c->algebra, truth, more), 1);
+}
+
+/* ---- branches -------------------------------------------------------------------------------- */
+
+static Walked walk(Counting *c, int at, int end, bool top);
+
+static Walked branch(Counting *c, int index) {
+    const Region *region = region_of(c, index);
+    Emptiness known = valid_index(region->nonempty, c->prog->domains.count)
+                          ? c->known[region->nonempty]
+                          : MAYBE_EMPTY;
+    if (known == NONEMPTY) return walk(c, region->begin + 1, region->otherwise, false);
+    if (known == EMPTY) return walk(c, region->otherwise + 1, region->end, false);
+    Walked then = walk(c, region->begin + 1, region->otherwise, false), both = nothing(c);
+    Walked otherwise = walk(c, region->otherwise + 1, region->end, false);
+    if (!then.count || !otherwise.count) return failed;
+    bool stays = then.leave_count == 0 && otherwise.leave_count == 0;
+    if (stays && poly_equal(then.count, otherwise.count)) return then;
+    const Poly *truth = formula(c, region->begin, region->condition);
+    if (!truth) return failed;
+    both.count = chosen(c, truth, then.count, otherwise.count);
+    both.on = chosen(c, truth, then.on, otherwise.on);
+    take_all(c, &both, &then, truth);
+    take_all(c, &both, &otherwise, poly_sum(c->algebra, poly_constant(c->algebra, 1), truth, -1));
+    return both;
+}
+
+static Walked block(Counting *c, int index) {
+    const Region *region = region_of(c, index);
+    Walked inner = walk(c, region->begin + 1, region->end, false);
+    Walked all = {.count = inner.count, .on = inner.on};
+    for (int i = 0; i < inner.leave_count; i++) {
+        bool here = inner.leaves[i].target == index;
+        if (here)
+            all.on = poly_sum(c->algebra, all.on, inner.leaves[i].truth, 1);
+        else
+            take(c, &all, inner.leaves[i]);
+    }
+    return all;
+}
+
+/* ---- loops ----------------------------------------------------------------------------------- */
+
+static Walked loop_body(Counting *c, int index) {
+    const Region *region = region_of(c, index);
+    int around = c->loop;
+    c->loop = index;
+    Walked body = walk(c, region->begin + 1, region->next, false);
+    if (region->where && body.count) {
+        const Poly *truth = formula(c, region->begin, region->where);
+        Walked some = {.count = poly_product(c->algebra, truth, body.count), .on = body.on};
+        take_all(c, &some, &body, truth);
+        body = some;
+    }
+    c->loop = around;
+    return body;
+}
+
+/* The whole of it, at SCALE: sums of truths are whole by themselves */
+static const Poly *over(const Counting *c, int atom, const Poly *lo, const Poly *hi,
+                        const Poly *each) {
+    c->algebra->steps = 500;
+    return poly_sum_over(c->algebra, atom, lo, hi, poly_normal(c->algebra, each));
+}
+
+/* Ends with the first iteration that leaves it */
+static const Poly *shortened(const Counting *c, int index, int atom, const Poly *lo, const Poly *hi,
+                             const Walked *body) {
+    const Poly *ends = poly_constant(c->algebra, 0);
+    for (int i = 0; i < body->leave_count; i++) {
+        if (body->leaves[i].target == index && body->leaves[i].again) continue;
+        ends = poly_sum(c->algebra, ends, poly_normal(c->algebra, body->leaves[i].truth), 1);
+    }
+    return ends && ends->count ? poly_first(c->algebra, atom, lo, hi, ends) : ends ? hi : NULL;
+}
+
+static Walked loop(Counting *c, int index) {
+    const Region *region = region_of(c, index);
+    Algebra *algebra = c->algebra;
+    Walked all = nothing(c);
+    if (region->domain >= 0 && c->known[region->domain] == EMPTY) return all;
+    if (region->var < 0) return failed;
+    const Poly *lo = formula(c, region->begin, region->lo),
+               *hi = formula(c, region->begin, region->hi);
+    if (!lo || !hi) return failed;
+    hi = poly_larger(algebra, lo, hi);
+    int atom = algebra_atom_local(algebra, c->end->role, region->var);
+    size_t known = algebra->known.count; /* holds in the body alone */
+    algebra_know(algebra, poly_sum(algebra, poly_atom(algebra, atom), lo, -1));
+    const Poly *left = poly_sum(algebra, hi, poly_atom(algebra, atom), -1);
+    algebra_know(algebra, poly_offset(algebra, left, -1));
+    Walked body = loop_body(c, index);
+    algebra->known.count = known;
+    if (!hi || !body.count) return failed;
+    hi = shortened(c, index, atom, lo, hi, &body);
+    if (!hi) return failed;
+    for (int i = 0; i < body.leave_count; i++) {
+        Leaving leaving = body.leaves[i];
+        if (leaving.target == index) continue;
+        leaving.truth = over(c, atom, lo, hi, leaving.truth);
+        take(c, &all, leaving);
+        all.on = poly_sum(algebra, all.on, leaving.truth, -1);
+    }
+    all.count = over(c, atom, lo, hi, body.count);
+    return all.count && all.on ? all : failed;
+}
+
+/* Counted for one tile; who stops at one tile says nothing of the others */
+static bool grid(Counting *c, int index, const Walked *before) {
+    const Region *region = region_of(c, index);
+    int around = c->loop;
+    c->loop = index;
+    Walked body = walk(c, region->begin + 1, region->next, false);
+    c->loop = around;
+    for (int i = 0; i < body.leave_count; i++)
+        if (body.leaves[i].target != index || !body.leaves[i].again) return false;
+    c->tile = poly_sum(c->algebra, c->tile, poly_product(c->algebra, before->on, body.count), 1);
+    return c->tile != NULL;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* Of a row, and of the region that begins with it */
+static Walked part(Counting *c, int at) {
+    const Row *row = row_of(c, at);
+    Walked one = nothing(c);
+    if (row->kind == ROW_ACQUIRE) one.count = poly_constant(c->algebra, SCALE);
+    if (row->kind == ROW_IF) return branch(c, row->region);
+    if (row->kind == ROW_BLOCK) return block(c, row->region);
+    if (row->kind == ROW_LOOP)
+        return region_of(c, row->region)->kind == REGION_GRID ? failed : loop(c, row->region);
+    if (row->kind != ROW_LEAVE) return one;
+    one.on = poly_constant(c->algebra, 0);
+    take(c, &one, (Leaving){row->target, row->again, poly_constant(c->algebra, 1)});
+    return one;
+}
+
+/* The rows from `at` to `end`, which is not among them. `top`: outside of all regions */
+static Walked walk(Counting *c, int at, int end, bool top) {
+    Algebra *algebra = c->algebra;
+    Walked all = nothing(c);
+    for (; at < end; at++) {
+        const Row *row = row_of(c, at);
+        bool begins = row->kind == ROW_LOOP || row->kind == ROW_IF || row->kind == ROW_BLOCK;
+        if (row->kind == ROW_LOOP && top && region_of(c, row->region)->kind == REGION_GRID) {
+            if (!grid(c, row->region, &all)) return failed;
+        } else {
+            Walked one = part(c, at);
+            if (!one.count) return failed;
+            const Poly *more = poly_product(algebra, all.on, one.count);
+            all.count = poly_sum(algebra, all.count, more, 1);
+            take_all(c, &all, &one, all.on);
+            all.on = poly_product(algebra, all.on, one.on);
+            if (!all.count || !all.on) return failed;
+        }
+        if (begins) at = region_of(c, row->region)->end;
+    }
+    return all;
+}
+
+typedef struct Total {
+    const Poly *outside, *tile; /* of the grid; NULL: not a formula */
+} Total;
+
+static Total total(Arena *arena, const Prog *prog, Algebra *algebra, const EndCode *end,
+                   const Emptiness *known) {
+    Counting c = {
+        .arena = arena, .prog = prog, .algebra = algebra, .end = end, .known = known, .loop = -1};
+    c.tile = poly_constant(algebra, 0);
+    algebra->most_terms = POLY_MORE_TERMS;
+    algebra->work = PROOF_WORK;
+    algebra_know_facts(algebra, NULL);
+    Walked all = walk(&c, 1, region_of(&c, 0)->end, true);
+    return (Total){all.count, all.count ? c.tile : NULL};
+}
+
+/* ---- what is known --------------------------------------------------------------------------- */
+
+Expr *domain_nonempty(Arena *arena, const Prog *prog, int domain) {
+    const Domain *row = &prog->domains.items[domain];
+    if (!row->lo || !row->hi || row->where) return NULL;
+    if (row->lo->kind == X_POISON || row->hi->kind == X_POISON) return NULL;
+    return expr_binary(arena, OP_LT, row->lo, row->hi, row->span);
+}
+
+Expr *positive(Arena *arena, Expr *expr) {
+    int64_t by;
+    while (expr->kind == X_CALL && expr->call.which == IN_ceil_div &&
+           expr_constant(expr->call.args[1], &by) && by > 0)
+        expr = expr->call.args[0];
+    Expr *one = expr_integer(arena, expr->type, 1, expr->span);
+    return expr_binary(arena, OP_GE, expr, one, expr->span);
+}
+
+static void suppose(Arena *arena, Prog *prog, Expr *condition) {
+    if (condition && condition->kind != X_CONST)
+        vec_push(arena, &prog->preconditions, (Precondition){.condition = condition});
+}
+
+static void suppose_ranges(Arena *arena, Prog *prog, const Emptiness *known) {
+    for (size_t d = 0; d < prog->domains.count; d++) {
+        Expr *nonempty = known[d] == MAYBE_EMPTY ? NULL : domain_nonempty(arena, prog, (int)d);
+        const Domain *row = &prog->domains.items[d];
+        if (nonempty && known[d] == EMPTY)
+            nonempty = expr_binary(arena, OP_LE, row->hi, row->lo, nonempty->span);
+        suppose(arena, prog, nonempty);
+    }
+}
+
+static bool equal(Algebra *algebra, const Poly *a, const Poly *b) {
+    algebra->work = PROOF_WORK;
+    return a && b && poly_proves_zero(algebra, poly_sum(algebra, a, b, -1));
+}
+
+/* What is known of ranges is a fact while the formulas are compared; in an iteration of the grid no
+ * axis is empty. */
+bool counts_equal(Arena *arena, Prog *prog, const EndCode *ends, const Emptiness *known) {
+    size_t facts = prog->preconditions.count;
+    Algebra *algebra = algebra_new(arena, prog, NULL);
+    suppose_ranges(arena, prog, known);
+    Total x = total(arena, prog, algebra, &ends[0], known);
+    Total y = total(arena, prog, algebra, &ends[1], known);
+    bool same = equal(algebra, x.outside, y.outside);
+    for (size_t i = 0; i < prog->axes.count && same; i++) {
+        Expr *extent = prog->axes.items[i].extent;
+        if (extent && extent->kind != X_POISON) suppose(arena, prog, positive(arena, extent));
+    }
+    same = same && equal(algebra, x.tile, y.tile);
+    prog->preconditions.count = facts;
+    return same;
+}
+
+bool counts_nothing(Arena *arena, Prog *prog, const EndCode *end, const Emptiness *known) {
+    Algebra *algebra = algebra_new(arena, prog, NULL);
+    const Poly *zero = poly_constant(algebra, 0);
+    Total counted = total(arena, prog, algebra, end, known);
+    return equal(algebra, counted.outside, zero) && equal(algebra, counted.tile, zero);
+}
+
+bool only_symbols(const Expr *expr) {
+    switch (expr->kind) {
+    case X_CONST:
+    case X_SYMBOL: return true;
+    case X_UNARY: return only_symbols(expr->unary.operand);
+    case X_BINARY: return only_symbols(expr->binary.left) && only_symbols(expr->binary.right);
+    case X_CAST: return expr->type != E_F32 && only_symbols(expr->cast);
+    case X_SELECT:
+        return only_symbols(expr->select.condition) && only_symbols(expr->select.then) &&
+               only_symbols(expr->select.otherwise);
+    case X_CALL:
+        for (int i = 0; i < expr->call.count; i++)
+            if (!only_symbols(expr->call.args[i])) return false;
+        return true;
+    case X_POISON:
+    case X_PARAM:
+    case X_AXIS:
+    case X_LOCAL:
+    case X_RANK:
+    case X_INDEX:
+    case X_READ:
+    case X_REDUCE: break;
+    }
+    return false;
+}

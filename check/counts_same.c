@@ -1,0 +1,147 @@
+/* The control of two roles side by side: the same loops over the same ranges, the same
+ * conditions and leaves, in the same order, make equal counts, whatever the bounds and
+ * conditions are worth. */
+#include "check/counts.h"
+
+#include "flow/values.h"
+
+typedef struct Sides {
+    Arena *arena;
+    Prog *prog;
+    const EndCode *ends;
+    Algebra *algebra;
+    int *partner;     /* by region of the first: that of the second which goes with it, -1: none */
+    VEC(int) renamed; /* loop variables of the second role, each with the atom that it stands for */
+    int *apart;
+} Sides;
+
+/* ---- the slices ------------------------------------------------------------------------------ */
+
+typedef struct Wanted {
+    int pipe;
+    End end;
+} Wanted;
+
+static bool keeps(const FlowCode *code, const Row *row, const void *data) {
+    const Wanted *wanted = data;
+    if (row->kind != ROW_ACQUIRE || !valid_index(row->handle, code->role->handles.count))
+        return false;
+    const Handle *handle = &code->role->handles.items[row->handle];
+    return handle->pipe == wanted->pipe && handle->end == wanted->end;
+}
+
+EndCode end_code(Arena *arena, const Role *role, int pipe, End end) {
+    return (EndCode){role, code_slice(arena, role->code, keeps, &(Wanted){pipe, end})};
+}
+
+Span end_first(const EndCode *end) {
+    for (size_t at = 0; at < end->slice->rows.count; at++)
+        if (end->slice->rows.items[at].kind == ROW_ACQUIRE) return end->slice->rows.items[at].head;
+    return (Span){0, 0};
+}
+
+int end_leaves(const EndCode *end, const Row **first) {
+    int count = 0;
+    for (size_t at = 0; at < end->slice->rows.count; at++) {
+        const Row *row = &end->slice->rows.items[at];
+        if (row->kind == ROW_LEAVE && count++ == 0) *first = row;
+    }
+    return count;
+}
+
+const Poly *end_poly(Arena *arena, const EndCode *end, int at, Expr *expr, Algebra *algebra) {
+    if (!expr || expr->kind == X_POISON) return NULL;
+    return values_import(arena, end->role->code, end->slice->whole_rows.items[at], expr, algebra);
+}
+
+/* ---- formulas -------------------------------------------------------------------------------- */
+
+static const Region *region_of(const Sides *s, int side, int region) {
+    return &s->ends[side].slice->regions.items[region];
+}
+
+/* Loop variables of the two roles that run alike stand for the same number. */
+static const Poly *side_poly(const Sides *s, int side, int region, Expr *expr) {
+    int at = region_of(s, side, region)->begin;
+    const Poly *poly = end_poly(s->arena, &s->ends[side], at, expr, s->algebra);
+    for (size_t i = 0; side && poly && i + 1 < s->renamed.count; i += 2)
+        poly = poly_replace(s->algebra, poly, s->renamed.items[i],
+                            poly_atom(s->algebra, s->renamed.items[i + 1]));
+    return poly;
+}
+
+static bool same_expr(const Sides *s, int a, int b, Expr *x, Expr *y) {
+    if (!x || !y) return x == y;
+    s->algebra->work = PROOF_WORK;
+    const Poly *one = side_poly(s, 0, a, x), *two = side_poly(s, 1, b, y);
+    if (!one || !two) return false;
+    bool changes = poly_changes(s->algebra, one) || poly_changes(s->algebra, two);
+    if (s->ends[0].role == s->ends[1].role && changes) return false; /* one before, one after it */
+    return poly_equal(one, two) || poly_proves_zero(s->algebra, poly_sum(s->algebra, one, two, -1));
+}
+
+/* ---- side by side ---------------------------------------------------------------------------- */
+
+static bool same_range(Sides *s, int a, int b) {
+    const Region *x = region_of(s, 0, a), *y = region_of(s, 1, b);
+    if (x->kind == REGION_GRID) return true;
+    bool domain = x->domain >= 0 && x->domain == y->domain;
+    if ((x->where || y->where) && !(x->where && y->where && domain)) return false;
+    bool whole = domain && x->whole && y->whole;
+    if (!whole && (!same_expr(s, a, b, x->lo, y->lo) || !same_expr(s, a, b, x->hi, y->hi)))
+        return false;
+    if (x->var < 0 || y->var < 0) return true;
+    vec_push(s->arena, &s->renamed, algebra_atom_local(s->algebra, s->ends[1].role, y->var));
+    vec_push(s->arena, &s->renamed, algebra_atom_local(s->algebra, s->ends[0].role, x->var));
+    return true;
+}
+
+static bool same_condition(const Sides *s, int a, int b) {
+    const Region *x = region_of(s, 0, a), *y = region_of(s, 1, b);
+    if (x->nonempty >= 0 && x->nonempty == y->nonempty) return true;
+    return same_expr(s, a, b, x->condition, y->condition);
+}
+
+/* -1 where a list ends there */
+static int decides(const Row *row, int at) {
+    bool does = row->kind == ROW_LOOP || row->kind == ROW_IF || row->kind == ROW_BLOCK ||
+                row->kind == ROW_LEAVE || row->kind == ROW_ACQUIRE;
+    return does ? at : -1;
+}
+
+static bool differ(const Sides *s, int at) {
+    for (int i = 0; i < 2; i++) s->apart[i] = decides(&s->ends[i].slice->rows.items[at], at);
+    return false;
+}
+
+static bool same_leave(const Sides *s, const Row *a, const Row *b) {
+    return a->again == b->again && s->partner[a->target] == b->target;
+}
+
+static const Row *row_of(const Sides *s, int side, int at) {
+    return &s->ends[side].slice->rows.items[at];
+}
+
+/* The rows from `a` to the end of its list, and from `b` to the end of its own, one by one: regions
+ * are the same where their first rows are, and those that follow up to their ends. */
+bool counts_same(Arena *arena, Prog *prog, const EndCode *ends, int *apart) {
+    Sides s = {.arena = arena, .prog = prog, .ends = ends, .apart = apart};
+    size_t count = ends[0].slice->rows.count, other = ends[1].slice->rows.count;
+    s.algebra = algebra_new(arena, prog, NULL);
+    s.algebra->most_terms = POLY_MORE_TERMS;
+    s.partner = NEW_ARRAY(arena, int, ends[0].slice->regions.count + 1);
+    apart[0] = apart[1] = -1;
+    for (int at = 0; at < (int)count && at < (int)other; at++) {
+        const Row *a = row_of(&s, 0, at), *b = row_of(&s, 1, at);
+        if (a->kind != b->kind) return differ(&s, at);
+        if (a->kind == ROW_LOOP || a->kind == ROW_IF || a->kind == ROW_BLOCK) {
+            if (region_of(&s, 0, a->region)->kind != region_of(&s, 1, b->region)->kind)
+                return differ(&s, at);
+            s.partner[a->region] = b->region;
+        }
+        if (a->kind == ROW_LOOP && !same_range(&s, a->region, b->region)) return differ(&s, at);
+        if (a->kind == ROW_IF && !same_condition(&s, a->region, b->region)) return differ(&s, at);
+        if (a->kind == ROW_LEAVE && !same_leave(&s, a, b)) return differ(&s, at);
+    }
+    return count == other;
+}

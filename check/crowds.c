@@ -1,0 +1,52 @@
+/* More stages of a ring are held at once than it has: the acquire waits for itself. Comes in with
+ * what each role holds. */
+#include "check/passes.h"
+#include "flow/held.h"
+
+static void label_holdings(const FlowCode *code, const Crowd *crowd, Diag *diag, Diags *diags) {
+    const Row *rows = code->rows.items, *acquire = &rows[crowd->row];
+    for (size_t i = 0; i < crowd->holdings.count; i++) {
+        const Holding *what = &crowd->holdings.items[i];
+        if (what->late < 0 && what->handle != acquire->handle &&
+            diag->label_count < DIAG_MAX_LABELS - 1)
+            diag_label(diags, diag, rows[what->acquired].span, "`%s` is held from here",
+                       code->role->handles.items[what->handle].name);
+    }
+}
+
+/* Stages that late sets keep; each set is named once */
+static int label_lates(const FlowCode *code, const Crowd *crowd, Diag *diag, Diags *diags) {
+    int count = 0, said = -1;
+    for (size_t i = 0; i < crowd->holdings.count; i++) {
+        int late = crowd->holdings.items[i].late;
+        count += late >= 0;
+        if (late < 0 || late == said) continue;
+        said = late;
+        const Late *set = &code->lates.items[late];
+        if (set->acquire != crowd->row)
+            diag_label(diags, diag, set->head, "`lag` keeps %d from here", set->lag);
+    }
+    return count;
+}
+
+static void refuse(Prog *prog, const FlowCode *code, const Crowd *crowd, Diags *diags) {
+    const Row *row = &code->rows.items[crowd->row];
+    Pipe *pipe = &prog->pipes.items[code->role->handles.items[row->handle].pipe];
+    int held = (int)crowd->holdings.count;
+    pipe->faulty = true;
+    Diag *diag = diag_at(diags, P0310, row->span,
+                         "%d stages of pipe `%s` are held at once, and its ring has %d", held,
+                         pipe->name, pipe->stages);
+    diag_primary(diags, diag, "waits for ever: what it needs is held by `%s` itself",
+                 code->role->name);
+    label_holdings(code, crowd, diag, diags);
+    int late = label_lates(code, crowd, diag, diags);
+    if (late) diag_note(diags, diag, "`lag` keeps %d of them", late);
+    diag_help(diags, diag, "release one before, or give the ring %d stages: `pipe %s[%d]`", held,
+              pipe->name, held);
+}
+
+void crowds_refuse(Prog *prog, const FlowCode *code, Diags *diags) {
+    for (size_t i = 0; i < code->held->crowds.count; i++)
+        refuse(prog, code, &code->held->crowds.items[i], diags);
+}

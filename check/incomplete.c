@@ -1,0 +1,12 @@
+/* The one place that turns a limit on work into a verdict: what was not followed to its end is not
+ * proved. */
+#include "check/passes.h"
+
+void incomplete_report(Diags *diags, const Role *role, const char *what) {
+    Diag *diag =
+        diag_at(diags, P0490, role->span, "role `%s` is not followed to its end", role->name);
+    diag_primary(diags, diag, "it is not proved that %s", what);
+    diag_help(diags, diag,
+              "split the role, or its conditions that are asked again and again: they are followed "
+              "apart");
+}

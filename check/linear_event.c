@@ -1,0 +1,310 @@
+/* What may happen to a stage variable, as data: state x event -> next state, or the code of the
+ * mistake. */
+#include "check/linear.h"
+
+#define FINE CODE_COUNT
+
+typedef struct Transition {
+    StageState next;
+    Code code;
+} Transition;
+
+static const Transition matrix[STATE_COUNT][EVENT_COUNT] = {
+    [STATE_FREE] = {
+        [EVENT_ACQUIRE]   = {STATE_HELD, FINE},
+        [EVENT_USE]       = {STATE_POISON, P0303},
+        [EVENT_RELEASE]   = {STATE_POISON, P0302},
+        [EVENT_MOVE_OUT]  = {STATE_POISON, P0303},
+        [EVENT_MOVE_IN]   = {STATE_HELD, FINE},
+        [EVENT_SCOPE_END] = {STATE_FREE, FINE},
+        [EVENT_LEAVE]     = {STATE_FREE, FINE},
+    },
+    [STATE_HELD] = {
+        [EVENT_ACQUIRE]   = {STATE_POISON, P0305},
+        [EVENT_USE]       = {STATE_HELD, FINE},
+        [EVENT_RELEASE]   = {STATE_RELEASED, FINE},
+        [EVENT_MOVE_OUT]  = {STATE_MOVED, FINE},
+        [EVENT_MOVE_IN]   = {STATE_POISON, P0305},
+        [EVENT_SCOPE_END] = {STATE_POISON, P0301},
+        [EVENT_LEAVE]     = {STATE_POISON, P0306},
+    },
+    [STATE_BLOCK] = {
+        [EVENT_ACQUIRE]   = {STATE_POISON, P0305},
+        [EVENT_USE]       = {STATE_BLOCK, FINE},
+        [EVENT_RELEASE]   = {STATE_POISON, P0308},
+        [EVENT_MOVE_OUT]  = {STATE_POISON, P0308},
+        [EVENT_MOVE_IN]   = {STATE_POISON, P0305},
+        [EVENT_SCOPE_END] = {STATE_FREE, FINE},
+        [EVENT_LEAVE]     = {STATE_FREE, FINE},
+    },
+    [STATE_RELEASED] = {
+        [EVENT_ACQUIRE]   = {STATE_HELD, FINE},
+        [EVENT_USE]       = {STATE_POISON, P0303},
+        [EVENT_RELEASE]   = {STATE_POISON, P0302},
+        [EVENT_MOVE_OUT]  = {STATE_POISON, P0303},
+        [EVENT_MOVE_IN]   = {STATE_HELD, FINE},
+        [EVENT_SCOPE_END] = {STATE_FREE, FINE},
+        [EVENT_LEAVE]     = {STATE_FREE, FINE},
+    },
+    [STATE_MOVED] = {
+        [EVENT_ACQUIRE]   = {STATE_HELD, FINE},
+        [EVENT_USE]       = {STATE_POISON, P0304},
+        [EVENT_RELEASE]   = {STATE_POISON, P0304},
+        [EVENT_MOVE_OUT]  = {STATE_POISON, P0304},
+        [EVENT_MOVE_IN]   = {STATE_HELD, FINE},
+        [EVENT_SCOPE_END] = {STATE_FREE, FINE},
+        [EVENT_LEAVE]     = {STATE_FREE, FINE},
+    },
+    [STATE_POISON] = {
+        [EVENT_ACQUIRE]   = {STATE_POISON, FINE},
+        [EVENT_USE]       = {STATE_POISON, FINE},
+        [EVENT_RELEASE]   = {STATE_POISON, FINE},
+        [EVENT_MOVE_OUT]  = {STATE_POISON, FINE},
+        [EVENT_MOVE_IN]   = {STATE_POISON, FINE},
+        [EVENT_SCOPE_END] = {STATE_FREE, FINE},
+        [EVENT_LEAVE]     = {STATE_FREE, FINE},
+    },
+};
+
+void linear_fault(Linear *linear, int handle) {
+    if (!linear->last) return;
+    linear->faulted = true;
+    linear->prog->pipes.items[linear->role->handles.items[handle].pipe].faulty = true;
+}
+
+bool is_held(const Hold *hold) { return hold->state == STATE_HELD || hold->state == STATE_BLOCK; }
+
+const Hold *linear_hold(const Linear *linear, const Path *path, int handle) {
+    if (!valid_index(handle, linear->role->handles.count) || linear->slot[handle] < 0) return NULL;
+    size_t slot = (size_t)linear->slot[handle];
+    return slot < path->count && path_hold(path, slot)->handle == handle ? path_hold(path, slot)
+                                                                         : NULL;
+}
+
+Hold *linear_change(Linear *linear, Path *path, int handle) {
+    return path_change(linear, path, (size_t)linear->slot[handle]);
+}
+
+Span linear_span(const Linear *linear, int row) { return linear->code->rows.items[row].span; }
+
+static const char *verb_of(StageEvent event) {
+    switch (event) {
+    case EVENT_USE: return "used";
+    case EVENT_RELEASE: return "released";
+    case EVENT_MOVE_OUT: return "moved";
+    case EVENT_ACQUIRE:
+    case EVENT_MOVE_IN:
+    case EVENT_SCOPE_END:
+    case EVENT_LEAVE:
+    case EVENT_COUNT: break;
+    }
+    return "left";
+}
+
+/* ---- what is said ---------------------------------------------------------------------------- */
+
+typedef struct Refusal {
+    Linear *linear;
+    const Path *path;
+    const Handle *what;
+    Hold hold;
+    StageEvent event;
+    Span span;
+} Refusal;
+
+static const char *pipe_name(const Refusal *r) {
+    return r->linear->prog->pipes.items[r->what->pipe].name;
+}
+
+/* The name that holds the stage now which was moved away from `hold`, or NULL: it is out of scope,
+ * or given on */
+static const Handle *taker(const Linear *linear, const Path *path, const Hold *hold) {
+    for (size_t hops = 0; hold && hold->state == STATE_MOVED && hops < path->count; hops++) {
+        const Handle *to = &linear->role->handles.items[hold->moved_to];
+        hold = linear_hold(linear, path, hold->moved_to);
+        if (hold && is_held(hold))
+            return to->parameter ? NULL : to; /* who calls a function does not see its names */
+    }
+    return NULL;
+}
+
+static Diag *refuse_moved(const Refusal *r) {
+    Diags *diags = r->linear->diags;
+    const Handle *to = &r->linear->role->handles.items[r->hold.moved_to],
+                 *holder = taker(r->linear, r->path, &r->hold);
+    const char *verb = verb_of(r->event);
+    Span since = linear_span(r->linear, r->hold.since);
+    Diag *diag =
+        diag_at(diags, P0304, r->span, "stage `%s` is %s after it was moved", r->what->name, verb);
+    diag_primary(diags, diag, "%s here", verb);
+    if (to->parameter)
+        diag_label(diags, diag, since, "moved into a function here, which releases it");
+    else
+        diag_label(diags, diag, since, "moved to `%s` here", to->name);
+    if (holder)
+        diag_help(diags, diag, "use `%s`, which holds the stage now", holder->name);
+    else if (to->parameter)
+        diag_help(
+            diags, diag,
+            "do this before the call, or lend the stage to the function: `borrow %s: stage ..`",
+            to->name);
+    else
+        diag_help(diags, diag, "use the name that it was moved to, before that releases it");
+    return diag;
+}
+
+/* A name that holds a stage where its scope ends */
+static Diag *refuse_kept_by_name(const Refusal *r, bool given) {
+    Diags *diags = r->linear->diags;
+    Span acquired = linear_span(r->linear, r->hold.acquired);
+    Diag *diag =
+        diag_at(diags, given ? P0300 : P0301, acquired,
+                given ? "stage `%s` is not released on every path" : "stage `%s` is never released",
+                r->what->name);
+    diag_primary(diags, diag, "acquired here");
+    if (linear_span(r->linear, r->hold.since).lo != acquired.lo)
+        diag_label(diags, diag, r->what->span, "taken over by this name");
+    return diag;
+}
+
+/* Where a function takes a stage over and keeps it, the function is wrong, and not who acquired it.
+ */
+static Diag *refuse_kept_by_function(const Refusal *r, bool given) {
+    Diags *diags = r->linear->diags;
+    Diag *diag =
+        diag_at(diags, given ? P0300 : P0301, r->what->span,
+                given ? "stage `%s` is not released on every path" : "stage `%s` is never released",
+                r->what->name);
+    diag_primary(diags, diag, "the function takes it over");
+    diag_label(diags, diag, linear_span(r->linear, r->hold.acquired), "acquired here");
+    diag_label(diags, diag, linear_span(r->linear, r->hold.since), "moved into the function here");
+    return diag;
+}
+
+static Diag *refuse_kept(const Refusal *r) {
+    Diags *diags = r->linear->diags;
+    int given = r->linear->given[r->hold.handle];
+    const char *name = r->what->name;
+    Diag *diag = r->what->parameter ? refuse_kept_by_function(r, given >= 0)
+                                    : refuse_kept_by_name(r, given >= 0);
+    if (given >= 0)
+        diag_label(diags, diag, linear_span(r->linear, given),
+                   "given on here, on a path that leaves before");
+    diag_label(diags, diag, r->span,
+               r->what->parameter ? "still held where the function ends"
+                                  : "still held where its scope ends");
+    if (r->what->parameter)
+        diag_help(diags, diag,
+                  "write `release %s;` behind its last use, or borrow it: `borrow %s: stage %s`",
+                  name, name, pipe_name(r));
+    else
+        diag_help(
+            diags, diag,
+            "write `release %s;` behind its last use, or the block form `%s <%s> as %s { .. }`",
+            name, word_of(r->what->end), pipe_name(r), name);
+    return diag;
+}
+
+static Diag *refuse_again(const Refusal *r, Code code) {
+    Diags *diags = r->linear->diags;
+    const char *name = r->what->name, *verb = verb_of(r->event);
+    bool twice = code == P0302;
+    Diag *diag = twice ? diag_at(diags, P0302, r->span, "stage `%s` is released twice", name)
+                       : diag_at(diags, P0303, r->span, "stage `%s` is %s after it was released",
+                                 name, verb);
+    diag_primary(diags, diag, "%s here", twice ? "released again" : verb);
+    diag_label(diags, diag, linear_span(r->linear, r->hold.since), "%s here",
+               twice ? "first released" : "released");
+    if (twice)
+        diag_help(diags, diag, "remove one `release %s;`", name);
+    else
+        diag_help(diags, diag, "move `release %s;` behind its last use", name);
+    return diag;
+}
+
+static Diag *refuse_overwritten(const Refusal *r) {
+    Diags *diags = r->linear->diags;
+    const char *name = r->what->name;
+    Diag *diag = diag_at(diags, P0305, r->span, "stage `%s` is overwritten while it is held", name);
+    diag_primary(diags, diag, "the stage that it holds would be lost");
+    diag_label(diags, diag, linear_span(r->linear, r->hold.acquired), "acquired here");
+    if (r->hold.state == STATE_BLOCK) return diag;
+    if (r->event == EVENT_MOVE_IN)
+        diag_help(diags, diag,
+                  "write `release %s;` before, or move its stage to another name: `let t = %s;`",
+                  name, name);
+    else
+        diag_help(diags, diag, "write `release %s;` before", name);
+    return diag;
+}
+
+static Diag *refuse_dropped(const Refusal *r) {
+    Diags *diags = r->linear->diags;
+    Diag *diag = diag_at(diags, P0306, r->span, "stage `%s` is dropped here without a release",
+                         r->what->name);
+    diag_primary(diags, diag, "leaves the scope of `%s`", r->what->name);
+    diag_label(diags, diag, linear_span(r->linear, r->hold.acquired), "acquired here");
+    diag_help(
+        diags, diag,
+        "write `release %s;` before it, or use the block form, which releases on every way out",
+        r->what->name);
+    return diag;
+}
+
+static Diag *refuse_block(const Refusal *r) {
+    Diags *diags = r->linear->diags;
+    const char *name = r->what->name;
+    Diag *diag =
+        diag_at(diags, P0308, r->span, "stage `%s` belongs to its block and cannot be %s by hand",
+                name, verb_of(r->event));
+    diag_primary(diags, diag, "the block does that when it ends");
+    diag_label(diags, diag, linear_span(r->linear, r->hold.acquired), "acquired by this block");
+    if (r->event == EVENT_RELEASE) diag_help(diags, diag, "remove `release %s;`", name);
+    diag_help(diags, diag, "to release it elsewhere, write `let %s = %s <%s>;`", name,
+              word_of(r->what->end), pipe_name(r));
+    return diag;
+}
+
+/* `code` is one of the matrix's; each message shows where the stage got its state, and what to do
+ */
+static Diag *refuse(const Refusal *r, Code code) {
+    if (code == P0301) return refuse_kept(r);
+    if (code == P0304) return refuse_moved(r);
+    if (code == P0305) return refuse_overwritten(r);
+    if (code == P0306) return refuse_dropped(r);
+    if (code == P0308) return refuse_block(r);
+    return refuse_again(r, code);
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+/* One that is named by mistake in place of who holds the stage: no word about that one */
+static void forget_takers(Linear *linear, Path *path, const Hold *moved) {
+    Hold at = *moved;
+    for (size_t hops = 0; at.state == STATE_MOVED && hops < path->count; hops++) {
+        const Hold *to = linear_hold(linear, path, at.moved_to);
+        if (!to) return;
+        at = *to;
+        if (is_held(to)) linear_change(linear, path, to->handle)->state = STATE_POISON;
+    }
+}
+
+bool linear_event(Linear *linear, Path *path, int handle, StageEvent event, int at, Span span) {
+    const Hold *found = linear_hold(linear, path, handle);
+    if (!found) return false;
+    const Hold hold = *found;
+    Transition rule = matrix[hold.state][event];
+    bool fine = rule.code == FINE && hold.state != STATE_POISON;
+    if (rule.code != FINE) {
+        Refusal refusal = {linear, path, &linear->role->handles.items[handle], hold, event, span};
+        linear_fault(linear, handle);
+        if (linear->last) linear->refused = refuse(&refusal, rule.code);
+        if (event != EVENT_USE) forget_takers(linear, path, &hold);
+    }
+    if (rule.next == hold.state) return fine;
+    Hold *now = linear_change(linear, path, handle);
+    now->since = at;
+    now->state = rule.next;
+    linear->poisoned |= now->state == STATE_POISON;
+    return fine;
+}

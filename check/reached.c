@@ -1,0 +1,108 @@
+/* Statements that no path reaches. A statement is dead where the one before it in its block was
+ * reached and every path has left since, whatever conditions are: a function that is inlined may
+ * well not need all of its text. What follows a block of its own is not said to be dead: that block
+ * may be the arm that a constant chose; neither is what follows a leave that drops a stage: what
+ * releases it stands there. */
+#include "check/linear.h"
+
+/* ---- the rule: a state is nothing but that a path gets there --------------------------------- */
+
+static void *start(Flow *flow) { return NEW(flow->arena, char); }
+
+static void *copy(Flow *flow, const void *state) {
+    (void)state;
+    return start(flow);
+}
+
+static bool join(Flow *flow, void *to, const void *from, int at, int source) {
+    (void)flow, (void)to, (void)from, (void)at, (void)source;
+    return false;
+}
+
+static void step(Flow *flow, int at, void *state) {
+    (void)state;
+    ((Linear *)flow->data)->reached[at] = true;
+}
+
+static const Rule rule = {
+    .name = "reached", .together = true, .start = start, .copy = copy, .join = join, .step = step};
+
+/* ---- statements ------------------------------------------------------------------------------ */
+
+typedef struct Reach {
+    Linear *linear;
+    int *begun; /* by region and arm: the row at which the last statement before began, -1: none yet
+                 */
+    int told;   /* the last row that was said to be dead, -1: none yet */
+} Reach;
+
+/* The last reached leave before a row, -1: none */
+static int last_leave(const Linear *linear, int at) {
+    while (--at >= 0)
+        if (linear->reached[at] && linear->code->rows.items[at].kind == ROW_LEAVE) break;
+    return at;
+}
+
+static bool drops_between(const Linear *linear, int from, int to) {
+    for (int at = from; at < to; at++)
+        if (linear->drops[at]) return true;
+    return false;
+}
+
+/* What is not reached was meant to be, or what leaves was not: nothing is said about the counts of
+ * the role's pipes. */
+static void fault_all(Linear *linear) {
+    for (size_t at = 0; at < linear->code->rows.count; at++) {
+        const Row *row = &linear->code->rows.items[at];
+        bool known =
+            row->kind == ROW_ACQUIRE && valid_index(row->handle, linear->role->handles.count);
+        if (known && linear->slot[row->handle] >= 0) linear_fault(linear, row->handle);
+    }
+}
+
+static void refuse(Linear *linear, int at) {
+    int leave = last_leave(linear, at);
+    Diag *diag = diag_at(linear->diags, P0311, linear->code->rows.items[at].statement,
+                         "this statement is never reached");
+    if (leave >= 0)
+        diag_label(linear->diags, diag, linear_span(linear, leave),
+                   "every path leaves here or before");
+    diag_help(linear->diags, diag, "remove it, or what leaves before it");
+    fault_all(linear);
+}
+
+/* Regions and arms, numbered: the second arm of an IF is one of its own */
+static size_t arm_of(const FlowCode *code, int region, int at) {
+    const Region *row = &code->regions.items[region];
+    return 2 * (size_t)region + (row->kind == REGION_IF && at > row->otherwise);
+}
+
+static void look(Reach *reach, int at) {
+    Linear *linear = reach->linear;
+    const FlowCode *code = linear->code;
+    const Row *row = &code->rows.items[at];
+    bool begins = row->kind == ROW_LOOP || row->kind == ROW_IF || row->kind == ROW_BLOCK;
+    size_t arm = arm_of(code, begins ? code->regions.items[row->region].parent : row->region, at);
+    int before = reach->begun[arm] - 1;
+    reach->begun[arm] = at + 1;
+    if (linear->reached[at] || before < 0 || !linear->reached[before] || row->after_block) return;
+    if (reach->told >= before || drops_between(linear, before, at)) return;
+    reach->told = at;
+    refuse(linear, at);
+}
+
+static bool leaves(const FlowCode *code) {
+    for (size_t at = 0; at < code->rows.count; at++)
+        if (code->rows.items[at].kind == ROW_LEAVE) return true;
+    return false;
+}
+
+void linear_reached(Linear *linear) {
+    FlowCode *code = linear->code;
+    if (!leaves(code) || !solve(linear->arena, code, &rule, linear)) return;
+    Reach reach = {.linear = linear, .told = -1};
+    reach.begun = NEW_ARRAY(linear->arena, int, 2 * code->regions.count + 2);
+    linear->last = true;
+    for (size_t at = 0; at < code->rows.count; at++)
+        if (code->rows.items[at].statement.hi) look(&reach, (int)at);
+}

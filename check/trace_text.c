@@ -1,0 +1,249 @@
+/* Who waits for whom, where roles wait for each other for ever at given sizes: P0460. */
+#include "check/deadlock.h"
+#include "check/trace.h"
+
+#define WAITS_MOST  64 /* that are followed for a message */
+#define PAST_MOST   64 /* releases that are remembered for it, */
+#define PAST_SHOWN  4  /* and told */
+#define DEEPER_MOST 8  /* stages more that a ring is given, to see whether it helps */
+
+typedef struct Steps { /* of a process: all its events, and how many of them the run has come to */
+    const Role *role;
+    int instance;
+    Events events;
+    size_t at;
+} Steps;
+
+typedef struct Past { /* a release that the run has come to */
+    int process;
+    Event event;
+} Past;
+
+typedef struct Stuck {
+    Arena *arena;
+    Prog *prog;
+    Diags *diags;
+    VEC(Steps) processes;
+    Past past[PAST_MOST]; /* the last ones, round and round */
+    size_t past_count;
+} Stuck;
+
+/* ---- what they wait for ---------------------------------------------------------------------- */
+
+static const Event *waits_at(const Stuck *stuck, int process) {
+    const Steps *steps = &stuck->processes.items[process];
+    return steps->at < steps->events.count ? &steps->events.items[steps->at] : NULL;
+}
+
+static bool same_event(const Event *a, const Event *b) {
+    return a->kind == b->kind && a->pipe == b->pipe && a->produce == b->produce &&
+           a->number == b->number;
+}
+
+/* The process that has still to do what another waits for, -1: none will */
+static int who_will(const Stuck *stuck, const Role *role, Event wanted) {
+    for (size_t p = 0; p < stuck->processes.count; p++) {
+        const Steps *steps = &stuck->processes.items[p];
+        if (steps->role != role) continue;
+        for (size_t i = steps->at; i < steps->events.count; i++)
+            if (same_event(&steps->events.items[i], &wanted)) return (int)p;
+    }
+    return -1;
+}
+
+static int awaited(const Stuck *stuck, int process) {
+    const Event *wait = waits_at(stuck, process);
+    const Role *roles = stuck->prog->roles.items;
+    if (wait->kind == STEP_TAKE)
+        return who_will(stuck, stuck->processes.items[process].role,
+                        (Event){.kind = STEP_PASS, .pipe = wait->pipe, .number = wait->number - 1});
+    const Pipe *pipe = &stuck->prog->pipes.items[wait->pipe];
+    Event wanted = {.kind = STEP_RELEASE,
+                    .produce = !wait->produce,
+                    .pipe = wait->pipe,
+                    .number = wait->number};
+    if (!wait->produce) {
+        int will = who_will(stuck, &roles[pipe->producer], wanted);
+        for (int p = 0; will < 0 && (size_t)p < stuck->processes.count;
+             p++) /* ended, or leaves it out */
+            if (stuck->processes.items[p].role == &roles[pipe->producer]) will = p;
+        return will;
+    }
+    wanted.number -= pipe->stages;
+    for (size_t i = 0; i < pipe->consumers.count; i++) {
+        int will = who_will(stuck, &roles[pipe->consumers.items[i]], wanted);
+        if (will >= 0) return will;
+    }
+    return -1;
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+static const char *name_of(const Stuck *stuck, int process) {
+    if (process < 0) return "somebody";
+    const Steps *steps = &stuck->processes.items[process];
+    if (steps->instance < 0) return arena_printf(stuck->arena, "`%s`", steps->role->name);
+    return arena_printf(stuck->arena, "instance %d of `%s`", steps->instance, steps->role->name);
+}
+
+static const char *wait_text(const Stuck *stuck, int process) {
+    const Event *wait = waits_at(stuck, process);
+    const char *who = name_of(stuck, process), *whom = name_of(stuck, awaited(stuck, process));
+    if (wait->kind == STEP_TAKE)
+        return arena_printf(stuck->arena, "%s waits for its turn, behind %s", who, whom);
+    const Pipe *pipe = &stuck->prog->pipes.items[wait->pipe];
+    int stage = (wait->produce ? wait->number - pipe->stages : wait->number) + 1;
+    const char *verb = wait->produce ? "release" : "produce";
+    return arena_printf(stuck->arena, "%s waits for %s to %s stage %d of `%s`", who, whom, verb,
+                        stage, pipe->name);
+}
+
+static bool is_among(const int *processes, int count, int process) {
+    for (int i = 0; i < count; i++)
+        if (processes[i] == process) return true;
+    return false;
+}
+
+/* What those who wait have handed over last */
+static void tell_past(const Stuck *stuck, Diag *diag, const int *waiting, int count) {
+    const Past *shown[PAST_SHOWN];
+    int found = 0;
+    Str text = str_new(stuck->arena);
+    for (size_t back = 1; back <= stuck->past_count && back <= PAST_MOST && found < PAST_SHOWN;
+         back++) {
+        const Past *past = &stuck->past[(stuck->past_count - back) % PAST_MOST];
+        if (is_among(waiting, count, past->process)) shown[found++] = past;
+    }
+    while (found-- > 0) {
+        const Event *event = &shown[found]->event;
+        str_printf(&text, "%s%s %s stage %d of `%s` (line %u)", text.length ? ", " : "",
+                   name_of(stuck, shown[found]->process), event->produce ? "produced" : "released",
+                   event->number + 1, stuck->prog->pipes.items[event->pipe].name,
+                   (unsigned)source_line(stuck->prog->source, event->place.lo));
+    }
+    if (text.length) diag_note(stuck->diags, diag, "before that %s", text.text);
+}
+
+/* The ring: role -> pipe -> role */
+static void tell_ring(const Stuck *stuck, Diag *diag, const int *waiting, int count) {
+    Str text = str_new(stuck->arena);
+    if (count < 2) return;
+    for (int i = 0; i < count; i++) {
+        const Event *wait = waits_at(stuck, waiting[i]);
+        str_printf(&text, "%s -> ", name_of(stuck, waiting[i]));
+        if (wait->kind == STEP_TAKE)
+            str_add(&text, "its turn -> ");
+        else
+            str_printf(&text, "`%s` -> ", stuck->prog->pipes.items[wait->pipe].name);
+    }
+    diag_note(stuck->diags, diag, "each waits for the next: %s%s", text.text,
+              name_of(stuck, waiting[0]));
+}
+
+/* Stages that are enough at all counts; 0: some more are not */
+static int enough_stages(const Stuck *stuck, Pipe *pipe) {
+    int stages = pipe->stages;
+    bool right = false;
+    for (int more = 1; more <= DEEPER_MOST && !right; more++) {
+        pipe->stages = stages + more;
+        right = deadlock_proves(stuck->arena, stuck->prog);
+    }
+    int enough = pipe->stages;
+    pipe->stages = stages;
+    return right ? enough : 0;
+}
+
+/* A ring that is waited for to be emptied, with as many stages as are enough */
+static bool tell_deeper(const Stuck *stuck, Diag *diag, const int *waiting, int count) {
+    for (int i = 0; i < count; i++) {
+        const Event *wait = waits_at(stuck, waiting[i]);
+        if (wait->kind != STEP_ACQUIRE || !wait->produce) continue;
+        Pipe *pipe = &stuck->prog->pipes.items[wait->pipe];
+        int enough = enough_stages(stuck, pipe);
+        if (!enough) continue;
+        diag_help(stuck->diags, diag,
+                  "with %d stages nobody waits for ever: `pipe %s[%d]`; or let one of them release "
+                  "before it waits, or acquire in the other order",
+                  enough, pipe->name, enough);
+        return true;
+    }
+    return false;
+}
+
+/* ---- the message ----------------------------------------------------------------------------- */
+
+/* The processes that wait for each other: from the first that waits, along those that are waited
+ * for */
+static int find_ring(const Stuck *stuck, int *ring) {
+    int next = -1, seen[WAITS_MOST] = {0}, count = 0, begin = 0;
+    for (size_t p = 0; p < stuck->processes.count && next < 0; p++)
+        if (waits_at(stuck, (int)p)) next = (int)p;
+    for (bool again = false; next >= 0 && waits_at(stuck, next) && count < WAITS_MOST && !again;) {
+        seen[count++] = next;
+        next = awaited(stuck, next);
+        for (int i = 0; i < count; i++)
+            if (seen[i] == next) begin = i, again = true;
+    }
+    for (int i = begin; i < count; i++) ring[i - begin] = seen[i];
+    return count - begin;
+}
+
+static Diag *open_diag(const Stuck *stuck, const int *ring, int count) {
+    const Role *role = stuck->processes.items[ring[0]].role;
+    Span place = waits_at(stuck, ring[0])->place;
+    bool alone = true;
+    for (int i = 0; i < count; i++) alone &= stuck->processes.items[ring[i]].role == role;
+    if (alone && count > 1)
+        return diag_at(stuck->diags, P0460, place, "instances of `%s` wait for each other for ever",
+                       role->name);
+    if (count > 1) return diag_at(stuck->diags, P0460, place, "roles wait for each other for ever");
+    return diag_at(stuck->diags, P0460, place, "role `%s` waits for ever", role->name);
+}
+
+static void refuse(const Stuck *stuck, const BlockRun *block) {
+    int ring[WAITS_MOST], count = find_ring(stuck, ring);
+    Diag *diag = open_diag(stuck, ring, count);
+    for (int i = 0; i < count; i++) {
+        if (i == 0)
+            diag_primary(stuck->diags, diag, "%s", wait_text(stuck, ring[i]));
+        else if (diag->label_count < DIAG_MAX_LABELS)
+            diag_label(stuck->diags, diag, waits_at(stuck, ring[i])->place, "%s",
+                       wait_text(stuck, ring[i]));
+    }
+    Str where = str_new(stuck->arena);
+    sizes_print(block->sizes, &where);
+    str_printf(&where, "%s%lld tile%s in a block", where.length ? ", " : "",
+               (long long)block->tiles, block->tiles == 1 ? "" : "s");
+    if (block->reads) reads_print(block->reads, stuck->prog, &where);
+    diag_note(stuck->diags, diag, "with %s", where.text);
+    tell_past(stuck, diag, ring, count);
+    tell_ring(stuck, diag, ring, count);
+    if (!tell_deeper(stuck, diag, ring, count))
+        diag_help(stuck->diags, diag,
+                  "let one of them release before it waits, acquire in the other order, or give a "
+                  "ring more stages");
+}
+
+static void note_past(Run *run, const Position *place, const Event *event) {
+    Stuck *stuck = run->data;
+    if (event->kind == STEP_RELEASE)
+        stuck->past[stuck->past_count++ % PAST_MOST] = (Past){place->process, *event};
+}
+
+void trace_refuse(Arena *arena, Prog *prog, Traced *traced, Diags *diags, const BlockRun *block) {
+    Stuck stuck = {.arena = arena, .prog = prog, .diags = diags};
+    Run *run = trace_run_new(arena, traced, block, false, TRACE_EVENTS);
+    run->event = note_past, run->data = &stuck;
+    if (block->reads) block->reads->count = 0;
+    for (size_t p = 0; p < run->machine->processes.count; p++) {
+        const Process *process = &run->machine->processes.items[p];
+        Steps steps = {.role = run->machine->members.items[process->member].role,
+                       .instance = process->instance};
+        (void)trace_events(arena, traced, block, steps.role, steps.instance, &steps.events);
+        vec_push(arena, &stuck.processes, steps);
+    }
+    (void)trace_run(run);
+    for (size_t p = 0; p < stuck.processes.count; p++)
+        stuck.processes.items[p].at = (size_t)run->machine->events[p];
+    refuse(&stuck, block);
+}

@@ -1,0 +1,186 @@
+/* Bank conflicts: tiles whose rows would leave a warp's lanes in a few banks of shared memory -> padding behind each row.
+ *
+ * Shared memory has 32 banks of 4 bytes; lanes that want different words of one bank are served one after another. Lanes walk a statement's
+ * elements with the last index innermost, so a tile subscripted by that index in an axis other than its last is walked down its rows: where a row is a
+ * multiple of 32 words, all lanes meet in one bank. A word behind each row spreads them. Only what ordinary loads and stores alone touch may be padded: copy
+ * engine and matrix unit have patterns of their own (swizzles). It is done where it at least halves what the statements take. */
+#include "derive/tiles.h"
+
+#define BANKS       32
+#define BANK_BYTES  4
+#define LANES       32
+#define VECTOR_MOST 16 /* elements that a lane takes at once */
+
+/* A tile that may be padded: its layout, and one access to say how it is shaped */
+typedef struct Candidate {
+    Layout *layout;
+    const Role *role;
+    const Access *access;
+    int64_t unit;          /* elements of padding that keep every access aligned */
+    int64_t plain, padded; /* what its statements take, in rounds of the banks */
+    int64_t worst;         /* rounds of the worst access without padding */
+    bool fixed;            /* someone else than ordinary loads and stores touches it */
+} Candidate;
+
+typedef VEC(Candidate) Candidates;
+
+/* ---- one access ------------------------------------------------------------------------------------------------------- */
+
+static int64_t divided(int64_t a, int64_t by) { return a >= 0 ? a / by : -((-a + by - 1) / by); }
+
+/* Elements that a lane takes at once, and along which index (-1: along the walk) */
+static int vector_of(const Site *site, int *axis) {
+    *axis = -1;
+    if (site->tile->spread) return layout_vector(site->tile->spread, axis);
+    return site->tile->class == TILE_LANES ? site->tile->piece.elements : 1;
+}
+
+static void split(const IndexSpace *space, const int *axes, int count, int64_t flat, int64_t *indexes) {
+    for (int i = count - 1; i >= 0; i--) {
+        int64_t extent = space->items[axes[i]].extent;
+        indexes[axes[i]] = i == 0 ? flat : flat % extent;
+        flat /= extent;
+    }
+}
+
+/* The indexes of a lane's first element; false where the statement has fewer */
+static bool place_lane(const Site *site, int lane, int64_t *indexes) {
+    const IndexSpace *space = &site->tile->space;
+    const RegisterLayout *spread = site->tile->spread;
+    int axes[PROG_MAX_INDEXES], axis;
+    int64_t total = 1, flat = (int64_t)lane * vector_of(site, &axis);
+    for (int i = 0; i < space->bound; i++) {
+        axes[i] = i;
+        if (__builtin_mul_overflow(total, space->items[i].extent, &total)) total = INT64_MAX;
+    }
+    if (!spread) split(space, axes, space->bound, flat, indexes);
+    for (int s = 0; spread && s < spread->count; s++) {
+        const Spread *part = &spread->spreads[s];
+        int64_t at = 0;
+        for (int d = 0; d < part->count; d++)
+            if (part->digits[d].in_thread)
+                at += lane / part->digits[d].place % part->digits[d].extent * part->digits[d].stride;
+        split(space, part->axes, part->members, at, indexes);
+    }
+    return spread || flat < total;
+}
+
+/* Element of the tile at these indexes, up to a constant; rows lie `pitch` elements apart */
+static int64_t element_at(Tiles *tiles, const Site *site, const Access *access, int64_t pitch, const int64_t *indexes) {
+    int64_t position = 0;
+    for (int d = 0; d < access->rank; d++) {
+        int64_t coordinate = 0;
+        for (int i = 0; i < site->tile->space.bound; i++) coordinate += access->affine[d].coef[i] * indexes[i];
+        position =
+            position * (d + 1 == access->rank ? pitch : tile_extent(tiles->prog, site->role, access, d)) + coordinate;
+    }
+    return position;
+}
+
+/* Rounds of the banks in which a warp's lanes are served, each `words` words from its element on: in groups that fill the banks. */
+static int64_t rounds_of(Tiles *tiles, const Site *site, const Access *access, int64_t pitch, int words) {
+    int64_t bytes = element_rows[access->type].bytes, rounds = 0;
+    for (int first = 0; first < LANES; first += LANES / words) {
+        int64_t seen[BANKS][BANKS], most = 0; /* the words of each bank */
+        int count[BANKS] = {0};
+        for (int lane = first; lane < first + LANES / words; lane++) {
+            int64_t indexes[PROG_MAX_INDEXES] = {0};
+            if (!place_lane(site, lane, indexes)) break;
+            int64_t start = divided(element_at(tiles, site, access, pitch, indexes) * bytes, BANK_BYTES);
+            for (int64_t word = start; word < start + words; word++) {
+                int64_t bank = word - divided(word, BANKS) * BANKS;
+                int at = 0;
+                while (at < count[bank] && seen[bank][at] != word) at++;
+                if (at == count[bank]) seen[bank][count[bank]++] = word;
+                if (count[bank] > most) most = count[bank];
+            }
+        }
+        rounds += most;
+    }
+    return rounds;
+}
+
+/* Rounds for as many elements of each lane as the longest vector has. A vector that lies in one row, aligned, is one access. */
+static int64_t cost_of(Tiles *tiles, const Site *site, const Access *access, int64_t row, int64_t padding) {
+    int64_t bytes = element_rows[access->type].bytes;
+    int axis, vector = vector_of(site, &axis);
+    bool whole = row % vector == 0 && padding % vector == 0;
+    for (int d = 0; d < access->rank && axis >= 0; d++)
+        whole &= access->affine[d].coef[axis] == (d + 1 == access->rank ? 1 : 0);
+    int64_t width = (whole ? vector : 1) * bytes;
+    int64_t rounds = rounds_of(tiles, site, access, row + padding, width > BANK_BYTES ? (int)(width / BANK_BYTES) : 1);
+    return rounds * (whole ? VECTOR_MOST / vector : VECTOR_MOST);
+}
+
+/* ---- tiles ------------------------------------------------------------------------------------------------------------ */
+
+/* One that no block's shared memory holds is refused: nothing is gained by padding it. */
+static bool holds_too_much(Tiles *tiles, const Role *role, const Access *access) {
+    int64_t elements = 1;
+    for (int d = 0; d < access->rank; d++)
+        if (__builtin_mul_overflow(elements, tile_extent(tiles->prog, role, access, d), &elements)) return true;
+    return elements > MAX_ELEMENTS;
+}
+
+static Candidate *candidate_of(Tiles *tiles, Candidates *all, const Site *site, const Access *access) {
+    Layout *layout = access_layout(tiles->prog, site->role, access);
+    if (layout == NULL) return NULL;
+    for (size_t i = 0; i < all->count; i++)
+        if (all->items[i].layout == layout) return &all->items[i];
+    Candidate candidate = {.layout = layout, .role = site->role, .access = access, .unit = 1};
+    int64_t bytes = element_rows[access->type].bytes;
+    if (bytes < BANK_BYTES) candidate.unit = BANK_BYTES / bytes;
+    candidate.fixed = access->rank < 2 || layout->addressed || layout->swizzle ||
+                      layout->panel != tile_extent(tiles->prog, site->role, access, access->rank - 1) ||
+                      holds_too_much(tiles, site->role, access);
+    vec_push(tiles->arena, all, candidate);
+    return &all->items[all->count - 1];
+}
+
+/* Accumulators are moved by matrices, whose rows are 16 bytes in one piece. */
+static bool is_ordinary(const Site *site) {
+    if (site->poisoned || (site->tile->class != TILE_MAP && site->tile->class != TILE_LANES)) return false;
+    for (int i = 0; i < site->tile->space.bound; i++)
+        if (site->tile->space.items[i].extent < 0) return false;
+    return !site->tile->spread || !layout_accumulates(site->tile->spread);
+}
+
+static bool is_affine(const Access *access) {
+    for (int d = 0; d < access->rank; d++)
+        if (!access->affine[d].is) return false;
+    return true;
+}
+
+static void weigh(Tiles *tiles, Candidates *all, const Site *site, const Access *access, bool measure) {
+    Candidate *candidate = candidate_of(tiles, all, site, access);
+    if (candidate == NULL) return;
+    if (!is_ordinary(site)) candidate->fixed = true;
+    if (site->tile->class == TILE_LANES && site->tile->piece.elements > candidate->unit)
+        candidate->unit = site->tile->piece.elements;
+    if (!measure || candidate->fixed || !is_affine(access)) return;
+    int64_t row = candidate->layout->panel;
+    candidate->plain += cost_of(tiles, site, access, row, 0);
+    candidate->padded += cost_of(tiles, site, access, row, candidate->unit);
+    int64_t rounds = rounds_of(tiles, site, access, row, 1);
+    if (rounds > candidate->worst) candidate->worst = rounds;
+}
+
+static void weigh_all(Tiles *tiles, Candidates *all, bool measure) {
+    for (size_t i = 0; i < tiles->sites.count; i++) {
+        const Site *site = tiles->sites.items[i];
+        weigh(tiles, all, site, &site->tile->target, measure);
+        for (size_t k = 0; k < site->reads.count; k++) weigh(tiles, all, site, site->reads.items[k], measure);
+    }
+}
+
+void tiles_banks(Tiles *tiles) {
+    Candidates all = {0};
+    weigh_all(tiles, &all, false); /* how each may be padded */
+    weigh_all(tiles, &all, true);  /* and what that would change */
+    for (size_t i = 0; i < all.count; i++) {
+        const Candidate *candidate = &all.items[i];
+        if (candidate->fixed || 2 * candidate->padded > candidate->plain) continue;
+        candidate->layout->padding = candidate->unit;
+        candidate->layout->rounds = candidate->worst;
+    }
+}

@@ -1,0 +1,435 @@
+/* A copy between a tensor and a tile -> boxes of a tensor map, or the reason why it is none.
+ *
+ * A box copies a dense block: each tensor axis contributes base + one index (or several that walk it without a gap, in mixed
+ * radix), in the same order as the tile's dimensions. It is at most 256 elements an axis, its inner extent a multiple of 16
+ * bytes, and each box must be one dense run of shared memory that starts at a multiple of 128 bytes (PTX ISA, tensor copies).
+ * A tile wider than a box, or swizzled, is cut into panels, see Layout. */
+#include "derive/tiles.h"
+
+#define BOX_INNER_BYTES 16
+#define BOX_START_BYTES 128
+#define STRIDE_LIMIT    (INT64_C(1) << 40)
+
+/* One tensor axis of the copy, outermost first */
+typedef struct Walk {
+    int64_t length; /* elements walked, 1 without an index */
+    int64_t stride; /* elements in the tile from one to the next; 0 without an index */
+    int inner;      /* the tile dimension of its fastest index, -1 */
+} Walk;
+
+static bool refuse(Reason *reason, Code code, Span span, const char *text, const char *help) {
+    *reason = (Reason){code, span, text, help};
+    return false;
+}
+
+static const char *const BY_LANES = "write `by lanes` behind the copy, and the role's lanes move it in pieces";
+
+/* ---- what an axis walks --------------------------------------------------------------------------------------------- */
+
+static bool axis_indexes(Tiles *tiles, Site *site, const Access *global, int axis, int *order, int *count,
+                         Reason *reason) {
+    const Affine *affine = &global->affine[axis];
+    const IndexSpace *space = &site->tile->space;
+    const char *text = tiles_text(tiles, global->subs[axis]->span);
+    Span span = global->subs[axis]->span;
+    *count = 0;
+    if (!affine->is)
+        return refuse(reason, P0211, span,
+                      arena_printf(tiles->arena, "a gather: `%s` is not a base plus an index", text), BY_LANES);
+    for (int i = 0; i < space->count; i++) {
+        if (affine->coef[i] == 0) continue;
+        if (affine->coef[i] < 0)
+            return refuse(reason, P0211, span,
+                          arena_printf(tiles->arena, "reversed: `%s` falls as `%s` grows", text, space->items[i].name),
+                          BY_LANES);
+        int at = (*count)++;
+        for (; at > 0 && affine->coef[order[at - 1]] < affine->coef[i]; at--) order[at] = order[at - 1];
+        order[at] = i; /* outermost first */
+    }
+    int64_t step = 1;
+    for (int k = *count - 1; k >= 0; k--) {
+        if (affine->coef[order[k]] != step)
+            return refuse(reason, P0211, span,
+                          arena_printf(tiles->arena, "strided: `%s` does not walk element by element", text), BY_LANES);
+        step *= space->items[order[k]].extent;
+    }
+    return true;
+}
+
+/* Which tile dimension an index walks, each by itself with coefficient 1 */
+static bool tile_dimensions(Tiles *tiles, Site *site, const Access *local, int *dim_of, Reason *reason) {
+    const IndexSpace *space = &site->tile->space;
+    for (int i = 0; i < space->count; i++) dim_of[i] = -1;
+    for (int d = 0; d < local->rank; d++) {
+        int used = 0;
+        for (int i = 0; i < space->count && local->affine[d].is; i++) {
+            if (local->affine[d].coef[i] == 0) continue;
+            used++;
+            if (local->affine[d].coef[i] == 1 && used == 1 && dim_of[i] < 0)
+                dim_of[i] = d;
+            else
+                used = PROG_MAX_INDEXES;
+        }
+        if (!local->affine[d].is || used > 1)
+            return refuse(reason, P0211, local->subs[d]->span,
+                          arena_printf(tiles->arena, "`%s` does not walk the tile element by element",
+                                       tiles_text(tiles, local->subs[d]->span)),
+                          BY_LANES);
+    }
+    return true;
+}
+
+/* Elements of the tile from one element of dimension d to the next, within a panel */
+static int64_t tile_stride(const Prog *prog, const Role *role, const Access *local, const Layout *layout, int d) {
+    int64_t stride = 1;
+    for (int k = local->rank - 1; k > d; k--)
+        stride *= k == local->rank - 1 ? layout->panel : tile_extent(prog, role, local, k);
+    return stride;
+}
+
+/* Adds one index to the walk along axis `a`. */
+static bool walk_index(Tiles *tiles, Site *site, const Access *global, const Access *local, const Layout *layout, int a,
+                       int index, int dim, Walk *walk, Reason *reason) {
+    int64_t stride = tile_stride(tiles->prog, site->role, local, layout, dim),
+            extent = site->tile->space.items[index].extent;
+    bool runs_on = walk->inner < 0 || walk->stride == stride * extent;
+    if (dim == local->rank - 1 && walk->inner >= 0 && layout->panel != tile_extent(tiles->prog, site->role, local, dim))
+        runs_on = false;
+    if (!runs_on)
+        return refuse(reason, P0211, global->subs[a]->span,
+                      arena_printf(tiles->arena, "`%s` walks parts of the tile that do not lie behind one another",
+                                   tiles_text(tiles, global->subs[a]->span)),
+                      BY_LANES);
+    walk->length *= extent;
+    walk->stride = stride;
+    walk->inner = dim;
+    return true;
+}
+
+static bool walk_axes(Tiles *tiles, Site *site, const Access *global, const Access *local, const Layout *layout,
+                      Walk *walks, Reason *reason) {
+    const IndexSpace *space = &site->tile->space;
+    int dim_of[PROG_MAX_INDEXES], order[PROG_MAX_INDEXES], count, last_dim = -1;
+    bool seen[PROG_MAX_INDEXES] = {false};
+    if (!tile_dimensions(tiles, site, local, dim_of, reason)) return false;
+    for (int a = 0; a < global->rank; a++) {
+        walks[a] = (Walk){.length = 1, .inner = -1};
+        if (!axis_indexes(tiles, site, global, a, order, &count, reason)) return false;
+        for (int k = 0; k < count; k++) {
+            int i = order[k], d = dim_of[i];
+            const char *name = space->items[i].name;
+            if (d < 0 || seen[i])
+                return refuse(
+                    reason, P0211, global->subs[a]->span,
+                    arena_printf(tiles->arena,
+                                 d < 0 ? "broadcast: `%s` does not walk the tile" : "a diagonal: `%s` walks two axes",
+                                 name),
+                    BY_LANES);
+            if (d <= last_dim)
+                return refuse(
+                    reason, P0211, global->subs[a]->span,
+                    arena_printf(
+                        tiles->arena,
+                        "transposed: `%s` comes later among the tensor's axes than among the tile's dimensions", name),
+                    BY_LANES);
+            if (!walk_index(tiles, site, global, local, layout, a, i, d, &walks[a], reason)) return false;
+            seen[i] = true;
+            last_dim = d;
+        }
+    }
+    for (int i = 0; i < space->count; i++)
+        if (dim_of[i] >= 0 && !seen[i])
+            return refuse(reason, P0211, global->span,
+                          arena_printf(tiles->arena, "broadcast: `%s` does not walk the tensor", space->items[i].name),
+                          BY_LANES);
+    return true;
+}
+
+/* ---- cutting -------------------------------------------------------------------------------------------------------- */
+
+static int64_t largest_divisor(int64_t length, int64_t limit, int64_t unit) {
+    for (int64_t d = length < limit ? length : limit; d > 0; d--)
+        if (length % d == 0 && d % unit == 0) return d;
+    return 0;
+}
+
+/* The smallest count of elements of which `bytes` each make a multiple of `multiple` bytes; all are powers of two */
+static int64_t unit_of(int64_t bytes, int64_t multiple) { return bytes >= multiple ? 1 : multiple / bytes; }
+
+/* 2^k with k maximal such that it divides `value`, at most `limit` */
+static int64_t power_of_two(int64_t value, int64_t limit) {
+    int64_t power = 1;
+    while (power < limit && value % (power * 2) == 0) power *= 2;
+    return power;
+}
+
+int64_t boxes_panel(const Target *target, Element type, int rank, const int64_t *extents) {
+    int64_t rows = 1, last = extents[rank - 1], bytes = element_rows[type].bytes;
+    for (int d = 0; d + 1 < rank; d++) rows *= extents[d];
+    if (last <= target->box_limit || rows == 1) return last; /* one row is one run however it is cut */
+    int64_t unit = unit_of(bytes, BOX_INNER_BYTES);
+    while (unit < BOX_START_BYTES && rows * unit * bytes % BOX_START_BYTES != 0) unit *= 2;
+    int64_t panel = largest_divisor(last, target->box_limit, unit);
+    return panel ? panel : last;
+}
+
+/* Where boxes may start in shared memory: where the swizzle pattern does, if there is one (PTX ISA 5.5.7) */
+static int64_t box_start(const Layout *layout) {
+    return layout->swizzle ? (TILES_SPAN_LEAST / 2 << layout->swizzle) * TILES_SPAN_ROWS : BOX_START_BYTES;
+}
+
+/* A box extent along an axis that is walked in steps of stride * bytes: all of it, or a part whose step keeps the starts aligned */
+static int64_t cut(const Target *target, int64_t length, int64_t step_bytes, int64_t unit, int64_t start) {
+    if (length <= target->box_limit && length % unit == 0) return length;
+    int64_t aligned = start / power_of_two(step_bytes, start);
+    return largest_divisor(length, target->box_limit, aligned > unit ? aligned : unit);
+}
+
+/* With the next extent that could be cut, where `unit` says how */
+static bool not_cut(Tiles *tiles, const Access *global, int axis, int64_t length, int64_t step_bytes, int64_t unit,
+                    int64_t start, Reason *reason) {
+    const char *help = "choose an extent with a larger power of two in it, or write `by lanes` behind the copy";
+    for (int64_t more = length + 1; unit > 0 && more <= length + INT64_C(2) * BOX_START_BYTES; more++)
+        if (cut(tiles->prog->target, more, step_bytes, unit, start) > 0) {
+            help = arena_printf(tiles->arena, "%lld elements could be cut; or write `by lanes` behind the copy",
+                                (long long)more);
+            break;
+        }
+    return refuse(reason, P0212, global->subs[axis]->span,
+                  arena_printf(tiles->arena,
+                               "%lld elements along `%s` are no whole number of boxes: of at most %d elements each, of "
+                               "a multiple of 16 bytes, starting at multiples of %lld bytes",
+                               (long long)length, tiles_text(tiles, global->subs[axis]->span),
+                               tiles->prog->target->box_limit, (long long)start),
+                  help);
+}
+
+/* The box extent along axis `a`, 0 where none fits. `run` is how many elements the box holds in one dense run so far, 0 where
+ * it can grow no more; `step` is how far apart in the tile neighbours along the axis lie. */
+static int64_t box_extent(const Target *target, const Walk *walk, int64_t bytes, bool innermost, int64_t start,
+                          int64_t *run) {
+    int64_t box = 1;
+    if (innermost)
+        box = cut(target, walk->length, walk->stride * bytes, unit_of(bytes, BOX_INNER_BYTES), start);
+    else if (walk->length == 1)
+        return 1;
+    else if (walk->stride == *run)
+        box = cut(target, walk->length, walk->stride * bytes, 1, start);
+    *run = box == walk->length ? *run * box : 0;
+    return box;
+}
+
+static bool cut_axes(Tiles *tiles, Site *site, const Access *global, const Access *local, const Layout *layout,
+                     const Walk *walks, BoxPlan *out, Reason *reason) {
+    int64_t bytes = element_rows[global->type].bytes, run = 1, rows = 1, start = box_start(layout);
+    int last = global->rank - 1;
+    for (int d = 0; d + 1 < local->rank; d++) rows *= tile_extent(tiles->prog, site->role, local, d);
+    bool panels = layout->panel != tile_extent(tiles->prog, site->role, local, local->rank - 1);
+    *out = (BoxPlan){.copy = {.rank = global->rank}, .count = 1, .swizzle = layout->swizzle};
+    for (int a = last; a >= 0; a--) {
+        const Walk *walk = &walks[a];
+        int map = last - a; /* dimensions of the map are innermost first */
+        int64_t box, step = walk->stride;
+        if (a == last && panels)
+            box = run = layout->panel, step = rows; /* a panel holds all rows */
+        else
+            box = box_extent(tiles->prog->target, walk, bytes, a == last, start, &run);
+        if (box == 0)
+            return not_cut(tiles, global, a, walk->length, walk->stride * bytes,
+                           a == last ? unit_of(bytes, BOX_INNER_BYTES) : 1, start, reason);
+        if (walk->length % box != 0) return not_cut(tiles, global, a, walk->length, 0, 0, start, reason);
+        out->box[map] = box;
+        out->copy.tile[map] = walk->length;
+        out->copy.step[map] = box == walk->length ? 0 : box * step * bytes;
+        out->copy.start[map] = global->affine[a].base;
+        out->count *= walk->length / box;
+        if (out->copy.step[map] % start != 0) return not_cut(tiles, global, a, walk->length, 0, 0, start, reason);
+    }
+    return true;
+}
+
+/* Where the first box starts in the tile: a multiple of 128 bytes or of a swizzle pattern, and of whole panels */
+static bool start_aligned(Tiles *tiles, Site *site, const Access *local, const Layout *layout, Reason *reason) {
+    int64_t bytes = element_rows[local->type].bytes,
+            extent = tile_extent(tiles->prog, site->role, local, local->rank - 1);
+    int64_t rows = 1, start = box_start(layout);
+    for (int d = 0; d + 1 < local->rank; d++) rows *= tile_extent(tiles->prog, site->role, local, d);
+    for (int d = 0; d < local->rank; d++) {
+        const Poly *base = algebra_poly(site->algebra, site->role, local->affine[d].base);
+        int64_t step = tile_stride(tiles->prog, site->role, local, layout, d), unit = 1;
+        if (d == local->rank - 1 && layout->panel != extent) step = rows, unit = layout->panel;
+        int64_t divisor = poly_divisor(site->algebra, base);
+        if (divisor % unit == 0 && divisor % (start / power_of_two(step * bytes, start)) == 0) continue;
+        return refuse(reason, P0212, local->subs[d]->span,
+                      arena_printf(tiles->arena,
+                                   "the copy does not certainly start at a multiple of %lld bytes of the tile: `%s`",
+                                   (long long)start, tiles_text(tiles, local->subs[d]->span)),
+                      "begin at another row, or write `by lanes` behind the copy");
+    }
+    return true;
+}
+
+/* Where the first box starts in the tensor: at a multiple of 16 bytes along the last axis, or the copy engine traps (an illegal
+ * instruction on an H200, loads and stores alike); along the other axes anywhere, negative too. */
+static bool origin_aligned(Tiles *tiles, Site *site, const Access *global, Reason *reason) {
+    int last = global->rank - 1;
+    int64_t unit = unit_of(element_rows[global->type].bytes, BOX_INNER_BYTES);
+    const Poly *base = algebra_poly(site->algebra, site->role, global->affine[last].base);
+    if (poly_divisor(site->algebra, base) % unit == 0) return true;
+    return refuse(reason, P0211, global->subs[last]->span,
+                  arena_printf(tiles->arena,
+                               "`%s` does not certainly start at a multiple of %lld elements, and tensor copies start "
+                               "at multiples of 16 bytes",
+                               tiles_text(tiles, global->subs[last]->span), (long long)unit),
+                  "begin the tile at such a multiple (a wider halo), say with `requires` what makes it one, or write "
+                  "`by lanes` behind the copy");
+}
+
+bool boxes_plan(Tiles *tiles, Site *site, const Access *global, const Access *local, const Layout *layout, BoxPlan *out,
+                Reason *reason) {
+    Walk walks[PROG_MAX_RANK] = {0};
+    int last = global->rank - 1;
+    if (element_rows[global->type].map < 0)
+        return refuse(reason, P0211, global->span, "the copy engine does not move this element type", BY_LANES);
+    if (!walk_axes(tiles, site, global, local, layout, walks, reason)) return false;
+    if (walks[last].inner != local->rank - 1)
+        return refuse(reason, P0211, global->subs[last]->span,
+                      walks[last].inner < 0
+                          ? "strided: the tensor's last axis, along which its elements are contiguous, is not walked"
+                          : "the tile's last dimension, along which its elements are contiguous, is not walked",
+                      BY_LANES);
+    return cut_axes(tiles, site, global, local, layout, walks, out, reason) &&
+           start_aligned(tiles, site, local, layout, reason) && origin_aligned(tiles, site, global, reason);
+}
+
+/* ---- parts for the blocks of a cluster -------------------------------------------------------------------------------- */
+
+/* Whole boxes along an axis where their number allows; else slices along the outermost axis that the boxes have: those are dense
+ * runs too, and start where boxes may. */
+bool boxes_part(BoxPlan *plan, const Layout *layout, int64_t element_bytes, int parts, Multicast *out) {
+    BoxCopy *copy = &plan->copy;
+    int outer = 0;
+    for (int d = copy->rank - 1; d >= 0; d--) {
+        int64_t count = copy->tile[d] / plan->box[d];
+        if (plan->box[d] > 1 && outer == 0) outer = d;
+        if (count % parts != 0) continue;
+        copy->tile[d] /= parts;
+        plan->count /= parts;
+        *out = (Multicast){.parts = parts, .axis = d, .elements = copy->tile[d], .bytes = count / parts * copy->step[d]};
+        return true;
+    }
+    int64_t pitch = element_bytes; /* from one element of that axis to the next in a box */
+    for (int d = 0; d < outer; d++) pitch *= plan->box[d];
+    bool several = copy->tile[outer] != plan->box[outer];
+    int64_t slice = plan->box[outer] / parts;
+    if (plan->box[outer] % parts != 0 || slice * pitch % box_start(layout) != 0) return false;
+    if (several && copy->step[outer] != plan->box[outer] * pitch) return false; /* panels */
+    plan->box[outer] = slice;
+    copy->tile[outer] /= parts;
+    copy->step[outer] = several ? slice * pitch : 0;
+    *out = (Multicast){.parts = parts, .axis = outer, .elements = copy->tile[outer], .bytes = copy->tile[outer] * pitch};
+    return true;
+}
+
+/* ---- pitches and maps ----------------------------------------------------------------------------------------------- */
+
+/* Bytes from one element of the axis to the next: what lies inside it */
+static Expr *stride_of(Tiles *tiles, const Param *param, int axis) {
+    Expr *stride = expr_integer(tiles->arena, E_I64, element_rows[param->type].bytes, param->span);
+    Expr *product = NULL;
+    for (int a = axis + 1; a < param->rank; a++) {
+        Expr *extent = param->extents[a];
+        int64_t value; /* a launch has no width; of constants the product may need 64 bits */
+        if (expr_constant(extent, &value)) extent = expr_integer(tiles->arena, E_I64, value, param->span);
+        product = product ? expr_binary(tiles->arena, OP_MUL, product, extent, param->span) : extent;
+    }
+    return product ? expr_binary(tiles->arena, OP_MUL, product, stride, param->span) : stride;
+}
+
+bool boxes_pitch(Tiles *tiles, const Access *global, bool store, Reason *reason) {
+    const Param *param = &tiles->prog->params.items[global->object];
+    int64_t bytes;
+    for (int a = param->rank - 2; a >= 0; a--) {
+        if (!expr_constant(stride_of(tiles, param, a), &bytes)) continue;
+        if (bytes % BOX_INNER_BYTES == 0 && bytes < STRIDE_LIMIT) continue;
+        if (bytes >= STRIDE_LIMIT)
+            return refuse(reason, P0213, global->span,
+                          arena_printf(tiles->arena, "the pitch of `%s` is %lld bytes; tensor copies stop at 2^40",
+                                       param->name, (long long)bytes),
+                          BY_LANES);
+        return refuse(reason, P0213, global->span,
+                      arena_printf(tiles->arena,
+                                   "the pitch of `%s` is %lld bytes, and tensor copies need a multiple of 16",
+                                   param->name, (long long)bytes),
+                      store ? "pad the tensor" : "pad the tensor, or write `by lanes` behind the copy");
+    }
+    return true;
+}
+
+/* The innermost stride decides: the outer ones are its multiples. */
+void boxes_require(Tiles *tiles, Site *site, const Access *global, bool store) {
+    const Param *param = &tiles->prog->params.items[global->object];
+    Arena *arena = tiles->arena;
+    Span span = site->stmt->span;
+    if (param->rank < 2) return;
+    Expr *pitch = stride_of(tiles, param, param->rank - 2), *far = stride_of(tiles, param, 0);
+    Algebra *algebra = tiles->formulas;
+    if (poly_divisor(algebra, algebra_poly(algebra, NULL, pitch)) % BOX_INNER_BYTES != 0) {
+        Str text = str_new(arena);
+        Expr *rest = expr_binary(arena, OP_MOD, pitch, expr_integer(arena, E_I64, BOX_INNER_BYTES, span), span);
+        expr_print(pitch, tiles->prog, NULL, NULL, &text);
+        tiles_precondition(tiles, expr_binary(arena, OP_EQ, rest, expr_integer(arena, E_I64, 0, span), span),
+                           arena_printf(arena, "%s %% %d == 0", text.text, BOX_INNER_BYTES),
+                           arena_printf(arena, "rows of `%s` are %s by TMA, whose pitch is a multiple of 16 bytes",
+                                        param->name, store ? "stored" : "copied"),
+                           "pad the rows of the tensor, or write `by lanes` behind the statement", span);
+    }
+    const Poly *room =
+        poly_sum(algebra, poly_constant(algebra, STRIDE_LIMIT - 1), algebra_poly(algebra, NULL, far), -1);
+    if (!poly_at_least_zero(algebra, room)) {
+        Str text = str_new(arena);
+        expr_print(far, tiles->prog, NULL, NULL, &text);
+        tiles_precondition(tiles, expr_binary(arena, OP_LT, far, expr_integer(arena, E_I64, STRIDE_LIMIT, span), span),
+                           arena_printf(arena, "%s < %lld", text.text, (long long)STRIDE_LIMIT),
+                           arena_printf(arena, "`%s` is %s by TMA, whose strides stay below 2^40 bytes", param->name,
+                                        store ? "stored" : "copied"),
+                           "write `by lanes` behind the statement", span);
+    }
+}
+
+/* TMA loads fill with zeros element by element, but TMA stores are clipped to whole 16 bytes (seen on an H200): a tensor of one axis that
+ * may end within them would be overrun. (Of several axes the pitch is a multiple of 16 bytes, and so is the end.) */
+static int64_t store_granule(Tiles *tiles, const Param *param) {
+    int64_t granule = BOX_INNER_BYTES / element_rows[param->type].bytes;
+    if (param->rank > 1 ||
+        poly_divisor(tiles->formulas, algebra_poly(tiles->formulas, NULL, param->extents[0])) % granule == 0)
+        return 0;
+    return granule;
+}
+
+int boxes_map(Tiles *tiles, const Access *global, BoxPlan *plan, bool store) {
+    const Param *param = &tiles->prog->params.items[global->object];
+    Prog *prog = tiles->prog;
+    Expr *end = param->extents[param->rank - 1];
+    plan->copy.granule = store ? store_granule(tiles, param) : 0;
+    if (plan->copy.granule > 0) {
+        Expr *granule = expr_integer(tiles->arena, E_I32, plan->copy.granule, global->span);
+        end = expr_binary(tiles->arena, OP_MUL, expr_binary(tiles->arena, OP_DIV, end, granule, global->span), granule,
+                          global->span);
+    }
+    for (size_t i = 0; i < prog->maps.count; i++) {
+        const Map *map = &prog->maps.items[i];
+        bool same = map->param == global->object && map->stored == store && map->rank == plan->copy.rank &&
+                    map->swizzle == plan->swizzle;
+        for (int d = 0; d < map->rank && same; d++) same = map->box[d] == plan->box[d];
+        if (same) return (int)i;
+    }
+    Map map = {.param = global->object, .rank = plan->copy.rank, .swizzle = plan->swizzle, .stored = store};
+    for (int d = 0; d < map.rank; d++) {
+        map.extents[d] = d == 0 ? end : param->extents[param->rank - 1 - d];
+        map.strides[d] = d == 0 ? NULL : stride_of(tiles, param, param->rank - 1 - d);
+        map.box[d] = plan->box[d];
+    }
+    vec_push(tiles->arena, &prog->maps, map);
+    return (int)prog->maps.count - 1;
+}

@@ -1,0 +1,124 @@
+/* How late a `consume` block releases. A written lag is checked. Without one, a block whose stage
+ * is only read by bulk stores or matrix instructions is released one iteration later, where that
+ * closes no new ring of waits, so that the next ones are issued before the last ones are done. */
+#include "derive/lags.h"
+
+static void refuse_produce(const Prog *prog, const FlowCode *code, const Row *row, Diags *diags) {
+    Diag *diag = diag_at(diags, P0312, row->head, "a `produce` block cannot lag");
+    diag_primary(diags, diag, "consumers of `%s` would wait for it",
+                 prog->pipes.items[code->role->handles.items[row->handle].pipe].name);
+    diag_help(diags, diag, "remove `lag`: it holds back the release of a `consume` block");
+}
+
+static void refuse_place(const FlowCode *code, const Row *row, Diags *diags) {
+    int loop = code->regions.items[row->region].loop;
+    Diag *diag =
+        diag_at(diags, P0312, row->head, "a block that lags stands directly in the body of a loop");
+    diag_primary(diags, diag, "released %d iteration%s later - of which loop?", row->lag,
+                 row->lag == 1 ? "" : "s");
+    if (loop >= 0)
+        diag_label(diags, diag, code->regions.items[loop].head, "not directly in this one");
+    diag_help(diags, diag,
+              "move the block into the loop's body, under no condition, or remove `lag`");
+}
+
+static bool known(const Prog *prog, const FlowCode *code, int handle) {
+    const Role *role = code->role;
+    return valid_index(handle, role->handles.count) && !role->handles.items[handle].forgotten &&
+           valid_index(role->handles.items[handle].pipe, prog->pipes.count);
+}
+
+void lags_written(const Prog *prog, FlowCode *code, Diags *diags) {
+    for (size_t at = 0; at < code->rows.count; at++) {
+        const Row *row = &code->rows.items[at];
+        if (row->kind != ROW_ACQUIRE || row->lag < 0) continue;
+        Late *late = row->late < 0 ? NULL : &code->lates.items[row->late];
+        if (!known(prog, code, row->handle)) {
+            if (late) late->lag = 0;
+        } else if (code->role->handles.items[row->handle].end == END_PRODUCE) {
+            refuse_produce(prog, code, row, diags);
+        } else if (row->lag > 0 && !(late && late->direct)) {
+            refuse_place(code, row, diags);
+            if (late) late->lag = 0;
+        }
+    }
+}
+
+/* ---- derived --------------------------------------------------------------------------------- */
+
+typedef struct Scan {
+    const Row *row;
+    int handle;
+    bool flies;   /* some bulk store or matrix instruction reads the stage */
+    bool touches; /* something else does */
+} Scan;
+
+static bool reads_asynchronously(const Tile *tile, const Access *access) {
+    if (tile->class == TILE_MMA) return access == tile->mma.a.tile || access == tile->mma.b.tile;
+    return (tile->class == TILE_TENSOR_STORE || tile->class == TILE_BULK_STORE) &&
+           access == tile->value->read;
+}
+
+static void scan_access(Access *access, bool written, void *data) {
+    Scan *scan = data;
+    if (access->space != SPACE_STAGE || access->object != scan->handle) return;
+    const Tile *tile = scan->row->kind == ROW_TILE ? scan->row->tile : NULL;
+    if (!written && tile && reads_asynchronously(tile, access))
+        scan->flies = true;
+    else
+        scan->touches = true;
+}
+
+/* Is the stage read by what runs on by itself alone, in a loop that acquires nothing else and is
+ * not left early? */
+static bool pays(Arena *arena, const FlowCode *code, const Late *late) {
+    const Region *loop = &code->regions.items[late->loop];
+    Scan scan = {.handle = late->handle};
+    for (int at = loop->begin + 1; at < loop->next; at++) {
+        scan.row = &code->rows.items[at];
+        if (scan.row->kind == ROW_LEAVE || (scan.row->kind == ROW_ACQUIRE && at != late->acquire))
+            return false;
+        scan.touches |= scan.row->unsafe && scan.row->unsafe->handle == late->handle;
+        row_accesses(arena, code, scan.row, scan_access, &scan);
+        if (scan.touches) return false;
+    }
+    return scan.flies;
+}
+
+/* Stages that the producer of a pipe holds at once; -1: not known */
+static int produced(const Prog *prog, int pipe) {
+    int role = prog->pipes.items[pipe].producer;
+    const Held *held =
+        valid_index(role, prog->roles.count) ? prog->roles.items[role].code->held : NULL;
+    return held && held->complete ? held->ends[2 * pipe + END_PRODUCE].most : -1;
+}
+
+static bool lags(Arena *arena, const Prog *prog, const FlowCode *code, const Late *late) {
+    const Role *role = code->role;
+    const Pipe *pipe = &prog->pipes.items[role->handles.items[late->handle].pipe];
+    const Held *held = code->held;
+    int most = produced(prog, role->handles.items[late->handle].pipe);
+    if (!late->direct || !held->complete || most < 0 || most > 1) return false;
+    if (pipe->stages < 2 || held->at[late->acquire] >= pipe->stages) return false;
+    bool grid = code->regions.items[late->loop].kind == REGION_GRID;
+    if (grid && !prog->persistent) return false; /* one iteration */
+    if (grid && role->in_turn) return false;     /* held through the iterations of the others */
+    return pays(arena, code, late);
+}
+
+bool lags_derive(Arena *arena, const Prog *prog, FlowCode *code) {
+    int *directly =
+        NEW_ARRAY(arena, int, code->regions.count + 1); /* blocks that stand directly in a loop */
+    bool any = false;
+    for (size_t i = 0; i < code->lates.count; i++)
+        directly[code->lates.items[i].loop] += code->lates.items[i].direct;
+    for (size_t i = 0; i < code->lates.count; i++) {
+        Late *late = &code->lates.items[i];
+        if (code->rows.items[late->acquire].lag >= 0 || !known(prog, code, late->handle)) continue;
+        if (directly[late->loop] > 1 || !lags(arena, prog, code, late))
+            continue; /* a loop of many is not looked through for each */
+        late->lag = 1;
+        any = true;
+    }
+    return any;
+}

@@ -1,0 +1,211 @@
+/* Multicast: a load into a stage whose coordinates are the same in several blocks of a cluster is made once for all of them, each
+ * block loading its part. Comes in with what varies along which axes of the cluster; goes out with who shares the copy, or with the
+ * place that keeps them apart: all blocks that share a stage's copies must acquire it equally often, and all must make the copy. */
+#include "flow/origin.h"
+#include "derive/tiles.h"
+
+/* Along which axes do the coordinates of the copy differ, on either side? */
+static uint32_t coordinates_along(const Site *site) {
+    const Access *ends[] = {&site->tile->target, site->tile->value->read};
+    uint32_t along = 0;
+    for (int e = 0; e < 2; e++) {
+        if (ends[e]->element) along |= ends[e]->element->along;
+        for (int d = 0; d < ends[e]->rank; d++) along |= ends[e]->subs[d]->along;
+    }
+    return along;
+}
+
+static Pipe *pipe_of(const Tiles *tiles, const Site *site) {
+    return &tiles->prog->pipes.items[site->role->handles.items[site->tile->target.object].pipe];
+}
+
+/* Blocks that share copies wait for each other. One role acquires its pipes in the same order in all of them, and where all pipes are
+ * acquired equally often, the roles of all blocks depend on each other alike: no ring of waits closes that is not in one block
+ * already. Neither is known of the copies of two roles beside pipes that differ along axes of which the first role's are shared along one: then
+ * the second's are shared along none of these, since a ring may go through the blocks along one axis and back along another. */
+static uint32_t contested_axes(const Tiles *tiles, const Site *site) {
+    uint32_t uneven = 0, taken = 0;
+    for (size_t p = 0; p < tiles->prog->pipes.count; p++) {
+        const Pipe *pipe = &tiles->prog->pipes.items[p];
+        bool own = pipe->producer >= 0 && &tiles->prog->roles.items[pipe->producer] == site->role;
+        uneven |= pipe->along;
+        for (uint32_t axes = 1; axes < (uint32_t)1 << PROG_MAX_RANK && !own; axes++)
+            if (pipe->multicast >> axes & 1) taken |= axes;
+    }
+    return uneven & taken ? uneven : 0;
+}
+
+static uint32_t shared_axes(Tiles *tiles, const Site *site) {
+    uint32_t along = coordinates_along(site) | site->tile->along | pipe_of(tiles, site)->along;
+    return cluster_axes(tiles->prog) & ~(along | contested_axes(tiles, site));
+}
+
+static void settle(Tiles *tiles, Site *site, uint32_t axes, bool parted) {
+    Multicast *multicast = &site->tile->multicast;
+    if (!parted) *multicast = (Multicast){.parts = 1};
+    multicast->axes = axes;
+    pipe_of(tiles, site)->multicast |= (uint32_t)1 << axes;
+}
+
+void multicast_boxes(Tiles *tiles, Site *site, BoxPlan *plan, const Layout *layout) {
+    uint32_t axes = shared_axes(tiles, site);
+    if (axes == 0) return;
+    settle(tiles, site, axes,
+           boxes_part(plan, layout, element_rows[site->tile->target.type].bytes, cluster_count(tiles->prog, axes),
+                      &site->tile->multicast));
+}
+
+void multicast_piece(Tiles *tiles, Site *site) {
+    uint32_t axes = shared_axes(tiles, site), *bytes = &site->tile->bulk.bytes;
+    int parts = cluster_count(tiles->prog, axes);
+    if (axes == 0) return;
+    bool parted = *bytes % (16 * (uint32_t)parts) == 0; /* what bulk copies move is a multiple of 16 bytes */
+    if (parted) {
+        *bytes /= (uint32_t)parts;
+        site->tile->multicast = (Multicast){
+            .parts = parts, .elements = *bytes / element_rows[site->tile->target.type].bytes, .bytes = *bytes};
+    }
+    settle(tiles, site, axes, parted);
+}
+
+/* ---- what keeps a copy from it ----------------------------------------------------------------------------------------- */
+
+typedef struct Control { /* the innermost bound or condition around a statement that differs along an axis */
+    const Role *role;
+    const Stmt *tile; /* around this statement; NULL: around whatever acquires `pipe` */
+    int pipe;
+    uint32_t along;
+    Expr *cause;
+} Control;
+
+static bool is_sought(const Control *control, const Stmt *stmt) {
+    if (control->tile) return stmt == control->tile;
+    int handle = stmt->kind == S_STAGE ? stmt->stage.handle : stmt->kind == S_ACQUIRE ? stmt->acquire.handle : -1;
+    return handle >= 0 && control->role->handles.items[handle].pipe == control->pipe;
+}
+
+static bool find_control(Control *control, const Stmt *stmt, Expr *around);
+
+static Expr *differing(const Control *control, Expr *expr, Expr *otherwise) {
+    return expr && (expr->along & control->along) ? expr : otherwise;
+}
+
+static bool find_in_loop(Control *control, const Stmt *stmt, Expr *around) {
+    around = differing(control, stmt->loop.lo, around);
+    around = differing(control, stmt->loop.hi, around);
+    return find_control(control, stmt->loop.body, differing(control, stmt->loop.where, around));
+}
+
+static bool find_control(Control *control, const Stmt *stmt, Expr *around) {
+    if (!stmt) return false;
+    if (is_sought(control, stmt) && around) {
+        control->cause = around;
+        return true;
+    }
+    switch (stmt->kind) {
+    case S_BLOCK:
+        for (size_t i = 0; i < stmt->block.body.count; i++)
+            if (find_control(control, stmt->block.body.items[i], around)) return true;
+        return false;
+    case S_GRID: return find_control(control, stmt->grid.body, around);
+    case S_FOR: return find_in_loop(control, stmt, around);
+    case S_IF:
+        around = differing(control, stmt->branch.condition, around);
+        return find_control(control, stmt->branch.then, around) ||
+               find_control(control, stmt->branch.otherwise, around);
+    case S_STAGE: return find_control(control, stmt->stage.body, around);
+    case S_SCALAR:
+    case S_TILE:
+    case S_LEAVE:
+    case S_TRY:
+    case S_ACQUIRE:
+    case S_RELEASE:
+    case S_UNSAFE:
+    case S_MOVE: return false;
+    }
+    return false;
+}
+
+static void show_origin(Tiles *tiles, const Role *role, Diag *diag, Expr *cause, uint32_t along) {
+    origin_show(tiles->arena, tiles->prog, role, tiles->diags, diag, cause, (Differs){.along = along});
+}
+
+/* The bound or condition that keeps the blocks apart, of the statement itself or of what acquires the pipe */
+static void show_control(Tiles *tiles, const Site *site, Diag *diag, uint32_t along) {
+    const Pipe *pipe = pipe_of(tiles, site);
+    if (contested_axes(tiles, site) & along) {
+        diag_note(
+            tiles->diags, diag,
+            "another role's copies are multicast along an axis along which, as along this one, some pipe is acquired more "
+            "often in one block than in another: the blocks could wait for each other in a ring");
+        return;
+    }
+    Control control = {.role = site->role, .tile = site->stmt, .along = along};
+    bool found = find_control(&control, site->role->body, NULL);
+    control.tile = NULL;
+    control.pipe = (int)(pipe - tiles->prog->pipes.items);
+    for (size_t r = 0; r < tiles->prog->roles.count && !found; r++) {
+        control.role = &tiles->prog->roles.items[r];
+        found = find_control(&control, control.role->body, NULL);
+    }
+    if (!found) {
+        diag_note(tiles->diags, diag, "loops around it, or around `%s`, are left where blocks take different paths",
+                  pipe->name);
+        return;
+    }
+    diag_label(tiles->diags, diag, control.cause->span, "differs between the blocks of a cluster");
+    show_origin(tiles, control.role, diag, control.cause, along);
+}
+
+static const char *axis_names(Tiles *tiles, uint32_t axes) {
+    Str text = str_new(tiles->arena);
+    for (size_t a = 0; a < tiles->prog->axes.count; a++)
+        if (axes >> a & 1) str_printf(&text, "%s`%s`", text.length ? " and " : "", tiles->prog->axes.items[a].name);
+    return text.text;
+}
+
+static void refuse_required(Tiles *tiles, Site *site, bool load) {
+    const Tile *tile = site->tile;
+    if (tiles->prog->cluster_refused) return;
+    Diag *diag = diag_at(tiles->diags, P0240, site->stmt->span, "this statement is not multicast");
+    site->poisoned = true;
+    if (!load) {
+        diag_primary(tiles->diags, diag, "only copies from a tensor into a stage, by the copy engine, are");
+        return;
+    }
+    uint32_t axes = cluster_axes(tiles->prog), along = coordinates_along(site);
+    if (axes == 0) {
+        bool alone = tiles->prog->cluster_span.hi > 0;
+        diag_primary(tiles->diags, diag, alone ? "one block has nobody to share it with" : "the kernel has no cluster");
+        if (alone) diag_label(tiles->diags, diag, tiles->prog->cluster_span, "a cluster of one block");
+        diag_help(tiles->diags, diag, "say along which axis blocks run together: `cluster (%s: 2);`",
+                  tiles->prog->axes.count ? tiles->prog->axes.items[0].name : "m");
+    } else if ((axes & ~along) == 0) {
+        diag_primary(tiles->diags, diag, "its coordinates differ along %s", axis_names(tiles, axes));
+        for (int d = 0; d < tile->value->read->rank; d++)
+            if (tile->value->read->subs[d]->along & axes) {
+                diag_label(tiles->diags, diag, tile->value->read->subs[d]->span,
+                           "differs between the blocks of a cluster");
+                show_origin(tiles, site->role, diag, tile->value->read->subs[d], axes);
+                break;
+            }
+    } else {
+        diag_primary(tiles->diags, diag, "not all blocks along %s make it equally often",
+                     axis_names(tiles, axes & ~along));
+        show_control(tiles, site, diag, axes & ~along);
+    }
+}
+
+void multicast_check(Tiles *tiles, Site *site) {
+    const Tile *tile = site->tile;
+    bool load = tile->class == TILE_TENSOR_LOAD || tile->class == TILE_BULK_LOAD;
+    if (site->poisoned || tile->class == TILE_UNCLASSIFIED) return;
+    if (tile->multicast_required && tile->multicast.axes == 0) refuse_required(tiles, site, load);
+    if (!load || tile->multicast_required) return;
+    uint32_t kept = cluster_axes(tiles->prog) & ~(coordinates_along(site) | tile->multicast.axes);
+    if (kept == 0) return;
+    Diag *diag =
+        diag_at(tiles->diags, P0241, site->stmt->span, "this copy is not multicast along %s", axis_names(tiles, kept));
+    diag_primary(tiles->diags, diag, "every block loads it for itself");
+    show_control(tiles, site, diag, kept);
+}

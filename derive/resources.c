@@ -1,0 +1,162 @@
+/* What a kernel takes of a block: comes in classified and with the uses of its pipes known, goes out with warps, lanes,
+ * named barriers, arrivals and the map of shared memory settled, or refused with the table of who takes what. */
+#include "derive/resources.h"
+#include "flow/multiplied.h"
+
+/* ---- one lane ----------------------------------------------------------------------------------------------------- */
+
+typedef struct LaneScan {
+    Resources *res;
+    bool needs_lanes;  /* some statement is the work of all lanes */
+    const Role *role;
+    bool waits; /* some statement waits for the instance's threads */
+} LaneScan;
+
+static bool issues_only(const Tile *tile) {
+    switch (tile->class) {
+    case TILE_TENSOR_LOAD: case TILE_BULK_LOAD: case TILE_TENSOR_STORE: case TILE_BULK_STORE: return true;
+    case TILE_UNCLASSIFIED: case TILE_LANES: case TILE_MAP: case TILE_MMA: case TILE_REDUCTION: return false;
+    }
+    return false;
+}
+
+static void scan_generic(Access *access, bool written, void *data) {
+    LaneScan *scan = data;
+    (void)written;
+    if (access->space != SPACE_GLOBAL) scan->needs_lanes = true;
+}
+
+static void scan_stmt(Stmt *stmt, void *data) {
+    LaneScan *scan = data;
+    if (stmt->kind == S_UNSAFE) scan->needs_lanes |= stmt->unsafe->kind != UNSAFE_VALUE || stmt->unsafe->value != VALUE_INDEX;
+    if (stmt->kind != S_TILE) walk_accesses(scan->res->arena, stmt, scan_generic, scan);
+    else if (!stmt->tile || !issues_only(stmt->tile)) scan->needs_lanes = true;
+    if (stmt->kind == S_TILE && stmt->tile) scan->waits |= tile_waits(scan->res->prog, scan->role, stmt->tile);
+}
+
+static void settle_lanes(Resources *res, Role *role, int *next_barrier) {
+    LaneScan scan = {.res = res, .role = role};
+    stmt_visit(role->body, scan_stmt, &scan);
+    bool exchanges = scan.waits; /* threads of an instance read what others of it wrote, or write what others have read */
+    role->one_lane = role->instances == 1 && role->warps == 1 && !scan.needs_lanes;
+    for (size_t i = 0; i < role->tiles.count; i++) exchanges |= !role->tiles.items[i].in_registers;
+    role->barrier = 0;
+    if (role->warps > 1 && exchanges) {
+        role->barrier = *next_barrier;
+        *next_barrier += role->instances;
+    }
+    role->tokens = *next_barrier;
+    *next_barrier += role->turns * role->instances;
+}
+
+static int barriers_end(const Role *role) {
+    if (role->turns) return role->tokens + role->turns * role->instances;
+    return role->barrier ? role->barrier + role->instances : 0;
+}
+
+static void settle_barriers(Resources *res) {
+    Prog *prog = res->prog;
+    int next = 1; /* 0 is the whole block's */
+    for (size_t i = 0; i < prog->roles.count; i++) settle_lanes(res, &prog->roles.items[i], &next);
+    if (!prog->target || next <= prog->target->named_barriers) return;
+    const Role *last = NULL;
+    for (size_t i = 0; i < prog->roles.count; i++)
+        if (barriers_end(&prog->roles.items[i]) > prog->target->named_barriers) last = last ? last : &prog->roles.items[i];
+    Diag *diag = diag_at(res->diags, P0504, last ? last->span : prog->span,
+                         "the roles need %d named barriers, and a block of %s has %d", next - 1, prog->target->name,
+                         prog->target->named_barriers - 1);
+    diag_primary(res->diags, diag, "none is left for this role");
+    diag_note(res->diags, diag, "each instance of several warps that shares tiles takes one, and each instance one for every `turn`");
+    diag_help(res->diags, diag, "let roles of one warp do it, or fewer instances");
+}
+
+/* ---- arrivals ----------------------------------------------------------------------------------------------------- */
+
+static void add_piece(Str *text, const char *piece) {
+    if (text->length) str_add(text, " + ");
+    str_add(text, piece);
+}
+
+static const char *warps_piece(Resources *res, const Role *role, int pipe) {
+    int warps = role_takes(role, pipe) * role->warps;
+    if (role->one_lane) return arena_printf(res->arena, "1 lane of `%s`", role->name);
+    return arena_printf(res->arena, "%d warp%s of `%s`", warps, warps == 1 ? "" : "s", role->name);
+}
+
+/* Every barrier's phase needs each warp that waits for it at least once: a warp that did not arrive could be lapped. */
+static void settle_full(Resources *res, int index, Pipe *pipe) {
+    Role *role = &res->prog->roles.items[pipe->producer];
+    PipeUse *use = &role->pipes[index];
+    int takes = role_takes(role, index), warps = takes * role->warps;
+    Str text = str_new(res->arena);
+    use->tx_arrives = use->tensor_in;
+    use->lanes_arrive = use->lanes_in && !use->waits_copies;
+    bool by_nobody = !use->tx_arrives && !use->lanes_arrive;
+    use->warps_arrive = by_nobody || use->generic_in || use->waits_copies || (!use->lanes_arrive && warps > 1);
+    pipe->full_count = 0;
+    if (use->tx_arrives) {
+        pipe->full_count += (uint32_t)takes;
+        add_piece(&text, arena_printf(res->arena, "%d (tensor copies of `%s`, %u bytes%s)", takes, role->name, use->tx_bytes,
+                                      takes > 1 ? " each" : ""));
+    }
+    if (use->lanes_arrive) {
+        pipe->full_count += (uint32_t)(warps * WARP_LANES);
+        add_piece(&text, arena_printf(res->arena, "%d lanes of `%s` (cp.async)", warps * WARP_LANES, role->name));
+    }
+    if (use->warps_arrive) {
+        pipe->full_count += (uint32_t)warps;
+        add_piece(&text, warps_piece(res, role, index));
+    }
+    pipe->full_reason = text.text;
+}
+
+/* A matrix instruction is of all warps of a warpgroup (PTX ISA 9.7.15.1): where it is done in one, none is behind it. A stage that is given
+ * back without one has no such moment. */
+static void settle_empty(Resources *res, const Role *role, int index, Pipe *pipe, Str *text) {
+    PipeUse *use = &role->pipes[index];
+    int takes = role_takes(role, index);
+    use->instance_arrives =
+        use->mma_out && !use->generic_out && !use->bulk_out && flow_always_multiplied(res->arena, role->code, index);
+    if (!use->instance_arrives) {
+        pipe->empty_count += (uint32_t)(takes * role->warps);
+        add_piece(text, warps_piece(res, role, index));
+        return;
+    }
+    pipe->empty_count += (uint32_t)takes;
+    add_piece(text, arena_printf(res->arena, "%d warpgroup%s of `%s` (matrix instructions)", takes, takes == 1 ? "" : "s",
+                                 role->name));
+}
+
+static void settle_arrivals(Resources *res) {
+    Prog *prog = res->prog;
+    for (size_t p = 0; p < prog->pipes.count; p++) {
+        Pipe *pipe = &prog->pipes.items[p];
+        Str text = str_new(res->arena);
+        if (valid_index(pipe->producer, prog->roles.count) && prog->roles.items[pipe->producer].pipes)
+            settle_full(res, (int)p, pipe);
+        pipe->empty_count = 0;
+        for (size_t c = 0; c < pipe->consumers.count; c++) {
+            if (!valid_index(pipe->consumers.items[c], prog->roles.count)) continue;
+            Role *role = &prog->roles.items[pipe->consumers.items[c]];
+            if (!role->pipes) continue;
+            settle_empty(res, role, (int)p, pipe, &text);
+        }
+        int blocks = __builtin_popcount(cluster_reach(prog, pipe));
+        if (blocks > 1) { /* into whose stages this block copies: none is overwritten before all of them have released it */
+            pipe->empty_count *= (uint32_t)blocks;
+            pipe->empty_reason = arena_printf(res->arena, "(%s) x %d blocks that its copies reach", text.text, blocks);
+            continue;
+        }
+        pipe->empty_reason = text.text;
+    }
+}
+
+void resources_check(Arena *arena, Prog *prog, Diags *diags) {
+    Resources res = {.arena = arena, .prog = prog, .diags = diags};
+    resources_warps(&res);
+    settle_barriers(&res);
+    settle_arrivals(&res);
+    resources_registers(&res);
+    resources_memory(&res);
+    resources_launch(&res);
+}

@@ -1,0 +1,44 @@
+/* resources: what a block of the machine has, and who takes it.
+ *   resources.c            order: lanes, barriers, arrivals, then the parts below
+ *   resources_warps.c      warps of the roles
+ *   resources_registers.c  registers of their threads
+ *   resources_memory.c     the map of shared memory
+ *   resources_launch.c     bytes of parameters */
+#ifndef PIPEC_RESOURCES_H
+#define PIPEC_RESOURCES_H
+
+#include "derive/derive.h"
+#include "prog/walk.h"
+
+#define WARP_LANES 32
+#define WARPGROUP_WARPS 4
+#define WARPGROUP_LANES 128
+
+#define MAX_GROUPS 64      /* more than any block has */
+
+typedef struct Groups {
+    int used[MAX_GROUPS];  /* warps taken of each warpgroup */
+    int regs[MAX_GROUPS];  /* as stated by a role in it, or derived; 0: none */
+    int count;
+} Groups;
+
+typedef struct Resources {
+    Arena *arena;
+    Prog *prog;
+    Diags *diags;
+    Groups groups;
+} Resources;
+
+static inline int role_warps(const Role *role) { return role->instances * role->warps; }
+
+/* Are registers handed out among the warpgroups: stated, or wanted for accumulators? Then a block has whole warpgroups. */
+bool hands_out_registers(const Prog *prog);
+int accumulator_registers(const Role *role); /* of a thread, over all tiles that are held as accumulators are */
+
+void resources_warps(Resources *res);     /* needs roles; leaves first_warp and prog->warps */
+void resources_registers(Resources *res); /* needs first_warp; leaves registers */
+void resources_memory(Resources *res);    /* needs layouts; leaves offsets, strides, prog->shared_bytes */
+
+void resources_launch(Resources *res);    /* needs tensor maps */
+
+#endif

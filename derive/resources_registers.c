@@ -1,0 +1,274 @@
+/* Registers of a block's threads. All are launched with the same number; setmaxnreg, which whole warpgroups execute, moves
+ * them from the ones that issue copies to the ones that compute. Budgets are stated, or derived where accumulators of
+ * matrix instructions need them. */
+#include "derive/resources.h"
+
+#define REGISTERS_LEAST 24 /* what setmaxnreg takes: multiples of 8 from 24 to 256 */
+#define REGISTERS_MOST  256
+
+/* Derived budgets */
+#define ACCUMULATING_MOST   240
+#define BESIDE_SUMS         26 /* of one instruction, measured */
+#define BESIDE_ACCUMULATORS 32 /* addresses, descriptors, loop and stage counters */
+#define ISSUING             40 /* one lane that issues copies; with less, ptxas may ignore setmaxnreg (C7507) */
+#define COPYING             40 /* all lanes, at little work */
+#define BESIDE_TILES        8  /* at the very least: measured are 11 beside a tile that is filled and stored */
+
+/* ---- stated ------------------------------------------------------------------------------------------------------- */
+
+static bool budgets_are_possible(Resources *res) {
+    bool possible = true;
+    for (size_t i = 0; i < res->prog->roles.count; i++) {
+        const Role *role = &res->prog->roles.items[i];
+        if (!role->regs || (role->regs % 8 == 0 && role->regs >= REGISTERS_LEAST && role->regs <= REGISTERS_MOST))
+            continue;
+        int near = role->regs < REGISTERS_LEAST  ? REGISTERS_LEAST
+                   : role->regs > REGISTERS_MOST ? REGISTERS_MOST
+                                                 : (role->regs + 4) / 8 * 8;
+        Diag *diag = diag_at(res->diags, P0502, role->span, "`regs %d` of role `%s` is not a value that can be set",
+                             role->regs, role->name);
+        diag_note(res->diags, diag, "registers are handed out in multiples of 8, from %d to %d a thread",
+                  REGISTERS_LEAST, REGISTERS_MOST);
+        diag_help(res->diags, diag, "write `regs %d`", near);
+        possible = false;
+    }
+    return possible;
+}
+
+static bool in_group(const Role *role, int group) {
+    return role->first_warp / WARPGROUP_WARPS <= group &&
+           group <= (role->first_warp + role_warps(role) - 1) / WARPGROUP_WARPS;
+}
+
+static const char *roles_of(Resources *res, int group) {
+    Str text = str_new(res->arena);
+    for (size_t i = 0; i < res->prog->roles.count; i++) {
+        const Role *role = &res->prog->roles.items[i];
+        if (in_group(role, group)) str_printf(&text, "%s`%s`", text.length ? ", " : "", role->name);
+    }
+    return text.length ? text.text : "idle";
+}
+
+static int group_value(const Resources *res, int group) {
+    return res->groups.regs[group] ? res->groups.regs[group] : res->prog->launch_registers;
+}
+
+static void refuse_pool(Resources *res, const Role *greedy, int asked) {
+    Prog *prog = res->prog;
+    int count = res->groups.count, launch = prog->launch_registers, shares = 0, others = 0;
+    Diag *diag =
+        diag_at(res->diags, P0503, greedy->span, "the register budgets take %d registers, and the block has %d", asked,
+                launch * count * WARPGROUP_LANES);
+    diag_primary(res->diags, diag, "`regs %d` is the largest", greedy->regs);
+    diag_note(res->diags, diag, "a block of %d threads is launched with %d registers a thread: %d in all",
+              count * WARPGROUP_LANES, launch, launch * count * WARPGROUP_LANES);
+    for (int g = 0; g < count; g++) {
+        int value = group_value(res, g);
+        diag_note(res->diags, diag, "warps %d to %d (%s): %d x %d = %d%s", g * WARPGROUP_WARPS,
+                  g * WARPGROUP_WARPS + WARPGROUP_WARPS - 1, roles_of(res, g), value, WARPGROUP_LANES,
+                  value * WARPGROUP_LANES, res->groups.regs[g] ? "" : ", as launched");
+        shares += value == greedy->regs;
+        if (value != greedy->regs) others += value;
+    }
+    int fits = (launch * count - others) / shares / 8 * 8;
+    if (fits >= REGISTERS_LEAST)
+        diag_help(res->diags, diag, "`regs %d` fits there, or let another warpgroup state fewer", fits);
+    else
+        diag_help(res->diags, diag, "let the other warpgroups state fewer registers");
+}
+
+/* ---- accumulators --------------------------------------------------------------------------------------------------- */
+
+int accumulator_registers(const Role *role) {
+    size_t where;
+    for (size_t i = 0; i < role->tiles.count; i++) {
+        const RoleTile *tile = &role->tiles.items[i];
+        if (tile->in_registers && layout_accumulates(&tile->held)) return role_tile_registers(role, &where);
+    }
+    return 0;
+}
+
+bool hands_out_registers(const Prog *prog) {
+    for (size_t i = 0; i < prog->roles.count; i++)
+        if (prog->roles.items[i].regs || accumulator_registers(&prog->roles.items[i]) > 0) return true;
+    return false;
+}
+
+/* What the roles of a warpgroup do; more needs more */
+typedef enum GroupWork { WORK_STATED, WORK_ISSUES, WORK_COPIES, WORK_COMPUTES, WORK_ACCUMULATES } GroupWork;
+
+static GroupWork work_of(const Resources *res, int group) {
+    GroupWork work = WORK_ISSUES;
+    if (res->groups.regs[group]) return WORK_STATED;
+    for (size_t i = 0; i < res->prog->roles.count; i++) {
+        const Role *role = &res->prog->roles.items[i];
+        GroupWork here = role_warps(role) >= WARPGROUP_WARPS ? WORK_COMPUTES : WORK_COPIES;
+        if (!in_group(role, group)) continue;
+        if (role->one_lane) here = WORK_ISSUES;
+        if (accumulator_registers(role) > 0) here = WORK_ACCUMULATES;
+        if (here > work) work = here;
+    }
+    return work;
+}
+
+/* What is left for each group whose work is `from` or more, when the others have little */
+static int share(const Resources *res, const GroupWork *work, GroupWork from) {
+    int left = res->prog->launch_registers * res->groups.count, open = 0;
+    for (int g = 0; g < res->groups.count; g++) {
+        if (work[g] >= from)
+            open++;
+        else
+            left -= work[g] == WORK_STATED ? res->groups.regs[g] : work[g] == WORK_ISSUES ? ISSUING : COPYING;
+    }
+    int each = open ? left / open / 8 * 8 : 0;
+    return each > ACCUMULATING_MOST ? ACCUMULATING_MOST : each < REGISTERS_LEAST ? REGISTERS_LEAST : each;
+}
+
+/* Groups that state nothing, where some of them accumulate: those that compute share what the others leave, those that
+ * accumulate alone where that is not enough for them. */
+static void derive(Resources *res) {
+    Groups *groups = &res->groups;
+    GroupWork work[MAX_GROUPS] = {WORK_STATED}, most = WORK_STATED, from = WORK_COMPUTES;
+    int need = 0;
+    if (groups->count == 1) return; /* nobody to take from */
+    for (int g = 0; g < groups->count; g++) {
+        work[g] = work_of(res, g);
+        if (work[g] > most) most = work[g];
+    }
+    if (most != WORK_ACCUMULATES) return;
+    for (size_t i = 0; i < res->prog->roles.count; i++) {
+        const Role *role = &res->prog->roles.items[i];
+        int here = accumulator_registers(role) + BESIDE_ACCUMULATORS;
+        if (!role->regs && here > need) need = here;
+    }
+    if (share(res, work, from) < need) from = WORK_ACCUMULATES;
+    int each = share(res, work, from);
+    for (int g = 0; g < groups->count; g++)
+        if (work[g] != WORK_STATED)
+            groups->regs[g] = work[g] >= from ? each : work[g] == WORK_ISSUES ? ISSUING : COPYING;
+}
+
+static void refuse_accumulators(Resources *res, const Role *role, int taken, int available) {
+    Diags *diags = res->diags;
+    const RoleTile *largest = NULL;
+    int64_t most = 0;
+    int room = available - BESIDE_ACCUMULATORS, together = 0;
+    size_t where;
+    role_tile_registers(role, &where);
+    Diag *diag = diag_at(diags, P0505, role->span,
+                         "`%s` needs %d registers a thread for accumulators and %d beside them, and has %d", role->name,
+                         taken, BESIDE_ACCUMULATORS, available);
+    diag_primary(diags, diag, role->regs ? "`regs %d`" : "%d registers a thread at most", available);
+    for (size_t i = 0; i < role->tiles.count; i++) {
+        const RoleTile *tile = &role->tiles.items[i];
+        if (!role_holds_tile(role, i, where)) continue;
+        int64_t registers = tile_registers(tile);
+        together++;
+        if (registers > most) most = registers, largest = tile;
+        diag_note(diags, diag, "`%s`: %lld registers of a thread", tile->name, (long long)registers);
+    }
+    if (!largest) return;
+    diag_label(diags, diag, largest->span, "the largest");
+    if (together > 1)
+        diag_note(diags, diag, "they are held at once; a tile's registers are free for others behind the block that it is declared in");
+    int64_t columns = largest->extents[largest->rank - 1], fits = room - (taken - most);
+    columns = fits > 0 ? columns * fits / most / 8 * 8 : 0;
+    if (columns > 0)
+        diag_help(diags, diag, "%lld columns of `%s` would fit; or share its rows among more warpgroups",
+                  (long long)columns, largest->name);
+    else
+        diag_help(diags, diag, "share the rows among more warpgroups");
+}
+
+/* A single instruction is compiled within the registers that all threads are launched with, whatever is handed out later (ptxas
+ * C7602): its sums, 64 x n over the warpgroup, and what it needs beside them. */
+static void check_instructions(Resources *res, const Role *role) {
+    Diags *diags = res->diags;
+    int launch = res->prog->launch_registers, room = launch - BESIDE_SUMS;
+    for (size_t i = 0; i < role->tiles.count; i++) {
+        const RoleTile *tile = &role->tiles.items[i];
+        int64_t columns = tile->rank == 2 ? tile->extents[1] : 0;
+        if (!tile->in_registers || !layout_accumulates(&tile->held) || element_rows[tile->type].bytes != 4) continue;
+        if (columns > 256 || columns / 2 <= room) continue; /* wider ones are not the sums of one instruction */
+        Diag *diag = diag_at(diags, P0505, tile->span,
+                             "a matrix instruction of %lld columns needs %lld registers a thread, and there are %d",
+                             (long long)columns, (long long)columns / 2 + BESIDE_SUMS, launch);
+        diag_note(diags, diag, "%d threads are launched with %d registers each, and no instruction gets more by itself",
+                  res->groups.count * WARPGROUP_LANES, launch);
+        diag_help(diags, diag, "%d columns would fit; or fewer warpgroups", room * 2 / 8 * 8);
+    }
+}
+
+static void check_accumulators(Resources *res) {
+    Prog *prog = res->prog;
+    for (size_t i = 0; i < prog->roles.count; i++) {
+        const Role *role = &prog->roles.items[i];
+        int taken = accumulator_registers(role);
+        int available = role->registers ? role->registers : prog->launch_registers;
+        if (taken > 0 && taken + BESIDE_ACCUMULATORS > available) refuse_accumulators(res, role, taken, available);
+        else check_instructions(res, role);
+    }
+}
+
+/* The budget that a role states is less than one of its tiles alone: the assembler would keep elements in local memory (P0812). */
+static bool refuse_stated(Resources *res, const Role *role, const RoleTile *tile) {
+    int64_t needs = tile_registers(tile) + BESIDE_TILES;
+    if (!role->regs || needs <= role->regs) return false;
+    Diag *diag = diag_at(res->diags, P0505, role->span, "`%s` takes %lld registers a thread and others at least %d, and `%s` has %d",
+                         tile->name, (long long)tile_registers(tile), BESIDE_TILES, role->name, role->regs);
+    diag_primary(res->diags, diag, "`regs %d`", role->regs);
+    diag_label(res->diags, diag, tile->span, "%lld registers of a thread", (long long)tile_registers(tile));
+    diag_help(res->diags, diag, "write `regs %lld` or more, spread the tile over more warps, or take it in parts", (long long)(needs + 7) / 8 * 8);
+    return true;
+}
+
+/* No thread could hold it, whatever else the role does. */
+static bool tiles_fit(Resources *res) {
+    Prog *prog = res->prog;
+    Diags *diags = res->diags;
+    bool fit = true;
+    for (size_t i = 0; i < prog->roles.count; i++)
+        for (size_t t = 0; t < prog->roles.items[i].tiles.count; t++) {
+            const Role *role = &prog->roles.items[i];
+            const RoleTile *tile = &role->tiles.items[t];
+            if (!tile->in_registers || accumulator_registers(role) > 0) continue; /* of those more is said below */
+            if (tile_registers(tile) <= prog->target->registers_max) {
+                if (!refuse_stated(res, role, tile)) continue;
+                fit = false;
+                break; /* once a role */
+            }
+            Str words = str_new(res->arena);
+            layout_print(&tile->held, role->warps * 32, &words);
+            Diag *diag = diag_at(diags, P0505, tile->span, "`%s` takes %lld registers a thread, and a thread has %d",
+                                 tile->name, (long long)tile_registers(tile), prog->target->registers_max);
+            diag_primary(diags, diag, "%s", words.text);
+            diag_label(diags, diag, role->span, "an instance has %d warp%s", role->warps, role->warps == 1 ? "" : "s");
+            diag_help(diags, diag, "spread it over more warps, take it in parts, or declare it `shared`");
+            fit = false;
+        }
+    return fit;
+}
+
+/* ---- all ------------------------------------------------------------------------------------------------------------ */
+
+void resources_registers(Resources *res) {
+    Prog *prog = res->prog;
+    const Role *greedy = NULL;
+    int count = res->groups.count, asked = 0;
+    prog->launch_registers = 0;
+    if (!prog->target || !tiles_fit(res) || !count || !hands_out_registers(prog) || !budgets_are_possible(res)) return;
+    prog->launch_registers = prog->target->registers_pool / (count * WARPGROUP_LANES) / 8 * 8;
+    if (prog->launch_registers > prog->target->registers_max)
+        prog->launch_registers = prog->target->registers_max / 8 * 8;
+    derive(res);
+    for (size_t i = 0; i < prog->roles.count; i++) {
+        Role *role = &prog->roles.items[i];
+        role->registers = res->groups.regs[role->first_warp / WARPGROUP_WARPS];
+        if (role->regs && (!greedy || role->regs > greedy->regs)) greedy = role;
+    }
+    for (int g = 0; g < count; g++) asked += group_value(res, g) * WARPGROUP_LANES;
+    if (greedy && asked > prog->launch_registers * count * WARPGROUP_LANES)
+        refuse_pool(res, greedy, asked);
+    else
+        check_accumulators(res);
+}

@@ -1,0 +1,77 @@
+/* Warps of a block. Roles of four warps or more begin at a warpgroup, in declared order; smaller ones fill
+ * the first warpgroup with room whose stated registers agree with theirs, so that setmaxnreg, which a whole warpgroup
+ * executes (PTX ISA 9.7.20.5), never meets two wishes. */
+#include "derive/resources.h"
+
+static void take(Groups *groups, Role *role, int group, int at) {
+    int left = role_warps(role);
+    role->first_warp = group * WARPGROUP_WARPS + at;
+    for (; left > 0 && group < MAX_GROUPS; group++, at = 0) {
+        int here = left < WARPGROUP_WARPS - at ? left : WARPGROUP_WARPS - at;
+        groups->used[group] = at + here;
+        if (role->regs) groups->regs[group] = role->regs;
+        left -= here;
+        if (group >= groups->count) groups->count = group + 1;
+    }
+}
+
+static bool is_large(const Role *role) { return role->warpgroups || role_warps(role) >= WARPGROUP_WARPS; }
+
+/* One value for its warpgroup: two that are stated must be equal */
+static bool agrees(const Groups *groups, int group, const Role *role) {
+    return !groups->regs[group] || !role->regs || groups->regs[group] == role->regs;
+}
+
+static void place(Prog *prog, Groups *groups) {
+    for (size_t i = 0; i < prog->roles.count; i++)
+        if (is_large(&prog->roles.items[i])) take(groups, &prog->roles.items[i], groups->count, 0);
+    for (size_t i = 0; i < prog->roles.count; i++) {
+        Role *role = &prog->roles.items[i];
+        int group = 0;
+        if (is_large(role)) continue;
+        while (group < groups->count &&
+               (groups->used[group] + role_warps(role) > WARPGROUP_WARPS || !agrees(groups, group, role)))
+            group++;
+        take(groups, role, group, group < groups->count ? groups->used[group] : 0);
+    }
+}
+
+static void refuse_threads(Resources *res, int threads) {
+    const Prog *prog = res->prog;
+    int count = 0;
+    Diag *diag = diag_at(res->diags, P0501, prog->span, "the roles take %d threads, and a block of %s has %d", threads,
+                         prog->target->name, prog->target->threads_limit);
+    diag_primary(res->diags, diag, "with warpgroup roles at multiples of four warps: %d warps", threads / WARP_LANES);
+    for (size_t i = 0; i < prog->roles.count && count < DIAG_MAX_LABELS - 1; i++, count++)
+        diag_label(res->diags, diag, prog->roles.items[i].span, "%d threads",
+                   role_warps(&prog->roles.items[i]) * WARP_LANES);
+    int own = 0, limit = prog->target->threads_limit / WARP_LANES;
+    for (size_t i = 0; i < prog->roles.count; i++) own += role_warps(&prog->roles.items[i]);
+    if (own > limit)
+        diag_help(res->diags, diag, "give the roles %d warps together, or fewer", limit);
+    else
+        diag_help(res->diags, diag, "their %d warps would fit without idle ones beside them: give roles multiples of four warps", own);
+}
+
+void resources_warps(Resources *res) {
+    Prog *prog = res->prog;
+    Groups *groups = &res->groups;
+    int total = 0;
+    prog->warps = 0;
+    for (size_t i = 0; i < prog->roles.count; i++) {
+        if (role_warps(&prog->roles.items[i]) < 1) return;
+        total += role_warps(&prog->roles.items[i]);
+        if (prog->target && total * WARP_LANES > prog->target->threads_limit) {
+            for (size_t k = i + 1; k < prog->roles.count; k++) total += role_warps(&prog->roles.items[k]);
+            refuse_threads(res, total * WARP_LANES);
+            return;
+        }
+    }
+    place(prog, groups);
+    for (int g = 0; g < groups->count; g++)
+        if (groups->used[g]) prog->warps = g * WARPGROUP_WARPS + groups->used[g];
+    /* setmaxnreg needs whole warpgroups: the last one is filled up with idle warps */
+    if (hands_out_registers(prog)) prog->warps = groups->count * WARPGROUP_WARPS;
+    if (prog->target && prog->warps * WARP_LANES > prog->target->threads_limit)
+        refuse_threads(res, prog->warps * WARP_LANES);
+}

@@ -1,0 +1,359 @@
+/* Copies: which statements the copy engines can do, how tiles are laid out for them, and the class of each statement.
+ *
+ * First all layouts, since every copy into or out of a tile must agree with the others, and with the matrix instructions that
+ * read it; then the classes. What is no copy, or
+ * is a store that fits no box, is a map that the role's threads compute. */
+#include "derive/tiles.h"
+
+/* ---- positions ------------------------------------------------------------------------------------------------------ */
+
+static const Poly *linear(Tiles *tiles, Site *site, const Access *access, const Poly *const *pitches) {
+    Algebra *algebra = site->algebra;
+    const Poly *sum = poly_constant(algebra, 0);
+    for (int d = 0; d < access->rank; d++)
+        sum = poly_sum(algebra, sum,
+                       poly_product(algebra, algebra_poly(algebra, site->role, access->subs[d]), pitches[d]), 1);
+    (void)tiles;
+    return sum;
+}
+
+const Poly *global_position(Tiles *tiles, Site *site, const Access *access) {
+    const Poly *pitches[PROG_MAX_RANK], *pitch = poly_constant(site->algebra, 1);
+    for (int d = access->rank - 1; d >= 0; d--) {
+        pitches[d] = pitch;
+        pitch = poly_product(site->algebra, pitch,
+                             algebra_poly(site->algebra, NULL, access_extent(tiles, site->role, access, d)));
+    }
+    return linear(tiles, site, access, pitches);
+}
+
+const Poly *local_position(Tiles *tiles, Site *site, const Access *access, const Layout *layout) {
+    const Poly *pitches[PROG_MAX_RANK], *pitch = poly_constant(site->algebra, 1);
+    int last = access->rank - 1;
+    if (layout->swizzle || layout->panel != tile_extent(tiles->prog, site->role, access, last)) return NULL;
+    for (int d = last; d >= 0; d--) {
+        pitches[d] = pitch;
+        pitch = poly_product(site->algebra, pitch,
+                             poly_constant(site->algebra, tile_extent(tiles->prog, site->role, access, d)));
+    }
+    return linear(tiles, site, access, pitches);
+}
+
+/* ---- what a statement asks for ---------------------------------------------------------------------------------------- */
+
+typedef enum Wish { WISH_NONE, WISH_LOAD, WISH_STORE, WISH_LANES } Wish;
+
+static Wish wish_of(const Tiles *tiles, const Site *site) {
+    const Tile *tile = site->tile;
+    bool engine = tiles->prog->target->has[CAP_COPY_ENGINE];
+    if (site->poisoned || tile->class == TILE_REDUCTION || tile->op != ASSIGN_SET || tile->value->kind != X_READ)
+        return WISH_NONE;
+    const Access *read = tile->value->read;
+    if (!element_same_bits(tile->target.type, read->type)) return WISH_NONE; /* a conversion is a computation */
+    if (tile->target.space == SPACE_STAGE && read->space == SPACE_GLOBAL)
+        return tile->by_lanes ? WISH_LANES : WISH_LOAD;
+    bool produced = read->space == SPACE_STAGE && site->role->handles.items[read->object].end == END_PRODUCE; /* its threads have just written it */
+    if (tile->target.space == SPACE_GLOBAL && (read->space == SPACE_STAGE || read->space == SPACE_SHARED))
+        return tile->by_lanes || produced || !engine ? WISH_NONE : WISH_STORE;
+    return WISH_NONE;
+}
+
+static Access *tensor_of(const Site *site) {
+    return site->tile->target.space == SPACE_GLOBAL ? &site->tile->target : site->tile->value->read;
+}
+static Access *tile_of(const Site *site) {
+    return site->tile->target.space == SPACE_GLOBAL ? site->tile->value->read : &site->tile->target;
+}
+
+/* ---- contiguous pieces ------------------------------------------------------------------------------------------------ */
+
+static bool certainly_inside(Tiles *tiles, Site *site, const Access *global) {
+    Algebra *algebra = site->algebra;
+    bool inside = true;
+    algebra->space = &site->tile->space;
+    for (int d = 0; d < global->rank && inside; d++) {
+        const Poly *sub = algebra_poly(algebra, site->role, global->subs[d]);
+        const Poly *past = algebra_poly(algebra, NULL, access_extent(tiles, site->role, global, d));
+        const Poly *room = poly_sum(algebra, poly_sum(algebra, past, sub, -1), poly_constant(algebra, 1), -1);
+        inside = poly_at_least_zero(algebra, sub) && poly_at_least_zero(algebra, room);
+    }
+    algebra->space = NULL;
+    return inside;
+}
+
+/* The position without its indexes, where each index advances it by `steps[i]` */
+static const Poly *walk_of(Site *site, const Poly *position, int64_t *steps) {
+    const Poly *factor, *rest = position;
+    for (int i = 0; i < site->tile->space.count; i++) {
+        if (!poly_split(site->algebra, rest, algebra_atom_index(site->algebra, i), &factor, &rest)) return NULL;
+        if (!poly_is_constant(factor, &steps[i])) return NULL;
+    }
+    return rest;
+}
+
+/* One contiguous piece on both sides, walked alike, at multiples of 16 bytes, and certainly inside of the tensor */
+static bool one_piece(Tiles *tiles, Site *site, const Access *global, const Access *local, const Layout *layout,
+                      uint32_t *bytes) {
+    int64_t there[PROG_MAX_INDEXES] = {0}, here[PROG_MAX_INDEXES] = {0}, step = 1,
+            element = element_rows[global->type].bytes;
+    const IndexSpace *space = &site->tile->space;
+    for (int d = 0; d < global->rank; d++)
+        if (!global->affine[d].is) return false;
+    const Poly *position = local_position(tiles, site, local, layout);
+    const Poly *from = walk_of(site, global_position(tiles, site, global), there);
+    const Poly *to = position ? walk_of(site, position, here) : NULL;
+    if (!from || !to) return false;
+    bool done[PROG_MAX_INDEXES] = {false};
+    for (int n = 0; n < space->count; n++) { /* the indexes in mixed radix: 1, then the extent, then the product .. */
+        int next = -1;
+        for (int i = 0; i < space->count; i++)
+            if (!done[i] && there[i] == step && here[i] == step && (next < 0 || space->items[i].extent == 1)) next = i;
+        for (int i = 0; i < space->count && next < 0; i++)
+            if (!done[i] && space->items[i].extent == 1) next = i;
+        if (next < 0) return false;
+        done[next] = true;
+        if (__builtin_mul_overflow(step, space->items[next].extent, &step)) return false;
+    }
+    if (step * element % 16 != 0 || step * element >= (INT64_C(1) << 20)) return false;
+    if (poly_divisor(site->algebra, from) * element % 16 != 0 || poly_divisor(site->algebra, to) * element % 16 != 0)
+        return false;
+    *bytes = (uint32_t)(step * element);
+    return certainly_inside(tiles, site, global);
+}
+
+/* ---- layouts ---------------------------------------------------------------------------------------------------------- */
+
+static void plain_layouts(Prog *prog) {
+    for (size_t p = 0; p < prog->pipes.count; p++)
+        for (size_t f = 0; f < prog->pipes.items[p].fields.count; f++) {
+            Field *field = &prog->pipes.items[p].fields.items[f];
+            field->layout = (Layout){.panel = field->rank ? field->extents[field->rank - 1] : 1, .alignment = 16};
+            field->layout.addressed = field->by_hand[END_PRODUCE] || field->by_hand[END_CONSUME];
+        }
+    for (size_t r = 0; r < prog->roles.count; r++)
+        for (size_t t = 0; t < prog->roles.items[r].tiles.count; t++) {
+            RoleTile *tile = &prog->roles.items[r].tiles.items[t];
+            tile->layout = (Layout){.panel = tile->rank ? tile->extents[tile->rank - 1] : 1, .alignment = 16};
+            tile->layout.addressed = tile->by_hand;
+        }
+}
+
+/* One span to a panel; the pattern is taken from bits of the address, and repeats after 8 rows (PTX ISA 5.5.7, 9.7.15.5.1) */
+static Layout swizzled(Element type, int64_t span) {
+    int swizzle = span == 128 ? 3 : span == 64 ? 2 : 1;
+    return (Layout){
+        .panel = span / element_rows[type].bytes, .swizzle = swizzle, .alignment = (uint32_t)(TILES_SPAN_ROWS * span)};
+}
+
+/* The narrowest of what the operands of a tile can have */
+static void operand_layouts(Tiles *tiles) {
+    for (size_t i = 0; i < tiles->sites.count; i++) {
+        const Site *site = tiles->sites.items[i];
+        if (site->tile->class != TILE_MMA) continue;
+        const Mma *mma = &site->tile->mma;
+        const MmaOperand *operands[] = {&mma->a, &mma->b};
+        for (int k = 0; k < 2; k++) {
+            Layout *layout = access_layout(tiles->prog, site->role, operands[k]->tile);
+            if (layout == NULL) continue; /* in registers */
+            Layout wanted = swizzled(operands[k]->tile->type,
+                                     tiles_operand_span(tiles, site, operands[k], k == 0 ? TILES_SLAB_ROWS : mma->n));
+            if (!layout->swizzle || wanted.swizzle < layout->swizzle) *layout = wanted;
+        }
+    }
+}
+
+/* Can all tensor copies of the tile do with this layout? */
+static bool copies_agree(Tiles *tiles, const Layout *of, const Layout *layout) {
+    for (size_t i = 0; i < tiles->sites.count; i++) {
+        Site *site = tiles->sites.items[i];
+        Wish wish = wish_of(tiles, site);
+        BoxPlan plan;
+        Reason reason;
+        if ((wish != WISH_LOAD && wish != WISH_STORE) || access_layout(tiles->prog, site->role, tile_of(site)) != of)
+            continue;
+        if (!boxes_plan(tiles, site, tensor_of(site), tile_of(site), layout, &plan, &reason) ||
+            !boxes_pitch(tiles, tensor_of(site), wish == WISH_STORE, &reason))
+            return false;
+    }
+    return true;
+}
+
+static bool is_accumulator(const Site *site, const Access *access) {
+    return access->space == SPACE_REGISTER && layout_accumulates(&site->role->tiles.items[access->object].held);
+}
+
+static bool meets_accumulator(const Site *site) {
+    if (site->poisoned || site->tile->class != TILE_UNCLASSIFIED) return false;
+    bool any = is_accumulator(site, &site->tile->target);
+    for (size_t i = 0; i < site->reads.count; i++) any |= is_accumulator(site, site->reads.items[i]);
+    return any;
+}
+
+/* Threads of a warp move eight rows of an accumulator at once: without a swizzle to and from the same banks */
+static void accumulator_layout(Tiles *tiles, const Site *site, const Access *access) {
+    Layout *layout = access_layout(tiles->prog, site->role, access);
+    if (layout == NULL || access->rank < 2 || layout->addressed) return;
+    int last = access->rank - 1;
+    int64_t row = tile_extent(tiles->prog, site->role, access, last) * element_rows[access->type].bytes;
+    for (int64_t span = TILES_SPAN_MOST; span >= TILES_SPAN_LEAST && !layout->swizzle; span /= 2) {
+        Layout wanted = swizzled(access->type, span);
+        bool whole = row == span || tile_extent(tiles->prog, site->role, access, last - 1) % TILES_SPAN_ROWS == 0;
+        if (row % span == 0 && whole && copies_agree(tiles, layout, &wanted)) *layout = wanted;
+    }
+}
+
+static void accumulator_layouts(Tiles *tiles) {
+    for (size_t i = 0; i < tiles->sites.count; i++) {
+        const Site *site = tiles->sites.items[i];
+        if (!meets_accumulator(site)) continue;
+        accumulator_layout(tiles, site, &site->tile->target);
+        for (size_t k = 0; k < site->reads.count; k++) accumulator_layout(tiles, site, site->reads.items[k]);
+    }
+}
+
+/* Panels where a copy that can be no single piece needs them */
+static void choose_layouts(Tiles *tiles) {
+    plain_layouts(tiles->prog);
+    operand_layouts(tiles);
+    accumulator_layouts(tiles);
+    for (size_t i = 0; i < tiles->sites.count; i++) {
+        Site *site = tiles->sites.items[i];
+        Wish wish = wish_of(tiles, site);
+        if (wish != WISH_LOAD && wish != WISH_STORE) continue;
+        const Access *local = tile_of(site);
+        Layout *layout = access_layout(tiles->prog, site->role, local);
+        int64_t extents[PROG_MAX_RANK];
+        uint32_t bytes;
+        BoxPlan plan;
+        Reason reason;
+        if (local->rank == 0 || layout->swizzle || layout->addressed) continue;
+        for (int d = 0; d < local->rank; d++) extents[d] = tile_extent(tiles->prog, site->role, local, d);
+        Layout panels = *layout;
+        panels.panel = boxes_panel(tiles->prog->target, local->type, local->rank, extents);
+        if (panels.panel == layout->panel || one_piece(tiles, site, tensor_of(site), local, layout, &bytes)) continue;
+        if (boxes_plan(tiles, site, tensor_of(site), local, &panels, &plan, &reason)) *layout = panels;
+    }
+}
+
+/* ---- pieces of a lane ------------------------------------------------------------------------------------------------- */
+
+/* Do `elements` neighbours along index `last` lie side by side, at multiples of their size, wherever the walk is? */
+static bool aligned_pieces(Site *site, const Poly *position, int last, int64_t elements) {
+    int64_t steps[PROG_MAX_INDEXES] = {0};
+    const Poly *factor, *rest, *base = position;
+    if (!poly_split(site->algebra, base, algebra_atom_index(site->algebra, last), &factor, &rest)) return false;
+    if (!poly_is_constant(factor, &steps[last]) || steps[last] != 1) return false;
+    return poly_divisor(site->algebra, rest) % elements == 0;
+}
+
+static void lane_pieces(Tiles *tiles, Site *site) {
+    Tile *tile = site->tile;
+    Access *local = &tile->target, *global = tile->value->read;
+    int64_t bytes = element_rows[global->type].bytes, elements = 16 / bytes;
+    int last = tile->space.bound - 1, final = local->rank - 1;
+    Layout *layout = access_layout(tiles->prog, site->role, local);
+    Layout plain = *layout;
+    plain.panel = tile_extent(tiles->prog, site->role, local, final), plain.swizzle = 0;
+    /* a piece stays within a panel where the panel is a multiple of it, and within 16 bytes that a swizzle moves together: the
+     * row-major position says enough */
+    const Poly *to = local_position(tiles, site, local, &plain), *from = global_position(tiles, site, global);
+    bool last_axis = last >= 0 && local->affine[final].is && global->affine[global->rank - 1].is;
+    for (int d = 0; d + 1 < global->rank && last_axis; d++) last_axis = !(global->subs[d]->indexes >> last & 1);
+    for (; elements > 1; elements /= 2) {
+        if (!last_axis || tile->space.items[last].extent % elements != 0 || layout->panel % elements != 0) continue;
+        /* the last coordinate too: a piece that begins before the tensor's first column would be taken for outside */
+        const Poly *column = algebra_poly(site->algebra, site->role, global->affine[global->rank - 1].base);
+        if (poly_divisor(site->algebra, column) % elements != 0) continue;
+        if (aligned_pieces(site, to, last, elements) && aligned_pieces(site, from, last, elements)) break;
+    }
+    tile->class = TILE_LANES;
+    tile->piece.elements = (int)elements;
+    tile->piece.asynchronous = elements * bytes >= 4;
+    Param *param = &tiles->prog->params.items[global->object];
+    if (param->alignment < elements * bytes) param->alignment = (uint32_t)(elements * bytes);
+}
+
+/* ---- classes ---------------------------------------------------------------------------------------------------------- */
+
+static void refuse_copy(Tiles *tiles, Site *site, const Reason *reason) {
+    const Param *param = &tiles->prog->params.items[tensor_of(site)->object];
+    Diag *diag;
+    if (reason->code == P0211)
+        diag = diag_at(tiles->diags, P0211, reason->span, "this copy of `%s` is no box", param->name);
+    else if (reason->code == P0212)
+        diag = diag_at(tiles->diags, P0212, reason->span, "the tile cannot be cut into boxes");
+    else
+        diag = diag_at(tiles->diags, reason->code, reason->span, "%s", reason->text);
+    if (reason->code == P0213)
+        diag_label(tiles->diags, diag, param->span, "declared here");
+    else
+        diag_primary(tiles->diags, diag, "%s", reason->text);
+    diag_help(tiles->diags, diag, "%s", reason->help);
+    site->poisoned = true;
+}
+
+static void take_boxes(Tiles *tiles, Site *site, BoxPlan *plan, bool store) {
+    Access *global = tensor_of(site);
+    Param *param = &tiles->prog->params.items[global->object];
+    site->tile->class = store ? TILE_TENSOR_STORE : TILE_TENSOR_LOAD;
+    if (!store) multicast_boxes(tiles, site, plan, access_layout(tiles->prog, site->role, tile_of(site)));
+    int map = boxes_map(tiles, global, plan, store);
+    site->tile->box = plan->copy;
+    site->tile->box.map = map;
+    if (plan->copy.granule > 0) param->by_pointer = true;
+    Layout *layout = access_layout(tiles->prog, site->role, tile_of(site));
+    if (layout->alignment < 128) layout->alignment = 128;
+    if (param->alignment < 16) param->alignment = 16;
+    boxes_require(tiles, site, global, store);
+}
+
+/* A load without a copy engine: by the lanes, and only where that is written */
+static bool refuse_engine(Tiles *tiles, Site *site) {
+    if (tiles->prog->target->has[CAP_COPY_ENGINE]) return false;
+    Diag *diag = target_lacks(tiles->arena, tiles->diags, tiles->prog, CAP_COPY_ENGINE, site->stmt->span);
+    if (diag) diag_help(tiles->diags, diag, "write `by lanes` behind the copy, and behind the others");
+    site->poisoned = true;
+    return true;
+}
+
+static void classify_copy(Tiles *tiles, Site *site, bool store) {
+    Access *global = tensor_of(site), *local = tile_of(site);
+    const Layout *layout = access_layout(tiles->prog, site->role, local);
+    Tile *tile = site->tile;
+    BoxPlan plan;
+    Reason reason = {P0211, tile->target.span, "it has no dimension", "compute it element by element"};
+    uint32_t bytes;
+    if (refuse_engine(tiles, site)) return;
+    bool boxes = local->rank > 0 && boxes_plan(tiles, site, global, local, layout, &plan, &reason) &&
+                 boxes_pitch(tiles, global, store, &reason);
+    bool piece = local->rank > 0 && (!boxes || plan.count > 1) && one_piece(tiles, site, global, local, layout, &bytes);
+    if (piece) {
+        Param *param = &tiles->prog->params.items[global->object];
+        tile->class = store ? TILE_BULK_STORE : TILE_BULK_LOAD;
+        tile->bulk.bytes = bytes;
+        if (!store) multicast_piece(tiles, site);
+        if (param->alignment < 16) param->alignment = 16;
+    } else if (boxes) {
+        take_boxes(tiles, site, &plan, store);
+    } else if (store) {
+        tile->class = TILE_MAP;
+    } else {
+        refuse_copy(tiles, site, &reason);
+    }
+}
+
+void tiles_copies(Tiles *tiles) {
+    choose_layouts(tiles);
+    for (size_t i = 0; i < tiles->sites.count; i++) {
+        Site *site = tiles->sites.items[i];
+        switch (wish_of(tiles, site)) {
+        case WISH_LOAD: classify_copy(tiles, site, false); break;
+        case WISH_STORE: classify_copy(tiles, site, true); break;
+        case WISH_LANES: lane_pieces(tiles, site); break;
+        case WISH_NONE:
+            if (!site->poisoned && site->tile->class == TILE_UNCLASSIFIED) site->tile->class = TILE_MAP;
+            break;
+        }
+        multicast_check(tiles, site);
+    }
+}

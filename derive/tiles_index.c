@@ -1,0 +1,344 @@
+/* Over which range each index of a statement runs, the affine form of its subscripts, and the proof that tiles are subscripted
+ * inside. An index ranges over the extent of what it subscripts bare: tiles, and tensors where no tile stands or in
+ * `ensures`. Everything that disagrees is reported with both places. */
+#include "derive/tiles.h"
+
+/* ---- ranges ------------------------------------------------------------------------------------------------------- */
+
+typedef struct Ranges {
+    Tiles *tiles;
+    const Role *role;
+    IndexSpace *space;
+    bool in_ensures, of_let; /* where only tensors stand; of a `let`, which has no extents of its own */
+    Span where[PROG_MAX_INDEXES];       /* the subscript that gave the extent */
+    const char *what[PROG_MAX_INDEXES]; /* of which object */
+    bool failed[PROG_MAX_INDEXES];
+    bool said;                 /* one of them: where two are swapped the others follow */
+    Span bare_global[PROG_MAX_INDEXES]; /* a tensor subscripted bare that gives no range */
+} Ranges;
+
+static bool known(const Index *index) { return index->extent >= 0 || index->dynamic; }
+
+static const char *extent_text(Ranges *r, Expr *extent) {
+    int64_t value;
+    Str text = str_new(r->tiles->arena);
+    if (expr_constant(extent, &value))
+        str_printf(&text, "%lld", (long long)value);
+    else
+        expr_print(extent, r->tiles->prog, NULL, NULL, &text);
+    return text.text;
+}
+
+static Expr *index_extent(Ranges *r, const Index *index) {
+    return index->extent >= 0 ? expr_integer(r->tiles->arena, E_I32, index->extent, index->span) : index->dynamic;
+}
+
+static bool same_extent(Ranges *r, Expr *a, Expr *b) {
+    Algebra *algebra = r->tiles->formulas;
+    const Poly *difference = poly_sum(algebra, algebra_poly(algebra, NULL, a), algebra_poly(algebra, NULL, b), -1);
+    int64_t value;
+    if (poly_is_constant(difference, &value)) return value == 0;
+    return poly_at_least_zero(algebra, difference) &&
+           poly_at_least_zero(algebra, poly_sum(algebra, poly_constant(algebra, 0), difference, -1));
+}
+
+static void define(Ranges *r, const Access *access, int d) {
+    Tiles *tiles = r->tiles;
+    int i = access->subs[d]->index;
+    if (i < 0 || i >= r->space->count || r->failed[i]) return;
+    Index *index = &r->space->items[i];
+    Expr *extent = access_extent(tiles, r->role, access, d);
+    if (!extent) return;
+    if (!known(index)) {
+        if (!expr_constant(extent, &index->extent)) index->extent = -1, index->dynamic = extent;
+        r->where[i] = access->subs[d]->span;
+        r->what[i] = tiles_object(tiles, r->role, access);
+        return;
+    }
+    Expr *before = index_extent(r, index);
+    if (same_extent(r, before, extent)) return;
+    r->failed[i] = true;
+    if (r->said) return;
+    r->said = true;
+    const char *here = extent_text(r, extent), *there = extent_text(r, before);
+    Diag *diag = diag_at(tiles->diags, P0200, access->subs[d]->span, "index `%s` runs over %s and over %s elements",
+                         index->name, there, here);
+    diag_primary(tiles->diags, diag, "%s elements: of %s", here, tiles_object(tiles, r->role, access));
+    diag_label(tiles->diags, diag, r->where[i], "%s elements: of %s", there, r->what[i]);
+    if (r->in_ensures) {
+        diag_note(tiles->diags, diag, "a subscript that is the index alone gives it a range; elements outside are 0");
+        diag_help(tiles->diags, diag, "give both the same extent, or write `%s + 0` where the range is not meant",
+                  index->name);
+    } else {
+        diag_help(tiles->diags, diag,
+                  "an index runs over one range: give both the same extent, or name a part with its base, as in "
+                  "`rank*64 + %s`",
+                  index->name);
+    }
+}
+
+static void define_all(Ranges *r, const Access *access, bool globals) {
+    if (!globals && access->space == SPACE_GLOBAL) {
+        for (int d = 0; d < access->rank; d++)
+            if (access->subs[d]->kind == X_INDEX && access->subs[d]->index >= 0 &&
+                access->subs[d]->index < PROG_MAX_INDEXES)
+                r->bare_global[access->subs[d]->index] = access->subs[d]->span;
+        return;
+    }
+    for (int d = 0; d < access->rank; d++)
+        if (access->subs[d]->kind == X_INDEX) define(r, access, d);
+}
+
+static void help_in_ensures(Ranges *r, Diag *diag, int i) {
+    const char *name = r->space->items[i].name;
+    if (i >= r->space->bound)
+        diag_help(r->tiles->diags, diag,
+                  "let `%s` run over a whole tensor, and select the part: `sum[%s] (lo <= %s && %s < hi ? X[%s] : 0)`",
+                  name, name, name, name, name);
+    else if (r->of_let)
+        diag_help(r->tiles->diags, diag,
+                  "write the formula in place of the `let`, where its indexes have ranges; or let a tensor be "
+                  "subscripted by `%s` alone",
+                  name);
+}
+
+static void report_unknown(Ranges *r, int i) {
+    Tiles *tiles = r->tiles;
+    const Index *index = &r->space->items[i];
+    Diag *diag = diag_at(tiles->diags, P0201, index->span, "nothing says how far index `%s` runs", index->name);
+    diag_primary(tiles->diags, diag, "subscripts no %s alone", r->in_ensures ? "tensor" : "tile");
+    if (r->in_ensures) {
+        help_in_ensures(r, diag, i);
+        return;
+    }
+    if (r->bare_global[i].hi > r->bare_global[i].lo)
+        diag_note(tiles->diags, diag, "a tensor gives an index its range only where the statement subscripts no tile");
+    diag_help(tiles->diags, diag, "subscript a tile by `%s` alone; `base + %s` may then stand in the other subscripts",
+              index->name, index->name);
+}
+
+bool tiles_ranges(Tiles *tiles, const Role *role, IndexSpace *space, Access *target, const Accesses *reads,
+                  bool in_ensures) {
+    Ranges r = {
+        .tiles = tiles, .role = role, .space = space, .in_ensures = in_ensures, .of_let = in_ensures && !target};
+    bool any_tile = target && is_tile_space(target->space), fine = true;
+    for (int i = 0; i < space->count; i++) space->items[i].extent = -1, space->items[i].dynamic = NULL;
+    for (size_t i = 0; i < reads->count; i++) any_tile |= is_tile_space(reads->items[i]->space);
+    bool globals = in_ensures || !any_tile;
+    if (target) define_all(&r, target, globals);
+    for (size_t i = 0; i < reads->count; i++) define_all(&r, reads->items[i], globals);
+    for (int i = 0; i < space->count; i++) {
+        fine &= !r.failed[i];
+        if (known(&space->items[i])) continue;
+        fine = false;
+        if (!r.failed[i]) report_unknown(&r, i);
+    }
+    return fine;
+}
+
+/* ---- affine forms ------------------------------------------------------------------------------------------------- */
+
+static bool add_scaled(Affine *to, const Affine *from, int64_t scale) {
+    for (int i = 0; i < PROG_MAX_INDEXES; i++) {
+        int64_t product;
+        if (__builtin_mul_overflow(from->coef[i], scale, &product) ||
+            __builtin_add_overflow(to->coef[i], product, &to->coef[i]))
+            return false;
+    }
+    return true;
+}
+
+static Affine affine_of(Tiles *tiles, const Role *role, Algebra *algebra, Expr *expr) {
+    Affine out = {.is = true}, right;
+    int64_t value;
+    if (expr->kind == X_INDEX) {
+        if (expr->index < 0 || expr->index >= PROG_MAX_INDEXES) return (Affine){.is = false};
+        out.base = expr_integer(tiles->arena, expr->type, 0, expr->span);
+        out.coef[expr->index] = 1;
+        return out;
+    }
+    if (expr->indexes == 0) {
+        out.base = expr;
+        return out;
+    }
+    if (expr->kind == X_UNARY && expr->unary.op == OP_NEG) {
+        Affine inner = affine_of(tiles, role, algebra, expr->unary.operand);
+        if (!inner.is || !add_scaled(&out, &inner, -1)) return (Affine){.is = false};
+        out.base = expr_binary(tiles->arena, OP_SUB, expr_integer(tiles->arena, expr->type, 0, expr->span), inner.base,
+                               expr->span);
+        return out;
+    }
+    if (expr->kind == X_CAST && expr->type == E_I64 && expr->cast->type == E_I32)
+        return affine_of(tiles, role, algebra, expr->cast);
+    if (expr->kind != X_BINARY) return (Affine){.is = false};
+    BinaryOp op = expr->binary.op;
+    Expr *a = expr->binary.left, *b = expr->binary.right;
+    if (op == OP_MUL) {
+        if (a->indexes == 0) a = expr->binary.right, b = expr->binary.left;
+        if (b->indexes != 0 || !poly_is_constant(algebra_poly(algebra, role, b), &value)) return (Affine){.is = false};
+        Affine inner = affine_of(tiles, role, algebra, a);
+        if (!inner.is || !add_scaled(&out, &inner, value)) return (Affine){.is = false};
+        out.base = expr_binary(tiles->arena, OP_MUL, inner.base, b, expr->span);
+        return out;
+    }
+    if (op != OP_ADD && op != OP_SUB) return (Affine){.is = false};
+    out = affine_of(tiles, role, algebra, a);
+    right = affine_of(tiles, role, algebra, b);
+    if (!out.is || !right.is || !add_scaled(&out, &right, op == OP_ADD ? 1 : -1)) return (Affine){.is = false};
+    out.base = expr_binary(tiles->arena, op, out.base, right.base, expr->span);
+    return out;
+}
+
+/* ---- quotients ------------------------------------------------------------------------------------------------------ */
+
+typedef struct Quotients {
+    Tiles *tiles;
+    const Site *site;
+    bool changed;
+} Quotients;
+
+/* `(n*128 + j) / 128` with j below 128 is n for all j: what does not tell results apart leaves the quotient, which is then evaluated, and what it
+ * subscripts read, once for all of them. */
+static void visit_quotient(Expr *expr, void *data) {
+    Quotients *q = data;
+    const Site *site = q->site;
+    int64_t by, most = 0;
+    if (expr->kind != X_BINARY || expr->binary.op != OP_DIV || expr->type == E_F32 || !expr->indexes) return;
+    if (!expr_constant(expr->binary.right, &by) || by <= 0) return;
+    Affine affine = affine_of(q->tiles, site->role, site->algebra, expr->binary.left);
+    if (!affine.is || affine.base->type != expr->binary.left->type) return;
+    for (int i = 0; i < site->tile->space.count; i++) {
+        const Index *index = &site->tile->space.items[i];
+        int64_t span;
+        if (affine.coef[i] == 0) continue;
+        if (affine.coef[i] < 0 || index->extent < 0) return;
+        if (__builtin_mul_overflow(affine.coef[i], index->extent - 1, &span) ||
+            __builtin_add_overflow(most, span, &most))
+            return;
+    }
+    const Poly *base = algebra_poly(site->algebra, site->role, affine.base);
+    if (most >= by || poly_divisor(site->algebra, base) % by != 0 || !poly_at_least_zero(site->algebra, base)) return;
+    expr->binary.left = affine.base;
+    q->changed = true;
+}
+
+static void visit_derive(Expr *expr, void *data) {
+    const Quotients *q = data;
+    expr_derive(q->site->role, expr);
+}
+
+void tiles_quotients(Tiles *tiles, const Site *site) {
+    Quotients q = {tiles, site, false};
+    expr_visit(tiles->arena, site->tile->value, visit_quotient, &q);
+    if (q.changed) expr_visit(tiles->arena, site->tile->value, visit_derive, &q);
+}
+
+/* ---- inside of the tile ------------------------------------------------------------------------------------------- */
+
+static bool atom_interval(Algebra *algebra, const IndexSpace *space, int id, int64_t *lo, int64_t *hi) {
+    const Atom *atom = &algebra->atoms.items[id];
+    int64_t past;
+    if (atom->kind == ATOM_INDEX && space && atom->index < space->count && space->items[atom->index].extent > 0) {
+        *lo = 0, *hi = space->items[atom->index].extent - 1;
+        return true;
+    }
+    if (atom->kind == ATOM_RANK) {
+        *lo = 0, *hi = atom->role->instances - 1;
+        return true;
+    }
+    if (atom->kind != ATOM_LOCAL || atom->role != algebra->role || !algebra->loop_lo || !algebra->loop_lo[atom->index])
+        return false;
+    if (!expr_constant(algebra->loop_lo[atom->index], lo) || !expr_constant(algebra->loop_hi[atom->index], &past))
+        return false;
+    *hi = past - 1;
+    return *lo <= *hi;
+}
+
+bool poly_interval(Algebra *algebra, const IndexSpace *space, const Poly *poly, int64_t *lo, int64_t *hi) {
+    if (!poly) return false;
+    *lo = *hi = 0;
+    for (int i = 0; i < poly->count; i++) {
+        const Term *term = &poly->terms[i];
+        int64_t least = 1, most = 1, a, b;
+        if (term->count > 1 || (term->count == 1 && !atom_interval(algebra, space, term->atoms[0], &least, &most)))
+            return false;
+        if (__builtin_mul_overflow(term->coef, least, &a) || __builtin_mul_overflow(term->coef, most, &b)) return false;
+        if (__builtin_add_overflow(*lo, a < b ? a : b, lo) || __builtin_add_overflow(*hi, a < b ? b : a, hi))
+            return false;
+    }
+    return true;
+}
+
+static void report_outside(Tiles *tiles, const Role *role, const Access *access, Expr *sub, int64_t lo, int64_t hi,
+                           int64_t extent) {
+    const char *object = tiles_object(tiles, role, access), *text = tiles_text(tiles, sub->span);
+    int64_t reached = hi >= extent ? hi : lo;
+    Diag *diag =
+        diag_at(tiles->diags, P0202, sub->span, "subscript `%s` of %s reaches %lld", text, object, (long long)reached);
+    diag_primary(tiles->diags, diag, "the extent is %lld", (long long)extent);
+    diag_label(tiles->diags, diag, tiles_declared(tiles, role, access), "declared here");
+    if (hi >= extent && lo >= 0 && hi - lo < extent)
+        diag_help(tiles->diags, diag, "an extent of %lld would hold it", (long long)hi + 1);
+    else
+        diag_help(tiles->diags, diag,
+                  "tiles are subscripted from 0 to %lld; only global memory may be subscripted outside",
+                  (long long)extent - 1);
+}
+
+static void report_unproved(Tiles *tiles, const Role *role, const Access *access, Expr *sub, bool low,
+                            const char *extent) {
+    const char *object = tiles_object(tiles, role, access), *text = tiles_text(tiles, sub->span);
+    Diag *diag = diag_at(tiles->diags, P0203, sub->span, "subscript `%s` of %s may be outside", text, object);
+    if (low)
+        diag_primary(tiles->diags, diag, "not certainly below %s", extent);
+    else
+        diag_primary(tiles->diags, diag, "may be negative");
+    diag_label(tiles->diags, diag, tiles_declared(tiles, role, access), "declared here");
+    if (access->space == SPACE_LET)
+        diag_help(tiles->diags, diag,
+                  "subscript it by an index, or read the tensor itself: outside of a tensor is zero");
+    else
+        diag_help(tiles->diags, diag,
+                  "clamp it, `min(max(%s, 0), %s - 1)`, or bound it with a loop whose limits are known", text, extent);
+}
+
+static bool check_inside(Tiles *tiles, const Role *role, Algebra *algebra, const IndexSpace *space,
+                         const Access *access, Expr *sub, Expr *extent) {
+    const Poly *position = algebra_poly(algebra, role, sub), *past = algebra_poly(algebra, role, extent);
+    int64_t lo, hi, size;
+    bool constant = expr_constant(extent, &size);
+    if (constant && poly_interval(algebra, space, position, &lo, &hi)) {
+        if (lo >= 0 && hi < size) return true;
+        report_outside(tiles, role, access, sub, lo, hi, size);
+        return false;
+    }
+    algebra->space = space;
+    bool low = poly_at_least_zero(algebra, position);
+    bool high = low && poly_at_least_zero(algebra, poly_sum(algebra, poly_sum(algebra, past, position, -1),
+                                                            poly_constant(algebra, 1), -1));
+    algebra->space = NULL;
+    if (low && high) return true;
+    Str text = str_new(tiles->arena);
+    if (constant)
+        str_printf(&text, "%lld", (long long)size);
+    else
+        expr_print(extent, tiles->prog, NULL, NULL, &text);
+    report_unproved(tiles, role, access, sub, low, text.text);
+    return false;
+}
+
+bool tiles_subscripts(Tiles *tiles, const Role *role, Algebra *algebra, const IndexSpace *space, Access *access) {
+    bool fine = true;
+    for (int d = 0; d < access->rank; d++) {
+        Expr *sub = access->subs[d];
+        access->affine[d] = affine_of(tiles, role, algebra, sub);
+        if (!is_tile_space(access->space) || sub->kind == X_INDEX) continue; /* bare: the extents agree */
+        Expr *extent = access_extent(tiles, role, access, d);
+        if (extent) fine &= check_inside(tiles, role, algebra, space, access, sub, extent);
+    }
+    const Field *field = access_field(tiles->prog, role, access);
+    if (field && access->element && fine)
+        fine = check_inside(tiles, role, algebra, space, access, access->element,
+                            expr_integer(tiles->arena, E_I32, field->count, access->span));
+    return fine;
+}

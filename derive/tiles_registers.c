@@ -1,0 +1,585 @@
+/* How register tiles are spread over threads: from the statements that name them to RoleTile.held and Tile.spread.
+ *
+ * Axes of tiles that one index name subscripts lie in the same threads: they are one class, and a class has one spread. Contractions and
+ * constant subscripts say what some classes are; the rest of what stands together with accumulators follows them, and what
+ * never meets one is blocked. Two different answers for one class, or one class twice in a tile, is an exchange between threads, which is
+ * refused with both places. */
+#include "derive/tiles.h"
+
+#define VECTOR_MOST 4 /* elements of a blocked vector */
+
+/* A class of axes and indexes; facts are those of its first node */
+typedef struct Node {
+    size_t same;     /* towards the first node of the class */
+    size_t together; /* towards the first class of those that meet in tiles and statements */
+    bool used;       /* an axis, or an index that subscripts a register tile */
+    bool marked;     /* said to be of `kind`, at `where` */
+    bool joined;     /* of a class of several */
+    SpreadKind kind;
+    Span where;
+    int64_t unit;   /* divides all extents, and all bases of subscripts */
+    int64_t extent; /* of the first; with `parts`, others are parts of it */
+    bool parts;
+    bool settled; /* `spread` is the pattern: its last digit is each one's own */
+    Spread spread;
+} Node;
+
+/* Nodes that need threads of their own: the axes of a tile, or the indexes of a statement */
+typedef struct Group {
+    size_t first;
+    int count;
+    const RoleTile *tile; /* NULL: of `site` */
+    Site *site;
+} Group;
+
+typedef struct Registers {
+    Tiles *tiles;
+    Role *role;
+    int threads;
+    size_t count;
+    Node *nodes;
+    VEC(Group) groups; /* tiles, then statements so far */
+} Registers;
+
+/* ---- classes -------------------------------------------------------------------------------------------------------- */
+
+static size_t first_of(const Registers *r, size_t node) {
+    while (r->nodes[node].same != node) node = r->nodes[node].same;
+    return node;
+}
+
+static size_t component_of(const Registers *r, size_t node) {
+    node = first_of(r, node);
+    while (r->nodes[node].together != node) node = r->nodes[node].together;
+    return node;
+}
+
+static size_t axis_node(const Access *access, int d) { return (size_t)access->object * PROG_MAX_INDEXES + (size_t)d; }
+
+static int64_t divisor_of(int64_t a, int64_t b) {
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a < 0 ? -a : a;
+}
+
+static const char *kind_words(SpreadKind kind) {
+    switch (kind) {
+    case SPREAD_ROWS: return "rows of an accumulator";
+    case SPREAD_COLUMNS: return "columns of an accumulator";
+    case SPREAD_EVERY: return "subscripted by a constant: every thread has all of it";
+    case SPREAD_BLOCKED: break;
+    }
+    return "spread over the threads";
+}
+
+static Diag *refuse(Registers *r, Site *site, const Access *access, int d, const char *what) {
+    const RoleTile *tile = &r->role->tiles.items[access->object];
+    Diags *diags = r->tiles->diags;
+    Diag *diag =
+        diag_at(diags, P0205, access->subs[d]->span, "elements of `%s` would have to change threads", tile->name);
+    diag_primary(diags, diag, "%s", what);
+    site->poisoned = true;
+    return diag;
+}
+
+static void way_out(Registers *r, Diag *diag, const Access *access) {
+    const RoleTile *tile = &r->role->tiles.items[access->object];
+    Str subs = str_new(r->tiles->arena);
+    for (int d = 0; d < tile->rank; d++) str_printf(&subs, "%s%c", d ? ", " : "", "ijklm"[d]);
+    diag_help(r->tiles->diags, diag,
+              "pass it through a `shared` tile: `shared t: ..; t[%s] = %s[%s];`, then read `t` at any subscripts",
+              subs.text, tile->name, subs.text);
+}
+
+static bool mark(Registers *r, Site *site, const Access *access, int d, SpreadKind kind) {
+    Node *node = &r->nodes[first_of(r, axis_node(access, d))];
+    if (!node->marked) {
+        node->marked = true, node->kind = kind, node->where = access->subs[d]->span;
+        return true;
+    }
+    if (node->kind == kind) return true;
+    Diag *diag = refuse(r, site, access, d, kind_words(kind));
+    diag_label(r->tiles->diags, diag, node->where, "%s", kind_words(node->kind));
+    way_out(r, diag, access);
+    return false;
+}
+
+/* A tile or statement that has both classes: they cannot become one. An index that nothing was joined to is in its own statement
+ * alone, which is the last. */
+static const Group *apart(const Registers *r, size_t a, size_t b, size_t index) {
+    for (size_t g = b == index && !r->nodes[b].joined ? r->groups.count - 1 : 0; g < r->groups.count; g++) {
+        const Group *group = &r->groups.items[g];
+        int seen = 0;
+        for (int i = 0; i < group->count; i++) {
+            const Node *node = &r->nodes[group->first + (size_t)i];
+            size_t first = first_of(r, group->first + (size_t)i);
+            if (node->used) seen |= first == a ? 1 : first == b ? 2 : 0;
+        }
+        if (seen == 3) return group;
+    }
+    return NULL;
+}
+
+static bool join(Registers *r, Site *site, const Access *access, int d, size_t index) {
+    Diags *diags = r->tiles->diags;
+    size_t a = first_of(r, axis_node(access, d)), b = first_of(r, index);
+    Node *to = &r->nodes[a < b ? a : b], *from = &r->nodes[a < b ? b : a];
+    if (a == b) return true;
+    if (to->marked && from->marked && to->kind != from->kind) {
+        const Node *other = &r->nodes[b];
+        Diag *diag = refuse(r, site, access, d, kind_words(r->nodes[a].kind));
+        diag_label(diags, diag, r->nodes[a].where, "%s: here", kind_words(r->nodes[a].kind));
+        diag_label(diags, diag, other->where, "%s: here", kind_words(other->kind));
+        diag_note(diags, diag, "`%s` would be both", tiles_text(r->tiles, access->subs[d]->span));
+        way_out(r, diag, access);
+        return false;
+    }
+    bool every = (to->marked && to->kind == SPREAD_EVERY) || (from->marked && from->kind == SPREAD_EVERY);
+    const Group *group = every ? NULL : apart(r, a, b, index);
+    if (group) {
+        Diag *diag = refuse(r, site, access, d, "along this index another axis is spread over these threads");
+        if (group->tile)
+            diag_label(diags, diag, group->tile->span, "`%s` has both axes, and a thread has one place along each",
+                       group->tile->name);
+        else
+            diag_label(diags, diag, group->site->stmt->span, "a thread has one place along each of these indexes");
+        way_out(r, diag, access);
+        return false;
+    }
+    if (!to->marked && from->marked) to->marked = true, to->kind = from->kind, to->where = from->where;
+    from->same = (size_t)(to - r->nodes);
+    from->joined = to->joined = true;
+    if (to->extent != from->extent) to->parts = true;
+    to->parts |= from->parts;
+    to->unit = divisor_of(to->unit, from->unit);
+    to->used |= from->used;
+    return true;
+}
+
+/* ---- what statements say ---------------------------------------------------------------------------------------------- */
+
+static bool is_map(const Registers *r, const Site *site) {
+    return site->role == r->role && !site->poisoned && site->tile->class == TILE_UNCLASSIFIED;
+}
+
+static Access *register_access(const Site *site, size_t k) { /* the target, then the reads */
+    Access *access = k == 0 ? &site->tile->target : site->reads.items[k - 1];
+    return access->space == SPACE_REGISTER ? access : NULL;
+}
+
+static bool names_registers(const Site *site) {
+    bool any = false;
+    for (size_t k = 0; k <= site->reads.count; k++) any |= register_access(site, k) != NULL;
+    return any;
+}
+
+static int lone_index(const Access *access, int d) {
+    const Affine *affine = &access->affine[d];
+    int found = -1;
+    for (int i = 0; i < PROG_MAX_INDEXES && affine->is; i++)
+        if (affine->coef[i] != 0) {
+            if (affine->coef[i] != 1 || found >= 0) return -1;
+            found = i;
+        }
+    return found;
+}
+
+static int64_t base_unit(const Site *site, const Access *access, int d) {
+    return poly_divisor(site->algebra, algebra_poly(site->algebra, site->role, access->affine[d].base));
+}
+
+static void mark_constants(Registers *r, Site *site) {
+    for (size_t k = 0; k <= site->reads.count && !site->poisoned; k++) {
+        const Access *access = register_access(site, k);
+        for (int d = 0; access && d < access->rank && !site->poisoned; d++)
+            if (access->subs[d]->indexes == 0) mark(r, site, access, d, SPREAD_EVERY);
+    }
+}
+
+/* The first operand's fragments of a 16-bit type are those of an accumulator (PTX ISA 9.7.15.5.1). */
+static void mark_matrix(Registers *r, Site *site, const Access *access) {
+    if (mark(r, site, access, 0, SPREAD_ROWS)) mark(r, site, access, 1, SPREAD_COLUMNS);
+}
+
+static void join_access(Registers *r, Site *site, const Access *access, size_t first) {
+    for (int d = 0; d < access->rank && !site->poisoned; d++) {
+        int index = lone_index(access, d);
+        if (access->subs[d]->indexes == 0) continue;
+        if (index < 0) {
+            Diag *diag =
+                refuse(r, site, access, d, "a register tile is subscripted by one index, or a constant and one");
+            way_out(r, diag, access);
+            return;
+        }
+        Node *node = &r->nodes[first + (size_t)index];
+        int64_t unit = base_unit(site, access, d);
+        if (!node->used) node->used = true, node->extent = node->unit = site->tile->space.items[index].extent;
+        if (!join(r, site, access, d, first + (size_t)index)) return;
+        Node *class = &r->nodes[first_of(r, first + (size_t)index)];
+        if (unit != 0) class->parts = true, class->unit = divisor_of(class->unit, unit);
+    }
+}
+
+static void collect(Registers *r, size_t statements) {
+    Role *role = r->role;
+    r->count = (role->tiles.count + statements) * PROG_MAX_INDEXES;
+    r->nodes = NEW_ARRAY(r->tiles->arena, Node, r->count + 1);
+    for (size_t n = 0; n < r->count; n++) r->nodes[n].same = r->nodes[n].together = n;
+    for (size_t t = 0; t < role->tiles.count; t++) {
+        const RoleTile *tile = &role->tiles.items[t];
+        if (!tile->in_registers) continue;
+        Group group = {t * PROG_MAX_INDEXES, tile->rank, tile, NULL};
+        for (int d = 0; d < tile->rank; d++) {
+            Node *node = &r->nodes[group.first + (size_t)d];
+            node->used = true, node->extent = node->unit = tile->extents[d];
+        }
+        vec_push(r->tiles->arena, &r->groups, group);
+    }
+}
+
+static void read_statements(Registers *r) {
+    size_t next = r->role->tiles.count * PROG_MAX_INDEXES;
+    for (size_t i = 0; i < r->tiles->sites.count; i++) {
+        Site *site = r->tiles->sites.items[i];
+        if (site->role != r->role || site->tile->class != TILE_MMA) continue;
+        mark_matrix(r, site, &site->tile->target);
+        if (site->tile->mma.a.tile->space == SPACE_REGISTER) mark_matrix(r, site, site->tile->mma.a.tile);
+    }
+    for (size_t i = 0; i < r->tiles->sites.count; i++)
+        if (is_map(r, r->tiles->sites.items[i])) mark_constants(r, r->tiles->sites.items[i]);
+    for (size_t i = 0; i < r->tiles->sites.count; i++) {
+        Site *site = r->tiles->sites.items[i];
+        if (!is_map(r, site) || !names_registers(site)) continue;
+        Group group = {next, site->tile->space.bound, NULL, site};
+        vec_push(r->tiles->arena, &r->groups, group);
+        for (size_t k = 0; k <= site->reads.count && !site->poisoned; k++)
+            if (register_access(site, k)) join_access(r, site, register_access(site, k), group.first);
+        next += PROG_MAX_INDEXES;
+    }
+}
+
+/* ---- patterns --------------------------------------------------------------------------------------------------------- */
+
+static Digit in_thread(int place, int64_t extent, int64_t stride) { return (Digit){true, place, extent, stride}; }
+static Digit in_register(int place, int64_t extent, int64_t stride) { return (Digit){false, place, extent, stride}; }
+
+/* All digits but the last one */
+static Spread pattern_of(SpreadKind kind) {
+    Spread out = {.kind = kind, .granule = 1};
+    switch (kind) {
+    case SPREAD_ROWS:
+        out.digits[out.count++] = in_thread(4, 8, 1);
+        out.digits[out.count++] = in_register(1, 2, 8);
+        out.digits[out.count++] = in_thread(32, 4, 16);
+        out.granule = TILES_SLAB_ROWS;
+        break;
+    case SPREAD_COLUMNS:
+        out.digits[out.count++] = in_register(0, 2, 1);
+        out.digits[out.count++] = in_thread(1, 4, 2);
+        out.granule = 8;
+        break;
+    case SPREAD_EVERY:
+    case SPREAD_BLOCKED: break;
+    }
+    return out;
+}
+
+/* The pattern over a whole axis: how many granules it has */
+static Spread spread_over(const Spread *pattern, int axis, int64_t extent) {
+    static const int places[] = {[SPREAD_ROWS] = 3, [SPREAD_COLUMNS] = 2, [SPREAD_EVERY] = 4, [SPREAD_BLOCKED] = 2};
+    Spread out = *pattern;
+    int place = extent % out.granule != 0 ? 5 : places[out.kind]; /* a partial round comes last */
+    if (out.members <= 1) out.members = 1, out.axes[0] = axis;
+    out.extent = extent;
+    out.digits[out.count++] = in_register(place, (extent + out.granule - 1) / out.granule, out.granule);
+    return out;
+}
+
+/* Vectors along the innermost, then as many of the threads that have room as divide what is left */
+static Spread blocked(int64_t unit, bool vectors, Digit *room) {
+    Spread out = pattern_of(SPREAD_BLOCKED);
+    int64_t vector = vectors ? VECTOR_MOST : 1;
+    while (unit % vector != 0) vector /= 2;
+    int64_t along = divisor_of(unit / vector, room->extent);
+    if (vector > 1) out.digits[out.count++] = in_register(0, vector, 1);
+    if (along > 1) out.digits[out.count++] = in_thread(room->place, along, vector);
+    out.granule = vector * along;
+    room->place *= (int)along, room->extent /= along;
+    return out;
+}
+
+static void settle(Node *class, Spread pattern) { class->settled = true, class->spread = pattern; }
+
+/* ---- components ------------------------------------------------------------------------------------------------------- */
+
+/* What stands together in a tile or statement shares the threads */
+static void find_components(Registers *r) {
+    for (size_t g = 0; g < r->groups.count; g++) {
+        const Group *group = &r->groups.items[g];
+        size_t before = SIZE_MAX;
+        for (int i = 0; i < group->count; i++) {
+            size_t node = group->first + (size_t)i;
+            const Node *class = &r->nodes[first_of(r, node)];
+            if (!r->nodes[node].used || (class->marked && class->kind == SPREAD_EVERY)) continue;
+            size_t here = component_of(r, node);
+            if (before != SIZE_MAX && before != here) {
+                r->nodes[here > before ? here : before].together = here > before ? before : here;
+                here = here > before ? before : here;
+            }
+            before = here;
+        }
+    }
+}
+
+static bool meets(const Registers *r, size_t class, SpreadKind kind) {
+    for (size_t g = 0; g < r->groups.count; g++) {
+        const Group *group = &r->groups.items[g];
+        bool here = false, other = false;
+        for (int i = 0; i < group->count; i++) {
+            size_t node = group->first + (size_t)i, first = first_of(r, node);
+            if (!r->nodes[node].used) continue;
+            here |= first == class;
+            other |= r->nodes[first].settled && r->nodes[first].spread.kind == kind;
+        }
+        if (here && other) return true;
+    }
+    return false;
+}
+
+/* Beside accumulators: what meets rows alone goes along their columns, and the other way round; the rest is in every thread. */
+static void beside_accumulators(Registers *r, size_t class) {
+    Node *node = &r->nodes[class];
+    bool rows = meets(r, class, SPREAD_ROWS), columns = meets(r, class, SPREAD_COLUMNS);
+    SpreadKind kind = rows && !columns && node->unit % 8 == 0                 ? SPREAD_COLUMNS
+                      : columns && !rows && node->unit % TILES_SLAB_ROWS == 0 ? SPREAD_ROWS
+                                                                              : SPREAD_EVERY;
+    settle(node, pattern_of(kind));
+}
+
+static bool open_in(const Registers *r, size_t node, size_t component) {
+    return r->nodes[node].used && !r->nodes[first_of(r, node)].settled && component_of(r, node) == component;
+}
+
+static int width_of(const Registers *r, const Group *group, size_t component) {
+    int width = 0;
+    for (int i = 0; i < group->count; i++) width += open_in(r, group->first + (size_t)i, component);
+    return width;
+}
+
+/* Classes of the component in the order of its widest tile or statement, others before them; returns how many */
+static int order_of(const Registers *r, size_t component, size_t *order) {
+    const Group *widest = NULL;
+    int count = 0, width = 0;
+    for (size_t g = 0; g < r->groups.count; g++) {
+        int here = width_of(r, &r->groups.items[g], component);
+        if (here > width) width = here, widest = &r->groups.items[g];
+    }
+    for (size_t n = 0; widest && n < r->count; n++) {
+        bool within = false;
+        for (int i = 0; i < widest->count; i++) within |= first_of(r, widest->first + (size_t)i) == n;
+        if (!within && first_of(r, n) == n && open_in(r, n, component)) order[count++] = n;
+    }
+    for (int i = 0; widest && i < widest->count; i++)
+        if (open_in(r, widest->first + (size_t)i, component)) order[count++] = first_of(r, widest->first + (size_t)i);
+    return count;
+}
+
+/* Do all tiles and statements of the component have all of its classes, whole? Then it can be flattened. */
+static bool is_flat(const Registers *r, size_t component, const size_t *order, int count) {
+    for (int i = 0; i < count; i++)
+        if (r->nodes[order[i]].parts) return false;
+    for (size_t g = 0; g < r->groups.count; g++) {
+        int width = width_of(r, &r->groups.items[g], component);
+        if (width != 0 && width != count) return false;
+    }
+    return true;
+}
+
+/* One vector after another of the flattened axes; a last round may be partial. */
+static void flatten(Registers *r, const size_t *order, int count) {
+    const Node *inner = &r->nodes[order[count - 1]];
+    Spread out = pattern_of(SPREAD_BLOCKED);
+    int64_t vector = VECTOR_MOST;
+    while (inner->extent % vector != 0) vector /= 2;
+    if (vector > 1) out.digits[out.count++] = in_register(0, vector, 1);
+    out.digits[out.count++] = in_thread(1, r->threads, vector);
+    out.granule = vector * r->threads;
+    out.members = count;
+    for (int i = 0; i < count; i++)
+        out.axes[i] = (int)order[i]; /* the class, until an axis or index of it takes its place */
+    for (int i = 0; i < count; i++) settle(&r->nodes[order[i]], out);
+}
+
+static void settle_component(Registers *r, size_t component) {
+    size_t *order = NEW_ARRAY(r->tiles->arena, size_t, r->count + 1);
+    int count = order_of(r, component, order);
+    Digit room = in_thread(1, r->threads, 0);
+    if (count == 0) return;
+    if (count <= PROG_MAX_RANK && is_flat(r, component, order, count)) {
+        flatten(r, order, count);
+        return;
+    }
+    for (int i = count - 1; i >= 0; i--) /* the widest's innermost first */
+        settle(&r->nodes[order[i]], blocked(r->nodes[order[i]].unit, i == count - 1, &room));
+}
+
+static void settle_classes(Registers *r) {
+    bool *accumulates = NEW_ARRAY(r->tiles->arena, bool, r->count + 1);
+    for (size_t n = 0; n < r->count; n++) {
+        Node *node = &r->nodes[n];
+        if (!node->used || first_of(r, n) != n || !node->marked) continue;
+        settle(node, pattern_of(node->kind));
+        if (node->kind != SPREAD_EVERY) accumulates[component_of(r, n)] = true;
+    }
+    for (size_t n = 0; n < r->count; n++) {
+        if (!r->nodes[n].used || first_of(r, n) != n || r->nodes[n].settled) continue;
+        if (accumulates[component_of(r, n)])
+            beside_accumulators(r, n);
+        else
+            settle_component(r, component_of(r, n));
+    }
+}
+
+/* ---- layouts ---------------------------------------------------------------------------------------------------------- */
+
+static int member_of(const Registers *r, const Group *group, size_t class) {
+    int found = -1;
+    for (int i = 0; i < group->count; i++)
+        if (r->nodes[group->first + (size_t)i].used && first_of(r, group->first + (size_t)i) == class) found = i;
+    return found;
+}
+
+static int64_t group_extent(const Group *group, int i) {
+    return group->tile ? group->tile->extents[i] : group->site->tile->space.items[i].extent;
+}
+
+static void add_spread(const Registers *r, const Group *group, int axis, RegisterLayout *out) {
+    Spread pattern = r->nodes[first_of(r, group->first + (size_t)axis)].spread;
+    int64_t extent = group_extent(group, axis);
+    if (layout_spread(out, axis, NULL)) return; /* flattened, with an earlier one */
+    if (pattern.members > 1) {
+        extent = 1;
+        for (int m = 0; m < pattern.members; m++) {
+            pattern.axes[m] = member_of(r, group, (size_t)pattern.axes[m]);
+            extent *= group_extent(group, pattern.axes[m]);
+        }
+    }
+    out->spreads[out->count++] = spread_over(&pattern, axis, extent);
+}
+
+/* Indexes that subscript no register tile take threads that would repeat one another */
+static void add_free(const Registers *r, const Group *group, int axis, RegisterLayout *out) {
+    Digit rooms[2 * PROG_MAX_INDEXES + 1] = {in_thread(1, 1, 0)};
+    int vector_axis;
+    int64_t extent = group_extent(group, axis);
+    layout_replicas(out, r->threads, rooms);
+    Spread pattern = blocked(extent, layout_vector(out, &vector_axis) == 1, &rooms[0]);
+    out->spreads[out->count++] = spread_over(&pattern, axis, extent);
+}
+
+static void layout_of(const Registers *r, const Group *group, RegisterLayout *out) {
+    for (int i = 0; i < group->count; i++)
+        if (r->nodes[group->first + (size_t)i].used) add_spread(r, group, i, out);
+    for (int i = group->count - 1; i >= 0; i--)
+        if (!r->nodes[group->first + (size_t)i].used) add_free(r, group, i, out);
+}
+
+/* Rows of two accumulators along two indexes: a thread's place along one is its place along the other. */
+static void check_apart(Registers *r, Site *site, const Group *group) {
+    Diags *diags = r->tiles->diags;
+    const IndexSpace *space = &site->tile->space;
+    for (int i = 0; i < group->count; i++)
+        for (int k = 0; k < i && !site->poisoned; k++) {
+            const Node *a = &r->nodes[first_of(r, group->first + (size_t)k)];
+            const Node *b = &r->nodes[first_of(r, group->first + (size_t)i)];
+            if (!a->used || !b->used || a->spread.kind != b->spread.kind) continue;
+            if (a->spread.kind != SPREAD_ROWS && a->spread.kind != SPREAD_COLUMNS) continue;
+            const char *words = kind_words(a->spread.kind);
+            Diag *diag = diag_at(diags, P0205, site->tile->target.span,
+                                 "elements along `%s` and `%s` would have to change threads", space->items[k].name,
+                                 space->items[i].name);
+            diag_primary(diags, diag, "both are %s, and a thread has one place along them", words);
+            diag_help(diags, diag, "pass one of the register tiles through a `shared` tile");
+            site->poisoned = true;
+        }
+}
+
+/* ---- parts ------------------------------------------------------------------------------------------------------------ */
+
+static void refuse_part(Registers *r, Site *site, const Access *access, int d, const char *what, int64_t size,
+                        int64_t granule) {
+    Diags *diags = r->tiles->diags;
+    const RoleTile *tile = &r->role->tiles.items[access->object];
+    int64_t below = size / granule * granule;
+    Diag *diag = diag_at(diags, P0227, access->subs[d]->span, "a part of `%s` would change threads", tile->name);
+    diag_primary(diags, diag, "%s", what);
+    diag_label(diags, diag, tile->span, "axis %d: threads hold %lld after %lld elements", d, (long long)granule,
+               (long long)granule);
+    if (size == 0)
+        diag_help(diags, diag, "choose parts that begin at multiples of %lld", (long long)granule);
+    else if (below > 0)
+        diag_help(diags, diag, "%lld or %lld would do", (long long)below, (long long)(below + granule));
+    else
+        diag_help(diags, diag, "%lld would do", (long long)granule);
+    site->poisoned = true;
+}
+
+/* Parts of an axis that is spread as an accumulator's are whole granules; of blocked axes they are by construction. */
+static void check_parts(Registers *r, Site *site, const Access *access) {
+    const RegisterLayout *held = &r->role->tiles.items[access->object].held;
+    Arena *arena = r->tiles->arena;
+    for (int d = 0; d < access->rank && !site->poisoned; d++) {
+        const Spread *spread = layout_spread(held, d, NULL);
+        int index = lone_index(access, d);
+        if (index < 0 || spread->members > 1 || !r->nodes[first_of(r, axis_node(access, d))].parts) continue;
+        int64_t granule = spread->granule, runs = site->tile->space.items[index].extent, has = spread->extent;
+        if (has % granule != 0)
+            refuse_part(r, site, access, d, arena_printf(arena, "an axis of %lld elements", (long long)has), has,
+                        granule);
+        else if (runs % granule != 0)
+            refuse_part(r, site, access, d,
+                        arena_printf(arena, "`%s` runs over %lld elements", site->tile->space.items[index].name,
+                                     (long long)runs),
+                        runs, granule);
+        else if (base_unit(site, access, d) % granule != 0)
+            refuse_part(r, site, access, d, "may begin elsewhere", 0, granule);
+    }
+}
+
+/* ---- all -------------------------------------------------------------------------------------------------------------- */
+
+static void role_registers(Registers *r) {
+    size_t statements = 0;
+    for (size_t i = 0; i < r->tiles->sites.count; i++)
+        statements += is_map(r, r->tiles->sites.items[i]) && names_registers(r->tiles->sites.items[i]);
+    collect(r, statements);
+    if (r->groups.count == 0) return;
+    read_statements(r);
+    find_components(r);
+    settle_classes(r);
+    for (size_t g = 0; g < r->groups.count; g++) {
+        const Group *group = &r->groups.items[g];
+        RegisterLayout *out = group->tile ? &r->role->tiles.items[group->first / PROG_MAX_INDEXES].held
+                                          : NEW(r->tiles->arena, RegisterLayout);
+        if (group->site) check_apart(r, group->site, group);
+        if (group->site && group->site->poisoned) continue;
+        layout_of(r, group, out);
+        if (group->site) group->site->tile->spread = out;
+    }
+    for (size_t g = 0; g < r->groups.count; g++) {
+        Site *site = r->groups.items[g].site;
+        for (size_t k = 0; site && k <= site->reads.count && !site->poisoned; k++)
+            if (register_access(site, k)) check_parts(r, site, register_access(site, k));
+    }
+}
+
+void tiles_registers(Tiles *tiles) {
+    for (size_t i = 0; i < tiles->prog->roles.count; i++) {
+        Role *role = &tiles->prog->roles.items[i];
+        Registers registers = {.tiles = tiles, .role = role, .threads = role->warps * 32};
+        role_registers(&registers);
+    }
+}

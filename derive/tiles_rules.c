@@ -1,0 +1,315 @@
+/* One notation: what a tile statement may name left and right. A destination is read at its own subscripts only, a consumed
+ * stage is not written, and tensors that the kernel writes are read only where it writes them. */
+#include "derive/tiles.h"
+
+/* ---- directions --------------------------------------------------------------------------------------------------- */
+
+/* Of an end that the role does not have `roles` says so, once. */
+static bool has_end(const Tiles *tiles, const Role *role, const Handle *handle) {
+    const Pipe *pipe = &tiles->prog->pipes.items[handle->pipe];
+    int number = (int)(role - tiles->prog->roles.items);
+    return handle->end == END_PRODUCE ? pipe->producer == number : pipe_consumed_by(pipe, number);
+}
+
+static void check_directions(Tiles *tiles, Site *site, bool reduces) {
+    const Access *target = &site->tile->target;
+    if (target->space == SPACE_STAGE) {
+        const Handle *handle = &site->role->handles.items[target->object];
+        if (handle->end == END_CONSUME && !has_end(tiles, site->role, handle)) {
+            site->poisoned = true;
+        } else if (handle->end == END_CONSUME) {
+            Diag *diag = diag_at(tiles->diags, P0208, target->span, "`%s` is a consumed stage and cannot be written",
+                                 handle->name);
+            diag_label(tiles->diags, diag, handle->span, "consumed here");
+            diag_help(tiles->diags, diag, "write into a stage of a pipe that `%s` produces, a `shared` tile or a `var`",
+                      site->role->name);
+            site->poisoned = true;
+        }
+    }
+    for (size_t i = 0; i < site->reads.count; i++) {
+        const Access *read = site->reads.items[i];
+        if (read->space != SPACE_STAGE || site->role->handles.items[read->object].end != END_PRODUCE) continue;
+        const Handle *handle = &site->role->handles.items[read->object];
+        bool had = has_end(tiles, site->role, handle);
+        site->poisoned |= reduces || !had;
+        if (!reduces || !had) continue;
+        Diag *diag = diag_at(tiles->diags, P0209, read->span, "`%s` is a produced stage and cannot be an operand", handle->name);
+        diag_label(tiles->diags, diag, handle->span, "produced here");
+        diag_help(tiles->diags, diag, "keep the operand in a `shared` tile beside, or contract where the stage is consumed");
+    }
+}
+
+/* ---- the destination on the right ----------------------------------------------------------------------------------- */
+
+/* Two subscripts without an index are two numbers in each execution of the statement: another slice, or the same one, and in
+ * either case no element is read that another one's assignment writes. Only where they certainly differ is `*apart` said. */
+static void compare_slices(Site *site, Expr *a, Expr *b, bool *apart) {
+    int64_t distance;
+    const Poly *difference = poly_sum(site->algebra, algebra_poly(site->algebra, site->role, a),
+                                      algebra_poly(site->algebra, site->role, b), -1);
+    *apart |= poly_is_constant(difference, &distance) && distance != 0;
+}
+
+static bool same_place(Site *site, const Access *a, const Access *b, bool *apart) {
+    bool same = true;
+    *apart = false;
+    if (a->element && b->element) compare_slices(site, a->element, b->element, apart);
+    for (int d = 0; d < a->rank && d < b->rank; d++)
+        if (!a->subs[d]->indexes && !b->subs[d]->indexes)
+            compare_slices(site, a->subs[d], b->subs[d], apart);
+        else
+            same &= poly_equal(algebra_poly(site->algebra, site->role, a->subs[d]),
+                               algebra_poly(site->algebra, site->role, b->subs[d]));
+    return same;
+}
+
+static void check_destination(Tiles *tiles, Site *site) {
+    const Access *target = &site->tile->target;
+    for (size_t i = 0; i < site->reads.count && !site->poisoned; i++) {
+        const Access *read = site->reads.items[i];
+        bool apart;
+        if (!same_object(target, read) || same_place(site, target, read, &apart) || apart) continue;
+        Diag *diag =
+            diag_at(tiles->diags, P0204, read->span, "%s is written and read at other subscripts by one statement",
+                    tiles_object(tiles, site->role, read));
+        diag_primary(tiles->diags, diag, "read here");
+        diag_label(tiles->diags, diag, target->span, "written here");
+        diag_note(tiles->diags, diag,
+                  "a statement reads everything before it writes anything, and its threads do not wait for one another "
+                  "in between");
+        diag_help(tiles->diags, diag, "write into another tile");
+        site->poisoned = true;
+    }
+}
+
+/* ---- every element once ------------------------------------------------------------------------------------------- */
+
+/* Do the indexes of one subscript give each place once? In a mixed radix they do: each step is longer than all smaller ones reach. */
+static bool tells_apart(const Affine *affine, const IndexSpace *space) {
+    int64_t reached = 0;
+    bool done[PROG_MAX_INDEXES] = {false}, open = false;
+    for (int n = 0; n < space->bound; n++) {
+        int next = -1;
+        int64_t step = 0, span;
+        for (int i = 0; i < space->bound; i++) {
+            int64_t size = affine->coef[i] < 0 ? -affine->coef[i] : affine->coef[i];
+            if (done[i] || size == 0 || space->items[i].extent == 1) continue;
+            if (next < 0 || size < step) next = i, step = size;
+        }
+        if (next < 0) break;
+        if (step <= reached || open) return false;
+        done[next] = true;
+        if (space->items[next].extent < 0)
+            open = true; /* reaches as far as the launch says */
+        else if (__builtin_mul_overflow(step, space->items[next].extent - 1, &span) ||
+                 __builtin_add_overflow(reached, span, &reached))
+            return false;
+    }
+    return true;
+}
+
+static void check_once(Tiles *tiles, Site *site) {
+    const Access *target = &site->tile->target;
+    const IndexSpace *space = &site->tile->space;
+    for (int i = 0; i < space->bound && !site->poisoned; i++) {
+        bool told = space->items[i].extent == 1;
+        for (int d = 0; d < target->rank && !told; d++) {
+            if (!target->affine[d].is)
+                told = target->space == SPACE_GLOBAL &&
+                       (target->subs[d]->indexes >> i & 1); /* a scatter: the table's word */
+            else
+                told = target->affine[d].coef[i] != 0 && tells_apart(&target->affine[d], space);
+        }
+        if (told) continue;
+        Diag *diag = diag_at(tiles->diags, P0218, target->span, "several `%s` write the same element of %s",
+                             space->items[i].name, tiles_object(tiles, site->role, target));
+        diag_primary(tiles->diags, diag, "not every combination of indexes has an element of its own");
+        diag_help(tiles->diags, diag,
+                  "subscript the target so that each index has its place: `[i, j]`, `[i*64 + j]`; sum what belongs "
+                  "together with `sum[..]`");
+        site->poisoned = true;
+    }
+}
+
+/* ---- tensors that the kernel writes --------------------------------------------------------------------------------- */
+
+/* The region of one axis as its base and the walk over it: digits of a mixed radix. `rank*64 + i` with i below 64 walks as
+ * `j` below 128 does, so that a read of whole tiles matches writes by instance. */
+typedef struct Region {
+    const Poly *base;
+    int count;
+    int64_t coef[PROG_MAX_INDEXES + 1], extent[PROG_MAX_INDEXES + 1];
+    int domains[4], domain_count; /* of loops that the base mentions, by name; -1 would be a private loop */
+} Region;
+
+static void add_digit(Region *region, int64_t coef, int64_t extent) {
+    int at = region->count++;
+    for (; at > 0 && region->coef[at - 1] > coef; at--)
+        region->coef[at] = region->coef[at - 1], region->extent[at] = region->extent[at - 1];
+    region->coef[at] = coef, region->extent[at] = extent;
+}
+
+static void join_digits(Region *region) {
+    int kept = 0;
+    for (int i = 0; i < region->count; i++) {
+        if (region->extent[i] == 1) continue;
+        if (kept > 0 && region->coef[i] == region->coef[kept - 1] * region->extent[kept - 1])
+            region->extent[kept - 1] *= region->extent[i];
+        else
+            region->coef[kept] = region->coef[i], region->extent[kept++] = region->extent[i];
+    }
+    region->count = kept;
+}
+
+typedef struct LoopSearch {
+    int local;
+    const Stmt *loop;
+} LoopSearch;
+
+static void find_loop(Stmt *stmt, void *data) {
+    LoopSearch *search = data;
+    if (stmt->kind == S_FOR && stmt->loop.var == search->local) search->loop = stmt;
+}
+
+/* Loops over the same named range are the same walk in every role; the common table of atoms says so by a shared atom. */
+static const Poly *common_loops(Tiles *tiles, const Role *role, const Poly *poly) {
+    Algebra *algebra = tiles->formulas;
+    for (size_t id = 0; poly && id < algebra->atoms.count; id++) {
+        Atom atom = algebra->atoms.items[id];
+        if (atom.kind != ATOM_LOCAL || atom.role != role || !poly_mentions(algebra, poly, (int)id)) continue;
+        LoopSearch search = {.local = atom.index};
+        stmt_visit(role->body, find_loop, &search);
+        if (!search.loop || search.loop->loop.domain < 0) continue;
+        Expr *stand_in = NEW(tiles->arena, Expr); /* an axis number beyond the real ones stands for the range */
+        *stand_in = (Expr){.kind = X_AXIS, .type = E_I32};
+        stand_in->index = (int)tiles->prog->axes.count + search.loop->loop.domain;
+        poly = poly_replace(algebra, poly, (int)id, algebra_poly(algebra, NULL, stand_in));
+    }
+    return poly;
+}
+
+static bool region_of(Tiles *tiles, const Role *role, const IndexSpace *space, const Access *access, int d,
+                      Region *out) {
+    Algebra *algebra = tiles->formulas;
+    const Affine *affine = &access->affine[d];
+    const Poly *factor, *rest;
+    int64_t step;
+    *out = (Region){0};
+    if (!affine->is) return false;
+    for (int i = 0; i < space->count; i++)
+        if (affine->coef[i] != 0) {
+            if (space->items[i].extent < 0 || affine->coef[i] < 0) return false;
+            add_digit(out, affine->coef[i], space->items[i].extent);
+        }
+    out->base = algebra_poly(algebra, role, affine->base);
+    if (role->instances > 1) {
+        int rank = algebra_atom_rank(algebra, role);
+        if (!poly_split(algebra, out->base, rank, &factor, &rest) || !poly_is_constant(factor, &step) || step < 0)
+            return false;
+        if (step > 0) add_digit(out, step, role->instances);
+        out->base = rest;
+    }
+    out->base = common_loops(tiles, role, out->base);
+    join_digits(out);
+    return out->base != NULL;
+}
+
+static bool same_region(const Region *a, const Region *b) {
+    bool same = poly_equal(a->base, b->base) && a->count == b->count;
+    for (int i = 0; i < a->count && same; i++) same = a->coef[i] == b->coef[i] && a->extent[i] == b->extent[i];
+    return same;
+}
+
+static bool written_there(Tiles *tiles, const Site *reader, const Access *read) {
+    for (size_t i = 0; i < tiles->sites.count; i++) {
+        const Site *writer = tiles->sites.items[i];
+        const Access *target = &writer->tile->target;
+        if (target->space != SPACE_GLOBAL || target->object != read->object) continue;
+        if (writer->poisoned) return true;
+        bool same = true;
+        for (int d = 0; d < read->rank && same; d++) {
+            Region a, b;
+            same = region_of(tiles, reader->role, &reader->tile->space, read, d, &a) &&
+                   region_of(tiles, writer->role, &writer->tile->space, target, d, &b) && same_region(&a, &b);
+        }
+        if (same) return true;
+    }
+    return false;
+}
+
+static const Access *first_write(const Tiles *tiles, int param) {
+    for (size_t i = 0; i < tiles->sites.count; i++) {
+        const Access *target = &tiles->sites.items[i]->tile->target;
+        if (target->space == SPACE_GLOBAL && target->object == param) return target;
+    }
+    return NULL;
+}
+
+static void check_outputs(Tiles *tiles, Site *site) {
+    for (size_t i = 0; i < site->reads.count; i++) {
+        const Access *read = site->reads.items[i];
+        if (read->space != SPACE_GLOBAL) continue;
+        const Param *param = &tiles->prog->params.items[read->object];
+        if (param->mode == PARAM_OUT) {
+            Diag *diag = diag_at(tiles->diags, P0206, read->span, "`%s` is an `out` tensor and has no value to read",
+                                 param->name);
+            diag_label(tiles->diags, diag, param->span, "declared `out` here");
+            diag_help(tiles->diags, diag, "declare it `inout`, or keep the value in a tile");
+            site->poisoned = true;
+        }
+        if (param->mode != PARAM_INOUT || written_there(tiles, site, read)) continue;
+        const Access *write = first_write(tiles, read->object);
+        Diag *diag =
+            diag_at(tiles->diags, P0207, read->span, "`%s` is read where this tile does not write it", param->name);
+        if (write) diag_label(tiles->diags, diag, write->span, "written here");
+        diag_label(tiles->diags, diag, param->span, "an `inout` tensor");
+        diag_note(tiles->diags, diag, "another block may have written the element already, or not yet");
+        diag_help(tiles->diags, diag,
+                  write ? "read it at the subscripts at which it is written" : "declare it without `inout`");
+        site->poisoned = true;
+    }
+}
+
+/* ---- `by lanes` --------------------------------------------------------------------------------------------------- */
+
+static void check_lanes(Tiles *tiles, Site *site) {
+    const Tile *tile = site->tile;
+    if (!tile->by_lanes || site->poisoned) return;
+    bool reads_tensor = tile->value->kind == X_READ && tile->value->read->space == SPACE_GLOBAL;
+    bool store = tile->target.space == SPACE_GLOBAL && tile->value->kind == X_READ && tile->op == ASSIGN_SET;
+    if (store || (tile->target.space == SPACE_STAGE && reads_tensor && tile->op == ASSIGN_SET)) {
+        if (store || element_same_bits(tile->target.type, tile->value->read->type)) return;
+    }
+    Diag *diag = diag_at(tiles->diags, P0210, tile->lanes_span, "`by lanes` is for copies");
+    if (tile->target.space != SPACE_STAGE && tile->target.space != SPACE_GLOBAL)
+        diag_label(tiles->diags, diag, tile->target.span, "not a field of a stage");
+    else if (!reads_tensor)
+        diag_label(tiles->diags, diag, tile->value->span, "not an element of a tensor alone");
+    else if (tile->op != ASSIGN_SET)
+        diag_label(tiles->diags, diag, tile->target.span, "computes with the old value");
+    else
+        diag_label(tiles->diags, diag, tile->value->span, "`%s`, and the field holds `%s`",
+                   element_rows[tile->value->read->type].spelling, element_rows[tile->target.type].spelling);
+    diag_help(tiles->diags, diag, "leave out `by lanes`: the role's threads compute the statement element by element");
+    site->poisoned = true;
+}
+
+/* ---- all ---------------------------------------------------------------------------------------------------------- */
+
+static void note_reduction(Expr *expr, void *found) {
+    if (expr->kind == X_REDUCE) *(bool *)found = true;
+}
+
+void tiles_rules(Tiles *tiles, Site *site) {
+    bool reduction = false;
+    if (site->poisoned) return;
+    expr_visit(tiles->arena, site->tile->value, note_reduction, &reduction);
+    check_directions(tiles, site, reduction);
+    if (!site->poisoned) check_outputs(tiles, site);
+    if (!site->poisoned) check_once(tiles, site);
+    if (!site->poisoned) check_destination(tiles, site);
+    check_lanes(tiles, site);
+    if (site->poisoned || !reduction) return;
+    site->tile->class = TILE_REDUCTION;
+    tiles_mma(tiles, site);
+}

@@ -1,0 +1,348 @@
+/* Calls inside expressions: casts, intrinsics by their rows, `exact`, and functions whose body is an expression: lets and
+ * branches that end in `return`, put in place of the call with shared arguments. */
+#include "elaborate/private.h"
+
+#include <string.h>
+
+#define MAX_STEPS 100000 /* statements that inlining may make */
+
+/* ---- intrinsics ----------------------------------------------------------------------------------------------------- */
+
+static bool takes_integers(Intrinsic which) {
+    return which == IN_abs || which == IN_min || which == IN_max || which == IN_ceil_div;
+}
+
+static Val no_exact_form(Elab *e, Intrinsic which, Span span) {
+    const IntrinsicRow *row = &intrinsic_rows[which];
+    Diag *diag = elab_error(e, P0129, span, "`%s` has no exact form", row->name);
+    NOTE(e, diag, "its accuracy is: %s", row->accuracy);
+    HELP(e, diag, "take `%s` out of `exact(..)`", row->name);
+    return elab_poison(e, span);
+}
+
+static bool float_args(Elab *e, Intrinsic which, Val *args, int count) {
+    for (int i = 0; i < count; i++) {
+        const char *what = arena_printf(e->arena, "an argument of `%s`", intrinsic_rows[which].name);
+        if (elab_is_const(args[i].x) && args[i].x->type != E_BOOL && args[i].flex == FLEX_ANY) {
+            if (args[i].x->type != E_F32)
+                args[i] = elab_val_number(e, (double)args[i].x->constant.integer, args[i].x->span);
+            continue; /* constants are folded in f64 */
+        }
+        args[i] = (Val){elab_coerce(e, args[i], E_F32, what), FLEX_NONE};
+        if (elab_is_poison(args[i])) return false;
+    }
+    return true;
+}
+
+static bool integer_args(Elab *e, Intrinsic which, Val *args, int count, Span span) {
+    for (int i = 0; i < count; i++) {
+        if (elab_is_integer(args[i].x->type)) continue;
+        Diag *diag = elab_error(e, P0104, args[i].x->span, "`ceil(a, b)` is of integers, and this is %s",
+                                elab_type_name(args[i].x->type));
+        HELP(e, diag, "of a float: `ceil(x)`");
+        return false;
+    }
+    if (!elab_unify(e, &args[0], &args[1], span, intrinsic_rows[which].name)) return false;
+    if (elab_is_const(args[1].x) && args[1].x->constant.integer <= 0) {
+        if (args[1].x->constant.integer == 0)
+            elab_error(e, P0108, args[1].x->span, "`ceil(a, b)` divides by a constant zero");
+        else
+            elab_error(e, P0111, args[1].x->span, "`ceil(a, b)` is for b > 0, and this is %lld",
+                       (long long)args[1].x->constant.integer);
+        return false;
+    }
+    return true;
+}
+
+/* abs, min, max of integers */
+static bool same_args(Elab *e, Intrinsic which, Val *args, int count, Span span) {
+    if (count == 2 && !elab_unify(e, &args[0], &args[1], span, intrinsic_rows[which].name)) return false;
+    if (args[0].x->type == E_BOOL) {
+        elab_error(e, P0107, args[0].x->span, "`%s` of a bool", intrinsic_rows[which].name);
+        return false;
+    }
+    return true;
+}
+
+Val elab_make_call(Elab *e, Intrinsic which, Val *args, int count, Span span) {
+    for (int i = 0; i < count; i++) {
+        args[i] = elab_operand(e, args[i]);
+        if (elab_is_poison(args[i])) return elab_poison(e, span);
+    }
+    bool fine = which == IN_ceil_div    ? integer_args(e, which, args, count, span)
+                : takes_integers(which) ? same_args(e, which, args, count, span)
+                                        : float_args(e, which, args, count);
+    if (!fine) return elab_poison(e, span);
+    if (which == IN_abs && element_rows[args[0].x->type].kind == ELEMENT_UNSIGNED) return args[0];
+    Val folded;
+    if (elab_fold_call(e, which, args, count, span, &folded)) return folded;
+    if (e->exact && args[0].x->type == E_F32 && strcmp(intrinsic_rows[which].exact_accuracy, "refused") == 0)
+        return no_exact_form(e, which, span);
+    Expr *x = elab_node(e, X_CALL, args[0].x->type, span);
+    x->call.which = which, x->call.count = count;
+    Flex flex = args[0].flex;
+    for (int i = 0; i < count; i++) {
+        x->call.args[i] = elab_settled(e, args[i]);
+        if (args[i].flex < flex) flex = args[i].flex;
+    }
+    x->call.accuracy = e->exact && x->type == E_F32 ? ACCURACY_EXACT : ACCURACY_FAST;
+    expr_derive(e->role, x);
+    return (Val){x, x->type == E_F32 ? FLEX_NONE : flex};
+}
+
+static bool arity(Elab *e, const AstExpr *ast, size_t wanted) {
+    size_t given = ast->call.args.count;
+    if (given == wanted) return true;
+    elab_error(e, P0122, ast->span, "`%s` takes %zu argument%s, and %zu %s given", ast->call.callee.text, wanted,
+               wanted == 1 ? "" : "s", given, given == 1 ? "is" : "are");
+    for (size_t i = 0; i < given; i++) elab_expr(e, ast->call.args.items[i]);
+    return false;
+}
+
+static Val intrinsic(Elab *e, const AstExpr *ast, Intrinsic which) {
+    if (which == IN_ceil && ast->call.args.count == 2) which = IN_ceil_div;
+    if (!arity(e, ast, (size_t)intrinsic_rows[which].args)) return elab_poison(e, ast->span);
+    Val args[3];
+    int count = intrinsic_rows[which].args;
+    for (int i = 0; i < count; i++) args[i] = elab_expr(e, ast->call.args.items[i]);
+    return elab_make_call(e, which, args, count, ast->span);
+}
+
+/* ---- casts ---------------------------------------------------------------------------------------------------------- */
+
+static Val cast(Elab *e, const AstExpr *ast, Element type) {
+    if (!arity(e, ast, 1)) return elab_poison(e, ast->span);
+    Val v = elab_expr(e, ast->call.args.items[0]);
+    if (elab_is_poison(v)) return v;
+    if (elab_is_fp8(type)) {
+        Diag *diag = elab_error(e, P0130, ast->span, "no cast to %s", elab_type_name(type));
+        NOTE(e, diag, "conversion to 8-bit floats is not part of this version of the language");
+        return elab_poison(e, ast->span);
+    }
+    if (type == E_TF32 || type == E_BOOL) {
+        Diag *diag = elab_error(e, P0131, ast->span, "no cast to %s", elab_type_name(type));
+        if (type == E_BOOL)
+            HELP(e, diag, "compare: `%s != 0`", elab_text_of(e, ast->call.args.items[0]->span));
+        else
+            NOTE(e, diag, "tf32 is the type of fields that a contraction reads; f32 elements are copied to it");
+        return elab_poison(e, ast->span);
+    }
+    if (v.x->kind == X_READ && v.x->read->type == type) return v; /* nothing to convert: a copy stays a copy */
+    v = elab_operand(e, v);
+    if (elab_is_poison(v)) return v;
+    if (v.x->type == E_BOOL)
+        v = elab_make_select(e, v, elab_val_integer(e, 1, ast->span), elab_val_integer(e, 0, ast->span), ast->span);
+    v.x = elab_settled(e, v);
+    Expr *x = elab_cast_to(e, v, type, ast->span);
+    return (Val){x, FLEX_NONE};
+}
+
+static Val exact(Elab *e, const AstExpr *ast) {
+    if (!arity(e, ast, 1)) return elab_poison(e, ast->span);
+    bool before = e->exact;
+    e->exact = true;
+    Val v = elab_expr(e, ast->call.args.items[0]);
+    e->exact = before;
+    return v;
+}
+
+static Val select_call(Elab *e, const AstExpr *ast) {
+    if (!arity(e, ast, 3)) return elab_poison(e, ast->span);
+    Val c = elab_expr(e, ast->call.args.items[0]), a = elab_expr(e, ast->call.args.items[1]),
+        b = elab_expr(e, ast->call.args.items[2]);
+    return elab_make_select(e, c, a, b, ast->span);
+}
+
+/* ---- functions in expressions ---------------------------------------------------------------------------------------- */
+
+const AstItem *elab_find_fn(Elab *e, const char *name) {
+    for (size_t i = 0; i < e->ast->fns.count; i++)
+        if (e->ast->fns.items[i]->fn.name.text == name) return e->ast->fns.items[i];
+    return NULL;
+}
+
+bool elab_is_fn_call(Elab *e, const AstExpr *ast) {
+    return ast->kind == AST_CALL && ast->call.callee.text && elab_find_fn(e, ast->call.callee.text) != NULL;
+}
+
+bool elab_step(Elab *e, Span span) {
+    if (++e->steps > MAX_STEPS && !e->exhausted) {
+        e->exhausted = true;
+        Frame *inner = e->frame, *outer = inner;
+        while (outer && outer->outer) outer = outer->outer;
+        e->frame = NULL; /* said of the call in the kernel, from which the rest follows */
+        Diag *diag = elab_error(e, P0128, outer ? outer->call : span,
+                                "the functions of this kernel make more than %d statements", MAX_STEPS);
+        NOTE(e, diag, "functions are always inlined, at every call");
+        e->frame = inner;
+    }
+    return !e->exhausted;
+}
+
+bool elab_enter_fn(Elab *e, const AstItem *fn, const AstExpr *ast) {
+    if (fn->fn.reached) *fn->fn.reached = true;
+    for (const Frame *frame = e->frame; frame; frame = frame->outer) {
+        if (frame->fn != fn) continue;
+        Diag *diag = elab_error(e, P0124, ast->call.callee.span, "`%s` calls itself", fn->fn.name.text);
+        const Frame *below = e->frame == frame ? frame : e->frame->outer; /* the innermost call has a label already */
+        for (; below != frame; below = below->outer)
+            LABEL(e, diag, below->call, "`%s` is called here", below->fn->fn.name.text);
+        NOTE(e, diag, "functions are inlined: there is no recursion");
+        return false;
+    }
+    return elab_step(e, ast->span);
+}
+
+static Val give(Elab *e, const AstStmt *const *list, size_t count, const AstItem *fn, Element type);
+
+static Val returned(Elab *e, const AstStmt *ast, const AstItem *fn, Element type) {
+    if (!ast->value) {
+        elab_error(e, P0158, ast->span, "`%s` returns %s", fn->fn.name.text, elab_type_name(type));
+        return elab_poison(e, ast->span);
+    }
+    Val v = elab_operand(e, elab_expr(e, ast->value));
+    return (Val){elab_coerce(e, v, type, arena_printf(e->arena, "the result of `%s`", fn->fn.name.text)), FLEX_NONE};
+}
+
+static Val not_an_expression(Elab *e, const AstItem *fn, Span guilty) {
+    Diag *diag = elab_error(e, P0127, guilty, "`%s` cannot be called inside an expression", fn->fn.name.text);
+    PRIMARY(e, diag, "more than lets and branches that return");
+    HELP(e, diag, "name its result first: `let r = %s(..);`", fn->fn.name.text);
+    return elab_poison(e, guilty);
+}
+
+/* The statements from here on as one value; those after a branch that falls through continue it. */
+static Val branch_value(Elab *e, const AstStmt *const *list, size_t count, const AstItem *fn, Element type) {
+    const AstStmt *ast = list[0];
+    if (!ast->branch.condition) return not_an_expression(e, fn, ast->branch.head);
+    Val c = elab_condition(e, elab_operand(e, elab_expr(e, ast->branch.condition)));
+    VEC(const AstStmt *) path = {0};
+    vec_push(e->arena, &path, ast->branch.then);
+    for (size_t i = 1; i < count; i++) vec_push(e->arena, &path, list[i]);
+    Val a = give(e, path.items, path.count, fn, type);
+    path.count = 0;
+    if (ast->branch.otherwise) vec_push(e->arena, &path, ast->branch.otherwise);
+    for (size_t i = 1; i < count; i++) vec_push(e->arena, &path, list[i]);
+    Val b = give(e, path.items, path.count, fn, type);
+    return elab_make_select(e, c, a, b, ast->span);
+}
+
+static void let_name(Elab *e, const AstStmt *ast) {
+    Val v = elab_operand(e, elab_expr(e, ast->declare.init));
+    Element type;
+    if (ast->declare.type && elab_scalar_type(e, ast->declare.type, &type))
+        v = (Val){elab_coerce(e, v, type, arena_printf(e->arena, "`%s`", ast->declare.name.text)), FLEX_NONE};
+    v = (Val){elab_settled(e, v), elab_is_integer(v.x->type) && v.flex ? FLEX_INT : FLEX_NONE};
+    elab_scope_bind(e, e->scope, NAME_VALUE, ast->declare.name.text, ast->declare.name.span, 0)->value = v;
+}
+
+static Val give(Elab *e, const AstStmt *const *list, size_t count, const AstItem *fn, Element type) {
+    if (count == 0) {
+        elab_error(e, P0125, fn->head, "`%s` may end without `return`", fn->fn.name.text);
+        return elab_poison(e, fn->head);
+    }
+    if (!elab_step(e, fn->head)) return elab_poison(e, fn->head);
+    size_t mark = elab_scope_mark(e->scope);
+    const AstStmt *ast = list[0];
+    Val v;
+    switch (ast->kind) {
+    case AST_RETURN: v = returned(e, ast, fn, type); break;
+    case AST_IF: v = branch_value(e, list, count, fn, type); break;
+    case AST_LET:
+        let_name(e, ast);
+        v = give(e, list + 1, count - 1, fn, type);
+        break;
+    case AST_BLOCK: {
+        VEC(const AstStmt *) path = {0};
+        for (size_t i = 0; i < ast->block.body.count; i++) vec_push(e->arena, &path, ast->block.body.items[i]);
+        for (size_t i = 1; i < count; i++) vec_push(e->arena, &path, list[i]);
+        v = give(e, path.items, path.count, fn, type);
+        break;
+    }
+    case AST_ERROR_STMT: v = elab_poison(e, ast->span); break;
+    case AST_VAR:
+    case AST_SHARED:
+    case AST_ASSIGN:
+    case AST_FOR:
+    case AST_BREAK:
+    case AST_CONTINUE:
+    case AST_STAGE:
+    case AST_RELEASE:
+    case AST_ARRIVE:
+    case AST_WAIT:
+    case AST_EXPECT:
+    case AST_STEP:
+    case AST_PTX:
+    case AST_EXPR:
+    case AST_TURN:
+    case AST_UNSAFE: v = not_an_expression(e, fn, ast->span); break;
+    }
+    elab_scope_undo(e->scope, mark);
+    return v;
+}
+
+static Val function(Elab *e, const AstExpr *ast, const AstItem *fn) {
+    Element type;
+    if (!fn->fn.result || fn->fn.result->dims.count || fn->fn.result->is_stage) {
+        Diag *diag = elab_error(e, P0127, ast->span, "`%s` has no value for an expression", fn->fn.name.text);
+        LABEL(e, diag, fn->head, fn->fn.result ? "its result is not a scalar" : "it has no result");
+        if (fn->fn.result) HELP(e, diag, "name its result: `let r = %s;`", elab_text_of(e, ast->span));
+        return elab_poison(e, ast->span);
+    }
+    if (!elab_enter_fn(e, fn, ast) || !elab_scalar_type(e, fn->fn.result, &type)) return elab_poison(e, ast->span);
+    Scope *scope = elab_scope_new(e, e->file), *before = e->scope;
+    Frame frame = {.outer = e->frame, .fn = fn, .call = ast->span, .result = -1};
+    Frame *marker = NEW(e->arena, Frame);
+    *marker = frame;
+    if (!elab_pass_arguments(e, fn, ast, scope, NULL)) return elab_poison(e, ast->span);
+    e->frame = marker, e->scope = scope;
+    const AstStmt *body = fn->fn.body;
+    Val v = body ? give(e, &body, 1, fn, type) : elab_poison(e, ast->span);
+    e->frame = marker->outer, e->scope = before;
+    return v;
+}
+
+/* ---- which ---------------------------------------------------------------------------------------------------------- */
+
+static Val unknown_function(Elab *e, const AstExpr *ast) {
+    AstName callee = ast->call.callee;
+    const Name *name = elab_scope_find(e->scope, callee.text);
+    if (name && name->kind != NAME_POISON) {
+        Diag *diag = elab_error(e, P0121, callee.span, "`%s` is not a function", callee.text);
+        LABEL(e, diag, name->span, "declared here");
+        if (name->kind == NAME_PARAM || name->kind == NAME_TILE) HELP(e, diag, "subscripts stand in `[` and `]`");
+    } else {
+        VEC(const char *) list = {0};
+        for (int i = 0; i < IN_COUNT; i++)
+            if (i != IN_ceil_div) vec_push(e->arena, &list, intrinsic_rows[i].name);
+        for (int i = 0; i < E_COUNT; i++) vec_push(e->arena, &list, element_rows[i].spelling);
+        vec_push(e->arena, &list, "select");
+        vec_push(e->arena, &list, "exact");
+        for (size_t i = 0; i < e->ast->items.count; i++)
+            if (e->ast->items.items[i]->kind == AST_ITEM_FN && e->ast->items.items[i]->fn.name.text)
+                vec_push(e->arena, &list, e->ast->items.items[i]->fn.name.text);
+        Diag *diag = elab_error(e, P0121, callee.span, "unknown function `%s`", callee.text);
+        const char *near = elab_suggest(e, callee.text, list.items, list.count);
+        if (near) HELP(e, diag, "did you mean `%s`?", near);
+    }
+    for (size_t i = 0; i < ast->call.args.count; i++) {
+        Object ignored;
+        if (!elab_object_of(e, ast->call.args.items[i], &ignored, true)) elab_expr(e, ast->call.args.items[i]);
+    }
+    return elab_poison(e, ast->span);
+}
+
+Val elab_call(Elab *e, const AstExpr *ast) {
+    const char *name = ast->call.callee.text;
+    if (!name) return elab_poison(e, ast->span);
+    const AstItem *fn = elab_find_fn(e, name);
+    if (fn) return function(e, ast, fn);
+    Element type;
+    if (element_by_name(name, &type)) return cast(e, ast, type);
+    for (int i = 0; i < IN_COUNT; i++)
+        if (i != IN_ceil_div && strcmp(intrinsic_rows[i].name, name) == 0) return intrinsic(e, ast, (Intrinsic)i);
+    if (strcmp(name, "select") == 0) return select_call(e, ast);
+    if (strcmp(name, "exact") == 0) return exact(e, ast);
+    if (strcmp(name, "address") == 0) return elab_address(e, ast);
+    return unknown_function(e, ast);
+}

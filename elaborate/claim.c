@@ -1,0 +1,301 @@
+/* `ensures` and `example`: what the kernel computes, in terms of its parameters alone, and data to try it on. */
+#include "elaborate/private.h"
+#include "prog/eval.h"
+
+#include <string.h>
+
+/* ---- ensures ---------------------------------------------------------------------------------------------------------- */
+
+/* Indexes of a claim: every unknown name in the target binds one, in a subscript of its own */
+static bool bare_targets(Elab *e, const AstExpr *target, bool constants) {
+    bool fine = true;
+    for (size_t i = 0; i < target->subscript.subs.count; i++) {
+        const AstExpr *sub = target->subscript.subs.items[i];
+        if (sub->kind == AST_ERROR_EXPR) return false;
+        if (elab_is_unknown_name(e, sub)) {
+            if (elab_add_index(e, sub->name, sub->span) < 0) fine = false;
+            continue;
+        }
+        if (sub->kind == AST_NAME && sub->name) {
+            const Name *name = elab_is_word(e, sub->name) ? NULL : elab_scope_find(e->scope, sub->name);
+            if (constants && name && name->kind == NAME_CONST) continue;
+            Diag *diag = elab_error(e, P0147, sub->span, "`%s` is not a new index", sub->name);
+            if (name && name->kind == NAME_INDEX)
+                LABEL(e, diag, name->span, "the same index twice");
+            else if (name)
+                LABEL(e, diag, name->span, "its first meaning");
+            HELP(e, diag, "the subscripts of a claim are distinct new names%s", constants ? ", or constants" : "");
+            fine = false;
+        } else if (!constants || sub->kind != AST_INTEGER) {
+            Diag *diag = elab_error(e, P0147, sub->span, "a claim is about whole dimensions");
+            HELP(e, diag, "the subscripts of a claim are distinct new names%s", constants ? ", or constants" : "");
+            fine = false;
+        }
+    }
+    e->space->bound = e->space->count;
+    return fine;
+}
+
+static void begin(Elab *e, IndexSpace *space) {
+    e->scope = e->claims, e->place = PLACE_CLAIM, e->place_words = "`ensures`";
+    e->space = space, e->has_target = true;
+}
+
+static void end(Elab *e, size_t mark) {
+    elab_scope_undo(e->claims, mark);
+    e->space = NULL, e->has_target = false;
+    e->place = PLACE_CONST, e->place_words = "a constant";
+}
+
+static void let_of_claims(Elab *e, const AstClaim *ast) {
+    const AstExpr *target = ast->target;
+    const AstExpr *base = target->kind == AST_SUBSCRIPT ? target->subscript.base : target;
+    if (base->kind != AST_NAME || !base->name) {
+        if (base->kind != AST_ERROR_EXPR) elab_error(e, P0147, target->span, "a `let` names something new");
+        return;
+    }
+    Let let = {.name = base->name, .span = base->span};
+    size_t mark = elab_scope_mark(e->claims);
+    begin(e, &let.space);
+    bool fine = target->kind != AST_SUBSCRIPT || bare_targets(e, target, false);
+    if (let.space.count > PROG_MAX_RANK) {
+        elab_error(e, P0120, target->span, "a `let` has at most %d dimensions", PROG_MAX_RANK);
+        fine = false;
+    }
+    Val v = fine ? elab_operand(e, elab_expr(e, ast->value)) : elab_poison(e, target->span);
+    end(e, mark);
+    let.rank = fine ? let.space.bound : 0;
+    let.value = elab_settled(e, v);
+    let.type = let.value->type;
+    vec_push(e->arena, &e->prog->lets, let);
+    elab_scope_bind(e, e->claims, NAME_LET, base->name, base->span, (int)e->prog->lets.count - 1);
+}
+
+static double tolerance(Elab *e, const AstExpr *ast) {
+    if (!ast) return -1;
+    Val v = elab_operand(e, elab_expr_at(e, ast, PLACE_CONST, "a tolerance"));
+    if (elab_is_poison(v)) return 1;
+    double value = !elab_is_const(v.x) ? 0 : v.x->type == E_F32 ? v.x->constant.number : (double)v.x->constant.integer;
+    if (elab_is_const(v.x) && v.x->type != E_BOOL && value > 0 && value < 1e30) return value;
+    Diag *diag = elab_error(e, P0148, ast->span, "a tolerance is a positive constant");
+    HELP(e, diag, "`within 1e-3`, or `==` for equal");
+    return 1;
+}
+
+static bool is_output(Elab *e, const AstExpr *target) {
+    const AstExpr *base = target->kind == AST_SUBSCRIPT ? target->subscript.base : target;
+    if (base->kind == AST_ERROR_EXPR || (base->kind == AST_NAME && !base->name)) return false;
+    const Name *name = base->kind == AST_NAME ? elab_scope_find(e->claims, base->name) : NULL;
+    if (base->kind == AST_NAME && !name) {
+        Object ignored;
+        return elab_object_of(e, base, &ignored, false);
+    }
+    if (name && name->kind == NAME_POISON) return false;
+    if (name && name->kind == NAME_PARAM && e->prog->params.items[name->index].mode != PARAM_IN) {
+        if (target->kind == AST_SUBSCRIPT) return true;
+        elab_resolve_name(e, base->name, base->span); /* a whole tensor */
+        return false;
+    }
+    Diag *diag = elab_error(e, P0147, target->span, "a claim is about an output");
+    if (name) LABEL(e, diag, name->span, "not declared `out` or `inout`");
+    if (name && name->kind != NAME_PARAM) HELP(e, diag, "`let` gives a name to a part of a formula");
+    return false;
+}
+
+/* The two sides of a comparison: an integer becomes the float beside it; precision is what `within` is about. */
+static Expr *claimed(Elab *e, Val v, const Access *target, const char *text) {
+    v = elab_operand(e, v);
+    if (elab_is_poison(v)) return v.x;
+    Element wide = element_rows[target->type].widens;
+    if (v.x->type == E_F32 && wide != E_BOOL) return elab_settled(e, v);
+    return elab_coerce(e, v, wide, text);
+}
+
+static void claim(Elab *e, const AstClaim *ast) {
+    Claim row = {.span = ast->span, .within = tolerance(e, ast->within)};
+    size_t mark = elab_scope_mark(e->claims);
+    begin(e, &row.space);
+    Access *target = NULL;
+    if (is_output(e, ast->target) && bare_targets(e, ast->target, true)) target = elab_access_of(e, ast->target, true);
+    Val v = target ? elab_expr(e, ast->value) : elab_poison(e, ast->span);
+    if (target) row.value = claimed(e, v, target, arena_printf(e->arena, "`%s`", elab_text_of(e, ast->target->span)));
+    end(e, mark);
+    if (!target) return;
+    row.target = *target;
+    vec_push(e->arena, &e->prog->claims, row);
+}
+
+void elab_ensures_item(Elab *e, const AstItem *item) {
+    for (size_t i = 0; i < item->ensures.count; i++) {
+        const AstClaim *ast = &item->ensures.items[i];
+        if (!ast->target || !ast->value) continue;
+        if (ast->is_let)
+            let_of_claims(e, ast);
+        else
+            claim(e, ast);
+    }
+}
+
+static bool is_claimed(const Elab *e, size_t param) {
+    for (size_t i = 0; i < e->prog->claims.count; i++)
+        if (e->prog->claims.items[i].target.object == (int)param) return true;
+    return false;
+}
+
+void elab_claims_done(Elab *e) {
+    if (e->prog->claims.count == 0 || e->diags->errors) return;
+    for (size_t i = 0; i < e->prog->params.count; i++) {
+        const Param *param = &e->prog->params.items[i];
+        if (!param->is_tensor || param->mode == PARAM_IN || is_claimed(e, i)) continue;
+        Diag *diag = elab_error(e, P0149, param->span, "no claim of `ensures` is about `%s`", param->name);
+        PRIMARY(e, diag, "an output that `run` does not check");
+    }
+}
+
+/* ---- example ------------------------------------------------------------------------------------------------------------ */
+
+static bool is_fill(const char *name) {
+    static const char *const fills[] = {"normal", "uniform", "iota", "zeros"};
+    for (size_t i = 0; i < COUNT_OF(fills); i++)
+        if (strcmp(fills[i], name) == 0) return true;
+    return false;
+}
+
+static bool known_in_example(const Name *name) { return name->kind == NAME_PARAM || name->kind == NAME_SYMBOL; }
+
+static const Name *example_name(Elab *e, const AstExpr *base) {
+    if (base->kind != AST_NAME || !base->name) {
+        if (base->kind != AST_ERROR_EXPR && base->kind != AST_NAME)
+            elab_error(e, P0150, base->span, "an example names an extent or a parameter");
+        return NULL;
+    }
+    const Name *name = elab_scope_find(e->claims, base->name);
+    if (name && (known_in_example(name) || name->kind == NAME_POISON)) return name->kind == NAME_POISON ? NULL : name;
+    Diag *diag = elab_error(e, P0150, base->span, "`%s` is neither an extent nor a parameter", base->name);
+    e->scope = e->claims;
+    const char *near = name ? NULL : elab_suggest_name(e, base->name, known_in_example);
+    if (name) LABEL(e, diag, name->span, "declared here");
+    if (near) HELP(e, diag, "did you mean `%s`?", near);
+    return NULL;
+}
+
+static bool twice(Elab *e, const char *name, Span span) {
+    for (size_t i = 0; i < e->prog->examples.count; i++) {
+        if (e->prog->examples.items[i].name != name) continue;
+        Diag *diag = elab_error(e, P0137, span, "a second value for `%s`", name);
+        LABEL(e, diag, e->prog->examples.items[i].span, "the first one");
+        return true;
+    }
+    return false;
+}
+
+static bool example_number(Elab *e, const AstExpr *ast, Element type, Example *row) {
+    e->place_words = "`example`";
+    Val v = elab_operand(e, elab_expr(e, ast));
+    if (elab_is_poison(v)) return false;
+    if (!elab_is_const(v.x) || v.x->type == E_BOOL) {
+        elab_error(e, P0110, ast->span, "an example gives numbers");
+        return false;
+    }
+    row->kind = EXAMPLE_NUMBER;
+    row->is_integer = elab_is_integer(v.x->type);
+    row->integer = row->is_integer ? v.x->constant.integer : 0;
+    row->number = row->is_integer ? (double)row->integer : v.x->constant.number;
+    if (elab_is_float(type)) return true;
+    if (!row->is_integer) {
+        elab_error(e, P0104, ast->span, "`%s` is %s, and this is f32", row->name, elab_type_name(type));
+        return false;
+    }
+    if (eval_fits(type, row->integer)) return true;
+    elab_error(e, P0109, ast->span, "the constant %lld does not fit %s", (long long)row->integer, elab_type_name(type));
+    return false;
+}
+
+static bool example_formula(Elab *e, const AstExpr *target, const AstExpr *value, Example *row) {
+    const Param *param = &e->prog->params.items[row->param];
+    size_t mark = elab_scope_mark(e->claims);
+    e->scope = e->claims, e->place = PLACE_EXAMPLE, e->place_words = "`example`", e->space = &row->space;
+    bool fine = (int)target->subscript.subs.count == param->rank;
+    if (!fine) {
+        Diag *diag = elab_error(e, P0113, target->span, "%zu subscripts for %d dimensions",
+                                target->subscript.subs.count, param->rank);
+        LABEL(e, diag, param->span, "declared here");
+    }
+    fine = fine && bare_targets(e, target, false);
+    row->kind = EXAMPLE_FORMULA;
+    if (fine) {
+        for (int i = 0; i < param->rank; i++) { /* the tensor's own extents */
+            Index *index = &row->space.items[i];
+            if (elab_is_const(param->extents[i]))
+                index->extent = param->extents[i]->constant.integer;
+            else
+                index->dynamic = param->extents[i];
+        }
+        Element wide = element_rows[param->type].widens;
+        Val v = elab_operand(e, elab_expr(e, value));
+        /* data are converted as they are stored: a formula of indexes may fill floats, too */
+        bool converts = !elab_is_poison(v) && v.x->type != E_BOOL && v.x->type != wide;
+        row->value = converts ? elab_cast_to(e, v, wide, value->span) : elab_coerce(e, v, wide, "an element");
+        fine = row->value->kind != X_POISON;
+    }
+    elab_scope_undo(e->claims, mark);
+    e->space = NULL, e->place = PLACE_CONST;
+    return fine;
+}
+
+static bool example_tensor(Elab *e, const AstExampleItem *ast, Example *row) {
+    const Param *param = &e->prog->params.items[row->param];
+    if (ast->target->kind == AST_SUBSCRIPT) return example_formula(e, ast->target, ast->value, row);
+    if (ast->value->kind == AST_NAME && ast->value->name && is_fill(ast->value->name)) {
+        row->kind = EXAMPLE_FILL;
+        row->fill = ast->value->name;
+        return true;
+    }
+    if (ast->value->kind == AST_NAME && ast->value->name && !elab_scope_find(e->claims, ast->value->name) &&
+        !elab_is_word(e, ast->value->name)) {
+        static const char *const fills[] = {"normal", "uniform", "iota", "zeros"};
+        Diag *diag = elab_error(e, P0150, ast->value->span, "unknown fill `%s`", ast->value->name);
+        const char *near = elab_suggest(e, ast->value->name, fills, COUNT_OF(fills));
+        if (near)
+            HELP(e, diag, "did you mean `%s`?", near);
+        else
+            NOTE(e, diag, "the fills are: normal, uniform, iota, zeros, and any number");
+        return false;
+    }
+    return example_number(e, ast->value, param->type, row);
+}
+
+static Element scalar_of(const Elab *e, const Name *name) {
+    if (name->kind == NAME_PARAM) return E_F32;
+    const Symbol *symbol = &e->prog->symbols.items[name->index];
+    return symbol->is_extent ? E_I32 : e->prog->params.items[symbol->param].type;
+}
+
+static bool example_scalar(Elab *e, const AstExampleItem *ast, const Name *name, Example *row) {
+    if (ast->target->kind == AST_SUBSCRIPT) {
+        Diag *diag = elab_error(e, P0115, ast->target->span, "`%s` has no subscripts", name->text);
+        LABEL(e, diag, name->span, "declared here");
+        return false;
+    }
+    if (!example_number(e, ast->value, scalar_of(e, name), row)) return false;
+    bool extent = name->kind == NAME_SYMBOL && e->prog->symbols.items[name->index].is_extent;
+    if (!extent || row->integer >= 0) return true;
+    elab_error(e, P0111, ast->value->span, "the extent `%s` is %lld", name->text, (long long)row->integer);
+    return false;
+}
+
+void elab_example_item(Elab *e, const AstItem *item) {
+    for (size_t i = 0; i < item->example.count; i++) {
+        const AstExampleItem *ast = &item->example.items[i];
+        if (!ast->target || !ast->value) continue;
+        e->scope = e->claims;
+        const AstExpr *base = ast->target->kind == AST_SUBSCRIPT ? ast->target->subscript.base : ast->target;
+        const Name *name = example_name(e, base);
+        if (!name || twice(e, name->text, base->span)) continue;
+        Example row = {.name = name->text, .span = base->span, .param = -1};
+        bool tensor = name->kind == NAME_PARAM && e->prog->params.items[name->index].is_tensor;
+        if (tensor) row.param = name->index;
+        if (tensor ? example_tensor(e, ast, &row) : example_scalar(e, ast, name, &row))
+            vec_push(e->arena, &e->prog->examples, row);
+    }
+}

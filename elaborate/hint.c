@@ -1,0 +1,92 @@
+/* Hints: `let ready = try consume <p>;` asks whether the next stage is there, without waiting; `consume <p> if ready as s` does not wait
+ * where it was. That no acquire comes between the two is proved by hints.c. */
+#include "elaborate/private.h"
+
+End elab_end(AstEnd end) { return end == AST_PRODUCE ? END_PRODUCE : END_CONSUME; }
+
+static void ask(Elab *e, int hint, const AstExpr *value, Span span) {
+    Stmt *s = elab_stmt_new(e, S_TRY, span);
+    s->head = value->span;
+    s->ask.hint = hint;
+    elab_emit(e, s);
+}
+
+bool elab_declare_hint(Elab *e, const AstStmt *ast, bool variable) {
+    const AstExpr *init = ast->declare.init;
+    AstName name = ast->declare.name;
+    int pipe = elab_find_pipe(e, init->acquire.pipe), hint = (int)e->role->hints.count;
+    vec_push(e->arena, &e->role->hints,
+             ((Hint){.name = name.text ? name.text : "?",
+                     .span = name.span,
+                     .pipe = pipe,
+                     .end = elab_end(init->acquire.end),
+                     .variable = variable}));
+    elab_scope_bind(e, e->scope, NAME_HINT, name.text, name.span, hint);
+    if (pipe >= 0) ask(e, hint, init, ast->span);
+    return true;
+}
+
+void elab_refuse_hint(Elab *e, Span span, const Name *name) {
+    Hint *hint = &e->role->hints.items[name->index];
+    if (hint->pipe < 0) return;
+    Diag *diag = elab_error(e, P0154, span, "`%s` is a hint, and not a value or a stage", name->text);
+    LABEL(e, diag, name->span, "declared here: `try` asks, and acquires nothing");
+    HELP(e, diag, "give it to the next acquire of that end of the pipe: `%s <%s> if %s`", hint->end == END_PRODUCE ? "produce" : "consume",
+         e->prog->pipes.items[hint->pipe].name, name->text);
+    hint->pipe = -1; /* what was meant by it is unknown */
+}
+
+static void another(Elab *e, Span span, const Name *name, int pipe, End end) {
+    Hint *hint = &e->role->hints.items[name->index];
+    const char *const words[] = {[END_PRODUCE] = "produce", [END_CONSUME] = "consume"};
+    Diag *diag = elab_error(e, P0331, span, "`%s` is a hint about another pipe or end", name->text);
+    PRIMARY(e, diag, "stands at `%s <%s>`", words[end], e->prog->pipes.items[pipe].name);
+    LABEL(e, diag, hint->span, "asks about `%s <%s>`", words[hint->end], e->prog->pipes.items[hint->pipe].name);
+    HELP(e, diag, "a hint is for the next acquire of the end that it asked about");
+    hint->pipe = -1; /* which of the two was meant is unknown */
+}
+
+void elab_assign_hint(Elab *e, const AstStmt *ast, const Name *name) {
+    const AstExpr *value = ast->assign.value;
+    const Hint *hint = &e->role->hints.items[name->index];
+    if (value->kind != AST_TRY || ast->assign.op != AST_SET) {
+        Diag *diag = elab_error(e, P0154, value->span, "`%s` is a hint, and this is not", name->text);
+        LABEL(e, diag, name->span, "declared here");
+        HELP(e, diag, "only `try` makes hints: `%s = try consume <..>;`", name->text);
+        return;
+    }
+    int pipe = elab_find_pipe(e, value->acquire.pipe);
+    if (pipe < 0 || hint->pipe < 0) return;
+    if (pipe != hint->pipe || elab_end(value->acquire.end) != hint->end) {
+        another(e, value->span, name, pipe, elab_end(value->acquire.end));
+        return;
+    }
+    if (!hint->variable) {
+        Diag *diag = elab_error(e, P0117, ast->assign.target->span, "`%s` cannot be assigned", name->text);
+        LABEL(e, diag, name->span, "a hint that is not declared with `var`");
+        HELP(e, diag, "declare it: `var %s = ..`", name->text);
+    }
+    ask(e, name->index, value, ast->span);
+}
+
+int elab_hint_of(Elab *e, AstName wanted, int pipe, End end) {
+    const Name *name = wanted.text ? elab_scope_find(e->scope, wanted.text) : NULL;
+    if (!wanted.text || (name && name->kind == NAME_POISON)) return -1;
+    if (!name) {
+        Diag *diag = elab_error(e, P0100, wanted.span, "unknown name `%s`", wanted.text);
+        const char *near = elab_suggest_name(e, wanted.text, NULL);
+        if (near) HELP(e, diag, "did you mean `%s`?", near);
+        return -1;
+    }
+    if (name->kind != NAME_HINT) {
+        Diag *diag = elab_error(e, P0154, wanted.span, "`%s` is not a hint", wanted.text);
+        LABEL(e, diag, name->span, "declared here");
+        HELP(e, diag, "a condition stands around the acquire; only what `try` has found out stands at it");
+        return -1;
+    }
+    const Hint *hint = &e->role->hints.items[name->index];
+    if (pipe < 0 || hint->pipe < 0) return -1;
+    if (hint->pipe == pipe && hint->end == end) return name->index;
+    another(e, wanted.span, name, pipe, end);
+    return -1;
+}

@@ -1,0 +1,158 @@
+/* Parameters: tensors with their extents, scalars. A name of an extent that nothing else bears is a symbol, known at launch;
+ * equal names are one symbol; a constant or static of that name fixes it. */
+#include "elaborate/items.h"
+
+static bool tensor_type(Elab *e, const AstParam *ast, Param *param) {
+    if (!elab_element_type(e, ast->type, &param->type)) return false;
+    if (param->type != E_BOOL && param->type != E_TF32) return true;
+    Diag *diag = elab_error(e, P0131, ast->type->name.span, "a tensor cannot be %s", elab_type_name(param->type));
+    if (param->type == E_BOOL)
+        HELP(e, diag, "use u8 and compare: `Mask[i] != 0`");
+    else
+        HELP(e, diag, "declare it f32: fields may be tf32");
+    return false;
+}
+
+static Expr *symbol_expr(Elab *e, int symbol, Span span) {
+    Expr *x = elab_node(e, X_SYMBOL, E_I32, span);
+    x->index = symbol;
+    return x;
+}
+
+static int add_symbol(Elab *e, AstName name, bool is_extent, int param) {
+    vec_push(e->arena, &e->prog->symbols,
+             (Symbol){.name = name.text, .span = name.span, .is_extent = is_extent, .param = param});
+    int symbol = (int)e->prog->symbols.count - 1;
+    elab_scope_bind(e, e->outer, NAME_SYMBOL, name.text, name.span, symbol);
+    return symbol;
+}
+
+/* `X: f32[N*2]`: data of an odd extent would have no meaning for N */
+static bool needs_symbol(Elab *e, const AstExpr *ast) {
+    switch (ast->kind) {
+    case AST_NAME: {
+        const Name *name = ast->name && !elab_is_word(e, ast->name) ? elab_scope_find(e->outer, ast->name) : NULL;
+        return ast->name && (!name || name->kind == NAME_SYMBOL);
+    }
+    case AST_UNARY: return needs_symbol(e, ast->unary.operand);
+    case AST_BINARY: return needs_symbol(e, ast->binary.left) || needs_symbol(e, ast->binary.right);
+    case AST_SELECT:
+        return needs_symbol(e, ast->select.condition) || needs_symbol(e, ast->select.then) ||
+               needs_symbol(e, ast->select.otherwise);
+    case AST_CALL:
+        for (size_t i = 0; i < ast->call.args.count; i++)
+            if (needs_symbol(e, ast->call.args.items[i])) return true;
+        return false;
+    case AST_ERROR_EXPR:
+    case AST_INTEGER:
+    case AST_FLOAT:
+    case AST_BOOL:
+    case AST_SUBSCRIPT:
+    case AST_MEMBER:
+    case AST_REDUCE:
+    case AST_OLD:
+    case AST_ACQUIRE:
+    case AST_CURSOR:
+    case AST_TRY: break;
+    }
+    return false;
+}
+
+static Expr *named_extent(Elab *e, const AstExpr *ast, int param) {
+    AstName name = {ast->name, ast->span};
+    Name *old = elab_scope_find(e->outer, name.text);
+    if (old && old->kind == NAME_SYMBOL && e->prog->symbols.items[old->index].is_extent)
+        return symbol_expr(e, old->index, ast->span);
+    if (!old && !elab_is_word(e, name.text)) return symbol_expr(e, add_symbol(e, name, true, param), ast->span);
+    if (old && (old->kind == NAME_PARAM || old->kind == NAME_SYMBOL)) {
+        Diag *diag = elab_error(e, P0101, ast->span, "`%s` is a parameter and cannot name an extent", name.text);
+        LABEL(e, diag, old->span, "declared here");
+        HELP(e, diag, "leave out the parameter: the name of an extent is a value");
+        old->kind = NAME_POISON; /* said once */
+        return NULL;
+    }
+    int64_t value;
+    if (!elab_constant_integer(e, ast, "an extent", 1, EXTENT_MOST, &value)) return NULL;
+    return elab_make_integer(e, E_I32, value, ast->span);
+}
+
+static Expr *extent(Elab *e, const AstExpr *ast, int param) {
+    if (ast->kind == AST_NAME && ast->name) return named_extent(e, ast, param);
+    if (needs_symbol(e, ast)) {
+        Diag *diag = elab_error(e, P0112, ast->span, "an extent is a name or a constant, not a formula");
+        HELP(e, diag, "give the extent a name of its own, and state what holds: `requires M == %s;`",
+             elab_text_of(e, ast->span));
+        return NULL;
+    }
+    int64_t value;
+    if (!elab_constant_integer(e, ast, "an extent", 1, EXTENT_MOST, &value)) return NULL;
+    return elab_make_integer(e, E_I32, value, ast->span);
+}
+
+static bool tensor(Elab *e, const AstParam *ast, Param *param, int index) {
+    size_t rank = ast->type->dims.count;
+    bool fine = tensor_type(e, ast, param);
+    if (rank > PROG_MAX_RANK) {
+        Diag *diag = elab_error(e, P0120, ast->type->span, "a tensor has at most %d dimensions, and this has %zu",
+                                PROG_MAX_RANK, rank);
+        HELP(e, diag, "join dimensions that lie behind each other");
+        return false;
+    }
+    param->is_tensor = true;
+    param->rank = (int)rank;
+    static const ParamMode modes[] = {
+        [AST_IN] = PARAM_IN, [AST_OUT] = PARAM_OUT, [AST_INOUT] = PARAM_INOUT, [AST_BORROW] = PARAM_IN};
+    param->mode = modes[ast->mode];
+    for (size_t i = 0; i < rank; i++) {
+        param->extents[i] = extent(e, ast->type->dims.items[i], index);
+        if (!param->extents[i]) fine = false, param->extents[i] = elab_make_integer(e, E_I32, 1, ast->type->span);
+    }
+    return fine;
+}
+
+static bool scalar(Elab *e, const AstParam *ast, Param *param) {
+    if (ast->mode == AST_OUT || ast->mode == AST_INOUT) {
+        Diag *diag = elab_error(e, P0131, ast->mode_span, "a scalar parameter cannot be written");
+        HELP(e, diag, "make it a tensor of one element: `%s: %s[1]`", ast->name.text, elab_text_of(e, ast->type->span));
+        return false;
+    }
+    if (!elab_scalar_type(e, ast->type, &param->type)) return false;
+    if (param->type != E_BOOL) return true;
+    Diag *diag = elab_error(e, P0131, ast->type->span, "a parameter cannot be bool");
+    HELP(e, diag, "use a `static`, or i32 and `%s != 0`", ast->name.text);
+    return false;
+}
+
+static void one_param(Elab *e, const AstParam *ast, int index) {
+    Param param = {.name = ast->name.text, .span = ast->name.span, .symbol = -1, .type = E_F32};
+    bool fine = ast->name.text && ast->type;
+    if (fine && ast->type->is_stage) {
+        elab_error(e, P0131, ast->type->span, "a kernel cannot take a stage");
+        fine = false;
+    } else if (ast->mode == AST_BORROW) {
+        elab_refuse_word(e, ast->mode_span, "borrow");
+        fine = false;
+    } else if (fine) {
+        fine = ast->type->dims.count ? tensor(e, ast, &param, index) : scalar(e, ast, &param);
+    }
+    if (!fine) e->broken = true;
+    if (fine && !param.is_tensor && elab_is_integer(param.type))
+        param.symbol = add_symbol(e, ast->name, false, index);
+    else
+        elab_scope_bind(e, e->outer, fine ? NAME_PARAM : NAME_POISON, ast->name.text, ast->name.span, index);
+    if (!param.name) param.name = "?";
+    e->prog->params.items[index] = param;
+}
+
+/* Scalars first: `n: i32` behind `X: f32[n]` is the mistake, not the other way around. */
+void elab_params_declare(Elab *e) {
+    const AstParams *params = &e->kernel->kernel.params;
+    for (size_t i = 0; i < params->count; i++)
+        vec_push(e->arena, &e->prog->params, (Param){.name = "?", .symbol = -1, .type = E_F32});
+    for (int tensors = 0; tensors < 2; tensors++)
+        for (size_t i = 0; i < params->count; i++) {
+            const AstParam *ast = &params->items[i];
+            bool is_tensor = ast->type && ast->type->dims.count;
+            if (is_tensor == (tensors == 1)) one_param(e, ast, (int)i);
+        }
+}

@@ -1,0 +1,199 @@
+/* Names: one namespace without shadowing, found through hash tables that chain from a role to its kernel to its file.
+ * Bindings are undone in the order of a stack. Errors inside inlined functions are said once, with the first call. */
+#include "elaborate/private.h"
+
+#include <string.h>
+
+/* ---- errors -------------------------------------------------------------------------------------------------------- */
+
+static bool already_reported(Elab *e, Code code, Span span) {
+    uint64_t key = (uint64_t)code << 48 ^ (uint64_t)span.lo << 24 ^ span.hi;
+    for (size_t i = 0; i < e->reported.count; i++)
+        if (e->reported.items[i] == key) return true;
+    vec_push(e->arena, &e->reported, key);
+    return false;
+}
+
+Diag *(elab_error)(Elab *e, Code code, Span span, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    const char *text = arena_vprintf(e->arena, format, args);
+    va_end(args);
+    if (e->frame && already_reported(e, code, span)) return NEW(e->arena, Diag);
+    Diag *diag = (diag_at)(e->diags, code, span, "%s", text);
+    if (e->frame) LABEL(e, diag, e->frame->call, "`%s` is inlined here", e->frame->fn->fn.name.text);
+    return diag;
+}
+
+const char *elab_text_of(Elab *e, Span span) {
+    const Source *source = e->prog->source;
+    Str text = str_new(e->arena);
+    uint32_t hi = span.hi < source->length ? span.hi : source->length;
+    bool gap = false;
+    for (uint32_t i = span.lo; i < hi; i++) {
+        char c = source->text[i];
+        if (c == ' ' || c == '\n' || c == '\t' || c == '\r') {
+            gap = true;
+            continue;
+        }
+        if (gap && text.length) str_char(&text, ' ');
+        gap = false;
+        if (text.length > 60) {
+            str_add(&text, "...");
+            break;
+        }
+        str_char(&text, c);
+    }
+    return text.length ? text.text : "";
+}
+
+/* Forms of the language that later versions have; a reader of the design must not be told that they are misspelt. */
+static const struct {
+    const char *word;
+    Capability needs; /* CAP_COUNT: nothing that a target lacks */
+    const char *what;
+} later[] = {
+    {"paired", CAP_PAIRS, "both blocks of a cluster at one coordinate come with the generator of `sm_100a`"},
+    {"heaviest first", CAP_COUNT, "the order of tiles is that of the axes, or `grouped`"},
+    {"hardware", CAP_TILE_SCHEDULER, "write `grid persistent`"},
+    {"tmem", CAP_TENSOR_MEMORY, "fields in tensor memory come with the generator of `sm_100a`"},
+};
+
+void elab_refuse_word(Elab *e, Span span, const char *word) {
+    size_t row = 0;
+    while (row < COUNT_OF(later) && strcmp(later[row].word, word) != 0) row++;
+    if (row < COUNT_OF(later) && later[row].needs != CAP_COUNT && !e->prog->target->has[later[row].needs]) {
+        target_lacks(e->arena, e->diags, e->prog, later[row].needs, span);
+        return;
+    }
+    Diag *diag = elab_error(e, P0132, span, "`%s` is not part of this version of the language", word);
+    if (row < COUNT_OF(later)) NOTE(e, diag, "%s", later[row].what);
+}
+
+/* ---- scopes -------------------------------------------------------------------------------------------------------- */
+
+static size_t hash_of(const char *text) { return (size_t)((uintptr_t)text >> 4) * 0x9E3779B97F4A7C15u >> 20; }
+
+Scope *elab_scope_new(Elab *e, Scope *outer) {
+    Scope *scope = NEW(e->arena, Scope);
+    scope->outer = outer;
+    scope->bucket_count = 32;
+    scope->buckets = NEW_ARRAY(e->arena, Name *, scope->bucket_count);
+    return scope;
+}
+
+Name *elab_scope_find(const Scope *scope, const char *text) {
+    for (; scope; scope = scope->outer)
+        for (Name *name = scope->buckets[hash_of(text) & (scope->bucket_count - 1)]; name; name = name->next)
+            if (name->text == text) return name;
+    return NULL;
+}
+
+static void insert(Scope *scope, Name *name) {
+    Name **bucket = &scope->buckets[hash_of(name->text) & (scope->bucket_count - 1)];
+    name->next = *bucket;
+    *bucket = name;
+}
+
+static void enlarge(Elab *e, Scope *scope) {
+    scope->bucket_count *= 4;
+    scope->buckets = NEW_ARRAY(e->arena, Name *, scope->bucket_count);
+    for (size_t i = 0; i < scope->live.count; i++) insert(scope, scope->live.items[i]);
+}
+
+bool elab_is_word(const Elab *e, const char *name) {
+    return name == e->word_rank || name == e->word_inf || name == e->word_nan;
+}
+
+static void report_taken(Elab *e, const char *text, Span span, const Name *old) {
+    if (elab_is_word(e, text)) {
+        Diag *diag = elab_error(e, P0101, span, "`%s` has a meaning of its own", text);
+        HELP(e, diag, "choose another name");
+        return;
+    }
+    Diag *diag = elab_error(e, P0101, span, "the name `%s` is already in use", text);
+    PRIMARY(e, diag, "declared again here");
+    if (old->kind == NAME_INDEX)
+        LABEL(e, diag, old->span, "`%s` is an index here", text);
+    else
+        LABEL(e, diag, old->span, "first declared here");
+    NOTE(e, diag, "names do not shadow each other");
+    if (old->kind == NAME_HANDLE) HELP(e, diag, "choose another name; for the next stage in the same variable, declare it with `var` and assign: `%s = ..;`", text);
+}
+
+/* Which of two is meant from here on is unknown: nothing is said about stages, nor about what is of another kind. */
+static void forget(Elab *e, const Name *old, Name *name) {
+    if (old->kind == NAME_HANDLE) elab_forget_stage(e, old);
+    if (name->kind == NAME_HANDLE) elab_forget_stage(e, name);
+    if (old->kind != name->kind) name->kind = NAME_POISON;
+}
+
+Name *elab_scope_bind(Elab *e, Scope *scope, NameKind kind, const char *text, Span span, int index) {
+    Name *name = NEW(e->arena, Name);
+    *name = (Name){.kind = kind, .text = text ? text : "?", .span = span, .index = index};
+    if (!text) return name;
+    Name *old = elab_scope_find(scope, text);
+    if (old || elab_is_word(e, text)) {
+        if (!old || old->kind != NAME_POISON) report_taken(e, text, span, old);
+        if (old) forget(e, old, name);
+    } /* bound nevertheless: what follows means this one */
+    vec_push(e->arena, &scope->live, name);
+    if (scope->live.count > scope->bucket_count * 2)
+        enlarge(e, scope);
+    else
+        insert(scope, name);
+    return name;
+}
+
+size_t elab_scope_mark(const Scope *scope) { return scope->live.count; }
+
+void elab_scope_undo(Scope *scope, size_t mark) {
+    while (scope->live.count > mark) {
+        const Name *name = scope->live.items[--scope->live.count];
+        scope->buckets[hash_of(name->text) & (scope->bucket_count - 1)] = name->next;
+    }
+}
+
+/* ---- did you mean --------------------------------------------------------------------------------------------------- */
+
+/* Of one-letter names every other one is near: no suggestion helps. */
+const char *elab_suggest(Elab *e, const char *wanted, const char *const *list, size_t count) {
+    if (strlen(wanted) < 2 || e->suggestions <= 0) return NULL;
+    e->suggestions--;
+    const char *near = closest_name(wanted, list, count);
+    return near && strcmp(near, wanted) != 0 ? near : NULL;
+}
+
+const char *elab_suggest_name(Elab *e, const char *wanted, bool (*fits)(const Name *)) {
+    VEC(const char *) list = {0};
+    for (const Scope *scope = e->scope; scope; scope = scope->outer)
+        for (size_t i = 0; i < scope->live.count; i++)
+            if (!fits || fits(scope->live.items[i])) vec_push(e->arena, &list, scope->live.items[i]->text);
+    return elab_suggest(e, wanted, list.items, list.count);
+}
+
+/* What is missing here is a stage whose scope has ended: it was meant, and nothing more is said about it. */
+void elab_ended_stage(Elab *e, Diag *diag, const char *text) {
+    if (!e->role || e->frame) return;
+    for (size_t i = e->role->handles.count; i-- > 0;) {
+        Handle *handle = &e->role->handles.items[i];
+        if (handle->name != text || handle->parameter) continue;
+        LABEL(e, diag, handle->span, "this stage's scope has ended");
+        HELP(e, diag, "release it in its block, or declare a `var` before the block and move the stage to it");
+        handle->forgotten = true;
+        return;
+    }
+}
+
+int elab_find_pipe(Elab *e, AstName name) {
+    if (!name.text) return -1;
+    VEC(const char *) list = {0};
+    for (size_t i = 0; i < e->prog->pipes.count; i++) {
+        if (e->prog->pipes.items[i].name == name.text) return (int)i;
+        if (e->prog->pipes.items[i].name) vec_push(e->arena, &list, e->prog->pipes.items[i].name);
+    }
+    Diag *diag = elab_error(e, P0140, name.span, "there is no pipe `%s`", name.text);
+    const char *near = elab_suggest(e, name.text, list.items, list.count);
+    if (near) HELP(e, diag, "did you mean `%s`?", near);
+    return -1;
+}

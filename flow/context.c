@@ -1,0 +1,151 @@
+/* Context: sets of elements, and what is known at one place of a path. */
+#include "flow/context.h"
+#include "prog/eval.h"
+
+/* ---- sets of elements --------------------------------------------------------------------------------------------- */
+
+void bits_set(Bits bits, int64_t lo, int64_t count) {
+    int64_t at = lo, end = lo + count;
+    for (; at < end && at % 64 != 0; at++) bits[at / 64] |= UINT64_C(1) << (at % 64);
+    for (; at + 64 <= end; at += 64) bits[at / 64] = UINT64_MAX;
+    for (; at < end; at++) bits[at / 64] |= UINT64_C(1) << (at % 64);
+}
+
+bool bits_hold(Bits outer, Bits inner, size_t words) {
+    for (size_t w = 0; w < words; w++)
+        if (inner[w] & ~outer[w]) return false;
+    return true;
+}
+
+typedef struct Walk { /* places at + sum of steps[i] * i, each i below its extent */
+    int count;
+    int64_t steps[PROG_MAX_INDEXES], extents[PROG_MAX_INDEXES];
+} Walk;
+
+static void walk_places(const Walk *walk, int index, int64_t at, Bits bits) {
+    if (index == walk->count) {
+        bits_set(bits, at, 1);
+    } else if (index == walk->count - 1 && walk->steps[index] == 1) {
+        bits_set(bits, at, walk->extents[index]);
+    } else {
+        for (int64_t i = 0; i < walk->extents[index]; i++)
+            walk_places(walk, index + 1, at + i * walk->steps[index], bits);
+    }
+}
+
+/* ---- what is known context ------------------------------------------------------------------------------------------- */
+
+static const Poly *bound_poly(const Context *context, const Poly *poly) {
+    for (int i = context->bound_count; i-- > 0 && poly;)
+        poly = poly_replace(context->algebra, poly, context->bound[i].atom, context->bound[i].value);
+    return poly;
+}
+
+const Poly *context_poly(const Context *context, Expr *expr) {
+    return bound_poly(context, algebra_poly(context->algebra, context->role, expr));
+}
+
+bool context_value(const Context *context, Expr *expr, int64_t *out) { return poly_is_constant(context_poly(context, expr), out); }
+
+bool context_elements(const Context *context, const IndexSpace *space, const Access *access, const int64_t *extents,
+                   int64_t start, Bits bits) {
+    Walk walk = {0};
+    int64_t pitch = 1, steps[PROG_MAX_INDEXES] = {0}, value;
+    for (int d = access->rank - 1; d >= 0; d--) {
+        if (!access->affine[d].is || !context_value(context, access->affine[d].base, &value)) return false;
+        start += value * pitch;
+        for (int i = 0; space && i < space->count; i++) steps[i] += access->affine[d].coef[i] * pitch;
+        pitch *= extents[d];
+    }
+    for (int i = 0; space && i < space->count; i++) {
+        if (steps[i] == 0) continue;
+        if (space->items[i].extent < 1) return false;
+        walk.steps[walk.count] = steps[i], walk.extents[walk.count++] = space->items[i].extent;
+    }
+    walk_places(&walk, 0, start, bits);
+    return true;
+}
+
+const Poly *context_condition(const Context *context, Expr *condition, bool *truth) {
+    *truth = true;
+    while (condition && condition->kind == X_UNARY && condition->unary.op == OP_NOT) condition = condition->unary.operand, *truth = !*truth;
+    if (condition && condition->kind == X_BINARY && condition->binary.left->type != E_F32) { /* of floats !(x < y) is not y <= x */
+        BinaryOp op = condition->binary.op;
+        Expr *left = condition->binary.left, *right = condition->binary.right;
+        bool turned = op == OP_GT || op == OP_LE, negated = op == OP_LE || op == OP_GE || op == OP_NE;
+        if (negated) *truth = !*truth;
+        if (turned || negated)
+            condition = expr_binary(context->arena, op == OP_NE ? OP_EQ : OP_LT, turned ? right : left, turned ? left : right, condition->span);
+    }
+    return condition ? context_poly(context, condition) : NULL;
+}
+
+bool context_follows(const Algebra *algebra, const Poly *poly) {
+    for (int t = 0; t < poly->count; t++)
+        for (int k = 0; k < poly->terms[t].count; k++) {
+            const Atom *atom = &algebra->atoms.items[poly->terms[t].atoms[k]];
+            bool composed = false;
+            for (int i = 0; i < 3 && atom->args[i]; i++) {
+                composed = true;
+                if (!context_follows(algebra, atom->args[i])) return false;
+            }
+            if (atom->changes && !composed && atom->kind != ATOM_LOCAL) return false;
+        }
+    return true;
+}
+
+static int assumed_truth(const Context *context, Expr *condition) {
+    bool truth;
+    if (!context->assumed || !context->assumed->count) return -1;
+    const Poly *poly = context_condition(context, condition, &truth);
+    for (size_t i = 0; poly && i < context->assumed->count; i++) {
+        const Assumed *assumed = &context->assumed->items[i];
+        if (assumed->kind == ASSUMED_CONDITION && poly_equal(bound_poly(context, assumed->condition), poly))
+            return assumed->truth == truth;
+    }
+    return -1;
+}
+
+int context_nonempty(const Context *context, int domain) {
+    for (size_t i = 0; context->assumed && i < context->assumed->count; i++) {
+        const Assumed *assumed = &context->assumed->items[i];
+        if (assumed->kind == ASSUMED_NONEMPTY && assumed->number == domain) return assumed->truth;
+    }
+    return -1;
+}
+
+static int plain_truth(const Context *context, Expr *condition);
+
+/* Conditions such as `rank == 0`, and what is assumed: 1, 0, or -1 where it is not known */
+int context_truth(const Context *context, Expr *condition) {
+    int truth = condition ? plain_truth(context, condition) : -1;
+    return truth < 0 && condition ? assumed_truth(context, condition) : truth;
+}
+
+static int plain_truth(const Context *context, Expr *condition) {
+    int64_t a, b;
+    if (condition->kind == X_UNARY && condition->unary.op == OP_NOT) {
+        int inner = context_truth(context, condition->unary.operand);
+        return inner < 0 ? -1 : !inner;
+    }
+    if (condition->kind != X_BINARY) return context_value(context, condition, &a) ? a != 0 : -1;
+    BinaryOp op = condition->binary.op;
+    if (op == OP_AND || op == OP_OR) {
+        int left = context_truth(context, condition->binary.left), right = context_truth(context, condition->binary.right);
+        if (left == (op == OP_OR) || right == (op == OP_OR)) return op == OP_OR;
+        return left < 0 || right < 0 ? -1 : op != OP_OR; /* neither side decides alone */
+    }
+    if (condition->binary.left->type == E_F32) return -1;
+    if (!context_value(context, condition->binary.left, &a) || !context_value(context, condition->binary.right, &b)) return -1;
+    return eval_binary(op, condition->binary.left->type, a, b, &a) ? a != 0 : -1;
+}
+
+void context_bind(Context *context, int atom, const Poly *value) {
+    if (context->bound_count == context->bound_capacity) {
+        size_t old = (size_t)context->bound_capacity, wanted = old + 8;
+        context->bound = arena_grow(context->arena, context->bound, old * sizeof *context->bound, wanted * sizeof *context->bound);
+        context->bound_capacity = (int)wanted;
+    }
+    context->bound[context->bound_count].atom = atom;
+    context->bound[context->bound_count++].value = value;
+}

@@ -1,0 +1,242 @@
+/* The rule `window`: which stages are held, and for how many acquires of their end. Comes in with
+ * Code and the lags of its late sets; goes out as facts. Stages that are held on some path only
+ * count as held. */
+#include "flow/held.h"
+
+#include "flow/solve.h"
+
+#include <string.h>
+
+#define TRIPS_MOST 8 /* of a loop that is followed trip by trip */
+#define AGE_EXACT 16 /* what a loop makes older than that counts as old as the ring is long */
+
+/* A state: the stages that are held on some path, those of handles by handle, then those of late
+ * sets, by set, the youngest first. An age is the largest of the paths'; of a late set that of the
+ * i-th youngest stage. */
+typedef struct State {
+    int count, capacity;
+    Holding *items;
+} State;
+
+static void *start(Flow *flow) { return NEW(flow->arena, State); }
+
+static void *copy(Flow *flow, const void *state) {
+    const State *from = state;
+    State *made = NEW(flow->arena, State);
+    *made =
+        (State){from->count, from->count, NEW_ARRAY(flow->arena, Holding, (size_t)from->count + 1)};
+    if (from->count) memcpy(made->items, from->items, (size_t)from->count * sizeof *made->items);
+    return made;
+}
+
+static void insert(Flow *flow, State *state, int at, Holding what) {
+    if (state->count == state->capacity) {
+        size_t old = (size_t)state->capacity, wanted = old * 2 + 4;
+        state->items =
+            arena_grow(flow->arena, state->items, old * sizeof what, wanted * sizeof what);
+        state->capacity = (int)wanted;
+    }
+    memmove(&state->items[at + 1], &state->items[at], (size_t)(state->count - at) * sizeof what);
+    state->items[at] = what;
+    state->count++;
+}
+
+static void take_out(State *state, int at) {
+    state->count--;
+    memmove(&state->items[at], &state->items[at + 1],
+            (size_t)(state->count - at) * sizeof *state->items);
+}
+
+/* By late set, none first; of none by handle */
+static int order(const Holding *a, const Holding *b) {
+    if (a->late != b->late) return a->late < b->late ? -1 : 1;
+    return a->late >= 0 ? 0 : a->handle - b->handle;
+}
+
+static int cap(const Flow *flow, int handle, int age) {
+    const FlowCode *code = flow->code;
+    int stages = code->prog->pipes.items[code->role->handles.items[handle].pipe].stages;
+    return age < stages ? age : stages;
+}
+
+static bool join(Flow *flow, void *to, const void *from, int at, int source) {
+    State *state = to;
+    const State *other = from;
+    bool changed = false, loop = flow->code->rows.items[at].kind == ROW_LOOP;
+    int i = 0;
+    (void)source;
+    for (int k = 0; k < other->count; k++) {
+        const Holding *what = &other->items[k];
+        while (i < state->count && order(&state->items[i], what) < 0) i++;
+        if (i == state->count || order(&state->items[i], what) > 0) {
+            insert(flow, state, i++, *what);
+            changed = true;
+            continue;
+        }
+        Holding *into = &state->items[i++];
+        if (what->acquired < into->acquired) into->acquired = what->acquired;
+        if (what->age <= into->age) continue;
+        into->age = cap(flow, into->handle, loop && what->age > AGE_EXACT ? INT32_MAX : what->age);
+        changed = true;
+    }
+    return changed;
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+static bool known(const Flow *flow, int handle) {
+    const Role *role = flow->code->role;
+    return valid_index(handle, role->handles.count) && !role->handles.items[handle].forgotten &&
+           valid_index(role->handles.items[handle].pipe, flow->code->prog->pipes.count);
+}
+
+static bool same_end(const Flow *flow, int handle, int pipe, End end) {
+    const Handle *what = &flow->code->role->handles.items[handle];
+    return what->pipe == pipe && what->end == end;
+}
+
+static int find(const State *state, int handle) {
+    for (int i = 0; i < state->count && state->items[i].late < 0; i++)
+        if (state->items[i].handle == handle) return i;
+    return -1;
+}
+
+static void let_go(State *state, int handle) {
+    int at = find(state, handle);
+    if (at >= 0) take_out(state, at);
+}
+
+static void hold(Flow *flow, State *state, Holding what) {
+    int at = 0;
+    let_go(state, what.handle); /* it was overwritten, as the linear rule says */
+    while (at < state->count && order(&state->items[at], &what) < 0) at++;
+    insert(flow, state, at, what);
+}
+
+static bool crowded(const Flow *flow, const Held *held, int pipe) {
+    for (size_t i = 0; i < held->crowds.count; i++) {
+        int handle = flow->code->rows.items[held->crowds.items[i].row].handle;
+        if (flow->code->role->handles.items[handle].pipe == pipe) return true;
+    }
+    return false;
+}
+
+static void note_crowd(Flow *flow, int at, const State *state, int pipe, End end) {
+    Held *held = flow->data;
+    Crowd crowd = {.row = at};
+    if (crowded(flow, held, pipe)) return;
+    for (int i = 0; i < state->count; i++)
+        if (same_end(flow, state->items[i].handle, pipe, end))
+            vec_push(flow->arena, &crowd.holdings, state->items[i]);
+    vec_push(flow->arena, &held->crowds, crowd);
+}
+
+/* The end's cursor steps on: each stage that is held is one acquire older. */
+static int pass(Flow *flow, State *state, int pipe, End end) {
+    HeldEnd *facts = &((Held *)flow->data)->ends[2 * pipe + (int)end];
+    int count = 0;
+    for (int i = 0; i < state->count; i++) {
+        Holding *what = &state->items[i];
+        if (!same_end(flow, what->handle, pipe, end)) continue;
+        if (what->age > facts->window) facts->window = what->age;
+        what->age = cap(flow, what->handle, what->age + 1);
+        count++;
+    }
+    return count;
+}
+
+static void acquire(Flow *flow, int at, State *state) {
+    const Row *row = &flow->code->rows.items[at];
+    const Handle *what = &flow->code->role->handles.items[row->handle];
+    Held *held = flow->data;
+    HeldEnd *facts = &held->ends[2 * what->pipe + (int)what->end];
+    let_go(state, row->handle);
+    int count = pass(flow, state, what->pipe, what->end) + 1;
+    hold(flow, state, (Holding){.handle = row->handle, .late = -1, .age = 1, .acquired = at});
+    if (count > facts->most) facts->most = count;
+    if (count > held->at[at]) held->at[at] = count;
+    if (flow->last && count > flow->code->prog->pipes.items[what->pipe].stages)
+        note_crowd(flow, at, state, what->pipe, what->end);
+}
+
+static void move(Flow *flow, const Row *row, State *state) {
+    int at = find(state, row->other);
+    if (at < 0) return;
+    Holding taken = state->items[at];
+    take_out(state, at);
+    taken.handle = row->handle;
+    hold(flow, state, taken);
+}
+
+/* The late set takes the stage over, and releases its oldest one where it has more than its lag. */
+static void keep(Flow *flow, const Row *row, State *state) {
+    int at = find(state, row->handle), lag = flow->code->lates.items[row->late].lag, count = 0;
+    if (at < 0) return;
+    Holding kept = state->items[at];
+    take_out(state, at);
+    if (lag <= 0) return;
+    kept.late = row->late;
+    for (at = 0; at < state->count && order(&state->items[at], &kept) < 0;) at++;
+    insert(flow, state, at, kept);
+    for (; at < state->count && state->items[at].late == row->late; at++) count++;
+    if (count > lag) take_out(state, at - 1);
+}
+
+static void flush(const Row *row, State *state) {
+    for (int i = state->count; i-- > 0;)
+        if (state->items[i].late == row->late) take_out(state, i);
+}
+
+static void step(Flow *flow, int at, void *data) {
+    const Row *row = &flow->code->rows.items[at];
+    State *state = data;
+    if (row->kind == ROW_FLUSH) flush(row, state);
+    if (row->kind == ROW_STEP && valid_index(row->unsafe->pipe, flow->code->prog->pipes.count))
+        (void)pass(flow, state, row->unsafe->pipe, row->unsafe->end);
+    if (!known(flow, row->handle)) return;
+    if (row->kind == ROW_ACQUIRE) acquire(flow, at, state);
+    if (row->kind == ROW_RELEASE || row->kind == ROW_DROP || row->kind == ROW_CLOSE)
+        let_go(state, row->handle);
+    if (row->kind == ROW_KEEP) keep(flow, row, state);
+    if (row->kind == ROW_MOVE && known(flow, row->other)) move(flow, row, state);
+}
+
+/* Does the loop acquire stages of an end of which some are held? Of a late set of its own it is not
+ * followed how it fills: it is taken for full. */
+static bool acquires(const Flow *flow, int region, const State *state) {
+    const FlowCode *code = flow->code;
+    bool any = false;
+    for (int at = code->regions.items[region].begin; at < code->regions.items[region].next; at++) {
+        const Row *row = &code->rows.items[at];
+        if (row->kind != ROW_ACQUIRE || !known(flow, row->handle)) continue;
+        const Handle *what = &code->role->handles.items[row->handle];
+        if (row->late >= 0 && code->lates.items[row->late].loop == region &&
+            code->lates.items[row->late].lag > 0)
+            return false;
+        for (int i = 0; i < state->count; i++)
+            any |= same_end(flow, state->items[i].handle, what->pipe, what->end);
+    }
+    return any;
+}
+
+/* A short loop that acquires while a stage of the same end is held: it grows older by so many */
+static bool follows(Flow *flow, int region, const void *state) {
+    const Region *loop = &flow->code->regions.items[region];
+    int64_t lo, hi;
+    if (((const State *)state)->count == 0) return false;
+    if (!context_value(&flow->context, loop->lo, &lo) ||
+        !context_value(&flow->context, loop->hi, &hi))
+        return false;
+    return hi - lo <= TRIPS_MOST && acquires(flow, region, state);
+}
+
+static const Rule rule = {
+    .name = "window", .start = start, .copy = copy, .join = join, .step = step, .follows = follows};
+
+const Held *flow_held(Arena *arena, FlowCode *code) {
+    Held *held = NEW(arena, Held);
+    held->ends = NEW_ARRAY(arena, HeldEnd, 2 * code->prog->pipes.count + 1);
+    held->at = NEW_ARRAY(arena, int, code->rows.count + 1);
+    held->complete = solve(arena, code, &rule, held);
+    return held;
+}

@@ -1,0 +1,301 @@
+/* Lowers the statements of a role to Code. The only place of the floor that interprets `Stmt`; writeback.c fills it in. */
+#include "flow/code.h"
+
+#include "algebra/algebra.h"
+
+typedef struct Scope { /* what a leave passes on its way out, innermost last */
+    const Stmt *stmt;
+    int region;        /* that it targets, -1: none of its own */
+    int late;          /* a stage block: its late set, -1: it releases at once */
+    size_t opened;     /* objects that were open before it */
+} Scope;
+
+typedef struct Opened {
+    ObjectKind object;
+    int index;
+} Opened;
+
+typedef struct Lower {
+    Arena *arena;
+    FlowCode *code;
+    int region;
+    VEC(Scope) scopes;
+    VEC(Opened) open;
+    bool *opened;      /* by handle: it is in `open` */
+    bool leaving;
+    int blocks;        /* of stages, around */
+    int outside;       /* of these, around the innermost loop */
+} Lower;
+
+static void lower(Lower *l, Stmt *stmt);
+
+/* ---- rows and regions -------------------------------------------------------------------------------------------------- */
+
+static Row *row(Lower *l, RowKind kind, Stmt *stmt, Span span) {
+    Row made = {.kind = kind, .region = l->region, .span = span, .head = stmt ? stmt->head : span, .stmt = stmt};
+    made.handle = made.other = made.hint = made.late = made.lag = made.index = made.local = made.target = -1;
+    made.leaving = l->leaving;
+    vec_push(l->arena, &l->code->rows, made);
+    return &l->code->rows.items[l->code->rows.count - 1];
+}
+
+static Region *region_of(Lower *l, int index) { return &l->code->regions.items[index]; }
+
+/* The last character of a statement: its closing brace */
+static Span closing(const Stmt *stmt) {
+    if (stmt->kind == S_BLOCK && stmt->block.close.hi) return stmt->block.close;
+    return (Span){stmt->span.hi > stmt->span.lo ? stmt->span.hi - 1 : stmt->span.lo, stmt->span.hi};
+}
+
+static int begin(Lower *l, RegionKind kind, RowKind first, Stmt *stmt) {
+    Region made = {.kind = kind, .parent = l->region, .next = -1, .otherwise = -1, .var = -1, .domain = -1, .nonempty = -1};
+    int index = (int)l->code->regions.count;
+    if (stmt) made.span = stmt->span, made.head = stmt->head;
+    bool loops = kind == REGION_GRID || kind == REGION_FOR;
+    made.loop = loops ? index : l->region < 0 ? -1 : region_of(l, l->region)->loop;
+    made.depth = (l->region < 0 ? 0 : region_of(l, l->region)->depth) + loops;
+    made.begin = (int)l->code->rows.count;
+    vec_push(l->arena, &l->code->regions, made);
+    l->region = index;
+    row(l, first, stmt, stmt ? stmt->span : (Span){0});
+    return index;
+}
+
+static void end(Lower *l, int index, Stmt *stmt) {
+    region_of(l, index)->end = (int)l->code->rows.count;
+    row(l, ROW_END, stmt, stmt ? closing(stmt) : (Span){0});
+    l->region = region_of(l, index)->parent;
+}
+
+/* ---- scopes ------------------------------------------------------------------------------------------------------------ */
+
+static void open(Lower *l, ObjectKind object, int index, Stmt *stmt, Span span) {
+    Row *made = row(l, ROW_OPEN, stmt, span);
+    made->object = object, made->index = index;
+    vec_push(l->arena, &l->open, (Opened){object, index});
+    if (object == OBJECT_HANDLE) l->opened[index] = true;
+}
+
+static void open_handle(Lower *l, int handle, Stmt *stmt) {
+    if (!valid_index(handle, l->code->role->handles.count) || l->opened[handle]) return;
+    open(l, OBJECT_HANDLE, handle, stmt, stmt->kind == S_STAGE ? stmt->head : stmt->span);
+}
+
+/* Scope ends down to `depth`; a leave closes them on its path only */
+static void close(Lower *l, size_t depth, Stmt *stmt, Span at, bool leave) {
+    for (size_t i = l->open.count; i-- > depth;) {
+        const Opened *what = &l->open.items[i];
+        if (what->object != OBJECT_LOCAL) {
+            Row *made = row(l, ROW_CLOSE, stmt, at);
+            made->object = what->object, made->index = what->index;
+            if (what->object == OBJECT_HANDLE) made->handle = what->index;
+        }
+        if (!leave && what->object == OBJECT_HANDLE) l->opened[what->index] = false;
+    }
+    if (!leave) l->open.count = depth;
+}
+
+/* ---- stages ------------------------------------------------------------------------------------------------------------ */
+
+static Row *acquire(Lower *l, Stmt *stmt, int handle, int hint, bool unwaited) {
+    open_handle(l, handle, stmt);
+    Row *made = row(l, ROW_ACQUIRE, stmt, stmt->kind == S_STAGE ? stmt->head : stmt->span);
+    made->handle = handle, made->hint = hint, made->unwaited = unwaited;
+    return made;
+}
+
+static void let_go(Lower *l, const Stmt *block, int late, Stmt *stmt, Span at) {
+    Row *made = row(l, late >= 0 ? ROW_KEEP : ROW_RELEASE, stmt, at);
+    made->handle = block->stage.handle, made->late = late, made->block = true;
+}
+
+/* Does the region stand in its loop under no condition? */
+static bool stands_directly(Lower *l, int region) {
+    while (!region_loops(region_of(l, region)))
+        if (region_of(l, region)->kind == REGION_IF) return false;
+        else region = region_of(l, region)->parent;
+    return true;
+}
+
+/* Every `consume` block in a loop may lag. */
+static int late_set(Lower *l, Stmt *stmt) {
+    int loop = region_of(l, l->region)->loop, handle = stmt->stage.handle;
+    if (loop < 0 || !valid_index(handle, l->code->role->handles.count)) return -1;
+    if (l->code->role->handles.items[handle].end != END_CONSUME) return -1;
+    Late made = {.handle = handle, .loop = loop, .head = stmt->head, .lag = stmt->stage.lag > 0 ? stmt->stage.lag : 0};
+    made.direct = l->blocks == l->outside && stands_directly(l, l->region);
+    vec_push(l->arena, &l->code->lates, made);
+    return (int)l->code->lates.count - 1;
+}
+
+static void stage_block(Lower *l, Stmt *stmt) {
+    size_t depth = l->open.count;
+    int late = late_set(l, stmt);
+    Row *made = acquire(l, stmt, stmt->stage.handle, stmt->stage.hint, stmt->stage.unwaited);
+    made->block = true, made->late = late, made->lag = stmt->stage.lag;
+    if (late >= 0) l->code->lates.items[late].acquire = (int)l->code->rows.count - 1;
+    vec_push(l->arena, &l->scopes, (Scope){stmt, -1, late, depth});
+    l->blocks++;
+    lower(l, stmt->stage.body);
+    l->blocks--;
+    l->scopes.count--;
+    let_go(l, stmt, late, stmt, closing(stmt));
+    close(l, depth, stmt, closing(stmt), false);
+}
+
+static void flush(Lower *l, int loop, Stmt *stmt, Span at) {
+    for (size_t i = 0; i < l->code->lates.count; i++)
+        if (l->code->lates.items[i].loop == loop) row(l, ROW_FLUSH, stmt, at)->late = (int)i;
+}
+
+/* ---- leaves ------------------------------------------------------------------------------------------------------------ */
+
+static void leave(Lower *l, Stmt *stmt) {
+    size_t depth = l->open.count;
+    bool again = stmt->leave.kind == LEAVE_CONTINUE;
+    int target = 0;
+    l->leaving = true;
+    for (size_t i = l->scopes.count; i-- > 0;) {
+        const Scope *scope = &l->scopes.items[i];
+        bool here = stmt->leave.target && scope->stmt == stmt->leave.target;
+        if (here) target = scope->region;
+        if (here && again) break;
+        if (scope->stmt->kind == S_STAGE) let_go(l, scope->stmt, scope->late, stmt, stmt->span);
+        bool turn = scope->stmt->kind == S_BLOCK && scope->stmt->block.turn;
+        if (turn) row(l, ROW_PASS, stmt, stmt->span)->turn = scope->stmt->block.turn;
+        if (scope->region >= 0 && !here && region_loops(region_of(l, scope->region)))
+            flush(l, scope->region, stmt, stmt->span);
+        if (here) break;
+    }
+    for (size_t i = l->scopes.count; i-- > 0;) {
+        if (!stmt->leave.target) depth = 0;
+        else if (l->scopes.items[i].stmt == stmt->leave.target) depth = l->scopes.items[i].opened;
+    }
+    close(l, depth, stmt, stmt->span, true);
+    Row *made = row(l, ROW_LEAVE, stmt, stmt->span);
+    made->target = target, made->again = again && target > 0;
+    if (!made->again) region_of(l, target)->left = true;
+    l->leaving = false;
+}
+
+/* ---- compounds --------------------------------------------------------------------------------------------------------- */
+
+static void open_scope(Lower *l, Stmt *stmt) {
+    for (size_t i = 0; i < stmt->block.locals.count; i++)
+        open(l, OBJECT_LOCAL, stmt->block.locals.items[i], stmt, stmt->span);
+    for (size_t i = 0; i < stmt->block.tiles.count; i++)
+        open(l, OBJECT_TILE, stmt->block.tiles.items[i], stmt, stmt->span);
+}
+
+/* A block is a region where a `return` leaves it, or where it is a turn; else its rows stand in the region around. */
+static void block(Lower *l, Stmt *stmt) {
+    size_t depth = l->open.count;
+    bool turn = stmt->block.turn > 0;
+    int region = -1;
+    if (turn || stmt->block.left) {
+        region = begin(l, turn ? REGION_TURN : REGION_BLOCK, ROW_BLOCK, stmt);
+        region_of(l, region)->turn = stmt->block.turn;
+    }
+    for (size_t i = 0; i < stmt->block.loans.count; i++)
+        row(l, ROW_LEND, stmt, stmt->block.loans.items[i].span)->handle = stmt->block.loans.items[i].handle;
+    if (turn) row(l, ROW_TAKE, stmt, stmt->head)->turn = stmt->block.turn;
+    open_scope(l, stmt);
+    vec_push(l->arena, &l->scopes, (Scope){stmt, region, -1, depth});
+    for (size_t i = 0; i < stmt->block.body.count; i++) {
+        size_t first = l->code->rows.count;
+        lower(l, stmt->block.body.items[i]);
+        if (first == l->code->rows.count) continue;
+        l->code->rows.items[first].statement = stmt->block.body.items[i]->head;
+        l->code->rows.items[first].after_block = i > 0 && stmt->block.body.items[i - 1]->kind == S_BLOCK;
+    }
+    l->scopes.count--;
+    close(l, depth, stmt, closing(stmt), false);
+    if (turn) row(l, ROW_PASS, stmt, closing(stmt))->turn = stmt->block.turn;
+    if (region >= 0) end(l, region, stmt);
+}
+
+static void loop(Lower *l, Stmt *stmt) {
+    bool grid = stmt->kind == S_GRID;
+    int index = begin(l, grid ? REGION_GRID : REGION_FOR, ROW_LOOP, stmt);
+    Region *made = region_of(l, index);
+    if (grid) {
+        made->axes = stmt->grid.vars;
+    } else {
+        made->var = stmt->loop.var, made->lo = stmt->loop.lo, made->hi = stmt->loop.hi, made->where = stmt->loop.where;
+        made->domain = stmt->loop.domain, made->whole = stmt->loop.whole, made->unroll = stmt->loop.unroll;
+    }
+    vec_push(l->arena, &l->scopes, (Scope){stmt, index, -1, l->open.count});
+    int outside = l->outside;
+    l->outside = l->blocks;
+    lower(l, grid ? stmt->grid.body : stmt->loop.body);
+    l->outside = outside;
+    l->scopes.count--;
+    region_of(l, index)->next = (int)l->code->rows.count;
+    row(l, ROW_NEXT, stmt, closing(stmt));
+    end(l, index, stmt);
+    flush(l, index, stmt, stmt->head);
+}
+
+static void branch(Lower *l, Stmt *stmt) {
+    int index = begin(l, REGION_IF, ROW_IF, stmt);
+    region_of(l, index)->condition = stmt->branch.condition;
+    region_of(l, index)->nonempty = stmt->branch.nonempty;
+    l->code->rows.items[l->code->rows.count - 1].value = stmt->branch.condition;
+    lower(l, stmt->branch.then);
+    region_of(l, index)->otherwise = (int)l->code->rows.count;
+    row(l, ROW_ELSE, stmt, stmt->branch.then ? closing(stmt->branch.then) : stmt->span);
+    lower(l, stmt->branch.otherwise);
+    end(l, index, stmt);
+}
+
+static void unsafe(Lower *l, Stmt *stmt) {
+    Row *made = row(l, stmt->unsafe->kind == UNSAFE_STEP ? ROW_STEP : ROW_UNSAFE, stmt, stmt->span);
+    made->unsafe = stmt->unsafe;
+    made->handle = stmt->unsafe->handle;
+    if (stmt->unsafe->kind == UNSAFE_VALUE) made->local = stmt->unsafe->local;
+}
+
+static void scalar(Lower *l, Stmt *stmt) {
+    Row *made = row(l, ROW_SET, stmt, stmt->span);
+    made->local = stmt->scalar.local, made->value = stmt->scalar.value, made->space = stmt->scalar.space;
+}
+
+static void move(Lower *l, Stmt *stmt) {
+    open_handle(l, stmt->move.to, stmt);
+    Row *made = row(l, ROW_MOVE, stmt, stmt->span);
+    made->handle = stmt->move.to, made->other = stmt->move.from;
+}
+
+static void lower(Lower *l, Stmt *stmt) {
+    if (!stmt) return;
+    switch (stmt->kind) {
+    case S_BLOCK: block(l, stmt); break;
+    case S_SCALAR: scalar(l, stmt); break;
+    case S_TILE: row(l, ROW_TILE, stmt, stmt->span)->tile = stmt->tile; break;
+    case S_GRID:
+    case S_FOR: loop(l, stmt); break;
+    case S_IF: branch(l, stmt); break;
+    case S_LEAVE: leave(l, stmt); break;
+    case S_TRY: row(l, ROW_ASK, stmt, stmt->span)->hint = stmt->ask.hint; break;
+    case S_ACQUIRE: acquire(l, stmt, stmt->acquire.handle, stmt->acquire.hint, stmt->acquire.unwaited); break;
+    case S_RELEASE:
+        row(l, stmt->release.silent ? ROW_DROP : ROW_RELEASE, stmt, stmt->span)->handle = stmt->release.handle;
+        break;
+    case S_MOVE: move(l, stmt); break;
+    case S_STAGE: stage_block(l, stmt); break;
+    case S_UNSAFE: unsafe(l, stmt); break;
+    }
+}
+
+FlowCode *code_lower(Arena *arena, const Prog *prog, const Role *role) {
+    FlowCode *code = NEW(arena, FlowCode);
+    *code = (FlowCode){.prog = prog, .role = role, .algebra = algebra_new(arena, prog, role), .work = FLOW_WORK};
+    Lower l = {.arena = arena, .code = code, .region = -1};
+    l.opened = NEW_ARRAY(arena, bool, role->handles.count + 1);
+    int whole = begin(&l, REGION_ROLE, ROW_BLOCK, role->body);
+    lower(&l, role->body);
+    end(&l, whole, role->body);
+    l.region = 0;
+    row(&l, ROW_EXIT, NULL, role->span);
+    return code;
+}

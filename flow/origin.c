@@ -1,0 +1,241 @@
+/* How a value comes to differ. Comes in with what uniformity derived of each expression and variable; goes out as the steps of a message: a
+ * variable differs because a value that it gets does, because of the conditions and bounds that it gets it under, or because a loop
+ * around is left by some and not by others. */
+#include "flow/origin.h"
+
+typedef struct Step {
+    Span span;
+    const char *text;
+} Step;
+
+typedef struct Around {    /* the innermost condition or bound that differs, around a statement */
+    Expr *cause;
+    const Stmt *at;
+} Around;
+
+typedef struct Leave {     /* of `target`, by some and not by others */
+    const Stmt *stmt, *target;
+    Around around;
+} Leave;
+
+typedef struct Origin {
+    Arena *arena;
+    const Prog *prog;
+    const Role *role;
+    Differs how;
+    VEC(int) seen;         /* variables that were followed */
+    VEC(Step) steps;
+    VEC(Leave) leaves;
+    /* of the variable now followed: the first statement for each reason */
+    int local;
+    const Stmt *by_value, *by_control, *by_leave;
+    Expr *value;
+    Around control;
+    const Leave *leave;
+} Origin;
+
+/* What an expression holds that differs of itself, and the first variable that does and was not followed yet */
+typedef struct Parts {
+    const Origin *origin;
+    const Expr *rank, *read, *axis, *local;
+} Parts;
+
+bool origin_differs(const Expr *expr, Differs how) {
+    if (!expr || expr->kind == X_POISON) return false;
+    return how.along ? (expr->along & how.along) != 0 : expr->uniformity >= how.least;
+}
+
+const char *origin_among(Differs how) {
+    if (how.along) return "the blocks of a cluster";
+    return how.least == UNIFORM_INSTANCE ? "instances" : "threads";
+}
+
+static void step(Origin *origin, Span span, const char *format, ...) PRINTF_LIKE(3, 4);
+static void step(Origin *origin, Span span, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    Step one = {span, arena_vprintf(origin->arena, format, args)};
+    va_end(args);
+    vec_push(origin->arena, &origin->steps, one);
+}
+
+static Span place_of(const Stmt *stmt) { return stmt->head.hi > stmt->head.lo ? stmt->head : stmt->span; }
+
+/* ---- expressions ---------------------------------------------------------------------------------------------------- */
+
+static bool own_read(const Origin *origin, const Access *read) {
+    if (origin->how.along) return read->space != SPACE_GLOBAL;
+    return read->space == SPACE_SHARED || read->space == SPACE_REGISTER || (read->space == SPACE_STAGE && origin->role->in_turn);
+}
+
+static bool was_seen(const Origin *origin, int local) {
+    for (size_t i = 0; i < origin->seen.count; i++)
+        if (origin->seen.items[i] == local) return true;
+    return false;
+}
+
+static void find_part(Expr *expr, void *data) {
+    Parts *parts = data;
+    const Origin *origin = parts->origin;
+    if (!origin_differs(expr, origin->how)) return;
+    if (expr->kind == X_RANK && !parts->rank) parts->rank = expr;
+    if (expr->kind == X_READ && !parts->read && own_read(origin, expr->read)) parts->read = expr;
+    if (expr->kind != X_LOCAL) return;
+    bool axis = origin->role->locals.items[expr->index].kind == LOCAL_AXIS;
+    if (axis && !parts->axis) parts->axis = expr;
+    if (!axis && !parts->local && !was_seen(origin, expr->index)) parts->local = expr;
+}
+
+static Parts parts_of(const Origin *origin, Expr *expr) {
+    Parts parts = {.origin = origin};
+    if (expr) expr_visit(origin->arena, expr, find_part, &parts);
+    return parts;
+}
+
+static bool explains(const Origin *origin, Expr *expr) {
+    if (!origin_differs(expr, origin->how)) return false;
+    Parts parts = parts_of(origin, expr);
+    return parts.rank || parts.read || parts.axis || parts.local;
+}
+
+/* ---- statements ------------------------------------------------------------------------------------------------------ */
+
+static Around narrower(const Origin *origin, Around around, Expr *expr, const Stmt *at) {
+    return explains(origin, expr) ? (Around){expr, at} : around;
+}
+
+static Around in_loop(const Origin *origin, Around around, const Stmt *loop) {
+    around = narrower(origin, around, loop->loop.lo, loop);
+    around = narrower(origin, around, loop->loop.hi, loop);
+    return narrower(origin, around, loop->loop.where, loop);
+}
+
+static void assigned(Origin *origin, const Stmt *stmt, Expr *value, Around around, const Leave *left) {
+    if (!origin->by_value && explains(origin, value)) origin->by_value = stmt, origin->value = value;
+    if (!origin->by_control && around.cause) origin->by_control = stmt, origin->control = around;
+    if (!origin->by_leave && left) origin->by_leave = stmt, origin->leave = left;
+}
+
+static const Leave *leave_of(const Origin *origin, const Stmt *target, const Leave *outer) {
+    for (size_t i = 0; i < origin->leaves.count; i++)
+        if (origin->leaves.items[i].target == target && explains(origin, origin->leaves.items[i].around.cause))
+            return &origin->leaves.items[i];
+    return outer;
+}
+
+/* A number of a thread, or what inline PTX leaves in a variable */
+static bool gives(const Unsafe *what, int local) {
+    bool any = what->kind == UNSAFE_VALUE && what->local == local;
+    for (size_t i = 0; i < what->operands.count; i++) any |= what->operands.items[i].local == local;
+    return any;
+}
+
+/* Looks for what gives the variable its value; gathering: for leaves under control that differs */
+static void search(Origin *origin, const Stmt *stmt, Around around, const Leave *left, bool gathering) {
+    if (!stmt) return;
+    if (!gathering) left = leave_of(origin, stmt, left);
+    switch (stmt->kind) {
+    case S_BLOCK:
+        for (size_t i = 0; i < stmt->block.body.count; i++) search(origin, stmt->block.body.items[i], around, left, gathering);
+        break;
+    case S_GRID: search(origin, stmt->grid.body, around, left, gathering); break;
+    case S_FOR:
+        if (!gathering && stmt->loop.var == origin->local) {
+            assigned(origin, stmt, stmt->loop.lo, around, left);
+            if (!origin->how.along) assigned(origin, stmt, stmt->loop.hi, around, left);
+        }
+        search(origin, stmt->loop.body, in_loop(origin, around, stmt), left, gathering);
+        break;
+    case S_IF:
+        around = narrower(origin, around, stmt->branch.condition, stmt);
+        search(origin, stmt->branch.then, around, left, gathering);
+        search(origin, stmt->branch.otherwise, around, left, gathering);
+        break;
+    case S_STAGE: search(origin, stmt->stage.body, around, left, gathering); break;
+    case S_SCALAR:
+        if (!gathering && stmt->scalar.local == origin->local) assigned(origin, stmt, stmt->scalar.value, around, left);
+        break;
+    case S_UNSAFE:
+        if (!gathering && !origin->by_value && gives(stmt->unsafe, origin->local)) origin->by_value = stmt, origin->value = NULL;
+        break;
+    case S_LEAVE:
+        if (gathering && around.cause) {
+            Leave row = {stmt, stmt->leave.target ? stmt->leave.target : origin->role->body, around};
+            vec_push(origin->arena, &origin->leaves, row);
+        }
+        break;
+    case S_TILE:
+    case S_TRY:
+    case S_ACQUIRE:
+    case S_RELEASE:
+    case S_MOVE: break;
+    }
+}
+
+/* ---- steps ------------------------------------------------------------------------------------------------------------ */
+
+/* One step back from a variable; what is to be followed next, or NULL */
+static Expr *follow(Origin *origin, const Expr *use) {
+    const Local *local = &origin->role->locals.items[use->index];
+    const char *among = origin_among(origin->how);
+    if (!origin->how.along && origin->role->in_turn && !local->in_grid && local->kind == LOCAL_VAR) {
+        step(origin, local->span, "each instance of `%s` has its own, of its own iterations", origin->role->name);
+        return NULL;
+    }
+    vec_push(origin->arena, &origin->seen, use->index);
+    origin->local = use->index;
+    origin->by_value = origin->by_control = origin->by_leave = NULL;
+    search(origin, origin->role->body, (Around){0}, NULL, false);
+    if (origin->by_value && origin->by_value->kind == S_UNSAFE) {
+        step(origin, place_of(origin->by_value), "each thread has a `%s` of its own", local->name);
+        return NULL;
+    }
+    if (origin->by_value) {
+        step(origin, place_of(origin->by_value), "`%s` gets its value here", local->name);
+        return origin->value;
+    }
+    if (origin->by_control) {
+        step(origin, place_of(origin->by_control), "`%s` gets its value here", local->name);
+        step(origin, origin->control.cause->span, "under this %s, which differs between %s",
+             origin->control.at->kind == S_FOR ? "bound" : "condition", among);
+        return origin->control.cause;
+    }
+    if (origin->by_leave) {
+        step(origin, place_of(origin->by_leave), "`%s` gets its value here", local->name);
+        step(origin, origin->leave->stmt->span, "for some of the %s only: others have left here", origin->how.along ? "blocks" : among);
+        return origin->leave->around.cause;
+    }
+    step(origin, local->span, "`%s` is assigned where %s take different paths", local->name, origin->how.along ? "blocks" : among);
+    return NULL;
+}
+
+static void trace(Origin *origin, Expr *cause) {
+    while (cause) {
+        Parts parts = parts_of(origin, cause);
+        if (parts.rank) {
+            step(origin, parts.rank->span, "`rank` differs from instance to instance of `%s`", origin->role->name);
+            return;
+        }
+        if (parts.axis) {
+            step(origin, origin->prog->cluster_span, "`%s` differs between the blocks of a cluster",
+                 origin->role->locals.items[parts.axis->index].name);
+            return;
+        }
+        if (parts.read) {
+            if (origin->how.along) step(origin, parts.read->span, "each block reads its own");
+            else step(origin, parts.read->span, "each instance of `%s` reads its own", origin->role->name);
+            return;
+        }
+        cause = parts.local ? follow(origin, parts.local) : NULL;
+    }
+}
+
+void origin_show(Arena *arena, const Prog *prog, const Role *role, Diags *diags, Diag *diag, Expr *cause, Differs how) {
+    Origin origin = {.arena = arena, .prog = prog, .role = role, .how = how};
+    search(&origin, role->body, (Around){0}, NULL, true);
+    trace(&origin, cause);
+    size_t room = DIAG_MAX_LABELS - (size_t)diag->label_count, count = origin.steps.count, hidden = count > room ? count - room : 0;
+    for (size_t i = 0; i < count; i++)
+        if (!hidden || i + 1 < room || i + 1 == count) diag_label(diags, diag, origin.steps.items[i].span, "%s", origin.steps.items[i].text);
+    if (hidden) diag_note(diags, diag, "%zu more step%s lead%s to the place where it begins to differ", hidden, hidden == 1 ? "" : "s", hidden == 1 ? "s" : "");
+}

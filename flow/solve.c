@@ -1,0 +1,509 @@
+/* The solver; see solve.h. Paths are kept as cases: a list of states, each with what its paths assume. */
+#include "flow/solve.h"
+#include "flow/questions.h"
+#include "flow/values.h"
+
+#include <string.h>
+
+#define CASES_MOST 16 /* followed apart at one place */
+
+typedef struct Case {
+    Assumptions assumed;
+    void *state;
+    int source; /* the row that it comes from, where paths meet */
+} Case;
+
+typedef VEC(Case) Cases;
+
+typedef struct Frame { /* of a region that is being followed */
+    Cases ends, agains;
+} Frame;
+
+typedef struct Head { /* the state at a loop's head, kept from one round of the loops around it to the next; of an IF what was decided */
+    Cases cases;
+    int epoch, truth;
+} Head;
+
+typedef struct Solver {
+    Frame *frames;  /* by region */
+    Head *heads;    /* by region */
+    int epoch;      /* names a context: the rank, and variables of loops that are followed trip by trip */
+    int epochs;     /* names given so far */
+} Solver;
+
+static void run(Flow *flow, int at, int end, Cases *cases);
+
+/* ---- cases --------------------------------------------------------------------------------------------------------------- */
+
+static bool same_assumption(const Assumed *a, const Assumed *b) {
+    if (a->kind != b->kind || a->number != b->number || a->truth != b->truth) return false;
+    return a->kind != ASSUMED_CONDITION || poly_equal(a->condition, b->condition);
+}
+
+static bool same_assumptions(const Assumptions *a, const Assumptions *b) {
+    if (a->count != b->count) return false;
+    for (size_t i = 0; i < a->count; i++) {
+        bool found = false;
+        for (size_t k = 0; k < b->count; k++) found |= same_assumption(&a->items[i], &b->items[k]);
+        if (!found) return false;
+    }
+    return true;
+}
+
+static Case copy_case(Flow *flow, const Case *from) {
+    Case made = {.state = flow->rule->copy(flow, from->state), .source = from->source};
+    for (size_t i = 0; i < from->assumed.count; i++) vec_push(flow->arena, &made.assumed, from->assumed.items[i]);
+    return made;
+}
+
+static Cases copy_cases(Flow *flow, const Cases *from) {
+    Cases made = {0};
+    for (size_t i = 0; i < from->count; i++) vec_push(flow->arena, &made, copy_case(flow, &from->items[i]));
+    return made;
+}
+
+static void assume(Flow *flow, Case *on, Assumed what) {
+    for (size_t i = 0; i < on->assumed.count; i++)
+        if (same_assumption(&on->assumed.items[i], &what)) return;
+    vec_push(flow->arena, &on->assumed, what);
+}
+
+/* The context speaks of this case from here on. */
+static void enter_case(Flow *flow, const Case *on, int bound) {
+    flow->context.assumed = &on->assumed;
+    flow->context.bound_count = bound;
+    for (size_t i = 0; i < on->assumed.count; i++) {
+        const Assumed *what = &on->assumed.items[i];
+        if (what->kind != ASSUMED_FIRST || !what->truth) continue;
+        const Region *region = &flow->code->regions.items[what->number];
+        int atom = algebra_atom_local(flow->context.algebra, flow->code->role, region->var);
+        const Poly *lo = values_poly(flow->arena, flow->code, region->begin, region->lo);
+        if (lo) context_bind(&flow->context, atom, lo);
+    }
+}
+
+static void leave_case(Flow *flow, int bound) {
+    flow->context.assumed = NULL;
+    flow->context.bound_count = bound;
+}
+
+/* Formulas are those of this row from here on. */
+static Bindings enter_row(Flow *flow, int at) {
+    if (flow->rule->together) return flow->context.algebra->bindings;
+    return values_at(flow->arena, flow->code, at);
+}
+
+static void step(Flow *flow, int at, Cases *cases) {
+    int bound = flow->context.bound_count;
+    if (!cases->count) return;
+    Bindings before = enter_row(flow, at);
+    for (size_t i = 0; i < cases->count && !flow->beyond; i++) {
+        if (--flow->work < 0) flow->beyond = true;
+        enter_case(flow, &cases->items[i], bound);
+        flow->rule->step(flow, at, cases->items[i].state);
+        leave_case(flow, bound);
+    }
+    (void)algebra_hold(flow->context.algebra, before);
+}
+
+/* ---- where paths meet ---------------------------------------------------------------------------------------------------- */
+
+typedef struct Meeting { /* paths that are joined into one, with the rows that they come from */
+    VEC(void *) states;
+    VEC(int) sources;
+} Meeting;
+
+static void come(Flow *flow, Meeting *meeting, const Case *on, int source) {
+    vec_push(flow->arena, &meeting->states, on->state);
+    vec_push(flow->arena, &meeting->sources, source);
+}
+
+/* Tells the rule of the cases from number `first` on that assume the same as it does. At the end of an iteration the state that it began
+ * with comes first. */
+static void meet(Flow *flow, int at, const Cases *cases, size_t first, const Cases *heads) {
+    const Region *region = &flow->code->regions.items[flow->code->rows.items[at].region];
+    const Assumptions *assumed = &cases->items[first].assumed;
+    Meeting meeting = {0};
+    for (size_t i = 0; heads && i < heads->count; i++)
+        if (same_assumptions(&heads->items[i].assumed, assumed)) come(flow, &meeting, &heads->items[i], region->begin);
+    for (size_t i = first; i < cases->count; i++)
+        if (i == first || same_assumptions(&cases->items[i].assumed, assumed))
+            come(flow, &meeting, &cases->items[i], cases->items[i].source);
+    if (heads || meeting.states.count > 1)
+        flow->rule->meets(flow, at, meeting.states.items, meeting.sources.items, meeting.states.count);
+}
+
+static bool is_first(const Cases *cases, size_t i) {
+    for (size_t k = 0; k < i; k++)
+        if (same_assumptions(&cases->items[k].assumed, &cases->items[i].assumed)) return false;
+    return true;
+}
+
+/* Joins the cases that assume the same. `heads`: the cases that the iteration began with, which ends here; else NULL */
+static void merge(Flow *flow, Cases *cases, int at, const Cases *heads) {
+    size_t kept = 0;
+    for (size_t i = 0; flow->last && flow->rule->meets && i < cases->count; i++)
+        if (is_first(cases, i)) meet(flow, at, cases, i, heads);
+    for (size_t i = 0; i < cases->count; i++) {
+        size_t k = 0;
+        while (k < kept && !same_assumptions(&cases->items[k].assumed, &cases->items[i].assumed)) k++;
+        if (k < kept) flow->rule->join(flow, cases->items[k].state, cases->items[i].state, at, cases->items[i].source);
+        else cases->items[kept++] = cases->items[i];
+    }
+    cases->count = kept;
+}
+
+typedef bool Keeps(const Flow *flow, const Assumed *what, int at);
+
+static void forget(Flow *flow, Cases *cases, int at, Keeps *keeps) {
+    for (size_t i = 0; i < cases->count; i++) {
+        Assumptions kept = {0};
+        const Assumptions *old = &cases->items[i].assumed;
+        for (size_t k = 0; k < old->count; k++)
+            if (keeps(flow, &old->items[k], at)) vec_push(flow->arena, &kept, old->items[k]);
+        if (kept.count != old->count) cases->items[i].assumed = kept;
+    }
+}
+
+/* Drops assumptions, and joins the cases that assume the same after that. */
+static void drop(Flow *flow, Cases *cases, int at, Keeps *keeps) {
+    forget(flow, cases, at, keeps);
+    if (cases->count > 1) merge(flow, cases, at, NULL);
+}
+
+/* Asked for again after this row? */
+static bool keeps_wanted(const Flow *flow, const Assumed *what, int at) {
+    (void)flow;
+    return what->until > at;
+}
+
+/* Assumed before the iteration that ends at this row began? */
+static bool keeps_outer(const Flow *flow, const Assumed *what, int at) {
+    int begin = flow->code->regions.items[flow->code->rows.items[at].region].begin;
+    return what->made < begin || (what->made == begin && what->kind != ASSUMED_FIRST);
+}
+
+static void add(Flow *flow, Cases *to, const Cases *from) {
+    for (size_t i = 0; i < from->count; i++) vec_push(flow->arena, to, from->items[i]);
+}
+
+/* Those that left last come first: a rule that joins them one after the other ends with the one that left first. */
+static void add_leaves(Flow *flow, Cases *to, const Cases *from) {
+    for (size_t i = from->count; i-- > 0;) vec_push(flow->arena, to, from->items[i]);
+}
+
+static void came_from(Cases *cases, int at) {
+    for (size_t i = 0; i < cases->count; i++) cases->items[i].source = at;
+}
+
+/* Paths of `from` reach the head of a loop too: true where it changes. */
+static bool join_head(Flow *flow, Cases *head, const Cases *from, int at) {
+    bool changed = false;
+    for (size_t i = 0; i < from->count; i++) {
+        size_t k = 0;
+        while (k < head->count && !same_assumptions(&head->items[k].assumed, &from->items[i].assumed)) k++;
+        if (k < head->count) {
+            changed |= flow->rule->join(flow, head->items[k].state, from->items[i].state, at, from->items[i].source);
+        } else {
+            vec_push(flow->arena, head, copy_case(flow, &from->items[i]));
+            changed = true;
+        }
+    }
+    return changed;
+}
+
+/* ---- decisions ----------------------------------------------------------------------------------------------------------- */
+
+static void assume_case(Flow *flow, const Assumed *what) {
+    FlowCode *code = flow->code;
+    Algebra *algebra = code->algebra;
+    if (what->kind == ASSUMED_CONDITION) {
+        Bindings before = values_at(flow->arena, code, what->made);
+        algebra_assume(algebra, code->role, what->expr, what->as);
+        (void)algebra_hold(algebra, before);
+    } else if (what->kind == ASSUMED_FIRST && !what->truth) {
+        const Region *region = &code->regions.items[what->number];
+        const Poly *var = poly_atom(algebra, algebra_atom_local(algebra, code->role, region->var));
+        const Poly *lo = values_poly(flow->arena, code, region->begin, region->lo);
+        algebra_assume_poly(algebra, poly_offset(algebra, poly_sum(algebra, var, lo, -1), -1));
+    }
+}
+
+/* What the path to the IF, the case, and the values that are known make of its condition */
+static int decide(Flow *flow, int region) {
+    const Region *row = &flow->code->regions.items[region];
+    Algebra *algebra = flow->code->algebra;
+    const Assumptions *assumed = flow->context.assumed;
+    if (flow->rule->together || !row->condition) return -1;
+    Head *memo = &flow->solver->heads[region]; /* of an IF nothing else is kept there */
+    bool plain = !assumed || !assumed->count;
+    if (plain && memo->epoch == flow->solver->epoch) return memo->truth;
+    PathMark mark = values_assume(flow->arena, flow->code, row->begin);
+    for (int i = 0; i < flow->context.bound_count; i++) {
+        const Poly *value = flow->context.bound[i].value;
+        algebra_assume_range(algebra, poly_atom(algebra, flow->context.bound[i].atom), value, poly_offset(algebra, value, 1));
+    }
+    for (size_t i = 0; assumed && i < assumed->count; i++) assume_case(flow, &assumed->items[i]);
+    int truth = algebra_decides(algebra, flow->code->role, row->condition);
+    algebra_undo(algebra, mark);
+    if (plain) memo->epoch = flow->solver->epoch, memo->truth = truth;
+    return truth;
+}
+
+/* ---- regions ------------------------------------------------------------------------------------------------------------- */
+
+static void meet_at_end(Flow *flow, int region, Cases *cases) {
+    int at = flow->code->regions.items[region].end;
+    Frame *frame = &flow->solver->frames[region];
+    add_leaves(flow, cases, &frame->ends);
+    frame->ends.count = 0;
+    drop(flow, cases, at, keeps_wanted);
+    step(flow, at, cases);
+}
+
+static void follow_block(Flow *flow, int region, Cases *cases) {
+    const Region *row = &flow->code->regions.items[region];
+    step(flow, row->begin, cases);
+    run(flow, row->begin + 1, row->end, cases);
+    came_from(cases, row->end);
+    meet_at_end(flow, region, cases);
+}
+
+/* Parts the cases by the answer to what the region asks for; those of which it is known go one way. */
+static void part(Flow *flow, int region, Cases *cases, Cases *yes, Cases *no) {
+    const Region *row = &flow->code->regions.items[region];
+    static const Question unasked = {0};
+    const Question *asked = flow->rule->together ? &unasked : &flow->code->questions->items[region];
+    int bound = flow->context.bound_count;
+    bool room = cases->count * 2 <= CASES_MOST, asks = asked->asks && !flow->rule->together;
+    Bindings before = enter_row(flow, row->begin);
+    for (size_t i = 0; i < cases->count; i++) {
+        Case *on = &cases->items[i];
+        enter_case(flow, on, bound);
+        int truth = row->kind == REGION_IF ? context_truth(&flow->context, row->condition) : flow_runs(flow, region);
+        if (truth < 0 && row->kind == REGION_IF) truth = decide(flow, region);
+        if (truth < 0 && asks && asked->kind == ASSUMED_NONEMPTY) truth = context_nonempty(&flow->context, asked->number);
+        leave_case(flow, bound);
+        on->source = row->begin;
+        if (truth >= 0) {
+            vec_push(flow->arena, truth ? yes : no, *on);
+            continue;
+        }
+        Case other = copy_case(flow, on);
+        Assumed what = {.kind = asked->kind, .condition = asked->condition, .number = asked->number, .truth = asked->truth,
+                        .expr = row->condition, .as = true, .made = row->begin, .until = room ? asked->until : row->begin};
+        if (asks) assume(flow, on, what);
+        what.truth = !asked->truth, what.as = false;
+        if (asks) assume(flow, &other, what);
+        vec_push(flow->arena, yes, *on);
+        vec_push(flow->arena, no, other);
+    }
+    (void)algebra_hold(flow->context.algebra, before);
+}
+
+static void follow_if(Flow *flow, int region, Cases *cases) {
+    const Region *row = &flow->code->regions.items[region];
+    Cases yes = {0}, no = {0};
+    step(flow, row->begin, cases);
+    part(flow, region, cases, &yes, &no);
+    run(flow, row->begin + 1, row->otherwise, &yes);
+    came_from(&yes, row->otherwise);
+    step(flow, row->otherwise, &yes);
+    run(flow, row->otherwise + 1, row->end, &no);
+    came_from(&no, row->end);
+    add(flow, &yes, &no);
+    *cases = yes;
+    meet_at_end(flow, region, cases);
+}
+
+int flow_runs(const Flow *flow, int region) {
+    const Region *row = &flow->code->regions.items[region];
+    int64_t lo, hi;
+    if (row->kind != REGION_FOR || !row->lo || !row->hi) return -1;
+    if (!context_value(&flow->context, row->lo, &lo) || !context_value(&flow->context, row->hi, &hi)) return -1;
+    if (lo >= hi) return 0;
+    return row->where ? -1 : 1;
+}
+
+/* One iteration; `cases` become the states at its end */
+static void iterate(Flow *flow, int region, Cases *cases) {
+    const Region *row = &flow->code->regions.items[region];
+    Frame *frame = &flow->solver->frames[region];
+    Cases agains = frame->agains, heads = {0};
+    if (flow->last && flow->rule->meets) heads = copy_cases(flow, cases);
+    frame->agains = (Cases){0};
+    run(flow, row->begin + 1, row->next, cases);
+    came_from(cases, row->next);
+    add_leaves(flow, cases, &frame->agains);
+    frame->agains = agains;
+    forget(flow, &heads, row->next, keeps_outer);
+    forget(flow, cases, row->next, keeps_outer);
+    merge(flow, cases, row->next, &heads);
+    came_from(cases, row->next);
+    step(flow, row->next, cases);
+}
+
+/* ---- loops --------------------------------------------------------------------------------------------------------------- */
+
+static bool constant_trips(Flow *flow, int region, const Cases *cases, int64_t *lo, int64_t *hi) {
+    const Region *row = &flow->code->regions.items[region];
+    if (row->kind != REGION_FOR || row->where || row->var < 0 || !flow->rule->follows || !cases->count) return false;
+    Bindings before = enter_row(flow, row->begin);
+    bool known = context_value(&flow->context, row->lo, lo) && context_value(&flow->context, row->hi, hi);
+    (void)algebra_hold(flow->context.algebra, before);
+    if (!known) return false;
+    if (*hi <= *lo || *hi - *lo > MAX_TRIPS) return false;
+    return flow->rule->follows(flow, region, cases->items[0].state);
+}
+
+static void follow_trips(Flow *flow, int region, Cases *cases, int64_t lo, int64_t hi) {
+    const Region *row = &flow->code->regions.items[region];
+    Algebra *algebra = flow->context.algebra;
+    int atom = algebra_atom_local(algebra, flow->code->role, row->var), bound = flow->context.bound_count;
+    int epoch = flow->solver->epoch;
+    for (int64_t i = lo; i < hi && cases->count && !flow->beyond; i++) {
+        context_bind(&flow->context, atom, poly_constant(algebra, i));
+        flow->solver->epoch = ++flow->solver->epochs;
+        iterate(flow, region, cases);
+        flow->context.bound_count = bound;
+    }
+    flow->solver->epoch = epoch;
+}
+
+static void mark_first(Flow *flow, int region, Cases *cases, bool first) {
+    const Region *row = &flow->code->regions.items[region];
+    if (!flow->rule->first || row->kind != REGION_FOR || row->where || row->var < 0 || !row->lo) return;
+    for (size_t i = 0; i < cases->count; i++)
+        assume(flow, &cases->items[i], (Assumed){.kind = ASSUMED_FIRST, .number = region, .truth = first,
+                                                 .made = row->begin, .until = row->next});
+}
+
+/* Until the states at the head stay as they are. Leaves the states at the end of an iteration in `ends`. */
+static void fixed_point(Flow *flow, int region, Cases *entry, Cases *ends) {
+    const Region *row = &flow->code->regions.items[region];
+    Head *head = &flow->solver->heads[region];
+    Frame *frame = &flow->solver->frames[region];
+    bool last = flow->last, changed = true;
+    size_t left = frame->ends.count;
+    if (head->epoch != flow->solver->epoch || !head->cases.count) *head = (Head){copy_cases(flow, entry), flow->solver->epoch, -1};
+    else changed = join_head(flow, &head->cases, entry, row->begin);
+    flow->last = false;
+    for (bool again = changed || !last; again && !flow->beyond;) {
+        frame->ends.count = left;
+        *ends = copy_cases(flow, &head->cases);
+        iterate(flow, region, ends);
+        mark_first(flow, region, ends, false);
+        again = join_head(flow, &head->cases, ends, row->begin);
+    }
+    flow->last = last;
+    if (!last) return;
+    frame->ends.count = left;
+    *ends = copy_cases(flow, &head->cases);
+    iterate(flow, region, ends);
+}
+
+static bool keeps_entry(const Flow *flow, const Assumed *what, int at) {
+    return !(what->kind == ASSUMED_FIRST && what->made == flow->code->regions.items[flow->code->rows.items[at].region].begin);
+}
+
+static void follow_loop(Flow *flow, int region, Cases *cases) {
+    const Region *row = &flow->code->regions.items[region];
+    int64_t lo, hi;
+    Cases runs = {0}, skips = {0}, ends = {0};
+    came_from(cases, row->begin);
+    step(flow, row->begin, cases);
+    if (constant_trips(flow, region, cases, &lo, &hi)) {
+        follow_trips(flow, region, cases, lo, hi);
+        meet_at_end(flow, region, cases);
+        return;
+    }
+    bool apart = !flow->rule->together && flow->code->questions->items[region].asks;
+    if (apart) part(flow, region, cases, &runs, &skips);
+    else runs = *cases;
+    drop(flow, &runs, row->begin, keeps_wanted); /* what no later row asks for, the end of an iteration has forgotten too */
+    drop(flow, &skips, row->begin, keeps_wanted);
+    Cases entry = copy_cases(flow, &runs);
+    int bound = flow->context.bound_count;
+    bool certain = apart && !row->where;
+    if (!apart && runs.count) {
+        Bindings before = enter_row(flow, row->begin);
+        enter_case(flow, &runs.items[0], bound);
+        certain = flow_runs(flow, region) == 1;
+        leave_case(flow, bound);
+        (void)algebra_hold(flow->context.algebra, before);
+    }
+    mark_first(flow, region, &runs, true);
+    if (runs.count) fixed_point(flow, region, &runs, &ends);
+    drop(flow, &ends, row->next, keeps_entry);
+    *cases = skips;
+    add(flow, cases, &ends);
+    if (!certain) add(flow, cases, &entry);
+    meet_at_end(flow, region, cases);
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------------------------------- */
+
+static void leave(Flow *flow, int at, Cases *cases) {
+    const Row *row = &flow->code->rows.items[at];
+    Frame *frame = &flow->solver->frames[row->target];
+    came_from(cases, at);
+    add(flow, row->again ? &frame->agains : &frame->ends, cases);
+    cases->count = 0, cases->capacity = 0, cases->items = NULL;
+}
+
+static void follow_region(Flow *flow, int region, Cases *cases) {
+    switch (flow->code->regions.items[region].kind) {
+    case REGION_ROLE: case REGION_BLOCK: case REGION_TURN: follow_block(flow, region, cases); break;
+    case REGION_GRID: case REGION_FOR: follow_loop(flow, region, cases); break;
+    case REGION_IF: follow_if(flow, region, cases); break;
+    }
+}
+
+/* The rows from `at` to `end`, which is not among them. No cases: nothing reaches them. */
+static void run(Flow *flow, int at, int end, Cases *cases) {
+    while (at < end && cases->count && !flow->beyond) {
+        const Row *row = &flow->code->rows.items[at];
+        if (row->kind == ROW_LOOP || row->kind == ROW_IF || row->kind == ROW_BLOCK) {
+            follow_region(flow, row->region, cases);
+            at = flow->code->regions.items[row->region].end + 1;
+            continue;
+        }
+        step(flow, at, cases);
+        if (row->kind == ROW_LEAVE) leave(flow, at, cases);
+        at++;
+    }
+}
+
+static Solver *solver_new(Arena *arena, const FlowCode *code) {
+    size_t count = code->regions.count + 1;
+    Solver *solver = NEW(arena, Solver);
+    solver->frames = NEW_ARRAY(arena, Frame, count);
+    solver->heads = NEW_ARRAY(arena, Head, count);
+    return solver;
+}
+
+/* The whole role once: without reports until all heads stand, then with them. */
+static void round_of(Flow *flow, bool last) {
+    Cases cases = {0};
+    flow->last = last;
+    vec_push(flow->arena, &cases, (Case){.state = flow->rule->start(flow)});
+    run(flow, 0, (int)flow->code->rows.count, &cases);
+}
+
+bool solve(Arena *arena, FlowCode *code, const Rule *rule, void *data) {
+    Algebra *algebra = code->algebra;
+    if (!rule->together && !code->questions) code->questions = questions_find(arena, code);
+    int instances = rule->ranks && code->role->instances > 1 ? code->role->instances : 1;
+    Flow flow = {.arena = arena, .code = code, .rule = rule, .data = data, .work = code->work};
+    flow.context = (Context){.arena = arena, .algebra = algebra, .role = code->role};
+    for (flow.rank = 0; flow.rank < instances && !flow.beyond; flow.rank++) {
+        flow.solver = solver_new(arena, code);
+        flow.solver->epoch = ++flow.solver->epochs;
+        flow.context.bound_count = 0;
+        if (instances > 1)
+            context_bind(&flow.context, algebra_atom_rank(algebra, code->role), poly_constant(algebra, flow.rank));
+        round_of(&flow, false);
+        if (!flow.beyond) round_of(&flow, true);
+    }
+    return !flow.beyond;
+}

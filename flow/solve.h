@@ -1,0 +1,58 @@
+/* The solver: runs a rule over the Code of a role until nothing changes, then once more in order, to report.
+ *
+ * A rule is a state, a join and a step. Code is structured, so the solver follows it region by region: a loop is gone through until the
+ * state at its head stays as it is; these states are kept from one round of the loop around it to the next. Every LEAVE is carried to the END or
+ * NEXT that it goes to. No bound on rounds: the fixed point, or the end of the work that the arena's meter allows.
+ *
+ * Cases. A path that tested a condition which a later row tests again, unchanged, is followed apart from the paths on which it was decided
+ * otherwise, up to that row. So what is written under a condition is there under the same condition, in every rule. */
+#ifndef PIPEC_FLOW_SOLVE_H
+#define PIPEC_FLOW_SOLVE_H
+
+#include "flow/code.h"
+#include "flow/context.h"
+
+typedef struct Flow Flow;
+
+typedef struct Rule {
+    const char *name;
+    bool ranks;       /* solved for each instance of a role, with its rank known */
+    bool together;    /* no paths are followed apart; rows are stepped over without values of variables: the rule finds them */
+    bool first;       /* the first iteration of a loop is told apart from later ones */
+    /* A state is memory of the rule's own; the solver copies it where paths part and joins it where they meet. */
+    void *(*start)(Flow *flow);
+    void *(*copy)(Flow *flow, const void *state);
+    /* Two paths meet at row `at`; `from` comes from row `source`; at a LOOP: from its own row
+     * where it enters, from a later one where it comes back. Leaves in `to` what holds on both. True: `to` has changed. */
+    bool (*join)(Flow *flow, void *to, const void *from, int at, int source);
+    /* What the row does to the state; monotone. LOOP: its bounds are evaluated, once on entry; NEXT: at the end of each iteration; END: after the
+     * paths have met; ELSE: at the end of the first arm. In the last round (flow->last) it reports. */
+    void (*step)(Flow *flow, int at, void *state);
+    /* Are the trips of this loop, which are constant, to be followed one by one? NULL: of no loop */
+    bool (*follows)(Flow *flow, int region, const void *state);
+    /* Last round, before the join: the paths that are joined into one at this row, with the rows that they come from; paths that stay apart
+     * are told of where they are joined. NEXT: the states that the iteration began with come first, with their LOOP as source, and
+     * this is asked for one path too. What is changed in a state holds from here on. NULL: not asked */
+    void (*meets)(Flow *flow, int at, void *const *states, const int *sources, size_t count);
+} Rule;
+
+struct Flow {
+    Arena *arena;
+    FlowCode *code;
+    const Rule *rule;
+    void *data;        /* the rule's own */
+    Context context;   /* of the case that is being followed */
+    int rank;          /* of the instance; 0 where the rule does not tell them apart */
+    bool last;         /* the last round: report */
+    bool beyond;       /* the work ended before the fixed point: the verdict is incomplete */
+    long work;         /* steps left */
+    struct Solver *solver;
+};
+
+/* Runs the rule over the role, for each rank that it asks for. False: the work ended first, and nothing it said is complete. */
+bool solve(Arena *arena, FlowCode *code, const Rule *rule, void *data);
+
+/* Does the loop have an iteration, on the paths of the case? 1, 0, or -1: not known */
+int flow_runs(const Flow *flow, int region);
+
+#endif

@@ -1,0 +1,446 @@
+/* Values of variables at each row; see values.h. A rule of the solver: a state is a polynomial for each local that is followed. */
+#include "flow/values.h"
+#include "flow/solve.h"
+
+#include <string.h>
+
+#define SIZE_MOST 2000 /* text of a formula that is kept; a larger one is a version of its own */
+
+typedef struct State {
+    int version;          /* names what it holds; 0: it has changed since it was named */
+    const Poly **locals;  /* NULL: not followed, or it holds nothing yet */
+    bool shared;          /* a row refers to it: it is copied before it changes */
+} State;
+
+typedef struct Phi { /* a local at the head of a loop that changes it */
+    int local, region, atom;
+    const Poly *first, *next; /* NULL: not one polynomial */
+    const Poly *resolved;     /* what it is in terms of what stands outside of the loop; NULL: not asked yet */
+    const Poly *after;        /* the atom that it is after the loop */
+    bool busy;
+} Phi;
+
+typedef VEC(int) Ints;
+
+struct Values {
+    size_t count;
+    bool *followed;       /* by local */
+    int versions;
+    Bindings *rows;        /* by row; as the rule left them, with the atoms of phis in them */
+    bool *done;           /* by row: the phis have been replaced */
+    bool *falls;          /* by row: paths come to this ELSE or END of an IF */
+    VEC(Phi) phis;
+    Ints *changed;        /* by region of a loop: the locals that it changes */
+    Ints *leaving;        /* by region: the IFs directly in it of which one arm never comes to the END */
+};
+
+/* ---- what is followed ---------------------------------------------------------------------------------------------------- */
+
+static bool is_followed(FlowCode *code, int local) {
+    const Local *what = &code->role->locals.items[local];
+    if (what->kind == LOCAL_VAR) return true;
+    if (what->kind != LOCAL_LET) return false;
+    return !what->value || poly_changes(code->algebra, algebra_poly(code->algebra, code->role, what->value));
+}
+
+static void note_changed(Arena *arena, Values *values, const FlowCode *code, int at, int local) {
+    int loop = code->regions.items[code->rows.items[at].region].loop;
+    for (; loop >= 0; loop = code->regions.items[loop].parent < 0 ? -1 : code->regions.items[code->regions.items[loop].parent].loop) {
+        bool known = false;
+        for (size_t i = 0; i < values->changed[loop].count; i++) known |= values->changed[loop].items[i] == local;
+        if (known) return;
+        vec_push(arena, &values->changed[loop], local);
+    }
+}
+
+static void find_changed(Arena *arena, Values *values, const FlowCode *code) {
+    for (size_t at = 0; at < code->rows.count; at++) {
+        const Row *row = &code->rows.items[at];
+        if (row->kind != ROW_SET && row->kind != ROW_UNSAFE && row->kind != ROW_OPEN) continue;
+        if (row->kind == ROW_OPEN && row->object == OBJECT_LOCAL && values->followed[row->index])
+            note_changed(arena, values, code, (int)at, row->index);
+        if (row->kind == ROW_SET && row->local >= 0 && values->followed[row->local])
+            note_changed(arena, values, code, (int)at, row->local);
+        for (size_t i = 0; row->kind == ROW_UNSAFE && i < values->count; i++)
+            if (values->followed[i] && row_sets(code, row, (int)i)) note_changed(arena, values, code, (int)at, (int)i);
+    }
+}
+
+/* ---- states -------------------------------------------------------------------------------------------------------------- */
+
+static void *start(Flow *flow) {
+    const Values *values = flow->data;
+    State *state = NEW(flow->arena, State);
+    state->locals = NEW_ARRAY(flow->arena, const Poly *, values->count + 1);
+    return state;
+}
+
+static void *copy(Flow *flow, const void *from) {
+    const State *state = from;
+    State *made = NEW(flow->arena, State);
+    *made = *state;
+    made->shared = true;
+    ((State *)(uintptr_t)state)->shared = true;
+    (void)flow;
+    return made;
+}
+
+static void set(Flow *flow, State *state, int local, const Poly *poly) {
+    const Values *values = flow->data;
+    if (!values->followed[local]) return;
+    if (state->shared) {
+        const Poly **made = NEW_ARRAY(flow->arena, const Poly *, values->count + 1);
+        memcpy(made, state->locals, values->count * sizeof *made);
+        state->locals = made, state->shared = false;
+    }
+    state->locals[local] = poly;
+    state->version = 0;
+}
+
+static Bindings hold(Flow *flow, State *state) {
+    Values *values = flow->data;
+    if (!state->version) state->version = ++values->versions;
+    state->shared = true;
+    return (Bindings){state->version, state->locals};
+}
+
+static Phi *phi_of(Flow *flow, int local, int region) {
+    Values *values = flow->data;
+    for (size_t i = 0; i < values->phis.count; i++)
+        if (values->phis.items[i].local == local && values->phis.items[i].region == region) return &values->phis.items[i];
+    const Element type = flow->code->role->locals.items[local].type;
+    const Region *row = &flow->code->regions.items[region];
+    Phi phi = {.local = local, .region = region};
+    const Poly *atom = algebra_version(flow->code->algebra, flow->code->role, local, row->begin, "phi", type);
+    phi.atom = atom->terms[0].atoms[0];
+    phi.after = algebra_version(flow->code->algebra, flow->code->role, local, row->end, "after", type);
+    vec_push(flow->arena, &values->phis, phi);
+    return &values->phis.items[values->phis.count - 1];
+}
+
+static const Poly *version(Flow *flow, int local, int at) {
+    return algebra_version(flow->code->algebra, flow->code->role, local, at, "v", flow->code->role->locals.items[local].type);
+}
+
+/* ---- where paths meet ---------------------------------------------------------------------------------------------------- */
+
+/* 1 where the condition of the IF holds as `truth` says, else 0; NULL: not known */
+static const Poly *truth_of(Flow *flow, int region, bool truth) {
+    const Values *values = flow->data;
+    Algebra *algebra = flow->code->algebra;
+    Expr *condition = flow->code->regions.items[region].condition;
+    Bindings before = algebra_hold(algebra, values->rows[flow->code->regions.items[region].begin]);
+    const Poly *poly = condition ? algebra_poly(algebra, flow->code->role, condition) : NULL;
+    (void)algebra_hold(algebra, before);
+    if (!poly || poly_changes(algebra, poly)) return NULL;
+    return truth ? poly : poly_sum(algebra, poly_constant(algebra, 1), poly, -1);
+}
+
+/* 1 on the path that ends with the LEAVE, where the iteration or function that it leaves has come so far: the product of the IFs around it */
+static const Poly *leaves(Flow *flow, int leave) {
+    const Row *row = &flow->code->rows.items[leave];
+    const Poly *product = poly_constant(flow->code->algebra, 1);
+    for (int r = row->region; r != row->target && product; r = flow->code->regions.items[r].parent) {
+        const Region *region = &flow->code->regions.items[r];
+        if (region->kind != REGION_IF) return NULL;
+        const Poly *truth = truth_of(flow, r, leave < region->otherwise);
+        product = truth ? poly_product(flow->code->algebra, product, truth) : NULL;
+    }
+    return product;
+}
+
+/* `to` and `from` meet. At the END of an IF they come from its arms; at a NEXT, and at the END of a function, `from` comes from a LEAVE that
+ * stands before all those that `to` comes from. */
+static const Poly *choose(Flow *flow, int at, int source, int local, const Poly *to, const Poly *from) {
+    const Region *region = &flow->code->regions.items[flow->code->rows.items[at].region];
+    const Row *last = &flow->code->rows.items[source];
+    const Poly *condition = NULL;
+    if (region->kind == REGION_IF && source == region->end) {
+        condition = truth_of(flow, flow->code->rows.items[at].region, false);
+    } else if (last->kind == ROW_LEAVE && (at == region->next || region->kind == REGION_BLOCK)) {
+        condition = leaves(flow, source);
+    }
+    Element type = flow->code->role->locals.items[local].type;
+    const Poly *const parts[] = {condition, from, to};
+    const Poly *made = NULL;
+    if (condition && to && from) made = algebra_operation(flow->code->algebra, ATOM_SELECT, "select", type, parts, 3);
+    return made && poly_size(flow->code->algebra, made) <= SIZE_MOST ? made : version(flow, local, at);
+}
+
+static void join_head(Flow *flow, const State *from, int region) {
+    const Values *values = flow->data;
+    for (size_t i = 0; i < values->changed[region].count; i++) {
+        int local = values->changed[region].items[i];
+        phi_of(flow, local, region)->next = from->locals[local];
+    }
+}
+
+static bool join(Flow *flow, void *to, const void *from, int at, int source) {
+    const Values *values = flow->data;
+    State *state = to;
+    const State *other = from;
+    const Row *row = &flow->code->rows.items[at];
+    bool changed = false;
+    if (row->kind == ROW_LOOP) { /* its head holds phis; what an iteration makes of them comes from a later row */
+        if (source > at) join_head(flow, other, row->region);
+        return false;
+    }
+    for (size_t i = 0; i < values->count && state->locals != other->locals; i++) {
+        const Poly *a = state->locals[i], *b = other->locals[i];
+        if (a == b || (a && b && poly_equal(a, b))) continue;
+        const Poly *both = choose(flow, at, source, (int)i, a, b);
+        if (a && poly_equal(a, both)) continue;
+        set(flow, state, (int)i, both);
+        changed = true;
+    }
+    return changed;
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------------------------------- */
+
+static const Region *region_of(const Flow *flow, const Row *row) { return &flow->code->regions.items[row->region]; }
+
+static void enter_loop(Flow *flow, int region, State *state) {
+    const Values *values = flow->data;
+    for (size_t i = 0; i < values->changed[region].count; i++) {
+        int local = values->changed[region].items[i];
+        Phi *phi = phi_of(flow, local, region);
+        phi->first = state->locals[local];
+        set(flow, state, local, poly_atom(flow->code->algebra, phi->atom));
+    }
+}
+
+static void end_loop(Flow *flow, int region, State *state) {
+    const Values *values = flow->data;
+    for (size_t i = 0; i < values->changed[region].count; i++) {
+        int local = values->changed[region].items[i];
+        set(flow, state, local, phi_of(flow, local, region)->after);
+    }
+}
+
+static void assign(Flow *flow, int at, State *state) {
+    const Row *row = &flow->code->rows.items[at];
+    Algebra *algebra = flow->code->algebra;
+    const Values *values = flow->data;
+    if (row->local < 0 || !values->followed[row->local]) return;
+    const Poly *poly = row->kind == ROW_SET ? algebra_poly(algebra, flow->code->role, row->value) : NULL;
+    set(flow, state, row->local, poly && !poly_changes(algebra, poly) ? poly : version(flow, row->local, at));
+}
+
+static void step(Flow *flow, int at, void *data) {
+    Values *values = flow->data;
+    State *state = data;
+    const Row *row = &flow->code->rows.items[at];
+    values->rows[at] = hold(flow, state);
+    Bindings before = algebra_hold(flow->code->algebra, values->rows[at]);
+    if (row->kind == ROW_SET) assign(flow, at, state);
+    for (size_t i = 0; row->kind == ROW_UNSAFE && i < values->count; i++)
+        if (row_sets(flow->code, row, (int)i)) set(flow, state, (int)i, version(flow, (int)i, at));
+    if (row->kind == ROW_OPEN && row->object == OBJECT_LOCAL) set(flow, state, row->index, version(flow, row->index, at));
+    if (row->kind == ROW_ELSE) values->falls[at] = true;
+    if (row->kind == ROW_END && region_of(flow, row)->kind == REGION_IF && !values->falls[region_of(flow, row)->otherwise]) values->falls[at] = true;
+    if (row->kind == ROW_LOOP) enter_loop(flow, row->region, state);
+    if (row->kind == ROW_END && region_loops(region_of(flow, row))) end_loop(flow, row->region, state);
+    (void)algebra_hold(flow->code->algebra, before);
+}
+
+static void meets(Flow *flow, int at, void *const *states, const int *sources, size_t count) {
+    const Values *values = flow->data;
+    (void)at, (void)states;
+    for (size_t i = 0; i < count; i++) values->falls[sources[i]] = true;
+}
+
+static const Rule rule = {.name = "values", .together = true, .start = start, .copy = copy, .join = join, .step = step, .meets = meets};
+
+/* IFs of which one arm always leaves: after them its condition is decided. */
+static void find_leaving(Arena *arena, Values *values, const FlowCode *code) {
+    values->leaving = NEW_ARRAY(arena, Ints, code->regions.count + 1);
+    for (size_t r = 0; r < code->regions.count; r++) {
+        const Region *region = &code->regions.items[r];
+        if (region->kind != REGION_IF || !values->rows[region->begin].version) continue;
+        if (values->falls[region->otherwise] != values->falls[region->end])
+            vec_push(arena, &values->leaving[region->parent], (int)r);
+    }
+}
+
+const Values *flow_values(Arena *arena, FlowCode *code) {
+    if (code->values) return code->values->count ? code->values : NULL;
+    Values *values = code->values = NEW(arena, Values);
+    size_t count = code->role->locals.count;
+    values->count = count;
+    values->followed = NEW_ARRAY(arena, bool, count + 1);
+    for (size_t i = 0; i < count; i++) values->followed[i] = is_followed(code, (int)i);
+    values->rows = NEW_ARRAY(arena, Bindings, code->rows.count + 1);
+    values->done = NEW_ARRAY(arena, bool, code->rows.count + 1);
+    values->falls = NEW_ARRAY(arena, bool, code->rows.count + 1);
+    values->changed = NEW_ARRAY(arena, Ints, code->regions.count + 1);
+    find_changed(arena, values, code);
+    if (!solve(arena, code, &rule, values)) values->count = 0;
+    else find_leaving(arena, values, code);
+    return values->count ? values : NULL;
+}
+
+/* ---- what a phi is ------------------------------------------------------------------------------------------------------- */
+
+static const Poly *resolve(Arena *arena, FlowCode *code, const Poly *poly);
+
+/* Iterations of the loop before this one: of a range by its variable, of the grid by an atom that all roles share */
+static const Poly *trips(const FlowCode *code, const Region *region) {
+    Algebra *algebra = code->algebra;
+    if (region->kind == REGION_GRID) return code->role->in_turn ? NULL : algebra_version(algebra, NULL, -1, -1, "tile", E_I32);
+    if (region->where || region->var < 0) return NULL;
+    Bindings before = algebra_hold(algebra, code->values->rows[region->begin]);
+    const Poly *lo = algebra_poly(algebra, code->role, region->lo);
+    (void)algebra_hold(algebra, before);
+    if (!lo || poly_changes(algebra, lo)) return NULL;
+    return poly_sum(algebra, poly_atom(algebra, algebra_atom_local(algebra, code->role, region->var)), lo, -1);
+}
+
+/* Does the formula refer to another variable that changes together with this one? `self` can stand for one alone. */
+static bool mentions_others(const FlowCode *code, const Phi *phi, const Poly *next) {
+    for (size_t i = 0; i < code->values->phis.count; i++) {
+        const Phi *other = &code->values->phis.items[i];
+        bool beside = code->regions.items[other->region].depth == code->regions.items[phi->region].depth;
+        if (other != phi && beside && poly_mentions(code->algebra, next, other->atom)) return true;
+    }
+    return false;
+}
+
+/* The value at the head of an iteration, made of the first value and of what an iteration makes of it; `self`, in there, is the value itself.
+ * NULL: not known */
+static const Poly *recurrence(FlowCode *code, const Phi *phi, const Poly *first, const Poly *next) {
+    Algebra *algebra = code->algebra;
+    const Region *region = &code->regions.items[phi->region];
+    Element type = code->role->locals.items[phi->local].type;
+    const Poly *self = algebra_version(algebra, NULL, region->depth, -1, "self", type);
+    const Poly *var = region->kind == REGION_GRID ? algebra_version(algebra, NULL, -1, -1, "tile", E_I32)
+                                                  : poly_atom(algebra, algebra_atom_local(algebra, code->role, region->var));
+    if (mentions_others(code, phi, next)) return NULL;
+    const Poly *body = poly_replace(algebra, next, phi->atom, self);
+    const Poly *made = algebra_operation(algebra, ATOM_OPAQUE, "phi", type, (const Poly *[]){first, body, var}, 3);
+    return made && poly_size(algebra, made) <= SIZE_MOST ? made : NULL;
+}
+
+static const Poly *resolve_phi(Arena *arena, FlowCode *code, Phi *phi) {
+    Algebra *algebra = code->algebra;
+    const Region *region = &code->regions.items[phi->region];
+    const Poly *own = poly_atom(algebra, phi->atom);
+    if (phi->resolved) return phi->resolved;
+    if (phi->busy || !phi->first || !phi->next || (region->kind == REGION_GRID && code->role->in_turn)) return own;
+    phi->busy = true;
+    const Poly *first = resolve(arena, code, phi->first), *next = resolve(arena, code, phi->next);
+    const Poly *step = poly_sum(algebra, next, own, -1), *count = trips(code, region);
+    int64_t constant;
+    phi->busy = false;
+    if (step && count && poly_is_constant(step, &constant))
+        phi->resolved = poly_sum(algebra, first, poly_product(algebra, step, count), 1);
+    else if (next && first && (region->kind == REGION_GRID || region->var >= 0))
+        phi->resolved = recurrence(code, phi, first, next);
+    if (!phi->resolved) phi->resolved = own;
+    return phi->resolved;
+}
+
+static const Poly *after_loop(Arena *arena, FlowCode *code, Phi *phi) {
+    Algebra *algebra = code->algebra;
+    const Region *region = &code->regions.items[phi->region];
+    const Poly *now = resolve_phi(arena, code, phi);
+    int64_t step;
+    if (region->kind != REGION_FOR || region->where || region->left || !phi->first || region->var < 0) return phi->after;
+    int var = algebra_atom_local(algebra, code->role, region->var);
+    Bindings before = algebra_hold(algebra, code->values->rows[region->begin]);
+    const Poly *lo = algebra_poly(algebra, code->role, region->lo), *hi = algebra_poly(algebra, code->role, region->hi);
+    (void)algebra_hold(algebra, before);
+    const Poly *factor, *rest;
+    if (!lo || !hi || poly_changes(algebra, hi) || !poly_split(algebra, now, var, &factor, &rest)) return phi->after;
+    if (!poly_is_constant(factor, &step)) return phi->after;
+    return poly_replace(algebra, now, var, poly_extreme(algebra, true, lo, hi));
+}
+
+static const Poly *resolve(Arena *arena, FlowCode *code, const Poly *poly) {
+    Algebra *algebra = code->algebra;
+    for (size_t i = 0; poly && i < code->values->phis.count; i++) {
+        Phi *phi = &code->values->phis.items[i];
+        if (phi->busy) continue;
+        if (poly_mentions(algebra, poly, phi->atom)) poly = poly_replace(algebra, poly, phi->atom, resolve_phi(arena, code, phi));
+        int after = phi->after->terms[0].atoms[0];
+        if (poly && poly_mentions(algebra, poly, after)) poly = poly_replace(algebra, poly, after, after_loop(arena, code, phi));
+    }
+    return poly;
+}
+
+/* ---- what rules ask ------------------------------------------------------------------------------------------------------ */
+
+static void resolve_row(Arena *arena, FlowCode *code, int at) {
+    Values *values = code->values;
+    if (values->done[at]) return;
+    values->done[at] = true;
+    if (!values->phis.count || !values->rows[at].locals) return;
+    const Poly **made = NEW_ARRAY(arena, const Poly *, values->count + 1);
+    for (size_t i = 0; i < values->count; i++) made[i] = resolve(arena, code, values->rows[at].locals[i]);
+    values->rows[at] = (Bindings){++values->versions, made};
+}
+
+Bindings values_at(Arena *arena, FlowCode *code, int at) {
+    if (!flow_values(arena, code)) return algebra_hold(code->algebra, (Bindings){0});
+    Bindings before = algebra_hold(code->algebra, (Bindings){0});
+    resolve_row(arena, code, at);
+    (void)algebra_hold(code->algebra, code->values->rows[at]);
+    return before;
+}
+
+const Poly *values_poly(Arena *arena, FlowCode *code, int at, Expr *expr) {
+    Bindings before = values_at(arena, code, at);
+    const Poly *poly = algebra_poly(code->algebra, code->role, expr);
+    (void)algebra_hold(code->algebra, before);
+    return poly;
+}
+
+const Poly *values_import(Arena *arena, FlowCode *code, int at, Expr *expr, Algebra *to) {
+    return algebra_import(to, code->algebra, values_poly(arena, code, at, expr));
+}
+
+/* ---- facts of the path --------------------------------------------------------------------------------------------------- */
+
+void values_assume_if(Arena *arena, FlowCode *code, int region, bool truth) {
+    const Region *row = &code->regions.items[region];
+    Bindings before = values_at(arena, code, row->begin);
+    algebra_assume(code->algebra, code->role, row->condition, truth);
+    (void)algebra_hold(code->algebra, before);
+}
+
+static void assume_loop(Arena *arena, FlowCode *code, int region) {
+    const Region *row = &code->regions.items[region];
+    Algebra *algebra = code->algebra;
+    if (row->kind != REGION_FOR || row->var < 0) return;
+    Bindings before = values_at(arena, code, row->begin);
+    const Poly *var = poly_atom(algebra, algebra_atom_local(algebra, code->role, row->var));
+    const Poly *lo = algebra_poly(algebra, code->role, row->lo), *hi = algebra_poly(algebra, code->role, row->hi);
+    if (lo && hi && !poly_changes(algebra, lo) && !poly_changes(algebra, hi)) algebra_assume_range(algebra, var, lo, hi);
+    if (row->where) algebra_assume(algebra, code->role, row->where, true);
+    (void)algebra_hold(algebra, before);
+}
+
+/* IFs before row `at`, directly in the region, that the path did not leave through */
+static void assume_left(Arena *arena, FlowCode *code, int region, int at) {
+    const Ints *leaving = &code->values->leaving[region];
+    for (size_t i = 0; i < leaving->count; i++) {
+        const Region *row = &code->regions.items[leaving->items[i]];
+        if (row->end >= at) break;
+        bool else_of_around = code->regions.items[region].kind == REGION_IF && at > code->regions.items[region].otherwise;
+        if (else_of_around && row->begin < code->regions.items[region].otherwise) continue;
+        values_assume_if(arena, code, leaving->items[i], code->values->falls[row->otherwise]);
+    }
+}
+
+PathMark values_assume(Arena *arena, FlowCode *code, int at) {
+    PathMark mark = algebra_mark(code->algebra);
+    if (!flow_values(arena, code)) return mark;
+    for (int r = code->rows.items[at].region; r >= 0; r = code->regions.items[r].parent) {
+        const Region *region = &code->regions.items[r];
+        bool within = at > region->begin && at < region->end;
+        if (within && region->kind == REGION_IF && at != region->otherwise) values_assume_if(arena, code, r, at < region->otherwise);
+        if (within) assume_loop(arena, code, r);
+        if (within) assume_left(arena, code, r, at);
+    }
+    return mark;
+}

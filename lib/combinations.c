@@ -1,0 +1,412 @@
+/* lib: what `pipec check` says of a kernel. The kernel as the file has it comes first; then
+ * every other combination of the sets of its statics, those that differ least from the file
+ * first. Each is checked and generated, as `build` would do, and nothing of it is kept but what
+ * it reports.
+ *
+ * The elaboration of a combination says which statics it reads. Another value of one that is not
+ * read is the same program, so that only those that are read are varied: by this every program
+ * is reached, and checked once. A combination that only does not fit the machine is counted; it
+ * could not be built. */
+#include "lib/private.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#define COMBINATIONS_MOST 4096
+#define BYTES_MOST        ((size_t)4 << 30) /* of all checks together: a measure of their work */
+#define SECONDS_MOST      30                /* of the processor, where that measure deceives */
+
+typedef struct Dimension { /* a static whose set leaves a choice */
+    const char *name;
+    Span span;
+    bool is_bool;
+    int64_t own; /* value in the file */
+    VEC(int64_t) values;
+} Dimension;
+
+typedef struct Checked {
+    int64_t *values; /* one a dimension */
+    bool *read;      /* where the elaboration fails: all of them */
+} Checked;
+
+typedef struct Said { /* a diagnostic of combinations other than the file's */
+    Diag *diag;
+    const char *with; /* "CAUSAL = 1": the first of them */
+    size_t others;
+} Said;
+
+typedef struct Unfit { /* combinations that one code says not to fit */
+    Code code;
+    size_t count;
+    const char *with;
+} Unfit;
+
+typedef struct Combinations {
+    PipecProgram *program;
+    Arena *arena; /* lives as long as this table; what is reported goes to the program's */
+    const char *kernel;
+    VEC(Dimension) dimensions;
+    int64_t *values;      /* of the combination under way */
+    VEC(Checked) checked; /* in order; also the queue of those from which others are made */
+    VEC(Said) said;
+    VEC(Unfit) unfit;
+    size_t most, unfit_count, bytes;
+    time_t begun; /* seconds of the processor */
+    bool stopped;
+    const Dimension *moved; /* its set depends on other statics .. */
+    const char *moved_with; /* .. and is another one with these */
+} Combinations;
+
+/* ---- one combination ------------------------------------------------------------------------- */
+
+/* Codes that say of a program that it does not fit: the machine has no room, no matrix
+ * instruction has its shape, or its own `requires` excludes it. */
+static bool is_of_fit(Code code) {
+    return code == P0145 || (code >= P0220 && code <= P0224) || (code >= P0500 && code <= P0508);
+}
+
+/* Does nothing but its size speak against it? Then *why names the first reason. */
+static bool only_unfit(const Diags *diags, Code *why) {
+    bool any = false;
+    for (size_t i = 0; i < diags->items.count; i++) {
+        Code code = diags->items.items[i]->code;
+        if (code_rows[code].severity != SEVERITY_ERROR) continue; /* a denied note, say */
+        if (!is_of_fit(code)) return false;
+        if (!any) *why = code;
+        any = true;
+    }
+    return any;
+}
+
+/* Checks and generates; all that `build` would refuse becomes a diagnostic. */
+static const Prog *check_one(Arena *arena, PipecProgram *program, const char *kernel,
+                             const StaticValue *statics, size_t count, Diags *diags) {
+    size_t before = diags->errors;
+    const Prog *prog =
+        check_kernel(arena, program->names, program->ast, kernel, statics, count, diags);
+    if (prog == NULL || diags->errors > before) return NULL;
+    Arena *scratch = arena_scratch(arena);
+    Str ptx = str_new(scratch);
+    CodegenOptions options = {0};
+    bool fine = codegen_emit(scratch, prog, &options, &ptx, NEW(scratch, Manifest), diags);
+    diags_finish(diags);
+    arena_free(scratch);
+    return fine ? prog : NULL;
+}
+
+static StaticValue *statics_of(Combinations *all, Arena *arena, size_t *count) {
+    const PipecProgram *program = all->program;
+    StaticValue *statics =
+        NEW_ARRAY(arena, StaticValue, program->static_count + all->dimensions.count);
+    *count = 0;
+    for (size_t i = 0; i < program->static_count; i++) statics[(*count)++] = program->statics[i];
+    for (size_t i = 0; i < all->dimensions.count; i++)
+        statics[(*count)++] = (StaticValue){all->dimensions.items[i].name, (double)all->values[i],
+                                            all->values[i], true};
+    return statics;
+}
+
+/* "CAUSAL = 1, T = 64": what is not as in the file */
+static const char *with_text(const Combinations *all, Arena *arena) {
+    Str text = str_new(arena);
+    for (size_t i = 0; i < all->dimensions.count; i++) {
+        const Dimension *dimension = &all->dimensions.items[i];
+        int64_t value = all->values[i];
+        if (value == dimension->own) continue;
+        str_printf(&text, "%s%s = ", text.length > 0 ? ", " : "", dimension->name);
+        if (dimension->is_bool)
+            str_add(&text, value != 0 ? "true" : "false");
+        else
+            str_printf(&text, "%" PRId64, value);
+    }
+    return text.text;
+}
+
+/* ---- what it reports ------------------------------------------------------------------------- */
+
+/* The same words, numbers aside? */
+static bool same_words(const char *a, const char *b) {
+    for (;;) {
+        while (*a >= '0' && *a <= '9') a++;
+        while (*b >= '0' && *b <= '9') b++;
+        if (*a != *b) return false;
+        if (*a == 0) return true;
+        a++, b++;
+    }
+}
+
+static Diag *find_same(const Diags *diags, const Diag *like) {
+    for (size_t i = 0; i < diags->items.count; i++) {
+        Diag *diag = diags->items.items[i];
+        if (diag->code != like->code || diag->has_place != like->has_place) continue;
+        if (diag->has_place && (diag->labels[0].span.lo != like->labels[0].span.lo ||
+                                diag->labels[0].span.hi != like->labels[0].span.hi))
+            continue;
+        if (same_words(diag->message, like->message)) return diag;
+    }
+    return NULL;
+}
+
+static const char *copy_text(Arena *arena, const char *text) {
+    return arena_copy(arena, text, strlen(text));
+}
+
+static Diag *copy_diag(Arena *arena, const Diag *diag) {
+    Diag *copy = NEW(arena, Diag);
+    copy->code = diag->code, copy->severity = diag->severity, copy->has_place = diag->has_place;
+    copy->message = copy_text(arena, diag->message);
+    copy->label_count = diag->label_count;
+    for (int i = 0; i < diag->label_count; i++)
+        copy->labels[i] = (Label){diag->labels[i].span, copy_text(arena, diag->labels[i].text)};
+    for (size_t i = 0; i < diag->notes.count; i++)
+        vec_push(arena, &copy->notes, copy_text(arena, diag->notes.items[i]));
+    for (size_t i = 0; i < diag->helps.count; i++)
+        vec_push(arena, &copy->helps, copy_text(arena, diag->helps.items[i]));
+    return copy;
+}
+
+static void report(Combinations *all, const Diag *diag) {
+    Diags *diags = all->program->diags;
+    Diag *there = find_same(diags, diag);
+    for (size_t i = 0; there != NULL && i < all->said.count; i++)
+        if (all->said.items[i].diag == there) all->said.items[i].others++;
+    if (there != NULL) return; /* of an earlier combination, or of the file's own */
+    Diag *copy = copy_diag(all->program->arena, diag);
+    vec_push(diags->arena, &diags->items, copy);
+    if (copy->severity == SEVERITY_ERROR) diags->errors++;
+    vec_push(all->arena, &all->said, (Said){copy, with_text(all, all->arena), 0});
+}
+
+static void count_unfit(Combinations *all, Code why) {
+    all->unfit_count++;
+    for (size_t i = 0; i < all->unfit.count; i++)
+        if (all->unfit.items[i].code == why) {
+            all->unfit.items[i].count++;
+            return;
+        }
+    vec_push(all->arena, &all->unfit, (Unfit){why, 1, with_text(all, all->arena)});
+}
+
+static void take_over(Combinations *all, const Diags *diags) {
+    Diags *into = all->program->diags;
+    Code why = P0500;
+    if (only_unfit(diags, &why)) {
+        count_unfit(all, why);
+        return;
+    }
+    for (size_t i = 0; i < diags->items.count; i++)
+        if (!is_of_fit(diags->items.items[i]->code)) report(all, diags->items.items[i]);
+    for (size_t i = 0; i < all->program->levels.allows.count; i++)
+        into->used[i] = into->used[i] || diags->used[i];
+}
+
+/* ---- which are the same program -------------------------------------------------------------- */
+
+static const Constant *constant_named(const Prog *prog, const char *name) {
+    for (size_t i = 0; i < prog->constants.count; i++)
+        if (strcmp(prog->constants.items[i].name, name) == 0) return &prog->constants.items[i];
+    return NULL;
+}
+
+static bool is_same(const Combinations *all, const Checked *checked) {
+    for (size_t i = 0; i < all->dimensions.count; i++)
+        if (checked->read[i] && checked->values[i] != all->values[i]) return false;
+    return true;
+}
+
+static bool is_checked(const Combinations *all) {
+    for (size_t i = 0; i < all->checked.count; i++)
+        if (is_same(all, &all->checked.items[i])) return true;
+    return false;
+}
+
+static bool same_set(const Dimension *dimension, const Constant *constant) {
+    for (size_t i = 0; i < constant->choices.count; i++) {
+        bool found = false;
+        for (size_t k = 0; k < dimension->values.count; k++)
+            found = found || dimension->values.items[k] == constant->choices.items[i];
+        if (!found) return false;
+    }
+    return true;
+}
+
+/* Notes the combination under way, with the statics that its elaboration reads. */
+static void remember(Combinations *all, const Prog *prog) {
+    size_t count = all->dimensions.count;
+    Checked checked = {NEW_ARRAY(all->arena, int64_t, count), NEW_ARRAY(all->arena, bool, count)};
+    for (size_t i = 0; i < count; i++) {
+        const Dimension *dimension = &all->dimensions.items[i];
+        const Constant *constant = prog != NULL ? constant_named(prog, dimension->name) : NULL;
+        checked.values[i] = all->values[i];
+        checked.read[i] = constant == NULL || constant->read;
+        if (constant == NULL || all->moved != NULL || same_set(dimension, constant)) continue;
+        all->moved = dimension;
+        all->moved_with = with_text(all, all->arena);
+    }
+    vec_push(all->arena, &all->checked, checked);
+}
+
+static void check_combination(Combinations *all) {
+    PipecProgram *program = all->program;
+    Arena *scratch = arena_scratch(all->arena);
+    size_t count;
+    StaticValue *statics = statics_of(all, scratch, &count);
+    remember(all, check_constants(scratch, program->names, program->ast, program->source,
+                                  all->kernel, statics, count));
+    Diags *diags = diags_new(scratch, program->source);
+    diags_set_levels(diags, &program->levels);
+    check_one(scratch, program, all->kernel, statics, count, diags);
+    take_over(all, diags);
+    all->bytes += arena_bytes(scratch);
+    arena_free(scratch);
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static void open_dimensions(Combinations *all, const Prog *prog) {
+    for (size_t i = 0; i < prog->constants.count; i++) {
+        const Constant *constant = &prog->constants.items[i];
+        Dimension dimension = {.name = constant->name, .span = constant->span};
+        if (constant->choices.count == 0 || static_is_given(all->program, constant->name)) continue;
+        dimension.own = constant->value->constant.integer;
+        dimension.is_bool = constant->value->type == E_BOOL;
+        vec_push(all->arena, &dimension.values, dimension.own);
+        for (size_t c = 0; c < constant->choices.count; c++) {
+            bool twice = false;
+            for (size_t k = 0; k < dimension.values.count; k++)
+                twice = twice || constant->choices.items[c] == dimension.values.items[k];
+            if (!twice) vec_push(all->arena, &dimension.values, constant->choices.items[c]);
+        }
+        if (dimension.values.count > 1) vec_push(all->arena, &all->dimensions, dimension);
+    }
+    all->values = NEW_ARRAY(all->arena, int64_t, all->dimensions.count);
+    for (size_t i = 0; i < all->dimensions.count; i++)
+        all->values[i] = all->dimensions.items[i].own;
+}
+
+static time_t processor_seconds(void) {
+    struct timespec time = {0};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return time.tv_sec;
+}
+
+static bool is_enough(const Combinations *all) {
+    return all->checked.count >= all->most || all->bytes > BYTES_MOST ||
+           processor_seconds() - all->begun >= SECONDS_MOST;
+}
+
+/* From combination number `from`: one more static that it reads is not as in the file. */
+static void vary(Combinations *all, size_t from) {
+    const bool *read = all->checked.items[from].read;
+    const int64_t *values = all->checked.items[from].values;
+    memcpy(all->values, values, all->dimensions.count * sizeof *values);
+    for (size_t i = 0; i < all->dimensions.count; i++) {
+        const Dimension *dimension = &all->dimensions.items[i];
+        if (!read[i] || values[i] != dimension->own) continue;
+        for (size_t v = 1; v < dimension->values.count && !all->stopped; v++) {
+            all->values[i] = dimension->values.items[v];
+            if (is_checked(all)) continue;
+            all->stopped = is_enough(all);
+            if (!all->stopped) check_combination(all);
+        }
+        all->values[i] = dimension->own;
+    }
+}
+
+static bool is_read(const Combinations *all, size_t dimension) {
+    for (size_t i = 0; i < all->checked.count; i++)
+        if (all->checked.items[i].read[dimension]) return true;
+    return false;
+}
+
+/* The first static that makes combinations: one that is read */
+static const Dimension *first_read(const Combinations *all) {
+    for (size_t i = 0; i < all->dimensions.count; i++)
+        if (is_read(all, i)) return &all->dimensions.items[i];
+    return &all->dimensions.items[0];
+}
+
+/* How many combinations the statics that are read have */
+static const char *product_text(const Combinations *all) {
+    uint64_t product = 1;
+    for (size_t i = 0; i < all->dimensions.count; i++) {
+        uint64_t values = is_read(all, i) ? all->dimensions.items[i].values.count : 1;
+        if (__builtin_mul_overflow(product, values, &product)) return "more than 2^64";
+    }
+    return arena_printf(all->arena, "%" PRIu64, product);
+}
+
+static void say_with(Combinations *all) {
+    Diags *diags = all->program->diags;
+    for (size_t i = 0; i < all->said.count; i++) {
+        const Said *said = &all->said.items[i];
+        if (said->others == 0)
+            diag_note(diags, said->diag, "with %s", said->with);
+        else
+            diag_note(diags, said->diag, "with %s, and in %zu other combination%s of the statics",
+                      said->with, said->others, said->others == 1 ? "" : "s");
+    }
+}
+
+static void say_unfit(Combinations *all) {
+    Diags *diags = all->program->diags;
+    if (all->unfit_count == 0) return;
+    Diag *diag = diag_at(diags, P0162, first_read(all)->span,
+                         "%zu of %zu combinations of the statics of `%s` cannot be built",
+                         all->unfit_count, all->checked.count, all->kernel);
+    for (size_t i = 0; i < all->unfit.count; i++) {
+        const Unfit *unfit = &all->unfit.items[i];
+        diag_note(diags, diag, "%zu of them: %s (%s), the first with %s", unfit->count,
+                  code_rows[unfit->code].title, code_rows[unfit->code].name, unfit->with);
+    }
+}
+
+static void say_stopped(Combinations *all) {
+    Diags *diags = all->program->diags;
+    if (all->stopped) {
+        Diag *diag = diag_at(diags, P0163, first_read(all)->span,
+                             "only %zu of %s combinations of the statics of `%s` are checked",
+                             all->checked.count, product_text(all), all->kernel);
+        diag_note(diags, diag,
+                  "the file's own, and those that differ from it in the fewest statics");
+        diag_help(diags, diag,
+                  "take values out of the sets, or fix some statics: `pipec check FILE %s=%" PRId64
+                  "`",
+                  first_read(all)->name, first_read(all)->own);
+    }
+    if (all->moved != NULL) {
+        Diag *diag = diag_at(diags, P0163, all->moved->span,
+                             "the set of `%s` depends on other statics", all->moved->name);
+        diag_note(diags, diag,
+                  "with %s it has other values; combinations with these are not checked",
+                  all->moved_with);
+        diag_help(diags, diag, "write the numbers into the set");
+    }
+}
+
+static void check_others(Combinations *all, const Prog *constants) {
+    open_dimensions(all, constants);
+    remember(all, constants);
+    for (size_t i = 0; i < all->checked.count && !all->stopped; i++) vary(all, i);
+    say_with(all);
+    say_unfit(all);
+    say_stopped(all);
+}
+
+const Prog *combinations_check(Arena *arena, PipecProgram *program, const char *kernel,
+                               size_t most) {
+    const Prog *prog =
+        check_one(arena, program, kernel, program->statics, program->static_count, program->diags);
+    Combinations all = {.program = program,
+                        .arena = arena_scratch(arena),
+                        .kernel = kernel,
+                        .most = most > 0 ? most : COMBINATIONS_MOST,
+                        .begun = processor_seconds()};
+    const Prog *constants =
+        check_constants(all.arena, program->names, program->ast, program->source, kernel,
+                        program->statics, program->static_count);
+    if (constants != NULL) check_others(&all, constants);
+    arena_free(all.arena);
+    return prog;
+}

@@ -1,0 +1,88 @@
+/* lib: the printed forms of a compilation, `--emit=NAME`. One row a form: its name, what must
+ * exist before it can be printed, and the function that prints it. A new step of the compilation
+ * is a new row. */
+#include "lib/private.h"
+
+#include "flow/code.h"
+#include "parser/parser.h"
+
+#include <string.h>
+
+typedef enum FormNeeds { NEEDS_AST, NEEDS_PROG, NEEDS_PTX } FormNeeds;
+
+typedef struct FormRow {
+    PipecForm form;
+    FormNeeds needs;
+    void (*of_program)(PipecProgram *program, Str *out); /* or NULL, and then .. */
+    void (*of_prog)(const Prog *prog, Arena *arena,
+                    Str *out); /* .. the checked program is enough */
+} FormRow;
+
+static void print_tokens(PipecProgram *program, Str *out) {
+    Diags *ignored = diags_new(program->arena, program->source);
+    tokens_print(program->arena, program->names, program->source, ignored, out);
+}
+
+static void print_ast(PipecProgram *program, Str *out) { ast_print(program->ast, out); }
+
+static void print_manifest(PipecProgram *program, Str *out) {
+    manifest_json(program->manifest, out);
+}
+
+static void print_ptx(PipecProgram *program, Str *out) { *out = program->ptx; }
+
+static const FormRow rows[] = {
+    {{"tokens", "the words of the text", false}, NEEDS_AST, print_tokens, NULL},
+    {{"ast", "the tree of the text", false}, NEEDS_AST, print_ast, NULL},
+    {{"prog", "the checked program, with what was derived", false}, NEEDS_PROG, NULL, prog_print},
+    {{"code", "what each role does, row by row", false}, NEEDS_PROG, NULL, code_print},
+    {{"values", "the same, with what variables hold at each row", false},
+     NEEDS_PROG,
+     NULL,
+     code_print_values},
+    {{"manifest", "what a launcher needs, as JSON", true}, NEEDS_PTX, print_manifest, NULL},
+    {{"ptx", "the PTX text", true}, NEEDS_PTX, print_ptx, NULL},
+};
+
+_Static_assert(COUNT_OF(rows) <= FORMS_MAX, "room for what was printed");
+
+PIPEC_API const PipecForm *pipec_form(size_t index) {
+    return index < COUNT_OF(rows) ? &rows[index].form : NULL;
+}
+
+static bool exists(const PipecProgram *program, FormNeeds needs) {
+    switch (needs) {
+    case NEEDS_AST: return program->ast != NULL;
+    case NEEDS_PROG: return program->prog != NULL;
+    case NEEDS_PTX: return program->manifest != NULL;
+    }
+    return false;
+}
+
+typedef struct Emit {
+    PipecProgram *program;
+    size_t index;
+} Emit;
+
+static void print(void *data) {
+    const Emit *emit = data;
+    const FormRow *row = &rows[emit->index];
+    PipecProgram *program = emit->program;
+    Str text = str_new(program->arena);
+    str_add(&text, "");
+    if (row->of_program != NULL)
+        row->of_program(program, &text);
+    else
+        row->of_prog(program->prog, program->arena, &text);
+    program->emitted[emit->index] = text.text;
+}
+
+PIPEC_API const char *pipec_program_emit(PipecProgram *program, const char *form) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        if (strcmp(rows[i].form.name, form) != 0) continue;
+        if (!exists(program, rows[i].needs)) return NULL;
+        if (program->emitted[i] == NULL) attempt(program->arena, print, &(Emit){program, i});
+        return program->emitted[i];
+    }
+    return NULL;
+}

@@ -1,0 +1,48 @@
+/* Clusters: which blocks there are in one, and which of them copy into the stages of which. A block's number in its cluster is its
+ * place along the clustered axes in mixed radix, the first axis fastest; what is asked of block 0 holds for the others, shifted. */
+#include "prog/prog.h"
+
+uint32_t cluster_axes(const Prog *prog) {
+    uint32_t axes = 0;
+    for (size_t a = 0; a < prog->axes.count; a++)
+        if (prog->axes.items[a].cluster > 1) axes |= (uint32_t)1 << a;
+    return axes;
+}
+
+int cluster_stride(const Prog *prog, int axis) {
+    int stride = 1;
+    for (int a = 0; a < axis; a++) stride *= prog->axes.items[a].cluster;
+    return stride;
+}
+
+int cluster_count(const Prog *prog, uint32_t axes) {
+    int count = 1;
+    for (size_t a = 0; a < prog->axes.count; a++)
+        if (axes >> a & 1) count *= prog->axes.items[a].cluster;
+    return count;
+}
+
+uint32_t cluster_group(const Prog *prog, uint32_t axes) {
+    uint32_t group = 0;
+    for (int block = 0; block < prog->cluster; block++) {
+        bool in = true;
+        for (size_t a = 0; a < prog->axes.count && in; a++)
+            in = (axes >> a & 1) || block / cluster_stride(prog, (int)a) % prog->axes.items[a].cluster == 0;
+        if (in) group |= (uint32_t)1 << block;
+    }
+    return group;
+}
+
+uint32_t cluster_reach(const Prog *prog, const Pipe *pipe) {
+    uint32_t reach = 1;
+    for (uint32_t axes = 1; axes < (uint32_t)1 << PROG_MAX_RANK; axes++)
+        if (pipe->multicast >> axes & 1) reach |= cluster_group(prog, axes);
+    return reach;
+}
+
+bool cluster_talks(const Prog *prog) {
+    if (prog->talks && prog->cluster > 1) return true;
+    for (size_t p = 0; p < prog->pipes.count; p++)
+        if (prog->pipes.items[p].multicast != 0) return true;
+    return false;
+}

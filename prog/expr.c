@@ -1,0 +1,126 @@
+/* Constructors of expressions: integer constants, folded binary operations, and what an expression takes over from its operands. */
+#include "prog/eval.h"
+
+bool expr_constant(const Expr *expr, int64_t *out) {
+    if (!expr) return false;
+    if (expr->kind == X_CAST && (expr->type == E_I32 || expr->type == E_I64)) {
+        if (!expr_constant(expr->cast, out)) return false;
+        return expr->type == E_I64 || (*out >= INT32_MIN && *out <= INT32_MAX);
+    }
+    if (expr->kind != X_CONST || expr->type == E_F32) return false;
+    *out = expr->constant.integer;
+    return true;
+}
+
+Expr *expr_integer(Arena *arena, Element type, int64_t value, Span span) {
+    Expr *expr = NEW(arena, Expr);
+    expr->kind = X_CONST;
+    expr->type = type;
+    expr->span = span;
+    expr->constant.integer = value;
+    expr->constant.number = (double)value;
+    return expr;
+}
+
+static bool gives_truth(BinaryOp op) {
+    return op != OP_ADD && op != OP_SUB && op != OP_MUL && op != OP_DIV && op != OP_MOD;
+}
+
+/* Both sides of one type: where one is 64 bits wide, the other is widened. */
+static Expr *widened(Arena *arena, Expr *expr, Element type) {
+    int64_t value;
+    if (expr->type == type || type == E_BOOL || expr->type == E_BOOL) return expr;
+    if (expr_constant(expr, &value)) return expr_integer(arena, type, value, expr->span);
+    Expr *cast = NEW(arena, Expr);
+    *cast = (Expr){
+        .kind = X_CAST, .type = type, .uniformity = expr->uniformity, .indexes = expr->indexes, .span = expr->span};
+    cast->cast = expr;
+    return cast;
+}
+
+Expr *expr_binary(Arena *arena, BinaryOp op, Expr *left, Expr *right, Span span) {
+    int64_t a = 0, b = 0, value;
+    bool is_a = expr_constant(left, &a), is_b = expr_constant(right, &b);
+    if (left->kind == X_POISON || right->kind == X_POISON) return left->kind == X_POISON ? left : right;
+    Element type = element_rows[left->type].bytes >= element_rows[right->type].bytes ? left->type : right->type;
+    if (is_a && !is_b && element_rows[right->type].bytes >= 4) type = right->type; /* a constant adapts */
+    if (is_b && !is_a && element_rows[left->type].bytes >= 4) type = left->type;
+    if (is_a && is_b && eval_exact(op, a, b, &value) && (gives_truth(op) || eval_fits(type, value)))
+        return expr_integer(arena, gives_truth(op) ? E_BOOL : type, value, span);
+    if (!gives_truth(op)) {
+        if (is_b && ((b == 0 && (op == OP_ADD || op == OP_SUB)) || (b == 1 && (op == OP_MUL || op == OP_DIV))))
+            return left;
+        if (is_a && ((a == 0 && op == OP_ADD) || (a == 1 && op == OP_MUL))) return right;
+        if (op == OP_MUL && ((is_a && a == 0) || (is_b && b == 0))) return expr_integer(arena, type, 0, span);
+    }
+    Expr *expr = NEW(arena, Expr);
+    expr->kind = X_BINARY;
+    expr->type = gives_truth(op) ? E_BOOL : type;
+    expr->uniformity = left->uniformity > right->uniformity ? left->uniformity : right->uniformity;
+    expr->indexes = left->indexes | right->indexes;
+    expr->span = span;
+    expr->binary.op = op;
+    expr->binary.left = widened(arena, left, type);
+    expr->binary.right = widened(arena, right, type);
+    return expr;
+}
+
+/* ---- what a node takes over from its operands ---------------------------------------------------------------------- */
+
+static Uniformity wider(Uniformity a, Uniformity b) { return a > b ? a : b; }
+
+static void join(Expr *x, const Expr *part) {
+    if (!part) return;
+    x->uniformity = wider(x->uniformity, part->uniformity);
+    x->along |= part->along;
+    x->indexes |= part->indexes;
+}
+
+static Uniformity of_instance(const Role *role) {
+    return role && role->instances > 1 ? UNIFORM_INSTANCE : UNIFORM_ROLE;
+}
+
+static void derive_read(const Role *role, Expr *x) {
+    const Access *read = x->read;
+    join(x, read->element);
+    for (int i = 0; i < read->rank; i++) join(x, read->subs[i]);
+    bool own = read->space == SPACE_SHARED || read->space == SPACE_REGISTER;
+    if (own || (read->space == SPACE_STAGE && role && role->in_turn)) /* a stage of a role in turn is one instance's */
+        x->uniformity = wider(x->uniformity, of_instance(role));
+    if (read->space != SPACE_GLOBAL) x->along = UINT32_MAX; /* each block has its own */
+}
+
+void expr_derive(const Role *role, Expr *x) {
+    x->uniformity = UNIFORM_ROLE;
+    x->along = 0;
+    x->indexes = 0;
+    switch (x->kind) {
+    case X_POISON:
+    case X_CONST:
+    case X_SYMBOL:
+    case X_PARAM:
+    case X_AXIS: break;
+    case X_LOCAL:
+        x->uniformity = role->locals.items[x->index].uniformity;
+        x->along = role->locals.items[x->index].along;
+        break;
+    case X_RANK: x->uniformity = of_instance(role); break;
+    case X_INDEX:
+        x->uniformity = UNIFORM_LANE;
+        x->indexes = (uint32_t)1 << x->index;
+        break;
+    case X_READ: derive_read(role, x); break;
+    case X_UNARY: join(x, x->unary.operand); break;
+    case X_BINARY: join(x, x->binary.left), join(x, x->binary.right); break;
+    case X_SELECT: join(x, x->select.condition), join(x, x->select.then), join(x, x->select.otherwise); break;
+    case X_CAST: join(x, x->cast); break;
+    case X_CALL:
+        for (int i = 0; i < x->call.count; i++) join(x, x->call.args[i]);
+        break;
+    case X_REDUCE:
+        join(x, x->reduce.body);
+        x->indexes &= ~((((uint32_t)1 << x->reduce.count) - 1) << x->reduce.first);
+        x->uniformity = x->indexes ? UNIFORM_LANE : of_instance(role);
+        break;
+    }
+}

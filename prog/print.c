@@ -1,0 +1,597 @@
+/* The printed form of a checked program: --emit=prog. One fact a line, in the order of the tables; derived facts stand
+ * beside what they were derived for. Stable: a surface of tests. */
+#include "prog/prog.h"
+
+#include <string.h>
+
+typedef struct Out {
+    const Prog *prog;
+    const Role *role;
+    Str *text;
+    int depth;
+} Out;
+
+static void begin_line(Out *o) {
+    for (int i = 0; i < o->depth; i++) str_add(o->text, "  ");
+}
+
+#define LINE(o, ...) (begin_line(o), str_printf((o)->text, __VA_ARGS__), str_char((o)->text, '\n'))
+
+static void formula(Out *o, const Expr *x, const IndexSpace *space) {
+    if (x)
+        expr_print(x, o->prog, o->role, space, o->text);
+    else
+        str_add(o->text, "-");
+}
+
+static const char *type_of(Element type) { return type < E_COUNT ? element_rows[type].spelling : "?"; }
+
+/* ---- the kernel's tables ---------------------------------------------------------------------------------------------- */
+
+static void print_constants(Out *o) {
+    for (size_t i = 0; i < o->prog->constants.count; i++) {
+        const Constant *row = &o->prog->constants.items[i];
+        begin_line(o);
+        str_printf(o->text, "%s %s = ", row->is_static ? "static" : "const", row->name);
+        formula(o, row->value, NULL);
+        if (row->choices.count) {
+            str_add(o->text, " in {");
+            for (size_t j = 0; j < row->choices.count; j++)
+                str_printf(o->text, "%s%lld", j ? ", " : "", (long long)row->choices.items[j]);
+            str_char(o->text, '}');
+        }
+        str_char(o->text, '\n');
+    }
+}
+
+static void print_symbols(Out *o) {
+    for (size_t i = 0; i < o->prog->symbols.count; i++) {
+        const Symbol *row = &o->prog->symbols.items[i];
+        LINE(o, "symbol %s: %s of %s", row->name, row->is_extent ? "extent" : "scalar",
+             o->prog->params.items[row->param].name);
+    }
+}
+
+static void print_params(Out *o) {
+    static const char *const modes[] = {[PARAM_IN] = "in", [PARAM_OUT] = "out", [PARAM_INOUT] = "inout"};
+    for (size_t i = 0; i < o->prog->params.count; i++) {
+        const Param *row = &o->prog->params.items[i];
+        begin_line(o);
+        str_printf(o->text, "param %s: ", row->name);
+        if (row->is_tensor) str_printf(o->text, "%s ", modes[row->mode]);
+        str_add(o->text, type_of(row->type));
+        for (int d = 0; d < row->rank; d++) {
+            str_add(o->text, d ? ", " : "[");
+            formula(o, row->extents[d], NULL);
+        }
+        if (row->rank) str_char(o->text, ']');
+        if (row->alignment) str_printf(o->text, " align %u", (unsigned)row->alignment);
+        if (row->by_pointer) str_add(o->text, " by pointer");
+        str_char(o->text, '\n');
+    }
+}
+
+static void print_domains(Out *o) {
+    begin_line(o);
+    str_add(o->text, o->prog->persistent ? "grid persistent (" : "grid (");
+    for (size_t i = 0; i < o->prog->axes.count; i++) {
+        str_printf(o->text, "%s%s: ", i ? ", " : "", o->prog->axes.items[i].name);
+        formula(o, o->prog->axes.items[i].extent, NULL);
+    }
+    str_char(o->text, ')');
+    if (o->prog->grouped) str_printf(o->text, " grouped %d", o->prog->grouped);
+    for (size_t i = 0; i < o->prog->axes.count; i++)
+        if (o->prog->axes.items[i].cluster > 1)
+            str_printf(o->text, ", %d of a cluster along %s", o->prog->axes.items[i].cluster, o->prog->axes.items[i].name);
+    str_char(o->text, '\n');
+    for (size_t i = 0; i < o->prog->domains.count; i++) {
+        const Domain *row = &o->prog->domains.items[i];
+        begin_line(o);
+        str_printf(o->text, "range %s = ", row->name);
+        formula(o, row->lo, NULL);
+        str_add(o->text, " .. ");
+        formula(o, row->hi, NULL);
+        if (row->where) str_add(o->text, " where "), formula(o, row->where, NULL);
+        str_char(o->text, '\n');
+    }
+}
+
+static const char *const swizzles[] = {"none", "32", "64", "128"};
+
+static void print_layout(Out *o, const Layout *layout) {
+    if (!layout->alignment) return;
+    const char *swizzle = layout->swizzle >= 0 && layout->swizzle < 4 ? swizzles[layout->swizzle] : "?";
+    str_printf(o->text, " panel %lld swizzle %s align %u", (long long)layout->panel, swizzle,
+               (unsigned)layout->alignment);
+    if (layout->padding) str_printf(o->text, " padding %lld", (long long)layout->padding);
+}
+
+static void print_fields(Out *o, const Pipe *pipe) {
+    o->depth++;
+    for (size_t i = 0; i < pipe->fields.count; i++) {
+        const Field *field = &pipe->fields.items[i];
+        begin_line(o);
+        str_printf(o->text, "field %s", field->name);
+        if (field->is_array) str_printf(o->text, "[%d]", field->count);
+        str_printf(o->text, ": %s[", type_of(field->type));
+        for (int d = 0; d < field->rank; d++)
+            str_printf(o->text, "%s%lld", d ? ", " : "", (long long)field->extents[d]);
+        str_char(o->text, ']');
+        if (field->bytes) str_printf(o->text, " at %u bytes %u", (unsigned)field->offset, (unsigned)field->bytes);
+        print_layout(o, &field->layout);
+        str_char(o->text, '\n');
+    }
+    o->depth--;
+}
+
+static void print_pipes(Out *o) {
+    for (size_t i = 0; i < o->prog->pipes.count; i++) {
+        const Pipe *pipe = &o->prog->pipes.items[i];
+        begin_line(o);
+        str_printf(o->text, "pipe %s[%d] %s ->", pipe->name, pipe->stages,
+                   pipe->producer >= 0 ? o->prog->roles.items[pipe->producer].name : "?");
+        for (size_t j = 0; j < pipe->consumers.count; j++)
+            str_printf(o->text, "%s %s", j ? "," : "", o->prog->roles.items[pipe->consumers.items[j]].name);
+        str_char(o->text, '\n');
+        print_fields(o, pipe);
+        o->depth++;
+        if (pipe->full_count) {
+            if (pipe->fields.count)
+                LINE(o, "stages at %u, %u bytes each", (unsigned)pipe->offset, (unsigned)pipe->stride);
+            LINE(o, "full barriers at %u count %u: %s", (unsigned)pipe->full, (unsigned)pipe->full_count,
+                 pipe->full_reason ? pipe->full_reason : "");
+            LINE(o, "empty barriers at %u count %u: %s", (unsigned)pipe->empty, (unsigned)pipe->empty_count,
+                 pipe->empty_reason ? pipe->empty_reason : "");
+        }
+        o->depth--;
+    }
+}
+
+static void print_maps(Out *o) {
+    for (size_t i = 0; i < o->prog->maps.count; i++) {
+        const Map *map = &o->prog->maps.items[i];
+        begin_line(o);
+        str_printf(o->text, "map %zu of %s: %s, swizzle %s", i, o->prog->params.items[map->param].name,
+                   map->stored ? "stored" : "loaded",
+                   map->swizzle >= 0 && map->swizzle < 4 ? swizzles[map->swizzle] : "?");
+        for (int d = 0; d < map->rank; d++) {
+            str_add(o->text, " (");
+            formula(o, map->extents[d], NULL);
+            if (d) str_add(o->text, " stride "), formula(o, map->strides[d], NULL);
+            str_printf(o->text, " box %lld)", (long long)map->box[d]);
+        }
+        str_char(o->text, '\n');
+    }
+}
+
+static void print_preconditions(Out *o) {
+    for (size_t i = 0; i < o->prog->preconditions.count; i++) {
+        const Precondition *row = &o->prog->preconditions.items[i];
+        begin_line(o);
+        str_add(o->text, "precondition ");
+        formula(o, row->condition, NULL);
+        str_printf(o->text, ": %s\n", row->reason ? row->reason : "");
+    }
+}
+
+static void print_space(Out *o, const IndexSpace *space) {
+    str_char(o->text, '{');
+    for (int i = 0; i < space->count; i++) {
+        const Index *index = &space->items[i];
+        str_printf(o->text, "%s%s", i == 0 ? "" : i == space->bound ? "; " : ", ", index->name);
+        if (index->extent >= 0)
+            str_printf(o->text, ": %lld", (long long)index->extent);
+        else if (index->dynamic)
+            str_add(o->text, ": "), formula(o, index->dynamic, NULL);
+    }
+    str_char(o->text, '}');
+}
+
+static void print_claims(Out *o) {
+    for (size_t i = 0; i < o->prog->lets.count; i++) {
+        const Let *let = &o->prog->lets.items[i];
+        begin_line(o);
+        str_printf(o->text, "let %s: %s ", let->name, type_of(let->type));
+        print_space(o, &let->space);
+        str_add(o->text, " = ");
+        formula(o, let->value, &let->space);
+        str_char(o->text, '\n');
+    }
+    for (size_t i = 0; i < o->prog->claims.count; i++) {
+        const Claim *claim = &o->prog->claims.items[i];
+        begin_line(o);
+        str_add(o->text, "claim ");
+        print_space(o, &claim->space);
+        str_char(o->text, ' ');
+        access_print(&claim->target, o->prog, NULL, &claim->space, o->text);
+        str_add(o->text, claim->within < 0 ? " == " : " ~ ");
+        formula(o, claim->value, &claim->space);
+        if (claim->within >= 0) str_printf(o->text, " within %g", claim->within);
+        str_char(o->text, '\n');
+    }
+}
+
+static void print_examples(Out *o) {
+    for (size_t i = 0; i < o->prog->examples.count; i++) {
+        const Example *row = &o->prog->examples.items[i];
+        begin_line(o);
+        str_printf(o->text, "example %s", row->name);
+        switch (row->kind) {
+        case EXAMPLE_NUMBER:
+            if (row->is_integer)
+                str_printf(o->text, " = %lld", (long long)row->integer);
+            else
+                str_printf(o->text, " = %.9g", row->number);
+            break;
+        case EXAMPLE_FILL: str_printf(o->text, " = %s", row->fill); break;
+        case EXAMPLE_FORMULA:
+            print_space(o, &row->space);
+            str_add(o->text, " = ");
+            formula(o, row->value, &row->space);
+            break;
+        }
+        str_char(o->text, '\n');
+    }
+}
+
+/* ---- statements --------------------------------------------------------------------------------------------------------- */
+
+static const char *const uniformities[] = {
+    [UNIFORM_ROLE] = "role", [UNIFORM_INSTANCE] = "instance", [UNIFORM_LANE] = "lane"};
+
+static const char *handle_name(const Out *o, int handle) {
+    return handle >= 0 && (size_t)handle < o->role->handles.count ? o->role->handles.items[handle].name : "?";
+}
+
+static const char *handle_pipe(const Out *o, int handle) {
+    int pipe = handle >= 0 && (size_t)handle < o->role->handles.count ? o->role->handles.items[handle].pipe : -1;
+    return pipe >= 0 && (size_t)pipe < o->prog->pipes.count ? o->prog->pipes.items[pipe].name : "?";
+}
+
+static const char *handle_end(const Out *o, int handle) {
+    bool produces =
+        handle >= 0 && (size_t)handle < o->role->handles.count && o->role->handles.items[handle].end == END_PRODUCE;
+    return produces ? "produce" : "consume";
+}
+
+static void print_operand(Out *o, const char *name, const MmaOperand *operand) {
+    if (operand->tile->space == SPACE_REGISTER) {
+        str_printf(o->text, " %s in registers", name);
+        return;
+    }
+    str_printf(o->text, " %s %s-major (axes %d, %d)", name, operand->mn_major ? "mn" : "k", operand->free,
+               operand->inner);
+}
+
+static void print_mma(Out *o, const Mma *mma) {
+    const MmaRow *row = &mma_rows[mma->kind];
+    begin_line(o);
+    str_printf(o->text, "matrix instruction %s: %d x m64n%dk%d, %d step%s,", row->name, mma->slabs, mma->n, row->k,
+               mma->steps, mma->steps == 1 ? "" : "s");
+    print_operand(o, "a", &mma->a);
+    print_operand(o, "b", &mma->b);
+    str_char(o->text, '\n');
+}
+
+static void print_axes(Out *o, uint32_t axes) {
+    for (size_t i = 0; i < o->prog->axes.count; i++)
+        if (axes >> i & 1) str_printf(o->text, " %s", o->prog->axes.items[i].name);
+}
+
+static void print_multicast(Out *o, const Multicast *multicast) {
+    if (!multicast->axes) return;
+    begin_line(o);
+    str_add(o->text, "multicast along");
+    print_axes(o, multicast->axes);
+    if (multicast->parts > 1)
+        str_printf(o->text, ", %d parts along dimension %d, %lld elements and %lld bytes apart", multicast->parts,
+                   multicast->axis, (long long)multicast->elements, (long long)multicast->bytes);
+    else
+        str_add(o->text, ", by the first block");
+    str_char(o->text, '\n');
+}
+
+static void print_class(Out *o, const Tile *tile) {
+    o->depth++;
+    switch (tile->class) {
+    case TILE_UNCLASSIFIED: break;
+    case TILE_TENSOR_LOAD:
+    case TILE_TENSOR_STORE:
+        begin_line(o);
+        str_printf(o->text, "%s by map %d:", tile->class == TILE_TENSOR_LOAD ? "tensor load" : "tensor store",
+                   tile->box.map);
+        for (int d = 0; d < tile->box.rank; d++) {
+            str_add(o->text, " (from ");
+            formula(o, tile->box.start[d], &tile->space);
+            str_printf(o->text, " covers %lld step %lld)", (long long)tile->box.tile[d], (long long)tile->box.step[d]);
+        }
+        str_char(o->text, '\n');
+        break;
+    case TILE_BULK_LOAD: LINE(o, "bulk load of %u bytes", (unsigned)tile->bulk.bytes); break;
+    case TILE_BULK_STORE: LINE(o, "bulk store of %u bytes", (unsigned)tile->bulk.bytes); break;
+    case TILE_LANES:
+        LINE(o, "by lanes, %d element%s at once%s", tile->piece.elements, tile->piece.elements == 1 ? "" : "s",
+             tile->piece.asynchronous ? ", asynchronous" : "");
+        break;
+    case TILE_MAP: LINE(o, "map"); break;
+    case TILE_MMA: print_mma(o, &tile->mma); break;
+    case TILE_REDUCTION: LINE(o, "reduction"); break;
+    }
+    print_multicast(o, &tile->multicast);
+    o->depth--;
+}
+
+static void print_tile(Out *o, const Tile *tile) {
+    static const char *const ops[] = {
+        [ASSIGN_SET] = "=", [ASSIGN_ADD] = "+=", [ASSIGN_SUB] = "-=", [ASSIGN_MUL] = "*=", [ASSIGN_DIV] = "/="};
+    begin_line(o);
+    str_add(o->text, "tile ");
+    print_space(o, &tile->space);
+    str_char(o->text, ' ');
+    access_print(&tile->target, o->prog, o->role, &tile->space, o->text);
+    str_printf(o->text, " %s ", ops[tile->op]);
+    formula(o, tile->value, &tile->space);
+    if (tile->by_lanes) str_add(o->text, " by lanes");
+    if (tile->multicast_required) str_add(o->text, " multicast required");
+    str_char(o->text, '\n');
+    print_class(o, tile);
+}
+
+static void print_stmt(Out *o, const Stmt *s);
+
+static void print_body(Out *o, const Stmt *s) {
+    o->depth++;
+    if (s && s->kind == S_BLOCK)
+        for (size_t i = 0; i < s->block.body.count; i++) print_stmt(o, s->block.body.items[i]);
+    else if (s)
+        print_stmt(o, s);
+    o->depth--;
+}
+
+static void print_for(Out *o, const Stmt *s) {
+    begin_line(o);
+    str_printf(o->text, "for %s in ", o->role->locals.items[s->loop.var].name);
+    if (s->loop.domain >= 0)
+        str_printf(o->text, "%s%s = ", s->loop.whole ? "" : "a piece of ", o->prog->domains.items[s->loop.domain].name);
+    formula(o, s->loop.lo, NULL);
+    str_add(o->text, " .. ");
+    formula(o, s->loop.hi, NULL);
+    if (s->loop.where) str_add(o->text, " where "), formula(o, s->loop.where, NULL);
+    str_add(o->text, s->loop.unroll ? " unrolled\n" : "\n");
+    print_body(o, s->loop.body);
+}
+
+static void print_if(Out *o, const Stmt *s) {
+    begin_line(o);
+    str_add(o->text, "if ");
+    formula(o, s->branch.condition, NULL);
+    if (s->branch.nonempty >= 0) str_printf(o->text, ": %s nonempty", o->prog->domains.items[s->branch.nonempty].name);
+    str_char(o->text, '\n');
+    print_body(o, s->branch.then);
+    if (!s->branch.otherwise) return;
+    LINE(o, "else");
+    print_body(o, s->branch.otherwise);
+}
+
+static void print_leave(Out *o, const Stmt *s) {
+    const Stmt *target = s->leave.target;
+    begin_line(o);
+    if (!target)
+        str_add(o->text, "leave the role");
+    else if (target->kind == S_BLOCK)
+        str_add(o->text, "leave the function");
+    else
+        str_add(o->text, s->leave.kind == LEAVE_BREAK ? "break" : "continue");
+    for (size_t i = 0; i < s->leave.releases.count; i++)
+        str_printf(o->text, "%s%s", i ? ", " : " releasing ", handle_name(o, s->leave.releases.items[i]));
+    str_char(o->text, '\n');
+}
+
+static void print_hint(Out *o, int hint) {
+    if (hint >= 0) str_printf(o->text, " if %s", o->role->hints.items[hint].name);
+}
+
+static void print_stage(Out *o, const Stmt *s) {
+    int handle = s->stage.handle;
+    begin_line(o);
+    str_printf(o->text, "%s <%s>", handle_end(o, handle), handle_pipe(o, handle));
+    print_hint(o, s->stage.hint);
+    if (s->stage.lag > 0) str_printf(o->text, " lag %d", s->stage.lag);
+    str_printf(o->text, " as %s\n", handle_name(o, handle));
+    print_body(o, s->stage.body);
+}
+
+static void print_scalar(Out *o, const Stmt *s) {
+    begin_line(o);
+    str_printf(o->text, "%s = ", o->role->locals.items[s->scalar.local].name);
+    formula(o, s->scalar.value, s->scalar.space);
+    str_char(o->text, '\n');
+}
+
+static void print_grid(Out *o, const Stmt *s) {
+    begin_line(o);
+    str_add(o->text, "for (");
+    for (size_t i = 0; i < o->prog->axes.count; i++)
+        str_printf(o->text, "%s%s", i ? ", " : "", o->role->locals.items[s->grid.vars[i]].name);
+    str_add(o->text, ") in grid\n");
+    print_body(o, s->grid.body);
+}
+
+/* The barrier, stage or tile that is meant */
+static void print_meant(Out *o, const Unsafe *what) {
+    const char *which = what->kind == UNSAFE_STEP || what->value == VALUE_INDEX || what->value == VALUE_PHASE ? ""
+                        : what->full                                                                    ? ".full"
+                                                                                                        : ".empty";
+    if (what->tile) {
+        access_print(what->tile, o->prog, o->role, NULL, o->text);
+        return;
+    }
+    if (what->pipe < 0) return;
+    if (what->handle >= 0) str_add(o->text, handle_name(o, what->handle));
+    else str_printf(o->text, "%s <%s>", what->end == END_PRODUCE ? "produce" : "consume", o->prog->pipes.items[what->pipe].name);
+    str_add(o->text, which);
+    if (!what->stage) return;
+    str_char(o->text, '[');
+    formula(o, what->stage, NULL);
+    str_char(o->text, ']');
+}
+
+static void print_part(Out *o, const char *word, Expr *expr) {
+    if (!expr) return;
+    str_add(o->text, word);
+    formula(o, expr, NULL);
+}
+
+static void print_ptx(Out *o, const Unsafe *what) {
+    str_add(o->text, "ptx \"");
+    str_visible(o->text, what->text, strlen(what->text));
+    str_char(o->text, '"');
+    for (size_t i = 0; i < what->operands.count; i++) {
+        const PtxOperand *operand = &what->operands.items[i];
+        str_printf(o->text, "%s %s", i ? "," : "", type_of(operand->type));
+        print_part(o, " in ", operand->value);
+        if (operand->local >= 0) str_printf(o->text, " out %s", o->role->locals.items[operand->local].name);
+    }
+}
+
+static void print_unsafe(Out *o, const Unsafe *what) {
+    static const char *const values[] = {[VALUE_INDEX] = "index of ",     [VALUE_PHASE] = "phase of ", [VALUE_BARRIER] = "address of ",
+                                         [VALUE_ADDRESS] = "address of ", [VALUE_LANE] = "lane",       [VALUE_WARP] = "warp"};
+    begin_line(o);
+    switch (what->kind) {
+    case UNSAFE_VALUE: str_printf(o->text, "%s = %s", o->role->locals.items[what->local].name, values[what->value]); break;
+    case UNSAFE_ARRIVE: str_add(o->text, what->own ? "arrive as a release: " : "arrive "); break;
+    case UNSAFE_WAIT: str_add(o->text, "wait "); break;
+    case UNSAFE_EXPECT: str_add(o->text, "expect "); break;
+    case UNSAFE_STEP: str_add(o->text, "step "); break;
+    case UNSAFE_PTX: print_ptx(o, what); break;
+    }
+    print_meant(o, what);
+    print_part(o, " at ", what->at);
+    print_part(o, what->kind == UNSAFE_WAIT ? " phase " : " bytes ", what->amount);
+    str_char(o->text, '\n');
+}
+
+static void print_stmt(Out *o, const Stmt *s) {
+    switch (s->kind) {
+    case S_BLOCK:
+        if (s->block.turn) LINE(o, "turn %d", s->block.turn);
+        else LINE(o, "block");
+        for (size_t i = 0; i < s->block.loans.count; i++) LINE(o, "borrows %s", handle_name(o, s->block.loans.items[i].handle));
+        print_body(o, s);
+        break;
+    case S_SCALAR: print_scalar(o, s); break;
+    case S_TILE: print_tile(o, s->tile); break;
+    case S_GRID: print_grid(o, s); break;
+    case S_FOR: print_for(o, s); break;
+    case S_IF: print_if(o, s); break;
+    case S_LEAVE: print_leave(o, s); break;
+    case S_TRY:
+        LINE(o, "%s = try %s <%s>", o->role->hints.items[s->ask.hint].name,
+             o->role->hints.items[s->ask.hint].end == END_PRODUCE ? "produce" : "consume",
+             o->prog->pipes.items[o->role->hints.items[s->ask.hint].pipe].name);
+        break;
+    case S_ACQUIRE:
+        begin_line(o);
+        str_printf(o->text, "%s = %s <%s>", handle_name(o, s->acquire.handle), handle_end(o, s->acquire.handle),
+                   handle_pipe(o, s->acquire.handle));
+        print_hint(o, s->acquire.hint);
+        str_char(o->text, '\n');
+        break;
+    case S_RELEASE:
+        LINE(o, "release %s%s", handle_name(o, s->release.handle), s->release.silent ? " without signal" : "");
+        break;
+    case S_UNSAFE: print_unsafe(o, s->unsafe); break;
+    case S_MOVE: LINE(o, "%s takes over %s", handle_name(o, s->move.to), handle_name(o, s->move.from)); break;
+    case S_STAGE: print_stage(o, s); break;
+    }
+}
+
+/* ---- roles ---------------------------------------------------------------------------------------------------------------- */
+
+static void print_locals(Out *o) {
+    static const char *const kinds[] = {
+        [LOCAL_LET] = "let", [LOCAL_VAR] = "var", [LOCAL_LOOP] = "loop", [LOCAL_AXIS] = "axis"};
+    for (size_t i = 0; i < o->role->locals.count; i++) {
+        const Local *local = &o->role->locals.items[i];
+        begin_line(o);
+        str_printf(o->text, "%s %s: %s, uniform over the %s", kinds[local->kind], local->name, type_of(local->type),
+                   uniformities[local->uniformity]);
+        if (local->along & cluster_axes(o->prog)) str_add(o->text, ", not along"), print_axes(o, local->along & cluster_axes(o->prog));
+        str_char(o->text, '\n');
+    }
+    for (size_t i = 0; i < o->role->tiles.count; i++) {
+        const RoleTile *tile = &o->role->tiles.items[i];
+        begin_line(o);
+        str_printf(o->text, "%s %s: %s[", tile->in_registers ? "registers" : "shared", tile->name, type_of(tile->type));
+        for (int d = 0; d < tile->rank; d++) str_printf(o->text, "%s%lld", d ? ", " : "", (long long)tile->extents[d]);
+        str_char(o->text, ']');
+        if (tile->stride)
+            str_printf(o->text, " at %u, %u bytes an instance", (unsigned)tile->offset, (unsigned)tile->stride);
+        if (!tile->in_registers) print_layout(o, &tile->layout);
+        if (tile->in_registers) {
+            str_add(o->text, ": ");
+            layout_print(&tile->held, o->role->warps * 32, o->text);
+        }
+        str_char(o->text, '\n');
+    }
+}
+
+static void print_uses(Out *o) {
+    for (size_t i = 0; o->role->pipes && i < o->prog->pipes.count; i++) {
+        const PipeUse *use = &o->role->pipes[i];
+        if (!use->uses) continue;
+        begin_line(o);
+        str_printf(o->text, "uses %s:", o->prog->pipes.items[i].name);
+        if (use->in_turn) str_add(o->text, " a stage is one instance's;");
+        if (use->tensor_in) str_printf(o->text, " copies in, %u bytes;", (unsigned)use->tx_bytes);
+        if (use->lanes_in) str_printf(o->text, " lanes in%s;", use->waits_copies ? ", waited for" : "");
+        if (use->generic_in) str_add(o->text, " stores in;");
+        if (use->generic_out) str_add(o->text, " loads out;");
+        if (use->bulk_out) str_add(o->text, " copies out;");
+        if (use->mma_out) str_add(o->text, " matrix instructions out;");
+        if (use->instance_arrives) str_add(o->text, " one arrival an instance;");
+        str_char(o->text, '\n');
+    }
+}
+
+static void print_role(Out *o, const Role *role) {
+    o->role = role;
+    begin_line(o);
+    str_printf(o->text, "role %s: %d instance%s of %d warp%s", role->name, role->instances,
+               role->instances == 1 ? "" : "s", role->warps, role->warps == 1 ? "" : "s");
+    if (role->in_turn) str_add(o->text, " in turn");
+    if (role->regs) str_printf(o->text, " regs %d", role->regs);
+    if (o->prog->warps) str_printf(o->text, ", from warp %d", role->first_warp);
+    if (role->registers) str_printf(o->text, ", %d registers a thread", role->registers);
+    if (role->one_lane) str_add(o->text, ", in one lane");
+    if (role->barrier) str_printf(o->text, ", barrier %d", role->barrier);
+    if (role->turns && role->tokens)
+        str_printf(o->text, ", tokens %d to %d", role->tokens, role->tokens + role->turns * role->instances - 1);
+    str_char(o->text, '\n');
+    o->depth++;
+    print_locals(o);
+    print_uses(o);
+    LINE(o, "body");
+    print_body(o, role->body);
+    o->depth--;
+    o->role = NULL;
+}
+
+void prog_print(const Prog *prog, Arena *arena, Str *out) {
+    (void)arena;
+    Out o = {.prog = prog, .text = out};
+    LINE(&o, "kernel %s for %s", prog->name, prog->target->name);
+    o.depth++;
+    print_constants(&o);
+    print_symbols(&o);
+    print_params(&o);
+    print_domains(&o);
+    print_preconditions(&o);
+    print_claims(&o);
+    print_examples(&o);
+    print_maps(&o);
+    print_pipes(&o);
+    for (size_t i = 0; i < prog->roles.count; i++) print_role(&o, &prog->roles.items[i]);
+    if (prog->warps) LINE(&o, "block: %d warps, %u bytes of shared memory", prog->warps, (unsigned)prog->shared_bytes);
+}

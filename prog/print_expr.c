@@ -1,0 +1,187 @@
+/* Expressions of the checked program as text, close to how they were written; implied casts and types of constants show. */
+#include "prog/prog.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MAX_TEXT 4000 /* of one expression: shared nodes are printed at each use, and could grow without bound */
+
+typedef struct Printer {
+    const Prog *prog;
+    const Role *role;
+    const IndexSpace *space;
+    Str *out;
+    size_t limit;
+} Printer;
+
+static void print(Printer *p, const Expr *x, int strength);
+
+static const struct {
+    const char *text;
+    int strength;
+} binary_rows[] = {
+    [OP_ADD] = {"+", 5}, [OP_SUB] = {"-", 5},  [OP_MUL] = {"*", 6}, [OP_DIV] = {"/", 6}, [OP_MOD] = {"%", 6},
+    [OP_EQ] = {"==", 4}, [OP_NE] = {"!=", 4},  [OP_LT] = {"<", 4},  [OP_LE] = {"<=", 4}, [OP_GT] = {">", 4},
+    [OP_GE] = {">=", 4}, [OP_AND] = {"&&", 3}, [OP_OR] = {"||", 2}};
+
+static void print_constant(Printer *p, const Expr *x) {
+    if (x->type == E_BOOL)
+        str_add(p->out, x->constant.integer ? "true" : "false");
+    else if (x->type != E_F32) {
+        str_printf(p->out, "%lld", (long long)x->constant.integer);
+        if (x->type != E_I32) str_add(p->out, element_rows[x->type].spelling);
+    } else if (isinf(x->constant.number))
+        str_add(p->out, x->constant.number < 0 ? "-inf" : "inf");
+    else if (isnan(x->constant.number))
+        str_add(p->out, "nan");
+    else {
+        size_t start = p->out->length;
+        str_printf(p->out, "%.9g", x->constant.number);
+        if (!strpbrk(p->out->text + start, ".e")) str_add(p->out, ".0");
+    }
+}
+
+static const char *name_or(const char *name) { return name ? name : "?"; }
+
+static void print_object(Printer *p, const Access *read) {
+    const Prog *prog = p->prog;
+    size_t object = (size_t)read->object;
+    switch (read->space) {
+    case SPACE_GLOBAL:
+        str_add(p->out, object < prog->params.count ? name_or(prog->params.items[object].name) : "?");
+        break;
+    case SPACE_LET: str_add(p->out, object < prog->lets.count ? name_or(prog->lets.items[object].name) : "?"); break;
+    case SPACE_SHARED:
+    case SPACE_REGISTER:
+        str_add(p->out, p->role && object < p->role->tiles.count ? name_or(p->role->tiles.items[object].name) : "?");
+        break;
+    case SPACE_STAGE: {
+        if (!p->role || object >= p->role->handles.count) {
+            str_add(p->out, "?");
+            break;
+        }
+        const Handle *handle = &p->role->handles.items[object];
+        str_add(p->out, name_or(handle->name));
+        if (handle->pipe >= 0 && (size_t)read->field < prog->pipes.items[handle->pipe].fields.count)
+            str_printf(p->out, ".%s", name_or(prog->pipes.items[handle->pipe].fields.items[read->field].name));
+        break;
+    }
+    }
+}
+
+static void print_access(Printer *p, const Access *read) {
+    if (read->old) str_add(p->out, "old ");
+    print_object(p, read);
+    if (read->element) {
+        str_char(p->out, '[');
+        print(p, read->element, 0);
+        str_char(p->out, ']');
+    }
+    if (read->rank == 0) return;
+    str_char(p->out, '[');
+    for (int i = 0; i < read->rank; i++) {
+        if (i) str_add(p->out, ", ");
+        print(p, read->subs[i], 0);
+    }
+    str_char(p->out, ']');
+}
+
+static void print_call(Printer *p, const Expr *x) {
+    bool is_exact = x->call.accuracy == ACCURACY_EXACT;
+    const char *name = x->call.which == IN_ceil_div ? "ceil" : intrinsic_rows[x->call.which].name;
+    str_printf(p->out, "%s%s(", name, is_exact ? ".exact" : "");
+    for (int i = 0; i < x->call.count; i++) {
+        if (i) str_add(p->out, ", ");
+        print(p, x->call.args[i], 0);
+    }
+    str_char(p->out, ')');
+}
+
+static void print_reduce(Printer *p, const Expr *x) {
+    static const char *const words[] = {[REDUCE_SUM] = "sum", [REDUCE_MAX] = "max", [REDUCE_MIN] = "min"};
+    str_printf(p->out, "%s[", words[x->reduce.op]);
+    for (int i = 0; i < x->reduce.count; i++) {
+        int index = x->reduce.first + i;
+        str_printf(p->out, "%s%s", i ? ", " : "",
+                   p->space && index < p->space->count ? p->space->items[index].name : "?");
+    }
+    str_add(p->out, "] ");
+    print(p, x->reduce.body, 6);
+}
+
+static void print_binary(Printer *p, const Expr *x) {
+    int strength = binary_rows[x->binary.op].strength;
+    print(p, x->binary.left, strength);
+    str_printf(p->out, " %s%s ", binary_rows[x->binary.op].text, x->binary.accuracy == ACCURACY_EXACT ? ".exact" : "");
+    print(p, x->binary.right, strength + 1);
+}
+
+static void print_select(Printer *p, const Expr *x) {
+    print(p, x->select.condition, 2);
+    str_add(p->out, " ? ");
+    print(p, x->select.then, 2);
+    str_add(p->out, " : ");
+    print(p, x->select.otherwise, 1);
+}
+
+static int strength_of(const Expr *x) {
+    if (x->kind == X_SELECT) return 1;
+    if (x->kind == X_BINARY) return binary_rows[x->binary.op].strength;
+    if (x->kind == X_UNARY) return 7;
+    if (x->kind == X_REDUCE) return 6;
+    return 9;
+}
+
+static void print_plain(Printer *p, const Expr *x) {
+    const Prog *prog = p->prog;
+    size_t index = x->kind == X_CONST ? 0 : (size_t)x->index;
+    switch (x->kind) {
+    case X_POISON: str_add(p->out, "<error>"); break;
+    case X_CONST: print_constant(p, x); break;
+    case X_SYMBOL: str_add(p->out, index < prog->symbols.count ? name_or(prog->symbols.items[index].name) : "?"); break;
+    case X_PARAM: str_add(p->out, index < prog->params.count ? name_or(prog->params.items[index].name) : "?"); break;
+    case X_AXIS: str_add(p->out, index < prog->axes.count ? name_or(prog->axes.items[index].name) : "?"); break;
+    case X_LOCAL:
+        str_add(p->out, p->role && index < p->role->locals.count ? name_or(p->role->locals.items[index].name) : "?");
+        break;
+    case X_RANK: str_add(p->out, "rank"); break;
+    case X_INDEX:
+        str_add(p->out, !p->space ? "it" : x->index < p->space->count ? name_or(p->space->items[index].name) : "?");
+        break;
+    case X_READ: print_access(p, x->read); break;
+    case X_UNARY:
+        str_char(p->out, x->unary.op == OP_NEG ? '-' : '!');
+        print(p, x->unary.operand, 7);
+        break;
+    case X_BINARY: print_binary(p, x); break;
+    case X_SELECT: print_select(p, x); break;
+    case X_CAST:
+        str_printf(p->out, "%s(", element_rows[x->type].spelling);
+        print(p, x->cast, 0);
+        str_char(p->out, ')');
+        break;
+    case X_CALL: print_call(p, x); break;
+    case X_REDUCE: print_reduce(p, x); break;
+    }
+}
+
+static void print(Printer *p, const Expr *x, int strength) {
+    if (!x || p->out->length > p->limit) {
+        str_add(p->out, x ? "..." : "?");
+        return;
+    }
+    bool bracket = strength_of(x) < strength;
+    if (bracket) str_char(p->out, '(');
+    print_plain(p, x);
+    if (bracket) str_char(p->out, ')');
+}
+
+void expr_print(const Expr *expr, const Prog *prog, const Role *role, const IndexSpace *space, Str *out) {
+    Printer p = {prog, role, space, out, out->length + MAX_TEXT};
+    print(&p, expr, 0);
+}
+
+void access_print(const Access *access, const Prog *prog, const Role *role, const IndexSpace *space, Str *out) {
+    Printer p = {prog, role, space, out, out->length + MAX_TEXT};
+    print_access(&p, access);
+}

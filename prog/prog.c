@@ -1,0 +1,153 @@
+/* The checked program: tables of intrinsics and matrix instructions, and walking its expressions. */
+#include "prog/prog.h"
+
+const IntrinsicRow intrinsic_rows[IN_COUNT] = {
+#define INTRINSIC(name, args, ulp, accuracy, exact_accuracy, what)                                                     \
+    [IN_##name] = {#name, args, accuracy, exact_accuracy, ulp, what},
+#include "prog/intrinsics.def"
+#undef INTRINSIC
+};
+
+const MmaRow mma_rows[MMA_COUNT] = {
+#define MMA(name, opcode, operands, sum, k, step, large, either, bound)                                                \
+    [MMA_##name] = {opcode, E_##operands, E_##sum, k, step, large, either, bound},
+#include "prog/mma.def"
+#undef MMA
+};
+
+bool pipe_consumed_by(const Pipe *pipe, int role) {
+    for (size_t i = 0; i < pipe->consumers.count; i++)
+        if (pipe->consumers.items[i] == role) return true;
+    return false;
+}
+
+int role_takes(const Role *role, int pipe) { return role->pipes[pipe].in_turn ? 1 : role->instances; }
+
+/* ---- visiting -------------------------------------------------------------------------------------------------------- */
+
+/* Expressions are DAGs: what has been seen is kept, in a short list at first, as most are small, then in a set. */
+#define FEW 16
+
+typedef struct Seen {
+    Arena *arena;
+    Expr **slots; /* open hash table; NULL: the list holds all */
+    size_t capacity, count;
+    void (*visit)(Expr *, void *);
+    void *data;
+    Expr *few[FEW];
+} Seen;
+
+static bool put(Expr **slots, size_t capacity, Expr *x) {
+    size_t i = (size_t)(((uintptr_t)x >> 4) * 0x9E3779B97F4A7C15u >> 32) & (capacity - 1);
+    for (; slots[i]; i = (i + 1) & (capacity - 1))
+        if (slots[i] == x) return false;
+    slots[i] = x;
+    return true;
+}
+
+static void enlarge(Seen *seen) {
+    size_t capacity = seen->slots ? seen->capacity * 4 : FEW * 8;
+    Expr **slots = NEW_ARRAY(seen->arena, Expr *, capacity);
+    for (size_t i = 0; i < FEW && !seen->slots; i++) put(slots, capacity, seen->few[i]);
+    for (size_t i = 0; i < seen->capacity && seen->slots; i++)
+        if (seen->slots[i]) put(slots, capacity, seen->slots[i]);
+    seen->slots = slots, seen->capacity = capacity;
+}
+
+static bool is_new(Seen *seen, Expr *x) {
+    if (seen->slots) {
+        if (!put(seen->slots, seen->capacity, x)) return false;
+        if (++seen->count * 2 > seen->capacity) enlarge(seen);
+        return true;
+    }
+    for (size_t i = 0; i < seen->count; i++)
+        if (seen->few[i] == x) return false;
+    if (seen->count < FEW) {
+        seen->few[seen->count++] = x;
+        return true;
+    }
+    enlarge(seen);
+    seen->count++;
+    return put(seen->slots, seen->capacity, x);
+}
+
+static void visit_all(Seen *seen, Expr *x);
+
+static void visit_below(Seen *seen, Expr *x) {
+    switch (x->kind) {
+    case X_POISON:
+    case X_CONST:
+    case X_SYMBOL:
+    case X_PARAM:
+    case X_AXIS:
+    case X_LOCAL:
+    case X_RANK:
+    case X_INDEX: break;
+    case X_READ:
+        visit_all(seen, x->read->element);
+        for (int i = 0; i < x->read->rank; i++) visit_all(seen, x->read->subs[i]);
+        break;
+    case X_UNARY: visit_all(seen, x->unary.operand); break;
+    case X_BINARY: visit_all(seen, x->binary.left), visit_all(seen, x->binary.right); break;
+    case X_SELECT:
+        visit_all(seen, x->select.condition), visit_all(seen, x->select.then), visit_all(seen, x->select.otherwise);
+        break;
+    case X_CAST: visit_all(seen, x->cast); break;
+    case X_CALL:
+        for (int i = 0; i < x->call.count; i++) visit_all(seen, x->call.args[i]);
+        break;
+    case X_REDUCE: visit_all(seen, x->reduce.body); break;
+    }
+}
+
+static void visit_all(Seen *seen, Expr *x) {
+    if (!x || !is_new(seen, x)) return;
+    visit_below(seen, x);
+    seen->visit(x, seen->data);
+}
+
+void expr_visit(Arena *arena, Expr *expr, void (*visit)(Expr *, void *), void *data) {
+    Seen seen;
+    seen.arena = arena, seen.slots = NULL, seen.capacity = seen.count = 0;
+    seen.visit = visit, seen.data = data;
+    visit_all(&seen, expr);
+}
+
+/* ---- copies ----------------------------------------------------------------------------------------------------------- */
+
+int64_t copy_bytes(const Tile *tile) {
+    if (tile->class == TILE_BULK_LOAD) return tile->bulk.bytes;
+    if (tile->class != TILE_TENSOR_LOAD) return 0;
+    int64_t bytes = element_rows[tile->target.type].bytes;
+    for (int d = 0; d < tile->box.rank; d++) bytes *= tile->box.tile[d];
+    return bytes;
+}
+
+int64_t copy_lands(const Tile *tile) {
+    return copy_bytes(tile) * (tile->multicast.parts > 1 ? tile->multicast.parts : 1);
+}
+
+void stmt_visit(Stmt *stmt, void (*visit)(Stmt *, void *), void *data) {
+    if (!stmt) return;
+    visit(stmt, data);
+    switch (stmt->kind) {
+    case S_BLOCK:
+        for (size_t i = 0; i < stmt->block.body.count; i++) stmt_visit(stmt->block.body.items[i], visit, data);
+        break;
+    case S_GRID: stmt_visit(stmt->grid.body, visit, data); break;
+    case S_FOR: stmt_visit(stmt->loop.body, visit, data); break;
+    case S_IF:
+        stmt_visit(stmt->branch.then, visit, data);
+        stmt_visit(stmt->branch.otherwise, visit, data);
+        break;
+    case S_STAGE: stmt_visit(stmt->stage.body, visit, data); break;
+    case S_SCALAR:
+    case S_TILE:
+    case S_LEAVE:
+    case S_TRY:
+    case S_ACQUIRE:
+    case S_RELEASE:
+    case S_UNSAFE:
+    case S_MOVE: break;
+    }
+}

@@ -1,0 +1,20 @@
+/* From a text to what can be launched, apart from the rest: the compiler's trees have names of
+ * their own. */
+#ifndef TESTS_ADVERSARY_COMPILE_H
+#define TESTS_ADVERSARY_COMPILE_H
+
+#include "launch/launch.h"
+
+typedef struct Compiled {
+    bool refused, undecided, greedy; /* greedy: memory ran out */
+    size_t bytes;
+    Diags *diags;
+    Str ptx;
+    Manifest *manifest;
+    const Source *source;
+} Compiled;
+
+/* The kernel `k` of the text. False: refused. */
+bool compile_text(Arena *arena, const char *text, Compiled *out);
+
+#endif

@@ -1,0 +1,46 @@
+/* Private to the generator: where a statement is drawn, and the parts that draw it.
+ *   script.c   which stages are handed over, in which loops and under which conditions
+ *   stages.c   one hand-over in one role: acquire, fill or use, release
+ *   uses.c     what a role does with what it reads
+ *   vectors.c  the whole program */
+#ifndef TESTS_ADVERSARY_DRAW_H
+#define TESTS_ADVERSARY_DRAW_H
+
+#include "tests/adversary/adversary.h"
+
+#define SCOPE_LOOPS 8
+
+typedef struct Scope {
+    Program *program;
+    int role;
+    int loops[SCOPE_LOOPS], loop_count;
+    bool tripled[SCOPE_LOOPS]; /* the loop goes from 0 to K */
+    int sums;                  /* the role's tile of what it has read; -1: none */
+    int width;                 /* of the role's share of a row */
+    Stmts *before;             /* what stands at the head of the body of the grid's loop */
+    bool alone;                /* the event is the only one of its loop */
+    bool writes;               /* the role writes tensors */
+    int rows, data, trips;     /* the tensors X, D and E */
+} Scope;
+
+/* script.c */
+void script_draw(Scope *scope, int depth, Stmts *out);
+Stmts script_project(Program *program, const Stmts *script, int role);
+const Expr *condition_draw(Scope *scope);
+const Expr *bound_draw(Scope *scope);
+int range_of(Program *program, const Expr *bound);
+
+/* stages.c */
+void event_expand(Scope *scope, const Stmt *event, Stmts *out);
+void rotation_expand(Scope *scope, const Stmt *event, Stmts *out);
+
+/* uses.c */
+const Expr *lane_of(Scope *scope);              /* i, or this instance's share of it */
+const Expr *safe_sub(Scope *scope, int extent); /* certainly in 0 .. extent - 1 */
+const Expr *any_value(Scope *scope);
+const Expr *small_index(Scope *scope); /* a function of i in 0 .. 31 */
+void use_draw(Scope *scope, int handle, int pipe, Stmts *out);
+void output_draw(Scope *scope, const Expr *value,
+                 Stmts *out); /* writes a value of i to a tensor of the role's own */
+
+#endif

@@ -1,0 +1,296 @@
+/* What expressions and tile statements do. */
+#include "tests/adversary/machine.h"
+
+#include <string.h>
+
+void machine_harm(Machine *m, Harm harm) {
+    if (m->harm != HARM_NONE) return;
+    m->harm = harm;
+    m->harm_stmt = m->stmt;
+}
+
+/* ---- numbers ---- */
+
+static int32_t cut(Machine *m, int64_t value) {
+    if (m->deciding > 0 && value != (int32_t)value) m->wrapped = true;
+    return (int32_t)(uint32_t)(uint64_t)value;
+}
+
+static int32_t operate(Machine *m, Op op, int32_t x, int32_t y) {
+    int64_t a = x, b = y;
+    switch (op) {
+    case DO_ADD: return cut(m, a + b);
+    case DO_SUB: return cut(m, a - b);
+    case DO_MUL: return cut(m, a * b);
+    case DO_DIV: return b == 0 ? 0 : cut(m, a / b);
+    case DO_MOD: return b == 0 ? 0 : cut(m, a % b);
+    case DO_MIN: return a < b ? x : y;
+    case DO_MAX: return a > b ? x : y;
+    case DO_CEIL: return b == 0 ? 0 : cut(m, a / b + (a % b > 0)); /* b > 0 */
+    case DO_EQ: return a == b;
+    case DO_NE: return a != b;
+    case DO_LT: return a < b;
+    case DO_LE: return a <= b;
+    case DO_GT: return a > b;
+    case DO_GE: return a >= b;
+    case DO_AND: return a && b;
+    case DO_OR: return a || b;
+    case OPS: break;
+    }
+    return 0;
+}
+
+int32_t decide(Machine *m, Process *p, const Expr *expr) {
+    m->deciding++;
+    int32_t value = evaluate_expr(m, p, expr).v;
+    m->deciding--;
+    return value;
+}
+
+/* ---- elements ---- */
+
+#define OUTSIDE (-1)
+#define BEYOND  (-2) /* outside, and so along the last axis, which sums walk */
+
+static int64_t tensor_at(Machine *m, Process *p, const Expr *expr) {
+    const Tensor *tensor = &m->program->tensors[expr->of];
+    int64_t at = 0;
+    bool inside = true, last = true;
+    for (int s = 0; s < expr->rank; s++) {
+        int64_t extent = tensor_extent(tensor, s, m->sizes), sub = decide(m, p, expr->subs[s]);
+        last = sub >= 0 && sub < extent;
+        inside &= last;
+        at = at * extent + sub;
+    }
+    return inside ? at : last ? OUTSIDE : BEYOND;
+}
+
+static bool ordered(const Process *p, int other, uint32_t clock) {
+    return other == p->number || p->clock[other] >= clock;
+}
+
+static Value read_tensor(Machine *m, Process *p, const Expr *expr) {
+    int64_t at = tensor_at(m, p, expr);
+    if (at < 0) return (Value){.pad = at == BEYOND};
+    GlobalCell *cell = &m->tensors[expr->of][at];
+    if (m->program->tensors[expr->of].mode == TENSOR_IN) return (Value){.v = cell->v, .w = cell->w};
+    if (cell->written && (cell->tile != p->tile || !ordered(p, cell->writer, cell->clock)))
+        machine_harm(m, HARM_RACE);
+    cell->reader_tile = cell->reader_tile == -1 || cell->reader_tile == p->tile ? (int)p->tile : -2;
+    cell->reader = p->number;
+    cell->reader_clock = p->clock[p->number];
+    return (Value){.v = cell->v, .w = cell->w};
+}
+
+static void write_tensor(Machine *m, Process *p, const Expr *expr, char op, Value value) {
+    int64_t at = tensor_at(m, p, expr);
+    if (at < 0) return;
+    GlobalCell *cell = &m->tensors[expr->of][at];
+    if (cell->stamp == m->stamp) machine_harm(m, HARM_THREADS);
+    if (cell->written && (cell->tile != p->tile || !ordered(p, cell->writer, cell->clock)))
+        machine_harm(m, HARM_RACE);
+    if (cell->reader_tile == -2 ||
+        (cell->reader_tile >= 0 &&
+         (cell->reader_tile != p->tile || !ordered(p, cell->reader, cell->reader_clock))))
+        machine_harm(m, HARM_RACE);
+    cell->stamp = m->stamp;
+    cell->written = true;
+    cell->tile = (int)p->tile;
+    cell->writer = p->number;
+    cell->clock = p->clock[p->number];
+    int32_t old = op == '=' ? 0 : cell->v, old_w = op == '=' ? 0 : cell->w;
+    cell->v = (int32_t)((uint32_t)old + (uint32_t)value.v);
+    cell->w = (int32_t)((uint32_t)old_w + (uint32_t)value.w);
+}
+
+/* The place of an element among those of its tile; -1, and a harm: outside */
+static int64_t tile_at(Machine *m, Process *p, const Expr *expr, const int *extents) {
+    int64_t at = 0;
+    for (int s = 0; s < expr->rank; s++) {
+        int32_t sub = decide(m, p, expr->subs[s]);
+        if (sub < 0 || sub >= extents[s]) {
+            machine_harm(m, HARM_OUTSIDE);
+            return -1;
+        }
+        at = at * extents[s] + sub;
+    }
+    return at;
+}
+
+Cell *cell_at(Machine *m, Process *p, const Expr *expr, bool write) {
+    const Local *local = &m->program->locals[expr->of];
+    if (expr->kind == X_TILE) {
+        int64_t at = tile_at(m, p, expr, local->extents);
+        if (at < 0) return NULL;
+        if (p->tiles[expr->of] == NULL) {
+            machine_harm(m, HARM_UNWRITTEN);
+            return NULL;
+        }
+        return &p->tiles[expr->of][at];
+    }
+    const Held *held = &p->handles[expr->of];
+    if (!held->held || held->produce != write) {
+        if (!held->held || write) {
+            machine_harm(m, held->held ? HARM_RACE : HARM_LINEAR);
+            return NULL;
+        }
+    }
+    if (held->arrived) machine_harm(m, HARM_ARRIVALS);
+    int64_t at = tile_at(m, p, expr, m->program->pipes[held->pipe].fields[expr->field].extents);
+    return at < 0 ? NULL : &slot_of(m, held->pipe, held->number)->cells[expr->field][at];
+}
+
+static Value read_cell(Machine *m, Process *p, const Expr *expr) {
+    const Cell *cell = cell_at(m, p, expr, false);
+    if (cell == NULL) return (Value){.v = POISON, .w = POISON};
+    bool own = expr->kind == X_FIELD && p->handles[expr->of].produce;
+    if (!cell->set) machine_harm(m, HARM_UNWRITTEN);
+    if (own && (cell->copied || cell->writer != p->number)) machine_harm(m, HARM_RACE);
+    return (Value){cell->v, cell->w, cell->pad};
+}
+
+Value evaluate_expr(Machine *m, Process *p, const Expr *expr) {
+    int64_t plain = 0;
+    switch (expr->kind) {
+    case X_NUMBER: plain = expr->number; break;
+    case X_SYMBOL: plain = m->sizes->values[expr->of]; break;
+    case X_INDEX: plain = p->index[expr->of]; break;
+    case X_RANK: plain = p->instance; break;
+    case X_LANE: plain = p->lane; break;
+    case X_LOCAL:
+        if (!p->set[expr->of]) machine_harm(m, HARM_UNWRITTEN);
+        return p->env[expr->of];
+    case X_BINARY: {
+        Value a = evaluate_expr(m, p, expr->a);
+        if ((expr->op == DO_AND && a.v == 0) || (expr->op == DO_OR && a.v != 0)) return a;
+        Value b = evaluate_expr(m, p, expr->b);
+        return (Value){operate(m, expr->op, a.v, b.v), operate(m, expr->op, a.w, b.w),
+                       a.pad || b.pad};
+    }
+    case X_SELECT: return evaluate_expr(m, p, decide(m, p, expr->c) != 0 ? expr->a : expr->b);
+    case X_TENSOR: return read_tensor(m, p, expr);
+    case X_FIELD:
+    case X_TILE: return read_cell(m, p, expr);
+    }
+    return (Value){(int32_t)plain, (int32_t)plain, false};
+}
+
+/* ---- statements ---- */
+
+/* The extents of indexes: those of the tile dimensions that they subscript bare */
+static void find_extents(const Machine *m, const Process *p, const Expr *expr, int *extents) {
+    if (expr == NULL) return;
+    const int *of = NULL;
+    if (expr->kind == X_TILE) of = m->program->locals[expr->of].extents;
+    if (expr->kind == X_FIELD)
+        of = m->program->pipes[m->program->locals[expr->of].pipe].fields[expr->field].extents;
+    for (int s = 0; s < expr->rank; s++) {
+        if (of != NULL && expr->subs[s]->kind == X_INDEX) extents[expr->subs[s]->of] = of[s];
+        find_extents(m, p, expr->subs[s], extents);
+    }
+    find_extents(m, p, expr->a, extents);
+    find_extents(m, p, expr->b, extents);
+    find_extents(m, p, expr->c, extents);
+}
+
+static bool is_copy(const Stmt *stmt) {
+    return stmt->target->kind == X_FIELD && stmt->value->kind == X_TENSOR && stmt->op == '=' &&
+           !stmt->by_lanes;
+}
+
+static Value narrowed(Value value) {
+    return (Value){(int8_t)(uint8_t)(uint32_t)value.v, (int8_t)(uint8_t)(uint32_t)value.w,
+                   value.pad};
+}
+
+static void write_cell(Machine *m, Process *p, const Stmt *stmt, Value value) {
+    const Expr *target = stmt->target;
+    Cell *cell = cell_at(m, p, target, true);
+    if (cell == NULL) return;
+    bool field = target->kind == X_FIELD, copy = is_copy(stmt);
+    if (cell->stamp == m->stamp) machine_harm(m, HARM_THREADS);
+    if (stmt->op != '=' && !cell->set) machine_harm(m, HARM_UNWRITTEN);
+    if (field && cell->set && (cell->writer != p->number || cell->copied || copy))
+        machine_harm(m, HARM_RACE);
+    if (stmt->op != '=') { /* a sum: padding is not meant to be in it */
+        int sign = stmt->op == '+' ? 1 : -1;
+        value.v = operate(m, sign > 0 ? DO_ADD : DO_SUB, cell->v, value.v);
+        value.w = value.pad ? cell->w : operate(m, sign > 0 ? DO_ADD : DO_SUB, cell->w, value.w);
+        value.pad = cell->pad;
+    }
+    if (is_tiny(m->program, target)) value = narrowed(value);
+    *cell = (Cell){value.v, value.w, true, value.pad, copy, p->number, m->stamp};
+    if (copy) {
+        const Held *held = &p->handles[target->of];
+        const Field *row = &m->program->pipes[held->pipe].fields[target->field];
+        slot_of(m, held->pipe, held->number)->bytes += row->tiny ? 1 : 4;
+    }
+}
+
+/* Everything is read before anything is written. */
+void run_assignment(Machine *m, Process *p, const Stmt *stmt) {
+    int extents[MAX_INDEXES] = {0};
+    find_extents(m, p, stmt->target, extents);
+    find_extents(m, p, stmt->value, extents);
+    int64_t count = 1, at = 0;
+    for (int d = 0; d < MAX_INDEXES; d++) count *= extents[d] > 0 ? extents[d] : 1;
+    Value *values = NEW_ARRAY(m->arena, Value, count);
+    m->stamp++;
+    m->steps += count / 8;
+    for (int write = 0; write < 2; write++) {
+        at = 0;
+        for (int32_t i = 0; i < (extents[0] ? extents[0] : 1); i++)
+            for (int32_t j = 0; j < (extents[1] ? extents[1] : 1); j++)
+                for (int32_t x = 0; x < (extents[2] ? extents[2] : 1) && m->harm == HARM_NONE;
+                     x++, at++) {
+                    p->index[0] = i;
+                    p->index[1] = j;
+                    p->index[2] = x;
+                    if (!write)
+                        values[at] = evaluate_expr(m, p, stmt->value);
+                    else if (stmt->target->kind == X_TENSOR)
+                        write_tensor(m, p, stmt->target, stmt->op, values[at]);
+                    else
+                        write_cell(m, p, stmt, values[at]);
+                }
+    }
+}
+
+/* An operand's elements, row by row; `rows` is the index that walks them */
+static Value *operand_values(Machine *m, Process *p, const Expr *expr, int rows,
+                             const int *extents) {
+    Value *values = NEW_ARRAY(m->arena, Value, extents[rows] * extents[2]);
+    for (int32_t row = 0; row < extents[rows]; row++)
+        for (int32_t x = 0; x < extents[2]; x++) {
+            p->index[rows] = row;
+            p->index[2] = x;
+            values[row * extents[2] + x] = evaluate_expr(m, p, expr);
+        }
+    return values;
+}
+
+void run_contraction(Machine *m, Process *p, const Stmt *stmt) {
+    int extents[MAX_INDEXES] = {0};
+    find_extents(m, p, stmt->target, extents);
+    find_extents(m, p, stmt->left, extents);
+    find_extents(m, p, stmt->right, extents);
+    m->steps += 1000;
+    const Value *left = operand_values(m, p, stmt->left, 0, extents),
+                *right = operand_values(m, p, stmt->right, 1, extents);
+    for (int32_t i = 0; i < extents[0]; i++)
+        for (int32_t j = 0; j < extents[1] && m->harm == HARM_NONE; j++) {
+            p->index[0] = i;
+            p->index[1] = j;
+            Cell *cell = cell_at(m, p, stmt->target, true);
+            if (cell == NULL) return;
+            if (stmt->op == '+' && !cell->set) machine_harm(m, HARM_UNWRITTEN);
+            uint32_t v = stmt->op == '+' ? (uint32_t)cell->v : 0,
+                     w = stmt->op == '+' ? (uint32_t)cell->w : 0;
+            for (int32_t x = 0; x < extents[2]; x++) {
+                Value a = left[i * extents[2] + x], b = right[j * extents[2] + x];
+                v += (uint32_t)(a.v * b.v);
+                if (!a.pad && !b.pad) w += (uint32_t)(a.w * b.w);
+            }
+            *cell = (Cell){.v = (int32_t)v, .w = (int32_t)w, .set = true, .writer = p->number};
+        }
+}

@@ -1,0 +1,254 @@
+/* Compiles a program, interprets it at many sizes, and runs what is accepted on the emulator. */
+#include "tests/adversary/judge.h"
+
+#include "emulator/emulator.h"
+
+#include <string.h>
+
+#define LIMIT     4000000 /* warp instructions of a run */
+#define RESIDENT  3       /* blocks at most */
+#define SCHEDULES 8       /* that may show harm which the interpreter has found */
+#define CLOSER    4
+
+const char *const fault_names[FAULTS] = {"none",
+                                         "A1 turns",
+                                         "A2 wrapping arithmetic",
+                                         "A3 padding",
+                                         "A4 payload",
+                                         "A5 unwritten values",
+                                         "A6 races",
+                                         "A7 carried from tile to tile",
+                                         "outside of a tile",
+                                         "stages, hints, arrivals",
+                                         "balance and deadlock",
+                                         "a run that differs"};
+
+/* ---- a run on the emulator ---- */
+
+static Launch *prepare(Program *program, Arena *arena, const Compiled *compiled, const Sizes *sizes,
+                       Diags *diags) {
+    Argument arguments[SYMBOLS];
+    size_t count = 0;
+    const Manifest *manifest = compiled->manifest;
+    for (int s = 0; s < SYMBOLS; s++)
+        for (size_t i = 0; i < manifest->symbols.count; i++)
+            if (strcmp(manifest->symbols.items[i].name, symbol_names[s]) == 0)
+                arguments[count++] = (Argument){.name = symbol_names[s],
+                                                .kind = ARGUMENT_NUMBER,
+                                                .number = (double)sizes->values[s],
+                                                .integer = sizes->values[s],
+                                                .is_integer = true};
+    Launch *launch = launch_prepare(arena, manifest, compiled->ptx.text, compiled->ptx.length,
+                                    arguments, count, &(LaunchOptions){.seed = 1}, diags);
+    if (launch == NULL) return NULL;
+    for (int t = 0; t < program->tensor_count; t++)
+        for (int64_t e = 0; e < launch->arrays[t].count; e++) {
+            int32_t value = tensor_value(program, t, e, sizes);
+            if (program->tensors[t].tiny)
+                launch->arrays[t].data[e] = (unsigned char)value;
+            else
+                memcpy(launch->arrays[t].data + (size_t)e * sizeof value, &value, sizeof value);
+        }
+    return launch;
+}
+
+static bool says_precondition(const Diags *diags) {
+    for (size_t i = 0; i < diags->items.count; i++)
+        if (diags->items.items[i]->code == P0608) return true;
+    return false;
+}
+
+static const char *compare(Program *program, Arena *arena, const Launch *launch,
+                           const Outcome *outcome) {
+    for (int t = 0; t < program->tensor_count; t++) {
+        if (outcome->results[t] == NULL) continue;
+        const int32_t *want = outcome->results[t];
+        for (int64_t e = 0; e < launch->arrays[t].count; e++) {
+            int32_t got;
+            memcpy(&got, launch->arrays[t].data + (size_t)e * sizeof got, sizeof got);
+            if (got != want[e])
+                return arena_printf(arena, "%s: element %lld is %d, and is to be %d",
+                                    program->tensors[t].name, (long long)e, got, want[e]);
+        }
+    }
+    return NULL;
+}
+
+/* What is seen; NULL: it ends with the right results. *left_out: the launch is refused, or the
+ * run is too long. */
+static const char *run(Program *program, Arena *keep, const Compiled *compiled, const Sizes *sizes,
+                       int resident, uint64_t schedule, const Outcome *outcome, bool *left_out) {
+    Arena *arena = arena_new();
+    Diags *diags = diags_new(arena, compiled->source);
+    const char *seen = NULL;
+    *left_out = false;
+    Launch *launch = prepare(program, arena, compiled, sizes, diags);
+    if (launch == NULL) {
+        *left_out = says_precondition(diags);
+        if (!*left_out) seen = "the launch is refused";
+    } else {
+        EmulatorOptions options = {.seed = schedule, .resident = resident, .limit = LIMIT};
+        RunResult result;
+        RunStatus status = emulator_run(arena, launch, &options, &result, diags);
+        if (status == RUN_INCOMPLETE)
+            *left_out = true;
+        else if (status != RUN_DONE)
+            seen = "a finding";
+        else if (!launch_guards(launch, diags))
+            seen = "a write outside of the tensors";
+        else
+            seen = compare(program, keep, launch, outcome);
+    }
+    if (seen != NULL && diags->items.count > 0) {
+        const Diag *first = diags->items.items[0];
+        seen = arena_printf(keep, "%s %s", code_rows[first->code].name, first->message);
+    } else if (seen != NULL) {
+        seen = arena_copy(keep, seen, strlen(seen));
+    }
+    launch_free(launch);
+    arena_free(arena);
+    return seen;
+}
+
+/* ---- what is wrong ---- */
+
+static Fault fault_of(Harm harm, bool wrapped) {
+    switch (harm) {
+    case HARM_NONE:
+    case HARM_LONG:
+    case HARMS: return FAULT_NONE;
+    case HARM_UNWRITTEN: return FAULT_UNWRITTEN;
+    case HARM_PAYLOAD:
+    case HARM_BYTES: return FAULT_PAYLOAD;
+    case HARM_OUTSIDE: return wrapped ? FAULT_WRAP : FAULT_OUTSIDE;
+    case HARM_THREADS:
+    case HARM_RACE: return FAULT_RACE;
+    case HARM_HANG:
+    case HARM_COUNTS: return wrapped ? FAULT_WRAP : FAULT_BALANCE;
+    case HARM_PADDING: return FAULT_PADDING;
+    case HARM_CARRIED: return FAULT_CARRIED;
+    case HARM_LINEAR:
+    case HARM_ARRIVALS:
+    case HARM_HINT: return FAULT_STAGES;
+    }
+    return FAULT_NONE;
+}
+
+static bool same_results(const Program *program, const Outcome *a, const Outcome *b,
+                         const Sizes *sizes) {
+    for (int t = 0; t < program->tensor_count; t++) {
+        if (a->results[t] == NULL || b->results[t] == NULL) continue;
+        int64_t count = 1;
+        for (int d = 0; d < program->tensors[t].rank; d++)
+            count *= tensor_extent(&program->tensors[t], d, sizes);
+        if (memcmp(a->results[t], b->results[t], (size_t)count * sizeof(int32_t)) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* With as many resident blocks, and with another number of them */
+static void outcome_at(Program *program, const Sizes *sizes, int resident, bool *ran, Arena *arena,
+                       Outcome *out) {
+    interpret(program, sizes, resident, ran, arena, out);
+    int64_t tiles = program->matrix ? (sizes->values[SYM_M] + 63) / 64 : sizes->values[SYM_G];
+    if (out->harm != HARM_NONE || !program->persistent ||
+        (program->tiles->kind != X_NUMBER && tiles < 2))
+        return;
+    Outcome other;
+    interpret(program, sizes, resident == 1 ? 6 : 1, NULL, arena, &other);
+    if (other.harm == HARM_NONE && !same_results(program, out, &other, sizes))
+        out->harm = HARM_CARRIED;
+}
+
+/* Lanes apart where instances hand over turns, or something that the interpreter does not know */
+static Fault fault_of_run(const Program *program, const char *finding) {
+    bool turns = false;
+    for (int r = 0; r < program->role_count; r++) turns |= program->roles[r].instances > 1;
+    return turns && strncmp(finding, "P0732", 5) == 0 ? FAULT_TURN : FAULT_RUN;
+}
+
+static void note(Judgement *out, const Sizes *sizes, int resident, uint64_t schedule, Harm harm,
+                 Fault fault, const Stmt *stmt) {
+    out->harm = harm;
+    out->fault = fault;
+    out->sizes = *sizes;
+    out->resident = resident;
+    out->schedule = schedule;
+    out->stmt = stmt;
+}
+
+/* One draw of sizes: interpreted, and run where that is asked for */
+static void try_sizes(Program *program, Arena *arena, const JudgeOptions *options, int round,
+                      bool runs, Random *random, Judgement *out) {
+    Sizes sizes;
+    Outcome outcome;
+    int resident = 1 + round % RESIDENT;
+    sizes_draw(program, random, round, &sizes);
+    if (!sizes_meet(program, &sizes)) return;
+    Arena *inner = arena_new();
+    outcome_at(program, &sizes, resident, out->ran, inner, &outcome);
+    if (outcome.harm == HARM_LONG)
+        out->harm = HARM_LONG;
+    else if (outcome.harm != HARM_NONE)
+        note(out, &sizes, resident, 0, outcome.harm, fault_of(outcome.harm, outcome.wrapped),
+             outcome.stmt);
+    bool harmed = out->fault != FAULT_NONE;
+    runs &= outcome.harm != HARM_LONG && (out->runs < options->runs || harmed);
+    for (uint64_t s = 0; runs && s < (harmed ? SCHEDULES : 1) && out->finding == NULL; s++) {
+        bool left_out;
+        uint64_t schedule = s + (uint64_t)out->runs;
+        out->finding =
+            run(program, arena, &out->compiled, &sizes, resident, schedule, &outcome, &left_out);
+        out->runs += !left_out;
+        if (out->finding == NULL) continue;
+        if (harmed)
+            out->schedule = schedule;
+        else
+            note(out, &sizes, resident, schedule, HARM_NONE, fault_of_run(program, out->finding),
+                 NULL);
+    }
+    arena_free(inner);
+}
+
+/* What is refused and does no harm is looked at more closely. */
+void judge_program(Program *program, Arena *arena, const JudgeOptions *options, Judgement *out) {
+    *out = (Judgement){0};
+    bool accepted =
+        compile_text(arena, program_text(program), &out->compiled) && !out->compiled.undecided;
+    if (out->compiled.greedy) return;
+    Random random = {program->seed * 31 + 7};
+    size_t statements = program_number(program);
+    out->ran = NEW_ARRAY(arena, bool, statements + 1);
+    int rounds = options->sizes;
+    if (program->matrix) rounds = (rounds + 1) / 2; /* larger tiles */
+    if (out->compiled.refused && !program->textual) rounds *= CLOSER;
+    for (int round = 0; round < rounds && out->fault == FAULT_NONE; round++)
+        try_sizes(program, arena, options, round, accepted, &random, out);
+    for (size_t i = 0; i < statements; i++) out->dead |= !out->ran[i];
+}
+
+bool shows_fault(Program *program, Arena *arena, const Judgement *like) {
+    Compiled compiled;
+    Outcome outcome;
+    Arena *inner = arena_new();
+    if (!compile_text(inner, program_text(program), &compiled) || compiled.undecided ||
+        compiled.greedy) {
+        arena_free(inner);
+        return false;
+    }
+    program_number(program);
+    outcome_at(program, &like->sizes, like->resident, NULL, inner, &outcome);
+    bool shows =
+        outcome.harm == like->harm && fault_of(outcome.harm, outcome.wrapped) == like->fault;
+    if (like->harm == HARM_NONE) { /* seen in a run alone */
+        bool left_out;
+        const char *seen = outcome.harm != HARM_NONE
+                               ? NULL
+                               : run(program, arena, &compiled, &like->sizes, like->resident,
+                                     like->schedule, &outcome, &left_out);
+        shows = seen != NULL && fault_of_run(program, seen) == like->fault;
+    }
+    arena_free(inner);
+    return shows;
+}

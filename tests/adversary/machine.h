@@ -1,0 +1,131 @@
+/* Private to the interpreter: a program as flat code, and what it runs on. */
+#ifndef TESTS_ADVERSARY_MACHINE_H
+#define TESTS_ADVERSARY_MACHINE_H
+
+#include "tests/adversary/adversary.h"
+
+#define PROCESSES (2 * MAX_ROLES)
+#define POISON    0x5eed0bad /* what an unwritten element is read as */
+
+typedef enum InstrKind {
+    I_STMT,    /* declare, set, tile, contract, move, hint, arrive */
+    I_ACQUIRE, /* also of a block */
+    I_RELEASE,
+    I_KEEP,  /* a lagging block ends */
+    I_FLUSH, /* the loop `stmt` ends: what its blocks keep is released */
+    I_ENTER, /* a loop: the bounds */
+    I_TEST,  /* to `target` where it is over */
+    I_NEXT,  /* to `target`, the test */
+    I_GRID,
+    I_GRID_NEXT,
+    I_BRANCH, /* to `target` where the condition does not hold */
+    I_JUMP,
+    I_TAKE,
+    I_PASS,
+    I_END
+} InstrKind;
+
+typedef struct Instr {
+    InstrKind kind;
+    const Stmt *stmt, *loop; /* I_KEEP: the loop around the block */
+    int target;
+} Instr;
+typedef VEC(Instr) Instrs;
+
+/* v is what the machine computes. w is what is meant: a sum leaves out what comes of padding. */
+typedef struct Value {
+    int32_t v, w;
+    bool pad; /* comes of an element outside of a tensor */
+} Value;
+
+typedef struct Cell {
+    int32_t v, w;
+    bool set, pad, copied;
+    int writer;
+    uint32_t stamp;
+} Cell;
+
+typedef struct GlobalCell {
+    int32_t v, w;
+    bool written;
+    int tile, writer, reader, reader_tile; /* reader_tile: -1 none, -2 several */
+    uint32_t clock, reader_clock, stamp;
+} GlobalCell;
+
+typedef struct Held {
+    bool held, produce, arrived;
+    int pipe, number;
+} Held;
+
+typedef struct Slot { /* one stage of a ring, by its number */
+    int fills, drains, arrivals;
+    uint32_t full[PROCESSES], empty[PROCESSES]; /* clocks that a release hands on */
+    Cell *cells[MAX_FIELDS];
+    int64_t bytes;
+} Slot;
+
+typedef struct Ring {
+    VEC(Slot *) slots;
+    int fills_wanted, drains_wanted;
+    int64_t bytes; /* that copies bring; -1: not known yet */
+} Ring;
+
+typedef struct Late {
+    const Stmt *block, *loop;
+    Held held;
+} Late;
+
+typedef struct Process {
+    const Role *role;
+    int number, role_number, instance;
+    const Instrs *code;
+    int pc;
+    Value env[MAX_LOCALS];
+    bool set[MAX_LOCALS];
+    int32_t hi[MAX_LOCALS];
+    Held handles[MAX_LOCALS];
+    int hints[MAX_LOCALS]; /* the number asked about; -1: none */
+    Cell *tiles[MAX_LOCALS];
+    int cursors[MAX_PIPES][2];
+    uint32_t clock[PROCESSES];
+    int32_t index[MAX_INDEXES];
+    int lane, turns, iteration;
+    int64_t tile;
+    bool skipping, ended;
+    VEC(Late) late;
+} Process;
+
+typedef struct Machine {
+    const Program *program;
+    Arena *arena;
+    const Sizes *sizes;
+    int resident, blocks, block;
+    int64_t tiles;
+    Instrs codes[MAX_ROLES];
+    Process *processes[PROCESSES];
+    int process_count;
+    Ring rings[MAX_PIPES];
+    int passed[MAX_ROLES];
+    GlobalCell *tensors[MAX_TENSORS];
+    int64_t counts[MAX_TENSORS]; /* of elements */
+    uint32_t stamp;
+    int64_t steps;
+    int deciding; /* a number that is computed now decides something */
+    bool wrapped;
+    const Stmt *stmt; /* the one that runs */
+    bool *ran;
+    Harm harm;
+    const Stmt *harm_stmt;
+} Machine;
+
+void flatten(const Program *program, Arena *arena, const Role *role, Instrs *out);
+
+void machine_harm(Machine *m, Harm harm); /* the first one counts */
+Value evaluate_expr(Machine *m, Process *p, const Expr *expr);
+int32_t decide(Machine *m, Process *p, const Expr *expr); /* a subscript, bound or condition */
+void run_assignment(Machine *m, Process *p, const Stmt *stmt);
+void run_contraction(Machine *m, Process *p, const Stmt *stmt);
+Cell *cell_at(Machine *m, Process *p, const Expr *expr, bool write); /* NULL: a harm */
+Slot *slot_of(Machine *m, int pipe, int number);
+
+#endif

@@ -1,0 +1,336 @@
+/* adversary-test [--count N] [--seed S] [--only SEED] [--time SECONDS] [--sizes N] [--runs N]
+ *                [--show N] [--shrink] [--write DIR] [--codes] [--alarms] [--verbose]
+ *                [--theme NAME]
+ *
+ * Judges the rules of the checker that follow paths. Random programs (adversary.h), most of them
+ * valid and some with a wound, are checked; what they do is found by interpreting them at many
+ * sizes, and what is accepted runs on the emulator as well:
+ *   accepted and right    good
+ *   accepted and wrong    an escape: the fault of the checker or of the generated code. It fails
+ *                         the test, unless its class is known to be open (see `open_faults`)
+ *   refused and wrong     good
+ *   refused and harmless  a false alarm, counted by code
+ *   undecided             counted
+ * An escape is printed with its seed, sizes and finding; --shrink makes it small first. */
+#include "tests/adversary/judge.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define COUNT 60 /* an instrumented emulator is slow */
+#else
+#define COUNT 300
+#endif
+#define CODES 1000
+#define BYTES                                                                                      \
+    (UINT64_C(1)                                                                                   \
+     << 30) /* that a process may have: a program that takes more to be checked is counted */
+
+/* Faults that the checker still has: escapes of these classes are reported, and do not fail the
+ * test. A class is closed by taking it out of this list. */
+static const Fault open_faults[] = {FAULT_WRAP, FAULT_PAYLOAD, FAULT_UNWRITTEN, FAULT_RACE,
+                                    FAULT_CARRIED};
+
+typedef struct Tester {
+    uint64_t seed, count;
+    double seconds;
+    JudgeOptions options;
+    const char *folder;
+    Theme theme; /* THEMES: all of them */
+    bool shrinks, codes, alarms, verbose;
+    int shown;
+    int programs, accepted, right, refused, undecided, wrong_refused, dead, false_alarms, textual,
+        untold, greedy, runs, failed;
+    int harmless; /* programs without harm that no rule about the text refuses */
+    int escapes[FAULTS];
+    uint64_t first[FAULTS]; /* after how many programs */
+    int seen[CODES], alarms_by_code[CODES];
+    uint64_t alarm_seed[CODES], first_greedy;
+} Tester;
+
+static const char *wounds_text(Arena *arena, const Program *program) {
+    Str out = str_new(arena);
+    str_add(&out, program->wound_count == 0 ? "no wound" : "");
+    for (int i = 0; i < program->wound_count; i++)
+        str_printf(&out, "%s%s", i > 0 ? ", " : "", program->wounds[i]);
+    return out.text;
+}
+
+static bool is_open(Fault fault) {
+    for (size_t i = 0; i < COUNT_OF(open_faults); i++)
+        if (open_faults[i] == fault) return true;
+    return false;
+}
+
+static const char *said(Arena *arena, const Diags *diags) {
+    Str out = str_new(arena);
+    str_add(&out, "");
+    diags_render(diags, false, &out);
+    return out.text;
+}
+
+static void write_file(const Tester *tester, Arena *arena, const char *kind, const char *head,
+                       const char *text, uint64_t seed) {
+    if (tester->folder == NULL) return;
+    char *name =
+        arena_printf(arena, "%s/%s-%llu.pipe", tester->folder, kind, (unsigned long long)seed);
+    for (char *c = name + strlen(tester->folder); *c != '\0'; c++)
+        if (*c == ' ' || *c == ',') *c = '-';
+    FILE *file = fopen(name, "w");
+    if (file == NULL) return;
+    fprintf(file, "%s%s", head, text);
+    fclose(file);
+}
+
+/* ---- escapes ---- */
+
+static void report_escape(Tester *tester, Arena *arena, Program *program, Judgement *judgement) {
+    Fault fault = judgement->fault;
+    if (tester->escapes[fault]++ == 0) tester->first[fault] = (uint64_t)tester->programs;
+    bool open = is_open(fault);
+    tester->failed += !open;
+    bool shows = tester->shown > 0 && (!open || tester->verbose || tester->folder != NULL);
+    if (!shows) return;
+    tester->shown--;
+    if (tester->shrinks) program = shrink(program, arena, judgement);
+    const char *head =
+        arena_printf(arena,
+                     "// seed %llu, %s: %s (%s, at `%s`)\n// with %s, %d resident, schedule "
+                     "%llu\n// the emulator: %s\n",
+                     (unsigned long long)program->seed, wounds_text(arena, program),
+                     fault_names[fault], harm_names[judgement->harm],
+                     stmt_text(program, judgement->stmt), sizes_text(arena, &judgement->sizes),
+                     judgement->resident, (unsigned long long)judgement->schedule,
+                     judgement->finding ? judgement->finding : "shows nothing");
+    const char *text = program_text(program);
+    printf("---- an escape\n%s%s", head, text);
+    fflush(stdout);
+    write_file(tester, arena, fault_names[fault], head, text, program->seed);
+}
+
+/* ---- refusals ---- */
+
+static int code_number(Code code) { return atoi(code_rows[code].name + 1) % CODES; }
+
+static void count_codes(Tester *tester, const Diags *diags) {
+    bool counted[CODES] = {false};
+    for (size_t i = 0; i < diags->items.count; i++) {
+        const Diag *diag = diags->items.items[i];
+        if (diag->severity != SEVERITY_ERROR && diag->severity != SEVERITY_INCOMPLETE) continue;
+        int number = code_number(diag->code);
+        if (!counted[number]) tester->seen[number]++;
+        counted[number] = true;
+    }
+}
+
+static const Diag *first_error(const Diags *diags) {
+    for (size_t i = 0; i < diags->items.count; i++)
+        if (diags->items.items[i]->severity == SEVERITY_ERROR) return diags->items.items[i];
+    return NULL;
+}
+
+static void report_alarm(Tester *tester, Arena *arena, Program *program,
+                         const Judgement *judgement) {
+    const Diag *diag = first_error(judgement->compiled.diags);
+    int code = diag ? code_number(diag->code) : 0;
+    if (tester->alarms_by_code[code]++ == 0) tester->alarm_seed[code] = program->seed;
+    if (!tester->alarms || tester->shown <= 0 || diag == NULL) return;
+    if (tester->alarms_by_code[code] > 5) return;
+    tester->shown--;
+    if (tester->shrinks) program = shrink_refused(program, arena, &tester->options, diag->code);
+    Compiled compiled;
+    const char *text = program_text(program);
+    compile_text(arena, text, &compiled);
+    printf("---- a false alarm, seed %llu, %s\n%s%s", (unsigned long long)program->seed,
+           wounds_text(arena, program), said(arena, compiled.diags), text);
+    fflush(stdout);
+    write_file(tester, arena, arena_printf(arena, "alarm-%s", code_rows[diag->code].name),
+               arena_printf(arena, "// harmless, and refused: %s\n", code_rows[diag->code].name),
+               text, program->seed);
+}
+
+static void try_program(Tester *tester, uint64_t seed) {
+    Arena *arena = arena_new();
+    Program *program = program_draw(arena, seed, tester->theme);
+    Judgement judgement;
+    judge_program(program, arena, &tester->options, &judgement);
+    const Compiled *compiled = &judgement.compiled;
+    bool wrong = judgement.fault != FAULT_NONE;
+    tester->programs++;
+    if (compiled->greedy) {
+        if (tester->greedy++ == 0) tester->first_greedy = seed;
+        arena_free(arena);
+        return;
+    }
+    tester->runs += judgement.runs;
+    tester->harmless += !wrong && !program->textual && judgement.harm != HARM_LONG;
+    count_codes(tester, compiled->diags);
+    if (tester->verbose)
+        printf("seed %llu, %s: %s, %s, %d runs\n", (unsigned long long)seed,
+               wounds_text(arena, program),
+               compiled->refused     ? code_rows[first_error(compiled->diags)->code].name
+               : compiled->undecided ? "undecided"
+                                     : "accepted",
+               wrong ? harm_names[judgement.harm] : "harmless", judgement.runs),
+            fflush(stdout);
+    if (compiled->refused) {
+        tester->refused++;
+        tester->wrong_refused += wrong;
+        tester->textual += !wrong && program->textual;
+        tester->untold += !wrong && !program->textual && judgement.harm == HARM_LONG;
+        bool candidate = !wrong && !program->textual && judgement.harm != HARM_LONG;
+        tester->dead += candidate && judgement.dead;
+        if (candidate && !judgement.dead) {
+            tester->false_alarms++;
+            report_alarm(tester, arena, program, &judgement);
+        }
+    } else if (compiled->undecided) {
+        tester->undecided++;
+    } else {
+        tester->accepted++;
+        if (wrong)
+            report_escape(tester, arena, program, &judgement);
+        else
+            tester->right++;
+    }
+    arena_free(arena);
+}
+
+static void show_program(Tester *tester, uint64_t seed) {
+    Arena *arena = arena_new();
+    Program *program = program_draw(arena, seed, tester->theme);
+    Judgement judgement;
+    printf("// seed %llu, %s\n%s", (unsigned long long)seed, wounds_text(arena, program),
+           program_text(program));
+    judge_program(program, arena, &tester->options, &judgement);
+    if (judgement.compiled.greedy) printf("greedy\n");
+    printf("%s%s; %s", said(arena, judgement.compiled.diags),
+           judgement.compiled.refused     ? "refused"
+           : judgement.compiled.undecided ? "undecided"
+                                          : "accepted",
+           judgement.fault != FAULT_NONE ? fault_names[judgement.fault] : "harmless");
+    if (judgement.fault != FAULT_NONE)
+        printf(" (%s, at `%s`) with %s, %d resident, schedule %llu; the emulator: %s",
+               harm_names[judgement.harm], stmt_text(program, judgement.stmt),
+               sizes_text(arena, &judgement.sizes), judgement.resident,
+               (unsigned long long)judgement.schedule,
+               judgement.finding ? judgement.finding : "shows nothing");
+    printf("; %d runs\n", judgement.runs);
+    arena_free(arena);
+}
+
+/* ---- all ---- */
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static void report(const Tester *tester) {
+    printf("%d programs: %d accepted, of them %d right in %d runs; %d refused, of them %d wrong, "
+           "%d by rules about "
+           "the text, %d not followed to the end; %d undecided\n",
+           tester->programs, tester->accepted, tester->right, tester->runs, tester->refused,
+           tester->wrong_refused, tester->textual, tester->untold, tester->undecided);
+    if (tester->greedy > 0)
+        printf("%d programs took more memory than there is, the first by seed %llu\n",
+               tester->greedy, (unsigned long long)tester->first_greedy);
+    printf("%d false alarms in %d harmless programs; %d where some statement is never reached\n",
+           tester->false_alarms, tester->harmless, tester->dead);
+    for (int i = 0; i < CODES; i++)
+        if (tester->alarms_by_code[i] > 0)
+            printf("  %d by P%04d, the first by seed %llu\n", tester->alarms_by_code[i], i,
+                   (unsigned long long)tester->alarm_seed[i]);
+    for (int i = 0; i < CODES && tester->codes; i++)
+        if (tester->seen[i] > 0) printf("P%04d was said of %d programs\n", i, tester->seen[i]);
+    for (int f = 1; f < FAULTS; f++) {
+        if (tester->escapes[f] > 0)
+            printf("%s: %d escapes, the first after %llu programs%s\n", fault_names[f],
+                   tester->escapes[f], (unsigned long long)tester->first[f],
+                   is_open((Fault)f) ? " (known to be open)" : "");
+        else if (is_open((Fault)f))
+            printf("%s: no escape, though it is known to be open\n", fault_names[f]);
+    }
+}
+
+static Theme theme_named(const char *name) {
+    int theme = 0;
+    while (theme < THEMES && strcmp(name, theme_names[theme]) != 0) theme++;
+    return (Theme)theme;
+}
+
+static bool read_words(Tester *tester, int argc, char **argv, bool *only) {
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
+        bool *flag = strcmp(word, "--verbose") == 0  ? &tester->verbose
+                     : strcmp(word, "--shrink") == 0 ? &tester->shrinks
+                     : strcmp(word, "--codes") == 0  ? &tester->codes
+                     : strcmp(word, "--alarms") == 0 ? &tester->alarms
+                                                     : NULL;
+        if (flag != NULL) {
+            *flag = true;
+            continue;
+        }
+        if (value == NULL) return false;
+        i++;
+        if (strcmp(word, "--count") == 0)
+            tester->count = strtoull(value, NULL, 10);
+        else if (strcmp(word, "--seed") == 0)
+            tester->seed = strtoull(value, NULL, 10);
+        else if (strcmp(word, "--only") == 0)
+            tester->seed = strtoull(value, NULL, 10), *only = true;
+        else if (strcmp(word, "--sizes") == 0)
+            tester->options.sizes = atoi(value);
+        else if (strcmp(word, "--runs") == 0)
+            tester->options.runs = atoi(value);
+        else if (strcmp(word, "--show") == 0)
+            tester->shown = atoi(value);
+        else if (strcmp(word, "--time") == 0)
+            tester->seconds = strtod(value, NULL), tester->count = UINT64_MAX;
+        else if (strcmp(word, "--write") == 0)
+            tester->folder = value;
+        else if (strcmp(word, "--theme") == 0 && theme_named(value) != THEMES)
+            tester->theme = theme_named(value);
+        else
+            return false;
+    }
+    return true;
+}
+
+int main(int argc, char **argv) {
+    Arena *arena = arena_new();
+    Tester *tester = NEW(arena, Tester);
+    bool only = false;
+    *tester = (Tester){.seed = 1,
+                       .count = COUNT,
+                       .options = {.sizes = 14, .runs = 8},
+                       .shown = 20,
+                       .theme = THEMES};
+    double start = now();
+    if (!read_words(tester, argc, argv, &only)) {
+        fprintf(stderr, "adversary-test [--count N] [--seed S] [--only SEED] [--time SECONDS] "
+                        "[--sizes N] [--runs N] "
+                        "[--show N] [--shrink] [--write DIR] [--codes] [--alarms] [--verbose] "
+                        "[--theme NAME]\n");
+        arena_free(arena);
+        return 2;
+    }
+#if !defined(__SANITIZE_ADDRESS__)
+    setrlimit(RLIMIT_AS, &(struct rlimit){BYTES, BYTES});
+#endif
+    if (only) show_program(tester, tester->seed);
+    for (uint64_t i = 0;
+         !only && i < tester->count && (tester->seconds <= 0 || now() - start < tester->seconds);
+         i++)
+        try_program(tester, tester->seed + i);
+    if (!only) report(tester);
+    int failed = tester->failed, passed = tester->programs - failed;
+    arena_free(arena);
+    if (!only) printf("%d passed, %d failed\n", passed, failed);
+    return failed > 0;
+}

@@ -1,0 +1,236 @@
+/* Expressions, statements and places of a program: made, copied, replaced. */
+#include "tests/adversary/adversary.h"
+
+#include <string.h>
+
+const char *const symbol_names[SYMBOLS] = {"G", "K", "R", "N", "M", "q", "p"};
+
+uint32_t pick(Program *program, uint32_t below) { return draw(&program->random, below); }
+bool often(Program *program, int percent) { return chance(&program->random, percent); }
+
+/* ---- expressions ---- */
+
+Expr *expr_new(Program *program, ExprKind kind, int of) {
+    Expr *expr = NEW(program->arena, Expr);
+    *expr = (Expr){.kind = kind, .of = of};
+    return expr;
+}
+
+const Expr *number(Program *program, int64_t value) {
+    Expr *expr = expr_new(program, X_NUMBER, 0);
+    expr->number = value;
+    return expr;
+}
+
+const Expr *symbol(Program *program, Symbol which) {
+    return expr_new(program, X_SYMBOL, (int)which);
+}
+const Expr *local_of(Program *program, int local) { return expr_new(program, X_LOCAL, local); }
+const Expr *index_of(Program *program, int which) { return expr_new(program, X_INDEX, which); }
+
+const Expr *binary(Program *program, Op op, const Expr *a, const Expr *b) {
+    Expr *expr = expr_new(program, X_BINARY, 0);
+    expr->op = op;
+    expr->a = a;
+    expr->b = b;
+    return expr;
+}
+
+const Expr *choose(Program *program, const Expr *c, const Expr *a, const Expr *b) {
+    Expr *expr = expr_new(program, X_SELECT, 0);
+    expr->c = c;
+    expr->a = a;
+    expr->b = b;
+    return expr;
+}
+
+const Expr *element(Program *program, ExprKind kind, int of, int field, const Expr *first,
+                    const Expr *second, const Expr *third) {
+    Expr *expr = expr_new(program, kind, of);
+    const Expr *subs[] = {first, second, third};
+    expr->field = field;
+    for (int s = 0; s < TENSOR_RANK && subs[s] != NULL; s++) expr->subs[expr->rank++] = subs[s];
+    return expr;
+}
+
+bool expr_mentions(const Expr *expr, ExprKind kind, int of) {
+    if (expr == NULL) return false;
+    if (expr->kind == kind && (of < 0 || expr->of == of)) return true;
+    bool found = expr_mentions(expr->a, kind, of) || expr_mentions(expr->b, kind, of) ||
+                 expr_mentions(expr->c, kind, of);
+    for (int s = 0; s < expr->rank && !found; s++) found = expr_mentions(expr->subs[s], kind, of);
+    return found;
+}
+
+const Expr *expr_replace(Program *program, const Expr *expr, const Expr *from, const Expr *to) {
+    if (expr == NULL) return NULL;
+    if (expr == from) return to;
+    Expr *copy = NEW(program->arena, Expr);
+    *copy = *expr;
+    copy->a = expr_replace(program, expr->a, from, to);
+    copy->b = expr_replace(program, expr->b, from, to);
+    copy->c = expr_replace(program, expr->c, from, to);
+    for (int s = 0; s < expr->rank; s++)
+        copy->subs[s] = expr_replace(program, expr->subs[s], from, to);
+    return copy;
+}
+
+/* Has the target of an assignment elements of 8 bits? */
+bool is_tiny(const Program *program, const Expr *target) {
+    const Local *local = &program->locals[target->of];
+    if (target->kind == X_TILE) return local->tiny;
+    return target->kind == X_FIELD && program->pipes[local->pipe].fields[target->field].tiny;
+}
+
+/* ---- statements ---- */
+
+Stmt *stmt_new(Program *program, StmtKind kind) {
+    Stmt *stmt = NEW(program->arena, Stmt);
+    *stmt = (Stmt){
+        .kind = kind, .range = -1, .lag = -1, .hint = -1, .op = '=', .local = -1, .other = -1};
+    return stmt;
+}
+
+Stmt *assign(Program *program, const Expr *target, char op, const Expr *value) {
+    Stmt *stmt = stmt_new(program, S_TILE);
+    stmt->target = target;
+    stmt->op = op;
+    stmt->value = value;
+    return stmt;
+}
+
+Stmt *if_new(Program *program, const Expr *condition) {
+    Stmt *stmt = stmt_new(program, S_IF);
+    stmt->condition = condition;
+    return stmt;
+}
+
+Stmt *for_new(Program *program, int local, const Expr *hi) {
+    Stmt *stmt = stmt_new(program, S_FOR);
+    stmt->local = local;
+    stmt->lo = number(program, 0);
+    stmt->hi = hi;
+    return stmt;
+}
+
+void stmts_add(Program *program, Stmts *stmts, Stmt *stmt) {
+    vec_push(program->arena, stmts, stmt);
+}
+
+void stmts_insert(Program *program, Stmts *stmts, size_t at, Stmt *stmt) {
+    vec_push(program->arena, stmts, stmt);
+    for (size_t i = stmts->count - 1; i > at; i--) stmts->items[i] = stmts->items[i - 1];
+    stmts->items[at] = stmt;
+}
+
+Stmt *stmts_remove(Stmts *stmts, size_t at) {
+    Stmt *stmt = stmts->items[at];
+    for (size_t i = at + 1; i < stmts->count; i++) stmts->items[i - 1] = stmts->items[i];
+    stmts->count--;
+    return stmt;
+}
+
+static Stmts copy_all(Arena *arena, const Stmts *stmts);
+
+static Stmt *copy_one(Arena *arena, const Stmt *stmt) {
+    Stmt *copy = NEW(arena, Stmt);
+    *copy = *stmt;
+    copy->body = copy_all(arena, &stmt->body);
+    copy->otherwise = copy_all(arena, &stmt->otherwise);
+    return copy;
+}
+
+static Stmts copy_all(Arena *arena, const Stmts *stmts) {
+    Stmts copy = {0};
+    for (size_t i = 0; i < stmts->count; i++)
+        vec_push(arena, &copy, copy_one(arena, stmts->items[i]));
+    return copy;
+}
+
+Stmts stmts_copy(Program *program, const Stmts *stmts) { return copy_all(program->arena, stmts); }
+Stmt *stmt_copy(Program *program, const Stmt *stmt) { return copy_one(program->arena, stmt); }
+
+Program *program_copy(Arena *arena, const Program *program) {
+    Program *copy = NEW(arena, Program);
+    *copy = *program;
+    copy->arena = arena;
+    for (int i = 0; i < program->role_count; i++)
+        copy->roles[i].body = copy_all(arena, &program->roles[i].body);
+    return copy;
+}
+
+/* ---- names and tensors ---- */
+
+int local_new(Program *program, LocalKind kind) {
+    int local = program->local_count < MAX_LOCALS - 1 ? program->local_count++ : MAX_LOCALS - 1;
+    program->locals[local] = (Local){.kind = kind, .pipe = -1};
+    return local;
+}
+
+int tile_new(Program *program, LocalKind kind, int rank, int first, int second) {
+    int local = local_new(program, kind);
+    program->locals[local].rank = rank;
+    program->locals[local].extents[0] = first;
+    program->locals[local].extents[1] = second;
+    return local;
+}
+
+int tensor_new(Program *program, const char *name, Mode mode, Contents contents, int rank) {
+    int tensor = program->tensor_count++;
+    program->tensors[tensor] =
+        (Tensor){.name = name, .mode = mode, .contents = contents, .rank = rank};
+    for (int d = 0; d < TENSOR_RANK; d++) program->tensors[tensor].extents[d].symbol = -1;
+    return tensor;
+}
+
+/* ---- places ---- */
+
+static void add_sites(Program *program, Sites *sites, Stmts *list, Site outer) {
+    for (size_t i = 0; i < list->count; i++) {
+        Stmt *stmt = list->items[i];
+        Site site = outer;
+        site.list = list;
+        site.at = i;
+        vec_push(program->arena, sites, site);
+        Site inner = outer;
+        if (inner.depth < (int)COUNT_OF(inner.around)) inner.around[inner.depth++] = stmt;
+        inner.loops += stmt->kind == S_FOR;
+        inner.in_grid |= stmt->kind == S_GRID;
+        add_sites(program, sites, &stmt->body, inner);
+        add_sites(program, sites, &stmt->otherwise, inner);
+    }
+}
+
+Sites program_sites(Program *program) {
+    Sites sites = {0};
+    for (int i = 0; i < program->role_count; i++)
+        add_sites(program, &sites, &program->roles[i].body, (Site){.role = i});
+    return sites;
+}
+
+size_t program_number(Program *program) {
+    Sites sites = program_sites(program);
+    for (size_t i = 0; i < sites.count; i++)
+        sites.items[i].list->items[sites.items[i].at]->number = (int)i;
+    return sites.count;
+}
+
+const char *const theme_names[THEMES] = {"any",       "turns", "wraps",   "padding", "rotation",
+                                         "variables", "races", "carried", "stages"};
+
+Program *program_draw(Arena *arena, uint64_t seed, Theme theme) {
+    Program *program = NEW(arena, Program);
+    program->arena = arena;
+    program->seed = seed;
+    program->random = (Random){seed * 2654435761u + 12345};
+    program->theme = often(program, 40) ? THEME_ANY : (Theme)(1 + pick(program, THEMES - 1));
+    if (theme != THEMES) program->theme = theme;
+    if (program->theme == THEME_PADDING || (program->theme == THEME_ANY && often(program, 12)))
+        draw_matrices(program);
+    else
+        draw_vectors(program);
+    uint32_t dice = pick(program, 100);
+    int wounds = dice < 45 ? 0 : dice < 88 ? 1 : 2;
+    for (int tries = 0; tries < 12 && program->wound_count < wounds; tries++) wound(program);
+    return program;
+}

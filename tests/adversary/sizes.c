@@ -1,0 +1,97 @@
+/* Sizes and contents that a program is tried with. */
+#include "tests/adversary/adversary.h"
+
+#define FAR 20 /* sizes tried before a size beyond a row's elements is one of them */
+
+static bool holds(Op op, int64_t a, int64_t b) {
+    if (op == DO_GE) return a >= b;
+    if (op == DO_LE) return a <= b;
+    return a == b;
+}
+
+bool sizes_meet(const Program *program, const Sizes *sizes) {
+    for (int i = 0; i < program->require_count; i++) {
+        const Require *require = &program->requires[i];
+        if (!holds(require->op, sizes->values[require->symbol], require->number)) return false;
+    }
+    return true;
+}
+
+static int64_t draw_extent(const Program *program, Random *random, Symbol symbol, int round) {
+    static const int64_t flat[] = {0, 1, 31, 32, 33, 64, 65, 96, 100, 160};
+    static const int64_t sums[] = {0, 16, 32, 48, 48, 64, 80, 80};
+    static const int64_t rows[] = {0, 1, 63, 64, 65, 65, 129, 100};
+    if (symbol == SYM_N) return flat[draw(random, COUNT_OF(flat))];
+    if (symbol == SYM_M && round > FAR && round % 3 == 0) return 260;
+    if (symbol == SYM_M) return rows[draw(random, COUNT_OF(rows))];
+    if (symbol == SYM_K && program->matrix) return sums[draw(random, COUNT_OF(sums))];
+    if (round == 0) return 2;
+    if (round > FAR && round % 4 == (int)symbol % 2) return 30 + (int64_t)draw(random, 12);
+    return (int64_t)draw(random, round > FAR ? 4 : 6);
+}
+
+static int64_t draw_scalar(Random *random) {
+    static const int64_t large[] = {
+        2147483647, 2147483646, -2147483647, -1,  65536, 65535, 40503, 32768, 46341, 1073741824,
+        536870912,  1000,       999,         100, 31,    32,    33,    64,    -31,   715827883};
+    if (chance(random, 55)) return (int64_t)draw(random, 6);
+    return large[draw(random, COUNT_OF(large))];
+}
+
+/* What `requires` asks for is met by force where the draw does not. */
+void sizes_draw(Program *program, Random *random, int round, Sizes *sizes) {
+    for (int s = 0; s < SYMBOLS; s++)
+        sizes->values[s] =
+            s >= SYM_Q ? draw_scalar(random) : draw_extent(program, random, (Symbol)s, round);
+    sizes->contents = (int)draw(random, 6);
+    for (int i = 0; i < program->require_count; i++) {
+        const Require *require = &program->requires[i];
+        int64_t *value = &sizes->values[require->symbol];
+        for (int tries = 0; tries < 40 && !holds(require->op, *value, require->number); tries++)
+            *value = tries < 4 ? require->number + tries - 2 : (int64_t)draw(random, 1000);
+    }
+}
+
+const char *sizes_text(Arena *arena, const Sizes *sizes) {
+    Str out = str_new(arena);
+    for (int s = 0; s < SYMBOLS; s++)
+        str_printf(&out, "%s%s = %lld", s > 0 ? ", " : "", symbol_names[s],
+                   (long long)sizes->values[s]);
+    str_printf(&out, ", contents %d", sizes->contents);
+    return out.text;
+}
+
+int64_t tensor_extent(const Tensor *tensor, int axis, const Sizes *sizes) {
+    return tensor->extents[axis].symbol >= 0 ? sizes->values[tensor->extents[axis].symbol]
+                                             : tensor->extents[axis].number;
+}
+
+static uint32_t mixed(uint64_t z) {
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return (uint32_t)(z >> 33);
+}
+
+/* Tensors of data: a permutation, equal numbers, small ones, any */
+static int32_t data_value(int64_t at, int contents) {
+    static const int32_t any[] = {2147483647, 1000000000, -1, 0, 40503, 65536, 3, -2147483647};
+    switch (contents) {
+    case 0: return (int32_t)at;
+    case 1: return 1;
+    case 2: return (int32_t)(at / 2);
+    case 3: return (int32_t)(mixed((uint64_t)at + 77) % 4);
+    case 4: return (int32_t)(mixed((uint64_t)at + 5) % 3) - 1;
+    default: return any[mixed((uint64_t)at * 3 + 1) % COUNT_OF(any)];
+    }
+}
+
+int32_t tensor_value(const Program *program, int tensor, int64_t at, const Sizes *sizes) {
+    const Tensor *row = &program->tensors[tensor];
+    if (row->mode == TENSOR_OUT) return (int32_t)0xa5a5a5a5;
+    switch (row->contents) {
+    case FILL_ROWS: return (int32_t)(at / WIDE * 1009 + at % WIDE * 31 + tensor * 50021 + 17);
+    case FILL_SMALL: return (int32_t)(1 + mixed((uint64_t)at * 7 + (uint64_t)tensor) % 3);
+    case FILL_DATA: break;
+    }
+    return data_value(at, sizes->contents);
+}

@@ -1,0 +1,339 @@
+/* A program as text. */
+#include "tests/adversary/adversary.h"
+
+typedef struct Printer {
+    const Program *program;
+    Arena *arena;
+    Str out;
+    int indent;
+} Printer;
+
+static const char *const OPERATORS[OPS] = {"+",  "-",  "*", "/",  "%", "min", "max", "ceil",
+                                           "==", "!=", "<", "<=", ">", ">=",  "&&",  "||"};
+static const char *const INDEXES[MAX_INDEXES] = {"i", "j", "x"};
+
+/* ---- expressions ---- */
+
+static const char *local_name(const Printer *p, int local) {
+    static const char letters[] = {'v', 'k', 'y', 'w', 's', 'h'};
+    const Local *row = &p->program->locals[local];
+    if (row->name != NULL) return row->name;
+    return arena_printf(p->arena, "%c%d", letters[row->kind], local);
+}
+
+static void add_expr(const Printer *p, Str *out, const Expr *expr, bool inside);
+
+static void add_subs(const Printer *p, Str *out, const Expr *expr) {
+    for (int s = 0; s < expr->rank; s++) {
+        str_add(out, s == 0 ? "[" : ", ");
+        add_expr(p, out, expr->subs[s], false);
+    }
+    if (expr->rank > 0) str_char(out, ']');
+}
+
+static void add_binary(const Printer *p, Str *out, const Expr *expr, bool inside) {
+    bool called = expr->op == DO_MIN || expr->op == DO_MAX || expr->op == DO_CEIL;
+    if (called)
+        str_printf(out, "%s(", OPERATORS[expr->op]);
+    else if (inside)
+        str_char(out, '(');
+    add_expr(p, out, expr->a, !called);
+    if (called)
+        str_add(out, ", ");
+    else
+        str_printf(out, " %s ", OPERATORS[expr->op]);
+    add_expr(p, out, expr->b, !called);
+    if (called || inside) str_char(out, ')');
+}
+
+static void add_expr(const Printer *p, Str *out, const Expr *expr, bool inside) {
+    const Program *program = p->program;
+    switch (expr->kind) {
+    case X_NUMBER:
+        if (expr->number < 0)
+            str_printf(out, "(0 - %lld)", (long long)-expr->number);
+        else
+            str_printf(out, "%lld", (long long)expr->number);
+        break;
+    case X_SYMBOL: str_add(out, symbol_names[expr->of]); break;
+    case X_LOCAL: str_add(out, local_name(p, expr->of)); break;
+    case X_INDEX: str_add(out, INDEXES[expr->of]); break;
+    case X_RANK: str_add(out, "rank"); break;
+    case X_LANE: str_add(out, "lane"); break;
+    case X_BINARY: add_binary(p, out, expr, inside); break;
+    case X_SELECT:
+        str_char(out, '(');
+        add_expr(p, out, expr->c, false);
+        str_add(out, " ? ");
+        add_expr(p, out, expr->a, true);
+        str_add(out, " : ");
+        add_expr(p, out, expr->b, true);
+        str_char(out, ')');
+        break;
+    case X_TENSOR:
+        str_add(out, program->tensors[expr->of].name);
+        add_subs(p, out, expr);
+        break;
+    case X_FIELD:
+        str_printf(out, "%s.%c", local_name(p, expr->of), "ab"[expr->field]);
+        add_subs(p, out, expr);
+        break;
+    case X_TILE:
+        str_add(out, local_name(p, expr->of));
+        add_subs(p, out, expr);
+        break;
+    }
+}
+
+static const char *expr_text(const Printer *p, const Expr *expr) {
+    Str out = str_new(p->arena);
+    add_expr(p, &out, expr, false);
+    return out.text;
+}
+
+/* ---- statements ---- */
+
+static void line(Printer *p, const char *format, ...) PRINTF_LIKE(2, 3);
+static void line(Printer *p, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    str_printf(&p->out, "%*s", 4 * p->indent, "");
+    str_vprintf(&p->out, format, args);
+    str_char(&p->out, '\n');
+    va_end(args);
+}
+
+static const char *type_text(const Printer *p, bool tiny, int rank, const int *extents) {
+    const char *name = tiny ? "i8" : "i32";
+    if (rank == 0) return name;
+    if (rank == 1) return arena_printf(p->arena, "%s[%d]", name, extents[0]);
+    return arena_printf(p->arena, "%s[%d, %d]", name, extents[0], extents[1]);
+}
+
+static void print_stmt(Printer *p, const Stmt *stmt);
+
+static void print_list(Printer *p, const Stmts *stmts) {
+    p->indent++;
+    for (size_t i = 0; i < stmts->count; i++) print_stmt(p, stmts->items[i]);
+    p->indent--;
+}
+
+static bool is_element(const Expr *expr) {
+    return expr->kind == X_TENSOR || expr->kind == X_FIELD || expr->kind == X_TILE;
+}
+
+/* What is computed is cast where the target's elements are narrower; elements are copied as they
+ * are */
+static void print_assignment(Printer *p, const Stmt *stmt) {
+    const char *value = expr_text(p, stmt->value), *op = stmt->op == '='   ? ""
+                                                         : stmt->op == '+' ? "+"
+                                                                           : "-";
+    if (is_tiny(p->program, stmt->target) && !is_element(stmt->value))
+        value = arena_printf(p->arena, "i8(%s)", value);
+    line(p, "%s %s= %s%s;", expr_text(p, stmt->target), op, value,
+         stmt->by_lanes ? " by lanes" : "");
+}
+
+static void print_declaration(Printer *p, const Stmt *stmt) {
+    const Local *local = &p->program->locals[stmt->local];
+    const char *name = local_name(p, stmt->local),
+               *value = stmt->value ? expr_text(p, stmt->value) : NULL;
+    const char *word = local->kind == LOCAL_SHARED ? "shared" : local->is_let ? "let" : "var";
+    if (local->kind == LOCAL_SCALAR && value != NULL)
+        line(p, "%s %s = %s;", word, name, value);
+    else
+        line(p, "%s %s: %s%s%s;", word, name,
+             type_text(p, local->tiny, local->rank, local->extents), value ? " = " : "",
+             value ? value : "");
+}
+
+static void print_for(Printer *p, const Stmt *stmt) {
+    if (stmt->range >= 0)
+        line(p, "for %s in r%d {", local_name(p, stmt->local), stmt->range);
+    else
+        line(p, "for %s in %s .. %s {", local_name(p, stmt->local), expr_text(p, stmt->lo),
+             expr_text(p, stmt->hi));
+    print_list(p, &stmt->body);
+    line(p, "}");
+}
+
+static void print_stage(Printer *p, const Stmt *stmt) {
+    const char *hint = stmt->hint >= 0 ? arena_printf(p->arena, " if %s", local_name(p, stmt->hint))
+                                       : "",
+               *lag = stmt->lag >= 0 ? arena_printf(p->arena, " lag %d", stmt->lag) : "",
+               *end = stmt->produce ? "produce" : "consume", *name = local_name(p, stmt->local);
+    if (stmt->kind == S_STAGE) {
+        line(p, "%s <p%d>%s%s as %s {", end, stmt->pipe, hint, lag, name);
+        print_list(p, &stmt->body);
+        line(p, "}");
+        return;
+    }
+    const char *word = !stmt->fresh ? "" : p->program->locals[stmt->local].is_let ? "let " : "var ";
+    line(p, "%s%s = %s <p%d>%s;", word, name, end, stmt->pipe, hint);
+}
+
+static void print_arrival(Printer *p, const Stmt *stmt) {
+    const char *name = local_name(p, stmt->local);
+    if (stmt->kind == S_DROP)
+        line(p, "release %s without signal;", name);
+    else if (stmt->condition != NULL)
+        line(p, "if %s { arrive %s; }", expr_text(p, stmt->condition), name);
+    else
+        line(p, "arrive %s;", name);
+}
+
+static void print_block(Printer *p, const char *word, const Stmts *stmts) {
+    line(p, "%s {", word);
+    print_list(p, stmts);
+    line(p, "}");
+}
+
+static void print_stmt(Printer *p, const Stmt *stmt) {
+    static const char *const leaves[] = {"break", "continue", "return"};
+    switch (stmt->kind) {
+    case S_FOR: print_for(p, stmt); break;
+    case S_GRID:
+        line(p, "for %s in grid {", local_name(p, stmt->local));
+        print_list(p, &stmt->body);
+        line(p, "}");
+        break;
+    case S_IF:
+        line(p, "if %s {", expr_text(p, stmt->condition));
+        print_list(p, &stmt->body);
+        if (stmt->otherwise.count > 0) {
+            line(p, "} else {");
+            print_list(p, &stmt->otherwise);
+        }
+        line(p, "}");
+        break;
+    case S_LEAVE: line(p, "%s;", leaves[stmt->leave]); break;
+    case S_STAGE:
+    case S_ACQUIRE: print_stage(p, stmt); break;
+    case S_RELEASE: line(p, "release %s;", local_name(p, stmt->local)); break;
+    case S_MOVE: line(p, "%s = %s;", local_name(p, stmt->local), local_name(p, stmt->other)); break;
+    case S_DECLARE: print_declaration(p, stmt); break;
+    case S_SET:
+        line(p, "%s %s= %s;", local_name(p, stmt->local),
+             stmt->op == '='   ? ""
+             : stmt->op == '+' ? "+"
+                               : "-",
+             expr_text(p, stmt->value));
+        break;
+    case S_TILE: print_assignment(p, stmt); break;
+    case S_CONTRACT:
+        line(p, "%s %s= sum[x] %s * %s;", expr_text(p, stmt->target), stmt->op == '+' ? "+" : "",
+             expr_text(p, stmt->left), expr_text(p, stmt->right));
+        break;
+    case S_TURN: print_block(p, "turn", &stmt->body); break;
+    case S_UNSAFE: print_block(p, "unsafe", &stmt->body); break;
+    case S_ARRIVE:
+    case S_DROP: print_arrival(p, stmt); break;
+    case S_HINT:
+        line(p, "%s%s = try %s <p%d>;",
+             !stmt->fresh                             ? ""
+             : p->program->locals[stmt->local].is_let ? "let "
+                                                      : "var ",
+             local_name(p, stmt->local), stmt->produce ? "produce" : "consume", stmt->pipe);
+        break;
+    case S_EVENT:
+    case S_ROTATE: break; /* of scripts alone */
+    }
+}
+
+/* ---- the whole ---- */
+
+static void add_tensor(Str *out, const Tensor *tensor) {
+    static const char *const modes[] = {"", "out ", "inout "};
+    str_printf(out, "%s%s: %s", modes[tensor->mode], tensor->name, tensor->tiny ? "i8" : "i32");
+    for (int d = 0; d < tensor->rank; d++) {
+        str_add(out, d == 0 ? "[" : ", ");
+        if (tensor->extents[d].symbol >= 0)
+            str_add(out, symbol_names[tensor->extents[d].symbol]);
+        else
+            str_printf(out, "%d", tensor->extents[d].number);
+    }
+    str_add(out, "], ");
+}
+
+/* Does a loop go over the range, or something wait for the pipe? -1: not asked for */
+static bool mentions(const Stmts *stmts, int range, int pipe) {
+    for (size_t i = 0; i < stmts->count; i++) {
+        const Stmt *stmt = stmts->items[i];
+        bool waits = stmt->kind == S_STAGE || stmt->kind == S_ACQUIRE || stmt->kind == S_HINT;
+        if (stmt->kind == S_FOR && range >= 0 && stmt->range == range) return true;
+        if (waits && stmt->pipe == pipe) return true;
+        if (mentions(&stmt->body, range, pipe) || mentions(&stmt->otherwise, range, pipe))
+            return true;
+    }
+    return false;
+}
+
+static bool is_used(const Program *program, int range, int pipe) {
+    bool used = false;
+    for (int r = 0; r < program->role_count; r++)
+        used |= mentions(&program->roles[r].body, range, pipe);
+    return used;
+}
+
+static void print_head(Printer *p) {
+    const Program *program = p->program;
+    Str tensors = str_new(p->arena);
+    str_add(&tensors, "");
+    for (int i = 0; i < program->tensor_count; i++) add_tensor(&tensors, &program->tensors[i]);
+    line(p, "kernel k(%sq: i32, p: i32) for sm_90a {", tensors.text);
+    p->indent++;
+    for (int i = 0; i < program->require_count; i++)
+        line(p, "requires %s %s %lld;", symbol_names[program->requires[i].symbol],
+             OPERATORS[program->requires[i].op], (long long)program->requires[i].number);
+    line(p, "grid %s(%s: %s);", program->persistent ? "persistent " : "",
+         local_name(p, program->axis), expr_text(p, program->tiles));
+    for (int i = 0; i < program->range_count; i++)
+        if (is_used(program, i, -1))
+            line(p, "range r%d = 0 .. %s;", i, expr_text(p, program->ranges[i]));
+}
+
+static void print_pipes(Printer *p) {
+    const Program *program = p->program;
+    for (int i = 0; i < program->pipe_count; i++) {
+        const Pipe *pipe = &program->pipes[i];
+        if (!is_used(program, -1, i)) continue;
+        Str text = str_new(p->arena);
+        for (int c = 0; c < pipe->consumer_count; c++)
+            str_printf(&text, "%sw%d", c > 0 ? ", " : "", pipe->consumers[c]);
+        if (pipe->arrivals > 0) str_printf(&text, " arrivals empty %d", pipe->arrivals);
+        str_add(&text, pipe->field_count > 0 ? " {" : ";");
+        for (int f = 0; f < pipe->field_count; f++)
+            str_printf(
+                &text, " %c: %s;", "ab"[f],
+                type_text(p, pipe->fields[f].tiny, pipe->fields[f].rank, pipe->fields[f].extents));
+        if (pipe->field_count > 0) str_add(&text, " }");
+        line(p, "pipe p%d[%d] w%d -> %s", i, pipe->depth, pipe->producer, text.text);
+    }
+}
+
+const char *program_text(Program *program) {
+    Printer p = {.program = program, .arena = program->arena, .out = str_new(program->arena)};
+    print_head(&p);
+    print_pipes(&p);
+    for (int i = 0; i < program->role_count; i++) {
+        const Role *role = &program->roles[i];
+        if (role->body.count == 0) continue;
+        int count = role->warpgroups ? role->instances : role->warps;
+        line(&p, "role w%d: %d %s%s%s {", i, count, role->warpgroups ? "warpgroup" : "warp",
+             count > 1 ? "s" : "", role->in_turn ? " in turn" : "");
+        print_list(&p, &role->body);
+        line(&p, "}");
+    }
+    p.indent = 0;
+    line(&p, "}");
+    return p.out.text;
+}
+
+const char *stmt_text(Program *program, const Stmt *stmt) {
+    Printer p = {.program = program, .arena = program->arena, .out = str_new(program->arena)};
+    if (stmt == NULL) return "the end";
+    print_stmt(&p, stmt);
+    for (char *c = p.out.text; *c != '\0'; c++)
+        if (*c == '\n') *c = '\0';
+    return p.out.text;
+}

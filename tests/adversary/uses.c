@@ -1,0 +1,372 @@
+/* What a role does with a stage that it reads: sums, variables in and around loops, conditions
+ * that join, inner loops that are left early, tiles that are written in parts, subscripts that
+ * are computed. */
+#include "tests/adversary/draw.h"
+
+static const Expr *n(Scope *scope, int64_t value) { return number(scope->program, value); }
+
+const Expr *lane_of(Scope *scope) {
+    Program *program = scope->program;
+    const Expr *i = index_of(program, 0);
+    if (scope->width == WIDE) return i;
+    return binary(program, DO_ADD,
+                  binary(program, DO_MUL, expr_new(program, X_RANK, 0), n(scope, scope->width)), i);
+}
+
+static const Expr *counter(Scope *scope) {
+    Program *program = scope->program;
+    uint32_t which = pick(program, (uint32_t)scope->loop_count + 1);
+    return local_of(program, which == 0 ? program->axis : scope->loops[which - 1]);
+}
+
+/* ---- values ---- */
+
+static bool requires_scalar(const Program *program, Symbol which) {
+    int bounds = 0;
+    for (int r = 0; r < program->require_count; r++) bounds += program->requires[r].symbol == which;
+    return bounds >= 2;
+}
+
+static const Expr *data_element(Scope *scope) {
+    Program *program = scope->program;
+    return element(program, X_TENSOR, scope->data, 0, local_of(program, program->axis), NULL, NULL);
+}
+
+/* A number in 0 .. extent - 1, by arithmetic that stays in 32 bits */
+const Expr *safe_sub(Scope *scope, int extent) {
+    Program *program = scope->program;
+    const Expr *top = n(scope, extent - 1),
+               *q = symbol(program, often(program, 70) ? SYM_Q : SYM_P);
+    if (extent < 8)
+        return often(program, 50) ? n(scope, pick(program, (uint32_t)extent))
+                                  : binary(program, DO_MOD, counter(scope), n(scope, extent));
+    switch (pick(program, 9)) {
+    case 0: return n(scope, pick(program, (uint32_t)extent));
+    case 1: return binary(program, DO_MOD, counter(scope), n(scope, extent - pick(program, 5)));
+    case 2: {
+        const Expr *first = binary(program, DO_MOD, counter(scope), n(scope, extent / 4));
+        const Expr *second = binary(program, DO_MOD, counter(scope), n(scope, extent / 4));
+        return binary(program, DO_ADD, binary(program, DO_MUL, first, n(scope, 2)), second);
+    }
+    case 3: return binary(program, DO_MIN, binary(program, DO_MAX, q, n(scope, 0)), top);
+    case 4:
+        return binary(program, DO_ADD, binary(program, DO_MOD, q, n(scope, extent / 2)),
+                      n(scope, extent / 2));
+    case 5:
+        return binary(program, DO_MIN, binary(program, DO_MAX, data_element(scope), n(scope, 0)),
+                      top);
+    case 6:
+        return binary(program, DO_SUB, top, binary(program, DO_MOD, counter(scope), n(scope, 5)));
+    case 7:
+        if (requires_scalar(program, SYM_Q)) {
+            int64_t factor = 2 + pick(program, 40), more = pick(program, 9);
+            const Expr *scaled = binary(program, DO_MUL, symbol(program, SYM_Q), n(scope, factor));
+            return binary(program, DO_MOD, binary(program, DO_ADD, scaled, n(scope, more)),
+                          n(scope, extent));
+        }
+        return binary(program, DO_MOD, counter(scope), n(scope, extent));
+    default: {
+        const Expr *clamped =
+            binary(program, DO_MIN, binary(program, DO_MAX, q, n(scope, 0)), n(scope, 10));
+        return binary(program, DO_MUL, clamped, n(scope, (extent - 1) / 10));
+    }
+    }
+}
+
+const Expr *small_index(Scope *scope) {
+    Program *program = scope->program;
+    const Expr *i = index_of(program, 0);
+    switch (pick(program, 5)) {
+    case 0: return binary(program, DO_SUB, n(scope, WIDE - 1), i);
+    case 1: return binary(program, DO_DIV, i, n(scope, 2 + pick(program, 3)));
+    case 2: return binary(program, DO_MOD, i, n(scope, 2 + pick(program, 9)));
+    case 3: {
+        const Expr *scaled = binary(program, DO_MUL, i, n(scope, 3 + 2 * pick(program, 5)));
+        return binary(program, DO_MOD, scaled, n(scope, WIDE));
+    }
+    default: return i;
+    }
+}
+
+/* For a computed element of a stage: of i, of what counts, and of what was read */
+const Expr *any_value(Scope *scope) {
+    Program *program = scope->program;
+    const Expr *i = index_of(program, 0);
+    const Expr *value =
+        binary(program, DO_ADD, binary(program, DO_MUL, counter(scope), n(scope, 7)), i);
+    if (scope->sums >= 0 && often(program, 70)) {
+        const Expr *sums = element(program, X_TILE, scope->sums, 0, i, NULL, NULL);
+        return binary(program, DO_ADD, binary(program, DO_MUL, sums, n(scope, 3)), value);
+    }
+    if (often(program, 20)) return choose(program, condition_draw(scope), value, n(scope, 5));
+    return value;
+}
+
+/* ---- reading a stage ---- */
+
+static const Expr *stage_row(Scope *scope, int handle, int pipe, const Expr *sub) {
+    Program *program = scope->program;
+    int field = (int)pick(program, (uint32_t)program->pipes[pipe].field_count);
+    const Field *shape = &program->pipes[pipe].fields[field];
+    if (shape->rank == 1) return element(program, X_FIELD, handle, field, sub, NULL, NULL);
+    return element(program, X_FIELD, handle, field, safe_sub(scope, shape->extents[0]), sub, NULL);
+}
+
+static Stmt *add_to_sums(Scope *scope, const Expr *value) {
+    Program *program = scope->program;
+    const Expr *target = element(program, X_TILE, scope->sums, 0, index_of(program, 0), NULL, NULL);
+    if (often(program, 50)) return assign(program, target, '+', value);
+    const Expr *old = binary(program, DO_MUL, target, n(scope, 31));
+    return assign(program, target, '=', binary(program, DO_ADD, old, value));
+}
+
+static void use_sum(Scope *scope, int handle, int pipe, Stmts *out) {
+    stmts_add(scope->program, out,
+              add_to_sums(scope, stage_row(scope, handle, pipe, lane_of(scope))));
+}
+
+static void use_element(Scope *scope, int handle, int pipe, Stmts *out) {
+    Program *program = scope->program;
+    const Expr *sub =
+        often(program, 60) || scope->width < WIDE ? safe_sub(scope, WIDE) : small_index(scope);
+    stmts_add(program, out, add_to_sums(scope, stage_row(scope, handle, pipe, sub)));
+}
+
+static Stmt *declare_scalar(Scope *scope, const Expr *value, int *local) {
+    Program *program = scope->program;
+    Stmt *stmt = stmt_new(program, S_DECLARE);
+    stmt->local = *local = local_new(program, LOCAL_SCALAR);
+    stmt->value = value;
+    return stmt;
+}
+
+static Stmt *set_scalar(Scope *scope, int local, char op, const Expr *value) {
+    Stmt *stmt = stmt_new(scope->program, S_SET);
+    stmt->local = local;
+    stmt->op = op;
+    stmt->value = value;
+    return stmt;
+}
+
+/* A variable that both arms set, or one arm where it has a value already */
+static void use_joined(Scope *scope, int handle, int pipe, Stmts *out) {
+    Program *program = scope->program;
+    int local;
+    bool begun = often(program, 40);
+    stmts_add(program, out,
+              declare_scalar(scope, begun ? n(scope, pick(program, 9)) : NULL, &local));
+    Stmt *arms = if_new(program, condition_draw(scope));
+    stmts_add(program, &arms->body,
+              set_scalar(scope, local, '=', stage_row(scope, handle, pipe, safe_sub(scope, WIDE))));
+    if (!begun || often(program, 40))
+        stmts_add(program, &arms->otherwise,
+                  set_scalar(scope, local, '=', n(scope, pick(program, 9))));
+    stmts_add(program, out, arms);
+    stmts_add(program, out, add_to_sums(scope, local_of(program, local)));
+}
+
+/* A variable of the whole tile of the grid, begun at its head */
+static void use_outer(Scope *scope, int handle, int pipe, Stmts *out) {
+    Program *program = scope->program;
+    int local;
+    stmts_insert(program, scope->before, 0,
+                 declare_scalar(scope, n(scope, pick(program, 5)), &local));
+    stmts_add(program, out, add_to_sums(scope, local_of(program, local)));
+    stmts_add(program, out,
+              set_scalar(scope, local, often(program, 60) ? '+' : '=',
+                         stage_row(scope, handle, pipe, safe_sub(scope, WIDE))));
+}
+
+/* A loop without hand-overs, that is left early perhaps, with a variable in it */
+static void use_loop(Scope *scope, int handle, int pipe, Stmts *out) {
+    Program *program = scope->program;
+    Stmt *loop = for_new(program, local_new(program, LOCAL_LOOP),
+                         often(program, 70) ? n(scope, 1 + pick(program, 4)) : bound_draw(scope));
+    Scope inner = *scope;
+    if (inner.loop_count >= SCOPE_LOOPS) return;
+    inner.tripled[inner.loop_count] = false;
+    inner.loops[inner.loop_count++] = loop->local;
+    inner.alone = false;
+    bool variable = often(program, 50);
+    int local = -1;
+    if (variable) {
+        bool begun = often(program, 50);
+        stmts_add(program, &loop->body,
+                  declare_scalar(&inner, begun ? counter(&inner) : NULL, &local));
+        if (!begun)
+            stmts_add(program, &loop->body, set_scalar(&inner, local, '=', counter(&inner)));
+    }
+    if (often(program, 50)) {
+        Stmt *condition = if_new(program, condition_draw(&inner)),
+             *leave = stmt_new(program, S_LEAVE);
+        leave->leave = often(program, 50) ? LEAVE_BREAK : LEAVE_CONTINUE;
+        stmts_add(program, &condition->body, leave);
+        stmts_add(program, &loop->body, condition);
+    }
+    if (variable && often(program, 50))
+        stmts_add(program, &loop->body, set_scalar(&inner, local, '+', n(scope, 2)));
+    const Expr *value = stage_row(&inner, handle, pipe, lane_of(&inner));
+    if (variable) value = binary(program, DO_ADD, value, local_of(program, local));
+    stmts_add(program, &loop->body, add_to_sums(&inner, value));
+    stmts_add(program, out, loop);
+}
+
+/* A tile of two rows, written row by row: in registers, or in shared memory, where elements may
+ * change threads */
+static void use_tile(Scope *scope, int handle, int pipe, Stmts *out) {
+    Program *program = scope->program;
+    bool shared = often(program, 50);
+    const Expr *i = index_of(program, 0);
+    int tile = tile_new(program, shared ? LOCAL_SHARED : LOCAL_TILE, 2, 2, scope->width);
+    Stmt *declare = stmt_new(program, S_DECLARE);
+    declare->local = tile;
+    bool begun = !shared && often(program, 30);
+    if (begun) declare->value = n(scope, 4);
+    stmts_add(program, often(program, 25) ? scope->before : out, declare);
+    const Expr *first = element(program, X_TILE, tile, 0, n(scope, 0), i, NULL);
+    const Expr *second = element(program, X_TILE, tile, 0, n(scope, 1), i, NULL);
+    stmts_add(program, out,
+              assign(program, first, '=', stage_row(scope, handle, pipe, lane_of(scope))));
+    if (often(program, 40)) {
+        Stmt *arms = if_new(program, condition_draw(scope));
+        stmts_add(program, &arms->body, assign(program, second, '=', n(scope, pick(program, 9))));
+        if (!begun)
+            stmts_add(program, &arms->otherwise,
+                      assign(program, second, '=', stage_row(scope, handle, pipe, lane_of(scope))));
+        stmts_add(program, out, arms);
+    } else {
+        stmts_add(program, out,
+                  assign(program, second, '=', binary(program, DO_ADD, first, n(scope, 1))));
+    }
+    if (shared && scope->width == WIDE) {
+        const Expr *other =
+            element(program, X_TILE, tile, 0, safe_sub(scope, 2), small_index(scope), NULL);
+        stmts_add(program, out, add_to_sums(scope, other));
+        if (often(program, 30)) { /* one element again */
+            const Expr *one =
+                element(program, X_TILE, tile, 0, n(scope, 1), safe_sub(scope, WIDE), NULL);
+            stmts_add(program, out, assign(program, one, '=', n(scope, 9)));
+        }
+    }
+    stmts_add(program, out, add_to_sums(scope, binary(program, DO_SUB, first, second)));
+}
+
+/* A variable that is set under a condition, and used under the same one; what is asked may change
+ * only afterwards. */
+static void use_guarded(Scope *scope, int handle, int pipe, Stmts *out) {
+    Program *program = scope->program;
+    int local, asked;
+    stmts_add(program, out, declare_scalar(scope, counter(scope), &asked));
+    stmts_add(program, out, declare_scalar(scope, NULL, &local));
+    const Expr *condition = often(program, 50)
+                                ? condition_draw(scope)
+                                : binary(program, often(program, 50) ? DO_LT : DO_NE,
+                                         local_of(program, asked), n(scope, pick(program, 3)));
+    Stmt *set = if_new(program, condition), *used = if_new(program, condition);
+    stmts_add(program, &set->body,
+              set_scalar(scope, local, '=', stage_row(scope, handle, pipe, safe_sub(scope, WIDE))));
+    stmts_add(program, &used->body, add_to_sums(scope, local_of(program, local)));
+    stmts_add(program, out, set);
+    if (often(program, 50)) use_sum(scope, handle, pipe, out);
+    stmts_add(program, out, used);
+    stmts_add(program, out, set_scalar(scope, asked, '+', n(scope, 1)));
+    stmts_add(program, out, add_to_sums(scope, local_of(program, asked)));
+}
+
+static void use_arms(Scope *scope, int handle, int pipe, Stmts *out) {
+    Program *program = scope->program;
+    Stmt *arms = if_new(program, condition_draw(scope));
+    use_sum(scope, handle, pipe, &arms->body);
+    if (often(program, 60)) use_element(scope, handle, pipe, &arms->otherwise);
+    stmts_add(program, out, arms);
+}
+
+void use_draw(Scope *scope, int handle, int pipe, Stmts *out) {
+    Program *program = scope->program;
+    if (program->local_count > MAX_LOCALS - 30) return;
+    uint32_t dice = pick(program, 13);
+    if (program->theme == THEME_VARIABLES && often(program, 60)) dice = 2 + pick(program, 4);
+    if (program->theme == THEME_VARIABLES && often(program, 20)) dice = 12;
+    if (program->theme == THEME_CARRIED && often(program, 40)) dice = 3;
+    if (program->theme == THEME_WRAPS && often(program, 50)) dice = 0;
+    if (program->theme == THEME_RACES && often(program, 40)) dice = 7;
+    switch (dice) {
+    case 0:
+    case 1: use_element(scope, handle, pipe, out); break;
+    case 2: use_joined(scope, handle, pipe, out); break;
+    case 3: use_outer(scope, handle, pipe, out); break;
+    case 4: use_loop(scope, handle, pipe, out); break;
+    case 5: use_tile(scope, handle, pipe, out); break;
+    case 6: use_arms(scope, handle, pipe, out); break;
+    case 12: use_guarded(scope, handle, pipe, out); break;
+    case 7:
+        if (scope->writes && scope->width == WIDE) {
+            output_draw(scope, stage_row(scope, handle, pipe, lane_of(scope)), out);
+            break;
+        } /* fall through */
+    default: use_sum(scope, handle, pipe, out); break;
+    }
+}
+
+/* ---- outputs ---- */
+
+static int output_new(Scope *scope, int rank) {
+    Program *program = scope->program;
+    Mode mode = often(program, 15) ? TENSOR_INOUT : TENSOR_OUT;
+    const char *name = arena_printf(program->arena, "Y%d", program->tensor_count);
+    return tensor_new(program, name, mode, FILL_ROWS, rank);
+}
+
+static void add_extent(Program *program, int tensor, int axis, int which, int extent) {
+    program->tensors[tensor].extents[axis].symbol = which;
+    program->tensors[tensor].extents[axis].number = extent;
+}
+
+static void add_axis_of_tiles(Program *program, int tensor) {
+    if (program->tiles->kind == X_SYMBOL)
+        add_extent(program, tensor, 0, program->tiles->of, 0);
+    else
+        add_extent(program, tensor, 0, -1, (int)program->tiles->number);
+}
+
+/* The place of a tile: its number, or a permutation of the numbers */
+static const Expr *place_of_tile(Scope *scope) {
+    Program *program = scope->program;
+    const Expr *axis = local_of(program, program->axis);
+    if (often(program, 10))
+        return binary(program, DO_SUB, binary(program, DO_SUB, program->tiles, n(scope, 1)), axis);
+    if (program->tiles->kind == X_NUMBER && often(program, 50)) /* 5 tiles */
+        return binary(program, DO_MOD,
+                      binary(program, DO_MUL, axis, n(scope, 2 + pick(program, 2))),
+                      program->tiles);
+    return axis;
+}
+
+void output_draw(Scope *scope, const Expr *value, Stmts *out) {
+    Program *program = scope->program;
+    if (program->tensor_count >= MAX_TENSORS) return;
+    const Expr *place = place_of_tile(scope), *axis = local_of(program, program->axis),
+               *lane = lane_of(scope), *target;
+    int inner = scope->loop_count - 1, tensor;
+    if (inner == 0 && scope->tripled[inner] && often(program, 60)) {
+        tensor = output_new(scope, 3);
+        add_axis_of_tiles(program, tensor);
+        add_extent(program, tensor, 1, SYM_K, 0);
+        add_extent(program, tensor, 2, -1, WIDE);
+        target = element(program, X_TENSOR, tensor, 0, place,
+                         local_of(program, scope->loops[inner]), lane);
+    } else if (often(program, 40)) {
+        tensor = output_new(scope, 1);
+        add_extent(program, tensor, 0, SYM_N, 0);
+        const Expr *base = binary(program, DO_MUL, axis, n(scope, WIDE));
+        target =
+            element(program, X_TENSOR, tensor, 0, binary(program, DO_ADD, base, lane), NULL, NULL);
+    } else {
+        tensor = output_new(scope, 2);
+        add_axis_of_tiles(program, tensor);
+        add_extent(program, tensor, 1, -1, WIDE);
+        target = element(program, X_TENSOR, tensor, 0, place, lane, NULL);
+    }
+    bool adds = program->tensors[tensor].mode == TENSOR_INOUT;
+    stmts_add(program, out, assign(program, target, adds ? '+' : '=', value));
+}

@@ -1,0 +1,201 @@
+/* Programs over rows of 32 whole numbers: loaders, roles that compute, outputs of their own. */
+#include "tests/adversary/draw.h"
+
+static void draw_inputs(Scope *scope) {
+    Program *program = scope->program;
+    scope->rows = tensor_new(program, "X", TENSOR_IN, FILL_ROWS, 2);
+    program->tensors[scope->rows].extents[0].symbol = SYM_R;
+    program->tensors[scope->rows].extents[1].number = WIDE;
+    scope->data = tensor_new(program, "D", TENSOR_IN, FILL_DATA, 1);
+    program->tensors[scope->data].extents[0].symbol = SYM_G;
+    scope->trips = tensor_new(program, "E", TENSOR_IN, FILL_DATA, 1);
+    program->tensors[scope->trips].extents[0].symbol = SYM_K;
+}
+
+static void draw_requires(Program *program) {
+    if (!often(program, 35)) return;
+    program->requires[program->require_count++] = (Require){SYM_Q, DO_GE, 0};
+    program->requires[program->require_count++] = (Require){SYM_Q, DO_LE, 1000};
+}
+
+static void draw_fields(Program *program, Pipe *pipe) {
+    pipe->field_count = often(program, 30) ? 2 : 1;
+    bool loads = pipe->producer == 0 && often(program, program->theme == THEME_ROTATION ? 20 : 60);
+    for (int f = 0; f < pipe->field_count; f++) {
+        Field *field = &pipe->fields[f];
+        *field = (Field){.copied = loads, .rank = often(program, 40) ? 2 : 1};
+        field->extents[0] = field->rank == 2 ? 2 + (int)pick(program, 2) : WIDE;
+        field->extents[1] = WIDE;
+    }
+}
+
+static void add_pipe(Program *program, int producer, int consumer, int other) {
+    Pipe *pipe = &program->pipes[program->pipe_count++];
+    *pipe = (Pipe){
+        .depth = 1 + (int)pick(program, 4), .producer = producer, .consumers = {consumer, other}};
+    pipe->consumer_count = other >= 0 ? 2 : 1;
+    draw_fields(program, pipe);
+}
+
+static void draw_pipes(Program *program) {
+    program->role_count = often(program, 45) ? 3 : 2;
+    bool three = program->role_count == 3, fork = three && often(program, 30);
+    add_pipe(program, 0, 1, fork ? 2 : -1);
+    if (three && !fork) add_pipe(program, often(program, 60), 2, -1);
+    if (often(program, 30))
+        add_pipe(program, 0, 1 + (int)pick(program, (uint32_t)program->role_count - 1), -1);
+    for (int r = 0; r < program->role_count; r++) {
+        Role *role = &program->roles[r];
+        bool produces = false;
+        for (int i = 0; i < program->pipe_count; i++) produces |= program->pipes[i].producer == r;
+        role->warps = 1 + often(program, 15);
+        role->instances = 1;
+        bool turns = r == 1 && program->theme == THEME_TURNS;
+        if (r == 0 || (!turns && !often(program, 12))) continue;
+        role->warpgroups = true;
+        role->warps = 4;
+        role->instances = turns || often(program, 75) ? 2 : 1;
+        role->in_turn = role->instances == 2 && often(program, turns ? 60 : 50);
+        if (produces && !role->in_turn) role->instances = 1;
+    }
+}
+
+/* One consumer may arrive by hand. */
+static void draw_arrivals(Program *program) {
+    for (int i = 0; i < program->pipe_count; i++) {
+        Pipe *pipe = &program->pipes[i];
+        const Role *role = &program->roles[pipe->consumers[0]];
+        if (pipe->consumer_count > 1 || !often(program, program->theme == THEME_TURNS ? 50 : 7))
+            continue;
+        int lanes = often(program, 80) ? 1 : 32;
+        pipe->arrivals =
+            lanes * (role->warpgroups ? 4 : role->warps) * (role->in_turn ? 1 : role->instances);
+    }
+}
+
+/* ---- one role ---- */
+
+static size_t count_events(const Stmts *script) {
+    size_t count = 0;
+    for (size_t i = 0; i < script->count; i++) {
+        const Stmt *stmt = script->items[i];
+        count += stmt->kind == S_EVENT || stmt->kind == S_ROTATE;
+        count += count_events(&stmt->body) + count_events(&stmt->otherwise);
+    }
+    return count;
+}
+
+static void expand(Scope *scope, const Stmts *script, Stmts *out) {
+    Program *program = scope->program;
+    for (size_t i = 0; i < script->count; i++) {
+        const Stmt *stmt = script->items[i];
+        size_t first = out->count;
+        if (stmt->kind == S_EVENT || stmt->kind == S_ROTATE) {
+            if (stmt->kind == S_EVENT)
+                event_expand(scope, stmt, out);
+            else
+                rotation_expand(scope, stmt, out);
+            for (size_t k = first; k < out->count; k++) out->items[k]->group = stmt->group;
+        } else if (stmt->kind == S_LEAVE) {
+            stmts_add(program, out, stmt_copy(program, stmt));
+        } else {
+            Stmt *copy = stmt_copy(program, stmt);
+            copy->body = copy->otherwise = (Stmts){0};
+            Scope inner = *scope;
+            inner.alone = false;
+            if (stmt->kind == S_FOR) {
+                inner.tripled[inner.loop_count] =
+                    stmt->hi->kind == X_SYMBOL && stmt->hi->of == SYM_K;
+                inner.loops[inner.loop_count++] = stmt->local;
+                inner.alone = count_events(&stmt->body) == 1;
+            }
+            expand(&inner, &stmt->body, &copy->body);
+            expand(&inner, &stmt->otherwise, &copy->otherwise);
+            stmts_add(program, out, copy);
+        }
+    }
+}
+
+static const Stmt *only_part(const Stmt *stmt) {
+    return stmt->kind == S_UNSAFE && stmt->body.count > 0 ? stmt->body.items[0] : stmt;
+}
+
+/* Instances that cooperate take turns with a part of the body: from behind an acquire on, and up to
+ * its release or to what releases it. */
+static void draw_turn(Program *program, Stmts *body) {
+    size_t first = 0, last = 0;
+    while (first < body->count && body->items[first]->kind != S_ACQUIRE) first++;
+    if (first == body->count) return;
+    int handle = body->items[first++]->local;
+    for (last = first; last < body->count; last++) {
+        const Stmt *part = only_part(body->items[last]);
+        if (part->kind == S_ACQUIRE || part->kind == S_FOR || part->kind == S_STAGE) return;
+        if (part->local == handle && (part->kind == S_RELEASE || part->kind == S_DROP)) break;
+    }
+    Stmt *turn = stmt_new(program, S_TURN);
+    for (size_t i = first; i < last; i++)
+        stmts_add(program, &turn->body, stmts_remove(body, first));
+    if (turn->body.count > 0) stmts_insert(program, body, first, turn);
+}
+
+static void draw_role(Scope *outer, const Stmts *script, int number_of_role) {
+    Program *program = outer->program;
+    Role *role = &program->roles[number_of_role];
+    Stmts projected = script_project(program, script, number_of_role), body = {0}, before = {0};
+    if (count_events(&projected) == 0) return;
+    Scope scope = *outer;
+    scope.role = number_of_role;
+    scope.width = role->instances > 1 && !role->in_turn ? WIDE / role->instances : WIDE;
+    scope.before = &before;
+    scope.sums = -1;
+    if (number_of_role > 0) {
+        scope.sums = tile_new(program, LOCAL_TILE, 1, scope.width, 0);
+        scope.writes = true;
+        Stmt *declare = stmt_new(program, S_DECLARE);
+        declare->local = scope.sums;
+        declare->value = number(program, 0);
+        stmts_add(program, &before, declare);
+    }
+    expand(&scope, &projected, &body);
+    if (scope.sums >= 0)
+        output_draw(&scope,
+                    element(program, X_TILE, scope.sums, 0, index_of(program, 0), NULL, NULL),
+                    &body);
+    Stmt *grid = stmt_new(program, S_GRID);
+    grid->local = program->axis;
+    for (size_t i = 0; i < before.count; i++) stmts_add(program, &grid->body, before.items[i]);
+    Stmts *into = &grid->body;
+    if (role->in_turn) {
+        Stmt *turn = stmt_new(program, S_TURN);
+        Stmt *last = body.count > 0 ? stmts_remove(&body, body.count - 1) : NULL;
+        turn->body = body;
+        stmts_add(program, into, turn);
+        if (last != NULL) stmts_add(program, into, last);
+    } else {
+        if (role->instances > 1 && often(program, 60)) draw_turn(program, &body);
+        for (size_t i = 0; i < body.count; i++) stmts_add(program, into, body.items[i]);
+    }
+    stmts_add(program, &role->body, grid);
+}
+
+void draw_vectors(Program *program) {
+    Scope scope = {.program = program, .sums = -1, .width = WIDE};
+    program->persistent = often(program, 80);
+    program->axis = local_new(program, LOCAL_LOOP);
+    program->locals[program->axis].name = "t";
+    program->tiles = often(program, 10) ? number(program, 5) : symbol(program, SYM_G);
+    draw_inputs(&scope);
+    draw_requires(program);
+    draw_pipes(program);
+    draw_arrivals(program);
+    Stmts script = {0};
+    script_draw(&scope, 0, &script);
+    for (int p = 0; p < program->pipe_count; p++) { /* each pipe is used somewhere */
+        if (program->pipes[p].used) continue;
+        Stmt *event = stmt_new(program, S_EVENT);
+        event->pipe = p;
+        program->pipes[p].used = true;
+        stmts_add(program, &script, event);
+    }
+    for (int r = 0; r < program->role_count; r++) draw_role(&scope, &script, r);
+}

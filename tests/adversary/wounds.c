@@ -1,0 +1,587 @@
+/* Wounds: what makes a valid program wrong, mostly. Each is one of the mistakes that a path rule
+ * is there for. */
+#include "tests/adversary/wounds.h"
+
+typedef bool (*WoundFunction)(Program *program);
+
+typedef VEC(Part) Parts;
+
+static const Expr *n(Program *program, int64_t value) { return number(program, value); }
+
+/* ---- parts of expressions ---- */
+
+static void add_parts(Program *program, Parts *parts, Part part, const Expr *expr, bool target) {
+    if (expr == NULL) return;
+    part.expr = expr;
+    part.target = target;
+    vec_push(program->arena, parts, part);
+    bool decides = part.decides;
+    add_parts(program, parts, part, expr->a, target);
+    add_parts(program, parts, part, expr->b, target);
+    part.decides = true;
+    add_parts(program, parts, part, expr->c, false);
+    for (int s = 0; s < expr->rank; s++) add_parts(program, parts, part, expr->subs[s], target);
+    part.decides = decides;
+}
+
+static Parts all_parts(Program *program) {
+    Parts parts = {0};
+    Sites sites = program_sites(program);
+    for (size_t i = 0; i < sites.count; i++) {
+        Stmt *stmt = sites.items[i].list->items[sites.items[i].at];
+        Part part = {.stmt = stmt, .role = sites.items[i].role};
+        part.decides = true;
+        bool named = stmt->range >= 0;
+        part.slot = &stmt->hi;
+        if (!named) add_parts(program, &parts, part, stmt->hi, false);
+        part.slot = &stmt->condition;
+        add_parts(program, &parts, part, stmt->condition, false);
+        part.decides = false;
+        part.slot = &stmt->value;
+        add_parts(program, &parts, part, stmt->value, false);
+        part.slot = &stmt->target;
+        add_parts(program, &parts, part, stmt->target, true);
+    }
+    return parts;
+}
+
+void part_put(Program *program, const Part *part, const Expr *to) {
+    *part->slot = expr_replace(program, *part->slot, part->expr, to);
+}
+
+bool part_draw(Program *program, PartTest fits, Part *out) {
+    Parts parts = all_parts(program), found = {0};
+    for (size_t i = 0; i < parts.count; i++)
+        if (fits(program, &parts.items[i])) vec_push(program->arena, &found, parts.items[i]);
+    if (found.count == 0) return false;
+    *out = found.items[pick(program, (uint32_t)found.count)];
+    return true;
+}
+
+bool site_draw(Program *program, SiteTest fits, Site *out) {
+    Sites sites = program_sites(program), found = {0};
+    for (size_t i = 0; i < sites.count; i++) {
+        const Site *site = &sites.items[i];
+        if (fits(program, site, site->list->items[site->at]))
+            vec_push(program->arena, &found, *site);
+    }
+    if (found.count == 0) return false;
+    *out = found.items[pick(program, (uint32_t)found.count)];
+    return true;
+}
+
+/* ---- numbers: arithmetic that wraps, subscripts, masks ---- */
+
+static bool is_deciding_number(const Program *program, const Part *part) {
+    (void)program;
+    return part->decides && part->expr->kind == X_NUMBER;
+}
+/* Numbers alone are folded when the program is compiled, in as many bits as they need */
+static bool is_counter(const Program *program, const Part *part) {
+    (void)program;
+    return part->decides && part->expr->kind == X_LOCAL;
+}
+static bool is_clamp(const Program *program, const Part *part) {
+    (void)program;
+    Op op = part->expr->op;
+    return part->decides && part->expr->kind == X_BINARY &&
+           (op == DO_MIN || op == DO_MAX || op == DO_MOD || op == DO_DIV || op == DO_CEIL);
+}
+static bool is_comparison(const Program *program, const Part *part) {
+    (void)program;
+    return part->expr->kind == X_BINARY && part->expr->op >= DO_EQ && part->expr->op <= DO_GE;
+}
+static bool is_choice(const Program *program, const Part *part) {
+    (void)program;
+    return part->expr->kind == X_SELECT;
+}
+static bool is_bounded(const Program *program, const Part *part) {
+    (void)program;
+    return is_clamp(program, part) && part->expr->op != DO_MAX && part->expr->a->kind != X_NUMBER;
+}
+
+static bool wound_number(Program *program) {
+    Part part;
+    if (!part_draw(program, is_deciding_number, &part)) return false;
+    int64_t value = part.expr->number;
+    part_put(program, &part,
+             n(program, often(program, 50) ? value + 1
+                        : value > 0        ? value - 1
+                                           : value + 2));
+    return true;
+}
+
+/* (e * LARGE + more) % n, max(e, 0) * f, (e * f) / f */
+static bool wound_wrap(Program *program) {
+    static const int64_t large[] = {40503, 65537, 65536, 1103515245, 2000000011, 46341, 12345679};
+    Part part;
+    int64_t factor = large[pick(program, COUNT_OF(large))];
+    if (often(program, 60) && part_draw(program, is_bounded, &part)) {
+        const Expr *inner = part.expr->a;
+        Expr *outer = expr_new(program, X_BINARY, 0);
+        *outer = *part.expr;
+        outer->a = binary(program, DO_MUL, inner, n(program, factor));
+        if (often(program, 50)) outer->a = binary(program, DO_ADD, outer->a, n(program, 12345));
+        part_put(program, &part, outer);
+        return true;
+    }
+    if (!part_draw(program, is_counter, &part)) return false;
+    const Expr *scaled = binary(program, DO_MUL, part.expr, n(program, factor));
+    part_put(program, &part,
+             binary(program, often(program, 50) ? DO_DIV : DO_MOD, scaled, n(program, factor)));
+    return true;
+}
+
+/* What is said in another way, as long as nothing wraps: in one role alone */
+static bool is_bound_or_condition(const Program *program, const Part *part) {
+    (void)program;
+    bool whole = part->expr == part->stmt->hi || part->expr == part->stmt->condition;
+    return part->decides && whole && part->expr->kind != X_NUMBER;
+}
+
+static bool wound_equivalent(Program *program) {
+    Part part;
+    if (!part_draw(program, is_bound_or_condition, &part)) return false;
+    static const int64_t factors[] = {2, 3, 40503, 65536, 1 << 30};
+    int64_t factor = factors[pick(program, COUNT_OF(factors))];
+    const Expr *scalar = symbol(program, often(program, 60) ? SYM_Q : SYM_P), *scaled;
+    if (part.expr == part.stmt->hi) {
+        scaled = binary(program, DO_DIV, binary(program, DO_MUL, part.expr, n(program, factor)),
+                        n(program, factor));
+        part_put(program, &part, scaled);
+        return true;
+    }
+    switch (pick(program, 3)) {
+    case 0:
+        scaled = binary(program, DO_GT, binary(program, DO_ADD, scalar, n(program, 1)), scalar);
+        break;
+    case 1:
+        scaled = binary(program, DO_GE,
+                        binary(program, DO_MUL, binary(program, DO_MAX, scalar, n(program, 0)),
+                               n(program, factor)),
+                        n(program, 0));
+        break;
+    default:
+        scaled = binary(program, DO_GE, binary(program, DO_MUL, scalar, scalar), n(program, 0));
+        break;
+    }
+    part_put(program, &part, binary(program, DO_AND, part.expr, scaled));
+    return true;
+}
+
+static bool wound_clamp(Program *program) {
+    Part part;
+    if (!part_draw(program, is_clamp, &part)) return false;
+    part_put(program, &part, part.expr->a);
+    return true;
+}
+
+static bool wound_requires(Program *program) {
+    if (program->require_count == 0) return false;
+    program->require_count--;
+    return true;
+}
+
+static bool wound_comparison(Program *program) {
+    Part part;
+    if (!part_draw(program, is_comparison, &part)) return false;
+    static const Op other[OPS] = {[DO_EQ] = DO_LE, [DO_NE] = DO_LT, [DO_LT] = DO_LE,
+                                  [DO_LE] = DO_LT, [DO_GT] = DO_GE, [DO_GE] = DO_GT};
+    part_put(program, &part, binary(program, other[part.expr->op], part.expr->a, part.expr->b));
+    return true;
+}
+
+static bool wound_choice(Program *program) {
+    Part part;
+    if (!part_draw(program, is_choice, &part)) return false;
+    switch (pick(program, 4)) {
+    case 0: part_put(program, &part, part.expr->a); break;
+    case 1:
+        part_put(program, &part, choose(program, part.expr->c, part.expr->a, n(program, 1)));
+        break;
+    case 2:
+        part_put(program, &part, choose(program, part.expr->c, part.expr->b, part.expr->a));
+        break;
+    default: {
+        const Expr *c = part.expr->c;
+        const Expr *weaker = binary(program, c->op == DO_GT ? DO_GE : DO_LE, c->a, c->b);
+        part_put(program, &part, choose(program, weaker, part.expr->a, part.expr->b));
+        break;
+    }
+    }
+    return true;
+}
+
+/* ---- who writes what ---- */
+
+static bool is_output_place(const Program *program, const Part *part) {
+    (void)program;
+    return part->target && part->stmt->target->kind == X_TENSOR &&
+           (part->expr->kind == X_LOCAL || part->expr->kind == X_RANK);
+}
+static bool is_output_sub(const Program *program, const Part *part) {
+    (void)program;
+    return part->target && part->stmt->target->kind == X_TENSOR && part->expr != part->stmt->target;
+}
+
+static bool wound_place(Program *program) {
+    Part part;
+    if (!part_draw(program, is_output_place, &part)) return false;
+    const Expr *e = part.expr, *axis = local_of(program, program->axis), *to = e;
+    int data = 0;
+    for (int i = 0; i < program->tensor_count; i++)
+        if (program->tensors[i].contents == FILL_DATA) data = i;
+    switch (pick(program, 7)) {
+    case 0: to = n(program, 0); break;
+    case 1: to = binary(program, DO_DIV, e, n(program, 2)); break;
+    case 2: to = binary(program, DO_MOD, e, n(program, 2 + pick(program, 3))); break;
+    case 3: to = element(program, X_TENSOR, data, 0, axis, NULL, NULL); break;
+    case 4: to = binary(program, DO_MUL, e, n(program, 65536)); break;
+    case 5: to = binary(program, DO_MIN, e, n(program, 2)); break;
+    default: to = symbol(program, SYM_Q); break;
+    }
+    part_put(program, &part, to);
+    return true;
+}
+
+static bool wound_overlap(Program *program) {
+    Part part;
+    if (!part_draw(program, is_output_sub, &part)) return false;
+    const Expr *e = part.expr;
+    if (often(program, 50))
+        part_put(program, &part,
+                 binary(program, often(program, 50) ? DO_ADD : DO_SUB, e,
+                        n(program, 1 + pick(program, 16))));
+    else
+        part_put(program, &part, binary(program, DO_DIV, e, n(program, 2)));
+    return true;
+}
+
+static bool is_write(const Program *program, const Site *site, const Stmt *stmt) {
+    (void)program, (void)site;
+    return stmt->kind == S_TILE && stmt->target->kind == X_TENSOR;
+}
+static bool is_grid(const Program *program, const Site *site, const Stmt *stmt) {
+    (void)program, (void)site;
+    return stmt->kind == S_GRID;
+}
+
+/* Another statement, another arm or another role writes what one writes. */
+static bool wound_writer(Program *program) {
+    Site from, to;
+    if (!site_draw(program, is_write, &from)) return false;
+    Stmt *stmt = from.list->items[from.at];
+    uint32_t dice = pick(program, 3);
+    if (dice == 0) { /* under a condition, and elsewhere otherwise */
+        Stmt *arms =
+            if_new(program,
+                   binary(program, DO_EQ,
+                          binary(program, DO_MOD, local_of(program, program->axis), n(program, 2)),
+                          n(program, 0)));
+        Stmt *other = stmt_copy(program, stmt);
+        Expr *target = expr_new(program, X_TENSOR, 0);
+        *target = *stmt->target;
+        int last = often(program, 50) ? 0 : target->rank - 1;
+        target->subs[last] =
+            binary(program, DO_SUB, target->subs[last], n(program, 1 + pick(program, 9)));
+        other->target = target;
+        stmts_add(program, &arms->body, stmt);
+        stmts_add(program, &arms->otherwise, other);
+        from.list->items[from.at] = arms;
+        return true;
+    }
+    if (!site_draw(program, is_grid, &to) || to.role == from.role || from.loops > 0) return false;
+    Stmt *copy = assign(program, stmt->target, '=', n(program, 5));
+    Stmt *guard = copy;
+    if (dice == 1) {
+        guard = if_new(program, binary(program, DO_GT, symbol(program, SYM_Q), n(program, 1)));
+        stmts_add(program, &guard->body, copy);
+    }
+    int tile = tile_new(program, LOCAL_TILE, 1, WIDE, 0);
+    Stmt *declare = stmt_new(program, S_DECLARE);
+    declare->local = tile;
+    declare->value = n(program, 5);
+    if (expr_mentions(stmt->target, X_INDEX, 0)) /* what gives the index its extent */
+        copy->value = element(program, X_TILE, tile, 0, index_of(program, 0), NULL, NULL);
+    Stmt *grid = to.list->items[to.at];
+    stmts_insert(program, &grid->body, 0, declare);
+    stmts_add(program, &grid->body, guard);
+    return true;
+}
+
+/* ---- statements that are missing, twice, or elsewhere ---- */
+
+static bool is_fill(const Program *program, const Site *site, const Stmt *stmt) {
+    (void)program, (void)site;
+    return stmt->kind == S_TILE && stmt->target->kind == X_FIELD;
+}
+static bool is_setting(const Program *program, const Site *site, const Stmt *stmt) {
+    (void)program, (void)site;
+    return stmt->kind == S_SET || (stmt->kind == S_TILE && stmt->target->kind != X_TENSOR);
+}
+static bool is_begun(const Program *program, const Site *site, const Stmt *stmt) {
+    (void)program, (void)site;
+    return stmt->kind == S_DECLARE && stmt->value != NULL;
+}
+static bool is_declared(const Program *program, const Site *site, const Stmt *stmt) {
+    return stmt->kind == S_DECLARE && site->in_grid &&
+           program->locals[stmt->local].kind != LOCAL_SHARED;
+}
+static bool is_scalar_in_grid(const Program *program, const Site *site, const Stmt *stmt) {
+    return stmt->kind == S_DECLARE && site->in_grid && site->depth == 1 &&
+           program->locals[stmt->local].kind == LOCAL_SCALAR;
+}
+static bool is_linear(const Program *program, const Site *site, const Stmt *stmt) {
+    (void)program, (void)site;
+    return (stmt->kind == S_ACQUIRE && !stmt->fresh) || stmt->kind == S_RELEASE ||
+           stmt->kind == S_MOVE || stmt->kind == S_DROP || stmt->kind == S_ARRIVE;
+}
+static bool is_plain(const Program *program, const Site *site, const Stmt *stmt) {
+    (void)program;
+    return site->in_grid && stmt->kind != S_DECLARE && stmt->kind != S_ACQUIRE &&
+           stmt->kind != S_HINT;
+}
+static bool in_loop(const Program *program, const Site *site, const Stmt *stmt) {
+    (void)program, (void)stmt;
+    return site->loops > 0;
+}
+static bool is_stage(const Program *program, const Site *site, const Stmt *stmt) {
+    (void)program, (void)site;
+    return stmt->kind == S_STAGE || stmt->kind == S_ACQUIRE;
+}
+
+static bool is_fill_in_loop(const Program *program, const Site *site, const Stmt *stmt) {
+    return site->loops > 0 && is_fill(program, site, stmt);
+}
+
+static bool wound_fill(Program *program) {
+    Site site;
+    if (!(often(program, 50) && site_draw(program, is_fill_in_loop, &site)) &&
+        !site_draw(program, is_fill, &site))
+        return false;
+    stmts_remove(site.list, site.at);
+    return true;
+}
+
+const Expr *condition_any(Program *program) {
+    const Expr *left =
+        often(program, 50) ? local_of(program, program->axis) : symbol(program, SYM_Q);
+    return binary(program, often(program, 50) ? DO_LT : DO_GE, left,
+                  n(program, 1 + pick(program, 3)));
+}
+
+/* Sets something under a condition alone */
+static bool wound_condition(Program *program) {
+    Site site;
+    if (!site_draw(program, is_setting, &site)) return false;
+    Stmt *guard = if_new(program, condition_any(program));
+    const Stmt *around = site.depth > 0 ? site.around[site.depth - 1] : NULL;
+    if (around != NULL && around->kind == S_FOR && often(program, 60))
+        guard->condition = binary(program, often(program, 70) ? DO_EQ : DO_GT,
+                                  local_of(program, around->local), n(program, 0));
+    stmts_add(program, &guard->body, site.list->items[site.at]);
+    site.list->items[site.at] = guard;
+    return true;
+}
+
+static bool wound_beginning(Program *program) {
+    Site site;
+    if (!site_draw(program, is_begun, &site)) return false;
+    site.list->items[site.at]->value = NULL;
+    return true;
+}
+
+static bool wound_setting(Program *program) {
+    Site site;
+    if (!site_draw(program, is_setting, &site)) return false;
+    stmts_remove(site.list, site.at);
+    return true;
+}
+
+/* The declaration goes into the loop that sets the variable, without what it begins with */
+static bool wound_inward(Program *program) {
+    Site site;
+    if (!site_draw(program, is_scalar_in_grid, &site)) return false;
+    Stmt *declare = site.list->items[site.at];
+    for (size_t i = site.at + 1; i < site.list->count; i++) {
+        Stmt *loop = site.list->items[i];
+        if (loop->kind != S_FOR) continue;
+        stmts_remove(site.list, site.at);
+        if (declare->value != NULL && often(program, 75)) {
+            Stmt *begin = stmt_new(program, S_SET), *guard;
+            guard = if_new(program,
+                           binary(program, DO_EQ, local_of(program, loop->local), n(program, 0)));
+            begin->local = declare->local;
+            begin->value = declare->value;
+            stmts_add(program, &guard->body, begin);
+            stmts_insert(program, &loop->body, 0, guard);
+        }
+        declare->value = NULL;
+        stmts_insert(program, &loop->body, 0, declare);
+        return true;
+    }
+    return false;
+}
+
+/* The declaration goes out of the loop over the grid */
+static bool wound_outward(Program *program) {
+    Site site;
+    if (!site_draw(program, is_declared, &site)) return false;
+    Stmt *stmt = site.list->items[site.at];
+    if (stmt->value != NULL && stmt->value->kind != X_NUMBER) return false;
+    stmts_remove(site.list, site.at);
+    stmts_insert(program, &program->roles[site.role].body, 0, stmt);
+    return true;
+}
+
+static bool wound_linear(Program *program) {
+    Site site;
+    if (!site_draw(program, is_linear, &site)) return false;
+    program->textual = true;
+    uint32_t dice = pick(program, 4);
+    Stmt *stmt = site.list->items[site.at];
+    if (dice == 0) {
+        stmts_remove(site.list, site.at);
+    } else if (dice == 1) {
+        stmts_insert(program, site.list, site.at, stmt_copy(program, stmt));
+    } else if (dice == 2 && site.at > 0) { /* too early */
+        stmts_remove(site.list, site.at);
+        stmts_insert(program, site.list, pick(program, (uint32_t)site.at), stmt);
+    } else {
+        Stmt *guard = if_new(program, condition_any(program));
+        stmts_add(program, &guard->body, stmt);
+        site.list->items[site.at] = guard;
+    }
+    return true;
+}
+
+static bool wound_leave(Program *program) {
+    Site site;
+    if (!site_draw(program, in_loop, &site)) return false;
+    Stmt *guard = if_new(program, condition_any(program)), *leave = stmt_new(program, S_LEAVE);
+    leave->leave = often(program, 60)   ? LEAVE_BREAK
+                   : often(program, 90) ? LEAVE_CONTINUE
+                                        : LEAVE_RETURN;
+    stmts_add(program, &guard->body, leave);
+    stmts_insert(program, site.list, site.at + pick(program, 2), guard);
+    return true;
+}
+
+static bool wound_missing(Program *program) {
+    Site site;
+    if (!site_draw(program, is_plain, &site)) return false;
+    stmts_remove(site.list, site.at);
+    program->textual = true;
+    return true;
+}
+
+static bool wound_order(Program *program) {
+    Site site;
+    if (!site_draw(program, is_plain, &site) || site.at + 1 >= site.list->count) return false;
+    Stmt *stmt = stmts_remove(site.list, site.at);
+    stmts_insert(program, site.list, site.at + 1, stmt);
+    program->textual = true;
+    return true;
+}
+
+static bool wound_twice(Program *program) {
+    Site site;
+    if (!site_draw(program, is_plain, &site)) return false;
+    Stmt *stmt = site.list->items[site.at];
+    if (stmt->kind == S_GRID || stmt->kind == S_TURN) return false;
+    stmts_insert(program, site.list, site.at, stmt_copy(program, stmt));
+    program->textual = true;
+    return true;
+}
+
+/* A hand-over that only sometimes takes place, in one role */
+static bool wound_stage(Program *program) {
+    Site site;
+    if (!site_draw(program, is_stage, &site)) return false;
+    Stmt *stmt = site.list->items[site.at];
+    if (stmt->kind != S_STAGE) return false;
+    Stmt *guard = if_new(program, condition_any(program));
+    stmts_add(program, &guard->body, stmt);
+    site.list->items[site.at] = guard;
+    return true;
+}
+
+static bool wound_ring(Program *program) {
+    Pipe *pipe = &program->pipes[pick(program, (uint32_t)program->pipe_count)];
+    if (pipe->depth == 1) return false;
+    pipe->depth = 1 + (int)pick(program, (uint32_t)pipe->depth - 1);
+    return true;
+}
+
+static bool is_hint(const Program *program, const Site *site, const Stmt *stmt) {
+    (void)program, (void)site;
+    return stmt->kind == S_HINT;
+}
+
+/* The hint is asked for earlier, or once for several */
+static bool wound_hint(Program *program) {
+    Site site;
+    if (!site_draw(program, is_hint, &site)) return false;
+    Stmt *stmt = stmts_remove(site.list, site.at);
+    Stmts *body = &program->roles[site.role].body.items[0]->body;
+    stmts_insert(program, body, 0, stmt);
+    return true;
+}
+
+/* ---- one of them ---- */
+
+static const struct {
+    const char *name;
+    WoundFunction apply;
+    int weight;
+    Theme theme; /* more likely there */
+} rows[] = {{"a number", wound_number, 8, THEME_WRAPS},
+            {"wrapping arithmetic", wound_wrap, 10, THEME_WRAPS},
+            {"a formula that wraps", wound_equivalent, 8, THEME_WRAPS},
+            {"a clamp dropped", wound_clamp, 6, THEME_WRAPS},
+            {"a bound of a parameter dropped", wound_requires, 3, THEME_WRAPS},
+            {"a comparison", wound_comparison, 6, THEME_PADDING},
+            {"a mask", wound_choice, 8, THEME_PADDING},
+            {"the place of an output", wound_place, 10, THEME_RACES},
+            {"outputs overlap", wound_overlap, 5, THEME_RACES},
+            {"another writer", wound_writer, 8, THEME_RACES},
+            {"a fill dropped", wound_fill, 8, THEME_ROTATION},
+            {"a value under a condition", wound_condition, 8, THEME_VARIABLES},
+            {"a beginning dropped", wound_beginning, 4, THEME_VARIABLES},
+            {"a value dropped", wound_setting, 5, THEME_VARIABLES},
+            {"a declaration inward", wound_inward, 10, THEME_VARIABLES},
+            {"a declaration outward", wound_outward, 5, THEME_CARRIED},
+            {"a release", wound_linear, 8, THEME_STAGES},
+            {"a leave", wound_leave, 8, THEME_PADDING},
+            {"a statement dropped", wound_missing, 4, THEME_ANY},
+            {"an order exchanged", wound_order, 4, THEME_PADDING},
+            {"a statement twice", wound_twice, 3, THEME_ANY},
+            {"a stage under a condition", wound_stage, 4, THEME_STAGES},
+            {"a ring too short", wound_ring, 5, THEME_STAGES},
+            {"a hint too early", wound_hint, 5, THEME_STAGES},
+            {"a share forgotten", wound_rank, 5, THEME_TURNS},
+            {"a copy computed", wound_bytes, 4, THEME_ROTATION},
+            {"another handle", wound_handle, 5, THEME_STAGES},
+            {"a produced stage read", wound_produced, 4, THEME_ROTATION},
+            {"an element twice", wound_target, 4, THEME_RACES},
+            {"another tile read", wound_reader, 5, THEME_RACES},
+            {"an arrival", wound_arrival, 6, THEME_STAGES},
+            {"hand-overs exchanged", wound_events, 6, THEME_STAGES},
+            {"a condition of instances", wound_uniform, 3, THEME_TURNS},
+            {"a turn", wound_turn, 3, THEME_TURNS}};
+
+static int weight_of(const Program *program, size_t row) {
+    bool themed = program->theme != THEME_ANY && program->theme == rows[row].theme;
+    return rows[row].weight * (themed ? 6 : 1);
+}
+
+bool wound(Program *program) {
+    int total = 0;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) total += weight_of(program, i);
+    int at = (int)pick(program, (uint32_t)total);
+    size_t row = 0;
+    while (at >= weight_of(program, row)) at -= weight_of(program, row++);
+    if (!rows[row].apply(program)) return false;
+    program->wounds[program->wound_count++] = rows[row].name;
+    return true;
+}
