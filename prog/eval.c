@@ -83,7 +83,8 @@ static bool ceil_of(Element type, int64_t a, int64_t b, int64_t *out) {
     if (b == 0 || below(is_unsigned(type), b, 0) || !below(is_unsigned(type), 0, b)) return false;
     quotient(OP_MOD, is_unsigned(type), a, b, &rest);
     quotient(OP_DIV, is_unsigned(type), a, b, out);
-    *out += below(is_unsigned(type), 0, rest);
+    /* as unsigned numbers: the quotient of the greatest u64 by 2 is the greatest i64 */
+    *out = (int64_t)((uint64_t)*out + below(is_unsigned(type), 0, rest));
     return true;
 }
 
