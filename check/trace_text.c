@@ -201,7 +201,7 @@ static Diag *open_diag(const Stuck *stuck, const int *ring, int count) {
 }
 
 static void refuse(const Stuck *stuck, const BlockRun *block) {
-    int ring[WAITS_MOST], count = find_ring(stuck, ring);
+    int ring[WAITS_MOST] = {0}, count = find_ring(stuck, ring);
     Diag *diag = open_diag(stuck, ring, count);
     for (int i = 0; i < count; i++) {
         if (i == 0)
