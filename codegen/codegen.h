@@ -14,6 +14,9 @@ typedef struct CodegenOptions {
 bool codegen_emit(Arena *arena, const Prog *prog, const CodegenOptions *options, Str *ptx, Manifest *manifest,
                   Diags *diags);
 
+/* Whether codegen_emit would write it: the same instructions and diagnostics, but no text is printed. */
+bool codegen_check(Arena *arena, const Prog *prog, Diags *diags);
+
 /* What was derived and why: pipes, barriers, counts, bytes, layouts; roles, registers, lanes; the shared-memory map. */
 void codegen_report(const Prog *prog, const Manifest *manifest, Str *out);
 

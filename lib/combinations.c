@@ -1,7 +1,7 @@
 /* lib: what `pipec check` says of a kernel. The kernel as the file has it comes first; then
  * every other combination of the sets of its statics, those that differ least from the file
- * first. Each is checked and generated, as `build` would do, and nothing of it is kept but what
- * it reports.
+ * first. Each is checked, and its instructions are generated as `build` would do; nothing of it is
+ * kept but what it reports.
  *
  * The elaboration of a combination says which statics it reads. Another value of one that is not
  * read is the same program, so that only those that are read are varied: by this every program
@@ -79,19 +79,15 @@ static bool only_unfit(const Diags *diags, Code *why) {
     return any;
 }
 
-/* Checks and generates; all that `build` would refuse becomes a diagnostic. */
+/* Checks, and generates without printing; all that `build` would refuse becomes a diagnostic. */
 static const Prog *check_one(Arena *arena, PipecProgram *program, const char *kernel,
                              const StaticValue *statics, size_t count, Diags *diags) {
     size_t before = diags->errors;
     const Prog *prog =
         check_kernel(arena, program->names, program->ast, kernel, statics, count, diags);
     if (prog == NULL || diags->errors > before) return NULL;
-    Arena *scratch = arena_scratch(arena);
-    Str ptx = str_new(scratch);
-    CodegenOptions options = {0};
-    bool fine = codegen_emit(scratch, prog, &options, &ptx, NEW(scratch, Manifest), diags);
+    bool fine = codegen_check(arena, prog, diags);
     diags_finish(diags);
-    arena_free(scratch);
     return fine ? prog : NULL;
 }
 
