@@ -3,6 +3,7 @@
  * compared by the canonical forms of its own operands. Promises: equal forms are equal values; the converse does not hold. */
 #include "algebra/algebra.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -220,17 +221,40 @@ static int intern(Algebra *algebra, Atom atom) {
     return algebra->buckets[slot] - 1;
 }
 
-/* As "%c%x.%x" would write it; these are most keys, and printf takes longer than all the rest */
+/* Keys are written by hand, from their end: printf takes longer than all the rest. */
+static char *write_number(char *at, uint64_t value, unsigned base) {
+    do *--at = "0123456789abcdef"[value % base];
+    while (value /= base);
+    return at;
+}
+
+static char *write_signed(char *at, int value) {
+    at = write_number(at, value < 0 ? -(uint64_t)value : (uint64_t)value, 10);
+    if (value < 0) *--at = '-';
+    return at;
+}
+
+/* "%c%x.%x" */
 static const char *simple_key(Arena *arena, char tag, uint64_t index, uint64_t role) {
-    char text[40], *at = text + sizeof text - 1;
-    *at = 0;
-    do *--at = "0123456789abcdef"[role % 16];
-    while (role /= 16);
+    char text[40], *end = text + sizeof text - 1, *at = write_number(end, role, 16);
     *--at = '.';
-    do *--at = "0123456789abcdef"[index % 16];
-    while (index /= 16);
+    at = write_number(at, index, 16);
     *--at = tag;
-    return arena_copy(arena, at, (size_t)(text + sizeof text - 1 - at));
+    return arena_copy(arena, at, (size_t)(end - at));
+}
+
+/* "%s%d@%d;%x" */
+static const char *version_key(Arena *arena, const char *tag, int local, int row, uint64_t role) {
+    char text[80], *end = text + sizeof text - 1, *at = write_number(end, role, 16);
+    size_t length = strlen(tag);
+    assert(length < 16);
+    *--at = ';';
+    at = write_signed(at, row);
+    *--at = '@';
+    at = write_signed(at, local);
+    at -= length;
+    memcpy(at, tag, length);
+    return arena_copy(arena, at, (size_t)(end - at));
 }
 
 /* Levels order the atoms so that bounds lead downwards: symbols, formulas of them, axes, ranks, loops from the outer to the
@@ -616,7 +640,7 @@ size_t poly_size(const Algebra *algebra, const Poly *poly) {
 
 const Poly *algebra_version(Algebra *algebra, const Role *role, int local, int row, const char *tag, Element type) {
     Atom atom = {.kind = ATOM_OPAQUE, .index = row, .role = role, .type = type, .level = (1 << 28) + 1};
-    atom.key = arena_printf(algebra->arena, "%s%d@%d;%p", tag, local, row, (const void *)role);
+    atom.key = version_key(algebra->arena, tag, local, row, (uintptr_t)role);
     return poly_atom(algebra, intern(algebra, atom));
 }
 
