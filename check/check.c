@@ -3,6 +3,7 @@
 #include "check/passes.h"
 
 #include "flow/code.h"
+#include "flow/uniform.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +78,7 @@ static void lower_roles(Arena *arena, Prog *prog) {
         Role *role = &prog->roles.items[r];
         role->code = code_lower(arena, prog, role);
         validate(arena, role->code);
+        flow_uniform(arena, prog, role);
     }
 }
 

@@ -1,13 +1,13 @@
-/* Control around pipe operations is the same in all threads of a role, and around tile statements in all threads of an
- * instance: all of them take part. The message follows a value back to where its threads begin to differ. */
+/* Control around pipe operations is the same in all threads of a role, and around tile statements in all threads of
+ * an instance: all of them take part. Comes in with the uniformity of values known. The message follows a value back
+ * to where its threads begin to differ. */
 #include "flow/origin.h"
 #include "check/passes.h"
-#include "prog/walk.h"
 
-typedef struct Control {   /* the innermost condition or bound that differs, around a statement */
+typedef struct Control { /* the innermost condition or bound that differs, around a row */
     Uniformity how;
     Expr *cause;
-    const Stmt *at;        /* the statement it belongs to */
+    int region; /* whose it is */
 } Control;
 
 typedef struct Uniform {
@@ -15,32 +15,99 @@ typedef struct Uniform {
     Prog *prog;
     Diags *diags;
     Role *role;
-    VEC(Span) told;        /* conditions and bounds that something was refused under: one mistake */
+    const FlowCode *code;
+    Control *controls; /* by region */
+    VEC(Span) told;    /* conditions and bounds that something was refused under: one mistake */
 } Uniform;
 
-/* ---- refusals ------------------------------------------------------------------------------------------------------ */
+/* ---- what a row asks of its threads
+ * ---------------------------------------------------------------------------------- */
 
-static const char *operation(const Stmt *stmt) {
-    switch (stmt->kind) {
-    case S_ACQUIRE: case S_STAGE: return "acquires a stage";
-    case S_TRY: return "asks for a stage";
-    case S_RELEASE: return "releases a stage";
-    case S_MOVE: return "moves a stage";
-    case S_TILE: case S_SCALAR: return "is the work of all threads of an instance";
-    case S_UNSAFE: return "steps over a stage";
-    case S_BLOCK: case S_GRID: case S_FOR: case S_IF: case S_LEAVE: break;
+typedef enum Asks {
+    ASKS_NOTHING,
+    ASKS_INSTANCE, /* all threads of the instance execute it, or none */
+    ASKS_ROLE      /* all threads of the role */
+} Asks;
+
+static Asks asks(const Row *row) {
+    switch (row->kind) {
+    case ROW_ASK:
+    case ROW_ACQUIRE:
+    case ROW_RELEASE:
+    case ROW_DROP:
+    case ROW_MOVE:
+    case ROW_KEEP:
+    case ROW_STEP: return ASKS_ROLE;
+    case ROW_TILE: return ASKS_INSTANCE;
+    case ROW_SET: return row->space ? ASKS_INSTANCE : ASKS_NOTHING; /* a reduction */
+    case ROW_TAKE:
+    case ROW_PASS: /* every instance passes its turn on; where a turn may stand says turns.c */
+    case ROW_LOOP:
+    case ROW_NEXT:
+    case ROW_IF:
+    case ROW_ELSE:
+    case ROW_BLOCK:
+    case ROW_END:
+    case ROW_LEAVE:
+    case ROW_EXIT:
+    case ROW_OPEN:
+    case ROW_CLOSE:
+    case ROW_UNSAFE:
+    case ROW_LEND:
+    case ROW_FLUSH:
+    case ROW_COUNT: break;
     }
-    return "leaves a loop or role with pipe operations";
+    return ASKS_NOTHING;
 }
 
-/* The pipes whose operations a statement holds */
-static void fault(Stmt *stmt, void *data) {
-    const Uniform *uniform = data;
-    int handle = stmt->kind == S_ACQUIRE ? stmt->acquire.handle : stmt->kind == S_STAGE ? stmt->stage.handle : -1;
-    if (stmt->kind == S_RELEASE) handle = stmt->release.handle;
-    if (valid_index(handle, uniform->role->handles.count) &&
-        valid_index(uniform->role->handles.items[handle].pipe, uniform->prog->pipes.count))
-        uniform->prog->pipes.items[uniform->role->handles.items[handle].pipe].faulty = true;
+/* Where some leave the region, what is in it is not for all. */
+static Asks asked_in(const FlowCode *code, const Region *region) {
+    Asks most = ASKS_NOTHING;
+    for (int at = region->begin; at <= region->end && most < ASKS_ROLE; at++) {
+        const Row *row = &code->rows.items[at];
+        Asks one = row->kind == ROW_TAKE ? ASKS_ROLE : asks(row);
+        if (one > most) most = one;
+    }
+    return most;
+}
+
+static bool is_met(Asks what, Uniformity control) {
+    switch (what) {
+    case ASKS_NOTHING: return true;
+    case ASKS_INSTANCE: return control != UNIFORM_LANE;
+    case ASKS_ROLE: return control == UNIFORM_ROLE;
+    }
+    return false;
+}
+
+/* ---- refusals
+ * -------------------------------------------------------------------------------------------------------- */
+
+static const char *operation(const Row *row) {
+    if (row->kind == ROW_ACQUIRE) return "acquires a stage";
+    if (row->kind == ROW_ASK) return "asks for a stage";
+    if (row->kind == ROW_RELEASE || row->kind == ROW_DROP || row->kind == ROW_KEEP) return "releases a stage";
+    if (row->kind == ROW_MOVE) return "moves a stage";
+    if (row->kind == ROW_STEP) return "steps over a stage";
+    if (row->kind == ROW_LEAVE) return "leaves a loop or role with pipe operations";
+    return "is the work of all threads of an instance";
+}
+
+/* What is counted of the row's pipe is not what was meant. */
+static void fault(Uniform *uniform, const Row *row) {
+    if (row->kind != ROW_ACQUIRE && row->kind != ROW_RELEASE && row->kind != ROW_DROP) return;
+    if (!valid_index(row->handle, uniform->role->handles.count)) return;
+    int pipe = uniform->role->handles.items[row->handle].pipe;
+    if (valid_index(pipe, uniform->prog->pipes.count)) uniform->prog->pipes.items[pipe].faulty = true;
+}
+
+static void fault_all(Uniform *uniform, const Row *row) {
+    if (row->kind != ROW_LEAVE) {
+        fault(uniform, row);
+        return;
+    }
+    const Region *region = &uniform->code->regions.items[row->target];
+    for (int at = region->begin; at <= region->end; at++) fault(uniform, &uniform->code->rows.items[at]);
 }
 
 static bool was_told(Uniform *uniform, Span cause) {
@@ -50,120 +117,115 @@ static bool was_told(Uniform *uniform, Span cause) {
     return false;
 }
 
-static void refuse(Uniform *uniform, Stmt *stmt, const Control *control) {
+static void help(Uniform *uniform, Diag *diag, const Row *row, Uniformity how) {
+    Diags *diags = uniform->diags;
+    if (row->kind == ROW_LEAVE)
+        diag_help(diags, diag, "leave under a condition that is the same in all %s",
+                  origin_among((Differs){.least = how}));
+    else if (how == UNIFORM_LANE && asks(row) == ASKS_ROLE)
+        diag_help(diags, diag,
+                  "of what `unsafe` does to a stage, arrivals and inline PTX may differ between threads; this is for "
+                  "all of them");
+    else if (how == UNIFORM_LANE)
+        diag_help(diags, diag, "use a select inside of a statement: `t[i] = c ? a : b`");
+    else if (uniform->role->in_turn)
+        diag_help(diags, diag,
+                  "all instances have to know which stages an iteration takes: from sizes, ranges and coordinates");
+    else
+        diag_help(diags, diag,
+                  "every instance takes part in every stage: put the condition inside, around the tile statements");
+}
+
+static void refuse(Uniform *uniform, const Row *row, const Control *control) {
     Differs how = {.least = control->how};
     const char *among = origin_among(how);
-    stmt_visit(stmt->kind != S_LEAVE ? stmt : stmt->leave.target ? stmt->leave.target : uniform->role->body, fault, uniform);
+    fault_all(uniform, row);
     if (was_told(uniform, control->cause->span)) return;
-    const char *what = stmt->kind == S_LEAVE ? "leave" : stmt->kind == S_TILE || stmt->kind == S_SCALAR ? "tile statement" : "pipe operation";
-    Diag *diag = diag_at(uniform->diags, P0410, stmt->head, "%s under a %s that differs between %s of `%s`", what,
-                         control->at->kind == S_FOR ? "bound" : "condition", among, uniform->role->name);
-    diag_primary(uniform->diags, diag, "%s", operation(stmt));
+    const char *what = row->kind == ROW_LEAVE       ? "leave"
+                       : asks(row) == ASKS_INSTANCE ? "tile statement"
+                                                    : "pipe operation";
+    const char *which = uniform->code->regions.items[control->region].kind == REGION_FOR ? "bound" : "condition";
+    Diag *diag = diag_at(uniform->diags, P0410, row->head, "%s under a %s that differs between %s of `%s`", what, which,
+                         among, uniform->role->name);
+    diag_primary(uniform->diags, diag, "%s", operation(row));
     diag_label(uniform->diags, diag, control->cause->span, "differs between %s", among);
     origin_show(uniform->arena, uniform->prog, uniform->role, uniform->diags, diag, control->cause, how);
-    if (stmt->kind == S_LEAVE) diag_help(uniform->diags, diag, "leave under a condition that is the same in all %s", among);
-    else if (control->how == UNIFORM_LANE && stmt->kind != S_TILE && stmt->kind != S_SCALAR)
-        diag_help(uniform->diags, diag, "of what `unsafe` does to a stage, arrivals and inline PTX may differ between threads; this is for all of them");
-    else if (control->how == UNIFORM_LANE) diag_help(uniform->diags, diag, "use a select inside of a statement: `t[i] = c ? a : b`");
-    else if (uniform->role->in_turn)
-        diag_help(uniform->diags, diag, "all instances have to know which stages an iteration takes: from sizes, ranges and coordinates");
-    else diag_help(uniform->diags, diag, "every instance takes part in every stage: put the condition inside, around the tile statements");
+    help(uniform, diag, row, control->how);
 }
 
-/* ---- walking ------------------------------------------------------------------------------------------------------- */
-
-typedef struct Holds {
-    bool pipes, tiles;
-} Holds;
-
-static void find_holds(Stmt *stmt, void *data) {
-    Holds *holds = data;
-    holds->pipes |= stmt->kind == S_ACQUIRE || stmt->kind == S_STAGE || stmt->kind == S_RELEASE;
-    holds->pipes |= stmt->kind == S_BLOCK && stmt->block.turn; /* every instance passes its turn on */
-    holds->tiles |= stmt->kind == S_TILE;
-}
-
-static Control narrower(Control control, Expr *expr, const Stmt *at) {
-    if (!expr || expr->kind == X_POISON || expr->uniformity <= control.how) return control;
-    return (Control){.how = expr->uniformity, .cause = expr, .at = at};
-}
-
-static void check_leave(Uniform *uniform, Stmt *stmt, const Control *control) {
-    Holds holds = {false, false};
-    stmt_visit(stmt->leave.target ? stmt->leave.target : uniform->role->body, find_holds, &holds);
-    if (holds.pipes || (holds.tiles && control->how == UNIFORM_LANE)) refuse(uniform, stmt, control);
-}
+/* ---- lanes in tile statements
+ * ------------------------------------------------------------------------------------------ */
 
 typedef struct OneLane {
+    Arena *arena;
     const Role *role;
-    Expr *found;         /* a local that each lane has its own of */
+    Expr *found; /* a local that each lane has its own of */
 } OneLane;
 
 static void find_lane(Expr *expr, void *data) {
     OneLane *lane = data;
-    if (expr->kind == X_LOCAL && !lane->found && lane->role->locals.items[expr->index].uniformity == UNIFORM_LANE) lane->found = expr;
+    if (expr->kind == X_LOCAL && !lane->found && lane->role->locals.items[expr->index].uniformity == UNIFORM_LANE)
+        lane->found = expr;
 }
 
 static void find_lane_below(Expr *expr, void *data) {
-    OneLane *lane = ((void **)data)[0];
-    expr_visit(((void **)data)[1], expr, find_lane, lane);
+    const OneLane *lane = data;
+    expr_visit(lane->arena, expr, find_lane, data);
 }
 
-/* Which thread computes an element of a tile is not the program's to know: a value of a lane of its own means nothing there. */
-static void refuse_lanes(Uniform *uniform, Stmt *stmt) {
-    OneLane lane = {.role = uniform->role};
-    walk_exprs(stmt, find_lane_below, (void *[]){&lane, uniform->arena});
+/* Which thread computes an element of a tile is not the program's to know: a value of a lane of its own means
+ * nothing there. */
+static void refuse_lanes(Uniform *uniform, const Row *row) {
+    OneLane lane = {.arena = uniform->arena, .role = uniform->role};
+    row_exprs(uniform->code, row, find_lane_below, &lane);
     if (!lane.found) return;
     const Local *local = &uniform->role->locals.items[lane.found->index];
-    Diag *diag = diag_at(uniform->diags, P0424, lane.found->span, "`%s` differs between lanes, and the statement is the work of all of them",
-                         local->name);
+    Diag *diag = diag_at(uniform->diags, P0424, lane.found->span,
+                         "`%s` differs between lanes, and the statement is the work of all of them", local->name);
     if (local->span.lo != lane.found->span.lo) diag_label(uniform->diags, diag, local->span, "declared here");
-    origin_show(uniform->arena, uniform->prog, uniform->role, uniform->diags, diag, lane.found, (Differs){.least = UNIFORM_LANE});
-    diag_help(uniform->diags, diag, "which thread computes an element is derived: use an index of the statement, or inline PTX");
+    origin_show(uniform->arena, uniform->prog, uniform->role, uniform->diags, diag, lane.found,
+                (Differs){.least = UNIFORM_LANE});
+    diag_help(uniform->diags, diag,
+              "which thread computes an element is derived: use an index of the statement, or inline PTX");
 }
 
-static void walk(Uniform *uniform, Stmt *stmt, Control control) {
-    if (!stmt) return;
-    switch (stmt->kind) {
-    case S_BLOCK:
-        for (size_t i = 0; i < stmt->block.body.count; i++) walk(uniform, stmt->block.body.items[i], control);
-        break;
-    case S_GRID: walk(uniform, stmt->grid.body, control); break;
-    case S_FOR:
-        control = narrower(narrower(narrower(control, stmt->loop.lo, stmt), stmt->loop.hi, stmt), stmt->loop.where, stmt);
-        walk(uniform, stmt->loop.body, control);
-        break;
-    case S_IF:
-        control = narrower(control, stmt->branch.condition, stmt);
-        walk(uniform, stmt->branch.then, control);
-        walk(uniform, stmt->branch.otherwise, control);
-        break;
-    case S_TRY: case S_ACQUIRE: case S_RELEASE: case S_MOVE:
-        if (control.how != UNIFORM_ROLE) refuse(uniform, stmt, &control);
-        break;
-    case S_STAGE:
-        if (control.how != UNIFORM_ROLE) refuse(uniform, stmt, &control);
-        else walk(uniform, stmt->stage.body, control);
-        break;
-    case S_TILE:
-        if (control.how == UNIFORM_LANE) refuse(uniform, stmt, &control);
-        else refuse_lanes(uniform, stmt);
-        break;
-    case S_UNSAFE:
-        if (control.how != UNIFORM_ROLE && stmt->unsafe->kind == UNSAFE_STEP) refuse(uniform, stmt, &control);
-        break;
-    case S_SCALAR:
-        if (control.how == UNIFORM_LANE && stmt->scalar.space) refuse(uniform, stmt, &control);
-        break;
-    case S_LEAVE:
-        if (control.how != UNIFORM_ROLE) check_leave(uniform, stmt, &control);
-        break;
+/* ---- rows
+ * -------------------------------------------------------------------------------------------------------------- */
+
+static Control narrower(Control control, Expr *expr, int region) {
+    if (!expr || expr->kind == X_POISON || expr->uniformity <= control.how) return control;
+    return (Control){.how = expr->uniformity, .cause = expr, .region = region};
+}
+
+static void find_controls(Uniform *uniform) {
+    const FlowCode *code = uniform->code;
+    uniform->controls = NEW_ARRAY(uniform->arena, Control, code->regions.count + 1);
+    for (int i = 0; i < (int)code->regions.count; i++) {
+        const Region *region = &code->regions.items[i];
+        Control control = region->parent < 0 ? (Control){.how = UNIFORM_ROLE} : uniform->controls[region->parent];
+        control = narrower(control, region->condition, i);
+        control = narrower(narrower(control, region->lo, i), region->hi, i);
+        uniform->controls[i] = narrower(control, region->where, i);
     }
 }
 
+static void check_row(Uniform *uniform, const Row *row) {
+    const Control *control = &uniform->controls[row->region];
+    Asks what = asks(row);
+    if (row->leaving && row->kind != ROW_LEAVE) return; /* the leave answers for what it does */
+    if (row->kind == ROW_LEAVE && control->how != UNIFORM_ROLE)
+        what = asked_in(uniform->code, &uniform->code->regions.items[row->target]);
+    if (!is_met(what, control->how))
+        refuse(uniform, row, control);
+    else if (row->kind == ROW_TILE)
+        refuse_lanes(uniform, row);
+}
+
 void uniform_check(Arena *arena, Prog *prog, Diags *diags) {
-    for (size_t i = 0; i < prog->roles.count; i++) {
-        Uniform uniform = {.arena = arena, .prog = prog, .diags = diags, .role = &prog->roles.items[i]};
-        walk(&uniform, prog->roles.items[i].body, (Control){.how = UNIFORM_ROLE});
+    for (size_t r = 0; r < prog->roles.count; r++) {
+        Role *role = &prog->roles.items[r];
+        Uniform uniform = {.arena = arena, .prog = prog, .diags = diags, .role = role, .code = role->code};
+        find_controls(&uniform);
+        for (size_t at = 0; at < role->code->rows.count; at++) check_row(&uniform, &role->code->rows.items[at]);
     }
 }

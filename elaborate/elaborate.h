@@ -17,7 +17,7 @@ typedef struct StaticValue {
 /* Are the names of functions and kernels apart, from each other and from what is built in? Once a file. */
 void elaborate_names(Arena *arena, Names *names, const Ast *ast, Diags *diags);
 
-/* needs a tree; leaves names resolved, statics bound, functions inlined, expressions typed, uniformity known */
+/* needs a tree; leaves names resolved, statics bound, functions inlined, expressions typed */
 Prog *elaborate(Arena *arena, Names *names, const Ast *ast, const AstItem *kernel, const StaticValue *statics, size_t count,
                 Diags *diags);
 

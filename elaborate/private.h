@@ -7,8 +7,7 @@
  *                       functions in expressions
  *   stmt.c    statements; loop.c loops, ranges, stages; fn.c functions inlined as statements
  *   hint.c    `try` and the acquires behind it; unsafe.c what stands in `unsafe`
- *   claim.c   ensures, example
- *   uniform.c uniformity of what is assigned more than once */
+ *   claim.c   ensures, example */
 #ifndef PIPEC_ELABORATE_PRIVATE_H
 #define PIPEC_ELABORATE_PRIVATE_H
 
@@ -314,6 +313,5 @@ bool elab_always_returns(const AstStmt *ast);
 void elab_ensures_item(Elab *e, const AstItem *item);
 void elab_example_item(Elab *e, const AstItem *item);
 void elab_claims_done(Elab *e);
-void elab_derive_uniformity(Arena *arena, Prog *prog, Role *role);
 
 #endif

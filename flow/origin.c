@@ -1,6 +1,6 @@
-/* How a value comes to differ. Comes in with what uniformity derived of each expression and variable; goes out as the steps of a message: a
- * variable differs because a value that it gets does, because of the conditions and bounds that it gets it under, or because a loop
- * around is left by some and not by others. */
+/* How a value comes to differ. Comes in with what uniformity derived of each expression and variable; goes out as
+ * the steps of a message: a variable differs because a value that it gets does, because of the conditions and bounds
+ * that it gets it under, or because a loop around is left by some and not by others. */
 #include "flow/origin.h"
 
 typedef struct Step {
@@ -8,30 +8,27 @@ typedef struct Step {
     const char *text;
 } Step;
 
-typedef struct Around {    /* the innermost condition or bound that differs, around a statement */
+typedef struct Around { /* the innermost condition or bound that differs, around a row */
     Expr *cause;
-    const Stmt *at;
+    int region; /* whose it is */
 } Around;
-
-typedef struct Leave {     /* of `target`, by some and not by others */
-    const Stmt *stmt, *target;
-    Around around;
-} Leave;
 
 typedef struct Origin {
     Arena *arena;
     const Prog *prog;
     const Role *role;
+    const FlowCode *code;
     Differs how;
-    VEC(int) seen;         /* variables that were followed */
+    Around *around;     /* by region: of the rows in it */
+    const Row **leaves; /* by region: the first that goes to it under control that differs */
+    VEC(int) seen;      /* variables that were followed */
     VEC(Step) steps;
-    VEC(Leave) leaves;
-    /* of the variable now followed: the first statement for each reason */
+    /* of the variable now followed: the first row for each reason */
     int local;
-    const Stmt *by_value, *by_control, *by_leave;
+    const Row *by_value, *by_control, *by_leave;
     Expr *value;
     Around control;
-    const Leave *leave;
+    const Row *leave; /* after which the others are alone that get their value by `by_leave` */
 } Origin;
 
 /* What an expression holds that differs of itself, and the first variable that does and was not followed yet */
@@ -59,13 +56,15 @@ static void step(Origin *origin, Span span, const char *format, ...) {
     vec_push(origin->arena, &origin->steps, one);
 }
 
-static Span place_of(const Stmt *stmt) { return stmt->head.hi > stmt->head.lo ? stmt->head : stmt->span; }
+static Span place_of(const Row *row) { return row->head.hi > row->head.lo ? row->head : row->span; }
 
-/* ---- expressions ---------------------------------------------------------------------------------------------------- */
+/* ---- expressions
+ * ---------------------------------------------------------------------------------------------------- */
 
 static bool own_read(const Origin *origin, const Access *read) {
     if (origin->how.along) return read->space != SPACE_GLOBAL;
-    return read->space == SPACE_SHARED || read->space == SPACE_REGISTER || (read->space == SPACE_STAGE && origin->role->in_turn);
+    return read->space == SPACE_SHARED || read->space == SPACE_REGISTER ||
+           (read->space == SPACE_STAGE && origin->role->in_turn);
 }
 
 static bool was_seen(const Origin *origin, int local) {
@@ -98,29 +97,42 @@ static bool explains(const Origin *origin, Expr *expr) {
     return parts.rank || parts.read || parts.axis || parts.local;
 }
 
-/* ---- statements ------------------------------------------------------------------------------------------------------ */
+/* ---- rows
+ * ------------------------------------------------------------------------------------------------------------- */
 
-static Around narrower(const Origin *origin, Around around, Expr *expr, const Stmt *at) {
-    return explains(origin, expr) ? (Around){expr, at} : around;
+static Around narrower(const Origin *origin, Around around, Expr *expr, int region) {
+    return explains(origin, expr) ? (Around){expr, region} : around;
 }
 
-static Around in_loop(const Origin *origin, Around around, const Stmt *loop) {
-    around = narrower(origin, around, loop->loop.lo, loop);
-    around = narrower(origin, around, loop->loop.hi, loop);
-    return narrower(origin, around, loop->loop.where, loop);
+static void find_control(Origin *origin) {
+    const FlowCode *code = origin->code;
+    for (int i = 0; i < (int)code->regions.count; i++) {
+        const Region *region = &code->regions.items[i];
+        Around around = region->parent < 0 ? (Around){NULL, -1} : origin->around[region->parent];
+        around = narrower(origin, around, region->condition, i);
+        around = narrower(origin, around, region->lo, i);
+        around = narrower(origin, around, region->hi, i);
+        origin->around[i] = narrower(origin, around, region->where, i);
+        origin->leaves[i] = NULL;
+    }
+    for (size_t at = code->rows.count; at-- > 0;) {
+        const Row *row = &code->rows.items[at];
+        if (row->kind == ROW_LEAVE && origin->around[row->region].cause) origin->leaves[row->target] = row;
+    }
 }
 
-static void assigned(Origin *origin, const Stmt *stmt, Expr *value, Around around, const Leave *left) {
-    if (!origin->by_value && explains(origin, value)) origin->by_value = stmt, origin->value = value;
-    if (!origin->by_control && around.cause) origin->by_control = stmt, origin->control = around;
-    if (!origin->by_leave && left) origin->by_leave = stmt, origin->leave = left;
+static const Row *leave_around(const Origin *origin, int region) {
+    while (region >= 0 && !origin->leaves[region]) region = origin->code->regions.items[region].parent;
+    return region < 0 ? NULL : origin->leaves[region];
 }
 
-static const Leave *leave_of(const Origin *origin, const Stmt *target, const Leave *outer) {
-    for (size_t i = 0; i < origin->leaves.count; i++)
-        if (origin->leaves.items[i].target == target && explains(origin, origin->leaves.items[i].around.cause))
-            return &origin->leaves.items[i];
-    return outer;
+static void assigned(Origin *origin, const Row *row, Expr *value, int control) {
+    const Around *around = control < 0 ? NULL : &origin->around[control];
+    if (!origin->by_value && explains(origin, value)) origin->by_value = row, origin->value = value;
+    if (!origin->by_control && around && around->cause) origin->by_control = row, origin->control = *around;
+    if (origin->by_leave) return;
+    origin->leave = leave_around(origin, row->region);
+    if (origin->leave) origin->by_leave = row;
 }
 
 /* A number of a thread, or what inline PTX leaves in a variable */
@@ -130,49 +142,25 @@ static bool gives(const Unsafe *what, int local) {
     return any;
 }
 
-/* Looks for what gives the variable its value; gathering: for leaves under control that differs */
-static void search(Origin *origin, const Stmt *stmt, Around around, const Leave *left, bool gathering) {
-    if (!stmt) return;
-    if (!gathering) left = leave_of(origin, stmt, left);
-    switch (stmt->kind) {
-    case S_BLOCK:
-        for (size_t i = 0; i < stmt->block.body.count; i++) search(origin, stmt->block.body.items[i], around, left, gathering);
-        break;
-    case S_GRID: search(origin, stmt->grid.body, around, left, gathering); break;
-    case S_FOR:
-        if (!gathering && stmt->loop.var == origin->local) {
-            assigned(origin, stmt, stmt->loop.lo, around, left);
-            if (!origin->how.along) assigned(origin, stmt, stmt->loop.hi, around, left);
+/* Looks for what gives the variable its value */
+static void search(Origin *origin) {
+    origin->by_value = origin->by_control = origin->by_leave = NULL;
+    find_control(origin);
+    for (size_t at = 0; at < origin->code->rows.count; at++) {
+        const Row *row = &origin->code->rows.items[at];
+        const Region *region = &origin->code->regions.items[row->region];
+        if (row->kind == ROW_LOOP && region->kind == REGION_FOR && region->var == origin->local) {
+            assigned(origin, row, region->lo, region->parent);
+            if (!origin->how.along) assigned(origin, row, region->hi, region->parent);
         }
-        search(origin, stmt->loop.body, in_loop(origin, around, stmt), left, gathering);
-        break;
-    case S_IF:
-        around = narrower(origin, around, stmt->branch.condition, stmt);
-        search(origin, stmt->branch.then, around, left, gathering);
-        search(origin, stmt->branch.otherwise, around, left, gathering);
-        break;
-    case S_STAGE: search(origin, stmt->stage.body, around, left, gathering); break;
-    case S_SCALAR:
-        if (!gathering && stmt->scalar.local == origin->local) assigned(origin, stmt, stmt->scalar.value, around, left);
-        break;
-    case S_UNSAFE:
-        if (!gathering && !origin->by_value && gives(stmt->unsafe, origin->local)) origin->by_value = stmt, origin->value = NULL;
-        break;
-    case S_LEAVE:
-        if (gathering && around.cause) {
-            Leave row = {stmt, stmt->leave.target ? stmt->leave.target : origin->role->body, around};
-            vec_push(origin->arena, &origin->leaves, row);
-        }
-        break;
-    case S_TILE:
-    case S_TRY:
-    case S_ACQUIRE:
-    case S_RELEASE:
-    case S_MOVE: break;
+        if (row->kind == ROW_SET && row->local == origin->local) assigned(origin, row, row->value, row->region);
+        if (row->kind == ROW_UNSAFE && !origin->by_value && gives(row->unsafe, origin->local))
+            origin->by_value = row, origin->value = NULL;
     }
 }
 
-/* ---- steps ------------------------------------------------------------------------------------------------------------ */
+/* ---- steps
+ * ------------------------------------------------------------------------------------------------------------ */
 
 /* One step back from a variable; what is to be followed next, or NULL */
 static Expr *follow(Origin *origin, const Expr *use) {
@@ -184,9 +172,8 @@ static Expr *follow(Origin *origin, const Expr *use) {
     }
     vec_push(origin->arena, &origin->seen, use->index);
     origin->local = use->index;
-    origin->by_value = origin->by_control = origin->by_leave = NULL;
-    search(origin, origin->role->body, (Around){0}, NULL, false);
-    if (origin->by_value && origin->by_value->kind == S_UNSAFE) {
+    search(origin);
+    if (origin->by_value && origin->by_value->kind == ROW_UNSAFE) {
         step(origin, place_of(origin->by_value), "each thread has a `%s` of its own", local->name);
         return NULL;
     }
@@ -197,15 +184,17 @@ static Expr *follow(Origin *origin, const Expr *use) {
     if (origin->by_control) {
         step(origin, place_of(origin->by_control), "`%s` gets its value here", local->name);
         step(origin, origin->control.cause->span, "under this %s, which differs between %s",
-             origin->control.at->kind == S_FOR ? "bound" : "condition", among);
+             origin->code->regions.items[origin->control.region].kind == REGION_FOR ? "bound" : "condition", among);
         return origin->control.cause;
     }
     if (origin->by_leave) {
         step(origin, place_of(origin->by_leave), "`%s` gets its value here", local->name);
-        step(origin, origin->leave->stmt->span, "for some of the %s only: others have left here", origin->how.along ? "blocks" : among);
-        return origin->leave->around.cause;
+        step(origin, origin->leave->span, "for some of the %s only: others have left here",
+             origin->how.along ? "blocks" : among);
+        return origin->around[origin->leave->region].cause;
     }
-    step(origin, local->span, "`%s` is assigned where %s take different paths", local->name, origin->how.along ? "blocks" : among);
+    step(origin, local->span, "`%s` is assigned where %s take different paths", local->name,
+         origin->how.along ? "blocks" : among);
     return NULL;
 }
 
@@ -222,8 +211,10 @@ static void trace(Origin *origin, Expr *cause) {
             return;
         }
         if (parts.read) {
-            if (origin->how.along) step(origin, parts.read->span, "each block reads its own");
-            else step(origin, parts.read->span, "each instance of `%s` reads its own", origin->role->name);
+            if (origin->how.along)
+                step(origin, parts.read->span, "each block reads its own");
+            else
+                step(origin, parts.read->span, "each instance of `%s` reads its own", origin->role->name);
             return;
         }
         cause = parts.local ? follow(origin, parts.local) : NULL;
@@ -231,11 +222,16 @@ static void trace(Origin *origin, Expr *cause) {
 }
 
 void origin_show(Arena *arena, const Prog *prog, const Role *role, Diags *diags, Diag *diag, Expr *cause, Differs how) {
-    Origin origin = {.arena = arena, .prog = prog, .role = role, .how = how};
-    search(&origin, role->body, (Around){0}, NULL, true);
+    Origin origin = {.arena = arena, .prog = prog, .role = role, .code = role->code, .how = how};
+    origin.around = NEW_ARRAY(arena, Around, role->code->regions.count + 1);
+    origin.leaves = NEW_ARRAY(arena, const Row *, role->code->regions.count + 1);
     trace(&origin, cause);
-    size_t room = DIAG_MAX_LABELS - (size_t)diag->label_count, count = origin.steps.count, hidden = count > room ? count - room : 0;
+    size_t room = DIAG_MAX_LABELS - (size_t)diag->label_count, count = origin.steps.count,
+           hidden = count > room ? count - room : 0;
     for (size_t i = 0; i < count; i++)
-        if (!hidden || i + 1 < room || i + 1 == count) diag_label(diags, diag, origin.steps.items[i].span, "%s", origin.steps.items[i].text);
-    if (hidden) diag_note(diags, diag, "%zu more step%s lead%s to the place where it begins to differ", hidden, hidden == 1 ? "" : "s", hidden == 1 ? "s" : "");
+        if (!hidden || i + 1 < room || i + 1 == count)
+            diag_label(diags, diag, origin.steps.items[i].span, "%s", origin.steps.items[i].text);
+    if (hidden)
+        diag_note(diags, diag, "%zu more step%s lead%s to the place where it begins to differ", hidden,
+                  hidden == 1 ? "" : "s", hidden == 1 ? "s" : "");
 }

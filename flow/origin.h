@@ -2,7 +2,7 @@
 #ifndef PIPEC_ORIGIN_H
 #define PIPEC_ORIGIN_H
 
-#include "algebra/algebra.h"
+#include "flow/code.h"
 
 typedef struct Differs {
     Uniformity least; /* between threads of the role: at least so much; where `along` is 0 */

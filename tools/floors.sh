@@ -28,6 +28,7 @@ BEGIN {
             "flow/origin.h " \
             "flow/multiplied.h " \
             "flow/held.h " \
+            "flow/uniform.h " \
             "flow/values.h " \
             "flow/match.h " \
             "derive/derive.h " \

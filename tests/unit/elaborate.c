@@ -1,5 +1,5 @@
 /* What elaboration makes of a program, read from the printed form: statics bound, functions inlined, ranges put in place,
- * uniformity, dead arms, shared nodes. */
+ * dead arms, shared nodes. */
 #include "check/check.h"
 #include "parser/parser.h"
 
@@ -139,14 +139,6 @@ int main(void) {
          "where I[k] > r", NULL);
     test("any order", "", "range kt = 0 .. U; const U = V + 1; const V = T;", "", "range kt = 0 .. 65", NULL);
     test("a dead arm", "", "", "if FLAG { let z = 1; } else { shared t: f32[T]; let w = 2; }", "z = 1", "shared t");
-    test("under a varying condition", "", "", "var z = 0; if rank == 0 { z = n; }",
-         "var z: i32, uniform over the instance", NULL);
-    test("assigned late", "", "", "var z = 0; var w = 0; for i in 0 .. n { w = z; z = rank; }",
-         "var w: i32, uniform over the instance", NULL);
-    test("after a varying break", "", "", "var z = 0; for i in 0 .. n { if rank < i { break; } z = i; }",
-         "var z: i32, uniform over the instance", NULL);
-    test("uniform over the role", "", "", "var z = 0; for i in 0 .. n { z = i; }", "var z: i32, uniform over the role",
-         NULL);
     test("an unrolled loop", "", "", "var y: f32[2, T]; for q in 0 .. 2 { y[q, i] = 0; }", "for q in 0 .. 2 unrolled",
          NULL);
     test("a tile handed over", "fn f(x: f32[R]) -> f32[R] { var y: f32[R]; y[i] = x[i]; return y; }", "",
