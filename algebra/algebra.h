@@ -184,7 +184,7 @@ void poly_print(const Algebra *algebra, const Poly *poly, Str *out); /* print.c 
 bool poly_at_least_zero(Algebra *algebra, const Poly *poly); /* certainly >= 0? */
 int64_t poly_divisor(Algebra *algebra, const Poly *poly);
 
-/* ---- algebra: what the passes know of integers (algebra.c) -------------------------------------------------------- */
+/* ---- algebra: what the passes know of integers (form.c) -------------------------------------------------------- */
 
 /* Equal for all values of symbols, axes and locals that `requires` allows? Both are brought to polynomials over atoms (symbols, axes, loop
  * locals, ranks, indexes, truths, quotients, and opaque terms such as read-only loads compared by their own canonical form); lets are expanded; what

@@ -1,7 +1,7 @@
 /* What is certainly true of polynomials: divisors and bounds, from `requires` and derived preconditions, 0 <= axis < its
  * extent, lo <= loop variable < hi, ranks, index extents, and the laws of ceil, division, min and max. "False" always means
  * "not known". Also the functions of algebra.h that other passes ask. */
-#include "algebra/algebra.h"
+#include "algebra/private.h"
 
 #define PROOF_STEPS 600
 #define PROOF_DEPTH 12
@@ -102,17 +102,7 @@ void algebra_learn(Algebra *algebra) {
 
 /* ---- divisors ----------------------------------------------------------------------------------------------------- */
 
-static int64_t gcd(int64_t a, int64_t b) {
-    uint64_t x = a < 0 ? 0u - (uint64_t)a : (uint64_t)a, y = b < 0 ? 0u - (uint64_t)b : (uint64_t)b;
-    while (y != 0) {
-        uint64_t rest = x % y;
-        x = y;
-        y = rest;
-    }
-    return x > INT64_MAX ? 1 : (int64_t)x;
-}
-
-/* n divides c * m, so n / gcd(c, n) divides m */
+/* n divides c * m, so n / common_divisor(c, n) divides m */
 static int64_t known_divisor(const Algebra *algebra, const Term *term) {
     int64_t best = 1;
     for (size_t i = 0; i < algebra->divides_count; i++) {
@@ -120,9 +110,9 @@ static int64_t known_divisor(const Algebra *algebra, const Term *term) {
         if (poly->count != 1 || poly->terms[0].count != term->count) continue;
         bool same = true;
         for (int k = 0; k < term->count; k++) same &= poly->terms[0].atoms[k] == term->atoms[k];
-        int64_t by = algebra->divides[i].by / gcd(poly->terms[0].coef, algebra->divides[i].by);
+        int64_t by = algebra->divides[i].by / common_divisor(poly->terms[0].coef, algebra->divides[i].by);
         int64_t both;
-        if (same && !__builtin_mul_overflow(best / gcd(best, by), by, &both)) best = both;
+        if (same && !__builtin_mul_overflow(best / common_divisor(best, by), by, &both)) best = both;
     }
     return best;
 }
@@ -135,7 +125,7 @@ static int64_t atom_divisor(Algebra *algebra, int id, int depth) {
     int64_t known = known_divisor(algebra, &one);
     if (depth <= 0) return known;
     if (atom.kind == ATOM_MIN || atom.kind == ATOM_MAX) {
-        int64_t both = gcd(divisor_of(algebra, atom.args[0], depth - 1), divisor_of(algebra, atom.args[1], depth - 1));
+        int64_t both = common_divisor(divisor_of(algebra, atom.args[0], depth - 1), divisor_of(algebra, atom.args[1], depth - 1));
         return both > known ? both : known;
     }
     return known;
@@ -146,7 +136,7 @@ static int64_t term_divisor(Algebra *algebra, const Term *term, int depth) {
     for (int k = 0; k < term->count; k++)
         if (__builtin_mul_overflow(product, atom_divisor(algebra, term->atoms[k], depth), &product)) return term->coef;
     if (term->count > 1 && !__builtin_mul_overflow(term->coef, known_divisor(algebra, term), &whole) &&
-        !__builtin_mul_overflow(product / gcd(product, whole), whole, &out))
+        !__builtin_mul_overflow(product / common_divisor(product, whole), whole, &out))
         return out;
     return product;
 }
@@ -154,7 +144,7 @@ static int64_t term_divisor(Algebra *algebra, const Term *term, int depth) {
 static int64_t divisor_of(Algebra *algebra, const Poly *poly, int depth) {
     if (!poly) return 1;
     int64_t common = 0;
-    for (int i = 0; i < poly->count; i++) common = gcd(common, term_divisor(algebra, &poly->terms[i], depth));
+    for (int i = 0; i < poly->count; i++) common = common_divisor(common, term_divisor(algebra, &poly->terms[i], depth));
     if (depth <= 0 || poly->count == 0) return common;
     for (size_t i = 0; i < algebra->divides_count; i++) { /* a sum that is known to be divisible as a whole */
         const struct Divides *known = &algebra->divides[i];
@@ -170,7 +160,7 @@ static int64_t divisor_of(Algebra *algebra, const Poly *poly, int depth) {
         if (times != 0) rest = poly_sum(algebra, poly, known->poly, -times);
         int64_t whole;
         if (rest && !__builtin_mul_overflow(times, known->by, &whole)) {
-            int64_t found = gcd(whole, divisor_of(algebra, rest, depth - 1));
+            int64_t found = common_divisor(whole, divisor_of(algebra, rest, depth - 1));
             if (found > common) common = found;
         }
     }

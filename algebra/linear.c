@@ -1,7 +1,7 @@
 /* Fourier and Motzkin's elimination, over the monomials of polynomials as if each were a variable of its own. Takes sums that
  * are all >= 0; says whether that is certainly impossible for integers. What grows too large is left out, and then the answer
  * is "not known": a system with fewer conditions has more solutions. */
-#include "algebra/algebra.h"
+#include "algebra/private.h"
 
 #define VARIABLES_MOST 32
 #define ROWS_MOST 240
@@ -21,16 +21,6 @@ typedef struct System {
     size_t given_count;
 } System;
 
-static int64_t gcd(int64_t a, int64_t b) {
-    uint64_t x = a < 0 ? 0u - (uint64_t)a : (uint64_t)a, y = b < 0 ? 0u - (uint64_t)b : (uint64_t)b;
-    while (y != 0) {
-        uint64_t rest = x % y;
-        x = y;
-        y = rest;
-    }
-    return x > INT64_MAX ? 1 : (int64_t)x;
-}
-
 static bool same_term(const Term *a, const Term *b) {
     if (a->count != b->count) return false;
     for (int i = 0; i < a->count; i++)
@@ -48,7 +38,7 @@ static int find(const System *system, const Term *term) {
 static void add_row(System *system, const Row *row) {
     int64_t common = 0;
     Row least = *row;
-    for (int v = 0; v < VARIABLES_MOST; v++) common = gcd(common, row->coefs[v]);
+    for (int v = 0; v < VARIABLES_MOST; v++) common = common_divisor(common, row->coefs[v]);
     if (common == 0) {
         system->impossible |= row->constant < 0;
         return;
@@ -192,7 +182,7 @@ static int cheapest(const System *system) {
 }
 
 static bool combined(const Row *above, const Row *below, int v, Row *out) {
-    int64_t common = gcd(above->coefs[v], below->coefs[v]), a = -below->coefs[v] / common, b = above->coefs[v] / common, x, y;
+    int64_t common = common_divisor(above->coefs[v], below->coefs[v]), a = -below->coefs[v] / common, b = above->coefs[v] / common, x, y;
     for (int i = -1; i < VARIABLES_MOST; i++) {
         if (__builtin_mul_overflow(i < 0 ? above->constant : above->coefs[i], a, &x) ||
             __builtin_mul_overflow(i < 0 ? below->constant : below->coefs[i], b, &y) ||

@@ -1,22 +1,12 @@
 /* Normal forms of formulas of integers: choices, quotients and remainders are spelled out in two kinds of atoms,
  * TRUTH (is it >= 0?) and FLOOR (a quotient rounded down), so that the laws between them need to be known of these two only.
  * Takes and gives polynomials; promises the same value wherever all divisors of `ceil` are positive, as the language has it. */
-#include "algebra/algebra.h"
+#include "algebra/private.h"
 
 #include <string.h>
 
 #define THRESHOLDS_MOST 64 /* of a quotient whose operand has so many values at most */
 #define PEELED_MOST 16     /* terms of a sum that a constant in its limit adds or takes */
-
-static int64_t gcd(int64_t a, int64_t b) {
-    uint64_t x = a < 0 ? 0u - (uint64_t)a : (uint64_t)a, y = b < 0 ? 0u - (uint64_t)b : (uint64_t)b;
-    while (y != 0) {
-        uint64_t rest = x % y;
-        x = y;
-        y = rest;
-    }
-    return x > INT64_MAX ? 1 : (int64_t)x;
-}
 
 static int64_t floor_of(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
@@ -24,7 +14,7 @@ static int64_t floor_of(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 static int64_t content(const Poly *poly) {
     int64_t common = 0;
     for (int i = 0; i < poly->count; i++)
-        if (poly->terms[i].count > 0) common = gcd(common, poly->terms[i].coef);
+        if (poly->terms[i].count > 0) common = common_divisor(common, poly->terms[i].coef);
     return common;
 }
 
@@ -146,7 +136,7 @@ static const Poly *floor_by_constant(Algebra *algebra, const Poly *poly, int64_t
     int64_t value, least, most;
     const Poly *whole = divided(algebra, poly, by, true), *rest = divided(algebra, poly, by, false);
     if (poly_is_constant(rest, &value)) return whole;
-    int64_t common = gcd(content(rest), by); /* all but the constant term are multiples of it */
+    int64_t common = common_divisor(content(rest), by); /* all but the constant term are multiples of it */
     if (common > 1) {
         rest = divided(algebra, rest, common, true);
         by /= common;

@@ -1,7 +1,7 @@
 /* Is a formula certainly 0, or at least 0? Cases and substitution: each question (ATOM_TRUTH) that what is known does not answer is answered both ways,
  * variables under quotients are replaced by c * whole + rest, and where two conditions leave a value no choice it is put in. What
  * remains is a polynomial that is 0 or is not. Takes any formula; promises that a yes holds for all integers. */
-#include "algebra/algebra.h"
+#include "algebra/private.h"
 
 #define STEPS_MOST 500
 #define PARTS_MOST 1024 /* values of a remainder */
@@ -189,15 +189,9 @@ static int64_t divisor(Algebra *algebra, const Poly *poly, int atom, int64_t so_
     for (int i = 0; i < poly->count && so_far; i++)
         for (int k = 0; k < poly->terms[i].count && so_far; k++) {
             const Atom above = algebra->atoms.items[poly->terms[i].atoms[k]];
-            int64_t by, a = so_far;
-            if (above.kind == ATOM_FLOOR && poly_is_constant(above.args[1], &by) && stands_in(above.args[0], atom)) {
-                for (int64_t b = by; b != 0;) {
-                    int64_t left = a % b;
-                    a = b;
-                    b = left;
-                }
-                if (__builtin_mul_overflow(so_far / a, by, &so_far) || so_far > INT32_MAX) return 0;
-            }
+            int64_t by;
+            bool stands = above.kind == ATOM_FLOOR && poly_is_constant(above.args[1], &by) && stands_in(above.args[0], atom);
+            if (stands && (__builtin_mul_overflow(so_far / common_divisor(so_far, by), by, &so_far) || so_far > INT32_MAX)) return 0;
             for (int n = 0; n < 3 && above.args[n]; n++) so_far = divisor(algebra, above.args[n], atom, so_far);
         }
     return so_far;

@@ -2,7 +2,7 @@
  * the loop's variable is an atom; gives normal forms without it. Conditions on the variable cut the range in pieces, quotients
  * go through its remainders one by one, polynomials have closed forms; what is left is an ATOM_SUM of its own, the same
  * wherever the body is. NULL: not known. */
-#include "algebra/algebra.h"
+#include "algebra/private.h"
 
 #define REMAINDERS_MOST 64
 #define DEPTH_MOST 24
@@ -85,15 +85,10 @@ static int64_t least_common(Algebra *algebra, const Poly *poly, int atom, int64_
     for (int i = 0; i < poly->count; i++)
         for (int k = 0; k < poly->terms[i].count; k++) {
             const Atom inner = algebra->atoms.items[poly->terms[i].atoms[k]];
-            int64_t by, a = so_far, b;
+            int64_t by;
             if (quotient_of(algebra, &inner, atom) && poly_is_constant(inner.args[1], &by)) {
-                for (b = by; b != 0;) {
-                    int64_t left = a % b;
-                    a = b;
-                    b = left;
-                }
                 if (so_far > 1 << 20 || by > 1 << 20) return INT64_MAX;
-                so_far = so_far / a * by;
+                so_far = so_far / common_divisor(so_far, by) * by;
             }
             for (int n = 0; n < 3 && inner.args[n]; n++) so_far = least_common(algebra, inner.args[n], atom, so_far);
         }

@@ -1,0 +1,291 @@
+/* Atoms: what polynomials are made of, each interned once by a key that names what it stands for. Takes kinds and operands; gives ids. Also what
+ * is asked of all atoms below a polynomial: does it mention one, put another formula in its place, bring it into another algebra. */
+#include "algebra/private.h"
+
+#include <assert.h>
+#include <string.h>
+
+void poly_add_key(Str *key, const Poly *poly) {
+    str_char(key, '(');
+    for (int i = 0; i < poly->count; i++) {
+        str_printf(key, "%+lld", (long long)poly->terms[i].coef);
+        for (int k = 0; k < poly->terms[i].count; k++) str_printf(key, ".%d", poly->terms[i].atoms[k]);
+    }
+    str_char(key, ')');
+}
+
+bool poly_changes(const Algebra *algebra, const Poly *poly) {
+    if (!poly) return true;
+    for (int i = 0; i < poly->count; i++)
+        for (int k = 0; k < poly->terms[i].count; k++)
+            if (algebra->atoms.items[poly->terms[i].atoms[k]].changes) return true;
+    return false;
+}
+
+bool atom_mentions(const Algebra *algebra, int id, int atom) {
+    for (int a = 0; a < 3; a++)
+        if (algebra->atoms.items[id].args[a] && poly_mentions(algebra, algebra->atoms.items[id].args[a], atom)) return true;
+    return false;
+}
+
+bool poly_mentions(const Algebra *algebra, const Poly *poly, int atom) {
+    if (!poly) return true;
+    for (int i = 0; i < poly->count; i++)
+        for (int k = 0; k < poly->terms[i].count; k++)
+            if (poly->terms[i].atoms[k] == atom || atom_mentions(algebra, poly->terms[i].atoms[k], atom)) return true;
+    return false;
+}
+
+static size_t bucket_of(const Algebra *algebra, const char *key) {
+    uint64_t hash = UINT64_C(0xCBF29CE484222325);
+    for (const char *at = key; *at; at++) hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001B3);
+    size_t slot = (size_t)hash & (algebra->bucket_count - 1);
+    while (algebra->buckets[slot] && strcmp(algebra->atoms.items[algebra->buckets[slot] - 1].key, key) != 0)
+        slot = (slot + 1) & (algebra->bucket_count - 1);
+    return slot;
+}
+
+static int intern(Algebra *algebra, Atom atom) {
+    if ((algebra->atoms.count + 1) * 2 > algebra->bucket_count) {
+        algebra->bucket_count = algebra->bucket_count ? algebra->bucket_count * 2 : 32;
+        algebra->buckets = NEW_ARRAY(algebra->arena, int, algebra->bucket_count);
+        for (size_t i = 0; i < algebra->atoms.count; i++)
+            algebra->buckets[bucket_of(algebra, algebra->atoms.items[i].key)] = (int)i + 1;
+    }
+    size_t slot = bucket_of(algebra, atom.key);
+    if (!algebra->buckets[slot]) {
+        vec_push(algebra->arena, &algebra->atoms, atom);
+        algebra->buckets[slot] = (int)algebra->atoms.count;
+    }
+    return algebra->buckets[slot] - 1;
+}
+
+/* Keys are written by hand, from their end: printf takes longer than all the rest. */
+static char *write_number(char *at, uint64_t value, unsigned base) {
+    do *--at = "0123456789abcdef"[value % base];
+    while (value /= base);
+    return at;
+}
+
+static char *write_signed(char *at, int value) {
+    at = write_number(at, value < 0 ? -(uint64_t)value : (uint64_t)value, 10);
+    if (value < 0) *--at = '-';
+    return at;
+}
+
+/* "%c%x.%x" */
+static const char *simple_key(Arena *arena, char tag, uint64_t index, uint64_t role) {
+    char text[40], *end = text + sizeof text - 1, *at = write_number(end, role, 16);
+    *--at = '.';
+    at = write_number(at, index, 16);
+    *--at = tag;
+    return arena_copy(arena, at, (size_t)(end - at));
+}
+
+/* "%s%d@%d;%x" */
+static const char *version_key(Arena *arena, const char *tag, int local, int row, uint64_t role) {
+    char text[80], *end = text + sizeof text - 1, *at = write_number(end, role, 16);
+    size_t length = strlen(tag);
+    assert(length < 16);
+    *--at = ';';
+    at = write_signed(at, row);
+    *--at = '@';
+    at = write_signed(at, local);
+    at -= length;
+    memcpy(at, tag, length);
+    return arena_copy(arena, at, (size_t)(end - at));
+}
+
+/* Levels order the atoms so that bounds lead downwards: symbols, formulas of them, axes, ranks, loops from the outer to the
+ * inner one, indexes. An operation lies just above its operands. */
+int atom_simple(Algebra *algebra, AtomKind kind, int index, const Role *role, Element type) {
+    Atom atom = {.kind = kind, .index = index, .role = role, .type = type};
+    char tag = 'S';
+    switch (kind) {
+    case ATOM_SYMBOL: break;
+    case ATOM_AXIS: tag = 'A', atom.level = 1000; break;
+    case ATOM_RANK: tag = 'K', atom.level = 1500; break;
+    case ATOM_LOCAL:
+        tag = 'L';
+        atom.level = 2000 + 20 * index;
+        atom.changes = role->locals.items[index].kind == LOCAL_VAR;
+        break;
+    case ATOM_INDEX: tag = 'I', atom.level = 1 << 28; break;
+    case ATOM_DIV:
+    case ATOM_MOD:
+    case ATOM_CEIL:
+    case ATOM_MIN:
+    case ATOM_MAX:
+    case ATOM_SELECT:
+    case ATOM_TRUTH:
+    case ATOM_FLOOR:
+    case ATOM_WHOLE:
+    case ATOM_REST:
+    case ATOM_BOUND:
+    case ATOM_SUM:
+    case ATOM_FIRST:
+    case ATOM_OPAQUE: break;
+    }
+    atom.key = simple_key(algebra->arena, tag, (uint64_t)index, (uintptr_t)role);
+    return intern(algebra, atom);
+}
+
+int algebra_atom_rank(Algebra *algebra, const Role *role) { return atom_simple(algebra, ATOM_RANK, 0, role, E_I32); }
+int algebra_atom_axis(Algebra *algebra, int axis) { return atom_simple(algebra, ATOM_AXIS, axis, NULL, E_I32); }
+int algebra_atom_index(Algebra *algebra, int index) { return atom_simple(algebra, ATOM_INDEX, index, NULL, E_I32); }
+
+int algebra_atom_local(Algebra *algebra, const Role *role, int local) {
+    const Local *what = &role->locals.items[local];
+    if (what->kind == LOCAL_AXIS) return atom_simple(algebra, ATOM_AXIS, what->axis, NULL, what->type);
+    return atom_simple(algebra, ATOM_LOCAL, local, role, what->type);
+}
+
+/* An operation of up to three operands; `tag` names the operation in the key. NULL where an operand is not known. */
+const Poly *algebra_operation(Algebra *algebra, AtomKind kind, const char *tag, Element type, const Poly *const *args,
+                              int count) {
+    Str key = str_new(algebra->arena);
+    Atom atom = {.kind = kind, .type = type};
+    str_add(&key, tag);
+    for (int i = 0; i < count; i++) {
+        if (!args[i]) return NULL;
+        atom.args[i] = args[i];
+        atom.changes |= poly_changes(algebra, args[i]);
+        poly_add_key(&key, args[i]);
+        for (int t = 0; t < args[i]->count; t++)
+            for (int k = 0; k < args[i]->terms[t].count; k++) {
+                int level = algebra->atoms.items[args[i]->terms[t].atoms[k]].level;
+                if (level + 1 > atom.level) atom.level = level + 1;
+            }
+    }
+    atom.key = key.text;
+    return poly_atom(algebra, intern(algebra, atom));
+}
+
+int algebra_part(Algebra *algebra, int64_t limit) {
+    Atom atom = {.kind = limit ? ATOM_REST : ATOM_WHOLE, .index = ++algebra->parts, .type = E_I64, .level = 1};
+    if (limit) atom.args[0] = poly_constant(algebra, limit);
+    atom.key = arena_printf(algebra->arena, "part%d", atom.index);
+    return intern(algebra, atom);
+}
+
+int poly_bounds(const Algebra *algebra, const Poly *poly) {
+    int most = 0;
+    for (int i = 0; i < poly->count; i++)
+        for (int k = 0; k < poly->terms[i].count; k++) {
+            const Atom *atom = &algebra->atoms.items[poly->terms[i].atoms[k]];
+            if (atom->kind == ATOM_BOUND && atom->index > most) most = atom->index;
+            for (int a = 0; a < 3; a++) {
+                int inner = atom->args[a] ? poly_bounds(algebra, atom->args[a]) : 0;
+                if (inner > most) most = inner;
+            }
+        }
+    return most;
+}
+
+int algebra_bound(Algebra *algebra, const Poly *body) {
+    Atom atom = {.kind = ATOM_BOUND, .index = 1 + poly_bounds(algebra, body), .type = E_I64, .level = 1};
+    atom.key = arena_printf(algebra->arena, "bound%d", atom.index);
+    return intern(algebra, atom);
+}
+
+/* Not to be taken apart: equal only to itself */
+const Poly *atom_by_place(Algebra *algebra, const Expr *expr, bool changes) {
+    Atom atom = {.kind = ATOM_OPAQUE, .type = expr->type, .level = (1 << 28) + 1, .changes = changes};
+    atom.key = arena_printf(algebra->arena, "@%p", (const void *)expr);
+    return poly_atom(algebra, intern(algebra, atom));
+}
+
+/* ---- in another algebra, and other formulas in place of atoms ---------------------------------------------------------- */
+
+static const Poly *import_atom(Algebra *algebra, const Algebra *from, int id) {
+    const Atom *old = &from->atoms.items[id];
+    const Poly *args[3] = {NULL, NULL, NULL};
+    int count = 0;
+    for (; count < 3 && old->args[count]; count++)
+        if (!(args[count] = algebra_import(algebra, from, old->args[count]))) return NULL;
+    if (count > 0) return algebra_operation(algebra, old->kind, arena_copy(algebra->arena, old->key, strcspn(old->key, "(")), old->type, args, count);
+    Atom atom = *old; /* its key names what it stands for, in every algebra */
+    if (atom.kind == ATOM_WHOLE || atom.kind == ATOM_REST || atom.kind == ATOM_BOUND) return NULL;
+    return poly_atom(algebra, intern(algebra, atom));
+}
+
+const Poly *algebra_import(Algebra *algebra, const Algebra *from, const Poly *poly) {
+    const Poly *sum = poly_constant(algebra, 0);
+    if (algebra == from || !poly) return poly;
+    for (int t = 0; t < poly->count && sum; t++) {
+        const Poly *product = poly_constant(algebra, poly->terms[t].coef);
+        for (int k = 0; k < poly->terms[t].count; k++) product = poly_product(algebra, product, import_atom(algebra, from, poly->terms[t].atoms[k]));
+        sum = poly_sum(algebra, sum, product, 1);
+    }
+    return sum;
+}
+
+size_t poly_size(const Algebra *algebra, const Poly *poly) {
+    size_t size = 0;
+    for (int t = 0; poly && t < poly->count; t++)
+        for (int k = 0; k < poly->terms[t].count; k++) size += strlen(algebra->atoms.items[poly->terms[t].atoms[k]].key);
+    return size;
+}
+
+const Poly *algebra_version(Algebra *algebra, const Role *role, int local, int row, const char *tag, Element type) {
+    Atom atom = {.kind = ATOM_OPAQUE, .index = row, .role = role, .type = type, .level = (1 << 28) + 1};
+    atom.key = version_key(algebra->arena, tag, local, row, (uintptr_t)role);
+    return poly_atom(algebra, intern(algebra, atom));
+}
+
+static const Poly *replace_in_atom(Algebra *algebra, int id, int atom, const Poly *by) {
+    if (id == atom) return by;
+    Atom old = algebra->atoms.items[id];
+    const Poly *args[3] = {NULL, NULL, NULL};
+    bool mentions = false;
+    int count = 0;
+    for (; count < 3 && old.args[count]; count++) mentions |= poly_mentions(algebra, old.args[count], atom);
+    if (!mentions) return poly_atom(algebra, id);
+    for (int i = 0; i < count; i++) args[i] = poly_replace(algebra, old.args[i], atom, by);
+    switch (old.kind) {
+    case ATOM_DIV: return form_div(algebra, args[0], args[1], old.type);
+    case ATOM_MOD: return form_mod(algebra, args[0], args[1], old.type);
+    case ATOM_CEIL: return form_ceil(algebra, args[0], args[1], old.type);
+    case ATOM_MIN:
+    case ATOM_MAX: return form_extreme(algebra, old.kind == ATOM_MAX, args[0], args[1], old.type);
+    case ATOM_TRUTH: return poly_truth(algebra, args[0]);
+    case ATOM_FLOOR: return poly_floor(algebra, args[0], args[1]);
+    case ATOM_SUM: return poly_sums(algebra, args[0], args[1]);
+    case ATOM_SELECT:
+    case ATOM_FIRST:
+    case ATOM_OPAQUE: {
+        size_t tag = strcspn(old.key, "(");
+        return algebra_operation(algebra, old.kind, arena_copy(algebra->arena, old.key, tag), old.type, args, count);
+    }
+    case ATOM_SYMBOL:
+    case ATOM_AXIS:
+    case ATOM_LOCAL:
+    case ATOM_RANK:
+    case ATOM_WHOLE:
+    case ATOM_REST:
+    case ATOM_BOUND:
+    case ATOM_INDEX: break;
+    }
+    return NULL;
+}
+
+const Poly *poly_replace(Algebra *algebra, const Poly *poly, int atom, const Poly *by) {
+    if (!poly || !by) return NULL;
+    Poly *same = poly_new(algebra, poly->count); /* terms that stay as they are */
+    const Poly *result = poly_constant(algebra, 0);
+    for (int i = 0; i < poly->count && result; i++) {
+        const Term *term = &poly->terms[i];
+        bool mentions = false;
+        for (int k = 0; k < term->count && !mentions; k++) mentions = term->atoms[k] == atom || atom_mentions(algebra, term->atoms[k], atom);
+        if (!mentions) {
+            same->terms[same->count++] = *term;
+            continue;
+        }
+        const Poly *product = poly_constant(algebra, term->coef);
+        for (int k = 0; k < term->count; k++)
+            product = poly_product(algebra, product, replace_in_atom(algebra, term->atoms[k], atom, by));
+        result = poly_sum(algebra, result, product, 1);
+    }
+    if (same->count == poly->count) return poly;
+    return poly_sum(algebra, same, result, 1);
+}

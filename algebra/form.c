@@ -1,0 +1,258 @@
+/* Integer formulas -> canonical polynomials over atoms. Two formulas that differ in spelling only (K * 2 + K and 3 * K,
+ * `let`s, exact divisions) come out the same. What is no polynomial (ceil, min, a load from memory) becomes an atom that is
+ * compared by the canonical forms of its own operands. Promises: equal forms are equal values; the converse does not hold. */
+#include "algebra/private.h"
+
+#include <string.h>
+
+/* ---- the operations that have laws -------------------------------------------------------------------------------- */
+
+/* ceil((c * a + r) / c) = a + ceil(r / c) for every sign, so the exact part is taken out */
+const Poly *form_ceil(Algebra *algebra, const Poly *a, const Poly *b, Element type) {
+    const Poly *exact = poly_divide_exactly(algebra, a, b);
+    int64_t by;
+    if (exact) return exact;
+    if (!a || !b) return NULL;
+    const Poly *whole = poly_constant(algebra, 0);
+    if (poly_is_constant(b, &by) && by > 0) {
+        Poly *rest = poly_new(algebra, a->count);
+        for (int i = 0; i < a->count; i++) {
+            Poly *one = poly_new(algebra, 1);
+            Term term = a->terms[i];
+            int64_t remainder = term.count > 0 && term.coef % by != 0 ? term.coef : ((term.coef % by) + by) % by;
+            one->count = 1;
+            one->terms[0] = term;
+            one->terms[0].coef = (term.coef - remainder) / by;
+            if (one->terms[0].coef != 0) whole = poly_sum(algebra, whole, one, 1);
+            term.coef = remainder;
+            if (remainder != 0) rest->terms[rest->count++] = term;
+        }
+        int64_t left;
+        if (poly_is_constant(rest, &left)) return poly_sum(algebra, whole, poly_constant(algebra, left > 0), 1);
+        a = rest;
+    }
+    return poly_sum(algebra, whole, algebra_operation(algebra, ATOM_CEIL, "ceil", type, (const Poly *[]){a, b}, 2), 1);
+}
+
+const Poly *form_div(Algebra *algebra, const Poly *a, const Poly *b, Element type) {
+    const Poly *exact = poly_divide_exactly(algebra, a, b);
+    int64_t left, right;
+    if (exact) return exact;
+    if (poly_is_constant(a, &left) && poly_is_constant(b, &right) && right != 0 && right != -1)
+        return poly_constant(algebra, left / right);
+    return algebra_operation(algebra, ATOM_DIV, "div", type, (const Poly *[]){a, b}, 2);
+}
+
+const Poly *form_mod(Algebra *algebra, const Poly *a, const Poly *b, Element type) {
+    int64_t left, right;
+    if (poly_divide_exactly(algebra, a, b)) return poly_constant(algebra, 0);
+    if (poly_is_constant(a, &left) && poly_is_constant(b, &right) && right != 0 && right != -1)
+        return poly_constant(algebra, left % right);
+    return algebra_operation(algebra, ATOM_MOD, "mod", type, (const Poly *[]){a, b}, 2);
+}
+
+const Poly *form_extreme(Algebra *algebra, bool is_max, const Poly *a, const Poly *b, Element type) {
+    int64_t distance;
+    if (poly_is_constant(poly_sum(algebra, a, b, -1), &distance)) return (distance > 0) == is_max ? a : b;
+    Str left = str_new(algebra->arena), right = str_new(algebra->arena);
+    if (!a || !b) return NULL;
+    poly_add_key(&left, a);
+    poly_add_key(&right, b);
+    bool swap = strcmp(left.text, right.text) > 0; /* min and max commute */
+    return algebra_operation(algebra, is_max ? ATOM_MAX : ATOM_MIN, is_max ? "max" : "min", type,
+                     (const Poly *[]){swap ? b : a, swap ? a : b}, 2);
+}
+
+const Poly *poly_extreme(Algebra *algebra, bool is_max, const Poly *a, const Poly *b) {
+    return form_extreme(algebra, is_max, a, b, E_I64);
+}
+
+/* ---- expressions -------------------------------------------------------------------------------------------------- */
+
+static bool is_signed(Element type) { return type == E_I32 || type == E_I64; }
+static bool is_integer(Element type) { return is_signed(type) || type == E_U32 || type == E_U64; }
+
+/* A comparison of integers is a question whether a difference is >= 0, and conditions are numbers 0 and 1: however a condition is
+ * written, it is the same polynomial. NULL: compares floats, or grew too large. */
+static const Poly *truth_poly(Algebra *algebra, const Expr *expr, const Poly *left, const Poly *right) {
+    Element type = expr->binary.left->type;
+    if (!is_integer(type) && type != E_BOOL) return NULL;
+    const Poly *less = poly_sum(algebra, left, right, -1), *more = poly_sum(algebra, right, left, -1);
+    const Poly *one = poly_constant(algebra, 1), *equal;
+    switch (expr->binary.op) {
+    case OP_LT: return poly_truth(algebra, poly_offset(algebra, more, -1));
+    case OP_LE: return poly_truth(algebra, more);
+    case OP_GT: return poly_truth(algebra, poly_offset(algebra, less, -1));
+    case OP_GE: return poly_truth(algebra, less);
+    case OP_EQ:
+    case OP_NE:
+        equal = poly_sum(algebra, poly_truth(algebra, less), poly_truth(algebra, poly_offset(algebra, less, -1)), -1);
+        return expr->binary.op == OP_EQ ? equal : poly_sum(algebra, one, equal, -1);
+    case OP_AND: return poly_product(algebra, left, right);
+    case OP_OR: return poly_sum(algebra, poly_sum(algebra, left, right, 1), poly_product(algebra, left, right), -1);
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+    case OP_DIV:
+    case OP_MOD: break;
+    }
+    return NULL;
+}
+
+static const Poly *binary_poly(Algebra *algebra, const Role *role, const Expr *expr) {
+    BinaryOp op = expr->binary.op;
+    const Poly *left = algebra_poly(algebra, role, expr->binary.left);
+    const Poly *right = algebra_poly(algebra, role, expr->binary.right);
+    const Poly *const both[2] = {left, right}, *const swapped[2] = {right, left};
+    if (is_integer(expr->type)) {
+        if (op == OP_ADD) return poly_sum(algebra, left, right, 1);
+        if (op == OP_SUB && is_signed(expr->type)) return poly_sum(algebra, left, right, -1);
+        if (op == OP_MUL) return poly_product(algebra, left, right);
+        if (op == OP_DIV) return form_div(algebra, left, right, expr->type);
+        if (op == OP_MOD) return form_mod(algebra, left, right, expr->type);
+    }
+    const Poly *truth = truth_poly(algebra, expr, left, right);
+    if (truth) return truth;
+    /* of the comparisons one spelling each: a > b is b < a */
+    if (op == OP_GT) return algebra_operation(algebra, ATOM_OPAQUE, "b9", expr->type, swapped, 2);
+    if (op == OP_GE) return algebra_operation(algebra, ATOM_OPAQUE, "b8", expr->type, swapped, 2);
+    const char *tag = op == OP_LT   ? "b9"
+                      : op == OP_LE ? "b8"
+                                    : arena_printf(algebra->arena, "op%d.%d", (int)op, (int)expr->binary.accuracy);
+    return algebra_operation(algebra, ATOM_OPAQUE, tag, expr->type, both, 2);
+}
+
+static const Poly *call_poly(Algebra *algebra, const Role *role, const Expr *expr) {
+    const Poly *args[3] = {NULL, NULL, NULL};
+    for (int i = 0; i < expr->call.count; i++) args[i] = algebra_poly(algebra, role, expr->call.args[i]);
+    if (is_integer(expr->type)) {
+        if (expr->call.which == IN_ceil_div) return form_ceil(algebra, args[0], args[1], expr->type);
+        if (expr->call.which == IN_min) return form_extreme(algebra, false, args[0], args[1], expr->type);
+        if (expr->call.which == IN_max) return form_extreme(algebra, true, args[0], args[1], expr->type);
+    }
+    return algebra_operation(algebra, ATOM_OPAQUE,
+                     arena_printf(algebra->arena, "call%d.%d", (int)expr->call.which, (int)expr->call.accuracy),
+                     expr->type, args, expr->call.count);
+}
+
+static const Poly *local_poly(Algebra *algebra, const Role *role, const Expr *expr) {
+    if (!role || expr->index < 0) return atom_by_place(algebra, expr, true);
+    const Local *local = &role->locals.items[expr->index];
+    const Bindings *bindings = &algebra->bindings;
+    if (role == algebra->role && bindings->locals && bindings->locals[expr->index]) {
+        algebra->held = true;
+        return bindings->locals[expr->index];
+    }
+    if (local->kind == LOCAL_LET && local->value) {
+        const Poly *value = algebra_poly(algebra, role, local->value);
+        if (!poly_changes(algebra, value)) return value; /* else it may have changed since */
+    }
+    const Poly *poly = poly_atom(algebra, algebra_atom_local(algebra, role, expr->index));
+    algebra->held |= local->kind == LOCAL_VAR || local->kind == LOCAL_LET;
+    return poly;
+}
+
+/* A load from a tensor that nobody writes is a function of its subscripts; any other memory may change. */
+static const Poly *read_poly(Algebra *algebra, const Role *role, const Expr *expr) {
+    const Access *read = expr->read;
+    if (read->space != SPACE_GLOBAL || read->object < 0 || read->rank > 3 ||
+        algebra->prog->params.items[read->object].mode != PARAM_IN)
+        return atom_by_place(algebra, expr, true);
+    const Poly *subs[3];
+    for (int i = 0; i < read->rank; i++) subs[i] = algebra_poly(algebra, role, read->subs[i]);
+    return algebra_operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "read%d", read->object), expr->type, subs,
+                     read->rank);
+}
+
+static const Poly *form(Algebra *algebra, const Role *role, Expr *expr) {
+    const Poly *args[3] = {NULL, NULL, NULL};
+    switch (expr->kind) {
+    case X_CONST:
+        if (is_integer(expr->type) || expr->type == E_BOOL) return poly_constant(algebra, expr->constant.integer);
+        return algebra_operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "#%a", expr->constant.number), expr->type,
+                         args, 0);
+    case X_SYMBOL: return poly_atom(algebra, atom_simple(algebra, ATOM_SYMBOL, expr->index, NULL, expr->type));
+    case X_PARAM:
+        return algebra_operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "param%d", expr->index), expr->type, args,
+                         0);
+    case X_AXIS: return poly_atom(algebra, atom_simple(algebra, ATOM_AXIS, expr->index, NULL, expr->type));
+    case X_LOCAL: return local_poly(algebra, role, expr);
+    case X_RANK:
+        if (!role) return atom_by_place(algebra, expr, false);
+        if (role->instances == 1) return poly_constant(algebra, 0);
+        return poly_atom(algebra, algebra_atom_rank(algebra, role));
+    case X_INDEX: return poly_atom(algebra, algebra_atom_index(algebra, expr->index));
+    case X_READ: return read_poly(algebra, role, expr);
+    case X_UNARY:
+        args[0] = algebra_poly(algebra, role, expr->unary.operand);
+        if (expr->unary.op == OP_NEG && is_signed(expr->type))
+            return poly_minus(algebra, args[0]);
+        if (expr->unary.op == OP_NOT) return poly_sum(algebra, poly_constant(algebra, 1), args[0], -1);
+        return algebra_operation(algebra, ATOM_OPAQUE, expr->unary.op == OP_NEG ? "neg" : "not", expr->type, args, 1);
+    case X_BINARY: return binary_poly(algebra, role, expr);
+    case X_SELECT:
+        args[0] = algebra_poly(algebra, role, expr->select.condition);
+        args[1] = algebra_poly(algebra, role, expr->select.then);
+        args[2] = algebra_poly(algebra, role, expr->select.otherwise);
+        return algebra_operation(algebra, ATOM_SELECT, "select", expr->type, args, 3);
+    case X_CAST:
+        args[0] = algebra_poly(algebra, role, expr->cast);
+        if (expr->type == expr->cast->type || (is_integer(expr->type) && expr->cast->type == E_BOOL)) return args[0];
+        if (is_integer(expr->cast->type) && (expr->type == E_I64 || (expr->type == E_U64 && expr->cast->type == E_U32)))
+            return args[0];
+        return algebra_operation(algebra, ATOM_OPAQUE,
+                         arena_printf(algebra->arena, "cast%d.%d", (int)expr->type, (int)expr->cast->type), expr->type,
+                         args, 1);
+    case X_CALL: return call_poly(algebra, role, expr);
+    case X_REDUCE:
+    case X_POISON: return atom_by_place(algebra, expr, true);
+    }
+    return NULL;
+}
+
+static size_t memo_slot(const Algebra *algebra, const Expr *expr, int version) {
+    size_t slot = ((uintptr_t)expr >> 4) * 0x9E3779B97F4A7C15u >> 20;
+    slot = (slot + (size_t)version * 40503u) & (algebra->memo_capacity - 1);
+    while (algebra->memo[slot].expr && (algebra->memo[slot].expr != expr || algebra->memo[slot].version != version))
+        slot = (slot + 1) & (algebra->memo_capacity - 1);
+    return slot;
+}
+
+static void remember(Algebra *algebra, const Expr *expr, int version, const Poly *poly) {
+    if (algebra->memo_count * 2 >= algebra->memo_capacity) {
+        struct Memo *old = algebra->memo;
+        size_t count = algebra->memo_capacity;
+        algebra->memo_capacity = count ? count * 2 : 32;
+        algebra->memo = NEW_ARRAY(algebra->arena, struct Memo, algebra->memo_capacity);
+        for (size_t i = 0; i < count; i++)
+            if (old[i].expr) algebra->memo[memo_slot(algebra, old[i].expr, old[i].version)] = old[i];
+    }
+    algebra->memo[memo_slot(algebra, expr, version)] = (struct Memo){expr, version, poly};
+    algebra->memo_count++;
+}
+
+#define EVERYWHERE (-1) /* version of formulas that no variable is in */
+
+const Poly *algebra_poly(Algebra *algebra, const Role *role, Expr *expr) {
+    int version = algebra->bindings.version;
+    if (!expr) return NULL;
+    for (int v = version; algebra->memo_capacity; v = EVERYWHERE) {
+        const struct Memo *found = &algebra->memo[memo_slot(algebra, expr, v)];
+        algebra->held |= found->expr && v != EVERYWHERE;
+        if (found->expr) return found->poly;
+        if (v == EVERYWHERE) break;
+    }
+    bool held = algebra->held;
+    algebra->held = false;
+    const Poly *poly = form(algebra, role, expr);
+    if (!poly) poly = atom_by_place(algebra, expr, true); /* too large to take apart */
+    remember(algebra, expr, algebra->held ? version : EVERYWHERE, poly);
+    algebra->held |= held;
+    return poly;
+}
+
+Bindings algebra_hold(Algebra *algebra, Bindings bindings) {
+    Bindings before = algebra->bindings;
+    algebra->bindings = bindings;
+    return before;
+}

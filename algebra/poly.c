@@ -1,0 +1,198 @@
+/* Polynomials over atoms: sums of products with 64-bit coefficients, in one order, so that equal ones are equal term by term. NULL, which stands
+ * for "not known", is passed on; it comes out where a coefficient overflows or the form grows too large. */
+#include "algebra/private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PRODUCTS_MOST 16384 /* terms, before those that are alike are added up */
+
+int64_t common_divisor(int64_t a, int64_t b) {
+    uint64_t x = a < 0 ? 0u - (uint64_t)a : (uint64_t)a, y = b < 0 ? 0u - (uint64_t)b : (uint64_t)b;
+    while (y != 0) {
+        uint64_t rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return x > INT64_MAX ? 1 : (int64_t)x;
+}
+
+Poly *poly_new(Algebra *algebra, int terms) {
+    return arena_alloc(algebra->arena, sizeof(Poly) + (size_t)(terms > 0 ? terms : 1) * sizeof(Term));
+}
+
+static int compare_terms(const Term *a, const Term *b) {
+    if (a->count != b->count) return a->count < b->count ? -1 : 1;
+    for (int i = 0; i < a->count; i++)
+        if (a->atoms[i] != b->atoms[i]) return a->atoms[i] < b->atoms[i] ? -1 : 1;
+    return 0;
+}
+
+const Poly *poly_constant(Algebra *algebra, int64_t value) {
+    Poly *poly = poly_new(algebra, 1);
+    if (value != 0) poly->terms[poly->count++].coef = value;
+    return poly;
+}
+
+const Poly *poly_atom(Algebra *algebra, int atom) {
+    Poly *poly = poly_new(algebra, 1);
+    poly->count = 1;
+    poly->terms[0] = (Term){.coef = 1, .count = 1, .atoms = {atom}};
+    return poly;
+}
+
+bool poly_is_constant(const Poly *poly, int64_t *out) {
+    if (!poly || poly->count > 1 || (poly->count == 1 && poly->terms[0].count > 0)) return false;
+    *out = poly->count == 1 ? poly->terms[0].coef : 0;
+    return true;
+}
+
+bool poly_equal(const Poly *a, const Poly *b) {
+    if (!a || !b || a->count != b->count) return false;
+    for (int i = 0; i < a->count; i++)
+        if (a->terms[i].coef != b->terms[i].coef || compare_terms(&a->terms[i], &b->terms[i]) != 0) return false;
+    return true;
+}
+
+const Poly *poly_sum(Algebra *algebra, const Poly *a, const Poly *b, int64_t scale) {
+    if (!a || !b) return NULL;
+    Poly *sum = poly_new(algebra, a->count + b->count);
+    int i = 0, j = 0;
+    while (i < a->count || j < b->count) {
+        int order = i == a->count ? 1 : j == b->count ? -1 : compare_terms(&a->terms[i], &b->terms[j]);
+        Term term = order <= 0 ? a->terms[i] : b->terms[j];
+        int64_t other = 0;
+        if (order >= 0 && __builtin_mul_overflow(b->terms[j].coef, scale, &other)) return NULL;
+        if (__builtin_add_overflow(order <= 0 ? term.coef : 0, other, &term.coef)) return NULL;
+        i += order <= 0;
+        j += order >= 0;
+        if (term.coef != 0) sum->terms[sum->count++] = term;
+    }
+    algebra->work -= sum->count;
+    return sum->count > algebra->most_terms || algebra->work < 0 ? NULL : sum;
+}
+
+/* 0 or 1: its square is itself */
+static bool is_truth(const Algebra *algebra, int id) { return algebra->atoms.items[id].type == E_BOOL; }
+
+/* Two questions about the same sum, with another constant: a yes to the one is a yes to the other. The stronger one; -1: they are not */
+static int stronger(const Algebra *algebra, int a, int b) {
+    if (algebra->atoms.items[a].kind != ATOM_TRUTH || algebra->atoms.items[b].kind != ATOM_TRUTH) return -1;
+    const Poly *p = algebra->atoms.items[a].args[0], *q = algebra->atoms.items[b].args[0];
+    int i = p->terms[0].count == 0, j = q->terms[0].count == 0;
+    if (p->count - i != q->count - j) return -1;
+    for (; i < p->count; i++, j++)
+        if (p->terms[i].coef != q->terms[j].coef || compare_terms(&p->terms[i], &q->terms[j]) != 0) return -1;
+    int64_t x = p->terms[0].count == 0 ? p->terms[0].coef : 0, y = q->terms[0].count == 0 ? q->terms[0].coef : 0;
+    return x <= y ? a : b;
+}
+
+static bool multiply_terms(const Algebra *algebra, const Term *a, const Term *b, Term *out) {
+    if (__builtin_mul_overflow(a->coef, b->coef, &out->coef)) return false;
+    int i = 0, j = 0;
+    out->count = 0;
+    while (i < a->count || j < b->count) {
+        int atom = j == b->count || (i < a->count && a->atoms[i] <= b->atoms[j]) ? a->atoms[i++] : b->atoms[j++];
+        if (out->count > 0 && out->atoms[out->count - 1] == atom && is_truth(algebra, atom)) continue;
+        int other = out->count - 1, both = -1;
+        for (; other >= 0 && (both = stronger(algebra, out->atoms[other], atom)) < 0;) other--;
+        if (both == atom) { /* it takes the other's place, and the order by ids is kept */
+            memmove(&out->atoms[other], &out->atoms[other + 1], (size_t)(out->count - other - 1) * sizeof *out->atoms);
+            out->count--;
+        }
+        if (both >= 0 && both != atom) continue;
+        if (out->count == POLY_MAX_DEGREE) return false;
+        out->atoms[out->count++] = atom;
+    }
+    return true;
+}
+
+static int by_order(const void *a, const void *b) { return compare_terms(a, b); }
+
+/* Terms in any order, some alike: sorted, added up, in place */
+static const Poly *gathered(Algebra *algebra, Poly *poly) {
+    int count = 0;
+    bool sorted = true;
+    for (int i = 1; i < poly->count && sorted; i++) sorted = compare_terms(&poly->terms[i - 1], &poly->terms[i]) < 0;
+    if (!sorted) qsort(poly->terms, (size_t)poly->count, sizeof *poly->terms, by_order);
+    for (int i = 0; i < poly->count;) {
+        Term term = poly->terms[i++];
+        for (; i < poly->count && compare_terms(&term, &poly->terms[i]) == 0; i++)
+            if (__builtin_add_overflow(term.coef, poly->terms[i].coef, &term.coef)) return NULL;
+        if (term.coef != 0) poly->terms[count++] = term;
+    }
+    poly->count = count;
+    return count > algebra->most_terms ? NULL : poly;
+}
+
+const Poly *poly_product(Algebra *algebra, const Poly *a, const Poly *b) {
+    int64_t value;
+    if (!a || !b) return NULL;
+    if (poly_is_constant(a, &value) && value == 1) return b;
+    if (poly_is_constant(b, &value) && value == 1) return a;
+    algebra->work -= a->count * b->count;
+    if (a->count * b->count > PRODUCTS_MOST || algebra->work < 0) return NULL;
+    Poly *product = poly_new(algebra, a->count * b->count);
+    for (int i = 0; i < a->count; i++)
+        for (int j = 0; j < b->count; j++)
+            if (!multiply_terms(algebra, &a->terms[i], &b->terms[j], &product->terms[product->count++])) return NULL;
+    return gathered(algebra, product);
+}
+
+const Poly *poly_offset(Algebra *algebra, const Poly *poly, int64_t value) {
+    return poly_sum(algebra, poly, poly_constant(algebra, value), 1);
+}
+
+const Poly *poly_minus(Algebra *algebra, const Poly *poly) {
+    return poly_sum(algebra, poly_constant(algebra, 0), poly, -1);
+}
+
+/* a / by where it is exact for all values: every term of `a` is a multiple of the one term of `by` */
+const Poly *poly_divide_exactly(Algebra *algebra, const Poly *a, const Poly *by) {
+    if (!a || !by || by->count != 1) return NULL;
+    const Poly *quotient = poly_constant(algebra, 0);
+    for (int i = 0; i < a->count && quotient; i++) {
+        const Term *term = &a->terms[i], *divisor = &by->terms[0];
+        if (divisor->coef == -1 || term->coef % divisor->coef != 0) return NULL;
+        Poly *one = poly_new(algebra, 1);
+        int used = 0;
+        one->count = 1;
+        one->terms[0].coef = term->coef / divisor->coef;
+        for (int k = 0; k < term->count; k++) {
+            if (used < divisor->count && term->atoms[k] == divisor->atoms[used])
+                used++;
+            else
+                one->terms[0].atoms[one->terms[0].count++] = term->atoms[k];
+        }
+        if (used != divisor->count) return NULL;
+        quotient = poly_sum(algebra, quotient, one, 1);
+    }
+    return quotient;
+}
+
+bool poly_split(Algebra *algebra, const Poly *poly, int atom, const Poly **factor, const Poly **rest) {
+    if (!poly) return false;
+    Poly *with = poly_new(algebra, poly->count), *without = poly_new(algebra, poly->count);
+    for (int i = 0; i < poly->count; i++) {
+        Term term = poly->terms[i];
+        int at = -1;
+        for (int k = 0; k < term.count; k++)
+            if (term.atoms[k] == atom) at = k;
+        if (at < 0) {
+            without->terms[without->count++] = term;
+            continue;
+        }
+        memmove(&term.atoms[at], &term.atoms[at + 1], (size_t)(term.count - at - 1) * sizeof *term.atoms);
+        term.count--;
+        with->terms[with->count++] = term;
+    }
+    *rest = without;
+    *factor = poly_constant(algebra, 0);
+    for (int i = 0; i < with->count && *factor; i++) { /* terms without the atom need not be in order any more */
+        Poly *one = poly_new(algebra, 1);
+        one->count = 1;
+        one->terms[0] = with->terms[i];
+        *factor = poly_sum(algebra, *factor, one, 1);
+    }
+    return *factor && !poly_mentions(algebra, *factor, atom) && !poly_mentions(algebra, *rest, atom);
+}
