@@ -1,21 +1,56 @@
 #!/bin/sh
-# test.sh BUILD_DIR: every test that needs no GPU (on a GPU machine the driver uses it too). Each part prints its failures and a
-# last line "N passed, N failed[, N skipped]"; the last line here is their sum, and the exit code says whether all passed.
+# test.sh BUILD_DIR: every test that needs no GPU (on a GPU machine the driver uses it too). The parts run at the same time, one for
+# each core; each writes a log, whose last line is "N passed, N failed[, N skipped]". What they print follows in the order of the
+# list; the last line is the sum, and the exit code says whether all passed.
 set -u
-B=$1
-log=$B/test.log
-passed=0 failed=0 skipped=0
 
 # MODE=asan: pointers into frames of functions that have returned are found as well
 ASAN_OPTIONS="detect_stack_use_after_return=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 export ASAN_OPTIONS
 
-# count NAME COMMAND..: runs a part and adds its last line up; a part without such a line counts as one test
-count() {
-    name=$1
+if [ "$1" = --part ]; then
+    shift
+    log=$1
     shift
     "$@" >"$log" 2>&1
-    code=$?
+    echo $? >"$log.code"
+    exit 0
+fi
+
+B=$1
+logs=$B/test-logs
+rm -rf "$logs"
+mkdir -p "$logs"
+jobs=$(nproc 2>/dev/null || echo 1)
+
+# NAME COMMAND.. : the longest parts first, so that the last ones to end are short
+parts() {
+    for suite in run examples; do echo "$suite $B/tests-driver --jobs 1 $suite"; done
+    echo "matrix $B/matrix-test"
+    echo "generate $B/generate-test"
+    [ -f tests/cli/run.sh ] && echo "cli sh tests/cli/run.sh $B"
+    for suite in corpus known check codes docs parse ptx assemble; do echo "$suite $B/tests-driver --jobs 1 $suite"; done
+    echo "graphs $B/graphs-test"
+    echo "adversary $B/adversary-test"
+    echo "mutants $B/mutants-test"
+    echo "hang $B/hang-test"
+    echo "bench sh tests/bench/run.sh $B"
+    echo "floors sh tools/floors.sh"
+    for source in tests/unit/*.c; do
+        unit=${source##*/}
+        echo "unit-${unit%.c} $B/unit/${unit%.c}"
+    done
+}
+
+parts >"$logs/list"
+sed "s|^\([^ ]*\) |$logs/\1 |" "$logs/list" | xargs -P "$jobs" -L 1 sh "$0" --part
+
+# count NAME: adds the last line of a part's log; a part without such a line counts as one test
+passed=0 failed=0 skipped=0
+count() {
+    name=$1
+    log=$logs/$name
+    code=$(cat "$log.code" 2>/dev/null || echo "none: it did not end")
     line=$(tail -n 1 "$log")
     case $line in
     *[0-9]" passed, "[0-9]*" failed"*)
@@ -24,13 +59,13 @@ count() {
         set -- $(echo "$line" | sed 's/[^0-9]/ /g') 0
         passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
         # an exit code that the counts do not explain
-        if [ $code -ne 0 ] && [ "$2" -eq 0 ]; then
+        if [ "$code" != 0 ] && [ "$2" -eq 0 ]; then
             echo "$name: exit code $code"
             failed=$((failed + 1))
         fi
         ;;
     *)
-        if [ $code -eq 0 ]; then
+        if [ "$code" = 0 ]; then
             passed=$((passed + 1))
         else
             cat "$log"
@@ -40,23 +75,11 @@ count() {
         ;;
     esac
 }
+while read -r name command; do
+    count "$name"
+done <"$logs/list"
 
-count floors sh tools/floors.sh
-for source in tests/unit/*.c; do
-    unit=${source##*/}
-    count "unit ${unit%.c}" "$B/unit/${unit%.c}"
-done
-count driver "$B/tests-driver" all
-count generate "$B/generate-test"
-count matrix "$B/matrix-test"
-count graphs "$B/graphs-test"
-count adversary "$B/adversary-test"
-count mutants "$B/mutants-test"
-count hang "$B/hang-test"
-[ -f tests/cli/run.sh ] && count cli sh tests/cli/run.sh "$B"
-count bench sh tests/bench/run.sh "$B"
-
-rm -f "$log"
+rm -rf "$logs"
 line="$passed passed, $failed failed"
 [ $skipped -gt 0 ] && line="$line, $skipped skipped"
 echo "$line"
