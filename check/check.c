@@ -123,6 +123,11 @@ Prog *check_kernel(Arena *arena, Names *names, const Ast *ast, const char *kerne
     return clean ? prog : NULL;
 }
 
+void check_ended(const Ast *ast, const char *kernel, Diags *diags) {
+    incomplete_kernel(diags, kernel, find_kernel(ast, kernel)->head);
+    diags_finish(diags);
+}
+
 Prog *check_kernel_on_trial(Arena *arena, Names *names, const Ast *ast, const char *kernel, Diags *diags) {
     Prog *prog = pass(arena, names, ast, kernel, NULL, 0, diags);
     for (size_t i = 0; i < diags->items.count; i++) {

@@ -20,6 +20,8 @@ Prog *check_kernel_on_trial(Arena *arena, Names *names, const Ast *ast, const ch
 /* Its constants alone, statics with their choices, also where a later pass refuses the kernel. NULL: not even these are known. */
 const Prog *check_constants(Arena *arena, Names *names, const Ast *ast, const Source *source, const char *kernel,
                             const StaticValue *statics, size_t count);
+/* Says that the meter ended the check of the kernel, which therefore is not proved. */
+void check_ended(const Ast *ast, const char *kernel, Diags *diags);
 bool check_is_static(const Ast *ast, const char *kernel, const char *name); /* is NAME a static of the kernel or its file? */
 
 #endif

@@ -45,6 +45,8 @@ void unsafe_check(Arena *arena, Prog *prog, Diags *diags);
 
 /* Said where a limit on work ended an analysis of a role, which therefore has not proved `what` */
 void incomplete_report(Diags *diags, const Role *role, const char *what);
+/* ... and of a whole kernel */
+void incomplete_kernel(Diags *diags, const char *kernel, Span head);
 
 bool words_failed(const Diags *diags); /* the text was not understood: statements may be missing */
 const char *word_of(End end);          /* "consume" */

@@ -99,6 +99,7 @@ static void step(Flow *flow, int at, Cases *cases) {
     Bindings before = enter_row(flow, at);
     for (size_t i = 0; i < cases->count && !flow->beyond; i++) {
         if (--flow->work < 0) flow->beyond = true;
+        arena_count(flow->arena, 4);
         enter_case(flow, &cases->items[i], bound);
         flow->rule->step(flow, at, cases->items[i].state);
         leave_case(flow, bound);

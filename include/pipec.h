@@ -56,7 +56,8 @@ PIPEC_API PipecStatus pipec_worse(PipecStatus a, PipecStatus b);
 
 /* ---- diagnostics ------------------------------------------------------------------------------------------------ */
 
-/* PIPEC_UNDECIDED: a verdict that is incomplete; what was compiled can be used, and its status is PIPEC_INCOMPLETE */
+/* PIPEC_UNDECIDED: a verdict that is incomplete; what was compiled, if anything was, can be used, and its status is
+ * PIPEC_INCOMPLETE */
 typedef enum PipecSeverity { PIPEC_ERROR, PIPEC_WARNING, PIPEC_NOTE, PIPEC_UNDECIDED } PipecSeverity;
 
 /* A piece of the source: lines and columns count from 1, columns in characters; lo and hi are byte offsets, hi behind
@@ -121,6 +122,8 @@ typedef struct PipecOptions {
     bool check_only;    /* no PTX and no manifest. With kernel == NULL all kernels of the file are checked, each with every
                          * combination of the sets of the statics that `values` leaves open */
     size_t combinations; /* of a check: how many of them at most; 0: 4096 */
+    uint64_t work; /* steps of some 5 ns that its check and generation take at most, before the verdict is PIPEC_INCOMPLETE; 0: as is
+                    * usual for a text of its length */
     bool watchdog;      /* compile the watchdog of the waits in: a hang ends with a message */
 } PipecOptions;
 

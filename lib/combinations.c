@@ -11,17 +11,15 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 #define COMBINATIONS_MOST 4096
-#define BYTES_MOST        ((size_t)4 << 30) /* of all checks together: a measure of their work */
-#define SECONDS_MOST      30                /* of the processor, where that measure deceives */
 
 typedef struct Dimension { /* a static whose set leaves a choice */
     const char *name;
     Span span;
     bool is_bool;
     int64_t own; /* value in the file */
+    const Constant *constant; /* as the file has it */
     VEC(int64_t) values;
 } Dimension;
 
@@ -51,8 +49,7 @@ typedef struct Combinations {
     VEC(Checked) checked; /* in order; also the queue of those from which others are made */
     VEC(Said) said;
     VEC(Unfit) unfit;
-    size_t most, unfit_count, bytes;
-    time_t begun; /* seconds of the processor */
+    size_t most, unfit_count;
     bool stopped;
     const Dimension *moved; /* its set depends on other statics .. */
     const char *moved_with; /* .. and is another one with these */
@@ -218,6 +215,11 @@ static bool is_checked(const Combinations *all) {
 }
 
 static bool same_set(const Dimension *dimension, const Constant *constant) {
+    const Constant *own = dimension->constant;
+    size_t bytes = own->choices.count * sizeof *own->choices.items;
+    if (constant->choices.count == own->choices.count &&
+        memcmp(constant->choices.items, own->choices.items, bytes) == 0)
+        return true;
     for (size_t i = 0; i < constant->choices.count; i++) {
         bool found = false;
         for (size_t k = 0; k < dimension->values.count; k++)
@@ -254,7 +256,6 @@ static void check_combination(Combinations *all) {
     diags_set_levels(diags, &program->levels);
     check_one(scratch, program, all->kernel, statics, count, diags);
     take_over(all, diags);
-    all->bytes += arena_bytes(scratch);
     arena_free(scratch);
 }
 
@@ -263,7 +264,7 @@ static void check_combination(Combinations *all) {
 static void open_dimensions(Combinations *all, const Prog *prog) {
     for (size_t i = 0; i < prog->constants.count; i++) {
         const Constant *constant = &prog->constants.items[i];
-        Dimension dimension = {.name = constant->name, .span = constant->span};
+        Dimension dimension = {.name = constant->name, .span = constant->span, .constant = constant};
         if (constant->choices.count == 0 || static_is_given(all->program, constant->name)) continue;
         dimension.own = constant->value->constant.integer;
         dimension.is_bool = constant->value->type == E_BOOL;
@@ -281,15 +282,10 @@ static void open_dimensions(Combinations *all, const Prog *prog) {
         all->values[i] = all->dimensions.items[i].own;
 }
 
-static time_t processor_seconds(void) {
-    struct timespec time = {0};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return time.tv_sec;
-}
-
+/* Other kernels of the file need some of the work that is allowed, too. */
 static bool is_enough(const Combinations *all) {
-    return all->checked.count >= all->most || all->bytes > BYTES_MOST ||
-           processor_seconds() - all->begun >= SECONDS_MOST;
+    const Meter *meter = arena_meter(all->arena);
+    return all->checked.count >= all->most || meter->steps > meter->steps_most / 2;
 }
 
 /* From combination number `from`: one more static that it reads is not as in the file. */
@@ -397,8 +393,7 @@ const Prog *combinations_check(Arena *arena, PipecProgram *program, const char *
     Combinations all = {.program = program,
                         .arena = arena_scratch(arena),
                         .kernel = kernel,
-                        .most = most > 0 ? most : COMBINATIONS_MOST,
-                        .begun = processor_seconds()};
+                        .most = most > 0 ? most : COMBINATIONS_MOST};
     const Prog *constants =
         check_constants(all.arena, program->names, program->ast, program->source, kernel,
                         program->statics, program->static_count);

@@ -6,6 +6,12 @@
 
 #include <string.h>
 
+/* What the check and the generation of one text may take; see set_limits. */
+#define STEPS_MOST   UINT64_C(200000000)
+#define STEPS_A_BYTE 200
+#define BYTES_MOST   (UINT64_C(120) << 20)
+#define BYTES_A_BYTE 400
+
 typedef struct Compile {
     PipecProgram *program;
     const char *path; /* NULL: the text was given */
@@ -14,6 +20,7 @@ typedef struct Compile {
     const PipecOptions *options;
     VEC(StaticValue) statics;
     VEC(const char *) others; /* names that no static bears */
+    bool ended;               /* the meter ended something */
 } Compile;
 
 /* ---- what the errors say about the exit code -------------------------------------------------------------------- */
@@ -167,7 +174,7 @@ static void deny(PipecProgram *program, const char *word) {
 static bool checked_whole(const Compile *compile) {
     const PipecProgram *program = compile->program;
     return compile->options->check_only && program->kernel == NULL && compile->options->value_count == 0 &&
-           program->diags->errors == 0;
+           program->diags->errors == 0 && !compile->ended;
 }
 
 /* ---- the pipeline ----------------------------------------------------------------------------------------------- */
@@ -187,6 +194,28 @@ static const Prog *check_one(Compile *compile, Arena *arena, const char *kernel)
                         program->diags);
 }
 
+typedef struct Metered { /* work that the meter may end */
+    Compile *compile;
+    Arena *arena;
+    const char *kernel;
+    const Prog *prog;
+} Metered;
+
+static void check_metered(void *data) {
+    Metered *it = data;
+    it->prog = check_one(it->compile, it->arena, it->kernel);
+}
+
+/* NULL: it is refused, or its check takes more work than is allowed */
+static const Prog *check_kernel_of(Compile *compile, Arena *arena, const char *kernel) {
+    PipecProgram *program = compile->program;
+    Metered it = {compile, arena, kernel, NULL};
+    if (arena_metered(arena, check_metered, &it)) return it.prog;
+    compile->ended = true;
+    check_ended(program->ast, kernel, program->diags);
+    return NULL;
+}
+
 static void check(Compile *compile) {
     PipecProgram *program = compile->program;
     size_t before = program->diags->errors;
@@ -194,18 +223,19 @@ static void check(Compile *compile) {
     bool apart = program->diags->errors == before;
     if (program->kernel != NULL || program->kernel_count == 1) {
         const char *kernel = program->kernel != NULL ? program->kernel : program->kernels[0];
-        const Prog *prog = check_one(compile, program->arena, kernel);
+        const Prog *prog = check_kernel_of(compile, program->arena, kernel);
         if (apart) program->prog = prog;
         return;
     }
     for (size_t i = 0; i < program->kernel_count; i++) { /* of each only what it reports is kept */
         Arena *scratch = arena_scratch(program->arena);
-        check_one(compile, scratch, program->kernels[i]);
+        (void)check_kernel_of(compile, scratch, program->kernels[i]);
         arena_free(scratch);
     }
 }
 
-static void generate(Compile *compile) {
+static void generate_metered(void *data) {
+    Compile *compile = data;
     PipecProgram *program = compile->program;
     CodegenOptions options = {.watchdog = compile->options->watchdog};
     Manifest *manifest = NEW(program->arena, Manifest);
@@ -213,6 +243,20 @@ static void generate(Compile *compile) {
         manifest->source = program->source;
         program->manifest = manifest;
     }
+}
+
+static void generate(Compile *compile) {
+    PipecProgram *program = compile->program;
+    if (!arena_metered(program->arena, generate_metered, compile))
+        check_ended(program->ast, program->kernel ? program->kernel : program->kernels[0], program->diags);
+}
+
+/* A file of 100 kB takes less than 2 s and 200 MB. Larger ones may take more, as long as it is in proportion to their text. */
+static void set_limits(Compile *compile) {
+    Meter *meter = arena_meter(compile->program->arena);
+    meter->steps_most = meter->steps + STEPS_MOST + STEPS_A_BYTE * compile->length;
+    meter->bytes_most = BYTES_MOST + BYTES_A_BYTE * compile->length;
+    if (compile->options->work > 0) meter->steps_most = meter->steps + compile->options->work;
 }
 
 static bool get_text(Compile *compile) {
@@ -252,6 +296,7 @@ static void run_pipeline(Compile *compile) {
     program->statics = compile->statics.items;
     program->static_count = compile->statics.count;
     if (program->diags->errors > 0) return;
+    set_limits(compile);
     check(compile);
     if (checked_whole(compile)) check_uncalled(program->ast, program->diags);
     if (checked_whole(compile)) allows_unused(program->diags);

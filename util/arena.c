@@ -3,10 +3,12 @@
  * Small objects are cut from blocks that double up to BLOCK_MAX; an object that would waste a block gets one of its own. What a scratch
  * arena leaves goes to the next one: to give pages back to the system and to get them again takes longer than a kernel's check.
  * Under AddressSanitizer every object is a block of its own, so that an overrun inside the arena is found.
- * Nobody above this file sees a failed allocation: the arena takes the jump that its owner has set. */
+ * Nobody above this file sees a failed allocation: the arena takes the jump that its owner has set.
+ * All arenas of a root share one meter of work and memory; what has used it up is left by a jump, too. */
 #define PIPEC_OWN_MEMORY
 #include "util/util.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +27,7 @@
 #define ALIGNMENT 16u
 #define BLOCK_MIN (64u << 10)
 #define BLOCK_MAX (1u << 20)
+#define BYTES_A_STEP 16 /* that an object takes: about how long they take to be filled */
 
 typedef struct Block Block;
 struct Block {
@@ -42,12 +45,17 @@ struct Arena {
     size_t block_size;
     size_t bytes;
     jmp_buf *on_failure;
+    jmp_buf *on_end; /* of a root: where work that the meter ends goes on; NULL: it does not end */
+    Meter own, *meter; /* that of the root */
     Arena *parent, *scratches, *next_scratch; /* of a scratch arena its parent; of any its scratch arenas that live */
 };
 
 Arena *arena_new(void) {
     Arena *arena = calloc(1, sizeof *arena);
-    if (arena) arena->block_size = BLOCK_MIN;
+    if (!arena) return NULL;
+    arena->block_size = BLOCK_MIN;
+    arena->meter = &arena->own;
+    arena->own.steps_most = arena->own.bytes_most = UINT64_MAX;
     return arena;
 }
 
@@ -55,6 +63,7 @@ Arena *arena_scratch(Arena *parent) {
     Arena *arena = arena_new();
     if (!arena) arena_fail(parent);
     arena->parent = parent;
+    arena->meter = parent->meter;
     arena->next_scratch = parent->scratches;
     parent->scratches = arena;
     return arena;
@@ -71,9 +80,10 @@ static Arena *root_of(Arena *arena) {
     return arena;
 }
 
-static void free_blocks(Block *blocks) {
+static void free_blocks(Arena *arena, Block *blocks) {
     for (Block *next; blocks; blocks = next) {
         next = blocks->next;
+        arena->meter->bytes -= blocks->size;
         free(blocks);
     }
 }
@@ -90,7 +100,7 @@ static void leave_blocks(Arena *arena) {
         block->next = *list;
         *list = block;
     }
-    free_blocks(others);
+    free_blocks(arena, others);
 }
 
 void arena_free(Arena *arena) {
@@ -101,8 +111,8 @@ void arena_free(Arena *arena) {
         leave_blocks(arena);
         forget(arena);
     } else {
-        free_blocks(arena->blocks);
-        free_blocks(arena->spare);
+        free_blocks(arena, arena->blocks);
+        free_blocks(arena, arena->spare);
     }
     free(arena);
 }
@@ -114,6 +124,39 @@ void arena_fail(Arena *arena) {
     if (arena->on_failure) longjmp(*arena->on_failure, 1);
     abort();
 }
+
+/* ---- the meter --------------------------------------------------------------------------------------------------- */
+
+Meter *arena_meter(Arena *arena) { return arena->meter; }
+
+/* The meter is used up: leaves the work that it limits, if there is any. */
+static void end_work(Arena *arena) {
+    jmp_buf *on_end = root_of(arena)->on_end;
+    if (on_end) longjmp(*on_end, 1);
+}
+
+void arena_count(Arena *arena, uint64_t steps) {
+    Meter *meter = arena->meter;
+    meter->steps += steps;
+    if (meter->steps > meter->steps_most) end_work(arena);
+}
+
+bool arena_metered(Arena *arena, void (*work)(void *), void *data) {
+    Arena *root = root_of(arena), *before = arena->scratches;
+    jmp_buf ended;
+    assert(!root->on_end);
+    if (setjmp(ended) != 0) {
+        root->on_end = NULL;
+        while (arena->scratches != before) arena_free(arena->scratches);
+        return false;
+    }
+    root->on_end = &ended;
+    work(data);
+    root->on_end = NULL;
+    return true;
+}
+
+/* ---- objects ------------------------------------------------------------------------------------------------------ */
 
 size_t arena_bytes(const Arena *arena) { return arena->bytes; }
 
@@ -127,8 +170,13 @@ static Block *spare_block(Arena *arena, size_t size) {
 
 static char *new_block(Arena *arena, size_t size, bool is_cut) {
     Block *block = is_cut ? spare_block(arena, size) : NULL;
-    if (!block) block = calloc(1, sizeof *block + size);
-    if (!block) arena_fail(arena);
+    if (!block) {
+        if (arena->meter->bytes > arena->meter->bytes_most || size > arena->meter->bytes_most - arena->meter->bytes)
+            end_work(arena);
+        block = calloc(1, sizeof *block + size);
+        if (!block) arena_fail(arena);
+        arena->meter->bytes += size;
+    }
     block->size = size;
     block->is_cut = is_cut;
     block->next = arena->blocks;
@@ -139,6 +187,7 @@ static char *new_block(Arena *arena, size_t size, bool is_cut) {
 void *arena_alloc(Arena *arena, size_t bytes) {
     if (bytes > SIZE_MAX / 4) arena_fail(arena);
     arena->bytes += bytes;
+    arena_count(arena, 1 + bytes / BYTES_A_STEP);
     if (OBJECT_A_BLOCK) return new_block(arena, bytes, false);
     size_t rounded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     if (rounded == 0) rounded = ALIGNMENT;
@@ -162,6 +211,7 @@ void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes) {
         if (held && (char *)old + held == arena->next && rounded - held <= (size_t)(arena->end - arena->next)) {
             arena->next += rounded - held;
             arena->bytes += new_bytes - old_bytes;
+            arena_count(arena, (new_bytes - old_bytes) / BYTES_A_STEP);
             return old;
         }
     }

@@ -40,6 +40,19 @@ char *arena_vprintf(Arena *arena, const char *format, va_list args);
 
 #define NEW(arena, Type) ((Type *)arena_alloc((arena), sizeof(Type)))
 #define NEW_ARRAY(arena, Type, count) ((Type *)arena_alloc((arena), arena_array_bytes((arena), sizeof(Type), (size_t)(count))))
+
+/* The meter of an arena and its scratch arenas: work is counted in steps of some 5 ns, memory in the bytes that the arenas hold. */
+typedef struct Meter {
+    uint64_t steps, steps_most;
+    uint64_t bytes, bytes_most;
+} Meter;
+
+/* Runs work(data), which ends as soon as more than the meter allows has been counted, with what came before. False: it ended so,
+ * half done; its scratch arenas are gone. Not one within the other. */
+bool arena_metered(Arena *arena, void (*work)(void *), void *data);
+Meter *arena_meter(Arena *arena);                /* without limits, until they are set */
+void arena_count(Arena *arena, uint64_t steps); /* counts work that takes no memory; memory is work by itself */
+
 size_t arena_array_bytes(Arena *arena, size_t size, size_t count); /* size * count; fails the arena on overflow */
 
 /* A growable array in an arena: `VEC(int) v = {0}; vec_push(arena, &v, 3);` read as v.items[0 .. v.count). */
