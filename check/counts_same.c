@@ -31,7 +31,7 @@ static bool keeps(const FlowCode *code, const Row *row, const void *data) {
 }
 
 EndCode end_code(Arena *arena, const Role *role, int pipe, End end) {
-    return (EndCode){role, code_slice(arena, role->code, keeps, &(Wanted){pipe, end})};
+    return (EndCode){role, code_slice(arena, role->code, keeps, &(Wanted){pipe, end}, NULL)};
 }
 
 Span end_first(const EndCode *end) {

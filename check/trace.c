@@ -79,7 +79,7 @@ static FlowCode *relevant_rows(Arena *arena, const Role *role, Relevant r) {
     r.locals = NEW_ARRAY(arena, bool, role->locals.count + 1);
     while (r.more) {
         r.more = false;
-        slice = code_slice(arena, role->code, keeps, &r);
+        slice = code_slice(arena, role->code, keeps, &r, NULL);
         for (size_t at = 0; at < slice->rows.count; at++) {
             const Row *row = &slice->rows.items[at];
             if (row->kind != ROW_NEXT && row->kind != ROW_ELSE && row->kind != ROW_END)
@@ -118,15 +118,16 @@ static void set_local(Known *known, int local, int64_t value) {
     known->known[local] = true;
 }
 
-static void enter(const Machine *m, const Position *place, int index) {
+static int32_t enter(const Machine *m, const Position *place, int index) {
     const Region *region = region_of(place, index);
     const BlockRun *block = run_of(m)->block;
     Known *known = known_of(m, place);
     Trips *trips = &known->trips[index];
     *trips = (Trips){.known = true, .next = block->first, .end = block->first + block->tiles};
-    if (region->kind == REGION_GRID) return;
+    if (region->kind == REGION_GRID) return 0;
     trips->known = region->var >= 0 && evaluate(&known->env, region->lo, &trips->next) &&
                    evaluate(&known->env, region->hi, &trips->end);
+    return 0;
 }
 
 static void set_axes(const Machine *m, Known *known, const Region *region, int64_t tile) {

@@ -420,9 +420,8 @@ static bool branch(Machine *m, const State *state, const Position *place, const 
 }
 
 static void enter(const Machine *m, const Position *place, const Region *region) {
-    place->trips[region->depth - 1] = 0;
-    if (m->oracle.enter)
-        m->oracle.enter(m, place, (int)(region - place->member->code->regions.items));
+    int index = (int)(region - place->member->code->regions.items);
+    place->trips[region->depth - 1] = m->oracle.enter ? m->oracle.enter(m, place, index) : 0;
     ++*place->step;
 }
 
@@ -549,8 +548,12 @@ static bool all_ended(const Machine *m, const State *state) {
 static Outcome run_ordered(Machine *m, State *state) {
     for (int next; (next = next_process(m, state)) >= 0;) {
         Position place = machine_position(m, state, next);
-        Outcome outcome = one_step(m, state, &place);
-        if (outcome != OUTCOME_ENDED) return outcome;
+        for (bool on = true; on && is_enabled(m, state, &place);) {
+            RowKind kind = position_row(&place)->kind;
+            Outcome outcome = one_step(m, state, &place);
+            if (outcome != OUTCOME_ENDED) return outcome;
+            on = kind != ROW_NEXT && kind != ROW_PASS;
+        }
     }
     return all_ended(m, state) ? OUTCOME_ENDED : OUTCOME_STUCK;
 }

@@ -73,8 +73,8 @@ typedef struct Event {
 
 typedef struct Oracle {
     void *data;
-    /* A loop begins; NULL: its trips are 0 */
-    void (*enter)(const Machine *m, const Position *place, int region);
+    /* A loop begins: what its trips are; NULL: 0 */
+    int32_t (*enter)(const Machine *m, const Position *place, int region);
     /* Does it have another one? */
     Answer (*trip)(Machine *m, const State *state, const Position *place, int region);
     /* Does the condition of the IF hold? */
@@ -85,7 +85,7 @@ typedef struct Oracle {
     void (*row)(Machine *m, const State *state, const Position *place, const Row *row);
     /* Something was done; NULL: is not told */
     void (*event)(Machine *m, const State *state, const Position *place, const Event *event);
-    /* Does `a` go first? NULL: each process that can */
+    /* Does `a` go first, up to the end of an iteration or turn? NULL: each process that can */
     bool (*before)(const Machine *m, const State *state, const Position *a, const Position *b);
 } Oracle;
 

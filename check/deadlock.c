@@ -1,17 +1,18 @@
 /* Does anybody wait for ever, for whatever counts? Comes in with equal counts proved; goes out with a proof, with a refusal at sizes that
- * show it (net.c), or with what could not be decided.
+ * show it (check/trace.h), or with what could not be decided.
  *
  * Whoever waits for ever is in a ring of roles each of which waits for the next, over a pipe. Such a ring lies in one part of the roles that
  * no single connection holds together, so each part is looked at by itself, as if all other pipes never blocked. A part that is one producer
  * and one consumer is right where together they hold less than the ring (window.c); states of the others are searched.
  * Where blocks of a cluster share copies all of them do the same, or one role shares them (multicast.c): then no ring closes through
  * several blocks that is not in one of them already, and one block stands for all. */
-#include "check/lockstep.h"
+#include "check/deadlock_search.h"
+#include "check/trace.h"
 #include "check/window.h"
 
-typedef struct Edge {     /* producer and one consumer of a pipe */
+typedef struct Edge { /* producer and one consumer of a pipe */
     int pipe, producer, consumer;
-    int part;             /* edges of one part have the same; -1: not yet */
+    int part; /* edges of one part have the same; -1: not yet */
 } Edge;
 
 typedef struct Graph {
@@ -19,11 +20,9 @@ typedef struct Graph {
     Prog *prog;
     VEC(Edge) edges;
     int *order, *low, clock; /* by role, of the depth-first walk */
-    VEC(int) open;        /* edges of parts that are not complete */
+    VEC(int) open;           /* edges of parts that are not complete */
     int parts;
 } Graph;
-
-static bool is_several(const Role *role) { return role->instances > 1 && (role->in_turn || role->turns); }
 
 /* ---- parts ------------------------------------------------------------------------------------------------------------ */
 
@@ -61,8 +60,10 @@ static void unite_around(Graph *g, int role) {
     for (size_t e = 0; e < g->edges.count; e++) {
         const Edge *edge = &g->edges.items[e];
         if (edge->producer != role && edge->consumer != role) continue;
-        if (part >= 0) unite(g, part, edge->part);
-        else part = edge->part;
+        if (part >= 0)
+            unite(g, part, edge->part);
+        else
+            part = edge->part;
     }
 }
 
@@ -79,11 +80,12 @@ static void find_parts(Graph *g) {
         if (g->edges.items[e].part < 0) {
             g->edges.items[e].part = g->parts++;
             for (size_t k = 0; k < e; k++)
-                if (g->edges.items[k].producer == g->edges.items[e].producer && g->edges.items[k].consumer == g->edges.items[k].producer)
+                if (g->edges.items[k].producer == g->edges.items[e].producer &&
+                    g->edges.items[k].consumer == g->edges.items[k].producer)
                     unite(g, g->edges.items[k].part, g->edges.items[e].part);
         }
     for (size_t r = 0; r < g->prog->roles.count; r++)
-        if (is_several(&g->prog->roles.items[r])) unite_around(g, (int)r);
+        if (role_is_several(&g->prog->roles.items[r])) unite_around(g, (int)r);
 }
 
 /* ---- the window condition ---------------------------------------------------------------------------------------------- */
@@ -96,92 +98,84 @@ static bool proved_by_windows(const Graph *g, int part) {
     return window_proves(g->arena, g->prog, edges.items, edges.count);
 }
 
-/* ---- one part ----------------------------------------------------------------------------------------------------------- */
+/* ---- one part ------------------------------------------------------------------------------------------------------- */
 
-static void add_once(Arena *arena, Part *part, bool role, int index) {
-    for (size_t i = 0; i < (role ? part->roles.count : part->pipes.count); i++)
-        if ((role ? part->roles.items[i] : part->pipes.items[i]) == index) return;
-    if (role) vec_push(arena, &part->roles, index);
-    else vec_push(arena, &part->pipes, index);
+static bool is_among(const int *items, size_t count, int index) {
+    for (size_t i = 0; i < count; i++)
+        if (items[i] == index) return true;
+    return false;
+}
+
+static void add_role(Part *part, int role) {
+    if (!is_among(part->roles.items, part->roles.count, role)) vec_push(part->arena, &part->roles, role);
+}
+
+static void add_edge(const Graph *g, Part *part, const Edge *edge) {
+    bool **consumes = &part->consumes[edge->pipe];
+    if (!*consumes) *consumes = NEW_ARRAY(part->arena, bool, g->prog->roles.count + 1);
+    (*consumes)[edge->consumer] = true;
+    const int *roles = part->roles.items;
+    size_t count = part->roles.count;
+    if (count > 0 && !is_among(roles, count, edge->producer) && !is_among(roles, count, edge->consumer)) return;
+    add_role(part, edge->producer);
+    add_role(part, edge->consumer);
+    if (!is_among(part->pipes.items, part->pipes.count, edge->pipe)) vec_push(part->arena, &part->pipes, edge->pipe);
 }
 
 /* Roles in an order in which each is connected to one before it */
-static Part *part_of(const Graph *g, Arena *arena, int which) {
+static Part *part_of(const Graph *g, Arena *arena, int which, bool rolls) {
     Part *part = NEW(arena, Part);
+    *part = (Part){.arena = arena, .prog = g->prog, .rolls = rolls};
     part->consumes = NEW_ARRAY(arena, bool *, g->prog->pipes.count + 1);
     for (bool more = true; more;) {
-        more = false;
-        for (size_t e = 0; e < g->edges.count; e++) {
-            const Edge *edge = &g->edges.items[e];
-            if (edge->part != which) continue;
-            if (!part->consumes[edge->pipe]) part->consumes[edge->pipe] = NEW_ARRAY(arena, bool, g->prog->roles.count + 1);
-            part->consumes[edge->pipe][edge->consumer] = true;
-            size_t before = part->roles.count;
-            bool near = before == 0;
-            for (size_t i = 0; i < before; i++) near |= part->roles.items[i] == edge->producer || part->roles.items[i] == edge->consumer;
-            if (!near) continue;
-            add_once(arena, part, true, edge->producer);
-            add_once(arena, part, true, edge->consumer);
-            add_once(arena, part, false, edge->pipe);
-            more |= part->roles.count != before;
-        }
+        size_t before = part->roles.count;
+        for (size_t e = 0; e < g->edges.count; e++)
+            if (g->edges.items[e].part == which) add_edge(g, part, &g->edges.items[e]);
+        more = part->roles.count != before;
     }
     return part;
 }
 
 typedef struct Undecided { /* what is said where neither a proof nor sizes are found */
     const char *why;
-    VEC(const Act *) waits;
+    VEC(const Row *) waits;
     VEC(const Role *) roles;
     Span span;
 } Undecided;
 
 /* In an iteration of the grid no axis is empty */
-static void learn_grid(const Graph *g, Clocks *clocks) {
-    Prog *prog = g->prog;
-    size_t facts = prog->preconditions.count;
-    for (int inside = 0; inside < 2; inside++) clocks->algebra[inside] = algebra_new(clocks->arena, prog, NULL);
-    for (size_t i = 0; i < prog->axes.count; i++) {
-        Expr *extent = prog->axes.items[i].extent;
+static void learn_grid(const Graph *g, Part *part) {
+    for (int inside = 0; inside < 2; inside++) part->algebra[inside] = algebra_new(part->arena, g->prog, NULL);
+    for (size_t i = 0; i < g->prog->axes.count; i++) {
+        Expr *extent = g->prog->axes.items[i].extent;
         if (!extent || extent->kind == X_POISON || extent->kind == X_CONST) continue;
-        vec_push(g->arena, &prog->preconditions, (Precondition){.condition = positive(clocks->arena, extent)});
+        algebra_assume(part->algebra[1], NULL, positive(part->arena, extent), true);
     }
-    poly_at_least_zero(clocks->algebra[1], poly_constant(clocks->algebra[1], 0));
-    prog->preconditions.count = facts;
+}
+
+static void note_waits(const Graph *g, const Machine *m, const State *stuck, Undecided *undecided) {
+    for (int p = 0; p < (int)m->processes.count; p++) {
+        Position place = machine_position(m, stuck, p);
+        if (position_ended(&place)) continue;
+        vec_push(g->arena, &undecided->waits, position_row(&place));
+        vec_push(g->arena, &undecided->roles, place.member->role);
+    }
 }
 
 static Verdict search_part(const Graph *g, Arena *arena, int which, bool rolls, bool *rolled, Undecided *undecided) {
-    Part *part = part_of(g, arena, which);
-    Clocks clocks = {.arena = arena, .prog = g->prog, .part = part, .rolls = rolls};
-    learn_grid(g, &clocks);
-    for (size_t r = 0; r < part->roles.count; r++) {
-        const Role *role = &g->prog->roles.items[part->roles.items[r]];
-        vec_push(arena, &clocks.members, (Member){.role = role, .processes = is_several(role) ? role->instances : 1});
-    }
-    undecided->span = clocks.members.items[0].role->span;
-    if (part->pipes.count > 32) {
-        undecided->why = "more than 32 pipes connect these roles in rings";
-        return VERDICT_BEYOND;
-    }
-    for (size_t r = 0; r < part->roles.count; r++) {
-        bool fine = member_compile(&clocks, (int)r);
-        *rolled |= clocks.rolled.count > 0;
-        if (!fine) {
-            undecided->why = clocks.beyond;
-            undecided->span = clocks.beyond_at;
-            return VERDICT_BEYOND;
-        }
-    }
-    Machine *machine = lockstep_new(arena, &clocks);
+    Part *part = part_of(g, arena, which, rolls);
+    learn_grid(g, part);
+    bool compiled = part_compile(part);
+    *rolled = part->rolled;
+    undecided->span = part->beyond_at;
+    undecided->why = part->beyond;
+    if (!compiled) return VERDICT_BEYOND;
+    undecided->span = part->sides.items[0].role->span;
+    Search *search = search_new(arena, part);
     State state;
-    Verdict verdict = lockstep_search(machine, &state);
-    if (verdict == VERDICT_BEYOND) undecided->why = machine->beyond;
-    for (int p = 0; p < (int)machine->processes.count && verdict == VERDICT_STUCK; p++) {
-        const Act *code = lockstep_waits(machine, &state, p);
-        if (!code) continue;
-        vec_push(g->arena, &undecided->waits, code);
-        vec_push(g->arena, &undecided->roles, clocks.members.items[machine->processes.items[p].member].role);
-    }
+    Verdict verdict = search_states(search, &state);
+    if (verdict == VERDICT_BEYOND) undecided->why = search->machine->beyond;
+    if (verdict == VERDICT_STUCK) note_waits(g, search->machine, &state, undecided);
     return verdict;
 }
 
@@ -196,22 +190,32 @@ static Verdict check_part(const Graph *g, Arena *arena, int which, Undecided *un
 }
 
 static void say_undecided(Diags *diags, const Undecided *undecided) {
-    Span span = undecided->waits.count ? undecided->waits.items[0]->place : undecided->span;
+    Span span = undecided->waits.count ? undecided->waits.items[0]->head : undecided->span;
     Diag *diag = diag_at(diags, P0461, span, "cannot decide whether roles wait for each other for ever");
     for (size_t i = 0; i < undecided->waits.count; i++) {
         const char *name = undecided->roles.items[i]->name;
-        if (i == 0) diag_primary(diags, diag, "`%s` may wait here", name);
-        else if (diag->label_count < DIAG_MAX_LABELS && undecided->waits.items[i]->place.lo != span.lo)
-            diag_label(diags, diag, undecided->waits.items[i]->place, "`%s` here", name);
+        if (i == 0)
+            diag_primary(diags, diag, "`%s` may wait here", name);
+        else if (diag->label_count < DIAG_MAX_LABELS && undecided->waits.items[i]->head.lo != span.lo)
+            diag_label(diags, diag, undecided->waits.items[i]->head, "`%s` here", name);
     }
-    if (undecided->why) diag_note(diags, diag, "%s", undecided->why);
-    else diag_note(diags, diag, "they would where their loops and conditions came out in some order; no sizes were found at which they do");
-    diag_help(diags, diag, "let the roles loop over the same `range`s and ask the same conditions, in the same order: then they go together");
+    if (undecided->why)
+        diag_note(diags, diag, "%s", undecided->why);
+    else
+        diag_note(
+            diags, diag,
+            "they would where their loops and conditions came out in some order; no sizes were found at which they do");
+    diag_help(diags, diag,
+              "let the roles loop over the same `range`s and ask the same conditions, in the same order: then they go "
+              "together");
 }
 
 static Verdict verdict_of(Arena *arena, Prog *prog, Undecided *undecided) {
     size_t roles = prog->roles.count;
-    Graph g = {.arena = arena, .prog = prog, .order = NEW_ARRAY(arena, int, roles + 1), .low = NEW_ARRAY(arena, int, roles + 1)};
+    Graph g = {.arena = arena,
+               .prog = prog,
+               .order = NEW_ARRAY(arena, int, roles + 1),
+               .low = NEW_ARRAY(arena, int, roles + 1)};
     Verdict verdict = VERDICT_CLEAN;
     find_parts(&g);
     for (int part = 0; part < g.parts && verdict == VERDICT_CLEAN; part++) {

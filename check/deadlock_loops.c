@@ -1,0 +1,257 @@
+/* Which loops of different roles are one and the same: tracks, with bounds that are numbers. Loops that are coupled, over
+ * the same pipes and number, are a group: their counters run together. */
+#include "check/deadlock_search.h"
+
+#define FIXED_MOST 64 /* trips that are all told apart */
+
+static int track_of(const Part *part, int side, int loop) { return loop < 0 ? -1 : loop_of(part, side, loop)->track; }
+
+/* ---- loops ------------------------------------------------------------------------------------------------------------ */
+
+static bool same_loop(const Track *track, const Track *wanted) {
+    const Region *a = track->region, *b = wanted->region;
+    if (track->outer != wanted->outer || a->kind != b->kind) return false;
+    if (a->kind == REGION_GRID) return true;
+    if (track->changes || wanted->changes) return false;
+    bool domain = a->domain >= 0 && a->domain == b->domain;
+    if ((a->where || b->where) && !(a->where && b->where && domain)) return false;
+    return poly_equal(track->lo, wanted->lo) && poly_equal(track->hi, wanted->hi);
+}
+
+static bool among(const Polys *polys, const Poly *poly) {
+    for (size_t i = 0; i < polys->count; i++)
+        if (poly_equal(polys->items[i], poly)) return true;
+    return false;
+}
+
+/* Does the loop go on where the one before it in the same list ended? Its counter is then where that one's bounds were reached: at the first
+ * of them, where this one begins, or at another one, which holds for this one too. */
+static int continued(Part *part, int side, const Loop *loop, const Track *wanted, const Polys *ends) {
+    const Side *row = &part->sides.items[side];
+    Algebra *algebra = part_algebra(part, side, loop->outer);
+    Polys begins = {0}, before_ends = {0}, before_begins = {0};
+    int before = row->latest[loop->depth - 1] - 1;
+    if (before < 0) return -1;
+    const Loop *last = &row->loops[before];
+    const Track *track = &part->tracks.items[last->track];
+    if (last->outer != loop->outer || last->arm != loop->arm || last->left || last->group < 0 ||
+        last->region->kind != REGION_FOR || last->region->where || track->changes)
+        return -1;
+    int64_t zero;
+    if (!poly_is_constant(track->base, &zero) || zero != 0) return -1;
+    part_operands(part, algebra, ATOM_MAX, wanted->lo, &begins);
+    part_operands(part, algebra, ATOM_MIN, track->hi, &before_ends);
+    part_operands(part, algebra, ATOM_MAX, track->lo, &before_begins);
+    const Poly *joint = NULL;
+    for (size_t i = 0; i < begins.count && !joint; i++)
+        if (among(&before_ends, begins.items[i])) joint = begins.items[i];
+    if (!joint) return -1;
+    for (size_t i = 0; i < before_ends.count; i++)
+        if (before_ends.items[i] != joint && !poly_equal(before_ends.items[i], joint) &&
+            !among(ends, before_ends.items[i]))
+            return -1;
+    for (size_t i = 0; i < before_begins.count; i++)
+        if (!among(&begins, before_begins.items[i]) &&
+            !poly_at_least_zero(algebra, poly_sum(algebra, joint, before_begins.items[i], -1)))
+            return -1;
+    for (size_t i = 0; i < begins.count; i++)
+        if (!poly_equal(begins.items[i], joint) && !among(&before_begins, begins.items[i])) return -1;
+    return before;
+}
+
+static bool side_in(const Part *part, int side, int group) { return part->groups.items[group].first[side] >= 0; }
+
+/* The first one that has loops over the same pipes and number, and none of this side; -1: there is none */
+static int group_of(const Part *part, int side, const Track *track) {
+    if (track->shape.after >= 0) return part->sides.items[side].loops[track->shape.after].group;
+    for (size_t i = 0; i < part->views.count; i++) {
+        const Group *group = &part->groups.items[part->views.items[i].group];
+        if (group->outer != track->outer || !(group->pipes & track->pipes) ||
+            side_in(part, side, part->views.items[i].group))
+            continue;
+        for (int b = 0; b < track->shape.bound_count; b++)
+            if (track->shape.bounds[b].number == part->views.items[i].number) return part->views.items[i].group;
+    }
+    return -1;
+}
+
+static int view_of(Part *part, int number, int group) {
+    for (size_t i = 0; i < part->views.count; i++)
+        if (part->views.items[i].number == number && part->views.items[i].group == group) return (int)i;
+    vec_push(part->arena, &part->views, (View){number, group});
+    part->groups.items[group].views++;
+    return (int)part->views.count - 1;
+}
+
+static void add_bound(Part *part, int side, Loop *loop, bool changes, const Poly *most) {
+    Algebra *algebra = part_algebra(part, side, loop->outer);
+    Bound *bound = &loop->bounds[loop->bound_count++];
+    *bound = (Bound){.number = -1, .view = -1, .times = 1};
+    if (poly_is_constant(most, &bound->plus)) {
+        loop->constant = true;
+        return;
+    }
+    const Poly *rest = most && !changes ? part_primitive(part, most, &bound->times, &bound->plus) : NULL;
+    if (rest && bound->plus < NEVER / 2 && bound->plus > -NEVER / 2 && bound->times < NEVER) {
+        bound->number = number_of(part, side, loop->outer, rest);
+        return;
+    }
+    bound->times = 1; /* a number of its own */
+    bound->plus = 0;
+    bound->number = number_new(part, algebra,
+                               (Number){.poly = most ? most : poly_constant(algebra, 0),
+                                        .track = track_of(part, side, loop->outer),
+                                        .where = -1,
+                                        .changes = true,
+                                        .in_grid = in_grid(part, side, loop->outer)});
+}
+
+/* As many as a range leaves: the same wherever it is the same range */
+static void add_where(Part *part, int side, Loop *loop, const Track *track) {
+    Algebra *algebra = part_algebra(part, side, loop->outer);
+    const Poly *poly = poly_sum(algebra, track->hi, track->lo, -1);
+    bool inside = in_grid(part, side, loop->outer), changes = track->changes || !poly || loop->region->domain < 0;
+    int at = part_depends(part, side, loop->outer,
+                          part_formula(part, side, loop->outer, loop->region->begin, loop->region->where));
+    int range = part_depends(part, side, loop->outer, poly);
+    if (range >= 0 && (at < 0 || part->tracks.items[range].depth > part->tracks.items[at].depth)) at = range;
+    if (changes) at = track->outer;
+    int found = changes ? -1 : number_find(part, inside, poly, at, loop->region->domain);
+    if (found < 0)
+        found = number_new(part, algebra,
+                           (Number){.poly = poly ? poly : poly_constant(algebra, 0),
+                                    .track = at,
+                                    .where = loop->region->domain,
+                                    .changes = changes,
+                                    .in_grid = inside});
+    loop->bounds[loop->bound_count++] = (Bound){.number = found, .view = -1, .times = 1};
+}
+
+static void add_grid(Part *part, Loop *loop) {
+    Bound bound = {.number = -1, .view = -1, .times = 1, .plus = 1};
+    if (part->prog->persistent) {
+        bound.plus = 0;
+        for (size_t i = 0; i < part->numbers.count; i++)
+            if (part->numbers.items[i].grid) bound.number = (int)i;
+        if (bound.number < 0)
+            bound.number = number_new(part, part->algebra[0], (Number){.track = -1, .where = -1, .grid = true});
+    } else
+        loop->constant = true;
+    loop->bounds[loop->bound_count++] = bound;
+}
+
+/* Bounds of the counter: which is the loop variable itself where the first value is known, else how often the loop has gone round */
+static void add_bounds(Part *part, int side, Loop *loop, Track *track) {
+    Algebra *algebra = part_algebra(part, side, loop->outer);
+    Polys ends = {0};
+    const Region *region = loop->region;
+    track->base = poly_constant(algebra, 0);
+    loop->after = -1;
+    if (region->kind == REGION_GRID) {
+        add_grid(part, loop);
+        return;
+    }
+    if (region->where) {
+        add_where(part, side, loop, track);
+        return;
+    }
+    part_operands(part, algebra, ATOM_MIN, track->hi, &ends);
+    if (!track->changes) loop->after = continued(part, side, loop, track, &ends);
+    if (loop->after < 0 &&
+        (!poly_is_constant(track->lo, &loop->first) || loop->first > NEVER / 2 || loop->first < -NEVER / 2)) {
+        track->base = track->lo;
+        loop->first = 0;
+    }
+    if (ends.count > BOUNDS_MOST) ends.count = 0, vec_push(part->arena, &ends, track->hi);
+    for (size_t i = 0; i < ends.count; i++)
+        add_bound(part, side, loop, track->changes, poly_sum(algebra, ends.items[i], track->base, -1));
+}
+
+static void settle(Part *part, Track *track, int group) {
+    Loop *shape = &track->shape;
+    shape->group = -1;
+    shape->times = 1;
+    for (int b = 0; b < shape->bound_count; b++)
+        if (shape->bounds[b].number >= 0) shape->group = 0, shape->times = shape->bounds[b].times;
+    if (shape->group < 0) return;
+    if (group < 0) {
+        size_t sides = part->sides.count;
+        Group fresh = {.outer = track->outer,
+                       .period = 1,
+                       .first = NEW_ARRAY(part->arena, int, sides),
+                       .last = NEW_ARRAY(part->arena, int, sides)};
+        for (size_t i = 0; i < sides; i++) fresh.first[i] = fresh.last[i] = -1;
+        vec_push(part->arena, &part->groups, fresh);
+        group = (int)part->groups.count - 1;
+    }
+    shape->group = group;
+    for (int b = 0; b < shape->bound_count; b++) {
+        Bound *bound = &shape->bounds[b];
+        if (bound->number < 0) continue;
+        bound->view = view_of(part, bound->number, shape->group);
+        Group *row = &part->groups.items[group];
+        row->scaled |= bound->times != 1;
+        row->fixed |= part->numbers.items[bound->number].high <= FIXED_MOST || (row->scaled && row->views > 1);
+    }
+}
+
+/* One over the same pipes; else one over others, with which no other loop of this role could go together rather */
+static int track_find(const Part *part, int side, const Track *wanted, int group, uint64_t elsewhere) {
+    int found = -1;
+    for (size_t i = 0; i < part->tracks.count; i++) {
+        const Track *track = &part->tracks.items[i];
+        if (track->loop[side] >= 0 || !same_loop(track, wanted) ||
+            (track->shape.after >= 0) != (wanted->shape.after >= 0))
+            continue;
+        if (track->shape.group >= 0 &&
+            (group >= 0 ? group != track->shape.group : side_in(part, side, track->shape.group)))
+            continue;
+        if (track->pipes & wanted->pipes) return (int)i;
+        if (found < 0 && (wanted->region->kind == REGION_GRID || !(track->pipes & elsewhere))) found = (int)i;
+    }
+    return found;
+}
+
+static Track track_wanted(Part *part, int side, const Loop *loop, uint64_t pipes) {
+    const Region *region = loop->region;
+    Algebra *algebra = part_algebra(part, side, loop->outer);
+    Track wanted = {.outer = track_of(part, side, loop->outer), .depth = loop->depth, .region = region, .pipes = pipes};
+    wanted.role = part->sides.items[side].role;
+    if (region->kind == REGION_FOR) {
+        wanted.lo = part_formula(part, side, loop->outer, region->begin, region->lo);
+        wanted.hi = part_formula(part, side, loop->outer, region->begin, region->hi);
+        wanted.changes = poly_changes(algebra, wanted.lo) || poly_changes(algebra, wanted.hi);
+    }
+    wanted.shape = *loop;
+    add_bounds(part, side, &wanted.shape, &wanted);
+    return wanted;
+}
+
+static int track_new(Part *part, Track track, int group) {
+    track.loop = NEW_ARRAY(part->arena, int, part->sides.count);
+    for (size_t i = 0; i < part->sides.count; i++) track.loop[i] = -1;
+    settle(part, &track, group);
+    vec_push(part->arena, &part->tracks, track);
+    return (int)part->tracks.count - 1;
+}
+
+void part_loop(Part *part, int side, int region, Loop *loop, uint64_t pipes, uint64_t elsewhere) {
+    Track wanted = track_wanted(part, side, loop, pipes);
+    int group = group_of(part, side, &wanted), at = track_find(part, side, &wanted, group, elsewhere);
+    if (at < 0) at = track_new(part, wanted, group);
+    Track *track = &part->tracks.items[at];
+    Loop own = *loop;
+    *loop = track->shape;
+    loop->region = own.region, loop->outer = own.outer, loop->depth = own.depth;
+    loop->arm = own.arm, loop->left = own.left;
+    loop->after = wanted.shape.after;
+    loop->track = at;
+    track->loop[side] = region;
+    part->sides.items[side].latest[loop->depth - 1] = region + 1;
+    track->pipes |= pipes;
+    if (loop->group < 0) return;
+    Group *with = &part->groups.items[loop->group];
+    with->pipes |= pipes;
+    with->last[side] = region;
+    if (with->first[side] < 0) with->first[side] = region;
+}

@@ -1,0 +1,177 @@
+/* The sides of a part: of each role a slice with its operations on the pipes of the part, the loops of that with their tracks,
+ * and its conditions as questions. */
+#include "check/deadlock_search.h"
+
+#define ROWS_MOST 100000 /* of a slice */
+
+int part_pipe(const Part *part, int pipe) {
+    for (size_t i = 0; i < part->pipes.count; i++)
+        if (part->pipes.items[i] == pipe) return (int)i;
+    return -1;
+}
+
+/* ---- the slice -------------------------------------------------------------------------------------------------- */
+
+typedef struct Wanted {
+    const Part *part;
+    const Side *side;
+    const bool *without;
+} Wanted;
+
+static bool takes(const Side *side, int handle) {
+    return valid_index(handle, side->role->handles.count) && side->taken[handle];
+}
+
+static bool keeps(const FlowCode *code, const Row *row, const void *data) {
+    const Wanted *wanted = data;
+    const Side *side = wanted->side;
+    if (wanted->without && wanted->without[row - code->rows.items]) return false;
+    if (row->kind == ROW_TAKE || row->kind == ROW_PASS) return role_is_several(side->role);
+    if (row->kind == ROW_FLUSH)
+        return code->lates.items[row->late].lag > 0 && takes(side, code->lates.items[row->late].handle);
+    bool operation = row->kind == ROW_ACQUIRE || row->kind == ROW_RELEASE || row->kind == ROW_DROP ||
+                     row->kind == ROW_MOVE || row->kind == ROW_KEEP;
+    return operation && takes(side, row->handle);
+}
+
+FlowCode *part_slice(const Part *part, const Side *side, const bool *without, const bool *opened) {
+    const Wanted wanted = {part, side, without};
+    return code_slice(part->arena, side->role->code, keeps, &wanted, opened);
+}
+
+static void find_taken(const Part *part, Side *side) {
+    const Prog *prog = part->prog;
+    int index = (int)(side->role - prog->roles.items);
+    side->taken = NEW_ARRAY(part->arena, bool, side->role->handles.count + 1);
+    for (size_t h = 0; h < side->role->handles.count; h++) {
+        const Handle *handle = &side->role->handles.items[h];
+        if (!valid_index(handle->pipe, prog->pipes.count) || !part->consumes[handle->pipe]) continue;
+        side->taken[h] = handle->end == END_PRODUCE ? prog->pipes.items[handle->pipe].producer == index
+                                                    : part->consumes[handle->pipe][index];
+    }
+}
+
+/* ---- loops and conditions ------------------------------------------------------------------------------------------ */
+
+static int loop_around(const FlowCode *slice, int region) {
+    int parent = slice->regions.items[region].parent;
+    return parent < 0 ? -1 : slice->regions.items[parent].loop;
+}
+
+/* What a region stands in: the body of a loop, one arm of an IF, a block that may be left */
+static int arm_of(const FlowCode *slice, const Region *region) {
+    if (region->parent < 0) return 0;
+    const Region *parent = &slice->regions.items[region->parent];
+    return 2 * region->parent + (parent->kind == REGION_IF && region->begin > parent->otherwise);
+}
+
+/* Pipes that are acquired or released at the loop's rows; and those that are acquired at others too */
+static uint64_t pipes_used(const Part *part, const Side *side, const Region *loop, bool inside) {
+    uint64_t pipes = 0;
+    for (size_t at = 0; at < side->slice->rows.count; at++) {
+        const Row *row = &side->slice->rows.items[at];
+        bool here = (int)at > loop->begin && (int)at < loop->end;
+        if (here != inside || !takes(side, row->handle)) continue;
+        if (row->kind != ROW_ACQUIRE && (!inside || (row->kind != ROW_RELEASE && row->kind != ROW_MOVE))) continue;
+        pipes |= UINT64_C(1) << part_pipe(part, side->role->handles.items[row->handle].pipe);
+    }
+    return pipes;
+}
+
+static bool add_loop(Part *part, int index, int region) {
+    Side *side = &part->sides.items[index];
+    const Region *row = &side->slice->regions.items[region];
+    if (row->depth > DEPTH_MOST) {
+        part->beyond = "these loops stand too deep in each other";
+        part->beyond_at = row->head;
+        return false;
+    }
+    Loop loop = {.region = row, .outer = loop_around(side->slice, region), .depth = row->depth, .left = row->left};
+    loop.arm = arm_of(side->slice, row);
+    part_loop(part, index, region, &loop, pipes_used(part, side, row, true), pipes_used(part, side, row, false));
+    side->loops[region] = loop;
+    return true;
+}
+
+static bool add_condition(Part *part, int index, int region) {
+    Side *side = &part->sides.items[index];
+    const Region *row = &side->slice->regions.items[region];
+    if (!row->condition) {
+        part->beyond = "this condition is not known";
+        part->beyond_at = row->head;
+        return false;
+    }
+    size_t before = side->questions.count;
+    side->conditions[region] = part_condition(part, index, row->loop, row->begin, row->condition);
+    for (size_t q = before; q < side->questions.count; q++) side->questions.items[q].region = region;
+    return true;
+}
+
+/* ---- who asks last --------------------------------------------------------------------------------------------------- */
+
+/* The last step that asks for each number: of one in an inner loop the end of it, as it comes again */
+static void note(Part *part, int index, int which, int step, const Loop *loop) {
+    Number *number = &part->numbers.items[which];
+    for (; loop && loop->track != number->track; loop = loop_of(part, index, loop->outer))
+        step = 2 * loop->region->next;
+    if (step > number->last[index]) number->last[index] = step;
+}
+
+static void note_questions(Part *part, int index) {
+    const Side *side = &part->sides.items[index];
+    for (size_t q = 0; q < side->questions.count; q++) {
+        const Question *question = &side->questions.items[q];
+        const Region *region = &side->slice->regions.items[question->region];
+        note(part, index, question->number, 2 * region->begin, loop_of(part, index, region->loop));
+    }
+    for (size_t r = 0; r < side->slice->regions.count; r++) {
+        const Region *region = &side->slice->regions.items[r];
+        const Loop *loop = loop_of(part, index, region->loop);
+        for (int b = 0; region_loops(region) && b < loop->bound_count; b++)
+            if (loop->bounds[b].number >= 0) note(part, index, loop->bounds[b].number, 2 * region->begin + 1, loop);
+    }
+}
+
+static void note_carried(const Part *part, Side *side) {
+    const FlowCode *slice = side->slice;
+    side->carried = NEW_ARRAY(part->arena, int, slice->rows.count + 1);
+    for (size_t at = 0; at < slice->rows.count; at++) side->carried[at] = -1;
+    for (size_t r = 0; r < slice->regions.count; r++) {
+        const Loop *loop = &side->loops[r];
+        if (!loop->region || loop->after < 0) continue;
+        for (int at = side->loops[loop->after].region->end + 1; at <= loop->region->begin; at++)
+            side->carried[at] = loop->after;
+    }
+}
+
+/* ---- a side ------------------------------------------------------------------------------------------------------------ */
+
+static bool compile(Part *part, int index) {
+    Side *side = &part->sides.items[index];
+    find_taken(part, side);
+    side->slice = part_slice(part, side, NULL, NULL);
+    FlowCode *rolled = part->rolls ? part_roll(part, side, side->slice) : NULL;
+    if (rolled) side->slice = rolled, part->rolled = true;
+    part->beyond_at = side->role->span;
+    if (side->slice->rows.count > ROWS_MOST) return part->beyond = "the role is too long", false;
+    side->loops = NEW_ARRAY(part->arena, Loop, side->slice->regions.count + 1);
+    side->conditions = NEW_ARRAY(part->arena, int, side->slice->regions.count + 1);
+    for (size_t r = 0; r < side->slice->regions.count; r++) {
+        const Region *region = &side->slice->regions.items[r];
+        if (region_loops(region) && !add_loop(part, index, (int)r)) return false;
+        if (region->kind == REGION_IF && !add_condition(part, index, (int)r)) return false;
+    }
+    note_questions(part, index);
+    note_carried(part, side);
+    return true;
+}
+
+bool part_compile(Part *part) {
+    for (size_t r = 0; r < part->roles.count; r++)
+        vec_push(part->arena, &part->sides, (Side){.role = &part->prog->roles.items[part->roles.items[r]]});
+    part->beyond_at = part->sides.items[0].role->span;
+    if (part->pipes.count > 32) return part->beyond = "more than 32 pipes connect these roles in rings", false;
+    for (size_t r = 0; r < part->roles.count; r++)
+        if (!compile(part, (int)r)) return false;
+    return true;
+}

@@ -1,0 +1,202 @@
+/* deadlock search: private to check/deadlock*.c: do roles wait for each other for ever, for some counts of the loops?
+ *   deadlock.c           which pipes close a ring of roles, part by part; what is said
+ *   deadlock_part.c      the slices of the roles of a part, with their loops and conditions
+ *   deadlock_numbers.c   numbers that decide, equal ones of different roles found; conditions as questions about them
+ *   deadlock_loops.c     which loops of different roles are one and the same
+ *   deadlock_roll.c      loops that are written in several pieces, taken for one
+ *   deadlock_oracle.c    answers of the machine: what is decided, and who goes first
+ *   deadlock_normal.c    the normal form of a state
+ *   deadlock_states.c    all states, each once
+ *
+ * Steps of one process are never undone by another's (flow/machine.h), so one order of them stands for all: the roles are
+ * kept together, always the one that is furthest behind goes on. What is not known are the decisions: does this loop go on,
+ * does this condition hold. A decision is taken by the first who needs it, both ways, and kept for those who follow. States
+ * are compared as seen from the one furthest behind, so that a loop comes back to where it was: then it is right however
+ * often it is gone round. */
+#ifndef PIPEC_DEADLOCK_SEARCH_H
+#define PIPEC_DEADLOCK_SEARCH_H
+
+#include "algebra/algebra.h"
+#include "check/counts.h"
+#include "check/deadlock.h"
+#include "flow/machine.h"
+#include "flow/values.h"
+
+#define DEPTH_MOST 8 /* loops in each other */
+#define EXACT      2 /* iterations that are told apart from all later ones */
+#define NEVER      INT32_MAX
+#define ALWAYS     INT32_MIN
+
+typedef VEC(const Poly *) Polys;
+
+/* ---- what a part is made of -------------------------------------------------------------------------------------- */
+
+typedef struct Bound { /* a loop goes on while its counter is less than times * number + plus */
+    int number, view;  /* -1: less than plus */
+    int64_t times, plus;
+} Bound;
+
+#define BOUNDS_MOST 4
+
+typedef struct Loop {     /* of a side, by region of its slice */
+    const Region *region; /* NULL: that region is no loop */
+    int outer, depth;     /* the region of the loop around it, -1: none; depth 1: the outermost */
+    int track, group;     /* group: -1 where all bounds are constant */
+    int arm;              /* what it stands in: loops of the same are gone through one after the other */
+    int after;            /* the loop whose counter it goes on with: the next piece of a range; -1: none */
+    bool left;            /* some break leaves it */
+    int64_t first;        /* else its counter begins with this */
+    int bound_count;
+    Bound bounds[BOUNDS_MOST];
+    bool constant; /* one of them is constant */
+    int64_t times; /* of those that are not */
+} Loop;
+
+enum { QUESTION_YES = -1, QUESTION_NO = -2 };
+
+typedef struct Question { /* is the number greater than `above`? */
+    int number;
+    int64_t above;
+    int counted; /* 0, or 1 + the loop whose counter is compared: is that less than times * number + above? */
+    int yes, no; /* the question that follows, or what the condition comes to */
+    int region;  /* the IF that asks */
+} Question;
+
+typedef struct Side { /* a role, as far as a part concerns it */
+    const Role *role;
+    FlowCode *slice;
+    bool *taken;     /* by handle: that end of its pipe belongs to the part */
+    Loop *loops;     /* by region */
+    int *conditions; /* by region of an IF: the first question, or what is known */
+    VEC(Question) questions;
+    int latest[DEPTH_MOST]; /* by depth less 1: 1 + the last loop so far, 0: none yet */
+    int *carried; /* by row: the loop whose counter is carried there to the next piece of its range, -1: none */
+} Side;
+
+typedef struct
+    Track { /* loops of several sides that go round equally often with equal values, each once in an iteration of
+                          `outer` */
+    int outer, depth;
+    const Region *region; /* of the first side */
+    const Role *role;
+    const Poly *lo, *hi; /* in terms of the first sides' loop variables */
+    const Poly *base;    /* the loop variable is this and the counter */
+    bool changes;        /* nobody else's loop is known to be the same */
+    uint64_t pipes;      /* of the part, acquired or released in it */
+    Loop shape;          /* bounds, group, times and first counter of its loops */
+    int *loop;           /* by side, -1: none */
+} Track;
+
+typedef struct Number { /* how often, or whether: the same for all who ask in the same iteration of `track` */
+    const Poly *poly;
+    int track; /* -1: the same all the time */
+    int where; /* a range whose iterations are left out, -1: none */
+    bool changes, grid;
+    bool in_grid;      /* asked for in a loop over the grid */
+    int counter;       /* the track whose loop variable it is, -1: of none */
+    int32_t from;      /* less this */
+    int32_t modulo;    /* 0, or: it is the rest of the loop variable, divided by this */
+    int32_t low, high; /* known at first: greater than low, not greater than high */
+    int *last;         /* by side: the last step that asks, -1: none does */
+} Number;
+
+typedef struct View { /* what coupled loops have found out of their number beyond EXACT */
+    int number, group;
+} View;
+
+typedef struct Group { /* coupled loops: their counters run together, and are counted from the one furthest behind */
+    int outer;         /* the track around them */
+    uint64_t pipes;
+    int views;
+    int *first, *last; /* by side: of its loops, -1: none */
+    int64_t period;    /* rests of the counters that somebody asks for */
+    bool scaled;       /* some bound has its number several times */
+    bool fixed;        /* they are counted from the start */
+} Group;
+
+typedef struct Part { /* roles that pipes connect in a ring, and these pipes */
+    Arena *arena;
+    const Prog *prog;
+    VEC(int) roles;
+    VEC(int) pipes;
+    bool **
+        consumes; /* by pipe and role: the edge between producer and consumer belongs to this part; NULL: the pipe does not */
+    Algebra *algebra[2]; /* outside of the grid, and in it: where no axis is empty */
+    VEC(Track) tracks;
+    VEC(Number) numbers;
+    VEC(View) views;
+    VEC(Group) groups;
+    VEC(Side) sides;
+    bool rolls;         /* loops in several pieces are taken for one where they are */
+    bool rolled;        /* some were */
+    const char *beyond; /* why this cannot be decided here, NULL: it can */
+    Span beyond_at;
+} Part;
+
+/* deadlock_part.c */
+bool part_compile(Part *part);             /* the sides of its roles; false: part->beyond says why */
+int part_pipe(const Part *part, int pipe); /* its number in the part, -1: not in it */
+
+/* deadlock_roll.c: the slice of a side with one loop for those that are pieces of one. NULL: there are none */
+FlowCode *part_roll(Part *part, const Side *side, FlowCode *slice);
+/* Rows of the part's pipes that are not in `without`, by row of the whole Code; opened: as in flow/slice.h. NULL: none */
+FlowCode *part_slice(const Part *part, const Side *side, const bool *without, const bool *opened);
+
+/* deadlock_numbers.c. around: a region of the slice, the loop around the place, -1: none */
+const Loop *loop_of(const Part *part, int side, int loop);
+bool in_grid(const Part *part, int side, int around);
+Algebra *part_algebra(const Part *part, int side, int around);
+/* The loop variables around stand for those of the tracks. at: a row of the slice */
+const Poly *part_formula(Part *part, int side, int around, int at, Expr *expr);
+/* The operands of a min or max of mins or maxs, else the formula itself */
+void part_operands(Part *part, const Algebra *algebra, AtomKind kind, const Poly *poly, Polys *out);
+int part_depends(const Part *part, int side, int around, const Poly *poly); /* the innermost track, -1: none */
+const Poly *part_primitive(Part *part, const Poly *poly, int64_t *times, int64_t *plus); /* poly = times * it + plus */
+int number_new(Part *part, Algebra *algebra, Number number);
+int number_find(const Part *part, bool inside, const Poly *poly, int track, int where);
+int number_of(Part *part, int side, int around, const Poly *poly);
+int part_condition(Part *part, int side, int around, int at,
+                   Expr *condition); /* the first question, or what is known */
+
+/* deadlock_loops.c: gives the loop its track, bounds and group. pipes: that are acquired in it; elsewhere: by the role
+ * outside of it */
+void part_loop(Part *part, int side, int region, Loop *loop, uint64_t pipes, uint64_t elsewhere);
+
+/* ---- states -------------------------------------------------------------------------------------------------------- */
+
+typedef struct Decision { /* of a number or, after them, of a view, in one iteration */
+    int32_t what;
+    int32_t path[DEPTH_MOST];
+    int32_t low, high; /* greater than low, not greater than high */
+} Decision;
+
+#define DECISIONS_MOST 48
+
+typedef struct Decided { /* the oracle's own of a state */
+    int count;
+    Decision *items;
+} Decided;
+
+typedef struct Search { /* the oracle's data */
+    Arena *arena;
+    const Part *part;
+    Machine *machine;
+    int round;     /* iterations of the grid after which turns are as before */
+    Decision open; /* the decision that is needed: is it greater than `low`? */
+} Search;
+
+Search *search_new(Arena *arena, const Part *part);
+State search_state(const Search *s); /* the first one, or room for one */
+void search_copy(const Search *s, State *to, const State *from);
+void search_decide(Search *s, State *state, const Decision *open, bool greater);
+void search_normalise(Search *s, State *state); /* deadlock_normal.c */
+static inline Decided *decided_of(const State *state) { return state->decided; }
+int search_depth(const Search *s, int track);
+int search_track(const Search *s, int what); /* a decision is one of an iteration of this track */
+int64_t floor_div(int64_t a, int64_t b);
+
+typedef enum Verdict { VERDICT_CLEAN, VERDICT_STUCK, VERDICT_BEYOND } Verdict;
+
+Verdict search_states(Search *s, State *stuck); /* deadlock_states.c */
+
+#endif
