@@ -122,7 +122,7 @@ typedef struct PipecOptions {
     bool check_only;    /* no PTX and no manifest. With kernel == NULL all kernels of the file are checked, each with every
                          * combination of the sets of the statics that `values` leaves open */
     size_t combinations; /* of a check: how many of them at most; 0: 4096 */
-    uint64_t work; /* steps of some 5 ns that its check and generation take at most, before the verdict is PIPEC_INCOMPLETE; 0: as is
+    uint64_t work; /* steps of some 10 ns that its check and generation take at most, before the verdict is PIPEC_INCOMPLETE; 0: as is
                     * usual for a text of its length */
     bool watchdog;      /* compile the watchdog of the waits in: a hang ends with a message */
 } PipecOptions;

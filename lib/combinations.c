@@ -285,7 +285,7 @@ static void open_dimensions(Combinations *all, const Prog *prog) {
 /* Other kernels of the file need some of the work that is allowed, too. */
 static bool is_enough(const Combinations *all) {
     const Meter *meter = arena_meter(all->arena);
-    return all->checked.count >= all->most || meter->steps > meter->steps_most / 2;
+    return all->checked.count >= all->most || meter->steps > meter->steps_most / 3 * 2;
 }
 
 /* From combination number `from`: one more static that it reads is not as in the file. */

@@ -7,8 +7,8 @@
 #include <string.h>
 
 /* What the check and the generation of one text may take; see set_limits. */
-#define STEPS_MOST   UINT64_C(200000000)
-#define STEPS_A_BYTE 200
+#define STEPS_MOST   UINT64_C(130000000)
+#define STEPS_A_BYTE 100
 #define BYTES_MOST   (UINT64_C(120) << 20)
 #define BYTES_A_BYTE 400
 

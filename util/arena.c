@@ -141,19 +141,24 @@ void arena_count(Arena *arena, uint64_t steps) {
     if (meter->steps > meter->steps_most) end_work(arena);
 }
 
-bool arena_metered(Arena *arena, void (*work)(void *), void *data) {
-    Arena *root = root_of(arena), *before = arena->scratches;
+static bool reaches_end(Arena *root, void (*work)(void *), void *data) {
     jmp_buf ended;
     assert(!root->on_end);
     if (setjmp(ended) != 0) {
         root->on_end = NULL;
-        while (arena->scratches != before) arena_free(arena->scratches);
         return false;
     }
     root->on_end = &ended;
     work(data);
     root->on_end = NULL;
     return true;
+}
+
+bool arena_metered(Arena *arena, void (*work)(void *), void *data) {
+    Arena *before = arena->scratches;
+    if (reaches_end(root_of(arena), work, data)) return true;
+    while (arena->scratches != before) arena_free(arena->scratches);
+    return false;
 }
 
 /* ---- objects ------------------------------------------------------------------------------------------------------ */

@@ -41,7 +41,7 @@ char *arena_vprintf(Arena *arena, const char *format, va_list args);
 #define NEW(arena, Type) ((Type *)arena_alloc((arena), sizeof(Type)))
 #define NEW_ARRAY(arena, Type, count) ((Type *)arena_alloc((arena), arena_array_bytes((arena), sizeof(Type), (size_t)(count))))
 
-/* The meter of an arena and its scratch arenas: work is counted in steps of some 5 ns, memory in the bytes that the arenas hold. */
+/* The meter of an arena and its scratch arenas: work is counted in steps of some 10 ns, memory in the bytes that the arenas hold. */
 typedef struct Meter {
     uint64_t steps, steps_most;
     uint64_t bytes, bytes_most;
