@@ -138,7 +138,7 @@ struct Point {
     Lin indexes[PROG_MAX_INDEXES];
     Point *outer;        /* shares what does not depend on `own` */
     uint32_t own;        /* indexes in which this point differs from `outer` */
-    struct Known *known; /* list of values already here */
+    struct Memory *known; /* values already here; NULL: none */
 };
 
 Value value_integer(Element type, int64_t integer);

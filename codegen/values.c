@@ -13,6 +13,11 @@ typedef struct Known {
     struct Known *next;
 } Known;
 
+typedef struct Memory {
+    Known **lists; /* by expression */
+    size_t list_count, count;
+} Memory;
+
 /* ---- values ------------------------------------------------------------------------------------------------------- */
 
 Value value_integer(Element type, int64_t integer) { return (Value){type, PTX_NONE, integer, 0}; }
@@ -51,14 +56,47 @@ Point *point_home(Point *point, const Expr *expr) {
     return point;
 }
 
+/* The lists are a power of two. */
+static Known **list_of(const Memory *memory, const Expr *expr) {
+    uint64_t hash = ((uintptr_t)expr >> 4) * UINT64_C(0x9E3779B97F4A7C15) >> 32;
+    return &memory->lists[hash & (memory->list_count - 1)];
+}
+
+static Memory *memory_new(Gen *gen, size_t list_count) {
+    Memory *memory = NEW(gen->arena, Memory);
+    memory->lists = NEW_ARRAY(gen->arena, Known *, list_count);
+    memory->list_count = list_count;
+    return memory;
+}
+
+static void add_known(Memory *memory, Known *known) {
+    Known **list = list_of(memory, known->expr);
+    known->next = *list;
+    *list = known;
+    memory->count++;
+}
+
+static Memory *larger(Gen *gen, const Memory *old) {
+    Memory *memory = memory_new(gen, old->list_count == 1 ? 64 : 4 * old->list_count);
+    for (size_t i = 0; i < old->list_count; i++)
+        for (Known *known = old->lists[i], *next; known != NULL; known = next) {
+            next = known->next;
+            add_known(memory, known);
+        }
+    return memory;
+}
+
 void point_know(Gen *gen, Point *point, const Expr *expr, Value value) {
+    if (point->known == NULL) point->known = memory_new(gen, 1); /* most stay short */
+    if (point->known->count >= point->known->list_count + 15) point->known = larger(gen, point->known);
     Known *known = NEW(gen->arena, Known);
-    *known = (Known){expr, value, point->known};
-    point->known = known;
+    *known = (Known){expr, value, NULL};
+    add_known(point->known, known);
 }
 
 bool point_knows(const Point *point, const Expr *expr, Value *out) {
-    for (const Known *known = point->known; known != NULL; known = known->next)
+    if (point->known == NULL) return false;
+    for (const Known *known = *list_of(point->known, expr); known != NULL; known = known->next)
         if (known->expr == expr) {
             *out = known->value;
             return true;
