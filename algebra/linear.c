@@ -3,6 +3,8 @@
  * is "not known": a system with fewer conditions has more solutions. */
 #include "algebra/private.h"
 
+#include <string.h>
+
 #define VARIABLES_MOST 32
 #define ROWS_MOST 240
 
@@ -34,25 +36,31 @@ static int find(const System *system, const Term *term) {
     return -1;
 }
 
-/* In least terms, the constant rounded down; of two that differ in the constant alone the stronger one stays. */
-static void add_row(System *system, const Row *row) {
+/* Divides the row by what its coefficients have in common; the constant is rounded down. False: there are none. */
+static bool reduce(const System *system, Row *row) {
     int64_t common = 0;
-    Row least = *row;
-    for (int v = 0; v < VARIABLES_MOST; v++) common = common_divisor(common, row->coefs[v]);
-    if (common == 0) {
+    for (int v = 0; v < system->variables && common != 1; v++)
+        if (row->coefs[v] != 0) common = common_divisor(common, row->coefs[v]);
+    if (common == 0) return false;
+    if (common == 1) return true;
+    for (int v = 0; v < system->variables; v++) row->coefs[v] /= common;
+    row->constant = row->constant / common - (row->constant % common < 0);
+    return true;
+}
+
+/* In least terms; of two that differ in the constant alone the stronger one stays. The row is changed. */
+static void add_row(System *system, Row *row) {
+    size_t bytes = (size_t)system->variables * sizeof *row->coefs;
+    if (!reduce(system, row)) {
         system->impossible |= row->constant < 0;
         return;
     }
-    for (int v = 0; v < VARIABLES_MOST; v++) least.coefs[v] /= common;
-    least.constant = row->constant / common - (row->constant % common < 0);
     for (int r = 0; r < system->count; r++) {
-        bool same = true;
-        for (int v = 0; v < VARIABLES_MOST && same; v++) same = system->rows[r].coefs[v] == least.coefs[v];
-        if (!same) continue;
-        if (least.constant < system->rows[r].constant) system->rows[r].constant = least.constant;
+        if (memcmp(system->rows[r].coefs, row->coefs, bytes) != 0) continue;
+        if (row->constant < system->rows[r].constant) system->rows[r].constant = row->constant;
         return;
     }
-    if (system->count < ROWS_MOST) system->rows[system->count++] = least;
+    if (system->count < ROWS_MOST) system->rows[system->count++] = *row;
 }
 
 static bool add_poly(System *system, const Poly *poly) {
@@ -181,9 +189,9 @@ static int cheapest(const System *system) {
     return best;
 }
 
-static bool combined(const Row *above, const Row *below, int v, Row *out) {
+static bool combined(const System *system, const Row *above, const Row *below, int v, Row *out) {
     int64_t common = common_divisor(above->coefs[v], below->coefs[v]), a = -below->coefs[v] / common, b = above->coefs[v] / common, x, y;
-    for (int i = -1; i < VARIABLES_MOST; i++) {
+    for (int i = -1; i < system->variables; i++) {
         if (__builtin_mul_overflow(i < 0 ? above->constant : above->coefs[i], a, &x) ||
             __builtin_mul_overflow(i < 0 ? below->constant : below->coefs[i], b, &y) ||
             __builtin_add_overflow(x, y, i < 0 ? &out->constant : &out->coefs[i]))
@@ -195,20 +203,21 @@ static bool combined(const Row *above, const Row *below, int v, Row *out) {
 static void eliminate(System *system, int v) {
     Row *old = system->rows;
     int count = system->count;
+    Row row = {0};
     system->rows = system->spare;
     system->spare = old;
     system->count = 0;
     for (int r = 0; r < count && !system->impossible; r++) {
         if (old[r].coefs[v] == 0) add_row(system, &old[r]);
         for (int s = 0; s < count && old[r].coefs[v] > 0 && !system->impossible; s++) {
-            Row row;
             system->algebra->work -= 8; /* terms, by their time */
-            if (old[s].coefs[v] < 0 && combined(&old[r], &old[s], v, &row)) add_row(system, &row);
+            if (old[s].coefs[v] < 0 && combined(system, &old[r], &old[s], v, &row)) add_row(system, &row);
         }
     }
 }
 
 bool polys_impossible(Algebra *algebra, const Poly *const *polys, size_t count, const Poly *also) {
+    int64_t before = algebra->work;
     if (!algebra->rows) algebra->rows = NEW_ARRAY(algebra->arena, Row, 2 * ROWS_MOST);
     System system = {.algebra = algebra, .rows = algebra->rows, .given = polys, .given_count = count};
     system.spare = system.rows + ROWS_MOST;
@@ -219,5 +228,6 @@ bool polys_impossible(Algebra *algebra, const Poly *const *polys, size_t count, 
     }
     collect(&system, polys, count);
     for (int v; !system.impossible && algebra->work > 0 && (v = cheapest(&system)) >= 0;) eliminate(&system, v);
+    arena_count(algebra->arena, (uint64_t)(before - algebra->work) * 2);
     return system.impossible;
 }
