@@ -44,6 +44,9 @@ typedef struct Atom {
     const Poly *args[3];       /* NULL where there are fewer */
     int level;                 /* bounds of an atom speak of atoms of lower levels */
     bool changes;              /* may differ between two moments: `var` locals, memory that is written */
+    bool foreign;              /* what changes and is no local is in it, or is it itself */
+    int bounds;                /* index of the outermost ATOM_BOUND in it, or its own; 0: none */
+    uint64_t within;           /* bit id % 64 for each atom in it: one whose bit is missing is not */
     const char *key;
 } Atom;
 

@@ -22,18 +22,53 @@ bool poly_changes(const Algebra *algebra, const Poly *poly) {
     return false;
 }
 
-bool atom_mentions(const Algebra *algebra, int id, int atom) {
+#define CACHED 64 /* results of one search that are kept: formulas share much */
+
+/* What an atom is made of is older than it is. */
+static bool may_hold(const Atom *atom, int id, int inner) { return id >= inner && atom->within >> inner % 64 & 1; }
+
+static bool poly_may_hold(const Algebra *algebra, const Poly *poly, int inner) {
+    for (int i = 0; i < poly->count; i++)
+        for (int k = 0; k < poly->terms[i].count; k++) {
+            int id = poly->terms[i].atoms[k];
+            if (may_hold(&algebra->atoms.items[id], id, inner)) return true;
+        }
+    return false;
+}
+
+/* Where one atom is looked for in others */
+typedef struct Search {
+    const Algebra *algebra;
+    int atom;
+    int without[CACHED]; /* 1 + id of an atom that it is not in */
+} Search;
+
+static bool is_in(Search *search, const Poly *poly);
+
+static bool is_in_atom(Search *search, int id) {
+    const Atom *atom = &search->algebra->atoms.items[id];
+    int *without = &search->without[id % CACHED];
+    if (id == search->atom) return true;
+    if (!may_hold(atom, id, search->atom) || *without == id + 1) return false;
+    arena_count(search->algebra->arena, 1);
     for (int a = 0; a < 3; a++)
-        if (algebra->atoms.items[id].args[a] && poly_mentions(algebra, algebra->atoms.items[id].args[a], atom)) return true;
+        if (atom->args[a] && is_in(search, atom->args[a])) return true;
+    *without = id + 1;
+    return false;
+}
+
+static bool is_in(Search *search, const Poly *poly) {
+    for (int i = 0; i < poly->count; i++)
+        for (int k = 0; k < poly->terms[i].count; k++)
+            if (is_in_atom(search, poly->terms[i].atoms[k])) return true;
     return false;
 }
 
 bool poly_mentions(const Algebra *algebra, const Poly *poly, int atom) {
     if (!poly) return true;
-    for (int i = 0; i < poly->count; i++)
-        for (int k = 0; k < poly->terms[i].count; k++)
-            if (poly->terms[i].atoms[k] == atom || atom_mentions(algebra, poly->terms[i].atoms[k], atom)) return true;
-    return false;
+    if (!poly_may_hold(algebra, poly, atom)) return false;
+    Search search = {.algebra = algebra, .atom = atom};
+    return is_in(&search, poly);
 }
 
 static size_t bucket_of(const Algebra *algebra, const char *key) {
@@ -45,6 +80,21 @@ static size_t bucket_of(const Algebra *algebra, const char *key) {
     return slot;
 }
 
+/* What is asked of all atoms in an atom again and again */
+static void summarise(const Algebra *algebra, Atom *atom, int id) {
+    atom->within = UINT64_C(1) << id % 64;
+    atom->bounds = atom->kind == ATOM_BOUND ? atom->index : 0;
+    atom->foreign = atom->changes && !atom->args[0] && atom->kind != ATOM_LOCAL;
+    for (int a = 0; a < 3 && atom->args[a]; a++)
+        for (int t = 0; t < atom->args[a]->count; t++)
+            for (int k = 0; k < atom->args[a]->terms[t].count; k++) {
+                const Atom *inner = &algebra->atoms.items[atom->args[a]->terms[t].atoms[k]];
+                atom->within |= inner->within;
+                atom->foreign |= inner->foreign;
+                if (inner->bounds > atom->bounds) atom->bounds = inner->bounds;
+            }
+}
+
 static int intern(Algebra *algebra, Atom atom) {
     if ((algebra->atoms.count + 1) * 2 > algebra->bucket_count) {
         algebra->bucket_count = algebra->bucket_count ? algebra->bucket_count * 2 : 32;
@@ -54,6 +104,7 @@ static int intern(Algebra *algebra, Atom atom) {
     }
     size_t slot = bucket_of(algebra, atom.key);
     if (!algebra->buckets[slot]) {
+        summarise(algebra, &atom, (int)algebra->atoms.count);
         vec_push(algebra->arena, &algebra->atoms, atom);
         algebra->buckets[slot] = (int)algebra->atoms.count;
     }
@@ -173,11 +224,7 @@ int poly_bounds(const Algebra *algebra, const Poly *poly) {
     for (int i = 0; i < poly->count; i++)
         for (int k = 0; k < poly->terms[i].count; k++) {
             const Atom *atom = &algebra->atoms.items[poly->terms[i].atoms[k]];
-            if (atom->kind == ATOM_BOUND && atom->index > most) most = atom->index;
-            for (int a = 0; a < 3; a++) {
-                int inner = atom->args[a] ? poly_bounds(algebra, atom->args[a]) : 0;
-                if (inner > most) most = inner;
-            }
+            if (atom->bounds > most) most = atom->bounds;
         }
     return most;
 }
@@ -233,15 +280,23 @@ const Poly *algebra_version(Algebra *algebra, const Role *role, int local, int r
     return poly_atom(algebra, intern(algebra, atom));
 }
 
-static const Poly *replace_in_atom(Algebra *algebra, int id, int atom, const Poly *by) {
-    if (id == atom) return by;
-    Atom old = algebra->atoms.items[id];
+/* One formula takes the place of an atom */
+typedef struct Replacing {
+    Algebra *algebra;
+    const Poly *by;
+    Search search;
+    int ids[CACHED]; /* 1 + id of an atom that it is in, and what becomes of that */
+    const Poly *made[CACHED];
+} Replacing;
+
+static const Poly *replace(Replacing *r, const Poly *poly);
+
+/* `old` with the formula put in its operands */
+static const Poly *operation_with(Replacing *r, Atom old) {
+    Algebra *algebra = r->algebra;
     const Poly *args[3] = {NULL, NULL, NULL};
-    bool mentions = false;
     int count = 0;
-    for (; count < 3 && old.args[count]; count++) mentions |= poly_mentions(algebra, old.args[count], atom);
-    if (!mentions) return poly_atom(algebra, id);
-    for (int i = 0; i < count; i++) args[i] = poly_replace(algebra, old.args[i], atom, by);
+    for (; count < 3 && old.args[count]; count++) args[count] = replace(r, old.args[count]);
     switch (old.kind) {
     case ATOM_DIV: return form_div(algebra, args[0], args[1], old.type);
     case ATOM_MOD: return form_mod(algebra, args[0], args[1], old.type);
@@ -269,23 +324,39 @@ static const Poly *replace_in_atom(Algebra *algebra, int id, int atom, const Pol
     return NULL;
 }
 
-const Poly *poly_replace(Algebra *algebra, const Poly *poly, int atom, const Poly *by) {
-    if (!poly || !by) return NULL;
+static const Poly *replace_in_atom(Replacing *r, int id) {
+    if (id == r->search.atom) return r->by;
+    if (!is_in_atom(&r->search, id)) return poly_atom(r->algebra, id);
+    if (r->ids[id % CACHED] == id + 1) return r->made[id % CACHED];
+    const Poly *made = operation_with(r, r->algebra->atoms.items[id]);
+    r->ids[id % CACHED] = id + 1;
+    r->made[id % CACHED] = made;
+    return made;
+}
+
+static const Poly *replace(Replacing *r, const Poly *poly) {
+    Algebra *algebra = r->algebra;
+    if (!is_in(&r->search, poly)) return poly;
     Poly *same = poly_new(algebra, poly->count); /* terms that stay as they are */
     const Poly *result = poly_constant(algebra, 0);
     for (int i = 0; i < poly->count && result; i++) {
         const Term *term = &poly->terms[i];
         bool mentions = false;
-        for (int k = 0; k < term->count && !mentions; k++) mentions = term->atoms[k] == atom || atom_mentions(algebra, term->atoms[k], atom);
+        for (int k = 0; k < term->count && !mentions; k++) mentions = is_in_atom(&r->search, term->atoms[k]);
         if (!mentions) {
             same->terms[same->count++] = *term;
             continue;
         }
         const Poly *product = poly_constant(algebra, term->coef);
-        for (int k = 0; k < term->count; k++)
-            product = poly_product(algebra, product, replace_in_atom(algebra, term->atoms[k], atom, by));
+        for (int k = 0; k < term->count; k++) product = poly_product(algebra, product, replace_in_atom(r, term->atoms[k]));
         result = poly_sum(algebra, result, product, 1);
     }
-    if (same->count == poly->count) return poly;
     return poly_sum(algebra, same, result, 1);
+}
+
+const Poly *poly_replace(Algebra *algebra, const Poly *poly, int atom, const Poly *by) {
+    if (!poly || !by) return NULL;
+    if (!poly_may_hold(algebra, poly, atom)) return poly;
+    Replacing r = {.algebra = algebra, .by = by, .search = {.algebra = algebra, .atom = atom}};
+    return replace(&r, poly);
 }

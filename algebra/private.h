@@ -11,7 +11,6 @@ int64_t common_divisor(int64_t a, int64_t b);                                   
 int atom_simple(Algebra *algebra, AtomKind kind, int index, const Role *role, Element type); /* atom.c */
 const Poly *atom_by_place(Algebra *algebra, const Expr *expr, bool changes);                 /* equal only to itself */
 void poly_add_key(Str *key, const Poly *poly);
-bool atom_mentions(const Algebra *algebra, int id, int atom);
 
 /* Operations that have laws (form.c); `type` is that of the atom, where one is left */
 const Poly *form_ceil(Algebra *algebra, const Poly *a, const Poly *b, Element type);

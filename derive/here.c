@@ -93,15 +93,8 @@ static void find_change(Stmt *stmt, void *data) {
 
 bool here_follows(const Algebra *algebra, const Poly *poly) {
     for (int t = 0; t < poly->count; t++)
-        for (int k = 0; k < poly->terms[t].count; k++) {
-            const Atom *atom = &algebra->atoms.items[poly->terms[t].atoms[k]];
-            bool composed = false;
-            for (int i = 0; i < 3 && atom->args[i]; i++) {
-                composed = true;
-                if (!here_follows(algebra, atom->args[i])) return false;
-            }
-            if (atom->changes && !composed && atom->kind != ATOM_LOCAL) return false;
-        }
+        for (int k = 0; k < poly->terms[t].count; k++)
+            if (algebra->atoms.items[poly->terms[t].atoms[k]].foreign) return false;
     return true;
 }
 

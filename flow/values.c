@@ -28,6 +28,7 @@ struct Values {
     int versions;
     Bindings *rows;        /* by row; as the rule left them, with the atoms of phis in them */
     bool *done;           /* by row: the phis have been replaced */
+    Bindings last_left, last_made; /* of the row at which that was done last: the next ones hold much the same */
     bool *falls;          /* by row: paths come to this ELSE or END of an IF */
     VEC(Phi) phis;
     Ints *changed;        /* by region of a loop: the locals that it changes */
@@ -358,6 +359,7 @@ static const Poly *after_loop(Arena *arena, FlowCode *code, Phi *phi) {
 
 static const Poly *resolve(Arena *arena, FlowCode *code, const Poly *poly) {
     Algebra *algebra = code->algebra;
+    arena_count(arena, code->values->phis.count);
     for (size_t i = 0; poly && i < code->values->phis.count; i++) {
         Phi *phi = &code->values->phis.items[i];
         if (phi->busy) continue;
@@ -374,10 +376,16 @@ static void resolve_row(Arena *arena, FlowCode *code, int at) {
     Values *values = code->values;
     if (values->done[at]) return;
     values->done[at] = true;
-    if (!values->phis.count || !values->rows[at].locals) return;
-    const Poly **made = NEW_ARRAY(arena, const Poly *, values->count + 1);
-    for (size_t i = 0; i < values->count; i++) made[i] = resolve(arena, code, values->rows[at].locals[i]);
-    values->rows[at] = (Bindings){++values->versions, made};
+    Bindings left = values->rows[at], last = values->last_left;
+    if (!values->phis.count || !left.locals) return;
+    if (left.version != last.version) {
+        const Poly **made = NEW_ARRAY(arena, const Poly *, values->count + 1);
+        for (size_t i = 0; i < values->count; i++)
+            made[i] = last.locals && last.locals[i] == left.locals[i] ? values->last_made.locals[i] : resolve(arena, code, left.locals[i]);
+        values->last_made = (Bindings){++values->versions, made};
+        values->last_left = left;
+    }
+    values->rows[at] = values->last_made;
 }
 
 Bindings values_at(Arena *arena, FlowCode *code, int at) {
