@@ -107,7 +107,9 @@ static Prog *pass(Arena *arena, Names *names, const Ast *ast, const char *kernel
         turns_order(arena, prog, diags);
         unsafe_leave_out(prog);
         counts_check(arena, prog, diags);
-        if (diags->errors == before) races_check(arena, prog, diags);
+        bool sound = diags->errors == before;
+        if (sound) carried_check(arena, prog, diags);
+        if (sound) races_check(arena, prog, diags);
         resources_check(arena, prog, diags);
         unsafe_check(arena, prog, diags);
     }

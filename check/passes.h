@@ -36,6 +36,9 @@ void counts_check(Arena *arena, Prog *prog, Diags *diags);
  * that are tried show it */
 void races_check(Arena *arena, Prog *prog, Diags *diags);
 
+/* needs a program without errors so far, with proved counts; leaves what is written in a tile of the grid to depend on that tile alone */
+void carried_check(Arena *arena, Prog *prog, Diags *diags);
+
 /* needs elaborated; leaves releases without signal where the last arrival is */
 void unsafe_order(Arena *arena, Prog *prog);
 /* leaves pipes that are signalled by hand out of counts and of the search for deadlocks */

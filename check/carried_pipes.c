@@ -1,0 +1,180 @@
+/* Two ways in which tiles of the grid depend on one another without a variable: stages that are taken in another tile
+ * than they are filled in, and a loop over the grid that one tile leaves, so that later ones of the
+ * block are left out. */
+#include "check/carried.h"
+
+#define LETS_MOST 64 /* that follow from each other */
+
+bool carried_in_grid(const FlowCode *code, int at) {
+    for (int r = code->rows.items[at].region; r >= 0; r = code->regions.items[r].parent)
+        if (code->regions.items[r].kind == REGION_GRID) return true;
+    return false;
+}
+
+static int grid_around(const FlowCode *code, int region) {
+    while (region >= 0 && code->regions.items[region].kind != REGION_GRID) region = code->regions.items[region].parent;
+    return region;
+}
+
+/* ---- stages ------------------------------------------------------------------------------------------------------ */
+
+typedef struct Ends {   /* how one role takes stages of one end of a pipe */
+    int grids;          /* loops over the grid that do */
+    int outside;        /* rows outside of them that do */
+    int before;         /* of these, before the first loop; -1: how often is not known */
+    Span within, apart; /* the first of each */
+} Ends;
+
+static bool takes(const FlowCode *code, int at, int pipe, End end) {
+    const Row *row = &code->rows.items[at];
+    if (row->kind == ROW_STEP) return row->unsafe->pipe == pipe && row->unsafe->end == end;
+    if (row->kind != ROW_ACQUIRE || !valid_index(row->handle, code->role->handles.count)) return false;
+    const Handle *handle = &code->role->handles.items[row->handle];
+    return handle->pipe == pipe && handle->end == end;
+}
+
+static bool is_straight(const FlowCode *code, int region) {
+    for (; region >= 0; region = code->regions.items[region].parent)
+        if (region_loops(&code->regions.items[region]) || code->regions.items[region].kind == REGION_IF) return false;
+    return true;
+}
+
+static Ends ends_of(const FlowCode *code, int pipe, End end) {
+    Ends out = {0};
+    int last = -1;
+    for (size_t at = 0; at < code->rows.count; at++) {
+        if (!takes(code, (int)at, pipe, end)) continue;
+        int region = code->rows.items[at].region, grid = grid_around(code, region);
+        Span *first = grid >= 0 ? &out.within : &out.apart;
+        if (!first->hi) *first = code->rows.items[at].span;
+        if (grid >= 0) {
+            out.grids += grid != last;
+            last = grid;
+            continue;
+        }
+        out.outside++;
+        if (out.grids == 0 && out.before >= 0) out.before = is_straight(code, region) ? out.before + 1 : -1;
+    }
+    return out;
+}
+
+/* Is what a tile of the grid takes what the other end fills in the same tile? Both ends acquire equally often in each
+ * block, whatever number of tiles it has (counts.c), so they do in each tile, once they have begun alike. */
+static bool aligned(const Ends *fills, const Ends *takes) {
+    if (!fills->grids && !takes->grids) return true;
+    if (!fills->outside && !takes->outside) return fills->grids == takes->grids;
+    return fills->grids == 1 && takes->grids == 1 && fills->before >= 0 && fills->before == takes->before;
+}
+
+static void refuse_pipe(const Prog *prog, Diags *diags, const Pipe *pipe, int consumer, const Ends *fills,
+                        const Ends *takes) {
+    Span at = takes->within.hi ? takes->within : takes->apart, other = fills->within.hi ? fills->within : fills->apart;
+    Diag *diag =
+        diag_at(diags, P0239, at,
+                "cannot show that `%s` takes the stages of `%s` in the tile of the grid that they are filled in",
+                prog->roles.items[consumer].name, pipe->name);
+    diag_primary(diags, diag, "taken here");
+    diag_label(diags, diag, other, "filled here");
+    if (fills->apart.hi && fills->within.hi)
+        diag_label(diags, diag, fills->apart, "and here, outside of the loop over the grid");
+    if (takes->apart.hi && takes->within.hi)
+        diag_label(diags, diag, takes->apart, "and taken here, outside of the loop over the grid");
+    diag_help(
+        diags, diag,
+        "acquire as many stages of it before the loop over the grid at both ends, or none: another pipe brings what is "
+        "the same for all tiles");
+}
+
+bool *carried_pipes(Arena *arena, const Prog *prog, Diags *diags) {
+    bool *unaligned = NEW_ARRAY(arena, bool, prog->pipes.count + 1);
+    for (size_t p = 0; p < prog->pipes.count; p++) {
+        const Pipe *pipe = &prog->pipes.items[p];
+        const FlowCode *producer =
+            valid_index(pipe->producer, prog->roles.count) ? prog->roles.items[pipe->producer].code : NULL;
+        if (!producer || !pipe->fields.count || pipe->faulty || pipe->unproved) continue;
+        Ends fills = ends_of(producer, (int)p, END_PRODUCE);
+        for (size_t k = 0; k < pipe->consumers.count && !unaligned[p]; k++) {
+            int consumer = pipe->consumers.items[k];
+            if (!prog->roles.items[consumer].code) continue;
+            Ends takes = ends_of(prog->roles.items[consumer].code, (int)p, END_CONSUME);
+            if (aligned(&fills, &takes)) continue;
+            unaligned[p] = true;
+            refuse_pipe(prog, diags, pipe, consumer, &fills, &takes);
+        }
+    }
+    return unaligned;
+}
+
+/* ---- leaves ------------------------------------------------------------------------------------------------------ */
+
+typedef struct Invariance { /* is an expression the same for all tiles of the grid? */
+    const Carried *c;
+    bool is;
+    int lets;
+} Invariance;
+
+static void visit_constant(Expr *expr, void *data) {
+    Invariance *k = data;
+    if (expr->kind == X_READ || expr->kind == X_POISON) k->is = false;
+    if (expr->kind != X_LOCAL || !k->is) return;
+    const Local *local = &k->c->role->locals.items[expr->index];
+    k->is = local->kind == LOCAL_LET && local->value && --k->lets > 0;
+    if (k->is) expr_visit(k->c->arena, local->value, visit_constant, k);
+}
+
+static bool same_for_all(const Carried *c, Expr *expr) {
+    Invariance k = {c, true, LETS_MOST};
+    if (expr) expr_visit(c->arena, expr, visit_constant, &k);
+    return k.is;
+}
+
+static bool is_axis(const Carried *c, const Expr *expr) {
+    return expr->kind == X_LOCAL && c->role->locals.items[expr->index].kind == LOCAL_AXIS;
+}
+
+/* Does it hold in all later tiles where it holds in one? A block takes tiles of a grid of one axis from the first to
+ * the last. */
+static bool stays_true(const Carried *c, const Expr *condition) {
+    if (c->prog->axes.count != 1 || condition->kind != X_BINARY) return false;
+    BinaryOp op = condition->binary.op;
+    bool least = op == OP_GE || op == OP_GT, most = op == OP_LE || op == OP_LT;
+    Expr *left = condition->binary.left, *right = condition->binary.right;
+    return (least && is_axis(c, left) && same_for_all(c, right)) ||
+           (most && is_axis(c, right) && same_for_all(c, left));
+}
+
+/* A tile that is left out is one that all before it have left out too, whoever took them. */
+static bool leaves_all_later(const Carried *c, int at, int grid) {
+    const FlowCode *code = c->code;
+    for (int before = code->regions.items[grid].begin; before < at; before++) {
+        const Row *row = &code->rows.items[before];
+        bool shows = row->kind == ROW_TILE && carried_tile(c, &row->tile->target) < 0;
+        if (shows || row->kind == ROW_ACQUIRE) return false; /* what was done of this tile already */
+    }
+    for (int r = code->rows.items[at].region; r != grid; r = code->regions.items[r].parent) {
+        const Region *region = &code->regions.items[r];
+        if (region->kind == REGION_FOR) return false;
+        if (region->kind != REGION_IF || same_for_all(c, region->condition)) continue;
+        if (at > region->otherwise || !stays_true(c, region->condition)) return false;
+    }
+    return true;
+}
+
+void carried_leaves(Carried *c) {
+    const FlowCode *code = c->code;
+    for (size_t at = 0; at < code->rows.count; at++) {
+        const Row *row = &code->rows.items[at];
+        int grid = grid_around(code, row->region);
+        if (row->kind != ROW_LEAVE || grid < 0 || (row->again && row->target == grid)) continue;
+        if (!code_inside(code, grid, row->target) || leaves_all_later(c, (int)at, grid)) continue;
+        Diag *diag = diag_at(c->diags, P0238, row->span, "one tile of the grid decides whether later ones are done");
+        diag_primary(c->diags, diag, "the loop over the grid is left here");
+        diag_note(
+            c->diags, diag,
+            "which tiles a block takes one after the other depends on how many blocks the GPU holds at once, and so "
+            "does the result");
+        diag_help(c->diags, diag,
+                  "`continue` passes over this tile alone; a condition that is the same for all tiles stands before "
+                  "anything else is done in the loop");
+    }
+}
