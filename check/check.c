@@ -93,7 +93,6 @@ static Prog *pass(Arena *arena, Names *names, const Ast *ast, const char *kernel
     }
     Prog *prog = elaborate(arena, names, ast, item, statics, count, diags);
     if (prog) {
-        unsafe_order(arena, prog);
         lower_roles(arena, prog);
         turns_check(arena, prog, diags);
         Tiles *tiles = tiles_check(arena, prog, diags);

@@ -39,8 +39,6 @@ void races_check(Arena *arena, Prog *prog, Diags *diags);
 /* needs a program without errors so far, with proved counts; leaves what is written in a tile of the grid to depend on that tile alone */
 void carried_check(Arena *arena, Prog *prog, Diags *diags);
 
-/* needs elaborated; leaves releases without signal where the last arrival is */
-void unsafe_order(Arena *arena, Prog *prog);
 /* leaves pipes that are signalled by hand out of counts and of the search for deadlocks */
 void unsafe_leave_out(Prog *prog);
 /* needs resources; leaves declared arrivals proved, or named as not proved, and in the place of derived ones */

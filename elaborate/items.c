@@ -317,6 +317,7 @@ static void role_body(Elab *e, const AstItem *item, int index) {
     e->loop_of.count = 0;
     for (int i = 0; i < PROG_MAX_RANK; i++) e->axis_locals[i] = -1;
     e->role->body = elab_body_of(e, item->role.body);
+    elab_order_releases(e->arena, e->role);
     e->role = NULL;
     e->scope = e->outer;
 }

@@ -7,7 +7,8 @@
  *                       functions in expressions
  *   stmt.c    statements; loop.c loops, ranges, stages; fn.c functions inlined as statements
  *   hint.c    `try` and the acquires behind it; unsafe.c what stands in `unsafe`
- *   claim.c   ensures, example */
+ *   claim.c   ensures, example
+ *   order.c   where releases without a signal stand */
 #ifndef PIPEC_ELABORATE_PRIVATE_H
 #define PIPEC_ELABORATE_PRIVATE_H
 
@@ -313,5 +314,6 @@ bool elab_always_returns(const AstStmt *ast);
 void elab_ensures_item(Elab *e, const AstItem *item);
 void elab_example_item(Elab *e, const AstItem *item);
 void elab_claims_done(Elab *e);
+void elab_order_releases(Arena *arena, Role *role);
 
 #endif

@@ -27,11 +27,21 @@ bool question_same(const Question *a, const Question *b) {
     return a->kind != ASSUMED_CONDITION || poly_equal(a->condition, b->condition);
 }
 
+/* Under a condition that differs between lanes paths are not whole: some threads are on one and some on the other. */
+static bool parts_threads(const FlowCode *code, int region) {
+    for (; region >= 0; region = code->regions.items[region].parent) {
+        const Expr *condition = code->regions.items[region].condition;
+        if (condition && condition->uniformity == UNIFORM_LANE) return true;
+    }
+    return false;
+}
+
 static void find_question(Finder *f, int region) {
     const Region *row = &f->code->regions.items[region];
     Question *out = &f->out->items[region];
     const Context context = {.arena = f->arena, .algebra = f->code->algebra, .role = f->code->role};
     *out = (Question){.kind = ASSUMED_CONDITION, .number = -1};
+    if (parts_threads(f->code, region)) return;
     bool range = row->kind == REGION_FOR && row->whole && row->domain >= 0;
     int domain = row->kind == REGION_IF ? row->nonempty : range ? row->domain : -1;
     if (domain >= 0) {

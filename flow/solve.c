@@ -166,8 +166,14 @@ static void forget(Flow *flow, Cases *cases, int at, Keeps *keeps) {
     }
 }
 
+/* The threads of one case that parted come together before it meets other cases. */
+static void reunite(Flow *flow, Cases *cases, int at) {
+    if (flow->rule->enters && cases->count > 1) merge(flow, cases, at, NULL);
+}
+
 /* Drops assumptions, and joins the cases that assume the same after that. */
 static void drop(Flow *flow, Cases *cases, int at, Keeps *keeps) {
+    reunite(flow, cases, at);
     forget(flow, cases, at, keeps);
     if (cases->count > 1) merge(flow, cases, at, NULL);
 }
@@ -302,11 +308,18 @@ static void part(Flow *flow, int region, Cases *cases, Cases *yes, Cases *no) {
     (void)algebra_hold(flow->context.algebra, before);
 }
 
+static void enter_arm(Flow *flow, int region, bool truth, Cases *cases) {
+    for (size_t i = 0; flow->rule->enters && i < cases->count; i++)
+        flow->rule->enters(flow, region, truth, cases->items[i].state);
+}
+
 static void follow_if(Flow *flow, int region, Cases *cases) {
     const Region *row = &flow->code->regions.items[region];
     Cases yes = {0}, no = {0};
     step(flow, row->begin, cases);
     part(flow, region, cases, &yes, &no);
+    enter_arm(flow, region, true, &yes);
+    enter_arm(flow, region, false, &no);
     run(flow, row->begin + 1, row->otherwise, &yes);
     came_from(&yes, row->otherwise);
     step(flow, row->otherwise, &yes);
@@ -338,6 +351,7 @@ static void iterate(Flow *flow, int region, Cases *cases) {
     add_leaves(flow, cases, &frame->agains);
     frame->agains = agains;
     forget(flow, &heads, row->next, keeps_outer);
+    reunite(flow, cases, row->next);
     forget(flow, cases, row->next, keeps_outer);
     merge(flow, cases, row->next, &heads);
     came_from(cases, row->next);

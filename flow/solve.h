@@ -28,6 +28,9 @@ typedef struct Rule {
     /* What the row does to the state; monotone. LOOP: its bounds are evaluated, once on entry; NEXT: at the end of each iteration; END: after the
      * paths have met; ELSE: at the end of the first arm. In the last round (flow->last) it reports. */
     void (*step)(Flow *flow, int at, void *state);
+    /* The state goes into the first arm of the IF, where its condition is true, or into the second. A rule that is told may keep threads
+     * apart that a condition parts. NULL: not told */
+    void (*enters)(Flow *flow, int region, bool truth, void *state);
     /* Are the trips of this loop, which are constant, to be followed one by one? NULL: of no loop */
     bool (*follows)(Flow *flow, int region, const void *state);
     /* Last round, before the join: the paths that are joined into one at this row, with the rows that they come from; paths that stay apart

@@ -29,6 +29,7 @@ BEGIN {
             "flow/multiplied.h " \
             "flow/held.h " \
             "flow/uniform.h " \
+            "flow/arrivals.h " \
             "flow/values.h " \
             "flow/match.h " \
             "derive/derive.h " \

@@ -1,0 +1,52 @@
+/* Releases without a signal: the other end may go on from the last arrival at the stage, so there is where the stage
+ * is given up. Comes in with the statements of a role; goes out with each such release moved up to the last arrival,
+ * where nothing between them touches the stage. */
+#include "elaborate/private.h"
+#include "prog/walk.h"
+
+typedef struct About { /* one stage, in a statement and those inside it */
+    Arena *arena;
+    int handle;
+    bool arrives, touches;
+} About;
+
+static void touches(Access *access, bool written, void *data) {
+    About *about = data;
+    (void)written;
+    about->touches |= access->space == SPACE_STAGE && access->object == about->handle;
+}
+
+static void about_stmt(Stmt *stmt, void *data) {
+    About *about = data;
+    const Unsafe *what = stmt->kind == S_UNSAFE ? stmt->unsafe : NULL;
+    about->arrives |= what && what->kind == UNSAFE_ARRIVE && what->own && what->handle == about->handle;
+    about->touches |= what && !(what->kind == UNSAFE_ARRIVE && what->own) && what->handle == about->handle;
+    about->touches |= stmt->kind == S_ACQUIRE && stmt->acquire.handle == about->handle;
+    about->touches |= stmt->kind == S_MOVE && (stmt->move.from == about->handle || stmt->move.to == about->handle);
+    walk_accesses(about->arena, stmt, touches, about);
+}
+
+/* The other end may go on from the last arrival on: there is where the stage is given up. */
+static void move_up(Stmts *list, size_t at, Arena *arena) {
+    Stmt *release = list->items[at];
+    About about = {.arena = arena, .handle = release->release.handle};
+    size_t to = at;
+    while (to > 0) {
+        stmt_visit(list->items[to - 1], about_stmt, &about);
+        if (about.arrives || about.touches) break;
+        to--;
+    }
+    if (!about.arrives) return;
+    for (size_t i = at; i > to; i--) list->items[i] = list->items[i - 1];
+    list->items[to] = release;
+}
+
+static void move_all_up(Stmt *stmt, void *data) {
+    if (stmt->kind != S_BLOCK) return;
+    for (size_t i = 0; i < stmt->block.body.count; i++) {
+        const Stmt *inner = stmt->block.body.items[i];
+        if (inner->kind == S_RELEASE && inner->release.silent) move_up(&stmt->block.body, i, data);
+    }
+}
+
+void elab_order_releases(Arena *arena, Role *role) { stmt_visit(role->body, move_all_up, arena); }
