@@ -327,10 +327,10 @@ static bool tiles_apart(Races *r, const Place *a, const Place *b, uint32_t told)
 }
 
 /* Who is not shown to touch elements of its own; NULL: that is shown, or the sizes that were tried decide it */
-static const char *not_apart(Races *r, const Place *a, const Place *b) {
+static const char *not_apart(Races *r, Place *a, Place *b) {
     RaceProof proof = race_proof(r->arena, r->prog, a, b);
-    bool data = by_data(r, a) || by_data(r, b), same = a == b;
     if (proof.never) return NULL;
+    bool data = by_data(r, a) || by_data(r, b), same = a == b;
     if (!tiles_apart(r, a, b, proof.axes)) return "tiles of the grid";
     if (a->role != b->role) return data ? arena_printf(r->arena, "roles `%s` and `%s`", a->role->name, b->role->name) : NULL;
     if (!proof.instances && data) return arena_printf(r->arena, "instances of `%s`", a->role->name);
@@ -353,7 +353,7 @@ static void compare_proofs(Races *r) {
     bool *said = NEW_ARRAY(r->arena, bool, r->prog->params.count + 1);
     for (size_t i = 0; i < r->places.count; i++)
         for (size_t k = i; k < r->places.count; k++) {
-            const Place *a = &r->places.items[i], *b = &r->places.items[k];
+            Place *a = &r->places.items[i], *b = &r->places.items[k];
             if (a->access->object != b->access->object || (!a->write && !b->write) || a->said || b->said) continue;
             if (said[a->access->object]) continue;
             const char *who = not_apart(r, a, b);

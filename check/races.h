@@ -29,6 +29,7 @@ typedef struct Place {
     int loop_count;
     const Stmt *loops[RACE_LOOPS];
     bool said;
+    struct RaceFormulas *formulas; /* races_proof.c; NULL: not asked yet */
 } Place;
 
 typedef VEC(Place) Places;
@@ -71,7 +72,7 @@ typedef struct RaceProof { /* certainly, for all sizes, contents and paths: exec
     bool never;            /* there are none, not even in one tile */
 } RaceProof;
 
-RaceProof race_proof(Arena *arena, const Prog *prog, const Place *one, const Place *two);
+RaceProof race_proof(Arena *arena, const Prog *prog, Place *one, Place *two);
 
 /* ---- races_apart.c */
 

@@ -8,12 +8,18 @@
 
 typedef VEC(const Poly *) Polys;
 
-typedef struct Formulas { /* a place as formulas */
+typedef struct Reach { /* of a subscript: an interval over its indexes */
+    int64_t lo, hi;
+    bool known;
+} Reach;
+
+typedef struct RaceFormulas { /* a place as formulas */
     const Place *place;
     FlowCode *code;
     int at;            /* its row */
     Polys facts;       /* each >= 0 */
     const Poly *subs[PROG_MAX_RANK];
+    Reach reach[PROG_MAX_RANK]; /* in all tiles; known where indexes alone decide */
 } Formulas;
 
 typedef struct Proof {
@@ -56,6 +62,24 @@ static void add_ranges(const Proof *p, Formulas *f) {
     if (f->code->role->instances > 1) add_range(algebra, p->arena, &f->facts, rank, poly_constant(algebra, f->code->role->instances));
 }
 
+static Reach reach_of(const Formulas *f, const Poly *sub) {
+    const Algebra *algebra = f->code->algebra;
+    Reach out = {.known = sub != NULL};
+    for (int t = 0; out.known && t < sub->count; t++) {
+        const Term *term = &sub->terms[t];
+        const Atom *atom = term->count == 1 ? &algebra->atoms.items[term->atoms[0]] : NULL;
+        const IndexSpace *space = &f->place->stmt->tile->space;
+        bool index = atom && atom->kind == ATOM_INDEX && atom->index < space->count && space->items[atom->index].extent > 0;
+        int64_t most = index ? space->items[atom->index].extent - 1 : 1, far;
+        out.known = (term->count == 0 || index) && !__builtin_mul_overflow(term->coef, most, &far);
+        if (!out.known) break;
+        if (term->count == 0) out.lo += term->coef, out.hi += term->coef;
+        else if (far > 0) out.hi += far;
+        else out.lo += far;
+    }
+    return out;
+}
+
 static void formulate(const Proof *p, Formulas *f) {
     Algebra *algebra = f->code->algebra;
     const Access *access = f->place->access;
@@ -66,7 +90,27 @@ static void formulate(const Proof *p, Formulas *f) {
     for (int d = 0; d < access->rank; d++) {
         f->subs[d] = values_poly(p->arena, f->code, f->at, access->subs[d]);
         if (!f->subs[d] || poly_changes(algebra, f->subs[d])) f->subs[d] = NULL;
+        f->reach[d] = reach_of(f, f->subs[d]);
     }
+}
+
+/* Made once a place */
+static Formulas *formulas_of(const Proof *p, Place *place) {
+    if (place->formulas) return place->formulas;
+    FlowCode *code = place->role->code;
+    Formulas *f = place->formulas = NEW(p->arena, Formulas);
+    *f = (Formulas){.place = place, .code = code, .at = row_of(code, place->stmt)};
+    if (f->at >= 0) formulate(p, f);
+    return f;
+}
+
+static bool meets(const Reach *a, const Reach *b) { return !a->known || !b->known || (a->hi >= b->lo && b->hi >= a->lo); }
+
+/* Are the places of all tiles apart along one dimension? */
+static bool far_apart(const Proof *p) {
+    for (int d = 0; d < p->one.place->access->rank; d++)
+        if (!meets(&p->one.reach[d], &p->two.reach[d])) return true;
+    return false;
 }
 
 /* The coordinate of the second place */
@@ -179,31 +223,13 @@ static bool told_by_radix(const Proof *p, int one, int two) {
 
 #define TILES_MOST 256
 
-typedef struct Reach { /* of a subscript in one tile */
-    int64_t lo, hi;
-    bool known;
-} Reach;
-
-/* The subscript in the tile of these coordinates: an interval over its indexes */
+/* The subscript in the tile of these coordinates */
 static Reach reach_in(const Proof *p, const Formulas *f, int d, const int64_t *coordinates) {
     Algebra *algebra = f->code->algebra;
     const Poly *sub = f->subs[d];
     for (size_t a = 0; a < p->prog->axes.count && sub; a++)
         sub = poly_replace(algebra, sub, algebra_atom_axis(algebra, (int)a), poly_constant(algebra, coordinates[a]));
-    Reach out = {.known = sub != NULL};
-    for (int t = 0; out.known && t < sub->count; t++) {
-        const Term *term = &sub->terms[t];
-        const Atom *atom = term->count == 1 ? &algebra->atoms.items[term->atoms[0]] : NULL;
-        const IndexSpace *space = &f->place->stmt->tile->space;
-        bool index = atom && atom->kind == ATOM_INDEX && atom->index < space->count && space->items[atom->index].extent > 0;
-        int64_t most = index ? space->items[atom->index].extent - 1 : 1, far;
-        out.known = (term->count == 0 || index) && !__builtin_mul_overflow(term->coef, most, &far);
-        if (!out.known) break;
-        if (term->count == 0) out.lo += term->coef, out.hi += term->coef;
-        else if (far > 0) out.hi += far;
-        else out.lo += far;
-    }
-    return out;
+    return reach_of(f, sub);
 }
 
 static void coordinates_of(const Prog *prog, const int64_t *extents, int64_t tile, int64_t *out) {
@@ -230,7 +256,7 @@ static bool apart_one_by_one(const Proof *p) {
             bool apart = t == u;
             for (int d = 0; d < rank && !apart; d++) {
                 const Reach *a = &one[t * rank + d], *b = &two[u * rank + d];
-                apart = a->known && b->known && (a->hi < b->lo || b->hi < a->lo);
+                apart = !meets(a, b);
             }
             if (!apart) return false;
         }
@@ -274,13 +300,11 @@ static void assume_same_tile(const Proof *p) {
     }
 }
 
-RaceProof race_proof(Arena *arena, const Prog *prog, const Place *one, const Place *two) {
+RaceProof race_proof(Arena *arena, const Prog *prog, Place *one, Place *two) {
     Proof p = {.arena = arena, .prog = prog, .algebra = one->role->code->algebra, .same = one == two};
-    p.one = (Formulas){.place = one, .code = one->role->code, .at = row_of(one->role->code, one->stmt)};
-    p.two = (Formulas){.place = two, .code = two->role->code, .at = row_of(two->role->code, two->stmt)};
+    p.one = *formulas_of(&p, one), p.two = *formulas_of(&p, two);
     if (p.one.at < 0 || p.two.at < 0) return (RaceProof){0};
-    formulate(&p, &p.one);
-    formulate(&p, &p.two);
+    if (far_apart(&p)) return (RaceProof){UINT32_MAX, true, true, true};
     RaceProof out = {0};
     for (int i = 0; p.same && i < one->stmt->tile->space.count; i++)
         if (told_by_radix(&p, algebra_atom_index(p.algebra, i), algebra_atom_index(p.algebra, i))) p.indexes |= (uint32_t)1 << i;
