@@ -29,6 +29,28 @@ static void refine(Flow *flow, int region, bool truth, TileFill *tiles) {
     algebra_undo(flow->code->algebra, mark);
 }
 
+static void add_loop(TileFill *tile, int local, const Fill *fill) {
+    for (int i = 0; i < LOOPS_MOST; i++) {
+        LoopFill *loop = &tile->loops[i];
+        if (loop->fill.pads && loop->local != local) continue;
+        loop->local = local;
+        fill_add(&loop->fill, fill);
+        return;
+    }
+    tile->more_loops = true;
+}
+
+static bool join_loops(TileFill *to, const TileFill *from) {
+    const TileFill before = *to;
+    bool same = true;
+    for (int i = 0; i < LOOPS_MOST; i++)
+        if (from->loops[i].fill.pads) add_loop(to, from->loops[i].local, &from->loops[i].fill);
+    for (int i = 0; i < LOOPS_MOST; i++) same &= fill_same(&before.loops[i].fill, &to->loops[i].fill);
+    to->more_loops |= from->more_loops;
+    to->below_zero |= from->below_zero;
+    return !same || to->more_loops != before.more_loops || to->below_zero != before.below_zero;
+}
+
 static bool join(Flow *flow, void *to, const void *from, int at, int source) {
     const Padding *p = flow->data;
     int region = flow->code->rows.items[at].region;
@@ -45,6 +67,7 @@ static bool join(Flow *flow, void *to, const void *from, int at, int source) {
             fill_add(&tiles[t].dims[d], &others[t].dims[d]);
             changed |= !fill_same(&before, &tiles[t].dims[d]);
         }
+    for (size_t t = 0; t < tiles_of(flow); t++) changed |= join_loops(&tiles[t], &others[t]);
     return changed;
 }
 
@@ -76,36 +99,66 @@ static bool all_known(const Fill *fill) {
 }
 
 /* `what` takes padding: "`sum[x]`", "the loop over `c`" */
-static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char *what, const char *neutral, const Fill *fill) {
+static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char *what, const char *neutral,
+                   const Fill *fill) {
     Diags *diags = p->tiles->diags;
     Mask mask = {p, axis, NULL};
-    const char *name = axis.index >= 0 ? p->space->items[axis.index].name : p->code->role->locals.items[axis.local].name;
+    const char *name = axis.fixed        ? NULL
+                       : axis.index >= 0 ? p->space->items[axis.index].name
+                                         : p->code->role->locals.items[axis.local].name;
     p->refused++;
     if (!p->report || was_reported(p, span)) return;
     expr_visit(p->arena, value, find_mask, &mask);
-    bool unknown = mask.found && !all_known(fill);
+    bool unknown = axis.fixed || (mask.found && !all_known(fill));
     Diag *diag = unknown ? diag_at(diags, P0236, span, "cannot show that %s takes no padding for elements", what)
                          : diag_at(diags, P0219, span, "%s takes padding for elements", what);
     diag_primary(diags, diag,
-                 !(fill->pads & (PAD_ONE | PAD_DIRTY)) ? "zeros beyond the edge of a tensor are reduced"
-                                           : "what was computed from zeros beyond the edge of a tensor is reduced");
+                 !(fill->pads & PADS_UNSUMMED) ? "zeros beyond the edge of a tensor are reduced"
+                                               : "what was computed from zeros beyond the edge of a tensor is reduced");
     for (int i = 0; i < fill->count && i < 2; i++)
-        diag_label(diags, diag, fill->edges[i].from, "may reach beyond the edge along `%s`, and is filled with zeros", name);
-    if (mask.found && mask.found->span.hi) diag_label(diags, diag, mask.found->span, "holds beyond the edge too, as far as is known");
-    if (unknown)
-        diag_help(diags, diag, "loop over the same `range` in both roles, and compare the position in the tensor with its extent");
-    else diag_help(diags, diag, "select it away: `.. + %s < extent ? .. : %s`", name, neutral);
+        diag_label(diags, diag, fill->edges[i].from, "may reach beyond the edge%s, and is filled with zeros",
+                   name ? arena_printf(p->arena, " along `%s`", name) : "");
+    if (mask.found && mask.found->span.hi)
+        diag_label(diags, diag, mask.found->span, "holds beyond the edge too, as far as is known");
+    if (axis.fixed)
+        diag_help(diags, diag, "compare the position in the tensor with its extent before it is taken");
+    else if (unknown)
+        diag_help(diags, diag,
+                  "loop over the same `range` in both roles, and compare the position in the tensor with its extent");
+    else
+        diag_help(diags, diag, "select it away: `.. + %s < extent ? .. : %s`", name, neutral);
+}
+
+/* How values are put together: zeros are neutral for a sum, -inf for a maximum; and zeros too where nothing is below zero */
+typedef enum Joining { JOIN_SUM, JOIN_MAX, JOIN_MIN, JOIN_OTHER } Joining;
+
+static const char *const neutral[] = {
+    [JOIN_SUM] = "0", [JOIN_MAX] = "-inf", [JOIN_MIN] = "inf", [JOIN_OTHER] = "the value before"};
+
+static bool takes_padding(Padding *p, const Fill *fill, Joining joining, const Expr *value) {
+    unsigned harmless = PAD_MASKED;
+    switch (joining) {
+    case JOIN_SUM: return (fill->pads & PADS_UNSUMMED) != 0;
+    case JOIN_MAX: harmless |= PAD_LOW; break;
+    case JOIN_MIN: harmless |= PAD_HIGH; break;
+    case JOIN_OTHER: harmless |= PAD_LOW | PAD_HIGH; break;
+    }
+    if (joining == JOIN_MAX && padding_at_least_zero(p, value)) harmless |= PAD_ZERO;
+    return (fill->pads & PADS_BEYOND & ~harmless) != 0;
 }
 
 static void check_reduction(Padding *p, Expr *expr) {
-    static const char *const names[] = {[REDUCE_SUM] = "sum", [REDUCE_MAX] = "max", [REDUCE_MIN] = "min"};
-    static const char *const neutral[] = {[REDUCE_SUM] = "0", [REDUCE_MAX] = "-inf", [REDUCE_MIN] = "inf"};
+    static const struct {
+        const char *name;
+        Joining joining;
+    } rows[] = {[REDUCE_SUM] = {"sum", JOIN_SUM}, [REDUCE_MAX] = {"max", JOIN_MAX}, [REDUCE_MIN] = {"min", JOIN_MIN}};
+    Joining joining = rows[expr->reduce.op].joining;
     for (int i = expr->reduce.first; i < expr->reduce.first + expr->reduce.count; i++) {
-        PadAxis axis = {i, algebra_atom_index(p->code->algebra, i), -1};
+        PadAxis axis = {.index = i, .atom = algebra_atom_index(p->code->algebra, i), .local = -1};
         Fill fill = padding_of(p, expr->reduce.body, axis);
-        bool bad = expr->reduce.op == REDUCE_SUM ? fill.pads & (PAD_ONE | PAD_DIRTY) : fill_padded(&fill);
-        const char *what = arena_printf(p->arena, "`%s[%s]`", names[expr->reduce.op], p->space->items[i].name);
-        if (bad) refuse(p, expr->reduce.body, expr->span, axis, what, neutral[expr->reduce.op], &fill);
+        const char *what = arena_printf(p->arena, "`%s[%s]`", rows[expr->reduce.op].name, p->space->items[i].name);
+        if (takes_padding(p, &fill, joining, expr->reduce.body))
+            refuse(p, expr->reduce.body, expr->span, axis, what, neutral[joining], &fill);
     }
 }
 
@@ -115,26 +168,21 @@ static void visit_reduction(Expr *expr, void *data) {
 
 /* ---- loops that reduce --------------------------------------------------------------------------------------------------- */
 
-/* Is the value a * self + b? Then zeros in b do no harm; false where a may hold padding, or self stands elsewhere. */
-static bool adds_to_self(Padding *p, Expr *expr, PadAxis axis) {
-    if (!padding_reads_self(p, expr)) return true;
-    switch (expr->kind) {
-    case X_READ: case X_LOCAL: return true;
-    case X_CAST: return adds_to_self(p, expr->cast, axis);
-    case X_UNARY: return expr->unary.op == OP_NEG && adds_to_self(p, expr->unary.operand, axis);
-    case X_BINARY: {
-        Expr *left = expr->binary.left, *right = expr->binary.right;
-        bool in_left = padding_reads_self(p, left), in_right = padding_reads_self(p, right);
-        if (expr->binary.op == OP_ADD) return adds_to_self(p, left, axis) && adds_to_self(p, right, axis);
-        if (expr->binary.op == OP_SUB) return !in_right && adds_to_self(p, left, axis);
-        if (expr->binary.op != OP_MUL || (in_left && in_right)) return false;
-        Fill factor = padding_of(p, in_left ? right : left, axis);
-        return !fill_padded(&factor) && adds_to_self(p, in_left ? left : right, axis);
-    }
-    case X_POISON: case X_CONST: case X_SYMBOL: case X_PARAM: case X_AXIS: case X_RANK: case X_INDEX: case X_SELECT: case X_CALL:
-    case X_REDUCE: break;
-    }
-    return false;
+/* How the value puts together what it holds before, and the rest; OTHER where that is neither of the rest. */
+static Joining joining_of(Padding *p, Expr *expr) {
+    if (expr->kind == X_READ || expr->kind == X_LOCAL) return JOIN_SUM;
+    if (expr->kind == X_CAST) return joining_of(p, expr->cast);
+    if (expr->kind == X_UNARY && expr->unary.op == OP_NEG) return joining_of(p, expr->unary.operand);
+    bool max = expr->kind == X_CALL && expr->call.which == IN_max,
+         min = expr->kind == X_CALL && expr->call.which == IN_min;
+    bool sum = expr->kind == X_BINARY && (expr->binary.op == OP_ADD || expr->binary.op == OP_SUB);
+    if (!sum && !max && !min) return JOIN_OTHER;
+    Expr *left = sum ? expr->binary.left : expr->call.args[0], *right = sum ? expr->binary.right : expr->call.args[1];
+    Joining here = sum ? JOIN_SUM : max ? JOIN_MAX : JOIN_MIN;
+    Expr *self = padding_reads_self(p, left) ? left : padding_reads_self(p, right) ? right : NULL;
+    if (!self || (self == left && padding_reads_self(p, right))) return JOIN_OTHER;
+    bool alone = self->kind == X_READ || self->kind == X_LOCAL;
+    return alone || joining_of(p, self) == here ? here : JOIN_OTHER;
 }
 
 static bool target_mentions(Padding *p, PadAxis axis) {
@@ -147,12 +195,14 @@ static void check_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis) {
     bool self = padding_reads_self(p, value);
     if (target_mentions(p, axis) || (op == ASSIGN_SET && !self)) return;
     Fill fill = padding_of(p, value, axis);
+    Joining joining = self ? joining_of(p, value) : JOIN_SUM;
     bool adds = op == ASSIGN_ADD || op == ASSIGN_SUB;
-    if (op == ASSIGN_SET || self) adds = (op == ASSIGN_SET || adds) && adds_to_self(p, value, axis);
-    if (adds ? !(fill.pads & (PAD_ONE | PAD_DIRTY)) : !fill_padded(&fill)) return;
-    const char *name = p->code->role->locals.items[axis.local].name;
-    const char *what = arena_printf(p->arena, "the loop over `%s`", name);
-    refuse(p, value, value->span, axis, what, adds ? "0" : "a value that changes nothing", &fill);
+    if (op != ASSIGN_SET && (!adds || joining != JOIN_SUM)) joining = JOIN_OTHER;
+    if (!takes_padding(p, &fill, joining, value)) return;
+    const char *what = axis.fixed
+                           ? "the loop"
+                           : arena_printf(p->arena, "the loop over `%s`", p->code->role->locals.items[axis.local].name);
+    refuse(p, value, value->span, axis, what, neutral[joining], &fill);
 }
 
 /* Does what is written begin anew in each iteration of the region? */
@@ -162,18 +212,26 @@ static bool opened_inside(const Padding *p, const Region *region) {
     if (target && target->space == SPACE_GLOBAL) return false;
     for (int at = region->begin; at <= region->end; at++) {
         const Row *row = &p->code->rows.items[at];
-        if (row->kind == ROW_OPEN && row->object == object && row->index == (target ? target->object : p->target_local)) return true;
+        if (row->kind == ROW_OPEN && row->object == object && row->index == (target ? target->object : p->target_local))
+            return true;
     }
     return false;
 }
 
+static PadAxis loop_axis(const FlowCode *code, int local) {
+    return (PadAxis){.index = -1, .atom = algebra_atom_local(code->algebra, code->role, local), .local = local};
+}
+
 static void check_loops(Padding *p, Expr *value, AssignOp op) {
     const FlowCode *code = p->code;
+    bool inside = false;
     for (int r = code->rows.items[p->at].region; r >= 0; r = code->regions.items[r].parent) {
         const Region *region = &code->regions.items[r];
         if (region->kind != REGION_FOR || region->var < 0 || opened_inside(p, region)) continue;
-        check_loop(p, value, op, (PadAxis){-1, algebra_atom_local(code->algebra, code->role, region->var), region->var});
+        check_loop(p, value, op, loop_axis(code, region->var));
+        inside = true;
     }
+    if (inside) check_loop(p, value, op, (PadAxis){.index = -1, .local = -1, .fixed = true});
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------------------------------- */
@@ -190,68 +248,93 @@ static bool mentions_indexes(Padding *p, const Poly *poly) {
     return false;
 }
 
-/* Sources in terms of the place in the tile: index `i` is the place less the rest of the subscript. */
-static Fill by_place(Padding *p, Fill fill, int index, Expr *sub) {
+/* Sources in terms of the place in the tile: the index, or loop variable, is the place less the rest of the subscript. */
+static Fill by_place(Padding *p, Fill fill, int atom, Expr *sub) {
     Algebra *algebra = p->code->algebra;
-    int atom = algebra_atom_index(algebra, index);
     const Poly *factor, *rest, *whole = algebra_poly(algebra, p->code->role, sub), *place = NULL;
     int64_t coef;
     if (poly_split(algebra, whole, atom, &factor, &rest) && poly_is_constant(factor, &coef) && coef == 1)
         place = poly_sum(algebra, poly_atom(algebra, padding_place(p)), rest, -1);
     for (int i = 0; i < fill.count; i++) {
         Edge *edge = &fill.edges[i];
-        if (edge->sub && place) edge->sub = poly_replace(algebra, edge->sub, atom, place);
-        else edge->sub = NULL;
+        if (edge->sub && place)
+            edge->sub = poly_replace(algebra, edge->sub, atom, place);
+        else
+            edge->sub = NULL;
         if (edge->sub && mentions_indexes(p, edge->sub)) edge->sub = NULL;
     }
     return fill;
 }
 
+static void add_along(Padding *p, const Tile *tile, int d, PadAxis axis, Fill *fill) {
+    Fill along = padding_of(p, tile->value, axis);
+    along = by_place(p, along, axis.atom, tile->target.subs[d]);
+    fill_add(fill, &along);
+}
+
 static Fill target_dim(Padding *p, const Tile *tile, int d) {
+    const FlowCode *code = p->code;
+    Expr *sub = tile->target.subs[d];
     Fill fill = {0};
-    for (int i = 0; i < tile->space.bound; i++) {
-        if (!(tile->target.subs[d]->indexes >> i & 1)) continue;
-        Fill along = padding_of(p, tile->value, (PadAxis){i, algebra_atom_index(p->code->algebra, i), -1});
-        along = by_place(p, along, i, tile->target.subs[d]);
-        fill_add(&fill, &along);
+    for (int i = 0; i < tile->space.bound; i++)
+        if (sub->indexes >> i & 1)
+            add_along(p, tile, d, (PadAxis){.index = i, .atom = algebra_atom_index(code->algebra, i), .local = -1},
+                      &fill);
+    for (int r = code->rows.items[p->at].region; r >= 0; r = code->regions.items[r].parent) {
+        const Region *region = &code->regions.items[r];
+        PadAxis axis =
+            region->kind == REGION_FOR && region->var >= 0 ? loop_axis(code, region->var) : (PadAxis){.local = -1};
+        if (axis.local >= 0 && padding_mentions(p, sub, axis)) add_along(p, tile, d, axis, &fill);
     }
     if (!fill.pads) fill.pads = PAD_ELEMENT;
     return fill;
 }
 
 static Fill updated(const Fill *old, const Fill *value, AssignOp op) {
-    Fill out = *value;
-    if (op == ASSIGN_SET) return out;
-    fill_add(&out, old);
-    bool sum = op == ASSIGN_ADD || op == ASSIGN_SUB;
-    bool zeros = (old->pads | value->pads) & PAD_ZERO, elements = (old->pads | value->pads) & (PAD_ELEMENT | PAD_ONE);
-    if (sum && zeros && elements) out.pads |= PAD_DIRTY;
-    if (!sum && value->pads & PAD_ZERO && op == ASSIGN_DIV) out.pads |= PAD_DIRTY;
-    return out;
+    static const PadOp ops[] = {
+        [ASSIGN_ADD] = PAD_ADD, [ASSIGN_SUB] = PAD_SUB, [ASSIGN_MUL] = PAD_MUL, [ASSIGN_DIV] = PAD_DIV};
+    return op == ASSIGN_SET ? *value : fill_pair(old, value, ops[op]);
+}
+
+/* A value that takes up its old one is checked as a loop that reduces; else it may carry padding from this iteration to a later statement. */
+static void write_loops(Padding *p, const Tile *tile, TileFill *next) {
+    const FlowCode *code = p->code;
+    if (covers(&tile->target)) memset(next->loops, 0, sizeof next->loops), next->more_loops = false;
+    p->target = &tile->target;
+    bool self = tile->op != ASSIGN_SET || padding_reads_self(p, tile->value);
+    p->target = NULL;
+    for (int r = code->rows.items[p->at].region; r >= 0 && !self; r = code->regions.items[r].parent) {
+        const Region *region = &code->regions.items[r];
+        if (region->kind != REGION_FOR || region->var < 0) continue;
+        Fill fill = padding_of(p, tile->value, loop_axis(code, region->var));
+        if (fill_padded(&fill)) add_loop(next, region->var, &fill);
+    }
+}
+
+static bool may_be_below_zero(Padding *p, const Tile *tile, const TileFill *old) {
+    bool value = !padding_at_least_zero(p, tile->value);
+    if (tile->op == ASSIGN_SUB) return true;
+    return value || (old->below_zero && (tile->op != ASSIGN_SET || !covers(&tile->target)));
 }
 
 static void write_tile(Padding *p, const Tile *tile, TileFill *state) {
     const Access *target = &tile->target;
+    bool stage = target->space == SPACE_STAGE;
     TileFill next = *state;
     for (int d = 0; d < target->rank; d++) {
         Fill value = target_dim(p, tile, d);
         Fill fill = updated(&state->dims[d], &value, tile->op);
         if (!covers(target)) fill_add(&fill, &state->dims[d]);
         next.dims[d] = fill;
+        p->changed |= stage && !fill_same(&next.dims[d], &state->dims[d]);
     }
-    for (int d = 0; d < target->rank && target->space == SPACE_STAGE; d++)
-        p->changed |= !fill_same(&next.dims[d], &state->dims[d]);
+    if (!stage) write_loops(p, tile, &next);
+    next.below_zero = may_be_below_zero(p, tile, state);
+    p->changed |= stage && next.below_zero != state->below_zero;
     *state = next;
 }
 
-static TileFill *target_of(Padding *p, const Access *target, TileFill *tiles) {
-    if (target->space == SPACE_SHARED || target->space == SPACE_REGISTER) return &tiles[target->object];
-    if (target->space != SPACE_STAGE) return NULL;
-    int pipe = p->code->role->handles.items[target->object].pipe;
-    return pipe < 0 ? NULL : &p->fields[pipe][target->field];
-}
-
-static void tile_row(Padding *p, const Row *row, TileFill *tiles) {
+static void tile_row(Padding *p, const Row *row) {
     const Site *site = tiles_site(p->tiles, row->stmt);
     if (!site || site->poisoned || !row->tile->value) return;
     p->space = &row->tile->space;
@@ -260,7 +343,7 @@ static void tile_row(Padding *p, const Row *row, TileFill *tiles) {
     if (row->tile->space.count > row->tile->space.bound) expr_visit(p->arena, row->tile->value, visit_reduction, p);
     check_loops(p, row->tile->value, row->tile->op);
     p->target = NULL; /* from here on the old value is what the tile holds */
-    TileFill *state = target_of(p, &row->tile->target, tiles);
+    TileFill *state = padding_tile(p, &row->tile->target);
     if (state) write_tile(p, row->tile, state);
 }
 
@@ -274,27 +357,39 @@ static void set_row(Padding *p, const Row *row) {
     check_loops(p, row->value, ASSIGN_SET);
 }
 
+static bool is_of_iteration(const FlowCode *code, const Region *region, const Poly *sub) {
+    for (size_t v = 0; v < code->role->locals.count; v++) {
+        bool own = region->kind == REGION_FOR ? (int)v == region->var : code->role->locals.items[v].kind == LOCAL_AXIS;
+        if (own && poly_mentions(code->algebra, sub, algebra_atom_local(code->algebra, code->role, (int)v)))
+            return true;
+    }
+    return false;
+}
+
+static void forget_edges(const FlowCode *code, const Region *region, Fill *fill) {
+    for (int i = 0; i < fill->count; i++)
+        if (fill->edges[i].sub && is_of_iteration(code, region, fill->edges[i].sub)) fill->edges[i].sub = NULL;
+}
+
 /* What speaks of this iteration says nothing of the next one. */
-static void forget(Padding *p, TileFill *tiles, const Region *region) {
-    const FlowCode *code = p->code;
-    for (size_t t = 0; t < code->role->tiles.count; t++)
-        for (int d = 0; d < PROG_MAX_RANK; d++)
-            for (int i = 0; i < tiles[t].dims[d].count; i++) {
-                Edge *edge = &tiles[t].dims[d].edges[i];
-                bool gone = false;
-                for (size_t v = 0; edge->sub && v < code->role->locals.count; v++) {
-                    bool own = region->kind == REGION_FOR ? (int)v == region->var : code->role->locals.items[v].kind == LOCAL_AXIS;
-                    gone |= own && poly_mentions(code->algebra, edge->sub, algebra_atom_local(code->algebra, code->role, (int)v));
-                }
-                if (gone) edge->sub = NULL;
-            }
+static void forget(const FlowCode *code, TileFill *tiles, const Region *region) {
+    for (size_t t = 0; t < code->role->tiles.count; t++) {
+        for (int d = 0; d < PROG_MAX_RANK; d++) forget_edges(code, region, &tiles[t].dims[d]);
+        for (int i = 0; i < LOOPS_MOST; i++) forget_edges(code, region, &tiles[t].loops[i].fill);
+    }
+}
+
+/* An `unsafe` block may write anything. */
+static void unsafe_row(const Flow *flow, TileFill *tiles) {
+    for (size_t t = 0; t < tiles_of(flow); t++) tiles[t].below_zero = true;
 }
 
 static void step(Flow *flow, int at, void *state) {
     Padding *p = flow->data;
     const Row *row = &flow->code->rows.items[at];
     if (row->kind == ROW_OPEN && row->object == OBJECT_TILE) ((TileFill *)state)[row->index] = (TileFill){0};
-    if (row->kind == ROW_NEXT) forget(p, state, &flow->code->regions.items[row->region]);
+    if (row->kind == ROW_NEXT) forget(flow->code, state, &flow->code->regions.items[row->region]);
+    if (row->kind == ROW_UNSAFE) unsafe_row(flow, state);
     if (row->kind != ROW_TILE && row->kind != ROW_SET) return;
     bool report = p->report;
     p->at = at, p->state = state, p->target = NULL, p->target_local = -1, p->work = NODES_MOST;
@@ -302,8 +397,10 @@ static void step(Flow *flow, int at, void *state) {
     PathMark mark = {0};
     if (p->proofs) mark = values_assume(flow->arena, flow->code, at);
     const IndexSpace *space = flow->code->algebra->space;
-    if (row->kind == ROW_TILE) tile_row(p, row, state);
-    else set_row(p, row);
+    if (row->kind == ROW_TILE)
+        tile_row(p, row);
+    else
+        set_row(p, row);
     flow->code->algebra->space = space;
     if (p->proofs) algebra_undo(flow->code->algebra, mark);
     p->report = report;

@@ -9,91 +9,9 @@
 
 static const Fill element = {.pads = PAD_ELEMENT};
 
-static bool same_edge(const Edge *a, const Edge *b) {
-    if (a->from.lo != b->from.lo || a->from.hi != b->from.hi || !a->sub != !b->sub) return false;
-    return !a->sub || (poly_equal(a->sub, b->sub) && poly_equal(a->past, b->past));
-}
-
-void fill_add(Fill *to, const Fill *from) {
-    to->pads |= from->pads;
-    to->more |= from->more;
-    for (int i = 0; i < from->count; i++) {
-        bool known = false;
-        for (int k = 0; k < to->count; k++) known |= same_edge(&to->edges[k], &from->edges[i]);
-        if (known) continue;
-        if (to->count == EDGES_MOST) to->more = true;
-        else to->edges[to->count++] = from->edges[i];
-    }
-}
-
-bool fill_same(const Fill *a, const Fill *b) {
-    return a->pads == b->pads && a->count == b->count && a->more == b->more;
-}
-
-bool fill_padded(const Fill *fill) { return (fill->pads & (PAD_ZERO | PAD_ONE | PAD_DIRTY)) != 0; }
-
 int padding_place(Padding *p) {
     const Poly *atom = algebra_version(p->code->algebra, NULL, -1, -1, "place", E_I32);
     return atom->terms[0].atoms[0];
-}
-
-/* ---- operations: pair by pair -------------------------------------------------------------------------------------------- */
-
-typedef unsigned Pairing(Pad a, Pad b);
-
-static bool is_padded(Pad a) { return a != PAD_ELEMENT && a != PAD_NOUGHT; }
-
-static unsigned pair_sum(Pad a, Pad b) {
-    if (a == PAD_NOUGHT) return b;
-    if (b == PAD_NOUGHT || (a == b && a != PAD_ONE)) return a;
-    return PAD_DIRTY; /* an element, or the same value everywhere, added to zeros */
-}
-
-static unsigned pair_product(Pad a, Pad b) {
-    if (a == PAD_NOUGHT || b == PAD_NOUGHT) return PAD_NOUGHT;
-    if (a == PAD_DIRTY || b == PAD_DIRTY) return PAD_DIRTY;
-    if (a == PAD_ONE || b == PAD_ONE) return a == b || a == PAD_ZERO || b == PAD_ZERO ? (a == b ? PAD_ONE : PAD_ZERO) : PAD_DIRTY;
-    return a == PAD_ZERO || b == PAD_ZERO ? PAD_ZERO : PAD_ELEMENT;
-}
-
-/* min and max: zero beyond the edge only where both are */
-static unsigned pair_extreme(Pad a, Pad b) {
-    if (a == b) return a;
-    if (!is_padded(a) && !is_padded(b)) return PAD_ELEMENT;
-    bool zeros = (a == PAD_ZERO || a == PAD_NOUGHT) && (b == PAD_ZERO || b == PAD_NOUGHT);
-    return zeros ? PAD_ZERO : PAD_DIRTY;
-}
-
-/* Zero stays zero; but a divisor that may be 0 there gives anything */
-static unsigned pair_quotient(Pad a, Pad b) { return is_padded(b) ? PAD_DIRTY : (unsigned)a; }
-
-/* Of a function that is not zero for zeros */
-static unsigned pair_anything(Pad a, Pad b) { return is_padded(a) || is_padded(b) ? PAD_DIRTY : PAD_ELEMENT; }
-
-/* Do zeros of both lie at the same positions? */
-static bool same_edges(const Fill *a, const Fill *b) {
-    if (a->more || b->more || a->count != b->count) return false;
-    for (int i = 0; i < a->count; i++) {
-        const Edge *x = &a->edges[i], *y = &b->edges[i];
-        if (!x->sub || !y->sub || !poly_equal(x->sub, y->sub) || !poly_equal(x->past, y->past)) return false;
-    }
-    return true;
-}
-
-/* exp, exp2 and cos: 1 for zeros */
-static unsigned pair_one(Pad a, Pad b) { return a == PAD_ZERO ? PAD_ONE : pair_anything(a, b); }
-
-static Fill combined(const Fill *a, const Fill *b, Pairing *pairing) {
-    Fill out = {0};
-    fill_add(&out, a);
-    fill_add(&out, b);
-    out.pads = 0;
-    for (unsigned x = 1; x <= PAD_MOST; x <<= 1)
-        for (unsigned y = 1; y <= PAD_MOST; y <<= 1)
-            if (a->pads & x && b->pads & y) out.pads |= pairing((Pad)x, (Pad)y);
-    if (pairing == pair_sum && a->pads & b->pads & PAD_ZERO && !same_edges(a, b)) out.pads |= PAD_DIRTY;
-    if (!fill_padded(&out)) out.count = 0, out.more = false;
-    return out;
 }
 
 /* ---- reads --------------------------------------------------------------------------------------------------------------- */
@@ -101,6 +19,8 @@ static Fill combined(const Fill *a, const Fill *b, Pairing *pairing) {
 bool padding_mentions(Padding *p, Expr *expr, PadAxis axis) {
     if (!expr) return false;
     if (axis.index >= 0) return expr->indexes >> axis.index & 1;
+    int64_t position;
+    if (axis.fixed) return poly_is_constant(algebra_poly(p->code->algebra, p->code->role, expr), &position);
     return poly_mentions(p->code->algebra, algebra_poly(p->code->algebra, p->code->role, expr), axis.atom);
 }
 
@@ -186,10 +106,13 @@ static Fill read_dim(Padding *p, const Access *read, int d) {
 
 static bool same_element(const Padding *p, const Access *a) {
     const Access *b = p->target;
-    if (!b || a->space != b->space || a->object != b->object || a->field != b->field || a->rank != b->rank) return false;
+    if (!b || a->space != b->space || a->object != b->object || a->field != b->field || a->rank != b->rank)
+        return false;
     Algebra *algebra = p->code->algebra;
     for (int d = 0; d < a->rank; d++)
-        if (!poly_equal(algebra_poly(algebra, p->code->role, a->subs[d]), algebra_poly(algebra, p->code->role, b->subs[d]))) return false;
+        if (!poly_equal(algebra_poly(algebra, p->code->role, a->subs[d]),
+                        algebra_poly(algebra, p->code->role, b->subs[d])))
+            return false;
     return true;
 }
 
@@ -216,9 +139,20 @@ static void assume_others(Padding *p, const Access *read, int but) {
     }
 }
 
+/* What an iteration of the loop computed into the tile */
+static Fill loop_fill(Padding *p, const Access *read, PadAxis axis) {
+    const TileFill *tile = axis.local >= 0 && read->space != SPACE_STAGE ? padding_tile(p, read) : NULL;
+    Fill fill = {0};
+    for (int i = 0; tile && i < LOOPS_MOST; i++)
+        if (tile->loops[i].fill.pads && tile->loops[i].local == axis.local) fill_add(&fill, &tile->loops[i].fill);
+    if (tile && tile->more_loops) fill.pads |= PAD_ANY, fill.more = true;
+    return fill;
+}
+
 static Fill read_fill(Padding *p, const Access *read, PadAxis axis) {
-    Fill fill = {.pads = PAD_ELEMENT};
-    bool along = false;
+    Fill fill = loop_fill(p, read, axis);
+    bool along = fill.pads != 0;
+    if (!along) fill = element;
     for (int d = 0; d < read->rank; d++) {
         if (!padding_mentions(p, read->subs[d], axis)) continue;
         PathMark mark = {0};
@@ -226,8 +160,8 @@ static Fill read_fill(Padding *p, const Access *read, PadAxis axis) {
         Fill inner = padding_of(p, read->subs[d], axis); /* a gather by a padded table */
         Fill here = read_dim(p, read, d);
         if (p->proofs) algebra_undo(p->code->algebra, mark);
-        if (fill_padded(&inner)) here = combined(&inner, &inner, pair_anything);
-        if (along) here = combined(&fill, &here, pair_product);
+        if (fill_padded(&inner)) here = fill_pair(&inner, &inner, PAD_OTHER);
+        if (along) here = fill_pair(&fill, &here, PAD_MUL);
         fill = here;
         along = true;
     }
@@ -238,96 +172,153 @@ static Fill read_fill(Padding *p, const Access *read, PadAxis axis) {
 
 static Fill of(Padding *p, Expr *expr, PadAxis axis);
 
-static Fill through(Padding *p, Expr *expr, PadAxis axis, Pairing *pairing) {
-    Fill a = of(p, expr, axis);
-    return combined(&a, &a, pairing);
-}
-
-static Fill both(Padding *p, Expr *left, Expr *right, PadAxis axis, Pairing *pairing) {
+static Fill both(Padding *p, Expr *left, Expr *right, PadAxis axis, PadOp op) {
     Fill a = of(p, left, axis), b = of(p, right, axis);
-    return combined(&a, &b, pairing);
+    return fill_pair(&a, &b, op);
 }
 
 static Fill call_fill(Padding *p, const Expr *expr, PadAxis axis) {
     Expr *const *args = expr->call.args;
     switch (expr->call.which) {
-    case IN_abs: case IN_sqrt: case IN_sin: case IN_tanh: case IN_floor: case IN_ceil: return of(p, args[0], axis);
-    case IN_min: case IN_max: return both(p, args[0], args[1], axis, pair_extreme);
+    case IN_min: return both(p, args[0], args[1], axis, PAD_MIN);
+    case IN_max: return both(p, args[0], args[1], axis, PAD_MAX);
+    case IN_ceil_div: return both(p, args[0], args[1], axis, PAD_OTHER);
     case IN_fma: {
-        Fill product = both(p, args[0], args[1], axis, pair_product), more = of(p, args[2], axis);
-        return combined(&product, &more, pair_sum);
+        Fill product = both(p, args[0], args[1], axis, PAD_MUL), more = of(p, args[2], axis);
+        return fill_pair(&product, &more, PAD_ADD);
     }
-    case IN_exp: case IN_exp2: case IN_cos: return through(p, args[0], axis, pair_one);
-    case IN_rsqrt: case IN_rcp: case IN_log: case IN_log2:
-        return through(p, args[0], axis, pair_anything);
-    case IN_ceil_div: return both(p, args[0], args[1], axis, pair_anything);
+    case IN_abs:
+    case IN_sqrt:
+    case IN_sin:
+    case IN_tanh:
+    case IN_floor:
+    case IN_ceil:
+    case IN_exp:
+    case IN_exp2:
+    case IN_cos:
+    case IN_rsqrt:
+    case IN_rcp:
+    case IN_log:
+    case IN_log2:
     case IN_COUNT: break;
     }
-    return element;
+    Fill of_argument = of(p, args[0], axis);
+    return fill_call(&of_argument, expr->call.which);
 }
 
 static bool same_condition(const Expr *a, const Expr *b) { return a == b; }
 
+/* The place of the condition among the decided ones; -1: it is open */
 static int decided(const Padding *p, const Expr *condition) {
     for (size_t i = 0; i < p->decided.count; i++)
-        if (same_condition(p->decided.items[i].condition, condition)) return p->decided.items[i].truth;
+        if (same_condition(p->decided.items[i].condition, condition)) return (int)i;
     return -1;
-}
-
-/* A sum with it is infinite everywhere, as its author wants it. */
-static bool is_infinite(const Padding *p, const Expr *expr) {
-    if (expr->kind == X_CAST) return is_infinite(p, expr->cast);
-    if (expr->kind == X_UNARY && expr->unary.op == OP_NEG) return is_infinite(p, expr->unary.operand);
-    int truth = expr->kind == X_SELECT ? decided(p, expr->select.condition) : -1;
-    if (truth >= 0) return is_infinite(p, truth ? expr->select.then : expr->select.otherwise);
-    return expr->kind == X_CONST && expr->type == E_F32 && isinf(expr->constant.number);
 }
 
 static Fill binary_fill(Padding *p, const Expr *expr, PadAxis axis) {
     Expr *left = expr->binary.left, *right = expr->binary.right;
     switch (expr->binary.op) {
-    case OP_ADD: case OP_SUB:
-        if (is_infinite(p, left) || is_infinite(p, right)) return element;
-        return both(p, left, right, axis, pair_sum);
-    case OP_MUL: return both(p, left, right, axis, pair_product);
-    case OP_DIV: case OP_MOD: return both(p, left, right, axis, pair_quotient);
-    case OP_EQ: case OP_NE: case OP_LT: case OP_LE: case OP_GT: case OP_GE: case OP_AND: case OP_OR:
-        return both(p, left, right, axis, pair_anything);
+    case OP_ADD: return both(p, left, right, axis, PAD_ADD);
+    case OP_SUB: return both(p, left, right, axis, PAD_SUB);
+    case OP_MUL: return both(p, left, right, axis, PAD_MUL);
+    case OP_DIV: return both(p, left, right, axis, PAD_DIV);
+    case OP_MOD: {
+        Fill a = of(p, left, axis), b = of(p, right, axis);
+        double rest;
+        return fill_pair(&a, &b, fill_number(&a, &rest) && rest == 0 ? PAD_DIV : PAD_OTHER);
+    }
+    case OP_EQ:
+    case OP_NE:
+    case OP_LT:
+    case OP_LE:
+    case OP_GT:
+    case OP_GE:
+    case OP_AND:
+    case OP_OR: return both(p, left, right, axis, PAD_OTHER);
     }
     return element;
 }
 
-/* One of the two; a condition that is computed from padding decides by it. */
+/* `position < end` in a condition that holds nowhere else: the edge of a mask that the author keeps in a tile */
+static bool live_edge(Padding *p, Expr *condition, PadAxis axis, Edge *edge) {
+    Algebra *algebra = p->code->algebra;
+    if (!p->proofs || condition->kind != X_BINARY) return false;
+    Expr *left = condition->binary.left, *right = condition->binary.right;
+    if (condition->binary.op == OP_AND) return live_edge(p, left, axis, edge) || live_edge(p, right, axis, edge);
+    if (condition->binary.op != OP_LT || !padding_mentions(p, left, axis) || padding_mentions(p, right, axis))
+        return false;
+    *edge = (Edge){algebra_poly(algebra, p->code->role, left), algebra_poly(algebra, p->code->role, right),
+                   condition->span};
+    return edge->sub && edge->past && prove_at_least_zero(algebra, edge->sub);
+}
+
+/* The arm that the condition chooses. Where the condition is computed from padding, its constants stand beyond the edge; where the other arm is
+ * padded and this one is not, the author puts it in place of the padding. */
+static Fill decided_fill(Padding *p, const Expr *expr, PadAxis axis, size_t at) {
+    bool truth = p->decided.items[at].truth;
+    Fill chosen = of(p, truth ? expr->select.then : expr->select.otherwise, axis);
+    Fill beyond = p->decided.items[at].beyond;
+    if (fill_padded(&beyond)) return fill_chosen(&chosen, &beyond);
+    if (fill_padded(&chosen)) return chosen;
+    Fill other = of(p, truth ? expr->select.otherwise : expr->select.then, axis);
+    Fill live = fill_of(PAD_LIVE);
+    if (fill_padded(&other)) {
+        p->decided.items[at].masks = true;
+        return fill_mask(&chosen, &other);
+    }
+    if (truth || chosen.pads != PAD_CONST_ZERO || !live_edge(p, expr->select.condition, axis, &live.edges[0]))
+        return chosen;
+    p->decided.items[at].masks = true;
+    live.count = 1;
+    return live;
+}
+
 static Fill select_fill(Padding *p, const Expr *expr, PadAxis axis) {
-    int truth = decided(p, expr->select.condition);
-    if (truth >= 0) return of(p, truth ? expr->select.then : expr->select.otherwise, axis);
+    int at = decided(p, expr->select.condition);
+    if (at >= 0) return decided_fill(p, expr, axis, (size_t)at);
     Fill fill = of(p, expr->select.then, axis), otherwise = of(p, expr->select.otherwise, axis);
     Fill condition = of(p, expr->select.condition, axis);
     fill_add(&fill, &otherwise);
-    if (fill_padded(&condition)) fill = combined(&fill, &condition, pair_anything);
-    return fill;
+    return fill_padded(&condition) ? fill_chosen(&fill, &condition) : fill;
 }
 
-static bool is_nought(const Expr *expr) {
-    return expr->type == E_F32 ? expr->constant.number == 0 : expr->constant.integer == 0;
+static Fill constant_fill(const Expr *expr) {
+    bool is_float = element_rows[expr->type].kind == ELEMENT_FLOAT;
+    double number = is_float ? expr->constant.number : (double)expr->constant.integer;
+    if (number == 0) return fill_of(PAD_CONST_ZERO);
+    if (is_float && isinf(number)) return fill_of(number < 0 ? PAD_CONST_LOW : PAD_CONST_HIGH);
+    return element;
+}
+
+static Fill unary_fill(Padding *p, const Expr *expr, PadAxis axis) {
+    Fill fill = of(p, expr->unary.operand, axis);
+    return expr->unary.op == OP_NEG ? fill_negated(&fill) : fill_pair(&fill, &fill, PAD_OTHER);
 }
 
 static Fill of(Padding *p, Expr *expr, PadAxis axis) {
-    static const Fill nought = {.pads = PAD_NOUGHT};
-    if (--p->work < 0) return (Fill){.pads = PAD_DIRTY, .more = true};
-    if (is_self(p, expr)) return nought;
+    if (--p->work < 0) return (Fill){.pads = PAD_ANY, .more = true};
+    if (is_self(p, expr)) return fill_of(PAD_SELF);
     switch (expr->kind) {
-    case X_CONST: return is_nought(expr) ? nought : element;
+    case X_CONST: return constant_fill(expr);
     case X_READ: return read_fill(p, expr->read, axis);
-    case X_UNARY: return expr->unary.op == OP_NEG ? of(p, expr->unary.operand, axis) : through(p, expr->unary.operand, axis, pair_anything);
+    case X_UNARY: return unary_fill(p, expr, axis);
     case X_BINARY: return binary_fill(p, expr, axis);
     case X_SELECT: return select_fill(p, expr, axis);
-    case X_CAST: return of(p, expr->cast, axis);
+    case X_CAST: {
+        Fill fill = of(p, expr->cast, axis);
+        return fill_cast(&fill, expr->type);
+    }
     case X_CALL: return call_fill(p, expr, axis);
     case X_REDUCE:
         if (axis.index >= expr->reduce.first && axis.index < expr->reduce.first + expr->reduce.count) return element;
         return of(p, expr->reduce.body, axis);
-    case X_POISON: case X_SYMBOL: case X_PARAM: case X_AXIS: case X_LOCAL: case X_RANK: case X_INDEX: break;
+    case X_POISON:
+    case X_SYMBOL:
+    case X_PARAM:
+    case X_AXIS:
+    case X_LOCAL:
+    case X_RANK:
+    case X_INDEX: break;
     }
     return element;
 }
@@ -348,23 +339,87 @@ static void find_select(Expr *expr, void *data) {
     vec_push(selects->p->arena, &selects->conditions, expr->select.condition);
 }
 
-/* With the conditions from number `at` on taken both ways. What both ways give is what positions may hold; where neither is padded, the author has
- * told the padding apart. */
-static Fill under(Padding *p, const Selects *selects, size_t at, Expr *expr) {
-    Algebra *algebra = p->code->algebra;
-    if (at == selects->conditions.count) return of(p, expr, selects->axis);
-    Fill out = {0};
-    for (int truth = 1; truth >= 0; truth--) {
-        PathMark mark = algebra_mark(algebra);
-        algebra_assume(algebra, p->code->role, selects->conditions.items[at], truth);
-        vec_push(p->arena, &p->decided, (struct Decided){selects->conditions.items[at], truth});
-        Fill way = under(p, selects, at + 1, expr);
-        p->decided.count--;
-        algebra_undo(algebra, mark);
-        fill_add(&out, &way);
+static bool number_of(const Expr *expr, const Fill *fill, double *number) {
+    if (expr->kind == X_CAST) return number_of(expr->cast, fill, number);
+    if (expr->kind == X_CONST) {
+        *number =
+            element_rows[expr->type].kind == ELEMENT_FLOAT ? expr->constant.number : (double)expr->constant.integer;
+        return true;
     }
-    if (!fill_padded(&out) && out.pads != PAD_NOUGHT) out.pads = PAD_ELEMENT;
-    return out;
+    return fill_number(fill, number);
+}
+
+/* Is the condition true beyond the edges of what it reads? -1: not known */
+static int truth_beyond(Padding *p, Expr *expr, PadAxis axis) {
+    if (expr->kind == X_UNARY && expr->unary.op == OP_NOT) {
+        int truth = truth_beyond(p, expr->unary.operand, axis);
+        return truth < 0 ? -1 : !truth;
+    }
+    if (expr->kind != X_BINARY) return -1;
+    Expr *left = expr->binary.left, *right = expr->binary.right;
+    bool and = expr->binary.op == OP_AND;
+    if (and || expr->binary.op == OP_OR) {
+        int a = truth_beyond(p, left, axis), b = truth_beyond(p, right, axis);
+        if (a == !and || b == !and) return !and;
+        return a < 0 || b < 0 ? -1 : and;
+    }
+    Fill fills[2] = {of(p, left, axis), of(p, right, axis)};
+    double a, b;
+    if (fill_padded(&fills[0]) == fill_padded(&fills[1])) return -1;
+    if (!number_of(left, &fills[0], &a) || !number_of(right, &fills[1], &b)) return -1;
+    switch (expr->binary.op) {
+    case OP_EQ: return a == b;
+    case OP_NE: return a != b;
+    case OP_LT: return a < b;
+    case OP_LE: return a <= b;
+    case OP_GT: return a > b;
+    case OP_GE: return a >= b;
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+    case OP_DIV:
+    case OP_MOD:
+    case OP_AND:
+    case OP_OR: break;
+    }
+    return -1;
+}
+
+static Fill under(Padding *p, const Selects *selects, size_t at, Expr *expr);
+
+/* What the expression holds where the condition is true, or false. `masks`: a select put something in place of padding there, so that
+ * without padding the other way lies inside of the edges. */
+static Fill one_way(Padding *p, const Selects *selects, size_t at, Expr *expr, bool truth, bool *masks) {
+    Algebra *algebra = p->code->algebra;
+    Expr *condition = selects->conditions.items[at];
+    PathMark mark = algebra_mark(algebra);
+    algebra_assume(algebra, p->code->role, condition, truth);
+    Fill decides = of(p, condition, selects->axis);
+    bool padded = fill_padded(&decides), inside = padded && truth_beyond(p, condition, selects->axis) == !truth;
+    struct Decided way = {.condition = condition, .truth = truth, .beyond = padded && !inside ? decides : (Fill){0}};
+    vec_push(p->arena, &p->decided, way);
+    Fill fill = under(p, selects, at + 1, expr);
+    if (inside) fill = fill_inside(&fill, &decides);
+    *masks = p->decided.items[--p->decided.count].masks;
+    algebra_undo(algebra, mark);
+    return fill;
+}
+
+static bool depends_on_edges(const Fill *fill) { return fill_padded(fill) || fill->pads & PAD_LIVE; }
+
+/* With the conditions from number `at` on taken both ways. Where one way stands in place of padding, and the other one is inside of the edges, the
+ * first says what is beyond; where neither depends on an edge, the author has told elements apart. */
+static Fill under(Padding *p, const Selects *selects, size_t at, Expr *expr) {
+    if (at == selects->conditions.count) return of(p, expr, selects->axis);
+    bool masks[2];
+    Fill holds = one_way(p, selects, at, expr, true, &masks[true]);
+    Fill fails = one_way(p, selects, at, expr, false, &masks[false]);
+    if (masks[false] && !depends_on_edges(&holds)) return fails;
+    if (masks[true] && !depends_on_edges(&fails)) return holds;
+    fill_add(&holds, &fails);
+    bool several = holds.pads & (holds.pads - 1);
+    if (several && !depends_on_edges(&holds)) holds.pads = PAD_ELEMENT | (holds.pads & PAD_SELF);
+    return holds;
 }
 
 Fill padding_of(Padding *p, Expr *expr, PadAxis axis) {

@@ -1,0 +1,306 @@
+/* The values beyond an edge, and what operations make of them. Numbers that are known are computed
+ * as the kernel computes them: exp of zeros is one, its logarithm is -inf. */
+#include "check/padding.h"
+
+#include <math.h>
+
+/* What is known of the value at a position beyond the edge */
+typedef struct Beyond {
+    enum { NUMBER, FINITE, UNKNOWN } kind;
+    double number; /* of NUMBER: may be infinite */
+} Beyond;
+
+static const Beyond some_number = {FINITE, 0}, unknown = {UNKNOWN, 0};
+
+static Beyond number(double value) { return isnan(value) ? unknown : (Beyond){NUMBER, value}; }
+
+static Beyond value_of(Pad pad) {
+    switch (pad) {
+    case PAD_CONST_ZERO:
+    case PAD_MASKED:
+    case PAD_ZERO: return number(0);
+    case PAD_ONE: return number(1);
+    case PAD_CONST_LOW:
+    case PAD_LOW: return number(-INFINITY);
+    case PAD_CONST_HIGH:
+    case PAD_HIGH: return number(INFINITY);
+    case PAD_ELEMENT:
+    case PAD_SELF:
+    case PAD_LIVE:
+    case PAD_FINITE: return some_number;
+    case PAD_ANY: break;
+    }
+    return unknown;
+}
+
+/* The pad that holds the value beyond its edge */
+static Pad pad_beyond(Beyond value, bool masked) {
+    if (value.kind == UNKNOWN) return PAD_ANY;
+    if (value.kind == FINITE) return PAD_FINITE;
+    if (value.number == 0) return masked ? PAD_MASKED : PAD_ZERO;
+    if (value.number == 1) return PAD_ONE;
+    if (isinf(value.number)) return value.number < 0 ? PAD_LOW : PAD_HIGH;
+    return PAD_FINITE;
+}
+
+static Pad pad_constant(Beyond value) {
+    if (value.kind != NUMBER) return PAD_ELEMENT;
+    if (value.number == 0) return PAD_CONST_ZERO;
+    if (isinf(value.number)) return value.number < 0 ? PAD_CONST_LOW : PAD_CONST_HIGH;
+    return PAD_ELEMENT;
+}
+
+/* ---- sets -------------------------------------------------------------------------------------- */
+
+static bool same_edge(const Edge *a, const Edge *b) {
+    if (a->from.lo != b->from.lo || a->from.hi != b->from.hi || !a->sub != !b->sub) return false;
+    return !a->sub || (poly_equal(a->sub, b->sub) && poly_equal(a->past, b->past));
+}
+
+void fill_add(Fill *to, const Fill *from) {
+    to->pads |= from->pads;
+    to->more |= from->more;
+    for (int i = 0; i < from->count; i++) {
+        bool known = false;
+        for (int k = 0; k < to->count; k++) known |= same_edge(&to->edges[k], &from->edges[i]);
+        if (known) continue;
+        if (to->count == EDGES_MOST)
+            to->more = true;
+        else
+            to->edges[to->count++] = from->edges[i];
+    }
+}
+
+bool fill_same(const Fill *a, const Fill *b) {
+    return a->pads == b->pads && a->count == b->count && a->more == b->more;
+}
+
+bool fill_padded(const Fill *fill) { return (fill->pads & PADS_BEYOND) != 0; }
+
+Fill fill_of(unsigned pads) { return (Fill){.pads = pads}; }
+
+/* Without padding there are no edges, but those of the author's own mask. */
+static Fill settled(Fill fill) {
+    if (!(fill.pads & (PADS_BEYOND | PAD_LIVE))) fill.count = 0, fill.more = false;
+    return fill;
+}
+
+/* Do both end at the same positions? */
+static bool same_edges(const Fill *a, const Fill *b) {
+    if (a->more || b->more || a->count != b->count) return false;
+    for (int i = 0; i < a->count; i++) {
+        const Edge *x = &a->edges[i], *y = &b->edges[i];
+        if (!x->sub || !y->sub || !poly_equal(x->sub, y->sub) || !poly_equal(x->past, y->past)) return false;
+    }
+    return true;
+}
+
+bool fill_number(const Fill *fill, double *out) {
+    unsigned constants = PAD_CONST_ZERO | PAD_CONST_LOW | PAD_CONST_HIGH;
+    bool any = false;
+    for (unsigned x = 1; x <= PAD_MOST; x <<= 1) {
+        if (!(fill->pads & x)) continue;
+        Beyond value = value_of((Pad)x);
+        if (!(x & (PADS_BEYOND | constants)) || value.kind != NUMBER) return false;
+        if (any && value.number != *out) return false;
+        *out = value.number, any = true;
+    }
+    return any;
+}
+
+/* ---- operations of two values ------------------------------------------------------------------ */
+
+static Beyond sum(Beyond a, Beyond b) {
+    if (a.kind == UNKNOWN || b.kind == UNKNOWN) return unknown;
+    if (a.kind == NUMBER && b.kind == NUMBER) return number(a.number + b.number);
+    if (a.kind == NUMBER && isinf(a.number)) return a;
+    if (b.kind == NUMBER && isinf(b.number)) return b;
+    return some_number;
+}
+
+static Beyond product(Beyond a, Beyond b) {
+    if (a.kind == UNKNOWN || b.kind == UNKNOWN) return unknown;
+    if (a.kind == NUMBER && b.kind == NUMBER) return number(a.number * b.number);
+    const Beyond *known = a.kind == NUMBER ? &a : &b;
+    if (known->kind == FINITE) return some_number;
+    if (known->number == 0) return number(0);
+    return isinf(known->number) ? unknown : some_number; /* of a sign that is not known */
+}
+
+/* Elements are taken not to be 0 where they divide; what was computed from padding may be. */
+static Beyond quotient(Beyond a, Beyond b, bool by_element) {
+    if (a.kind == UNKNOWN || b.kind == UNKNOWN) return unknown;
+    if (a.kind == NUMBER && b.kind == NUMBER) return b.number == 0 ? unknown : number(a.number / b.number);
+    if (b.kind == NUMBER) return b.number == 0 ? unknown : isinf(b.number) ? number(0) : some_number;
+    if (!by_element || (a.kind == NUMBER && isinf(a.number))) return unknown;
+    return a.kind == NUMBER && a.number == 0 ? a : some_number;
+}
+
+/* Of a value that is no number and another one, max and min give the other one. */
+static Beyond extreme(Beyond a, Beyond b, bool max) {
+    if (a.kind == UNKNOWN || b.kind == UNKNOWN) return unknown;
+    if (a.kind == NUMBER && b.kind == NUMBER) return number(max ? fmax(a.number, b.number) : fmin(a.number, b.number));
+    const Beyond *known = a.kind == NUMBER ? &a : &b;
+    bool wins = known->kind == NUMBER && isinf(known->number) && (known->number > 0) == max;
+    return wins ? *known : some_number;
+}
+
+static Beyond apply(PadOp op, Beyond a, Beyond b, bool by_element) {
+    Beyond minus = {b.kind, -b.number};
+    switch (op) {
+    case PAD_ADD: return sum(a, b);
+    case PAD_SUB: return sum(a, minus);
+    case PAD_MUL: return product(a, b);
+    case PAD_DIV: return quotient(a, b, by_element);
+    case PAD_MAX: return extreme(a, b, true);
+    case PAD_MIN: return extreme(a, b, false);
+    case PAD_OTHER: break;
+    }
+    return unknown;
+}
+
+/* None of them depends on an edge. */
+static Pad pair_clean(Pad a, Pad b, PadOp op) {
+    bool mul = op == PAD_MUL, add = op == PAD_ADD || op == PAD_SUB;
+    if (mul && (a == PAD_CONST_ZERO || b == PAD_CONST_ZERO)) return PAD_CONST_ZERO;
+    if (add && b == PAD_CONST_ZERO) return a;
+    if (op == PAD_ADD && a == PAD_CONST_ZERO) return b;
+    if ((mul || op == PAD_DIV) && a == PAD_LIVE) return PAD_LIVE;
+    if (mul && b == PAD_LIVE) return PAD_LIVE;
+    Beyond x = value_of(a), y = value_of(b);
+    if (add && (isinf(x.number) || isinf(y.number))) return pad_constant(apply(op, x, y, true));
+    return x.kind == NUMBER && y.kind == NUMBER ? pad_constant(apply(op, x, y, true)) : PAD_ELEMENT;
+}
+
+/* `aligned`: both end at the same positions. A mask of the author is zero there, at other positions it may be anything. */
+static Pad pair(Pad a, Pad b, PadOp op, bool aligned) {
+    bool a_beyond = a & PADS_BEYOND, b_beyond = b & PADS_BEYOND;
+    if (op != PAD_MUL && op != PAD_DIV &&
+        op != PAD_OTHER) { /* in a sum or an extreme, what is reduced leaves the other value */
+        if (a == PAD_SELF) return b;
+        if (b == PAD_SELF) return a;
+    }
+    if (!a_beyond && !b_beyond) return pair_clean(a, b, op);
+    Beyond x = value_of(a), y = value_of(b);
+    if (a == PAD_LIVE && aligned) x = number(0);
+    if (b == PAD_LIVE && aligned) y = number(0);
+    bool masked = (!a_beyond || a == PAD_MASKED) && (!b_beyond || b == PAD_MASKED);
+    return pad_beyond(apply(op, x, y, !b_beyond), masked);
+}
+
+static unsigned pairs(const Fill *a, const Fill *b, PadOp op, bool aligned) {
+    unsigned out = 0;
+    for (unsigned x = 1; x <= PAD_MOST; x <<= 1)
+        for (unsigned y = 1; y <= PAD_MOST; y <<= 1)
+            if (a->pads & x && b->pads & y) out |= pair((Pad)x, (Pad)y, op, aligned);
+    return out;
+}
+
+static Fill inside(const Fill *fill) {
+    return fill_of((fill->pads & ~(unsigned)PADS_BEYOND) | (fill_padded(fill) ? PAD_ELEMENT : 0));
+}
+
+Fill fill_pair(const Fill *a, const Fill *b, PadOp op) {
+    Fill out = {0};
+    bool aligned = same_edges(a, b);
+    fill_add(&out, a);
+    fill_add(&out, b);
+    out.pads = pairs(a, b, op, aligned);
+    if (!aligned && fill_padded(a) && fill_padded(b)) {
+        Fill a_inside = inside(a), b_inside = inside(b);
+        out.pads |= pairs(&a_inside, b, op, false) | pairs(a, &b_inside, op, false);
+    }
+    return settled(out);
+}
+
+/* ---- operations of one value ------------------------------------------------------------------- */
+
+static Beyond call(Intrinsic which, Beyond a) {
+    bool known = a.kind == NUMBER;
+    double x = a.number;
+    switch (which) {
+    case IN_abs: return known ? number(fabs(x)) : a;
+    case IN_floor: return known ? number(floor(x)) : a;
+    case IN_ceil: return known ? number(ceil(x)) : a;
+    case IN_tanh: return known ? number(tanh(x)) : a;
+    case IN_sin: return known ? number(sin(x)) : a;
+    case IN_cos: return known ? number(cos(x)) : a;
+    case IN_sqrt: return known ? number(sqrt(x)) : unknown;
+    case IN_exp: return known ? number(exp(x)) : unknown;
+    case IN_exp2: return known ? number(exp2(x)) : unknown;
+    case IN_log: return known ? number(log(x)) : unknown;
+    case IN_log2: return known ? number(log2(x)) : unknown;
+    case IN_rcp: return known ? number(1 / x) : unknown;
+    case IN_rsqrt: return known ? number(1 / sqrt(x)) : unknown;
+    case IN_min:
+    case IN_max:
+    case IN_fma:
+    case IN_ceil_div:
+    case IN_COUNT: break;
+    }
+    return unknown;
+}
+
+static bool is_zero_for_zero(Intrinsic which) {
+    Beyond value = call(which, number(0));
+    return value.kind == NUMBER && value.number == 0;
+}
+
+Fill fill_call(const Fill *a, Intrinsic which) {
+    Fill out = *a;
+    out.pads = 0;
+    for (unsigned x = 1; x <= PAD_MOST; x <<= 1) {
+        if (!(a->pads & x)) continue;
+        Beyond value = call(which, value_of((Pad)x));
+        if (x & PADS_BEYOND)
+            out.pads |= pad_beyond(value, x == PAD_MASKED);
+        else if (x == PAD_LIVE && is_zero_for_zero(which))
+            out.pads |= PAD_LIVE;
+        else
+            out.pads |= pad_constant(value);
+    }
+    return settled(out);
+}
+
+/* To types without infinity it becomes the greatest number, or no number. */
+Fill fill_cast(const Fill *a, Element to) {
+    Fill out = *a;
+    if (to != E_F32 && to != E_BF16 && to != E_F16 && to != E_TF32 && a->pads & (PAD_LOW | PAD_HIGH))
+        out.pads = (out.pads & ~(unsigned)(PAD_LOW | PAD_HIGH)) | PAD_ANY;
+    return out;
+}
+
+Fill fill_negated(const Fill *a) {
+    Fill zero = fill_of(PAD_CONST_ZERO), out = fill_pair(&zero, a, PAD_SUB);
+    if (a->pads & PAD_LIVE) out.pads |= PAD_LIVE;
+    return out;
+}
+
+/* ---- what a select chooses --------------------------------------------------------------------- */
+
+Fill fill_chosen(const Fill *a, const Fill *where) {
+    Fill out = *a;
+    out.pads &= PADS_BEYOND | PAD_SELF;
+    for (unsigned x = 1; x <= PAD_MOST; x <<= 1)
+        if (a->pads & x && !(x & (PADS_BEYOND | PAD_SELF))) out.pads |= pad_beyond(value_of((Pad)x), false);
+    Fill edges = *where;
+    edges.pads = 0;
+    fill_add(&out, &edges);
+    return out;
+}
+
+Fill fill_mask(const Fill *chosen, const Fill *masked) {
+    static const struct {
+        Pad constant, beyond;
+    } rows[] = {{PAD_CONST_ZERO, PAD_MASKED}, {PAD_CONST_LOW, PAD_LOW}, {PAD_CONST_HIGH, PAD_HIGH}};
+    Fill out = *chosen, edges = *masked;
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (out.pads & rows[i].constant) out.pads = (out.pads & ~(unsigned)rows[i].constant) | rows[i].beyond;
+    edges.pads = 0;
+    if (fill_padded(&out)) fill_add(&out, &edges);
+    return out;
+}
+
+Fill fill_inside(const Fill *a, const Fill *where) {
+    return fill_padded(a) && same_edges(a, where) ? settled(inside(a)) : *a;
+}

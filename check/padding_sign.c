@@ -1,0 +1,81 @@
+/* Which expressions are never below zero: then zeros beyond an edge change no maximum. */
+#include "check/padding.h"
+
+TileFill *padding_tile(Padding *p, const Access *access) {
+    if (access->space == SPACE_SHARED || access->space == SPACE_REGISTER) return &p->state[access->object];
+    if (access->space != SPACE_STAGE) return NULL;
+    int pipe = p->code->role->handles.items[access->object].pipe;
+    return pipe < 0 ? NULL : &p->fields[pipe][access->field];
+}
+
+static bool is_float(Element type) { return element_rows[type].kind == ELEMENT_FLOAT; }
+
+static bool same_element(Padding *p, const Expr *a, const Expr *b) {
+    if (a == b) return true;
+    if (a->kind == X_CAST && b->kind == X_CAST && a->type == b->type) return same_element(p, a->cast, b->cast);
+    if (a->kind != X_READ || b->kind != X_READ || !a->read || !b->read) return false;
+    const Access *x = a->read, *y = b->read;
+    if (!same_object(x, y) || x->field != y->field || x->rank != y->rank) return false;
+    for (int d = 0; d < x->rank; d++)
+        if (!poly_equal(algebra_poly(p->code->algebra, p->code->role, x->subs[d]),
+                        algebra_poly(p->code->algebra, p->code->role, y->subs[d])))
+            return false;
+    return true;
+}
+
+static bool binary_at_least_zero(Padding *p, const Expr *expr) {
+    const Expr *left = expr->binary.left, *right = expr->binary.right;
+    if (expr->binary.op == OP_SUB) return false;
+    if (expr->binary.op == OP_MUL && same_element(p, left, right)) return true;
+    return padding_at_least_zero(p, left) && padding_at_least_zero(p, right);
+}
+
+static bool call_at_least_zero(Padding *p, const Expr *expr) {
+    Expr *const *args = expr->call.args;
+    switch (expr->call.which) {
+    case IN_abs:
+    case IN_exp:
+    case IN_exp2:
+    case IN_sqrt:
+    case IN_rsqrt: return true;
+    case IN_max: return padding_at_least_zero(p, args[0]) || padding_at_least_zero(p, args[1]);
+    case IN_min: return padding_at_least_zero(p, args[0]) && padding_at_least_zero(p, args[1]);
+    case IN_rcp:
+    case IN_tanh:
+    case IN_floor:
+    case IN_ceil: return padding_at_least_zero(p, args[0]);
+    case IN_fma:
+    case IN_log:
+    case IN_log2:
+    case IN_sin:
+    case IN_cos:
+    case IN_ceil_div:
+    case IN_COUNT: break;
+    }
+    return false;
+}
+
+bool padding_at_least_zero(Padding *p, const Expr *expr) {
+    switch (expr->kind) {
+    case X_CONST: return is_float(expr->type) ? expr->constant.number >= 0 : expr->constant.integer >= 0;
+    case X_READ: {
+        const TileFill *tile = expr->read ? padding_tile(p, expr->read) : NULL;
+        return tile && !tile->below_zero;
+    }
+    case X_BINARY: return is_float(expr->type) && binary_at_least_zero(p, expr);
+    case X_SELECT:
+        return padding_at_least_zero(p, expr->select.then) && padding_at_least_zero(p, expr->select.otherwise);
+    case X_CAST: return is_float(expr->type) && padding_at_least_zero(p, expr->cast);
+    case X_CALL: return is_float(expr->type) && call_at_least_zero(p, expr);
+    case X_REDUCE: return is_float(expr->type) && padding_at_least_zero(p, expr->reduce.body);
+    case X_POISON:
+    case X_SYMBOL:
+    case X_PARAM:
+    case X_AXIS:
+    case X_LOCAL:
+    case X_RANK:
+    case X_INDEX:
+    case X_UNARY: break;
+    }
+    return false;
+}
