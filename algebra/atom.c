@@ -244,16 +244,44 @@ const Poly *atom_by_place(Algebra *algebra, const Expr *expr, bool changes) {
 
 /* ---- in another algebra, and other formulas in place of atoms ---------------------------------------------------------- */
 
+/* The operation of `old` on other operands; forms that commute come out in one order */
+static const Poly *operation_again(Algebra *algebra, const Atom *old, const Poly *const *args, int count) {
+    switch (old->kind) {
+    case ATOM_DIV: return form_div(algebra, args[0], args[1], old->type);
+    case ATOM_MOD: return form_mod(algebra, args[0], args[1], old->type);
+    case ATOM_CEIL: return form_ceil(algebra, args[0], args[1], old->type);
+    case ATOM_MIN:
+    case ATOM_MAX: return form_extreme(algebra, old->kind == ATOM_MAX, args[0], args[1], old->type);
+    case ATOM_TRUTH: return poly_truth(algebra, args[0]);
+    case ATOM_FLOOR: return poly_floor(algebra, args[0], args[1]);
+    case ATOM_SUM: return poly_sums(algebra, args[0], args[1]);
+    case ATOM_SELECT:
+    case ATOM_FIRST:
+    case ATOM_OPAQUE: {
+        size_t tag = strcspn(old->key, "(");
+        return algebra_operation(algebra, old->kind, arena_copy(algebra->arena, old->key, tag), old->type, args, count);
+    }
+    case ATOM_SYMBOL:
+    case ATOM_AXIS:
+    case ATOM_LOCAL:
+    case ATOM_RANK:
+    case ATOM_WHOLE:
+    case ATOM_REST:
+    case ATOM_BOUND:
+    case ATOM_INDEX: break;
+    }
+    return NULL;
+}
+
 static const Poly *import_atom(Algebra *algebra, const Algebra *from, int id) {
     const Atom *old = &from->atoms.items[id];
     const Poly *args[3] = {NULL, NULL, NULL};
     int count = 0;
     for (; count < 3 && old->args[count]; count++)
         if (!(args[count] = algebra_import(algebra, from, old->args[count]))) return NULL;
-    if (count > 0) return algebra_operation(algebra, old->kind, arena_copy(algebra->arena, old->key, strcspn(old->key, "(")), old->type, args, count);
     Atom atom = *old; /* its key names what it stands for, in every algebra */
     if (atom.kind == ATOM_WHOLE || atom.kind == ATOM_REST || atom.kind == ATOM_BOUND) return NULL;
-    return poly_atom(algebra, intern(algebra, atom));
+    return count > 0 ? operation_again(algebra, old, args, count) : poly_atom(algebra, intern(algebra, atom));
 }
 
 const Poly *algebra_import(Algebra *algebra, const Algebra *from, const Poly *poly) {
@@ -293,35 +321,10 @@ static const Poly *replace(Replacing *r, const Poly *poly);
 
 /* `old` with the formula put in its operands */
 static const Poly *operation_with(Replacing *r, Atom old) {
-    Algebra *algebra = r->algebra;
     const Poly *args[3] = {NULL, NULL, NULL};
     int count = 0;
     for (; count < 3 && old.args[count]; count++) args[count] = replace(r, old.args[count]);
-    switch (old.kind) {
-    case ATOM_DIV: return form_div(algebra, args[0], args[1], old.type);
-    case ATOM_MOD: return form_mod(algebra, args[0], args[1], old.type);
-    case ATOM_CEIL: return form_ceil(algebra, args[0], args[1], old.type);
-    case ATOM_MIN:
-    case ATOM_MAX: return form_extreme(algebra, old.kind == ATOM_MAX, args[0], args[1], old.type);
-    case ATOM_TRUTH: return poly_truth(algebra, args[0]);
-    case ATOM_FLOOR: return poly_floor(algebra, args[0], args[1]);
-    case ATOM_SUM: return poly_sums(algebra, args[0], args[1]);
-    case ATOM_SELECT:
-    case ATOM_FIRST:
-    case ATOM_OPAQUE: {
-        size_t tag = strcspn(old.key, "(");
-        return algebra_operation(algebra, old.kind, arena_copy(algebra->arena, old.key, tag), old.type, args, count);
-    }
-    case ATOM_SYMBOL:
-    case ATOM_AXIS:
-    case ATOM_LOCAL:
-    case ATOM_RANK:
-    case ATOM_WHOLE:
-    case ATOM_REST:
-    case ATOM_BOUND:
-    case ATOM_INDEX: break;
-    }
-    return NULL;
+    return operation_again(r->algebra, &old, args, count);
 }
 
 static const Poly *replace_in_atom(Replacing *r, int id) {

@@ -59,7 +59,27 @@ static int continued(Part *part, int side, const Loop *loop, const Track *wanted
     return before;
 }
 
-static bool side_in(const Part *part, int side, int group) { return part->groups.items[group].first[side] >= 0; }
+/* Is only one of the two gone through, whatever the condition of an IF around them? */
+static bool in_other_arms(const FlowCode *slice, const Region *a, const Region *b) {
+    for (int r = b->parent; r >= 0; r = slice->regions.items[r].parent) {
+        const Region *region = &slice->regions.items[r];
+        if (region->kind != REGION_IF || a->begin < region->begin || a->begin > region->end) continue;
+        if ((a->begin > region->otherwise) != (b->begin > region->otherwise)) return true;
+    }
+    return false;
+}
+
+/* May the loop be one of the group: can none of the same side be gone through in the same iteration of what is around? */
+static bool fits(const Part *part, int side, const Loop *loop, int group) {
+    const Side *own = &part->sides.items[side];
+    if (loop->after >= 0) return own->loops[loop->after].group == group;
+    for (size_t r = 0; r < own->slice->regions.count; r++) {
+        const Loop *other = &own->loops[r];
+        if (other->region && other->group == group && !in_other_arms(own->slice, other->region, loop->region))
+            return false;
+    }
+    return true;
+}
 
 /* The first one that has loops over the same pipes and number, and none of this side; -1: there is none */
 static int group_of(const Part *part, int side, const Track *track) {
@@ -67,7 +87,7 @@ static int group_of(const Part *part, int side, const Track *track) {
     for (size_t i = 0; i < part->views.count; i++) {
         const Group *group = &part->groups.items[part->views.items[i].group];
         if (group->outer != track->outer || !(group->pipes & track->pipes) ||
-            side_in(part, side, part->views.items[i].group))
+            !fits(part, side, &track->shape, part->views.items[i].group))
             continue;
         for (int b = 0; b < track->shape.bound_count; b++)
             if (track->shape.bounds[b].number == part->views.items[i].number) return part->views.items[i].group;
@@ -176,11 +196,8 @@ static void settle(Part *part, Track *track, int group) {
     if (shape->group < 0) return;
     if (group < 0) {
         size_t sides = part->sides.count;
-        Group fresh = {.outer = track->outer,
-                       .period = 1,
-                       .first = NEW_ARRAY(part->arena, int, sides),
-                       .last = NEW_ARRAY(part->arena, int, sides)};
-        for (size_t i = 0; i < sides; i++) fresh.first[i] = fresh.last[i] = -1;
+        Group fresh = {.outer = track->outer, .period = 1, .last = NEW_ARRAY(part->arena, int, sides)};
+        for (size_t i = 0; i < sides; i++) fresh.last[i] = -1;
         vec_push(part->arena, &part->groups, fresh);
         group = (int)part->groups.count - 1;
     }
@@ -195,21 +212,53 @@ static void settle(Part *part, Track *track, int group) {
     }
 }
 
-/* One over the same pipes; else one over others, with which no other loop of this role could go together rather */
-static int track_find(const Part *part, int side, const Track *wanted, int group, uint64_t elsewhere) {
-    int found = -1;
+static bool may_join(const Part *part, int side, const Track *track, const Track *wanted, int group) {
+    if (!same_loop(track, wanted) || (track->shape.after >= 0) != (wanted->shape.after >= 0)) return false;
+    if (track->loop[side] >= 0) return false;
+    if (track->shape.group < 0) return true;
+    return group >= 0 ? group == track->shape.group : fits(part, side, &wanted->shape, track->shape.group);
+}
+
+/* One over the same pipes */
+static int track_shared(const Part *part, int side, const Track *wanted, int group) {
     for (size_t i = 0; i < part->tracks.count; i++) {
         const Track *track = &part->tracks.items[i];
-        if (track->loop[side] >= 0 || !same_loop(track, wanted) ||
-            (track->shape.after >= 0) != (wanted->shape.after >= 0))
-            continue;
-        if (track->shape.group >= 0 &&
-            (group >= 0 ? group != track->shape.group : side_in(part, side, track->shape.group)))
-            continue;
-        if (track->pipes & wanted->pipes) return (int)i;
-        if (found < 0 && (wanted->region->kind == REGION_GRID || !(track->pipes & elsewhere))) found = (int)i;
+        if ((track->pipes & wanted->pipes) && may_join(part, side, track, wanted, group)) return (int)i;
     }
-    return found;
+    return -1;
+}
+
+static bool is_apart(const Part *part, int side, int region) {
+    for (size_t i = 0; i < part->apart.count; i++)
+        if (part->apart.items[i].side == side && part->apart.items[i].region == region) return true;
+    return false;
+}
+
+/* One over other pipes, with which no other loop of this role could go together rather */
+static int track_other(const Part *part, int side, int region, const Track *wanted, int group, uint64_t elsewhere) {
+    bool grid = wanted->region->kind == REGION_GRID;
+    if (!grid && is_apart(part, side, region)) return -1;
+    for (size_t i = 0; i < part->tracks.count; i++) {
+        const Track *track = &part->tracks.items[i];
+        if ((grid || !(track->pipes & elsewhere)) && may_join(part, side, track, wanted, group)) return (int)i;
+    }
+    return -1;
+}
+
+/* A loop that has been put to others over other pipes takes the place of this one: it is to be left apart. */
+static bool part_again(Part *part, int side, const Track *wanted) {
+    for (size_t i = 0; i < part->tracks.count; i++) {
+        const Track *track = &part->tracks.items[i];
+        if (track->loop[side] < 0 || !(track->pipes & wanted->pipes) || !same_loop(track, wanted)) continue;
+        for (size_t k = 0; k < part->sides.count; k++) {
+            int loop = track->loop[k];
+            if (loop < 0 || !part->sides.items[k].loops[loop].joined || is_apart(part, (int)k, loop)) continue;
+            if ((int)k != side && !(part->sides.items[k].loops[loop].pipes & wanted->pipes)) continue;
+            vec_push(part->arena, &part->apart, ((Apart){(int)k, loop}));
+            return true;
+        }
+    }
+    return false;
 }
 
 static Track track_wanted(Part *part, int side, const Loop *loop, uint64_t pipes) {
@@ -235,23 +284,38 @@ static int track_new(Part *part, Track track, int group) {
     return (int)part->tracks.count - 1;
 }
 
-void part_loop(Part *part, int side, int region, Loop *loop, uint64_t pipes, uint64_t elsewhere) {
+/* The track of the loop, -1: a loop before it has taken its place */
+static int track_for(Part *part, int side, int region, Loop *loop, uint64_t pipes, uint64_t elsewhere) {
     Track wanted = track_wanted(part, side, loop, pipes);
-    int group = group_of(part, side, &wanted), at = track_find(part, side, &wanted, group, elsewhere);
-    if (at < 0) at = track_new(part, wanted, group);
+    loop->after = wanted.shape.after;
+    int at = track_shared(part, side, &wanted, -1), group;
+    if (at >= 0) return at;
+    if (wanted.region->kind != REGION_GRID && part_again(part, side, &wanted)) return -1;
+    group = group_of(part, side, &wanted);
+    if (group >= 0) at = track_shared(part, side, &wanted, group);
+    if (at < 0) {
+        at = track_other(part, side, region, &wanted, group, elsewhere);
+        loop->joined = at >= 0;
+    }
+    return at >= 0 ? at : track_new(part, wanted, group);
+}
+
+bool part_loop(Part *part, int side, int region, Loop *loop, uint64_t pipes, uint64_t elsewhere) {
+    int at = track_for(part, side, region, loop, pipes, elsewhere);
+    if (at < 0) return false;
     Track *track = &part->tracks.items[at];
     Loop own = *loop;
     *loop = track->shape;
     loop->region = own.region, loop->outer = own.outer, loop->depth = own.depth;
-    loop->arm = own.arm, loop->left = own.left;
-    loop->after = wanted.shape.after;
+    loop->arm = own.arm, loop->left = own.left, loop->after = own.after;
+    loop->joined = own.joined, loop->pipes = pipes;
     loop->track = at;
     track->loop[side] = region;
     part->sides.items[side].latest[loop->depth - 1] = region + 1;
     track->pipes |= pipes;
-    if (loop->group < 0) return;
+    if (loop->group < 0) return true;
     Group *with = &part->groups.items[loop->group];
     with->pipes |= pipes;
     with->last[side] = region;
-    if (with->first[side] < 0) with->first[side] = region;
+    return true;
 }

@@ -121,11 +121,10 @@ static int64_t common_rounds(const Search *s, const State *state, const Group *g
     int64_t least = NEVER;
     for (int p = 0; p < processes(s); p++) {
         Position place = place_of(s, state, p);
-        int last = group->last[side_of(s, p)];
         const Loop *loop = round_of(s, &place, index);
-        if (last < 0) continue;
+        if (group->last[side_of(s, p)] < 0) continue;
         int where = standing(s, state, p, group->outer, path);
-        if (where > 0 || (where == 0 && *place.step > 2 * own_side(s, p)->loops[last].region->next)) continue;
+        if (where > 0 || (where == 0 && !loop && search_standing(s, &place, index) > 0)) continue;
         if (where < 0 || !loop || loop->constant) return 0;
         int64_t rounds = rounds_done(&place, loop);
         if (rounds < least) least = rounds;

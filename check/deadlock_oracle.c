@@ -164,13 +164,39 @@ static int64_t compare_steps(const Position *a, const Position *b, const Loop *a
     return (*a->step - a_first) * (b_last - b_first + 1) - (*b->step - b_first) * (a_last - a_first + 1);
 }
 
+/* May a process still come to the loop in this iteration of what is around both? */
+static bool is_ahead(const Position *place, const Region *loop) {
+    const FlowCode *slice = place->member->code;
+    int at = *place->step / 2;
+    if (*place->step > 2 * loop->begin) return false;
+    for (int r = loop->parent; r >= 0; r = slice->regions.items[r].parent) {
+        const Region *region = &slice->regions.items[r];
+        if (region->kind == REGION_IF && at > region->begin && at < region->otherwise &&
+            loop->begin > region->otherwise)
+            return false;
+    }
+    return true;
+}
+
+int search_standing(const Search *s, const Position *place, int group) {
+    const Side *side = own_side(s->machine, place);
+    bool ahead = false;
+    for (size_t r = 0; r < side->slice->regions.count; r++) {
+        const Region *region = side->loops[r].region;
+        if (!region || side->loops[r].group != group) continue;
+        if (*place->step > 2 * region->begin && *place->step <= 2 * region->next) return 0;
+        ahead |= is_ahead(place, region);
+    }
+    return ahead ? -1 : 1;
+}
+
 /* Has a process, in what it shares with another one, yet to come to the loop in which that is (-1), or is it after it (1)?
  * 0 too where it has no such loop. */
 static int against(const Machine *m, const Position *place, const Loop *loop) {
     const Part *part = search_of(m)->part;
     int side = side_of(m, place), own = part->tracks.items[loop->track].loop[side];
-    if (own < 0 && loop->group >= 0) own = part->groups.items[loop->group].first[side];
-    if (own < 0) return 0;
+    if (own < 0 && (loop->group < 0 || part->groups.items[loop->group].last[side] < 0)) return 0;
+    if (own < 0) return search_standing(search_of(m), place, loop->group);
     const Region *region = part->sides.items[side].loops[own].region;
     return *place->step <= 2 * region->begin ? -1 : *place->step > 2 * region->next ? 1 : 0;
 }

@@ -88,9 +88,10 @@ static bool add_loop(Part *part, int index, int region) {
     }
     Loop loop = {.region = row, .outer = loop_around(side->slice, region), .depth = row->depth, .left = row->left};
     loop.arm = arm_of(side->slice, row);
-    part_loop(part, index, region, &loop, pipes_used(part, side, row, true), pipes_used(part, side, row, false));
+    bool fine =
+        part_loop(part, index, region, &loop, pipes_used(part, side, row, true), pipes_used(part, side, row, false));
     side->loops[region] = loop;
-    return true;
+    return fine;
 }
 
 static bool add_condition(Part *part, int index, int region) {
@@ -146,14 +147,19 @@ static void note_carried(const Part *part, Side *side) {
 
 /* ---- a side ------------------------------------------------------------------------------------------------------------ */
 
-static bool compile(Part *part, int index) {
-    Side *side = &part->sides.items[index];
+/* Without what is known of loops */
+static void slice_side(Part *part, Side *side) {
     find_taken(part, side);
     side->slice = part_slice(part, side, NULL, NULL);
     FlowCode *rolled = part->rolls ? part_roll(part, side, side->slice) : NULL;
     if (rolled) side->slice = rolled, part->rolled = true;
+}
+
+static bool compile(Part *part, int index) {
+    Side *side = &part->sides.items[index];
     part->beyond_at = side->role->span;
     if (side->slice->rows.count > ROWS_MOST) return part->beyond = "the role is too long", false;
+    *side = (Side){.role = side->role, .slice = side->slice, .taken = side->taken};
     side->loops = NEW_ARRAY(part->arena, Loop, side->slice->regions.count + 1);
     side->conditions = NEW_ARRAY(part->arena, int, side->slice->regions.count + 1);
     for (size_t r = 0; r < side->slice->regions.count; r++) {
@@ -166,12 +172,21 @@ static bool compile(Part *part, int index) {
     return true;
 }
 
+static bool compile_all(Part *part) {
+    part->tracks.count = part->numbers.count = part->views.count = part->groups.count = 0;
+    for (size_t r = 0; r < part->roles.count; r++)
+        if (!compile(part, (int)r)) return false;
+    return true;
+}
+
 bool part_compile(Part *part) {
     for (size_t r = 0; r < part->roles.count; r++)
         vec_push(part->arena, &part->sides, (Side){.role = &part->prog->roles.items[part->roles.items[r]]});
     part->beyond_at = part->sides.items[0].role->span;
     if (part->pipes.count > 32) return part->beyond = "more than 32 pipes connect these roles in rings", false;
-    for (size_t r = 0; r < part->roles.count; r++)
-        if (!compile(part, (int)r)) return false;
-    return true;
+    for (size_t r = 0; r < part->roles.count; r++) slice_side(part, &part->sides.items[r]);
+    for (size_t apart = 0;; apart = part->apart.count) { /* again for each loop that is left apart */
+        if (compile_all(part)) return true;
+        if (part->beyond || part->apart.count == apart) return false;
+    }
 }

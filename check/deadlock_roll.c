@@ -84,13 +84,18 @@ static bool same_region(const Roller *r, int own, int other) {
     return false; /* it is around what is compared */
 }
 
+static bool same_where(const Roller *r, const Region *own, const Region *other) {
+    if (!own->where || !other->where) return !own->where && !other->where;
+    return own->domain == other->domain && same_poly(r, own->begin, own->where, other->begin, other->where);
+}
+
 static bool same_loop(Roller *r, int own_at, int other_at) {
     const Region *own = region_at(r, own_at), *other = region_at(r, other_at);
     if (own->kind != REGION_FOR || other->kind != REGION_FOR) return false;
     if (!same_poly(r, own_at, own->lo, other_at, other->lo) || !same_poly(r, own_at, own->hi, other_at, other->hi))
         return false;
     if (own->var >= 0 && other->var >= 0) vec_push(r->part->arena, &r->locals, (Pair){own->var, other->var});
-    return !own->where == !other->where && (!own->where || same_poly(r, own_at, own->where, other_at, other->where));
+    return same_where(r, own, other);
 }
 
 static bool begins_region(RowKind kind) { return kind == ROW_LOOP || kind == ROW_IF || kind == ROW_BLOCK; }
@@ -223,13 +228,14 @@ static bool is_range_of_two(Roller *r, const Region *before, const Region *after
 
 static bool roll_pieces(Roller *r, const Region *after) {
     int before_end = after->begin - 1;
-    if (after->kind != REGION_FOR || after->where || r->slice->rows.items[before_end].kind != ROW_END) return false;
+    if (after->kind != REGION_FOR || r->slice->rows.items[before_end].kind != ROW_END) return false;
     const Region *before = region_at(r, before_end);
-    if (before->kind != REGION_FOR || before->where || before->parent != after->parent) return false;
+    if (before->kind != REGION_FOR || before->parent != after->parent) return false;
     compare_anew(r);
     if (!is_range_of_two(r, before, after)) return false;
     if (!poly_equal(poly_at(r, before->begin, before->lo), poly_at(r, after->begin, before->lo))) return false;
     if (before->var >= 0 && after->var >= 0) vec_push(r->part->arena, &r->locals, (Pair){before->var, after->var});
+    if (!same_where(r, before, after)) return false;
     Rows own = {before->begin + 1, before->next}, other = {after->begin + 1, after->next};
     if (!same_rows(r, own, other)) return false;
     Rows earlier = {before->begin, before->end + 1}, later = {after->begin, after->end + 1};

@@ -48,8 +48,10 @@ typedef struct Loop {     /* of a side, by region of its slice */
     int64_t first;        /* else its counter begins with this */
     int bound_count;
     Bound bounds[BOUNDS_MOST];
-    bool constant; /* one of them is constant */
-    int64_t times; /* of those that are not */
+    bool constant;  /* one of them is constant */
+    int64_t times;  /* of those that are not */
+    uint64_t pipes; /* of the part, acquired or released in it */
+    bool joined;    /* its track was one over other pipes */
 } Loop;
 
 enum { QUESTION_YES = -1, QUESTION_NO = -2 };
@@ -108,11 +110,15 @@ typedef struct Group { /* coupled loops: their counters run together, and are co
     int outer;         /* the track around them */
     uint64_t pipes;
     int views;
-    int *first, *last; /* by side: of its loops, -1: none */
-    int64_t period;    /* rests of the counters that somebody asks for */
-    bool scaled;       /* some bound has its number several times */
-    bool fixed;        /* they are counted from the start */
+    int *last;      /* by side: of its loops, -1: none; several are in different arms, or pieces of a range */
+    int64_t period; /* rests of the counters that somebody asks for */
+    bool scaled;    /* some bound has its number several times */
+    bool fixed;     /* they are counted from the start */
 } Group;
+
+typedef struct Apart { /* a loop that goes together with none over other pipes */
+    int side, region;
+} Apart;
 
 typedef struct Part { /* roles that pipes connect in a ring, and these pipes */
     Arena *arena;
@@ -127,6 +133,7 @@ typedef struct Part { /* roles that pipes connect in a ring, and these pipes */
     VEC(View) views;
     VEC(Group) groups;
     VEC(Side) sides;
+    VEC(Apart) apart;
     bool rolls;         /* loops in several pieces are taken for one where they are */
     bool rolled;        /* some were */
     const char *beyond; /* why this cannot be decided here, NULL: it can */
@@ -159,8 +166,8 @@ int part_condition(Part *part, int side, int around, int at,
                    Expr *condition); /* the first question, or what is known */
 
 /* deadlock_loops.c: gives the loop its track, bounds and group. pipes: that are acquired in it; elsewhere: by the role
- * outside of it */
-void part_loop(Part *part, int side, int region, Loop *loop, uint64_t pipes, uint64_t elsewhere);
+ * outside of it. False: part->apart has one more, with which all loops are to be seen again */
+bool part_loop(Part *part, int side, int region, Loop *loop, uint64_t pipes, uint64_t elsewhere);
 
 /* ---- states -------------------------------------------------------------------------------------------------------- */
 
@@ -193,6 +200,9 @@ void search_normalise(Search *s, State *state); /* deadlock_normal.c */
 static inline Decided *decided_of(const State *state) { return state->decided; }
 int search_depth(const Search *s, int track);
 int search_track(const Search *s, int what); /* a decision is one of an iteration of this track */
+/* Seen from the loops of a group, of which a process goes through one in an iteration of what is around: -1: it may still
+ * come to one, 0: it is in one, 1: it is after them */
+int search_standing(const Search *s, const Position *place, int group);
 int64_t floor_div(int64_t a, int64_t b);
 
 typedef enum Verdict { VERDICT_CLEAN, VERDICT_STUCK, VERDICT_BEYOND } Verdict;

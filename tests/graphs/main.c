@@ -345,6 +345,7 @@ static void try_program(Tester *tester, uint64_t seed) {
     tester->programs++;
     tester->well_formed += !trial.graph->mutated;
     bool compiled = compile(&trial), fine = true;
+    if (says(trial.diags, P0311)) trial.graph->mutated = true; /* a break that is always taken leaves statements unreached */
     if (tester->verbose)
         printf("seed %llu%s: %s\n", (unsigned long long)seed, trial.graph->mutated ? ", mutant" : "",
                !compiled       ? "refused for another reason"
