@@ -318,6 +318,7 @@ static void role_body(Elab *e, const AstItem *item, int index) {
     for (int i = 0; i < PROG_MAX_RANK; i++) e->axis_locals[i] = -1;
     e->role->body = elab_body_of(e, item->role.body);
     elab_order_releases(e->arena, e->role);
+    elab_number_turns(e->role);
     e->role = NULL;
     e->scope = e->outer;
 }

@@ -1,8 +1,11 @@
-/* Releases without a signal: the other end may go on from the last arrival at the stage, so there is where the stage
- * is given up. Comes in with the statements of a role; goes out with each such release moved up to the last arrival,
- * where nothing between them touches the stage. */
+/* The order of a role's statements, once it is whole. Comes in with its statements; goes out with turns numbered, and
+ * with each release without a signal moved up to the last arrival, where nothing between them touches the stage: the
+ * other end may go on from the last arrival, so there is where the stage is given up. */
 #include "elaborate/private.h"
 #include "prog/walk.h"
+
+/* ---- releases without a signal
+ * -------------------------------------------------------------------------------------- */
 
 typedef struct About { /* one stage, in a statement and those inside it */
     Arena *arena;
@@ -50,3 +53,12 @@ static void move_all_up(Stmt *stmt, void *data) {
 }
 
 void elab_order_releases(Arena *arena, Role *role) { stmt_visit(role->body, move_all_up, arena); }
+
+/* ---- turns ------------------------------------------------------------------------------------------------------- */
+
+static void number_turn(Stmt *stmt, void *data) {
+    Role *role = data;
+    if (stmt->kind == S_BLOCK && stmt->block.turn) stmt->block.turn = ++role->turns;
+}
+
+void elab_number_turns(Role *role) { stmt_visit(role->body, number_turn, role); }

@@ -8,7 +8,7 @@
  *   stmt.c    statements; loop.c loops, ranges, stages; fn.c functions inlined as statements
  *   hint.c    `try` and the acquires behind it; unsafe.c what stands in `unsafe`
  *   claim.c   ensures, example
- *   order.c   where releases without a signal stand */
+ *   order.c   the order of turns, and of releases without a signal */
 #ifndef PIPEC_ELABORATE_PRIVATE_H
 #define PIPEC_ELABORATE_PRIVATE_H
 
@@ -315,5 +315,6 @@ void elab_ensures_item(Elab *e, const AstItem *item);
 void elab_example_item(Elab *e, const AstItem *item);
 void elab_claims_done(Elab *e);
 void elab_order_releases(Arena *arena, Role *role);
+void elab_number_turns(Role *role);
 
 #endif

@@ -647,7 +647,7 @@ Stmt *elab_body_of(Elab *e, const AstStmt *ast) {
 
 static void turn(Elab *e, const AstStmt *ast) {
     Stmt *s = elab_body_of(e, ast);
-    s->block.turn = 1; /* numbered by turns */
+    s->block.turn = 1; /* numbered when the role is whole */
     s->head = (Span){ast->span.lo, ast->span.lo + 4};
     elab_emit(e, s);
 }

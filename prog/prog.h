@@ -478,7 +478,7 @@ typedef struct Role {
     int instances, warps;  /* warps of one instance */
     bool warpgroups;       /* declared in warpgroups */
     bool in_turn;          /* instance k takes iterations k, k + instances, .. of the loop over the grid */
-    int turns;             /* `turn { }` blocks; filled by turns */
+    int turns;             /* `turn { }` blocks; filled by elaborate */
     int tokens;            /* named barrier at which instance 0 waits for turn 1: of turn t, instance k it is tokens + (t - 1) * instances + k;
                             * filled by resources */
     int regs;              /* as written, 0: not */
