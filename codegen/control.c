@@ -352,7 +352,7 @@ void gen_stmt(Gen *gen, const Stmt *stmt) {
     case S_BLOCK: gen_block(gen, stmt); return;
     case S_SCALAR:
         if (stmt->scalar.space != NULL) {
-            refuse_reduction(gen, stmt->span);
+            refuse_reduction(gen, stmt->scalar.value, stmt->span);
             return;
         }
         ptx_mark(gen->ptx, stmt->span, gen->role->number, NULL, NULL);

@@ -151,7 +151,8 @@ void wait_for_stores(Gen *gen, const Tile *tile) {
     if (!(tile->order & ORDER_STORES)) return;
     ptx_ins(gen->ptx, gen->role->leader, false, "cp.async.bulk.commit_group", NULL, 0);
     INS_IF(gen->ptx, gen->role->leader, "cp.async.bulk.wait_group", ptx_int(0));
-    ptx_ins(gen->ptx, gen->role->leader, false, "fence.proxy.async", NULL, 0); /* the lane's own tail of the copy before, too */
+    ptx_ins(gen->ptx, gen->role->leader, false, "fence.proxy.async", NULL,
+            0); /* the lane's own tail of the copy before, too */
 }
 
 static void gen_engine_copy(Gen *gen, const Tile *tile) {
@@ -186,10 +187,17 @@ static void gen_engine_copy(Gen *gen, const Tile *tile) {
     if (skip >= 0) ptx_place_label(gen->ptx, skip);
 }
 
-void refuse_reduction(Gen *gen, Span span) {
-    Diag *diag = diag_at(gen->diags, P0290, span, "this reduction is not generated yet");
-    diag_primary(gen->diags, diag, "this statement reduces");
-    diag_note(gen->diags, diag, "in a role only contractions into register tiles are; in `ensures` every reduction is evaluated");
+static void find_reduction(Expr *expr, void *found) {
+    if (expr->kind == X_REDUCE && !*(const Expr **)found) *(const Expr **)found = expr;
+}
+
+void refuse_reduction(Gen *gen, Expr *value, Span statement) {
+    const Expr *reduction = NULL;
+    expr_visit(gen->arena, value, find_reduction, &reduction);
+    Diag *diag =
+        diag_at(gen->diags, P0290, reduction ? reduction->span : statement, "this reduction is not generated yet");
+    diag_note(gen->diags, diag,
+              "in a role only contractions into register tiles are; in `ensures` every reduction is evaluated");
 }
 
 static const Expr *without_casts(const Expr *expr) {
@@ -214,12 +222,17 @@ static const char *no_operand(Gen *gen, const Expr *side) {
 /* A contraction whose sums do not go to registers: true where that was said */
 static bool refuse_target(Gen *gen, const Stmt *stmt, const Expr *sum) {
     const Access *target = &stmt->tile->target;
-    if (sum == NULL || target->rank != 2 || (target->space != SPACE_SHARED && target->space != SPACE_STAGE)) return false;
+    if (sum == NULL || target->rank != 2 || (target->space != SPACE_SHARED && target->space != SPACE_STAGE))
+        return false;
     bool shared = target->space == SPACE_SHARED;
     Diag *diag = diag_at(gen->diags, P0290, target->span, "the sums of a contraction lie in registers");
-    diag_primary(gen->diags, diag, shared ? "`%s` is a `shared` tile" : "`%s` lies in a stage", access_name(gen, target));
-    if (shared) diag_help(gen->diags, diag, "declare it with `var` in place of `shared`");
-    else diag_help(gen->diags, diag, "sum into a `var` tile, and copy that to the stage: `%s[i, j] = acc[i, j];`", access_name(gen, target));
+    diag_primary(gen->diags, diag, shared ? "`%s` is a `shared` tile" : "`%s` lies in a stage",
+                 access_name(gen, target));
+    if (shared)
+        diag_help(gen->diags, diag, "declare it with `var` in place of `shared`");
+    else
+        diag_help(gen->diags, diag, "sum into a `var` tile, and copy that to the stage: `%s[i, j] = acc[i, j];`",
+                  access_name(gen, target));
     return true;
 }
 
@@ -230,7 +243,7 @@ static void refuse_tile(Gen *gen, const Stmt *stmt) {
     expr_visit(gen->arena, tile->value, find_sum_of_products, &sum);
     if (refuse_target(gen, stmt, sum)) return;
     if (tile->target.space != SPACE_REGISTER || tile->target.rank != 2 || sum == NULL) {
-        refuse_reduction(gen, stmt->span);
+        refuse_reduction(gen, tile->value, stmt->span);
         return;
     }
     const Expr *product = without_casts(sum->reduce.body), *side = product->binary.left;

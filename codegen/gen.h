@@ -293,7 +293,8 @@ void matrix_store(Gen *gen, Point *statement, const Access *access, const Matrix
 void matrix_load(Gen *gen, Point *statement, const Access *access, const MatrixPlace *place, Reg *words, int count);
 
 void gen_tile(Gen *gen, const Stmt *stmt);  /* copies.c */
-void refuse_reduction(Gen *gen, Span span); /* copies.c */
+/* The reduction in the value of a statement cannot be generated. copies.c */
+void refuse_reduction(Gen *gen, Expr *value, Span statement);
 void gen_map(Gen *gen, const Stmt *stmt);   /* maps.c */
 MatrixMove map_moves_matrices(Gen *gen, const Tile *tile,
                               const Access *access); /* does it, and how: asked by --report too (maps.c) */

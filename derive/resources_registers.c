@@ -170,7 +170,9 @@ static void refuse_accumulators(Resources *res, const Role *role, int taken, int
     if (!largest) return;
     diag_label(diags, diag, largest->span, "the largest");
     if (together > 1)
-        diag_note(diags, diag, "they are held at once; a tile's registers are free for others behind the block that it is declared in");
+        diag_note(
+            diags, diag,
+            "they are held at once; a tile's registers are free for others behind the block that it is declared in");
     int64_t columns = largest->extents[largest->rank - 1], fits = room - (taken - most);
     columns = fits > 0 ? columns * fits / most / 8 * 8 : 0;
     if (columns > 0)
@@ -205,8 +207,10 @@ static void check_accumulators(Resources *res) {
         const Role *role = &prog->roles.items[i];
         int taken = accumulator_registers(role);
         int available = role->registers ? role->registers : prog->launch_registers;
-        if (taken > 0 && taken + BESIDE_ACCUMULATORS > available) refuse_accumulators(res, role, taken, available);
-        else check_instructions(res, role);
+        if (taken > 0 && taken + BESIDE_ACCUMULATORS > available)
+            refuse_accumulators(res, role, taken, available);
+        else
+            check_instructions(res, role);
     }
 }
 
@@ -214,11 +218,13 @@ static void check_accumulators(Resources *res) {
 static bool refuse_stated(Resources *res, const Role *role, const RoleTile *tile) {
     int64_t needs = tile_registers(tile) + BESIDE_TILES;
     if (!role->regs || needs <= role->regs) return false;
-    Diag *diag = diag_at(res->diags, P0505, role->span, "`%s` takes %lld registers a thread and others at least %d, and `%s` has %d",
-                         tile->name, (long long)tile_registers(tile), BESIDE_TILES, role->name, role->regs);
+    Diag *diag = diag_at(res->diags, P0505, role->span,
+                         "`%s` takes %lld registers a thread and others at least %d, and `%s` has %d", tile->name,
+                         (long long)tile_registers(tile), BESIDE_TILES, role->name, role->regs);
     diag_primary(res->diags, diag, "`regs %d`", role->regs);
     diag_label(res->diags, diag, tile->span, "%lld registers of a thread", (long long)tile_registers(tile));
-    diag_help(res->diags, diag, "write `regs %lld` or more, spread the tile over more warps, or take it in parts", (long long)(needs + 7) / 8 * 8);
+    diag_help(res->diags, diag, "write `regs %lld` or more, spread the tile over more warps, or take it in parts",
+              (long long)(needs + 7) / 8 * 8);
     return true;
 }
 
@@ -231,7 +237,8 @@ static bool tiles_fit(Resources *res) {
         for (size_t t = 0; t < prog->roles.items[i].tiles.count; t++) {
             const Role *role = &prog->roles.items[i];
             const RoleTile *tile = &role->tiles.items[t];
-            if (!tile->in_registers || accumulator_registers(role) > 0) continue; /* of those more is said below */
+            if (!tile->in_registers || tile->unspread || accumulator_registers(role) > 0)
+                continue; /* of accumulators more is said below */
             if (tile_registers(tile) <= prog->target->registers_max) {
                 if (!refuse_stated(res, role, tile)) continue;
                 fit = false;

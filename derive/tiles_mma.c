@@ -104,6 +104,10 @@ static bool find_kind(Contraction *c, MmaKind *kind) {
                   spelling(b->type), c->site->role->tiles.items[a->object].name);
     else if (a->type == E_F32 || b->type == E_F32)
         diag_help(diags, diag, "declare the field tf32: f32 elements are copied to it, and read with 10 mantissa bits");
+    else if (a->type != b->type)
+        diag_help(diags, diag, "cast one into a tile of the other's type first: `t[..] = %s(%s);`",
+                  spelling(element_rows[a->type].bytes > element_rows[b->type].bytes ? a->type : b->type),
+                  tiles_text(c->tiles, element_rows[a->type].bytes > element_rows[b->type].bytes ? b->span : a->span));
     return false;
 }
 
@@ -366,6 +370,7 @@ void tiles_mma(Tiles *tiles, Site *site) {
         !extents(&c, &mma_rows[kind]) || !operand(&c, &tile->mma.a, INDEX_ROW, &mma_rows[kind]) ||
         !operand(&c, &tile->mma.b, INDEX_COLUMN, &mma_rows[kind])) {
         site->poisoned = true;
+        if (tile->target.space == SPACE_REGISTER) site->role->tiles.items[tile->target.object].unspread = true;
         return;
     }
     tile->mma.kind = kind;

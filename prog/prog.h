@@ -443,6 +443,7 @@ typedef struct RoleTile {  /* a `shared` tile or a `var` tile of a role */
     bool by_hand;          /* `unsafe` takes its address; filled by elaborate */
     Layout layout;         /* of a shared tile */
     RegisterLayout held;   /* of a register tile; filled by tiles */
+    bool unspread;         /* a contraction into it was refused: how threads would share it is not known; filled by tiles */
     uint32_t offset;       /* shared: of instance 0, in the block's shared memory; filled by resources */
     uint32_t stride;       /* shared: bytes from one instance's tile to the next's */
 } RoleTile;
