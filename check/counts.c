@@ -32,61 +32,84 @@ static const Row *apart_row(const Pair *pair, int side) {
     return row && row->kind != ROW_ACQUIRE ? row : NULL;
 }
 
-static void note_difference(const Counts *c, Diag *diag, const Str *where, const int64_t *values) {
+static void note_difference(const Counts *c, Diag *diag, const Difference *difference) {
     diag_note(c->diags, diag, "%s%s%lld produced, %lld consumed: one of the two waits for ever",
-              where->length ? where->text : "", where->length ? ": " : "", (long long)values[0],
-              (long long)values[1]);
+              difference->where.length ? difference->where.text : "",
+              difference->where.length ? ": " : "", (long long)difference->acquired[0],
+              (long long)difference->acquired[1]);
 }
 
 static void refuse_leave(const Counts *c, const Pair *pair) {
     const Row *leave = NULL;
     const Pipe *pipe = &c->prog->pipes.items[pair->pipe];
     int side = end_leaves(&pair->ends[1], &leave) ? 1 : 0;
-    Str where = str_new(c->arena);
-    int64_t values[2];
+    Difference difference = {.where = str_new(c->arena)};
     if (side == 0) end_leaves(&pair->ends[0], &leave);
     Diag *diag = diag_at(c->diags, P0452, leave->span,
                          "a loop with operations on pipe `%s` is left early", pipe->name);
     diag_primary(c->diags, diag, "`%s` stops here", name_of(pair, side));
     diag_label(c->diags, diag, end_first(&pair->ends[1 - side]), "`%s` goes on, and waits",
                name_of(pair, 1 - side));
-    if (counts_difference(c->arena, c->prog, pair->pipe, pair->ends, &where, values))
-        note_difference(c, diag, &where, values);
+    if (counts_difference(c->arena, c->prog, pair->pipe, pair->ends, &difference))
+        note_difference(c, diag, &difference);
     diag_help(c->diags, diag,
               "let `%s` leave the same loop at the same place under the same condition, or put the "
               "condition inside of the stage's block",
               name_of(pair, 1 - side));
 }
 
+/* By sizes that are found, or by two numbers */
+static bool differ(const Counts *c, const Pair *pair, Difference *difference) {
+    difference->where = str_new(c->arena);
+    if (counts_difference(c->arena, c->prog, pair->pipe, pair->ends, difference)) return true;
+    if (!counts_constant(c->arena, c->prog, pair->ends, difference->acquired)) return false;
+    str_add(&difference->where, "in each tile of the grid");
+    return true;
+}
+
+/* The acquire that is one too many, of the role that has it; else the first one */
+static Span place_of(const Pair *pair, int side, const Difference *difference) {
+    bool more = difference->acquired[side] > difference->acquired[1 - side];
+    return more && difference->surplus.hi ? difference->surplus : end_first(&pair->ends[side]);
+}
+
+static void label_count(const Counts *c, const Pair *pair, int side, Diag *diag, Span place) {
+    const char *text = counts_text(c->arena, c->prog, &pair->ends[side]);
+    if (!text) text = "as often as its loops and conditions have it";
+    text = arena_printf(c->arena, "`%s` %s %s", name_of(pair, side), side ? "consumes" : "produces",
+                        text);
+    if (side == 1)
+        diag_primary(c->diags, diag, "%s", text);
+    else
+        diag_label(c->diags, diag, place, "%s", text);
+}
+
+/* What decides how often: the loop, condition or exit of each role that is not the other's */
+static void label_apart(const Counts *c, const Pair *pair, Diag *diag, bool differ) {
+    for (int i = 1; i >= 0; i--) {
+        const Row *row = apart_row(pair, i);
+        if (row)
+            diag_label(c->diags, diag, row->head, differ ? "decides for `%s`" : "as `%s` says it",
+                       name_of(pair, i));
+    }
+}
+
 static void refuse_counts(const Counts *c, const Pair *pair) {
     const Pipe *pipe = &c->prog->pipes.items[pair->pipe];
-    Str where = str_new(c->arena);
-    int64_t values[2];
-    bool differ = counts_difference(c->arena, c->prog, pair->pipe, pair->ends, &where, values);
+    Difference difference = {0};
+    bool differs = differ(c, pair, &difference);
     Diag *diag =
-        diag_at(c->diags, differ ? P0450 : P0451, end_first(&pair->ends[1]),
-                differ ? "pipe `%s` is not consumed as often as it is produced"
-                       : "cannot show that pipe `%s` is consumed as often as it is produced",
+        diag_at(c->diags, differs ? P0450 : P0451, place_of(pair, 1, &difference),
+                differs ? "pipe `%s` is not consumed as often as it is produced"
+                        : "cannot show that pipe `%s` is consumed as often as it is produced",
                 pipe->name);
-    const char *verbs[2] = {"produces", "consumes"};
-    for (int i = 1; i >= 0; i--) {
-        const char *text = counts_text(c->arena, c->prog, &pair->ends[i]);
-        if (!text) text = "as often as its loops and conditions have it";
-        text = arena_printf(c->arena, "`%s` %s %s", name_of(pair, i), verbs[i], text);
-        if (i == 1)
-            diag_primary(c->diags, diag, "%s", text);
-        else
-            diag_label(c->diags, diag, end_first(&pair->ends[i]), "%s", text);
-    }
-    if (differ) note_difference(c, diag, &where, values);
-    for (int i = 1; i >= 0 && !differ; i--) {
-        const Row *row = apart_row(pair, i);
-        if (row) diag_label(c->diags, diag, row->head, "as `%s` says it", name_of(pair, i));
-    }
+    for (int i = 1; i >= 0; i--) label_count(c, pair, i, diag, place_of(pair, i, &difference));
+    if (differs) note_difference(c, diag, &difference);
+    label_apart(c, pair, diag, differs);
     diag_help(c->diags, diag,
-              differ ? "loop over the same `range` in both roles: the same name is the same count"
-                     : "say it in both roles in the same words: a `range` of the kernel to loop "
-                       "over, the same comparisons of the same values as conditions");
+              differs ? "loop over the same `range` in both roles: the same name is the same count"
+                      : "say it in both roles in the same words: a `range` of the kernel to loop "
+                        "over, the same comparisons of the same values as conditions");
 }
 
 /* ---- ranges that must not be empty ----------------------------------------------------------- */

@@ -35,6 +35,8 @@ typedef enum Emptiness { MAYBE_EMPTY, NONEMPTY, EMPTY } Emptiness;
 /* Certainly equal? `known`: by domain, what is taken for granted */
 bool counts_equal(Arena *arena, Prog *prog, const EndCode *ends, const Emptiness *known);
 bool counts_nothing(Arena *arena, Prog *prog, const EndCode *end, const Emptiness *known);
+/* Two numbers, in each tile of the grid, that are not equal; false: they are, or are none */
+bool counts_constant(Arena *arena, const Prog *prog, const EndCode *ends, int64_t *acquired);
 Expr *domain_nonempty(Arena *arena, const Prog *prog,
                       int domain); /* lo < hi, of symbols and axes */
 /* expr >= 1, said simply: ceil(K, 64) >= 1 is K >= 1 */
@@ -45,9 +47,13 @@ bool only_symbols(const Expr *expr);
 
 const char *counts_text(Arena *arena, const Prog *prog,
                         const EndCode *end); /* NULL: not in words */
-/* Sizes at which the two roles acquire the pipe unequally often, and how often; false: none are
- * found */
-bool counts_difference(Arena *arena, const Prog *prog, int pipe, const EndCode *ends, Str *where,
-                       int64_t *acquired);
+typedef struct Difference {
+    Str where;           /* the sizes, and what memory holds; empty: anywhere */
+    int64_t acquired[2]; /* at both ends */
+    Span surplus;        /* the acquire of one end that is not matched by the other; empty: not known */
+} Difference;
+
+/* Sizes at which the two roles acquire the pipe unequally often; false: none are found */
+bool counts_difference(Arena *arena, const Prog *prog, int pipe, const EndCode *ends, Difference *difference);
 
 #endif

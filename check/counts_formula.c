@@ -334,6 +334,24 @@ bool counts_equal(Arena *arena, Prog *prog, const EndCode *ends, const Emptiness
     return same;
 }
 
+/* A count that is one number; false: it is another one at other sizes */
+static bool constant(const Poly *poly, int64_t *value) {
+    bool known = poly_is_constant(poly, value) && *value % SCALE == 0;
+    if (known) *value /= SCALE;
+    return known;
+}
+
+bool counts_constant(Arena *arena, const Prog *prog, const EndCode *ends, int64_t *acquired) {
+    Emptiness *known = NEW_ARRAY(arena, Emptiness, prog->domains.count + 1);
+    Algebra *algebra = algebra_new(arena, prog, NULL);
+    int64_t outside;
+    for (int i = 0; i < 2; i++) {
+        Total counted = total(arena, prog, algebra, &ends[i], known);
+        if (!constant(counted.outside, &outside) || outside != 0 || !constant(counted.tile, &acquired[i])) return false;
+    }
+    return acquired[0] != acquired[1];
+}
+
 bool counts_nothing(Arena *arena, Prog *prog, const EndCode *end, const Emptiness *known) {
     Algebra *algebra = algebra_new(arena, prog, NULL);
     const Poly *zero = poly_constant(algebra, 0);

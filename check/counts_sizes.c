@@ -29,8 +29,10 @@ static bool unequal(Seek *seek) {
         Reads reads = {.memory = &seek->memory};
         Arena *scratch = arena_scratch(seek->arena);
         seek->block.reads = &reads;
+        Acquires acquires = {.number = -1};
         bool known = trace_acquires(scratch, seek->traced, seek->ends[i].role, seek->pipe, end,
-                                    &seek->block, &seek->acquired[i]);
+                                    &seek->block, &acquires);
+        seek->acquired[i] = acquires.count;
         arena_free(scratch);
         if (!known) return false;
     }
@@ -120,8 +122,19 @@ static void print_place(const Seek *seek, const Sizes *sizes, Str *where) {
     }
 }
 
-bool counts_difference(Arena *arena, const Prog *prog, int pipe, const EndCode *ends, Str *where,
-                       int64_t *acquired) {
+static Span surplus_of(Seek *seek) {
+    int more = seek->acquired[1] > seek->acquired[0];
+    Acquires acquires = {.number = seek->acquired[1 - more]};
+    Reads reads = {.memory = &seek->memory};
+    Arena *scratch = arena_scratch(seek->arena);
+    seek->block.reads = &reads;
+    End end = more ? END_CONSUME : END_PRODUCE;
+    trace_acquires(scratch, seek->traced, seek->ends[more].role, seek->pipe, end, &seek->block, &acquires);
+    arena_free(scratch);
+    return acquires.place;
+}
+
+bool counts_difference(Arena *arena, const Prog *prog, int pipe, const EndCode *ends, Difference *difference) {
     Seek seek = {.arena = arena,
                  .prog = prog,
                  .pipe = pipe,
@@ -140,8 +153,9 @@ bool counts_difference(Arena *arena, const Prog *prog, int pipe, const EndCode *
     for (size_t i = 0; i < prog->axes.count; i++) sizes_formula(sizes, prog->axes.items[i].extent);
     for (int tried = 0; tried < SIZES_MOST && sizes_next(sizes); tried++) {
         if (!differ_in(&seek)) continue;
-        for (int i = 0; i < 2; i++) acquired[i] = seek.acquired[i];
-        print_place(&seek, sizes, where);
+        for (int i = 0; i < 2; i++) difference->acquired[i] = seek.acquired[i];
+        difference->surplus = surplus_of(&seek);
+        print_place(&seek, sizes, &difference->where);
         return true;
     }
     return false;

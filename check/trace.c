@@ -306,22 +306,22 @@ bool trace_events(Arena *arena, Traced *traced, const BlockRun *block, const Rol
 typedef struct Count {
     int pipe;
     bool produce;
-    int64_t count;
+    Acquires *acquires;
 } Count;
 
 static void count_event(Run *run, const Position *place, const Event *what) {
     Count *count = run->data;
     (void)place;
-    count->count +=
-        what->kind == STEP_ACQUIRE && what->pipe == count->pipe && what->produce == count->produce;
+    Acquires *acquires = count->acquires;
+    if (what->kind != STEP_ACQUIRE || what->pipe != count->pipe || what->produce != count->produce)
+        return;
+    if (acquires->count++ == acquires->number) acquires->place = what->place;
 }
 
 bool trace_acquires(Arena *arena, Traced *traced, const Role *role, int pipe, End end,
-                    const BlockRun *block, int64_t *count) {
+                    const BlockRun *block, Acquires *acquires) {
     Run *run = run_new(arena, traced, block);
-    Count counted = {.pipe = pipe, .produce = end == END_PRODUCE};
+    Count counted = {.pipe = pipe, .produce = end == END_PRODUCE, .acquires = acquires};
     run->event = count_event, run->data = &counted;
-    bool known = run_alone(run, arena, role, ALL_INSTANCES);
-    *count = counted.count;
-    return known;
+    return run_alone(run, arena, role, ALL_INSTANCES);
 }

@@ -63,9 +63,15 @@ TraceOutcome trace_try(Arena *arena, Prog *prog, Traced *traced, Diags *diags,
 /* needs equal counts; refuses what waits for ever at sizes that are found; false where none are */
 bool trace_check(Arena *arena, Prog *prog, Diags *diags);
 
+typedef struct Acquires { /* of one end of a pipe, in one block */
+    int64_t count;
+    int64_t number; /* the one whose place is asked for, from 0 */
+    Span place;     /* empty: there are not so many */
+} Acquires;
+
 /* How often a role acquires an end of a pipe in the block; false where that is not known */
 bool trace_acquires(Arena *arena, Traced *traced, const Role *role, int pipe, End end,
-                    const BlockRun *block, int64_t *count);
+                    const BlockRun *block, Acquires *acquires);
 
 /* The events of one process on its own; false where they are not known to its end */
 typedef VEC(Event) Events;

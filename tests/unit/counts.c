@@ -112,8 +112,12 @@ static bool agree(Trial *trial, Str *where) {
         Env env = {.prog = trial->prog, .symbols = sizes->values};
         for (size_t i = 0; i < trial->prog->preconditions.count && allowed; i++)
             allowed = evaluate(&env, trial->prog->preconditions.items[i].condition, &truth) && truth;
-        for (int i = 0; i < 2 && allowed; i++)
-            allowed = trace_acquires(trial->arena, traced, trial->ends[i].role, 0, i ? END_CONSUME : END_PRODUCE, &block, &counts[i]);
+        for (int i = 0; i < 2 && allowed; i++) {
+            Acquires acquires = {.number = -1};
+            End end = i ? END_CONSUME : END_PRODUCE;
+            allowed = trace_acquires(trial->arena, traced, trial->ends[i].role, 0, end, &block, &acquires);
+            counts[i] = acquires.count;
+        }
         if (!allowed || counts[0] == counts[1]) continue;
         str_printf(where, "M = %lld, K = %lld, n = %lld, b = %lld, m = %lld", (long long)m, (long long)*value_of(trial, sizes, "K"),
                    (long long)*value_of(trial, sizes, "n"), (long long)*value_of(trial, sizes, "b"), (long long)tile);
