@@ -58,7 +58,7 @@ static Fill translated(Padding *p, const Fill *fill, int handle) {
     Algebra *algebra = p->code->algebra;
     Matches matches;
     Fill out = *fill;
-    bool known = producer && match_loops(p->arena, producer, p->code, handle, &matches);
+    bool known = p->proofs && producer && match_loops(p->arena, producer, p->code, handle, &matches);
     for (int i = 0; i < out.count; i++) {
         Edge *edge = &out.edges[i];
         edge->sub = known && edge->sub ? algebra_import(algebra, producer->algebra, edge->sub) : NULL;
