@@ -6,6 +6,7 @@
  * followed turn by turn, another one as its first iteration and a later one: nothing that was written is ever lost. */
 #include "check/passes.h"
 #include "derive/tiles.h"
+#include "prog/walk.h"
 
 #include <string.h>
 

@@ -6,6 +6,7 @@
 
 #include "check/passes.h"
 #include "derive/tiles.h"
+#include "prog/walk.h"
 
 #define MAX_WRITES 2048 /* of a role; loops are followed no further beyond */
 

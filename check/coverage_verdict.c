@@ -29,7 +29,7 @@ static void report_missing(Coverage *c, const Release *at, const Hold *hold, int
     diag_label(tiles->diags, diag, at->span, at->stmt->kind == S_LEAVE ? "and left here" : "and passed on here");
     for (size_t i = hold->marks.count; i-- > 0;) {
         const Mark *mark = &hold->marks.items[i];
-        if (mark->site->tile->target.field != f || mark->site->stmt->span.lo < hold->acquire->span.lo) continue;
+        if (mark->site->tile->target.field != f || mark->site->row->span.lo < hold->acquire->span.lo) continue;
         diag_label(tiles->diags, diag, mark->site->tile->target.span,
                    mark->vague ? "which elements this writes is not known at compile time" : "written in part here");
         break;

@@ -370,7 +370,7 @@ bool boxes_pitch(Tiles *tiles, const Access *global, bool store, Reason *reason)
 void boxes_require(Tiles *tiles, Site *site, const Access *global, bool store) {
     const Param *param = &tiles->prog->params.items[global->object];
     Arena *arena = tiles->arena;
-    Span span = site->stmt->span;
+    Span span = site->row->span;
     if (param->rank < 2) return;
     Expr *pitch = stride_of(tiles, param, param->rank - 2), *far = stride_of(tiles, param, 0);
     Algebra *algebra = tiles->formulas;

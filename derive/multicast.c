@@ -70,60 +70,36 @@ void multicast_piece(Tiles *tiles, Site *site) {
 
 /* ---- what keeps a copy from it ----------------------------------------------------------------------------------------- */
 
-typedef struct Control { /* the innermost bound or condition around a statement that differs along an axis */
+typedef struct Control { /* the innermost bound or condition around a row that differs along an axis */
     const Role *role;
-    const Stmt *tile; /* around this statement; NULL: around whatever acquires `pipe` */
+    const Row *tile; /* around this row; NULL: around whatever acquires `pipe` */
     int pipe;
     uint32_t along;
     Expr *cause;
 } Control;
 
-static bool is_sought(const Control *control, const Stmt *stmt) {
-    if (control->tile) return stmt == control->tile;
-    int handle = stmt->kind == S_STAGE ? stmt->stage.handle : stmt->kind == S_ACQUIRE ? stmt->acquire.handle : -1;
-    return handle >= 0 && control->role->handles.items[handle].pipe == control->pipe;
+static bool is_sought(const Control *control, const Row *row) {
+    if (control->tile) return row == control->tile;
+    if (row->kind != ROW_ACQUIRE || row->handle < 0) return false;
+    return control->role->handles.items[row->handle].pipe == control->pipe;
 }
 
-static bool find_control(Control *control, const Stmt *stmt, Expr *around);
-
-static Expr *differing(const Control *control, Expr *expr, Expr *otherwise) {
-    return expr && (expr->along & control->along) ? expr : otherwise;
-}
-
-static bool find_in_loop(Control *control, const Stmt *stmt, Expr *around) {
-    around = differing(control, stmt->loop.lo, around);
-    around = differing(control, stmt->loop.hi, around);
-    return find_control(control, stmt->loop.body, differing(control, stmt->loop.where, around));
-}
-
-static bool find_control(Control *control, const Stmt *stmt, Expr *around) {
-    if (!stmt) return false;
-    if (is_sought(control, stmt) && around) {
-        control->cause = around;
-        return true;
+static Expr *differing(const Control *control, int region) {
+    const FlowCode *code = control->role->code;
+    for (; region >= 0; region = code->regions.items[region].parent) {
+        const Region *row = &code->regions.items[region];
+        Expr *all[] = {row->condition, row->where, row->hi, row->lo};
+        for (size_t i = 0; i < COUNT_OF(all); i++)
+            if (all[i] && (all[i]->along & control->along)) return all[i];
     }
-    switch (stmt->kind) {
-    case S_BLOCK:
-        for (size_t i = 0; i < stmt->block.body.count; i++)
-            if (find_control(control, stmt->block.body.items[i], around)) return true;
-        return false;
-    case S_GRID: return find_control(control, stmt->grid.body, around);
-    case S_FOR: return find_in_loop(control, stmt, around);
-    case S_IF:
-        around = differing(control, stmt->branch.condition, around);
-        return find_control(control, stmt->branch.then, around) ||
-               find_control(control, stmt->branch.otherwise, around);
-    case S_STAGE: return find_control(control, stmt->stage.body, around);
-    case S_SCALAR:
-    case S_TILE:
-    case S_LEAVE:
-    case S_TRY:
-    case S_ACQUIRE:
-    case S_RELEASE:
-    case S_UNSAFE:
-    case S_MOVE: return false;
-    }
-    return false;
+    return NULL;
+}
+
+static bool find_control(Control *control) {
+    const FlowCode *code = control->role->code;
+    for (size_t at = 0; at < code->rows.count && !control->cause; at++)
+        if (is_sought(control, &code->rows.items[at])) control->cause = differing(control, code->rows.items[at].region);
+    return control->cause != NULL;
 }
 
 static void show_origin(Tiles *tiles, const Role *role, Diag *diag, Expr *cause, uint32_t along) {
@@ -140,13 +116,13 @@ static void show_control(Tiles *tiles, const Site *site, Diag *diag, uint32_t al
             "often in one block than in another: the blocks could wait for each other in a ring");
         return;
     }
-    Control control = {.role = site->role, .tile = site->stmt, .along = along};
-    bool found = find_control(&control, site->role->body, NULL);
+    Control control = {.role = site->role, .tile = site->row, .along = along};
+    bool found = find_control(&control);
     control.tile = NULL;
     control.pipe = (int)(pipe - tiles->prog->pipes.items);
     for (size_t r = 0; r < tiles->prog->roles.count && !found; r++) {
         control.role = &tiles->prog->roles.items[r];
-        found = find_control(&control, control.role->body, NULL);
+        found = find_control(&control);
     }
     if (!found) {
         diag_note(tiles->diags, diag, "loops around it, or around `%s`, are left where blocks take different paths",
@@ -167,7 +143,7 @@ static const char *axis_names(Tiles *tiles, uint32_t axes) {
 static void refuse_required(Tiles *tiles, Site *site, bool load) {
     const Tile *tile = site->tile;
     if (tiles->prog->cluster_refused) return;
-    Diag *diag = diag_at(tiles->diags, P0240, site->stmt->span, "this statement is not multicast");
+    Diag *diag = diag_at(tiles->diags, P0240, site->row->span, "this statement is not multicast");
     site->poisoned = true;
     if (!load) {
         diag_primary(tiles->diags, diag, "only copies from a tensor into a stage, by the copy engine, are");
@@ -205,7 +181,7 @@ void multicast_check(Tiles *tiles, Site *site) {
     uint32_t kept = cluster_axes(tiles->prog) & ~(coordinates_along(site) | tile->multicast.axes);
     if (kept == 0) return;
     Diag *diag =
-        diag_at(tiles->diags, P0241, site->stmt->span, "this copy is not multicast along %s", axis_names(tiles, kept));
+        diag_at(tiles->diags, P0241, site->row->span, "this copy is not multicast along %s", axis_names(tiles, kept));
     diag_primary(tiles->diags, diag, "every block loads it for itself");
     show_control(tiles, site, diag, kept);
 }

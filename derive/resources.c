@@ -26,17 +26,17 @@ static void scan_generic(Access *access, bool written, void *data) {
     if (access->space != SPACE_GLOBAL) scan->needs_lanes = true;
 }
 
-static void scan_stmt(Stmt *stmt, void *data) {
-    LaneScan *scan = data;
-    if (stmt->kind == S_UNSAFE) scan->needs_lanes |= stmt->unsafe->kind != UNSAFE_VALUE || stmt->unsafe->value != VALUE_INDEX;
-    if (stmt->kind != S_TILE) walk_accesses(scan->res->arena, stmt, scan_generic, scan);
-    else if (!stmt->tile || !issues_only(stmt->tile)) scan->needs_lanes = true;
-    if (stmt->kind == S_TILE && stmt->tile) scan->waits |= tile_waits(scan->res->prog, scan->role, stmt->tile);
+static void scan_row(LaneScan *scan, const Row *row) {
+    const Unsafe *what = row->unsafe;
+    if (what) scan->needs_lanes |= what->kind != UNSAFE_VALUE || what->value != VALUE_INDEX;
+    if (row->kind != ROW_TILE) row_accesses(scan->res->arena, scan->role->code, row, scan_generic, scan);
+    else if (!row->tile || !issues_only(row->tile)) scan->needs_lanes = true;
+    if (row->kind == ROW_TILE && row->tile) scan->waits |= tile_waits(scan->res->prog, scan->role, row->tile);
 }
 
 static void settle_lanes(Resources *res, Role *role, int *next_barrier) {
     LaneScan scan = {.res = res, .role = role};
-    stmt_visit(role->body, scan_stmt, &scan);
+    for (size_t at = 0; at < role->code->rows.count; at++) scan_row(&scan, &role->code->rows.items[at]);
     bool exchanges = scan.waits; /* threads of an instance read what others of it wrote, or write what others have read */
     role->one_lane = role->instances == 1 && role->warps == 1 && !scan.needs_lanes;
     for (size_t i = 0; i < role->tiles.count; i++) exchanges |= !role->tiles.items[i].in_registers;

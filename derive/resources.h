@@ -8,7 +8,7 @@
 #define PIPEC_RESOURCES_H
 
 #include "derive/derive.h"
-#include "prog/walk.h"
+#include "flow/code.h"
 
 #define WARP_LANES 32
 #define WARPGROUP_WARPS 4

@@ -84,7 +84,7 @@ bool same_object(const Access *a, const Access *b) {
 Site *tiles_site(Tiles *tiles, const Stmt *stmt) {
     for (size_t n = 0; n < tiles->sites.count; n++) {
         size_t i = (tiles->cursor + n) % tiles->sites.count;
-        if (tiles->sites.items[i]->stmt != stmt) continue;
+        if (tiles->sites.items[i]->row->stmt != stmt) continue;
         tiles->cursor = i;
         return tiles->sites.items[i];
     }
@@ -149,11 +149,11 @@ typedef struct Walker {
     IndexSpace *space; /* of the reductions of a scalar statement, else NULL */
 } Walker;
 
-static void add_site(Walker *walker, Stmt *stmt) {
+static void add_site(Walker *walker, const Row *row) {
     Tiles *tiles = walker->tiles;
-    Tile *tile = stmt->tile;
+    Tile *tile = row->tile;
     Site *site = NEW(tiles->arena, Site);
-    *site = (Site){.stmt = stmt, .tile = tile, .role = walker->role, .algebra = walker->algebra};
+    *site = (Site){.row = row, .tile = tile, .role = walker->role, .algebra = walker->algebra};
     vec_push(tiles->arena, &tiles->sites, site);
     site->poisoned = gather_target(tiles, site->role, &tile->target, &site->reads);
     site->poisoned |= tiles_reads(tiles, site->role, tile->value, &site->reads);
@@ -216,13 +216,12 @@ static void visit_root(Expr *expr, void *data) {
         check_scalar_read(walker, walker->space ? walker->space : &none, reads.items[i]);
 }
 
-static void visit_stmt(Stmt *stmt, void *data) {
-    Walker *walker = data;
-    walker->space = stmt->kind == S_SCALAR ? stmt->scalar.space : NULL;
-    if (stmt->kind != S_TILE)
-        walk_exprs(stmt, visit_root, walker);
-    else if (stmt->tile)
-        add_site(walker, stmt);
+static void visit_row(Walker *walker, const Row *row) {
+    walker->space = row->space;
+    if (row->kind != ROW_TILE)
+        row_exprs(walker->role->code, row, visit_root, walker);
+    else if (row->tile)
+        add_site(walker, row);
 }
 
 /* ---- `ensures` and `example` ------------------------------------------------------------------------------------------ */
@@ -329,23 +328,16 @@ static void use_read(Access *access, bool written, void *data) {
     if (!written && !is_poisoned(walk->prog, walk->role, access)) note_read(walk->prog, walk->role, access);
 }
 
-typedef struct UseStmts {
-    Arena *arena;
-    UseWalk walk;
-} UseStmts;
-
-static void use_stmt(Stmt *stmt, void *data) {
-    UseStmts *uses = data;
-    if (stmt->kind != S_TILE) walk_accesses(uses->arena, stmt, use_read, &uses->walk);
-}
-
 /* Needs classes */
 static void find_uses(Tiles *tiles) {
     Prog *prog = tiles->prog;
     for (size_t r = 0; r < prog->roles.count; r++) {
         Role *role = &prog->roles.items[r];
-        UseStmts uses = {tiles->arena, {prog, role}};
-        stmt_visit(role->body, use_stmt, &uses);
+        UseWalk uses = {prog, role};
+        for (size_t at = 0; at < role->code->rows.count; at++) {
+            const Row *row = &role->code->rows.items[at];
+            if (row->kind != ROW_TILE) row_accesses(tiles->arena, role->code, row, use_read, &uses);
+        }
         for (size_t h = 0; h < role->handles.count; h++)
             if (role->handles.items[h].pipe >= 0) role->pipes[role->handles.items[h].pipe].uses = true;
     }
@@ -448,8 +440,11 @@ static void require_divisors_of(Tiles *tiles, Expr *expr) {
     if (expr) expr_visit(tiles->arena, expr, visit_divisor, tiles);
 }
 
-static void divisors_of_stmt(Expr *expr, void *data) { require_divisors_of(data, expr); }
-static void divisors_of(Stmt *stmt, void *data) { walk_exprs(stmt, divisors_of_stmt, data); }
+static void divisors_of_root(Expr *expr, void *data) { require_divisors_of(data, expr); }
+
+static void divisors_of(Tiles *tiles, const FlowCode *code) {
+    for (size_t at = 0; at < code->rows.count; at++) row_exprs(code, &code->rows.items[at], divisors_of_root, tiles);
+}
 
 static void require_divisors(Tiles *tiles) {
     Prog *prog = tiles->prog;
@@ -463,7 +458,7 @@ static void require_divisors(Tiles *tiles) {
     }
     for (size_t i = 0; i < prog->lets.count; i++) require_divisors_of(tiles, prog->lets.items[i].value);
     for (size_t i = 0; i < prog->claims.count; i++) require_divisors_of(tiles, prog->claims.items[i].value);
-    for (size_t i = 0; i < prog->roles.count; i++) stmt_visit(prog->roles.items[i].body, divisors_of, tiles);
+    for (size_t i = 0; i < prog->roles.count; i++) divisors_of(tiles, prog->roles.items[i].code);
 }
 
 /* ---- all ---------------------------------------------------------------------------------------------------------- */
@@ -491,7 +486,7 @@ Tiles *tiles_check(Arena *arena, Prog *prog, Diags *diags) {
         tiles->algebras[r] = role->code->algebra;
         Walker walker = {tiles, role, tiles->algebras[r], NULL};
         if (!role->pipes) role->pipes = NEW_ARRAY(arena, PipeUse, prog->pipes.count + 1);
-        stmt_visit(role->body, visit_stmt, &walker);
+        for (size_t at = 0; at < role->code->rows.count; at++) visit_row(&walker, &role->code->rows.items[at]);
     }
     for (size_t i = 0; i < tiles->sites.count; i++) tiles_rules(tiles, tiles->sites.items[i]);
     check_ensures(tiles);

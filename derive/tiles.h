@@ -13,14 +13,14 @@
 
 #include "algebra/algebra.h"
 #include "flow/context.h"
+#include "flow/code.h"
 #include "derive/derive.h"
-#include "prog/walk.h"
 
 typedef VEC(Access *) Accesses;
 
 /* One tile statement */
 typedef struct Site {
-    Stmt *stmt;
+    const Row *row;
     Tile *tile;
     Role *role;
     Algebra *algebra;

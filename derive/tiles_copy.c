@@ -310,7 +310,7 @@ static void take_boxes(Tiles *tiles, Site *site, BoxPlan *plan, bool store) {
 /* A load without a copy engine: by the lanes, and only where that is written */
 static bool refuse_engine(Tiles *tiles, Site *site) {
     if (tiles->prog->target->has[CAP_COPY_ENGINE]) return false;
-    Diag *diag = target_lacks(tiles->arena, tiles->diags, tiles->prog, CAP_COPY_ENGINE, site->stmt->span);
+    Diag *diag = target_lacks(tiles->arena, tiles->diags, tiles->prog, CAP_COPY_ENGINE, site->row->span);
     if (diag) diag_help(tiles->diags, diag, "write `by lanes` behind the copy, and behind the others");
     site->poisoned = true;
     return true;

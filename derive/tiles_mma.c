@@ -59,11 +59,11 @@ static bool by_warpgroups(Contraction *c) {
     Diags *diags = c->tiles->diags;
     Prog *prog = c->tiles->prog;
     if (!prog->target->has[CAP_WGMMA]) {
-        target_lacks(c->tiles->arena, diags, prog, CAP_WGMMA, c->site->stmt->span);
+        target_lacks(c->tiles->arena, diags, prog, CAP_WGMMA, c->site->row->span);
         return false;
     }
     if (role->warpgroups) return true;
-    Diag *diag = diag_at(diags, P0220, c->site->stmt->span, "a contraction into registers is the work of a warpgroup");
+    Diag *diag = diag_at(diags, P0220, c->site->row->span, "a contraction into registers is the work of a warpgroup");
     diag_label(diags, diag, role->span, "a role of %d warp%s", role->warps, role->warps == 1 ? "" : "s");
     int groups = (role->warps + 3) / 4;
     diag_help(diags, diag, "declare `role %s: %d warpgroup%s", role->name, groups,

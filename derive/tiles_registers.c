@@ -145,7 +145,7 @@ static bool join(Registers *r, Site *site, const Access *access, int d, size_t i
             diag_label(diags, diag, group->tile->span, "`%s` has both axes, and a thread has one place along each",
                        group->tile->name);
         else
-            diag_label(diags, diag, group->site->stmt->span, "a thread has one place along each of these indexes");
+            diag_label(diags, diag, group->site->row->span, "a thread has one place along each of these indexes");
         way_out(r, diag, access);
         return false;
     }

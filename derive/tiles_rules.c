@@ -133,42 +133,41 @@ static void check_once(Tiles *tiles, Site *site) {
 
 /* ---- tensors that the kernel writes --------------------------------------------------------------------------------- */
 
-/* The region of one axis as its base and the walk over it: digits of a mixed radix. `rank*64 + i` with i below 64 walks as
+/* The part of one axis that is reached, as its base and the walk over it: digits of a mixed radix. `rank*64 + i` with i below 64 walks as
  * `j` below 128 does, so that a read of whole tiles matches writes by instance. */
-typedef struct Region {
+typedef struct Reach {
     const Poly *base;
     int count;
     int64_t coef[PROG_MAX_INDEXES + 1], extent[PROG_MAX_INDEXES + 1];
     int domains[4], domain_count; /* of loops that the base mentions, by name; -1 would be a private loop */
-} Region;
+} Reach;
 
-static void add_digit(Region *region, int64_t coef, int64_t extent) {
-    int at = region->count++;
-    for (; at > 0 && region->coef[at - 1] > coef; at--)
-        region->coef[at] = region->coef[at - 1], region->extent[at] = region->extent[at - 1];
-    region->coef[at] = coef, region->extent[at] = extent;
+static void add_digit(Reach *reach, int64_t coef, int64_t extent) {
+    int at = reach->count++;
+    for (; at > 0 && reach->coef[at - 1] > coef; at--)
+        reach->coef[at] = reach->coef[at - 1], reach->extent[at] = reach->extent[at - 1];
+    reach->coef[at] = coef, reach->extent[at] = extent;
 }
 
-static void join_digits(Region *region) {
+static void join_digits(Reach *reach) {
     int kept = 0;
-    for (int i = 0; i < region->count; i++) {
-        if (region->extent[i] == 1) continue;
-        if (kept > 0 && region->coef[i] == region->coef[kept - 1] * region->extent[kept - 1])
-            region->extent[kept - 1] *= region->extent[i];
+    for (int i = 0; i < reach->count; i++) {
+        if (reach->extent[i] == 1) continue;
+        if (kept > 0 && reach->coef[i] == reach->coef[kept - 1] * reach->extent[kept - 1])
+            reach->extent[kept - 1] *= reach->extent[i];
         else
-            region->coef[kept] = region->coef[i], region->extent[kept++] = region->extent[i];
+            reach->coef[kept] = reach->coef[i], reach->extent[kept++] = reach->extent[i];
     }
-    region->count = kept;
+    reach->count = kept;
 }
 
-typedef struct LoopSearch {
-    int local;
-    const Stmt *loop;
-} LoopSearch;
-
-static void find_loop(Stmt *stmt, void *data) {
-    LoopSearch *search = data;
-    if (stmt->kind == S_FOR && stmt->loop.var == search->local) search->loop = stmt;
+/* The range of which the variable's loop is a piece, or -1 */
+static int range_of(const FlowCode *code, int local) {
+    int domain = -1;
+    for (size_t r = 0; r < code->regions.count; r++)
+        if (code->regions.items[r].kind == REGION_FOR && code->regions.items[r].var == local)
+            domain = code->regions.items[r].domain;
+    return domain;
 }
 
 /* Loops over the same named range are the same walk in every role; the common table of atoms says so by a shared atom. */
@@ -177,24 +176,23 @@ static const Poly *common_loops(Tiles *tiles, const Role *role, const Poly *poly
     for (size_t id = 0; poly && id < algebra->atoms.count; id++) {
         Atom atom = algebra->atoms.items[id];
         if (atom.kind != ATOM_LOCAL || atom.role != role || !poly_mentions(algebra, poly, (int)id)) continue;
-        LoopSearch search = {.local = atom.index};
-        stmt_visit(role->body, find_loop, &search);
-        if (!search.loop || search.loop->loop.domain < 0) continue;
+        int domain = range_of(role->code, atom.index);
+        if (domain < 0) continue;
         Expr *stand_in = NEW(tiles->arena, Expr); /* an axis number beyond the real ones stands for the range */
         *stand_in = (Expr){.kind = X_AXIS, .type = E_I32};
-        stand_in->index = (int)tiles->prog->axes.count + search.loop->loop.domain;
+        stand_in->index = (int)tiles->prog->axes.count + domain;
         poly = poly_replace(algebra, poly, (int)id, algebra_poly(algebra, NULL, stand_in));
     }
     return poly;
 }
 
-static bool region_of(Tiles *tiles, const Role *role, const IndexSpace *space, const Access *access, int d,
-                      Region *out) {
+static bool reach_of(Tiles *tiles, const Role *role, const IndexSpace *space, const Access *access, int d,
+                      Reach *out) {
     Algebra *algebra = tiles->formulas;
     const Affine *affine = &access->affine[d];
     const Poly *factor, *rest;
     int64_t step;
-    *out = (Region){0};
+    *out = (Reach){0};
     if (!affine->is) return false;
     for (int i = 0; i < space->count; i++)
         if (affine->coef[i] != 0) {
@@ -214,7 +212,7 @@ static bool region_of(Tiles *tiles, const Role *role, const IndexSpace *space, c
     return out->base != NULL;
 }
 
-static bool same_region(const Region *a, const Region *b) {
+static bool same_reach(const Reach *a, const Reach *b) {
     bool same = poly_equal(a->base, b->base) && a->count == b->count;
     for (int i = 0; i < a->count && same; i++) same = a->coef[i] == b->coef[i] && a->extent[i] == b->extent[i];
     return same;
@@ -228,9 +226,9 @@ static bool written_there(Tiles *tiles, const Site *reader, const Access *read) 
         if (writer->poisoned) return true;
         bool same = true;
         for (int d = 0; d < read->rank && same; d++) {
-            Region a, b;
-            same = region_of(tiles, reader->role, &reader->tile->space, read, d, &a) &&
-                   region_of(tiles, writer->role, &writer->tile->space, target, d, &b) && same_region(&a, &b);
+            Reach a, b;
+            same = reach_of(tiles, reader->role, &reader->tile->space, read, d, &a) &&
+                   reach_of(tiles, writer->role, &writer->tile->space, target, d, &b) && same_reach(&a, &b);
         }
         if (same) return true;
     }

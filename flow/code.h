@@ -69,7 +69,7 @@ typedef struct Row {
     int index;                   /* OPEN, CLOSE: role->tiles, locals or handles */
     int local;                   /* SET: role->locals; UNSAFE: the value that it sets, -1: none */
     Expr *value;                 /* SET, IF */
-    const IndexSpace *space;     /* SET: of the reductions in the value, or NULL */
+    IndexSpace *space;           /* SET: of the reductions in the value, or NULL */
     Tile *tile;                  /* TILE */
     const Unsafe *unsafe;        /* UNSAFE, STEP */
     Stmt *stmt;                  /* what it was lowered from: a key, nothing looks into it */
