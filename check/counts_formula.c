@@ -209,14 +209,22 @@ static Walked loop(Counting *c, int index) {
     return all.count && all.on ? all : failed;
 }
 
-/* Counted for one tile; who stops at one tile says nothing of the others */
+static bool acquires_after(const Counting *c, int at) {
+    for (size_t i = (size_t)at; i < c->end->slice->rows.count; i++)
+        if (row_of(c, (int)i)->kind == ROW_ACQUIRE) return true;
+    return false;
+}
+
+/* Counted for one tile. Who stops at one tile says nothing of the others, nor of what follows; a block that runs one
+ * tile has no others. */
 static bool grid(Counting *c, int index, const Walked *before) {
     const Region *region = region_of(c, index);
     int around = c->loop;
     c->loop = index;
     Walked body = walk(c, region->begin + 1, region->next, false);
     c->loop = around;
-    for (int i = 0; i < body.leave_count; i++)
+    bool alone = !c->prog->persistent && !acquires_after(c, region->end);
+    for (int i = 0; i < body.leave_count && !alone; i++)
         if (body.leaves[i].target != index || !body.leaves[i].again) return false;
     c->tile = poly_sum(c->algebra, c->tile, poly_product(c->algebra, before->on, body.count), 1);
     return c->tile != NULL;

@@ -357,7 +357,7 @@ static const Poly *after_loop(Arena *arena, FlowCode *code, Phi *phi) {
     return poly_replace(algebra, now, var, poly_extreme(algebra, true, lo, hi));
 }
 
-static const Poly *resolve(Arena *arena, FlowCode *code, const Poly *poly) {
+static const Poly *resolve_once(Arena *arena, FlowCode *code, const Poly *poly) {
     Algebra *algebra = code->algebra;
     arena_count(arena, code->values->phis.count);
     for (size_t i = 0; poly && i < code->values->phis.count; i++) {
@@ -370,6 +370,16 @@ static const Poly *resolve(Arena *arena, FlowCode *code, const Poly *poly) {
     return poly;
 }
 
+/* What a phi of an inner loop is may speak of the phis of those around it: these come next. */
+static const Poly *resolve(Arena *arena, FlowCode *code, const Poly *poly) {
+    for (size_t round = 0; round < code->values->phis.count; round++) {
+        const Poly *before = poly;
+        poly = resolve_once(arena, code, poly);
+        if (!poly || poly_equal(poly, before)) break;
+    }
+    return poly;
+}
+
 /* ---- what rules ask ------------------------------------------------------------------------------------------------------ */
 
 static void resolve_row(Arena *arena, FlowCode *code, int at) {
@@ -378,6 +388,8 @@ static void resolve_row(Arena *arena, FlowCode *code, int at) {
     values->done[at] = true;
     Bindings left = values->rows[at], last = values->last_left;
     if (!values->phis.count || !left.locals) return;
+    /* in the order of their loops: what an inner one is speaks of those around it */
+    for (size_t i = 0; i < values->phis.count; i++) resolve_phi(arena, code, &values->phis.items[i]);
     if (left.version != last.version) {
         const Poly **made = NEW_ARRAY(arena, const Poly *, values->count + 1);
         for (size_t i = 0; i < values->count; i++)
