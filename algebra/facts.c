@@ -2,6 +2,7 @@
  * extent, lo <= loop variable < hi, ranks, index extents, and the laws of ceil, division, min and max. "False" always means
  * "not known". Also the functions of algebra.h that other passes ask. */
 #include "algebra/private.h"
+#include "prog/stmt.h"
 
 #define PROOF_STEPS 600
 #define PROOF_DEPTH 12

@@ -7,6 +7,7 @@
 #define PIPEC_RACES_H
 
 #include "algebra/algebra.h"
+#include "prog/stmt.h"
 #include "check/trace.h"
 
 #define RACE_LOOPS 8 /* around a statement, that are looked at */

@@ -14,6 +14,7 @@
 
 #include "codegen/codegen.h"
 #include "codegen/ptx.h"
+#include "prog/stmt.h"
 
 /* A value: a constant or a register. F32, I32 and U32 are in .b32, 64-bit integers in .b64, BOOL in a predicate. */
 typedef struct Value {

@@ -2,6 +2,7 @@
  * variables of loops that are followed turn by turn. */
 #include "derive/tiles.h"
 #include "prog/eval.h"
+#include "prog/stmt.h"
 
 typedef struct Walk { /* places at + sum of steps[i] * i, each i below its extent */
     int count;

@@ -13,6 +13,7 @@
 #define PIPEC_ELABORATE_PRIVATE_H
 
 #include "elaborate/elaborate.h"
+#include "prog/stmt.h"
 
 /* How far a value adapts to the type beside it: not at all; to any integer type (axes, indexes, loop variables); to any
  * number (constants, statics, extents). */

@@ -2,6 +2,7 @@
 #include "flow/code.h"
 
 #include "algebra/algebra.h"
+#include "prog/stmt.h"
 
 typedef struct Scope { /* what a leave passes on its way out, innermost last */
     const Stmt *stmt;

@@ -1,6 +1,7 @@
 /* What codegen still reads from `Stmt`, filled in from Code: the lag of each stage block, and the
  * blocks that each leave releases. Goes when the emission reads Code. */
 #include "flow/code.h"
+#include "prog/stmt.h"
 
 static bool releases_on_the_way_out(const Row *row) {
     return row->leaving && row->block && (row->kind == ROW_RELEASE || row->kind == ROW_KEEP);

@@ -1,6 +1,6 @@
 /* The printed form of a checked program: --emit=prog. One fact a line, in the order of the tables; derived facts stand
  * beside what they were derived for. Stable: a surface of tests. */
-#include "prog/prog.h"
+#include "prog/stmt.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* The checked program: tables of intrinsics and matrix instructions, and walking its expressions. */
-#include "prog/prog.h"
+#include "prog/stmt.h"
 
 const IntrinsicRow intrinsic_rows[IN_COUNT] = {
 #define INTRINSIC(name, args, ulp, accuracy, exact_accuracy, what)                                                     \

@@ -2,7 +2,7 @@
 #ifndef PIPEC_WALK_H
 #define PIPEC_WALK_H
 
-#include "prog/prog.h"
+#include "prog/stmt.h"
 
 /* Each element read or written by one statement itself (not by those inside it): subscripts, bounds and conditions too.
  * A target that is also read (`+=`) is visited once, as written. */

@@ -3,6 +3,7 @@
  * ragged edge, all their combinations where they fit; then random corners of tiles and random elements. A function of
  * the seed alone. */
 #include "reference/code.h"
+#include "prog/stmt.h"
 
 #include <stdlib.h>
 

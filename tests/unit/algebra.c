@@ -1,5 +1,6 @@
 /* Formulas with the same value have the same form, divisors and bounds hold, and what does not hold is never claimed. */
 #include "algebra/algebra.h"
+#include "prog/stmt.h"
 
 #include <stdio.h>
 

@@ -2,6 +2,7 @@
  * dead arms, shared nodes. */
 #include "check/check.h"
 #include "parser/parser.h"
+#include "prog/stmt.h"
 
 #include <stdio.h>
 #include <string.h>
