@@ -446,14 +446,11 @@ static void find_objects(Carried *c, const bool *outlives) {
 static void follow(Carried *c) {
     do {
         c->changed = false, c->found = 0;
-        if (!solve(c->arena, c->code, &rule, c)) {
-            incomplete_report(c->diags, c->role, "nothing is carried from one tile of the grid into another");
-            return;
-        }
+        solve(c->arena, c->code, &rule, c);
     } while (c->changed);
     if (!c->found) return;
     c->report = true;
-    (void)solve(c->arena, c->code, &rule, c);
+    solve(c->arena, c->code, &rule, c);
 }
 
 static void check_role(Arena *arena, const Prog *prog, Diags *diags, const Role *role, bool *unaligned) {

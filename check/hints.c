@@ -99,6 +99,6 @@ void hints_check(Arena *arena, Prog *prog, Diags *diags) {
         Hints hints = {.prog = prog, .role = role, .diags = diags};
         if (!role->hints.count || !role->body) continue;
         if (role->in_turn) refuse_in_turn(&hints);
-        else (void)solve(arena, role->code, &rule, &hints);
+        else solve(arena, role->code, &rule, &hints);
     }
 }

@@ -424,7 +424,7 @@ static void round_of_roles(Padding *p) {
     const Prog *prog = p->tiles->prog;
     for (size_t r = 0; r < prog->roles.count; r++) {
         p->code = prog->roles.items[r].code;
-        if (!solve(p->arena, p->code, &rule, p)) p->refused++;
+        solve(p->arena, p->code, &rule, p);
     }
 }
 

@@ -99,7 +99,8 @@ static bool leaves(const FlowCode *code) {
 
 void linear_reached(Linear *linear) {
     FlowCode *code = linear->code;
-    if (!leaves(code) || !solve(linear->arena, code, &rule, linear)) return;
+    if (!leaves(code)) return;
+    solve(linear->arena, code, &rule, linear);
     Reach reach = {.linear = linear, .told = -1};
     reach.begun = NEW_ARRAY(linear->arena, int, 2 * code->regions.count + 2);
     linear->last = true;

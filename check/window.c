@@ -86,7 +86,7 @@ static bool is_forest(Arena *arena, const Prog *prog, const PipeEdge *edges, siz
 
 static bool window_of(const Role *role, int pipe, End end, int *window) {
     const Held *held = role->code ? role->code->held : NULL;
-    if (!held || !held->complete || role_is_several(role)) return false;
+    if (!held || role_is_several(role)) return false;
     *window = held->ends[2 * pipe + (int)end].window;
     return true;
 }

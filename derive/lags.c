@@ -90,7 +90,7 @@ static int produced(const Prog *prog, int pipe) {
     int role = prog->pipes.items[pipe].producer;
     const Held *held =
         valid_index(role, prog->roles.count) ? prog->roles.items[role].code->held : NULL;
-    return held && held->complete ? held->ends[2 * pipe + END_PRODUCE].most : -1;
+    return held ? held->ends[2 * pipe + END_PRODUCE].most : -1;
 }
 
 static bool lags(Arena *arena, const Prog *prog, const FlowCode *code, const Late *late) {
@@ -98,7 +98,7 @@ static bool lags(Arena *arena, const Prog *prog, const FlowCode *code, const Lat
     const Pipe *pipe = &prog->pipes.items[role->handles.items[late->handle].pipe];
     const Held *held = code->held;
     int most = produced(prog, role->handles.items[late->handle].pipe);
-    if (!late->direct || !held->complete || most < 0 || most > 1) return false;
+    if (!late->direct || most < 0 || most > 1) return false;
     if (pipe->stages < 2 || held->at[late->acquire] >= pipe->stages) return false;
     bool grid = code->regions.items[late->loop].kind == REGION_GRID;
     if (grid && !prog->persistent) return false; /* one iteration */

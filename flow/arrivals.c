@@ -525,8 +525,7 @@ static bool is_asked(const FlowCode *code) {
 const Arrivals *flow_arrivals(Arena *arena, FlowCode *code) {
     Arrivals *out = NEW(arena, Arrivals);
     Rules rules = {.prog = code->prog, .role = code->role, .warps = code->role->warps, .out = out};
-    out->complete = true;
-    if (!is_asked(code)) return out;
-    out->complete = rules.warps <= WARPS_MOST && solve(arena, code, &rule, &rules);
+    out->complete = !is_asked(code) || rules.warps <= WARPS_MOST;
+    if (is_asked(code) && out->complete) solve(arena, code, &rule, &rules);
     return out;
 }

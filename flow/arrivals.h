@@ -29,7 +29,7 @@ typedef struct Site { /* a row that gives a stage up: for each instance, or for 
 } Site;
 
 typedef struct Arrivals {
-    bool complete;   /* else the work ended first */
+    bool complete;   /* else it has more warps than are followed */
     VEC(Site) sites; /* in the order in which they were found */
 } Arrivals;
 

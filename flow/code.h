@@ -96,14 +96,11 @@ typedef struct FlowCode {
     VEC(Region) regions;
     VEC(Late) lates;
     Algebra *algebra;            /* of the role: shared by all rules */
-    long work;                   /* rows that one rule may step over */
     Questions *questions;        /* filled by the solver */
     Values *values;              /* values.h */
     const Held *held;            /* held.h, with the lags as derived; filled by check */
     VEC(int) whole_rows, whole_regions; /* of a slice: what its rows and regions are in the whole Code */
 } FlowCode;
-
-#define FLOW_WORK 20000000L
 
 extern const char *const row_names[ROW_COUNT];
 

@@ -237,6 +237,6 @@ const Held *flow_held(Arena *arena, FlowCode *code) {
     Held *held = NEW(arena, Held);
     held->ends = NEW_ARRAY(arena, HeldEnd, 2 * code->prog->pipes.count + 1);
     held->at = NEW_ARRAY(arena, int, code->rows.count + 1);
-    held->complete = solve(arena, code, &rule, held);
+    solve(arena, code, &rule, held);
     return held;
 }

@@ -29,7 +29,6 @@ typedef struct Crowd {
 } Crowd;
 
 struct Held {
-    bool complete; /* else nothing of the rest is known */
     HeldEnd *ends; /* by 2 * pipe + End */
     int *at;       /* by row: ACQUIRE: the stages of its end that are held from there on, at most */
     VEC(Crowd) crowds; /* the first one of each pipe */

@@ -290,7 +290,7 @@ static void lower(Lower *l, Stmt *stmt) {
 
 FlowCode *code_lower(Arena *arena, const Prog *prog, const Role *role) {
     FlowCode *code = NEW(arena, FlowCode);
-    *code = (FlowCode){.prog = prog, .role = role, .algebra = algebra_new(arena, prog, role), .work = FLOW_WORK};
+    *code = (FlowCode){.prog = prog, .role = role, .algebra = algebra_new(arena, prog, role)};
     Lower l = {.arena = arena, .code = code, .region = -1};
     l.opened = NEW_ARRAY(arena, bool, role->handles.count + 1);
     int whole = begin(&l, REGION_ROLE, ROW_BLOCK, role->body);

@@ -97,8 +97,7 @@ static void step(Flow *flow, int at, Cases *cases) {
     int bound = flow->context.bound_count;
     if (!cases->count) return;
     Bindings before = enter_row(flow, at);
-    for (size_t i = 0; i < cases->count && !flow->beyond; i++) {
-        if (--flow->work < 0) flow->beyond = true;
+    for (size_t i = 0; i < cases->count; i++) {
         arena_count(flow->arena, 4);
         enter_case(flow, &cases->items[i], bound);
         flow->rule->step(flow, at, cases->items[i].state);
@@ -376,7 +375,7 @@ static void follow_trips(Flow *flow, int region, Cases *cases, int64_t lo, int64
     Algebra *algebra = flow->context.algebra;
     int atom = algebra_atom_local(algebra, flow->code->role, row->var), bound = flow->context.bound_count;
     int epoch = flow->solver->epoch;
-    for (int64_t i = lo; i < hi && cases->count && !flow->beyond; i++) {
+    for (int64_t i = lo; i < hi && cases->count; i++) {
         context_bind(&flow->context, atom, poly_constant(algebra, i));
         flow->solver->epoch = ++flow->solver->epochs;
         iterate(flow, region, cases);
@@ -403,7 +402,7 @@ static void fixed_point(Flow *flow, int region, Cases *entry, Cases *ends) {
     if (head->epoch != flow->solver->epoch || !head->cases.count) *head = (Head){copy_cases(flow, entry), flow->solver->epoch, -1};
     else changed = join_head(flow, &head->cases, entry, row->begin);
     flow->last = false;
-    for (bool again = changed || !last; again && !flow->beyond;) {
+    for (bool again = changed || !last; again;) {
         frame->ends.count = left;
         *ends = copy_cases(flow, &head->cases);
         iterate(flow, region, ends);
@@ -476,7 +475,7 @@ static void follow_region(Flow *flow, int region, Cases *cases) {
 
 /* The rows from `at` to `end`, which is not among them. No cases: nothing reaches them. */
 static void run(Flow *flow, int at, int end, Cases *cases) {
-    while (at < end && cases->count && !flow->beyond) {
+    while (at < end && cases->count) {
         const Row *row = &flow->code->rows.items[at];
         if (row->kind == ROW_LOOP || row->kind == ROW_IF || row->kind == ROW_BLOCK) {
             follow_region(flow, row->region, cases);
@@ -505,20 +504,19 @@ static void round_of(Flow *flow, bool last) {
     run(flow, 0, (int)flow->code->rows.count, &cases);
 }
 
-bool solve(Arena *arena, FlowCode *code, const Rule *rule, void *data) {
+void solve(Arena *arena, FlowCode *code, const Rule *rule, void *data) {
     Algebra *algebra = code->algebra;
     if (!rule->together && !code->questions) code->questions = questions_find(arena, code);
     int instances = rule->ranks && code->role->instances > 1 ? code->role->instances : 1;
-    Flow flow = {.arena = arena, .code = code, .rule = rule, .data = data, .work = code->work};
+    Flow flow = {.arena = arena, .code = code, .rule = rule, .data = data};
     flow.context = (Context){.arena = arena, .algebra = algebra, .role = code->role};
-    for (flow.rank = 0; flow.rank < instances && !flow.beyond; flow.rank++) {
+    for (flow.rank = 0; flow.rank < instances; flow.rank++) {
         flow.solver = solver_new(arena, code);
         flow.solver->epoch = ++flow.solver->epochs;
         flow.context.bound_count = 0;
         if (instances > 1)
             context_bind(&flow.context, algebra_atom_rank(algebra, code->role), poly_constant(algebra, flow.rank));
         round_of(&flow, false);
-        if (!flow.beyond) round_of(&flow, true);
+        round_of(&flow, true);
     }
-    return !flow.beyond;
 }

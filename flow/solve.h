@@ -47,13 +47,11 @@ struct Flow {
     Context context;   /* of the case that is being followed */
     int rank;          /* of the instance; 0 where the rule does not tell them apart */
     bool last;         /* the last round: report */
-    bool beyond;       /* the work ended before the fixed point: the verdict is incomplete */
-    long work;         /* steps left */
     struct Solver *solver;
 };
 
-/* Runs the rule over the role, for each rank that it asks for. False: the work ended first, and nothing it said is complete. */
-bool solve(Arena *arena, FlowCode *code, const Rule *rule, void *data);
+/* Runs the rule over the role, for each rank that it asks for, to the fixed point; or the meter ends it, and with it the whole check. */
+void solve(Arena *arena, FlowCode *code, const Rule *rule, void *data);
 
 /* Does the loop have an iteration, on the paths of the case? 1, 0, or -1: not known */
 int flow_runs(const Flow *flow, int region);

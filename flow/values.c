@@ -276,8 +276,8 @@ const Values *flow_values(Arena *arena, FlowCode *code) {
     values->falls = NEW_ARRAY(arena, bool, code->rows.count + 1);
     values->changed = NEW_ARRAY(arena, Ints, code->regions.count + 1);
     find_changed(arena, values, code);
-    if (!solve(arena, code, &rule, values)) values->count = 0;
-    else find_leaving(arena, values, code);
+    solve(arena, code, &rule, values);
+    find_leaving(arena, values, code);
     return values->count ? values : NULL;
 }
 

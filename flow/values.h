@@ -10,7 +10,7 @@
 #include "algebra/algebra.h"
 #include "flow/code.h"
 
-/* Computed once a role; NULL where the work ended first: nothing is known of variables. */
+/* Computed once a role; NULL where it has no variables. */
 const Values *flow_values(Arena *arena, FlowCode *code);
 
 /* The role's algebra speaks of the values at row `at` from here on; gives back what it spoke of. Undone by algebra_hold. */
