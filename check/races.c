@@ -24,6 +24,8 @@ typedef struct Races {
     Places places;
     const Sizes *sizes;
     Traced *traced;
+    bool *ordered;    /* by two places: where sizes show that both touch an element, one of them comes first */
+    bool cut;         /* some block was not followed to its end */
     int64_t work;
 } Races;
 
@@ -111,7 +113,7 @@ static void sift(Races *r) {
             if (r->places.items[i].access->object != (int)p) continue;
             only = &r->places.items[i], count++, writes += only->write;
         }
-        asked[p] = writes && (count > 1 || !race_apart(r->prog, r->algebra, only, false));
+        asked[p] = writes && (count > 1 || !race_walks(only) || !race_apart(r->prog, r->algebra, only, false));
     }
     for (size_t i = 0; i < r->places.count; i++)
         if (asked[r->places.items[i].access->object]) r->places.items[kept++] = r->places.items[i];
@@ -239,6 +241,7 @@ static void report_alone(Races *r, const Pair *pair) {
 /* Does the place certainly write other values in the one tile than in the other? */
 static bool values_differ(Races *r, const Pair *pair) {
     const Place *place = pair->a->place;
+    if (place->stmt->tile->op != ASSIGN_SET) return true;
     for (size_t a = 0; a < r->prog->axes.count; a++) {
         if (pair->block->axes[a] == pair->other->axes[a]) continue;
         int atom = algebra_atom_axis(r->algebra, (int)a);
@@ -273,6 +276,15 @@ static bool races_within(const Pair *pair) {
     return a->place->manner == MANNER_LANES || a->place->manner == MANNER_LOADED;
 }
 
+static bool *order_of(const Races *r, const Place *a, const Place *b) {
+    return &r->ordered[(size_t)(a - r->places.items) * r->places.count + (size_t)(b - r->places.items)];
+}
+
+static void note_order(const Races *r, const Pair *pair) {
+    if (pair->a->process == pair->b->process) return;
+    *order_of(r, pair->a->place, pair->b->place) = *order_of(r, pair->b->place, pair->a->place) = true;
+}
+
 static void compare(Races *r, const Block *block, const Block *other) {
     for (size_t i = 0; i < block->touches.count; i++)
         for (size_t k = block == other ? i + 1 : 0; k < other->touches.count; k++) {
@@ -282,6 +294,7 @@ static void compare(Races *r, const Block *block, const Block *other) {
             if (pair.a->place->said || pair.b->place->said || !race_meet(pair.a, pair.b, pair.at)) continue;
             bool alone = block == other && pair.a->process == pair.b->process;
             if (alone && pair.a->place->stmt == pair.b->place->stmt && pair.a->place != pair.b->place) continue; /* reads, then writes */
+            if (block == other && !races_within(&pair)) note_order(r, &pair);
             if (block == other ? !races_within(&pair) : !races_across(r, &pair)) continue;
             if (!alone && pair.b->place->access->span.lo < pair.a->place->access->span.lo) /* the later one is what is too much */
                 pair = (Pair){.block = other, .other = block, .a = pair.b, .b = pair.a, .at = {0}}, (void)race_meet(pair.a, pair.b, pair.at);
@@ -294,25 +307,67 @@ static void compare(Races *r, const Block *block, const Block *other) {
 
 /* ---- what is not shown ------------------------------------------------------------------------------------------------ */
 
-static void find_read(Expr *expr, void *data) { *(bool *)data |= expr->kind == X_READ; }
+typedef struct Data { /* which variables of a role hold what memory holds? */
+    Races *races;
+    const FlowCode *code;
+    bool *locals;
+    bool found, changed;
+} Data;
 
-static void find_reads(Expr *expr, void *data) {
-    void **both = data;
-    expr_visit(both[0], expr, find_read, both[1]);
+static void find_data(Expr *expr, void *data) {
+    Data *d = data;
+    d->found |= expr->kind == X_READ;
+    if (expr->kind == X_LOCAL && valid_index(expr->index, d->code->role->locals.count)) d->found |= d->locals[expr->index];
 }
 
-/* Do contents of memory decide where the place is, or whether it is reached? Then the sizes that are tried do not show it. */
-static bool by_data(Races *r, const Place *place) {
-    const FlowCode *code = place->role->code;
-    bool found = false;
-    void *data[] = {r->arena, &found};
-    for (int d = 0; d < place->access->rank; d++) find_reads(place->access->subs[d], data);
-    for (size_t at = 0; at < code->rows.count; at++) {
-        if (code->rows.items[at].stmt != place->stmt) continue;
-        for (int region = code->rows.items[at].region; region >= 0; region = code->regions.items[region].parent)
-            row_exprs(code, &code->rows.items[code->regions.items[region].begin], find_reads, data);
+static void find_in(Expr *expr, void *data) { expr_visit(((Data *)data)->races->arena, expr, find_data, data); }
+
+/* Does memory decide about the control around the row? */
+static bool control_by_data(Data *d, int at) {
+    d->found = false;
+    for (int region = d->code->rows.items[at].region; region >= 0; region = d->code->regions.items[region].parent)
+        row_exprs(d->code, &d->code->rows.items[d->code->regions.items[region].begin], find_in, d);
+    return d->found;
+}
+
+static void follow_data(Data *d) {
+    d->changed = false;
+    for (size_t at = 0; at < d->code->rows.count; at++) {
+        const Row *row = &d->code->rows.items[at];
+        if (row->kind != ROW_SET && row->kind != ROW_UNSAFE && row->kind != ROW_LOOP) continue;
+        bool control = control_by_data(d, (int)at);
+        row_exprs(d->code, row, find_in, d);
+        if (!d->found && !control && row->kind != ROW_UNSAFE) continue;
+        for (size_t i = 0; i < d->code->role->locals.count; i++) {
+            if (d->locals[i] || !row_sets(d->code, row, (int)i)) continue;
+            d->locals[i] = d->changed = true;
+        }
     }
+}
+
+/* Do contents of memory decide where the place is, or whether it is reached? */
+static bool by_data(Data *d, const Place *place) {
+    bool found = false;
+    d->found = false;
+    for (int i = 0; i < place->access->rank; i++) find_in(place->access->subs[i], d);
+    found = d->found;
+    for (size_t at = 0; at < d->code->rows.count; at++)
+        if (d->code->rows.items[at].stmt == place->stmt) found |= control_by_data(d, (int)at);
     return found;
+}
+
+static void find_unseen(Races *r) {
+    Data data = {.races = r};
+    for (size_t i = 0; i < r->places.count; i++) {
+        Place *place = &r->places.items[i];
+        if (data.code != place->role->code) {
+            data.code = place->role->code;
+            data.locals = NEW_ARRAY(r->arena, bool, place->role->locals.count + 1);
+            do follow_data(&data);
+            while (data.changed);
+        }
+        place->unseen = !race_walks(place) || by_data(&data, place);
+    }
 }
 
 /* Do tiles that touch an element have the same coordinates, or write the same value along the axes where they differ? */
@@ -321,20 +376,23 @@ static bool tiles_apart(Races *r, const Place *a, const Place *b, uint32_t told)
     for (size_t x = 0; x < r->prog->axes.count; x++) {
         bool one = expr_constant(r->prog->axes.items[x].padded, &extent) && extent <= 1;
         if (one || told >> x & 1) continue;
-        if (a != b || race_value_differs(r->arena, r->prog, r->algebra, a, (int)x) != 0) return false;
+        if (a != b || a->stmt->tile->op != ASSIGN_SET) return false;
+        if (race_value_differs(r->arena, r->prog, r->algebra, a, (int)x) != 0) return false;
     }
     return true;
 }
 
-/* Who is not shown to touch elements of its own; NULL: that is shown, or the sizes that were tried decide it */
+/* Who is not shown to touch elements of its own, or to come first; NULL: that is shown */
 static const char *not_apart(Races *r, Place *a, Place *b) {
     RaceProof proof = race_proof(r->arena, r->prog, a, b);
+    bool seen = !r->cut && !a->unseen && !b->unseen && *order_of(r, a, b), same = a == b;
     if (proof.never) return NULL;
-    bool data = by_data(r, a) || by_data(r, b), same = a == b;
     if (!tiles_apart(r, a, b, proof.axes)) return "tiles of the grid";
-    if (a->role != b->role) return data ? arena_printf(r->arena, "roles `%s` and `%s`", a->role->name, b->role->name) : NULL;
-    if (!proof.instances && data) return arena_printf(r->arena, "instances of `%s`", a->role->name);
-    if (same && !proof.threads && data && a->stmt->tile->class == TILE_MAP) return arena_printf(r->arena, "threads of `%s`", a->role->name);
+    if (proof.within) return NULL;
+    if (a->role != b->role) return seen ? NULL : arena_printf(r->arena, "roles `%s` and `%s`", a->role->name, b->role->name);
+    if (!proof.instances && !seen) return arena_printf(r->arena, "instances of `%s`", a->role->name);
+    if (same && !proof.threads && a->unseen && a->stmt->tile->class == TILE_MAP)
+        return arena_printf(r->arena, "threads of `%s`", a->role->name);
     return NULL;
 }
 
@@ -380,6 +438,7 @@ static void try_sizes(Races *r, const Sizes *sizes) {
     for (int i = 0; i < count; i++) {
         blocks[i] = race_block(scratch, r->traced, &r->places, sizes, extents, tiles[i]);
         r->work += blocks[i]->work;
+        r->cut |= blocks[i]->cut;
     }
     for (int i = 0; i < count && r->work < WORK_MOST; i++) compare(r, blocks[i], blocks[i]);
     for (int i = 0; i < count; i++)
@@ -414,6 +473,8 @@ void races_check(Arena *arena, Prog *prog, Diags *diags) {
             sizes_formula(sizes, prog->params.items[r.places.items[i].access->object].extents[d]);
     for (size_t i = 0; i < prog->roles.count; i++) sizes_code(sizes, prog->roles.items[i].code);
     qsort(r.places.items, r.places.count, sizeof *r.places.items, by_statement);
+    find_unseen(&r);
+    r.ordered = NEW_ARRAY(arena, bool, r.places.count * r.places.count + 1);
     r.traced = race_traced(arena, prog, &r.places);
     for (int tried = 0; tried < SIZES_MOST && r.work < WORK_MOST && sizes_next(sizes); tried++) try_sizes(&r, sizes);
     compare_proofs(&r);

@@ -27,6 +27,7 @@ typedef struct Place {
     bool write;
     Manner manner;
     bool conditional; /* stands in an `if`, or in a loop with `where` */
+    bool unseen;      /* contents of memory decide where or whether it is executed: sizes do not show it */
     int loop_count;
     const Stmt *loops[RACE_LOOPS];
     bool said;
@@ -52,6 +53,7 @@ typedef struct Block { /* one that runs one tile of the grid */
     int64_t axes[PROG_MAX_RANK];
     VEC(Touch) touches; /* in each process in its order */
     int processes;
+    bool cut;           /* some process could not be followed to its end, for what contents of memory decide */
     int64_t work;       /* that it took */
 } Block;
 
@@ -70,13 +72,16 @@ typedef struct RaceProof { /* certainly, for all sizes, contents and paths: exec
     uint32_t axes;         /* .. have the same coordinate along these axes of the grid */
     bool instances;        /* .. and in one tile of one instance, where both are of one role */
     bool threads;          /* .. and of one element of the statement, where both are one place */
-    bool never;            /* there are none, not even in one tile */
+    bool within;           /* .. are in different tiles */
+    bool never;            /* there are none */
 } RaceProof;
 
 RaceProof race_proof(Arena *arena, const Prog *prog, Place *one, Place *two);
 
 /* ---- races_apart.c */
 
+/* Is each subscript a base plus multiples of indexes of its own? */
+bool race_walks(const Place *place);
 /* Do different executions touch different elements, or the same threads the same ones one after another? `alone`: those of one block */
 bool race_apart(const Prog *prog, Algebra *algebra, const Place *place, bool alone);
 bool race_mentions(Algebra *algebra, const Place *place, int atom); /* in a subscript, or it is not known */

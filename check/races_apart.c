@@ -108,6 +108,20 @@ bool race_mentions(Algebra *algebra, const Place *place, int atom) {
     return false;
 }
 
+bool race_walks(const Place *place) {
+    const IndexSpace *space = &place->stmt->tile->space;
+    bool used[PROG_MAX_INDEXES] = {false};
+    for (int d = 0; d < place->access->rank; d++) {
+        if (!place->access->affine[d].is) return false;
+        for (int i = 0; i < space->count; i++) {
+            if (!place->access->affine[d].coef[i]) continue;
+            if (used[i]) return false;
+            used[i] = true;
+        }
+    }
+    return true;
+}
+
 bool race_apart(const Prog *prog, Algebra *algebra, const Place *place, bool alone) {
     Variables v = {0};
     if (!find_variables(prog, algebra, place, alone, &v)) return false;

@@ -228,7 +228,11 @@ Block *race_block(Arena *arena, Traced *traced, Places *places, const Sizes *siz
     open_clocks(&f);
     run->tile = see, run->event = step, run->data = &f;
     run->machine->halts = true; /* a process goes as far as it can be followed */
-    (void)trace_run(run);
+    Outcome outcome = trace_run(run);
+    for (int p = 0; p < f.count; p++) {
+        bool open = run->machine->halted[p] && run->machine->events[p] < EVENTS_MOST;
+        f.block->cut |= open || outcome == OUTCOME_BEYOND;
+    }
     sort_touches(&f);
     return f.block;
 }

@@ -1,6 +1,6 @@
 /* Proofs that two executions never touch one element. Both places are written as formulas over variables of their own - axes of the grid, loops,
  * rank, indexes - with what the paths to them have decided; that they touch the same element although an axis, the rank or an index differs
- * must be impossible. */
+ * must be impossible. Subscripts are read as numbers of a mixed radix first: equal numbers have equal digits. */
 #include "check/races.h"
 #include "flow/values.h"
 
@@ -18,9 +18,15 @@ typedef struct RaceFormulas { /* a place as formulas */
     FlowCode *code;
     int at;            /* its row */
     Polys facts;       /* each >= 0 */
+    VEC(Choice) choices; /* one of two sets of facts holds */
     const Poly *subs[PROG_MAX_RANK];
     Reach reach[PROG_MAX_RANK]; /* in all tiles; known where indexes alone decide */
 } Formulas;
+
+typedef struct Equal {
+    int atom;          /* that the second place's variable is renamed to */
+    const Poly *value;
+} Equal;
 
 typedef struct Proof {
     Arena *arena;
@@ -28,8 +34,9 @@ typedef struct Proof {
     Algebra *algebra;  /* of the first place's role */
     Formulas one, two;
     bool same;         /* both are one place */
-    uint32_t indexes;  /* indexes that are the same in both */
     uint32_t told;     /* axes of the grid along which both are known to have one coordinate */
+    VEC(Equal) digits; /* variables of the second place that the subscripts tell in terms of the first one's */
+    Polys zeros;       /* what else they tell: each is 0 */
 } Proof;
 
 static int row_of(const FlowCode *code, const Stmt *stmt) {
@@ -85,12 +92,16 @@ static void formulate(const Proof *p, Formulas *f) {
     const Access *access = f->place->access;
     PathMark mark = values_assume(p->arena, f->code, f->at);
     for (size_t i = mark.facts; i < algebra->facts.count; i++) vec_push(p->arena, &f->facts, algebra->facts.items[i]);
+    for (size_t i = mark.choices; i < algebra->choices.count; i++) vec_push(p->arena, &f->choices, algebra->choices.items[i]);
     algebra_undo(algebra, mark);
     add_ranges(p, f);
     for (int d = 0; d < access->rank; d++) {
         f->subs[d] = values_poly(p->arena, f->code, f->at, access->subs[d]);
         if (!f->subs[d] || poly_changes(algebra, f->subs[d])) f->subs[d] = NULL;
         f->reach[d] = reach_of(f, f->subs[d]);
+        if (!f->subs[d]) continue; /* what lies outside of the tensor is not touched */
+        Expr *extent = p->prog->params.items[access->object].extents[d];
+        add_range(algebra, p->arena, &f->facts, f->subs[d], algebra_poly(algebra, NULL, extent));
     }
 }
 
@@ -113,30 +124,41 @@ static bool far_apart(const Proof *p) {
     return false;
 }
 
-/* The coordinate of the second place */
-static const Poly *other_axis(const Proof *p, int axis) {
-    if (p->told >> axis & 1) return poly_atom(p->algebra, algebra_atom_axis(p->algebra, axis));
-    return algebra_version(p->algebra, NULL, axis, -1, "axis", E_I32);
+/* What the second place's variable is renamed to; NULL: it is none of its own */
+static const Poly *fresh(const Proof *p, const Atom *atom) {
+    Algebra *algebra = p->algebra;
+    bool loop = atom->kind == ATOM_LOCAL && atom->role == p->two.code->role && atom->role->locals.items[atom->index].kind == LOCAL_LOOP;
+    if (atom->kind == ATOM_AXIS && p->told >> atom->index & 1) return NULL;
+    if (atom->kind == ATOM_AXIS) return algebra_version(algebra, NULL, atom->index, -1, "axis", E_I32);
+    if (loop) return algebra_version(algebra, NULL, atom->index, -1, "loop", E_I32);
+    if (atom->kind == ATOM_INDEX) return algebra_version(algebra, NULL, atom->index, -1, "index", E_I32);
+    if (atom->kind == ATOM_RANK && atom->role->instances > 1) return algebra_version(algebra, NULL, 0, -1, "rank", E_I32);
+    return NULL;
 }
 
-/* The second place's own variables get names of their own. */
+static const Poly *rename_atom(const Proof *p, const Poly *poly, int atom) {
+    const Poly *to = poly && poly_mentions(p->algebra, poly, atom) ? fresh(p, &p->algebra->atoms.items[atom]) : NULL;
+    return to ? poly_replace(p->algebra, poly, atom, to) : poly;
+}
+
+/* The second place's own variables get names of their own, or what the subscripts tell of them. */
 static const Poly *renamed(const Proof *p, const Poly *poly) {
     Algebra *algebra = p->algebra;
     const Role *role = p->two.code->role;
-    const IndexSpace *space = &p->two.place->stmt->tile->space;
-    for (size_t a = 0; a < p->prog->axes.count && poly; a++)
-        if (!(p->told >> a & 1)) poly = poly_replace(algebra, poly, algebra_atom_axis(algebra, (int)a), other_axis(p, (int)a));
-    for (size_t v = 0; v < role->locals.count && poly; v++) {
-        if (role->locals.items[v].kind != LOCAL_LOOP) continue;
-        int atom = algebra_atom_local(algebra, role, (int)v);
-        if (poly_mentions(algebra, poly, atom)) poly = poly_replace(algebra, poly, atom, algebra_version(algebra, NULL, (int)v, -1, "loop", E_I32));
-    }
-    for (int i = 0; i < space->count && poly; i++)
-        if (!(p->indexes >> i & 1))
-            poly = poly_replace(algebra, poly, algebra_atom_index(algebra, i), algebra_version(algebra, NULL, i, -1, "index", E_I32));
-    if (poly && role->instances > 1)
-        poly = poly_replace(algebra, poly, algebra_atom_rank(algebra, role), algebra_version(algebra, NULL, 0, -1, "rank", E_I32));
+    for (size_t a = 0; a < p->prog->axes.count; a++) poly = rename_atom(p, poly, algebra_atom_axis(algebra, (int)a));
+    for (size_t v = 0; v < role->locals.count; v++) poly = rename_atom(p, poly, algebra_atom_local(algebra, role, (int)v));
+    for (int i = 0; i < p->two.place->stmt->tile->space.count; i++) poly = rename_atom(p, poly, algebra_atom_index(algebra, i));
+    poly = rename_atom(p, poly, algebra_atom_rank(algebra, role));
+    for (size_t i = 0; i < p->digits.count && poly; i++) poly = poly_replace(algebra, poly, p->digits.items[i].atom, p->digits.items[i].value);
     return poly;
+}
+
+static const Poly *other_axis(const Proof *p, int axis) { return renamed(p, poly_atom(p->algebra, algebra_atom_axis(p->algebra, axis))); }
+
+static const Poly *other_index(const Proof *p, int index) { return renamed(p, poly_atom(p->algebra, algebra_atom_index(p->algebra, index))); }
+
+static const Poly *other_rank(const Proof *p) {
+    return renamed(p, poly_atom(p->algebra, algebra_atom_rank(p->algebra, p->two.code->role)));
 }
 
 /* Versions of variables: what the second place mentions of them differs from the first place's, though the names are the same. */
@@ -157,16 +179,40 @@ static const Poly *second(const Proof *p, const Poly *poly) {
     return renamed(p, own);
 }
 
-static void assume_same_element(const Proof *p) {
+static void assume_zero(const Proof *p, const Poly *poly) {
+    algebra_assume_poly(p->algebra, poly);
+    algebra_assume_poly(p->algebra, poly_minus(p->algebra, poly));
+}
+
+/* The choice in terms of the second place's variables; what is not known of them is left out of either set. */
+static Choice second_choice(const Proof *p, const Choice *choice) {
+    Choice out = {{NULL, NULL}, {0, 0}};
+    for (int side = 0; side < 2; side++) {
+        const Poly **facts = NEW_ARRAY(p->arena, const Poly *, choice->counts[side] + 1);
+        for (size_t i = 0; i < choice->counts[side]; i++) {
+            const Poly *fact = second(p, choice->facts[side][i]);
+            if (fact) facts[out.counts[side]++] = fact;
+        }
+        out.facts[side] = facts;
+    }
+    return out;
+}
+
+static void assume_paths(const Proof *p) {
     for (size_t i = 0; i < p->one.facts.count; i++) algebra_assume_poly(p->algebra, p->one.facts.items[i]);
     for (size_t i = 0; i < p->two.facts.count; i++) algebra_assume_poly(p->algebra, second(p, p->two.facts.items[i]));
+    for (size_t i = 0; i < p->one.choices.count; i++) vec_push(p->arena, &p->algebra->choices, p->one.choices.items[i]);
+    for (size_t i = 0; i < p->two.choices.count; i++)
+        vec_push(p->arena, &p->algebra->choices, second_choice(p, &p->two.choices.items[i]));
+}
+
+static void assume_same_element(const Proof *p) {
+    assume_paths(p);
     for (int d = 0; d < p->one.place->access->rank; d++) {
         const Poly *a = p->one.subs[d], *b = p->two.subs[d] ? second(p, p->two.subs[d]) : NULL;
-        const Poly *less = a && b ? poly_sum(p->algebra, a, b, -1) : NULL;
-        if (!less) continue;
-        algebra_assume_poly(p->algebra, less);
-        algebra_assume_poly(p->algebra, poly_minus(p->algebra, less));
+        if (a && b) assume_zero(p, poly_sum(p->algebra, a, b, -1));
     }
+    for (size_t i = 0; i < p->zeros.count; i++) assume_zero(p, p->zeros.items[i]);
 }
 
 /* Is a > b impossible, with what is assumed? */
@@ -194,29 +240,71 @@ static bool is_free(const Algebra *algebra, const Poly *poly) {
     return true;
 }
 
-/* base = factor * digit + rest, 0 <= rest < factor, where nothing in the factor is the place's own: the subscript tells the digit, an axis or an
- * index. */
-static const Poly *radix_of(const Formulas *f, int d, int digit) {
-    Algebra *algebra = f->code->algebra;
-    const Poly *factor, *rest;
-    if (!f->subs[d] || !poly_split(algebra, f->subs[d], digit, &factor, &rest)) return NULL;
-    if (!is_free(algebra, factor)) return NULL;
-    PathMark mark = algebra_mark(algebra);
-    for (size_t i = 0; i < f->facts.count; i++) algebra_assume_poly(algebra, f->facts.items[i]);
-    bool within = prove_at_least_zero(algebra, rest) &&
-                  prove_at_least_zero(algebra, poly_offset(algebra, poly_sum(algebra, factor, rest, -1), -1));
-    algebra_undo(algebra, mark);
-    return within ? factor : NULL;
+/* ---- digits -------------------------------------------------------------------------------------------------------------- */
+
+#define DIGITS_MOST 16
+
+typedef struct First {
+    int atom;
+    const Poly *factor, *rest; /* sub = factor * (atom + more) + rest, 0 <= rest < factor */
+    int64_t more;
+} First;
+
+static bool is_variable(const Atom *atom) {
+    return atom->kind == ATOM_AXIS || atom->kind == ATOM_LOCAL || atom->kind == ATOM_RANK || atom->kind == ATOM_INDEX;
 }
 
-/* `one` and `two`: the atom in the algebra of either place's role */
-static bool told_by_radix(const Proof *p, int one, int two) {
-    for (int d = 0; d < p->one.place->access->rank; d++) {
-        const Poly *own = radix_of(&p->one, d, one), *other = own ? radix_of(&p->two, d, two) : NULL;
-        other = other ? algebra_import(p->algebra, p->two.code->algebra, other) : NULL;
-        if (other && poly_equal(own, other)) return true;
+/* A factor in which nothing is the place's own: then the first digit of the subscript is the atom. */
+static bool first_digit(const Formulas *f, const Poly *sub, int atom, First *out) {
+    Algebra *algebra = f->code->algebra;
+    int64_t factor;
+    *out = (First){.atom = atom};
+    if (!poly_split(algebra, sub, atom, &out->factor, &out->rest) || !out->rest || !is_free(algebra, out->factor)) return false;
+    bool constant = out->rest->count && out->rest->terms[0].count == 0;
+    if (constant && poly_is_constant(out->factor, &factor) && factor > 0) {
+        int64_t value = out->rest->terms[0].coef;
+        out->more = value / factor - (value % factor < 0);
+        out->rest = poly_sum(algebra, out->rest, out->factor, -out->more);
     }
+    PathMark mark = algebra_mark(algebra);
+    for (size_t i = 0; i < f->facts.count; i++) algebra_assume_poly(algebra, f->facts.items[i]);
+    const Poly *below = poly_offset(algebra, poly_sum(algebra, out->factor, out->rest, -1), -1);
+    bool within = out->rest && below && prove_at_least_zero(algebra, out->rest) && prove_at_least_zero(algebra, below);
+    algebra_undo(algebra, mark);
+    return within;
+}
+
+/* The first digit of the subscript; false: none is known. */
+static bool find_digit(const Formulas *f, const Poly *sub, First *out) {
+    for (int t = 0; sub && t < sub->count; t++)
+        for (int k = 0; k < sub->terms[t].count; k++) {
+            int atom = sub->terms[t].atoms[k];
+            if (is_variable(&f->code->algebra->atoms.items[atom]) && first_digit(f, sub, atom, out)) return true;
+        }
     return false;
+}
+
+/* The second place's variable is this, in terms of the first one's. */
+static void note_equal(Proof *p, int atom, const Poly *value) {
+    const Poly *imported = algebra_import(p->algebra, p->two.code->algebra, poly_atom(p->two.code->algebra, atom));
+    if (!imported || !value) return;
+    const Poly *own = renamed(p, imported);
+    int id = imported->terms[0].atoms[0];
+    const Poly *name = fresh(p, &p->algebra->atoms.items[id]);
+    if (name && own && poly_equal(name, own)) vec_push(p->arena, &p->digits, ((Equal){name->terms[0].atoms[0], value}));
+    else if (own) vec_push(p->arena, &p->zeros, poly_sum(p->algebra, own, value, -1));
+}
+
+static void match_digits(Proof *p, int d) {
+    const Poly *a = p->one.subs[d], *b = p->two.subs[d];
+    for (int i = 0; i < DIGITS_MOST; i++) {
+        First one, two;
+        if (!find_digit(&p->one, a, &one) || !find_digit(&p->two, b, &two)) return;
+        const Poly *factor = algebra_import(p->algebra, p->two.code->algebra, two.factor);
+        if (!factor || !poly_equal(one.factor, factor)) return;
+        note_equal(p, two.atom, poly_offset(p->algebra, poly_atom(p->algebra, one.atom), one.more - two.more));
+        a = one.rest, b = two.rest;
+    }
 }
 
 /* ---- grids of few tiles, each looked at ---------------------------------------------------------------------------------- */
@@ -268,8 +356,7 @@ static uint32_t axes_equal(Proof *p) {
     if (apart_one_by_one(p)) return UINT32_MAX;
     for (size_t a = 0; a < p->prog->axes.count; a++) {
         const Poly *own = poly_atom(p->algebra, algebra_atom_axis(p->algebra, (int)a));
-        bool equal = (p->told >> a & 1) || always_equal(p, own, other_axis(p, (int)a));
-        if (equal || told_by_radix(p, algebra_atom_axis(p->algebra, (int)a), algebra_atom_axis(p->two.code->algebra, (int)a))) told |= (uint32_t)1 << a;
+        if ((p->told >> a & 1) || always_equal(p, own, other_axis(p, (int)a))) told |= (uint32_t)1 << a;
     }
     return told;
 }
@@ -278,15 +365,15 @@ static bool ranks_equal(const Proof *p) {
     const Role *role = p->one.code->role;
     if (role != p->two.code->role || role->instances < 2 || role->in_turn) return true;
     const Poly *own = poly_atom(p->algebra, algebra_atom_rank(p->algebra, role));
-    return always_equal(p, own, algebra_version(p->algebra, NULL, 0, -1, "rank", E_I32));
+    return always_equal(p, own, other_rank(p));
 }
 
 static bool indexes_equal(const Proof *p) {
     const IndexSpace *space = &p->one.place->stmt->tile->space;
     for (int i = 0; i < space->bound && p->same; i++) {
         const Poly *own = poly_atom(p->algebra, algebra_atom_index(p->algebra, i));
-        if (space->items[i].extent == 1 || p->indexes >> i & 1) continue;
-        if (!always_equal(p, own, algebra_version(p->algebra, NULL, i, -1, "index", E_I32))) return false;
+        if (space->items[i].extent == 1) continue;
+        if (!always_equal(p, own, other_index(p, i))) return false;
     }
     return true;
 }
@@ -294,9 +381,7 @@ static bool indexes_equal(const Proof *p) {
 static void assume_same_tile(const Proof *p) {
     for (size_t a = 0; a < p->prog->axes.count; a++) {
         const Poly *own = poly_atom(p->algebra, algebra_atom_axis(p->algebra, (int)a));
-        const Poly *less = poly_sum(p->algebra, own, other_axis(p, (int)a), -1);
-        algebra_assume_poly(p->algebra, less);
-        algebra_assume_poly(p->algebra, poly_minus(p->algebra, less));
+        assume_zero(p, poly_sum(p->algebra, own, other_axis(p, (int)a), -1));
     }
 }
 
@@ -304,10 +389,9 @@ RaceProof race_proof(Arena *arena, const Prog *prog, Place *one, Place *two) {
     Proof p = {.arena = arena, .prog = prog, .algebra = one->role->code->algebra, .same = one == two};
     p.one = *formulas_of(&p, one), p.two = *formulas_of(&p, two);
     if (p.one.at < 0 || p.two.at < 0) return (RaceProof){0};
-    if (far_apart(&p)) return (RaceProof){UINT32_MAX, true, true, true};
+    if (far_apart(&p)) return (RaceProof){UINT32_MAX, true, true, true, true};
     RaceProof out = {0};
-    for (int i = 0; p.same && i < one->stmt->tile->space.count; i++)
-        if (told_by_radix(&p, algebra_atom_index(p.algebra, i), algebra_atom_index(p.algebra, i))) p.indexes |= (uint32_t)1 << i;
+    for (int d = 0; d < one->access->rank; d++) match_digits(&p, d);
     for (bool more = true; more;) { /* an axis that is told helps to tell others */
         PathMark mark = algebra_mark(p.algebra);
         assume_same_element(&p);
@@ -318,7 +402,7 @@ RaceProof race_proof(Arena *arena, const Prog *prog, Place *one, Place *two) {
             assume_same_tile(&p);
             out.instances = out.never || ranks_equal(&p);
             out.threads = out.never || indexes_equal(&p);
-            out.never |= algebra_impossible(p.algebra);
+            out.within = out.never || algebra_impossible(p.algebra);
         }
         algebra_undo(p.algebra, mark);
         p.told |= out.axes;

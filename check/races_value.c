@@ -1,7 +1,8 @@
-/* Does what a place writes differ along an axis of the grid? Followed through variables, tiles and stages. Where the target moves
- * unevenly, `min(t*T, N - T)`, what depends on the axis in that very form alone moves with it: the same values are written again. */
+/* Does what a place writes differ along an axis of the grid? Followed through variables, tiles and stages, and through the conditions that
+ * they are written under. Where the target moves unevenly, `min(t*T, N - T)`, what depends on the axis in that very form alone moves with
+ * it: the same values are written again. */
 #include "check/races.h"
-#include "prog/walk.h"
+#include "flow/code.h"
 
 #define NODES_MOST 20000 /* that are followed: what shares them may hold many more */
 
@@ -13,6 +14,7 @@ typedef struct Depends {
     int axis;
     VEC(const Poly *) moves;          /* forms of the target's subscripts that mention the axis */
     bool **fields, **tiles, **locals; /* by pipe, by role, by role */
+    bool **rows;                      /* by role: the axis decides whether the row is executed */
     bool found, changed;
     int left;
 } Depends;
@@ -82,17 +84,46 @@ static void note(Depends *d, bool *what) {
 
 static void follow_root(Expr *expr, void *data) { follow(data, expr); }
 
-static void visit_stmt(Stmt *stmt, void *data) {
-    Depends *d = data;
-    size_t role = (size_t)(d->role - d->prog->roles.items);
-    d->found = false;
-    walk_exprs(stmt, follow_root, d);
-    if (stmt->kind == S_SCALAR && stmt->scalar.local >= 0) note(d, &d->locals[role][stmt->scalar.local]);
-    if (stmt->kind == S_FOR && stmt->loop.var >= 0) note(d, &d->locals[role][stmt->loop.var]);
-    if (stmt->kind != S_TILE || !stmt->tile || stmt->tile->target.object < 0) return;
-    const Access *target = &stmt->tile->target;
+static void note_rows(Depends *d, size_t role, int from, int to) {
+    for (int at = from; at <= to; at++) note(d, &d->rows[role][at]);
+}
+
+/* What a leave under such a condition passes over, and what later iterations of a loop that it ends would have done. Of the loop over the
+ * grid there are none in the tile. */
+static void note_leave(Depends *d, size_t role, const FlowCode *code, int at) {
+    const Row *row = &code->rows.items[at];
+    const Region *target = &code->regions.items[row->target];
+    if (target->kind == REGION_GRID || target->kind == REGION_ROLE) return;
+    bool loop = region_loops(target) && !row->again;
+    note_rows(d, role, loop ? target->begin + 1 : at, row->again ? target->next : target->end - 1);
+}
+
+static void note_pipe(Depends *d, int handle) {
+    if (!valid_index(handle, d->role->handles.count) || d->role->handles.items[handle].pipe < 0) return;
+    int pipe = d->role->handles.items[handle].pipe;
+    for (size_t f = 0; f < d->prog->pipes.items[pipe].fields.count; f++) note(d, &d->fields[pipe][f]);
+}
+
+static void note_target(Depends *d, size_t role, const Access *target) {
+    if (target->object < 0) return;
     if (target->space == SPACE_STAGE) note(d, &d->fields[d->role->handles.items[target->object].pipe][target->field]);
     if (target->space == SPACE_SHARED || target->space == SPACE_REGISTER) note(d, &d->tiles[role][target->object]);
+}
+
+static void follow_row(Depends *d, const FlowCode *code, int at) {
+    const Row *row = &code->rows.items[at];
+    const Region *region = &code->regions.items[row->region];
+    size_t role = (size_t)(d->role - d->prog->roles.items);
+    bool begins = row->kind == ROW_IF || (row->kind == ROW_LOOP && region->kind == REGION_FOR);
+    d->found = false;
+    row_exprs(code, row, follow_root, d);
+    if (begins) note_rows(d, role, at + 1, region->end - 1);
+    d->found |= d->rows[role][at];
+    for (size_t i = 0; i < d->role->locals.count; i++)
+        if (d->found && d->role->locals.items[i].kind != LOCAL_AXIS && row_sets(code, row, (int)i)) note(d, &d->locals[role][i]);
+    if (row->kind == ROW_TILE) note_target(d, role, &row->tile->target);
+    if (row->kind == ROW_LEAVE) note_leave(d, role, code, at);
+    if (row->kind == ROW_ACQUIRE || row->kind == ROW_MOVE) note_pipe(d, row->handle); /* which stage it is */
 }
 
 /* Forms in which the target depends on the axis other than evenly. False: it depends on what changes meanwhile. */
@@ -118,16 +149,18 @@ int race_value_differs(Arena *arena, const Prog *prog, Algebra *algebra, const P
     if (!find_moves(&d, place)) return -1;
     d.fields = NEW_ARRAY(arena, bool *, prog->pipes.count + 1);
     d.tiles = NEW_ARRAY(arena, bool *, prog->roles.count + 1), d.locals = NEW_ARRAY(arena, bool *, prog->roles.count + 1);
+    d.rows = NEW_ARRAY(arena, bool *, prog->roles.count + 1);
     for (size_t i = 0; i < prog->pipes.count; i++) d.fields[i] = NEW_ARRAY(arena, bool, prog->pipes.items[i].fields.count + 1);
     for (size_t i = 0; i < prog->roles.count; i++) {
         d.tiles[i] = NEW_ARRAY(arena, bool, prog->roles.items[i].tiles.count + 1);
         d.locals[i] = NEW_ARRAY(arena, bool, prog->roles.items[i].locals.count + 1);
+        d.rows[i] = NEW_ARRAY(arena, bool, prog->roles.items[i].code->rows.count + 1);
     }
     while (d.changed) {
         d.changed = false;
         for (size_t i = 0; i < prog->roles.count; i++) {
             d.role = &prog->roles.items[i];
-            stmt_visit(d.role->body, visit_stmt, &d);
+            for (size_t at = 0; at < d.role->code->rows.count; at++) follow_row(&d, d.role->code, (int)at);
         }
     }
     d.role = place->role, d.found = false;

@@ -82,18 +82,27 @@ static Value read_tensor(Machine *m, Process *p, const Expr *expr) {
     return (Value){.v = cell->v, .w = cell->w};
 }
 
+/* Has each tile that wrote the element left the same value in it, by the same statement? */
+bool cell_again(const GlobalCell *cell) {
+    return !cell->again || (cell->left.v == cell->v && cell->left.w == cell->w);
+}
+
 static void write_tensor(Machine *m, Process *p, const Expr *expr, char op, Value value) {
     int64_t at = tensor_at(m, p, expr);
     if (at < 0) return;
     GlobalCell *cell = &m->tensors[expr->of][at];
     if (cell->stamp == m->stamp) machine_harm(m, HARM_THREADS);
-    if (cell->written && (cell->tile != p->tile || !ordered(p, cell->writer, cell->clock)))
+    bool other = cell->written && cell->tile != p->tile;
+    if (other && (op != '=' || cell->stmt != m->stmt || !cell_again(cell))) machine_harm(m, HARM_RACE);
+    if (other) cell->left = (Left){cell->v, cell->w}, cell->again = true;
+    if (cell->written && !other && !ordered(p, cell->writer, cell->clock))
         machine_harm(m, HARM_RACE);
     if (cell->reader_tile == -2 ||
         (cell->reader_tile >= 0 &&
          (cell->reader_tile != p->tile || !ordered(p, cell->reader, cell->reader_clock))))
         machine_harm(m, HARM_RACE);
     cell->stamp = m->stamp;
+    cell->stmt = m->stmt;
     cell->written = true;
     cell->tile = (int)p->tile;
     cell->writer = p->number;

@@ -45,9 +45,15 @@ typedef struct Cell {
     uint32_t stamp;
 } Cell;
 
+typedef struct Left {
+    int32_t v, w;
+} Left;
+
 typedef struct GlobalCell {
     int32_t v, w;
-    bool written;
+    bool written, again;                   /* again: by several tiles */
+    Left left;                             /* what the tile before has left in it */
+    const Stmt *stmt;                      /* that wrote it */
     int tile, writer, reader, reader_tile; /* reader_tile: -1 none, -2 several */
     uint32_t clock, reader_clock, stamp;
 } GlobalCell;
@@ -125,6 +131,7 @@ Value evaluate_expr(Machine *m, Process *p, const Expr *expr);
 int32_t decide(Machine *m, Process *p, const Expr *expr); /* a subscript, bound or condition */
 void run_assignment(Machine *m, Process *p, const Stmt *stmt);
 void run_contraction(Machine *m, Process *p, const Stmt *stmt);
+bool cell_again(const GlobalCell *cell);
 Cell *cell_at(Machine *m, Process *p, const Expr *expr, bool write); /* NULL: a harm */
 Slot *slot_of(Machine *m, int pipe, int number);
 
