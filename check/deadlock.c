@@ -123,9 +123,9 @@ static void add_edge(const Graph *g, Part *part, const Edge *edge) {
 }
 
 /* Roles in an order in which each is connected to one before it */
-static Part *part_of(const Graph *g, Arena *arena, int which, bool rolls) {
+static Part *part_of(const Graph *g, Arena *arena, int which) {
     Part *part = NEW(arena, Part);
-    *part = (Part){.arena = arena, .prog = g->prog, .rolls = rolls};
+    *part = (Part){.arena = arena, .prog = g->prog};
     part->consumes = NEW_ARRAY(arena, bool *, g->prog->pipes.count + 1);
     for (bool more = true; more;) {
         size_t before = part->roles.count;
@@ -162,11 +162,18 @@ static void note_waits(const Graph *g, const Machine *m, const State *stuck, Und
     }
 }
 
-static Verdict search_part(const Graph *g, Arena *arena, int which, bool rolls, bool *rolled, Undecided *undecided) {
-    Part *part = part_of(g, arena, which, rolls);
+typedef struct Way { /* of looking at a part. What is found right in one of them is right. */
+    bool rolls, proves;
+    Split split;
+} Way;
+
+static Verdict search_part(const Graph *g, Arena *arena, int which, const Way *way, Part **searched,
+                           Undecided *undecided) {
+    Part *part = *searched = part_of(g, arena, which);
+    part->rolls = way->rolls, part->proves = way->proves, part->split = way->split;
     learn_grid(g, part);
+    if (part->split.by) part_split_begin(part);
     bool compiled = part_compile(part);
-    *rolled = part->rolled;
     undecided->span = part->beyond_at;
     undecided->why = part->beyond;
     if (!compiled) return VERDICT_BEYOND;
@@ -180,13 +187,36 @@ static Verdict search_part(const Graph *g, Arena *arena, int which, bool rolls, 
 }
 
 /* With loops that are written in pieces taken for one; where that does not do, as they stand */
-static Verdict check_part(const Graph *g, Arena *arena, int which, Undecided *undecided) {
-    Undecided first = {0};
-    bool rolled = false;
-    Verdict verdict = search_part(g, arena, which, true, &rolled, &first);
-    if (verdict != VERDICT_CLEAN && rolled) return search_part(g, arena, which, false, &rolled, undecided);
-    *undecided = first;
+static Verdict search_both(const Graph *g, Arena *arena, int which, Way way, Part **part, Undecided *undecided) {
+    way.rolls = true;
+    Verdict verdict = search_part(g, arena, which, &way, part, undecided);
+    if (verdict == VERDICT_CLEAN || !(*part)->rolled) return verdict;
+    *undecided = (Undecided){0};
+    way.rolls = false;
+    return search_part(g, arena, which, &way, part, undecided);
+}
+
+/* Each remainder of a size by itself */
+static Verdict search_split(const Graph *g, Arena *arena, int which, Split split) {
+    Verdict verdict = VERDICT_CLEAN;
+    for (split.rest = 0; split.rest < split.by && verdict == VERDICT_CLEAN; split.rest++) {
+        Undecided undecided = {0};
+        Part *part;
+        verdict = search_both(g, arena, which, (Way){.proves = true, .split = split}, &part, &undecided);
+    }
     return verdict;
+}
+
+/* What takes longer comes where the rest has not done. */
+static Verdict check_part(const Graph *g, Arena *arena, int which, Undecided *undecided) {
+    Part *part;
+    Split split;
+    Verdict verdict = search_both(g, arena, which, (Way){0}, &part, undecided);
+    if (verdict == VERDICT_CLEAN) return verdict;
+    *undecided = (Undecided){0};
+    verdict = search_both(g, arena, which, (Way){.proves = true}, &part, undecided);
+    if (verdict == VERDICT_CLEAN || !part_split_find(part, &split)) return verdict;
+    return search_split(g, arena, which, split) == VERDICT_CLEAN ? VERDICT_CLEAN : verdict;
 }
 
 static void say_undecided(Diags *diags, const Undecided *undecided) {

@@ -66,7 +66,7 @@ const Poly *part_formula(Part *part, int side, int around, int at, Expr *expr) {
         int shared = algebra_atom_local(algebra, track->role, track->region->var);
         if (local != shared) poly = poly_replace(algebra, poly, local, poly_atom(algebra, shared));
     }
-    return poly;
+    return part_split(part, algebra, poly);
 }
 
 int part_depends(const Part *part, int side, int around, const Poly *poly) {

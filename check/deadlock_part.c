@@ -94,6 +94,28 @@ static bool add_loop(Part *part, int index, int region) {
     return fine;
 }
 
+/* Does a loop around stand for rows of the role that are not its own? */
+static bool is_in_rolled(const Side *side, const Region *region) {
+    const FlowCode *whole = side->role->code;
+    for (int r = region->loop; r >= 0; r = loop_around(side->slice, r))
+        if (side->slice->regions.items[r].lo != whole->regions.items[side->slice->whole_regions.items[r]].lo)
+            return true;
+    return false;
+}
+
+/* 1: the path to the condition decides that it holds, 0: that it does not, -1: it does neither */
+static int path_decides(const Part *part, const Side *side, const Region *row) {
+    FlowCode *code = side->role->code;
+    int at = side->slice->whole_rows.items[row->begin];
+    if (!part->proves || is_in_rolled(side, row)) return -1;
+    PathMark mark = values_assume(part->arena, code, at);
+    Bindings before = values_at(part->arena, code, at);
+    int decided = algebra_decides(code->algebra, side->role, row->condition);
+    (void)algebra_hold(code->algebra, before);
+    algebra_undo(code->algebra, mark);
+    return decided;
+}
+
 static bool add_condition(Part *part, int index, int region) {
     Side *side = &part->sides.items[index];
     const Region *row = &side->slice->regions.items[region];
@@ -102,6 +124,8 @@ static bool add_condition(Part *part, int index, int region) {
         part->beyond_at = row->head;
         return false;
     }
+    int decided = path_decides(part, side, row);
+    if (decided >= 0) return side->conditions[region] = decided ? QUESTION_YES : QUESTION_NO, true;
     size_t before = side->questions.count;
     side->conditions[region] = part_condition(part, index, row->loop, row->begin, row->condition);
     for (size_t q = before; q < side->questions.count; q++) side->questions.items[q].region = region;

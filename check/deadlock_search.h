@@ -3,6 +3,7 @@
  *   deadlock_part.c      the slices of the roles of a part, with their loops and conditions
  *   deadlock_numbers.c   numbers that decide, equal ones of different roles found; conditions as questions about them
  *   deadlock_loops.c     which loops of different roles are one and the same
+ *   deadlock_split.c     sizes by their remainders
  *   deadlock_roll.c      loops that are written in several pieces, taken for one
  *   deadlock_oracle.c    answers of the machine: what is decided, and who goes first
  *   deadlock_normal.c    the normal form of a state
@@ -120,6 +121,12 @@ typedef struct Apart { /* a loop that goes together with none over other pipes *
     int side, region;
 } Apart;
 
+typedef struct Split {       /* a size is by * quotient + rest */
+    int symbol;              /* which */
+    int64_t by, rest;        /* by 0: none is */
+    const Poly *quotient[2]; /* in each of the part's algebras */
+} Split;
+
 typedef struct Part { /* roles that pipes connect in a ring, and these pipes */
     Arena *arena;
     const Prog *prog;
@@ -134,6 +141,8 @@ typedef struct Part { /* roles that pipes connect in a ring, and these pipes */
     VEC(Group) groups;
     VEC(Side) sides;
     VEC(Apart) apart;
+    Split split;
+    bool proves;        /* conditions that the path to them decides are not asked */
     bool rolls;         /* loops in several pieces are taken for one where they are */
     bool rolled;        /* some were */
     const char *beyond; /* why this cannot be decided here, NULL: it can */
@@ -148,6 +157,11 @@ int part_pipe(const Part *part, int pipe); /* its number in the part, -1: not in
 FlowCode *part_roll(Part *part, const Side *side, FlowCode *slice);
 /* Rows of the part's pipes that are not in `without`, by row of the whole Code; opened: as in flow/slice.h. NULL: none */
 FlowCode *part_slice(const Part *part, const Side *side, const bool *without, const bool *opened);
+
+/* deadlock_split.c */
+bool part_split_find(const Part *part, Split *split); /* of the numbers of a part that is compiled */
+void part_split_begin(Part *part);                    /* makes the quotient */
+const Poly *part_split(Part *part, Algebra *algebra, const Poly *poly);
 
 /* deadlock_numbers.c. around: a region of the slice, the loop around the place, -1: none */
 const Loop *loop_of(const Part *part, int side, int loop);

@@ -85,8 +85,8 @@ static size_t words_of(const Machine *m, const State *state) {
     return (size_t)m->words + (size_t)m->bytes / sizeof *state->words + decided;
 }
 
-/* Keeps a state of normal form that waits for a decision, if it is new */
-static Verdict keep(States *s, State *state) {
+/* Keeps a state of normal form that waits for a decision, if it is new. decided: who took the decision before it */
+static Verdict keep(States *s, State *state, int decided) {
     Search *search = s->search;
     Machine *m = search->machine;
     uint64_t hash = hash_of(m, state);
@@ -99,7 +99,8 @@ static Verdict keep(States *s, State *state) {
         return VERDICT_BEYOND;
     }
     Known known = {.state = store(search, state), .hash = hash};
-    /* counted from the one furthest behind, the question is another: it is asked again */
+    /* counted from the one furthest behind, the question is another: the same process asks it again */
+    m->decider = decided;
     if (machine_run(m, state) != OUTCOME_OPEN) return VERDICT_BEYOND;
     known.open = search->open;
     known.decider = m->decider;
@@ -111,6 +112,7 @@ static Verdict keep(States *s, State *state) {
 /* Goes on to the next decision */
 static Verdict follow(States *s, State *state) {
     Machine *m = s->search->machine;
+    int decided = m->decider;
     switch (m->beyond ? OUTCOME_BEYOND : machine_run(m, state)) {
     case OUTCOME_ENDED: return VERDICT_CLEAN;
     case OUTCOME_STUCK: return VERDICT_STUCK;
@@ -118,7 +120,7 @@ static Verdict follow(States *s, State *state) {
     case OUTCOME_OPEN: break;
     }
     search_normalise(s->search, state);
-    return keep(s, state);
+    return keep(s, state, decided);
 }
 
 Verdict search_states(Search *search, State *stuck) {
