@@ -198,6 +198,7 @@ static void check_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis) {
     Joining joining = self ? joining_of(p, value) : JOIN_SUM;
     bool adds = op == ASSIGN_ADD || op == ASSIGN_SUB;
     if (op != ASSIGN_SET && (!adds || joining != JOIN_SUM)) joining = JOIN_OTHER;
+    if (axis.fixed && joining == JOIN_OTHER) return; /* single positions of a recurrence: no reduction */
     if (!takes_padding(p, &fill, joining, value)) return;
     const char *what = axis.fixed
                            ? "the loop"
