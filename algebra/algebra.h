@@ -1,7 +1,8 @@
 /* Polynomials over atoms: what tiles, padding and coverage compute with. The door of the floor.
  *
- * Integers are taken as ideal ones: subscripts, extents and counts that overflow 32 bits are refused at launch, not here. A
- * NULL Poly means "not known" (a coefficient overflowed, or the form grew too large); every function passes it on. */
+ * A polynomial is an exact formula of integers, and so is the value of each atom. A kernel's `+ - *` are polynomials modulo 2^w: what was cut off on
+ * the way does no harm. Where a value is observed and the polynomial does not certainly fit the type, an ATOM_WRAP stands for it. A NULL Poly means
+ * "not known" (a coefficient overflowed, or the form grew too large); every function passes it on. */
 #ifndef PIPEC_ALGEBRA_H
 #define PIPEC_ALGEBRA_H
 
@@ -28,6 +29,7 @@ typedef enum AtomKind {
     ATOM_DIV, ATOM_MOD, ATOM_CEIL, ATOM_MIN, ATOM_MAX,         /* of args[0] and args[1] */
     ATOM_SELECT,                                               /* args[0] ? args[1] : args[2] */
     ATOM_TRUTH,                                                /* args[0] >= 0 ? 1 : 0 */
+    ATOM_WRAP,                                                 /* the value of its type that is args[0] modulo 2^width */
     ATOM_FLOOR,                                                /* floor(args[0] / args[1]); of normal forms, as are those below */
     ATOM_WHOLE, ATOM_REST,                                     /* parts of another atom: any integer; at least 0 and below args[0] */
     ATOM_BOUND,                                                /* variable of the sum or search around it; index: 1 + those inside */
@@ -35,6 +37,8 @@ typedef enum AtomKind {
     ATOM_FIRST,                                                /* args[0] <= it <= args[1]: behind the first bound of which args[2] is true */
     ATOM_OPAQUE                                                /* anything else, equal where its key is; versions: index says at which row */
 } AtomKind;
+
+typedef struct Range Range;
 
 typedef struct Atom {
     AtomKind kind;
@@ -47,6 +51,11 @@ typedef struct Atom {
     bool foreign;              /* what changes and is no local is in it, or is it itself */
     int bounds;                /* index of the outermost ATOM_BOUND in it, or its own; 0: none */
     uint64_t within;           /* bit id % 64 for each atom in it: one whose bit is missing is not */
+    bool wraps;                /* an ATOM_WRAP is in it */
+    bool indexed;              /* an index is in it: its range is a matter of the statement */
+    bool of_symbols;           /* nothing but extents and scalars is in it */
+    const Range *range;        /* NULL: not asked yet (range.c) */
+    const IndexSpace *space;   /* to which that belongs, of what is indexed */
     const char *key;
 } Atom;
 
@@ -56,15 +65,24 @@ typedef struct Choice {
     size_t counts[2];
 } Choice;
 
+typedef VEC(const Poly *) Facts;
+
 typedef struct NormalFact {
     const Poly *poly, *normal;
 } NormalFact;
+typedef VEC(NormalFact) NormalFacts;
 
 /* What the variables of a role hold at one place, by local; NULL: what is written there says. The version names the set: 0 is none. */
 typedef struct Bindings {
     int version;
     const Poly *const *locals;
 } Bindings;
+
+/* Of the loops of a role, by local; NULL: not a loop variable */
+typedef struct LoopLimits {
+    const Role *role;
+    Expr **lo, **hi;
+} LoopLimits;
 
 /* What is known at one place of a role. `space` and `rank` are set by the caller, per statement. */
 typedef struct Algebra {
@@ -75,15 +93,18 @@ typedef struct Algebra {
     VEC(Atom) atoms;
     int *buckets;              /* of atoms by key: 1 + id, 0: free */
     size_t bucket_count;
-    struct Memo { const Expr *expr; int version; const Poly *poly; } *memo;
+    struct Memo { const Expr *expr; int version; const IndexSpace *space; const Poly *residue, *value; } *memo;
     size_t memo_count, memo_capacity;
-    Expr **loop_lo, **loop_hi; /* by local of the role; NULL: not a loop variable */
-    VEC(const Poly *) facts;   /* each certainly >= 0: preconditions, then those of the path */
+    VEC(LoopLimits) loops;     /* of the roles that have been asked for */
+    Facts facts;               /* of the path, each certainly >= 0 */
     VEC(Choice) choices;       /* of the path */
-    VEC(NormalFact) normals;       /* of facts, by their number, where `poly` is still that fact */
-    struct Divides { const Poly *poly; int64_t by; } *divides; /* each poly certainly divisible */
+    VEC(const Poly *) stated;  /* each certainly >= 0, by preconditions and extents */
+    size_t params_seen, preconditions_seen; /* that are in there */
+    int fitting;               /* proofs under way that a polynomial fits */
+    bool launched;             /* the formula that is being made is evaluated at the launch */
+    NormalFacts normals, stated_normals; /* of facts, by their number, where `poly` is still that fact */
+    struct Divides { const Poly *poly; int64_t by; bool stated; } *divides; /* each poly certainly divisible; stated: by a precondition */
     size_t divides_count, divides_capacity;
-    size_t preconditions_seen;
     int steps;                 /* left of the search for a proof */
     int64_t work;              /* left: terms that are added and multiplied, rows of linear.c; behind it nothing is known */
     int most_terms;            /* of a polynomial: POLY_MAX_TERMS, or POLY_MORE_TERMS where counts are compared */
@@ -96,12 +117,24 @@ typedef struct Algebra {
 
 Algebra *algebra_new(Arena *arena, const Prog *prog, const Role *role);
 
+/* The value of the expression, as the kernel computes it: cut off to the width of its type */
 const Poly *algebra_poly(Algebra *algebra, const Role *role, Expr *expr);
+/* Equal to the value modulo 2^width; algebra_value makes the value of it. */
+const Poly *algebra_residue(Algebra *algebra, const Role *role, Expr *expr);
+const Poly *algebra_value(Algebra *algebra, const Poly *residue, Element type);
+/* Where an access lies along axis d, exactly, if it is in an extent at all: what exceeds 32 bits between its first and its last element is outside,
+ * cut off or not (derive/tiles_index.c sees to it that so much only is affine). */
+const Poly *algebra_subscript(Algebra *algebra, const Role *role, const Access *access, int d);
+/* A residue as good as this one, without what cuts off as many bits on the way */
+const Poly *algebra_whole(Algebra *algebra, const Poly *residue, Element type);
+/* The value as a launch computes it, exactly: of preconditions, extents and axes */
+const Poly *algebra_launched(Algebra *algebra, Expr *expr);
 Bindings algebra_hold(Algebra *algebra, Bindings bindings); /* from now on; what it was until now */
 /* The same formula, of another algebra of the program, in this one */
-const Poly *algebra_import(Algebra *algebra, const Algebra *from, const Poly *poly);
+const Poly *algebra_import(Algebra *algebra, Algebra *from, const Poly *poly);
 /* A value without a formula, that local `local` (-1: none) got at `row` of its role's code: equal to itself alone */
 const Poly *algebra_version(Algebra *algebra, const Role *role, int local, int row, const char *tag, Element type);
+void algebra_bounded(Algebra *algebra, const Poly *version, int64_t least, int64_t most); /* it certainly lies between them */
 const Poly *poly_constant(Algebra *algebra, int64_t value);
 const Poly *poly_sum(Algebra *algebra, const Poly *a, const Poly *b, int64_t scale); /* a + scale * b */
 const Poly *poly_product(Algebra *algebra, const Poly *a, const Poly *b);
@@ -110,6 +143,7 @@ const Poly *poly_replace(Algebra *algebra, const Poly *poly, int atom, const Pol
 size_t poly_size(const Algebra *algebra, const Poly *poly); /* of its text, atoms within atoms included */
 bool poly_is_constant(const Poly *poly, int64_t *out);
 bool poly_equal(const Poly *a, const Poly *b);
+bool poly_wraps(const Algebra *algebra, const Poly *poly); /* an ATOM_WRAP is in it */
 bool poly_changes(const Algebra *algebra, const Poly *poly);
 bool poly_mentions(const Algebra *algebra, const Poly *poly, int atom); /* inside of other atoms too */
 int algebra_atom_rank(Algebra *algebra, const Role *role);
@@ -152,6 +186,8 @@ bool polys_impossible(Algebra *algebra, const Poly *const *polys, size_t count, 
 bool poly_proves_zero(Algebra *algebra, const Poly *poly);
 /* Certainly >= 0, by `known`? A quick answer: what is known of atoms by themselves counts, cases do not (prove.c) */
 bool poly_known(Algebra *algebra, const Poly *poly);
+/* lo <= local < hi within its loop; false: it is no variable of a loop */
+bool algebra_loop(Algebra *algebra, const Role *role, int local, Expr **lo, Expr **hi);
 void algebra_know(Algebra *algebra, const Poly *poly); /* is >= 0 from now on */
 void algebra_know_facts(Algebra *algebra, const Poly *about); /* preconditions, and what is known of the atoms; `about` may be NULL */
 void algebra_learn(Algebra *algebra); /* facts from preconditions; facts.c */
@@ -159,7 +195,7 @@ void algebra_learn(Algebra *algebra); /* facts from preconditions; facts.c */
 /* ---- facts of a path (path.c): a stack -----------------------------------------------------------------------------------
  * They hold while nothing that they mention changes: the caller undoes them before, or writes what changes as versions of its own. */
 typedef struct PathMark {
-    size_t facts, choices, divides, preconditions;
+    size_t facts, choices, divides;
 } PathMark;
 
 PathMark algebra_mark(Algebra *algebra);
@@ -187,7 +223,7 @@ void poly_print(const Algebra *algebra, const Poly *poly, Str *out); /* print.c 
 bool poly_at_least_zero(Algebra *algebra, const Poly *poly); /* certainly >= 0? */
 int64_t poly_divisor(Algebra *algebra, const Poly *poly);
 
-/* ---- algebra: what the passes know of integers (form.c) -------------------------------------------------------- */
+/* ---- algebra: what the passes know of integers (algebra.c) -------------------------------------------------------- */
 
 /* Equal for all values of symbols, axes and locals that `requires` allows? Both are brought to polynomials over atoms (symbols, axes, loop
  * locals, ranks, indexes, truths, quotients, and opaque terms such as read-only loads compared by their own canonical form); lets are expanded; what

@@ -84,12 +84,18 @@ static size_t bucket_of(const Algebra *algebra, const char *key) {
 static void summarise(const Algebra *algebra, Atom *atom, int id) {
     atom->within = UINT64_C(1) << id % 64;
     atom->bounds = atom->kind == ATOM_BOUND ? atom->index : 0;
+    atom->wraps = atom->kind == ATOM_WRAP;
+    atom->indexed = atom->kind == ATOM_INDEX;
+    atom->of_symbols = atom->kind == ATOM_SYMBOL || atom->args[0];
     atom->foreign = atom->changes && !atom->args[0] && atom->kind != ATOM_LOCAL;
     for (int a = 0; a < 3 && atom->args[a]; a++)
         for (int t = 0; t < atom->args[a]->count; t++)
             for (int k = 0; k < atom->args[a]->terms[t].count; k++) {
                 const Atom *inner = &algebra->atoms.items[atom->args[a]->terms[t].atoms[k]];
                 atom->within |= inner->within;
+                atom->wraps |= inner->wraps;
+                atom->indexed |= inner->indexed;
+                atom->of_symbols &= inner->of_symbols;
                 atom->foreign |= inner->foreign;
                 if (inner->bounds > atom->bounds) atom->bounds = inner->bounds;
             }
@@ -169,6 +175,7 @@ int atom_simple(Algebra *algebra, AtomKind kind, int index, const Role *role, El
     case ATOM_MAX:
     case ATOM_SELECT:
     case ATOM_TRUTH:
+    case ATOM_WRAP:
     case ATOM_FLOOR:
     case ATOM_WHOLE:
     case ATOM_REST:
@@ -204,8 +211,8 @@ const Poly *algebra_operation(Algebra *algebra, AtomKind kind, const char *tag, 
         poly_add_key(&key, args[i]);
         for (int t = 0; t < args[i]->count; t++)
             for (int k = 0; k < args[i]->terms[t].count; k++) {
-                int level = algebra->atoms.items[args[i]->terms[t].atoms[k]].level;
-                if (level + 1 > atom.level) atom.level = level + 1;
+                const Atom *inner = &algebra->atoms.items[args[i]->terms[t].atoms[k]];
+                if (inner->level + 1 > atom.level) atom.level = inner->level + 1;
             }
     }
     atom.key = key.text;
@@ -236,8 +243,8 @@ int algebra_bound(Algebra *algebra, const Poly *body) {
 }
 
 /* Not to be taken apart: equal only to itself */
-const Poly *atom_by_place(Algebra *algebra, const Expr *expr, bool changes) {
-    Atom atom = {.kind = ATOM_OPAQUE, .type = expr->type, .level = (1 << 28) + 1, .changes = changes};
+const Poly *atom_by_place(Algebra *algebra, const Expr *expr, Element type, bool changes) {
+    Atom atom = {.kind = ATOM_OPAQUE, .type = type, .level = (1 << 28) + 1, .changes = changes};
     atom.key = arena_printf(algebra->arena, "@%p", (const void *)expr);
     return poly_atom(algebra, intern(algebra, atom));
 }
@@ -253,6 +260,7 @@ static const Poly *operation_again(Algebra *algebra, const Atom *old, const Poly
     case ATOM_MIN:
     case ATOM_MAX: return form_extreme(algebra, old->kind == ATOM_MAX, args[0], args[1], old->type);
     case ATOM_TRUTH: return poly_truth(algebra, args[0]);
+    case ATOM_WRAP: return algebra_value(algebra, args[0], old->type);
     case ATOM_FLOOR: return poly_floor(algebra, args[0], args[1]);
     case ATOM_SUM: return poly_sums(algebra, args[0], args[1]);
     case ATOM_SELECT:
@@ -273,18 +281,18 @@ static const Poly *operation_again(Algebra *algebra, const Atom *old, const Poly
     return NULL;
 }
 
-static const Poly *import_atom(Algebra *algebra, const Algebra *from, int id) {
-    const Atom *old = &from->atoms.items[id];
+static const Poly *import_atom(Algebra *algebra, Algebra *from, int id) {
+    (void)range_of_atom(from, id); /* of a loop's variable its own role's algebra knows it */
+    Atom atom = from->atoms.items[id]; /* its key names what it stands for, in every algebra */
     const Poly *args[3] = {NULL, NULL, NULL};
     int count = 0;
-    for (; count < 3 && old->args[count]; count++)
-        if (!(args[count] = algebra_import(algebra, from, old->args[count]))) return NULL;
-    Atom atom = *old; /* its key names what it stands for, in every algebra */
+    for (; count < 3 && atom.args[count]; count++)
+        if (!(args[count] = algebra_import(algebra, from, atom.args[count]))) return NULL;
     if (atom.kind == ATOM_WHOLE || atom.kind == ATOM_REST || atom.kind == ATOM_BOUND) return NULL;
-    return count > 0 ? operation_again(algebra, old, args, count) : poly_atom(algebra, intern(algebra, atom));
+    return count > 0 ? operation_again(algebra, &atom, args, count) : poly_atom(algebra, intern(algebra, atom));
 }
 
-const Poly *algebra_import(Algebra *algebra, const Algebra *from, const Poly *poly) {
+const Poly *algebra_import(Algebra *algebra, Algebra *from, const Poly *poly) {
     const Poly *sum = poly_constant(algebra, 0);
     if (algebra == from || !poly) return poly;
     for (int t = 0; t < poly->count && sum; t++) {

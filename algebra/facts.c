@@ -10,25 +10,25 @@
 
 /* ---- collecting --------------------------------------------------------------------------------------------------- */
 
-static void collect_loops(Algebra *algebra, Stmt *stmt) {
+static void collect_loops(LoopLimits *loops, Stmt *stmt) {
     if (!stmt) return;
     switch (stmt->kind) {
     case S_BLOCK:
-        for (size_t i = 0; i < stmt->block.body.count; i++) collect_loops(algebra, stmt->block.body.items[i]);
+        for (size_t i = 0; i < stmt->block.body.count; i++) collect_loops(loops, stmt->block.body.items[i]);
         break;
-    case S_GRID: collect_loops(algebra, stmt->grid.body); break;
+    case S_GRID: collect_loops(loops, stmt->grid.body); break;
     case S_FOR:
         if (stmt->loop.var >= 0) {
-            algebra->loop_lo[stmt->loop.var] = stmt->loop.lo;
-            algebra->loop_hi[stmt->loop.var] = stmt->loop.hi;
+            loops->lo[stmt->loop.var] = stmt->loop.lo;
+            loops->hi[stmt->loop.var] = stmt->loop.hi;
         }
-        collect_loops(algebra, stmt->loop.body);
+        collect_loops(loops, stmt->loop.body);
         break;
     case S_IF:
-        collect_loops(algebra, stmt->branch.then);
-        collect_loops(algebra, stmt->branch.otherwise);
+        collect_loops(loops, stmt->branch.then);
+        collect_loops(loops, stmt->branch.otherwise);
         break;
-    case S_STAGE: collect_loops(algebra, stmt->stage.body); break;
+    case S_STAGE: collect_loops(loops, stmt->stage.body); break;
     case S_SCALAR:
     case S_TILE:
     case S_LEAVE:
@@ -40,6 +40,30 @@ static void collect_loops(Algebra *algebra, Stmt *stmt) {
     }
 }
 
+static const LoopLimits *loops_of(Algebra *algebra, const Role *role) {
+    for (size_t i = 0; i < algebra->loops.count; i++)
+        if (algebra->loops.items[i].role == role) return &algebra->loops.items[i];
+    LoopLimits loops = {.role = role};
+    loops.lo = NEW_ARRAY(algebra->arena, Expr *, role->locals.count + 1);
+    loops.hi = NEW_ARRAY(algebra->arena, Expr *, role->locals.count + 1);
+    collect_loops(&loops, role->body);
+    for (size_t i = 0; i < role->locals.count; i++) {
+        const Local *local = &role->locals.items[i];
+        if (local->below == 0) continue;
+        loops.lo[i] = expr_integer(algebra->arena, local->type, 0, local->span);
+        loops.hi[i] = expr_integer(algebra->arena, local->type, local->below, local->span);
+    }
+    vec_push(algebra->arena, &algebra->loops, loops);
+    return &algebra->loops.items[algebra->loops.count - 1];
+}
+
+bool algebra_loop(Algebra *algebra, const Role *role, int local, Expr **lo, Expr **hi) {
+    const LoopLimits *loops = role ? loops_of(algebra, role) : NULL;
+    *lo = loops ? loops->lo[local] : NULL;
+    *hi = loops ? loops->hi[local] : NULL;
+    return *lo && *hi;
+}
+
 Algebra *algebra_new(Arena *arena, const Prog *prog, const Role *role) {
     Algebra *algebra = NEW(arena, Algebra);
     algebra->arena = arena;
@@ -47,29 +71,20 @@ Algebra *algebra_new(Arena *arena, const Prog *prog, const Role *role) {
     algebra->role = role;
     algebra->most_terms = POLY_MAX_TERMS;
     algebra->work = INT64_MAX;
-    if (role) {
-        algebra->loop_lo = NEW_ARRAY(arena, Expr *, role->locals.count + 1);
-        algebra->loop_hi = NEW_ARRAY(arena, Expr *, role->locals.count + 1);
-        collect_loops(algebra, role->body);
-        for (size_t i = 0; i < role->locals.count; i++) {
-            const Local *local = &role->locals.items[i];
-            if (local->below == 0) continue;
-            algebra->loop_lo[i] = expr_integer(arena, local->type, 0, local->span);
-            algebra->loop_hi[i] = expr_integer(arena, local->type, local->below, local->span);
-        }
-    }
     return algebra;
-}
-
-static void add_fact(Algebra *algebra, const Poly *poly) {
-    if (poly) vec_push(algebra->arena, &algebra->facts, poly);
 }
 
 void algebra_divides(Algebra *algebra, const Poly *poly, int64_t by) {
     if (!poly || by < 2) return;
     vec_reserve(algebra->arena, (void **)&algebra->divides, &algebra->divides_capacity, algebra->divides_count + 1,
                 sizeof *algebra->divides);
-    algebra->divides[algebra->divides_count++] = (struct Divides){poly, by};
+    algebra->divides[algebra->divides_count++] = (struct Divides){poly, by, false};
+}
+
+static void state(Algebra *algebra, const Poly *poly) {
+    int64_t common = poly ? poly_content(poly) : 1;
+    if (common > 1) poly = poly_divided(algebra, poly, common, true); /* of whole numbers it says as much */
+    if (poly) vec_push(algebra->arena, &algebra->stated, poly);
 }
 
 static void learn(Algebra *algebra, Expr *condition) {
@@ -85,20 +100,34 @@ static void learn(Algebra *algebra, Expr *condition) {
     if (op == OP_OR || left->type == E_BOOL || left->type == E_F32) return;
     if (op == OP_EQ && expr_constant(right, &zero) && zero == 0 && left->kind == X_BINARY &&
         left->binary.op == OP_MOD && expr_constant(left->binary.right, &by)) {
-        algebra_divides(algebra, algebra_poly(algebra, NULL, left->binary.left), by);
+        size_t before = algebra->divides_count;
+        algebra_divides(algebra, algebra_launched(algebra, left->binary.left), by);
+        if (algebra->divides_count > before) algebra->divides[before].stated = true;
         return;
     }
-    const Poly *a = algebra_poly(algebra, NULL, left), *b = algebra_poly(algebra, NULL, right);
-    const Poly *one = poly_constant(algebra, 1);
-    if (op == OP_LE || op == OP_EQ) add_fact(algebra, poly_sum(algebra, b, a, -1));
-    if (op == OP_GE || op == OP_EQ) add_fact(algebra, poly_sum(algebra, a, b, -1));
-    if (op == OP_LT) add_fact(algebra, poly_sum(algebra, poly_sum(algebra, b, a, -1), one, -1));
-    if (op == OP_GT) add_fact(algebra, poly_sum(algebra, poly_sum(algebra, a, b, -1), one, -1));
+    const Poly *a = algebra_launched(algebra, left), *b = algebra_launched(algebra, right);
+    if (op == OP_LE || op == OP_EQ) state(algebra, poly_sum(algebra, b, a, -1));
+    if (op == OP_GE || op == OP_EQ) state(algebra, poly_sum(algebra, a, b, -1));
+    if (op == OP_LT) state(algebra, poly_offset(algebra, poly_sum(algebra, b, a, -1), -1));
+    if (op == OP_GT) state(algebra, poly_offset(algebra, poly_sum(algebra, a, b, -1), -1));
+}
+
+/* A launch takes no tensor whose extents are others, or too large. */
+static void learn_extents(Algebra *algebra, const Param *param) {
+    for (int axis = 0; param->is_tensor && axis < param->rank; axis++) {
+        Expr *extent = param->extents[axis];
+        if (!extent || extent->kind == X_SYMBOL || extent->kind == X_CONST || extent->kind == X_POISON) continue;
+        const Poly *poly = algebra_launched(algebra, extent);
+        state(algebra, poly);
+        state(algebra, poly_sum(algebra, poly_constant(algebra, EXTENT_MOST), poly, -1));
+    }
 }
 
 void algebra_learn(Algebra *algebra) {
-    while (algebra->preconditions_seen < algebra->prog->preconditions.count)
-        learn(algebra, algebra->prog->preconditions.items[algebra->preconditions_seen++].condition);
+    const Prog *prog = algebra->prog;
+    while (algebra->params_seen < prog->params.count) learn_extents(algebra, &prog->params.items[algebra->params_seen++]);
+    while (algebra->preconditions_seen < prog->preconditions.count)
+        learn(algebra, prog->preconditions.items[algebra->preconditions_seen++].condition);
 }
 
 /* ---- divisors ----------------------------------------------------------------------------------------------------- */
@@ -128,6 +157,10 @@ static int64_t atom_divisor(Algebra *algebra, int id, int depth) {
     if (atom.kind == ATOM_MIN || atom.kind == ATOM_MAX) {
         int64_t both = common_divisor(divisor_of(algebra, atom.args[0], depth - 1), divisor_of(algebra, atom.args[1], depth - 1));
         return both > known ? both : known;
+    }
+    if (atom.kind == ATOM_WRAP && element_rows[atom.type].bytes < 8) { /* what is cut off is a multiple of 2^width */
+        int64_t left = common_divisor(divisor_of(algebra, atom.args[0], depth - 1), INT64_C(1) << (8 * element_rows[atom.type].bytes));
+        return left > known ? left : known;
     }
     return known;
 }
@@ -204,25 +237,19 @@ static void bounds_of_division(Algebra *algebra, const Atom *atom, bool lower, A
     }
 }
 
-static void bounds_of_simple(Algebra *algebra, const Atom *atom, bool lower, AtomBounds *bounds) {
+static void bounds_of_simple(Algebra *algebra, int id, bool lower, AtomBounds *bounds) {
+    const Atom copy = algebra->atoms.items[id], *atom = &copy;
     const Poly *one = poly_constant(algebra, 1), *zero = poly_constant(algebra, 0);
     Expr *lo, *hi;
     switch (atom->kind) {
-    case ATOM_SYMBOL:
-        if (algebra->prog->symbols.items[atom->index].is_extent) {
-            add_bound(algebra, bounds, 1, lower ? zero : poly_constant(algebra, EXTENT_MOST));
-        } else if (atom->type == E_U32 || atom->type == E_I32) {
-            int64_t least = atom->type == E_U32 ? 0 : INT32_MIN, most = atom->type == E_U32 ? UINT32_MAX : INT32_MAX;
-            add_bound(algebra, bounds, 1, poly_constant(algebra, lower ? least : most));
-        }
-        break;
+    case ATOM_SYMBOL: add_bound(algebra, bounds, 1, range_limit(algebra, range_of_atom(algebra, id), lower)); break;
     case ATOM_AXIS:
         if (lower)
             add_bound(algebra, bounds, 1, zero);
         else
             add_bound(
                 algebra, bounds, 1,
-                poly_sum(algebra, algebra_poly(algebra, NULL, algebra->prog->axes.items[atom->index].padded), one, -1));
+                poly_sum(algebra, algebra_launched(algebra, algebra->prog->axes.items[atom->index].padded), one, -1));
         break;
     case ATOM_RANK:
         add_bound(algebra, bounds, 1, lower ? zero : poly_constant(algebra, atom->role->instances - 1));
@@ -236,14 +263,13 @@ static void bounds_of_simple(Algebra *algebra, const Atom *atom, bool lower, Ato
         else if (algebra->space->items[atom->index].dynamic)
             add_bound(
                 algebra, bounds, 1,
-                poly_sum(algebra, algebra_poly(algebra, NULL, algebra->space->items[atom->index].dynamic), one, -1));
+                poly_sum(algebra, algebra_launched(algebra, algebra->space->items[atom->index].dynamic), one, -1));
         break;
     case ATOM_LOCAL:
-        if (atom->role != algebra->role || !algebra->loop_lo) break;
-        lo = algebra->loop_lo[atom->index], hi = algebra->loop_hi[atom->index];
+        if (atom->role != algebra->role || !algebra_loop(algebra, atom->role, atom->index, &lo, &hi)) break;
         Bindings now = algebra_hold(algebra, (Bindings){0}); /* bounds speak of what was held where the loop began */
-        const Poly *bound = lower ? (lo ? algebra_poly(algebra, atom->role, lo) : NULL)
-                                  : (hi ? poly_sum(algebra, algebra_poly(algebra, atom->role, hi), one, -1) : NULL);
+        const Poly *bound = lower ? algebra_poly(algebra, atom->role, lo)
+                                  : poly_sum(algebra, algebra_poly(algebra, atom->role, hi), one, -1);
         (void)algebra_hold(algebra, now);
         if (bound && !poly_changes(algebra, bound)) add_bound(algebra, bounds, 1, bound);
         break;
@@ -259,14 +285,22 @@ static void bounds_of_simple(Algebra *algebra, const Atom *atom, bool lower, Ato
     case ATOM_REST:
     case ATOM_BOUND:
     case ATOM_SUM:
-    case ATOM_FIRST:
-    case ATOM_OPAQUE: break;
+    case ATOM_FIRST: break;
+    case ATOM_WRAP:
+    case ATOM_OPAQUE: add_bound(algebra, bounds, 1, range_limit(algebra, range_of_atom(algebra, id), lower)); break;
     }
 }
 
 void atom_bounds(Algebra *algebra, int id, bool lower, AtomBounds *bounds) {
-    const Atom atom = algebra->atoms.items[id];
-    bounds_of_simple(algebra, &atom, lower, bounds);
+    bounds_of_simple(algebra, id, lower, bounds);
+}
+
+static void add_fact_bound(Algebra *algebra, const Poly *fact, int id, bool lower, AtomBounds *bounds) {
+    const Poly *factor, *rest;
+    int64_t coef;
+    if (!poly_split(algebra, fact, id, &factor, &rest) || !poly_is_constant(factor, &coef) || coef == 0) return;
+    if ((coef > 0) != lower || coef == INT64_MIN) return;
+    add_bound(algebra, bounds, coef > 0 ? coef : -coef, lower ? poly_minus(algebra, rest) : rest);
 }
 
 static AtomBounds bounds_of(Algebra *algebra, int id, bool lower, int depth) {
@@ -278,7 +312,7 @@ static AtomBounds bounds_of(Algebra *algebra, int id, bool lower, int depth) {
     case ATOM_AXIS:
     case ATOM_RANK:
     case ATOM_INDEX:
-    case ATOM_LOCAL: bounds_of_simple(algebra, &atom, lower, &bounds); break;
+    case ATOM_LOCAL: bounds_of_simple(algebra, id, lower, &bounds); break;
     case ATOM_DIV:
     case ATOM_MOD:
     case ATOM_CEIL: bounds_of_division(algebra, &atom, lower, &bounds, depth); break;
@@ -300,21 +334,12 @@ static AtomBounds bounds_of(Algebra *algebra, int id, bool lower, int depth) {
     case ATOM_SUM:
     case ATOM_FIRST: break;
     case ATOM_SELECT:
-    case ATOM_OPAQUE:
-        if (lower && (atom.type == E_U32 || atom.type == E_U64))
-            add_bound(algebra, &bounds, 1, poly_constant(algebra, 0));
-        break;
+    case ATOM_WRAP:
+    case ATOM_OPAQUE: break;
     }
-    for (size_t i = 0; i < algebra->facts.count; i++) {
-        const Poly *factor, *rest;
-        int64_t coef;
-        if (!poly_split(algebra, algebra->facts.items[i], id, &factor, &rest) || !poly_is_constant(factor, &coef) ||
-            coef == 0)
-            continue;
-        if ((coef > 0) != lower || coef == INT64_MIN) continue;
-        add_bound(algebra, &bounds, coef > 0 ? coef : -coef,
-                  lower ? poly_sum(algebra, poly_constant(algebra, 0), rest, -1) : rest);
-    }
+    if (bounds.count == 0 && atom.kind != ATOM_SYMBOL) add_bound(algebra, &bounds, 1, range_limit(algebra, range_of_atom(algebra, id), lower));
+    for (size_t i = 0; i < algebra->stated.count; i++) add_fact_bound(algebra, algebra->stated.items[i], id, lower, &bounds);
+    for (size_t i = 0; i < algebra->facts.count; i++) add_fact_bound(algebra, algebra->facts.items[i], id, lower, &bounds);
     return bounds;
 }
 
@@ -340,12 +365,29 @@ static bool by_cases(Algebra *algebra, const Poly *poly, int id, int depth, int6
            prove(algebra, poly_replace(algebra, poly, id, atom.args[first + 1]), depth - 1, slack);
 }
 
+/* A precondition says so, or more than that */
+static bool is_stated(Algebra *algebra, const Poly *poly) {
+    int64_t more;
+    for (size_t i = 0; poly && i < algebra->stated.count; i++) {
+        const Poly *fact = algebra->stated.items[i];
+        if (fact->count < 2 || fact->terms[fact->count - 1].count < 2) continue;
+        if (poly_is_constant(poly_sum(algebra, poly, fact, -1), &more) && more >= 0) return true;
+    }
+    return false;
+}
+
 /* Is poly >= -slack? Eliminates the highest atom by one of its bounds and goes on; of atoms on the same level (symbols) each
  * may be first. A bound of scale k multiplies all by k, so that a whole number that is more than -k is at least 0. */
 static bool prove(Algebra *algebra, const Poly *poly, int depth, int64_t slack) {
-    int64_t value;
     if (!poly || depth <= 0 || algebra->steps-- <= 0) return false;
-    if (poly_is_constant(poly, &value)) return value >= -slack;
+    int64_t common = poly_content(poly);
+    if (common > 1) {
+        poly = poly_offset(algebra, poly, slack), slack = 0;
+        poly = poly ? poly_divided(algebra, poly, common, true) : NULL;
+    }
+    if (!poly) return false;
+    if (range_of_poly(algebra, poly).least >= -slack || is_stated(algebra, poly)) return true;
+    if (poly->count == 0 || poly->terms[poly->count - 1].count == 0) return false;
     for (int id = highest_atom(algebra, poly, -1), first = id; id >= 0; id = highest_atom(algebra, poly, id)) {
         const Poly *factor, *rest;
         if (algebra->atoms.items[id].level != algebra->atoms.items[first].level &&
@@ -386,7 +428,7 @@ bool algebra_equal(Arena *arena, const Prog *prog, const Role *a_role, Expr *a, 
 
 bool algebra_same(Arena *arena, const Prog *prog, Expr *a, Expr *b) {
     Algebra *algebra = algebra_new(arena, prog, NULL);
-    return a->kind == X_POISON || b->kind == X_POISON || poly_equal(algebra_poly(algebra, NULL, a), algebra_poly(algebra, NULL, b));
+    return a->kind == X_POISON || b->kind == X_POISON || poly_equal(algebra_launched(algebra, a), algebra_launched(algebra, b));
 }
 
 int64_t algebra_divisor(Arena *arena, const Prog *prog, const Role *role, Expr *expr) {

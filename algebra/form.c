@@ -3,6 +3,7 @@
  * compared by the canonical forms of its own operands. Promises: equal forms are equal values; the converse does not hold. */
 #include "algebra/private.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- the operations that have laws -------------------------------------------------------------------------------- */
@@ -69,14 +70,11 @@ const Poly *poly_extreme(Algebra *algebra, bool is_max, const Poly *a, const Pol
 
 /* ---- expressions -------------------------------------------------------------------------------------------------- */
 
-static bool is_signed(Element type) { return type == E_I32 || type == E_I64; }
-static bool is_integer(Element type) { return is_signed(type) || type == E_U32 || type == E_U64; }
-
 /* A comparison of integers is a question whether a difference is >= 0, and conditions are numbers 0 and 1: however a condition is
  * written, it is the same polynomial. NULL: compares floats, or grew too large. */
 static const Poly *truth_poly(Algebra *algebra, const Expr *expr, const Poly *left, const Poly *right) {
     Element type = expr->binary.left->type;
-    if (!is_integer(type) && type != E_BOOL) return NULL;
+    if (!type_is_integer(type) && type != E_BOOL) return NULL;
     const Poly *less = poly_sum(algebra, left, right, -1), *more = poly_sum(algebra, right, left, -1);
     const Poly *one = poly_constant(algebra, 1), *equal;
     switch (expr->binary.op) {
@@ -99,18 +97,29 @@ static const Poly *truth_poly(Algebra *algebra, const Expr *expr, const Poly *le
     return NULL;
 }
 
+/* A launch computes with integers of all types alike. */
+static Element exact_type(const Algebra *algebra, const Expr *expr) {
+    return algebra->launched && type_is_integer(expr->type) ? E_I64 : expr->type;
+}
+
+/* `+ - *`: nothing is observed, what is cut off does no harm. NULL: another operation, or too large */
+static const Poly *sum_or_product(Algebra *algebra, const Role *role, const Expr *expr) {
+    BinaryOp op = expr->binary.op;
+    if (!type_is_integer(expr->type) || (op != OP_ADD && op != OP_SUB && op != OP_MUL)) return NULL;
+    const Poly *left = algebra_residue(algebra, role, expr->binary.left);
+    const Poly *right = algebra_residue(algebra, role, expr->binary.right);
+    return op == OP_MUL ? poly_product(algebra, left, right) : poly_sum(algebra, left, right, op == OP_ADD ? 1 : -1);
+}
+
 static const Poly *binary_poly(Algebra *algebra, const Role *role, const Expr *expr) {
     BinaryOp op = expr->binary.op;
+    const Poly *sum = sum_or_product(algebra, role, expr);
+    if (sum) return sum;
     const Poly *left = algebra_poly(algebra, role, expr->binary.left);
     const Poly *right = algebra_poly(algebra, role, expr->binary.right);
     const Poly *const both[2] = {left, right}, *const swapped[2] = {right, left};
-    if (is_integer(expr->type)) {
-        if (op == OP_ADD) return poly_sum(algebra, left, right, 1);
-        if (op == OP_SUB && is_signed(expr->type)) return poly_sum(algebra, left, right, -1);
-        if (op == OP_MUL) return poly_product(algebra, left, right);
-        if (op == OP_DIV) return form_div(algebra, left, right, expr->type);
-        if (op == OP_MOD) return form_mod(algebra, left, right, expr->type);
-    }
+    if (type_is_integer(expr->type) && op == OP_DIV) return form_div(algebra, left, right, exact_type(algebra, expr));
+    if (type_is_integer(expr->type) && op == OP_MOD) return form_mod(algebra, left, right, exact_type(algebra, expr));
     const Poly *truth = truth_poly(algebra, expr, left, right);
     if (truth) return truth;
     /* of the comparisons one spelling each: a > b is b < a */
@@ -124,19 +133,23 @@ static const Poly *binary_poly(Algebra *algebra, const Role *role, const Expr *e
 
 static const Poly *call_poly(Algebra *algebra, const Role *role, const Expr *expr) {
     const Poly *args[3] = {NULL, NULL, NULL};
+    Element type = exact_type(algebra, expr);
     for (int i = 0; i < expr->call.count; i++) args[i] = algebra_poly(algebra, role, expr->call.args[i]);
-    if (is_integer(expr->type)) {
-        if (expr->call.which == IN_ceil_div) return form_ceil(algebra, args[0], args[1], expr->type);
-        if (expr->call.which == IN_min) return form_extreme(algebra, false, args[0], args[1], expr->type);
-        if (expr->call.which == IN_max) return form_extreme(algebra, true, args[0], args[1], expr->type);
+    if (type_is_integer(type)) {
+        if (expr->call.which == IN_ceil_div) return form_ceil(algebra, args[0], args[1], type);
+        if (expr->call.which == IN_min) return form_extreme(algebra, false, args[0], args[1], type);
+        if (expr->call.which == IN_max) return form_extreme(algebra, true, args[0], args[1], type);
     }
+    /* a launch does not cut off what others give */
+    const char *where = algebra->launched && type_is_integer(expr->type) ? "launch" : "call";
     return algebra_operation(algebra, ATOM_OPAQUE,
-                     arena_printf(algebra->arena, "call%d.%d", (int)expr->call.which, (int)expr->call.accuracy),
+                     arena_printf(algebra->arena, "%s%d.%d", where, (int)expr->call.which, (int)expr->call.accuracy),
                      expr->type, args, expr->call.count);
 }
 
+/* The residue of what the local holds */
 static const Poly *local_poly(Algebra *algebra, const Role *role, const Expr *expr) {
-    if (!role || expr->index < 0) return atom_by_place(algebra, expr, true);
+    if (!role || expr->index < 0) return atom_by_place(algebra, expr, expr->type, true);
     const Local *local = &role->locals.items[expr->index];
     const Bindings *bindings = &algebra->bindings;
     if (role == algebra->role && bindings->locals && bindings->locals[expr->index]) {
@@ -144,7 +157,7 @@ static const Poly *local_poly(Algebra *algebra, const Role *role, const Expr *ex
         return bindings->locals[expr->index];
     }
     if (local->kind == LOCAL_LET && local->value) {
-        const Poly *value = algebra_poly(algebra, role, local->value);
+        const Poly *value = algebra_residue(algebra, role, local->value);
         if (!poly_changes(algebra, value)) return value; /* else it may have changed since */
     }
     const Poly *poly = poly_atom(algebra, algebra_atom_local(algebra, role, expr->index));
@@ -155,22 +168,43 @@ static const Poly *local_poly(Algebra *algebra, const Role *role, const Expr *ex
 /* A load from a tensor that nobody writes is a function of its subscripts; any other memory may change. */
 static const Poly *read_poly(Algebra *algebra, const Role *role, const Expr *expr) {
     const Access *read = expr->read;
+    Element type = type_is_integer(read->type) ? read->type : expr->type; /* a narrow one is widened as it is read */
     if (read->space != SPACE_GLOBAL || read->object < 0 || read->rank > 3 ||
         algebra->prog->params.items[read->object].mode != PARAM_IN)
-        return atom_by_place(algebra, expr, true);
+        return atom_by_place(algebra, expr, type, true);
     const Poly *subs[3];
     for (int i = 0; i < read->rank; i++) subs[i] = algebra_poly(algebra, role, read->subs[i]);
-    return algebra_operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "read%d", read->object), expr->type, subs,
+    return algebra_operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "read%d", read->object), type, subs,
                      read->rank);
 }
 
+static const Poly *cast_poly(Algebra *algebra, const Role *role, const Expr *expr) {
+    Element from = expr->cast->type, to = expr->type;
+    bool integers = type_is_integer(to) && (type_is_integer(from) || from == E_BOOL);
+    if (from == to || (integers && element_rows[to].bytes <= element_rows[from].bytes)) return algebra_residue(algebra, role, expr->cast);
+    const Poly *value = algebra_poly(algebra, role, expr->cast);
+    if (integers) return value;
+    return algebra_operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "cast%d.%d", (int)to, (int)from), to, &value, 1);
+}
+
+static const Poly *unary_poly(Algebra *algebra, const Role *role, const Expr *expr) {
+    if (expr->unary.op == OP_NEG && type_is_integer(expr->type))
+        return poly_minus(algebra, algebra_residue(algebra, role, expr->unary.operand));
+    const Poly *operand = algebra_poly(algebra, role, expr->unary.operand);
+    if (expr->unary.op == OP_NOT) return poly_sum(algebra, poly_constant(algebra, 1), operand, -1);
+    return algebra_operation(algebra, ATOM_OPAQUE, "neg", expr->type, &operand, 1);
+}
+
+static const Poly *constant_poly(Algebra *algebra, const Expr *expr) {
+    if (type_is_integer(expr->type) || expr->type == E_BOOL) return poly_constant(algebra, expr->constant.integer);
+    return algebra_operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "#%a", expr->constant.number), expr->type, NULL, 0);
+}
+
+/* The residue */
 static const Poly *form(Algebra *algebra, const Role *role, Expr *expr) {
     const Poly *args[3] = {NULL, NULL, NULL};
     switch (expr->kind) {
-    case X_CONST:
-        if (is_integer(expr->type) || expr->type == E_BOOL) return poly_constant(algebra, expr->constant.integer);
-        return algebra_operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "#%a", expr->constant.number), expr->type,
-                         args, 0);
+    case X_CONST: return constant_poly(algebra, expr);
     case X_SYMBOL: return poly_atom(algebra, atom_simple(algebra, ATOM_SYMBOL, expr->index, NULL, expr->type));
     case X_PARAM:
         return algebra_operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "param%d", expr->index), expr->type, args,
@@ -178,76 +212,109 @@ static const Poly *form(Algebra *algebra, const Role *role, Expr *expr) {
     case X_AXIS: return poly_atom(algebra, atom_simple(algebra, ATOM_AXIS, expr->index, NULL, expr->type));
     case X_LOCAL: return local_poly(algebra, role, expr);
     case X_RANK:
-        if (!role) return atom_by_place(algebra, expr, false);
+        if (!role) return atom_by_place(algebra, expr, expr->type, false);
         if (role->instances == 1) return poly_constant(algebra, 0);
         return poly_atom(algebra, algebra_atom_rank(algebra, role));
     case X_INDEX: return poly_atom(algebra, algebra_atom_index(algebra, expr->index));
     case X_READ: return read_poly(algebra, role, expr);
-    case X_UNARY:
-        args[0] = algebra_poly(algebra, role, expr->unary.operand);
-        if (expr->unary.op == OP_NEG && is_signed(expr->type))
-            return poly_minus(algebra, args[0]);
-        if (expr->unary.op == OP_NOT) return poly_sum(algebra, poly_constant(algebra, 1), args[0], -1);
-        return algebra_operation(algebra, ATOM_OPAQUE, expr->unary.op == OP_NEG ? "neg" : "not", expr->type, args, 1);
+    case X_UNARY: return unary_poly(algebra, role, expr);
     case X_BINARY: return binary_poly(algebra, role, expr);
     case X_SELECT:
         args[0] = algebra_poly(algebra, role, expr->select.condition);
         args[1] = algebra_poly(algebra, role, expr->select.then);
         args[2] = algebra_poly(algebra, role, expr->select.otherwise);
-        return algebra_operation(algebra, ATOM_SELECT, "select", expr->type, args, 3);
-    case X_CAST:
-        args[0] = algebra_poly(algebra, role, expr->cast);
-        if (expr->type == expr->cast->type || (is_integer(expr->type) && expr->cast->type == E_BOOL)) return args[0];
-        if (is_integer(expr->cast->type) && (expr->type == E_I64 || (expr->type == E_U64 && expr->cast->type == E_U32)))
-            return args[0];
-        return algebra_operation(algebra, ATOM_OPAQUE,
-                         arena_printf(algebra->arena, "cast%d.%d", (int)expr->type, (int)expr->cast->type), expr->type,
-                         args, 1);
+        return algebra_operation(algebra, ATOM_SELECT, "select", exact_type(algebra, expr), args, 3);
+    case X_CAST: return cast_poly(algebra, role, expr);
     case X_CALL: return call_poly(algebra, role, expr);
     case X_REDUCE:
-    case X_POISON: return atom_by_place(algebra, expr, true);
+    case X_POISON: return atom_by_place(algebra, expr, expr->type, true);
     }
     return NULL;
 }
 
-static size_t memo_slot(const Algebra *algebra, const Expr *expr, int version) {
+/* ---- what has been made --------------------------------------------------------------------------------------------- */
+
+#define EVERYWHERE (-1) /* version of formulas that no variable is in */
+#define LAUNCHED   (-2) /* of those that are evaluated at the launch */
+
+static const IndexSpace *space_of(const Algebra *algebra, const Expr *expr) { return expr->indexes ? algebra->space : NULL; }
+
+static size_t memo_slot(const Algebra *algebra, const Expr *expr, int version, const IndexSpace *space) {
     size_t slot = ((uintptr_t)expr >> 4) * 0x9E3779B97F4A7C15u >> 20;
-    slot = (slot + (size_t)version * 40503u) & (algebra->memo_capacity - 1);
-    while (algebra->memo[slot].expr && (algebra->memo[slot].expr != expr || algebra->memo[slot].version != version))
-        slot = (slot + 1) & (algebra->memo_capacity - 1);
-    return slot;
+    slot = (slot + (size_t)version * 40503u + ((uintptr_t)space >> 4)) & (algebra->memo_capacity - 1);
+    for (;; slot = (slot + 1) & (algebra->memo_capacity - 1)) {
+        const struct Memo *memo = &algebra->memo[slot];
+        if (!memo->expr || (memo->expr == expr && memo->version == version && memo->space == space)) return slot;
+    }
 }
 
-static void remember(Algebra *algebra, const Expr *expr, int version, const Poly *poly) {
+static void remember(Algebra *algebra, struct Memo made) {
     if (algebra->memo_count * 2 >= algebra->memo_capacity) {
         struct Memo *old = algebra->memo;
         size_t count = algebra->memo_capacity;
         algebra->memo_capacity = count ? count * 2 : 32;
         algebra->memo = NEW_ARRAY(algebra->arena, struct Memo, algebra->memo_capacity);
         for (size_t i = 0; i < count; i++)
-            if (old[i].expr) algebra->memo[memo_slot(algebra, old[i].expr, old[i].version)] = old[i];
+            if (old[i].expr) algebra->memo[memo_slot(algebra, old[i].expr, old[i].version, old[i].space)] = old[i];
     }
-    algebra->memo[memo_slot(algebra, expr, version)] = (struct Memo){expr, version, poly};
+    algebra->memo[memo_slot(algebra, made.expr, made.version, made.space)] = made;
     algebra->memo_count++;
 }
 
-#define EVERYWHERE (-1) /* version of formulas that no variable is in */
-
-const Poly *algebra_poly(Algebra *algebra, const Role *role, Expr *expr) {
-    int version = algebra->bindings.version;
-    if (!expr) return NULL;
-    for (int v = version; algebra->memo_capacity; v = EVERYWHERE) {
-        const struct Memo *found = &algebra->memo[memo_slot(algebra, expr, v)];
-        algebra->held |= found->expr && v != EVERYWHERE;
-        if (found->expr) return found->poly;
-        if (v == EVERYWHERE) break;
+/* NULL: it has not been made here */
+static struct Memo *find_made(Algebra *algebra, const Expr *expr) {
+    if (!algebra->memo_capacity) return NULL;
+    const IndexSpace *space = space_of(algebra, expr);
+    int version = algebra->launched ? LAUNCHED : algebra->bindings.version;
+    for (;; version = EVERYWHERE) {
+        struct Memo *found = &algebra->memo[memo_slot(algebra, expr, version, space)];
+        if (found->expr) {
+            algebra->held |= version != EVERYWHERE;
+            return found;
+        }
+        if (version == EVERYWHERE || version == LAUNCHED) return NULL;
     }
+}
+
+const Poly *algebra_residue(Algebra *algebra, const Role *role, Expr *expr) {
+    if (!expr) return NULL;
+    const struct Memo *found = find_made(algebra, expr);
+    if (found) return found->residue;
     bool held = algebra->held;
     algebra->held = false;
     const Poly *poly = form(algebra, role, expr);
-    if (!poly) poly = atom_by_place(algebra, expr, true); /* too large to take apart */
-    remember(algebra, expr, algebra->held ? version : EVERYWHERE, poly);
+    if (!poly) poly = atom_by_place(algebra, expr, expr->type, true); /* too large to take apart */
+    int version = algebra->launched ? LAUNCHED : algebra->held ? algebra->bindings.version : EVERYWHERE;
+    remember(algebra, (struct Memo){expr, version, space_of(algebra, expr), poly, NULL});
     algebra->held |= held;
+    return poly;
+}
+
+const Poly *algebra_poly(Algebra *algebra, const Role *role, Expr *expr) {
+    const Poly *residue = algebra_residue(algebra, role, expr);
+    if (!expr || algebra->launched || !type_is_integer(expr->type)) return residue;
+    struct Memo *made = find_made(algebra, expr);
+    if (made->value) return made->value;
+    const Poly *value = algebra_value(algebra, residue, expr->type);
+    if (!value) value = atom_by_place(algebra, expr, expr->type, true);
+    find_made(algebra, expr)->value = value; /* the table may have grown */
+    return value;
+}
+
+const Poly *algebra_subscript(Algebra *algebra, const Role *role, const Access *access, int d) {
+    const Affine *affine = &access->affine[d];
+    if (!affine->is) return algebra_poly(algebra, role, access->subs[d]);
+    const Poly *sum = algebra_poly(algebra, role, affine->base);
+    for (int i = 0; i < PROG_MAX_INDEXES; i++)
+        if (affine->coef[i]) sum = poly_sum(algebra, sum, poly_atom(algebra, algebra_atom_index(algebra, i)), affine->coef[i]);
+    return sum;
+}
+
+const Poly *algebra_launched(Algebra *algebra, Expr *expr) {
+    bool before = algebra->launched;
+    algebra->launched = true;
+    const Poly *poly = algebra_residue(algebra, NULL, expr);
+    algebra->launched = before;
     return poly;
 }
 

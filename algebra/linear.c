@@ -94,7 +94,7 @@ static bool never_negative(const System *system, int id) {
             (last == 0 || (poly->terms[0].count == 0 && poly->terms[0].coef <= 0)))
             return true;
     }
-    return atom->type == E_BOOL || atom->type == E_U32 || atom->type == E_U64 || atom->kind == ATOM_REST || atom->kind == ATOM_AXIS ||
+    return atom->type == E_BOOL || element_rows[atom->type].kind == ELEMENT_UNSIGNED || atom->kind == ATOM_REST || atom->kind == ATOM_AXIS ||
            (atom->kind == ATOM_SYMBOL && algebra->prog->symbols.items[atom->index].is_extent);
 }
 

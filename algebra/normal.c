@@ -8,30 +8,7 @@
 #define THRESHOLDS_MOST 64 /* of a quotient whose operand has so many values at most */
 #define PEELED_MOST 16     /* terms of a sum that a constant in its limit adds or takes */
 
-static int64_t floor_of(int64_t a, int64_t b) { return a / b - (a % b < 0); }
-
-/* Of all terms but the constant one; 0: there are none */
-static int64_t content(const Poly *poly) {
-    int64_t common = 0;
-    for (int i = 0; i < poly->count; i++)
-        if (poly->terms[i].count > 0) common = common_divisor(common, poly->terms[i].coef);
-    return common;
-}
-
 static int64_t constant_of(const Poly *poly) { return poly->count && poly->terms[0].count == 0 ? poly->terms[0].coef : 0; }
-
-/* Each coefficient divided, rounded down; `whole` false: what is left of that, for all of them */
-static const Poly *divided(Algebra *algebra, const Poly *poly, int64_t by, bool whole) {
-    Poly *out = arena_alloc(algebra->arena, sizeof(Poly) + (size_t)(poly->count + 1) * sizeof(Term));
-    out->count = 0;
-    for (int i = 0; i < poly->count; i++) {
-        Term term = poly->terms[i];
-        int64_t part = floor_of(term.coef, by);
-        term.coef = whole ? part : term.coef - part * by;
-        if (term.coef != 0) out->terms[out->count++] = term;
-    }
-    return out;
-}
 
 static const Poly *one_term(Algebra *algebra, const Term *term) {
     Poly *poly = arena_alloc(algebra->arena, sizeof(Poly) + sizeof(Term));
@@ -65,8 +42,8 @@ const Poly *poly_truth(Algebra *algebra, const Poly *poly) {
     int64_t value, least, most;
     if (!poly) return NULL;
     if (poly_is_constant(poly, &value)) return poly_constant(algebra, value >= 0);
-    int64_t common = content(poly);
-    if (common > 1) poly = divided(algebra, poly, common, true);
+    int64_t common = poly_content(poly);
+    if (common > 1) poly = poly_divided(algebra, poly, common, true);
     const Term *last = &poly->terms[poly->count - 1];
     if (last->coef < 0) { /* of the two that are each other's opposite, one */
         const Poly *opposite = poly_offset(algebra, poly_minus(algebra, poly), -1);
@@ -134,11 +111,11 @@ static const Poly *flattened(Algebra *algebra, const Poly *poly, int64_t by) {
 /* floor((c * a + r) / c) = a + floor(r / c) */
 static const Poly *floor_by_constant(Algebra *algebra, const Poly *poly, int64_t by) {
     int64_t value, least, most;
-    const Poly *whole = divided(algebra, poly, by, true), *rest = divided(algebra, poly, by, false);
+    const Poly *whole = poly_divided(algebra, poly, by, true), *rest = poly_divided(algebra, poly, by, false);
     if (poly_is_constant(rest, &value)) return whole;
-    int64_t common = common_divisor(content(rest), by); /* all but the constant term are multiples of it */
+    int64_t common = common_divisor(poly_content(rest), by); /* all but the constant term are multiples of it */
     if (common > 1) {
-        rest = divided(algebra, rest, common, true);
+        rest = poly_divided(algebra, rest, common, true);
         by /= common;
         if (by == 1) return poly_sum(algebra, whole, rest, 1);
     }
@@ -253,6 +230,7 @@ static const Poly *normal_atom(Algebra *algebra, int id) {
     case ATOM_MAX: return poly_extreme(algebra, atom.kind == ATOM_MAX, args[0], args[1]);
     case ATOM_SELECT: return atom.type == E_F32 ? poly_atom(algebra, id) : chosen(algebra, args[0], args[1], args[2]);
     case ATOM_TRUTH: return poly_truth(algebra, args[0]);
+    case ATOM_WRAP: return algebra_value(algebra, args[0], atom.type);
     case ATOM_FLOOR: return poly_floor(algebra, args[0], args[1]);
     case ATOM_SUM: return poly_sums(algebra, args[0], args[1]);
     case ATOM_FIRST:

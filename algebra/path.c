@@ -2,24 +2,20 @@
  * place. Takes conditions as expressions, with their truth; gives polynomials that are certainly
  * >= 0, and choices where one of two sets of them holds. The caller undoes them where the path
  * ends, or where a variable that they mention is assigned. */
-#include "algebra/algebra.h"
+#include "algebra/private.h"
 
 #define NESTED_MOST 64 /* conditions within each other */
 
 typedef struct Reading {
     Algebra *algebra;
     const Role *role;
-    VEC(const Poly *) facts;
+    Facts facts;
     VEC(Choice) choices;
     VEC(struct Divides) divides;
 } Reading;
 
 static void add(Reading *reading, const Poly *fact) {
     if (fact) vec_push(reading->algebra->arena, &reading->facts, fact);
-}
-
-static bool is_integer(Element type) {
-    return type == E_I32 || type == E_I64 || type == E_U32 || type == E_U64;
 }
 
 static void read(Reading *reading, Expr *condition, bool truth, int depth);
@@ -52,7 +48,7 @@ static void read_multiple(Reading *reading, const Expr *left, const Expr *right)
         left->binary.op != OP_MOD || !expr_constant(left->binary.right, &by) || by < 2)
         return;
     const Poly *poly = algebra_poly(reading->algebra, reading->role, left->binary.left);
-    vec_push(reading->algebra->arena, &reading->divides, ((struct Divides){poly, by}));
+    vec_push(reading->algebra->arena, &reading->divides, ((struct Divides){poly, by, false}));
 }
 
 static void read_comparison(Reading *reading, const Expr *condition, bool truth) {
@@ -87,10 +83,10 @@ static bool read_binary(Reading *reading, Expr *condition, bool truth, int depth
     } else if (joins) {
         Reading a = side(reading, left, truth, depth), b = side(reading, right, truth, depth);
         choose(reading, &a, &b);
-    } else if (is_integer(left->type)) {
+    } else if (type_is_integer(left->type)) {
         read_comparison(reading, condition, truth);
     }
-    return joins || is_integer(left->type);
+    return joins || type_is_integer(left->type);
 }
 
 /* c ? a : b of truths */
@@ -133,15 +129,16 @@ static void read(Reading *reading, Expr *condition, bool truth, int depth) {
 
 PathMark algebra_mark(Algebra *algebra) {
     algebra_learn(algebra);
-    return (PathMark){algebra->facts.count, algebra->choices.count, algebra->divides_count,
-                      algebra->preconditions_seen};
+    return (PathMark){algebra->facts.count, algebra->choices.count, algebra->divides_count};
 }
 
 void algebra_undo(Algebra *algebra, PathMark mark) {
     algebra->facts.count = mark.facts;
     algebra->choices.count = mark.choices;
-    algebra->divides_count = mark.divides;
-    algebra->preconditions_seen = mark.preconditions; /* those learned since are learned again */
+    size_t kept = mark.divides;
+    for (size_t i = mark.divides; i < algebra->divides_count; i++)
+        if (algebra->divides[i].stated) algebra->divides[kept++] = algebra->divides[i];
+    algebra->divides_count = kept;
 }
 
 void algebra_assume_poly(Algebra *algebra, const Poly *poly) {

@@ -170,6 +170,29 @@ const Poly *poly_divide_exactly(Algebra *algebra, const Poly *a, const Poly *by)
     return quotient;
 }
 
+int64_t floor_of(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+
+/* Of all terms but the constant one; 0: there are none */
+int64_t poly_content(const Poly *poly) {
+    int64_t common = 0;
+    for (int i = 0; i < poly->count; i++)
+        if (poly->terms[i].count > 0) common = common_divisor(common, poly->terms[i].coef);
+    return common;
+}
+
+/* Each coefficient divided, rounded down; `whole` false: what is left of that, for all of them */
+const Poly *poly_divided(Algebra *algebra, const Poly *poly, int64_t by, bool whole) {
+    Poly *out = arena_alloc(algebra->arena, sizeof(Poly) + (size_t)(poly->count + 1) * sizeof(Term));
+    out->count = 0;
+    for (int i = 0; i < poly->count; i++) {
+        Term term = poly->terms[i];
+        int64_t part = floor_of(term.coef, by);
+        term.coef = whole ? part : term.coef - part * by;
+        if (term.coef != 0) out->terms[out->count++] = term;
+    }
+    return out;
+}
+
 bool poly_split(Algebra *algebra, const Poly *poly, int atom, const Poly **factor, const Poly **rest) {
     if (!poly) return false;
     Poly *with = poly_new(algebra, poly->count), *without = poly_new(algebra, poly->count);

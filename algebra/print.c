@@ -48,6 +48,7 @@ static void print_atom(const Algebra *algebra, int id, int depth, Str *out) {
     case ATOM_MAX: print_args(algebra, "max", atom, depth, out); break;
     case ATOM_SELECT: print_args(algebra, "select", atom, depth, out); break;
     case ATOM_TRUTH: print_args(algebra, "truth", atom, depth, out); break;
+    case ATOM_WRAP: print_args(algebra, element_rows[atom->type].spelling, atom, depth, out); break;
     case ATOM_FLOOR: print_args(algebra, "floor", atom, depth, out); break;
     case ATOM_WHOLE: str_printf(out, "whole%d", atom->index); break;
     case ATOM_REST: str_printf(out, "rest%d", atom->index); break;

@@ -85,6 +85,8 @@ static void reach(Algebra *algebra, const Poly *poly, bool **seen, size_t *room)
         }
 }
 
+static bool is_unsigned(Element type) { return element_rows[type].kind == ELEMENT_UNSIGNED; }
+
 static void know_bounds(Case *now) {
     Algebra *algebra = now->algebra;
     bool *seen = NULL;
@@ -96,9 +98,9 @@ static void know_bounds(Case *now) {
         const Poly *self = poly_atom(algebra, (int)id);
         if (!seen[id]) continue;
         bool counts = atom.kind == ATOM_SYMBOL && algebra->prog->symbols.items[atom.index].is_extent;
-        if (counts || atom.type == E_U32 || atom.type == E_U64 || atom.kind == ATOM_AXIS) know(now, self);
+        if (counts || atom.kind == ATOM_AXIS || is_unsigned(atom.type)) know(now, self);
         if (atom.kind != ATOM_AXIS) continue;
-        const Poly *limit = poly_normal(algebra, algebra_poly(algebra, NULL, algebra->prog->axes.items[atom.index].padded));
+        const Poly *limit = poly_normal(algebra, algebra_launched(algebra, algebra->prog->axes.items[atom.index].padded));
         if (!limit) continue;
         reach(algebra, limit, &seen, &room); /* symbols, which come by earlier or later ids */
         know(now, poly_offset(algebra, poly_sum(algebra, limit, self, -1), -1));
@@ -344,6 +346,7 @@ void algebra_know(Algebra *algebra, const Poly *poly) {
 
 void algebra_know_facts(Algebra *algebra, const Poly *about) {
     algebra_learn(algebra);
+    for (size_t i = 0; i < algebra->stated.count; i++) algebra_know(algebra, poly_normal(algebra, algebra->stated.items[i]));
     for (size_t i = 0; i < algebra->facts.count; i++) algebra_know(algebra, poly_normal(algebra, algebra->facts.items[i]));
     Case now = {.algebra = algebra, .poly = about ? about : poly_constant(algebra, 0)};
     for (size_t i = 0; i < algebra->known.count; i++) know(&now, algebra->known.items[i]);
@@ -357,11 +360,10 @@ bool poly_known(Algebra *algebra, const Poly *poly) {
     return poly && polys_impossible(algebra, algebra->known.items, algebra->known.count, denied(algebra, poly));
 }
 
-static const Poly *normal_fact(Algebra *algebra, size_t i) {
-    const Poly *fact = algebra->facts.items[i];
-    while (algebra->normals.count <= i) vec_push(algebra->arena, &algebra->normals, ((NormalFact){NULL, NULL}));
-    if (algebra->normals.items[i].poly != fact) algebra->normals.items[i] = (NormalFact){fact, poly_normal(algebra, fact)};
-    return algebra->normals.items[i].normal;
+static const Poly *normal_fact(Algebra *algebra, NormalFacts *made, const Poly *fact, size_t i) {
+    while (made->count <= i) vec_push(algebra->arena, made, ((NormalFact){NULL, NULL}));
+    if (made->items[i].poly != fact) made->items[i] = (NormalFact){fact, poly_normal(algebra, fact)};
+    return made->items[i].normal;
 }
 
 /* What atoms by themselves are, those that bounds bring in included */
@@ -371,6 +373,9 @@ static void know_ranges(Case *now) {
     size_t room = 0, done_room = 0;
     reach(algebra, now->poly, &seen, &room);
     for (size_t i = 0; i < now->facts.count; i++) reach(algebra, now->facts.items[i], &seen, &room);
+    for (size_t i = 0; i < 2 * now->choice_count; i++)
+        for (size_t n = 0; n < now->choices[i / 2].counts[i % 2]; n++)
+            if (now->choices[i / 2].facts[i % 2][n]) reach(algebra, now->choices[i / 2].facts[i % 2][n], &seen, &room);
     for (bool more = true; more;) {
         more = false;
         for (size_t id = 0; id < room && id < algebra->atoms.count; id++) {
@@ -414,19 +419,44 @@ static bool prove_case(Algebra *algebra, const Poly *poly) {
         now.choices[now.choice_count] = of_choice(algebra, &algebra->choices.items[now.choice_count], NULL);
         now.choice_count++;
     }
-    for (size_t i = 0; i < algebra->facts.count; i++) know(&now, normal_fact(algebra, i));
+    for (size_t i = 0; i < algebra->stated.count; i++)
+        know(&now, normal_fact(algebra, &algebra->stated_normals, algebra->stated.items[i], i));
+    for (size_t i = 0; i < algebra->facts.count; i++) know(&now, normal_fact(algebra, &algebra->normals, algebra->facts.items[i], i));
     know_ranges(&now);
     spell_multiples(&now);
     return at_least(now);
 }
 
+bool proves_least(Algebra *algebra, const Poly *poly) {
+    return poly && (poly_at_least_zero(algebra, poly) || prove_case(algebra, poly));
+}
+
+/* The facts, settled; those as they were, to be put back */
+static Facts settle_facts(Algebra *algebra, Ids *tried) {
+    Facts before = algebra->facts, after = {0};
+    bool any = false;
+    for (size_t i = 0; i < before.count; i++) any |= poly_wraps(algebra, before.items[i]);
+    for (size_t i = 0; any && i < before.count; i++) vec_push(algebra->arena, &after, poly_settled(algebra, before.items[i], tried));
+    if (any) algebra->facts = after;
+    return before;
+}
+
 bool prove_at_least_zero(Algebra *algebra, const Poly *poly) {
-    return poly_at_least_zero(algebra, poly) || (poly && prove_case(algebra, poly));
+    Ids tried = {0};
+    const Poly *settled = poly_settled(algebra, poly, &tried);
+    Facts before = settle_facts(algebra, &tried);
+    bool proved = proves_least(algebra, settled);
+    algebra->facts = before;
+    return proved;
 }
 
 bool algebra_impossible(Algebra *algebra) {
+    Ids tried = {0};
     algebra_learn(algebra);
-    return prove_case(algebra, poly_constant(algebra, -1));
+    Facts before = settle_facts(algebra, &tried);
+    bool impossible = prove_case(algebra, poly_constant(algebra, -1));
+    algebra->facts = before;
+    return impossible;
 }
 
 bool poly_proves_zero(Algebra *algebra, const Poly *poly) {

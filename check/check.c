@@ -94,6 +94,7 @@ static Prog *pass(Arena *arena, Names *names, const Ast *ast, const char *kernel
     Prog *prog = elaborate(arena, names, ast, item, statics, count, diags);
     if (prog) {
         lower_roles(arena, prog);
+        widths_require(arena, prog);
         turns_check(arena, prog, diags);
         Tiles *tiles = tiles_check(arena, prog, diags);
         tiles_coverage(tiles);

@@ -97,7 +97,7 @@ static Fill read_dim(Padding *p, const Access *read, int d) {
         }
         return fill;
     }
-    const Poly *past = algebra_poly(algebra, NULL, access_extent(p->tiles, p->code->role, read, d));
+    const Poly *past = algebra_launched(algebra, access_extent(p->tiles, p->code->role, read, d));
     if (proved_inside(p, sub, past)) return element;
     Fill fill = {.pads = PAD_ZERO, .count = 1};
     fill.edges[0] = (Edge){sub, past, read->span};
@@ -128,7 +128,7 @@ static void assume_others(Padding *p, const Access *read, int but) {
         if (d == but) continue;
         const Poly *sub = algebra_poly(algebra, p->code->role, read->subs[d]);
         if (read->space == SPACE_GLOBAL) {
-            const Poly *past = algebra_poly(algebra, NULL, access_extent(p->tiles, p->code->role, read, d));
+            const Poly *past = algebra_launched(algebra, access_extent(p->tiles, p->code->role, read, d));
             if (sub && past) algebra_assume_range(algebra, sub, poly_constant(algebra, 0), past);
             continue;
         }

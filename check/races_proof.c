@@ -57,12 +57,12 @@ static void add_ranges(const Proof *p, Formulas *f) {
     Algebra *algebra = f->code->algebra;
     const IndexSpace *space = &f->place->stmt->tile->space;
     for (size_t a = 0; a < p->prog->axes.count; a++) {
-        const Poly *extent = algebra_poly(algebra, NULL, p->prog->axes.items[a].padded);
+        const Poly *extent = algebra_launched(algebra, p->prog->axes.items[a].padded);
         add_range(algebra, p->arena, &f->facts, poly_atom(algebra, algebra_atom_axis(algebra, (int)a)), extent);
     }
     for (int i = 0; i < space->count; i++) {
         const Index *index = &space->items[i];
-        const Poly *extent = index->extent >= 0 ? poly_constant(algebra, index->extent) : algebra_poly(algebra, NULL, index->dynamic);
+        const Poly *extent = index->extent >= 0 ? poly_constant(algebra, index->extent) : algebra_launched(algebra, index->dynamic);
         add_range(algebra, p->arena, &f->facts, poly_atom(algebra, algebra_atom_index(algebra, i)), extent);
     }
     const Poly *rank = poly_atom(algebra, algebra_atom_rank(algebra, f->code->role));
@@ -95,14 +95,16 @@ static void formulate(const Proof *p, Formulas *f) {
     for (size_t i = mark.choices; i < algebra->choices.count; i++) vec_push(p->arena, &f->choices, algebra->choices.items[i]);
     algebra_undo(algebra, mark);
     add_ranges(p, f);
+    algebra->space = &f->place->stmt->tile->space;
     for (int d = 0; d < access->rank; d++) {
-        f->subs[d] = values_poly(p->arena, f->code, f->at, access->subs[d]);
+        f->subs[d] = values_subscript(p->arena, f->code, f->at, access, d);
         if (!f->subs[d] || poly_changes(algebra, f->subs[d])) f->subs[d] = NULL;
         f->reach[d] = reach_of(f, f->subs[d]);
         if (!f->subs[d]) continue; /* what lies outside of the tensor is not touched */
         Expr *extent = p->prog->params.items[access->object].extents[d];
         add_range(algebra, p->arena, &f->facts, f->subs[d], algebra_poly(algebra, NULL, extent));
     }
+    algebra->space = NULL;
 }
 
 /* Made once a place */

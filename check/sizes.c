@@ -185,7 +185,8 @@ Sizes *sizes_new(Arena *arena, const Prog *prog, bool sparse) {
     sizes->tile = NEW_ARRAY(arena, int64_t, prog->symbols.count + 1);
     sizes->candidates = arena_alloc(arena, (prog->symbols.count + 1) * sizeof *sizes->candidates);
     for (size_t i = 0; i < prog->symbols.count; i++) sizes->values[i] = sizes->tile[i] = 1;
-    for (size_t i = 0; i < prog->preconditions.count; i++) add_formula(sizes, prog->preconditions.items[i].condition, !sparse);
+    for (size_t i = 0; i < prog->preconditions.count; i++)
+        if (!prog->preconditions.items[i].of_width) add_formula(sizes, prog->preconditions.items[i].condition, !sparse);
     return sizes;
 }
 

@@ -374,7 +374,7 @@ void boxes_require(Tiles *tiles, Site *site, const Access *global, bool store) {
     if (param->rank < 2) return;
     Expr *pitch = stride_of(tiles, param, param->rank - 2), *far = stride_of(tiles, param, 0);
     Algebra *algebra = tiles->formulas;
-    if (poly_divisor(algebra, algebra_poly(algebra, NULL, pitch)) % BOX_INNER_BYTES != 0) {
+    if (poly_divisor(algebra, algebra_launched(algebra, pitch)) % BOX_INNER_BYTES != 0) {
         Str text = str_new(arena);
         Expr *rest = expr_binary(arena, OP_MOD, pitch, expr_integer(arena, E_I64, BOX_INNER_BYTES, span), span);
         expr_print(pitch, tiles->prog, NULL, NULL, &text);
@@ -385,7 +385,7 @@ void boxes_require(Tiles *tiles, Site *site, const Access *global, bool store) {
                            "pad the rows of the tensor, or write `by lanes` behind the statement", span);
     }
     const Poly *room =
-        poly_sum(algebra, poly_constant(algebra, STRIDE_LIMIT - 1), algebra_poly(algebra, NULL, far), -1);
+        poly_sum(algebra, poly_constant(algebra, STRIDE_LIMIT - 1), algebra_launched(algebra, far), -1);
     if (!poly_at_least_zero(algebra, room)) {
         Str text = str_new(arena);
         expr_print(far, tiles->prog, NULL, NULL, &text);
@@ -402,7 +402,7 @@ void boxes_require(Tiles *tiles, Site *site, const Access *global, bool store) {
 static int64_t store_granule(Tiles *tiles, const Param *param) {
     int64_t granule = BOX_INNER_BYTES / element_rows[param->type].bytes;
     if (param->rank > 1 ||
-        poly_divisor(tiles->formulas, algebra_poly(tiles->formulas, NULL, param->extents[0])) % granule == 0)
+        poly_divisor(tiles->formulas, algebra_launched(tiles->formulas, param->extents[0])) % granule == 0)
         return 0;
     return granule;
 }

@@ -7,6 +7,10 @@
 
 typedef struct Tiles Tiles;
 
+/* needs Code; leaves preconditions so that formulas of extents and scalars fit their types. First of all passes that form polynomials: what was
+ * formed before does not know of them. */
+void widths_require(Arena *arena, Prog *prog);
+
 /* needs elaborated; leaves index extents, affine subscripts, classes, boxes, maps, layouts, pipe uses, preconditions */
 Tiles *tiles_check(Arena *arena, Prog *prog, Diags *diags);
 

@@ -250,11 +250,13 @@ static void check_example(Tiles *tiles, Example *example) {
 
 static void check_ensures(Tiles *tiles) {
     Prog *prog = tiles->prog;
+    tiles->formulas->launched = true; /* the host computes with whole numbers */
     for (size_t i = 0; i < prog->lets.count; i++)
         check_formula(tiles, &prog->lets.items[i].space, NULL, prog->lets.items[i].value);
     for (size_t i = 0; i < prog->claims.count; i++)
         check_formula(tiles, &prog->claims.items[i].space, &prog->claims.items[i].target, prog->claims.items[i].value);
     for (size_t i = 0; i < prog->examples.count; i++) check_example(tiles, &prog->examples.items[i]);
+    tiles->formulas->launched = false;
 }
 
 /* ---- uses of pipes and tensors ---------------------------------------------------------------------------------------- */
@@ -363,7 +365,7 @@ void tiles_precondition(Tiles *tiles, Expr *condition, const char *text, const c
     Prog *prog = tiles->prog;
     for (size_t i = 0; i < prog->preconditions.count; i++)
         if (algebra_same(tiles->arena, prog, prog->preconditions.items[i].condition, condition)) return;
-    vec_push(tiles->arena, &prog->preconditions, (Precondition){condition, text, reason, help, span});
+    vec_push(tiles->arena, &prog->preconditions, (Precondition){condition, text, reason, help, span, false});
 }
 
 static void require_grid(Tiles *tiles) {
@@ -381,7 +383,7 @@ static void require_grid(Tiles *tiles) {
     }
     if (!product) return;
     Algebra *algebra = tiles->formulas;
-    const Poly *room = poly_sum(algebra, poly_constant(algebra, EXTENT_MOST), algebra_poly(algebra, NULL, product), -1);
+    const Poly *room = poly_sum(algebra, poly_constant(algebra, EXTENT_MOST), algebra_launched(algebra, product), -1);
     if (poly_at_least_zero(algebra, room)) return;
     Span span = prog->axes.items[0].span;
     str_printf(&text, " <= %lld", (long long)EXTENT_MOST);

@@ -10,9 +10,10 @@
 static const Poly *linear(Tiles *tiles, Site *site, const Access *access, const Poly *const *pitches) {
     Algebra *algebra = site->algebra;
     const Poly *sum = poly_constant(algebra, 0);
+    algebra->space = &site->tile->space;
     for (int d = 0; d < access->rank; d++)
-        sum = poly_sum(algebra, sum,
-                       poly_product(algebra, algebra_poly(algebra, site->role, access->subs[d]), pitches[d]), 1);
+        sum = poly_sum(algebra, sum, poly_product(algebra, algebra_subscript(algebra, site->role, access, d), pitches[d]), 1);
+    algebra->space = NULL;
     (void)tiles;
     return sum;
 }
@@ -22,7 +23,7 @@ const Poly *global_position(Tiles *tiles, Site *site, const Access *access) {
     for (int d = access->rank - 1; d >= 0; d--) {
         pitches[d] = pitch;
         pitch = poly_product(site->algebra, pitch,
-                             algebra_poly(site->algebra, NULL, access_extent(tiles, site->role, access, d)));
+                             algebra_launched(site->algebra, access_extent(tiles, site->role, access, d)));
     }
     return linear(tiles, site, access, pitches);
 }
@@ -72,8 +73,8 @@ static bool certainly_inside(Tiles *tiles, Site *site, const Access *global) {
     bool inside = true;
     algebra->space = &site->tile->space;
     for (int d = 0; d < global->rank && inside; d++) {
-        const Poly *sub = algebra_poly(algebra, site->role, global->subs[d]);
-        const Poly *past = algebra_poly(algebra, NULL, access_extent(tiles, site->role, global, d));
+        const Poly *sub = algebra_subscript(algebra, site->role, global, d);
+        const Poly *past = algebra_launched(algebra, access_extent(tiles, site->role, global, d));
         const Poly *room = poly_sum(algebra, poly_sum(algebra, past, sub, -1), poly_constant(algebra, 1), -1);
         inside = poly_at_least_zero(algebra, sub) && poly_at_least_zero(algebra, room);
     }

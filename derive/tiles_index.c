@@ -35,7 +35,7 @@ static Expr *index_extent(Ranges *r, const Index *index) {
 
 static bool same_extent(Ranges *r, Expr *a, Expr *b) {
     Algebra *algebra = r->tiles->formulas;
-    const Poly *difference = poly_sum(algebra, algebra_poly(algebra, NULL, a), algebra_poly(algebra, NULL, b), -1);
+    const Poly *difference = poly_sum(algebra, algebra_launched(algebra, a), algebra_launched(algebra, b), -1);
     int64_t value;
     if (poly_is_constant(difference, &value)) return value == 0;
     return poly_at_least_zero(algebra, difference) &&
@@ -189,6 +189,20 @@ static Affine affine_of(Tiles *tiles, const Role *role, Algebra *algebra, Expr *
     return out;
 }
 
+/* An element beyond 32 bits is outside of every extent, and so is what is left of it, cut off: above, up to as much again; below, as far as extents
+ * keep away from 2^31. */
+static bool stays_outside(const Affine *affine, const IndexSpace *space) {
+    int64_t up = 0, down = 0, span;
+    if (affine->base->type != E_I32 && affine->base->type != E_I64) return false;
+    for (int i = 0; i < space->count; i++) {
+        int64_t last = space->items[i].extent >= 0 ? space->items[i].extent - 1 : EXTENT_MOST;
+        int64_t *to = affine->coef[i] < 0 ? &down : &up;
+        if (last < 0 || affine->coef[i] == 0) continue;
+        if (__builtin_mul_overflow(affine->coef[i], last, &span) || __builtin_add_overflow(*to, span, to)) return false;
+    }
+    return up <= INT32_MAX && -down <= INT32_MAX - EXTENT_MOST;
+}
+
 /* ---- quotients ------------------------------------------------------------------------------------------------------ */
 
 typedef struct Quotients {
@@ -246,10 +260,9 @@ static bool atom_interval(Algebra *algebra, const IndexSpace *space, int id, int
         *lo = 0, *hi = atom->role->instances - 1;
         return true;
     }
-    if (atom->kind != ATOM_LOCAL || atom->role != algebra->role || !algebra->loop_lo || !algebra->loop_lo[atom->index])
-        return false;
-    if (!expr_constant(algebra->loop_lo[atom->index], lo) || !expr_constant(algebra->loop_hi[atom->index], &past))
-        return false;
+    Expr *first, *end;
+    if (atom->kind != ATOM_LOCAL || atom->role != algebra->role || !algebra_loop(algebra, atom->role, atom->index, &first, &end)) return false;
+    if (!expr_constant(first, lo) || !expr_constant(end, &past)) return false;
     *hi = past - 1;
     return *lo <= *hi;
 }
@@ -304,15 +317,16 @@ static void report_unproved(Tiles *tiles, const Role *role, const Access *access
 
 static bool check_inside(Tiles *tiles, const Role *role, Algebra *algebra, const IndexSpace *space,
                          const Access *access, Expr *sub, Expr *extent) {
-    const Poly *position = algebra_poly(algebra, role, sub), *past = algebra_poly(algebra, role, extent);
+    algebra->space = space;
+    const Poly *position = algebra_poly(algebra, role, sub), *past = algebra_launched(algebra, extent);
     int64_t lo, hi, size;
     bool constant = expr_constant(extent, &size);
     if (constant && poly_interval(algebra, space, position, &lo, &hi)) {
+        algebra->space = NULL;
         if (lo >= 0 && hi < size) return true;
         report_outside(tiles, role, access, sub, lo, hi, size);
         return false;
     }
-    algebra->space = space;
     bool low = poly_at_least_zero(algebra, position);
     bool high = low && poly_at_least_zero(algebra, poly_sum(algebra, poly_sum(algebra, past, position, -1),
                                                             poly_constant(algebra, 1), -1));
@@ -332,6 +346,7 @@ bool tiles_subscripts(Tiles *tiles, const Role *role, Algebra *algebra, const In
     for (int d = 0; d < access->rank; d++) {
         Expr *sub = access->subs[d];
         access->affine[d] = affine_of(tiles, role, algebra, sub);
+        access->affine[d].is = access->affine[d].is && stays_outside(&access->affine[d], space);
         if (!is_tile_space(access->space) || sub->kind == X_INDEX) continue; /* bare: the extents agree */
         Expr *extent = access_extent(tiles, role, access, d);
         if (extent) fine &= check_inside(tiles, role, algebra, space, access, sub, extent);

@@ -41,7 +41,7 @@ static bool is_followed(FlowCode *code, int local) {
     const Local *what = &code->role->locals.items[local];
     if (what->kind == LOCAL_VAR) return true;
     if (what->kind != LOCAL_LET) return false;
-    return !what->value || poly_changes(code->algebra, algebra_poly(code->algebra, code->role, what->value));
+    return !what->value || poly_changes(code->algebra, algebra_residue(code->algebra, code->role, what->value));
 }
 
 static void note_changed(Arena *arena, Values *values, const FlowCode *code, int at, int local) {
@@ -162,9 +162,9 @@ static const Poly *choose(Flow *flow, int at, int source, int local, const Poly 
         condition = leaves(flow, source);
     }
     Element type = flow->code->role->locals.items[local].type;
-    const Poly *const parts[] = {condition, from, to};
+    const Poly *const parts[] = {condition, algebra_value(flow->code->algebra, from, type), algebra_value(flow->code->algebra, to, type)};
     const Poly *made = NULL;
-    if (condition && to && from) made = algebra_operation(flow->code->algebra, ATOM_SELECT, "select", type, parts, 3);
+    if (condition && parts[1] && parts[2]) made = algebra_operation(flow->code->algebra, ATOM_SELECT, "select", type, parts, 3);
     return made && poly_size(flow->code->algebra, made) <= SIZE_MOST ? made : version(flow, local, at);
 }
 
@@ -224,7 +224,7 @@ static void assign(Flow *flow, int at, State *state) {
     Algebra *algebra = flow->code->algebra;
     const Values *values = flow->data;
     if (row->local < 0 || !values->followed[row->local]) return;
-    const Poly *poly = row->kind == ROW_SET ? algebra_poly(algebra, flow->code->role, row->value) : NULL;
+    const Poly *poly = row->kind == ROW_SET ? algebra_residue(algebra, flow->code->role, row->value) : NULL;
     set(flow, state, row->local, poly && !poly_changes(algebra, poly) ? poly : version(flow, row->local, at));
 }
 
@@ -285,10 +285,17 @@ const Values *flow_values(Arena *arena, FlowCode *code) {
 
 static const Poly *resolve(Arena *arena, FlowCode *code, const Poly *poly);
 
-/* Iterations of the loop before this one: of a range by its variable, of the grid by an atom that all roles share */
+/* The number of tiles before this one: an atom that all roles share */
+static const Poly *tile_number(Algebra *algebra) {
+    const Poly *number = algebra_version(algebra, NULL, -1, -1, "tile", E_I32);
+    algebra_bounded(algebra, number, 0, EXTENT_MOST);
+    return number;
+}
+
+/* Iterations of the loop before this one: of a range by its variable */
 static const Poly *trips(const FlowCode *code, const Region *region) {
     Algebra *algebra = code->algebra;
-    if (region->kind == REGION_GRID) return code->role->in_turn ? NULL : algebra_version(algebra, NULL, -1, -1, "tile", E_I32);
+    if (region->kind == REGION_GRID) return code->role->in_turn ? NULL : tile_number(algebra);
     if (region->where || region->var < 0) return NULL;
     Bindings before = algebra_hold(algebra, code->values->rows[region->begin]);
     const Poly *lo = algebra_poly(algebra, code->role, region->lo);
@@ -314,7 +321,7 @@ static const Poly *recurrence(FlowCode *code, const Phi *phi, const Poly *first,
     const Region *region = &code->regions.items[phi->region];
     Element type = code->role->locals.items[phi->local].type;
     const Poly *self = algebra_version(algebra, NULL, region->depth, -1, "self", type);
-    const Poly *var = region->kind == REGION_GRID ? algebra_version(algebra, NULL, -1, -1, "tile", E_I32)
+    const Poly *var = region->kind == REGION_GRID ? tile_number(algebra)
                                                   : poly_atom(algebra, algebra_atom_local(algebra, code->role, region->var));
     if (mentions_others(code, phi, next)) return NULL;
     const Poly *body = poly_replace(algebra, next, phi->atom, self);
@@ -325,18 +332,20 @@ static const Poly *recurrence(FlowCode *code, const Phi *phi, const Poly *first,
 static const Poly *resolve_phi(Arena *arena, FlowCode *code, Phi *phi) {
     Algebra *algebra = code->algebra;
     const Region *region = &code->regions.items[phi->region];
+    const Element type = code->role->locals.items[phi->local].type;
     const Poly *own = poly_atom(algebra, phi->atom);
     if (phi->resolved) return phi->resolved;
     if (phi->busy || !phi->first || !phi->next || (region->kind == REGION_GRID && code->role->in_turn)) return own;
     phi->busy = true;
     const Poly *first = resolve(arena, code, phi->first), *next = resolve(arena, code, phi->next);
-    const Poly *step = poly_sum(algebra, next, own, -1), *count = trips(code, region);
+    const Poly *step = poly_sum(algebra, algebra_whole(algebra, next, type), own, -1), *count = trips(code, region);
     int64_t constant;
     phi->busy = false;
     if (step && count && poly_is_constant(step, &constant))
         phi->resolved = poly_sum(algebra, first, poly_product(algebra, step, count), 1);
     else if (next && first && (region->kind == REGION_GRID || region->var >= 0))
         phi->resolved = recurrence(code, phi, first, next);
+    phi->resolved = algebra_value(algebra, phi->resolved, type);
     if (!phi->resolved) phi->resolved = own;
     return phi->resolved;
 }
@@ -344,7 +353,8 @@ static const Poly *resolve_phi(Arena *arena, FlowCode *code, Phi *phi) {
 static const Poly *after_loop(Arena *arena, FlowCode *code, Phi *phi) {
     Algebra *algebra = code->algebra;
     const Region *region = &code->regions.items[phi->region];
-    const Poly *now = resolve_phi(arena, code, phi);
+    const Element type = code->role->locals.items[phi->local].type;
+    const Poly *now = algebra_whole(algebra, resolve_phi(arena, code, phi), type);
     int64_t step;
     if (region->kind != REGION_FOR || region->where || region->left || !phi->first || region->var < 0) return phi->after;
     int var = algebra_atom_local(algebra, code->role, region->var);
@@ -354,7 +364,7 @@ static const Poly *after_loop(Arena *arena, FlowCode *code, Phi *phi) {
     const Poly *factor, *rest;
     if (!lo || !hi || poly_changes(algebra, hi) || !poly_split(algebra, now, var, &factor, &rest)) return phi->after;
     if (!poly_is_constant(factor, &step)) return phi->after;
-    return poly_replace(algebra, now, var, poly_extreme(algebra, true, lo, hi));
+    return algebra_value(algebra, poly_replace(algebra, now, var, poly_extreme(algebra, true, lo, hi)), type);
 }
 
 static const Poly *resolve_once(Arena *arena, FlowCode *code, const Poly *poly) {
@@ -411,6 +421,13 @@ Bindings values_at(Arena *arena, FlowCode *code, int at) {
 const Poly *values_poly(Arena *arena, FlowCode *code, int at, Expr *expr) {
     Bindings before = values_at(arena, code, at);
     const Poly *poly = algebra_poly(code->algebra, code->role, expr);
+    (void)algebra_hold(code->algebra, before);
+    return poly;
+}
+
+const Poly *values_subscript(Arena *arena, FlowCode *code, int at, const Access *access, int d) {
+    Bindings before = values_at(arena, code, at);
+    const Poly *poly = algebra_subscript(code->algebra, code->role, access, d);
     (void)algebra_hold(code->algebra, before);
     return poly;
 }

@@ -17,6 +17,8 @@ const Values *flow_values(Arena *arena, FlowCode *code);
 Bindings values_at(Arena *arena, FlowCode *code, int at);
 /* The formula as it is at row `at` */
 const Poly *values_poly(Arena *arena, FlowCode *code, int at, Expr *expr);
+/* The position that an access names along axis d, as algebra_subscript has it */
+const Poly *values_subscript(Arena *arena, FlowCode *code, int at, const Access *access, int d);
 
 /* The same in another algebra of the program: formulas of several roles meet there. */
 const Poly *values_import(Arena *arena, FlowCode *code, int at, Expr *expr, Algebra *to);

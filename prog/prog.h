@@ -520,6 +520,7 @@ typedef struct Precondition { /* a launch precondition; conditions that are cons
     Expr *condition;          /* BOOL over symbols */
     const char *text, *reason, *help;
     Span span;
+    bool of_width;            /* keeps numbers within their type: of sizes at which something goes wrong it says nothing */
 } Precondition;
 
 typedef struct Let {          /* of `ensures` */

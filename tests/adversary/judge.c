@@ -110,6 +110,17 @@ static const char *run(Program *program, Arena *keep, const Compiled *compiled, 
     return seen;
 }
 
+/* Is the kernel kept from running at these sizes? */
+static bool launch_refuses(Program *program, const Compiled *compiled, const Sizes *sizes) {
+    Arena *arena = arena_new();
+    Diags *diags = diags_new(arena, compiled->source);
+    Launch *launch = prepare(program, arena, compiled, sizes, diags);
+    bool refuses = launch == NULL && says_precondition(diags);
+    launch_free(launch);
+    arena_free(arena);
+    return refuses;
+}
+
 /* ---- what is wrong ---- */
 
 static Fault fault_of(Harm harm, bool wrapped) {
@@ -188,6 +199,10 @@ static void try_sizes(Program *program, Arena *arena, const JudgeOptions *option
     if (!sizes_meet(program, &sizes)) return;
     Arena *inner = arena_new();
     outcome_at(program, &sizes, resident, out->ran, inner, &outcome);
+    if (runs && outcome.harm != HARM_NONE && launch_refuses(program, &out->compiled, &sizes)) {
+        arena_free(inner);
+        return;
+    }
     if (outcome.harm == HARM_LONG)
         out->harm = HARM_LONG;
     else if (outcome.harm != HARM_NONE)
@@ -240,7 +255,8 @@ bool shows_fault(Program *program, Arena *arena, const Judgement *like) {
     program_number(program);
     outcome_at(program, &like->sizes, like->resident, NULL, inner, &outcome);
     bool shows =
-        outcome.harm == like->harm && fault_of(outcome.harm, outcome.wrapped) == like->fault;
+        outcome.harm == like->harm && fault_of(outcome.harm, outcome.wrapped) == like->fault &&
+        !launch_refuses(program, &compiled, &like->sizes);
     if (like->harm == HARM_NONE) { /* seen in a run alone */
         bool left_out;
         const char *seen = outcome.harm != HARM_NONE

@@ -36,6 +36,14 @@ static Expr *call(Bench *bench, Intrinsic which, Expr *a, Expr *b) {
     return expr;
 }
 
+/* In 64 bits */
+static Expr *wide(Bench *bench, Expr *a) {
+    Expr *expr = node(bench, X_CAST, 0);
+    expr->type = E_I64;
+    expr->cast = a;
+    return expr;
+}
+
 static void expect(Bench *bench, bool right, const char *what) {
     if (right) return;
     bench->failed++;
@@ -117,8 +125,8 @@ static void bounds(Bench *b) {
     expect(b, at_most(b, node(b, X_RANK, 0), number(b, 1)), "rank of two is at most 1");
     expect(b, !at_most(b, local(b, 3), number(b, 1000)), "nothing is known of a var");
     expect(b,
-           at_most(b, make(b, OP_MUL, make(b, OP_SUB, call(b, IN_ceil_div, n, number(b, 64)), t), k),
-                   make(b, OP_MUL, call(b, IN_ceil_div, n, number(b, 64)), k)),
+           at_most(b, make(b, OP_MUL, wide(b, make(b, OP_SUB, call(b, IN_ceil_div, n, number(b, 64)), t)), wide(b, k)),
+                   make(b, OP_MUL, wide(b, call(b, IN_ceil_div, n, number(b, 64))), wide(b, k))),
            "products with extents");
     expect(b, at_most(b, call(b, IN_min, n, k), k), "min(N, K) <= K");
     expect(b, at_most(b, make(b, OP_MOD, n, number(b, 8)), number(b, 7)), "N % 8 <= 7");
@@ -194,10 +202,12 @@ static void paths(Bench *b) {
     expect(b, follows(b, make(b, OP_LT, v, choose(b, make(b, OP_LT, n, m), n, m)), true, past, n), "v below the smaller, by a choice");
     Expr *whole = make(b, OP_AND, make(b, OP_GE, v, zero), make(b, OP_LT, make(b, OP_DIV, v, eight), make(b, OP_DIV, n, eight)));
     expect(b, follows(b, whole, true, past, n), "v / 8 < n / 8: v + 1 <= n");
-    expect(b, follows(b, make(b, OP_LT, v, make(b, OP_DIV, n, eight)), true, make(b, OP_ADD, make(b, OP_MUL, v, eight), eight), n),
-           "v < n / 8: 8 * v + 8 <= n");
-    expect(b, follows(b, make(b, OP_LT, v, call(b, IN_ceil_div, k, eight)), true, make(b, OP_ADD, make(b, OP_MUL, v, eight), one), k),
-           "v < ceil(k, 8): 8 * v + 1 <= k");
+    Expr *below_eighth = make(b, OP_LT, v, make(b, OP_DIV, n, eight)), *natural = make(b, OP_GE, v, zero);
+    Expr *after = make(b, OP_ADD, make(b, OP_MUL, v, eight), eight);
+    expect(b, follows(b, make(b, OP_AND, natural, below_eighth), true, after, n), "v >= 0 && v < n / 8: 8 * v + 8 <= n");
+    expect(b, !follows(b, below_eighth, true, after, n), "8 * v + 8 of a large negative v is positive");
+    expect(b, follows(b, make(b, OP_AND, natural, make(b, OP_LT, v, call(b, IN_ceil_div, k, eight))), true, make(b, OP_ADD, make(b, OP_MUL, v, eight), one), k),
+           "v >= 0 && v < ceil(k, 8): 8 * v + 1 <= k");
     expect(b, !follows(b, make(b, OP_LT, v, call(b, IN_ceil_div, k, eight)), true, make(b, OP_ADD, make(b, OP_MUL, v, eight), number(b, 2)), k),
            "v < ceil(k, 8): 8 * v + 2 may be more than k");
     expect(b, follows(b, make(b, OP_EQ, make(b, OP_MOD, a, eight), zero), true, make(b, OP_MUL, call(b, IN_ceil_div, a, eight), eight), a),

@@ -2,6 +2,7 @@
  * made of one another by rewriting, and now and then by a mistake. */
 #include "check/counts.h"
 #include "check/trace.h"
+#include "derive/derive.h"
 #include "elaborate/elaborate.h"
 #include "parser/parser.h"
 
@@ -10,7 +11,7 @@
 
 #define PAIRS 150
 #define SAMPLES 60
-#define PROVED_LEAST 120 /* else the random half of the test says nothing */
+#define PROVED_LEAST 110 /* else the random half of the test says nothing; what leaves 32 bits is not proved */
 
 static int failures;
 static uint64_t state = 4;
@@ -71,6 +72,10 @@ static bool start(Trial *trial, Arena *arena, const char *items, const char *pro
     for (int i = 0; i < 2; i++) {
         Role *role = &trial->prog->roles.items[i];
         role->code = code_lower(arena, trial->prog, role);
+    }
+    widths_require(arena, trial->prog);
+    for (int i = 0; i < 2; i++) {
+        Role *role = &trial->prog->roles.items[i];
         trial->ends[i] = end_code(arena, role, 0, i ? END_CONSUME : END_PRODUCE);
     }
     return true;
@@ -176,7 +181,7 @@ static const struct { const char *produced, *consumed, *items; } written[] = {
     {"for k in 0 .. min(ceil(K,64), 2*m + 2) { # }", "for k in 0 .. min(ceil(K,64), 2*m) { # } for k in min(ceil(K,64), 2*m) .. min(ceil(K,64), 2*m+2) { # }", ""},
     {"for k in 0 .. L[m] { # }", "let l = L[m]; for k in 0 .. l { # }", ""},
     {"for k in 0 .. L[m] { # }", "let l = L[m]; for k in 0 .. l/2 { # # } if l % 2 != 0 && l > 0 { # }", ""},
-    {"for k in 0 .. ceil(L[m], 64) { # }", "let l = L[m]; for k in 0 .. (l + 63)/64 { # }", "requires n >= 0;"},
+    {"for k in 0 .. ceil(min(L[m], 9999), 64) { # }", "let l = min(L[m], 9999); for k in 0 .. (l + 63)/64 { # }", "requires n >= 0;"},
     {"for k in 0 .. n { if k == b { break; } # }", "for k in 0 .. n { if k == b { break; } else { # } }", ""},
     {"for k in 0 .. n { if L[k] == 0 { break; } # }", "for k in 0 .. n { if !(L[k] != 0) { break; } else { # } }", ""},
     {"for k in 0 .. n { if L[k] == 0 { continue; } # }", "for k in 0 .. n { if L[k] != 0 { # } }", ""},

@@ -1,0 +1,333 @@
+/* Widths: what a launch has to see to so that a kernel's numbers fit their types. Takes the program as lowered; leaves a precondition for each
+ * formula of extents and scalars alone that is observed (compared, divided, a limit of a loop, a subscript) and does not certainly fit, by ranges
+ * and by the conditions around it. Of unsigned numbers, whose overflow is meant, those alone that the launch computes as well: axes of the grid. */
+#include "derive/derive.h"
+
+#include "algebra/algebra.h"
+#include "flow/code.h"
+#include "prog/eval.h"
+
+
+#include <string.h>
+
+#define ROUNDS_MOST 8 /* what is within another formula comes first */
+#define NESTED_MOST 256
+#define NODES_MOST 4096
+
+typedef struct Widths {
+    Arena *arena;
+    Prog *prog;
+    const Role *role;   /* NULL: formulas of the kernel */
+    Algebra *algebra;
+    bool at_launch;     /* the launch computes it too, without an end to its numbers */
+    int nodes;          /* of one expression that are still visited, or made */
+    size_t added;
+} Widths;
+
+/* ---- formulas as expressions ------------------------------------------------------------------------------------------ */
+
+static Expr *expression(Widths *w, const Poly *poly, Span span, int depth);
+
+static Expr *call(const Widths *w, Intrinsic which, Expr *a, Expr *b, Span span) {
+    Expr *expr = NEW(w->arena, Expr);
+    *expr = (Expr){.kind = X_CALL, .type = a->type, .span = span};
+    expr->call.which = which;
+    expr->call.args[0] = a, expr->call.args[1] = b;
+    expr->call.count = 2;
+    return expr;
+}
+
+/* NULL: not of extents and scalars alone, or no operation of launches */
+static Expr *of_atom(Widths *w, int id, Span span, int depth) {
+    const Atom atom = w->algebra->atoms.items[id];
+    if (atom.kind == ATOM_SYMBOL) {
+        Expr *expr = NEW(w->arena, Expr);
+        *expr = (Expr){.kind = X_SYMBOL, .type = atom.type, .span = span};
+        expr->index = atom.index;
+        return expr;
+    }
+    bool known = atom.kind == ATOM_DIV || atom.kind == ATOM_MOD || atom.kind == ATOM_CEIL || atom.kind == ATOM_MIN || atom.kind == ATOM_MAX;
+    if (!known || depth <= 0 || w->nodes-- <= 0) return NULL;
+    Expr *a = expression(w, atom.args[0], span, depth - 1), *b = expression(w, atom.args[1], span, depth - 1);
+    if (!a || !b) return NULL;
+    if (atom.kind == ATOM_DIV || atom.kind == ATOM_MOD) return expr_binary(w->arena, atom.kind == ATOM_DIV ? OP_DIV : OP_MOD, a, b, span);
+    return call(w, atom.kind == ATOM_CEIL ? IN_ceil_div : atom.kind == ATOM_MIN ? IN_min : IN_max, a, b, span);
+}
+
+static Expr *integer(const Widths *w, int64_t value, Span span) {
+    return expr_integer(w->arena, value < INT32_MIN || value > INT32_MAX ? E_I64 : E_I32, value, span);
+}
+
+/* Without its sign */
+static Expr *of_term(Widths *w, const Term *term, Span span, int depth) {
+    Expr *product = integer(w, term->coef < 0 ? -term->coef : term->coef, span);
+    for (int k = 0; k < term->count && product; k++) {
+        Expr *factor = of_atom(w, term->atoms[k], span, depth);
+        product = factor ? expr_binary(w->arena, OP_MUL, product, factor, span) : NULL;
+    }
+    return product;
+}
+
+static Expr *expression(Widths *w, const Poly *poly, Span span, int depth) {
+    int first = poly->count > 0 && poly->terms[0].count == 0; /* the constant comes last */
+    Expr *sum = NULL;
+    for (int i = 0; i < poly->count; i++) {
+        const Term *term = &poly->terms[(i + first) % poly->count];
+        if (term->coef == INT64_MIN) return NULL;
+        Expr *next = of_term(w, term, span, depth);
+        if (!next) return NULL;
+        if (!sum && term->coef < 0) sum = integer(w, 0, span);
+        sum = sum ? expr_binary(w->arena, term->coef < 0 ? OP_SUB : OP_ADD, sum, next, span) : next;
+    }
+    return sum ? sum : integer(w, 0, span);
+}
+
+/* ---- what is observed -------------------------------------------------------------------------------------------------- */
+
+static bool example_value(const void *data, const Expr *expr, int64_t *out) {
+    const Prog *prog = data;
+    for (size_t i = 0; expr->kind == X_SYMBOL && i < prog->examples.count; i++) {
+        const Example *example = &prog->examples.items[i];
+        if (example->kind != EXAMPLE_NUMBER || !example->is_integer || strcmp(example->name, prog->symbols.items[expr->index].name) != 0) continue;
+        *out = example->integer;
+        return true;
+    }
+    return false;
+}
+
+/* The program's own example is to run: where that exceeds the type, it is meant to. */
+static bool example_exceeds(const Prog *prog, const Expr *condition) {
+    int64_t truth;
+    return eval_expr(&(EvalEnv){.leaf = example_value, .data = prog, .exact = true}, condition, &truth) && !truth;
+}
+
+static void require(Widths *w, const Expr *observed, const Poly *poly, int64_t limit, BinaryOp op) {
+    Prog *prog = w->prog;
+    Expr *sum = expression(w, poly, observed->span, 16);
+    if (!sum || sum->kind == X_CONST) return;
+    Expr *condition = expr_binary(w->arena, op, sum, integer(w, limit, observed->span), observed->span);
+    if (!w->at_launch && example_exceeds(prog, condition)) return;
+    for (size_t i = 0; i < prog->preconditions.count; i++)
+        if (algebra_same(w->arena, prog, prog->preconditions.items[i].condition, condition)) return;
+    Str text = str_new(w->arena), value = str_new(w->arena);
+    expr_print(condition, prog, NULL, NULL, &text);
+    expr_print(sum, prog, NULL, NULL, &value);
+    const char *reason = arena_printf(w->arena, "the kernel computes `%s` in %d bits", value.text, 8 * element_rows[observed->type].bytes);
+    vec_push(w->arena, &prog->preconditions,
+             ((Precondition){condition, text.text, reason, "launch it with smaller numbers, or compute in `i64`", observed->span, true}));
+    w->added++;
+}
+
+/* All of the type that is computed in: a cast from another means to cut off. A launch knows one type. */
+static bool speaks_of_symbols(const Widths *w, const Poly *poly, Element type) {
+    const Algebra *algebra = w->algebra;
+    for (int i = 0; i < poly->count; i++)
+        for (int k = 0; k < poly->terms[i].count; k++)
+            if (!algebra->atoms.items[poly->terms[i].atoms[k]].of_symbols) return false;
+    for (size_t id = 0; id < algebra->atoms.count; id++) {
+        bool other = algebra->atoms.items[id].kind == ATOM_SYMBOL && algebra->atoms.items[id].type != type;
+        if (other && !w->at_launch && poly_mentions(algebra, poly, (int)id)) return false;
+    }
+    return true;
+}
+
+/* What an index adds to a subscript is outside of every extent where it does not fit. */
+static const Poly *without_indexes(Widths *w, const Poly *poly) {
+    for (int i = 0; i < PROG_MAX_INDEXES && poly; i++) {
+        int id = algebra_atom_index(w->algebra, i);
+        if (poly_mentions(w->algebra, poly, id)) poly = poly_replace(w->algebra, poly, id, poly_constant(w->algebra, 0));
+    }
+    return poly;
+}
+
+typedef struct Limits {
+    const Poly *least, *most;
+} Limits;
+
+/* Of what counts: an axis, a rank, a variable of a loop. False: it is none, or not known */
+static bool limits_of(Widths *w, int id, Limits *out) {
+    Algebra *algebra = w->algebra;
+    const Atom copy = algebra->atoms.items[id], *atom = &copy;
+    Expr *lo, *hi;
+    *out = (Limits){.least = poly_constant(algebra, 0)};
+    if (atom->kind == ATOM_AXIS && valid_index(atom->index, w->prog->axes.count)) {
+        out->most = poly_offset(algebra, algebra_launched(algebra, w->prog->axes.items[atom->index].padded), -1);
+    } else if (atom->kind == ATOM_RANK) {
+        out->most = poly_constant(algebra, atom->role->instances - 1);
+    } else if (atom->kind == ATOM_LOCAL && algebra_loop(algebra, atom->role, atom->index, &lo, &hi)) {
+        out->least = algebra_poly(algebra, atom->role, lo);
+        out->most = poly_offset(algebra, algebra_poly(algebra, atom->role, hi), -1);
+    }
+    return out->least && out->most;
+}
+
+/* The atom with limits that the others do not depend on; -1: none */
+static int innermost(Widths *w, const Poly *poly, Limits *limits) {
+    const Algebra *algebra = w->algebra;
+    int best = -1;
+    for (size_t id = 0; id < algebra->atoms.count; id++) {
+        const Atom atom = algebra->atoms.items[id];
+        bool counts = atom.kind == ATOM_AXIS || atom.kind == ATOM_RANK || atom.kind == ATOM_LOCAL;
+        if (!counts || !poly_mentions(algebra, poly, (int)id)) continue;
+        if (best < 0 || atom.level > algebra->atoms.items[best].level) best = (int)id;
+    }
+    return best >= 0 && limits_of(w, best, limits) ? best : -1;
+}
+
+/* Where what counts makes the polynomial greatest, or least; NULL: not known where */
+static const Poly *at_limits(Widths *w, const Poly *poly, bool greatest) {
+    Algebra *algebra = w->algebra;
+    const Poly *factor, *rest;
+    Limits limits;
+    int id;
+    for (int round = 0; poly && round < ROUNDS_MOST && (id = innermost(w, poly, &limits)) >= 0; round++) {
+        if (!poly_split(algebra, poly, id, &factor, &rest)) return NULL;
+        bool rises = poly_at_least_zero(algebra, factor);
+        if (!rises && !poly_at_least_zero(algebra, poly_minus(algebra, factor))) return NULL;
+        poly = poly_replace(algebra, poly, id, rises == greatest ? limits.most : limits.least);
+    }
+    return poly;
+}
+
+static void require_limit(Widths *w, const Expr *expr, const Poly *poly, bool greatest, int64_t limit) {
+    const Poly *far = at_limits(w, poly, greatest);
+    if (!far || !speaks_of_symbols(w, far, expr->type)) return;
+    const Poly *room = greatest ? poly_offset(w->algebra, poly_minus(w->algebra, far), limit) : poly_offset(w->algebra, far, -limit);
+    if (!prove_at_least_zero(w->algebra, room)) require(w, expr, far, limit, greatest ? OP_LE : OP_GE);
+}
+
+/* Has it a formula that may not fit? */
+static bool computes(const Widths *w, const Expr *expr) {
+    if (!expr || element_rows[expr->type].bytes != 4) return false;
+    if (expr->kind == X_LOCAL) return w->role && expr->index >= 0 && w->role->locals.items[expr->index].kind == LOCAL_LET;
+    return expr->kind == X_BINARY || expr->kind == X_UNARY || expr->kind == X_CAST;
+}
+
+static void observe(Widths *w, Expr *expr) {
+    if (!computes(w, expr)) return;
+    bool sign = expr->type == E_I32;
+    if (!sign && (expr->type != E_U32 || !w->at_launch)) return;
+    const Poly *residue = algebra_residue(w->algebra, w->role, expr);
+    const Poly *value = algebra_value(w->algebra, expr->indexes ? without_indexes(w, residue) : residue, expr->type);
+    if (!value || value->count != 1 || value->terms[0].count != 1) return;
+    const Atom atom = w->algebra->atoms.items[value->terms[0].atoms[0]];
+    if (atom.kind != ATOM_WRAP || poly_wraps(w->algebra, atom.args[0])) return;
+    int64_t least = sign ? INT32_MIN : 0, most = sign ? INT32_MAX : UINT32_MAX;
+    const Poly *above = poly_offset(w->algebra, atom.args[0], -least), *below = poly_offset(w->algebra, poly_minus(w->algebra, atom.args[0]), most);
+    bool low = prove_at_least_zero(w->algebra, above), high = prove_at_least_zero(w->algebra, below);
+    if (!high) require_limit(w, expr, atom.args[0], true, most);
+    if (!low) require_limit(w, expr, atom.args[0], false, least);
+}
+
+static void visit(Widths *w, Expr *expr, int depth);
+
+static void visit_subscripts(Widths *w, const Access *access, int depth) {
+    for (int d = 0; d < access->rank; d++) {
+        visit(w, access->subs[d], depth);
+        observe(w, access->subs[d]);
+    }
+    visit(w, access->element, depth);
+    observe(w, access->element);
+}
+
+static void visit_binary(Widths *w, const Expr *expr, int depth) {
+    BinaryOp op = expr->binary.op;
+    visit(w, expr->binary.left, depth);
+    visit(w, expr->binary.right, depth);
+    if (op == OP_ADD || op == OP_SUB || op == OP_MUL || op == OP_AND || op == OP_OR) return;
+    observe(w, expr->binary.left);
+    observe(w, expr->binary.right);
+}
+
+/* What is shared is visited again, up to a number of nodes: what is left out is not required, and then nothing is concluded from it. */
+static void visit(Widths *w, Expr *expr, int depth) {
+    if (!expr || depth <= 0 || w->nodes-- <= 0) return;
+    switch (expr->kind) {
+    case X_UNARY: visit(w, expr->unary.operand, depth - 1); break;
+    case X_BINARY: visit_binary(w, expr, depth - 1); break;
+    case X_SELECT:
+        visit(w, expr->select.condition, depth - 1);
+        visit(w, expr->select.then, depth - 1);
+        visit(w, expr->select.otherwise, depth - 1);
+        break;
+    case X_CAST:
+        visit(w, expr->cast, depth - 1);
+        if (element_rows[expr->type].bytes > 4) observe(w, expr->cast);
+        break;
+    case X_CALL:
+        for (int i = 0; i < expr->call.count; i++) {
+            visit(w, expr->call.args[i], depth - 1);
+            observe(w, expr->call.args[i]);
+        }
+        break;
+    case X_READ: visit_subscripts(w, expr->read, depth - 1); break;
+    case X_REDUCE: visit(w, expr->reduce.body, depth - 1); break;
+    case X_POISON:
+    case X_CONST:
+    case X_SYMBOL:
+    case X_PARAM:
+    case X_AXIS:
+    case X_LOCAL:
+    case X_RANK:
+    case X_INDEX: break;
+    }
+}
+
+static void visit_whole(Expr *expr, void *data) {
+    Widths *w = data;
+    w->nodes = NODES_MOST;
+    visit(w, expr, NESTED_MOST);
+}
+
+/* ---- rows, with the conditions around them ------------------------------------------------------------------------- */
+
+/* What speaks of variables may change before it is used. */
+static void assume(Widths *w, Expr *condition, bool truth) {
+    const Poly *poly = condition ? algebra_poly(w->algebra, w->role, condition) : NULL;
+    if (poly && !poly_changes(w->algebra, poly)) algebra_assume(w->algebra, w->role, condition, truth);
+}
+
+/* Rows of a region come between its first row and its END: `marks` holds what was known before each. */
+static void visit_row(Widths *w, const FlowCode *code, const Row *row, PathMark *marks) {
+    const Region *region = &code->regions.items[row->region];
+    PathMark *mark = &marks[row->region];
+    bool asks = row->kind == ROW_IF || row->kind == ROW_LOOP;
+    row_exprs(code, row, visit_whole, w);
+    if (row->tile)
+        for (int d = 0; d < row->tile->target.rank; d++) observe(w, row->tile->target.subs[d]);
+    if (row->kind == ROW_LOOP) {
+        observe(w, region->lo);
+        observe(w, region->hi);
+    }
+    if (asks) *mark = algebra_mark(w->algebra);
+    if (row->kind == ROW_ELSE || (row->kind == ROW_END && (region->kind == REGION_IF || region_loops(region)))) algebra_undo(w->algebra, *mark);
+    if (asks) assume(w, row->kind == ROW_IF ? region->condition : region->where, true);
+    if (row->kind == ROW_ELSE) assume(w, region->condition, false);
+}
+
+static void visit_role(Widths *w, const Role *role) {
+    const FlowCode *code = role->code;
+    PathMark *marks = NEW_ARRAY(w->arena, PathMark, code->regions.count + 1);
+    w->role = role;
+    w->algebra = algebra_new(w->arena, w->prog, role);
+    for (size_t at = 0; at < code->rows.count; at++) visit_row(w, code, &code->rows.items[at], marks);
+}
+
+static void kernel_formulas(Widths *w) {
+    w->at_launch = true;
+    for (size_t i = 0; i < w->prog->axes.count; i++) {
+        visit_whole(w->prog->axes.items[i].padded, w);
+        observe(w, w->prog->axes.items[i].padded);
+    }
+    w->at_launch = false;
+}
+
+void widths_require(Arena *arena, Prog *prog) {
+    for (int round = 0; round < ROUNDS_MOST; round++) {
+        Widths w = {.arena = arena, .prog = prog};
+        w.algebra = algebra_new(arena, prog, NULL);
+        kernel_formulas(&w);
+        for (size_t r = 0; r < prog->roles.count; r++) visit_role(&w, &prog->roles.items[r]);
+        if (!w.added) return;
+    }
+}
