@@ -136,10 +136,18 @@ static Part *part_of(const Graph *g, Arena *arena, int which) {
     return part;
 }
 
+#define UNMATCHED_MOST 2 /* that are told where none is around a wait */
+
+typedef struct Unmatched { /* a loop or condition around a wait that no other role is known to share */
+    Span place;
+    bool loops;
+} Unmatched;
+
 typedef struct Undecided { /* what is said where neither a proof nor sizes are found */
     const char *why;
     VEC(const Row *) waits;
     VEC(const Role *) roles;
+    VEC(Unmatched) unmatched;
     Span span;
 } Undecided;
 
@@ -153,10 +161,55 @@ static void learn_grid(const Graph *g, Part *part) {
     }
 }
 
-static void note_waits(const Graph *g, const Machine *m, const State *stuck, Undecided *undecided) {
+static bool others_ask(const Part *part, int side, int region) {
+    const Side *own = &part->sides.items[side];
+    for (size_t q = 0; q < own->questions.count; q++) {
+        const int *last = part->numbers.items[own->questions.items[q].number].last;
+        if (own->questions.items[q].region != region) continue;
+        bool shared = false;
+        for (size_t k = 0; k < part->sides.count; k++) shared |= (int)k != side && last[k] >= 0;
+        if (!shared) return false;
+    }
+    return true;
+}
+
+static bool others_loop(const Part *part, int side, const Loop *loop) {
+    bool shared = loop->group < 0;
+    for (size_t k = 0; k < part->sides.count && !shared; k++)
+        shared = (int)k != side && part->groups.items[loop->group].last[k] >= 0;
+    return shared;
+}
+
+/* The innermost region around the wait that is no other role's too */
+static void note_unmatched(const Graph *g, const Part *part, const Position *place, int side, Undecided *undecided) {
+    const FlowCode *slice = place->member->code;
+    for (int r = position_row(place)->region; r >= 0; r = slice->regions.items[r].parent) {
+        const Region *region = &slice->regions.items[r];
+        bool loops = region_loops(region);
+        if (loops ? others_loop(part, side, &part->sides.items[side].loops[r])
+                  : region->kind != REGION_IF || others_ask(part, side, r))
+            continue;
+        vec_push(g->arena, &undecided->unmatched, ((Unmatched){region->head, loops}));
+        return;
+    }
+}
+
+/* Where nothing around the waits is unmatched: what else is, in the first role that has such loops */
+static void note_others(const Graph *g, const Part *part, Undecided *undecided) {
+    for (size_t i = 0; i < part->sides.count && !undecided->unmatched.count; i++) {
+        const Side *side = &part->sides.items[i];
+        for (size_t r = 0; r < side->slice->regions.count; r++)
+            if (side->loops[r].region && undecided->unmatched.count < UNMATCHED_MOST &&
+                !others_loop(part, (int)i, &side->loops[r]))
+                vec_push(g->arena, &undecided->unmatched, ((Unmatched){side->loops[r].region->head, true}));
+    }
+}
+
+static void note_waits(const Graph *g, const Part *part, const Machine *m, const State *stuck, Undecided *undecided) {
     for (int p = 0; p < (int)m->processes.count; p++) {
         Position place = machine_position(m, stuck, p);
         if (position_ended(&place)) continue;
+        note_unmatched(g, part, &place, m->processes.items[p].member, undecided);
         vec_push(g->arena, &undecided->waits, position_row(&place));
         vec_push(g->arena, &undecided->roles, place.member->role);
     }
@@ -182,7 +235,8 @@ static Verdict search_part(const Graph *g, Arena *arena, int which, const Way *w
     State state;
     Verdict verdict = search_states(search, &state);
     if (verdict == VERDICT_BEYOND) undecided->why = search->machine->beyond;
-    if (verdict == VERDICT_STUCK) note_waits(g, search->machine, &state, undecided);
+    if (verdict == VERDICT_STUCK) note_waits(g, part, search->machine, &state, undecided);
+    if (verdict != VERDICT_CLEAN) note_others(g, part, undecided);
     return verdict;
 }
 
@@ -229,6 +283,10 @@ static void say_undecided(Diags *diags, const Undecided *undecided) {
         else if (diag->label_count < DIAG_MAX_LABELS && undecided->waits.items[i]->head.lo != span.lo)
             diag_label(diags, diag, undecided->waits.items[i]->head, "`%s` here", name);
     }
+    for (size_t i = 0; i < undecided->unmatched.count && diag->label_count < DIAG_MAX_LABELS; i++)
+        diag_label(diags, diag, undecided->unmatched.items[i].place,
+                   undecided->unmatched.items[i].loops ? "no loop of another role is known to run alike"
+                                                       : "no other role is known to ask this");
     if (undecided->why)
         diag_note(diags, diag, "%s", undecided->why);
     else

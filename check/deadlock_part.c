@@ -15,7 +15,6 @@ int part_pipe(const Part *part, int pipe) {
 typedef struct Wanted {
     const Part *part;
     const Side *side;
-    const bool *without;
 } Wanted;
 
 static bool takes(const Side *side, int handle) {
@@ -25,7 +24,7 @@ static bool takes(const Side *side, int handle) {
 static bool keeps(const FlowCode *code, const Row *row, const void *data) {
     const Wanted *wanted = data;
     const Side *side = wanted->side;
-    if (wanted->without && wanted->without[row - code->rows.items]) return false;
+    if (side->without[row - code->rows.items]) return false;
     if (row->kind == ROW_TAKE || row->kind == ROW_PASS) return role_is_several(side->role);
     if (row->kind == ROW_FLUSH)
         return code->lates.items[row->late].lag > 0 && takes(side, code->lates.items[row->late].handle);
@@ -34,9 +33,40 @@ static bool keeps(const FlowCode *code, const Row *row, const void *data) {
     return operation && takes(side, row->handle);
 }
 
-FlowCode *part_slice(const Part *part, const Side *side, const bool *without, const bool *opened) {
-    const Wanted wanted = {part, side, without};
-    return code_slice(part->arena, side->role->code, keeps, &wanted, opened);
+FlowCode *part_slice(const Part *part, const Side *side, const bool *opened) {
+    const Wanted wanted = {part, side};
+    FlowCode *slice = code_slice(part->arena, side->role->code, keeps, &wanted, opened);
+    for (size_t at = 0; at < slice->rows.count; at++) {
+        int handle = side->released[slice->whole_rows.items[at]];
+        if (handle >= 0) slice->rows.items[at].handle = handle;
+    }
+    return slice;
+}
+
+static int mentions(const FlowCode *slice, int handle) {
+    int count = 0;
+    for (size_t at = 0; at < slice->rows.count; at++) {
+        const Row *row = &slice->rows.items[at];
+        bool own =
+            row->kind == ROW_ACQUIRE || row->kind == ROW_RELEASE || row->kind == ROW_DROP || row->kind == ROW_KEEP;
+        if (own || row->kind == ROW_MOVE) count += row->handle == handle;
+        if (row->kind == ROW_MOVE) count += row->other == handle;
+    }
+    return count;
+}
+
+/* A stage that is moved to a variable which does nothing but release it, as in a function: it is released where it was. */
+static bool release_in_place(Side *side) {
+    bool found = false;
+    for (size_t at = 0; at + 1 < side->slice->rows.count; at++) {
+        const Row *move = &side->slice->rows.items[at], *release = move + 1;
+        if (move->kind != ROW_MOVE || release->kind != ROW_RELEASE || move->handle != release->handle) continue;
+        if (!takes(side, move->other) || mentions(side->slice, move->handle) != 2) continue;
+        side->without[side->slice->whole_rows.items[at]] = true;
+        side->released[side->slice->whole_rows.items[at + 1]] = move->other;
+        found = true;
+    }
+    return found;
 }
 
 static void find_taken(const Part *part, Side *side) {
@@ -173,8 +203,13 @@ static void note_carried(const Part *part, Side *side) {
 
 /* Without what is known of loops */
 static void slice_side(Part *part, Side *side) {
+    size_t rows = side->role->code->rows.count;
     find_taken(part, side);
-    side->slice = part_slice(part, side, NULL, NULL);
+    side->without = NEW_ARRAY(part->arena, bool, rows + 1);
+    side->released = NEW_ARRAY(part->arena, int, rows + 1);
+    for (size_t at = 0; at < rows; at++) side->released[at] = -1;
+    side->slice = part_slice(part, side, NULL);
+    while (release_in_place(side)) side->slice = part_slice(part, side, NULL);
     FlowCode *rolled = part->rolls ? part_roll(part, side, side->slice) : NULL;
     if (rolled) side->slice = rolled, part->rolled = true;
 }

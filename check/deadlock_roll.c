@@ -27,8 +27,7 @@ typedef struct Roller { /* compares the rows of an earlier piece with those of a
     FlowCode *code; /* of the role */
     const FlowCode *slice;
     Algebra *algebra;
-    bool *without; /* rows of the whole Code that are rolled up, */
-    bool *opened;  /* and its IFs around nothing but a loop that is passed over where they do not hold */
+    bool *opened; /* IFs of the whole Code around nothing but a loop that is passed over where they do not hold */
     VEC(Begin) begins;
     VEC(Pair) handles, locals, regions;
     int first_of; /* the loop variable of the later one that is `first`, -1: none */
@@ -165,7 +164,7 @@ static bool handles_apart(const Roller *r, Rows earlier, Rows later) {
 /* ---- rolling up ---------------------------------------------------------------------------------------------------- */
 
 static void roll_up(Roller *r, Rows earlier, int loop, Expr *lo) {
-    for (int at = earlier.at; at < earlier.end; at++) r->without[r->slice->whole_rows.items[at]] = true;
+    for (int at = earlier.at; at < earlier.end; at++) r->side->without[r->slice->whole_rows.items[at]] = true;
     vec_push(r->part->arena, &r->begins, (Begin){r->slice->whole_regions.items[loop], lo});
 }
 
@@ -256,7 +255,7 @@ static bool roll_once(Roller *r) {
 
 /* The slice without the rows that are rolled up, its loops with their first values */
 static FlowCode *rolled_slice(const Roller *r) {
-    FlowCode *slice = part_slice(r->part, r->side, r->without, r->opened);
+    FlowCode *slice = part_slice(r->part, r->side, r->opened);
     for (size_t i = 0; i < slice->regions.count; i++)
         for (size_t k = 0; k < r->begins.count; k++)
             if (r->begins.items[k].loop == slice->whole_regions.items[i])
@@ -268,7 +267,6 @@ FlowCode *part_roll(Part *part, const Side *side, FlowCode *slice) {
     Roller r = {.part = part, .side = side, .code = side->role->code, .slice = slice, .work = WORK_MOST};
     FlowCode *rolled = NULL;
     r.algebra = r.code->algebra;
-    r.without = NEW_ARRAY(part->arena, bool, r.code->rows.count + 1);
     r.opened = NEW_ARRAY(part->arena, bool, r.code->regions.count + 1);
     while (roll_once(&r)) r.slice = rolled = rolled_slice(&r);
     return rolled;

@@ -69,6 +69,8 @@ typedef struct Side { /* a role, as far as a part concerns it */
     const Role *role;
     FlowCode *slice;
     bool *taken;     /* by handle: that end of its pipe belongs to the part */
+    bool *without;   /* by row of the whole Code: left out of slices */
+    int *released;   /* by row of the whole Code: the handle that a RELEASE lets go instead of its own, -1: its own */
     Loop *loops;     /* by region */
     int *conditions; /* by region of an IF: the first question, or what is known */
     VEC(Question) questions;
@@ -155,8 +157,8 @@ int part_pipe(const Part *part, int pipe); /* its number in the part, -1: not in
 
 /* deadlock_roll.c: the slice of a side with one loop for those that are pieces of one. NULL: there are none */
 FlowCode *part_roll(Part *part, const Side *side, FlowCode *slice);
-/* Rows of the part's pipes that are not in `without`, by row of the whole Code; opened: as in flow/slice.h. NULL: none */
-FlowCode *part_slice(const Part *part, const Side *side, const bool *without, const bool *opened);
+/* Rows of the part's pipes that are not in side->without; opened: as in flow/slice.h */
+FlowCode *part_slice(const Part *part, const Side *side, const bool *opened);
 
 /* deadlock_split.c */
 bool part_split_find(const Part *part, Split *split); /* of the numbers of a part that is compiled */
