@@ -1,9 +1,6 @@
-/* check: the passes in their order. All errors of a kernel in one run: a pass whose needs hold runs also after errors of
+/* check: kernels by name, each elaborated and then gone through by the passes (passes.def). All errors of a kernel in one run: a pass whose needs hold runs also after errors of
  * the ones before it. */
 #include "check/passes.h"
-
-#include "flow/code.h"
-#include "flow/uniform.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -63,25 +60,6 @@ static void unknown_kernel(Arena *arena, const Ast *ast, const char *kernel, Dia
         diag_note(diags, diag, "the file has no kernel");
 }
 
-/* Sanitised builds check that what later passes rely on holds. */
-static void validate(Arena *arena, const FlowCode *code) {
-#if defined(__SANITIZE_ADDRESS__)
-    Str why = str_new(arena);
-    if (!code_valid(code, &why)) abort();
-#else
-    (void)arena, (void)code;
-#endif
-}
-
-static void lower_roles(Arena *arena, Prog *prog) {
-    for (size_t r = 0; r < prog->roles.count; r++) {
-        Role *role = &prog->roles.items[r];
-        role->code = code_lower(arena, prog, role);
-        validate(arena, role->code);
-        flow_uniform(arena, prog, role);
-    }
-}
-
 /* NULL: not even the tree of it can be made */
 static Prog *pass(Arena *arena, Names *names, const Ast *ast, const char *kernel, const StaticValue *statics,
                   size_t count, Diags *diags) {
@@ -92,27 +70,7 @@ static Prog *pass(Arena *arena, Names *names, const Ast *ast, const char *kernel
         return NULL;
     }
     Prog *prog = elaborate(arena, names, ast, item, statics, count, diags);
-    if (prog) {
-        lower_roles(arena, prog);
-        widths_require(arena, prog);
-        turns_check(arena, prog, diags);
-        Tiles *tiles = tiles_check(arena, prog, diags);
-        tiles_coverage(tiles);
-        tiles_assigned(tiles);
-        tiles_padding(tiles);
-        linear_check(arena, prog, diags);
-        hints_check(arena, prog, diags);
-        roles_check(arena, prog, diags);
-        uniform_check(arena, prog, diags);
-        turns_order(arena, prog, diags);
-        unsafe_leave_out(prog);
-        counts_check(arena, prog, diags);
-        bool sound = diags->errors == before;
-        if (sound) carried_check(arena, prog, diags);
-        if (sound) races_check(arena, prog, diags);
-        resources_check(arena, prog, diags);
-        unsafe_check(arena, prog, diags);
-    }
+    if (prog) passes_run(arena, prog, diags, before);
     return prog;
 }
 

@@ -1,12 +1,31 @@
 /* The passes of check/, in order; private to the floor. Each runs also after errors of the ones before (all errors of a file
  * in one run) and is silent on poison: X_POISON expressions, handles and roles whose index is -1, tiles left
- * TILE_UNCLASSIFIED. check.c is the only caller. */
+ * TILE_UNCLASSIFIED. passes.c is the only caller. */
 #ifndef PIPEC_PASSES_H
 #define PIPEC_PASSES_H
 
 #include "check/check.h"
 #include "derive/derive.h"
 #include "flow/code.h"
+
+/* What passes leave to those after them (passes.def) */
+enum {
+    FACT_CODE = 1,        /* each role as rows */
+    FACT_UNIFORM = 2,     /* over what each value and each region's control varies */
+    FACT_TURNS = 4,       /* where turns stand; the pipes whose stages are one instance's */
+    FACT_CLASSES = 8,     /* of copies and statements, layouts, how roles use pipes */
+    FACT_VALUES = 16,     /* of variables, at each row */
+    FACT_HELD = 32,       /* every stage is released once; how many an end holds; lags */
+    FACT_ENDS = 64,       /* who acquires which end */
+    FACT_CONTROL = 128,   /* all threads take part in what is for all */
+    FACT_BY_HAND = 256,   /* the pipes that are left out of counts and deadlocks */
+    FACT_COUNTS = 512,    /* both ends of each pipe acquire equally often, and no role waits for ever */
+    FACT_WIDTHS = 2048,   /* preconditions that keep formulas of sizes within their types */
+    FACT_RESOURCES = 1024 /* warps, barriers, memory, registers, how releases arrive */
+};
+
+/* Runs them all; `errors`: those of before elaboration */
+void passes_run(Arena *arena, Prog *prog, Diags *diags, size_t errors);
 
 /* needs elaborated; leaves `turn` blocks numbered, each in its place, and the pipes known whose stages are one instance's */
 void turns_check(Arena *arena, Prog *prog, Diags *diags);

@@ -306,7 +306,7 @@ static void settle(Judge *j, int index) {
 }
 
 static void count_role(Judge *j, Role *role, const Arrivals **out) {
-    *out = flow_arrivals(j->arena, role->code);
+    *out = role->code->arrivals = flow_arrivals(j->arena, role->code);
     if (!(*out)->complete) incomplete_report(j->diags, role, "each stage is arrived at as often as declared");
     for (size_t i = 0; i < (*out)->sites.count; i++) {
         Given given = given_at(role, &(*out)->sites.items[i]);

@@ -33,6 +33,8 @@ typedef struct Region {
     int next, otherwise;         /* loops: the NEXT row; IF: the ELSE row; else -1 */
     bool left;                   /* some LEAVE goes to its END */
     Span span, head;             /* of the statement, and of what stands before its body */
+    Uniformity control;          /* of its rows: over what it varies whether they are executed; filled by uniform */
+    uint32_t along;              /* the same, between blocks of a cluster */
     /* loops */
     int var;                     /* FOR: a local, -1: none */
     const int *axes;             /* GRID: locals, one an axis of the grid */
@@ -99,6 +101,7 @@ typedef struct FlowCode {
     Questions *questions;        /* filled by the solver */
     Values *values;              /* values.h */
     const Held *held;            /* held.h, with the lags as derived; filled by check */
+    const struct Arrivals *arrivals; /* arrivals.h; filled by check, NULL where it was not asked for */
     VEC(int) whole_rows, whole_regions; /* of a slice: what its rows and regions are in the whole Code */
 } FlowCode;
 
@@ -107,9 +110,12 @@ extern const char *const row_names[ROW_COUNT];
 /* Needs an elaborated role. Never NULL; a role without a body has its EXIT alone. */
 FlowCode *code_lower(Arena *arena, const Prog *prog, const Role *role);
 void code_write_back(Arena *arena, FlowCode *code);           /* what codegen still reads from Stmt: lags, releases of leaves */
-bool code_valid(const FlowCode *code, Str *why);              /* is it well formed? what every pass relies on */
+bool code_valid(Arena *arena, const FlowCode *code, Str *why); /* is it well formed? what every pass relies on */
 void code_print(const Prog *prog, Arena *arena, Str *out); /* --emit=code: all roles */
 void code_print_values(const Prog *prog, Arena *arena, Str *out); /* --emit=values: with what variables hold before each row */
+void code_print_uniform(const Prog *prog, Arena *arena, Str *out);  /* --emit=uniform, stages, arrivals: print_facts.c */
+void code_print_held(const Prog *prog, Arena *arena, Str *out);
+void code_print_arrivals(const Prog *prog, Arena *arena, Str *out);
 bool code_inside(const FlowCode *code, int inner, int outer); /* is one region the other, or in it? */
 
 static inline bool region_loops(const Region *region) { return region->kind == REGION_GRID || region->kind == REGION_FOR; }

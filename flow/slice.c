@@ -144,7 +144,7 @@ FlowCode *code_slice(Arena *arena, const FlowCode *code, Keeps *keeps, const voi
         vec_push(arena, &out->lates, late);
     }
 #if defined(__SANITIZE_ADDRESS__)
-    if (!code_valid(out, NULL)) abort();
+    if (!code_valid(arena, out, NULL)) abort();
 #endif
     return out;
 }

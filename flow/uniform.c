@@ -160,4 +160,6 @@ void flow_uniform(Arena *arena, Prog *prog, Role *role) {
         u.changed = false;
         for (size_t at = 0; at < code->rows.count; at++) follow(&u, &code->rows.items[at]);
     } while (u.changed);
+    for (size_t r = 0; r < code->regions.count; r++)
+        code->regions.items[r].control = u.under[r].among, code->regions.items[r].along = u.under[r].along;
 }

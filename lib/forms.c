@@ -1,6 +1,6 @@
 /* lib: the printed forms of a compilation, `--emit=NAME`. One row a form: its name, what must
- * exist before it can be printed, and the function that prints it. A new step of the compilation
- * is a new row. */
+ * exist before it can be printed, and the function that prints it. What the passes of the check
+ * leave has its rows in check/passes.def. */
 #include "lib/private.h"
 
 #include "flow/code.h"
@@ -34,12 +34,9 @@ static void print_ptx(PipecProgram *program, Str *out) { *out = program->ptx; }
 static const FormRow rows[] = {
     {{"tokens", "the words of the text", false}, NEEDS_AST, print_tokens, NULL},
     {{"ast", "the tree of the text", false}, NEEDS_AST, print_ast, NULL},
+#define SHOWN(name, function, needs, leaves, when, print, what) {{#name, what, false}, NEEDS_PROG, NULL, print},
+#include "check/passes.def"
     {{"prog", "the checked program, with what was derived", false}, NEEDS_PROG, NULL, prog_print},
-    {{"code", "what each role does, row by row", false}, NEEDS_PROG, NULL, code_print},
-    {{"values", "the same, with what variables hold at each row", false},
-     NEEDS_PROG,
-     NULL,
-     code_print_values},
     {{"manifest", "what a launcher needs, as JSON", true}, NEEDS_PTX, print_manifest, NULL},
     {{"ptx", "the PTX text", true}, NEEDS_PTX, print_ptx, NULL},
 };

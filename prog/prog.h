@@ -599,6 +599,7 @@ typedef struct Prog {
     VEC(Let) lets;
     VEC(Claim) claims;
     VEC(Example) examples;
+    struct Tiles *tiles;      /* derive/tiles.h; filled by tiles, for the rules after it */
     /* filled by resources */
     int warps;                /* of a block, idle ones included */
     int launch_registers;     /* of a thread at launch, from which setmaxnreg raises or lowers; 0: no role states any */

@@ -38,6 +38,7 @@ BEGIN {
             "derive/lags.h " \
             "derive/resources.h " \
             "check/check.h " \
+            "check/passes.def " \
             "prog/intrinsics.def " \
             "launch/launch.h " \
             "launch/manifest.h " \
@@ -47,7 +48,7 @@ BEGIN {
             "runtime/runtime.h " \
             "include/pipec.h "
     # doors that only some may use
-    only["parser/ast.h"] = " elaborate lib "; only["elaborate/elaborate.h"] = " check "; only["parser/parser.h"] = " lib "; only["check/check.h"] = " lib "
+    only["parser/ast.h"] = " elaborate lib "; only["elaborate/elaborate.h"] = " check "; only["parser/parser.h"] = " lib "; only["check/check.h"] = " lib "; only["check/passes.def"] = " lib "
     # the statements: all others read the rows that they are lowered to
     statements = " prog elaborate reference codegen flow/lower.c flow/writeback.c "
     # walks over statements that are left; a file that has lost its own leaves the list

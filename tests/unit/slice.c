@@ -67,7 +67,7 @@ static void try_case(const char *body, const char *rows) {
         if (strcmp(out.text, rows) != 0)
             fprintf(stderr, "slice of: %s\n    %s\nis not\n    %s\n", body, out.text, rows);
         EXPECT(strcmp(out.text, rows) == 0);
-        EXPECT(code_valid(slice, &why));
+        EXPECT(code_valid(arena, slice, &why));
     }
     arena_free(arena);
 }
