@@ -147,7 +147,10 @@ typedef struct Walker {
     Role *role;
     Algebra *algebra;
     IndexSpace *space; /* of the reductions of a scalar statement, else NULL */
+    int at;            /* row */
 } Walker;
+
+static int row_at(const Role *role, const Row *row) { return (int)(row - role->code->rows.items); }
 
 static void add_site(Walker *walker, const Row *row) {
     Tiles *tiles = walker->tiles;
@@ -163,9 +166,10 @@ static void add_site(Walker *walker, const Row *row) {
         return;
     }
     tiles_quotients(tiles, site);
-    bool fine = tiles_subscripts(tiles, site->role, site->algebra, &tile->space, &tile->target);
+    const Place place = {site->role, site->algebra, &tile->space, row_at(site->role, row)};
+    bool fine = tiles_subscripts(tiles, &place, &tile->target);
     for (size_t i = 0; i < site->reads.count; i++)
-        fine &= tiles_subscripts(tiles, site->role, site->algebra, &tile->space, site->reads.items[i]);
+        fine &= tiles_subscripts(tiles, &place, site->reads.items[i]);
     site->poisoned = !fine;
 }
 
@@ -179,7 +183,7 @@ static bool has_index(const Access *access) {
 static void check_scalar_read(Walker *walker, const IndexSpace *space, Access *read) {
     Tiles *tiles = walker->tiles;
     Role *role = walker->role;
-    if (!tiles_subscripts(tiles, role, walker->algebra, space, read)) return;
+    if (!tiles_subscripts(tiles, &(Place){role, walker->algebra, space, walker->at}, read)) return;
     if (read->space == SPACE_REGISTER && !has_index(read)) {
         Diag *diag = diag_at(tiles->diags, P0205, read->span, "an element of `%s` would have to reach all threads",
                              role->tiles.items[read->object].name);
@@ -218,6 +222,7 @@ static void visit_root(Expr *expr, void *data) {
 
 static void visit_row(Walker *walker, const Row *row) {
     walker->space = row->space;
+    walker->at = row_at(walker->role, row);
     if (row->kind != ROW_TILE)
         row_exprs(walker->role->code, row, visit_root, walker);
     else if (row->tile)
@@ -230,8 +235,9 @@ static void check_formula(Tiles *tiles, IndexSpace *space, Access *target, Expr 
     Accesses reads = {0};
     if (target && gather_target(tiles, NULL, target, &reads)) return;
     if (tiles_reads(tiles, NULL, value, &reads) || !tiles_ranges(tiles, NULL, space, target, &reads, true)) return;
-    if (target) tiles_subscripts(tiles, NULL, tiles->formulas, space, target);
-    for (size_t i = 0; i < reads.count; i++) tiles_subscripts(tiles, NULL, tiles->formulas, space, reads.items[i]);
+    const Place place = {NULL, tiles->formulas, space, -1};
+    if (target) tiles_subscripts(tiles, &place, target);
+    for (size_t i = 0; i < reads.count; i++) tiles_subscripts(tiles, &place, reads.items[i]);
 }
 
 static void check_example(Tiles *tiles, Example *example) {
@@ -245,7 +251,7 @@ static void check_example(Tiles *tiles, Example *example) {
         if (!expr_constant(param->extents[d], &index->extent)) index->dynamic = param->extents[d];
     }
     if (tiles_reads(tiles, NULL, example->value, &reads)) return;
-    for (size_t i = 0; i < reads.count; i++) tiles_subscripts(tiles, NULL, tiles->formulas, &none, reads.items[i]);
+    for (size_t i = 0; i < reads.count; i++) tiles_subscripts(tiles, &(Place){NULL, tiles->formulas, &none, -1}, reads.items[i]);
 }
 
 static void check_ensures(Tiles *tiles) {
@@ -486,7 +492,7 @@ Tiles *tiles_check(Arena *arena, Prog *prog, Diags *diags) {
     for (size_t r = 0; r < prog->roles.count; r++) {
         Role *role = &prog->roles.items[r];
         tiles->algebras[r] = role->code->algebra;
-        Walker walker = {tiles, role, tiles->algebras[r], NULL};
+        Walker walker = {tiles, role, tiles->algebras[r], NULL, 0};
         if (!role->pipes) role->pipes = NEW_ARRAY(arena, PipeUse, prog->pipes.count + 1);
         for (size_t at = 0; at < role->code->rows.count; at++) visit_row(&walker, &role->code->rows.items[at]);
     }

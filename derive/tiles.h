@@ -65,7 +65,14 @@ bool tiles_ranges(Tiles *tiles, const Role *role, IndexSpace *space, Access *tar
 /* Indexes that no quotient of the value depends on do not stand in it. Needs the ranges. */
 void tiles_quotients(Tiles *tiles, const Site *site);
 /* Affine forms; tile subscripts proved inside. False after an error. */
-bool tiles_subscripts(Tiles *tiles, const Role *role, Algebra *algebra, const IndexSpace *space, Access *access);
+/* Where something is subscripted */
+typedef struct Place {
+    const Role *role;        /* NULL: in formulas of the kernel */
+    Algebra *algebra;
+    const IndexSpace *space;
+    int at;                  /* row of the role's Code, or -1 */
+} Place;
+bool tiles_subscripts(Tiles *tiles, const Place *place, Access *access);
 void tiles_rules(Tiles *tiles, Site *site);
 void tiles_copies(Tiles *tiles); /* layouts, classes, maps */
 void tiles_banks(Tiles *tiles);  /* layouts' padding */

@@ -2,6 +2,7 @@
  * inside. An index ranges over the extent of what it subscripts bare: tiles, and tensors where no tile stands or in
  * `ensures`. Everything that disagrees is reported with both places. */
 #include "derive/tiles.h"
+#include "flow/values.h"
 
 /* ---- ranges ------------------------------------------------------------------------------------------------------- */
 
@@ -315,45 +316,64 @@ static void report_unproved(Tiles *tiles, const Role *role, const Access *access
                   "clamp it, `min(max(%s, 0), %s - 1)`, or bound it with a loop whose limits are known", text, extent);
 }
 
-static bool check_inside(Tiles *tiles, const Role *role, Algebra *algebra, const IndexSpace *space,
-                         const Access *access, Expr *sub, Expr *extent) {
-    algebra->space = space;
-    const Poly *position = algebra_poly(algebra, role, sub), *past = algebra_launched(algebra, extent);
+typedef struct Sides {
+    bool low, high; /* certainly no less than 0; and below the extent */
+} Sides;
+
+static Sides sides(Algebra *algebra, const Poly *position, const Poly *past) {
+    Sides out = {.low = prove_at_least_zero(algebra, position)};
+    out.high = out.low && prove_at_least_zero(algebra, poly_offset(algebra, poly_sum(algebra, past, position, -1), -1));
+    return out;
+}
+
+/* With what variables hold at the row, and what the path to it has decided */
+static Sides sides_on_path(Tiles *tiles, const Place *place, Expr *sub, const Poly *past) {
+    FlowCode *code = place->role->code;
+    PathMark mark = values_assume(tiles->arena, code, place->at);
+    Sides out = sides(place->algebra, values_poly(tiles->arena, code, place->at, sub), past);
+    algebra_undo(place->algebra, mark);
+    return out;
+}
+
+static bool check_inside(Tiles *tiles, const Place *place, const Access *access, Expr *sub, Expr *extent) {
+    Algebra *algebra = place->algebra;
+    algebra->space = place->space;
+    const Poly *position = algebra_poly(algebra, place->role, sub), *past = algebra_launched(algebra, extent);
     int64_t lo, hi, size;
     bool constant = expr_constant(extent, &size);
-    if (constant && poly_interval(algebra, space, position, &lo, &hi)) {
+    if (constant && poly_interval(algebra, place->space, position, &lo, &hi)) {
         algebra->space = NULL;
         if (lo >= 0 && hi < size) return true;
-        report_outside(tiles, role, access, sub, lo, hi, size);
+        report_outside(tiles, place->role, access, sub, lo, hi, size);
         return false;
     }
-    bool low = poly_at_least_zero(algebra, position);
-    bool high = low && poly_at_least_zero(algebra, poly_sum(algebra, poly_sum(algebra, past, position, -1),
-                                                            poly_constant(algebra, 1), -1));
+    Sides proved = sides(algebra, position, past);
+    if (!proved.high && place->at >= 0) proved = sides_on_path(tiles, place, sub, past);
     algebra->space = NULL;
-    if (low && high) return true;
+    if (proved.low && proved.high) return true;
     Str text = str_new(tiles->arena);
     if (constant)
         str_printf(&text, "%lld", (long long)size);
     else
         expr_print(extent, tiles->prog, NULL, NULL, &text);
-    report_unproved(tiles, role, access, sub, low, text.text);
+    report_unproved(tiles, place->role, access, sub, proved.low, text.text);
     return false;
 }
 
-bool tiles_subscripts(Tiles *tiles, const Role *role, Algebra *algebra, const IndexSpace *space, Access *access) {
+bool tiles_subscripts(Tiles *tiles, const Place *place, Access *access) {
+    const Role *role = place->role;
     bool fine = true;
     for (int d = 0; d < access->rank; d++) {
         Expr *sub = access->subs[d];
-        access->affine[d] = affine_of(tiles, role, algebra, sub);
-        access->affine[d].is = access->affine[d].is && stays_outside(&access->affine[d], space);
+        access->affine[d] = affine_of(tiles, role, place->algebra, sub);
+        access->affine[d].is = access->affine[d].is && stays_outside(&access->affine[d], place->space);
         if (!is_tile_space(access->space) || sub->kind == X_INDEX) continue; /* bare: the extents agree */
         Expr *extent = access_extent(tiles, role, access, d);
-        if (extent) fine &= check_inside(tiles, role, algebra, space, access, sub, extent);
+        if (extent) fine &= check_inside(tiles, place, access, sub, extent);
     }
     const Field *field = access_field(tiles->prog, role, access);
     if (field && access->element && fine)
-        fine = check_inside(tiles, role, algebra, space, access, access->element,
+        fine = check_inside(tiles, place, access, access->element,
                             expr_integer(tiles->arena, E_I32, field->count, access->span));
     return fine;
 }
