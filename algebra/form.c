@@ -118,6 +118,10 @@ static const Poly *binary_poly(Algebra *algebra, const Role *role, const Expr *e
     const Poly *left = algebra_poly(algebra, role, expr->binary.left);
     const Poly *right = algebra_poly(algebra, role, expr->binary.right);
     const Poly *const both[2] = {left, right}, *const swapped[2] = {right, left};
+    int64_t by; /* by -1 the least number gives itself, as its opposite is cut off */
+    bool turns = type_is_integer(expr->type) && poly_is_constant(right, &by) && by == -1;
+    if (turns && op == OP_DIV) return poly_minus(algebra, left);
+    if (turns && op == OP_MOD) return poly_constant(algebra, 0);
     if (type_is_integer(expr->type) && op == OP_DIV) return form_div(algebra, left, right, exact_type(algebra, expr));
     if (type_is_integer(expr->type) && op == OP_MOD) return form_mod(algebra, left, right, exact_type(algebra, expr));
     const Poly *truth = truth_poly(algebra, expr, left, right);
