@@ -206,12 +206,24 @@ const Poly *poly_sums(Algebra *algebra, const Poly *limit, const Poly *body) {
 
 /* ---- all ---------------------------------------------------------------------------------------------------------- */
 
-static const Poly *normal_atom(Algebra *algebra, int id) {
+#define CACHED 64
+
+/* Atoms that one formula holds many times, and their normal forms */
+typedef struct Normals {
+    Algebra *algebra;
+    int ids[CACHED]; /* 1 + id */
+    const Poly *made[CACHED];
+} Normals;
+
+static const Poly *normal(Normals *n, const Poly *poly);
+
+static const Poly *make_normal(Normals *n, int id) {
+    Algebra *algebra = n->algebra;
     const Atom atom = algebra->atoms.items[id];
     const Poly *args[3] = {NULL, NULL, NULL}, *one = poly_constant(algebra, 1);
     int count = 0;
     for (; count < 3 && atom.args[count]; count++) {
-        args[count] = poly_normal(algebra, atom.args[count]);
+        args[count] = normal(n, atom.args[count]);
         if (!args[count]) return NULL;
     }
     switch (atom.kind) {
@@ -241,6 +253,14 @@ static const Poly *normal_atom(Algebra *algebra, int id) {
     return NULL;
 }
 
+static const Poly *normal_atom(Normals *n, int id) {
+    if (n->ids[id % CACHED] == id + 1) return n->made[id % CACHED];
+    const Poly *made = make_normal(n, id);
+    n->ids[id % CACHED] = id + 1;
+    n->made[id % CACHED] = made;
+    return made;
+}
+
 static bool is_plain(const Algebra *algebra, const Term *term) {
     for (int k = 0; k < term->count; k++) {
         const Atom *atom = &algebra->atoms.items[term->atoms[k]];
@@ -249,21 +269,28 @@ static bool is_plain(const Algebra *algebra, const Term *term) {
     return true;
 }
 
-const Poly *poly_normal(Algebra *algebra, const Poly *poly) {
-    if (!poly) return NULL;
+static const Poly *normal(Normals *n, const Poly *poly) {
+    Algebra *algebra = n->algebra;
     const Poly *sum = poly_constant(algebra, 0);
-    Poly *plain = arena_alloc(algebra->arena, sizeof(Poly) + (size_t)(poly->count + 1) * sizeof(Term));
-    plain->count = 0;
+    Poly *plain = poly_new(algebra, poly->count);
     for (int i = 0; i < poly->count && sum; i++) {
         if (is_plain(algebra, &poly->terms[i])) {
             plain->terms[plain->count++] = poly->terms[i];
             continue;
         }
         const Poly *product = poly_constant(algebra, poly->terms[i].coef);
-        for (int k = 0; k < poly->terms[i].count; k++) product = poly_product(algebra, product, normal_atom(algebra, poly->terms[i].atoms[k]));
+        for (int k = 0; k < poly->terms[i].count; k++) product = poly_product(algebra, product, normal_atom(n, poly->terms[i].atoms[k]));
         sum = poly_sum(algebra, sum, product, 1);
     }
     return poly_sum(algebra, plain, sum, 1);
+}
+
+const Poly *poly_normal(Algebra *algebra, const Poly *poly) {
+    int plain = 0;
+    while (poly && plain < poly->count && is_plain(algebra, &poly->terms[plain])) plain++;
+    if (!poly || plain == poly->count) return poly;
+    Normals n = {.algebra = algebra};
+    return normal(&n, poly);
 }
 
 bool poly_linear_in(Algebra *algebra, const Poly *poly, int atom, int64_t *coef, const Poly **rest) {
