@@ -50,6 +50,9 @@ typedef struct Atom {
     bool changes;              /* may differ between two moments: `var` locals, memory that is written */
     bool foreign;              /* what changes and is no local is in it, or is it itself */
     int bounds;                /* index of the outermost ATOM_BOUND in it, or its own; 0: none */
+    int bound;                 /* id of that; -1: none */
+    int question;              /* id of a truth, min or max in it, or itself, that holds no other and no bound; -1: none */
+    int quotient;              /* id of an ATOM_FLOOR by a constant in it, or itself, that holds no other; -1: none */
     uint64_t within;           /* bit id % 64 for each atom in it: one whose bit is missing is not */
     bool wraps;                /* an ATOM_WRAP is in it */
     bool indexed;              /* an index is in it: its range is a matter of the statement */

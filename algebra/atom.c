@@ -88,6 +88,8 @@ static void summarise(const Algebra *algebra, Atom *atom, int id) {
     atom->indexed = atom->kind == ATOM_INDEX;
     atom->of_symbols = atom->kind == ATOM_SYMBOL || atom->args[0];
     atom->foreign = atom->changes && !atom->args[0] && atom->kind != ATOM_LOCAL;
+    atom->bound = atom->kind == ATOM_BOUND ? id : -1;
+    atom->question = atom->quotient = -1;
     for (int a = 0; a < 3 && atom->args[a]; a++)
         for (int t = 0; t < atom->args[a]->count; t++)
             for (int k = 0; k < atom->args[a]->terms[t].count; k++) {
@@ -97,8 +99,15 @@ static void summarise(const Algebra *algebra, Atom *atom, int id) {
                 atom->indexed |= inner->indexed;
                 atom->of_symbols &= inner->of_symbols;
                 atom->foreign |= inner->foreign;
-                if (inner->bounds > atom->bounds) atom->bounds = inner->bounds;
+                if (inner->bounds > atom->bounds) atom->bounds = inner->bounds, atom->bound = inner->bound;
+                if (atom->question < 0) atom->question = inner->question;
+                if (atom->quotient < 0) atom->quotient = inner->quotient;
             }
+    /* a question about the variable of a sum has many answers */
+    bool asks = atom->type == E_BOOL || atom->kind == ATOM_MIN || atom->kind == ATOM_MAX;
+    int64_t by;
+    if (atom->question < 0 && asks && !atom->bounds) atom->question = id;
+    if (atom->quotient < 0 && atom->kind == ATOM_FLOOR && poly_is_constant(atom->args[1], &by)) atom->quotient = id;
 }
 
 static int intern(Algebra *algebra, Atom atom) {

@@ -145,18 +145,21 @@ static void add_bounds(System *system, const Term *term) {
 }
 
 /* It has a monomial that is in, or a quotient or extreme of one */
-static bool touches(const System *system, const Poly *poly) {
+static bool touches_in(const System *system, const Poly *poly, Visited *visited) {
     for (int i = 0; i < poly->count; i++)
         if (poly->terms[i].count > 0 && find(system, &poly->terms[i]) >= 0) return true;
     for (int i = 0; i < poly->count; i++) {
         if (poly->terms[i].count != 1) continue;
         const Atom *atom = &system->algebra->atoms.items[poly->terms[i].atoms[0]];
         bool bounded = atom->kind == ATOM_FLOOR || atom->kind == ATOM_MIN || atom->kind == ATOM_MAX;
-        for (int a = 0; bounded && a < 2; a++)
-            if (touches(system, atom->args[a])) return true;
+        if (!bounded || visit_again(system->algebra, visited, poly->terms[i].atoms[0])) continue;
+        for (int a = 0; a < 2; a++)
+            if (touches_in(system, atom->args[a], visited)) return true;
     }
     return false;
 }
+
+static bool touches(const System *system, const Poly *poly) { return touches_in(system, poly, &(Visited){0}); }
 
 /* Conditions that share monomials with those that are in, directly or not */
 static void collect(System *system, const Poly *const *polys, size_t count) {

@@ -58,15 +58,16 @@ const Poly *poly_truth(Algebra *algebra, const Poly *poly) {
 }
 
 /* A truth below the polynomial that the decided one decides too: both speak of the same sum, with another constant. -1: none */
-static int follows(Algebra *algebra, const Poly *poly, const Poly *of, bool value) {
+static int follows(Algebra *algebra, const Poly *poly, const Poly *of, bool value, Visited *visited) {
     for (int i = 0; i < poly->count; i++)
         for (int k = 0; k < poly->terms[i].count; k++) {
             const Atom atom = algebra->atoms.items[poly->terms[i].atoms[k]];
             int64_t more;
+            if (visit_again(algebra, visited, poly->terms[i].atoms[k])) continue;
             if (atom.kind == ATOM_TRUTH && poly_is_constant(poly_sum(algebra, atom.args[0], of, -1), &more) && (value ? more >= 0 : more <= 0))
                 return poly->terms[i].atoms[k];
             for (int a = 0; a < 3 && atom.args[a]; a++) {
-                int inner = follows(algebra, atom.args[a], of, value);
+                int inner = follows(algebra, atom.args[a], of, value, visited);
                 if (inner >= 0) return inner;
             }
         }
@@ -76,7 +77,7 @@ static int follows(Algebra *algebra, const Poly *poly, const Poly *of, bool valu
 const Poly *poly_decided(Algebra *algebra, const Poly *poly, int truth, bool value) {
     const Poly *of = algebra->atoms.items[truth].kind == ATOM_TRUTH ? algebra->atoms.items[truth].args[0] : NULL;
     poly = poly_replace(algebra, poly, truth, poly_constant(algebra, value));
-    for (int other; poly && of && (other = follows(algebra, poly, of, value)) >= 0;)
+    for (int other; poly && of && (other = follows(algebra, poly, of, value, &(Visited){0})) >= 0;)
         poly = poly_replace(algebra, poly, other, poly_constant(algebra, value));
     return poly;
 }
@@ -173,17 +174,11 @@ static const Poly *quotient(Algebra *algebra, const Poly *a, const Poly *b) {
 /* ---- sums --------------------------------------------------------------------------------------------------------- */
 
 static int outermost_bound(const Algebra *algebra, const Poly *poly) {
-    int best = -1;
+    int best = -1, index = 0;
     for (int i = 0; i < poly->count; i++)
         for (int k = 0; k < poly->terms[i].count; k++) {
-            int id = poly->terms[i].atoms[k], found = -1;
-            const Atom *atom = &algebra->atoms.items[id];
-            if (atom->kind == ATOM_BOUND) found = id;
-            for (int a = 0; a < 3; a++) {
-                int inner = atom->args[a] ? outermost_bound(algebra, atom->args[a]) : -1;
-                if (inner >= 0 && (found < 0 || algebra->atoms.items[inner].index > algebra->atoms.items[found].index)) found = inner;
-            }
-            if (found >= 0 && (best < 0 || algebra->atoms.items[found].index > algebra->atoms.items[best].index)) best = found;
+            const Atom *atom = &algebra->atoms.items[poly->terms[i].atoms[k]];
+            if (atom->bounds > index) index = atom->bounds, best = atom->bound;
         }
     return best;
 }

@@ -44,4 +44,17 @@ bool proves_least(Algebra *algebra, const Poly *poly); /* as prove_at_least_zero
 /* A limit as a constant formula; NULL: it has none that 64 bits hold */
 const Poly *range_limit(Algebra *algebra, Range range, bool lower);
 
+/* Formulas share much: atoms that a walk has been at, the last ones. */
+typedef struct Visited {
+    int ids[64]; /* 1 + id */
+} Visited;
+
+static inline bool visit_again(const Algebra *algebra, Visited *visited, int id) {
+    int *slot = &visited->ids[id % 64];
+    bool again = *slot == id + 1;
+    *slot = id + 1;
+    arena_count(algebra->arena, 1);
+    return again;
+}
+
 #endif

@@ -110,17 +110,11 @@ static void know_bounds(Case *now) {
 /* ---- questions ------------------------------------------------------------------------------------------------------- */
 
 /* One whose own operand holds no other, a min or max among them; -1: none */
-static int question(Algebra *algebra, const Poly *poly) {
+static int question(const Algebra *algebra, const Poly *poly) {
     for (int i = 0; i < poly->count; i++)
         for (int k = 0; k < poly->terms[i].count; k++) {
-            int id = poly->terms[i].atoms[k];
-            const Atom atom = algebra->atoms.items[id];
-            for (int a = 0; a < 3 && atom.args[a]; a++) {
-                int inner = question(algebra, atom.args[a]);
-                if (inner >= 0) return inner;
-            }
-            /* a question about the variable of a sum has many answers */
-            if ((atom.type == E_BOOL || atom.kind == ATOM_MIN || atom.kind == ATOM_MAX) && !poly_bounds(algebra, poly_atom(algebra, id))) return id;
+            int id = algebra->atoms.items[poly->terms[i].atoms[k]].question;
+            if (id >= 0) return id;
         }
     return -1;
 }
@@ -164,17 +158,11 @@ static bool by_answers(Case now, int id) {
 /* ---- quotients ------------------------------------------------------------------------------------------------------- */
 
 /* A quotient by a constant whose operand holds no other; -1: none */
-static int quotient(Algebra *algebra, const Poly *poly) {
+static int quotient(const Algebra *algebra, const Poly *poly) {
     for (int i = 0; i < poly->count; i++)
         for (int k = 0; k < poly->terms[i].count; k++) {
-            int id = poly->terms[i].atoms[k];
-            const Atom atom = algebra->atoms.items[id];
-            int64_t by;
-            for (int a = 0; a < 3 && atom.args[a]; a++) {
-                int inner = quotient(algebra, atom.args[a]);
-                if (inner >= 0) return inner;
-            }
-            if (atom.kind == ATOM_FLOOR && poly_is_constant(atom.args[1], &by)) return id;
+            int id = algebra->atoms.items[poly->terms[i].atoms[k]].quotient;
+            if (id >= 0) return id;
         }
     return -1;
 }

@@ -24,17 +24,22 @@ const Poly *poly_smaller(Algebra *algebra, const Poly *a, const Poly *b) { retur
 typedef bool Wanted(Algebra *algebra, const Atom *atom, int of);
 
 /* An atom below the polynomial, inner ones first; -1: none */
-static int seek(Algebra *algebra, const Poly *poly, Wanted *wanted, int of) {
+static int seek_in(Algebra *algebra, const Poly *poly, Wanted *wanted, int of, Visited *visited) {
     for (int i = 0; i < poly->count; i++)
         for (int k = 0; k < poly->terms[i].count; k++) {
             const Atom atom = algebra->atoms.items[poly->terms[i].atoms[k]];
+            if (visit_again(algebra, visited, poly->terms[i].atoms[k])) continue;
             for (int a = 0; a < 3 && atom.args[a]; a++) {
-                int inner = seek(algebra, atom.args[a], wanted, of);
+                int inner = seek_in(algebra, atom.args[a], wanted, of, visited);
                 if (inner >= 0) return inner;
             }
             if (wanted(algebra, &atom, of)) return poly->terms[i].atoms[k];
         }
     return -1;
+}
+
+static int seek(Algebra *algebra, const Poly *poly, Wanted *wanted, int of) {
+    return seek_in(algebra, poly, wanted, of, &(Visited){0});
 }
 
 static bool linear_truth(Algebra *algebra, const Atom *atom, int of) {

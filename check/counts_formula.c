@@ -83,6 +83,7 @@ static bool varies(const Counting *c, const Atom *atom) {
 /* Does it change while it is counted, or is it another value in each iteration, of which no formula
  * speaks? */
 static bool is_loose(const Counting *c, const Poly *poly) {
+    arena_count(c->algebra->arena, 1);
     for (int i = 0; i < poly->count; i++)
         for (int k = 0; k < poly->terms[i].count; k++) {
             const Atom *atom = &c->algebra->atoms.items[poly->terms[i].atoms[k]];

@@ -44,6 +44,7 @@ static bool mentions_track(const Part *part, Algebra *algebra, const Poly *poly,
 
 /* Is something in it made anew in each iteration of the loop: a version, made at one of its rows? */
 static bool mentions_versions(const Algebra *algebra, const Poly *poly, const Region *whole) {
+    arena_count(algebra->arena, 1);
     for (int t = 0; poly && t < poly->count; t++)
         for (int k = 0; k < poly->terms[t].count; k++) {
             const Atom *atom = &algebra->atoms.items[poly->terms[t].atoms[k]];
@@ -319,6 +320,7 @@ static int positive_question(Part *part, int side, int around, const Poly *poly,
 
 /* The first truth that it depends on: those that a select asks come before those of what it chooses. -1: none */
 static int first_truth(const Algebra *algebra, const Poly *poly) {
+    arena_count(algebra->arena, 1);
     for (int t = 0; t < poly->count; t++)
         for (int k = 0; k < poly->terms[t].count; k++) {
             int id = poly->terms[t].atoms[k];
@@ -335,6 +337,7 @@ static int first_truth(const Algebra *algebra, const Poly *poly) {
 
 /* A select whose condition is known, -1: none */
 static int settled_select(const Algebra *algebra, const Poly *poly) {
+    arena_count(algebra->arena, 1);
     int64_t value;
     for (int t = 0; poly && t < poly->count; t++)
         for (int k = 0; k < poly->terms[t].count; k++) {

@@ -20,6 +20,7 @@ static bool is_scaled(Algebra *algebra, const Poly *poly, int *symbol, int64_t *
 static bool divides(AtomKind kind) { return kind == ATOM_DIV || kind == ATOM_MOD || kind == ATOM_CEIL; }
 
 static bool find_in(Algebra *algebra, const Poly *poly, Split *split) {
+    arena_count(algebra->arena, 1);
     int64_t by, scale, plus;
     for (int t = 0; poly && t < poly->count; t++)
         for (int k = 0; k < poly->terms[t].count; k++) {
@@ -57,6 +58,7 @@ static const Poly *divided(Part *part, Algebra *algebra, const Atom *atom, int64
 
 /* A division of the symbol in the formula, and what it is; -1: there is none */
 static int find_division(Part *part, Algebra *algebra, const Poly *poly, const Poly **value) {
+    arena_count(algebra->arena, 1);
     int64_t scale, plus;
     for (int t = 0; poly && t < poly->count; t++)
         for (int k = 0; k < poly->terms[t].count; k++) {

@@ -165,6 +165,7 @@ static const Poly *other_rank(const Proof *p) {
 
 /* Versions of variables: what the second place mentions of them differs from the first place's, though the names are the same. */
 static bool has_versions(const Algebra *algebra, const Poly *poly) {
+    arena_count(algebra->arena, 1);
     for (int t = 0; poly && t < poly->count; t++)
         for (int k = 0; k < poly->terms[t].count; k++) {
             const Atom *atom = &algebra->atoms.items[poly->terms[t].atoms[k]];
@@ -232,6 +233,7 @@ static bool always_equal(const Proof *p, const Poly *a, const Poly *b) {
 
 /* Is nothing in the formula a place's own? */
 static bool is_free(const Algebra *algebra, const Poly *poly) {
+    arena_count(algebra->arena, 1);
     for (int t = 0; t < poly->count; t++)
         for (int k = 0; k < poly->terms[t].count; k++) {
             const Atom *atom = &algebra->atoms.items[poly->terms[t].atoms[k]];
