@@ -1,10 +1,16 @@
-/* Does what a place writes differ along an axis of the grid? Followed through variables, tiles and stages, and through the conditions that
- * they are written under. Where the target moves unevenly, `min(t*T, N - T)`, what depends on the axis in that very form alone moves with
- * it: the same values are written again. */
+/* Does what a place writes to one element differ along an axis of the grid? Followed through variables, tiles and stages, and through the
+ * conditions that they are written under. Where the target moves with the axis, `min(t*T, N - T) + i`, what depends on the axis and on that
+ * index in this very sum alone moves with it: the same values are written again. So dimensions of tiles and stages that the index walks are
+ * followed back to where they are filled. */
 #include "check/races.h"
 #include "flow/code.h"
 
 #define NODES_MOST 20000 /* that are followed: what shares them may hold many more */
+
+typedef struct Move { /* a subscript of the target that depends on the axis */
+    const Poly *base; /* NULL: not known */
+    bool walks;       /* an index is added to it */
+} Move;
 
 typedef struct Depends {
     Arena *arena;
@@ -12,27 +18,71 @@ typedef struct Depends {
     Algebra *algebra; /* of all roles */
     const Role *role;
     int axis;
-    VEC(const Poly *) moves;          /* forms of the target's subscripts that mention the axis */
+    VEC(Move) moves;
+    unsigned moving;                  /* indexes of the statement that walk what moves */
+    unsigned **field_dims, **tile_dims; /* by pipe, by role: dimensions that such an index walks */
     bool **fields, **tiles, **locals; /* by pipe, by role, by role */
     bool **rows;                      /* by role: the axis decides whether the row is executed */
+    bool tracing;                     /* dimensions that move are looked for, whatever is found on the way */
     bool found, changed;
     int left;
 } Depends;
 
+static bool mentions_moving(const Depends *d, const Poly *poly) {
+    for (int i = 0; i < PROG_MAX_INDEXES; i++)
+        if (d->moving >> i & 1 && poly_mentions(d->algebra, poly, algebra_atom_index(d->algebra, i))) return true;
+    return poly_mentions(d->algebra, poly, algebra_atom_axis(d->algebra, d->axis));
+}
+
+/* Is it the place in the tensor, but for what is the same in all tiles? */
+static bool is_place(const Depends *d, const Poly *poly, const Move *move) {
+    const Poly *more = move->base ? poly_sum(d->algebra, poly, move->base, -1) : NULL, *rest;
+    int64_t coef;
+    if (!more) return false;
+    if (!move->walks) return !mentions_moving(d, more);
+    for (int i = 0; i < PROG_MAX_INDEXES; i++) {
+        if (!(d->moving >> i & 1) || !poly_linear_in(d->algebra, more, algebra_atom_index(d->algebra, i), &coef, &rest)) continue;
+        return coef == 1 && !mentions_moving(d, rest);
+    }
+    return false;
+}
+
 static bool moves_along(Depends *d, Expr *expr) {
-    if (!d->moves.count || expr->type == E_F32 || expr->indexes) return false;
-    const Poly *poly = algebra_poly(d->algebra, d->role, expr);
+    if (!d->moves.count || expr->type == E_F32) return false;
+    const Poly *poly = algebra_residue(d->algebra, d->role, expr);
     for (size_t i = 0; i < d->moves.count; i++)
-        if (poly && poly_equal(poly, d->moves.items[i])) return true;
+        if (poly && is_place(d, poly, &d->moves.items[i])) return true;
     return false;
 }
 
 static void follow(Depends *d, Expr *expr);
 
+static unsigned *dims_of(const Depends *d, const Access *access) {
+    if (access->space == SPACE_STAGE) return &d->field_dims[d->role->handles.items[access->object].pipe][access->field];
+    if (access->space != SPACE_SHARED && access->space != SPACE_REGISTER) return NULL;
+    return &d->tile_dims[d->role - d->prog->roles.items][access->object];
+}
+
+static bool walked(const Depends *d, const Expr *sub) { return sub->kind == X_INDEX && d->moving >> sub->index & 1; }
+
+/* A dimension that moves is read by an index that moves, and by nothing else. */
+static void follow_subs(Depends *d, const Access *read) {
+    unsigned *dims = read->object >= 0 ? dims_of(d, read) : NULL;
+    for (int i = 0; i < read->rank; i++) {
+        if (!dims || !walked(d, read->subs[i])) {
+            d->found |= dims && (*dims >> i & 1);
+            follow(d, read->subs[i]);
+            continue;
+        }
+        d->changed |= !(*dims >> i & 1);
+        *dims |= 1u << i;
+    }
+    follow(d, read->element);
+}
+
 static void follow_read(Depends *d, const Access *read) {
     size_t role = (size_t)(d->role - d->prog->roles.items);
-    for (int i = 0; i < read->rank; i++) follow(d, read->subs[i]);
-    follow(d, read->element);
+    follow_subs(d, read);
     if (read->object < 0) return;
     if (read->space == SPACE_STAGE) d->found |= d->fields[d->role->handles.items[read->object].pipe][read->field];
     if (read->space == SPACE_SHARED || read->space == SPACE_REGISTER) d->found |= d->tiles[role][read->object];
@@ -44,7 +94,7 @@ static void follow_local(Depends *d, int index) {
 }
 
 static void follow(Depends *d, Expr *expr) {
-    if (!expr || d->found || --d->left < 0 || moves_along(d, expr)) return;
+    if (!expr || (d->found && !d->tracing) || --d->left < 0 || moves_along(d, expr)) return;
     switch (expr->kind) {
     case X_LOCAL:
         if (valid_index(expr->index, d->role->locals.count)) follow_local(d, expr->index);
@@ -67,13 +117,13 @@ static void follow(Depends *d, Expr *expr) {
         for (int i = 0; i < expr->call.count; i++) follow(d, expr->call.args[i]);
         break;
     case X_REDUCE: follow(d, expr->reduce.body); break;
+    case X_INDEX: d->found |= d->moving >> expr->index & 1; break;
     case X_POISON:
     case X_CONST:
     case X_SYMBOL:
     case X_PARAM:
     case X_AXIS:
-    case X_RANK:
-    case X_INDEX: break;
+    case X_RANK: break;
     }
 }
 
@@ -110,60 +160,121 @@ static void note_target(Depends *d, size_t role, const Access *target) {
     if (target->space == SPACE_SHARED || target->space == SPACE_REGISTER) note(d, &d->tiles[role][target->object]);
 }
 
+/* The indexes that walk dimensions of the target which move. In one of these an index stands alone, or the place is not known. */
+static void find_moving(Depends *d, const Access *target) {
+    const unsigned *dims = target->object >= 0 ? dims_of(d, target) : NULL;
+    for (int i = 0; dims && i < target->rank; i++) {
+        if (!(*dims >> i & 1)) continue;
+        if (target->subs[i]->kind == X_INDEX) d->moving |= 1u << target->subs[i]->index;
+        else d->found = true;
+    }
+}
+
+static void follow_tile(Depends *d, size_t role, const Tile *tile) {
+    find_moving(d, &tile->target);
+    follow(d, tile->value);
+    for (int i = 0; i < tile->target.rank; i++)
+        if (!walked(d, tile->target.subs[i])) follow(d, tile->target.subs[i]);
+    follow(d, tile->target.element);
+    note_target(d, role, &tile->target);
+    d->moving = 0;
+}
+
 static void follow_row(Depends *d, const FlowCode *code, int at) {
     const Row *row = &code->rows.items[at];
     const Region *region = &code->regions.items[row->region];
     size_t role = (size_t)(d->role - d->prog->roles.items);
     bool begins = row->kind == ROW_IF || (row->kind == ROW_LOOP && region->kind == REGION_FOR);
     d->found = false;
-    row_exprs(code, row, follow_root, d);
+    if (row->kind != ROW_TILE) row_exprs(code, row, follow_root, d);
     if (begins) note_rows(d, role, at + 1, region->end - 1);
     d->found |= d->rows[role][at];
     for (size_t i = 0; i < d->role->locals.count; i++)
         if (d->found && d->role->locals.items[i].kind != LOCAL_AXIS && row_sets(code, row, (int)i)) note(d, &d->locals[role][i]);
-    if (row->kind == ROW_TILE) note_target(d, role, &row->tile->target);
+    if (row->kind == ROW_TILE) follow_tile(d, role, row->tile);
     if (row->kind == ROW_LEAVE) note_leave(d, role, code, at);
     if (row->kind == ROW_ACQUIRE || row->kind == ROW_MOVE) note_pipe(d, row->handle); /* which stage it is */
 }
 
-/* Forms in which the target depends on the axis other than evenly. False: it depends on what changes meanwhile. */
+static void find_read(Expr *expr, void *data) {
+    const Depends *d = ((void **)data)[0];
+    bool variable = expr->kind == X_LOCAL && d->role->locals.items[expr->index].kind == LOCAL_VAR;
+    *(bool *)((void **)data)[1] |= expr->kind == X_READ || variable;
+}
+
+/* The target's subscripts that depend on the axis. False: they are no sums of a base and an index. */
 static bool find_moves(Depends *d, const Place *place) {
+    const IndexSpace *space = &place->stmt->tile->space;
     int atom = algebra_atom_axis(d->algebra, d->axis);
     for (int dim = 0; dim < place->access->rank; dim++) {
-        const Poly *base = algebra_poly(d->algebra, place->role, place->access->affine[dim].base);
-        if (!base || poly_changes(d->algebra, base)) return false;
-        for (int t = 0; t < base->count; t++)
-            for (int k = 0; k < base->terms[t].count; k++) {
-                const Poly *one = poly_atom(d->algebra, base->terms[t].atoms[k]);
-                if (base->terms[t].atoms[k] != atom && poly_mentions(d->algebra, one, atom)) {
-                    vec_push(d->arena, &d->moves, one);
-                    vec_push(d->arena, &d->moves, base);
-                }
-            }
+        const Affine *affine = &place->access->affine[dim];
+        bool reads = false;
+        unsigned indexes = 0;
+        if (!affine->is) return false;
+        const Poly *base = algebra_residue(d->algebra, place->role, affine->base);
+        expr_visit(d->arena, affine->base, find_read, (void *[]){d, &reads});
+        if (base && !reads && !poly_changes(d->algebra, base) && !poly_mentions(d->algebra, base, atom)) continue;
+        for (int i = 0; i < space->count; i++)
+            if (affine->coef[i]) indexes |= 1u << i;
+        bool one = (indexes & (indexes - 1)) == 0 && !(indexes && affine->coef[__builtin_ctz(indexes)] != 1);
+        Move move = {base && !reads && one ? base : NULL, indexes != 0};
+        vec_push(d->arena, &d->moves, move);
+        d->moving |= indexes;
     }
     return true;
 }
 
-int race_value_differs(Arena *arena, const Prog *prog, Algebra *algebra, const Place *place, int axis) {
-    Depends d = {.arena = arena, .prog = prog, .algebra = algebra, .axis = axis, .changed = true, .left = NODES_MOST};
-    if (!find_moves(&d, place)) return -1;
-    d.fields = NEW_ARRAY(arena, bool *, prog->pipes.count + 1);
-    d.tiles = NEW_ARRAY(arena, bool *, prog->roles.count + 1), d.locals = NEW_ARRAY(arena, bool *, prog->roles.count + 1);
-    d.rows = NEW_ARRAY(arena, bool *, prog->roles.count + 1);
-    for (size_t i = 0; i < prog->pipes.count; i++) d.fields[i] = NEW_ARRAY(arena, bool, prog->pipes.items[i].fields.count + 1);
+static void flags_new(Depends *d) {
+    const Prog *prog = d->prog;
+    d->fields = NEW_ARRAY(d->arena, bool *, prog->pipes.count + 1);
+    d->tiles = NEW_ARRAY(d->arena, bool *, prog->roles.count + 1);
+    d->locals = NEW_ARRAY(d->arena, bool *, prog->roles.count + 1);
+    d->rows = NEW_ARRAY(d->arena, bool *, prog->roles.count + 1);
+    for (size_t i = 0; i < prog->pipes.count; i++)
+        d->fields[i] = NEW_ARRAY(d->arena, bool, prog->pipes.items[i].fields.count + 1);
     for (size_t i = 0; i < prog->roles.count; i++) {
-        d.tiles[i] = NEW_ARRAY(arena, bool, prog->roles.items[i].tiles.count + 1);
-        d.locals[i] = NEW_ARRAY(arena, bool, prog->roles.items[i].locals.count + 1);
-        d.rows[i] = NEW_ARRAY(arena, bool, prog->roles.items[i].code->rows.count + 1);
+        d->tiles[i] = NEW_ARRAY(d->arena, bool, prog->roles.items[i].tiles.count + 1);
+        d->locals[i] = NEW_ARRAY(d->arena, bool, prog->roles.items[i].locals.count + 1);
+        d->rows[i] = NEW_ARRAY(d->arena, bool, prog->roles.items[i].code->rows.count + 1);
     }
-    while (d.changed) {
-        d.changed = false;
-        for (size_t i = 0; i < prog->roles.count; i++) {
-            d.role = &prog->roles.items[i];
-            for (size_t at = 0; at < d.role->code->rows.count; at++) follow_row(&d, d.role->code, (int)at);
+}
+
+static void dims_new(Depends *d) {
+    const Prog *prog = d->prog;
+    d->field_dims = NEW_ARRAY(d->arena, unsigned *, prog->pipes.count + 1);
+    d->tile_dims = NEW_ARRAY(d->arena, unsigned *, prog->roles.count + 1);
+    for (size_t i = 0; i < prog->pipes.count; i++)
+        d->field_dims[i] = NEW_ARRAY(d->arena, unsigned, prog->pipes.items[i].fields.count + 1);
+    for (size_t i = 0; i < prog->roles.count; i++)
+        d->tile_dims[i] = NEW_ARRAY(d->arena, unsigned, prog->roles.items[i].tiles.count + 1);
+}
+
+/* Until nothing changes; then `found` says it of the place's value */
+static void settle(Depends *d, const Place *place, unsigned moving) {
+    flags_new(d);
+    do {
+        d->changed = false;
+        for (size_t i = 0; i < d->prog->roles.count; i++) {
+            d->role = &d->prog->roles.items[i];
+            for (size_t at = 0; at < d->role->code->rows.count; at++) follow_row(d, d->role->code, (int)at);
         }
+        d->role = place->role, d->found = false, d->moving = moving;
+        follow(d, place->stmt->tile->value);
+        d->moving = 0;
+    } while (d->changed);
+}
+
+int race_value_differs(Arena *arena, const Prog *prog, Algebra *algebra, const Place *place, int axis) {
+    Depends d = {.arena = arena, .prog = prog, .algebra = algebra, .role = place->role, .axis = axis, .left = NODES_MOST};
+    if (!find_moves(&d, place)) return -1;
+    const unsigned moving = d.moving;
+    d.moving = 0;
+    dims_new(&d);
+    if (moving) {
+        d.tracing = true;
+        settle(&d, place, moving);
+        d.tracing = false;
     }
-    d.role = place->role, d.found = false;
-    follow(&d, place->stmt->tile->value);
+    settle(&d, place, moving);
     return d.found ? 1 : d.left < 0 ? -1 : 0;
 }
