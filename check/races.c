@@ -366,7 +366,8 @@ static void find_unseen(Races *r) {
             do follow_data(&data);
             while (data.changed);
         }
-        place->unseen = !race_walks(place) || by_data(&data, place);
+        place->data = by_data(&data, place);
+        place->unseen = place->data || !race_walks(place);
     }
 }
 
@@ -403,6 +404,12 @@ static void report_unknown(Races *r, const Place *a, const Place *b, const char 
                          both ? "write" : "write and read", name);
     diag_primary(r->diags, diag, b->write ? "written here" : "read here");
     if (a != b) diag_label(r->diags, diag, a->access->span, a->write ? "and written here" : "and read here");
+    if (a->data || b->data) {
+        diag_note(r->diags, diag, "contents of memory decide that; where they name no element twice, the kernel is right, and `build` and `run` go on");
+        diag_help(r->diags, diag, "read where a table says, and write in order: `%s[r, d] = X[From[r], d]` with the inverse of the table; each "
+                                  "tile then writes elements of its own", name);
+        return;
+    }
     diag_help(r->diags, diag, "make the subscripts sums of an index and of multiples of the axes, or give each of them a part of the tensor as "
                               "an axis of its own");
 }

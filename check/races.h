@@ -27,7 +27,8 @@ typedef struct Place {
     bool write;
     Manner manner;
     bool conditional; /* stands in an `if`, or in a loop with `where` */
-    bool unseen;      /* contents of memory decide where or whether it is executed: sizes do not show it */
+    bool data;        /* contents of memory decide where or whether it is executed */
+    bool unseen;      /* sizes do not show it: for that, or as its subscripts are no sums of a base and of indexes */
     int loop_count;
     const Stmt *loops[RACE_LOOPS];
     bool said;
