@@ -241,6 +241,7 @@ static int decide(Flow *flow, int region) {
     Algebra *algebra = flow->code->algebra;
     const Assumptions *assumed = flow->context.assumed;
     if (flow->rule->together || !row->condition) return -1;
+    if (row->condition->uniformity == UNIFORM_LANE) return -1; /* true in some lanes and false in others */
     Head *memo = &flow->solver->heads[region]; /* of an IF nothing else is kept there */
     bool plain = !assumed || !assumed->count;
     if (plain && memo->epoch == flow->solver->epoch) return memo->truth;
