@@ -64,7 +64,7 @@ static bool join(Flow *flow, void *to, const void *from, int at, int source) {
 
 /* ---- writes ------------------------------------------------------------------------------------------------------ */
 
-static void all_bits(const Object *object, uint64_t *bits) { bits_set(bits, 0, object->elements); }
+static void all_bits(const Object *object, uint64_t *bits) { carried_add(bits, 0, object->elements); }
 
 static uint64_t *bits_of(const Carried *c, int object) {
     return NEW_ARRAY(c->arena, uint64_t, c->objects[object].words + 1);
@@ -358,9 +358,15 @@ static bool follows(Flow *flow, int region, const void *state) {
     return false;
 }
 
+/* The first iteration may write what later ones read. */
+static int trips(Flow *flow, int region) {
+    (void)flow, (void)region;
+    return 1;
+}
+
 static const Rule rule = {.name = "carried",
                           .ranks = true,
-                          .first = true,
+                          .trips = trips,
                           .start = start,
                           .copy = copy,
                           .join = join,

@@ -8,6 +8,7 @@
 
 #include "check/passes.h"
 #include "flow/solve.h"
+#include "flow/touched.h"
 
 typedef enum ObjectOf { OF_TILE, OF_LOCAL, OF_HANDLE } ObjectOf;
 
@@ -84,6 +85,7 @@ const Origin *carried_access(Carried *c, const Flow *flow, const CarriedState *s
                              const Access *access);
 const Origin *carried_subscripts(Carried *c, const Flow *flow, const CarriedState *state, const IndexSpace *space,
                                  const Access *access);
+void carried_add(uint64_t *bits, int64_t lo, int64_t hi); /* the elements from `lo` to before `hi` */
 /* Which elements an access touches, each of them; false: not known */
 bool carried_elements(const Carried *c, const Flow *flow, const IndexSpace *space, const Access *access,
                       uint64_t *bits);

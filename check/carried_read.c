@@ -10,10 +10,21 @@ int carried_tile(const Carried *c, const Access *access) {
 
 /* ---- elements ---------------------------------------------------------------------------------------------------- */
 
+void carried_add(uint64_t *bits, int64_t lo, int64_t hi) {
+    for (; lo < hi && lo % 64 != 0; lo++) bits[lo / 64] |= UINT64_C(1) << (lo % 64);
+    for (; lo + 64 <= hi; lo += 64) bits[lo / 64] = UINT64_MAX;
+    for (; lo < hi; lo++) bits[lo / 64] |= UINT64_C(1) << (lo % 64);
+}
+
 bool carried_elements(const Carried *c, const Flow *flow, const IndexSpace *space, const Access *access,
                       uint64_t *bits) {
     const Object *object = &c->objects[carried_tile(c, access)];
-    return object->single ? false : context_elements(&flow->context, space, access, object->extents, 0, bits);
+    if (object->single) return false;
+    const Standing place = {&flow->context, flow->code, -1};
+    Touched what = touched(flow->arena, &place, space, access, &(Tiling){access->rank, object->extents, 1, 0});
+    for (size_t i = 0; what.exact && what.all && i < what.all->count; i++)
+        carried_add(bits, what.all->spans[i].lo, what.all->spans[i].hi);
+    return what.exact && what.all;
 }
 
 /* Along dimension d, which has one subscript or those of one index */

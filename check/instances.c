@@ -1,6 +1,6 @@
 /* Cooperating instances write global memory without waiting for one another: what they write must be disjoint. Two writes
  * are apart where, along one axis, the places of one rank lie beyond all of the other's, or fall between them. */
-#include "check/coverage.h"
+#include "check/written.h"
 
 static int64_t gcd_of(int64_t a, int64_t b) {
     if (a < 0) a = -a;

@@ -37,8 +37,7 @@ static void classify(Arena *arena, Prog *prog, Diags *diags) { prog->tiles = til
         function(prog->tiles);                                                                                         \
     }
 
-OF_TILES(check_payload, tiles_coverage)
-OF_TILES(check_assigned, tiles_assigned)
+OF_TILES(check_written, tiles_written)
 OF_TILES(check_padding, tiles_padding)
 
 static void leave_out(Arena *arena, Prog *prog, Diags *diags) {

@@ -34,8 +34,7 @@ void turns_order(Arena *arena, Prog *prog, Diags *diags);
 
 /* need classes: payload written on every path, bytes of a stage, disjointness of what instances write; tiles and variables written before they
  * are read; zero fill before a reduction */
-void tiles_coverage(Tiles *tiles);
-void tiles_assigned(Tiles *tiles);
+void tiles_written(Tiles *tiles);
 void tiles_padding(Tiles *tiles);
 
 /* needs lowered and pipe uses; leaves every stage path proved, what is held known, lags derived and written back */

@@ -5,6 +5,7 @@
  * multiple of 32 words, all lanes meet in one bank. A word behind each row spreads them. Only what ordinary loads and stores alone touch may be padded: copy
  * engine and matrix unit have patterns of their own (swizzles). It is done where it at least halves what the statements take. */
 #include "derive/tiles.h"
+#include "flow/elements.h"
 
 #define BANKS       32
 #define BANK_BYTES  4

@@ -6,13 +6,11 @@
  *   tiles_mma.c        which contractions are matrix instructions
  *   tiles_registers.c  how register tiles are spread over threads
  *   boxes.c            a copy as boxes of a tensor map
- *   multicast.c        copies that one block of a cluster makes for several
- *   here.c             sets of elements, and what is known at a place */
+ *   multicast.c        copies that one block of a cluster makes for several */
 #ifndef PIPEC_TILES_H
 #define PIPEC_TILES_H
 
 #include "algebra/algebra.h"
-#include "flow/context.h"
 #include "flow/code.h"
 #include "derive/derive.h"
 
@@ -94,40 +92,6 @@ int64_t tiles_operand_span(const Tiles *tiles, const Site *site, const MmaOperan
 /* ---- tiles_registers.c ------------------------------------------------------------------------------------------------ */
 
 void tiles_registers(Tiles *tiles); /* needs matrix instructions classified and nothing else; leaves RoleTile.held, Tile.spread */
-
-/* ---- here.c ------------------------------------------------------------------------------------------------------- */
-
-#define MAX_TURNS MAX_TRIPS
-
-typedef struct Taken0 { /* a condition, in the one spelling that here_condition gives it */
-    const Poly *condition;
-    bool truth;
-} Taken0;
-
-typedef struct Here { /* one instance at one place */
-    Arena *arena;
-    Algebra *algebra;
-    const Role *role;
-    int *bound_atoms; /* atoms whose values are known */
-    int64_t *bound_values;
-    int bound, bound_capacity;
-    VEC(Taken0) assumed;
-} Here;
-
-const Poly *here_poly(const Here *here, Expr *expr);
-bool here_value(const Here *here, Expr *expr, int64_t *out);
-/* The elements that an access touches over its indexes, of a tile whose first is number `start`. False: not known which, or not
- * all of them in the tile. */
-bool here_elements(const Here *here, const IndexSpace *space, const Access *access, const int64_t *extents, int64_t start,
-                   Bits bits);
-int here_truth(const Here *here, Expr *condition); /* 1, 0, or -1 where it is not known */
-void here_bind(Here *here, int atom, int64_t value);
-const Poly *here_condition(const Here *here, Expr *condition, bool *truth); /* x < y for y > x and, not true, for y <= x; NULL: not known */
-/* Do only variables of the role change in it? That is seen; memory that is written changes unseen. */
-bool here_follows(const Algebra *algebra, const Poly *poly);
-bool here_stays(const Here *here, const Poly *poly, Stmt *within); /* the same value all through it? */
-
-bool tiles_reported(const Tiles *tiles, size_t before, Span span); /* was an error found in this text, among the first so many? */
 
 /* ---- copies ------------------------------------------------------------------------------------------------------- */
 

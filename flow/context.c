@@ -1,37 +1,6 @@
-/* Context: sets of elements, and what is known at one place of a path. */
+/* Context: what is known at one place of a path. */
 #include "flow/context.h"
 #include "prog/eval.h"
-
-/* ---- sets of elements --------------------------------------------------------------------------------------------- */
-
-void bits_set(Bits bits, int64_t lo, int64_t count) {
-    int64_t at = lo, end = lo + count;
-    for (; at < end && at % 64 != 0; at++) bits[at / 64] |= UINT64_C(1) << (at % 64);
-    for (; at + 64 <= end; at += 64) bits[at / 64] = UINT64_MAX;
-    for (; at < end; at++) bits[at / 64] |= UINT64_C(1) << (at % 64);
-}
-
-bool bits_hold(Bits outer, Bits inner, size_t words) {
-    for (size_t w = 0; w < words; w++)
-        if (inner[w] & ~outer[w]) return false;
-    return true;
-}
-
-typedef struct Walk { /* places at + sum of steps[i] * i, each i below its extent */
-    int count;
-    int64_t steps[PROG_MAX_INDEXES], extents[PROG_MAX_INDEXES];
-} Walk;
-
-static void walk_places(const Walk *walk, int index, int64_t at, Bits bits) {
-    if (index == walk->count) {
-        bits_set(bits, at, 1);
-    } else if (index == walk->count - 1 && walk->steps[index] == 1) {
-        bits_set(bits, at, walk->extents[index]);
-    } else {
-        for (int64_t i = 0; i < walk->extents[index]; i++)
-            walk_places(walk, index + 1, at + i * walk->steps[index], bits);
-    }
-}
 
 /* ---- what is known context ------------------------------------------------------------------------------------------- */
 
@@ -46,25 +15,6 @@ const Poly *context_poly(const Context *context, Expr *expr) {
 }
 
 bool context_value(const Context *context, Expr *expr, int64_t *out) { return poly_is_constant(context_poly(context, expr), out); }
-
-bool context_elements(const Context *context, const IndexSpace *space, const Access *access, const int64_t *extents,
-                   int64_t start, Bits bits) {
-    Walk walk = {0};
-    int64_t pitch = 1, steps[PROG_MAX_INDEXES] = {0}, value;
-    for (int d = access->rank - 1; d >= 0; d--) {
-        if (!access->affine[d].is || !context_value(context, access->affine[d].base, &value)) return false;
-        start += value * pitch;
-        for (int i = 0; space && i < space->count; i++) steps[i] += access->affine[d].coef[i] * pitch;
-        pitch *= extents[d];
-    }
-    for (int i = 0; space && i < space->count; i++) {
-        if (steps[i] == 0) continue;
-        if (space->items[i].extent < 1) return false;
-        walk.steps[walk.count] = steps[i], walk.extents[walk.count++] = space->items[i].extent;
-    }
-    walk_places(&walk, 0, start, bits);
-    return true;
-}
 
 const Poly *context_condition(const Context *context, Expr *condition, bool *truth) {
     *truth = true;

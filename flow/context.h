@@ -5,22 +5,14 @@
 
 #include "algebra/algebra.h"
 
-#define MAX_ELEMENTS (1 << 22) /* of a stage or tile; larger ones never fit into shared memory, which `resources` reports */
-#define MAX_TRIPS    1024      /* of a constant loop that is followed trip by trip */
-
-/* ---- sets of elements --------------------------------------------------------------------------------------------------- */
-
-typedef uint64_t *Bits;
-
-void bits_set(Bits bits, int64_t lo, int64_t count);
-bool bits_hold(Bits outer, Bits inner, size_t words); /* all of the inner ones? */
+#define MAX_TRIPS 1024    /* of a constant loop that is followed trip by trip */
 
 /* ---- what is known ------------------------------------------------------------------------------------------------------ */
 
 typedef enum AssumedKind {
     ASSUMED_CONDITION, /* `condition`, spelled as context_condition spells it, is `truth` */
     ASSUMED_NONEMPTY,  /* prog->domains[number] has an iteration, or has none */
-    ASSUMED_FIRST      /* this iteration of the loop `number` (a region) is its first, or a later one */
+    ASSUMED_TRIP       /* this iteration of the loop `number` (a region) is its iteration `trip`, from 0; not: one from `trip` on */
 } AssumedKind;
 
 typedef struct Assumed {
@@ -28,6 +20,7 @@ typedef struct Assumed {
     const Poly *condition;
     int number;
     bool truth;
+    int trip;
     Expr *expr;   /* CONDITION: as written, for the prover */
     bool as;      /* and its truth as written */
     int made;     /* the row at which the path assumed it */
@@ -56,9 +49,5 @@ const Poly *context_condition(const Context *context, Expr *condition, bool *tru
 
 /* Does the formula depend on nothing that changes unseen, such as memory that is written? Variables of the role change seen. */
 bool context_follows(const Algebra *algebra, const Poly *poly);
-
-/* The elements that an access touches over its indexes, of a tile whose first element is number `start`. False: not known which. */
-bool context_elements(const Context *context, const IndexSpace *space, const Access *access, const int64_t *extents, int64_t start,
-                      Bits bits);
 
 #endif

@@ -12,6 +12,8 @@ typedef struct Question {
     bool truth;            /* of `condition` where the region's own condition holds */
     bool asks;             /* it can be followed: nothing in it changes unseen */
     int until;             /* the last row that asks for the same; the region's first row where none does */
+    bool decided;          /* what the path alone makes of it is known: `answer`, 1, 0 or -1 */
+    int answer;
 } Question;
 
 struct Questions {

@@ -19,9 +19,16 @@ typedef struct Frame { /* of a region that is being followed */
     Cases ends, agains;
 } Frame;
 
-typedef struct Head { /* the state at a loop's head, kept from one round of the loops around it to the next; of an IF what was decided */
-    Cases cases;
-    int epoch, truth;
+typedef struct Answered { /* a proof, for the cases that assume the same in the same epoch */
+    int epoch, answer;
+    Assumptions assumed;
+} Answered;
+
+typedef struct Head { /* of a region */
+    Cases cases;        /* loops: the state at the head, kept from one round of the loops around it to the next */
+    int epoch;          /* of `cases` */
+    Expr *runs;         /* loops: the question whether there is an iteration */
+    VEC(Answered) decided, impossible; /* what was proved of its question, and of its iterations */
 } Head;
 
 typedef struct Solver {
@@ -36,7 +43,7 @@ static void run(Flow *flow, int at, int end, Cases *cases);
 /* ---- cases --------------------------------------------------------------------------------------------------------------- */
 
 static bool same_assumption(const Assumed *a, const Assumed *b) {
-    if (a->kind != b->kind || a->number != b->number || a->truth != b->truth) return false;
+    if (a->kind != b->kind || a->number != b->number || a->truth != b->truth || a->trip != b->trip) return false;
     return a->kind != ASSUMED_CONDITION || poly_equal(a->condition, b->condition);
 }
 
@@ -74,11 +81,11 @@ static void enter_case(Flow *flow, const Case *on, int bound) {
     flow->context.bound_count = bound;
     for (size_t i = 0; i < on->assumed.count; i++) {
         const Assumed *what = &on->assumed.items[i];
-        if (what->kind != ASSUMED_FIRST || !what->truth) continue;
+        if (what->kind != ASSUMED_TRIP || !what->truth) continue;
         const Region *region = &flow->code->regions.items[what->number];
         int atom = algebra_atom_local(flow->context.algebra, flow->code->role, region->var);
         const Poly *lo = values_poly(flow->arena, flow->code, region->begin, region->lo);
-        if (lo) context_bind(&flow->context, atom, lo);
+        if (lo) context_bind(&flow->context, atom, poly_offset(flow->context.algebra, lo, what->trip));
     }
 }
 
@@ -186,7 +193,7 @@ static bool keeps_wanted(const Flow *flow, const Assumed *what, int at) {
 /* Assumed before the iteration that ends at this row began? */
 static bool keeps_outer(const Flow *flow, const Assumed *what, int at) {
     int begin = flow->code->regions.items[flow->code->rows.items[at].region].begin;
-    return what->made < begin || (what->made == begin && what->kind != ASSUMED_FIRST);
+    return what->made <= begin;
 }
 
 static void add(Flow *flow, Cases *to, const Cases *from) {
@@ -220,40 +227,85 @@ static bool join_head(Flow *flow, Cases *head, const Cases *from, int at) {
 
 /* ---- decisions ----------------------------------------------------------------------------------------------------------- */
 
-static void assume_case(Flow *flow, const Assumed *what) {
+static void assume_case(const Flow *flow, const Assumed *what) {
     FlowCode *code = flow->code;
     Algebra *algebra = code->algebra;
     if (what->kind == ASSUMED_CONDITION) {
         Bindings before = values_at(flow->arena, code, what->made);
         algebra_assume(algebra, code->role, what->expr, what->as);
         (void)algebra_hold(algebra, before);
-    } else if (what->kind == ASSUMED_FIRST && !what->truth) {
+    } else if (what->kind == ASSUMED_TRIP && !what->truth) {
         const Region *region = &code->regions.items[what->number];
         const Poly *var = poly_atom(algebra, algebra_atom_local(algebra, code->role, region->var));
         const Poly *lo = values_poly(flow->arena, code, region->begin, region->lo);
-        algebra_assume_poly(algebra, poly_offset(algebra, poly_sum(algebra, var, lo, -1), -1));
+        algebra_assume_poly(algebra, poly_offset(algebra, poly_sum(algebra, var, lo, -1), -what->trip));
     }
 }
 
-/* What the path to the IF, the case, and the values that are known make of its condition */
-static int decide(Flow *flow, int region) {
-    const Region *row = &flow->code->regions.items[region];
+/* All that is known of the paths of the case that come to row `at` */
+static PathMark assume_all(const Flow *flow, int at) {
     Algebra *algebra = flow->code->algebra;
     const Assumptions *assumed = flow->context.assumed;
-    if (flow->rule->together || !row->condition) return -1;
-    if (row->condition->uniformity == UNIFORM_LANE) return -1; /* true in some lanes and false in others */
-    Head *memo = &flow->solver->heads[region]; /* of an IF nothing else is kept there */
-    bool plain = !assumed || !assumed->count;
-    if (plain && memo->epoch == flow->solver->epoch) return memo->truth;
-    PathMark mark = values_assume(flow->arena, flow->code, row->begin);
+    PathMark mark = values_assume(flow->arena, flow->code, at);
     for (int i = 0; i < flow->context.bound_count; i++) {
         const Poly *value = flow->context.bound[i].value;
         algebra_assume_range(algebra, poly_atom(algebra, flow->context.bound[i].atom), value, poly_offset(algebra, value, 1));
     }
     for (size_t i = 0; assumed && i < assumed->count; i++) assume_case(flow, &assumed->items[i]);
-    int truth = algebra_decides(algebra, flow->code->role, row->condition);
+    return mark;
+}
+
+static Expr *question_of(const Flow *flow, int region) {
+    const Region *row = &flow->code->regions.items[region];
+    if (!region_loops(row)) return row->condition;
+    if (row->kind != REGION_FOR || row->where || !row->lo || !row->hi) return NULL;
+    Expr **made = &flow->solver->heads[region].runs;
+    if (!*made) *made = expr_binary(flow->arena, OP_LT, row->lo, row->hi, row->head);
+    return *made;
+}
+
+int flow_decides(const Flow *flow, int at, int arm, int region) {
+    Algebra *algebra = flow->code->algebra;
+    Expr *question = question_of(flow, region);
+    if (flow->rule->together || !question) return -1;
+    if (question->uniformity == UNIFORM_LANE) return -1; /* true in some lanes and false in others */
+    PathMark mark = assume_all(flow, at);
+    if (arm >= 0) values_assume_if(flow->arena, flow->code, flow->code->rows.items[at].region, arm);
+    Bindings before = values_at(flow->arena, flow->code, flow->code->regions.items[region].begin);
+    int truth = algebra_decides(algebra, flow->code->role, question);
+    (void)algebra_hold(algebra, before);
     algebra_undo(algebra, mark);
-    if (plain) memo->epoch = flow->solver->epoch, memo->truth = truth;
+    return truth;
+}
+
+static const Answered *answered(const Flow *flow, const Answered *items, size_t count, const Assumptions *assumed) {
+    for (size_t i = 0; i < count; i++)
+        if (items[i].epoch == flow->solver->epoch && same_assumptions(&items[i].assumed, assumed)) return &items[i];
+    return NULL;
+}
+
+/* What the path alone makes of its question: once for all rules */
+static int decide_plainly(const Flow *flow, int region) {
+    Question *question = &flow->code->questions->items[region];
+    Flow plain = *flow;
+    plain.context.assumed = NULL, plain.context.bound_count = 0;
+    if (!question->decided) question->answer = flow_decides(&plain, flow->code->regions.items[region].begin, -1, region);
+    question->decided = true;
+    return question->answer;
+}
+
+/* What the path to the region, the case, and the values that are known make of its question */
+static int decide(const Flow *flow, int region) {
+    static const Assumptions nothing = {0};
+    const Assumptions *assumed = flow->context.assumed ? flow->context.assumed : &nothing;
+    Head *memo = &flow->solver->heads[region];
+    if (flow->rule->together || (!flow->rule->trips && region_loops(&flow->code->regions.items[region]))) return -1;
+    int truth = decide_plainly(flow, region);
+    if (truth >= 0 || (!assumed->count && !flow->context.bound_count)) return truth;
+    const Answered *known = answered(flow, memo->decided.items, memo->decided.count, assumed);
+    if (known) return known->answer;
+    truth = flow_decides(flow, flow->code->regions.items[region].begin, -1, region);
+    vec_push(flow->arena, &memo->decided, (Answered){flow->solver->epoch, truth, *assumed});
     return truth;
 }
 
@@ -288,8 +340,8 @@ static void part(Flow *flow, int region, Cases *cases, Cases *yes, Cases *no) {
         Case *on = &cases->items[i];
         enter_case(flow, on, bound);
         int truth = row->kind == REGION_IF ? context_truth(&flow->context, row->condition) : flow_runs(flow, region);
-        if (truth < 0 && row->kind == REGION_IF) truth = decide(flow, region);
         if (truth < 0 && asks && asked->kind == ASSUMED_NONEMPTY) truth = context_nonempty(&flow->context, asked->number);
+        if (truth < 0) truth = decide(flow, region);
         leave_case(flow, bound);
         on->source = row->begin;
         if (truth >= 0) {
@@ -333,6 +385,7 @@ static void follow_if(Flow *flow, int region, Cases *cases) {
 int flow_runs(const Flow *flow, int region) {
     const Region *row = &flow->code->regions.items[region];
     int64_t lo, hi;
+    if (row->kind == REGION_GRID) return flow->code->prog->persistent ? -1 : 1;
     if (row->kind != REGION_FOR || !row->lo || !row->hi) return -1;
     if (!context_value(&flow->context, row->lo, &lo) || !context_value(&flow->context, row->hi, &hi)) return -1;
     if (lo >= hi) return 0;
@@ -385,30 +438,71 @@ static void follow_trips(Flow *flow, int region, Cases *cases, int64_t lo, int64
     flow->solver->epoch = epoch;
 }
 
-static void mark_first(Flow *flow, int region, Cases *cases, bool first) {
+static int trips_apart(Flow *flow, int region, const Cases *cases) {
     const Region *row = &flow->code->regions.items[region];
-    if (!flow->rule->first || row->kind != REGION_FOR || row->where || row->var < 0 || !row->lo) return;
-    for (size_t i = 0; i < cases->count; i++)
-        assume(flow, &cases->items[i], (Assumed){.kind = ASSUMED_FIRST, .number = region, .truth = first,
-                                                 .made = row->begin, .until = row->next});
+    if (!flow->rule->trips || row->kind != REGION_FOR || row->where || row->var < 0 || !row->lo || !cases->count) return 0;
+    return flow->rule->trips(flow, region);
+}
+
+/* The first iteration begins: number 0, if the first `apart` ones are told from each other and from those after them. */
+static void mark_first(Flow *flow, int region, Cases *cases, int apart) {
+    const Region *row = &flow->code->regions.items[region];
+    for (size_t i = 0; apart > 0 && i < cases->count; i++)
+        assume(flow, &cases->items[i],
+               (Assumed){.kind = ASSUMED_TRIP, .number = region, .truth = true, .made = row->begin, .until = row->next});
+}
+
+/* Does what the case assumes contradict what is known in the body of the loop? Then there is no such iteration. */
+static bool is_impossible(Flow *flow, int region, const Case *on) {
+    int bound = flow->context.bound_count;
+    Head *memo = &flow->solver->heads[region];
+    const Answered *known = answered(flow, memo->impossible.items, memo->impossible.count, &on->assumed);
+    if (known) return known->answer;
+    enter_case(flow, on, bound);
+    PathMark mark = assume_all(flow, flow->code->regions.items[region].begin + 1);
+    bool impossible = algebra_impossible(flow->code->algebra);
+    algebra_undo(flow->code->algebra, mark);
+    leave_case(flow, bound);
+    vec_push(flow->arena, &memo->impossible, (Answered){flow->solver->epoch, impossible, on->assumed});
+    return impossible;
+}
+
+/* The iterations after those that have ended begin. */
+static void mark_next(Flow *flow, int region, Cases *cases, int apart) {
+    size_t kept = 0;
+    for (size_t i = 0; apart > 0 && i < cases->count; i++) {
+        Assumptions next = {0};
+        bool later = false;
+        for (size_t k = 0; k < cases->items[i].assumed.count; k++) {
+            Assumed what = cases->items[i].assumed.items[k];
+            bool counts = what.kind == ASSUMED_TRIP && what.number == region && what.truth;
+            if (counts) what.truth = ++what.trip < apart, later = true;
+            vec_push(flow->arena, &next, what);
+        }
+        cases->items[i].assumed = next;
+        if (!later || !is_impossible(flow, region, &cases->items[i])) cases->items[kept++] = cases->items[i];
+    }
+    if (apart > 0) cases->count = kept;
 }
 
 /* Until the states at the head stay as they are. Leaves the states at the end of an iteration in `ends`. */
-static void fixed_point(Flow *flow, int region, Cases *entry, Cases *ends) {
+static void fixed_point(Flow *flow, int region, Cases *entry, Cases *ends, int apart) {
     const Region *row = &flow->code->regions.items[region];
     Head *head = &flow->solver->heads[region];
     Frame *frame = &flow->solver->frames[region];
     bool last = flow->last, changed = true;
     size_t left = frame->ends.count;
-    if (head->epoch != flow->solver->epoch || !head->cases.count) *head = (Head){copy_cases(flow, entry), flow->solver->epoch, -1};
+    if (head->epoch != flow->solver->epoch || !head->cases.count) head->cases = copy_cases(flow, entry), head->epoch = flow->solver->epoch;
     else changed = join_head(flow, &head->cases, entry, row->begin);
     flow->last = false;
     for (bool again = changed || !last; again;) {
         frame->ends.count = left;
         *ends = copy_cases(flow, &head->cases);
         iterate(flow, region, ends);
-        mark_first(flow, region, ends, false);
-        again = join_head(flow, &head->cases, ends, row->begin);
+        Cases next = {0};
+        add(flow, &next, ends);
+        mark_next(flow, region, &next, apart);
+        again = join_head(flow, &head->cases, &next, row->begin);
     }
     flow->last = last;
     if (!last) return;
@@ -418,7 +512,7 @@ static void fixed_point(Flow *flow, int region, Cases *entry, Cases *ends) {
 }
 
 static bool keeps_entry(const Flow *flow, const Assumed *what, int at) {
-    return !(what->kind == ASSUMED_FIRST && what->made == flow->code->regions.items[flow->code->rows.items[at].region].begin);
+    return !(what->kind == ASSUMED_TRIP && what->made == flow->code->regions.items[flow->code->rows.items[at].region].begin);
 }
 
 static void follow_loop(Flow *flow, int region, Cases *cases) {
@@ -443,12 +537,13 @@ static void follow_loop(Flow *flow, int region, Cases *cases) {
     if (!apart && runs.count) {
         Bindings before = enter_row(flow, row->begin);
         enter_case(flow, &runs.items[0], bound);
-        certain = flow_runs(flow, region) == 1;
+        certain = flow_runs(flow, region) == 1 || decide(flow, region) == 1;
         leave_case(flow, bound);
         (void)algebra_hold(flow->context.algebra, before);
     }
-    mark_first(flow, region, &runs, true);
-    if (runs.count) fixed_point(flow, region, &runs, &ends);
+    int marked = trips_apart(flow, region, &runs);
+    mark_first(flow, region, &runs, marked);
+    if (runs.count) fixed_point(flow, region, &runs, &ends, marked);
     drop(flow, &ends, row->next, keeps_entry);
     *cases = skips;
     add(flow, cases, &ends);

@@ -18,7 +18,6 @@ typedef struct Rule {
     const char *name;
     bool ranks;       /* solved for each instance of a role, with its rank known */
     bool together;    /* no paths are followed apart; rows are stepped over without values of variables: the rule finds them */
-    bool first;       /* the first iteration of a loop is told apart from later ones */
     /* A state is memory of the rule's own; the solver copies it where paths part and joins it where they meet. */
     void *(*start)(Flow *flow);
     void *(*copy)(Flow *flow, const void *state);
@@ -33,6 +32,8 @@ typedef struct Rule {
     void (*enters)(Flow *flow, int region, bool truth, void *state);
     /* Are the trips of this loop, which are constant, to be followed one by one? NULL: of no loop */
     bool (*follows)(Flow *flow, int region, const void *state);
+    /* How many first iterations of this loop, which has a variable, are told from each other and from later ones? NULL: none */
+    int (*trips)(Flow *flow, int region);
     /* Last round, before the join: the paths that are joined into one at this row, with the rows that they come from; paths that stay apart
      * are told of where they are joined. NEXT: the states that the iteration began with come first, with their LOOP as source, and
      * this is asked for one path too. What is changed in a state holds from here on. NULL: not asked */
@@ -55,5 +56,10 @@ void solve(Arena *arena, FlowCode *code, const Rule *rule, void *data);
 
 /* Does the loop have an iteration, on the paths of the case? 1, 0, or -1: not known */
 int flow_runs(const Flow *flow, int region);
+
+/* The same, or whether the condition of the IF holds, by all that is known of the paths of the case that lead to row `at`: a proof, so ask
+ * it rarely. `arm`: -1, or at the IF of row `at` they take the arm where its condition is 1 or 0. Variables have the values that they had at the
+ * region's first row. */
+int flow_decides(const Flow *flow, int at, int arm, int region);
 
 #endif

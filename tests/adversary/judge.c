@@ -128,9 +128,9 @@ static Fault fault_of(Harm harm, bool wrapped) {
     case HARM_NONE:
     case HARM_LONG:
     case HARMS: return FAULT_NONE;
-    case HARM_UNWRITTEN: return FAULT_UNWRITTEN;
+    case HARM_UNWRITTEN: return wrapped ? FAULT_WRAP : FAULT_UNWRITTEN;
     case HARM_PAYLOAD:
-    case HARM_BYTES: return FAULT_PAYLOAD;
+    case HARM_BYTES: return wrapped ? FAULT_WRAP : FAULT_PAYLOAD;
     case HARM_OUTSIDE: return wrapped ? FAULT_WRAP : FAULT_OUTSIDE;
     case HARM_THREADS:
     case HARM_RACE: return FAULT_RACE;

@@ -1,0 +1,290 @@
+/* What one statement writes to a stage that its role produces, and what it reads of it (P0209, P0217). What an instance has written itself it
+ * may read, and write again: then its threads wait for one another before (Tile.order). */
+#include "check/written.h"
+
+/* ---- holds ----------------------------------------------------------------------------------------------------------------- */
+
+int64_t written_field_elements(const Field *field) { return field->elements * (field->count > 0 ? field->count : 1); }
+
+int64_t written_field_start(const Pipe *pipe, int field) {
+    int64_t start = 0;
+    for (int f = 0; f < field; f++) start += written_field_elements(&pipe->fields.items[f]);
+    return start;
+}
+
+Span written_place_of(const Written *w, int acquire) { return w->code->rows.items[acquire].span; }
+
+const Hold *written_acquire(Written *w, int pipe, int acquire) {
+    const Pipe *row = &w->tiles->prog->pipes.items[pipe];
+    int64_t total = 0;
+    for (size_t f = 0; f < row->fields.count; f++) {
+        int64_t count = written_field_elements(&row->fields.items[f]);
+        if (count <= 0 || count > MAX_ELEMENTS || row->fields.items[f].elements > MAX_ELEMENTS) return NULL;
+        total += count;
+    }
+    if (total == 0 || total > MAX_ELEMENTS) return NULL;
+    const Elements *none = elements_none();
+    Hold *hold = NEW(w->arena, Hold);
+    *hold = (Hold){.pipe = pipe, .acquire = acquire, .must = none, .own = none, .may = none, .flying = none, .fresh = none, .seen = none};
+    for (size_t f = 0; f < row->fields.count; f++) { /* a field whose address is taken is written by hand */
+        int64_t start = written_field_start(row, (int)f), end = start + written_field_elements(&row->fields.items[f]);
+        if (!row->fields.items[f].by_hand[END_PRODUCE]) continue;
+        hold->must = written_known(w, elements_union(w->arena, hold->must, elements_span(w->arena, start, end)), hold->must);
+        hold->own = hold->must;
+    }
+    return hold;
+}
+
+/* ---- where paths meet ------------------------------------------------------------------------------------------------------ */
+
+static bool has_mark(const Mark *list, const Mark *mark) {
+    for (; list; list = list->before)
+        if (list->site == mark->site && list->vague == mark->vague && elements_equal(list->set, mark->set)) return true;
+    return false;
+}
+
+static const Mark *add_mark(Written *w, const Mark *list, const Mark *what) {
+    if (has_mark(list, what)) return list;
+    Mark *made = NEW(w->arena, Mark);
+    *made = *what;
+    made->before = list;
+    return made;
+}
+
+static const Mark *join_marks(Written *w, const Mark *to, const Mark *from) {
+    VEC(const Mark *) others = {0};
+    for (; from && from != to; from = from->before)
+        if (!has_mark(to, from)) vec_push(w->arena, &others, from);
+    for (size_t i = others.count; i-- > 0;) to = add_mark(w, to, others.items[i]);
+    return to;
+}
+
+static const Elements *common(Written *w, const Elements *a, const Elements *b) {
+    return written_known(w, elements_common(w->arena, a, b), elements_none());
+}
+
+static const Elements *both(Written *w, const Elements *a, const Elements *b) {
+    return written_known(w, elements_union(w->arena, a, b), a);
+}
+
+static bool same_hold(const Hold *a, const Hold *b) {
+    const Elements *one[] = {a->must, a->own, a->may, a->flying, a->fresh, a->seen};
+    const Elements *two[] = {b->must, b->own, b->may, b->flying, b->fresh, b->seen};
+    for (size_t i = 0; i < COUNT_OF(one); i++)
+        if (!elements_equal(one[i], two[i])) return false;
+    return a->marks == b->marks && a->differs == b->differs && a->open == b->open && (a->differs || a->bytes == b->bytes);
+}
+
+/* `changed`: `to` does not say as much as the result. Poison does not count: it comes with a message. */
+const Hold *written_join_hold(Written *w, const Hold *to, const Hold *from, Span at, bool *changed) {
+    if (to == from) return to;
+    Hold *made = NEW(w->arena, Hold);
+    *made = *to;
+    if (to->acquire != from->acquire && !elements_hold(from->must, to->must)) made->acquire = from->acquire; /* the one to name */
+    made->must = common(w, to->must, from->must), made->own = common(w, to->own, from->own);
+    made->may = both(w, to->may, from->may), made->flying = both(w, to->flying, from->flying);
+    made->fresh = both(w, to->fresh, from->fresh), made->seen = both(w, to->seen, from->seen);
+    made->poisoned |= from->poisoned;
+    if (from->open) made->open = true, made->open_at = from->open_at;
+    if (!made->differs && (from->differs || to->bytes != from->bytes)) {
+        made->differs = true;
+        made->differs_at = to->bytes != from->bytes ? at : from->differs_at;
+    }
+    if (from->bytes > to->bytes) made->bytes = from->bytes;
+    made->marks = join_marks(w, to->marks, from->marks);
+    bool same = same_hold(made, to);
+    *changed |= !same;
+    return same && made->poisoned == to->poisoned ? to : made;
+}
+
+/* ---- what orders statements ------------------------------------------------------------------------------------------------ */
+
+static bool is_asynchronous(const Tile *tile) {
+    return tile->class == TILE_TENSOR_LOAD || tile->class == TILE_BULK_LOAD ||
+           (tile->class == TILE_LANES && tile->piece.asynchronous);
+}
+
+/* How many neighbours a thread takes at once is the choice of code generation: 1 where a tensor is read along them; where nothing but the target
+ * is in memory, the same always; else it is not known here. */
+typedef enum Grain { GRAIN_ONE, GRAIN_TARGET, GRAIN_UNKNOWN } Grain;
+
+static Grain grain_of(const Site *site) {
+    const IndexSpace *space = &site->tile->space;
+    Grain grain = GRAIN_TARGET;
+    for (size_t i = 0; i < site->reads.count; i++) {
+        const Access *read = site->reads.items[i];
+        bool along = false;
+        for (int d = 0; d < read->rank && space->bound > 0; d++) along |= read->subs[d]->indexes >> (space->bound - 1) & 1;
+        if (read->space == SPACE_GLOBAL && along) return GRAIN_ONE;
+        if (read->space != SPACE_GLOBAL) grain = GRAIN_UNKNOWN;
+    }
+    return grain;
+}
+
+/* Do two statements give each element to the same thread? Then they need no order between threads. */
+static bool same_walk(const Site *a, const Site *b) {
+    const Tile *one = a->tile, *two = b->tile;
+    if (a == b) return true;
+    bool same = one->space.bound == two->space.bound && one->target.rank == two->target.rank && one->class == TILE_MAP &&
+                two->class == TILE_MAP && layout_same(one->spread, two->spread);
+    if (same && !one->spread) same = grain_of(a) != GRAIN_UNKNOWN && grain_of(a) == grain_of(b);
+    for (int i = 0; i < one->space.bound && same; i++) same = one->space.items[i].extent == two->space.items[i].extent;
+    for (int d = 0; d < one->target.rank && same; d++) {
+        same = poly_equal(algebra_poly(a->algebra, a->role, one->target.affine[d].base),
+                          algebra_poly(b->algebra, b->role, two->target.affine[d].base));
+        for (int i = 0; i < one->space.bound && same; i++)
+            same = one->target.affine[d].coef[i] == two->target.affine[d].coef[i];
+    }
+    return same;
+}
+
+/* The statement touches what threads have written, or writes what they have read, since they waited for one another: they wait now. */
+static void wait_for_threads(Written *w, State *state, Site *site) {
+    if (w->flow->last) site->tile->order |= ORDER_THREADS;
+    for (size_t h = 0; h < w->role->handles.count; h++) {
+        if (!state->holds[h] || (!state->holds[h]->fresh->count && !state->holds[h]->seen->count)) continue;
+        Hold *hold = written_change(w, state, (int)h);
+        hold->fresh = hold->seen = elements_none();
+    }
+}
+
+/* Was what it writes last written by the very threads that write it now? */
+static bool same_threads(const Hold *hold, const Site *site, const Elements *set) {
+    if (elements_first_common(hold->seen, set) >= 0) return false;
+    for (const Mark *before = hold->marks; before; before = before->before) {
+        if (elements_first_common(before->set, set) < 0) continue;
+        if (before->vague || !same_walk(before->site, site) || !elements_equal(before->set, set)) return false;
+    }
+    return true;
+}
+
+/* ---- writes ---------------------------------------------------------------------------------------------------------------- */
+
+static Touched touched_by(Written *w, const Site *site, const Access *access, const Pipe *pipe) {
+    const Field *field = &pipe->fields.items[access->field];
+    int64_t tiles = field->count > 0 ? field->count : 1;
+    return written_touched(w, &site->tile->space, access,
+                           (Tiling){field->rank, field->extents, tiles, written_field_start(pipe, access->field)});
+}
+
+/* A copy, and what else is written to the elements that it brings */
+static void check_copies(Written *w, State *state, Site *site, int handle, const Touched *what) {
+    const Hold *hold = state->holds[handle];
+    bool copies = is_asynchronous(site->tile);
+    const Mark *first = NULL;
+    if (!w->flow->last || elements_first_common(copies ? hold->may : hold->flying, what->all) < 0) return;
+    for (const Mark *before = hold->marks; before; before = before->before)
+        if ((copies || is_asynchronous(before->site->tile)) && elements_first_common(before->set, what->all) >= 0) first = before;
+    if (!first) return;
+    Tiles *tiles = w->tiles;
+    Diag *diag = diag_at(tiles->diags, P0217, site->tile->target.span,
+                         what->exact && !first->vague ? "elements of %s are written a second time, and nothing orders the two"
+                                                      : "elements of %s may be written a second time, and nothing orders the two",
+                         tiles_object(tiles, w->role, &site->tile->target));
+    if (!what->exact) diag_primary(tiles->diags, diag, "which elements this writes is not known at compile time");
+    diag_label(tiles->diags, diag, first->site->tile->target.span, "%s",
+               is_asynchronous(first->site->tile) ? "first by this copy, which may still be under way"
+                                                  : "first written here by threads, which the copy does not wait for");
+    diag_help(tiles->diags, diag,
+              "write every element once: choose the value with `?:` in one statement, or write disjoint parts");
+    written_change(w, state, handle)->poisoned = true;
+}
+
+static void check_sum(Written *w, State *state, const Site *site, int handle, const Touched *what) {
+    const Hold *hold = state->holds[handle];
+    const Tile *tile = site->tile;
+    if (!w->flow->last || tile->op == ASSIGN_SET || hold->poisoned || elements_hold(hold->must, what->all)) return;
+    Diag *diag = diag_at(w->tiles->diags, P0209, tile->target.span, "%s has no value yet to compute with",
+                         tiles_object(w->tiles, w->role, &tile->target));
+    diag_label(w->tiles->diags, diag, written_place_of(w, hold->acquire), "the stage is produced from here on");
+    diag_help(w->tiles->diags, diag, "assign it with `=` first");
+    written_change(w, state, handle)->poisoned = true;
+}
+
+static void write_stage(Written *w, State *state, Site *site, int handle) {
+    const Tile *tile = site->tile;
+    const Hold *before = state->holds[handle];
+    bool copies = is_asynchronous(tile);
+    Touched what = touched_by(w, site, &tile->target, &w->tiles->prog->pipes.items[before->pipe]);
+    if (!before->poisoned) check_copies(w, state, site, handle, &what);
+    check_sum(w, state, site, handle, &what);
+    bool again = elements_first_common(before->fresh, what.all) >= 0 || elements_first_common(before->seen, what.all) >= 0;
+    if (!copies && again && !(what.exact && same_threads(before, site, what.all))) wait_for_threads(w, state, site);
+    Hold *hold = written_change(w, state, handle);
+    if (what.exact) hold->must = both(w, hold->must, what.all);
+    if (what.exact && !copies) hold->own = both(w, hold->own, what.all);
+    hold->may = both(w, hold->may, what.all);
+    if (copies) hold->flying = both(w, hold->flying, what.all);
+    else hold->fresh = both(w, hold->fresh, what.all);
+    if (!hold->differs) hold->bytes += copy_lands(tile);
+    hold->marks = add_mark(w, hold->marks, &(Mark){.site = site, .set = what.all, .vague = !what.exact});
+}
+
+/* ---- reads ----------------------------------------------------------------------------------------------------------------- */
+
+/* Why an element is not there to be read; NULL: it is */
+static const char *not_there(const Written *w, const Hold *hold, int64_t element) {
+    if (elements_has(hold->own, element)) return NULL;
+    if (elements_has(hold->flying, element)) return "a copy brings it, and is done when the stage is full";
+    if (elements_has(hold->may, element)) return "not on every path";
+    return w->role->instances > 1 ? "this instance has not written it" : "nothing has written it yet";
+}
+
+static void refuse_read(Written *w, const Access *read, const Hold *hold, int64_t element) {
+    Tiles *tiles = w->tiles;
+    const Mark *first = NULL;
+    Diag *diag = diag_at(tiles->diags, P0209, read->span, "%s is read where it has not certainly been written",
+                         tiles_object(tiles, w->role, read));
+    diag_primary(tiles->diags, diag, "%s", not_there(w, hold, element));
+    diag_label(tiles->diags, diag, written_place_of(w, hold->acquire), "the stage is produced from here on");
+    for (const Mark *mark = hold->marks; mark; mark = mark->before)
+        if (elements_has(mark->set, element)) first = mark;
+    if (first) diag_label(tiles->diags, diag, first->site->tile->target.span, "written here");
+    diag_note(tiles->diags, diag, "an instance reads of a stage that it produces what its own threads have written");
+    diag_help(tiles->diags, diag, "compute the value once more, or keep it in a `var` or `shared` tile beside");
+}
+
+/* Reads what the instance produces: all of it is its own work. */
+static void read_stages(Written *w, State *state, Site *site) {
+    for (size_t i = 0; i < site->reads.count; i++) {
+        const Access *read = site->reads.items[i];
+        const Hold *hold = read->space == SPACE_STAGE ? state->holds[read->object] : NULL;
+        if (!hold || hold->poisoned) continue;
+        Touched what = touched_by(w, site, read, &w->tiles->prog->pipes.items[hold->pipe]);
+        const Elements *missing = written_known(w, elements_less(w->arena, what.all, hold->own), elements_none());
+        if (missing->count) {
+            if (!w->flow->last) continue;
+            refuse_read(w, read, hold, elements_first(missing));
+            written_change(w, state, read->object)->poisoned = true;
+            continue;
+        }
+        if (elements_first_common(hold->fresh, what.all) >= 0) wait_for_threads(w, state, site);
+        Hold *changed = written_change(w, state, read->object);
+        changed->seen = both(w, changed->seen, what.all);
+    }
+}
+
+/* An iteration of a role in turn is one instance's: no other writes what it does. */
+static bool written_together(const Written *w) {
+    for (int r = w->code->rows.items[w->at].region; r >= 0 && w->role->in_turn; r = w->code->regions.items[r].parent)
+        if (w->code->regions.items[r].kind == REGION_GRID) return false;
+    return w->role->instances > 1;
+}
+
+static void write_tensor(Written *w, Site *site) {
+    for (size_t i = 0; i < w->writes.count; i++)
+        if (w->writes.items[i].site == site && w->writes.items[i].rank == w->flow->rank) return;
+    vec_push(w->arena, &w->writes, (GlobalWrite){site, w->flow->rank});
+}
+
+void written_stage_row(Written *w, State *state, Site *site) {
+    const Access *target = &site->tile->target;
+    if (site->poisoned) {
+        for (size_t h = 0; h < w->role->handles.count; h++)
+            if (state->holds[h]) written_change(w, state, (int)h)->poisoned = true;
+        return;
+    }
+    read_stages(w, state, site);
+    if (target->space == SPACE_STAGE && state->holds[target->object]) write_stage(w, state, site, target->object);
+    else if (target->space == SPACE_GLOBAL && w->flow->last && written_together(w)) write_tensor(w, site);
+}

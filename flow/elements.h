@@ -1,0 +1,42 @@
+/* Sets of elements of a stage or tile, numbered from 0: sorted spans that do not touch each other. A set never changes, so states
+ * share it; equal pointers are equal sets. A function gives NULL where the result has more than ELEMENTS_SPANS spans: the caller
+ * then does not know the set. */
+#ifndef PIPEC_FLOW_ELEMENTS_H
+#define PIPEC_FLOW_ELEMENTS_H
+
+#include "util/util.h"
+
+#define MAX_ELEMENTS   (1 << 22) /* of a stage or tile; larger ones never fit into shared memory, which `resources` reports */
+#define ELEMENTS_SPANS (1 << 16) /* of one set */
+
+typedef struct ElementSpan {
+    int32_t lo, hi; /* lo <= element < hi */
+} ElementSpan;
+
+typedef struct Elements {
+    size_t count;
+    ElementSpan spans[];
+} Elements;
+
+/* Places at `start` plus a multiple of each step below its extent */
+typedef struct ElementSteps {
+    int64_t start;
+    int count;
+    int64_t steps[40], extents[40];
+} ElementSteps;
+
+const Elements *elements_none(void);
+const Elements *elements_span(Arena *arena, int64_t lo, int64_t hi);
+const Elements *elements_steps(Arena *arena, const ElementSteps *steps); /* none of them is negative */
+
+const Elements *elements_union(Arena *arena, const Elements *a, const Elements *b);
+const Elements *elements_common(Arena *arena, const Elements *a, const Elements *b);
+const Elements *elements_less(Arena *arena, const Elements *a, const Elements *b); /* of `a`, not of `b` */
+
+bool elements_hold(const Elements *outer, const Elements *inner); /* all of the inner ones? */
+bool elements_equal(const Elements *a, const Elements *b);
+bool elements_has(const Elements *set, int64_t element);
+int64_t elements_first_common(const Elements *a, const Elements *b); /* -1: none */
+int64_t elements_first(const Elements *set);                         /* -1: none */
+
+#endif
