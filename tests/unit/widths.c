@@ -132,10 +132,13 @@ static Wide value_of(Numbers *numbers, const Poly *poly) {
     for (int i = 0; i < poly->count; i++) {
         Wide product = poly->terms[i].coef;
         for (int k = 0; k < poly->terms[i].count; k++) {
-            product *= value_of_atom(numbers, poly->terms[i].atoms[k]);
-            numbers->lost |= product > WIDE_MOST / 4 || product < -WIDE_MOST / 4;
+            Wide factor = value_of_atom(numbers, poly->terms[i].atoms[k]), most = (Wide)1 << 62;
+            numbers->lost |= factor > 4 * most || factor < -4 * most || product > most || product < -most;
             if (numbers->lost) return 0;
+            product *= factor;
         }
+        numbers->lost |= product > WIDE_MOST || product < -WIDE_MOST;
+        if (numbers->lost) return 0;
         sum += product;
     }
     return sum;
