@@ -191,6 +191,31 @@ static bool target_mentions(Padding *p, PadAxis axis) {
     return false;
 }
 
+typedef struct Direct {
+    Padding *p;
+    PadAxis axis;
+    bool found;
+} Direct;
+
+static void find_direct(Expr *expr, void *data) {
+    Direct *direct = data;
+    const FlowCode *code = direct->p->code;
+    for (int d = 0; expr->kind == X_READ && expr->read && d < expr->read->rank; d++) {
+        const Poly *factor, *rest, *sub = algebra_poly(code->algebra, code->role, expr->read->subs[d]);
+        int64_t coef;
+        bool linear =
+            poly_split(code->algebra, sub, direct->axis.atom, &factor, &rest) && poly_is_constant(factor, &coef);
+        direct->found |= linear && coef != 0 && !poly_mentions(code->algebra, rest, direct->axis.atom);
+    }
+}
+
+/* Does the loop go through elements one after the other? `k % 3` does not. */
+static bool goes_through_elements(Padding *p, Expr *value, PadAxis axis) {
+    Direct direct = {p, axis, axis.fixed};
+    if (!axis.fixed) expr_visit(p->arena, value, find_direct, &direct);
+    return direct.found;
+}
+
 static void check_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis) {
     bool self = padding_reads_self(p, value);
     if (target_mentions(p, axis) || (op == ASSIGN_SET && !self)) return;
@@ -198,7 +223,8 @@ static void check_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis) {
     Joining joining = self ? joining_of(p, value) : JOIN_SUM;
     bool adds = op == ASSIGN_ADD || op == ASSIGN_SUB;
     if (op != ASSIGN_SET && (!adds || joining != JOIN_SUM)) joining = JOIN_OTHER;
-    if (axis.fixed && joining == JOIN_OTHER) return; /* single positions of a recurrence: no reduction */
+    /* single positions of a recurrence: no reduction */
+    if (joining == JOIN_OTHER && (axis.fixed || !goes_through_elements(p, value, axis))) return;
     if (!takes_padding(p, &fill, joining, value)) return;
     const char *what = axis.fixed
                            ? "the loop"
