@@ -236,7 +236,6 @@ static void follow_role(Written *w, size_t before) {
     written_find_loops(w);
     solve(w->arena, w->code, &rule, w);
     written_judge(w, before);
-    tiles_disjoint(w->tiles, w->role, &w->writes);
     bool reported = tiles_reported(w->tiles, w->tiles->diags->items.count, w->code->regions.items[0].span); /* statements may be missing */
     if (!reported && !w->beyond && (!w->findings.count || !w->cut)) written_report(w);
     else if (!reported) incomplete_report(w->tiles->diags, w->role, "what it reads and hands over has been written");

@@ -4,8 +4,7 @@
  *   written_stage.c    what is written to a produced stage, and read of it
  *   written_verdict.c  what each release hands over
  *   written_tile.c     tiles and variables that are read; what was written under conditions
- *   written_loops.c    which loops are followed trip by trip, and which first iterations are told apart
- *   instances.c        what instances write to tensors */
+ *   written_loops.c    which loops are followed trip by trip, and which first iterations are told apart */
 #ifndef PIPEC_WRITTEN_H
 #define PIPEC_WRITTEN_H
 
@@ -110,13 +109,6 @@ typedef struct Said {
     int acquire, field;
 } Said;
 
-/* What one role writes to global memory (instances.c) */
-typedef struct GlobalWrite {
-    Site *site;
-    int rank;
-} GlobalWrite;
-typedef VEC(GlobalWrite) GlobalWrites;
-
 typedef struct Written {
     Tiles *tiles;
     Arena *arena;
@@ -135,7 +127,6 @@ typedef struct Written {
     VEC(Finding) findings;
     Release *releases; /* by row */
     VEC(Said) said;    /* of missing fields */
-    GlobalWrites writes;
 } Written;
 
 Hold *written_change(Written *w, State *state, int handle); /* to be written at once */
@@ -156,7 +147,6 @@ void written_stage_row(Written *w, State *state, Site *site);
 void written_judge(Written *w, size_t before); /* before: errors that were there when it began */
 /* Was an error found in this text, among the first so many? Then statements may be missing, and what they would have written is not. */
 bool tiles_reported(const Tiles *tiles, size_t before, Span span);
-void tiles_disjoint(Tiles *tiles, const Role *role, const GlobalWrites *writes);
 
 /* ---- tiles and variables --------------------------------------------------------------------------------------------------- */
 

@@ -264,19 +264,6 @@ static void read_stages(Written *w, State *state, Site *site) {
     }
 }
 
-/* An iteration of a role in turn is one instance's: no other writes what it does. */
-static bool written_together(const Written *w) {
-    for (int r = w->code->rows.items[w->at].region; r >= 0 && w->role->in_turn; r = w->code->regions.items[r].parent)
-        if (w->code->regions.items[r].kind == REGION_GRID) return false;
-    return w->role->instances > 1;
-}
-
-static void write_tensor(Written *w, Site *site) {
-    for (size_t i = 0; i < w->writes.count; i++)
-        if (w->writes.items[i].site == site && w->writes.items[i].rank == w->flow->rank) return;
-    vec_push(w->arena, &w->writes, (GlobalWrite){site, w->flow->rank});
-}
-
 void written_stage_row(Written *w, State *state, Site *site) {
     const Access *target = &site->tile->target;
     if (site->poisoned) {
@@ -286,5 +273,4 @@ void written_stage_row(Written *w, State *state, Site *site) {
     }
     read_stages(w, state, site);
     if (target->space == SPACE_STAGE && state->holds[target->object]) write_stage(w, state, site, target->object);
-    else if (target->space == SPACE_GLOBAL && w->flow->last && written_together(w)) write_tensor(w, site);
 }
