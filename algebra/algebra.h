@@ -34,7 +34,7 @@ typedef enum AtomKind {
     ATOM_WHOLE, ATOM_REST,                                     /* parts of another atom: any integer; at least 0 and below args[0] */
     ATOM_BOUND,                                                /* variable of the sum or search around it; index: 1 + those inside */
     ATOM_SUM,                                                  /* sum of args[1] over 0 <= bound < args[0]; below 0: less what it then lacks */
-    ATOM_FIRST,                                                /* args[0] <= it <= args[1]: behind the first bound of which args[2] is true */
+    ATOM_FIRST,                                                /* args[0] <= it <= args[1]: after the first bound for which args[2] is true */
     ATOM_OPAQUE                                                /* anything else, equal where its key is; versions: index says at which row */
 } AtomKind;
 
@@ -109,7 +109,7 @@ typedef struct Algebra {
     struct Divides { const Poly *poly; int64_t by; bool stated; } *divides; /* each poly certainly divisible; stated: by a precondition */
     size_t divides_count, divides_capacity;
     int steps;                 /* left of the search for a proof */
-    int64_t work;              /* left: terms that are added and multiplied, rows of linear.c; behind it nothing is known */
+    int64_t work;              /* left: terms that are added and multiplied, rows of linear.c; after that nothing is proved */
     int most_terms;            /* of a polynomial: POLY_MAX_TERMS, or POLY_MORE_TERMS where counts are compared */
     VEC(const Poly *) known;   /* normal forms, each >= 0 here: facts, and the ranges of loops around (prove.c) */
     int parts;                 /* WHOLE and REST atoms made so far */

@@ -169,7 +169,7 @@ static const Poly *local_poly(Algebra *algebra, const Role *role, const Expr *ex
     return poly;
 }
 
-/* A load from a tensor that nobody writes is a function of its subscripts; any other memory may change. */
+/* A load from a tensor that no role writes is a function of its subscripts; any other memory may change. */
 static const Poly *read_poly(Algebra *algebra, const Role *role, const Expr *expr) {
     const Access *read = expr->read;
     Element type = type_is_integer(read->type) ? read->type : expr->type; /* a narrow one is widened as it is read */

@@ -180,7 +180,7 @@ int64_t poly_content(const Poly *poly) {
     return common;
 }
 
-/* Each coefficient divided, rounded down; `whole` false: what is left of that, for all of them */
+/* Each coefficient divided, rounded down; `whole` false: the remainders of these divisions */
 const Poly *poly_divided(Algebra *algebra, const Poly *poly, int64_t by, bool whole) {
     Poly *out = arena_alloc(algebra->arena, sizeof(Poly) + (size_t)(poly->count + 1) * sizeof(Term));
     out->count = 0;

@@ -24,7 +24,7 @@ typedef struct Object {
     Span written;           /* the last write in the loop over the grid */
 } Object;
 
-/* What counts the tiles that the block took before by itself; beside the numbers of objects */
+/* Two origins that are no objects and still count the tiles that the block took before: negative, as objects are numbered from 0 */
 enum { OF_STAGES = -1, OF_TURNS = -2 };
 
 /* Why a value may depend on the tiles of the grid that the block took before */

@@ -41,7 +41,6 @@ Expr *domain_nonempty(Arena *arena, const Prog *prog,
                       int domain); /* lo < hi, of symbols and axes */
 /* expr >= 1, said simply: ceil(K, 64) >= 1 is K >= 1 */
 Expr *positive(Arena *arena, Expr *expr);
-bool only_symbols(const Expr *expr);
 
 /* ---- texts, sizes ---------------------------------------------------------------------------- */
 

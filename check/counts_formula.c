@@ -367,29 +367,3 @@ bool counts_nothing(Arena *arena, Prog *prog, const EndCode *end, const Emptines
     Total counted = total(arena, prog, algebra, end, known);
     return equal(algebra, counted.outside, zero) && equal(algebra, counted.tile, zero);
 }
-
-bool only_symbols(const Expr *expr) {
-    switch (expr->kind) {
-    case X_CONST:
-    case X_SYMBOL: return true;
-    case X_UNARY: return only_symbols(expr->unary.operand);
-    case X_BINARY: return only_symbols(expr->binary.left) && only_symbols(expr->binary.right);
-    case X_CAST: return expr->type != E_F32 && only_symbols(expr->cast);
-    case X_SELECT:
-        return only_symbols(expr->select.condition) && only_symbols(expr->select.then) &&
-               only_symbols(expr->select.otherwise);
-    case X_CALL:
-        for (int i = 0; i < expr->call.count; i++)
-            if (!only_symbols(expr->call.args[i])) return false;
-        return true;
-    case X_POISON:
-    case X_PARAM:
-    case X_AXIS:
-    case X_LOCAL:
-    case X_RANK:
-    case X_INDEX:
-    case X_READ:
-    case X_REDUCE: break;
-    }
-    return false;
-}

@@ -397,32 +397,6 @@ static void require_grid(Tiles *tiles) {
                        "the number of a tile has 32 bits", "launch it in parts, or choose larger tiles", span);
 }
 
-static bool only_symbols(Expr *expr) {
-    switch (expr->kind) {
-    case X_CONST:
-    case X_SYMBOL: return true;
-    case X_UNARY: return only_symbols(expr->unary.operand);
-    case X_BINARY: return only_symbols(expr->binary.left) && only_symbols(expr->binary.right);
-    case X_CAST: return expr->type != E_F32 && only_symbols(expr->cast);
-    case X_SELECT:
-        return only_symbols(expr->select.condition) && only_symbols(expr->select.then) &&
-               only_symbols(expr->select.otherwise);
-    case X_CALL:
-        for (int i = 0; i < expr->call.count; i++)
-            if (!only_symbols(expr->call.args[i])) return false;
-        return true;
-    case X_POISON:
-    case X_PARAM:
-    case X_AXIS:
-    case X_LOCAL:
-    case X_RANK:
-    case X_INDEX:
-    case X_READ:
-    case X_REDUCE: break;
-    }
-    return false;
-}
-
 /* A divisor that is a formula over symbols alone must not be zero, one of ceil must be positive. */
 static void visit_divisor(Expr *expr, void *data) {
     Tiles *tiles = data;
@@ -431,7 +405,7 @@ static void visit_divisor(Expr *expr, void *data) {
     if (ceil) divisor = expr->call.args[1];
     if (expr->kind == X_BINARY && (expr->binary.op == OP_DIV || expr->binary.op == OP_MOD) && expr->type != E_F32)
         divisor = expr->binary.right;
-    if (!divisor || divisor->type == E_F32 || divisor->kind == X_CONST || !only_symbols(divisor)) return;
+    if (!divisor || divisor->type == E_F32 || divisor->kind == X_CONST || !expr_of_symbols(divisor)) return;
     Algebra *algebra = tiles->formulas;
     const Poly *value = algebra_poly(algebra, NULL, divisor);
     if (poly_at_least_zero(algebra, poly_sum(algebra, value, poly_constant(algebra, 1), -1))) return;

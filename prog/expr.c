@@ -124,3 +124,29 @@ void expr_derive(const Role *role, Expr *x) {
         break;
     }
 }
+
+bool expr_of_symbols(const Expr *expr) {
+    switch (expr->kind) {
+    case X_CONST:
+    case X_SYMBOL: return true;
+    case X_UNARY: return expr_of_symbols(expr->unary.operand);
+    case X_BINARY: return expr_of_symbols(expr->binary.left) && expr_of_symbols(expr->binary.right);
+    case X_CAST: return expr->type != E_F32 && expr_of_symbols(expr->cast);
+    case X_SELECT:
+        return expr_of_symbols(expr->select.condition) && expr_of_symbols(expr->select.then) &&
+               expr_of_symbols(expr->select.otherwise);
+    case X_CALL:
+        for (int i = 0; i < expr->call.count; i++)
+            if (!expr_of_symbols(expr->call.args[i])) return false;
+        return true;
+    case X_POISON:
+    case X_PARAM:
+    case X_AXIS:
+    case X_LOCAL:
+    case X_RANK:
+    case X_INDEX:
+    case X_READ:
+    case X_REDUCE: break;
+    }
+    return false;
+}

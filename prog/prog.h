@@ -664,6 +664,8 @@ void access_print(const Access *access, const Prog *prog, const Role *role, cons
 
 /* Walks an expression and all below it, subscripts of reads included, each shared node once, what is below first. */
 void expr_visit(Arena *arena, Expr *expr, void (*visit)(Expr *, void *), void *data);
+/* Is it a formula of constants and symbols alone, which a launch can compute? expr.c */
+bool expr_of_symbols(const Expr *expr);
 
 /* ---- constructors (expr.c) ----------------------------------------------------------------------------------------- */
 
