@@ -186,6 +186,22 @@ static bool is_over(Warp *warp, const Inst *inst, Barrier *barrier, uint32_t lan
     return over;
 }
 
+/* Does the split come to the test_wait that failed last, and has nothing changed since, not even a
+ * register? Then it fails again until the phase is over. */
+static bool tests_again(const Block *block, const Warp *warp) {
+    const Split *split = warp->split;
+    return split->test_pc == split->pc + 1 && split->test_effects == warp->effects &&
+           memcmp(warp->tested, warp->banks[BANK_REGISTERS], block->program->register_bytes) == 0;
+}
+
+static void remember_test(Block *block, Warp *warp) {
+    size_t bytes = block->program->register_bytes;
+    warp->split->test_pc = warp->split->pc + 1;
+    warp->split->test_effects = warp->effects;
+    if (warp->tested == NULL) warp->tested = arena_alloc(block->machine->arena, bytes);
+    memcpy(warp->tested, warp->banks[BANK_REGISTERS], bytes);
+}
+
 /* ops: p, (q,) [address], parity or state, (time) */
 static Step run_wait(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     Split *split = warp->split;
@@ -199,15 +215,13 @@ static Step run_wait(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
     }
     if (!over && inst->opcode == OP_MB_TRY && schedule_gives_up(block, split)) split->expire = true;
     if (!over && !split->expire) {
-        /* the first test_wait that fails says so at once; the same one again, with nothing done between, sleeps */
-        bool again = split->test_pc == split->pc + 1 && split->test_effects == warp->effects;
-        if (inst->opcode == OP_MB_TRY || again) return schedule_wait(warp, WAIT_PHASE, block->phase_epoch);
-        split->test_pc = split->pc + 1;
-        split->test_effects = warp->effects;
+        if (inst->opcode == OP_MB_TRY || tests_again(block, warp))
+            return schedule_wait(warp, WAIT_PHASE, block->phase_epoch);
     }
-    if (!over) split->suspect = split->tests = true;
-    split->expire = false;
     put_mask(warp, &inst->ops[0], over, mask);
+    if (!over) split->suspect = split->tests = true;
+    if (!over && inst->opcode == OP_MB_TEST) remember_test(block, warp);
+    split->expire = false;
     return STEP_NEXT;
 }
 

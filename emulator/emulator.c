@@ -286,6 +286,7 @@ static void start_warp(const Block *block, Warp *warp, uint32_t index) {
                   .matrices = warp->matrices,
                   .banks = {warp->banks[0], warp->banks[1]},
                   .valid = warp->valid,
+                  .tested = warp->tested,
                   .snapshot = warp->snapshot,
                   .local = warp->local,
                   .local_state = warp->local_state};

@@ -271,6 +271,7 @@ struct Warp {
     Block *block;
     unsigned char *banks[BANK_COUNT];
     uint32_t *valid; /* a mask a slot */
+    unsigned char *tested; /* the registers after the test_wait that failed last */
     unsigned char *snapshot;
     uint32_t snapshot_mask;
     Split splits[LANES];
