@@ -195,6 +195,7 @@ static void other_row(Machine *m, const State *state, const Position *place, con
     if (row->kind == ROW_UNSAFE) forget(place, known, row);
     if (row->kind == ROW_SET)
         known->known[row->local] = evaluate(&known->env, row->value, &known->locals[row->local]);
+    if (row->kind == ROW_LEAVE && run->leave) run->leave(run, place, row);
     if (row->kind == ROW_TILE && run->tile) run->tile(run, place, row, &known->env);
 }
 

@@ -36,6 +36,7 @@ typedef struct Run {
     /* told of each tile statement that is kept, in the order of the run; NULL: of none */
     void (*tile)(struct Run *run, const Position *place, const Row *row, const Env *env);
     void (*event)(struct Run *run, const Position *place, const Event *event);
+    void (*leave)(struct Run *run, const Position *place, const Row *row); /* NULL: is not told */
     void *data;
 } Run;
 

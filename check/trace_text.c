@@ -12,6 +12,8 @@ typedef struct Steps { /* of a process: all its events, and how many of them the
     int instance;
     Events events;
     size_t at;
+    Position place; /* where the run ends */
+    int leave;      /* the row of the LEAVE that it took after its last event, -1: none */
 } Steps;
 
 typedef struct Past { /* a release that the run has come to */
@@ -40,18 +42,23 @@ static bool same_event(const Event *a, const Event *b) {
            a->number == b->number;
 }
 
-/* The process that has still to do what another waits for, -1: none will */
-static int who_will(const Stuck *stuck, const Role *role, Event wanted) {
+typedef struct Awaited { /* what another waits for */
+    int process;        /* that has still to do it, -1: none will */
+    const Event *event; /* NULL: it never does */
+} Awaited;
+
+static Awaited who_will(const Stuck *stuck, const Role *role, Event wanted) {
     for (size_t p = 0; p < stuck->processes.count; p++) {
         const Steps *steps = &stuck->processes.items[p];
         if (steps->role != role) continue;
         for (size_t i = steps->at; i < steps->events.count; i++)
-            if (same_event(&steps->events.items[i], &wanted)) return (int)p;
+            if (same_event(&steps->events.items[i], &wanted))
+                return (Awaited){(int)p, &steps->events.items[i]};
     }
-    return -1;
+    return (Awaited){-1, NULL};
 }
 
-static int awaited(const Stuck *stuck, int process) {
+static Awaited awaited(const Stuck *stuck, int process) {
     const Event *wait = waits_at(stuck, process);
     const Role *roles = stuck->prog->roles.items;
     if (wait->kind == STEP_TAKE)
@@ -63,18 +70,18 @@ static int awaited(const Stuck *stuck, int process) {
                     .pipe = wait->pipe,
                     .number = wait->number};
     if (!wait->produce) {
-        int will = who_will(stuck, &roles[pipe->producer], wanted);
-        for (int p = 0; will < 0 && (size_t)p < stuck->processes.count;
+        Awaited will = who_will(stuck, &roles[pipe->producer], wanted);
+        for (int p = 0; will.process < 0 && (size_t)p < stuck->processes.count;
              p++) /* ended, or leaves it out */
-            if (stuck->processes.items[p].role == &roles[pipe->producer]) will = p;
+            if (stuck->processes.items[p].role == &roles[pipe->producer]) will.process = p;
         return will;
     }
     wanted.number -= pipe->stages;
     for (size_t i = 0; i < pipe->consumers.count; i++) {
-        int will = who_will(stuck, &roles[pipe->consumers.items[i]], wanted);
-        if (will >= 0) return will;
+        Awaited will = who_will(stuck, &roles[pipe->consumers.items[i]], wanted);
+        if (will.process >= 0) return will;
     }
-    return -1;
+    return (Awaited){-1, NULL};
 }
 
 /* ---- words ----------------------------------------------------------------------------------- */
@@ -88,7 +95,7 @@ static const char *name_of(const Stuck *stuck, int process) {
 
 static const char *wait_text(const Stuck *stuck, int process) {
     const Event *wait = waits_at(stuck, process);
-    const char *who = name_of(stuck, process), *whom = name_of(stuck, awaited(stuck, process));
+    const char *who = name_of(stuck, process), *whom = name_of(stuck, awaited(stuck, process).process);
     if (wait->kind == STEP_TAKE)
         return arena_printf(stuck->arena, "%s waits for its turn, behind %s", who, whom);
     const Pipe *pipe = &stuck->prog->pipes.items[wait->pipe];
@@ -180,12 +187,71 @@ static int find_ring(const Stuck *stuck, int *ring) {
         if (waits_at(stuck, (int)p)) next = (int)p;
     for (bool again = false; next >= 0 && waits_at(stuck, next) && count < WAITS_MOST && !again;) {
         seen[count++] = next;
-        next = awaited(stuck, next);
+        next = awaited(stuck, next).process;
         for (int i = 0; i < count; i++)
             if (seen[i] == next) begin = i, again = true;
     }
     for (int i = begin; i < count; i++) ring[i - begin] = seen[i];
     return count - begin;
+}
+
+/* At most one label a place, as many as there is room for */
+static void label(const Stuck *stuck, Diag *diag, Span place, const char *text) {
+    bool taken = diag->label_count == DIAG_MAX_LABELS;
+    for (int i = 0; i < diag->label_count; i++) taken |= diag->labels[i].span.lo == place.lo;
+    if (!taken) diag_label(stuck->diags, diag, place, "%s", text);
+}
+
+/* Where what is waited for would be done */
+static void label_awaited(const Stuck *stuck, Diag *diag, Awaited awaited) {
+    const Event *event = awaited.event;
+    if (!event || event->kind != STEP_RELEASE) return;
+    label(stuck, diag, event->place,
+          arena_printf(stuck->arena, "%s would %s stage %d of `%s` here, after its wait",
+                       name_of(stuck, awaited.process), event->produce ? "produce" : "release",
+                       event->number + 1, stuck->prog->pipes.items[event->pipe].name));
+}
+
+/* What the process of ring[i] has still to do for the one that waits for it; NULL: not known */
+static const Event *served_by(const Stuck *stuck, const int *ring, int count, int i) {
+    return awaited(stuck, ring[(i + count - 1) % count]).event;
+}
+
+/* The exit on the way to its wait that leaves out what it has still to do */
+static bool label_exit(const Stuck *stuck, Diag *diag, int process, const Event *later) {
+    const Steps *steps = &stuck->processes.items[process];
+    if (steps->leave < 0) return false;
+    const FlowCode *code = steps->place.member->code;
+    const Row *leave = &code->rows.items[steps->leave];
+    if (later->row < steps->leave || later->row > code->regions.items[leave->target].end)
+        return false;
+    label(stuck, diag, leave->head,
+          arena_printf(stuck->arena, "%s leaves here before its wait", name_of(stuck, process)));
+    return true;
+}
+
+/* The loop whose iteration, or the condition whose arm, the process waits in: the innermost that
+ * decides that the wait comes before what it has still to do */
+static void label_reason(const Stuck *stuck, Diag *diag, int process, const Event *later) {
+    const Steps *steps = &stuck->processes.items[process];
+    const FlowCode *code = steps->place.member->code;
+    int wait = *steps->place.step / 2, at = code->rows.items[wait].region;
+    if (!later || label_exit(stuck, diag, process, later)) return;
+    for (; at >= 0; at = code->regions.items[at].parent) {
+        const Region *region = &code->regions.items[at];
+        bool after = later->row > wait && later->row < region->end;
+        if (region->kind == REGION_IF) {
+            label(stuck, diag, region->head,
+                  arena_printf(stuck->arena, "%s waits where this %s", name_of(stuck, process),
+                               wait < region->otherwise ? "holds" : "does not hold"));
+            return;
+        }
+        if (!region_loops(region) || after) continue;
+        label(stuck, diag, region->head,
+              arena_printf(stuck->arena, "%s waits in iteration %d of this loop",
+                           name_of(stuck, process), (int)steps->place.trips[region->depth - 1] + 1));
+        return;
+    }
 }
 
 static Diag *open_diag(const Stuck *stuck, const int *ring, int count) {
@@ -203,13 +269,11 @@ static Diag *open_diag(const Stuck *stuck, const int *ring, int count) {
 static void refuse(const Stuck *stuck, const BlockRun *block) {
     int ring[WAITS_MOST] = {0}, count = find_ring(stuck, ring);
     Diag *diag = open_diag(stuck, ring, count);
-    for (int i = 0; i < count; i++) {
-        if (i == 0)
-            diag_primary(stuck->diags, diag, "%s", wait_text(stuck, ring[i]));
-        else if (diag->label_count < DIAG_MAX_LABELS)
-            diag_label(stuck->diags, diag, waits_at(stuck, ring[i])->place, "%s",
-                       wait_text(stuck, ring[i]));
-    }
+    diag_primary(stuck->diags, diag, "%s", wait_text(stuck, ring[0]));
+    for (int i = 1; i < count; i++)
+        label(stuck, diag, waits_at(stuck, ring[i])->place, wait_text(stuck, ring[i]));
+    for (int i = 0; i < count; i++) label_reason(stuck, diag, ring[i], served_by(stuck, ring, count, i));
+    for (int i = 0; i < count; i++) label_awaited(stuck, diag, awaited(stuck, ring[i]));
     Str where = str_new(stuck->arena);
     sizes_print(block->sizes, &where);
     str_printf(&where, "%s%lld tile%s in a block", where.length ? ", " : "",
@@ -224,8 +288,15 @@ static void refuse(const Stuck *stuck, const BlockRun *block) {
                   "ring more stages");
 }
 
+static void note_leave(Run *run, const Position *place, const Row *row) {
+    Stuck *stuck = run->data;
+    stuck->processes.items[place->process].leave =
+        (int)(row - place->member->code->rows.items);
+}
+
 static void note_past(Run *run, const Position *place, const Event *event) {
     Stuck *stuck = run->data;
+    stuck->processes.items[place->process].leave = -1;
     if (event->kind == STEP_RELEASE)
         stuck->past[stuck->past_count++ % PAST_MOST] = (Past){place->process, *event};
 }
@@ -233,17 +304,20 @@ static void note_past(Run *run, const Position *place, const Event *event) {
 void trace_refuse(Arena *arena, Prog *prog, Traced *traced, Diags *diags, const BlockRun *block) {
     Stuck stuck = {.arena = arena, .prog = prog, .diags = diags};
     Run *run = trace_run_new(arena, traced, block, false, TRACE_EVENTS);
-    run->event = note_past, run->data = &stuck;
+    run->event = note_past, run->leave = note_leave, run->data = &stuck;
     if (block->reads) block->reads->count = 0;
     for (size_t p = 0; p < run->machine->processes.count; p++) {
         const Process *process = &run->machine->processes.items[p];
         Steps steps = {.role = run->machine->members.items[process->member].role,
-                       .instance = process->instance};
+                       .instance = process->instance,
+                       .leave = -1};
         (void)trace_events(arena, traced, block, steps.role, steps.instance, &steps.events);
         vec_push(arena, &stuck.processes, steps);
     }
     (void)trace_run(run);
-    for (size_t p = 0; p < stuck.processes.count; p++)
+    for (size_t p = 0; p < stuck.processes.count; p++) {
         stuck.processes.items[p].at = (size_t)run->machine->events[p];
+        stuck.processes.items[p].place = machine_position(run->machine, &run->state, (int)p);
+    }
     refuse(&stuck, block);
 }

@@ -244,6 +244,7 @@ static void put_held(Machine *m, const Position *place, int handle, int number) 
 
 static void tell(Machine *m, const State *state, const Position *place, Event event) {
     m->events[place->process]++;
+    event.row = *place->step / 2;
     if (m->oracle.event) m->oracle.event(m, state, place, &event);
 }
 
@@ -283,7 +284,7 @@ static void release_number(Machine *m, State *state, const Position *place, int 
     const Ring *ring = ring_of_handle(m, place, handle);
     bool produce = produces(place, handle);
     if (!m->alone) hand_over(m, state, ring, produce, number);
-    tell(m, state, place, (Event){STEP_RELEASE, produce, ring->pipe, number, span});
+    tell(m, state, place, (Event){STEP_RELEASE, produce, ring->pipe, number, span, 0});
 }
 
 static void acquire(Machine *m, State *state, const Position *place, const Row *row,
@@ -294,7 +295,7 @@ static void acquire(Machine *m, State *state, const Position *place, const Row *
     if (skipping) return;
     const Ring *ring = ring_of_handle(m, place, row->handle);
     tell(m, state, place,
-         (Event){STEP_ACQUIRE, produces(place, row->handle), ring->pipe, number, row->head});
+         (Event){STEP_ACQUIRE, produces(place, row->handle), ring->pipe, number, row->head, 0});
 }
 
 /* The head of the block whose stage is released, or of the turn that is passed on */
@@ -368,7 +369,7 @@ static int *passed_of(const State *state, const Position *place, int turn) {
 static void take(Machine *m, State *state, const Position *place, const Row *row, bool skipping) {
     int turn = row->turn - 1;
     if (skipping || place->instance < 0) return;
-    tell(m, state, place, (Event){STEP_TAKE, false, turn, turn_number(place, turn), row->head});
+    tell(m, state, place, (Event){STEP_TAKE, false, turn, turn_number(place, turn), row->head, 0});
 }
 
 static void pass(Machine *m, State *state, const Position *place, const Row *row, bool skipping) {
@@ -378,7 +379,7 @@ static void pass(Machine *m, State *state, const Position *place, const Row *row
     if (skipping) return;
     if (!m->alone) ++*passed_of(state, place, turn);
     Span span = m->oracle.event ? head_of(place, ROW_TAKE, row) : row->span;
-    tell(m, state, place, (Event){STEP_PASS, false, turn, number, span});
+    tell(m, state, place, (Event){STEP_PASS, false, turn, number, span, 0});
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -490,8 +491,10 @@ static bool go(Machine *m, State *state, const Position *place) {
         enter(m, place, region);
     else if (row->kind == ROW_NEXT)
         again(place, region);
-    else if (row->kind == ROW_LEAVE)
+    else if (row->kind == ROW_LEAVE) {
+        if (m->oracle.row) m->oracle.row(m, state, place, row);
         leave(place, row);
+    }
     else if (row->kind == ROW_BLOCK)
         go_to(place, *place->step / 2); /* the role's first row */
     else

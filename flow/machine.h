@@ -69,6 +69,7 @@ typedef struct Event {
     int pipe, number; /* the stage, from 0; of a turn: which one from 0, and its number among those
                          of all instances */
     Span place;
+    int row; /* of the member's Code */
 } Event;
 
 typedef struct Oracle {
@@ -81,7 +82,7 @@ typedef struct Oracle {
     Answer (*holds)(Machine *m, const State *state, const Position *place, int region);
     /* May an IF or loop be passed over, of which that is open? NULL: none */
     bool (*passes)(Machine *m, const Position *place, int region);
-    /* Any other row; NULL: none matters */
+    /* Any other row, and each LEAVE before it goes; NULL: none matters */
     void (*row)(Machine *m, const State *state, const Position *place, const Row *row);
     /* Something was done; NULL: is not told */
     void (*event)(Machine *m, const State *state, const Position *place, const Event *event);
