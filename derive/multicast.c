@@ -76,6 +76,7 @@ typedef struct Control { /* the innermost bound or condition around a row that d
     int pipe;
     uint32_t along;
     Expr *cause;
+    const Row *leave; /* the bound or condition decides about this LEAVE; NULL: about the row */
 } Control;
 
 static bool is_sought(const Control *control, const Row *row) {
@@ -95,10 +96,26 @@ static Expr *differing(const Control *control, int region) {
     return NULL;
 }
 
+/* A LEAVE out of a region around, that only some blocks take */
+static const Row *differing_leave(const Control *control, int region) {
+    const FlowCode *code = control->role->code;
+    for (size_t at = 0; at < code->rows.count; at++) {
+        const Row *row = &code->rows.items[at];
+        if (row->kind != ROW_LEAVE || !code_inside(code, region, row->target)) continue;
+        if (differing(control, row->region)) return row;
+    }
+    return NULL;
+}
+
 static bool find_control(Control *control) {
     const FlowCode *code = control->role->code;
-    for (size_t at = 0; at < code->rows.count && !control->cause; at++)
-        if (is_sought(control, &code->rows.items[at])) control->cause = differing(control, code->rows.items[at].region);
+    for (size_t at = 0; at < code->rows.count && !control->cause; at++) {
+        const Row *row = &code->rows.items[at];
+        if (!is_sought(control, row)) continue;
+        control->cause = differing(control, row->region);
+        control->leave = control->cause ? NULL : differing_leave(control, row->region);
+        if (control->leave) control->cause = differing(control, control->leave->region);
+    }
     return control->cause != NULL;
 }
 
@@ -129,6 +146,9 @@ static void show_control(Tiles *tiles, const Site *site, Diag *diag, uint32_t al
                   pipe->name);
         return;
     }
+    if (control.leave)
+        diag_label(tiles->diags, diag, control.leave->head, "`%s` leaves here in some of the blocks",
+                   control.role->name);
     diag_label(tiles->diags, diag, control.cause->span, "differs between the blocks of a cluster");
     show_origin(tiles, control.role, diag, control.cause, along);
 }
