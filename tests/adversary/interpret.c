@@ -52,6 +52,11 @@ static bool payload_written(const Machine *m, int pipe, const Slot *slot) {
     return true;
 }
 
+static void join_clock(uint32_t *clock, const uint32_t *other) {
+    for (int i = 0; i < PROCESSES; i++)
+        if (other[i] > clock[i]) clock[i] = other[i];
+}
+
 /* False: the process waits. */
 static bool acquire(Machine *m, Process *p, const Stmt *stmt) {
     int number = p->cursors[stmt->pipe][stmt->produce], depth = m->program->pipes[stmt->pipe].depth;
@@ -63,14 +68,12 @@ static bool acquire(Machine *m, Process *p, const Stmt *stmt) {
         if (stmt->produce && number >= depth) {
             Slot *before = slot_of(m, stmt->pipe, number - depth);
             if (before->drains < ring->drains_wanted) return false;
-            for (int i = 0; i < PROCESSES; i++)
-                if (before->empty[i] > p->clock[i]) p->clock[i] = before->empty[i];
+            join_clock(p->clock, before->empty);
         }
         Slot *slot = slot_of(m, stmt->pipe, number);
         if (!stmt->produce) {
             if (slot->fills < ring->fills_wanted) return false;
-            for (int i = 0; i < PROCESSES; i++)
-                if (slot->full[i] > p->clock[i]) p->clock[i] = slot->full[i];
+            join_clock(p->clock, slot->full);
         }
         if (held->held) machine_harm(m, HARM_LINEAR);
         *held =
@@ -83,9 +86,7 @@ static bool acquire(Machine *m, Process *p, const Stmt *stmt) {
 static void hand_over(Machine *m, Process *p, const Held *held) {
     Slot *slot = slot_of(m, held->pipe, held->number);
     Ring *ring = &m->rings[held->pipe];
-    uint32_t *clock = held->produce ? slot->full : slot->empty;
-    for (int i = 0; i < PROCESSES; i++)
-        if (p->clock[i] > clock[i]) clock[i] = p->clock[i];
+    join_clock(held->produce ? slot->full : slot->empty, p->clock);
     p->clock[p->number]++;
     if (!held->produce) {
         slot->drains++;
@@ -235,6 +236,15 @@ static void run_stmt(Machine *m, Process *p, const Stmt *stmt) {
 
 /* ---- control ---- */
 
+/* Whoever has the turn next sees what was done before its end. */
+static void pass(Machine *m, Process *p) {
+    if (p->skipping) return;
+    m->passed[p->role_number]++;
+    p->turns++;
+    join_clock(m->turned[p->role_number], p->clock);
+    p->clock[p->number]++;
+}
+
 static void enter(Machine *m, Process *p, const Stmt *stmt) {
     if (stmt->kind == S_GRID) {
         p->tile = m->block - m->blocks;
@@ -298,12 +308,12 @@ static bool step(Machine *m, Process *p) {
     case I_BRANCH:
         if (decide(m, p, stmt->condition) == 0) p->pc = instr->target;
         break;
-    case I_PASS:
-        if (!p->skipping) m->passed[p->role_number]++, p->turns++;
+    case I_TAKE:
+        if (!p->skipping) join_clock(p->clock, m->turned[p->role_number]);
         break;
+    case I_PASS: pass(m, p); break;
     case I_END: end(m, p); break;
-    case I_ACQUIRE:
-    case I_TAKE: break;
+    case I_ACQUIRE: break;
     }
     return true;
 }
@@ -313,6 +323,7 @@ static bool step(Machine *m, Process *p) {
 static void start_block(Machine *m) {
     m->process_count = 0;
     memset(m->passed, 0, sizeof m->passed);
+    memset(m->turned, 0, sizeof m->turned);
     for (int i = 0; i < m->program->pipe_count; i++) {
         const Pipe *pipe = &m->program->pipes[i];
         int64_t bytes = m->rings[i].bytes;

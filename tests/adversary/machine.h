@@ -112,6 +112,7 @@ typedef struct Machine {
     int process_count;
     Ring rings[MAX_PIPES];
     int passed[MAX_ROLES];
+    uint32_t turned[MAX_ROLES][PROCESSES]; /* the clock that the end of a turn hands on */
     GlobalCell *tensors[MAX_TENSORS];
     int64_t counts[MAX_TENSORS]; /* of elements */
     uint32_t stamp;
