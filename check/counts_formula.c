@@ -3,6 +3,8 @@
  * range from lo to hi has max(lo, hi) - lo iterations: pieces of a range add up to the whole. */
 #include "check/counts.h"
 
+#include "flow/values.h"
+
 /* Counts are multiples of it, so that sums of sums (n (n - 1) / 2) stay whole */
 #define SCALE       720
 #define LEAVES_MOST 16
@@ -20,8 +22,11 @@ typedef struct Walked { /* a list of rows */
     int leave_count;
 } Walked;
 
+typedef VEC(const Poly *) Lives; /* how many live iterations ranges with a `where` have */
+
 typedef struct Counting {
     Arena *arena;
+    Lives *lives; /* of both ends */
     const Prog *prog;
     Algebra *algebra;
     const EndCode *end;
@@ -94,9 +99,16 @@ static bool is_loose(const Counting *c, const Poly *poly) {
     return false;
 }
 
-static const Poly *formula(const Counting *c, int at, Expr *expr) {
-    const Poly *poly = poly_normal(c->algebra, end_poly(c->arena, c->end, at, expr, c->algebra));
+/* whole: a row of the whole Code */
+static const Poly *whole_formula(const Counting *c, int whole, Expr *expr) {
+    if (!expr || expr->kind == X_POISON) return NULL;
+    const Poly *poly = values_import(c->arena, c->end->role->code, whole, expr, c->algebra);
+    poly = poly_normal(c->algebra, poly);
     return poly && !is_loose(c, poly) ? poly : NULL;
+}
+
+static const Poly *formula(const Counting *c, int at, Expr *expr) {
+    return whole_formula(c, c->end->slice->whole_rows.items[at], expr);
 }
 
 static const Poly *chosen(const Counting *c, const Poly *truth, const Poly *then,
@@ -105,7 +117,40 @@ static const Poly *chosen(const Counting *c, const Poly *truth, const Poly *then
     return poly_sum(c->algebra, otherwise, poly_product(c->algebra, truth, more), 1);
 }
 
+static int loop_atom(const Counting *c, const Region *loop) {
+    return algebra_atom_local(c->algebra, c->end->role, loop->var);
+}
+
+/* The sum of what its iterations are worth, at the scale of that; sums of truths are whole by themselves */
+static const Poly *over(const Counting *c, int atom, const Poly *lo, const Poly *hi,
+                        const Poly *each) {
+    c->algebra->steps = 500;
+    return poly_sum_over(c->algebra, atom, lo, hi, poly_normal(c->algebra, each));
+}
+
+/* Live iterations of a loop with a `where`; begin: its first row in the whole Code */
+static const Poly *live_iterations(const Counting *c, const Region *loop, int begin) {
+    if (loop->var < 0) return NULL;
+    const Poly *lo = whole_formula(c, begin, loop->lo), *hi = whole_formula(c, begin, loop->hi);
+    const Poly *truth = whole_formula(c, begin, loop->where);
+    if (!lo || !hi || !truth) return NULL;
+    hi = poly_larger(c->algebra, lo, hi);
+    const Poly *live = hi ? over(c, loop_atom(c, loop), lo, hi, truth) : NULL;
+    for (size_t i = 0; i < c->lives->count; i++)
+        if (poly_equal(c->lives->items[i], live)) return live;
+    if (live) vec_push(c->arena, c->lives, live);
+    return live;
+}
+
 /* ---- branches -------------------------------------------------------------------------------- */
+
+/* Of an IF that asks whether a range with a `where` has an iteration: by what it counts */
+static const Poly *truth_of(const Counting *c, const Region *branch) {
+    if (branch->search < 0) return formula(c, branch->begin, branch->condition);
+    const Region *search = &c->end->role->code->regions.items[branch->search];
+    const Poly *live = live_iterations(c, search, search->begin);
+    return poly_truth(c->algebra, poly_offset(c->algebra, live, -1));
+}
 
 static Walked walk(Counting *c, int at, int end, bool top);
 
@@ -121,7 +166,7 @@ static Walked branch(Counting *c, int index) {
     if (!then.count || !otherwise.count) return failed;
     bool stays = then.leave_count == 0 && otherwise.leave_count == 0;
     if (stays && poly_equal(then.count, otherwise.count)) return then;
-    const Poly *truth = formula(c, region->begin, region->condition);
+    const Poly *truth = truth_of(c, region);
     if (!truth) return failed;
     both.count = chosen(c, truth, then.count, otherwise.count);
     both.on = chosen(c, truth, then.on, otherwise.on);
@@ -161,11 +206,22 @@ static Walked loop_body(Counting *c, int index) {
     return body;
 }
 
-/* The whole of it, at SCALE: sums of truths are whole by themselves */
-static const Poly *over(const Counting *c, int atom, const Poly *lo, const Poly *hi,
-                        const Poly *each) {
-    c->algebra->steps = 500;
-    return poly_sum_over(c->algebra, atom, lo, hi, poly_normal(c->algebra, each));
+/* A piece of the live iterations of a range, where all of them count the same */
+static Walked piece(Counting *c, int index, const Region *piece) {
+    const Region *region = region_of(c, index);
+    Algebra *algebra = c->algebra;
+    int around = c->loop;
+    c->loop = index;
+    Walked body = walk(c, piece->begin + 1, piece->otherwise, false), all = nothing(c);
+    c->loop = around;
+    if (!body.count || body.leave_count || poly_mentions(algebra, body.count, loop_atom(c, region))) return failed;
+    const Poly *zero = poly_constant(algebra, 0);
+    const Poly *live = live_iterations(c, region, c->end->slice->whole_rows.items[region->begin]);
+    const Poly *from = poly_larger(algebra, formula(c, piece->begin, piece->from), zero), *to = live;
+    if (piece->to) to = poly_smaller(algebra, formula(c, piece->begin, piece->to), live);
+    const Poly *count = poly_sum(algebra, poly_larger(algebra, from, to), from, -1);
+    all.count = poly_product(algebra, count, body.count);
+    return all.count ? all : failed;
 }
 
 /* Ends with the first iteration that leaves it */
@@ -185,11 +241,13 @@ static Walked loop(Counting *c, int index) {
     Walked all = nothing(c);
     if (region->domain >= 0 && c->known[region->domain] == EMPTY) return all;
     if (region->var < 0) return failed;
+    const Region *part = code_piece(c->end->slice, region);
+    if (part) return piece(c, index, part);
     const Poly *lo = formula(c, region->begin, region->lo),
                *hi = formula(c, region->begin, region->hi);
     if (!lo || !hi) return failed;
     hi = poly_larger(algebra, lo, hi);
-    int atom = algebra_atom_local(algebra, c->end->role, region->var);
+    int atom = loop_atom(c, region);
     size_t known = algebra->known.count; /* holds in the body alone */
     algebra_know(algebra, poly_sum(algebra, poly_atom(algebra, atom), lo, -1));
     const Poly *left = poly_sum(algebra, hi, poly_atom(algebra, atom), -1);
@@ -276,9 +334,9 @@ typedef struct Total {
 } Total;
 
 static Total total(Arena *arena, const Prog *prog, Algebra *algebra, const EndCode *end,
-                   const Emptiness *known) {
-    Counting c = {
-        .arena = arena, .prog = prog, .algebra = algebra, .end = end, .known = known, .loop = -1};
+                   const Emptiness *known, Lives *lives) {
+    Counting c = {.arena = arena, .lives = lives, .prog = prog, .algebra = algebra,
+                  .end = end, .known = known, .loop = -1};
     c.tile = poly_constant(algebra, 0);
     algebra->most_terms = POLY_MORE_TERMS;
     algebra->work = PROOF_WORK;
@@ -325,14 +383,33 @@ static bool equal(Algebra *algebra, const Poly *a, const Poly *b) {
     return a && b && poly_proves_zero(algebra, poly_sum(algebra, a, b, -1));
 }
 
+/* A number of live iterations that is a sum without another form becomes a number by itself: the prover asks questions
+ * about numbers, and none about sums. All that is known of it is that it is not below 0. */
+static void name_lives(Algebra *algebra, const Lives *lives, Total *x, Total *y) {
+    const Poly **const all[] = {&x->outside, &x->tile, &y->outside, &y->tile};
+    for (size_t i = 0; i < lives->count; i++) {
+        const Poly *live = lives->items[i];
+        const Term *only = live->count == 1 && live->terms[0].count == 1 ? &live->terms[0] : NULL;
+        if (only && only->coef == 1 && algebra->atoms.items[only->atoms[0]].kind == ATOM_SUM) {
+            int atom = only->atoms[0];
+            live = poly_atom(algebra, algebra_part(algebra, 0));
+            for (size_t k = 0; k < COUNT_OF(all); k++)
+                if (*all[k]) *all[k] = poly_replace(algebra, *all[k], atom, live);
+        }
+        algebra_assume_poly(algebra, live);
+    }
+}
+
 /* What is known of ranges is a fact while the formulas are compared; in an iteration of the grid no
  * axis is empty. */
 bool counts_equal(Arena *arena, Prog *prog, const EndCode *ends, const Emptiness *known) {
     size_t facts = prog->preconditions.count;
     Algebra *algebra = algebra_new(arena, prog, NULL);
     suppose_ranges(arena, prog, known);
-    Total x = total(arena, prog, algebra, &ends[0], known);
-    Total y = total(arena, prog, algebra, &ends[1], known);
+    Lives lives = {0};
+    Total x = total(arena, prog, algebra, &ends[0], known, &lives);
+    Total y = total(arena, prog, algebra, &ends[1], known, &lives);
+    name_lives(algebra, &lives, &x, &y);
     bool same = equal(algebra, x.outside, y.outside);
     for (size_t i = 0; i < prog->axes.count && same; i++) {
         Expr *extent = prog->axes.items[i].extent;
@@ -353,9 +430,10 @@ static bool constant(const Poly *poly, int64_t *value) {
 bool counts_constant(Arena *arena, const Prog *prog, const EndCode *ends, int64_t *acquired) {
     Emptiness *known = NEW_ARRAY(arena, Emptiness, prog->domains.count + 1);
     Algebra *algebra = algebra_new(arena, prog, NULL);
+    Lives lives = {0};
     int64_t outside;
     for (int i = 0; i < 2; i++) {
-        Total counted = total(arena, prog, algebra, &ends[i], known);
+        Total counted = total(arena, prog, algebra, &ends[i], known, &lives);
         if (!constant(counted.outside, &outside) || outside != 0 || !constant(counted.tile, &acquired[i])) return false;
     }
     return acquired[0] != acquired[1];
@@ -364,6 +442,7 @@ bool counts_constant(Arena *arena, const Prog *prog, const EndCode *ends, int64_
 bool counts_nothing(Arena *arena, Prog *prog, const EndCode *end, const Emptiness *known) {
     Algebra *algebra = algebra_new(arena, prog, NULL);
     const Poly *zero = poly_constant(algebra, 0);
-    Total counted = total(arena, prog, algebra, end, known);
+    Lives lives = {0};
+    Total counted = total(arena, prog, algebra, end, known, &lives);
     return equal(algebra, counted.outside, zero) && equal(algebra, counted.tile, zero);
 }

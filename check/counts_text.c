@@ -151,9 +151,17 @@ static const Region *only_if(const Words *w, Rows rows) {
 
 static Text list(const Words *w, Rows rows, Text *tile);
 
+/* ` from 1`, `[1 .. 3]`; empty of the whole range */
+static const char *piece_text(const Words *w, const Region *piece) {
+    if (!piece) return "";
+    const char *from = text_of(w, piece->from).text;
+    if (!piece->to) return arena_printf(w->arena, " from %s", from);
+    return arena_printf(w->arena, "[%s .. %s]", from, text_of(w, piece->to).text);
+}
+
 static Text loop(const Words *w, const Region *region) {
-    Rows inner = body_of(region);
-    const Region *branch;
+    const Region *branch, *piece = code_piece(w->slice, region);
+    Rows inner = body_of(piece ? piece : region);
     const char *where = region->where ? within(w, text_of(w, region->where), BINDS_SUM) : NULL;
     if (region->var >= 0 &&
         depends(w, inner, region->var)) /* what is asked of each iteration reads as a `where` */
@@ -172,8 +180,9 @@ static Text loop(const Words *w, const Region *region) {
                                : arena_printf(w->arena, "%s .. %s", text_of(w, region->lo).text,
                                               text_of(w, region->hi).text);
     where = where ? arena_printf(w->arena, " where %s", where) : "";
-    const char *each = arena_printf(w->arena, "(%s for each %s in %s%s)",
-                                    within(w, body, BINDS_SUM), name ? name : "one", range, where);
+    const char *each = arena_printf(w->arena, "(%s for each %s in %s%s%s)",
+                                    within(w, body, BINDS_SUM), name ? name : "one", range,
+                                    piece_text(w, piece), where);
     return (Text){each, BINDS_ALL, false, 0};
 }
 

@@ -8,6 +8,11 @@ static int track_of(const Part *part, int side, int loop) { return loop < 0 ? -1
 
 /* ---- loops ------------------------------------------------------------------------------------------------------------ */
 
+static bool same_piece(const Loop *a, const Loop *b) {
+    if (a->first != b->first || a->bound_count != b->bound_count) return false;
+    return a->bound_count < 2 || a->bounds[1].plus == b->bounds[1].plus;
+}
+
 static bool same_loop(const Track *track, const Track *wanted) {
     const Region *a = track->region, *b = wanted->region;
     if (track->outer != wanted->outer || a->kind != b->kind) return false;
@@ -15,6 +20,7 @@ static bool same_loop(const Track *track, const Track *wanted) {
     if (track->changes || wanted->changes) return false;
     bool domain = a->domain >= 0 && a->domain == b->domain;
     if ((a->where || b->where) && !(a->where && b->where && domain)) return false;
+    if (a->where && !same_piece(&track->shape, &wanted->shape)) return false;
     return poly_equal(track->lo, wanted->lo) && poly_equal(track->hi, wanted->hi);
 }
 
@@ -57,6 +63,17 @@ static int continued(Part *part, int side, const Loop *loop, const Track *wanted
     for (size_t i = 0; i < begins.count; i++)
         if (!poly_equal(begins.items[i], joint) && !among(&before_begins, begins.items[i])) return -1;
     return before;
+}
+
+/* The same, of pieces of a range with a `where` */
+static int continued_piece(const Part *part, int side, const Loop *loop) {
+    const Side *row = &part->sides.items[side];
+    int before = row->latest[loop->depth - 1] - 1;
+    const Loop *last = before < 0 ? NULL : &row->loops[before];
+    if (!loop->piece || !last || !last->piece || last->bound_count < 2) return -1;
+    if (last->outer != loop->outer || last->arm != loop->arm || last->left || last->group < 0) return -1;
+    if (last->bounds[0].number != loop->bounds[0].number || last->first > loop->first) return -1;
+    return last->bounds[1].plus == loop->first ? before : -1;
 }
 
 /* Is only one of the two gone through, whatever the condition of an IF around them? */
@@ -126,25 +143,33 @@ static void add_bound(Part *part, int side, Loop *loop, bool changes, const Poly
                                         .in_grid = in_grid(part, side, loop->outer)});
 }
 
+static bool known_end(Part *part, int side, const Loop *loop, const Region *piece, Expr *end, int64_t *out) {
+    if (!poly_is_constant(part_formula(part, side, loop->outer, piece->begin, end), out)) return false;
+    return *out > -NEVER / 2 && *out < NEVER / 2;
+}
+
+/* A piece with ends that are known is a loop from the one to the other. */
+static void add_piece(Part *part, int side, Loop *loop) {
+    const Region *piece = code_piece(part->sides.items[side].slice, loop->region);
+    int64_t from, to = 0;
+    if (!piece || !known_end(part, side, loop, piece, piece->from, &from)) return;
+    if (piece->to && !known_end(part, side, loop, piece, piece->to, &to)) return;
+    loop->piece = true;
+    loop->first = from > 0 ? from : 0;
+    if (!piece->to) return;
+    loop->constant = true;
+    loop->bounds[loop->bound_count++] = (Bound){.number = -1, .view = -1, .times = 1, .plus = to};
+}
+
 /* As many as a range leaves: the same wherever it is the same range */
 static void add_where(Part *part, int side, Loop *loop, const Track *track) {
     Algebra *algebra = part_algebra(part, side, loop->outer);
-    const Poly *poly = poly_sum(algebra, track->hi, track->lo, -1);
-    bool inside = in_grid(part, side, loop->outer), changes = track->changes || !poly || loop->region->domain < 0;
-    int at = part_depends(part, side, loop->outer,
-                          part_formula(part, side, loop->outer, loop->region->begin, loop->region->where));
-    int range = part_depends(part, side, loop->outer, poly);
-    if (range >= 0 && (at < 0 || part->tracks.items[range].depth > part->tracks.items[at].depth)) at = range;
-    if (changes) at = track->outer;
-    int found = changes ? -1 : number_find(part, inside, poly, at, loop->region->domain);
-    if (found < 0)
-        found = number_new(part, algebra,
-                           (Number){.poly = poly ? poly : poly_constant(algebra, 0),
-                                    .track = at,
-                                    .where = loop->region->domain,
-                                    .changes = changes,
-                                    .in_grid = inside});
-    loop->bounds[loop->bound_count++] = (Bound){.number = found, .view = -1, .times = 1};
+    const Region *region = loop->region;
+    const Poly *range = track->changes ? NULL : poly_sum(algebra, track->hi, track->lo, -1);
+    int whole = part->sides.items[side].slice->whole_rows.items[region->begin];
+    int number = number_live(part, side, loop->outer, region, whole, range);
+    loop->bounds[loop->bound_count++] = (Bound){.number = number, .view = -1, .times = 1};
+    add_piece(part, side, loop);
 }
 
 static void add_grid(Part *part, Loop *loop) {
@@ -173,6 +198,7 @@ static void add_bounds(Part *part, int side, Loop *loop, Track *track) {
     }
     if (region->where) {
         add_where(part, side, loop, track);
+        loop->after = continued_piece(part, side, loop);
         return;
     }
     part_operands(part, algebra, ATOM_MIN, track->hi, &ends);

@@ -57,9 +57,13 @@ static bool mentions_versions(const Algebra *algebra, const Poly *poly, const Re
 }
 
 const Poly *part_formula(Part *part, int side, int around, int at, Expr *expr) {
+    return part_whole_formula(part, side, around, part->sides.items[side].slice->whole_rows.items[at], expr);
+}
+
+const Poly *part_whole_formula(Part *part, int side, int around, int whole, Expr *expr) {
     Algebra *algebra = part_algebra(part, side, around);
     const Side *own = &part->sides.items[side];
-    const Poly *poly = values_import(part->arena, own->role->code, own->slice->whole_rows.items[at], expr, algebra);
+    const Poly *poly = values_import(part->arena, own->role->code, whole, expr, algebra);
     for (const Loop *loop = loop_of(part, side, around); loop && poly; loop = loop_of(part, side, loop->outer)) {
         const Track *track = &part->tracks.items[loop->track];
         if (loop->region->kind != REGION_FOR || loop->region->var < 0 || track->role == own->role) continue;
@@ -209,6 +213,21 @@ int number_of(Part *part, int side, int around, const Poly *poly) {
     int found = number_find(part, inside, poly, track, -1);
     if (found >= 0) return found;
     return number_new(part, algebra, (Number){.poly = poly, .track = track, .where = -1, .in_grid = inside});
+}
+
+int number_live(Part *part, int side, int around, const Region *loop, int whole, const Poly *range) {
+    Algebra *algebra = part_algebra(part, side, around);
+    bool inside = in_grid(part, side, around);
+    bool changes = !range || poly_changes(algebra, range) || loop->domain < 0;
+    int at = part_depends(part, side, around, part_whole_formula(part, side, around, whole, loop->where));
+    int other = part_depends(part, side, around, range);
+    if (other >= 0 && (at < 0 || part->tracks.items[other].depth > part->tracks.items[at].depth)) at = other;
+    if (changes) at = track_of(part, side, around);
+    int found = changes ? -1 : number_find(part, inside, range, at, loop->domain);
+    if (found >= 0) return found;
+    Number number = {.poly = range ? range : poly_constant(algebra, 0), .track = at, .changes = changes};
+    number.where = loop->domain, number.in_grid = inside;
+    return number_new(part, algebra, number);
 }
 
 /* ---- questions -------------------------------------------------------------------------------------------------- */
@@ -383,7 +402,46 @@ static int truth_question(Part *part, int side, int around, const Poly *poly, in
     return ask(part, side, (Question){.number = number, .yes = then, .no = otherwise});
 }
 
-int part_condition(Part *part, int side, int around, int at, Expr *condition) {
+/* Has a range with a `where` an iteration? */
+static int live_question(Part *part, int side, int around, int search) {
+    const FlowCode *code = part->sides.items[side].role->code;
+    const Region *loop = &code->regions.items[search];
+    const Poly *lo = part_whole_formula(part, side, around, loop->begin, loop->lo);
+    const Poly *hi = part_whole_formula(part, side, around, loop->begin, loop->hi);
+    const Poly *range = poly_sum(part_algebra(part, side, around), hi, lo, -1);
+    int number = number_live(part, side, around, loop, loop->begin, range);
+    return ask(part, side, (Question){.number = number, .yes = QUESTION_YES, .no = QUESTION_NO});
+}
+
+/* Have at least so many live iterations of the loop around been begun before this one? It counts them. */
+static int begun_question(Part *part, int side, int around, const Poly *least, int yes, int no) {
+    int64_t from;
+    const Poly *none = poly_constant(part_algebra(part, side, around), 0);
+    int number = number_own(part, side, around, none);
+    Question question = {.number = number, .yes = yes, .no = no};
+    if (poly_is_constant(least, &from) && from < NEVER / 2) {
+        if (from <= 0) return yes;
+        part->numbers.items[number].counter = track_of(part, side, around);
+        question.above = from - 1;
+    }
+    return ask(part, side, question);
+}
+
+static int piece_question(Part *part, int side, int around, const Region *piece) {
+    const Poly *from = part_formula(part, side, around, piece->begin, piece->from);
+    int within = QUESTION_YES;
+    if (piece->to) {
+        const Poly *to = part_formula(part, side, around, piece->begin, piece->to);
+        within = begun_question(part, side, around, to, QUESTION_NO, QUESTION_YES);
+    }
+    return begun_question(part, side, around, from, within, QUESTION_NO);
+}
+
+int part_condition(Part *part, int side, const Region *branch) {
+    int around = branch->loop, at = branch->begin;
+    if (branch->search >= 0) return live_question(part, side, around, branch->search);
+    if (branch->from) return piece_question(part, side, around, branch);
+    Expr *condition = branch->condition;
     const Poly *poly = part_formula(part, side, around, at, condition);
     return truth_question(part, side, around, poly, QUESTION_YES, QUESTION_NO, SPLITS_MOST);
 }

@@ -154,10 +154,11 @@ static bool add_condition(Part *part, int index, int region) {
         part->beyond_at = row->head;
         return false;
     }
-    int decided = path_decides(part, side, row);
+    bool piece = row->from && side->loops[row->loop].piece;
+    int decided = piece ? 1 : path_decides(part, side, row);
     if (decided >= 0) return side->conditions[region] = decided ? QUESTION_YES : QUESTION_NO, true;
     size_t before = side->questions.count;
-    side->conditions[region] = part_condition(part, index, row->loop, row->begin, row->condition);
+    side->conditions[region] = part_condition(part, index, row);
     for (size_t q = before; q < side->questions.count; q++) side->questions.items[q].region = region;
     return true;
 }

@@ -53,6 +53,7 @@ typedef struct Loop {     /* of a side, by region of its slice */
     int64_t times;  /* of those that are not */
     uint64_t pipes; /* of the part, acquired or released in it */
     bool joined;    /* its track was one over other pipes */
+    bool piece;     /* of a range with a `where`: from number `first` of its live iterations up to one that is known */
 } Loop;
 
 enum { QUESTION_YES = -1, QUESTION_NO = -2 };
@@ -171,6 +172,7 @@ bool in_grid(const Part *part, int side, int around);
 Algebra *part_algebra(const Part *part, int side, int around);
 /* The loop variables around stand for those of the tracks. at: a row of the slice */
 const Poly *part_formula(Part *part, int side, int around, int at, Expr *expr);
+const Poly *part_whole_formula(Part *part, int side, int around, int whole, Expr *expr); /* whole: of the whole Code */
 /* The operands of a min or max of mins or maxs, else the formula itself */
 void part_operands(Part *part, const Algebra *algebra, AtomKind kind, const Poly *poly, Polys *out);
 int part_depends(const Part *part, int side, int around, const Poly *poly); /* the innermost track, -1: none */
@@ -178,8 +180,10 @@ const Poly *part_primitive(Part *part, const Poly *poly, int64_t *times, int64_t
 int number_new(Part *part, Algebra *algebra, Number number);
 int number_find(const Part *part, bool inside, const Poly *poly, int track, int where);
 int number_of(Part *part, int side, int around, const Poly *poly);
-int part_condition(Part *part, int side, int around, int at,
-                   Expr *condition); /* the first question, or what is known */
+/* How many live iterations a loop with a `where` has: the same wherever it is the same range. whole: its first row, of the
+ * whole Code; range: hi - lo, NULL: not known */
+int number_live(Part *part, int side, int around, const Region *loop, int whole, const Poly *range);
+int part_condition(Part *part, int side, const Region *branch); /* the first question, or what is known */
 
 /* deadlock_loops.c: gives the loop its track, bounds and group. pipes: that are acquired in it; elsewhere: by the role
  * outside of it. False: part->apart has one more, with which all loops are to be seen again */

@@ -18,6 +18,8 @@ static void refuse_place(const FlowCode *code, const Row *row, Diags *diags) {
                  row->lag == 1 ? "" : "s");
     if (loop >= 0)
         diag_label(diags, diag, code->regions.items[loop].head, "not directly in this one");
+    if (code->regions.items[row->region].from)
+        diag_note(diags, diag, "a piece of a range with `where` counts iterations: its body stands under a condition");
     diag_help(diags, diag,
               "move the block into the loop's body, under no condition, or remove `lag`");
 }

@@ -176,8 +176,28 @@ static void named_bounds(Elab *e, const AstDomain *ast, Stmt *loop) {
     int none = -1;
     loop->loop.lo = elab_substitute(e, row->lo, bind_axes, &none);
     loop->loop.hi = elab_substitute(e, row->hi, bind_axes, &none);
-    loop->loop.whole = !ast->from && !ast->to;
+    loop->loop.whole = (!ast->from && !ast->to) || row->where;
     if (!loop->loop.whole) piece(e, ast, loop);
+}
+
+/* Of a range with `where` that is looped over, which is what the body asks */
+static bool takes_live_piece(Elab *e, const AstDomain *ast, const Stmt *loop, LivePiece *piece) {
+    if (loop->loop.domain < 0 || !e->prog->domains.items[loop->loop.domain].where) return false;
+    Val from, to;
+    if (!ast->from && !ast->to) return false;
+    if (ast->from) from = as_i32(e, ast->from, "the start of a piece");
+    if (ast->to) to = as_i32(e, ast->to, "the end of a piece");
+    *piece = elab_live_piece(e, loop->loop.domain, ast->from ? &from : NULL, ast->to ? &to : NULL, ast->span);
+    return true;
+}
+
+/* Declares the variable, too */
+static void bind_variable(Elab *e, Stmt *loop, AstName name) {
+    loop->loop.var = elab_bind_local(e, name, LOCAL_LOOP, E_I32);
+    e->loop_of.items[loop->loop.var] = loop;
+    if (loop->loop.domain >= 0 && e->prog->domains.items[loop->loop.domain].where)
+        loop->loop.where =
+            elab_substitute(e, e->prog->domains.items[loop->loop.domain].where, bind_axes, &loop->loop.var);
 }
 
 static void bounds(Elab *e, const AstDomain *ast, Stmt *loop) {
@@ -194,6 +214,8 @@ static void range_loop(Elab *e, const AstStmt *ast) {
     Stmt *loop = elab_stmt_new(e, S_FOR, ast->span);
     loop->head = ast->loop.head;
     bounds(e, &ast->loop.domain, loop);
+    LivePiece piece;
+    bool live = takes_live_piece(e, &ast->loop.domain, loop, &piece);
     size_t mark = elab_scope_mark(e->scope);
     const AstNames *vars = &ast->loop.vars;
     if (vars->count != 1 && vars->count) {
@@ -201,14 +223,11 @@ static void range_loop(Elab *e, const AstStmt *ast) {
                                 "a range has one variable");
         LABEL(e, diag, ast->loop.domain.span, "only the grid has several");
     }
-    loop->loop.var = elab_bind_local(e, vars->count ? vars->items[0] : (AstName){0}, LOCAL_LOOP, E_I32);
-    e->loop_of.items[loop->loop.var] = loop;
-    if (loop->loop.domain >= 0 && e->prog->domains.items[loop->loop.domain].where)
-        loop->loop.where =
-            elab_substitute(e, e->prog->domains.items[loop->loop.domain].where, bind_axes, &loop->loop.var);
+    bind_variable(e, loop, vars->count ? vars->items[0] : (AstName){0});
     Loop inner = {e->loop, loop, e->frame};
     e->loop = &inner;
-    loop->loop.body = elab_body_of(e, ast->loop.body);
+    loop->loop.body = live ? elab_live_body(e, &piece, ast->loop.body, ast->loop.head)
+                           : elab_body_of(e, ast->loop.body);
     e->loop = inner.outer;
     elab_scope_undo(e->scope, mark);
     elab_emit(e, loop);
@@ -271,18 +290,23 @@ void elab_loop_stmt(Elab *e, const AstStmt *ast) {
 
 /* ---- branches ------------------------------------------------------------------------------------------------------------------ */
 
-static Expr *nonempty(Elab *e, const AstStmt *ast, int *domain) {
+/* A loop over a whole range, without a body */
+static Stmt *whole_loop(Elab *e, int domain, Span span) {
+    AstDomain whole = {.kind = AST_DOMAIN_NAMED, .name = {e->prog->domains.items[domain].name, span}, .span = span};
+    Stmt *loop = elab_stmt_new(e, S_FOR, span);
+    named_bounds(e, &whole, loop);
+    bind_variable(e, loop, (AstName){.span = span});
+    return loop;
+}
+
+static Expr *nonempty(Elab *e, const AstStmt *ast, Stmt **search, int *domain) {
     Span span = ast->branch.nonempty.span;
     *domain = find_domain(e, ast->branch.nonempty);
     if (*domain < 0) return elab_poison(e, span).x;
     elab_domain_ready(e, *domain, span);
     if (!axes_bound(e, *domain, span)) return elab_poison(e, span).x;
     const Domain *row = &e->prog->domains.items[*domain];
-    if (row->where) {
-        Diag *diag = elab_error(e, P0144, span, "whether `%s` is empty is not known before its loop", row->name);
-        LABEL(e, diag, row->where->span, "its `where` may skip every iteration");
-        return elab_poison(e, span).x;
-    }
+    if (row->where) return elab_search_live(e, *search = whole_loop(e, *domain, span), span);
     int none = -1;
     Val lo = {elab_substitute(e, row->lo, bind_axes, &none), FLEX_INT},
         hi = {elab_substitute(e, row->hi, bind_axes, &none), FLEX_INT};
@@ -305,7 +329,7 @@ void elab_if_stmt(Elab *e, const AstStmt *ast) {
     if (ast->branch.condition)
         s->branch.condition = elab_condition(e, elab_operand(e, elab_expr(e, ast->branch.condition))).x;
     else
-        s->branch.condition = nonempty(e, ast, &s->branch.nonempty);
+        s->branch.condition = nonempty(e, ast, &s->branch.search, &s->branch.nonempty);
     if (elab_is_const(s->branch.condition) && s->branch.nonempty < 0) {
         bool taken = s->branch.condition->constant.integer != 0;
         const AstStmt *alive = taken ? ast->branch.then : ast->branch.otherwise;

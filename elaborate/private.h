@@ -274,6 +274,17 @@ bool elab_scalar_type(Elab *e, const AstType *type, Element *out);
 void elab_loop_stmt(Elab *e, const AstStmt *ast);
 void elab_if_stmt(Elab *e, const AstStmt *ast);
 void elab_stage_stmt(Elab *e, const AstStmt *ast);
+
+/* Ranges with `where`, live.c. loop: one over the whole range, without a body. The result is true where it has a live
+ * iteration. */
+Expr *elab_search_live(Elab *e, Stmt *loop, Span span);
+/* A piece of such a range: its live iterations from number `from` up to `to`, not included; NULL: to the last one */
+typedef struct LivePiece {
+    int count; /* a local: live iterations so far */
+    Expr *from, *to;
+} LivePiece;
+LivePiece elab_live_piece(Elab *e, int domain, const Val *from, const Val *to, Span span); /* comes before the loop */
+Stmt *elab_live_body(Elab *e, const LivePiece *piece, const AstStmt *ast, Span span);      /* of the loop */
 bool elab_declare_hint(Elab *e, const AstStmt *ast, bool variable); /* let ready = try consume <p>; false: it is none */
 void elab_assign_hint(Elab *e, const AstStmt *ast, const Name *name);
 void elab_refuse_hint(Elab *e, Span span, const Name *name); /* stands in the place of a value or of a stage; said once a hint */

@@ -81,3 +81,10 @@ bool row_sets(const FlowCode *code, const Row *row, int local) {
         if (row->unsafe->operands.items[i].local == local) return true;
     return (row->kind == ROW_SET || row->kind == ROW_UNSAFE) && row->local == local;
 }
+
+const Region *code_piece(const FlowCode *code, const Region *loop) {
+    const Row *first = &code->rows.items[loop->begin + 1];
+    if (first->kind != ROW_IF) return NULL;
+    const Region *piece = &code->regions.items[first->region];
+    return piece->from && piece->end + 1 == loop->next ? piece : NULL;
+}

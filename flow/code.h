@@ -45,6 +45,9 @@ typedef struct Region {
     /* IF */
     Expr *condition;             /* the whole condition */
     int nonempty;                /* `condition` says that prog->domains[nonempty] has an iteration, or -1 */
+    int search;                  /* nonempty, of a range with `where`: the loop that has looked for one, in the whole Code; else -1 */
+    Expr *from, *to;             /* a piece of the loop around, which has a `where`: from its iteration number `from` up to `to`
+                                    (NULL: to the last one); from NULL: no piece */
     int turn;                    /* TURN: from 1 */
 } Region;
 
@@ -117,6 +120,9 @@ void code_print_uniform(const Prog *prog, Arena *arena, Str *out);  /* --emit=un
 void code_print_held(const Prog *prog, Arena *arena, Str *out);
 void code_print_arrivals(const Prog *prog, Arena *arena, Str *out);
 bool code_inside(const FlowCode *code, int inner, int outer); /* is one region the other, or in it? */
+
+/* The IF that makes a loop a piece of its range, and is all of its body; NULL: there is none */
+const Region *code_piece(const FlowCode *code, const Region *loop);
 
 static inline bool region_loops(const Region *region) { return region->kind == REGION_GRID || region->kind == REGION_FOR; }
 

@@ -49,7 +49,7 @@ static Span closing(const Stmt *stmt) {
 }
 
 static int begin(Lower *l, RegionKind kind, RowKind first, Stmt *stmt) {
-    Region made = {.kind = kind, .parent = l->region, .next = -1, .otherwise = -1, .var = -1, .domain = -1, .nonempty = -1};
+    Region made = {.kind = kind, .parent = l->region, .next = -1, .otherwise = -1, .var = -1, .domain = -1, .nonempty = -1, .search = -1};
     int index = (int)l->code->regions.count;
     if (stmt) made.span = stmt->span, made.head = stmt->head;
     bool loops = kind == REGION_GRID || kind == REGION_FOR;
@@ -237,10 +237,20 @@ static void loop(Lower *l, Stmt *stmt) {
     flush(l, index, stmt, stmt->head);
 }
 
+/* The region of a loop that has been lowered; -1: of none */
+static int loop_before(const Lower *l, const Stmt *loop) {
+    for (size_t at = l->code->rows.count; loop && at-- > 0;)
+        if (l->code->rows.items[at].stmt == loop && l->code->rows.items[at].kind == ROW_LOOP)
+            return l->code->rows.items[at].region;
+    return -1;
+}
+
 static void branch(Lower *l, Stmt *stmt) {
     int index = begin(l, REGION_IF, ROW_IF, stmt);
     region_of(l, index)->condition = stmt->branch.condition;
     region_of(l, index)->nonempty = stmt->branch.nonempty;
+    region_of(l, index)->search = loop_before(l, stmt->branch.search);
+    region_of(l, index)->from = stmt->branch.from, region_of(l, index)->to = stmt->branch.to;
     l->code->rows.items[l->code->rows.count - 1].value = stmt->branch.condition;
     lower(l, stmt->branch.then);
     region_of(l, index)->otherwise = (int)l->code->rows.count;

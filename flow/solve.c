@@ -533,7 +533,7 @@ static void follow_loop(Flow *flow, int region, Cases *cases) {
     drop(flow, &skips, row->begin, keeps_wanted);
     Cases entry = copy_cases(flow, &runs);
     int bound = flow->context.bound_count;
-    bool certain = apart && !row->where;
+    bool certain = apart; /* of a range with `where` too: it is asked for an iteration that is live */
     if (!apart && runs.count) {
         Bindings before = enter_row(flow, row->begin);
         enter_case(flow, &runs.items[0], bound);

@@ -55,7 +55,13 @@ struct Stmt {
             bool unroll;        /* bounds of constants and variables of unrolled loops around it, and the variable subscripts a register tile or an array field */
             Stmt *body;
         } loop;
-        struct { Expr *condition; int nonempty; Stmt *then, *otherwise; } branch; /* nonempty: a domain, or -1; otherwise may be NULL */
+        struct {
+            Expr *condition;
+            int nonempty;       /* a domain, or -1 */
+            Stmt *search;       /* nonempty, of a range with `where`: the loop before it that has looked for an iteration */
+            Expr *from, *to;    /* a piece of a range with `where`: holds from its iteration number `from` up to `to`; else NULL */
+            Stmt *then, *otherwise; /* otherwise may be NULL */
+        } branch;
         struct {
             LeaveKind kind;
             Stmt *target;       /* S_GRID, S_FOR, or an S_BLOCK for an inlined return; NULL: leaves the role (return) */
