@@ -328,8 +328,7 @@ static void gen_block(Gen *gen, const Stmt *stmt) {
         turn_list(gen, &stmt->block.body);
     else
         gen_list(gen, &stmt->block.body, frame, behind);
-    mma_meet(gen, frame->left);
-    ptx_place_label(gen->ptx, frame->leave_label);
+    if (stmt->block.left) place_leave(gen, frame);
     apart_close(gen, apart);
     mma_scope(gen, stmt);
     if (stmt->block.turn != 0) turn_pass(gen);
