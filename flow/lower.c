@@ -1,4 +1,4 @@
-/* Lowers the statements of a role to Code. The only place of the floor that interprets `Stmt`; writeback.c fills it in. */
+/* Lowers the statements of a role to Code. The only place of the floor that interprets `Stmt`. */
 #include "flow/code.h"
 
 #include "algebra/algebra.h"
@@ -24,6 +24,7 @@ typedef struct Lower {
     VEC(Opened) open;
     bool *opened;      /* by handle: it is in `open` */
     bool leaving;
+    VEC(const Stmt *) late_blocks; /* of code->lates: the stage block */
     int blocks;        /* of stages, around */
     int outside;       /* of these, around the innermost loop */
 } Lower;
@@ -118,23 +119,59 @@ static bool stands_directly(Lower *l, int region) {
     return true;
 }
 
-/* Every `consume` block in a loop may lag. */
-static int late_set(Lower *l, Stmt *stmt) {
-    int loop = region_of(l, l->region)->loop, handle = stmt->stage.handle;
-    if (loop < 0 || !valid_index(handle, l->code->role->handles.count)) return -1;
-    if (l->code->role->handles.items[handle].end != END_CONSUME) return -1;
+/* Every `consume` block in a loop may lag: the sets of a loop are there before its first row, since a
+ * LEAVE flushes those of blocks after it too. */
+static void late_sets(Lower *l, const Stmt *stmt, int loop);
+
+static void late_set(Lower *l, const Stmt *stmt, int loop) {
+    int handle = stmt->stage.handle;
+    late_sets(l, stmt->stage.body, loop);
+    if (!valid_index(handle, l->code->role->handles.count)) return;
+    if (l->code->role->handles.items[handle].end != END_CONSUME) return;
     Late made = {.handle = handle, .loop = loop, .head = stmt->head, .lag = stmt->stage.lag > 0 ? stmt->stage.lag : 0};
-    made.direct = l->blocks == l->outside && stands_directly(l, l->region);
     vec_push(l->arena, &l->code->lates, made);
-    return (int)l->code->lates.count - 1;
+    vec_push(l->arena, &l->late_blocks, stmt);
+}
+
+static void late_sets(Lower *l, const Stmt *stmt, int loop) {
+    if (!stmt) return;
+    switch (stmt->kind) {
+    case S_BLOCK:
+        for (size_t i = 0; i < stmt->block.body.count; i++) late_sets(l, stmt->block.body.items[i], loop);
+        break;
+    case S_IF:
+        late_sets(l, stmt->branch.then, loop);
+        late_sets(l, stmt->branch.otherwise, loop);
+        break;
+    case S_STAGE: late_set(l, stmt, loop); break;
+    case S_GRID:
+    case S_FOR: /* has sets of its own */
+    case S_SCALAR:
+    case S_TILE:
+    case S_LEAVE:
+    case S_TRY:
+    case S_ACQUIRE:
+    case S_RELEASE:
+    case S_UNSAFE:
+    case S_MOVE: break;
+    }
+}
+
+static int late_of(const Lower *l, const Stmt *block) { /* -1: it releases at once */
+    for (size_t i = 0; i < l->late_blocks.count; i++)
+        if (l->late_blocks.items[i] == block) return (int)i;
+    return -1;
 }
 
 static void stage_block(Lower *l, Stmt *stmt) {
     size_t depth = l->open.count;
-    int late = late_set(l, stmt);
+    int late = late_of(l, stmt);
     Row *made = acquire(l, stmt, stmt->stage.handle, stmt->stage.hint, stmt->stage.unwaited);
     made->block = true, made->late = late, made->lag = stmt->stage.lag;
-    if (late >= 0) l->code->lates.items[late].acquire = (int)l->code->rows.count - 1;
+    if (late >= 0) {
+        l->code->lates.items[late].acquire = (int)l->code->rows.count - 1;
+        l->code->lates.items[late].direct = l->blocks == l->outside && stands_directly(l, l->region);
+    }
     vec_push(l->arena, &l->scopes, (Scope){stmt, -1, late, depth});
     l->blocks++;
     lower(l, stmt->stage.body);
@@ -226,6 +263,7 @@ static void loop(Lower *l, Stmt *stmt) {
         made->domain = stmt->loop.domain, made->whole = stmt->loop.whole, made->unroll = stmt->loop.unroll;
     }
     vec_push(l->arena, &l->scopes, (Scope){stmt, index, -1, l->open.count});
+    late_sets(l, grid ? stmt->grid.body : stmt->loop.body, index);
     int outside = l->outside;
     l->outside = l->blocks;
     lower(l, grid ? stmt->grid.body : stmt->loop.body);
