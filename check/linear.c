@@ -269,6 +269,5 @@ void linear_check(Arena *arena, Prog *prog, Diags *diags) {
     for (size_t r = 0; r < prog->roles.count; r++) {
         FlowCode *code = prog->roles.items[r].code;
         if (lags_derive(arena, prog, code)) code->held = flow_held(arena, code);
-        code_write_back(arena, code);
     }
 }

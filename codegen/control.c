@@ -1,66 +1,34 @@
-/* Statements: blocks, loops, branches, leaving, scalars; and the frame of a role. */
+/* Rows of Code: regions, branches, leaving, scalars; and the frame of a role. */
 #include "codegen/gen.h"
 
-/* ---- frames ------------------------------------------------------------------------------------------------------- */
+/* ---- regions ------------------------------------------------------------------------------ */
 
-static void collect_lags(Gen *gen, Frame *frame, const Stmt *stmt);
-
-static void collect_list(Gen *gen, Frame *frame, const Stmts *list) {
-    for (size_t i = 0; i < list->count; i++) collect_lags(gen, frame, list->items[i]);
+static const Row *row_at(const Gen *gen, int at) { return &gen->role->code->rows.items[at]; }
+static const Region *region_at(const Gen *gen, int region) {
+    return &gen->role->code->regions.items[region];
 }
 
-/* The late releases whose innermost loop is the frame's. */
-static void collect_lags(Gen *gen, Frame *frame, const Stmt *stmt) {
-    if (stmt == NULL) return;
-    switch (stmt->kind) {
-    case S_BLOCK: collect_list(gen, frame, &stmt->block.body); return;
-    case S_IF:
-        collect_lags(gen, frame, stmt->branch.then);
-        collect_lags(gen, frame, stmt->branch.otherwise);
-        return;
-    case S_STAGE:
-        if (stmt->stage.lag > 0) {
-            Lag *lag = NEW(gen->arena, Lag);
-            *lag = (Lag){stmt, NEW_ARRAY(gen->arena, Reg, stmt->stage.lag), ptx_new_reg(gen->ptx, REG_32), frame->lags};
-            for (int i = 0; i < stmt->stage.lag; i++) lag->late[i] = ptx_new_reg(gen->ptx, REG_32);
-            frame->lags = lag;
+/* Labels of a region that rows of it may leave; its copies in an unrolled loop have their own. */
+static Exits *open_exits(Gen *gen, int region) {
+    Exits *exits = &gen->role->exits[region];
+    *exits = (Exits){.leave_label = ptx_new_label(gen->ptx), .continue_label = -1};
+    return exits;
+}
+
+/* Late sets of the loop hold nothing. */
+static void open_lates(Gen *gen, int loop) {
+    const FlowCode *code = gen->role->code;
+    for (size_t i = 0; i < code->lates.count; i++) {
+        const Late *late = &code->lates.items[i];
+        if (late->loop != loop || late->lag == 0) continue;
+        LateRegs *regs = &gen->role->lates[i];
+        *regs = (LateRegs){NEW_ARRAY(gen->arena, Reg, late->lag), ptx_new_reg(gen->ptx, REG_32)};
+        for (int k = 0; k < late->lag; k++) {
+            regs->stages[k] = ptx_new_reg(gen->ptx, REG_32);
+            INS(gen->ptx, "mov.b32", ptx_reg(regs->stages[k]), ptx_int(0));
         }
-        collect_lags(gen, frame, stmt->stage.body);
-        return;
-    case S_GRID:
-    case S_FOR: /* loops of their own */
-    case S_SCALAR:
-    case S_TILE:
-    case S_LEAVE:
-    case S_TRY:
-    case S_ACQUIRE:
-    case S_RELEASE:
-    case S_UNSAFE:
-    case S_MOVE: return;
+        INS(gen->ptx, "mov.b32", ptx_reg(regs->held), ptx_int(0));
     }
-}
-
-static Frame *push_frame(Gen *gen, const Stmt *stmt) {
-    Frame *frame = NEW(gen->arena, Frame);
-    *frame =
-        (Frame){.stmt = stmt, .leave_label = ptx_new_label(gen->ptx), .continue_label = -1, .outer = gen->role->frame};
-    gen->role->frame = frame;
-    return frame;
-}
-
-static void pop_frame(Gen *gen) { gen->role->frame = gen->role->frame->outer; }
-
-static void open_lags(Gen *gen, Frame *frame, const Stmt *body) {
-    collect_lags(gen, frame, body);
-    for (Lag *lag = frame->lags; lag != NULL; lag = lag->next) {
-        for (int i = 0; i < lag->stage->stage.lag; i++) INS(gen->ptx, "mov.b32", ptx_reg(lag->late[i]), ptx_int(0));
-        INS(gen->ptx, "mov.b32", ptx_reg(lag->held), ptx_int(0));
-    }
-}
-
-static void drain_lags(Gen *gen, const Frame *frame) {
-    if (frame->lags != NULL) mma_late(gen, frame->stmt);
-    for (Lag *lag = frame->lags; lag != NULL; lag = lag->next) pipe_drain(gen, lag);
 }
 
 /* ---- scalars ------------------------------------------------------------------------------------------------------ */
@@ -78,50 +46,59 @@ void local_set(Gen *gen, int local, Value value) {
     ptx_forget(gen->ptx);
 }
 
-/* ---- loops -------------------------------------------------------------------------------------------------------- */
+/* ---- loops -------------------------------------------------------------------------------- */
 
 /* What follows is skipped in iterations that `where` leaves out. */
-static void skip_unless(Gen *gen, Frame *frame, const Expr *where) {
+static void skip_unless(Gen *gen, Exits *exits, const Expr *where) {
     if (where == NULL) return;
-    mma_branch(gen, &frame->next);
-    INS_UNLESS(gen->ptx, eval_condition(gen, &(Point){.outer = NULL}, where), "bra", ptx_label(frame->continue_label));
+    mma_branch(gen, &exits->next);
+    INS_UNLESS(gen->ptx, eval_condition(gen, &(Point){.outer = NULL}, where), "bra",
+               ptx_label(exits->continue_label));
 }
 
-/* Behind a loop that jumps back: control comes from its head and from what left it. */
-static void place_leave(Gen *gen, const Frame *frame) {
-    mma_meet(gen, frame->left);
-    ptx_place_label(gen->ptx, frame->leave_label);
+/* All that left the region meets here. */
+static void place_leave(Gen *gen, const Exits *exits) {
+    mma_meet(gen, exits->left);
+    ptx_place_label(gen->ptx, exits->leave_label);
 }
 
-static void set_axis(Gen *gen, const Stmt *stmt, size_t axis, Operand value) {
-    INS(gen->ptx, "mov.b32", ptx_reg(gen->role->locals[stmt->grid.vars[axis]].reg), value);
+/* All that goes to the next iteration meets here. */
+static void place_next(Gen *gen, const Exits *exits) {
+    mma_meet(gen, exits->next);
+    ptx_place_label(gen->ptx, exits->continue_label);
+}
+
+static void gen_body(Gen *gen, const Region *loop) { gen_rows(gen, loop->begin + 1, loop->next); }
+
+static void set_axis(Gen *gen, const Region *loop, size_t axis, Operand value) {
+    INS(gen->ptx, "mov.b32", ptx_reg(gen->role->locals[loop->axes[axis]].reg), value);
 }
 
 /* A coordinate of clusters becomes one of this block: times the cluster's size along the axis, plus the block's place in it. */
-static void set_coordinate(Gen *gen, const Stmt *stmt, size_t axis, Reg here) {
+static void set_coordinate(Gen *gen, const Region *loop, size_t axis, Reg here) {
     int size = gen->prog->axes.items[axis].cluster;
     if (size > 1)
         here = PURE(gen->ptx, REG_32, "mad.lo.s32", ptx_reg(here), ptx_int(size), ptx_reg(gen->cluster.along[axis]));
-    set_axis(gen, stmt, axis, ptx_reg(here));
+    set_axis(gen, loop, axis, ptx_reg(here));
 }
 
 /* Number `rest` among the coordinates of the axes from `first` on, the first of them fastest. */
-static void set_plain_axes(Gen *gen, const Stmt *stmt, const Value *extents, Reg rest, size_t first) {
+static void set_plain_axes(Gen *gen, const Region *loop, const Value *extents, Reg rest, size_t first) {
     size_t count = gen->prog->axes.count;
     for (size_t a = first; a < count; a++) {
         bool last = a + 1 == count;
         Reg here = last ? rest : PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(rest), value_operand(extents[a]));
         if (!last) rest = PURE(gen->ptx, REG_32, "div.u32", ptx_reg(rest), value_operand(extents[a]));
-        set_coordinate(gen, stmt, a, here);
+        set_coordinate(gen, loop, a, here);
     }
 }
 
 /* `grouped n`: n coordinates of the first axis (fewer in its last group) with all of the second, then the next n: what is in
  * flight at once shares rows and columns in L2. */
-static void set_axes(Gen *gen, const Stmt *stmt, const Value *extents, Reg tile) {
+static void set_axes(Gen *gen, const Region *loop, const Value *extents, Reg tile) {
     int grouped = gen->prog->grouped / gen->prog->axes.items[0].cluster;
     if (grouped == 0) {
-        set_plain_axes(gen, stmt, extents, tile, 0);
+        set_plain_axes(gen, loop, extents, tile, 0);
         return;
     }
     Reg plane = PURE(gen->ptx, REG_32, "mul.lo.s32", value_operand(extents[0]), value_operand(extents[1]));
@@ -134,9 +111,9 @@ static void set_axes(Gen *gen, const Stmt *stmt, const Value *extents, Reg tile)
     Reg left = PURE(gen->ptx, REG_32, "sub.s32", value_operand(extents[0]), ptx_reg(first));
     Reg rows = PURE(gen->ptx, REG_32, "min.s32", ptx_reg(left), ptx_int(grouped));
     Reg row = PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(inside), ptx_reg(rows));
-    set_coordinate(gen, stmt, 0, PURE(gen->ptx, REG_32, "add.s32", ptx_reg(first), ptx_reg(row)));
-    set_coordinate(gen, stmt, 1, PURE(gen->ptx, REG_32, "div.u32", ptx_reg(inside), ptx_reg(rows)));
-    set_plain_axes(gen, stmt, extents, rest, 2);
+    set_coordinate(gen, loop, 0, PURE(gen->ptx, REG_32, "add.s32", ptx_reg(first), ptx_reg(row)));
+    set_coordinate(gen, loop, 1, PURE(gen->ptx, REG_32, "div.u32", ptx_reg(inside), ptx_reg(rows)));
+    set_plain_axes(gen, loop, extents, rest, 2);
 }
 
 static Value clusters_along(Gen *gen, const Axis *axis) {
@@ -150,11 +127,12 @@ static Value clusters_along(Gen *gen, const Axis *axis) {
 /* for (axes) in grid: coordinate number `tile` of this block, the first axis fastest; the same loop runs once where the grid is
  * not persistent, since then there are as many blocks as coordinates (one block where there are none). Clusters are counted where
  * blocks run in them: all blocks of one take the same number of iterations. */
-static void gen_grid(Gen *gen, const Stmt *stmt) {
+static void gen_grid(Gen *gen, int region) {
     const Prog *prog = gen->prog;
-    ptx_mark(gen->ptx, stmt->head, gen->role->number, NULL, "takes the next grid coordinate");
-    Frame *frame = push_frame(gen, stmt);
-    open_lags(gen, frame, stmt->grid.body);
+    const Region *loop = region_at(gen, region);
+    ptx_mark(gen->ptx, loop->head, gen->role->number, NULL, "takes the next grid coordinate");
+    Exits *exits = open_exits(gen, region);
+    open_lates(gen, region);
     Value extents[PROG_MAX_RANK], total = value_integer(E_I32, 1);
     for (size_t a = 0; a < prog->axes.count; a++) {
         extents[a] = clusters_along(gen, &prog->axes.items[a]);
@@ -167,219 +145,247 @@ static void gen_grid(Gen *gen, const Stmt *stmt) {
     INS(gen->ptx, "mov.u32", ptx_reg(tile), ptx_text(prog->cluster > 1 ? "%clusterid.x" : "%ctaid.x"));
     INS(gen->ptx, "mov.u32", ptx_reg(step), ptx_text(prog->cluster > 1 ? "%nclusterid.x" : "%nctaid.x"));
     int head = ptx_new_label(gen->ptx);
-    frame->continue_label = ptx_new_label(gen->ptx);
-    mma_head(gen, stmt);
+    exits->continue_label = ptx_new_label(gen->ptx);
+    mma_head(gen, region);
     ptx_place_label(gen->ptx, head);
     INS(gen->ptx, "setp.ge.s32", ptx_reg(done), ptx_reg(tile), value_operand(total));
-    mma_branch(gen, &frame->left);
-    INS_IF(gen->ptx, done, "bra", ptx_label(frame->leave_label));
-    set_axes(gen, stmt, extents, tile);
+    mma_branch(gen, &exits->left);
+    INS_IF(gen->ptx, done, "bra", ptx_label(exits->leave_label));
+    set_axes(gen, loop, extents, tile);
     ptx_forget(gen->ptx);
     int skip = turn_iteration(gen);
-    gen_stmt(gen, stmt->grid.body);
-    mma_meet(gen, frame->next);
-    ptx_place_label(gen->ptx, frame->continue_label);
-    mma_again(gen, stmt);
-    turn_skipped(gen, stmt, skip);
+    gen_body(gen, loop);
+    place_next(gen, exits);
+    mma_again(gen, region);
+    turn_skipped(gen, region, skip);
     INS(gen->ptx, "add.s32", ptx_reg(tile), ptx_reg(tile), ptx_reg(step));
     INS(gen->ptx, "bra", ptx_label(head));
-    place_leave(gen, frame);
-    drain_lags(gen, frame);
-    pop_frame(gen);
+    place_leave(gen, exits);
 }
 
-static void gen_unrolled(Gen *gen, const Stmt *stmt, Frame *frame) {
-    Value lo = eval_scalar(gen, stmt->loop.lo), hi = eval_scalar(gen, stmt->loop.hi);
-    Value saved = gen->role->locals[stmt->loop.var];
+static void gen_unrolled(Gen *gen, const Region *loop, Exits *exits) {
+    Value lo = eval_scalar(gen, loop->lo), hi = eval_scalar(gen, loop->hi);
+    Value saved = gen->role->locals[loop->var];
     for (int64_t v = lo.integer; v < hi.integer; v++) {
-        gen->role->locals[stmt->loop.var] = value_integer(saved.type, v);
-        frame->continue_label = ptx_new_label(gen->ptx);
-        frame->next = NULL;
-        skip_unless(gen, frame, stmt->loop.where);
-        gen_stmt(gen, stmt->loop.body);
-        mma_meet(gen, frame->next);
-        ptx_place_label(gen->ptx, frame->continue_label);
+        gen->role->locals[loop->var] = value_integer(saved.type, v);
+        exits->continue_label = ptx_new_label(gen->ptx);
+        exits->next = NULL;
+        skip_unless(gen, exits, loop->where);
+        gen_body(gen, loop);
+        place_next(gen, exits);
     }
-    gen->role->locals[stmt->loop.var] = saved;
+    gen->role->locals[loop->var] = saved;
 }
 
-static void gen_counted(Gen *gen, const Stmt *stmt, Frame *frame) {
-    Reg var = gen->role->locals[stmt->loop.var].reg, done = ptx_new_reg(gen->ptx, REG_PRED),
+static void gen_counted(Gen *gen, int region, Exits *exits) {
+    const Region *loop = region_at(gen, region);
+    Reg var = gen->role->locals[loop->var].reg, done = ptx_new_reg(gen->ptx, REG_PRED),
         end = ptx_new_reg(gen->ptx, REG_32);
-    Value lo = eval_scalar(gen, stmt->loop.lo), hi = eval_scalar(gen, stmt->loop.hi);
+    Value lo = eval_scalar(gen, loop->lo), hi = eval_scalar(gen, loop->hi);
     INS(gen->ptx, "mov.b32", ptx_reg(end), value_operand(hi));
     INS(gen->ptx, "mov.b32", ptx_reg(var), value_operand(lo));
     int head = ptx_new_label(gen->ptx);
-    frame->continue_label = ptx_new_label(gen->ptx);
-    mma_head(gen, stmt);
+    exits->continue_label = ptx_new_label(gen->ptx);
+    mma_head(gen, region);
     ptx_place_label(gen->ptx, head);
     INS(gen->ptx, "setp.ge.s32", ptx_reg(done), ptx_reg(var), ptx_reg(end));
-    mma_branch(gen, &frame->left);
-    INS_IF(gen->ptx, done, "bra", ptx_label(frame->leave_label));
-    skip_unless(gen, frame, stmt->loop.where);
-    gen_stmt(gen, stmt->loop.body);
-    mma_meet(gen, frame->next);
-    ptx_place_label(gen->ptx, frame->continue_label);
-    mma_again(gen, stmt);
+    mma_branch(gen, &exits->left);
+    INS_IF(gen->ptx, done, "bra", ptx_label(exits->leave_label));
+    skip_unless(gen, exits, loop->where);
+    gen_body(gen, loop);
+    place_next(gen, exits);
+    mma_again(gen, region);
     INS(gen->ptx, "add.s32", ptx_reg(var), ptx_reg(var), ptx_int(1));
     INS(gen->ptx, "bra", ptx_label(head));
 }
 
-static void gen_for(Gen *gen, const Stmt *stmt) {
-    int turn = turn_hold(gen);
-    ptx_mark(gen->ptx, stmt->head, gen->role->number, NULL, "loops");
-    Frame *frame = push_frame(gen, stmt);
-    open_lags(gen, frame, stmt->loop.body);
-    bool apart = apart_open(gen, stmt);
-    if (stmt->loop.unroll)
-        gen_unrolled(gen, stmt, frame);
+static void gen_for(Gen *gen, int region) {
+    const Region *loop = region_at(gen, region);
+    ptx_mark(gen->ptx, loop->head, gen->role->number, NULL, "loops");
+    Exits *exits = open_exits(gen, region);
+    open_lates(gen, region);
+    bool apart = apart_open(gen, region);
+    if (loop->unroll)
+        gen_unrolled(gen, loop, exits);
     else
-        gen_counted(gen, stmt, frame);
-    place_leave(gen, frame);
+        gen_counted(gen, region, exits);
+    place_leave(gen, exits);
     apart_close(gen, apart);
-    gen->role->turn_ending = turn;
-    turn_pass(gen);
-    drain_lags(gen, frame);
-    pop_frame(gen);
 }
 
-/* ---- branches ----------------------------------------------------------------------------------------------------- */
+/* ---- branches ----------------------------------------------------------------------------- */
 
-static void gen_arm(Gen *gen, const Stmt *arm, int turn) {
-    gen->role->turn_ending = turn;
-    if (arm != NULL) gen_stmt(gen, arm);
-    turn_pass(gen);
+/* An arm; the turn may be passed on where it begins. */
+static void gen_arm(Gen *gen, int first, int end) {
+    turn_pass_after(gen, first);
+    gen_rows(gen, first + 1, end);
 }
 
-/* Each arm passes the turn on as soon as it can; where lanes take different arms, it is passed on
- * after both: a barrier is for whole warps. */
-
-static void gen_if(Gen *gen, const Stmt *stmt) {
-    int turn = turn_hold(gen);
-    ptx_mark(gen->ptx, stmt->head, gen->role->number, NULL, NULL);
-    Value condition = eval_scalar(gen, stmt->branch.condition);
+static void gen_if(Gen *gen, int region) {
+    const Region *branch = region_at(gen, region);
+    ptx_mark(gen->ptx, branch->head, gen->role->number, NULL, NULL);
+    Value condition = eval_scalar(gen, branch->condition);
     if (condition.reg.class == REG_NONE) {
-        const Stmt *taken = condition.integer != 0 ? stmt->branch.then : stmt->branch.otherwise;
-        gen_arm(gen, taken, turn);
+        if (condition.integer != 0)
+            gen_arm(gen, branch->begin, branch->otherwise);
+        else
+            gen_arm(gen, branch->otherwise, branch->end);
         return;
     }
     int otherwise = ptx_new_label(gen->ptx), end = ptx_new_label(gen->ptx);
+    bool second = turn_passes_after(gen, branch->otherwise) || branch->otherwise + 1 < branch->end;
     Pending *before = NULL, *then = NULL;
-    mma_rest(gen, stmt);
-    bool apart = apart_open(gen, stmt);
-    int in_arms = apart ? 0 : turn;
+    mma_rest(gen, region);
+    bool apart = apart_open(gen, region);
     mma_branch(gen, &before);
     INS_UNLESS(gen->ptx, condition.reg, "bra", ptx_label(otherwise));
-    gen_arm(gen, stmt->branch.then, in_arms);
-    mma_rest_in_loop(gen);
+    gen_arm(gen, branch->begin, branch->otherwise);
+    mma_rest_in_loop(gen, region);
     mma_goto(gen, &then);
-    if (stmt->branch.otherwise != NULL || in_arms != 0) INS(gen->ptx, "bra", ptx_label(end));
+    if (second) INS(gen->ptx, "bra", ptx_label(end));
     ptx_place_label(gen->ptx, otherwise);
     mma_meet(gen, before);
-    gen_arm(gen, stmt->branch.otherwise, in_arms);
-    mma_rest_in_loop(gen);
+    gen_arm(gen, branch->otherwise, branch->end);
+    mma_rest_in_loop(gen, region);
     mma_meet(gen, then);
     ptx_place_label(gen->ptx, end);
     apart_close(gen, apart);
-    if (!apart) return;
-    gen->role->turn_ending = turn;
-    turn_pass(gen);
 }
 
-/* Blocks that are left release their stages; loops that are crossed give back what they still hold late. The target's own late
- * stages are drained behind its leave label. */
-static void gen_leave(Gen *gen, const Stmt *stmt) {
-    for (size_t i = 0; i < stmt->leave.releases.count; i++)
-        pipe_release(gen, stmt->span, stmt->leave.releases.items[i]);
-    Frame *frame = gen->role->frame;
-    for (; frame != NULL && frame->stmt != stmt->leave.target; frame = frame->outer) drain_lags(gen, frame);
-    mma_leave(gen, frame, stmt->leave.kind);
-    int label = frame == NULL                        ? gen->role->end_label
-                : stmt->leave.kind == LEAVE_CONTINUE ? frame->continue_label
-                                                     : frame->leave_label;
+static void gen_leave(Gen *gen, const Row *row) {
+    const Exits *exits = &gen->role->exits[row->target];
+    mma_leave(gen, row);
+    int label = row->target == 0 ? gen->role->end_label
+                : row->again     ? exits->continue_label
+                                 : exits->leave_label;
     INS(gen->ptx, "bra", ptx_label(label));
     ptx_forget(gen->ptx);
 }
 
-/* Statements one after another. Where the next releases a stage, a statement may do so (Due). */
-static void gen_list(Gen *gen, const Stmts *list, const Frame *frame, Due *behind) {
-    RoleState *state = gen->role;
-    for (size_t i = 0; i < list->count; i++) {
-        const Stmt *here = list->items[i], *next = i + 1 < list->count ? list->items[i + 1] : NULL;
-        bool releases = next != NULL && next->kind == S_RELEASE && !next->release.silent, alone = frame->left == NULL;
-        Due own = {.done = false};
-        if (releases) own = (Due){next->release.handle, next->span, false};
-        if (alone && (here->kind == S_TILE || here->kind == S_BLOCK))
-            state->due = releases ? &own : next == NULL ? behind : NULL;
-        gen_stmt(gen, here);
-        state->due = NULL;
-        if (own.done) i++;
-    }
-}
-
-static void gen_block(Gen *gen, const Stmt *stmt) {
-    Due *behind = gen->role->due;
-    bool turn = stmt->block.turn != 0 || gen->role->turn_ending != 0;
-    Frame *frame = push_frame(gen, stmt);
-    gen->role->due = NULL;
-    if (stmt->block.turn != 0) turn_open(gen, stmt);
-    bool apart = apart_open(gen, stmt);
-    if (turn)
-        turn_list(gen, &stmt->block.body);
-    else
-        gen_list(gen, &stmt->block.body, frame, behind);
-    if (stmt->block.left) place_leave(gen, frame);
+static void gen_block(Gen *gen, int region) {
+    const Region *block = region_at(gen, region);
+    const Exits *exits = open_exits(gen, region);
+    bool apart = apart_open(gen, region);
+    gen_rows(gen, block->begin + 1, block->end);
+    if (block->left) place_leave(gen, exits);
     apart_close(gen, apart);
-    mma_scope(gen, stmt);
-    if (stmt->block.turn != 0) turn_pass(gen);
-    pop_frame(gen);
 }
 
-static void gen_stage(Gen *gen, const Stmt *stmt) {
-    uint32_t end = stmt->span.hi > stmt->span.lo ? stmt->span.hi - 1 : stmt->span.lo;
-    Due due = {stmt->stage.handle, (Span){end, stmt->span.hi}, false};
-    pipe_acquire(gen, stmt, stmt->stage.handle);
-    if (stmt->stage.body->kind == S_BLOCK) gen->role->due = &due;
-    gen_stmt(gen, stmt->stage.body);
-    gen->role->due = NULL;
-    turn_pass(gen);
-    if (!due.done) pipe_release(gen, due.span, due.handle);
+/* ---- rows --------------------------------------------------------------------------------- */
+
+void gen_set(Gen *gen, const Row *row) {
+    if (row->space != NULL) {
+        refuse_reduction(gen, row->value, row->span);
+        return;
+    }
+    ptx_mark(gen->ptx, row->span, gen->role->number, NULL, NULL);
+    mma_touch(gen, row);
+    zero_settle(gen, row);
+    local_set(gen, row->local, eval_scalar(gen, row->value));
 }
 
-void gen_stmt(Gen *gen, const Stmt *stmt) {
-    switch (stmt->kind) {
-    case S_BLOCK: gen_block(gen, stmt); return;
-    case S_SCALAR:
-        if (stmt->scalar.space != NULL) {
-            refuse_reduction(gen, stmt->scalar.value, stmt->span);
-            return;
-        }
-        ptx_mark(gen->ptx, stmt->span, gen->role->number, NULL, NULL);
-        mma_touch(gen, stmt);
-        zero_settle(gen, stmt);
-        local_set(gen, stmt->scalar.local, eval_scalar(gen, stmt->scalar.value));
-        return;
-    case S_TILE: gen_tile(gen, stmt); return;
-    case S_GRID: gen_grid(gen, stmt); return;
-    case S_FOR: gen_for(gen, stmt); return;
-    case S_IF: gen_if(gen, stmt); return;
-    case S_LEAVE: gen_leave(gen, stmt); return;
-    case S_TRY: pipe_ask(gen, stmt); return;
-    case S_ACQUIRE: pipe_acquire(gen, stmt, stmt->acquire.handle); return;
-    case S_RELEASE:
-        if (stmt->release.silent)
-            pipe_forget(gen, stmt->release.handle);
-        else
-            pipe_release(gen, stmt->span, stmt->release.handle);
-        return;
-    case S_MOVE:
-        mma_move(gen, stmt->move.to, stmt->move.from);
-        INS(gen->ptx, "mov.b32", ptx_reg(gen->role->handles[stmt->move.to]),
-            ptx_reg(gen->role->handles[stmt->move.from]));
-        ptx_forget(gen->ptx);
-        return;
-    case S_STAGE: gen_stage(gen, stmt); return;
-    case S_UNSAFE: gen_unsafe(gen, stmt); return;
+static void gen_move(Gen *gen, const Row *row) {
+    mma_move(gen, row->handle, row->other);
+    INS(gen->ptx, "mov.b32", ptx_reg(gen->role->handles[row->handle]),
+        ptx_reg(gen->role->handles[row->other]));
+    ptx_forget(gen->ptx);
+}
+
+static bool closes_tile(const Row *row) {
+    return row->kind == ROW_CLOSE && row->object == OBJECT_TILE;
+}
+
+/* The release of a stage, or its passing into a late set, that directly follows the statement at
+ * `at`: the statement may carry it out (Due). -1: none */
+static int release_after(const Gen *gen, int at) {
+    if (turn_passes_after(gen, at)) return -1;
+    do at++;
+    while (closes_tile(row_at(gen, at)));
+    const Row *row = row_at(gen, at);
+    return (row->kind == ROW_RELEASE || row->kind == ROW_KEEP) && !row->leaving ? at : -1;
+}
+
+/* Returns the row to go on with. */
+static int gen_statement(Gen *gen, int at) {
+    RoleState *state = gen->role;
+    int release = release_after(gen, at);
+    Due due = {.release = release < 0 ? NULL : row_at(gen, release)};
+    state->due = release < 0 ? NULL : &due;
+    gen_tile(gen, row_at(gen, at));
+    state->due = NULL;
+    if (!due.done) return at + 1;
+    mma_scope(gen, at + 1, release);
+    return release + 1;
+}
+
+/* Rows of one kind that stand together: what waits for all of them waits once. Returns the row after them. */
+static int after_run(const Gen *gen, int at) {
+    RowKind kind = row_at(gen, at)->kind;
+    do at++;
+    while (row_at(gen, at)->kind == kind);
+    return at;
+}
+
+static int gen_flushes(Gen *gen, int at) {
+    int end = after_run(gen, at);
+    mma_late(gen, at, end);
+    for (; at < end; at++) pipe_drain(gen, row_at(gen, at)->late);
+    return end;
+}
+
+static int gen_region(Gen *gen, int region) {
+    switch (region_at(gen, region)->kind) {
+    case REGION_GRID: gen_grid(gen, region); break;
+    case REGION_FOR: gen_for(gen, region); break;
+    case REGION_IF: gen_if(gen, region); break;
+    case REGION_ROLE:
+    case REGION_BLOCK:
+    case REGION_TURN: gen_block(gen, region); break;
+    }
+    return region_at(gen, region)->end;
+}
+
+/* Returns the last row that it generated: that of a region is its END. */
+static int gen_row(Gen *gen, int at) {
+    const Row *row = row_at(gen, at);
+    switch (row->kind) {
+    case ROW_LOOP:
+    case ROW_IF:
+    case ROW_BLOCK: return gen_region(gen, row->region);
+    case ROW_LEAVE: gen_leave(gen, row); break;
+    case ROW_SET: gen_set(gen, row); break;
+    case ROW_TILE: return gen_statement(gen, at) - 1;
+    case ROW_UNSAFE:
+    case ROW_STEP: gen_unsafe(gen, row); break;
+    case ROW_ASK: pipe_ask(gen, row); break;
+    case ROW_ACQUIRE: pipe_acquire(gen, row); break;
+    case ROW_RELEASE:
+    case ROW_KEEP: pipe_release(gen, row); break;
+    case ROW_DROP: pipe_forget(gen, row->handle); break;
+    case ROW_MOVE: gen_move(gen, row); break;
+    case ROW_FLUSH: return gen_flushes(gen, at) - 1;
+    case ROW_CLOSE: {
+        int end = after_run(gen, at);
+        mma_scope(gen, at, end);
+        return end - 1;
+    }
+    case ROW_TAKE: turn_open(gen, row); break;
+    case ROW_PASS: /* turn_pass_after says where */
+    case ROW_OPEN:
+    case ROW_LEND:
+    case ROW_NEXT:
+    case ROW_ELSE:
+    case ROW_END:
+    case ROW_EXIT:
+    case ROW_COUNT: break;
+    }
+    return at;
+}
+
+void gen_rows(Gen *gen, int from, int to) {
+    for (int at = from; at < to; at++) {
+        at = gen_row(gen, at);
+        turn_pass_after(gen, at);
     }
 }
 
@@ -447,8 +453,11 @@ static void open_storage(Gen *gen, RoleState *state) {
 
 void gen_role(Gen *gen, int number) {
     const Role *role = &gen->prog->roles.items[number];
-    RoleState state = {.role = role, .number = number};
+    const FlowCode *code = role->code;
+    RoleState state = {.role = role, .number = number, .code = code};
     gen->role = &state;
+    state.exits = NEW_ARRAY(gen->arena, Exits, code->regions.count);
+    state.lates = NEW_ARRAY(gen->arena, LateRegs, code->lates.count + 1);
     state.end_label = ptx_new_label(gen->ptx);
     state.expired_label = ptx_new_label(gen->ptx);
     state.expired_site = ptx_new_reg(gen->ptx, REG_32);
@@ -465,7 +474,7 @@ void gen_role(Gen *gen, int number) {
     apart_find(gen);
     turns_begin(gen);
     cluster_open_role(gen);
-    gen_stmt(gen, role->body);
+    gen_rows(gen, code->regions.items[0].begin + 1, code->regions.items[0].end);
     mma_end(gen);
     ptx_place_label(gen->ptx,
                     state.end_label); /* also of the lanes that were not elected: they have nothing to finish */

@@ -10,15 +10,15 @@ static const char *access_name(Gen *gen, const Access *access) {
     return arena_printf(gen->arena, "%s.%s", handle->name, field);
 }
 
-static void mark_tile(Gen *gen, const Stmt *stmt, const char *verb) {
-    const Tile *tile = stmt->tile;
+static void mark_tile(Gen *gen, const Row *row, const char *verb) {
+    const Tile *tile = row->tile;
     const char *to = access_name(gen, &tile->target), *pipe = NULL;
     const char *what = tile->value->kind == X_READ
                            ? arena_printf(gen->arena, "%s `%s` to `%s`", verb, access_name(gen, tile->value->read), to)
                            : arena_printf(gen->arena, "computes `%s`", to);
     if (tile->target.space == SPACE_STAGE)
         pipe = gen->prog->pipes.items[gen->role->role->handles.items[tile->target.object].pipe].name;
-    ptx_mark(gen->ptx, stmt->span, gen->role->number, pipe, what);
+    ptx_mark(gen->ptx, row->span, gen->role->number, pipe, what);
 }
 
 /* The first element's place: all indexes at zero. */
@@ -220,8 +220,8 @@ static const char *no_operand(Gen *gen, const Expr *side) {
 }
 
 /* A contraction whose sums do not go to registers: true where that was said */
-static bool refuse_target(Gen *gen, const Stmt *stmt, const Expr *sum) {
-    const Access *target = &stmt->tile->target;
+static bool refuse_target(Gen *gen, const Row *row, const Expr *sum) {
+    const Access *target = &row->tile->target;
     if (sum == NULL || target->rank != 2 || (target->space != SPACE_SHARED && target->space != SPACE_STAGE))
         return false;
     bool shared = target->space == SPACE_SHARED;
@@ -237,20 +237,20 @@ static bool refuse_target(Gen *gen, const Stmt *stmt, const Expr *sum) {
 }
 
 /* Nearly `acc[i, j] = sum[x] a * b`, which is told from other reductions: its author expects matrix instructions. */
-static void refuse_tile(Gen *gen, const Stmt *stmt) {
-    const Tile *tile = stmt->tile;
+static void refuse_tile(Gen *gen, const Row *row) {
+    const Tile *tile = row->tile;
     const Expr *sum = NULL;
     expr_visit(gen->arena, tile->value, find_sum_of_products, &sum);
-    if (refuse_target(gen, stmt, sum)) return;
+    if (refuse_target(gen, row, sum)) return;
     if (tile->target.space != SPACE_REGISTER || tile->target.rank != 2 || sum == NULL) {
-        refuse_reduction(gen, tile->value, stmt->span);
+        refuse_reduction(gen, tile->value, row->span);
         return;
     }
     const Expr *product = without_casts(sum->reduce.body), *side = product->binary.left;
     const char *why = no_operand(gen, side);
     if (why == NULL) side = product->binary.right, why = no_operand(gen, side);
     bool other = tile->op != ASSIGN_SET && tile->op != ASSIGN_ADD, beside = without_casts(tile->value) != sum;
-    Diag *diag = diag_at(gen->diags, P0290, other || beside || why == NULL ? stmt->span : side->span,
+    Diag *diag = diag_at(gen->diags, P0290, other || beside || why == NULL ? row->span : side->span,
                          "this form of a contraction is not generated yet");
     diag_primary(gen->diags, diag, "%s",
                  other         ? "neither `=` nor `+=`"
@@ -261,30 +261,30 @@ static void refuse_tile(Gen *gen, const Stmt *stmt) {
               "generated are `acc[i, j] = sum[x] a * b;` and `+=`, where a and b are elements of tiles");
 }
 
-void gen_tile(Gen *gen, const Stmt *stmt) {
-    const Tile *tile = stmt->tile;
-    if (tile->class != TILE_MMA && tile->class != TILE_MAP) mma_touch(gen, stmt);
+void gen_tile(Gen *gen, const Row *row) {
+    const Tile *tile = row->tile;
+    if (tile->class != TILE_MMA && tile->class != TILE_MAP) mma_touch(gen, row);
     switch (tile->class) {
     case TILE_TENSOR_LOAD:
     case TILE_BULK_LOAD:
     case TILE_TENSOR_STORE:
     case TILE_BULK_STORE:
-        mark_tile(gen, stmt, "copies");
+        mark_tile(gen, row, "copies");
         gen_engine_copy(gen, tile);
         return;
     case TILE_LANES:
-        mark_tile(gen, stmt, "copies by lanes");
+        mark_tile(gen, row, "copies by lanes");
         gen_lanes(gen, tile);
         return;
     case TILE_MAP:
-        mark_tile(gen, stmt, "moves");
-        gen_map(gen, stmt);
+        mark_tile(gen, row, "moves");
+        gen_map(gen, row);
         return;
     case TILE_MMA:
-        mark_tile(gen, stmt, "multiplies");
+        mark_tile(gen, row, "multiplies");
         gen_mma(gen, tile);
         return;
-    case TILE_REDUCTION: refuse_tile(gen, stmt); return;
+    case TILE_REDUCTION: refuse_tile(gen, row); return;
     case TILE_UNCLASSIFIED: return; /* poison: codegen is not called after errors */
     }
 }

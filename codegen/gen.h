@@ -14,7 +14,7 @@
 
 #include "codegen/codegen.h"
 #include "codegen/ptx.h"
-#include "prog/stmt.h"
+#include "flow/code.h"
 
 /* A value: a constant or a register. F32, I32 and U32 are in .b32, 64-bit integers in .b64, BOOL in a predicate. */
 typedef struct Value {
@@ -79,30 +79,23 @@ typedef struct Cursor {
     Reg stage, parity;
 } Cursor;
 
-/* A `consume` block that releases late: the stages it has not yet released. Others of the ring may lie between them. */
-typedef struct Lag {
-    const Stmt *stage; /* the S_STAGE */
-    Reg *late;         /* .b32 stage indexes, as many as its lag, oldest first; the last `held` of them count */
+/* The stages that a late set (flow/code.h) has not yet released. Others of the ring may lie between them. */
+typedef struct LateRegs {
+    Reg *stages; /* .b32 stage indexes, as many as its lag, oldest first; the last `held` of them count */
     Reg held;
-    struct Lag *next; /* of the same loop */
-} Lag;
+} LateRegs;
 
-/* A statement that can be left. */
-typedef struct Frame {
-    const Stmt *stmt;
-    int leave_label;    /* after it */
-    int continue_label; /* loops: the next iteration */
-    Lag *lags;          /* late releases that its end drains */
-    struct Frame *outer;
-    Pending *left,
-        *next; /* what is in flight where it is left, and where its next iteration is begun, early; NULL: nowhere */
-} Frame;
+/* Where rows leave a region to */
+typedef struct Exits {
+    int leave_label;       /* after it */
+    int continue_label;    /* loops: the next iteration */
+    Pending *left, *next;  /* what is in flight where rows go there early; NULL: none does */
+} Exits;
 
-/* A release that a statement before it may carry out. */
+/* The release, or the KEEP, that directly follows the statement being generated */
 typedef struct Due {
-    int handle;
-    Span span;
-    bool done;
+    const Row *release;
+    bool done; /* the statement has carried it out */
 } Due;
 
 struct RoleState {
@@ -119,17 +112,19 @@ struct RoleState {
     Value *locals;      /* register of each scalar local, or its constant while its loop is unrolled */
     Reg **tiles;        /* registers of each register tile, as layout_number counts them */
     Reg *filled;        /* of each tile: predicate, its registers hold what it says (zero.c); REG_NONE: always */
-    Frame *frame;       /* innermost */
-    Due *due;           /* what is released directly behind the statement being generated; NULL: nothing */
+    const FlowCode *code;
+    Exits *exits;       /* by region */
+    LateRegs *lates;    /* by late set */
+    Due *due;           /* NULL: none */
     int end_label;
     int expired_label; /* watchdog: records and traps */
     Reg expired_site, expired_stage;
     bool any_wait, any_bulk_store;
     bool apart;         /* under control that differs between lanes: nothing waits for a whole warp */
-    VEC(const Stmt *) parted; /* left by some lanes while others go on */
+    bool *parted;       /* by region: some lanes leave it while others go on */
     Flights *flights;  /* NULL: the role has no matrix instructions */
     Reg until;         /* .b32, of a role in turn: iterations of the grid until the next of its own; else REG_NONE */
-    int turn_ending;   /* number of the turn that the statement being generated ends, and has not passed on; 0: none */
+    int *passes;        /* by row: the turn that is passed on after it; 0: none */
     ThreadPart *parts; /* of the role's register tiles */
 };
 
@@ -197,26 +192,28 @@ Operand global_address(Gen *gen, Point *point, const Access *access);
 
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
-void gen_stmt(Gen *gen, const Stmt *stmt); /* control.c */
+void gen_rows(Gen *gen, int from, int to); /* control.c: rows from .. to, `to` not included */
+void gen_set(Gen *gen, const Row *row);    /* control.c */
 void gen_role(Gen *gen, int number);       /* control.c */
 
 void local_set(Gen *gen, int local, Value value); /* control.c */
 
 /* unsafe.c */
 bool unsafe_signals(const Unsafe *what); /* what a release of the stage that it names would */
-void gen_unsafe(Gen *gen, const Stmt *stmt);
-void apart_find(Gen *gen);                   /* at the role's begin */
-bool apart_open(Gen *gen, const Stmt *stmt); /* before an S_IF, S_FOR or S_BLOCK: does it part the lanes of warps? */
-void apart_close(Gen *gen, bool opened);     /* after it */
+void gen_unsafe(Gen *gen, const Row *row);
+void apart_find(Gen *gen);                       /* at the role's begin */
+bool apart_region(const Gen *gen, int region);   /* do lanes of a warp go through it apart? */
+bool apart_open(Gen *gen, int region);           /* where it begins: does it part lanes that were together? */
+void apart_close(Gen *gen, bool opened);         /* after it */
 
-void pipe_ask(Gen *gen, const Stmt *stmt);
-void pipe_acquire(Gen *gen, const Stmt *stmt, int handle); /* pipes.c */
-void pipe_release(Gen *gen, Span span, int handle);
+void pipe_ask(Gen *gen, const Row *row);
+void pipe_acquire(Gen *gen, const Row *row); /* pipes.c */
+void pipe_release(Gen *gen, const Row *row); /* RELEASE or KEEP */
 void pipe_settle(Gen *gen, int handle);  /* an arrival may follow: the warp is done with what it has done to the stage */
 void pipe_forget(Gen *gen, int handle);  /* a release without signal */
 void pipe_wait(Gen *gen, const Pipe *pipe, bool full, Reg stage, Reg parity, Span span);
 void pipe_step(Gen *gen, End end, int pipe); /* the cursor */
-void pipe_drain(Gen *gen, const Lag *lag);                               /* releases what is still held late */
+void pipe_drain(Gen *gen, int late);                                     /* releases what the late set still holds */
 void pipe_expired(Gen *gen);                                             /* the watchdog's end of the role */
 void pipe_finish(Gen *gen);                                              /* bulk stores are complete before exit */
 Operand stage_barrier(Gen *gen, const Pipe *pipe, bool full, Reg stage); /* the barrier of a stage: [reg + offset] */
@@ -236,14 +233,11 @@ void cluster_arrive(Gen *gen, int pipe, Reg stage); /* at the empty barrier of a
 void instances_barrier(Gen *gen, const char *op, int first, int shift, int threads);
 void turns_begin(Gen *gen);                 /* a role starts: the first turn is given out */
 void turns_end(Gen *gen);                   /* and ends: the last one is taken back */
-void turn_open(Gen *gen, const Stmt *stmt); /* waits for the turn; turn_list passes it on */
-void turn_list(
-    Gen *gen,
-    const Stmts *list);       /* statements; at the end of a turn it is passed on before what only waits and releases */
-int turn_hold(Gen *gen);      /* a compound statement begins: its turn_ending, to be set again at its end */
-void turn_pass(Gen *gen);     /* the end of a turn, where nothing more is issued; nothing elsewhere */
+void turn_open(Gen *gen, const Row *row);   /* waits for the turn */
+bool turn_passes_after(const Gen *gen, int at); /* is a turn passed on after the row? */
+void turn_pass_after(Gen *gen, int at);         /* does it; nothing elsewhere */
 int turn_iteration(Gen *gen); /* in turn: jumps to the label in the iterations of other instances; else -1 */
-void turn_skipped(Gen *gen, const Stmt *grid, int label); /* and what is done in those */
+void turn_skipped(Gen *gen, int grid, int label); /* and what is done in those */
 
 void gen_mma(Gen *gen, const Tile *tile); /* mma.c */
 
@@ -251,29 +245,29 @@ void gen_mma(Gen *gen, const Tile *tile); /* mma.c */
 void zero_open(Gen *gen);                         /* at the role's begin */
 bool zero_assigned(Gen *gen, const Tile *tile);   /* the statement assigns zero to such a tile: nothing else is to be done for it */
 void zero_filled(Gen *gen, int tile);             /* behind a contraction into a tile */
-void zero_settle(Gen *gen, const Stmt *stmt);     /* before any other statement: what it names is in the registers */
+void zero_settle(Gen *gen, const Row *row);       /* before any other statement: what it names is in the registers */
 
 /* pending.c: waits for matrix instructions. Each emits what is due before or at what its name says, and takes note of it. */
 void mma_open(Gen *gen);                    /* at the role's begin */
 void mma_settle(Gen *gen);                  /* what was issued is committed */
 void mma_issue(Gen *gen, const Tile *tile); /* a contraction */
-void mma_touch(Gen *gen, const Stmt *stmt); /* any other statement: waits for what it reads and writes */
-bool mma_waits(Gen *gen, const Stmt *stmt); /* will mma_touch wait? */
+void mma_touch(Gen *gen, const Row *row); /* any other statement: waits for what it reads and writes */
+bool mma_waits(Gen *gen, const Row *row); /* will mma_touch wait? */
 /* Marks, by number in the role, the register tiles that an ordinary statement reads or writes and the `shared` tile that it writes. */
-void mma_names(Gen *gen, const Stmt *stmt, bool *tiles);
+void mma_names(Gen *gen, const Row *row, bool *tiles);
 void mma_acquire(Gen *gen, int handle);
 void mma_move(Gen *gen, int to, int from);
-void mma_release(Gen *gen, int handle);     /* of a consumed stage, late or not */
+void mma_release(Gen *gen, int handle, int late); /* of a consumed stage; late: the set that it goes into, -1: none */
 void mma_arrive(Gen *gen, int handle);      /* of one that is kept */
-void mma_late(Gen *gen, const Stmt *loop);  /* of all stages that the loop holds late */
-void mma_head(Gen *gen, const Stmt *loop);  /* at a loop's head, in front of the label */
-void mma_again(Gen *gen, const Stmt *loop); /* where all paths to its next iteration have met */
-void mma_scope(Gen *gen, const Stmt *stmt); /* behind a block: register tiles whose scope it ends are not in flight, others may have their registers */
-void mma_rest(Gen *gen, const Stmt *stmt);  /* registers that ordinary code of it touches are not in flight */
-void mma_rest_in_loop(Gen *gen);            /* nor those of the innermost loop */
+void mma_late(Gen *gen, int from, int to);  /* FLUSH rows: of all stages that their sets hold */
+void mma_head(Gen *gen, int loop);          /* at a loop's head, in front of the label */
+void mma_again(Gen *gen, int loop);         /* where all paths to its next iteration have met */
+void mma_scope(Gen *gen, int from, int to); /* CLOSE rows: register tiles whose scope ends are not in flight, others may have their registers */
+void mma_rest(Gen *gen, int region);        /* registers that ordinary rows of it touch are not in flight */
+void mma_rest_in_loop(Gen *gen, int region); /* nor those of the innermost loop around it, or the role */
 void mma_branch(Gen *gen, Pending **to);    /* control may go to a place; before the jump */
 void mma_goto(Gen *gen, Pending **to);      /* control goes there */
-void mma_leave(Gen *gen, Frame *frame, LeaveKind kind); /* and there; frame NULL: out of the role */
+void mma_leave(Gen *gen, const Row *leave); /* and to the target of a LEAVE */
 void mma_meet(Gen *gen, const Pending *from);           /* at the place, in front of its label */
 void mma_end(Gen *gen);    /* where the role ends, all that returned met, in front of the label */
 void mma_finish(Gen *gen); /* there: nothing is in flight any more */
@@ -293,10 +287,10 @@ void matrix_store(Gen *gen, Point *statement, const Access *access, const Matrix
                   int count);
 void matrix_load(Gen *gen, Point *statement, const Access *access, const MatrixPlace *place, Reg *words, int count);
 
-void gen_tile(Gen *gen, const Stmt *stmt);  /* copies.c */
+void gen_tile(Gen *gen, const Row *row);    /* copies.c */
 /* The reduction in the value of a statement cannot be generated. copies.c */
 void refuse_reduction(Gen *gen, Expr *value, Span statement);
-void gen_map(Gen *gen, const Stmt *stmt);   /* maps.c */
+void gen_map(Gen *gen, const Row *row);     /* maps.c */
 MatrixMove map_moves_matrices(Gen *gen, const Tile *tile,
                               const Access *access); /* does it, and how: asked by --report too (maps.c) */
 /* A constant that divides the value of an index-free base; 0 for a constant 0. (maps.c) */

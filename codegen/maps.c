@@ -664,24 +664,25 @@ static void read_ahead(Walk *walk) {
 /* A stage that only the reads ahead were left to need is released at the wait. */
 static void release_due(Walk *walk) {
     Due *due = walk->gen->role->due;
-    if (walk->gen->role->role->handles.items[due->handle].end != END_CONSUME) return;
+    int handle = due->release->handle;
+    if (walk->gen->role->role->handles.items[handle].end != END_CONSUME) return;
     for (size_t i = 0; i < walk->reads.count; i++) {
         const Access *read = walk->reads.items[i]->read;
-        if (read->space == SPACE_STAGE && read->object == due->handle && !ahead_has(walk->ahead, walk->reads.items[i]))
+        if (read->space == SPACE_STAGE && read->object == handle && !ahead_has(walk->ahead, walk->reads.items[i]))
             return;
     }
-    pipe_release(walk->gen, due->span, due->handle);
+    pipe_release(walk->gen, due->release);
     due->done = true;
 }
 
-void gen_map(Gen *gen, const Stmt *stmt) {
-    const Tile *tile = stmt->tile;
+void gen_map(Gen *gen, const Row *row) {
+    const Tile *tile = row->tile;
     Walk walk;
     open_walk(&walk, gen, tile);
-    if (walk.layout != NULL && mma_waits(gen, stmt)) read_ahead(&walk);
-    mma_touch(gen, stmt);
+    if (walk.layout != NULL && mma_waits(gen, row)) read_ahead(&walk);
+    mma_touch(gen, row);
     if (zero_assigned(gen, tile)) return;
-    zero_settle(gen, stmt);
+    zero_settle(gen, row);
     if (walk.ahead != NULL && gen->role->due != NULL) release_due(&walk);
     bool shared = tile->target.space == SPACE_SHARED;
     wait_for_stores(gen, tile);

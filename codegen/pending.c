@@ -29,18 +29,12 @@ struct Pending {
     bool waited;        /* a wait stands behind the last commit */
 };
 
-/* A `consume` block that releases late, the stages it still holds: as many places as its lag, oldest first */
-typedef struct Late {
-    const Stmt *stage, *loop;
-    int first; /* place in flights */
-} Late;
-
 struct Flights {
     int tiles, handles, count;
     bool *accumulates; /* tiles */
-    VEC(Late) late;
+    int *late;         /* by late set: where the stages that it holds stand in `flights`, oldest first */
     Pending now;
-    Pending *returned; /* what `return` left */
+    Pending *returned; /* what LEAVE rows of the role left */
     bool silent;       /* followed for a loop's head: nothing is emitted */
 };
 
@@ -48,54 +42,31 @@ static bool in_flight(const Flight *flight) { return flight->open || flight->you
 
 /* ---- a role --------------------------------------------------------------------------------------------------------- */
 
-static bool find_late(Gen *gen, Flights *flights, const Stmt *stmt, const Stmt *loop);
-
-static bool find_in_list(Gen *gen, Flights *flights, const Stmts *list, const Stmt *loop) {
+/* Notes what contractions accumulate in; are there any? */
+static bool find_contractions(const FlowCode *code, bool *accumulates) {
     bool any = false;
-    for (size_t i = 0; i < list->count; i++) any |= find_late(gen, flights, list->items[i], loop);
+    for (size_t at = 0; at < code->rows.count; at++) {
+        const Row *row = &code->rows.items[at];
+        if (row->kind != ROW_TILE || row->tile->class != TILE_MMA) continue;
+        accumulates[row->tile->target.object] = any = true;
+    }
     return any;
 }
 
-/* Notes the blocks that release late; are there matrix instructions at all? */
-static bool find_late(Gen *gen, Flights *flights, const Stmt *stmt, const Stmt *loop) {
-    if (stmt == NULL) return false;
-    switch (stmt->kind) {
-    case S_BLOCK: return find_in_list(gen, flights, &stmt->block.body, loop);
-    case S_TILE:
-        if (stmt->tile->class != TILE_MMA) return false;
-        flights->accumulates[stmt->tile->target.object] = true;
-        return true;
-    case S_GRID: return find_late(gen, flights, stmt->grid.body, stmt);
-    case S_FOR: return find_late(gen, flights, stmt->loop.body, stmt);
-    case S_IF: {
-        bool then = find_late(gen, flights, stmt->branch.then, loop);
-        return find_late(gen, flights, stmt->branch.otherwise, loop) || then;
-    }
-    case S_STAGE:
-        if (stmt->stage.lag > 0) {
-            vec_push(gen->arena, &flights->late, (Late){stmt, loop, flights->count});
-            flights->count += stmt->stage.lag;
-        }
-        return find_late(gen, flights, stmt->stage.body, loop);
-    case S_SCALAR:
-    case S_LEAVE:
-    case S_TRY:
-    case S_ACQUIRE:
-    case S_RELEASE:
-    case S_UNSAFE:
-    case S_MOVE: return false;
-    }
-    return false;
-}
-
 void mma_open(Gen *gen) {
+    const FlowCode *code = gen->role->code;
     const Role *role = gen->role->role;
     Flights *flights = NEW(gen->arena, Flights);
     flights->tiles = (int)role->tiles.count;
     flights->handles = (int)role->handles.count;
     flights->count = flights->tiles + flights->handles;
     flights->accumulates = NEW_ARRAY(gen->arena, bool, flights->tiles + 1);
-    if (!find_late(gen, flights, role->body, NULL)) return;
+    if (!find_contractions(code, flights->accumulates)) return;
+    flights->late = NEW_ARRAY(gen->arena, int, code->lates.count + 1);
+    for (size_t i = 0; i < code->lates.count; i++) {
+        flights->late[i] = flights->count;
+        flights->count += code->lates.items[i].lag;
+    }
     flights->now.live = true;
     flights->now.flights = NEW_ARRAY(gen->arena, Flight, flights->count);
     flights->now.held = NEW_ARRAY(gen->arena, bool, flights->handles + 1);
@@ -168,12 +139,12 @@ void mma_meet(Gen *gen, const Pending *from) {
     if (from != NULL) join(gen, &flights->now, from);
 }
 
-void mma_leave(Gen *gen, Frame *frame, LeaveKind kind) {
+void mma_leave(Gen *gen, const Row *leave) {
     Flights *flights = gen->role->flights;
     if (flights == NULL) return;
-    if (frame != NULL) mma_rest(gen, frame->stmt);
-    for (const Frame *left = gen->role->frame; left != frame; left = left->outer) mma_scope(gen, left->stmt);
-    mma_goto(gen, frame == NULL ? &flights->returned : kind == LEAVE_CONTINUE ? &frame->next : &frame->left);
+    Exits *exits = &gen->role->exits[leave->target];
+    if (leave->target != 0) mma_rest(gen, leave->target);
+    mma_goto(gen, leave->target == 0 ? &flights->returned : leave->again ? &exits->next : &exits->left);
 }
 
 /* ---- groups and waits ----------------------------------------------------------------------------------------------- */
@@ -307,34 +278,34 @@ static void name_operands(Gen *gen, const Unsafe *what, bool *places) {
 }
 
 /* What an ordinary statement may not find in flight: register tiles that it names, a `shared` tile that it writes */
-void mma_names(Gen *gen, const Stmt *stmt, bool *places) {
-    if (stmt->kind == S_SCALAR) expr_visit(gen->arena, stmt->scalar.value, touch_read, places);
-    if (stmt->kind == S_UNSAFE) name_operands(gen, stmt->unsafe, places);
-    if (stmt->kind != S_TILE || stmt->tile->class == TILE_MMA) return;
-    const Access *target = &stmt->tile->target;
+void mma_names(Gen *gen, const Row *row, bool *places) {
+    if (row->kind == ROW_SET) expr_visit(gen->arena, row->value, touch_read, places);
+    if (row->kind == ROW_UNSAFE || row->kind == ROW_STEP) name_operands(gen, row->unsafe, places);
+    if (row->kind != ROW_TILE || row->tile->class == TILE_MMA) return;
+    const Access *target = &row->tile->target;
     if (target->space == SPACE_REGISTER || target->space == SPACE_SHARED) places[target->object] = true;
-    expr_visit(gen->arena, stmt->tile->value, touch_read, places);
+    expr_visit(gen->arena, row->tile->value, touch_read, places);
     for (int axis = 0; axis < target->rank; axis++) expr_visit(gen->arena, target->subs[axis], touch_read, places);
 }
 
-void mma_touch(Gen *gen, const Stmt *stmt) {
+void mma_touch(Gen *gen, const Row *row) {
     Flights *flights = gen->role->flights;
     if (flights == NULL) return;
     mma_settle(gen);
     bool *places = NEW_ARRAY(gen->arena, bool, flights->count);
-    mma_names(gen, stmt, places);
+    mma_names(gen, row, places);
     if (deepest(flights, places) != IDLE || must_say(flights, places))
         wait_depth(gen, places, deepest(flights, places));
-    if (stmt->kind != S_TILE || stmt->tile->class != TILE_MAP) return;
+    if (row->kind != ROW_TILE || row->tile->class != TILE_MAP) return;
     for (int i = 0; i < flights->count; i++) flights->now.flights[i].worked = in_flight(&flights->now.flights[i]);
 }
 
-bool mma_waits(Gen *gen, const Stmt *stmt) {
+bool mma_waits(Gen *gen, const Row *row) {
     Flights *flights = gen->role->flights;
     if (flights == NULL) return false;
     bool *places = NEW_ARRAY(gen->arena, bool, flights->count);
     mma_settle(gen);
-    mma_names(gen, stmt, places);
+    mma_names(gen, row, places);
     return deepest(flights, places) != IDLE;
 }
 
@@ -357,24 +328,17 @@ void mma_move(Gen *gen, int to, int from) {
     flights->now.held[from] = false;
 }
 
-static const Late *late_of(const Flights *flights, int handle) {
-    for (size_t i = 0; i < flights->late.count; i++)
-        if (flights->late.items[i].stage->stage.handle == handle) return &flights->late.items[i];
-    return NULL;
-}
-
-void mma_release(Gen *gen, int handle) {
+void mma_release(Gen *gen, int handle, int late) {
     Flights *flights = gen->role->flights;
     if (flights == NULL) return;
     mma_settle(gen);
-    const Late *late = late_of(flights, handle);
     Flight *stage = &flights->now.flights[flights->tiles + handle];
-    wait_for_one(gen, late == NULL ? flights->tiles + handle : late->first);
-    if (late != NULL) {
-        Flight *places = &flights->now.flights[late->first];
-        int count = late->stage->stage.lag;
-        for (int i = 0; i + 1 < count; i++) places[i] = places[i + 1];
-        places[count - 1] = *stage;
+    wait_for_one(gen, late < 0 ? flights->tiles + handle : flights->late[late]);
+    if (late >= 0) {
+        Flight *held = &flights->now.flights[flights->late[late]];
+        int count = gen->role->code->lates.items[late].lag;
+        for (int i = 0; i + 1 < count; i++) held[i] = held[i + 1];
+        held[count - 1] = *stage;
     }
     *stage = (Flight){.younger = IDLE};
     flights->now.held[handle] = false;
@@ -387,13 +351,13 @@ void mma_arrive(Gen *gen, int handle) {
     wait_for_one(gen, flights->tiles + handle);
 }
 
-void mma_late(Gen *gen, const Stmt *loop) {
+void mma_late(Gen *gen, int from, int to) {
     Flights *flights = gen->role->flights;
     if (flights == NULL) return;
     bool *places = NEW_ARRAY(gen->arena, bool, flights->count);
-    for (size_t i = 0; i < flights->late.count; i++) {
-        const Late *late = &flights->late.items[i];
-        for (int k = 0; k < late->stage->stage.lag && late->loop == loop; k++) places[late->first + k] = true;
+    for (int at = from; at < to; at++) {
+        int late = gen->role->code->rows.items[at].late;
+        for (int k = 0; k < gen->role->code->lates.items[late].lag; k++) places[flights->late[late] + k] = true;
     }
     wait_for(gen, places);
 }
@@ -410,77 +374,70 @@ void mma_finish(Gen *gen) {
     wait_for(gen, places);
 }
 
-/* ---- loops ------------------------------------------------------------------------------------------------------------ */
+/* ---- regions ------------------------------------------------------------------------------ */
 
-typedef struct Named {
-    Gen *gen;
-    bool *places;
-} Named;
+static const Region *region_at(const Gen *gen, int region) { return &gen->role->code->regions.items[region]; }
 
-static void name_one(Stmt *stmt, void *data) {
-    const Named *named = data;
-    mma_names(named->gen, stmt, named->places);
+/* A loop that jumps back to its head */
+static bool jumps_back(const Region *region) { return region_loops(region) && !region->unroll; }
+
+void mma_rest_in_loop(Gen *gen, int region) {
+    while (region > 0 && !jumps_back(region_at(gen, region))) region = region_at(gen, region)->parent;
+    mma_rest(gen, region);
 }
 
-void mma_rest_in_loop(Gen *gen) {
-    const Frame *frame = gen->role->frame;
-    while (frame != NULL && frame->stmt->kind != S_GRID && (frame->stmt->kind != S_FOR || frame->stmt->loop.unroll))
-        frame = frame->outer;
-    mma_rest(gen, frame == NULL ? gen->role->role->body : frame->stmt);
-}
-
-void mma_rest(Gen *gen, const Stmt *stmt) {
+void mma_rest(Gen *gen, int region) {
     Flights *flights = gen->role->flights;
     if (flights == NULL || !flights->now.live) return;
     bool *places = NEW_ARRAY(gen->arena, bool, flights->count);
-    stmt_visit((Stmt *)(uintptr_t)stmt, name_one, &(Named){gen, places});
+    for (int at = region_at(gen, region)->begin; at < region_at(gen, region)->end; at++)
+        mma_names(gen, &gen->role->code->rows.items[at], places);
     for (int i = 0; i < flights->tiles; i++) places[i] &= gen->role->role->tiles.items[i].in_registers;
     wait_for(gen, places);
 }
 
-void mma_scope(Gen *gen, const Stmt *stmt) {
+void mma_scope(Gen *gen, int from, int to) {
     const Flights *flights = gen->role->flights;
-    if (flights == NULL || !flights->now.live || stmt->kind != S_BLOCK || stmt->block.tiles.count == 0) return;
+    if (flights == NULL || !flights->now.live) return;
     bool *places = NEW_ARRAY(gen->arena, bool, flights->count);
-    for (size_t i = 0; i < stmt->block.tiles.count; i++) {
-        int tile = stmt->block.tiles.items[i];
-        places[tile] = gen->role->role->tiles.items[tile].in_registers;
+    for (int at = from; at < to; at++) {
+        const Row *row = &gen->role->code->rows.items[at];
+        if (row->object == OBJECT_TILE) places[row->index] = gen->role->role->tiles.items[row->index].in_registers;
     }
     wait_for(gen, places);
 }
 
-static void follow(Gen *gen, const Stmt *stmt);
+static void follow_rows(Gen *gen, int from, int to);
 
 /* From the loop's head through its body to its head again. An unrolled loop has no head: all trips are followed as one of any number. */
-static void follow_trip(Gen *gen, const Stmt *loop, Frame *frame) {
-    frame->left = frame->next = NULL;
-    frame->stmt = loop;
-    frame->outer = gen->role->frame;
-    gen->role->frame = frame;
-    mma_branch(gen, &frame->left);
-    if (loop->kind == S_FOR && loop->loop.where != NULL) mma_branch(gen, &frame->next);
-    follow(gen, loop->kind == S_GRID ? loop->grid.body : loop->loop.body);
-    mma_meet(gen, frame->next);
-    if (!(loop->kind == S_FOR && loop->loop.unroll)) mma_rest(gen, loop);
-    gen->role->frame = frame->outer;
+static void follow_trip(Gen *gen, int loop) {
+    const Region *region = region_at(gen, loop);
+    Exits *exits = &gen->role->exits[loop];
+    exits->left = exits->next = NULL;
+    mma_branch(gen, &exits->left);
+    if (region->where != NULL) mma_branch(gen, &exits->next);
+    follow_rows(gen, region->begin + 1, region->next);
+    mma_meet(gen, exits->next);
+    if (jumps_back(region)) mma_rest(gen, loop);
 }
 
-static void find_head(Gen *gen, const Stmt *loop) {
+static void find_head(Gen *gen, int loop) {
     Flights *flights = gen->role->flights;
     Pending head = copy(gen, &flights->now);
+    Exits saved = gen->role->exits[loop];
     bool silent = flights->silent, less;
     flights->silent = true;
     do {
-        Frame frame = {0};
         flights->now = copy(gen, &head);
-        follow_trip(gen, loop, &frame);
+        follow_trip(gen, loop);
         less = join(gen, &head, &flights->now);
     } while (less);
     flights->silent = silent;
     flights->now = head;
+    gen->role->exits[loop] = saved;
 }
 
-void mma_head(Gen *gen, const Stmt *loop) {
+void mma_head(Gen *gen, int loop) {
     Flights *flights = gen->role->flights;
     if (flights == NULL || !flights->now.live) return;
     mma_settle(gen);
@@ -488,86 +445,119 @@ void mma_head(Gen *gen, const Stmt *loop) {
     find_head(gen, loop);
 }
 
-void mma_again(Gen *gen, const Stmt *loop) {
+void mma_again(Gen *gen, int loop) {
     Flights *flights = gen->role->flights;
     if (flights == NULL) return;
     mma_rest(gen, loop);
     flights->now.live = false; /* control jumps back */
 }
 
-/* ---- following statements without emitting them ------------------------------------------------------------------------- */
+/* ---- following rows without emitting them ----------------------------------------------------- */
 
-static void follow_loop(Gen *gen, const Stmt *loop) {
+static void follow_loop(Gen *gen, int loop) {
     Flights *flights = gen->role->flights;
-    Frame frame = {0};
+    Exits saved = gen->role->exits[loop];
     mma_settle(gen);
-    if (!flights->now.live) return;
-    if (!(loop->kind == S_FOR && loop->loop.unroll)) mma_rest(gen, loop);
+    if (jumps_back(region_at(gen, loop))) mma_rest(gen, loop);
     find_head(gen, loop);
-    follow_trip(gen, loop, &frame);
+    follow_trip(gen, loop);
     flights->now.live = false;
-    mma_meet(gen, frame.left);
-    mma_late(gen, loop);
+    mma_meet(gen, gen->role->exits[loop].left);
+    gen->role->exits[loop] = saved;
 }
 
-static void follow_block(Gen *gen, const Stmt *stmt) {
-    Frame frame = {.stmt = stmt, .outer = gen->role->frame};
-    gen->role->frame = &frame;
-    for (size_t i = 0; i < stmt->block.body.count; i++) follow(gen, stmt->block.body.items[i]);
-    mma_meet(gen, frame.left);
-    mma_scope(gen, stmt);
-    gen->role->frame = frame.outer;
+static void follow_block(Gen *gen, int block) {
+    Exits saved = gen->role->exits[block];
+    gen->role->exits[block].left = NULL;
+    follow_rows(gen, region_at(gen, block)->begin + 1, region_at(gen, block)->end);
+    mma_meet(gen, gen->role->exits[block].left);
+    gen->role->exits[block] = saved;
 }
 
-static void follow_if(Gen *gen, const Stmt *stmt) {
+static void follow_if(Gen *gen, int branch) {
+    const Region *region = region_at(gen, branch);
     Pending *otherwise = NULL, *end = NULL; /* a constant condition makes no branch: no rest can be counted on here */
     mma_branch(gen, &otherwise);
-    follow(gen, stmt->branch.then);
+    follow_rows(gen, region->begin + 1, region->otherwise);
     mma_goto(gen, &end);
     mma_meet(gen, otherwise);
-    follow(gen, stmt->branch.otherwise);
+    follow_rows(gen, region->otherwise + 1, region->end);
     mma_meet(gen, end);
 }
 
-static void follow_leave(Gen *gen, const Stmt *stmt) {
-    for (size_t i = 0; i < stmt->leave.releases.count; i++)
-        if (gen->role->role->handles.items[stmt->leave.releases.items[i]].end == END_CONSUME)
-            mma_release(gen, stmt->leave.releases.items[i]);
-    Frame *frame = gen->role->frame;
-    for (; frame != NULL && frame->stmt != stmt->leave.target; frame = frame->outer) mma_late(gen, frame->stmt);
-    mma_leave(gen, frame, stmt->leave.kind);
+/* Returns the last row that was followed: that of a region is its END. */
+static int follow_region(Gen *gen, int region) {
+    switch (region_at(gen, region)->kind) {
+    case REGION_GRID:
+    case REGION_FOR: follow_loop(gen, region); break;
+    case REGION_IF: follow_if(gen, region); break;
+    case REGION_ROLE:
+    case REGION_BLOCK:
+    case REGION_TURN: follow_block(gen, region); break;
+    }
+    return region_at(gen, region)->end;
 }
 
-static void follow(Gen *gen, const Stmt *stmt) {
-    if (stmt == NULL || !gen->role->flights->now.live) return;
-    switch (stmt->kind) {
-    case S_BLOCK: follow_block(gen, stmt); return;
-    case S_SCALAR: mma_touch(gen, stmt); return;
-    case S_TILE:
-        if (stmt->tile->class == TILE_MMA)
-            mma_issue(gen, stmt->tile);
+static int after_run(const Gen *gen, int at) {
+    const FlowCode *code = gen->role->code;
+    RowKind kind = code->rows.items[at].kind;
+    do at++;
+    while (code->rows.items[at].kind == kind);
+    return at;
+}
+
+static void follow_unsafe(Gen *gen, const Row *row) {
+    mma_touch(gen, row);
+    if (unsafe_signals(row->unsafe) && row->unsafe->end == END_CONSUME) mma_arrive(gen, row->unsafe->handle);
+}
+
+static void follow_release(Gen *gen, const Row *row) {
+    bool late = row->kind == ROW_KEEP && gen->role->code->lates.items[row->late].lag > 0;
+    if (gen->role->role->handles.items[row->handle].end == END_CONSUME)
+        mma_release(gen, row->handle, late ? row->late : -1);
+}
+
+static int follow(Gen *gen, int at) {
+    const Row *row = &gen->role->code->rows.items[at];
+    switch (row->kind) {
+    case ROW_LOOP:
+    case ROW_IF:
+    case ROW_BLOCK: return follow_region(gen, row->region);
+    case ROW_LEAVE: mma_leave(gen, row); break;
+    case ROW_TILE:
+        if (row->tile->class == TILE_MMA)
+            mma_issue(gen, row->tile);
         else
-            mma_touch(gen, stmt);
-        return;
-    case S_GRID:
-    case S_FOR: follow_loop(gen, stmt); return;
-    case S_IF: follow_if(gen, stmt); return;
-    case S_LEAVE: follow_leave(gen, stmt); return;
-    case S_TRY: return;
-    case S_ACQUIRE: mma_acquire(gen, stmt->acquire.handle); return;
-    case S_RELEASE:
-        if (gen->role->role->handles.items[stmt->release.handle].end == END_CONSUME)
-            mma_release(gen, stmt->release.handle);
-        return;
-    case S_MOVE: mma_move(gen, stmt->move.to, stmt->move.from); return;
-    case S_UNSAFE:
-        mma_touch(gen, stmt);
-        if (unsafe_signals(stmt->unsafe) && stmt->unsafe->end == END_CONSUME) mma_arrive(gen, stmt->unsafe->handle);
-        return;
-    case S_STAGE:
-        mma_acquire(gen, stmt->stage.handle);
-        follow(gen, stmt->stage.body);
-        if (gen->role->role->handles.items[stmt->stage.handle].end == END_CONSUME) mma_release(gen, stmt->stage.handle);
-        return;
+            mma_touch(gen, row);
+        break;
+    case ROW_SET: mma_touch(gen, row); break;
+    case ROW_UNSAFE:
+    case ROW_STEP: follow_unsafe(gen, row); break;
+    case ROW_ACQUIRE: mma_acquire(gen, row->handle); break;
+    case ROW_RELEASE:
+    case ROW_DROP:
+    case ROW_KEEP: follow_release(gen, row); break;
+    case ROW_MOVE: mma_move(gen, row->handle, row->other); break;
+    case ROW_FLUSH:
+        mma_late(gen, at, after_run(gen, at));
+        return after_run(gen, at) - 1;
+    case ROW_CLOSE:
+        mma_scope(gen, at, after_run(gen, at));
+        return after_run(gen, at) - 1;
+    case ROW_NEXT:
+    case ROW_ELSE:
+    case ROW_END:
+    case ROW_EXIT:
+    case ROW_OPEN:
+    case ROW_ASK:
+    case ROW_LEND:
+    case ROW_TAKE:
+    case ROW_PASS:
+    case ROW_COUNT: break;
     }
+    return at;
+}
+
+static void follow_rows(Gen *gen, int from, int to) {
+    for (int at = from; at < to && gen->role->flights->now.live; at++) at = follow(gen, at);
 }

@@ -155,37 +155,37 @@ void pipe_skip(Gen *gen, int index, Reg stages) {
 }
 
 /* Each thread asks for itself, as it waits for itself: without blocking, once. */
-void pipe_ask(Gen *gen, const Stmt *stmt) {
+void pipe_ask(Gen *gen, const Row *row) {
     RoleState *state = gen->role;
-    const Hint *hint = &state->role->hints.items[stmt->ask.hint];
+    const Hint *hint = &state->role->hints.items[row->hint];
     const Pipe *pipe = &gen->prog->pipes.items[hint->pipe];
     const Cursor *cursor = &state->cursors[hint->end][hint->pipe];
     bool consume = hint->end == END_CONSUME;
-    ptx_mark(gen->ptx, stmt->head, state->number, pipe->name,
+    ptx_mark(gen->ptx, row->head, state->number, pipe->name,
              arena_printf(gen->arena, "asks for %s stage of `%s`", consume ? "a full" : "an empty", pipe->name));
     ptx_comment(gen->ptx, "%s: %s = try %s <%s>", state->role->name, hint->name, consume ? "consume" : "produce", pipe->name);
-    INS(gen->ptx, "mbarrier.test_wait.parity.shared::cta.b64", ptx_reg(state->hints[stmt->ask.hint]),
+    INS(gen->ptx, "mbarrier.test_wait.parity.shared::cta.b64", ptx_reg(state->hints[row->hint]),
         stage_barrier(gen, pipe, consume, cursor->stage), ptx_reg(cursor->parity));
     ptx_forget(gen->ptx);
 }
 
-void pipe_acquire(Gen *gen, const Stmt *stmt, int handle_index) {
+void pipe_acquire(Gen *gen, const Row *row) {
     RoleState *state = gen->role;
+    int handle_index = row->handle;
     const Handle *handle = &state->role->handles.items[handle_index];
     const Pipe *pipe = &gen->prog->pipes.items[handle->pipe];
     const PipeUse *use = use_of(gen, handle->pipe);
     bool consume = handle->end == END_CONSUME;
     Cursor *cursor = &state->cursors[handle->end][handle->pipe];
-    Span span = stmt->head.hi > stmt->head.lo ? stmt->head : stmt->span;
+    Span span = row->head.hi > row->head.lo ? row->head : row->span;
     ptx_mark(gen->ptx, span, state->number, pipe->name,
              arena_printf(gen->arena, "waits for %s stage of `%s`", consume ? "a full" : "an empty", pipe->name));
     ptx_comment(gen->ptx, "%s: %s <%s> as %s", state->role->name, consume ? "consume" : "produce", pipe->name,
                 handle->name);
     mma_acquire(gen, handle_index);
-    int asked = stmt->kind == S_STAGE ? stmt->stage.hint : stmt->acquire.hint;
-    bool unwaited = stmt->kind == S_STAGE ? stmt->stage.unwaited : stmt->acquire.unwaited;
-    if (!unwaited) {
-        wait_for(gen, pipe, consume, cursor->stage, cursor->parity, asked < 0 ? PTX_NONE : state->hints[asked], span);
+    if (!row->unwaited) {
+        Reg hint = row->hint < 0 ? PTX_NONE : state->hints[row->hint];
+        wait_for(gen, pipe, consume, cursor->stage, cursor->parity, hint, span);
         warp_sync(gen);
     }
     INS(gen->ptx, "mov.b32", ptx_reg(state->handles[handle_index]), ptx_reg(cursor->stage));
@@ -280,58 +280,52 @@ static void commit_stores(Gen *gen, int pipe) {
     gen->role->any_bulk_store = true;
 }
 
-static Lag *lag_of(const Gen *gen, int handle) {
-    for (const Frame *frame = gen->role->frame; frame != NULL; frame = frame->outer)
-        for (Lag *lag = frame->lags; lag != NULL; lag = lag->next)
-            if (lag->stage->stage.handle == handle) return lag;
-    return NULL;
-}
-
 /* Releases late stage number `which` if so many are held. All younger ones have committed a bulk store group each. */
-static void release_held(Gen *gen, const Lag *lag, int which, int younger) {
-    const Stmt *stmt = lag->stage;
+static void release_held(Gen *gen, int number, int which, int younger) {
+    const Late *late = &gen->role->code->lates.items[number];
+    const LateRegs *regs = &gen->role->lates[number];
     int skip = ptx_new_label(gen->ptx);
     Reg few = ptx_new_reg(gen->ptx, REG_PRED);
-    INS(gen->ptx, "setp.lt.s32", ptx_reg(few), ptx_reg(lag->held), ptx_int(stmt->stage.lag - which));
+    INS(gen->ptx, "setp.lt.s32", ptx_reg(few), ptx_reg(regs->held), ptx_int(late->lag - which));
     INS_IF(gen->ptx, few, "bra", ptx_label(skip));
-    release_consumed(gen, gen->role->role->handles.items[stmt->stage.handle].pipe, lag->late[which], younger);
+    release_consumed(gen, gen->role->role->handles.items[late->handle].pipe, regs->stages[which], younger);
     ptx_place_label(gen->ptx, skip);
 }
 
-/* The block has ended: its stage becomes the youngest of the late ones, the oldest of a full list is released. */
-static void release_late(Gen *gen, const Lag *lag, Reg stage) {
-    int count = lag->stage->stage.lag;
-    release_held(gen, lag, 0, count);
-    for (int i = 0; i + 1 < count; i++) INS(gen->ptx, "mov.b32", ptx_reg(lag->late[i]), ptx_reg(lag->late[i + 1]));
-    INS(gen->ptx, "mov.b32", ptx_reg(lag->late[count - 1]), ptx_reg(stage));
-    INS(gen->ptx, "add.s32", ptx_reg(lag->held), ptx_reg(lag->held), ptx_int(1));
-    INS(gen->ptx, "min.s32", ptx_reg(lag->held), ptx_reg(lag->held), ptx_int(count));
+/* The block has ended: its stage becomes the youngest of the late ones, the oldest of a full set is released. */
+static void release_late(Gen *gen, int number, Reg stage) {
+    const LateRegs *regs = &gen->role->lates[number];
+    int count = gen->role->code->lates.items[number].lag;
+    release_held(gen, number, 0, count);
+    for (int i = 0; i + 1 < count; i++) INS(gen->ptx, "mov.b32", ptx_reg(regs->stages[i]), ptx_reg(regs->stages[i + 1]));
+    INS(gen->ptx, "mov.b32", ptx_reg(regs->stages[count - 1]), ptx_reg(stage));
+    INS(gen->ptx, "add.s32", ptx_reg(regs->held), ptx_reg(regs->held), ptx_int(1));
+    INS(gen->ptx, "min.s32", ptx_reg(regs->held), ptx_reg(regs->held), ptx_int(count));
     ptx_forget(gen->ptx);
 }
 
-void pipe_drain(Gen *gen, const Lag *lag) {
-    int count = lag->stage->stage.lag;
-    for (int i = 0; i < count; i++) release_held(gen, lag, i, count - 1 - i);
+void pipe_drain(Gen *gen, int late) {
+    int count = gen->role->code->lates.items[late].lag;
+    for (int i = 0; i < count; i++) release_held(gen, late, i, count - 1 - i);
 }
 
-void pipe_release(Gen *gen, Span span, int handle_index) {
+void pipe_release(Gen *gen, const Row *row) {
     RoleState *state = gen->role;
-    const Handle *handle = &state->role->handles.items[handle_index];
+    const Handle *handle = &state->role->handles.items[row->handle];
     const Pipe *pipe = &gen->prog->pipes.items[handle->pipe];
-    ptx_mark(gen->ptx, span, state->number, pipe->name,
+    ptx_mark(gen->ptx, row->span, state->number, pipe->name,
              arena_printf(gen->arena, "releases a stage of `%s`", pipe->name));
     if (handle->end == END_PRODUCE) {
-        release_produced(gen, handle->pipe, state->handles[handle_index]);
+        release_produced(gen, handle->pipe, state->handles[row->handle]);
         return;
     }
+    bool late = row->kind == ROW_KEEP && state->code->lates.items[row->late].lag > 0;
     commit_stores(gen, handle->pipe);
-    Lag *lag = lag_of(gen, handle_index);
-    mma_release(gen, handle_index);
-    if (lag == NULL) {
-        release_consumed(gen, handle->pipe, state->handles[handle_index], 0);
-        return;
-    }
-    release_late(gen, lag, state->handles[handle_index]);
+    mma_release(gen, row->handle, late ? row->late : -1);
+    if (late)
+        release_late(gen, row->late, state->handles[row->handle]);
+    else
+        release_consumed(gen, handle->pipe, state->handles[row->handle], 0);
 }
 
 void pipe_settle(Gen *gen, int handle_index) {
@@ -351,7 +345,7 @@ void pipe_settle(Gen *gen, int handle_index) {
 }
 
 void pipe_forget(Gen *gen, int handle) {
-    if (gen->role->role->handles.items[handle].end == END_CONSUME) mma_release(gen, handle);
+    if (gen->role->role->handles.items[handle].end == END_CONSUME) mma_release(gen, handle, -1);
 }
 
 void pipe_finish(Gen *gen) {

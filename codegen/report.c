@@ -119,42 +119,22 @@ static void report_multicast(const Prog *prog, const Role *role, const Tile *til
             cluster_count(prog, multicast->axes));
 }
 
-static void report_list(const Prog *prog, const Role *role, const Stmts *list, Str *out);
-
-/* What is derived for a role's statements, in their order */
-static void report_stmt(const Prog *prog, const Role *role, const Stmt *stmt, Str *out) {
-    if (stmt == NULL) return;
-    switch (stmt->kind) {
-    case S_BLOCK: report_list(prog, role, &stmt->block.body, out); return;
-    case S_GRID: report_stmt(prog, role, stmt->grid.body, out); return;
-    case S_FOR: report_stmt(prog, role, stmt->loop.body, out); return;
-    case S_IF:
-        report_stmt(prog, role, stmt->branch.then, out);
-        report_stmt(prog, role, stmt->branch.otherwise, out);
-        return;
-    case S_STAGE:
-        if (stmt->stage.lag > 0)
-            str_printf(
-                out, "  `%s` is released %d iteration%s late, so that what reads it asynchronously overlaps the next\n",
-                role->handles.items[stmt->stage.handle].name, stmt->stage.lag, stmt->stage.lag == 1 ? "" : "s");
-        report_stmt(prog, role, stmt->stage.body, out);
-        return;
-    case S_TILE:
-        report_moves(prog, role, stmt->tile, out);
-        report_multicast(prog, role, stmt->tile, out);
-        return;
-    case S_SCALAR:
-    case S_LEAVE:
-    case S_TRY:
-    case S_ACQUIRE:
-    case S_RELEASE:
-    case S_UNSAFE:
-    case S_MOVE: return;
-    }
+static void report_late(const Role *role, const Late *late, Str *out) {
+    if (late->lag == 0) return;
+    str_printf(out, "  `%s` is released %d iteration%s late, so that what reads it asynchronously overlaps the next\n",
+               role->handles.items[late->handle].name, late->lag, late->lag == 1 ? "" : "s");
 }
 
-static void report_list(const Prog *prog, const Role *role, const Stmts *list, Str *out) {
-    for (size_t i = 0; i < list->count; i++) report_stmt(prog, role, list->items[i], out);
+/* What is derived for a role's statements, in their order */
+static void report_rows(const Prog *prog, const Role *role, Str *out) {
+    const FlowCode *code = role->code;
+    for (size_t at = 0; at < code->rows.count; at++) {
+        const Row *row = &code->rows.items[at];
+        if (row->kind == ROW_ACQUIRE && row->late >= 0) report_late(role, &code->lates.items[row->late], out);
+        if (row->kind != ROW_TILE) continue;
+        report_moves(prog, role, row->tile, out);
+        report_multicast(prog, role, row->tile, out);
+    }
 }
 
 static bool stores_in_bulk(const Prog *prog, const Role *role) {
@@ -198,7 +178,7 @@ static void report_role(const Prog *prog, const Role *role, Str *out) {
     size_t where;
     int held = role_tile_registers(role, &where);
     if (held > 0) str_printf(out, "  register tiles hold %d registers of a thread at most\n", held);
-    report_stmt(prog, role, role->body, out);
+    report_rows(prog, role, out);
     if (stores_in_bulk(prog, role))
         str_add(out, "  wait_group 0 before exit: its bulk stores read shared memory until then\n");
 }

@@ -38,62 +38,86 @@ static void token_barrier(Gen *gen, const char *op, int turn, int shift) {
     instances_barrier(gen, op, token_of(role, turn), shift, token_threads(role));
 }
 
-void turn_open(Gen *gen, const Stmt *stmt) {
+void turn_open(Gen *gen, const Row *row) {
     const Role *role = gen->role->role;
-    ptx_mark(gen->ptx, stmt->head, gen->role->number, NULL, "waits for its turn");
+    ptx_mark(gen->ptx, row->head, gen->role->number, NULL, "waits for its turn");
     mma_settle(gen);
     ptx_comment(gen->ptx, "%s: takes its turn", role->name);
-    token_barrier(gen, "bar.sync", stmt->block.turn, 0);
-    gen->role->turn_ending = stmt->block.turn;
+    token_barrier(gen, "bar.sync", row->turn, 0);
 }
 
-void turn_pass(Gen *gen) {
-    RoleState *state = gen->role;
-    if (state->turn_ending == 0) return;
+bool turn_passes_after(const Gen *gen, int at) { return gen->role->passes[at] != 0; }
+
+void turn_pass_after(Gen *gen, int at) {
+    if (!turn_passes_after(gen, at)) return;
     mma_settle(gen);
-    ptx_comment(gen->ptx, "%s: the next one's turn", state->role->name);
-    token_barrier(gen, "bar.arrive", state->turn_ending, 1);
-    state->turn_ending = 0;
+    ptx_comment(gen->ptx, "%s: the next one's turn", gen->role->role->name);
+    token_barrier(gen, "bar.arrive", gen->role->passes[at], 1);
 }
 
-int turn_hold(Gen *gen) {
-    int turn = gen->role->turn_ending;
-    gen->role->turn_ending = 0;
-    return turn;
-}
+/* ---- where a turn is passed on ------------------------------------------------------------ */
 
-/* The last statement that issues anything: behind it only stages are given back. */
-static size_t last_issue(const Stmts *list) {
-    size_t last = list->count;
-    while (last > 0 && (list->items[last - 1]->kind == S_RELEASE || list->items[last - 1]->kind == S_MOVE)) last--;
-    return last;
-}
-
-/* Passes the turn on by itself, before what it ends in. A block that may be left has no one end. */
-static bool ends_in_waits(const Stmt *stmt) {
-    return stmt->kind == S_FOR || stmt->kind == S_STAGE || stmt->kind == S_IF ||
-           (stmt->kind == S_BLOCK && !stmt->block.left);
-}
-
-void turn_list(Gen *gen, const Stmts *list) {
-    int turn = turn_hold(gen);
-    size_t last = last_issue(list);
-    for (size_t i = 0; i < list->count; i++) {
-        const Stmt *stmt = list->items[i];
-        bool ends = turn != 0 && i + 1 == last, inside = ends_in_waits(stmt);
-        if (turn != 0 && last == 0 && i == 0) gen->role->turn_ending = turn, turn_pass(gen);
-        if (ends && inside) gen->role->turn_ending = turn;
-        gen_stmt(gen, stmt);
-        if (!ends) continue;
-        if (!inside) gen->role->turn_ending = turn;
-        turn_pass(gen);
+/* Issues nothing: a turn is passed on before it. */
+static bool gives_back(RowKind kind) {
+    switch (kind) {
+    case ROW_RELEASE:
+    case ROW_DROP:
+    case ROW_KEEP:
+    case ROW_FLUSH:
+    case ROW_MOVE:
+    case ROW_LEND:
+    case ROW_OPEN:
+    case ROW_CLOSE:
+    case ROW_PASS: return true;
+    case ROW_LOOP:
+    case ROW_NEXT:
+    case ROW_IF:
+    case ROW_ELSE:
+    case ROW_BLOCK:
+    case ROW_END:
+    case ROW_LEAVE:
+    case ROW_EXIT:
+    case ROW_SET:
+    case ROW_TILE:
+    case ROW_UNSAFE:
+    case ROW_ASK:
+    case ROW_ACQUIRE:
+    case ROW_TAKE:
+    case ROW_STEP:
+    case ROW_COUNT: break;
     }
-    if (list->count == 0) gen->role->turn_ending = turn;
+    return false;
+}
+
+/* Of rows between `first` and `end`, both not included, the turn is passed on after the last that issues anything, or after `first`. Each arm of
+ * a condition passes it on as soon as it can; where lanes take different arms, it is passed on after both: a barrier is for whole warps. */
+static void place_pass(Gen *gen, int first, int end, int turn) {
+    const FlowCode *code = gen->role->code;
+    int at = end - 1;
+    while (at > first && gives_back(code->rows.items[at].kind)) at--;
+    int region = code->rows.items[at].region;
+    const Region *branch = &code->regions.items[region];
+    if (at == first || code->rows.items[at].kind != ROW_END || branch->kind != REGION_IF || apart_region(gen, region)) {
+        gen->role->passes[at] = turn;
+        return;
+    }
+    place_pass(gen, branch->begin, branch->otherwise, turn);
+    place_pass(gen, branch->otherwise, branch->end, turn);
+}
+
+static void place_passes(Gen *gen) {
+    const FlowCode *code = gen->role->code;
+    gen->role->passes = NEW_ARRAY(gen->arena, int, code->rows.count);
+    for (size_t at = 0; at < code->rows.count; at++) {
+        const Row *row = &code->rows.items[at];
+        if (row->kind == ROW_TAKE) place_pass(gen, (int)at, code->regions.items[row->region].end, row->turn);
+    }
 }
 
 void turns_begin(Gen *gen) {
     RoleState *state = gen->role;
     const Role *role = state->role;
+    place_passes(gen);
     if (role->in_turn) {
         state->until = ptx_new_reg(gen->ptx, REG_32);
         INS(gen->ptx, "mov.b32", ptx_reg(state->until), ptx_reg(state->rank));
@@ -121,41 +145,31 @@ void turns_end(Gen *gen) {
 
 /* ---- what a skipped iteration does ------------------------------------------------------------------------------------ */
 
-typedef struct SkipFrame SkipFrame;
-struct SkipFrame {
-    const Stmt *stmt;
+typedef struct SkipExits {
     int leave_label, continue_label;
-    SkipFrame *outer;
-};
+} SkipExits;
 
 typedef struct Skip {
     Gen *gen;
+    const FlowCode *code;
     bool *needed; /* by local: a bound or condition of what is followed reads it */
     bool changed;
-    SkipFrame *frame;
+    SkipExits *exits; /* by region */
 } Skip;
 
-/* Steps a cursor, sets what decides about it, or (`leaving`) leaves something that does */
-static bool moves(const Skip *skip, const Stmt *stmt, bool leaving) {
-    if (stmt == NULL) return false;
-    switch (stmt->kind) {
-    case S_BLOCK:
-        for (size_t i = 0; i < stmt->block.body.count; i++)
-            if (moves(skip, stmt->block.body.items[i], leaving)) return true;
-        return false;
-    case S_SCALAR: return skip->needed[stmt->scalar.local];
-    case S_GRID: return moves(skip, stmt->grid.body, leaving);
-    case S_FOR: return moves(skip, stmt->loop.body, leaving);
-    case S_IF: return moves(skip, stmt->branch.then, leaving) || moves(skip, stmt->branch.otherwise, leaving);
-    case S_ACQUIRE:
-    case S_STAGE: return true;
-    case S_LEAVE: return leaving && moves(skip, stmt->leave.target, false);
-    case S_TRY:
-    case S_TILE:
-    case S_RELEASE:
-    case S_UNSAFE:
-    case S_MOVE: return false;
-    }
+static bool region_moves(const Skip *skip, int region, bool leaving);
+
+/* Steps a cursor, sets what decides about it, or (`leaving`) leaves a region that does */
+static bool row_moves(const Skip *skip, const Row *row, bool leaving) {
+    if (row->kind == ROW_SET) return skip->needed[row->local];
+    if (row->kind == ROW_LEAVE) return leaving && region_moves(skip, row->target, false);
+    return row->kind == ROW_ACQUIRE;
+}
+
+static bool region_moves(const Skip *skip, int region, bool leaving) {
+    const Region *all = &skip->code->regions.items[region];
+    for (int at = all->begin; at < all->end; at++)
+        if (row_moves(skip, &skip->code->rows.items[at], leaving)) return true;
     return false;
 }
 
@@ -169,71 +183,46 @@ static void need(Skip *skip, Expr *expr) {
     if (expr != NULL) expr_visit(skip->gen->arena, expr, need_local, skip);
 }
 
-static void find_needed(Skip *skip, const Stmt *stmt) {
-    if (!moves(skip, stmt, true)) return;
-    switch (stmt->kind) {
-    case S_BLOCK:
-        for (size_t i = 0; i < stmt->block.body.count; i++) find_needed(skip, stmt->block.body.items[i]);
-        return;
-    case S_SCALAR: need(skip, stmt->scalar.value); return;
-    case S_GRID: find_needed(skip, stmt->grid.body); return;
-    case S_FOR:
-        need(skip, stmt->loop.lo);
-        need(skip, stmt->loop.hi);
-        need(skip, stmt->loop.where);
-        find_needed(skip, stmt->loop.body);
-        return;
-    case S_IF:
-        need(skip, stmt->branch.condition);
-        find_needed(skip, stmt->branch.then);
-        find_needed(skip, stmt->branch.otherwise);
-        return;
-    case S_STAGE: find_needed(skip, stmt->stage.body); return;
-    case S_ACQUIRE:
-    case S_LEAVE:
-    case S_TRY:
-    case S_TILE:
-    case S_RELEASE:
-    case S_UNSAFE:
-    case S_MOVE: return;
+static void find_needed(Skip *skip, int grid) {
+    const Region *loop = &skip->code->regions.items[grid];
+    for (int at = loop->begin + 1; at < loop->next; at++) {
+        const Row *row = &skip->code->rows.items[at];
+        const Region *region = &skip->code->regions.items[row->region];
+        if (row->kind == ROW_SET && row_moves(skip, row, true)) need(skip, row->value);
+        if (at != region->begin || !region_moves(skip, row->region, true)) continue;
+        need(skip, region->lo);
+        need(skip, region->hi);
+        need(skip, region->where);
+        need(skip, region->condition);
     }
 }
 
-/* Adds what the statement acquires of a pipe; false where that is not a constant. */
-static bool constant_acquires(const Skip *skip, const Stmt *stmt, int pipe, int64_t *count) {
-    const Role *role = skip->gen->role->role;
-    if (!moves(skip, stmt, true)) return true;
-    switch (stmt->kind) {
-    case S_BLOCK:
-        for (size_t i = 0; i < stmt->block.body.count; i++)
-            if (!constant_acquires(skip, stmt->block.body.items[i], pipe, count)) return false;
-        return true;
-    case S_ACQUIRE: *count += role->handles.items[stmt->acquire.handle].pipe == pipe; return true;
-    case S_STAGE:
-        *count += role->handles.items[stmt->stage.handle].pipe == pipe;
-        return constant_acquires(skip, stmt->stage.body, pipe, count);
-    case S_SCALAR:
-    case S_GRID:
-    case S_FOR:
-    case S_IF:
-    case S_LEAVE: return false;
-    case S_TRY:
-    case S_TILE:
-    case S_RELEASE:
-    case S_UNSAFE:
-    case S_MOVE: break;
+static bool begins_region(const Row *row) {
+    return row->kind == ROW_LOOP || row->kind == ROW_IF || row->kind == ROW_BLOCK;
+}
+
+/* What an iteration acquires of a pipe; false where that is not a constant. */
+static bool constant_acquires(const Skip *skip, const Region *loop, int pipe, int64_t *count) {
+    for (int at = loop->begin + 1; at < loop->next; at++) {
+        const Row *row = &skip->code->rows.items[at];
+        bool decides = (row->kind == ROW_LOOP || row->kind == ROW_IF) && region_moves(skip, row->region, true);
+        if (row->kind == ROW_ACQUIRE)
+            *count += skip->code->role->handles.items[row->handle].pipe == pipe;
+        else if (decides || row_moves(skip, row, true))
+            return false;
     }
     return true;
 }
 
-static void skip_stmt(Skip *skip, const Stmt *stmt);
+static void skip_rows(Skip *skip, int from, int to);
 
-static SkipFrame open_skip(Skip *skip, const Stmt *stmt) {
-    return (SkipFrame){stmt, ptx_new_label(skip->gen->ptx), ptx_new_label(skip->gen->ptx), skip->frame};
+static SkipExits open_skip(Skip *skip, int region) {
+    SkipExits exits = {ptx_new_label(skip->gen->ptx), ptx_new_label(skip->gen->ptx)};
+    return skip->exits[region] = exits;
 }
 
-static Reg trips_of(Gen *gen, const Stmt *loop) {
-    Value lo = eval_scalar(gen, loop->loop.lo), hi = eval_scalar(gen, loop->loop.hi);
+static Reg trips_of(Gen *gen, const Region *loop) {
+    Value lo = eval_scalar(gen, loop->lo), hi = eval_scalar(gen, loop->hi);
     Reg first = value_in_reg(gen, hi);
     if (lo.reg.class != REG_NONE || lo.integer != 0)
         first = PURE(gen->ptx, REG_32, "sub.s32", ptx_reg(first), value_operand(lo));
@@ -241,13 +230,13 @@ static Reg trips_of(Gen *gen, const Stmt *loop) {
 }
 
 /* A loop whose turns all acquire the same number of stages is a multiplication. */
-static bool skip_at_once(Skip *skip, const Stmt *loop) {
+static bool skip_at_once(Skip *skip, const Region *loop) {
     Gen *gen = skip->gen;
     size_t pipes = gen->prog->pipes.count;
     int64_t *counts = NEW_ARRAY(gen->arena, int64_t, pipes + 1);
-    if (loop->loop.where != NULL) return false;
+    if (loop->where != NULL) return false;
     for (size_t p = 0; p < pipes; p++)
-        if (!constant_acquires(skip, loop->loop.body, (int)p, &counts[p])) return false;
+        if (!constant_acquires(skip, loop, (int)p, &counts[p])) return false;
     Reg trips = trips_of(gen, loop);
     for (size_t p = 0; p < pipes; p++) {
         if (counts[p] == 0) continue;
@@ -257,83 +246,87 @@ static bool skip_at_once(Skip *skip, const Stmt *loop) {
     return true;
 }
 
-static void skip_for(Skip *skip, const Stmt *stmt) {
+static void skip_for(Skip *skip, int region) {
     Gen *gen = skip->gen;
-    if (skip_at_once(skip, stmt)) return;
-    SkipFrame frame = open_skip(skip, stmt);
-    Reg var = gen->role->locals[stmt->loop.var].reg, done = ptx_new_reg(gen->ptx, REG_PRED),
+    const Region *loop = &skip->code->regions.items[region];
+    if (skip_at_once(skip, loop)) return;
+    SkipExits exits = open_skip(skip, region);
+    Reg var = gen->role->locals[loop->var].reg, done = ptx_new_reg(gen->ptx, REG_PRED),
         end = ptx_new_reg(gen->ptx, REG_32);
-    INS(gen->ptx, "mov.b32", ptx_reg(end), value_operand(eval_scalar(gen, stmt->loop.hi)));
-    INS(gen->ptx, "mov.b32", ptx_reg(var), value_operand(eval_scalar(gen, stmt->loop.lo)));
+    INS(gen->ptx, "mov.b32", ptx_reg(end), value_operand(eval_scalar(gen, loop->hi)));
+    INS(gen->ptx, "mov.b32", ptx_reg(var), value_operand(eval_scalar(gen, loop->lo)));
     int head = ptx_new_label(gen->ptx);
-    skip->frame = &frame;
     ptx_place_label(gen->ptx, head);
     INS(gen->ptx, "setp.ge.s32", ptx_reg(done), ptx_reg(var), ptx_reg(end));
-    INS_IF(gen->ptx, done, "bra", ptx_label(frame.leave_label));
-    if (stmt->loop.where != NULL)
-        INS_UNLESS(gen->ptx, eval_condition(gen, &(Point){.outer = NULL}, stmt->loop.where), "bra",
-                   ptx_label(frame.continue_label));
-    skip_stmt(skip, stmt->loop.body);
-    ptx_place_label(gen->ptx, frame.continue_label);
+    INS_IF(gen->ptx, done, "bra", ptx_label(exits.leave_label));
+    if (loop->where != NULL)
+        INS_UNLESS(gen->ptx, eval_condition(gen, &(Point){.outer = NULL}, loop->where), "bra",
+                   ptx_label(exits.continue_label));
+    skip_rows(skip, loop->begin + 1, loop->next);
+    ptx_place_label(gen->ptx, exits.continue_label);
     INS(gen->ptx, "add.s32", ptx_reg(var), ptx_reg(var), ptx_int(1));
     INS(gen->ptx, "bra", ptx_label(head));
-    ptx_place_label(gen->ptx, frame.leave_label);
-    skip->frame = frame.outer;
+    ptx_place_label(gen->ptx, exits.leave_label);
 }
 
-static void skip_if(Skip *skip, const Stmt *stmt) {
+static void skip_if(Skip *skip, const Region *branch) {
     Gen *gen = skip->gen;
-    Value condition = eval_scalar(gen, stmt->branch.condition);
+    Value condition = eval_scalar(gen, branch->condition);
     if (condition.reg.class == REG_NONE) {
-        skip_stmt(skip, condition.integer != 0 ? stmt->branch.then : stmt->branch.otherwise);
+        if (condition.integer != 0)
+            skip_rows(skip, branch->begin + 1, branch->otherwise);
+        else
+            skip_rows(skip, branch->otherwise + 1, branch->end);
         return;
     }
     int otherwise = ptx_new_label(gen->ptx), end = ptx_new_label(gen->ptx);
     INS_UNLESS(gen->ptx, condition.reg, "bra", ptx_label(otherwise));
-    skip_stmt(skip, stmt->branch.then);
+    skip_rows(skip, branch->begin + 1, branch->otherwise);
     INS(gen->ptx, "bra", ptx_label(end));
     ptx_place_label(gen->ptx, otherwise);
-    skip_stmt(skip, stmt->branch.otherwise);
+    skip_rows(skip, branch->otherwise + 1, branch->end);
     ptx_place_label(gen->ptx, end);
 }
 
-static void skip_leave(Skip *skip, const Stmt *stmt) {
-    const SkipFrame *frame = skip->frame;
-    while (frame->stmt != stmt->leave.target)
-        frame = frame->outer; /* turns: nothing leads out of the loop over the grid */
-    INS(skip->gen->ptx, "bra",
-        ptx_label(stmt->leave.kind == LEAVE_CONTINUE ? frame->continue_label : frame->leave_label));
+static void skip_leave(const Skip *skip, const Row *leave) {
+    const SkipExits *exits = &skip->exits[leave->target]; /* turns: nothing leads out of the loop over the grid */
+    INS(skip->gen->ptx, "bra", ptx_label(leave->again ? exits->continue_label : exits->leave_label));
     ptx_forget(skip->gen->ptx);
 }
 
-static void skip_block(Skip *skip, const Stmt *stmt) {
-    SkipFrame frame = open_skip(skip, stmt);
-    skip->frame = &frame;
-    for (size_t i = 0; i < stmt->block.body.count; i++) skip_stmt(skip, stmt->block.body.items[i]);
-    ptx_place_label(skip->gen->ptx, frame.leave_label);
-    skip->frame = frame.outer;
+static void skip_block(Skip *skip, int region) {
+    const Region *block = &skip->code->regions.items[region];
+    SkipExits exits = open_skip(skip, region);
+    skip_rows(skip, block->begin + 1, block->end);
+    if (block->left) ptx_place_label(skip->gen->ptx, exits.leave_label);
 }
 
-static void skip_stmt(Skip *skip, const Stmt *stmt) {
-    if (!moves(skip, stmt, true)) return;
-    const Role *role = skip->gen->role->role;
-    switch (stmt->kind) {
-    case S_BLOCK: skip_block(skip, stmt); return;
-    case S_SCALAR: gen_stmt(skip->gen, stmt); return;
-    case S_FOR: skip_for(skip, stmt); return;
-    case S_IF: skip_if(skip, stmt); return;
-    case S_LEAVE: skip_leave(skip, stmt); return;
-    case S_ACQUIRE: pipe_skip(skip->gen, role->handles.items[stmt->acquire.handle].pipe, PTX_NONE); return;
-    case S_STAGE:
-        pipe_skip(skip->gen, role->handles.items[stmt->stage.handle].pipe, PTX_NONE);
-        skip_stmt(skip, stmt->stage.body);
-        return;
-    case S_GRID: /* in a loop over the grid there is no other */
-    case S_TRY:
-    case S_TILE:
-    case S_RELEASE:
-    case S_UNSAFE:
-    case S_MOVE: return;
+static void skip_region(Skip *skip, int region) {
+    switch (skip->code->regions.items[region].kind) {
+    case REGION_FOR: skip_for(skip, region); return;
+    case REGION_IF: skip_if(skip, &skip->code->regions.items[region]); return;
+    case REGION_BLOCK:
+    case REGION_TURN: skip_block(skip, region); return;
+    case REGION_ROLE:
+    case REGION_GRID: return; /* in a loop over the grid there is no other */
+    }
+}
+
+static void skip_rows(Skip *skip, int from, int to) {
+    for (int at = from; at < to; at++) {
+        const Row *row = &skip->code->rows.items[at];
+        if (begins_region(row)) {
+            if (region_moves(skip, row->region, true)) skip_region(skip, row->region);
+            at = skip->code->regions.items[row->region].end;
+        } else if (!row_moves(skip, row, true)) {
+            continue;
+        } else if (row->kind == ROW_ACQUIRE) {
+            pipe_skip(skip->gen, skip->code->role->handles.items[row->handle].pipe, PTX_NONE);
+        } else if (row->kind == ROW_LEAVE) {
+            skip_leave(skip, row);
+        } else {
+            gen_set(skip->gen, row);
+        }
     }
 }
 
@@ -349,22 +342,23 @@ int turn_iteration(Gen *gen) {
     return skip;
 }
 
-void turn_skipped(Gen *gen, const Stmt *grid, int label) {
+void turn_skipped(Gen *gen, int grid, int label) {
     RoleState *state = gen->role;
-    Skip skip = {.gen = gen, .needed = NEW_ARRAY(gen->arena, bool, state->role->locals.count + 1)};
+    const FlowCode *code = state->code;
+    Skip skip = {.gen = gen, .code = code, .needed = NEW_ARRAY(gen->arena, bool, state->role->locals.count + 1)};
     if (label < 0) return;
+    skip.exits = NEW_ARRAY(gen->arena, SkipExits, code->regions.count);
     do {
         skip.changed = false;
-        find_needed(&skip, grid->grid.body);
+        find_needed(&skip, grid);
     } while (skip.changed);
-    SkipFrame frame = open_skip(&skip, grid);
+    SkipExits exits = open_skip(&skip, grid);
     INS(gen->ptx, "mov.b32", ptx_reg(state->until), ptx_int(state->role->instances));
-    INS(gen->ptx, "bra.uni", ptx_label(frame.continue_label));
+    INS(gen->ptx, "bra.uni", ptx_label(exits.continue_label));
     ptx_place_label(gen->ptx, label);
     ptx_comment(gen->ptx, "%s: another instance's iteration", state->role->name);
-    skip.frame = &frame;
-    skip_stmt(&skip, grid->grid.body);
-    ptx_place_label(gen->ptx, frame.continue_label);
+    skip_rows(&skip, code->regions.items[grid].begin + 1, code->regions.items[grid].next);
+    ptx_place_label(gen->ptx, exits.continue_label);
     INS(gen->ptx, "sub.s32", ptx_reg(state->until), ptx_reg(state->until), ptx_int(1));
     ptx_forget(gen->ptx);
 }

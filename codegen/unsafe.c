@@ -12,80 +12,56 @@ bool unsafe_signals(const Unsafe *what) {
     return barrier && what->handle >= 0 && what->full == (what->end == END_PRODUCE);
 }
 
-typedef struct Settle {
-    Gen *gen;
-    bool *done; /* by handle */
-} Settle;
-
-static void settle(Stmt *stmt, void *data) {
-    Settle *all = data;
-    if (stmt->kind != S_UNSAFE || !unsafe_signals(stmt->unsafe) || all->done[stmt->unsafe->handle]) return;
-    all->done[stmt->unsafe->handle] = true;
-    pipe_settle(all->gen, stmt->unsafe->handle);
-}
-
 static bool of_lanes(const Expr *expr) { return expr != NULL && expr->uniformity == UNIFORM_LANE; }
 
-static bool control_of_lanes(const Stmt *stmt) {
-    if (stmt->kind == S_IF) return of_lanes(stmt->branch.condition);
-    if (stmt->kind != S_FOR) return false;
-    return of_lanes(stmt->loop.lo) || of_lanes(stmt->loop.hi) || of_lanes(stmt->loop.where);
+static bool control_of_lanes(const Region *region) {
+    return of_lanes(region->condition) || of_lanes(region->lo) || of_lanes(region->hi) || of_lanes(region->where);
 }
 
-static bool is_parted(const RoleState *state, const Stmt *stmt) {
-    for (size_t i = 0; i < state->parted.count; i++)
-        if (state->parted.items[i] == stmt) return true;
+bool apart_region(const Gen *gen, int region) {
+    if (gen->role->role->one_lane) return false;
+    return gen->role->parted[region] || control_of_lanes(&gen->role->code->regions.items[region]);
+}
+
+/* Do lanes come to rows of the region apart? */
+static bool comes_apart(const Gen *gen, int region) {
+    for (; region > 0; region = gen->role->code->regions.items[region].parent)
+        if (apart_region(gen, region)) return true;
     return false;
-}
-
-/* Notes what some lanes leave while others go on. `apart`: lanes come to this statement apart. */
-static void find_parted(Gen *gen, const Stmt *stmt, bool apart) {
-    RoleState *state = gen->role;
-    if (stmt == NULL) return;
-    apart |= control_of_lanes(stmt) || is_parted(state, stmt);
-    switch (stmt->kind) {
-    case S_LEAVE:
-        if (apart && !is_parted(state, stmt->leave.target))
-            vec_push(gen->arena, &state->parted, stmt->leave.target);
-        return;
-    case S_IF:
-        find_parted(gen, stmt->branch.then, apart);
-        find_parted(gen, stmt->branch.otherwise, apart);
-        return;
-    case S_FOR: find_parted(gen, stmt->loop.body, apart); return;
-    case S_BLOCK:
-        for (size_t i = 0; i < stmt->block.body.count; i++)
-            find_parted(gen, stmt->block.body.items[i], apart);
-        return;
-    case S_STAGE: find_parted(gen, stmt->stage.body, apart); return;
-    case S_GRID: find_parted(gen, stmt->grid.body, apart); return;
-    case S_SCALAR:
-    case S_TILE:
-    case S_TRY:
-    case S_ACQUIRE:
-    case S_RELEASE:
-    case S_UNSAFE:
-    case S_MOVE: return;
-    }
 }
 
 /* What is left apart makes lanes come apart to all inside of it, which may be left in turn. */
 void apart_find(Gen *gen) {
-    size_t before;
-    do {
-        before = gen->role->parted.count;
-        find_parted(gen, gen->role->role->body, false);
-    } while (gen->role->parted.count > before);
+    const FlowCode *code = gen->role->code;
+    gen->role->parted = NEW_ARRAY(gen->arena, bool, code->regions.count);
+    for (bool more = true; more;) {
+        more = false;
+        for (size_t at = 0; at < code->rows.count; at++) {
+            const Row *row = &code->rows.items[at];
+            if (row->kind != ROW_LEAVE || row->target == 0 || gen->role->parted[row->target]) continue;
+            if (comes_apart(gen, row->region)) gen->role->parted[row->target] = more = true;
+        }
+    }
+}
+
+/* Arrivals inside wait for no other lane: what they signal is done before. */
+static void settle_arrivals(Gen *gen, int region) {
+    const FlowCode *code = gen->role->code;
+    bool *done = NEW_ARRAY(gen->arena, bool, gen->role->role->handles.count + 1);
+    for (int at = code->regions.items[region].begin; at < code->regions.items[region].end; at++) {
+        const Unsafe *what = code->rows.items[at].unsafe;
+        if (what == NULL || !unsafe_signals(what) || done[what->handle]) continue;
+        done[what->handle] = true;
+        pipe_settle(gen, what->handle);
+    }
 }
 
 /* Waits for matrix instructions are for whole warps as well: those of the arms come first. */
-bool apart_open(Gen *gen, const Stmt *stmt) {
-    if (gen->role->apart || gen->role->role->one_lane) return false;
-    if (!control_of_lanes(stmt) && !is_parted(gen->role, stmt)) return false;
-    Settle all = {gen, NEW_ARRAY(gen->arena, bool, gen->role->role->handles.count + 1)};
-    stmt_visit((Stmt *)(uintptr_t)stmt, settle, &all);
-    mma_rest(gen, stmt);
-    mma_rest_in_loop(gen);
+bool apart_open(Gen *gen, int region) {
+    if (gen->role->apart || !apart_region(gen, region)) return false;
+    settle_arrivals(gen, region);
+    mma_rest(gen, region);
+    mma_rest_in_loop(gen, region);
     return gen->role->apart = true;
 }
 
@@ -111,9 +87,9 @@ static Reg address_of(Gen *gen, Operand at) {
     return at.value == 0 ? at.reg : PURE(gen->ptx, REG_32, "add.s32", ptx_reg(at.reg), ptx_int(at.value));
 }
 
-static void mark(Gen *gen, const Stmt *stmt, const char *does) {
-    const char *pipe = stmt->unsafe->pipe < 0 ? NULL : gen->prog->pipes.items[stmt->unsafe->pipe].name;
-    ptx_mark(gen->ptx, stmt->span, gen->role->number, pipe,
+static void mark(Gen *gen, const Row *row, const char *does) {
+    const char *pipe = row->unsafe->pipe < 0 ? NULL : gen->prog->pipes.items[row->unsafe->pipe].name;
+    ptx_mark(gen->ptx, row->span, gen->role->number, pipe,
              pipe == NULL ? does : arena_printf(gen->arena, "%s of `%s`", does, pipe));
 }
 
@@ -159,11 +135,11 @@ static void arrive(Gen *gen, const Unsafe *what) {
         INS(gen->ptx, op, ptx_text("_"), barrier, amount);
 }
 
-static void wait(Gen *gen, const Stmt *stmt) {
-    const Unsafe *what = stmt->unsafe;
+static void wait(Gen *gen, const Row *row) {
+    const Unsafe *what = row->unsafe;
     Reg parity = ptx_new_reg(gen->ptx, REG_32);
     INS(gen->ptx, "and.b32", ptx_reg(parity), ptx_reg(value_in_reg(gen, eval_scalar(gen, what->amount))), ptx_int(1));
-    pipe_wait(gen, &gen->prog->pipes.items[what->pipe], what->full, stage_of(gen, what), parity, stmt->span);
+    pipe_wait(gen, &gen->prog->pipes.items[what->pipe], what->full, stage_of(gen, what), parity, row->span);
     if (!gen->role->apart) INS(gen->ptx, "bar.warp.sync", ptx_int(0xffffffff));
 }
 
@@ -224,32 +200,32 @@ static void inline_ptx(Gen *gen, const Unsafe *what) {
 
 /* ---- one operation ---------------------------------------------------------------------------------------------------- */
 
-void gen_unsafe(Gen *gen, const Stmt *stmt) {
-    const Unsafe *what = stmt->unsafe;
-    mma_touch(gen, stmt);
-    zero_settle(gen, stmt);
+void gen_unsafe(Gen *gen, const Row *row) {
+    const Unsafe *what = row->unsafe;
+    mma_touch(gen, row);
+    zero_settle(gen, row);
     if (unsafe_signals(what) && !gen->role->apart) pipe_settle(gen, what->handle);
     switch (what->kind) {
     case UNSAFE_VALUE: local_set(gen, what->local, value_of(gen, what)); return;
     case UNSAFE_ARRIVE:
-        mark(gen, stmt, "arrives at a barrier");
+        mark(gen, row, "arrives at a barrier");
         arrive(gen, what);
         return;
     case UNSAFE_WAIT:
-        mark(gen, stmt, "waits for a barrier");
-        wait(gen, stmt);
+        mark(gen, row, "waits for a barrier");
+        wait(gen, row);
         return;
     case UNSAFE_EXPECT:
-        mark(gen, stmt, "expects bytes at a barrier");
+        mark(gen, row, "expects bytes at a barrier");
         INS(gen->ptx, "mbarrier.expect_tx.relaxed.cta.shared::cta.b64", barrier_of(gen, what),
             value_operand(eval_scalar(gen, what->amount)));
         return;
     case UNSAFE_STEP:
-        mark(gen, stmt, "steps over a stage");
+        mark(gen, row, "steps over a stage");
         pipe_step(gen, what->end, what->pipe);
         return;
     case UNSAFE_PTX:
-        mark(gen, stmt, "inline PTX");
+        mark(gen, row, "inline PTX");
         inline_ptx(gen, what);
         return;
     }

@@ -8,24 +8,6 @@
 
 #include <math.h>
 
-/* The loops around a statement, innermost first */
-typedef struct Inside {
-    const Stmt *loop;
-    const struct Inside *outer;
-} Inside;
-
-typedef VEC(const Stmt *) Loops;
-
-typedef struct Search {
-    Gen *gen;
-    int tile;
-    Loops loops;    /* the innermost loop around each contraction */
-    int conditions; /* around the statement */
-    bool assigned;  /* zero is assigned somewhere */
-    bool spoiled;   /* another statement touches the tile inside one of these loops */
-    bool judging;   /* the second pass: `loops` is whole */
-} Search;
-
 static bool is_zero(const Expr *value) {
     while (value->kind == X_CAST) value = value->cast;
     if (value->kind != X_CONST) return false;
@@ -47,57 +29,47 @@ static bool clears(const Role *role, const Tile *tile) {
     return true;
 }
 
-static bool names(Gen *gen, const Stmt *stmt, int number) {
+static bool names(Gen *gen, const Row *row, int number) {
     bool *tiles = NEW_ARRAY(gen->arena, bool, gen->role->role->tiles.count);
-    mma_names(gen, stmt, tiles);
+    mma_names(gen, row, tiles);
     return tiles[number];
 }
 
-static void search_tile(Search *search, const Stmt *stmt, const Inside *inside) {
-    const Tile *tile = stmt->kind == S_TILE ? stmt->tile : NULL;
-    if (tile != NULL && tile->class == TILE_MMA) {
-        if (tile->target.object != search->tile || search->conditions > 0)
-            search->spoiled = true;
-        else if (!search->judging)
-            vec_push(search->gen->arena, &search->loops, inside != NULL ? inside->loop : NULL);
-        return;
-    }
-    if (!names(search->gen, stmt, search->tile)) return;
-    if (tile != NULL && clears(search->gen->role->role, tile)) {
-        search->assigned = true;
-        return;
-    }
-    for (size_t i = 0; search->judging && i < search->loops.count; i++) {
-        bool around = search->loops.items[i] == NULL;
-        for (const Inside *at = inside; at != NULL; at = at->outer) around |= at->loop == search->loops.items[i];
-        search->spoiled |= around;
-    }
+static bool is_contraction(const Row *row) { return row->kind == ROW_TILE && row->tile->class == TILE_MMA; }
+
+static bool under_condition(const FlowCode *code, int region) {
+    for (; region >= 0; region = code->regions.items[region].parent)
+        if (code->regions.items[region].kind == REGION_IF) return true;
+    return false;
 }
 
-static void search_stmt(Search *search, const Stmt *stmt, const Inside *inside) {
-    if (stmt == NULL) return;
-    switch (stmt->kind) {
-    case S_BLOCK:
-        for (size_t i = 0; i < stmt->block.body.count; i++) search_stmt(search, stmt->block.body.items[i], inside);
-        return;
-    case S_SCALAR:
-    case S_TILE: search_tile(search, stmt, inside); return;
-    case S_GRID: search_stmt(search, stmt->grid.body, &(Inside){stmt, inside}); return;
-    case S_FOR: search_stmt(search, stmt->loop.body, &(Inside){stmt, inside}); return;
-    case S_IF:
-        search->conditions++;
-        search_stmt(search, stmt->branch.then, inside);
-        search_stmt(search, stmt->branch.otherwise, inside);
-        search->conditions--;
-        return;
-    case S_STAGE: search_stmt(search, stmt->stage.body, inside); return;
-    case S_LEAVE:
-    case S_TRY:
-    case S_ACQUIRE:
-    case S_RELEASE:
-    case S_UNSAFE:
-    case S_MOVE: return;
+/* Is the row inside of the innermost loop around some contraction? */
+static bool beside_contraction(const FlowCode *code, const Row *row) {
+    for (size_t at = 0; at < code->rows.count; at++) {
+        const Row *other = &code->rows.items[at];
+        if (!is_contraction(other)) continue;
+        int loop = code->regions.items[other->region].loop;
+        if (loop < 0 || code_inside(code, row->region, loop)) return true;
     }
+    return false;
+}
+
+/* Is the tile cleared by its first contraction? See above. */
+static bool clears_at_first_use(Gen *gen, int tile) {
+    const FlowCode *code = gen->role->code;
+    bool assigned = false, contracted = false;
+    for (size_t at = 0; at < code->rows.count; at++) {
+        const Row *row = &code->rows.items[at];
+        if (is_contraction(row)) {
+            contracted = true;
+            if (row->tile->target.object != tile || under_condition(code, row->region)) return false;
+        } else if (names(gen, row, tile)) {
+            bool zero = row->kind == ROW_TILE && clears(gen->role->role, row->tile);
+            if (!zero && beside_contraction(code, row)) return false;
+            assigned |= zero;
+        }
+    }
+    return contracted && assigned;
 }
 
 static void set_filled(Gen *gen, Reg filled, bool value) {
@@ -111,12 +83,7 @@ void zero_open(Gen *gen) {
     state->filled = NEW_ARRAY(gen->arena, Reg, role->tiles.count + 1);
     for (size_t i = 0; i < role->tiles.count; i++) {
         state->filled[i] = PTX_NONE;
-        Search search = {.gen = gen, .tile = (int)i};
-        if (!role->tiles.items[i].in_registers) continue;
-        search_stmt(&search, role->body, NULL);
-        search.judging = true;
-        search_stmt(&search, role->body, NULL);
-        if (search.loops.count == 0 || !search.assigned || search.spoiled) continue;
+        if (!role->tiles.items[i].in_registers || !clears_at_first_use(gen, (int)i)) continue;
         state->filled[i] = ptx_new_reg(gen->ptx, REG_PRED);
         set_filled(gen, state->filled[i], true);
     }
@@ -134,11 +101,11 @@ void zero_filled(Gen *gen, int tile) {
     if (gen->role->filled[tile].class != REG_NONE) set_filled(gen, gen->role->filled[tile], true);
 }
 
-void zero_settle(Gen *gen, const Stmt *stmt) {
+void zero_settle(Gen *gen, const Row *row) {
     const Role *role = gen->role->role;
     for (size_t i = 0; i < role->tiles.count; i++) {
         Reg filled = gen->role->filled[i];
-        if (filled.class == REG_NONE || !names(gen, stmt, (int)i)) continue;
+        if (filled.class == REG_NONE || !names(gen, row, (int)i)) continue;
         int held = ptx_new_label(gen->ptx), count = (int)layout_registers(&role->tiles.items[i].held);
         INS_IF(gen->ptx, filled, "bra.uni", ptx_label(held));
         for (int r = 0; r < count; r++) INS(gen->ptx, "mov.b32", ptx_reg(gen->role->tiles[i][r]), ptx_int(0));

@@ -1,7 +1,7 @@
 /* Code: the one form of a role. A role is a list of rows in nested regions; control flow is structured, there is no goto. Everything that
  * a statement implies is a row of its own: scopes open and close, blocks of stages acquire and release, late sets are flushed, turns are
- * passed, and what a leave does on its way out stands in front of it. Rules, the deadlock search and (later) the emission read rows by
- * their columns; `Stmt` is known to lower.c and writeback.c alone. rows.def lists the rows. */
+ * passed, and what a leave does on its way out stands in front of it. Rules, the deadlock search and the emission read rows by
+ * their columns; `Stmt` is known to lower.c alone. rows.def lists the rows. */
 #ifndef PIPEC_FLOW_CODE_H
 #define PIPEC_FLOW_CODE_H
 
@@ -112,7 +112,6 @@ extern const char *const row_names[ROW_COUNT];
 
 /* Needs an elaborated role. Never NULL; a role without a body has its EXIT alone. */
 FlowCode *code_lower(Arena *arena, const Prog *prog, const Role *role);
-void code_write_back(Arena *arena, FlowCode *code);           /* what codegen still reads from Stmt: lags, releases of leaves */
 bool code_valid(Arena *arena, const FlowCode *code, Str *why); /* is it well formed? what every pass relies on */
 void code_print(const Prog *prog, Arena *arena, Str *out); /* --emit=code: all roles */
 void code_print_values(const Prog *prog, Arena *arena, Str *out); /* --emit=values: with what variables hold before each row */

@@ -382,8 +382,6 @@ static void print_leave(Out *o, const Stmt *s) {
         str_add(o->text, "leave the function");
     else
         str_add(o->text, s->leave.kind == LEAVE_BREAK ? "break" : "continue");
-    for (size_t i = 0; i < s->leave.releases.count; i++)
-        str_printf(o->text, "%s%s", i ? ", " : " releasing ", handle_name(o, s->leave.releases.items[i]));
     str_char(o->text, '\n');
 }
 
@@ -396,7 +394,7 @@ static void print_stage(Out *o, const Stmt *s) {
     begin_line(o);
     str_printf(o->text, "%s <%s>", handle_end(o, handle), handle_pipe(o, handle));
     print_hint(o, s->stage.hint);
-    if (s->stage.lag > 0) str_printf(o->text, " lag %d", s->stage.lag);
+    if (s->stage.lag >= 0) str_printf(o->text, " lag %d", s->stage.lag);
     str_printf(o->text, " as %s\n", handle_name(o, handle));
     print_body(o, s->stage.body);
 }

@@ -1,5 +1,5 @@
 /* stmt: the statements of a role, as a tree. For elaborate/, which makes them, and for those that still walk them: flow/ lowers them to
- * rows (flow/code.h), reference/ and codegen/ read them. All others read rows. */
+ * rows (flow/code.h), reference/ reads them. All others read rows. */
 #ifndef PIPEC_STMT_H
 #define PIPEC_STMT_H
 
@@ -65,7 +65,6 @@ struct Stmt {
         struct {
             LeaveKind kind;
             Stmt *target;       /* S_GRID, S_FOR, or an S_BLOCK for an inlined return; NULL: leaves the role (return) */
-            VEC(int) releases;  /* handles of the S_STAGE blocks that are left, innermost first; filled by stages */
         } leave;
         struct { int hint; } ask;
         struct { int handle, hint; bool unwaited; } acquire; /* hint: -1 without one; unwaited: steps only */
@@ -74,7 +73,7 @@ struct Stmt {
         struct {
             int handle, hint;   /* hint: -1 without one */
             bool unwaited;      /* as of `acquire` */
-            int lag;            /* as derived, >= 0; as written before `stages`, -1: not written */
+            int lag;            /* as written, -1: not written */
             Stmt *body;
         } stage;
         Unsafe *unsafe;
