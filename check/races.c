@@ -7,7 +7,6 @@
  * execution elements of its own, is not looked at. */
 #include "check/passes.h"
 #include "check/races.h"
-#include "prog/walk.h"
 
 #include <stdlib.h>
 
@@ -57,46 +56,33 @@ static void add_reads(Expr *expr, void *data) {
     expr_visit(reads->races->arena, expr, add_read, data);
 }
 
-static void add_tile(Races *r, Stmt *stmt, Place around) {
-    const Tile *tile = stmt->tile;
+/* The loops over ranges around the row, outermost first, and whether it may be passed by */
+static void find_regions(const FlowCode *code, int region, Place *place) {
+    const Region *around = &code->regions.items[region];
+    if (around->parent >= 0) find_regions(code, around->parent, place);
+    place->conditional |= around->kind == REGION_IF || around->where;
+    if (around->kind != REGION_FOR) return;
+    if (place->loop_count < RACE_LOOPS) place->loops[place->loop_count] = around;
+    place->loop_count++;
+}
+
+static void add_tile(Races *r, const Role *role, int at) {
+    const Row *row = &role->code->rows.items[at];
+    Tile *tile = row->tile;
     bool stored = tile->class == TILE_TENSOR_STORE || tile->class == TILE_BULK_STORE;
     bool loaded = tile->class == TILE_TENSOR_LOAD || tile->class == TILE_BULK_LOAD;
     bool lanes = tile->class == TILE_LANES && tile->piece.asynchronous;
-    around.stmt = stmt;
-    Gather reads = {r, around, loaded || lanes ? tile->value->read : NULL, loaded ? MANNER_LOADED : MANNER_LANES};
-    add_place(r, around, &tile->target, true, stored ? MANNER_STORED : MANNER_PLAIN);
-    walk_exprs(stmt, add_reads, &reads);
+    Place place = {.role = role, .row = at, .tile = tile};
+    find_regions(role->code, row->region, &place);
+    Gather reads = {r, place, loaded || lanes ? tile->value->read : NULL, loaded ? MANNER_LOADED : MANNER_LANES};
+    add_place(r, place, &tile->target, true, stored ? MANNER_STORED : MANNER_PLAIN);
+    row_exprs(role->code, row, add_reads, &reads);
 }
 
-static void find_places(Races *r, Stmt *stmt, Place around) {
-    if (!stmt) return;
-    switch (stmt->kind) {
-    case S_BLOCK:
-        for (size_t i = 0; i < stmt->block.body.count; i++) find_places(r, stmt->block.body.items[i], around);
-        break;
-    case S_GRID: find_places(r, stmt->grid.body, around); break;
-    case S_FOR:
-        if (stmt->loop.where) around.conditional = true;
-        if (around.loop_count < RACE_LOOPS) around.loops[around.loop_count] = stmt;
-        around.loop_count++;
-        find_places(r, stmt->loop.body, around);
-        break;
-    case S_IF:
-        around.conditional = true;
-        find_places(r, stmt->branch.then, around);
-        find_places(r, stmt->branch.otherwise, around);
-        break;
-    case S_STAGE: find_places(r, stmt->stage.body, around); break;
-    case S_TILE:
-        if (stmt->tile && stmt->tile->class != TILE_UNCLASSIFIED) add_tile(r, stmt, around);
-        break;
-    case S_SCALAR:
-    case S_LEAVE:
-    case S_TRY:
-    case S_UNSAFE:
-    case S_ACQUIRE:
-    case S_RELEASE:
-    case S_MOVE: break;
+static void find_places(Races *r, const Role *role) {
+    for (size_t at = 0; at < role->code->rows.count; at++) {
+        const Row *row = &role->code->rows.items[at];
+        if (row->kind == ROW_TILE && row->tile->class != TILE_UNCLASSIFIED) add_tile(r, role, (int)at);
     }
 }
 
@@ -241,7 +227,7 @@ static void report_alone(Races *r, const Pair *pair) {
 /* Does the place certainly write other values in the one tile than in the other? */
 static bool values_differ(Races *r, const Pair *pair) {
     const Place *place = pair->a->place;
-    if (place->stmt->tile->op != ASSIGN_SET) return true;
+    if (place->tile->op != ASSIGN_SET) return true;
     for (size_t a = 0; a < r->prog->axes.count; a++) {
         if (pair->block->axes[a] == pair->other->axes[a]) continue;
         int atom = algebra_atom_axis(r->algebra, (int)a);
@@ -293,7 +279,7 @@ static void compare(Races *r, const Block *block, const Block *other) {
             if (!pair.a->place->write && !pair.b->place->write) continue;
             if (pair.a->place->said || pair.b->place->said || !race_meet(pair.a, pair.b, pair.at)) continue;
             bool alone = block == other && pair.a->process == pair.b->process;
-            if (alone && pair.a->place->stmt == pair.b->place->stmt && pair.a->place != pair.b->place) continue; /* reads, then writes */
+            if (alone && pair.a->place->tile == pair.b->place->tile && pair.a->place != pair.b->place) continue; /* reads, then writes */
             if (block == other && !races_within(&pair)) note_order(r, &pair);
             if (block == other ? !races_within(&pair) : !races_across(r, &pair)) continue;
             if (!alone && pair.b->place->access->span.lo < pair.a->place->access->span.lo) /* the later one is what is too much */
@@ -351,9 +337,7 @@ static bool by_data(Data *d, const Place *place) {
     d->found = false;
     for (int i = 0; i < place->access->rank; i++) find_in(place->access->subs[i], d);
     found = d->found;
-    for (size_t at = 0; at < d->code->rows.count; at++)
-        if (d->code->rows.items[at].stmt == place->stmt) found |= control_by_data(d, (int)at);
-    return found;
+    return found | control_by_data(d, place->row);
 }
 
 static void find_unseen(Races *r) {
@@ -377,7 +361,7 @@ static bool tiles_apart(Races *r, const Place *a, const Place *b, uint32_t told)
     for (size_t x = 0; x < r->prog->axes.count; x++) {
         bool one = expr_constant(r->prog->axes.items[x].padded, &extent) && extent <= 1;
         if (one || told >> x & 1) continue;
-        if (a != b || a->stmt->tile->op != ASSIGN_SET) return false;
+        if (a != b || a->tile->op != ASSIGN_SET) return false;
         if (race_value_differs(r->arena, r->prog, r->algebra, a, (int)x) != 0) return false;
     }
     return true;
@@ -392,7 +376,7 @@ static const char *not_apart(Races *r, Place *a, Place *b) {
     if (proof.within) return NULL;
     if (a->role != b->role) return seen ? NULL : arena_printf(r->arena, "roles `%s` and `%s`", a->role->name, b->role->name);
     if (!proof.instances && !seen) return arena_printf(r->arena, "instances of `%s`", a->role->name);
-    if (same && !proof.threads && a->unseen && a->stmt->tile->class == TILE_MAP)
+    if (same && !proof.threads && a->unseen && a->tile->class == TILE_MAP)
         return arena_printf(r->arena, "threads of `%s`", a->role->name);
     return NULL;
 }
@@ -455,7 +439,7 @@ static void try_sizes(Races *r, const Sizes *sizes) {
 
 static int by_statement(const void *a, const void *b) {
     const Place *one = a, *two = b;
-    return one->stmt < two->stmt ? -1 : one->stmt > two->stmt;
+    return one->tile < two->tile ? -1 : one->tile > two->tile;
 }
 
 /* Stages that are signalled by hand give an order that is not known here. */
@@ -468,7 +452,7 @@ static bool signalled_by_hand(const Prog *prog) {
 void races_check(Arena *arena, Prog *prog, Diags *diags) {
     if (signalled_by_hand(prog)) return;
     Races r = {.arena = arena, .prog = prog, .diags = diags, .algebra = algebra_new(arena, prog, NULL)};
-    for (size_t i = 0; i < prog->roles.count; i++) find_places(&r, prog->roles.items[i].body, (Place){.role = &prog->roles.items[i]});
+    for (size_t i = 0; i < prog->roles.count; i++) find_places(&r, &prog->roles.items[i]);
     race_order(prog, r.algebra, &r.places);
     sift(&r);
     if (!r.places.count) return;

@@ -7,7 +7,6 @@
 #define PIPEC_RACES_H
 
 #include "algebra/algebra.h"
-#include "prog/stmt.h"
 #include "check/trace.h"
 
 #define RACE_LOOPS 8 /* around a statement, that are looked at */
@@ -22,7 +21,8 @@ typedef enum Manner {
 /* An access to a tensor that the kernel writes */
 typedef struct Place {
     const Role *role;
-    const Stmt *stmt;
+    int row;          /* of the role's Code: a TILE */
+    Tile *tile;       /* its statement */
     const Access *access;
     bool write;
     Manner manner;
@@ -30,7 +30,7 @@ typedef struct Place {
     bool data;        /* contents of memory decide where or whether it is executed */
     bool unseen;      /* sizes do not show it: for that, or as its subscripts are no sums of a base and of indexes */
     int loop_count;
-    const Stmt *loops[RACE_LOOPS];
+    const Region *loops[RACE_LOOPS]; /* around it, outermost first */
     bool said;
     struct RaceFormulas *formulas; /* races_proof.c; NULL: not asked yet */
 } Place;

@@ -58,11 +58,11 @@ static bool find_variables(const Prog *prog, Algebra *algebra, const Place *plac
         add_variable(v, algebra_atom_axis(algebra, (int)a), extent, alone);
     }
     for (int i = 0; i < place->loop_count; i++) {
-        const Stmt *loop = place->loops[i];
-        if (loop->loop.var < 0) return false;
-        bool constant = expr_constant(loop->loop.lo, &lo) && expr_constant(loop->loop.hi, &hi);
+        const Region *loop = place->loops[i];
+        if (loop->var < 0) return false;
+        bool constant = expr_constant(loop->lo, &lo) && expr_constant(loop->hi, &hi);
         if (constant && hi <= lo) return true; /* never executed */
-        add_variable(v, algebra_atom_local(algebra, place->role, loop->loop.var), constant ? hi - lo : 0, true);
+        add_variable(v, algebra_atom_local(algebra, place->role, loop->var), constant ? hi - lo : 0, true);
     }
     if (place->role->instances > 1 && !place->role->in_turn)
         add_variable(v, algebra_atom_rank(algebra, place->role), place->role->instances, false);
@@ -88,7 +88,7 @@ static bool add_variables(Algebra *algebra, const Poly *base, const Variables *v
 /* Which variables does the subscript along this axis tell? */
 static void tell(Algebra *algebra, const Place *place, int d, Variables *v) {
     const Affine *affine = &place->access->affine[d];
-    const IndexSpace *space = &place->stmt->tile->space;
+    const IndexSpace *space = &place->tile->space;
     const Poly *base = affine->is ? algebra_poly(algebra, place->role, affine->base) : NULL;
     Radices digits = {0};
     bool mentioned[PROG_MAX_RANK + RACE_LOOPS + 1] = {false};
@@ -109,7 +109,7 @@ bool race_mentions(Algebra *algebra, const Place *place, int atom) {
 }
 
 bool race_walks(const Place *place) {
-    const IndexSpace *space = &place->stmt->tile->space;
+    const IndexSpace *space = &place->tile->space;
     bool used[PROG_MAX_INDEXES] = {false};
     for (int d = 0; d < place->access->rank; d++) {
         if (!place->access->affine[d].is) return false;
@@ -146,7 +146,7 @@ static bool told_within(const Prog *prog, Algebra *algebra, const Place *place, 
 
 /* How far the indexes take a subscript; false where that is not known */
 static bool reach_of(const Place *place, int d, int64_t *reach) {
-    const IndexSpace *space = &place->stmt->tile->space;
+    const IndexSpace *space = &place->tile->space;
     *reach = 0;
     for (int i = 0; i < space->count; i++) {
         int64_t coef = place->access->affine[d].coef[i];
@@ -204,7 +204,7 @@ static bool all_apart(const Prog *prog, Algebra *algebra, const Place *const *pl
 
 /* Does each element belong to one thread in both? Statements that name a tensor walk their elements one by one, thread after thread. */
 static bool same_threads(const Prog *prog, Algebra *algebra, const Place *a, const Place *b) {
-    const Tile *one = a->stmt->tile, *two = b->stmt->tile;
+    const Tile *one = a->tile, *two = b->tile;
     Digit replicas[2 * PROG_MAX_INDEXES + 1];
     bool same = one->class == TILE_MAP && two->class == TILE_MAP && one->space.bound == two->space.bound &&
                 layout_same(one->spread, two->spread) && race_apart(prog, algebra, a, true);
@@ -256,9 +256,9 @@ static void order_object(const Prog *prog, Algebra *algebra, const Place *const 
     for (size_t i = 0; i < count; i++)
         for (size_t k = i; k < (apart ? i + 1 : count); k++) {
             const Place *a = places[i], *b = places[k];
-            if ((a->stmt == b->stmt && a != b) || in_order(prog, algebra, a, b)) continue; /* one statement reads, then writes */
-            a->stmt->tile->order |= waits_for(a, b);
-            b->stmt->tile->order |= waits_for(b, a);
+            if ((a->tile == b->tile && a != b) || in_order(prog, algebra, a, b)) continue; /* one statement reads, then writes */
+            a->tile->order |= waits_for(a, b);
+            b->tile->order |= waits_for(b, a);
         }
 }
 

@@ -118,23 +118,23 @@ bool race_meet(const Touch *a, const Touch *b, int64_t *at) {
 
 static int by_statement(const void *a, const void *b) {
     const Place *one = a, *two = b;
-    return one->stmt < two->stmt ? -1 : one->stmt > two->stmt;
+    return one->tile < two->tile ? -1 : one->tile > two->tile;
 }
 
 /* The first of the places of a statement; NULL: it has none */
-static Place *place_of(const Places *places, const Stmt *stmt) {
-    Place wanted = {.stmt = stmt};
+static Place *place_of(const Places *places, Tile *tile) {
+    Place wanted = {.tile = tile};
     Place *place = bsearch(&wanted, places->items, places->count, sizeof *place, by_statement);
-    while (place && place > places->items && place[-1].stmt == stmt) place--;
+    while (place && place > places->items && place[-1].tile == tile) place--;
     return place;
 }
 
-static bool is_wanted(const Row *row, const void *places) { return row->tile && place_of(places, row->stmt); }
+static bool is_wanted(const Row *row, const void *places) { return row->tile && place_of(places, row->tile); }
 
 static void see(Run *run, const Position *standing, const Row *row, const Env *env) {
     Follow *f = run->data;
-    Place *place = place_of(f->places, row->stmt);
-    for (; place < f->places->items + f->places->count && place->stmt == row->stmt; place++) {
+    Place *place = place_of(f->places, row->tile);
+    for (; place < f->places->items + f->places->count && place->tile == row->tile; place++) {
         Touch touch = {.place = place, .process = standing->process, .instance = standing->instance};
         touch.time = run->machine->events[standing->process], touch.clock = f->clocks[standing->process];
         f->block->work += 4;

@@ -39,12 +39,6 @@ typedef struct Proof {
     Polys zeros;       /* what else they tell: each is 0 */
 } Proof;
 
-static int row_of(const FlowCode *code, const Stmt *stmt) {
-    for (size_t at = 0; at < code->rows.count; at++)
-        if (code->rows.items[at].kind == ROW_TILE && code->rows.items[at].stmt == stmt) return (int)at;
-    return -1;
-}
-
 /* 0 <= value < extent */
 static void add_range(Algebra *algebra, Arena *arena, Polys *facts, const Poly *value, const Poly *extent) {
     const Poly *below = poly_offset(algebra, poly_sum(algebra, extent, value, -1), -1);
@@ -55,7 +49,7 @@ static void add_range(Algebra *algebra, Arena *arena, Polys *facts, const Poly *
 /* Ranges that the algebra would know of the atoms themselves; the second place's get other names, of which it knows none. */
 static void add_ranges(const Proof *p, Formulas *f) {
     Algebra *algebra = f->code->algebra;
-    const IndexSpace *space = &f->place->stmt->tile->space;
+    const IndexSpace *space = &f->place->tile->space;
     for (size_t a = 0; a < p->prog->axes.count; a++) {
         const Poly *extent = algebra_launched(algebra, p->prog->axes.items[a].padded);
         add_range(algebra, p->arena, &f->facts, poly_atom(algebra, algebra_atom_axis(algebra, (int)a)), extent);
@@ -75,7 +69,7 @@ static Reach reach_of(const Formulas *f, const Poly *sub) {
     for (int t = 0; out.known && t < sub->count; t++) {
         const Term *term = &sub->terms[t];
         const Atom *atom = term->count == 1 ? &algebra->atoms.items[term->atoms[0]] : NULL;
-        const IndexSpace *space = &f->place->stmt->tile->space;
+        const IndexSpace *space = &f->place->tile->space;
         bool index = atom && atom->kind == ATOM_INDEX && atom->index < space->count && space->items[atom->index].extent > 0;
         int64_t most = index ? space->items[atom->index].extent - 1 : 1, far;
         out.known = (term->count == 0 || index) && !__builtin_mul_overflow(term->coef, most, &far);
@@ -95,7 +89,7 @@ static void formulate(const Proof *p, Formulas *f) {
     for (size_t i = mark.choices; i < algebra->choices.count; i++) vec_push(p->arena, &f->choices, algebra->choices.items[i]);
     algebra_undo(algebra, mark);
     add_ranges(p, f);
-    algebra->space = &f->place->stmt->tile->space;
+    algebra->space = &f->place->tile->space;
     for (int d = 0; d < access->rank; d++) {
         f->subs[d] = values_subscript(p->arena, f->code, f->at, access, d);
         if (!f->subs[d] || poly_changes(algebra, f->subs[d])) f->subs[d] = NULL;
@@ -112,7 +106,7 @@ static Formulas *formulas_of(const Proof *p, Place *place) {
     if (place->formulas) return place->formulas;
     FlowCode *code = place->role->code;
     Formulas *f = place->formulas = NEW(p->arena, Formulas);
-    *f = (Formulas){.place = place, .code = code, .at = row_of(code, place->stmt)};
+    *f = (Formulas){.place = place, .code = code, .at = place->row};
     if (f->at >= 0) formulate(p, f);
     return f;
 }
@@ -149,7 +143,7 @@ static const Poly *renamed(const Proof *p, const Poly *poly) {
     const Role *role = p->two.code->role;
     for (size_t a = 0; a < p->prog->axes.count; a++) poly = rename_atom(p, poly, algebra_atom_axis(algebra, (int)a));
     for (size_t v = 0; v < role->locals.count; v++) poly = rename_atom(p, poly, algebra_atom_local(algebra, role, (int)v));
-    for (int i = 0; i < p->two.place->stmt->tile->space.count; i++) poly = rename_atom(p, poly, algebra_atom_index(algebra, i));
+    for (int i = 0; i < p->two.place->tile->space.count; i++) poly = rename_atom(p, poly, algebra_atom_index(algebra, i));
     poly = rename_atom(p, poly, algebra_atom_rank(algebra, role));
     for (size_t i = 0; i < p->digits.count && poly; i++) poly = poly_replace(algebra, poly, p->digits.items[i].atom, p->digits.items[i].value);
     return poly;
@@ -373,7 +367,7 @@ static bool ranks_equal(const Proof *p) {
 }
 
 static bool indexes_equal(const Proof *p) {
-    const IndexSpace *space = &p->one.place->stmt->tile->space;
+    const IndexSpace *space = &p->one.place->tile->space;
     for (int i = 0; i < space->bound && p->same; i++) {
         const Poly *own = poly_atom(p->algebra, algebra_atom_index(p->algebra, i));
         if (space->items[i].extent == 1) continue;

@@ -204,7 +204,7 @@ static void find_read(Expr *expr, void *data) {
 
 /* The target's subscripts that depend on the axis. False: they are no sums of a base and an index. */
 static bool find_moves(Depends *d, const Place *place) {
-    const IndexSpace *space = &place->stmt->tile->space;
+    const IndexSpace *space = &place->tile->space;
     int atom = algebra_atom_axis(d->algebra, d->axis);
     for (int dim = 0; dim < place->access->rank; dim++) {
         const Affine *affine = &place->access->affine[dim];
@@ -259,7 +259,7 @@ static void settle(Depends *d, const Place *place, unsigned moving) {
             for (size_t at = 0; at < d->role->code->rows.count; at++) follow_row(d, d->role->code, (int)at);
         }
         d->role = place->role, d->found = false, d->moving = moving;
-        follow(d, place->stmt->tile->value);
+        follow(d, place->tile->value);
         d->moving = 0;
     } while (d->changed);
 }
