@@ -50,6 +50,7 @@ typedef struct Combinations {
     VEC(Said) said;
     VEC(Unfit) unfit;
     size_t most, unfit_count;
+    uint64_t begin; /* steps on the meter, before the first of them */
     bool stopped;
     const Dimension *moved; /* its set depends on other statics .. */
     const char *moved_with; /* .. and is another one with these */
@@ -282,10 +283,11 @@ static void open_dimensions(Combinations *all, const Prog *prog) {
         all->values[i] = all->dimensions.items[i].own;
 }
 
-/* Other kernels of the file need some of the work that is allowed, too. */
+/* The combination under way must not be ended by the meter: nothing would be said of the others. */
 static bool is_enough(const Combinations *all) {
     const Meter *meter = arena_meter(all->arena);
-    return all->checked.count >= all->most || meter->steps > meter->steps_most / 3 * 2;
+    uint64_t work = (meter->steps_most - all->begin) / 3 * 2;
+    return all->checked.count >= all->most || meter->steps - all->begin > work;
 }
 
 /* From combination number `from`: one more static that it reads is not as in the file. */
@@ -393,6 +395,7 @@ const Prog *combinations_check(Arena *arena, PipecProgram *program, const char *
     Combinations all = {.program = program,
                         .arena = arena_scratch(arena),
                         .kernel = kernel,
+                        .begin = arena_meter(arena)->steps,
                         .most = most > 0 ? most : COMBINATIONS_MOST};
     const Prog *constants =
         check_constants(all.arena, program->names, program->ast, program->source, kernel,

@@ -20,6 +20,7 @@ typedef struct Compile {
     const PipecOptions *options;
     VEC(StaticValue) statics;
     VEC(const char *) others; /* names that no static bears */
+    uint64_t steps_most;      /* on the meter: where the work of the whole text ends */
     bool ended;               /* the meter ended something */
 } Compile;
 
@@ -216,6 +217,29 @@ static const Prog *check_kernel_of(Compile *compile, Arena *arena, const char *k
     return NULL;
 }
 
+static size_t bytes_of(const PipecProgram *program, size_t kernel) {
+    Span text = program->ast->kernels.items[kernel]->span;
+    return text.hi - text.lo + 1;
+}
+
+/* All kernels. Each may take the part of the work that its part of their text is, and what the ones
+ * before it have left over: none takes away what a later one needs. Of each only what it reports is
+ * kept. */
+static void check_each(Compile *compile) {
+    PipecProgram *program = compile->program;
+    Meter *meter = arena_meter(program->arena);
+    size_t later = 0;
+    for (size_t i = 0; i < program->kernel_count; i++) later += bytes_of(program, i);
+    uint64_t a_byte = (compile->steps_most - meter->steps) / (later + 1);
+    for (size_t i = 0; i < program->kernel_count; i++) {
+        later -= bytes_of(program, i);
+        meter->steps_most = compile->steps_most - a_byte * later;
+        Arena *scratch = arena_scratch(program->arena);
+        (void)check_kernel_of(compile, scratch, program->kernels[i]);
+        arena_free(scratch);
+    }
+}
+
 static void check(Compile *compile) {
     PipecProgram *program = compile->program;
     size_t before = program->diags->errors;
@@ -227,11 +251,7 @@ static void check(Compile *compile) {
         if (apart) program->prog = prog;
         return;
     }
-    for (size_t i = 0; i < program->kernel_count; i++) { /* of each only what it reports is kept */
-        Arena *scratch = arena_scratch(program->arena);
-        (void)check_kernel_of(compile, scratch, program->kernels[i]);
-        arena_free(scratch);
-    }
+    check_each(compile);
 }
 
 static void generate_metered(void *data) {
@@ -254,9 +274,10 @@ static void generate(Compile *compile) {
 /* A file of 100 kB takes less than 2 s and 200 MB. Larger ones may take more, as long as it is in proportion to their text. */
 static void set_limits(Compile *compile) {
     Meter *meter = arena_meter(compile->program->arena);
-    meter->steps_most = meter->steps + STEPS_MOST + STEPS_A_BYTE * compile->length;
+    uint64_t usual = STEPS_MOST + STEPS_A_BYTE * compile->length;
+    compile->steps_most = meter->steps + (compile->options->work > 0 ? compile->options->work : usual);
+    meter->steps_most = compile->steps_most;
     meter->bytes_most = BYTES_MOST + BYTES_A_BYTE * compile->length;
-    if (compile->options->work > 0) meter->steps_most = meter->steps + compile->options->work;
 }
 
 static bool get_text(Compile *compile) {

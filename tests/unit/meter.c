@@ -57,11 +57,40 @@ static void test_memory(void) {
     arena_free(arena);
 }
 
+static void add_kernel(Str *text, const char *name, const char *work) {
+    str_printf(text, "kernel %s(X: f32[N], out Y: f32[N]) for sm_90a {\n", name);
+    str_add(text, "    grid persistent (t: ceil(N, 128));\n    pipe p[2] load -> work { x: f32[128]; }\n");
+    str_add(text, "    role load: 1 warp { for t in grid { produce <p> as s { s.x[i] = X[t*128 + i]; } } }\n");
+    str_printf(text, "    role work: 4 warps { for t in grid {\n%s", work);
+    str_add(text, "        consume <p> as s { Y[t*128 + i] = s.x[i]; }\n    } }\n}\n");
+}
+
+/* A kernel that takes all the work it may does not take away what the ones after it need. */
+static void test_neighbours(void) {
+    Arena *arena = arena_new();
+    Str text = str_new(arena), breaks = str_new(arena);
+    str_add(&breaks, "        var c = 0;\n        for k in 0 .. t {\n");
+    for (int i = 1; i < 60; i++)
+        str_printf(&breaks, "            if c == %d { break; }\n            c = c + %d;\n", i, i);
+    str_add(&breaks, "        }\n        if c > 3 { continue; }\n");
+    add_kernel(&text, "long", breaks.text);
+    for (int i = 0; i < 3; i++) add_kernel(&text, arena_printf(arena, "short%d", i), "");
+    PipecOptions options = {.check_only = true, .work = 2000000};
+    PipecProgram *program = pipec_compile(text.text, text.length, &options);
+    const PipecDiagnostics *said = pipec_program_diagnostics(program);
+    EXPECT(pipec_program_status(program) == PIPEC_INCOMPLETE);
+    if (EXPECT(pipec_diagnostics_count(said) == 1))
+        EXPECT(strstr(pipec_diagnostics_get(said, 0)->message, "`long`") != NULL);
+    pipec_program_free(program);
+    arena_free(arena);
+}
+
 int main(void) {
     const char *const files[] = {"examples/axpy.pipe", "examples/gemm.pipe", "tests/check/dropped-by-break.pipe",
                                  "tests/run/empty-loads.pipe"};
     for (size_t i = 0; i < COUNT_OF(files); i++) test_file(files[i], true);
     for (size_t i = 0; i < 2; i++) test_file(files[i], false);
     test_memory();
+    test_neighbours();
     return expect_failures();
 }
