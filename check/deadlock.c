@@ -10,6 +10,9 @@
 #include "check/trace.h"
 #include "check/window.h"
 
+#define DEADLOCK_STEPS 50000000 /* of the meter, that all searches may take */
+#define SEARCH_STEPS   10000000 /* one of them */
+
 typedef struct Edge { /* producer and one consumer of a pipe */
     int pipe, producer, consumer;
     int part; /* edges of one part have the same; -1: not yet */
@@ -22,6 +25,7 @@ typedef struct Graph {
     int *order, *low, clock; /* by role, of the depth-first walk */
     VEC(int) open;           /* edges of parts that are not complete */
     int parts;
+    Budget work; /* of all searches */
 } Graph;
 
 /* ---- parts ------------------------------------------------------------------------------------------------------------ */
@@ -231,6 +235,7 @@ static Verdict search_part(const Graph *g, Arena *arena, int which, const Way *w
     undecided->why = part->beyond;
     if (!compiled) return VERDICT_BEYOND;
     undecided->span = part->sides.items[0].role->span;
+    part->work = budget_of(g->work, SEARCH_STEPS);
     Search *search = search_new(arena, part);
     State state;
     Verdict verdict = search_states(search, &state);
@@ -298,10 +303,11 @@ static void say_undecided(Diags *diags, const Undecided *undecided) {
               "together");
 }
 
-static Verdict verdict_of(Arena *arena, Prog *prog, Undecided *undecided) {
+static Verdict verdict_of(Arena *arena, Prog *prog, Budget work, Undecided *undecided) {
     size_t roles = prog->roles.count;
     Graph g = {.arena = arena,
                .prog = prog,
+               .work = work,
                .order = NEW_ARRAY(arena, int, roles + 1),
                .low = NEW_ARRAY(arena, int, roles + 1)};
     Verdict verdict = VERDICT_CLEAN;
@@ -314,13 +320,14 @@ static Verdict verdict_of(Arena *arena, Prog *prog, Undecided *undecided) {
     return verdict;
 }
 
-bool deadlock_proves(Arena *arena, Prog *prog) {
+bool deadlock_proves(Arena *arena, Prog *prog, Budget work) {
     Undecided undecided = {0};
-    return verdict_of(arena, prog, &undecided) == VERDICT_CLEAN;
+    return verdict_of(arena, prog, work, &undecided) == VERDICT_CLEAN;
 }
 
 void deadlock_check(Arena *arena, Prog *prog, Diags *diags) {
     Undecided undecided = {0};
-    if (verdict_of(arena, prog, &undecided) == VERDICT_CLEAN || trace_check(arena, prog, diags)) return;
+    Budget work = arena_budget(arena, DEADLOCK_STEPS);
+    if (verdict_of(arena, prog, work, &undecided) == VERDICT_CLEAN || trace_check(arena, prog, diags)) return;
     say_undecided(diags, &undecided);
 }

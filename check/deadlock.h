@@ -8,6 +8,6 @@
 /* needs equal counts; proves that no roles wait for each other for ever, whatever the counts, or
  * refuses, or says that it is not known */
 void deadlock_check(Arena *arena, Prog *prog, Diags *diags);
-bool deadlock_proves(Arena *arena, Prog *prog); /* without a word */
+bool deadlock_proves(Arena *arena, Prog *prog, Budget work); /* without a word */
 
 #endif

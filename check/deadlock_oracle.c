@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#define STEPS_MOST 1500000 /* rows that the search of one part may run */
-
 static Search *search_of(const Machine *m) { return m->oracle.data; }
 
 static int side_of(const Machine *m, const Position *place) { return (int)(place->member - m->members.items); }
@@ -240,7 +238,7 @@ Search *search_new(Arena *arena, const Part *part) {
     Search *s = NEW(arena, Search);
     Oracle oracle = {.data = s, .enter = enter, .trip = trip, .holds = holds, .before = before};
     *s = (Search){.arena = arena, .part = part, .round = 1};
-    s->machine = machine_make(arena, part->prog, oracle, STEPS_MOST);
+    s->machine = machine_make(arena, part->prog, oracle, part->work);
     for (size_t i = 0; i < part->sides.count; i++) {
         const Side *side = &part->sides.items[i];
         machine_add(s->machine, side->slice, role_is_several(side->role));

@@ -6,7 +6,7 @@
  * bounds and conditions. Goes out with a slice without the earlier rows; the loop that is left begins with their first. */
 #include "check/deadlock_search.h"
 
-#define WORK_MOST 100000 /* rows that are compared, for one role */
+#define ROLL_STEPS 2000000 /* of the meter, for one role */
 
 typedef struct Pair {
     int own, other;
@@ -32,7 +32,7 @@ typedef struct Roller { /* compares the rows of an earlier piece with those of a
     VEC(Pair) handles, locals, regions;
     int first_of; /* the loop variable of the later one that is `first`, -1: none */
     const Poly *first;
-    long work;
+    Budget work;
 } Roller;
 
 static void compare_anew(Roller *r) {
@@ -133,8 +133,10 @@ static bool same_row(Roller *r, int own_at, int other_at) {
 
 static bool same_rows(Roller *r, Rows own, Rows other) {
     if (own.end - own.at != other.end - other.at) return false;
-    for (; own.at < own.end; own.at++, other.at++)
-        if (--r->work < 0 || !same_row(r, own.at, other.at)) return false;
+    for (; own.at < own.end; own.at++, other.at++) {
+        arena_count(r->part->arena, 1);
+        if (budget_is_used(r->work) || !same_row(r, own.at, other.at)) return false;
+    }
     return true;
 }
 
@@ -264,7 +266,8 @@ static FlowCode *rolled_slice(const Roller *r) {
 }
 
 FlowCode *part_roll(Part *part, const Side *side, FlowCode *slice) {
-    Roller r = {.part = part, .side = side, .code = side->role->code, .slice = slice, .work = WORK_MOST};
+    Roller r = {.part = part, .side = side, .code = side->role->code, .slice = slice};
+    r.work = arena_budget(part->arena, ROLL_STEPS);
     FlowCode *rolled = NULL;
     r.algebra = r.code->algebra;
     r.opened = NEW_ARRAY(part->arena, bool, r.code->regions.count + 1);

@@ -148,6 +148,7 @@ typedef struct Part { /* roles that pipes connect in a ring, and these pipes */
     bool proves;        /* conditions that the path to them decides are not asked */
     bool rolls;         /* loops in several pieces are taken for one where they are */
     bool rolled;        /* some were */
+    Budget work;         /* that the search of its states may take */
     const char *beyond; /* why this cannot be decided here, NULL: it can */
     Span beyond_at;
 } Part;

@@ -4,9 +4,7 @@
 
 #include <string.h>
 
-#define STATES_MOST   8000 /* and STATES_A_ROW for each row of the slices: straight lines of loops have a few each */
-#define STATES_A_ROW  2
-#define WORDS_MOST    16777216 /* of all states together: what they are made of, and are compared by */
+#define WORDS_A_STEP  4 /* of a state, that are compared in a step of the meter */
 #define BUCKETS_LEAST 256
 
 typedef struct Known { /* a state that waits for a decision */
@@ -21,8 +19,6 @@ typedef struct States {
     VEC(Known) known;
     int *buckets; /* 1 + index, 0: free */
     size_t bucket_count;
-    size_t most;  /* states */
-    size_t words; /* of all states */
 } States;
 
 static uint64_t mix(uint64_t hash, const void *data, size_t bytes) {
@@ -90,14 +86,10 @@ static Verdict keep(States *s, State *state, int decided) {
     Search *search = s->search;
     Machine *m = search->machine;
     uint64_t hash = hash_of(m, state);
+    arena_count(search->arena, words_of(m, state) / WORDS_A_STEP);
     grow(s);
     size_t bucket = bucket_of(s, state, hash);
     if (s->buckets[bucket]) return VERDICT_CLEAN;
-    s->words += words_of(m, state);
-    if (s->known.count >= s->most || s->words > WORDS_MOST) {
-        m->beyond = "there are too many cases";
-        return VERDICT_BEYOND;
-    }
     Known known = {.state = store(search, state), .hash = hash};
     /* counted from the one furthest behind, the question is another: the same process asks it again */
     m->decider = decided;
@@ -124,9 +116,7 @@ static Verdict follow(States *s, State *state) {
 }
 
 Verdict search_states(Search *search, State *stuck) {
-    States s = {.search = search, .most = STATES_MOST};
-    for (size_t i = 0; i < search->part->sides.count; i++)
-        s.most += STATES_A_ROW * search->part->sides.items[i].slice->rows.count;
+    States s = {.search = search};
     State state = search_state(search);
     Verdict verdict = follow(&s, &state);
     for (size_t i = 0; i < s.known.count && verdict == VERDICT_CLEAN; i++)

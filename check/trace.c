@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#define RUN_WORK   4000000L  /* rows of one run */
-#define TRACE_WORK 20000000L /* of all of them */
+#define RUN_STEPS   16000000 /* of the meter, that one run may take */
+#define TRACE_STEPS 40000000 /* all of them */
 
 typedef struct Trips { /* of a loop that is being gone through */
     bool known;
@@ -96,7 +96,7 @@ Traced *trace_new(Arena *arena, const Prog *prog, int pipe, TileWanted *wanted, 
     *traced = (Traced){.arena = arena,
                        .prog = prog,
                        .codes = NEW_ARRAY(arena, FlowCode *, prog->roles.count + 1),
-                       .work = TRACE_WORK};
+                       .work = arena_budget(arena, TRACE_STEPS)};
     for (size_t r = 0; r < prog->roles.count; r++)
         traced->codes[r] = relevant_rows(arena, &prog->roles.items[r], relevant);
     return traced;
@@ -154,7 +154,7 @@ static Answer trip(Machine *m, const State *state, const Position *place, int in
         set_local(known, region->var, value);
         if (region->where && !evaluate(&known->env, region->where, &where)) return ANSWER_OPEN;
         if (where) return ANSWER_YES;
-        m->work--;
+        arena_count(m->arena, 1);
     }
     return ANSWER_NO;
 }
@@ -225,7 +225,7 @@ static void learn(Run *run, int process) {
 
 static Run *run_new(Arena *arena, Traced *traced, const BlockRun *block) {
     Run *run = NEW(arena, Run);
-    long work = traced->work < RUN_WORK ? traced->work : RUN_WORK;
+    Budget work = budget_of(traced->work, RUN_STEPS);
     Oracle oracle = {.data = run,
                      .enter = enter,
                      .trip = trip,
@@ -248,12 +248,7 @@ static void run_ready(Run *run, Arena *arena, int events_most) {
     run->state = machine_state(m);
 }
 
-Outcome trace_run(Run *run) {
-    long before = run->machine->work;
-    Outcome outcome = machine_run(run->machine, &run->state);
-    run->traced->work -= before - run->machine->work;
-    return outcome;
-}
+Outcome trace_run(Run *run) { return machine_run(run->machine, &run->state); }
 
 Run *trace_run_new(Arena *arena, Traced *traced, const BlockRun *block, bool each_instance,
                    int events_most) {
@@ -286,9 +281,7 @@ static bool run_alone(Run *run, Arena *arena, const Role *role, int instance) {
     machine_add(run->machine, run->traced->codes[role - run->traced->prog->roles.items],
                 instance >= 0);
     run_ready(run, arena, TRACE_EVENTS);
-    long before = run->machine->work;
     Outcome outcome = machine_run_alone(run->machine, &run->state, instance >= 0 ? instance : 0);
-    run->traced->work -= before - run->machine->work;
     return outcome == OUTCOME_ENDED;
 }
 

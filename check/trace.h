@@ -16,7 +16,7 @@ typedef struct Traced {
     Arena *arena;
     const Prog *prog;
     FlowCode **codes; /* by role */
-    long work;        /* rows that all runs may still take together; after them nothing is known */
+    Budget work;       /* of all runs together; after it nothing is known */
 } Traced;
 
 /* The tiles of the grid that one block runs one after the other, and what memory holds */

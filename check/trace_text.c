@@ -6,6 +6,7 @@
 #define PAST_MOST   64 /* releases that are remembered for it, */
 #define PAST_SHOWN  4  /* and told */
 #define DEEPER_MOST 8  /* stages more that a ring is given, to see whether it helps */
+#define DEEPER_STEPS 10000000 /* of the meter, that this may take */
 
 typedef struct Steps { /* of a process: all its events, and how many of them the run has come to */
     const Role *role;
@@ -148,12 +149,12 @@ static void tell_ring(const Stuck *stuck, Diag *diag, const int *waiting, int co
 }
 
 /* Stages that are enough at all counts; 0: some more are not */
-static int enough_stages(const Stuck *stuck, Pipe *pipe) {
+static int enough_stages(const Stuck *stuck, Pipe *pipe, Budget work) {
     int stages = pipe->stages;
     bool right = false;
     for (int more = 1; more <= DEEPER_MOST && !right; more++) {
         pipe->stages = stages + more;
-        right = deadlock_proves(stuck->arena, stuck->prog);
+        right = deadlock_proves(stuck->arena, stuck->prog, work);
     }
     int enough = pipe->stages;
     pipe->stages = stages;
@@ -162,11 +163,12 @@ static int enough_stages(const Stuck *stuck, Pipe *pipe) {
 
 /* A ring that is waited for to be emptied, with as many stages as are enough */
 static bool tell_deeper(const Stuck *stuck, Diag *diag, const int *waiting, int count) {
+    Budget work = arena_budget(stuck->arena, DEEPER_STEPS);
     for (int i = 0; i < count; i++) {
         const Event *wait = waits_at(stuck, waiting[i]);
         if (wait->kind != STEP_ACQUIRE || !wait->produce) continue;
         Pipe *pipe = &stuck->prog->pipes.items[wait->pipe];
-        int enough = enough_stages(stuck, pipe);
+        int enough = enough_stages(stuck, pipe, work);
         if (!enough) continue;
         diag_help(stuck->diags, diag,
                   "with %d stages nobody waits for ever: `pipe %s[%d]`; or let one of them release "

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define ROW_STEPS 4 /* of the meter, that a row takes */
+
 /* Words of a process, from its `at`: the step; trips by depth; cursors; how many stages it
  * holds, and these by handle; executions of its turns; how many stages late sets keep, and these
  * by age. */
@@ -14,7 +16,7 @@ bool role_is_several(const Role *role) {
     return role->instances > 1 && (role->in_turn || role->turns);
 }
 
-Machine *machine_make(Arena *arena, const Prog *prog, Oracle oracle, long work) {
+Machine *machine_make(Arena *arena, const Prog *prog, Oracle oracle, Budget work) {
     Machine *m = NEW(arena, Machine);
     *m = (Machine){.arena = arena, .prog = prog, .oracle = oracle, .work = work, .decider = -1};
     m->ring_of = NEW_ARRAY(arena, int, prog->pipes.count + 1);
@@ -484,7 +486,7 @@ static void act(Machine *m, State *state, const Position *place, const Row *row)
 static bool go(Machine *m, State *state, const Position *place) {
     const Row *row = position_row(place);
     const Region *region = &place->member->code->regions.items[row->region];
-    m->work--;
+    arena_count(m->arena, ROW_STEPS);
     if (row->kind == ROW_LOOP && is_testing(place)) return test(m, state, place, region);
     if (row->kind == ROW_IF) return branch(m, state, place, region);
     if (row->kind == ROW_LOOP)
@@ -523,7 +525,7 @@ static Outcome one_step(Machine *m, State *state, const Position *place) {
     }
     if (m->events_most && m->events[place->process] >= m->events_most)
         m->halted[place->process] = true;
-    if (m->work < 0 && !m->beyond) m->beyond = "there are too many cases";
+    if (budget_is_used(m->work) && !m->beyond) m->beyond = "there are too many cases";
     return m->beyond ? OUTCOME_BEYOND : OUTCOME_ENDED;
 }
 

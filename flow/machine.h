@@ -104,13 +104,13 @@ struct Machine {
     bool *halted;       /* by process */
     int *events;        /* by process: done so far */
     int events_most;    /* of a process; 0: no bound. It halts there. */
-    long work;          /* rows that may still be run */
+    Budget work;         /* that it may take; then it is beyond */
     const char *beyond; /* why it could not go on */
     int decider;        /* OUTCOME_OPEN: the process whose step is open */
 };
 
 /* In this order: machine_make, machine_add for each role, machine_lay_out, machine_state */
-Machine *machine_make(Arena *arena, const Prog *prog, Oracle oracle, long work);
+Machine *machine_make(Arena *arena, const Prog *prog, Oracle oracle, Budget work);
 /* `several`: a process for each instance */
 void machine_add(Machine *m, const FlowCode *code, bool several);
 /* `compact`: no member holds more stages than its rings have */

@@ -141,6 +141,17 @@ void arena_count(Arena *arena, uint64_t steps) {
     if (meter->steps > meter->steps_most) end_work(arena);
 }
 
+Budget arena_budget(Arena *arena, uint64_t steps) {
+    return budget_of((Budget){arena->meter, UINT64_MAX}, steps);
+}
+
+Budget budget_of(Budget budget, uint64_t steps) {
+    uint64_t left = budget_is_used(budget) ? 0 : budget.end - budget.meter->steps;
+    return (Budget){budget.meter, budget.meter->steps + (left < steps ? left : steps)};
+}
+
+bool budget_is_used(Budget budget) { return budget.meter->steps >= budget.end; }
+
 static bool reaches_end(Arena *root, void (*work)(void *), void *data) {
     jmp_buf ended;
     assert(!root->on_end);

@@ -53,6 +53,17 @@ bool arena_metered(Arena *arena, void (*work)(void *), void *data);
 Meter *arena_meter(Arena *arena);                /* without limits, until they are set */
 void arena_count(Arena *arena, uint64_t steps); /* counts work that takes no memory; memory is work by itself */
 
+/* A part of the steps that the meter allows: for an analysis that gives up where it has taken them,
+ * and says so, so that others still come to their turn. */
+typedef struct Budget {
+    const Meter *meter;
+    uint64_t end; /* steps on the meter */
+} Budget;
+
+Budget arena_budget(Arena *arena, uint64_t steps);  /* the next ones */
+Budget budget_of(Budget budget, uint64_t steps);      /* the next ones, within the share */
+bool budget_is_used(Budget budget);
+
 size_t arena_array_bytes(Arena *arena, size_t size, size_t count); /* size * count; fails the arena on overflow */
 
 /* A growable array in an arena: `VEC(int) v = {0}; vec_push(arena, &v, 3);` read as v.items[0 .. v.count). */
