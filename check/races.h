@@ -2,6 +2,7 @@
  *   races.c          which tensors are in question; verdicts
  *   races_apart.c    which executions touch elements of their own; the order of those of one instance
  *   races_follow.c   what the blocks of neighbouring tiles touch at given sizes, and in which order
+ *   races_proof.c    proofs that two executions touch no element in common, of formulas that races_ways.c makes
  *   races_value.c    does a value depend on an axis of the grid? */
 #ifndef PIPEC_RACES_H
 #define PIPEC_RACES_H
@@ -32,7 +33,7 @@ typedef struct Place {
     int loop_count;
     const Region *loops[RACE_LOOPS]; /* around it, outermost first */
     bool said;
-    struct RaceFormulas *formulas; /* races_proof.c; NULL: not asked yet */
+    struct RaceWays *formulas; /* races_proof.h; NULL: not asked yet */
 } Place;
 
 typedef VEC(Place) Places;

@@ -1,27 +1,9 @@
 /* Proofs that two executions never touch one element. Both places are written as formulas over variables of their own - axes of the grid, loops,
  * rank, indexes - with what the paths to them have decided; that they touch the same element although an axis, the rank or an index differs
  * must be impossible. Subscripts are read as numbers of a mixed radix first: equal numbers have equal digits. */
-#include "check/races.h"
-#include "flow/values.h"
+#include "check/races_proof.h"
 
 #include <string.h>
-
-typedef VEC(const Poly *) Polys;
-
-typedef struct Reach { /* of a subscript: an interval over its indexes */
-    int64_t lo, hi;
-    bool known;
-} Reach;
-
-typedef struct RaceFormulas { /* a place as formulas */
-    const Place *place;
-    FlowCode *code;
-    int at;            /* its row */
-    Polys facts;       /* each >= 0 */
-    VEC(Choice) choices; /* one of two sets of facts holds */
-    const Poly *subs[PROG_MAX_RANK];
-    Reach reach[PROG_MAX_RANK]; /* in all tiles; known where indexes alone decide */
-} Formulas;
 
 typedef struct Equal {
     int atom;          /* that the second place's variable is renamed to */
@@ -33,83 +15,12 @@ typedef struct Proof {
     const Prog *prog;
     Algebra *algebra;  /* of the first place's role */
     Formulas one, two;
-    bool same;         /* both are one place */
+    bool same;         /* both are one place, */
+    bool mirrored;     /* and one way through its selects: what holds of the two holds the other way round */
     uint32_t told;     /* axes of the grid along which both are known to have one coordinate */
     VEC(Equal) digits; /* variables of the second place that the subscripts tell in terms of the first one's */
     Polys zeros;       /* what else they tell: each is 0 */
 } Proof;
-
-/* 0 <= value < extent */
-static void add_range(Algebra *algebra, Arena *arena, Polys *facts, const Poly *value, const Poly *extent) {
-    const Poly *below = poly_offset(algebra, poly_sum(algebra, extent, value, -1), -1);
-    vec_push(arena, facts, value);
-    if (extent && below) vec_push(arena, facts, below);
-}
-
-/* Ranges that the algebra would know of the atoms themselves; the second place's get other names, of which it knows none. */
-static void add_ranges(const Proof *p, Formulas *f) {
-    Algebra *algebra = f->code->algebra;
-    const IndexSpace *space = &f->place->tile->space;
-    for (size_t a = 0; a < p->prog->axes.count; a++) {
-        const Poly *extent = algebra_launched(algebra, p->prog->axes.items[a].padded);
-        add_range(algebra, p->arena, &f->facts, poly_atom(algebra, algebra_atom_axis(algebra, (int)a)), extent);
-    }
-    for (int i = 0; i < space->count; i++) {
-        const Index *index = &space->items[i];
-        const Poly *extent = index->extent >= 0 ? poly_constant(algebra, index->extent) : algebra_launched(algebra, index->dynamic);
-        add_range(algebra, p->arena, &f->facts, poly_atom(algebra, algebra_atom_index(algebra, i)), extent);
-    }
-    const Poly *rank = poly_atom(algebra, algebra_atom_rank(algebra, f->code->role));
-    if (f->code->role->instances > 1) add_range(algebra, p->arena, &f->facts, rank, poly_constant(algebra, f->code->role->instances));
-}
-
-static Reach reach_of(const Formulas *f, const Poly *sub) {
-    const Algebra *algebra = f->code->algebra;
-    Reach out = {.known = sub != NULL};
-    for (int t = 0; out.known && t < sub->count; t++) {
-        const Term *term = &sub->terms[t];
-        const Atom *atom = term->count == 1 ? &algebra->atoms.items[term->atoms[0]] : NULL;
-        const IndexSpace *space = &f->place->tile->space;
-        bool index = atom && atom->kind == ATOM_INDEX && atom->index < space->count && space->items[atom->index].extent > 0;
-        int64_t most = index ? space->items[atom->index].extent - 1 : 1, far;
-        out.known = (term->count == 0 || index) && !__builtin_mul_overflow(term->coef, most, &far);
-        if (!out.known) break;
-        if (term->count == 0) out.lo += term->coef, out.hi += term->coef;
-        else if (far > 0) out.hi += far;
-        else out.lo += far;
-    }
-    return out;
-}
-
-static void formulate(const Proof *p, Formulas *f) {
-    Algebra *algebra = f->code->algebra;
-    const Access *access = f->place->access;
-    PathMark mark = values_assume(p->arena, f->code, f->at);
-    for (size_t i = mark.facts; i < algebra->facts.count; i++) vec_push(p->arena, &f->facts, algebra->facts.items[i]);
-    for (size_t i = mark.choices; i < algebra->choices.count; i++) vec_push(p->arena, &f->choices, algebra->choices.items[i]);
-    algebra_undo(algebra, mark);
-    add_ranges(p, f);
-    algebra->space = &f->place->tile->space;
-    for (int d = 0; d < access->rank; d++) {
-        f->subs[d] = values_subscript(p->arena, f->code, f->at, access, d);
-        if (!f->subs[d] || poly_changes(algebra, f->subs[d])) f->subs[d] = NULL;
-        f->reach[d] = reach_of(f, f->subs[d]);
-        if (!f->subs[d]) continue; /* what lies outside of the tensor is not touched */
-        Expr *extent = p->prog->params.items[access->object].extents[d];
-        add_range(algebra, p->arena, &f->facts, f->subs[d], algebra_poly(algebra, NULL, extent));
-    }
-    algebra->space = NULL;
-}
-
-/* Made once a place */
-static Formulas *formulas_of(const Proof *p, Place *place) {
-    if (place->formulas) return place->formulas;
-    FlowCode *code = place->role->code;
-    Formulas *f = place->formulas = NEW(p->arena, Formulas);
-    *f = (Formulas){.place = place, .code = code, .at = place->row};
-    if (f->at >= 0) formulate(p, f);
-    return f;
-}
 
 static bool meets(const Reach *a, const Reach *b) { return !a->known || !b->known || (a->hi >= b->lo && b->hi >= a->lo); }
 
@@ -120,12 +31,16 @@ static bool far_apart(const Proof *p) {
     return false;
 }
 
+static const Poly *axis_name(const Proof *p, int axis) {
+    return algebra_version(p->algebra, NULL, axis, -1, "axis", E_I32);
+}
+
 /* What the second place's variable is renamed to; NULL: it is none of its own */
 static const Poly *fresh(const Proof *p, const Atom *atom) {
     Algebra *algebra = p->algebra;
     bool loop = atom->kind == ATOM_LOCAL && atom->role == p->two.code->role && atom->role->locals.items[atom->index].kind == LOCAL_LOOP;
     if (atom->kind == ATOM_AXIS && p->told >> atom->index & 1) return NULL;
-    if (atom->kind == ATOM_AXIS) return algebra_version(algebra, NULL, atom->index, -1, "axis", E_I32);
+    if (atom->kind == ATOM_AXIS) return axis_name(p, atom->index);
     if (loop) return algebra_version(algebra, NULL, atom->index, -1, "loop", E_I32);
     if (atom->kind == ATOM_INDEX) return algebra_version(algebra, NULL, atom->index, -1, "index", E_I32);
     if (atom->kind == ATOM_RANK && atom->role->instances > 1) return algebra_version(algebra, NULL, 0, -1, "rank", E_I32);
@@ -222,7 +137,7 @@ static bool never_above(const Proof *p, const Poly *a, const Poly *b) {
 }
 
 static bool always_equal(const Proof *p, const Poly *a, const Poly *b) {
-    return never_above(p, a, b) && (p->same || never_above(p, b, a));
+    return never_above(p, a, b) && (p->mirrored || never_above(p, b, a));
 }
 
 /* Is nothing in the formula a place's own? */
@@ -244,7 +159,7 @@ static bool is_free(const Algebra *algebra, const Poly *poly) {
 
 typedef struct First {
     int atom;
-    const Poly *factor, *rest; /* sub = factor * (atom + more) + rest, 0 <= rest < factor */
+    const Poly *factor, *rest; /* sub = factor * (atom + more) + rest, 0 <= rest < |factor| */
     int64_t more;
 } First;
 
@@ -259,14 +174,17 @@ static bool first_digit(const Formulas *f, const Poly *sub, int atom, First *out
     *out = (First){.atom = atom};
     if (!poly_split(algebra, sub, atom, &out->factor, &out->rest) || !out->rest || !is_free(algebra, out->factor)) return false;
     bool constant = out->rest->count && out->rest->terms[0].count == 0;
-    if (constant && poly_is_constant(out->factor, &factor) && factor > 0) {
-        int64_t value = out->rest->terms[0].coef;
-        out->more = value / factor - (value % factor < 0);
-        out->rest = poly_sum(algebra, out->rest, out->factor, -out->more);
+    const Poly *width = out->factor;
+    if (poly_is_constant(out->factor, &factor) && factor != 0 && factor > -INT32_MAX) {
+        int64_t value = constant ? out->rest->terms[0].coef : 0, by = factor < 0 ? -factor : factor;
+        int64_t whole = value / by - (value % by < 0); /* of a digit that falls, the opposite rises */
+        out->more = factor < 0 ? -whole : whole;
+        out->rest = poly_offset(algebra, out->rest, -whole * by);
+        width = poly_constant(algebra, by);
     }
     PathMark mark = algebra_mark(algebra);
     for (size_t i = 0; i < f->facts.count; i++) algebra_assume_poly(algebra, f->facts.items[i]);
-    const Poly *below = poly_offset(algebra, poly_sum(algebra, out->factor, out->rest, -1), -1);
+    const Poly *below = poly_offset(algebra, poly_sum(algebra, width, out->rest, -1), -1);
     bool within = out->rest && below && prove_at_least_zero(algebra, out->rest) && prove_at_least_zero(algebra, below);
     algebra_undo(algebra, mark);
     return within;
@@ -293,16 +211,18 @@ static void note_equal(Proof *p, int atom, const Poly *value) {
     else if (own) vec_push(p->arena, &p->zeros, poly_sum(p->algebra, own, value, -1));
 }
 
+/* Where the same digits stand in front, their values are equal, and what is left of both is. */
 static void match_digits(Proof *p, int d) {
     const Poly *a = p->one.subs[d], *b = p->two.subs[d];
-    for (int i = 0; i < DIGITS_MOST; i++) {
-        First one, two;
-        if (!find_digit(&p->one, a, &one) || !find_digit(&p->two, b, &two)) return;
+    First one, two;
+    int found = 0;
+    for (; found < DIGITS_MOST && find_digit(&p->one, a, &one) && find_digit(&p->two, b, &two); found++) {
         const Poly *factor = algebra_import(p->algebra, p->two.code->algebra, two.factor);
-        if (!factor || !poly_equal(one.factor, factor)) return;
+        if (!factor || !poly_equal(one.factor, factor)) break;
         note_equal(p, two.atom, poly_offset(p->algebra, poly_atom(p->algebra, one.atom), one.more - two.more));
         a = one.rest, b = two.rest;
     }
+    if (found) vec_push(p->arena, &p->zeros, poly_sum(p->algebra, a, second(p, b), -1));
 }
 
 /* ---- grids of few tiles, each looked at ---------------------------------------------------------------------------------- */
@@ -315,7 +235,7 @@ static Reach reach_in(const Proof *p, const Formulas *f, int d, const int64_t *c
     const Poly *sub = f->subs[d];
     for (size_t a = 0; a < p->prog->axes.count && sub; a++)
         sub = poly_replace(algebra, sub, algebra_atom_axis(algebra, (int)a), poly_constant(algebra, coordinates[a]));
-    return reach_of(f, sub);
+    return race_reach(f, sub);
 }
 
 static void coordinates_of(const Prog *prog, const int64_t *extents, int64_t tile, int64_t *out) {
@@ -376,34 +296,61 @@ static bool indexes_equal(const Proof *p) {
     return true;
 }
 
+/* Coordinates of the second place are those of the first; what has been told of them holds too. */
 static void assume_same_tile(const Proof *p) {
     for (size_t a = 0; a < p->prog->axes.count; a++) {
         const Poly *own = poly_atom(p->algebra, algebra_atom_axis(p->algebra, (int)a));
-        assume_zero(p, poly_sum(p->algebra, own, other_axis(p, (int)a), -1));
+        assume_zero(p, poly_sum(p->algebra, own, axis_name(p, (int)a), -1));
     }
+    for (size_t i = 0; i < p->digits.count; i++) {
+        const Equal *digit = &p->digits.items[i];
+        assume_zero(p, poly_sum(p->algebra, poly_atom(p->algebra, digit->atom), digit->value, -1));
+    }
+}
+
+/* Of one tile: who reads the same place of what nobody writes, finds the same there */
+static void prove_within(Proof *p, RaceProof *out) {
+    p->told = UINT32_MAX;
+    PathMark mark = algebra_mark(p->algebra);
+    assume_same_element(p);
+    assume_same_tile(p);
+    out->within = algebra_impossible(p->algebra);
+    out->instances = out->within || ranks_equal(p);
+    out->threads = out->within || indexes_equal(p);
+    algebra_undo(p->algebra, mark);
+}
+
+static RaceProof prove(Proof *p) {
+    const RaceProof never = {UINT32_MAX, true, true, true, true};
+    RaceProof out = {0};
+    if (far_apart(p)) return never;
+    for (int d = 0; d < p->one.place->access->rank; d++) match_digits(p, d);
+    for (bool more = true; more;) { /* an axis that is told helps to tell others */
+        PathMark mark = algebra_mark(p->algebra);
+        assume_same_element(p);
+        out.never = algebra_impossible(p->algebra);
+        out.axes = out.never ? UINT32_MAX : axes_equal(p);
+        algebra_undo(p->algebra, mark);
+        if (out.never) return never;
+        more = (out.axes & ~p->told) != 0;
+        p->told |= out.axes;
+    }
+    prove_within(p, &out);
+    return out;
 }
 
 RaceProof race_proof(Arena *arena, const Prog *prog, Place *one, Place *two) {
     Proof p = {.arena = arena, .prog = prog, .algebra = one->role->code->algebra, .same = one == two};
-    p.one = *formulas_of(&p, one), p.two = *formulas_of(&p, two);
-    if (p.one.at < 0 || p.two.at < 0) return (RaceProof){0};
-    if (far_apart(&p)) return (RaceProof){UINT32_MAX, true, true, true, true};
-    RaceProof out = {0};
-    for (int d = 0; d < one->access->rank; d++) match_digits(&p, d);
-    for (bool more = true; more;) { /* an axis that is told helps to tell others */
-        PathMark mark = algebra_mark(p.algebra);
-        assume_same_element(&p);
-        out.never = algebra_impossible(p.algebra);
-        out.axes = out.never ? UINT32_MAX : axes_equal(&p);
-        more = !out.never && (out.axes & ~p.told) != 0;
-        if (!more) {
-            assume_same_tile(&p);
-            out.instances = out.never || ranks_equal(&p);
-            out.threads = out.never || indexes_equal(&p);
-            out.within = out.never || algebra_impossible(p.algebra);
+    const RaceWays *a = race_ways(arena, prog, one), *b = race_ways(arena, prog, two);
+    RaceProof all = {UINT32_MAX, true, true, true, true};
+    for (int i = 0; i < a->count; i++)
+        for (int k = p.same ? i : 0; k < b->count; k++) {
+            Proof each = p;
+            each.one = a->ways[i], each.two = b->ways[k], each.mirrored = p.same && i == k;
+            RaceProof proof = prove(&each);
+            all.axes &= proof.axes;
+            all.instances &= proof.instances, all.threads &= proof.threads;
+            all.within &= proof.within, all.never &= proof.never;
         }
-        algebra_undo(p.algebra, mark);
-        p.told |= out.axes;
-    }
-    return out;
+    return all;
 }

@@ -3,7 +3,9 @@
  * ones, and leaves out those that are not its own. */
 #include "elaborate/private.h"
 
-static Val local_val(Elab *e, int local, Span span) { return (Val){elab_make_local(e, local, span), FLEX_NONE}; }
+static Val local_val(Elab *e, int local, Span span) {
+    return (Val){elab_make_local(e, local, span), FLEX_NONE};
+}
 
 static void leave_loop(Elab *e, Stmt *loop, Span span) {
     Stmt *leave = elab_stmt_new(e, S_LEAVE, span);
@@ -13,7 +15,8 @@ static void leave_loop(Elab *e, Stmt *loop, Span span) {
 
 Expr *elab_search_live(Elab *e, Stmt *loop, Span span) {
     const char *name = e->prog->domains.items[loop->loop.domain].name;
-    int found = elab_add_local(e, arena_printf(e->arena, "%s nonempty", name), span, LOCAL_VAR, E_BOOL);
+    int found =
+        elab_add_local(e, arena_printf(e->arena, "%s nonempty", name), span, LOCAL_VAR, E_BOOL);
     elab_assign_local(e, found, elab_val_bool(e, false, span).x, NULL, span);
     Stmt *body = elab_stmt_new(e, S_BLOCK, span);
     Stmts *before = e->out;
@@ -40,7 +43,8 @@ LivePiece elab_live_piece(Elab *e, int domain, const Val *from, const Val *to, S
     Val none = elab_val_integer(e, 0, span);
     piece.from = from ? kept(e, *from, arena_printf(e->arena, "start of %s", name), span) : none.x;
     piece.to = to ? kept(e, *to, arena_printf(e->arena, "end of %s", name), span) : NULL;
-    piece.count = elab_add_local(e, arena_printf(e->arena, "number in %s", name), span, LOCAL_VAR, E_I32);
+    piece.count =
+        elab_add_local(e, arena_printf(e->arena, "number in %s", name), span, LOCAL_VAR, E_I32);
     elab_assign_local(e, piece.count, none.x, NULL, span);
     return piece;
 }
@@ -49,7 +53,8 @@ Stmt *elab_live_body(Elab *e, const LivePiece *piece, const AstStmt *ast, Span s
     Stmt *body = elab_stmt_new(e, S_BLOCK, span), *branch = elab_stmt_new(e, S_IF, span);
     Stmts *before = e->out;
     e->out = &body->block.body;
-    Val one = elab_val_integer(e, 1, span), from = {piece->from, FLEX_INT}, to = {piece->to, FLEX_INT};
+    Val one = elab_val_integer(e, 1, span), from = {piece->from, FLEX_INT},
+        to = {piece->to, FLEX_INT};
     Val next = elab_make_binary(e, OP_ADD, local_val(e, piece->count, span), one, span, span);
     elab_assign_local(e, piece->count, next.x, NULL, span);
     Val takes = elab_make_binary(e, OP_GT, local_val(e, piece->count, span), from, span, span);

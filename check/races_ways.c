@@ -1,0 +1,160 @@
+/* Places of tensors as formulas over the variables of an execution, with what its path has
+ * decided. What the contents of stages and of tensors that are written have decided is left out:
+ * two executions may find others there. */
+#include "check/races_proof.h"
+#include "flow/values.h"
+
+/* 0 <= value < extent */
+static void add_range(Algebra *algebra, Arena *arena, Polys *facts, const Poly *value,
+                      const Poly *extent) {
+    const Poly *below = poly_offset(algebra, poly_sum(algebra, extent, value, -1), -1);
+    vec_push(arena, facts, value);
+    if (extent && below) vec_push(arena, facts, below);
+}
+
+/* Ranges that the algebra would know of the atoms themselves; the second place's get other names,
+ * of which it knows none. */
+static void add_ranges(Arena *arena, const Prog *prog, Formulas *f) {
+    Algebra *algebra = f->code->algebra;
+    const IndexSpace *space = &f->place->tile->space;
+    for (size_t a = 0; a < prog->axes.count; a++) {
+        const Poly *extent = algebra_launched(algebra, prog->axes.items[a].padded);
+        add_range(algebra, arena, &f->facts, poly_atom(algebra, algebra_atom_axis(algebra, (int)a)),
+                  extent);
+    }
+    for (int i = 0; i < space->count; i++) {
+        const Index *index = &space->items[i];
+        const Poly *extent = index->extent >= 0 ? poly_constant(algebra, index->extent)
+                                                : algebra_launched(algebra, index->dynamic);
+        add_range(algebra, arena, &f->facts, poly_atom(algebra, algebra_atom_index(algebra, i)),
+                  extent);
+    }
+    const Poly *rank = poly_atom(algebra, algebra_atom_rank(algebra, f->code->role));
+    if (f->code->role->instances > 1)
+        add_range(algebra, arena, &f->facts, rank,
+                  poly_constant(algebra, f->code->role->instances));
+}
+
+Reach race_reach(const Formulas *f, const Poly *sub) {
+    const Algebra *algebra = f->code->algebra;
+    Reach out = {.known = sub != NULL};
+    for (int t = 0; out.known && t < sub->count; t++) {
+        const Term *term = &sub->terms[t];
+        const Atom *atom = term->count == 1 ? &algebra->atoms.items[term->atoms[0]] : NULL;
+        const IndexSpace *space = &f->place->tile->space;
+        bool index = atom && atom->kind == ATOM_INDEX && atom->index < space->count &&
+                     space->items[atom->index].extent > 0;
+        int64_t most = index ? space->items[atom->index].extent - 1 : 1, far;
+        out.known = (term->count == 0 || index) && !__builtin_mul_overflow(term->coef, most, &far);
+        if (!out.known) break;
+        if (term->count == 0)
+            out.lo += term->coef, out.hi += term->coef;
+        else if (far > 0)
+            out.hi += far;
+        else
+            out.lo += far;
+    }
+    return out;
+}
+
+/* Do contents that are written while the kernel runs decide? */
+static bool passes(const Algebra *algebra, const Poly *const *facts, size_t count) {
+    bool changes = false;
+    for (size_t i = 0; i < count; i++) changes |= poly_changes(algebra, facts[i]);
+    return changes;
+}
+
+/* What the path to the place has decided, as far as it is so whenever it is asked */
+static void find_path(Arena *arena, Formulas *f) {
+    Algebra *algebra = f->code->algebra;
+    PathMark mark = values_assume(arena, f->code, f->at);
+    for (size_t i = mark.facts; i < algebra->facts.count; i++)
+        if (!poly_changes(algebra, algebra->facts.items[i]))
+            vec_push(arena, &f->facts, algebra->facts.items[i]);
+    for (size_t i = mark.choices; i < algebra->choices.count; i++) {
+        const Choice *choice = &algebra->choices.items[i];
+        if (passes(algebra, choice->facts[0], choice->counts[0]) ||
+            passes(algebra, choice->facts[1], choice->counts[1]))
+            continue;
+        vec_push(arena, &f->choices, *choice);
+    }
+    algebra_undo(algebra, mark);
+}
+
+static void find_subscripts(Arena *arena, Formulas *f) {
+    Algebra *algebra = f->code->algebra;
+    const Access *access = f->place->access;
+    algebra->space = &f->place->tile->space;
+    for (int d = 0; d < access->rank; d++)
+        f->subs[d] = values_subscript(arena, f->code, f->at, access, d);
+    algebra->space = NULL;
+}
+
+/* A select in the sum, -1: none */
+static int select_in(const Algebra *algebra, const Poly *poly) {
+    for (int t = 0; poly && t < poly->count; t++)
+        for (int k = 0; k < poly->terms[t].count; k++)
+            if (algebra->atoms.items[poly->terms[t].atoms[k]].kind == ATOM_SELECT)
+                return poly->terms[t].atoms[k];
+    return -1;
+}
+
+/* The condition, 0 or 1, holds, or does not. */
+static void add_condition(Arena *arena, Formulas *f, const Poly *condition, bool holds) {
+    Algebra *algebra = f->code->algebra;
+    if (poly_changes(algebra, condition)) return;
+    vec_push(arena, &f->facts,
+             holds ? poly_offset(algebra, condition, -1) : poly_minus(algebra, condition));
+}
+
+/* The way of number `way` becomes two, where a select of subscript d is one or the other.
+ * False: there is none, or no room */
+static bool part_way(Arena *arena, RaceWays *ways, int way, int d) {
+    Algebra *algebra = ways->ways[way].code->algebra;
+    int select = select_in(algebra, ways->ways[way].subs[d]);
+    if (select < 0 || ways->count == WAYS_MOST) return false;
+    const Atom atom = algebra->atoms.items[select];
+    Formulas *then = &ways->ways[way], *otherwise = &ways->ways[ways->count++];
+    *otherwise = *then;
+    otherwise->facts = (Polys){0};
+    for (size_t i = 0; i < then->facts.count; i++)
+        vec_push(arena, &otherwise->facts, then->facts.items[i]);
+    for (int k = 0; k < then->place->access->rank; k++) {
+        otherwise->subs[k] = poly_replace(algebra, then->subs[k], select, atom.args[2]);
+        then->subs[k] = poly_replace(algebra, then->subs[k], select, atom.args[1]);
+    }
+    add_condition(arena, then, atom.args[0], true);
+    add_condition(arena, otherwise, atom.args[0], false);
+    return true;
+}
+
+/* Subscripts that are not known are left out; those that are, are inside: what is outside of the
+ * tensor is not touched. */
+static void settle_way(Arena *arena, const Prog *prog, Formulas *f) {
+    Algebra *algebra = f->code->algebra;
+    const Access *access = f->place->access;
+    for (int d = 0; d < access->rank; d++) {
+        if (!f->subs[d] || poly_changes(algebra, f->subs[d])) f->subs[d] = NULL;
+        f->reach[d] = race_reach(f, f->subs[d]);
+        if (!f->subs[d]) continue;
+        Expr *extent = prog->params.items[access->object].extents[d];
+        add_range(algebra, arena, &f->facts, f->subs[d], algebra_poly(algebra, NULL, extent));
+    }
+}
+
+const RaceWays *race_ways(Arena *arena, const Prog *prog, Place *place) {
+    if (place->formulas) return place->formulas;
+    FlowCode *code = place->role->code;
+    RaceWays *ways = place->formulas = NEW(arena, RaceWays);
+    Formulas *first = &ways->ways[0];
+    *first = (Formulas){.place = place, .code = code, .at = place->row};
+    ways->count = 1;
+    find_path(arena, first);
+    add_ranges(arena, prog, first);
+    find_subscripts(arena, first);
+    for (int way = 0; way < ways->count; way++)
+        for (int d = 0; d < place->access->rank; d++)
+            while (part_way(arena, ways, way, d)) continue;
+    for (int way = 0; way < ways->count; way++) settle_way(arena, prog, &ways->ways[way]);
+    return ways;
+}
