@@ -69,17 +69,26 @@ static Prog *pass(Arena *arena, Names *names, const Ast *ast, const char *kernel
         unknown_kernel(arena, ast, kernel, diags);
         return NULL;
     }
+    Spent begin = times_begin(arena);
     Prog *prog = elaborate(arena, names, ast, item, statics, count, diags);
+    times_end(arena, "elaborate", begin);
     if (prog) passes_run(arena, prog, diags, before);
     return prog;
 }
 
-Prog *check_kernel(Arena *arena, Names *names, const Ast *ast, const char *kernel, const StaticValue *statics,
-                   size_t count, Diags *diags) {
+Prog *check_kernel_whole(Arena *arena, Names *names, const Ast *ast, const char *kernel,
+                         const StaticValue *statics, size_t count, Diags *diags, bool *clean) {
     size_t before = diags->errors;
     Prog *prog = pass(arena, names, ast, kernel, statics, count, diags);
-    bool clean = diags->errors == before;
+    *clean = prog && diags->errors == before;
     diags_finish(diags);
+    return prog;
+}
+
+Prog *check_kernel(Arena *arena, Names *names, const Ast *ast, const char *kernel,
+                   const StaticValue *statics, size_t count, Diags *diags) {
+    bool clean;
+    Prog *prog = check_kernel_whole(arena, names, ast, kernel, statics, count, diags, &clean);
     return clean ? prog : NULL;
 }
 

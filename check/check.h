@@ -12,12 +12,16 @@ void check_uncalled(const Ast *ast, Diags *diags);
 
 /* Checks one kernel with these statics; items of the file outside kernels are checked with each. NULL after errors.
  * A name that none of its statics bears is another kernel's: lib/ sorts out by check_is_static what are extents or scalars. */
-Prog *check_kernel(Arena *arena, Names *names, const Ast *ast, const char *kernel, const StaticValue *statics, size_t count,
-                   Diags *diags);
+Prog *check_kernel(Arena *arena, Names *names, const Ast *ast, const char *kernel,
+                   const StaticValue *statics, size_t count, Diags *diags);
+/* The same, but the program is given out also where a pass refuses it: its constants are right then.
+ * NULL: not even these are known. *clean: nothing is refused. */
+Prog *check_kernel_whole(Arena *arena, Names *names, const Ast *ast, const char *kernel,
+                         const StaticValue *statics, size_t count, Diags *diags, bool *clean);
 /* The same, but a kernel that nothing else than verdicts on balance and deadlock (P0450 to P0479) refuses is given out, so that it can be
  * run and the verdicts be compared with what happens. */
 Prog *check_kernel_on_trial(Arena *arena, Names *names, const Ast *ast, const char *kernel, Diags *diags);
-/* Its constants alone, statics with their choices, also where a later pass refuses the kernel. NULL: not even these are known. */
+/* Its constants alone, statics with their choices: no pass is run. NULL: not even these are known. */
 const Prog *check_constants(Arena *arena, Names *names, const Ast *ast, const Source *source, const char *kernel,
                             const StaticValue *statics, size_t count);
 /* Says that the meter ended the check of the kernel, which therefore is not proved. */

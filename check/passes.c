@@ -80,7 +80,9 @@ void passes_run(Arena *arena, Prog *prog, Diags *diags, size_t errors) {
         const PassRow *row = &rows[i];
         if (row->when == SOUND && !sound) continue;
         assert((facts & row->needs) == row->needs);
+        Spent begin = times_begin(arena);
         row->run(arena, prog, diags);
+        times_end(arena, row->name, begin);
         validate(arena, prog);
         facts |= row->leaves;
         if (row->when == ALWAYS) sound = diags->errors == errors;

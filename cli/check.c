@@ -10,6 +10,7 @@ typedef struct Check {
     bool *taken;      /* one a value: some file has such a static */
     const char *name; /* of standard input in messages; NULL: the library's own */
     Format format;
+    bool times;
     PipecSarif *sarif;
     size_t errors;
 } Check;
@@ -90,12 +91,14 @@ static int check_files(Check *check) {
                                 .launch_values = check->files.count > 1,
                                 .denied = check->denied.items,
                                 .denied_count = check->denied.count,
-                                .check_only = true};
+                                .check_only = true,
+                                .times = check->times};
         PipecProgram *program = pipec_compile_file(check->files.items[i], &options);
         if (program == NULL || !say(check, pipec_program_diagnostics(program)))
             status = (int)pipec_worse((PipecStatus)status, (PipecStatus)out_of_memory());
         if (program == NULL) continue;
         status = (int)pipec_worse((PipecStatus)status, pipec_program_status(program));
+        if (check->times) fputs(pipec_program_times(program), stderr);
         for (size_t v = 0; v < check->values.count; v++)
             check->taken[v] =
                 check->taken[v] || pipec_program_is_static(program, check->values.items[v]);
@@ -128,6 +131,7 @@ int command_check(const Command *command, int argc, char **argv) {
     Check check = {.command = command};
     const Option options[] = {{"--format", OPTION_FORMATS, &check.format},
                               {"--name", OPTION_TEXT, &check.name},
+                              {"--times", OPTION_FLAG, &check.times},
                               {"-D", OPTION_LIST, &check.denied}};
     Texts words = {0};
     int status = PIPEC_UNUSABLE;

@@ -21,7 +21,8 @@
 
 static const Command commands[] = {
     {"check", command_check,
-     "check FILE... [NAME=VALUE ..] [-D WHAT] [--name FILE] [--format=text|json|sarif]",
+     "check FILE... [NAME=VALUE ..] [-D WHAT] [--name FILE] [--format=text|json|sarif]\n"
+     "             [--times]",
      "say what is wrong with programs",
      "Checks every kernel of the files with every combination of the sets of its statics, and\n"
      "refuses all that `pipec build` would refuse; `-` is standard input. Nothing is printed\n"
@@ -29,7 +30,9 @@ static const Command commands[] = {
      "that only does not fit the machine is counted in a note.\n"
      "\n" DENY "  --name FILE          what messages call standard input\n"
      "  --format=FORMAT      text on standard error; json on standard output, one line a\n"
-     "                       file; or sarif on standard output, one SARIF 2.1.0 log of all\n"},
+     "                       file; or sarif on standard output, one SARIF 2.1.0 log of all\n"
+     "  --times              print on standard error what each part of the check took: how\n"
+     "                       often it ran, time of the processor, steps of the meter\n"},
     {"build", command_build,
      "build FILE [KERNEL] [NAME=VALUE ..] [-o OUT.ptx|OUT.cubin|-] [--emit=WHAT] [--report]\n"
      "                   [--watchdog] [-D WHAT] [--format=text|json]",

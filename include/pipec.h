@@ -124,6 +124,7 @@ typedef struct PipecOptions {
     size_t combinations; /* of a check: how many of them at most; 0: 4096 */
     uint64_t work; /* steps of some 10 ns that its check and generation take at most, before the verdict is PIPEC_INCOMPLETE; 0: as is
                     * usual for a text of its length */
+    bool times;         /* measure how long each part of the compilation takes, for pipec_program_times */
     bool watchdog;      /* compile the watchdog of the waits in: a hang ends with a message */
 } PipecOptions;
 
@@ -146,6 +147,10 @@ PIPEC_API const char *pipec_program_ptx(const PipecProgram *program, size_t *len
 PIPEC_API const char *pipec_program_manifest(PipecProgram *program);
 /* What was derived and why: barriers, counts, bytes, layouts, registers, shared memory. NULL after errors. */
 PIPEC_API const char *pipec_program_report(PipecProgram *program);
+
+/* How often each part of the compilation ran, and what it took: time of the processor and steps of the meter, a line
+ * a part. NULL where `times` was not asked for. */
+PIPEC_API const char *pipec_program_times(const PipecProgram *program);
 
 /* The printed forms of a compilation, one for each of its steps, in their order; NULL after the last */
 typedef struct PipecForm {

@@ -77,16 +77,18 @@ static bool only_unfit(const Diags *diags, Code *why) {
     return any;
 }
 
-/* Checks, and generates without printing; all that `build` would refuse becomes a diagnostic. */
+/* Checks, and generates without printing; all that `build` would refuse becomes a diagnostic.
+ * The program is given out also where it is refused, for its constants; NULL: there are none. */
 static const Prog *check_one(Arena *arena, PipecProgram *program, const char *kernel,
-                             const StaticValue *statics, size_t count, Diags *diags) {
-    size_t before = diags->errors;
-    const Prog *prog =
-        check_kernel(arena, program->names, program->ast, kernel, statics, count, diags);
-    if (prog == NULL || diags->errors > before) return NULL;
-    bool fine = codegen_check(arena, prog, diags);
+                             const StaticValue *statics, size_t count, Diags *diags, bool *fine) {
+    const Prog *prog = check_kernel_whole(arena, program->names, program->ast, kernel, statics,
+                                          count, diags, fine);
+    if (!*fine) return prog;
+    Spent begin = times_begin(arena);
+    *fine = codegen_check(arena, prog, diags);
+    times_end(arena, "generate", begin);
     diags_finish(diags);
-    return fine ? prog : NULL;
+    return prog;
 }
 
 static StaticValue *statics_of(Combinations *all, Arena *arena, size_t *count) {
@@ -251,11 +253,10 @@ static void check_combination(Combinations *all) {
     Arena *scratch = arena_scratch(all->arena);
     size_t count;
     StaticValue *statics = statics_of(all, scratch, &count);
-    remember(all, check_constants(scratch, program->names, program->ast, program->source,
-                                  all->kernel, statics, count));
     Diags *diags = diags_new(scratch, program->source);
     diags_set_levels(diags, &program->levels);
-    check_one(scratch, program, all->kernel, statics, count, diags);
+    bool fine;
+    remember(all, check_one(scratch, program, all->kernel, statics, count, diags, &fine));
     take_over(all, diags);
     arena_free(scratch);
 }
@@ -390,17 +391,15 @@ static void check_others(Combinations *all, const Prog *constants) {
 
 const Prog *combinations_check(Arena *arena, PipecProgram *program, const char *kernel,
                                size_t most) {
-    const Prog *prog =
-        check_one(arena, program, kernel, program->statics, program->static_count, program->diags);
+    bool fine;
+    const Prog *prog = check_one(arena, program, kernel, program->statics, program->static_count,
+                                 program->diags, &fine);
     Combinations all = {.program = program,
                         .arena = arena_scratch(arena),
                         .kernel = kernel,
                         .begin = arena_meter(arena)->steps,
                         .most = most > 0 ? most : COMBINATIONS_MOST};
-    const Prog *constants =
-        check_constants(all.arena, program->names, program->ast, program->source, kernel,
-                        program->statics, program->static_count);
-    if (constants != NULL) check_others(&all, constants);
+    if (prog != NULL) check_others(&all, prog);
     arena_free(all.arena);
-    return prog;
+    return fine ? prog : NULL;
 }

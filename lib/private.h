@@ -55,7 +55,7 @@ struct PipecProgram {
     Diags *diags;
     const PipecDiagnostics *published;
     PipecStatus status;
-    const char *manifest_text, *report;
+    const char *manifest_text, *report, *times;
     const char *emitted[FORMS_MAX]; /* what was printed already, one a row of lib/forms.c */
 };
 

@@ -308,7 +308,9 @@ static void run_pipeline(Compile *compile) {
     for (size_t i = 0; i < options->denied_count; i++) deny(program, options->denied[i]);
     if (!readable || program->diags->errors > 0) return;
     program->names = names_new(program->arena);
+    Spent begin = times_begin(program->arena);
     program->ast = parser_parse(program->arena, program->names, program->source, program->diags);
+    times_end(program->arena, "parse", begin);
     allows_read(&program->levels, program->ast->comments.items, program->ast->comments.count, program->diags);
     if (program->diags->errors > 0) return; /* what is missing in a broken tree would only be reported a second time */
     program->kernel_count = check_kernels(program->ast, &program->kernels);
@@ -326,6 +328,12 @@ static void run_pipeline(Compile *compile) {
     if (program->diags->errors == 0 && program->prog != NULL && !options->check_only) generate(compile);
 }
 
+static void print_times(PipecProgram *program) {
+    Str text = str_new(program->arena);
+    times_print(program->arena, &text);
+    program->times = text.text;
+}
+
 static void compile_all(void *data) {
     Compile *compile = data;
     Arena *arena = compile->program->arena;
@@ -334,8 +342,10 @@ static void compile_all(void *data) {
     if (options->kernel != NULL) options->kernel = arena_copy(arena, options->kernel, strlen(options->kernel));
     compile->options = options;
     compile->program->ptx = str_new(arena);
+    if (options->times) times_start(arena);
     run_pipeline(compile);
     finish(compile->program);
+    if (options->times) print_times(compile->program);
 }
 
 typedef struct New {
@@ -390,6 +400,8 @@ PIPEC_API bool pipec_program_is_static(const PipecProgram *program, const char *
     name[equals - value] = 0;
     return is_static(program, name);
 }
+
+PIPEC_API const char *pipec_program_times(const PipecProgram *program) { return program->times; }
 
 PIPEC_API const char *pipec_program_ptx(const PipecProgram *program, size_t *length) {
     if (program->manifest == NULL) return NULL;

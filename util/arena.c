@@ -127,7 +127,7 @@ void arena_fail(Arena *arena) {
 
 /* ---- the meter --------------------------------------------------------------------------------------------------- */
 
-Meter *arena_meter(Arena *arena) { return arena->meter; }
+Meter *arena_meter(const Arena *arena) { return arena->meter; }
 
 /* The meter is used up: leaves the work that it limits, if there is any. */
 static void end_work(Arena *arena) {

@@ -42,15 +42,17 @@ char *arena_vprintf(Arena *arena, const char *format, va_list args);
 #define NEW_ARRAY(arena, Type, count) ((Type *)arena_alloc((arena), arena_array_bytes((arena), sizeof(Type), (size_t)(count))))
 
 /* The meter of an arena and its scratch arenas: work is counted in steps of some 10 ns, memory in the bytes that the arenas hold. */
+typedef struct Times Times;
 typedef struct Meter {
     uint64_t steps, steps_most;
     uint64_t bytes, bytes_most;
+    Times *times; /* NULL: nobody asks where the time goes */
 } Meter;
 
 /* Runs work(data), which ends as soon as more than the meter allows has been counted, with what came before. False: it ended so,
  * half done; its scratch arenas are gone. Not one within the other. */
 bool arena_metered(Arena *arena, void (*work)(void *), void *data);
-Meter *arena_meter(Arena *arena);                /* without limits, until they are set */
+Meter *arena_meter(const Arena *arena);          /* without limits, until they are set */
 void arena_count(Arena *arena, uint64_t steps); /* counts work that takes no memory; memory is work by itself */
 
 /* A part of the steps that the meter allows: for an analysis that gives up where it has taken them,
@@ -63,6 +65,18 @@ typedef struct Budget {
 Budget arena_budget(Arena *arena, uint64_t steps);  /* the next ones */
 Budget budget_of(Budget budget, uint64_t steps);      /* the next ones, within the share */
 bool budget_is_used(Budget budget);
+
+/* Where the time goes (times.c): after times_start on an arena, times_end counts for the part of that name what
+ * was measured since times_begin; before, both do nothing. A part that the meter ends is not counted. */
+typedef struct Spent {
+    uint64_t nanoseconds; /* of the processor */
+    uint64_t steps;       /* of the meter */
+} Spent;
+typedef struct Str Str;
+void times_start(Arena *arena);
+Spent times_begin(const Arena *arena);
+void times_end(const Arena *arena, const char *name, Spent begin); /* the name must live on */
+void times_print(const Arena *arena, Str *out); /* a line for each part; nothing without times_start */
 
 size_t arena_array_bytes(Arena *arena, size_t size, size_t count); /* size * count; fails the arena on overflow */
 
@@ -81,11 +95,11 @@ void vec_reserve(Arena *arena, void **items, size_t *capacity, size_t wanted, si
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
 /* A string under construction; `text` ends with a NUL at all times once something was added. */
-typedef struct Str {
+struct Str {
     Arena *arena;
     char *text;
     size_t length, capacity;
-} Str;
+};
 
 Str str_new(Arena *arena);
 void str_add(Str *str, const char *text);

@@ -100,6 +100,9 @@ expect "what is not proved, denied" 1 "error[P0490]" "$P" check -D incomplete un
 expect "build of what is not proved" 4 "incomplete[P0490]" "$P" build unproved.pipe
 holds "goes on" test -s unproved.ptx
 expect "run of what is not proved" 4 "right (all 1000 elements checked)" "$P" run unproved.pipe
+expect "check with times" 0 "part             runs           ms      %        steps" "$P" check --times two.pipe
+holds "times of the kernels" sh -c "grep -Eq '^written +2 ' err && grep -Eq '^generate +2 ' err"
+expect "check without times" 0 - "$P" check two.pipe
 expect "check without a file" 2 "no file is named" "$P" check
 expect "check reads standard input" 1 "<stdin>:1:" sh -c "echo kernel | '$P' check -"
 expect "check counts errors" 1 "2 errors" sh -c "printf 'const A = B;\nconst C = D;\nkernel k(X: f32[N]) for sm_90a {}' | '$P' check - 2>&1 | sed 's/^[3-9] errors/2 errors/'; echo kernel | '$P' check - >/dev/null 2>&1"
