@@ -32,6 +32,7 @@ parts() {
     for suite in corpus known check codes docs parse ptx assemble; do echo "$suite $B/tests-driver --jobs 1 $suite"; done
     echo "graphs $B/graphs-test"
     echo "adversary $B/adversary-test"
+    echo "adversary-themes $B/adversary-test --theme each"
     echo "mutants $B/mutants-test"
     echo "hang $B/hang-test"
     echo "bench sh tests/bench/run.sh $B"

@@ -1,6 +1,6 @@
 /* adversary-test [--count N] [--seed S] [--only SEED] [--time SECONDS] [--sizes N] [--runs N]
  *                [--show N] [--shrink] [--write DIR] [--codes] [--alarms] [--verbose]
- *                [--theme NAME]
+ *                [--theme NAME|each]
  *
  * Judges the rules of the checker that follow paths. Random programs (adversary.h), most of them
  * valid and some with a wound, are checked; what they do is found by interpreting them at many
@@ -21,9 +21,11 @@
 #include <time.h>
 
 #if defined(__SANITIZE_ADDRESS__)
-#define COUNT 60 /* an instrumented emulator is slow */
+#define COUNT  60 /* an instrumented emulator is slow */
+#define THEMED 8
 #else
-#define COUNT 300
+#define COUNT  300
+#define THEMED 75 /* of each theme, where all are asked for */
 #endif
 #define CODES 1000
 #define BYTES                                                                                      \
@@ -40,7 +42,8 @@ typedef struct Tester {
     double seconds;
     JudgeOptions options;
     const char *folder;
-    Theme theme; /* THEMES: all of them */
+    Theme theme; /* THEMES: drawn as well */
+    bool each;   /* theme after theme */
     bool shrinks, codes, alarms, verbose;
     int shown;
     int programs, accepted, right, refused, undecided, wrong_refused, dead, false_alarms, textual,
@@ -99,9 +102,12 @@ static void report_escape(Tester *tester, Arena *arena, Program *program, Judgem
     if (tester->shrinks) program = shrink(program, arena, judgement);
     const char *head =
         arena_printf(arena,
-                     "// seed %llu, %s: %s (%s, at `%s`)\n// with %s, %d resident, schedule "
+                     "// seed %llu%s%s, %s: %s (%s, at `%s`)\n// with %s, %d resident, schedule "
                      "%llu\n// the emulator: %s\n",
-                     (unsigned long long)program->seed, wounds_text(arena, program),
+                     (unsigned long long)program->seed,
+                     tester->theme == THEMES ? "" : " --theme ",
+                     tester->theme == THEMES ? "" : theme_names[tester->theme],
+                     wounds_text(arena, program),
                      fault_names[fault], harm_names[judgement->harm],
                      stmt_text(program, judgement->stmt), sizes_text(arena, &judgement->sizes),
                      judgement->resident, (unsigned long long)judgement->schedule,
@@ -294,6 +300,8 @@ static bool read_words(Tester *tester, int argc, char **argv, bool *only) {
             tester->seconds = strtod(value, NULL), tester->count = UINT64_MAX;
         else if (strcmp(word, "--write") == 0)
             tester->folder = value;
+        else if (strcmp(word, "--theme") == 0 && strcmp(value, "each") == 0)
+            tester->each = true, tester->count = THEMED * (THEMES - 1);
         else if (strcmp(word, "--theme") == 0 && theme_named(value) != THEMES)
             tester->theme = theme_named(value);
         else
@@ -316,7 +324,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "adversary-test [--count N] [--seed S] [--only SEED] [--time SECONDS] "
                         "[--sizes N] [--runs N] "
                         "[--show N] [--shrink] [--write DIR] [--codes] [--alarms] [--verbose] "
-                        "[--theme NAME]\n");
+                        "[--theme NAME|each]\n");
         arena_free(arena);
         return 2;
     }
@@ -326,8 +334,10 @@ int main(int argc, char **argv) {
     if (only) show_program(tester, tester->seed);
     for (uint64_t i = 0;
          !only && i < tester->count && (tester->seconds <= 0 || now() - start < tester->seconds);
-         i++)
+         i++) {
+        if (tester->each) tester->theme = (Theme)(1 + i % (THEMES - 1));
         try_program(tester, tester->seed + i);
+    }
     if (!only) report(tester);
     int failed = tester->failed, passed = tester->programs - failed;
     arena_free(arena);

@@ -354,9 +354,21 @@ static bool is_fill_in_loop(const Program *program, const Site *site, const Stmt
     return site->loops > 0 && is_fill(program, site, stmt);
 }
 
+/* Of a stage that moves from name to name in the same loop */
+static bool is_fill_in_rotation(const Program *program, const Site *site, const Stmt *stmt) {
+    if (!is_fill_in_loop(program, site, stmt)) return false;
+    for (size_t i = 0; i < site->list->count; i++) {
+        const Stmt *move = site->list->items[i];
+        int handle = stmt->target->of;
+        if (move->kind == S_MOVE && (move->local == handle || move->other == handle)) return true;
+    }
+    return false;
+}
+
 static bool wound_fill(Program *program) {
     Site site;
-    if (!(often(program, 50) && site_draw(program, is_fill_in_loop, &site)) &&
+    SiteTest wanted = program->theme == THEME_ROTATION ? is_fill_in_rotation : is_fill_in_loop;
+    if (!(often(program, 70) && site_draw(program, wanted, &site)) &&
         !site_draw(program, is_fill, &site))
         return false;
     stmts_remove(site.list, site.at);
@@ -545,7 +557,7 @@ static const struct {
             {"the place of an output", wound_place, 10, THEME_RACES},
             {"outputs overlap", wound_overlap, 5, THEME_RACES},
             {"another writer", wound_writer, 8, THEME_RACES},
-            {"a fill dropped", wound_fill, 8, THEME_ROTATION},
+            {"a fill dropped", wound_fill, 20, THEME_ROTATION},
             {"a value under a condition", wound_condition, 8, THEME_VARIABLES},
             {"a beginning dropped", wound_beginning, 4, THEME_VARIABLES},
             {"a value dropped", wound_setting, 5, THEME_VARIABLES},

@@ -1,0 +1,87 @@
+#!/bin/sh
+# reintroduce.sh [NAME..]: would `make test` find the faults that the checker once had
+# (docs/adversary.md)? Each call of put_back puts one of them into a copy of the sources as they
+# are now; adversary-test, as tools/test.sh runs it, has to fail. One that changes nothing any
+# more, or that does not build, fails too. The last line says how many were put back and noticed.
+# About half a minute for each; no part of `make test`.
+set -u
+tree=${BUILD:-build}/reintroduce
+wanted=$*
+floors=$(sed -n 's/^FLOORS := //p' Makefile)
+back=0 noticed=0
+
+# restore: the sources as they are; what is the same is not compiled again
+restore() {
+    for folder in $floors; do
+        mkdir -p "$tree/$folder"
+        for made in "$tree/$folder"/*; do
+            [ -e "$folder/${made##*/}" ] || rm -f "$made"
+        done
+        for source in "$folder"/*; do
+            cmp -s "$source" "$tree/$source" || cp "$source" "$tree/$source"
+        done
+    done
+}
+
+build() {
+    (cd "$tree" && make -j2 CC="${CC:-cc}" CFLAGS="-O1 -w" build/release/adversary-test) \
+        >"$tree/make.log" 2>&1
+}
+
+adversary() {
+    (cd "$tree" && timeout 300 build/release/adversary-test >adversary.log 2>&1 &&
+        timeout 300 build/release/adversary-test --theme each >adversary.log 2>&1)
+}
+
+# put_back NAME FILE WHAT EXPRESSION..: what is wrong then, and the expressions of sed that do it
+put_back() {
+    name=$1 file=$2 what=$3
+    shift 3
+    case " ${wanted:-$name} " in *" $name "*) ;; *) return ;; esac
+    back=$((back + 1))
+    restore
+    cp "$file" "$tree/$file"
+    for expression; do
+        sed "$expression" "$tree/$file" >"$tree/changed"
+        cmp -s "$tree/$file" "$tree/changed" &&
+            { echo "reintroduce: $name does not apply to $file any more"; return; }
+        mv "$tree/changed" "$tree/$file"
+    done
+    if ! build; then
+        echo "reintroduce: $name does not build"
+    elif adversary; then
+        echo "reintroduce: nothing fails with $name: $what"
+    else
+        noticed=$((noticed + 1))
+        grep -E '^A[0-9].* escapes' "$tree/adversary.log" | sed "s/^/reintroduce: with $name, /"
+    fi
+}
+
+mkdir -p "$tree"
+for name in *; do
+    case " build $floors " in *" $name "*) continue ;; esac
+    [ -e "$tree/$name" ] || ln -s "$PWD/$name" "$tree/$name"
+done
+restore
+build || { cat "$tree/make.log"; echo "reintroduce: it does not build"; exit 2; }
+adversary || { cat "$tree/adversary.log"; echo "reintroduce: it fails without any fault"; exit 2; }
+
+put_back A1 codegen/control.c 'a turn is handed over under a condition of lanes' \
+    's/in_arms = apart ? 0 : turn/in_arms = turn/' \
+    's/if (!apart) return;/return;/'
+put_back A2 algebra/range.c 'numbers have no width' \
+    's/^    if (!residue || algebra->launched || !type_is_integer(type)) return/    return/'
+put_back A3 check/padding.c 'any condition is a mask' \
+    's/^    expr_visit(p->arena, value, find_mask, &mask);/& if (mask.found) return;/'
+put_back A4 flow/solve.c 'a loop is followed twice at most' \
+    's/^    for (bool again = changed || !last; again;) {/    int rounds = 0; &/' \
+    's/^        again = join_head(.*next.*;/& again = again \&\& ++rounds < 2;/'
+put_back A5 check/written.c 'a variable keeps the value of another iteration' \
+    's/^    if (row->object == OBJECT_LOCAL) written_open(.*//'
+put_back A6 check/races.c 'a race that contents of memory decide' \
+    's/^            if (who) report_unknown/            if (who \&\& !a->data \&\& !b->data) report_unknown/'
+put_back A7 check/carried.c 'what is carried from tile to tile of the grid' \
+    's/^    if (!prog->persistent || has_one_tile(prog)) return;/    return;/'
+restore
+echo "$back put back, $noticed noticed"
+[ "$back" -eq "$noticed" ]
