@@ -70,6 +70,13 @@ typedef struct Choice {
 
 typedef VEC(const Poly *) Facts;
 
+/* `by` certainly divides the formula. */
+typedef struct Divides {
+    const Poly *poly;
+    int64_t by;
+} Divides;
+typedef VEC(Divides) DividesList;
+
 typedef struct NormalFact {
     const Poly *poly, *normal;
 } NormalFact;
@@ -101,17 +108,17 @@ typedef struct Algebra {
     VEC(LoopLimits) loops;     /* of the roles that have been asked for */
     Facts facts;               /* of the path, each certainly >= 0 */
     VEC(Choice) choices;       /* of the path */
-    VEC(const Poly *) stated;  /* each certainly >= 0, by preconditions and extents */
+    Facts stated;              /* each certainly >= 0, by preconditions and extents */
     size_t params_seen, preconditions_seen; /* that are in there */
     int fitting;               /* proofs under way that a polynomial fits */
     bool launched;             /* the formula that is being made is evaluated at the launch */
     NormalFacts normals, stated_normals; /* of facts, by their number, where `poly` is still that fact */
-    struct Divides { const Poly *poly; int64_t by; bool stated; } *divides; /* each poly certainly divisible; stated: by a precondition */
-    size_t divides_count, divides_capacity;
+    int path, normals_path;    /* the set of facts, numbered; that in which the normal forms were made */
+    DividesList divides, stated_divides; /* by facts of the path, and by preconditions */
     int steps;                 /* left of the search for a proof */
-    int64_t work;              /* left: terms that are added and multiplied, rows of linear.c; after that nothing is proved */
+    int64_t proof_work;        /* terms that formulas and one proof may take; INT64_MAX: the meter of the arena alone ends them */
+    int64_t work;              /* left of it: terms that are added and multiplied, rows of linear.c; after that nothing is proved */
     int most_terms;            /* of a polynomial: POLY_MAX_TERMS, or POLY_MORE_TERMS where counts are compared */
-    VEC(const Poly *) known;   /* normal forms, each >= 0 here: facts, and the ranges of loops around (prove.c) */
     int parts;                 /* WHOLE and REST atoms made so far */
     Bindings bindings;           /* algebra_hold */
     bool held;                 /* the formula that is being made took something from `bindings` */
@@ -119,6 +126,8 @@ typedef struct Algebra {
 } Algebra;
 
 Algebra *algebra_new(Arena *arena, const Prog *prog, const Role *role);
+/* For formulas of whole loops, of all roles: they may be long, and proofs of them end early */
+Algebra *algebra_of_counts(Arena *arena, const Prog *prog);
 
 /* The value of the expression, as the kernel computes it: cut off to the width of its type */
 const Poly *algebra_poly(Algebra *algebra, const Role *role, Expr *expr);
@@ -183,17 +192,10 @@ const Poly *poly_sum_over(Algebra *algebra, int atom, const Poly *lo, const Poly
 /* Iterations lo <= atom < it are made of a loop that ends with the first of which `stop`, 0 or 1, is 1 */
 const Poly *poly_first(Algebra *algebra, int atom, const Poly *lo, const Poly *hi, const Poly *stop);
 
-/* Is there certainly no integer solution of: all of these are >= 0? (linear.c) */
-bool polys_impossible(Algebra *algebra, const Poly *const *polys, size_t count, const Poly *also);
-/* Certainly 0 wherever what is known holds? (prove.c) */
-bool poly_proves_zero(Algebra *algebra, const Poly *poly);
-/* Certainly >= 0, by `known`? A quick answer: what is known of atoms by themselves counts, cases do not (prove.c) */
-bool poly_known(Algebra *algebra, const Poly *poly);
 /* lo <= local < hi within its loop; false: it is no variable of a loop */
 bool algebra_loop(Algebra *algebra, const Role *role, int local, Expr **lo, Expr **hi);
-void algebra_know(Algebra *algebra, const Poly *poly); /* is >= 0 from now on */
-void algebra_know_facts(Algebra *algebra, const Poly *about); /* preconditions, and what is known of the atoms; `about` may be NULL */
-void algebra_learn(Algebra *algebra); /* facts from preconditions; facts.c */
+
+typedef enum Certainty { NOT_CERTAIN = -1, CERTAINLY_NOT, CERTAINLY } Certainty;
 
 /* ---- facts of a path (path.c): a stack -----------------------------------------------------------------------------------
  * They hold while nothing that they mention changes: the caller undoes them before, or writes what changes as versions of its own. */
@@ -206,31 +208,36 @@ void algebra_undo(Algebra *algebra, PathMark mark); /* forgets what was assumed 
 void algebra_assume(Algebra *algebra, const Role *role, Expr *condition, bool truth);
 void algebra_assume_range(Algebra *algebra, const Poly *value, const Poly *lo, const Poly *hi); /* lo <= value < hi */
 void algebra_assume_poly(Algebra *algebra, const Poly *poly); /* it is >= 0 */
-int algebra_decides(Algebra *algebra, const Role *role, Expr *condition); /* 1: certainly true here, 0: false, -1: not known */
+Certainty algebra_decides(Algebra *algebra, const Role *role, Expr *condition); /* is it true here? */
 
-/* Certainly >= 0 by all that is known: preconditions, ranges of axes, loops, ranks and indexes, facts of the path */
-bool prove_at_least_zero(Algebra *algebra, const Poly *poly);
 bool algebra_impossible(Algebra *algebra); /* the facts contradict each other: nothing comes here */
-void algebra_divides(Algebra *algebra, const Poly *poly, int64_t by); /* certainly */
-
-/* scale * atom >= poly (or <= poly), scale > 0 */
-typedef struct AtomBound {
-    int64_t scale;
-    const Poly *poly;
-} AtomBound;
-typedef VEC(AtomBound) AtomBounds;
-void atom_bounds(Algebra *algebra, int id, bool lower, AtomBounds *bounds); /* of what is no operation (facts.c) */
 
 void poly_print(const Algebra *algebra, const Poly *poly, Str *out); /* print.c */
 
-bool poly_at_least_zero(Algebra *algebra, const Poly *poly); /* certainly >= 0? */
 int64_t poly_divisor(Algebra *algebra, const Poly *poly);
+
+/* ---- the prover (prove.c) --------------------------------------------------------------------
+ * Does a claim about a formula hold wherever the facts do: preconditions, extents, the limits of
+ * axes, loops, ranks, indexes and types, and the facts of the path? An ATOM_WRAP counts as its
+ * formula where that is shown to fit its type here, else as any value of its type.
+ * Tried in this order, up to the first answer:
+ *   1. ranges of atoms, and their bounds put in one after the other (bounds.c);
+ *   2. linear elimination (linear.c) in each of the cases that questions, extremes, quotients and
+ *      choices leave (cases.c).
+ * A proof takes at most `algebra->proof_work` terms; what it takes counts on the meter of the
+ * arena too. NULL is a formula that is not known: the answer is NOT_CERTAIN. */
+typedef enum PolyClaim { CLAIM_NOT_NEGATIVE, CLAIM_ZERO, CLAIM_NOT_ZERO } PolyClaim;
+
+Certainty algebra_prove(Algebra *algebra, PolyClaim claim, const Poly *poly);
+bool algebra_proves(Algebra *algebra, PolyClaim claim, const Poly *poly); /* is it CERTAINLY? */
+/* The work that is left for formulas and one proof begins anew: `proof_work` terms. */
+void algebra_work_anew(Algebra *algebra);
 
 /* ---- algebra: what the passes know of integers (algebra.c) -------------------------------------------------------- */
 
 /* Equal for all values of symbols, axes and locals that `requires` allows? Both are brought to polynomials over atoms (symbols, axes, loop
  * locals, ranks, indexes, truths, quotients, and opaque terms such as read-only loads compared by their own canonical form); lets are expanded; what
- * differs is proved by cases (prove.c). False means "not known". */
+ * differs is proved (CLAIM_ZERO). False means "not known". */
 bool algebra_equal(Arena *arena, const Prog *prog, const Role *a_role, Expr *a, const Role *b_role, Expr *b);
 /* The same formula but for its spelling? Quicker, for where a no does no harm */
 bool algebra_same(Arena *arena, const Prog *prog, Expr *a, Expr *b);

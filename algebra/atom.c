@@ -22,6 +22,13 @@ bool poly_changes(const Algebra *algebra, const Poly *poly) {
     return false;
 }
 
+bool poly_wraps(const Algebra *algebra, const Poly *poly) {
+    for (int i = 0; poly && i < poly->count; i++)
+        for (int k = 0; k < poly->terms[i].count; k++)
+            if (algebra->atoms.items[poly->terms[i].atoms[k]].wraps) return true;
+    return false;
+}
+
 #define CACHED 64 /* results of one search that are kept: formulas share much */
 
 /* What an atom is made of is older than it is. */

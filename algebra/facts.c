@@ -1,12 +1,7 @@
-/* What is certainly true of polynomials: divisors and bounds, from `requires` and derived preconditions, 0 <= axis < its
- * extent, lo <= loop variable < hi, ranks, index extents, and the laws of ceil, division, min and max. "False" always means
- * "not known". Also the functions of algebra.h that other passes ask. */
+/* What is known of a program wherever one is in it: the limits of its loops, what its preconditions
+ * and extents state, and what divides a formula. Takes a program; gives facts, each certainly true. */
 #include "algebra/private.h"
 #include "prog/stmt.h"
-
-#define PROOF_STEPS 600
-#define PROOF_DEPTH 12
-#define SLACK_LIMIT (INT64_C(1) << 40)
 
 /* ---- collecting --------------------------------------------------------------------------------------------------- */
 
@@ -70,15 +65,17 @@ Algebra *algebra_new(Arena *arena, const Prog *prog, const Role *role) {
     algebra->prog = prog;
     algebra->role = role;
     algebra->most_terms = POLY_MAX_TERMS;
-    algebra->work = INT64_MAX;
+    algebra->proof_work = INT64_MAX;
+    algebra_work_anew(algebra);
     return algebra;
 }
 
-void algebra_divides(Algebra *algebra, const Poly *poly, int64_t by) {
-    if (!poly || by < 2) return;
-    vec_reserve(algebra->arena, (void **)&algebra->divides, &algebra->divides_capacity, algebra->divides_count + 1,
-                sizeof *algebra->divides);
-    algebra->divides[algebra->divides_count++] = (struct Divides){poly, by, false};
+Algebra *algebra_of_counts(Arena *arena, const Prog *prog) {
+    Algebra *algebra = algebra_new(arena, prog, NULL);
+    algebra->most_terms = POLY_MORE_TERMS;
+    algebra->proof_work = PROOF_WORK;
+    algebra_work_anew(algebra);
+    return algebra;
 }
 
 static void state(Algebra *algebra, const Poly *poly) {
@@ -100,9 +97,8 @@ static void learn(Algebra *algebra, Expr *condition) {
     if (op == OP_OR || left->type == E_BOOL || left->type == E_F32) return;
     if (op == OP_EQ && expr_constant(right, &zero) && zero == 0 && left->kind == X_BINARY &&
         left->binary.op == OP_MOD && expr_constant(left->binary.right, &by)) {
-        size_t before = algebra->divides_count;
-        algebra_divides(algebra, algebra_launched(algebra, left->binary.left), by);
-        if (algebra->divides_count > before) algebra->divides[before].stated = true;
+        const Poly *poly = algebra_launched(algebra, left->binary.left);
+        if (poly && by > 1) vec_push(algebra->arena, &algebra->stated_divides, ((Divides){poly, by}));
         return;
     }
     const Poly *a = algebra_launched(algebra, left), *b = algebra_launched(algebra, right);
@@ -132,15 +128,22 @@ void algebra_learn(Algebra *algebra) {
 
 /* ---- divisors ----------------------------------------------------------------------------------------------------- */
 
+const Divides *divides_at(const Algebra *algebra, size_t i) {
+    size_t stated = algebra->stated_divides.count;
+    if (i < stated) return &algebra->stated_divides.items[i];
+    return i - stated < algebra->divides.count ? &algebra->divides.items[i - stated] : NULL;
+}
+
 /* n divides c * m, so n / common_divisor(c, n) divides m */
 static int64_t known_divisor(const Algebra *algebra, const Term *term) {
     int64_t best = 1;
-    for (size_t i = 0; i < algebra->divides_count; i++) {
-        const Poly *poly = algebra->divides[i].poly;
+    const Divides *known;
+    for (size_t i = 0; (known = divides_at(algebra, i)); i++) {
+        const Poly *poly = known->poly;
         if (poly->count != 1 || poly->terms[0].count != term->count) continue;
         bool same = true;
         for (int k = 0; k < term->count; k++) same &= poly->terms[0].atoms[k] == term->atoms[k];
-        int64_t by = algebra->divides[i].by / common_divisor(poly->terms[0].coef, algebra->divides[i].by);
+        int64_t by = known->by / common_divisor(poly->terms[0].coef, known->by);
         int64_t both;
         if (same && !__builtin_mul_overflow(best / common_divisor(best, by), by, &both)) best = both;
     }
@@ -180,8 +183,8 @@ static int64_t divisor_of(Algebra *algebra, const Poly *poly, int depth) {
     int64_t common = 0;
     for (int i = 0; i < poly->count; i++) common = common_divisor(common, term_divisor(algebra, &poly->terms[i], depth));
     if (depth <= 0 || poly->count == 0) return common;
-    for (size_t i = 0; i < algebra->divides_count; i++) { /* a sum that is known to be divisible as a whole */
-        const struct Divides *known = &algebra->divides[i];
+    const Divides *known; /* a sum that is divisible as a whole */
+    for (size_t i = 0; (known = divides_at(algebra, i)); i++) {
         if (known->poly->count < 2) continue;
         const Term *lead = &known->poly->terms[known->poly->count - 1];
         const Poly *rest = NULL;
@@ -204,240 +207,4 @@ static int64_t divisor_of(Algebra *algebra, const Poly *poly, int depth) {
 int64_t poly_divisor(Algebra *algebra, const Poly *poly) {
     algebra_learn(algebra);
     return poly ? divisor_of(algebra, poly, 3) : 1;
-}
-
-/* ---- bounds ------------------------------------------------------------------------------------------------------- */
-
-static void add_bound(Algebra *algebra, AtomBounds *bounds, int64_t scale, const Poly *poly) {
-    if (poly) vec_push(algebra->arena, bounds, (AtomBound){scale, poly});
-}
-
-static bool prove(Algebra *algebra, const Poly *poly, int depth, int64_t slack);
-
-/* a quotient q of C's a / b for b > 0 and a >= 0: b*q <= a <= b*q + b - 1; a remainder: 0 <= r <= b - 1 and r <= a;
- * ceil for b > 0: a <= b*q <= a + b - 1, and b*q == a where b divides a */
-static void bounds_of_division(Algebra *algebra, const Atom *atom, bool lower, AtomBounds *bounds, int depth) {
-    const Poly *a = atom->args[0], *b = atom->args[1], *slack;
-    int64_t by;
-    if (!poly_is_constant(b, &by) || by <= 0) return;
-    slack = poly_constant(algebra, by - 1);
-    if (atom->kind == ATOM_CEIL) {
-        bool exact = divisor_of(algebra, a, 3) % by == 0;
-        add_bound(algebra, bounds, by, lower || exact ? a : poly_sum(algebra, a, slack, 1));
-        return;
-    }
-    bool whole = prove(algebra, a, depth - 1, 0);
-    if (atom->kind == ATOM_DIV && whole) add_bound(algebra, bounds, by, lower ? poly_sum(algebra, a, slack, -1) : a);
-    if (atom->kind == ATOM_DIV && whole && lower) add_bound(algebra, bounds, 1, poly_constant(algebra, 0));
-    if (atom->kind == ATOM_MOD && lower)
-        add_bound(algebra, bounds, 1, whole ? poly_constant(algebra, 0) : poly_constant(algebra, 1 - by));
-    if (atom->kind == ATOM_MOD && !lower) {
-        add_bound(algebra, bounds, 1, slack);
-        if (whole) add_bound(algebra, bounds, 1, a);
-    }
-}
-
-static void bounds_of_simple(Algebra *algebra, int id, bool lower, AtomBounds *bounds) {
-    const Atom copy = algebra->atoms.items[id], *atom = &copy;
-    const Poly *one = poly_constant(algebra, 1), *zero = poly_constant(algebra, 0);
-    Expr *lo, *hi;
-    switch (atom->kind) {
-    case ATOM_SYMBOL: add_bound(algebra, bounds, 1, range_limit(algebra, range_of_atom(algebra, id), lower)); break;
-    case ATOM_AXIS:
-        if (lower)
-            add_bound(algebra, bounds, 1, zero);
-        else
-            add_bound(
-                algebra, bounds, 1,
-                poly_sum(algebra, algebra_launched(algebra, algebra->prog->axes.items[atom->index].padded), one, -1));
-        break;
-    case ATOM_RANK:
-        add_bound(algebra, bounds, 1, lower ? zero : poly_constant(algebra, atom->role->instances - 1));
-        break;
-    case ATOM_INDEX:
-        if (!algebra->space || atom->index >= algebra->space->count) break;
-        if (lower)
-            add_bound(algebra, bounds, 1, zero);
-        else if (algebra->space->items[atom->index].extent >= 0)
-            add_bound(algebra, bounds, 1, poly_constant(algebra, algebra->space->items[atom->index].extent - 1));
-        else if (algebra->space->items[atom->index].dynamic)
-            add_bound(
-                algebra, bounds, 1,
-                poly_sum(algebra, algebra_launched(algebra, algebra->space->items[atom->index].dynamic), one, -1));
-        break;
-    case ATOM_LOCAL:
-        if (atom->role != algebra->role || !algebra_loop(algebra, atom->role, atom->index, &lo, &hi)) break;
-        Bindings now = algebra_hold(algebra, (Bindings){0}); /* bounds speak of what was held where the loop began */
-        const Poly *bound = lower ? algebra_poly(algebra, atom->role, lo)
-                                  : poly_sum(algebra, algebra_poly(algebra, atom->role, hi), one, -1);
-        (void)algebra_hold(algebra, now);
-        if (bound && !poly_changes(algebra, bound)) add_bound(algebra, bounds, 1, bound);
-        break;
-    case ATOM_DIV:
-    case ATOM_MOD:
-    case ATOM_CEIL:
-    case ATOM_MIN:
-    case ATOM_MAX:
-    case ATOM_SELECT:
-    case ATOM_TRUTH:
-    case ATOM_FLOOR:
-    case ATOM_WHOLE:
-    case ATOM_REST:
-    case ATOM_BOUND:
-    case ATOM_SUM:
-    case ATOM_FIRST: break;
-    case ATOM_WRAP:
-    case ATOM_OPAQUE: add_bound(algebra, bounds, 1, range_limit(algebra, range_of_atom(algebra, id), lower)); break;
-    }
-}
-
-void atom_bounds(Algebra *algebra, int id, bool lower, AtomBounds *bounds) {
-    bounds_of_simple(algebra, id, lower, bounds);
-}
-
-static void add_fact_bound(Algebra *algebra, const Poly *fact, int id, bool lower, AtomBounds *bounds) {
-    const Poly *factor, *rest;
-    int64_t coef;
-    if (!poly_split(algebra, fact, id, &factor, &rest) || !poly_is_constant(factor, &coef) || coef == 0) return;
-    if ((coef > 0) != lower || coef == INT64_MIN) return;
-    add_bound(algebra, bounds, coef > 0 ? coef : -coef, lower ? poly_minus(algebra, rest) : rest);
-}
-
-static AtomBounds bounds_of(Algebra *algebra, int id, bool lower, int depth) {
-    Atom atom = algebra->atoms.items[id];
-    AtomBounds bounds = {0};
-    int64_t by;
-    switch (atom.kind) {
-    case ATOM_SYMBOL:
-    case ATOM_AXIS:
-    case ATOM_RANK:
-    case ATOM_INDEX:
-    case ATOM_LOCAL: bounds_of_simple(algebra, id, lower, &bounds); break;
-    case ATOM_DIV:
-    case ATOM_MOD:
-    case ATOM_CEIL: bounds_of_division(algebra, &atom, lower, &bounds, depth); break;
-    case ATOM_MIN:
-    case ATOM_MAX:
-        if ((atom.kind == ATOM_MAX) == lower) {
-            add_bound(algebra, &bounds, 1, atom.args[0]);
-            add_bound(algebra, &bounds, 1, atom.args[1]);
-        } /* the other side is a matter of cases, see prove() */
-        break;
-    case ATOM_TRUTH: add_bound(algebra, &bounds, 1, poly_constant(algebra, lower ? 0 : 1)); break;
-    case ATOM_FLOOR: /* by * it <= a <= by * it + by - 1 */
-        if (poly_is_constant(atom.args[1], &by))
-            add_bound(algebra, &bounds, by, lower ? poly_offset(algebra, atom.args[0], 1 - by) : atom.args[0]);
-        break;
-    case ATOM_WHOLE:
-    case ATOM_REST:
-    case ATOM_BOUND:
-    case ATOM_SUM:
-    case ATOM_FIRST: break;
-    case ATOM_SELECT:
-    case ATOM_WRAP:
-    case ATOM_OPAQUE: break;
-    }
-    if (bounds.count == 0 && atom.kind != ATOM_SYMBOL) add_bound(algebra, &bounds, 1, range_limit(algebra, range_of_atom(algebra, id), lower));
-    for (size_t i = 0; i < algebra->stated.count; i++) add_fact_bound(algebra, algebra->stated.items[i], id, lower, &bounds);
-    for (size_t i = 0; i < algebra->facts.count; i++) add_fact_bound(algebra, algebra->facts.items[i], id, lower, &bounds);
-    return bounds;
-}
-
-static int highest_atom(const Algebra *algebra, const Poly *poly, int below) {
-    int best = -1;
-    for (int i = 0; i < poly->count; i++)
-        for (int k = 0; k < poly->terms[i].count; k++) {
-            int id = poly->terms[i].atoms[k];
-            int64_t rank = (int64_t)algebra->atoms.items[id].level * 65536 + id;
-            int64_t top = best < 0 ? -1 : (int64_t)algebra->atoms.items[best].level * 65536 + best;
-            int64_t limit = below < 0 ? INT64_MAX : (int64_t)algebra->atoms.items[below].level * 65536 + below;
-            if (rank > top && rank < limit) best = id;
-        }
-    return best;
-}
-
-/* min, max and a choice are one of their operands: what holds for both holds. */
-static bool by_cases(Algebra *algebra, const Poly *poly, int id, int depth, int64_t slack) {
-    Atom atom = algebra->atoms.items[id];
-    if (atom.kind != ATOM_MIN && atom.kind != ATOM_MAX && atom.kind != ATOM_SELECT) return false;
-    int first = atom.kind == ATOM_SELECT ? 1 : 0;
-    return prove(algebra, poly_replace(algebra, poly, id, atom.args[first]), depth - 1, slack) &&
-           prove(algebra, poly_replace(algebra, poly, id, atom.args[first + 1]), depth - 1, slack);
-}
-
-/* A precondition says so, or more than that */
-static bool is_stated(Algebra *algebra, const Poly *poly) {
-    int64_t more;
-    for (size_t i = 0; poly && i < algebra->stated.count; i++) {
-        const Poly *fact = algebra->stated.items[i];
-        if (fact->count < 2 || fact->terms[fact->count - 1].count < 2) continue;
-        if (poly_is_constant(poly_sum(algebra, poly, fact, -1), &more) && more >= 0) return true;
-    }
-    return false;
-}
-
-/* Is poly >= -slack? Eliminates the highest atom by one of its bounds and goes on; of atoms on the same level (symbols) each
- * may be first. A bound of scale k multiplies all by k, so that a whole number that is more than -k is at least 0. */
-static bool prove(Algebra *algebra, const Poly *poly, int depth, int64_t slack) {
-    if (!poly || depth <= 0 || algebra->steps-- <= 0) return false;
-    int64_t common = poly_content(poly);
-    if (common > 1) {
-        poly = poly_offset(algebra, poly, slack), slack = 0;
-        poly = poly ? poly_divided(algebra, poly, common, true) : NULL;
-    }
-    if (!poly) return false;
-    if (range_of_poly(algebra, poly).least >= -slack || is_stated(algebra, poly)) return true;
-    if (poly->count == 0 || poly->terms[poly->count - 1].count == 0) return false;
-    for (int id = highest_atom(algebra, poly, -1), first = id; id >= 0; id = highest_atom(algebra, poly, id)) {
-        const Poly *factor, *rest;
-        if (algebra->atoms.items[id].level != algebra->atoms.items[first].level &&
-            algebra->atoms.items[first].level > 0)
-            break;
-        if (!poly_split(algebra, poly, id, &factor, &rest)) continue;
-        bool positive = prove(algebra, factor, depth - 1, 0);
-        if (positive || prove(algebra, poly_sum(algebra, poly_constant(algebra, 0), factor, -1), depth - 1, 0)) {
-            AtomBounds bounds = bounds_of(algebra, id, positive, depth);
-            for (size_t i = 0; i < bounds.count; i++) {
-                const Poly *with = poly_product(algebra, factor, bounds.items[i].poly);
-                int64_t scale = bounds.items[i].scale, more;
-                if (__builtin_mul_overflow(slack + 1, scale, &more) || more > SLACK_LIMIT) more = 1;
-                if (prove(algebra, poly_sum(algebra, with, rest, scale), depth - 1, more - 1)) return true;
-            }
-        }
-        if (by_cases(algebra, poly, id, depth, slack)) return true;
-    }
-    return false;
-}
-
-bool poly_at_least_zero(Algebra *algebra, const Poly *poly) {
-    algebra_learn(algebra);
-    algebra->steps = PROOF_STEPS;
-    return prove(algebra, poly, PROOF_DEPTH, 0);
-}
-
-/* ---- what other passes ask ---------------------------------------------------------------------------------------- */
-
-bool algebra_equal(Arena *arena, const Prog *prog, const Role *a_role, Expr *a, const Role *b_role, Expr *b) {
-    if (a->kind == X_POISON || b->kind == X_POISON) return true; /* silent on poison */
-    Algebra *algebra = algebra_new(arena, prog, NULL);
-    algebra->most_terms = POLY_MORE_TERMS;
-    algebra->work = PROOF_WORK;
-    const Poly *x = algebra_poly(algebra, a_role, a), *y = algebra_poly(algebra, b_role, b);
-    return poly_equal(x, y) || poly_proves_zero(algebra, poly_sum(algebra, x, y, -1));
-}
-
-bool algebra_same(Arena *arena, const Prog *prog, Expr *a, Expr *b) {
-    Algebra *algebra = algebra_new(arena, prog, NULL);
-    return a->kind == X_POISON || b->kind == X_POISON || poly_equal(algebra_launched(algebra, a), algebra_launched(algebra, b));
-}
-
-int64_t algebra_divisor(Arena *arena, const Prog *prog, const Role *role, Expr *expr) {
-    Algebra *algebra = algebra_new(arena, prog, role);
-    return poly_divisor(algebra, algebra_poly(algebra, role, expr));
-}
-
-bool algebra_at_most(Arena *arena, const Prog *prog, const Role *role, Expr *a, Expr *b) {
-    Algebra *algebra = algebra_new(arena, prog, role);
-    return poly_at_least_zero(algebra,
-                              poly_sum(algebra, algebra_poly(algebra, role, b), algebra_poly(algebra, role, a), -1));
 }

@@ -107,7 +107,7 @@ static void add_quotient(System *system, int id, bool alone) {
     const Poly *self = poly_atom(algebra, id), *rest = poly_sum(algebra, atom.args[0], poly_product(algebra, self, atom.args[1]), -1);
     add_poly(system, rest);
     add_poly(system, poly_offset(algebra, poly_sum(algebra, atom.args[1], rest, -1), -1));
-    if (!poly_is_constant(atom.args[1], &by) && poly_at_least_zero(algebra, atom.args[0])) add_poly(system, self);
+    if (!poly_is_constant(atom.args[1], &by) && bounds_prove(algebra, atom.args[0])) add_poly(system, self);
 }
 
 /* What is known of a monomial by itself */

@@ -165,9 +165,9 @@ static const Poly *quotient(Algebra *algebra, const Poly *a, const Poly *b) {
     if (constant && by == 0) return algebra_operation(algebra, ATOM_DIV, "div", E_I64, (const Poly *[]){a, b}, 2);
     if (constant && by < 0) return by == INT64_MIN ? NULL : poly_minus(algebra, quotient(algebra, a, poly_constant(algebra, -by)));
     /* nothing may be asked of a divisor of 0 */
-    if (!constant && !poly_at_least_zero(algebra, b)) return algebra_operation(algebra, ATOM_DIV, "div", E_I64, (const Poly *[]){a, b}, 2);
-    if (poly_at_least_zero(algebra, a)) return poly_floor(algebra, a, b);
-    if (poly_at_least_zero(algebra, opposite)) return poly_minus(algebra, poly_floor(algebra, opposite, b));
+    if (!constant && !bounds_prove(algebra, b)) return algebra_operation(algebra, ATOM_DIV, "div", E_I64, (const Poly *[]){a, b}, 2);
+    if (bounds_prove(algebra, a)) return poly_floor(algebra, a, b);
+    if (bounds_prove(algebra, opposite)) return poly_minus(algebra, poly_floor(algebra, opposite, b));
     return chosen(algebra, poly_truth(algebra, a), poly_floor(algebra, a, b), poly_minus(algebra, poly_floor(algebra, opposite, b)));
 }
 

@@ -11,7 +11,7 @@ typedef struct Reading {
     const Role *role;
     Facts facts;
     VEC(Choice) choices;
-    VEC(struct Divides) divides;
+    DividesList divides;
 } Reading;
 
 static void add(Reading *reading, const Poly *fact) {
@@ -48,7 +48,7 @@ static void read_multiple(Reading *reading, const Expr *left, const Expr *right)
         left->binary.op != OP_MOD || !expr_constant(left->binary.right, &by) || by < 2)
         return;
     const Poly *poly = algebra_poly(reading->algebra, reading->role, left->binary.left);
-    vec_push(reading->algebra->arena, &reading->divides, ((struct Divides){poly, by, false}));
+    if (poly) vec_push(reading->algebra->arena, &reading->divides, ((Divides){poly, by}));
 }
 
 static void read_comparison(Reading *reading, const Expr *condition, bool truth) {
@@ -129,21 +129,20 @@ static void read(Reading *reading, Expr *condition, bool truth, int depth) {
 
 PathMark algebra_mark(Algebra *algebra) {
     algebra_learn(algebra);
-    return (PathMark){algebra->facts.count, algebra->choices.count, algebra->divides_count};
+    return (PathMark){algebra->facts.count, algebra->choices.count, algebra->divides.count};
 }
 
 void algebra_undo(Algebra *algebra, PathMark mark) {
     algebra->facts.count = mark.facts;
     algebra->choices.count = mark.choices;
-    size_t kept = mark.divides;
-    for (size_t i = mark.divides; i < algebra->divides_count; i++)
-        if (algebra->divides[i].stated) algebra->divides[kept++] = algebra->divides[i];
-    algebra->divides_count = kept;
+    algebra->divides.count = mark.divides;
+    algebra->path++;
 }
 
 void algebra_assume_poly(Algebra *algebra, const Poly *poly) {
     algebra_learn(algebra);
     if (poly) vec_push(algebra->arena, &algebra->facts, poly);
+    algebra->path++;
 }
 
 void algebra_assume(Algebra *algebra, const Role *role, Expr *condition, bool truth) {
@@ -155,7 +154,8 @@ void algebra_assume(Algebra *algebra, const Role *role, Expr *condition, bool tr
     for (size_t i = 0; i < reading.choices.count; i++)
         vec_push(algebra->arena, &algebra->choices, reading.choices.items[i]);
     for (size_t i = 0; i < reading.divides.count; i++)
-        algebra_divides(algebra, reading.divides.items[i].poly, reading.divides.items[i].by);
+        vec_push(algebra->arena, &algebra->divides, reading.divides.items[i]);
+    algebra->path++;
 }
 
 void algebra_assume_range(Algebra *algebra, const Poly *value, const Poly *lo, const Poly *hi) {
@@ -163,15 +163,15 @@ void algebra_assume_range(Algebra *algebra, const Poly *value, const Poly *lo, c
     algebra_assume_poly(algebra, poly_offset(algebra, poly_sum(algebra, hi, value, -1), -1));
 }
 
-int algebra_decides(Algebra *algebra, const Role *role, Expr *condition) {
+Certainty algebra_decides(Algebra *algebra, const Role *role, Expr *condition) {
     PathMark mark = algebra_mark(algebra);
-    if (!condition || condition->type != E_BOOL) return -1;
+    if (!condition || condition->type != E_BOOL) return NOT_CERTAIN;
     algebra_assume(algebra, role, condition, false);
     bool never_false = algebra_impossible(algebra);
     algebra_undo(algebra, mark);
-    if (never_false) return 1;
+    if (never_false) return CERTAINLY;
     algebra_assume(algebra, role, condition, true);
     bool never_true = algebra_impossible(algebra);
     algebra_undo(algebra, mark);
-    return never_true ? 0 : -1;
+    return never_true ? CERTAINLY_NOT : NOT_CERTAIN;
 }

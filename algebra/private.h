@@ -36,13 +36,32 @@ Range range_of_type(Element type);  /* all, of floats */
 Range range_of_atom(Algebra *algebra, int id);
 Range range_of_poly(Algebra *algebra, const Poly *poly);
 bool range_within(Range inner, Range outer);
-typedef VEC(int) Ids;
-/* With what fits its type, by all that is known here, in place of ATOM_WRAPs; `tried` are those that do not, and grows. */
-const Poly *poly_settled(Algebra *algebra, const Poly *poly, Ids *tried);
-bool proves_least(Algebra *algebra, const Poly *poly); /* as prove_at_least_zero, which settles before (prove.c) */
-
 /* A limit as a constant formula; NULL: it has none that 64 bits hold */
 const Poly *range_limit(Algebra *algebra, Range range, bool lower);
+/* The limits of a type, less a polynomial; each is >= 0 where it fits */
+void range_rooms(Algebra *algebra, const Poly *poly, Element type, const Poly *out[2]);
+
+/* ---- steps of the prover, in their order ---------------------------------------------------- */
+
+void algebra_learn(Algebra *algebra); /* facts from preconditions (facts.c) */
+const Divides *divides_at(const Algebra *algebra, size_t i); /* of all that hold here; NULL: no more */
+
+/* scale * atom >= poly (or <= poly), scale > 0 */
+typedef struct AtomBound {
+    int64_t scale;
+    const Poly *poly;
+} AtomBound;
+typedef VEC(AtomBound) AtomBounds;
+void atom_bounds(Algebra *algebra, int id, bool lower, AtomBounds *bounds); /* of what is no operation */
+bool bounds_prove(Algebra *algebra, const Poly *poly); /* >= 0, by ranges and bounds (bounds.c) */
+
+bool cases_prove(Algebra *algebra, PolyClaim claim, const Poly *poly); /* cases.c */
+/* >= 0 by linear elimination, without cases; of a normal form */
+bool cases_known(Algebra *algebra, const Poly *poly);
+
+/* Is there certainly no integer solution of: all of these are >= 0? NULL for `also`: all count;
+ * else those that have to do with it, and it (linear.c) */
+bool polys_impossible(Algebra *algebra, const Poly *const *polys, size_t count, const Poly *also);
 
 /* Formulas share much: atoms that a walk has been at, the last ones. */
 typedef struct Visited {

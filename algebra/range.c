@@ -259,8 +259,7 @@ const Poly *algebra_whole(Algebra *algebra, const Poly *residue, Element type) {
     return residue && type_is_integer(type) && poly_wraps(algebra, residue) ? reduced(algebra, residue, bits_of(type)) : residue;
 }
 
-/* The limits of a type, left of a polynomial; each is >= 0 where it fits */
-static void rooms(Algebra *algebra, const Poly *poly, Element type, const Poly *out[2]) {
+void range_rooms(Algebra *algebra, const Poly *poly, Element type, const Poly *out[2]) {
     Range range = range_of_type(type);
     const Poly *least = range_limit(algebra, range, true), *most = range_limit(algebra, range, false);
     out[0] = poly_sum(algebra, poly, least, -1);
@@ -271,15 +270,13 @@ static void rooms(Algebra *algebra, const Poly *poly, Element type, const Poly *
 static bool fits_everywhere(Algebra *algebra, const Poly *poly, Element type) {
     const Poly *room[2];
     if (algebra->fitting == FITTING_MOST || bits_of(type) > 32) return false;
-    size_t facts = algebra->facts.count, choices = algebra->choices.count;
-    int steps = algebra->steps;
-    rooms(algebra, poly, type, room);
-    algebra->facts.count = algebra->choices.count = 0;
+    size_t facts = algebra->facts.count, divides = algebra->divides.count;
+    range_rooms(algebra, poly, type, room);
+    algebra->facts.count = algebra->divides.count = 0;
     algebra->fitting++;
-    bool fits = poly_at_least_zero(algebra, room[0]) && poly_at_least_zero(algebra, room[1]);
+    bool fits = bounds_prove(algebra, room[0]) && bounds_prove(algebra, room[1]);
     algebra->fitting--;
-    algebra->facts.count = facts, algebra->choices.count = choices;
-    algebra->steps = steps;
+    algebra->facts.count = facts, algebra->divides.count = divides;
     return fits;
 }
 
@@ -303,36 +300,4 @@ const Poly *algebra_value(Algebra *algebra, const Poly *residue, Element type) {
     if (cut) return cut;
     if (fits_everywhere(algebra, poly, type)) return poly;
     return algebra_operation(algebra, ATOM_WRAP, element_rows[type].spelling, type, &poly, 1);
-}
-
-/* ---- at one place ----------------------------------------------------------------------------------------------------- */
-
-bool poly_wraps(const Algebra *algebra, const Poly *poly) {
-    for (int i = 0; poly && i < poly->count; i++)
-        for (int k = 0; k < poly->terms[i].count; k++)
-            if (algebra->atoms.items[poly->terms[i].atoms[k]].wraps) return true;
-    return false;
-}
-
-/* An ATOM_WRAP that is not among those that have been tried, inner ones first, as they were made; -1: none */
-static int next_wrap(const Algebra *algebra, const Poly *poly, const Ids *tried) {
-    for (size_t id = 0; id < algebra->atoms.count; id++) {
-        bool known = algebra->atoms.items[id].kind != ATOM_WRAP;
-        for (size_t t = 0; t < tried->count && !known; t++) known = tried->items[t] == (int)id;
-        if (!known && poly_mentions(algebra, poly, (int)id)) return (int)id;
-    }
-    return -1;
-}
-
-const Poly *poly_settled(Algebra *algebra, const Poly *poly, Ids *tried) {
-    while (poly && poly_wraps(algebra, poly) && algebra->work > 0) {
-        int id = next_wrap(algebra, poly, tried);
-        if (id < 0) return poly;
-        const Atom atom = algebra->atoms.items[id];
-        const Poly *room[2];
-        rooms(algebra, atom.args[0], atom.type, room);
-        if (proves_least(algebra, room[0]) && proves_least(algebra, room[1])) poly = poly_replace(algebra, poly, id, atom.args[0]);
-        else vec_push(algebra->arena, tried, id);
-    }
-    return poly;
 }

@@ -6,13 +6,14 @@
 
 #define REMAINDERS_MOST 64
 #define DEPTH_MOST 24
+#define STEPS_MOST 500
 
 static const Poly *over(Algebra *algebra, int atom, const Poly *lo, const Poly *hi, const Poly *body, int depth);
 
 static const Poly *extreme(Algebra *algebra, bool is_max, const Poly *a, const Poly *b) {
     if (!a || !b) return NULL;
-    if (poly_known(algebra, poly_sum(algebra, b, a, -1))) return is_max ? b : a;
-    if (poly_known(algebra, poly_sum(algebra, a, b, -1))) return is_max ? a : b;
+    if (cases_known(algebra, poly_sum(algebra, b, a, -1))) return is_max ? b : a;
+    if (cases_known(algebra, poly_sum(algebra, a, b, -1))) return is_max ? a : b;
     return poly_extreme(algebra, is_max, a, b);
 }
 
@@ -80,8 +81,8 @@ static const Poly *cut(Algebra *algebra, int atom, const Poly *lo, const Poly *h
     int64_t coef;
     if (!poly_linear_in(algebra, algebra->atoms.items[truth].args[0], atom, &coef, &rest) || !(at = turning_point(algebra, coef, rest))) return NULL;
     const Poly *before = poly_decided(algebra, body, truth, coef < 0), *behind = poly_decided(algebra, body, truth, coef > 0);
-    if (poly_known(algebra, poly_sum(algebra, lo, at, -1))) return over(algebra, atom, lo, hi, behind, depth);
-    if (poly_known(algebra, poly_sum(algebra, at, hi, -1))) return over(algebra, atom, lo, hi, before, depth);
+    if (cases_known(algebra, poly_sum(algebra, lo, at, -1))) return over(algebra, atom, lo, hi, behind, depth);
+    if (cases_known(algebra, poly_sum(algebra, at, hi, -1))) return over(algebra, atom, lo, hi, before, depth);
     at = poly_larger(algebra, lo, poly_smaller(algebra, hi, at));
     return poly_sum(algebra, over(algebra, atom, lo, at, before, depth), over(algebra, atom, at, hi, behind, depth), 1);
 }
@@ -177,6 +178,7 @@ static const Poly *over(Algebra *algebra, int atom, const Poly *lo, const Poly *
 }
 
 const Poly *poly_sum_over(Algebra *algebra, int atom, const Poly *lo, const Poly *hi, const Poly *body) {
+    algebra->steps = STEPS_MOST;
     return over(algebra, atom, lo, hi, body, DEPTH_MOST);
 }
 

@@ -124,7 +124,6 @@ static int loop_atom(const Counting *c, const Region *loop) {
 /* The sum of what its iterations are worth, at the scale of that; sums of truths are whole by themselves */
 static const Poly *over(const Counting *c, int atom, const Poly *lo, const Poly *hi,
                         const Poly *each) {
-    c->algebra->steps = 500;
     return poly_sum_over(c->algebra, atom, lo, hi, poly_normal(c->algebra, each));
 }
 
@@ -248,12 +247,10 @@ static Walked loop(Counting *c, int index) {
     if (!lo || !hi) return failed;
     hi = poly_larger(algebra, lo, hi);
     int atom = loop_atom(c, region);
-    size_t known = algebra->known.count; /* holds in the body alone */
-    algebra_know(algebra, poly_sum(algebra, poly_atom(algebra, atom), lo, -1));
-    const Poly *left = poly_sum(algebra, hi, poly_atom(algebra, atom), -1);
-    algebra_know(algebra, poly_offset(algebra, left, -1));
+    PathMark outside = algebra_mark(algebra);
+    algebra_assume_range(algebra, poly_atom(algebra, atom), lo, hi);
     Walked body = loop_body(c, index);
-    algebra->known.count = known;
+    algebra_undo(algebra, outside);
     if (!hi || !body.count) return failed;
     hi = shortened(c, index, atom, lo, hi, &body);
     if (!hi) return failed;
@@ -338,9 +335,7 @@ static Total total(Arena *arena, const Prog *prog, Algebra *algebra, const EndCo
     Counting c = {.arena = arena, .lives = lives, .prog = prog, .algebra = algebra,
                   .end = end, .known = known, .loop = -1};
     c.tile = poly_constant(algebra, 0);
-    algebra->most_terms = POLY_MORE_TERMS;
-    algebra->work = PROOF_WORK;
-    algebra_know_facts(algebra, NULL);
+    algebra_work_anew(algebra);
     Walked all = walk(&c, 1, region_of(&c, 0)->end, true);
     return (Total){all.count, all.count ? c.tile : NULL};
 }
@@ -379,8 +374,7 @@ static void suppose_ranges(Arena *arena, Prog *prog, const Emptiness *known) {
 }
 
 static bool equal(Algebra *algebra, const Poly *a, const Poly *b) {
-    algebra->work = PROOF_WORK;
-    return a && b && poly_proves_zero(algebra, poly_sum(algebra, a, b, -1));
+    return algebra_proves(algebra, CLAIM_ZERO, poly_sum(algebra, a, b, -1));
 }
 
 /* A number of live iterations that is a sum without another form becomes a number by itself: the prover asks questions
@@ -404,7 +398,7 @@ static void name_lives(Algebra *algebra, const Lives *lives, Total *x, Total *y)
  * axis is empty. */
 bool counts_equal(Arena *arena, Prog *prog, const EndCode *ends, const Emptiness *known) {
     size_t facts = prog->preconditions.count;
-    Algebra *algebra = algebra_new(arena, prog, NULL);
+    Algebra *algebra = algebra_of_counts(arena, prog);
     suppose_ranges(arena, prog, known);
     Lives lives = {0};
     Total x = total(arena, prog, algebra, &ends[0], known, &lives);
@@ -429,7 +423,7 @@ static bool constant(const Poly *poly, int64_t *value) {
 
 bool counts_constant(Arena *arena, const Prog *prog, const EndCode *ends, int64_t *acquired) {
     Emptiness *known = NEW_ARRAY(arena, Emptiness, prog->domains.count + 1);
-    Algebra *algebra = algebra_new(arena, prog, NULL);
+    Algebra *algebra = algebra_of_counts(arena, prog);
     Lives lives = {0};
     int64_t outside;
     for (int i = 0; i < 2; i++) {
@@ -440,7 +434,7 @@ bool counts_constant(Arena *arena, const Prog *prog, const EndCode *ends, int64_
 }
 
 bool counts_nothing(Arena *arena, Prog *prog, const EndCode *end, const Emptiness *known) {
-    Algebra *algebra = algebra_new(arena, prog, NULL);
+    Algebra *algebra = algebra_of_counts(arena, prog);
     const Poly *zero = poly_constant(algebra, 0);
     Lives lives = {0};
     Total counted = total(arena, prog, algebra, end, known, &lives);

@@ -72,12 +72,12 @@ static const Poly *side_poly(const Sides *s, int side, int region, Expr *expr) {
 
 static bool same_expr(const Sides *s, int a, int b, Expr *x, Expr *y) {
     if (!x || !y) return x == y;
-    s->algebra->work = PROOF_WORK;
+    algebra_work_anew(s->algebra);
     const Poly *one = side_poly(s, 0, a, x), *two = side_poly(s, 1, b, y);
     if (!one || !two) return false;
     bool changes = poly_changes(s->algebra, one) || poly_changes(s->algebra, two);
     if (s->ends[0].role == s->ends[1].role && changes) return false; /* one before, one after it */
-    return poly_equal(one, two) || poly_proves_zero(s->algebra, poly_sum(s->algebra, one, two, -1));
+    return poly_equal(one, two) || algebra_proves(s->algebra, CLAIM_ZERO, poly_sum(s->algebra, one, two, -1));
 }
 
 /* ---- side by side ---------------------------------------------------------------------------- */
@@ -127,8 +127,7 @@ static const Row *row_of(const Sides *s, int side, int at) {
 bool counts_same(Arena *arena, Prog *prog, const EndCode *ends, int *apart) {
     Sides s = {.arena = arena, .prog = prog, .ends = ends, .apart = apart};
     size_t count = ends[0].slice->rows.count, other = ends[1].slice->rows.count;
-    s.algebra = algebra_new(arena, prog, NULL);
-    s.algebra->most_terms = POLY_MORE_TERMS;
+    s.algebra = algebra_of_counts(arena, prog);
     s.partner = NEW_ARRAY(arena, int, ends[0].slice->regions.count + 1);
     apart[0] = apart[1] = -1;
     for (int at = 0; at < (int)count && at < (int)other; at++) {

@@ -58,7 +58,8 @@ static int continued(Part *part, int side, const Loop *loop, const Track *wanted
             return -1;
     for (size_t i = 0; i < before_begins.count; i++)
         if (!among(&begins, before_begins.items[i]) &&
-            !poly_at_least_zero(algebra, poly_sum(algebra, joint, before_begins.items[i], -1)))
+            !algebra_proves(algebra, CLAIM_NOT_NEGATIVE,
+                            poly_sum(algebra, joint, before_begins.items[i], -1)))
             return -1;
     for (size_t i = 0; i < begins.count; i++)
         if (!poly_equal(begins.items[i], joint) && !among(&before_begins, begins.items[i])) return -1;

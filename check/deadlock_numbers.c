@@ -136,7 +136,8 @@ static void learn_bounds(Algebra *algebra, Number *number) {
     for (int i = 0; atom && atom->kind == ATOM_MIN && i < 2; i++)
         if (poly_is_constant(atom->args[i], &by) && by > -NEVER / 2 && by < number->high) number->high = (int32_t)by;
     for (int least = 0; least < LEAST_MOST; least++) { /* is it at least this? */
-        if (!poly_at_least_zero(algebra, poly_offset(algebra, number->poly, -least))) break;
+        const Poly *room = poly_offset(algebra, number->poly, -least);
+        if (!algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room)) break;
         number->low = least - 1;
     }
 }

@@ -133,14 +133,14 @@ static bool is_in_rolled(const Side *side, const Region *region) {
     return false;
 }
 
-/* 1: the path to the condition decides that it holds, 0: that it does not, -1: it does neither */
-static int path_decides(const Part *part, const Side *side, const Region *row) {
+/* Does the condition hold on each path to it? */
+static Certainty path_decides(const Part *part, const Side *side, const Region *row) {
     FlowCode *code = side->role->code;
     int at = side->slice->whole_rows.items[row->begin];
-    if (!part->proves || is_in_rolled(side, row)) return -1;
+    if (!part->proves || is_in_rolled(side, row)) return NOT_CERTAIN;
     PathMark mark = values_assume(part->arena, code, at);
     Bindings before = values_at(part->arena, code, at);
-    int decided = algebra_decides(code->algebra, side->role, row->condition);
+    Certainty decided = algebra_decides(code->algebra, side->role, row->condition);
     (void)algebra_hold(code->algebra, before);
     algebra_undo(code->algebra, mark);
     return decided;
@@ -155,8 +155,11 @@ static bool add_condition(Part *part, int index, int region) {
         return false;
     }
     bool piece = row->from && side->loops[row->loop].piece;
-    int decided = piece ? 1 : path_decides(part, side, row);
-    if (decided >= 0) return side->conditions[region] = decided ? QUESTION_YES : QUESTION_NO, true;
+    Certainty decided = piece ? CERTAINLY : path_decides(part, side, row);
+    if (decided != NOT_CERTAIN) {
+        side->conditions[region] = decided == CERTAINLY ? QUESTION_YES : QUESTION_NO;
+        return true;
+    }
     size_t before = side->questions.count;
     side->conditions[region] = part_condition(part, index, row);
     for (size_t q = before; q < side->questions.count; q++) side->questions.items[q].region = region;

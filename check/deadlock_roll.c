@@ -219,7 +219,8 @@ static bool is_range_of_two(Roller *r, const Region *before, const Region *after
     const Poly *lo = poly_at(r, before->begin, before->lo), *mid = poly_at(r, after->begin, after->lo);
     const Poly *ends = poly_at(r, before->begin, before->hi), *hi = poly_at(r, after->begin, after->hi);
     Polys before_ends = {0}, after_ends = {0}, joint = {0};
-    if (!lo || !mid || !ends || !hi || !poly_at_least_zero(r->algebra, poly_sum(r->algebra, mid, lo, -1))) return false;
+    const Poly *first = poly_sum(r->algebra, mid, lo, -1);
+    if (!ends || !hi || !algebra_proves(r->algebra, CLAIM_NOT_NEGATIVE, first)) return false;
     part_operands(r->part, r->algebra, ATOM_MIN, ends, &before_ends);
     part_operands(r->part, r->algebra, ATOM_MIN, hi, &after_ends);
     vec_push(r->part->arena, &joint, mid);

@@ -14,7 +14,7 @@ static bool is_scaled(Algebra *algebra, const Poly *poly, int *symbol, int64_t *
     const Atom *atom = &algebra->atoms.items[last->atoms[0]];
     *symbol = last->atoms[0], *scale = last->coef;
     return atom->kind == ATOM_SYMBOL && *plus >= 0 && *plus < NEVER &&
-           poly_at_least_zero(algebra, poly_atom(algebra, last->atoms[0]));
+           algebra_proves(algebra, CLAIM_NOT_NEGATIVE, poly_atom(algebra, last->atoms[0]));
 }
 
 static bool divides(AtomKind kind) { return kind == ATOM_DIV || kind == ATOM_MOD || kind == ATOM_CEIL; }

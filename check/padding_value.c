@@ -27,8 +27,9 @@ bool padding_mentions(Padding *p, Expr *expr, PadAxis axis) {
 static bool proved_inside(Padding *p, const Poly *sub, const Poly *past) {
     Algebra *algebra = p->code->algebra;
     if (!p->proofs || !sub || !past || poly_changes(algebra, sub) || poly_changes(algebra, past)) return false;
-    return prove_at_least_zero(algebra, sub) &&
-           prove_at_least_zero(algebra, poly_offset(algebra, poly_sum(algebra, past, sub, -1), -1));
+    const Poly *room = poly_offset(algebra, poly_sum(algebra, past, sub, -1), -1);
+    return algebra_proves(algebra, CLAIM_NOT_NEGATIVE, sub) &&
+           algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room);
 }
 
 /* Are all positions that the subscript reaches within the edges of all edges? */
@@ -249,7 +250,7 @@ static bool live_edge(Padding *p, Expr *condition, PadAxis axis, Edge *edge) {
         return false;
     *edge = (Edge){algebra_poly(algebra, p->code->role, left), algebra_poly(algebra, p->code->role, right),
                    condition->span};
-    return edge->sub && edge->past && prove_at_least_zero(algebra, edge->sub);
+    return edge->sub && edge->past && algebra_proves(algebra, CLAIM_NOT_NEGATIVE, edge->sub);
 }
 
 /* The arm that the condition chooses. Where the condition is computed from padding, its constants stand beyond the edge; where the other arm is

@@ -185,7 +185,8 @@ static bool first_digit(const Formulas *f, const Poly *sub, int atom, First *out
     PathMark mark = algebra_mark(algebra);
     for (size_t i = 0; i < f->facts.count; i++) algebra_assume_poly(algebra, f->facts.items[i]);
     const Poly *below = poly_offset(algebra, poly_sum(algebra, width, out->rest, -1), -1);
-    bool within = out->rest && below && prove_at_least_zero(algebra, out->rest) && prove_at_least_zero(algebra, below);
+    bool within = algebra_proves(algebra, CLAIM_NOT_NEGATIVE, out->rest) &&
+                  algebra_proves(algebra, CLAIM_NOT_NEGATIVE, below);
     algebra_undo(algebra, mark);
     return within;
 }

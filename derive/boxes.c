@@ -386,7 +386,7 @@ void boxes_require(Tiles *tiles, Site *site, const Access *global, bool store) {
     }
     const Poly *room =
         poly_sum(algebra, poly_constant(algebra, STRIDE_LIMIT - 1), algebra_launched(algebra, far), -1);
-    if (!poly_at_least_zero(algebra, room)) {
+    if (!algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room)) {
         Str text = str_new(arena);
         expr_print(far, tiles->prog, NULL, NULL, &text);
         tiles_precondition(tiles, expr_binary(arena, OP_LT, far, expr_integer(arena, E_I64, STRIDE_LIMIT, span), span),

@@ -390,7 +390,7 @@ static void require_grid(Tiles *tiles) {
     if (!product) return;
     Algebra *algebra = tiles->formulas;
     const Poly *room = poly_sum(algebra, poly_constant(algebra, EXTENT_MOST), algebra_launched(algebra, product), -1);
-    if (poly_at_least_zero(algebra, room)) return;
+    if (algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room)) return;
     Span span = prog->axes.items[0].span;
     str_printf(&text, " <= %lld", (long long)EXTENT_MOST);
     tiles_precondition(tiles, expr_binary(arena, OP_LE, product, expr_integer(arena, E_I64, EXTENT_MOST, span), span), text.text,
@@ -408,7 +408,10 @@ static void visit_divisor(Expr *expr, void *data) {
     if (!divisor || divisor->type == E_F32 || divisor->kind == X_CONST || !expr_of_symbols(divisor)) return;
     Algebra *algebra = tiles->formulas;
     const Poly *value = algebra_poly(algebra, NULL, divisor);
-    if (poly_at_least_zero(algebra, poly_sum(algebra, value, poly_constant(algebra, 1), -1))) return;
+    const Poly *least = poly_offset(algebra, value, -1);
+    bool right = ceil ? algebra_proves(algebra, CLAIM_NOT_NEGATIVE, least)
+                      : algebra_proves(algebra, CLAIM_NOT_ZERO, value);
+    if (right) return;
     Str text = str_new(tiles->arena);
     expr_print(divisor, tiles->prog, NULL, NULL, &text);
     str_add(&text, ceil ? " > 0" : " != 0");

@@ -76,7 +76,8 @@ static bool certainly_inside(Tiles *tiles, Site *site, const Access *global) {
         const Poly *sub = algebra_subscript(algebra, site->role, global, d);
         const Poly *past = algebra_launched(algebra, access_extent(tiles, site->role, global, d));
         const Poly *room = poly_sum(algebra, poly_sum(algebra, past, sub, -1), poly_constant(algebra, 1), -1);
-        inside = poly_at_least_zero(algebra, sub) && poly_at_least_zero(algebra, room);
+        inside = algebra_proves(algebra, CLAIM_NOT_NEGATIVE, sub) &&
+                 algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room);
     }
     algebra->space = NULL;
     return inside;

@@ -37,10 +37,7 @@ static Expr *index_extent(Ranges *r, const Index *index) {
 static bool same_extent(Ranges *r, Expr *a, Expr *b) {
     Algebra *algebra = r->tiles->formulas;
     const Poly *difference = poly_sum(algebra, algebra_launched(algebra, a), algebra_launched(algebra, b), -1);
-    int64_t value;
-    if (poly_is_constant(difference, &value)) return value == 0;
-    return poly_at_least_zero(algebra, difference) &&
-           poly_at_least_zero(algebra, poly_sum(algebra, poly_constant(algebra, 0), difference, -1));
+    return algebra_proves(algebra, CLAIM_ZERO, difference);
 }
 
 static void define(Ranges *r, const Access *access, int d) {
@@ -232,7 +229,8 @@ static void visit_quotient(Expr *expr, void *data) {
             return;
     }
     const Poly *base = algebra_poly(site->algebra, site->role, affine.base);
-    if (most >= by || poly_divisor(site->algebra, base) % by != 0 || !poly_at_least_zero(site->algebra, base)) return;
+    if (most >= by || poly_divisor(site->algebra, base) % by != 0) return;
+    if (!algebra_proves(site->algebra, CLAIM_NOT_NEGATIVE, base)) return;
     expr->binary.left = affine.base;
     q->changed = true;
 }
@@ -321,8 +319,9 @@ typedef struct Sides {
 } Sides;
 
 static Sides sides(Algebra *algebra, const Poly *position, const Poly *past) {
-    Sides out = {.low = prove_at_least_zero(algebra, position)};
-    out.high = out.low && prove_at_least_zero(algebra, poly_offset(algebra, poly_sum(algebra, past, position, -1), -1));
+    Sides out = {.low = algebra_proves(algebra, CLAIM_NOT_NEGATIVE, position)};
+    const Poly *room = poly_offset(algebra, poly_sum(algebra, past, position, -1), -1);
+    out.high = out.low && algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room);
     return out;
 }
 

@@ -182,9 +182,13 @@ static const Poly *at_limits(Widths *w, const Poly *poly, bool greatest) {
     int id;
     for (int round = 0; poly && round < ROUNDS_MOST && (id = innermost(w, poly, &limits)) >= 0; round++) {
         if (!poly_split(algebra, poly, id, &factor, &rest)) return NULL;
-        bool rises = poly_at_least_zero(algebra, factor);
-        if (!rises && !poly_at_least_zero(algebra, poly_minus(algebra, factor))) return NULL;
-        poly = poly_replace(algebra, poly, id, rises == greatest ? limits.most : limits.least);
+        Certainty rises = algebra_prove(algebra, CLAIM_NOT_NEGATIVE, factor);
+        bool falls = rises != CERTAINLY;
+        if (rises == NOT_CERTAIN &&
+            !algebra_proves(algebra, CLAIM_NOT_NEGATIVE, poly_minus(algebra, factor)))
+            return NULL;
+        bool most = falls != greatest;
+        poly = poly_replace(algebra, poly, id, most ? limits.most : limits.least);
     }
     return poly;
 }
@@ -193,7 +197,8 @@ static void require_limit(Widths *w, const Expr *expr, const Poly *poly, bool gr
     const Poly *far = at_limits(w, poly, greatest);
     if (!far || !speaks_of_symbols(w, far, expr->type)) return;
     const Poly *room = greatest ? poly_offset(w->algebra, poly_minus(w->algebra, far), limit) : poly_offset(w->algebra, far, -limit);
-    if (!prove_at_least_zero(w->algebra, room)) require(w, expr, far, limit, greatest ? OP_LE : OP_GE);
+    if (!algebra_proves(w->algebra, CLAIM_NOT_NEGATIVE, room))
+        require(w, expr, far, limit, greatest ? OP_LE : OP_GE);
 }
 
 /* Has it a formula that may not fit? */
@@ -214,7 +219,8 @@ static void observe(Widths *w, Expr *expr) {
     if (atom.kind != ATOM_WRAP || poly_wraps(w->algebra, atom.args[0])) return;
     int64_t least = sign ? INT32_MIN : 0, most = sign ? INT32_MAX : UINT32_MAX;
     const Poly *above = poly_offset(w->algebra, atom.args[0], -least), *below = poly_offset(w->algebra, poly_minus(w->algebra, atom.args[0]), most);
-    bool low = prove_at_least_zero(w->algebra, above), high = prove_at_least_zero(w->algebra, below);
+    bool low = algebra_proves(w->algebra, CLAIM_NOT_NEGATIVE, above);
+    bool high = algebra_proves(w->algebra, CLAIM_NOT_NEGATIVE, below);
     if (!high) require_limit(w, expr, atom.args[0], true, most);
     if (!low) require_limit(w, expr, atom.args[0], false, least);
 }

@@ -43,8 +43,7 @@ static bool same_poly(FlowCode *consumer, const Poly *a, const Poly *b) {
     Algebra *algebra = consumer->algebra;
     if (!a || !b || poly_changes(algebra, a) || poly_changes(algebra, b)) return false;
     if (poly_equal(a, b)) return true;
-    const Poly *more = poly_sum(algebra, a, b, -1);
-    return prove_at_least_zero(algebra, more) && prove_at_least_zero(algebra, poly_minus(algebra, more));
+    return algebra_proves(algebra, CLAIM_ZERO, poly_sum(algebra, a, b, -1));
 }
 
 typedef struct Matching {

@@ -173,12 +173,12 @@ static Expr *negated(Bench *bench, Expr *operand) {
 static bool follows(Bench *b, Expr *condition, bool truth, Expr *least, Expr *most) {
     Algebra *algebra = algebra_new(b->arena, &b->prog, &b->role);
     const Poly *room = poly_sum(algebra, algebra_poly(algebra, &b->role, most), algebra_poly(algebra, &b->role, least), -1);
-    bool before = prove_at_least_zero(algebra, room);
+    bool before = algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room);
     PathMark mark = algebra_mark(algebra);
     algebra_assume(algebra, &b->role, condition, truth);
-    bool here = prove_at_least_zero(algebra, room);
+    bool here = algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room);
     algebra_undo(algebra, mark);
-    return here && !before && !prove_at_least_zero(algebra, room);
+    return here && !before && !algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room);
 }
 
 /* Facts of a path: 3 is a scalar of any value, local 3 a variable */
@@ -214,15 +214,74 @@ static void paths(Bench *b) {
            "a % 8 == 0: ceil(a, 8) * 8 <= a");
     Algebra *algebra = algebra_new(b->arena, &b->prog, &b->role);
     PathMark mark = algebra_mark(algebra);
-    expect(b, algebra_decides(algebra, &b->role, below) < 0, "v < n is not known");
+    expect(b, algebra_decides(algebra, &b->role, below) == NOT_CERTAIN, "v < n is not known");
     algebra_assume(algebra, &b->role, below, true);
-    expect(b, algebra_decides(algebra, &b->role, below) == 1, "v < n is asked again");
-    expect(b, algebra_decides(algebra, &b->role, make(b, OP_GE, v, n)) == 0, "v >= n where v < n");
+    expect(b, algebra_decides(algebra, &b->role, below) == CERTAINLY, "v < n is asked again");
+    expect(b, algebra_decides(algebra, &b->role, make(b, OP_GE, v, n)) == CERTAINLY_NOT, "v >= n where v < n");
     expect(b, !algebra_impossible(algebra), "v < n is possible");
     algebra_assume(algebra, &b->role, make(b, OP_GT, v, n), true);
     expect(b, algebra_impossible(algebra), "v < n and v > n is not");
     algebra_undo(algebra, mark);
     expect(b, !algebra_impossible(algebra), "what is undone is forgotten");
+}
+
+/* What is concluded on one path is not believed on another: 3 is a scalar of any value. */
+static void other_paths(Bench *b) {
+    Expr *a = symbol(b, 3), *zero = number(b, 0), *two = number(b, 2);
+    Expr *below_zero = make(b, OP_LT, a, zero), *odd = make(b, OP_MOD, a, two);
+    Algebra *algebra = algebra_new(b->arena, &b->prog, &b->role);
+    PathMark begin = algebra_mark(algebra);
+    algebra_assume(algebra, &b->role, make(b, OP_LE, make(b, OP_DIV, a, two), two), true);
+    PathMark branch = algebra_mark(algebra);
+    algebra_assume(algebra, &b->role, below_zero, true);
+    expect(b, !algebra_impossible(algebra), "a < 0 and a / 2 <= 2");
+    algebra_undo(algebra, branch);
+    algebra_assume(algebra, &b->role, below_zero, false);
+    const Poly *value = algebra_poly(algebra, &b->role, a);
+    const Poly *four = poly_offset(algebra, poly_minus(algebra, value), 4);
+    expect(b, !algebra_proves(algebra, CLAIM_NOT_NEGATIVE, four), "a / 2 <= 2: a may be 5");
+    expect(b, algebra_proves(algebra, CLAIM_NOT_NEGATIVE, poly_offset(algebra, four, 1)),
+           "a / 2 <= 2: a <= 5");
+    algebra_undo(algebra, begin);
+    /* on the path of an even a, this is the greatest i32; else it is cut off */
+    Expr *round = make(b, OP_MUL, call(b, IN_ceil_div, a, two), two);
+    Expr *most = make(b, OP_ADD, make(b, OP_SUB, round, a), number(b, INT32_MAX));
+    algebra_assume(algebra, &b->role, make(b, OP_EQ, odd, zero), true);
+    (void)algebra_poly(algebra, &b->role, most);
+    algebra_undo(algebra, begin);
+    value = algebra_poly(algebra, &b->role, most);
+    expect(b, !algebra_proves(algebra, CLAIM_NOT_NEGATIVE, value), "an odd a rounds up past 2^31");
+}
+
+/* What the one entry says of a - c, where 0 <= a < 8 on the path */
+static Certainty asked(Bench *b, PolyClaim claim, Expr *formula, int64_t c) {
+    Expr *a = symbol(b, 3), *natural = make(b, OP_GE, a, number(b, 0));
+    Expr *within = make(b, OP_AND, natural, make(b, OP_LT, a, number(b, 8)));
+    Algebra *algebra = algebra_new(b->arena, &b->prog, &b->role);
+    algebra_assume(algebra, &b->role, within, true);
+    const Poly *poly = algebra_poly(algebra, &b->role, formula);
+    return algebra_prove(algebra, claim, poly_offset(algebra, poly, -c));
+}
+
+static void claims(Bench *b) {
+    Expr *a = symbol(b, 3), *eighth = make(b, OP_DIV, a, number(b, 8)), *n = symbol(b, 0);
+    expect(b, asked(b, CLAIM_NOT_NEGATIVE, a, 0) == CERTAINLY, "a >= 0");
+    expect(b, asked(b, CLAIM_NOT_NEGATIVE, a, 1) == NOT_CERTAIN, "a >= 1 is not known");
+    expect(b, asked(b, CLAIM_NOT_NEGATIVE, n, INT32_MAX) == CERTAINLY_NOT, "no extent is so large");
+    expect(b, asked(b, CLAIM_ZERO, eighth, 0) == CERTAINLY, "a / 8 == 0");
+    expect(b, asked(b, CLAIM_ZERO, a, 3) == NOT_CERTAIN, "a == 3 is not known");
+    expect(b, asked(b, CLAIM_ZERO, n, -1) == CERTAINLY_NOT, "N + 1 is not 0");
+    expect(b, asked(b, CLAIM_NOT_ZERO, a, 8) == CERTAINLY, "a != 8");
+    expect(b, asked(b, CLAIM_NOT_ZERO, make(b, OP_MUL, a, number(b, 3)), 7) == CERTAINLY, "3a != 7");
+    expect(b, asked(b, CLAIM_NOT_ZERO, a, 7) == NOT_CERTAIN, "a != 7 is not known");
+    expect(b, asked(b, CLAIM_NOT_ZERO, number(b, 4), 4) == CERTAINLY_NOT, "4 - 4 is 0");
+    /* cut off to 32 bits, but not on this path */
+    Expr *large = make(b, OP_MUL, a, number(b, 1 << 28));
+    expect(b, asked(b, CLAIM_NOT_NEGATIVE, large, 0) == CERTAINLY, "a << 28 fits below 8");
+    expect(b, asked(b, CLAIM_NOT_NEGATIVE, make(b, OP_ADD, large, large), 0) == NOT_CERTAIN,
+           "a << 29 is cut off");
+    expect(b, asked(b, CLAIM_ZERO, make(b, OP_SUB, make(b, OP_DIV, large, number(b, 1 << 28)), a), 0)
+                  == CERTAINLY, "(a << 28) / (1 << 28) is a");
 }
 
 int main(void) {
@@ -231,6 +290,8 @@ int main(void) {
     set_up(&bench);
     bench.prog.roles.items[0] = bench.role;
     forms(&bench);
+    claims(&bench);
+    other_paths(&bench);
     paths(&bench); /* before there are any preconditions */
     bounds(&bench);
     divisors(&bench);

@@ -186,7 +186,8 @@ static bool agrees(Algebra *algebra, const Expr *expr, const int64_t *symbols, T
 
 static bool one(Arena *arena, const Prog *prog, int *compared) {
     Algebra *algebra = algebra_new(arena, prog, NULL);
-    algebra->work = PROOF_WORK;
+    algebra->proof_work = PROOF_WORK;
+    algebra_work_anew(algebra);
     Expr *expr = formula(arena, types[below(SYMBOLS)], 1 + below(4));
     Tried tried = {.poly = algebra_poly(algebra, NULL, expr)};
     bool right = true;
@@ -194,7 +195,7 @@ static bool one(Arena *arena, const Prog *prog, int *compared) {
     tried.range = range_of_poly(algebra, tried.poly);
     tried.normal = poly_normal(algebra, tried.poly);
     tried.proved = poly_offset(algebra, tried.poly, below(2) ? 0 : below(100) - 50);
-    if (!prove_at_least_zero(algebra, tried.proved)) tried.proved = NULL;
+    if (!algebra_proves(algebra, CLAIM_NOT_NEGATIVE, tried.proved)) tried.proved = NULL;
     for (int i = 0; i < SAMPLES && right; i++) {
         int64_t symbols[SYMBOLS];
         for (int s = 0; s < SYMBOLS; s++) symbols[s] = sample(types[s]);
