@@ -175,19 +175,32 @@ static void collect(System *system, const Poly *const *polys, size_t count) {
     }
 }
 
-/* The variable that brings the fewest new rows; -1: none is left, or they would be too many */
+typedef struct Choosing { /* what the elimination of a variable would bring */
+    int rows;   /* of the system after it */
+    bool exact; /* it loses no integers: one of each two rows that are combined has it once */
+} Choosing;
+
+static Choosing weigh(const System *system, int v) {
+    int above = 0, below = 0;
+    bool above_once = true, below_once = true;
+    for (int r = 0; r < system->count; r++) {
+        int64_t coef = system->rows[r].coefs[v];
+        above += coef > 0, below += coef < 0;
+        above_once &= coef <= 1, below_once &= coef >= -1;
+    }
+    if (above + below == 0) return (Choosing){ROWS_MOST, false};
+    return (Choosing){system->count - above - below + above * below, above_once || below_once};
+}
+
+/* The variable to eliminate next: exactly where that can be, then with the fewest new rows; -1: none is left, or they
+ * would be too many */
 static int cheapest(const System *system) {
-    int best = -1, least = ROWS_MOST;
+    int best = -1;
+    Choosing least = {ROWS_MOST, false};
     for (int v = 0; v < system->variables; v++) {
-        int above = 0, below = 0;
-        for (int r = 0; r < system->count; r++) {
-            above += system->rows[r].coefs[v] > 0;
-            below += system->rows[r].coefs[v] < 0;
-        }
-        int rows = system->count - above - below + above * below;
-        if (above + below == 0 || rows >= least) continue;
-        best = v;
-        least = rows;
+        Choosing one = weigh(system, v);
+        bool better = one.exact != least.exact ? one.exact : one.rows < least.rows;
+        if (one.rows < ROWS_MOST && better) best = v, least = one;
     }
     return best;
 }
