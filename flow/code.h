@@ -103,6 +103,7 @@ typedef struct FlowCode {
     Algebra *algebra;            /* of the role: shared by all rules */
     Questions *questions;        /* filled by the solver */
     Values *values;              /* values.h */
+    struct Intervals *intervals; /* intervals.h; NULL: not asked for yet */
     const Held *held;            /* held.h, with the lags as derived; filled by check */
     const struct Arrivals *arrivals; /* arrivals.h; filled by check, NULL where it was not asked for */
     VEC(int) whole_rows, whole_regions; /* of a slice: what its rows and regions are in the whole Code */

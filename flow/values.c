@@ -1,6 +1,7 @@
 /* Values of variables at each row; see values.h. A rule of the solver: a state is a polynomial for each local that is followed. */
 #include "flow/values.h"
 #include "flow/solve.h"
+#include "flow/intervals.h"
 
 #include <string.h>
 
@@ -479,5 +480,6 @@ PathMark values_assume(Arena *arena, FlowCode *code, int at) {
         if (within) assume_loop(arena, code, r);
         if (within) assume_left(arena, code, r, at);
     }
+    intervals_assume(arena, code, at);
     return mark;
 }
