@@ -226,7 +226,7 @@ static void try_sizes(Program *program, Arena *arena, const JudgeOptions *option
     arena_free(inner);
 }
 
-/* What is refused and does no harm is looked at more closely. */
+/* What is not accepted and does no harm is looked at more closely. */
 void judge_program(Program *program, Arena *arena, const JudgeOptions *options, Judgement *out) {
     *out = (Judgement){0};
     bool accepted =
@@ -237,7 +237,7 @@ void judge_program(Program *program, Arena *arena, const JudgeOptions *options, 
     out->ran = NEW_ARRAY(arena, bool, statements + 1);
     int rounds = options->sizes;
     if (program->matrix) rounds = (rounds + 1) / 2; /* larger tiles */
-    if (out->compiled.refused && !program->textual) rounds *= CLOSER;
+    if (!accepted && !program->textual) rounds *= CLOSER;
     for (int round = 0; round < rounds && out->fault == FAULT_NONE; round++)
         try_sizes(program, arena, options, round, accepted, &random, out);
     for (size_t i = 0; i < statements; i++) out->dead |= !out->ran[i];

@@ -46,6 +46,7 @@ void judge_program(Program *program, Arena *arena, const JudgeOptions *options, 
 bool shows_fault(Program *program, Arena *arena, const Judgement *like);
 /* Without what the fault does not need; in the arena */
 Program *shrink(Program *program, Arena *arena, const Judgement *like);
-Program *shrink_refused(Program *program, Arena *arena, const JudgeOptions *options, Code code);
+Program *shrink_alarm(Program *program, Arena *arena, const JudgeOptions *options,
+                      const Diag *diag);
 
 #endif

@@ -1,6 +1,6 @@
 /* adversary-test [--count N] [--seed S] [--only SEED] [--time SECONDS] [--sizes N] [--runs N]
- *                [--show N] [--shrink] [--write DIR] [--codes] [--alarms] [--verbose]
- *                [--theme NAME|each]
+ *                [--show N] [--shrink] [--write DIR] [--codes] [--alarms]
+ *                [--code CODE] [--verbose] [--theme NAME|each]
  *
  * Judges the rules of the checker that follow paths. Random programs (adversary.h), most of them
  * valid and some with a wound, are checked; what they do is found by interpreting them at many
@@ -37,6 +37,12 @@
  * is open. */
 static const Fault open_faults[] = {FAULT_NONE};
 
+/* Harmless programs that are not accepted, by the first code that says why */
+typedef struct Alarms {
+    int count, by_code[CODES];
+    uint64_t seed[CODES]; /* of the first one */
+} Alarms;
+
 typedef struct Tester {
     uint64_t seed, count;
     double seconds;
@@ -45,14 +51,15 @@ typedef struct Tester {
     Theme theme; /* THEMES: drawn as well */
     bool each;   /* theme after theme */
     bool shrinks, codes, alarms, verbose;
-    int shown;
-    int programs, accepted, right, refused, undecided, wrong_refused, dead, false_alarms, textual,
-        untold, greedy, runs, failed;
+    int shown, code; /* code: of the alarms to be shown; -1: all */
+    int programs, accepted, right, refused, undecided, wrong_refused, dead, textual, untold, greedy,
+        runs, failed;
     int harmless; /* programs without harm that no rule about the text refuses */
     int escapes[FAULTS];
     uint64_t first[FAULTS]; /* after how many programs */
-    int seen[CODES], alarms_by_code[CODES];
-    uint64_t alarm_seed[CODES], first_greedy;
+    int seen[CODES];
+    uint64_t first_greedy;
+    Alarms refusals, doubts;
 } Tester;
 
 static const char *wounds_text(Arena *arena, const Program *program) {
@@ -133,30 +140,44 @@ static void count_codes(Tester *tester, const Diags *diags) {
     }
 }
 
-static const Diag *first_error(const Diags *diags) {
+static const Diag *first_of(const Diags *diags, Severity severity) {
     for (size_t i = 0; i < diags->items.count; i++)
-        if (diags->items.items[i]->severity == SEVERITY_ERROR) return diags->items.items[i];
+        if (diags->items.items[i]->severity == severity) return diags->items.items[i];
     return NULL;
 }
 
-static void report_alarm(Tester *tester, Arena *arena, Program *program,
-                         const Judgement *judgement) {
-    const Diag *diag = first_error(judgement->compiled.diags);
-    int code = diag ? code_number(diag->code) : 0;
-    if (tester->alarms_by_code[code]++ == 0) tester->alarm_seed[code] = program->seed;
-    if (!tester->alarms || tester->shown <= 0 || diag == NULL) return;
-    if (tester->alarms_by_code[code] > 5) return;
-    tester->shown--;
-    if (tester->shrinks) program = shrink_refused(program, arena, &tester->options, diag->code);
+static void show_alarm(Tester *tester, Arena *arena, Program *program, const Diag *diag) {
+    bool refused = diag->severity == SEVERITY_ERROR;
+    const char *kind = refused ? "refused" : "undecided";
+    if (tester->shrinks) program = shrink_alarm(program, arena, &tester->options, diag);
     Compiled compiled;
-    const char *text = program_text(program);
+    const char *text = program_text(program), *code = code_rows[diag->code].name;
     compile_text(arena, text, &compiled);
-    printf("---- a false alarm, seed %llu, %s\n%s%s", (unsigned long long)program->seed,
+    printf("---- %s and harmless, seed %llu, %s\n%s%s", kind, (unsigned long long)program->seed,
            wounds_text(arena, program), said(arena, compiled.diags), text);
     fflush(stdout);
-    write_file(tester, arena, arena_printf(arena, "alarm-%s", code_rows[diag->code].name),
-               arena_printf(arena, "// harmless, and refused: %s\n", code_rows[diag->code].name),
-               text, program->seed);
+    write_file(tester, arena, arena_printf(arena, "%s-%s", refused ? "alarm" : "doubt", code),
+               arena_printf(arena, "// harmless, and %s: %s\n", kind, code), text, program->seed);
+}
+
+/* severity: of what says why it is not accepted */
+static void report_alarm(Tester *tester, Arena *arena, Program *program,
+                         const Judgement *judgement, Alarms *alarms, Severity severity) {
+    const Diag *diag = first_of(judgement->compiled.diags, severity);
+    int code = diag ? code_number(diag->code) : 0;
+    alarms->count++;
+    if (alarms->by_code[code]++ == 0) alarms->seed[code] = program->seed;
+    bool shows = tester->alarms && tester->shown > 0 && diag != NULL &&
+                 (tester->code < 0 || tester->code == code);
+    if (!shows || (tester->code < 0 && alarms->by_code[code] > 5)) return;
+    tester->shown--;
+    show_alarm(tester, arena, program, diag);
+}
+
+static const char *verdict_text(const Compiled *compiled) {
+    return compiled->refused ? code_rows[first_of(compiled->diags, SEVERITY_ERROR)->code].name
+           : compiled->undecided ? "undecided"
+                                 : "accepted";
 }
 
 static void try_program(Tester *tester, uint64_t seed) {
@@ -178,10 +199,7 @@ static void try_program(Tester *tester, uint64_t seed) {
     if (tester->verbose)
         printf("seed %llu, %s: %s, %s, %d runs\n", (unsigned long long)seed,
                wounds_text(arena, program),
-               compiled->refused     ? code_rows[first_error(compiled->diags)->code].name
-               : compiled->undecided ? "undecided"
-                                     : "accepted",
-               wrong ? harm_names[judgement.harm] : "harmless", judgement.runs),
+               verdict_text(compiled), wrong ? harm_names[judgement.harm] : "harmless", judgement.runs),
             fflush(stdout);
     if (compiled->refused) {
         tester->refused++;
@@ -190,12 +208,12 @@ static void try_program(Tester *tester, uint64_t seed) {
         tester->untold += !wrong && !program->textual && judgement.harm == HARM_LONG;
         bool candidate = !wrong && !program->textual && judgement.harm != HARM_LONG;
         tester->dead += candidate && judgement.dead;
-        if (candidate && !judgement.dead) {
-            tester->false_alarms++;
-            report_alarm(tester, arena, program, &judgement);
-        }
+        if (candidate && !judgement.dead)
+            report_alarm(tester, arena, program, &judgement, &tester->refusals, SEVERITY_ERROR);
     } else if (compiled->undecided) {
         tester->undecided++;
+        if (!wrong && !program->textual && judgement.harm != HARM_LONG)
+            report_alarm(tester, arena, program, &judgement, &tester->doubts, SEVERITY_INCOMPLETE);
     } else {
         tester->accepted++;
         if (wrong)
@@ -237,6 +255,15 @@ static double now(void) {
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
+static void report_alarms(const Tester *tester, const char *verdict, const Alarms *alarms) {
+    printf("%d of %d harmless programs %s (%.2f %%)\n", alarms->count, tester->harmless, verdict,
+           tester->harmless > 0 ? 100.0 * alarms->count / tester->harmless : 0.0);
+    for (int i = 0; i < CODES; i++)
+        if (alarms->by_code[i] > 0)
+            printf("  %d by P%04d, the first by seed %llu\n", alarms->by_code[i], i,
+                   (unsigned long long)alarms->seed[i]);
+}
+
 static void report(const Tester *tester) {
     printf("%d programs: %d accepted, of them %d right in %d runs; %d refused, of them %d wrong, "
            "%d by rules about "
@@ -246,12 +273,9 @@ static void report(const Tester *tester) {
     if (tester->greedy > 0)
         printf("%d programs took more memory than there is, the first by seed %llu\n",
                tester->greedy, (unsigned long long)tester->first_greedy);
-    printf("%d false alarms in %d harmless programs; %d where some statement is never reached\n",
-           tester->false_alarms, tester->harmless, tester->dead);
-    for (int i = 0; i < CODES; i++)
-        if (tester->alarms_by_code[i] > 0)
-            printf("  %d by P%04d, the first by seed %llu\n", tester->alarms_by_code[i], i,
-                   (unsigned long long)tester->alarm_seed[i]);
+    report_alarms(tester, "refused", &tester->refusals);
+    printf("%d refused where some statement is never reached\n", tester->dead);
+    report_alarms(tester, "undecided", &tester->doubts);
     for (int i = 0; i < CODES && tester->codes; i++)
         if (tester->seen[i] > 0) printf("P%04d was said of %d programs\n", i, tester->seen[i]);
     for (int f = 1; f < FAULTS; f++) {
@@ -296,6 +320,8 @@ static bool read_words(Tester *tester, int argc, char **argv, bool *only) {
             tester->options.runs = atoi(value);
         else if (strcmp(word, "--show") == 0)
             tester->shown = atoi(value);
+        else if (strcmp(word, "--code") == 0)
+            tester->code = atoi(value + (value[0] == 'P')), tester->alarms = true;
         else if (strcmp(word, "--time") == 0)
             tester->seconds = strtod(value, NULL), tester->count = UINT64_MAX;
         else if (strcmp(word, "--write") == 0)
@@ -318,13 +344,14 @@ int main(int argc, char **argv) {
                        .count = COUNT,
                        .options = {.sizes = 14, .runs = 8},
                        .shown = 20,
+                       .code = -1,
                        .theme = THEMES};
     double start = now();
     if (!read_words(tester, argc, argv, &only)) {
         fprintf(stderr, "adversary-test [--count N] [--seed S] [--only SEED] [--time SECONDS] "
                         "[--sizes N] [--runs N] "
-                        "[--show N] [--shrink] [--write DIR] [--codes] [--alarms] [--verbose] "
-                        "[--theme NAME|each]\n");
+                        "[--show N] [--shrink] [--write DIR] [--codes] [--alarms] "
+                        "[--code CODE] [--verbose] [--theme NAME|each]\n");
         arena_free(arena);
         return 2;
     }

@@ -5,17 +5,19 @@
 typedef struct Shrinker {
     Arena *arena;
     const Judgement *like;       /* an accepted program that is wrong */
-    const JudgeOptions *options; /* or one that is harmless and refused with this code */
-    Code code;
+    const JudgeOptions *options; /* or one that is harmless and not accepted */
+    Code code;                   /* that is said first, with this severity */
+    Severity severity;
     int tries;
 } Shrinker;
 
 #define TRIES_MOST 1500
 
-static bool refused_with(const Judgement *judgement, Code code) {
+/* Is this the code that says first why the program is not accepted? */
+static bool says_first(const Judgement *judgement, const Shrinker *s) {
     for (size_t i = 0; i < judgement->compiled.diags->items.count; i++) {
         const Diag *diag = judgement->compiled.diags->items.items[i];
-        if (diag->severity == SEVERITY_ERROR) return diag->code == code;
+        if (diag->severity == s->severity) return diag->code == s->code;
     }
     return false;
 }
@@ -26,9 +28,10 @@ static bool still(Shrinker *s, Program *program) {
     Arena *inner = arena_new();
     Judgement judgement;
     judge_program(program, inner, s->options, &judgement);
-    bool shows = judgement.compiled.refused && !judgement.compiled.greedy &&
-                 judgement.fault == FAULT_NONE && !judgement.dead &&
-                 refused_with(&judgement, s->code);
+    bool refused = s->severity == SEVERITY_ERROR;
+    bool shows = judgement.compiled.refused == refused && !judgement.compiled.greedy &&
+                 judgement.fault == FAULT_NONE && !(refused && judgement.dead) &&
+                 says_first(&judgement, s);
     arena_free(inner);
     return shows;
 }
@@ -161,7 +164,9 @@ Program *shrink(Program *program, Arena *arena, const Judgement *like) {
     return shrink_all(&s, program);
 }
 
-Program *shrink_refused(Program *program, Arena *arena, const JudgeOptions *options, Code code) {
-    Shrinker s = {.arena = arena, .options = options, .code = code};
+Program *shrink_alarm(Program *program, Arena *arena, const JudgeOptions *options,
+                      const Diag *diag) {
+    Shrinker s = {
+        .arena = arena, .options = options, .code = diag->code, .severity = diag->severity};
     return shrink_all(&s, program);
 }
