@@ -3,6 +3,14 @@
 
 static const Expr *n(Program *program, int64_t value) { return number(program, value); }
 
+/* An element of the data */
+static const Expr *data_of(Program *program, const Expr *sub) {
+    int data = 0;
+    for (int i = 0; i < program->tensor_count; i++)
+        if (program->tensors[i].contents == FILL_DATA && program->tensors[i].rank == 1) data = i;
+    return element(program, X_TENSOR, data, 0, sub, NULL, NULL);
+}
+
 /* ---- shares of instances ---- */
 
 static bool is_rank(const Program *program, const Part *part) {
@@ -64,24 +72,58 @@ static bool is_arrival(const Program *program, const Site *site, const Stmt *stm
     return stmt->kind == S_UNSAFE && stmt->body.count > 0 && stmt->body.items[0]->kind == S_ARRIVE;
 }
 
+/* The lanes by a number that no text tells, or fewer than there are to be */
+static const Expr *other_lanes(Program *program) {
+    const Expr *lane = expr_new(program, X_LANE, 0), *axis = local_of(program, program->axis);
+    switch (pick(program, 4)) {
+    case 0: return binary(program, DO_EQ, lane, symbol(program, SYM_Q));
+    case 1: return binary(program, DO_LT, lane, data_of(program, axis));
+    case 2:
+        return binary(program, DO_AND, binary(program, DO_LT, lane, n(program, 1)),
+                      binary(program, DO_GE, data_of(program, axis), n(program, 0)));
+    default: return binary(program, DO_LT, lane, n(program, 1 + pick(program, 31)));
+    }
+}
+
 bool wound_arrival(Program *program) {
     Site site;
     if (!site_draw(program, is_arrival, &site)) return false;
     Stmt *block = site.list->items[site.at], *arrive = block->body.items[0];
-    uint32_t dice = pick(program, 3);
-    if (dice == 0) {
-        const Expr *lane = expr_new(program, X_LANE, 0);
-        arrive->condition = binary(program, DO_LT, lane, n(program, 1 + pick(program, 31)));
-    } else if (dice == 1) {
-        Stmt *guard = if_new(program, condition_any(program));
-        stmts_add(program, &guard->body, arrive);
-        block->body.items[0] = guard;
-    } else { /* before the last uses */
-        if (site.at == 0) return false;
-        Stmt *early = stmt_new(program, S_UNSAFE);
-        stmts_add(program, &early->body, stmts_remove(&block->body, 0));
-        stmts_insert(program, site.list, site.at - 1, early);
+    program->textual = true;
+    if (often(program, 65)) {
+        arrive->condition = other_lanes(program);
+        return true;
     }
+    Stmt *guard = if_new(program, condition_any(program));
+    stmts_add(program, &guard->body, arrive);
+    block->body.items[0] = guard;
+    return true;
+}
+
+bool wound_early(Program *program) {
+    Site site;
+    if (!site_draw(program, is_arrival, &site)) return false;
+    Stmt *block = site.list->items[site.at];
+    size_t at = site.at;
+    while (at > 0 && !uses_stage(site.list->items[at - 1], block->body.items[0]->local)) at--;
+    if (at == 0) return false;
+    Stmt *early = stmt_new(program, S_UNSAFE);
+    stmts_add(program, &early->body, stmts_remove(&block->body, 0));
+    stmts_insert(program, site.list, at - 1, early);
+    program->textual = true;
+    return true;
+}
+
+static bool is_turn_of_stages(const Program *program, const Site *site, const Stmt *stmt) {
+    return stmt->kind == S_TURN && program->roles[site->role].in_turn;
+}
+
+bool wound_no_turn(Program *program) {
+    Site site;
+    if (!site_draw(program, is_turn_of_stages, &site)) return false;
+    Stmt *turn = stmts_remove(site.list, site.at);
+    for (size_t i = 0; i < turn->body.count; i++)
+        stmts_insert(program, site.list, site.at + i, turn->body.items[i]);
     program->textual = true;
     return true;
 }
@@ -101,6 +143,47 @@ bool wound_bytes(Program *program) {
         part.stmt->by_lanes = true;
     else
         part_put(program, &part, binary(program, DO_ADD, part.expr, n(program, 1)));
+    return true;
+}
+
+static bool is_copied(const Program *program, const Site *site, const Stmt *stmt) {
+    Part part = {.stmt = (Stmt *)stmt, .expr = stmt->value};
+    (void)site;
+    return stmt->kind == S_TILE && is_copy(program, &part);
+}
+
+/* By the same copy, by a copy from elsewhere, or by threads */
+bool wound_again(Program *program) {
+    Site site;
+    if (!site_draw(program, is_copied, &site)) return false;
+    Stmt *again = stmt_copy(program, site.list->items[site.at]);
+    if (often(program, 50)) again->value = n(program, pick(program, 9));
+    stmts_insert(program, site.list, site.at + pick(program, 2), again);
+    return true;
+}
+
+static bool is_acquire(const Program *program, const Site *site, const Stmt *stmt) {
+    (void)program, (void)site;
+    return (stmt->kind == S_STAGE || stmt->kind == S_ACQUIRE) && stmt->hint < 0;
+}
+static bool is_acquire_in_turn(const Program *program, const Site *site, const Stmt *stmt) {
+    return program->roles[site->role].in_turn && is_acquire(program, site, stmt);
+}
+
+/* No wound, but where instances take turns */
+bool wound_asked(Program *program) {
+    Site site;
+    bool found = often(program, 80) && site_draw(program, is_acquire_in_turn, &site);
+    if (!found && !site_draw(program, is_acquire, &site)) return false;
+    Stmt *acquire = site.list->items[site.at], *hint = stmt_new(program, S_HINT);
+    hint->local = local_new(program, LOCAL_HINT);
+    program->locals[hint->local].is_let = true;
+    hint->fresh = true;
+    hint->pipe = acquire->pipe;
+    hint->produce = acquire->produce;
+    acquire->hint = hint->local;
+    stmts_insert(program, site.list, site.at, hint);
+    program->textual |= program->roles[site.role].in_turn;
     return true;
 }
 
@@ -164,24 +247,70 @@ static size_t end_of_group(const Stmts *list, size_t at) {
     return at;
 }
 
-/* What was made for one statement of the script comes after what was made for the next one. */
+/* The first pipe whose stages the statement acquires; -1: none */
+static int pipe_of(const Stmt *stmt) {
+    int pipe = stmt->kind == S_STAGE || stmt->kind == S_ACQUIRE ? stmt->pipe : -1;
+    for (size_t i = 0; i < stmt->body.count && pipe < 0; i++) pipe = pipe_of(stmt->body.items[i]);
+    return pipe;
+}
+
+static int pipe_of_group(const Stmts *list, size_t at) {
+    int pipe = -1;
+    for (size_t i = at; i < end_of_group(list, at) && pipe < 0; i++) pipe = pipe_of(list->items[i]);
+    return pipe;
+}
+
+/* Two hand-overs of different pipes, one after the other */
+static bool begins_exchange(const Program *program, const Site *site, const Stmt *stmt) {
+    if (!begins_group(program, site, stmt)) return false;
+    size_t next = end_of_group(site->list, site->at);
+    if (next >= site->list->count || site->list->items[next]->group == 0) return false;
+    int first = pipe_of_group(site->list, site->at), second = pipe_of_group(site->list, next);
+    return first >= 0 && second >= 0 && first != second;
+}
+
+static void shorten_rings(Program *program, const Stmt *stmt) {
+    bool acquires = stmt->kind == S_STAGE || stmt->kind == S_ACQUIRE;
+    if (acquires) program->pipes[stmt->pipe].depth = 1 + (int)pick(program, 2);
+    for (size_t i = 0; i < stmt->body.count; i++) shorten_rings(program, stmt->body.items[i]);
+}
+
+/* What was made for one statement of the script comes after what was made for the next one; in a
+ * short ring, that may be too late. */
 bool wound_events(Program *program) {
     Site site;
-    if (!site_draw(program, begins_group, &site)) return false;
+    bool found = often(program, 80) && site_draw(program, begins_exchange, &site);
+    if (!found && !site_draw(program, begins_group, &site)) return false;
     size_t middle = end_of_group(site.list, site.at);
     if (middle >= site.list->count || site.list->items[middle]->group == 0) return false;
     size_t end = end_of_group(site.list, middle);
     for (size_t i = middle; i < end; i++)
         stmts_insert(program, site.list, site.at + (i - middle), stmts_remove(site.list, i));
+    for (size_t i = site.at; i < end && often(program, 70); i++)
+        shorten_rings(program, site.list->items[i]);
+    if (often(program, 40)) wound_words(program);
     return true;
 }
 
 /* ---- elements that two write, or one writes and another reads ---- */
 
+/* Does the index subscript a tile bare, so that it has a range? */
+static bool stands_bare(const Expr *expr, int index) {
+    if (expr == NULL) return false;
+    bool found = stands_bare(expr->a, index) || stands_bare(expr->b, index);
+    for (int s = 0; s < expr->rank && expr->kind != X_TENSOR; s++)
+        found |= expr->subs[s]->kind == X_INDEX && expr->subs[s]->of == index;
+    return found;
+}
+
+/* Of stages and `shared` tiles: subscripts of a register tile are known when the program is
+ * compiled. */
 static bool is_sub_of_tile(const Program *program, const Part *part) {
+    if (!part->target || part->expr->kind != X_INDEX) return false;
     const Expr *target = part->stmt->target;
-    if (!part->target || part->expr->kind != X_INDEX || target->kind == X_TENSOR) return false;
-    return target->kind == X_FIELD || program->locals[target->of].kind == LOCAL_SHARED;
+    bool in_memory = target->kind == X_FIELD || (target->kind == X_TILE &&
+                                                 program->locals[target->of].kind == LOCAL_SHARED);
+    return in_memory && stands_bare(part->stmt->value, part->expr->of);
 }
 
 bool wound_target(Program *program) {
@@ -191,7 +320,7 @@ bool wound_target(Program *program) {
     switch (pick(program, 3)) {
     case 0: part_put(program, &part, binary(program, DO_DIV, i, n(program, 2))); break;
     case 1: part_put(program, &part, binary(program, DO_MOD, i, n(program, 8))); break;
-    default: part_put(program, &part, binary(program, DO_SUB, n(program, WIDE - 2), i)); break;
+    default: part_put(program, &part, binary(program, DO_MIN, i, n(program, 9))); break;
     }
     return true;
 }
@@ -215,5 +344,19 @@ bool wound_reader(Program *program) {
         read->subs[0] = binary(program, often(program, 50) ? DO_SUB : DO_ADD, read->subs[0],
                                n(program, one ? WIDE : 1));
     stmt->value = binary(program, DO_ADD, stmt->value, read);
+    return true;
+}
+
+/* Another role reads where one writes, with nothing between them or with stages that say who is
+ * first. */
+bool wound_spy(Program *program) {
+    Site from, to;
+    if (!site_draw(program, is_output, &from) || !site_draw(program, is_output, &to)) return false;
+    Stmt *written = from.list->items[from.at], *reader = to.list->items[to.at];
+    if (from.role == to.role || from.loops > 0 ||
+        program->roles[from.role].instances != program->roles[to.role].instances)
+        return false;
+    program->tensors[written->target->of].mode = TENSOR_INOUT;
+    reader->value = binary(program, DO_ADD, reader->value, written->target);
     return true;
 }

@@ -86,7 +86,7 @@ static Stmt *loop_draw(Scope *scope) {
     Program *program = scope->program;
     const Expr *bound = bound_draw(scope);
     Stmt *loop = for_new(program, local_new(program, LOCAL_LOOP), bound);
-    if (often(program, 60)) loop->range = range_of(program, bound);
+    if (often(program, 50)) loop->range = range_of(program, bound);
     loop->group = ++program->groups;
     return loop;
 }

@@ -42,7 +42,7 @@ static void draw_pipes(Program *program) {
     bool three = program->role_count == 3, fork = three && often(program, 30);
     add_pipe(program, 0, 1, fork ? 2 : -1);
     if (three && !fork) add_pipe(program, often(program, 60), 2, -1);
-    if (often(program, 30))
+    if (often(program, program->theme == THEME_STAGES ? 80 : 30))
         add_pipe(program, 0, 1 + (int)pick(program, (uint32_t)program->role_count - 1), -1);
     for (int r = 0; r < program->role_count; r++) {
         Role *role = &program->roles[r];
@@ -51,7 +51,7 @@ static void draw_pipes(Program *program) {
         role->warps = 1 + often(program, 15);
         role->instances = 1;
         bool turns = r == 1 && program->theme == THEME_TURNS;
-        if (r == 0 || (!turns && !often(program, 12))) continue;
+        if (r == 0 || (!turns && !often(program, 20))) continue;
         role->warpgroups = true;
         role->warps = 4;
         role->instances = turns || often(program, 75) ? 2 : 1;
@@ -65,7 +65,7 @@ static void draw_arrivals(Program *program) {
     for (int i = 0; i < program->pipe_count; i++) {
         Pipe *pipe = &program->pipes[i];
         const Role *role = &program->roles[pipe->consumers[0]];
-        if (pipe->consumer_count > 1 || !often(program, program->theme == THEME_TURNS ? 50 : 7))
+        if (pipe->consumer_count > 1 || !often(program, program->theme == THEME_TURNS || program->theme == THEME_STAGES ? 40 : 12))
             continue;
         int lanes = often(program, 80) ? 1 : 32;
         pipe->arrivals =

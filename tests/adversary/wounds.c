@@ -70,148 +70,6 @@ bool site_draw(Program *program, SiteTest fits, Site *out) {
     return true;
 }
 
-/* ---- numbers: arithmetic that wraps, subscripts, masks ---- */
-
-static bool is_deciding_number(const Program *program, const Part *part) {
-    (void)program;
-    return part->decides && part->expr->kind == X_NUMBER;
-}
-/* Numbers alone are folded when the program is compiled, in as many bits as they need */
-static bool is_counter(const Program *program, const Part *part) {
-    (void)program;
-    return part->decides && part->expr->kind == X_LOCAL;
-}
-static bool is_clamp(const Program *program, const Part *part) {
-    (void)program;
-    Op op = part->expr->op;
-    return part->decides && part->expr->kind == X_BINARY &&
-           (op == DO_MIN || op == DO_MAX || op == DO_MOD || op == DO_DIV || op == DO_CEIL);
-}
-static bool is_comparison(const Program *program, const Part *part) {
-    (void)program;
-    return part->expr->kind == X_BINARY && part->expr->op >= DO_EQ && part->expr->op <= DO_GE;
-}
-static bool is_choice(const Program *program, const Part *part) {
-    (void)program;
-    return part->expr->kind == X_SELECT;
-}
-static bool is_bounded(const Program *program, const Part *part) {
-    (void)program;
-    return is_clamp(program, part) && part->expr->op != DO_MAX && part->expr->a->kind != X_NUMBER;
-}
-
-static bool wound_number(Program *program) {
-    Part part;
-    if (!part_draw(program, is_deciding_number, &part)) return false;
-    int64_t value = part.expr->number;
-    part_put(program, &part,
-             n(program, often(program, 50) ? value + 1
-                        : value > 0        ? value - 1
-                                           : value + 2));
-    return true;
-}
-
-/* (e * LARGE + more) % n, max(e, 0) * f, (e * f) / f */
-static bool wound_wrap(Program *program) {
-    static const int64_t large[] = {40503, 65537, 65536, 1103515245, 2000000011, 46341, 12345679};
-    Part part;
-    int64_t factor = large[pick(program, COUNT_OF(large))];
-    if (often(program, 60) && part_draw(program, is_bounded, &part)) {
-        const Expr *inner = part.expr->a;
-        Expr *outer = expr_new(program, X_BINARY, 0);
-        *outer = *part.expr;
-        outer->a = binary(program, DO_MUL, inner, n(program, factor));
-        if (often(program, 50)) outer->a = binary(program, DO_ADD, outer->a, n(program, 12345));
-        part_put(program, &part, outer);
-        return true;
-    }
-    if (!part_draw(program, is_counter, &part)) return false;
-    const Expr *scaled = binary(program, DO_MUL, part.expr, n(program, factor));
-    part_put(program, &part,
-             binary(program, often(program, 50) ? DO_DIV : DO_MOD, scaled, n(program, factor)));
-    return true;
-}
-
-/* What is said in another way, as long as nothing wraps: in one role alone */
-static bool is_bound_or_condition(const Program *program, const Part *part) {
-    (void)program;
-    bool whole = part->expr == part->stmt->hi || part->expr == part->stmt->condition;
-    return part->decides && whole && part->expr->kind != X_NUMBER;
-}
-
-static bool wound_equivalent(Program *program) {
-    Part part;
-    if (!part_draw(program, is_bound_or_condition, &part)) return false;
-    static const int64_t factors[] = {2, 3, 40503, 65536, 1 << 30};
-    int64_t factor = factors[pick(program, COUNT_OF(factors))];
-    const Expr *scalar = symbol(program, often(program, 60) ? SYM_Q : SYM_P), *scaled;
-    if (part.expr == part.stmt->hi) {
-        scaled = binary(program, DO_DIV, binary(program, DO_MUL, part.expr, n(program, factor)),
-                        n(program, factor));
-        part_put(program, &part, scaled);
-        return true;
-    }
-    switch (pick(program, 3)) {
-    case 0:
-        scaled = binary(program, DO_GT, binary(program, DO_ADD, scalar, n(program, 1)), scalar);
-        break;
-    case 1:
-        scaled = binary(program, DO_GE,
-                        binary(program, DO_MUL, binary(program, DO_MAX, scalar, n(program, 0)),
-                               n(program, factor)),
-                        n(program, 0));
-        break;
-    default:
-        scaled = binary(program, DO_GE, binary(program, DO_MUL, scalar, scalar), n(program, 0));
-        break;
-    }
-    part_put(program, &part, binary(program, DO_AND, part.expr, scaled));
-    return true;
-}
-
-static bool wound_clamp(Program *program) {
-    Part part;
-    if (!part_draw(program, is_clamp, &part)) return false;
-    part_put(program, &part, part.expr->a);
-    return true;
-}
-
-static bool wound_requires(Program *program) {
-    if (program->require_count == 0) return false;
-    program->require_count--;
-    return true;
-}
-
-static bool wound_comparison(Program *program) {
-    Part part;
-    if (!part_draw(program, is_comparison, &part)) return false;
-    static const Op other[OPS] = {[DO_EQ] = DO_LE, [DO_NE] = DO_LT, [DO_LT] = DO_LE,
-                                  [DO_LE] = DO_LT, [DO_GT] = DO_GE, [DO_GE] = DO_GT};
-    part_put(program, &part, binary(program, other[part.expr->op], part.expr->a, part.expr->b));
-    return true;
-}
-
-static bool wound_choice(Program *program) {
-    Part part;
-    if (!part_draw(program, is_choice, &part)) return false;
-    switch (pick(program, 4)) {
-    case 0: part_put(program, &part, part.expr->a); break;
-    case 1:
-        part_put(program, &part, choose(program, part.expr->c, part.expr->a, n(program, 1)));
-        break;
-    case 2:
-        part_put(program, &part, choose(program, part.expr->c, part.expr->b, part.expr->a));
-        break;
-    default: {
-        const Expr *c = part.expr->c;
-        const Expr *weaker = binary(program, c->op == DO_GT ? DO_GE : DO_LE, c->a, c->b);
-        part_put(program, &part, choose(program, weaker, part.expr->a, part.expr->b));
-        break;
-    }
-    }
-    return true;
-}
-
 /* ---- who writes what ---- */
 
 static bool is_output_place(const Program *program, const Part *part) {
@@ -331,23 +189,10 @@ static bool is_scalar_in_grid(const Program *program, const Site *site, const St
     return stmt->kind == S_DECLARE && site->in_grid && site->depth == 1 &&
            program->locals[stmt->local].kind == LOCAL_SCALAR;
 }
-static bool is_linear(const Program *program, const Site *site, const Stmt *stmt) {
-    (void)program, (void)site;
-    return (stmt->kind == S_ACQUIRE && !stmt->fresh) || stmt->kind == S_RELEASE ||
-           stmt->kind == S_MOVE || stmt->kind == S_DROP || stmt->kind == S_ARRIVE;
-}
 static bool is_plain(const Program *program, const Site *site, const Stmt *stmt) {
     (void)program;
     return site->in_grid && stmt->kind != S_DECLARE && stmt->kind != S_ACQUIRE &&
            stmt->kind != S_HINT;
-}
-static bool in_loop(const Program *program, const Site *site, const Stmt *stmt) {
-    (void)program, (void)stmt;
-    return site->loops > 0;
-}
-static bool is_stage(const Program *program, const Site *site, const Stmt *stmt) {
-    (void)program, (void)site;
-    return stmt->kind == S_STAGE || stmt->kind == S_ACQUIRE;
 }
 
 static bool is_fill_in_loop(const Program *program, const Site *site, const Stmt *stmt) {
@@ -446,39 +291,6 @@ static bool wound_outward(Program *program) {
     return true;
 }
 
-static bool wound_linear(Program *program) {
-    Site site;
-    if (!site_draw(program, is_linear, &site)) return false;
-    program->textual = true;
-    uint32_t dice = pick(program, 4);
-    Stmt *stmt = site.list->items[site.at];
-    if (dice == 0) {
-        stmts_remove(site.list, site.at);
-    } else if (dice == 1) {
-        stmts_insert(program, site.list, site.at, stmt_copy(program, stmt));
-    } else if (dice == 2 && site.at > 0) { /* too early */
-        stmts_remove(site.list, site.at);
-        stmts_insert(program, site.list, pick(program, (uint32_t)site.at), stmt);
-    } else {
-        Stmt *guard = if_new(program, condition_any(program));
-        stmts_add(program, &guard->body, stmt);
-        site.list->items[site.at] = guard;
-    }
-    return true;
-}
-
-static bool wound_leave(Program *program) {
-    Site site;
-    if (!site_draw(program, in_loop, &site)) return false;
-    Stmt *guard = if_new(program, condition_any(program)), *leave = stmt_new(program, S_LEAVE);
-    leave->leave = often(program, 60)   ? LEAVE_BREAK
-                   : often(program, 90) ? LEAVE_CONTINUE
-                                        : LEAVE_RETURN;
-    stmts_add(program, &guard->body, leave);
-    stmts_insert(program, site.list, site.at + pick(program, 2), guard);
-    return true;
-}
-
 static bool wound_missing(Program *program) {
     Site site;
     if (!site_draw(program, is_plain, &site)) return false;
@@ -506,40 +318,6 @@ static bool wound_twice(Program *program) {
     return true;
 }
 
-/* A hand-over that only sometimes takes place, in one role */
-static bool wound_stage(Program *program) {
-    Site site;
-    if (!site_draw(program, is_stage, &site)) return false;
-    Stmt *stmt = site.list->items[site.at];
-    if (stmt->kind != S_STAGE) return false;
-    Stmt *guard = if_new(program, condition_any(program));
-    stmts_add(program, &guard->body, stmt);
-    site.list->items[site.at] = guard;
-    return true;
-}
-
-static bool wound_ring(Program *program) {
-    Pipe *pipe = &program->pipes[pick(program, (uint32_t)program->pipe_count)];
-    if (pipe->depth == 1) return false;
-    pipe->depth = 1 + (int)pick(program, (uint32_t)pipe->depth - 1);
-    return true;
-}
-
-static bool is_hint(const Program *program, const Site *site, const Stmt *stmt) {
-    (void)program, (void)site;
-    return stmt->kind == S_HINT;
-}
-
-/* The hint is asked for earlier, or once for several */
-static bool wound_hint(Program *program) {
-    Site site;
-    if (!site_draw(program, is_hint, &site)) return false;
-    Stmt *stmt = stmts_remove(site.list, site.at);
-    Stmts *body = &program->roles[site.role].body.items[0]->body;
-    stmts_insert(program, body, 0, stmt);
-    return true;
-}
-
 /* ---- one of them ---- */
 
 static const struct {
@@ -547,40 +325,54 @@ static const struct {
     WoundFunction apply;
     int weight;
     Theme theme; /* more likely there */
-} rows[] = {{"a number", wound_number, 8, THEME_WRAPS},
-            {"wrapping arithmetic", wound_wrap, 10, THEME_WRAPS},
-            {"a formula that wraps", wound_equivalent, 8, THEME_WRAPS},
+} rows[] = {{"a number", wound_number, 6, THEME_WRAPS},
+            {"wrapping arithmetic", wound_wrap, 8, THEME_WRAPS},
+            {"a formula that wraps", wound_equivalent, 14, THEME_WRAPS},
+            {"other words", wound_words, 6, THEME_WRAPS},
             {"a clamp dropped", wound_clamp, 6, THEME_WRAPS},
             {"a bound of a parameter dropped", wound_requires, 3, THEME_WRAPS},
             {"a comparison", wound_comparison, 6, THEME_PADDING},
             {"a mask", wound_choice, 8, THEME_PADDING},
-            {"the place of an output", wound_place, 10, THEME_RACES},
+            {"the place of an output", wound_place, 8, THEME_RACES},
             {"outputs overlap", wound_overlap, 5, THEME_RACES},
-            {"another writer", wound_writer, 8, THEME_RACES},
-            {"a fill dropped", wound_fill, 20, THEME_ROTATION},
-            {"a value under a condition", wound_condition, 8, THEME_VARIABLES},
+            {"another writer", wound_writer, 6, THEME_RACES},
+            {"a fill dropped", wound_fill, 14, THEME_ROTATION},
+            {"a value under a condition", wound_condition, 6, THEME_VARIABLES},
             {"a beginning dropped", wound_beginning, 4, THEME_VARIABLES},
             {"a value dropped", wound_setting, 5, THEME_VARIABLES},
-            {"a declaration inward", wound_inward, 10, THEME_VARIABLES},
+            {"a declaration inward", wound_inward, 5, THEME_VARIABLES},
             {"a declaration outward", wound_outward, 5, THEME_CARRIED},
-            {"a release", wound_linear, 8, THEME_STAGES},
+            {"a release", wound_linear, 18, THEME_STAGES},
+            {"a stage moved and used", wound_moved, 7, THEME_ROTATION},
+            {"a stage overwritten", wound_overwritten, 5, THEME_ROTATION},
+            {"a rotation broken", wound_rotation, 8, THEME_ROTATION},
+            {"a release by hand", wound_by_hand, 3, THEME_STAGES},
+            {"a release in arms", wound_arms, 5, THEME_STAGES},
             {"a leave", wound_leave, 8, THEME_PADDING},
+            {"a stage left", wound_unfilled, 8, THEME_ROTATION},
+            {"a leave under no condition", wound_unreached, 3, THEME_VARIABLES},
             {"a statement dropped", wound_missing, 4, THEME_ANY},
             {"an order exchanged", wound_order, 4, THEME_PADDING},
             {"a statement twice", wound_twice, 3, THEME_ANY},
             {"a stage under a condition", wound_stage, 4, THEME_STAGES},
-            {"a ring too short", wound_ring, 5, THEME_STAGES},
-            {"a hint too early", wound_hint, 5, THEME_STAGES},
-            {"a share forgotten", wound_rank, 5, THEME_TURNS},
-            {"a copy computed", wound_bytes, 4, THEME_ROTATION},
+            {"a ring too short", wound_ring, 9, THEME_STAGES},
+            {"an end forgotten", wound_end, 3, THEME_STAGES},
+            {"a hint too early", wound_hint, 12, THEME_STAGES},
+            {"a hint", wound_asked, 8, THEME_TURNS},
+            {"a share forgotten", wound_rank, 24, THEME_TURNS},
+            {"a copy computed", wound_bytes, 9, THEME_ROTATION},
+            {"a copy again", wound_again, 5, THEME_RACES},
             {"another handle", wound_handle, 5, THEME_STAGES},
-            {"a produced stage read", wound_produced, 4, THEME_ROTATION},
-            {"an element twice", wound_target, 4, THEME_RACES},
+            {"a produced stage read", wound_produced, 8, THEME_ROTATION},
+            {"an element twice", wound_target, 8, THEME_RACES},
             {"another tile read", wound_reader, 5, THEME_RACES},
-            {"an arrival", wound_arrival, 6, THEME_STAGES},
-            {"hand-overs exchanged", wound_events, 6, THEME_STAGES},
-            {"a condition of instances", wound_uniform, 3, THEME_TURNS},
-            {"a turn", wound_turn, 3, THEME_TURNS}};
+            {"another role's output read", wound_spy, 10, THEME_RACES},
+            {"an arrival", wound_arrival, 25, THEME_STAGES},
+            {"an arrival too early", wound_early, 20, THEME_STAGES},
+            {"hand-overs exchanged", wound_events, 30, THEME_STAGES},
+            {"a condition of instances", wound_uniform, 12, THEME_TURNS},
+            {"a turn", wound_turn, 28, THEME_TURNS},
+            {"no turn", wound_no_turn, 14, THEME_TURNS}};
 
 static int weight_of(const Program *program, size_t row) {
     bool themed = program->theme != THEME_ANY && program->theme == rows[row].theme;

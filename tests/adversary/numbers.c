@@ -1,0 +1,197 @@
+/* Wounds of numbers that decide: arithmetic that wraps, bounds, conditions, masks. */
+#include "tests/adversary/wounds.h"
+
+static const Expr *n(Program *program, int64_t value) { return number(program, value); }
+
+static bool is_deciding_number(const Program *program, const Part *part) {
+    (void)program;
+    return part->decides && part->expr->kind == X_NUMBER;
+}
+/* Numbers alone are folded when the program is compiled, in as many bits as they need */
+static bool is_counter(const Program *program, const Part *part) {
+    (void)program;
+    return part->decides && part->expr->kind == X_LOCAL;
+}
+static bool is_clamp(const Program *program, const Part *part) {
+    (void)program;
+    Op op = part->expr->op;
+    return part->decides && part->expr->kind == X_BINARY &&
+           (op == DO_MIN || op == DO_MAX || op == DO_MOD || op == DO_DIV || op == DO_CEIL);
+}
+static bool is_comparison(const Program *program, const Part *part) {
+    (void)program;
+    return part->expr->kind == X_BINARY && part->expr->op >= DO_EQ && part->expr->op <= DO_GE;
+}
+static bool is_choice(const Program *program, const Part *part) {
+    (void)program;
+    return part->expr->kind == X_SELECT;
+}
+static bool is_bounded(const Program *program, const Part *part) {
+    (void)program;
+    return is_clamp(program, part) && part->expr->op != DO_MAX && part->expr->a->kind != X_NUMBER;
+}
+
+bool wound_number(Program *program) {
+    Part part;
+    if (!part_draw(program, is_deciding_number, &part)) return false;
+    int64_t value = part.expr->number;
+    part_put(program, &part,
+             n(program, often(program, 50) ? value + 1
+                        : value > 0        ? value - 1
+                                           : value + 2));
+    return true;
+}
+
+/* (e * LARGE + more) % n, max(e, 0) * f, (e * f) / f */
+bool wound_wrap(Program *program) {
+    static const int64_t large[] = {40503, 65537, 65536, 1103515245, 2000000011, 46341, 12345679};
+    Part part;
+    int64_t factor = large[pick(program, COUNT_OF(large))];
+    if (often(program, 60) && part_draw(program, is_bounded, &part)) {
+        const Expr *inner = part.expr->a;
+        Expr *outer = expr_new(program, X_BINARY, 0);
+        *outer = *part.expr;
+        outer->a = binary(program, DO_MUL, inner, n(program, factor));
+        if (often(program, 50)) outer->a = binary(program, DO_ADD, outer->a, n(program, 12345));
+        part_put(program, &part, outer);
+        return true;
+    }
+    if (!part_draw(program, is_counter, &part)) return false;
+    const Expr *scaled = binary(program, DO_MUL, part.expr, n(program, factor));
+    part_put(program, &part,
+             binary(program, often(program, 50) ? DO_DIV : DO_MOD, scaled, n(program, factor)));
+    return true;
+}
+
+/* What is said in another way, as long as nothing wraps: in one role alone */
+static bool is_bound_or_condition(const Program *program, const Part *part) {
+    (void)program;
+    bool whole = part->expr == part->stmt->hi || part->expr == part->stmt->condition;
+    return part->decides && whole && part->expr->kind != X_NUMBER;
+}
+
+static bool is_bound(const Program *program, const Part *part) {
+    return part->expr == part->stmt->hi && is_bound_or_condition(program, part);
+}
+
+bool wound_equivalent(Program *program) {
+    Part part;
+    bool found = often(program, 60) && part_draw(program, is_bound, &part);
+    if (!found && !part_draw(program, is_bound_or_condition, &part)) return false;
+    static const int64_t factors[] = {2, 3, 40503, 65536, 1 << 30};
+    int64_t factor = factors[pick(program, COUNT_OF(factors))];
+    const Expr *scalar = symbol(program, often(program, 60) ? SYM_Q : SYM_P), *scaled;
+    if (part.expr == part.stmt->hi) {
+        scaled = binary(program, DO_DIV, binary(program, DO_MUL, part.expr, n(program, factor)),
+                        n(program, factor));
+        part_put(program, &part, scaled);
+        return true;
+    }
+    switch (pick(program, 3)) {
+    case 0:
+        scaled = binary(program, DO_GT, binary(program, DO_ADD, scalar, n(program, 1)), scalar);
+        break;
+    case 1:
+        scaled = binary(program, DO_GE,
+                        binary(program, DO_MUL, binary(program, DO_MAX, scalar, n(program, 0)),
+                               n(program, factor)),
+                        n(program, 0));
+        break;
+    default:
+        scaled = binary(program, DO_GE, binary(program, DO_MUL, scalar, scalar), n(program, 0));
+        break;
+    }
+    part_put(program, &part, binary(program, DO_AND, part.expr, scaled));
+    return true;
+}
+
+/* The same number or condition in other words */
+static const Expr *reworded(Program *program, const Expr *e) {
+    switch (e->op) {
+    case DO_MIN: return choose(program, binary(program, DO_LE, e->a, e->b), e->a, e->b);
+    case DO_MAX: return choose(program, binary(program, DO_GT, e->b, e->a), e->b, e->a);
+    case DO_MOD: {
+        const Expr *whole = binary(program, DO_MUL, binary(program, DO_DIV, e->a, e->b), e->b);
+        return binary(program, DO_SUB, e->a, whole);
+    }
+    case DO_CEIL: {
+        const Expr *over = binary(program, DO_GT, binary(program, DO_MOD, e->a, e->b), n(program, 0));
+        return binary(program, DO_ADD, binary(program, DO_DIV, e->a, e->b),
+                      choose(program, over, n(program, 1), n(program, 0)));
+    }
+    case DO_EQ:
+        return binary(program, DO_AND, binary(program, DO_LE, e->a, e->b),
+                      binary(program, DO_GE, e->a, e->b));
+    case DO_NE:
+        return binary(program, DO_OR, binary(program, DO_LT, e->a, e->b),
+                      binary(program, DO_GT, e->a, e->b));
+    case DO_LT: return binary(program, DO_GT, e->b, e->a);
+    case DO_GE: return binary(program, DO_LE, e->b, e->a);
+    case DO_LE: return binary(program, DO_GE, e->b, e->a);
+    case DO_GT: return binary(program, DO_LT, e->b, e->a);
+    case DO_ADD:
+    case DO_SUB:
+    case DO_MUL:
+    case DO_DIV:
+    case DO_AND:
+    case DO_OR:
+    case OPS: break;
+    }
+    return e;
+}
+
+static bool is_worded(const Program *program, const Part *part) {
+    (void)program;
+    return part->decides && part->expr->kind == X_BINARY && !part->target &&
+           part->expr->op >= DO_MOD && part->expr->op < DO_AND;
+}
+
+bool wound_words(Program *program) {
+    Part part;
+    if (!part_draw(program, is_worded, &part)) return false;
+    part_put(program, &part, reworded(program, part.expr));
+    return true;
+}
+
+bool wound_clamp(Program *program) {
+    Part part;
+    if (!part_draw(program, is_clamp, &part)) return false;
+    part_put(program, &part, part.expr->a);
+    return true;
+}
+
+bool wound_requires(Program *program) {
+    if (program->require_count == 0) return false;
+    program->require_count--;
+    return true;
+}
+
+bool wound_comparison(Program *program) {
+    Part part;
+    if (!part_draw(program, is_comparison, &part)) return false;
+    static const Op other[OPS] = {[DO_EQ] = DO_LE, [DO_NE] = DO_LT, [DO_LT] = DO_LE,
+                                  [DO_LE] = DO_LT, [DO_GT] = DO_GE, [DO_GE] = DO_GT};
+    part_put(program, &part, binary(program, other[part.expr->op], part.expr->a, part.expr->b));
+    return true;
+}
+
+bool wound_choice(Program *program) {
+    Part part;
+    if (!part_draw(program, is_choice, &part)) return false;
+    switch (pick(program, 4)) {
+    case 0: part_put(program, &part, part.expr->a); break;
+    case 1:
+        part_put(program, &part, choose(program, part.expr->c, part.expr->a, n(program, 1)));
+        break;
+    case 2:
+        part_put(program, &part, choose(program, part.expr->c, part.expr->b, part.expr->a));
+        break;
+    default: {
+        const Expr *c = part.expr->c;
+        const Expr *weaker = binary(program, c->op == DO_GT ? DO_GE : DO_LE, c->a, c->b);
+        part_put(program, &part, choose(program, weaker, part.expr->a, part.expr->b));
+        break;
+    }
+    }
+    return true;
+}
