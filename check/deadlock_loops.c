@@ -13,7 +13,7 @@ static bool same_piece(const Loop *a, const Loop *b) {
     return a->bound_count < 2 || a->bounds[1].plus == b->bounds[1].plus;
 }
 
-static bool same_loop(const Track *track, const Track *wanted) {
+static bool same_loop(const Part *part, int side, const Track *track, const Track *wanted) {
     const Region *a = track->region, *b = wanted->region;
     if (track->outer != wanted->outer || a->kind != b->kind) return false;
     if (a->kind == REGION_GRID) return true;
@@ -21,7 +21,8 @@ static bool same_loop(const Track *track, const Track *wanted) {
     bool domain = a->domain >= 0 && a->domain == b->domain;
     if ((a->where || b->where) && !(a->where && b->where && domain)) return false;
     if (a->where && !same_piece(&track->shape, &wanted->shape)) return false;
-    return poly_equal(track->lo, wanted->lo) && poly_equal(track->hi, wanted->hi);
+    Algebra *algebra = part_algebra(part, side, wanted->shape.outer);
+    return part_equal(algebra, track->lo, wanted->lo) && part_equal(algebra, track->hi, wanted->hi);
 }
 
 static bool among(const Polys *polys, const Poly *poly) {
@@ -240,7 +241,7 @@ static void settle(Part *part, Track *track, int group) {
 }
 
 static bool may_join(const Part *part, int side, const Track *track, const Track *wanted, int group) {
-    if (!same_loop(track, wanted) || (track->shape.after >= 0) != (wanted->shape.after >= 0)) return false;
+    if (!same_loop(part, side, track, wanted) || (track->shape.after >= 0) != (wanted->shape.after >= 0)) return false;
     if (track->loop[side] >= 0) return false;
     if (track->shape.group < 0) return true;
     return group >= 0 ? group == track->shape.group : fits(part, side, &wanted->shape, track->shape.group);
@@ -276,7 +277,7 @@ static int track_other(const Part *part, int side, int region, const Track *want
 static bool part_again(Part *part, int side, const Track *wanted) {
     for (size_t i = 0; i < part->tracks.count; i++) {
         const Track *track = &part->tracks.items[i];
-        if (track->loop[side] < 0 || !(track->pipes & wanted->pipes) || !same_loop(track, wanted)) continue;
+        if (track->loop[side] < 0 || !(track->pipes & wanted->pipes) || !same_loop(part, side, track, wanted)) continue;
         for (size_t k = 0; k < part->sides.count; k++) {
             int loop = track->loop[k];
             if (loop < 0 || !part->sides.items[k].loops[loop].joined || is_apart(part, (int)k, loop)) continue;

@@ -188,13 +188,30 @@ int number_new(Part *part, Algebra *algebra, Number number) {
     return (int)part->numbers.count - 1;
 }
 
+/* Has the formula a quotient, rest, min, max or select, so that it may be written in another way? */
+static bool has_operations(const Algebra *algebra, const Poly *poly) {
+    for (int t = 0; t < poly->count; t++)
+        for (int k = 0; k < poly->terms[t].count; k++) {
+            AtomKind kind = algebra->atoms.items[poly->terms[t].atoms[k]].kind;
+            if (kind >= ATOM_DIV && kind <= ATOM_TRUTH) return true;
+        }
+    return false;
+}
+
+bool part_equal(Algebra *algebra, const Poly *a, const Poly *b) {
+    if (poly_equal(a, b)) return true;
+    const Poly *difference = a && b ? poly_sum(algebra, a, b, -1) : NULL;
+    return difference && has_operations(algebra, difference) &&
+           algebra_proves(algebra, CLAIM_ZERO, difference);
+}
+
 int number_find(const Part *part, bool inside, const Poly *poly, int track, int where) {
     for (size_t i = 0; i < part->numbers.count; i++) {
         const Number *number = &part->numbers.items[i];
         if (number->changes || number->grid || number->in_grid != inside || number->track != track ||
             number->where != where)
             continue;
-        if (poly_equal(number->poly, poly)) return (int)i;
+        if (part_equal(part->algebra[inside], number->poly, poly)) return (int)i;
     }
     return -1;
 }

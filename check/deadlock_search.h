@@ -178,6 +178,7 @@ const Poly *part_whole_formula(Part *part, int side, int around, int whole, Expr
 void part_operands(Part *part, const Algebra *algebra, AtomKind kind, const Poly *poly, Polys *out);
 int part_depends(const Part *part, int side, int around, const Poly *poly); /* the innermost track, -1: none */
 const Poly *part_primitive(Part *part, const Poly *poly, int64_t *times, int64_t *plus); /* poly = times * it + plus */
+bool part_equal(Algebra *algebra, const Poly *a, const Poly *b); /* certainly? */
 int number_new(Part *part, Algebra *algebra, Number number);
 int number_find(const Part *part, bool inside, const Poly *poly, int track, int where);
 int number_of(Part *part, int side, int around, const Poly *poly);
