@@ -143,6 +143,7 @@ bool wound_bytes(Program *program) {
         part.stmt->by_lanes = true;
     else
         part_put(program, &part, binary(program, DO_ADD, part.expr, n(program, 1)));
+    program->textual = true; /* how many bytes come is known when it is compiled */
     return true;
 }
 
@@ -174,7 +175,7 @@ static bool is_acquire_in_turn(const Program *program, const Site *site, const S
 bool wound_asked(Program *program) {
     Site site;
     bool found = often(program, 80) && site_draw(program, is_acquire_in_turn, &site);
-    if (!found && !site_draw(program, is_acquire, &site)) return false;
+    if (!found && (often(program, 60) || !site_draw(program, is_acquire, &site))) return false;
     Stmt *acquire = site.list->items[site.at], *hint = stmt_new(program, S_HINT);
     hint->local = local_new(program, LOCAL_HINT);
     program->locals[hint->local].is_let = true;
@@ -260,18 +261,20 @@ static int pipe_of_group(const Stmts *list, size_t at) {
     return pipe;
 }
 
-/* Two hand-overs of different pipes, one after the other */
+/* Two hand-overs of different pipes, one after the other, of which one is a loop */
 static bool begins_exchange(const Program *program, const Site *site, const Stmt *stmt) {
     if (!begins_group(program, site, stmt)) return false;
     size_t next = end_of_group(site->list, site->at);
     if (next >= site->list->count || site->list->items[next]->group == 0) return false;
     int first = pipe_of_group(site->list, site->at), second = pipe_of_group(site->list, next);
-    return first >= 0 && second >= 0 && first != second;
+    bool loops = stmt->kind == S_FOR || site->list->items[next]->kind == S_FOR;
+    return first >= 0 && second >= 0 && first != second && loops;
 }
 
 static void shorten_rings(Program *program, const Stmt *stmt) {
     bool acquires = stmt->kind == S_STAGE || stmt->kind == S_ACQUIRE;
-    if (acquires) program->pipes[stmt->pipe].depth = 1 + (int)pick(program, 2);
+    if (acquires && program->pipes[stmt->pipe].depth < 4) /* 4: several are held at a time */
+        program->pipes[stmt->pipe].depth = 1;
     for (size_t i = 0; i < stmt->body.count; i++) shorten_rings(program, stmt->body.items[i]);
 }
 
@@ -279,7 +282,7 @@ static void shorten_rings(Program *program, const Stmt *stmt) {
  * short ring, that may be too late. */
 bool wound_events(Program *program) {
     Site site;
-    bool found = often(program, 80) && site_draw(program, begins_exchange, &site);
+    bool found = often(program, 90) && site_draw(program, begins_exchange, &site);
     if (!found && !site_draw(program, begins_group, &site)) return false;
     size_t middle = end_of_group(site.list, site.at);
     if (middle >= site.list->count || site.list->items[middle]->group == 0) return false;

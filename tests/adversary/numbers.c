@@ -153,6 +153,26 @@ bool wound_words(Program *program) {
     return true;
 }
 
+static bool is_datum(const Program *program, const Part *part) {
+    return part->decides && !part->target && part->expr->kind == X_TENSOR &&
+           program->tensors[part->expr->of].contents == FILL_DATA;
+}
+
+static bool is_datum_of_bound(const Program *program, const Part *part) {
+    return part->slot == &part->stmt->hi && is_datum(program, part);
+}
+
+bool wound_datum(Program *program) {
+    static const int64_t factors[] = {2, 3, 65536};
+    Part part;
+    bool found = often(program, 80) && part_draw(program, is_datum_of_bound, &part);
+    if (!found && !part_draw(program, is_datum, &part)) return false;
+    const Expr *factor = n(program, factors[pick(program, COUNT_OF(factors))]);
+    const Expr *scaled = binary(program, DO_MUL, part.expr, factor);
+    part_put(program, &part, binary(program, DO_DIV, scaled, factor));
+    return true;
+}
+
 bool wound_clamp(Program *program) {
     Part part;
     if (!part_draw(program, is_clamp, &part)) return false;

@@ -41,6 +41,13 @@ const Expr *condition_draw(Scope *scope) {
     }
 }
 
+static const Expr *bound_of_data(Scope *scope) {
+    Program *program = scope->program;
+    const Expr *datum = at(scope, X_TENSOR, scope->data, local_of(program, program->axis));
+    return binary(program, DO_MIN, binary(program, DO_MAX, datum, n(scope, 0)),
+                  n(scope, 1 + pick(program, 3)));
+}
+
 const Expr *bound_draw(Scope *scope) {
     Program *program = scope->program;
     const Expr *zero = n(scope, 0), *k = symbol(program, SYM_K),
@@ -51,11 +58,10 @@ const Expr *bound_draw(Scope *scope) {
     case 2:
         return binary(program, DO_MIN, binary(program, DO_MAX, symbol(program, SYM_Q), zero),
                       n(scope, 1 + pick(program, 4)));
-    case 3:
-        return binary(program, DO_MIN,
-                      binary(program, DO_MAX, at(scope, X_TENSOR, scope->data, axis), zero),
-                      n(scope, 1 + pick(program, 3)));
-    case 4: return n(scope, 1 + pick(program, 3));
+    case 3: return bound_of_data(scope);
+    case 4:
+        if (often(program, 40)) return bound_of_data(scope);
+        return n(scope, 1 + pick(program, 3));
     case 5: return binary(program, DO_CEIL, k, n(scope, 2));
     case 6: return binary(program, DO_MOD, axis, n(scope, 2 + pick(program, 2)));
     default: return k;

@@ -34,7 +34,8 @@ static int64_t draw_scalar(Random *random) {
     static const int64_t large[] = {
         2147483647, 2147483646, -2147483647, -1,  65536, 65535, 40503, 32768, 46341, 1073741824,
         536870912,  1000,       999,         100, 31,    32,    33,    64,    -31,   715827883};
-    if (chance(random, 55)) return (int64_t)draw(random, 6);
+    if (chance(random, 45)) return (int64_t)draw(random, 6);
+    if (chance(random, 25)) return (int64_t)draw(random, 40);
     return large[draw(random, COUNT_OF(large))];
 }
 
@@ -43,7 +44,7 @@ void sizes_draw(Program *program, Random *random, int round, Sizes *sizes) {
     for (int s = 0; s < SYMBOLS; s++)
         sizes->values[s] =
             s >= SYM_Q ? draw_scalar(random) : draw_extent(program, random, (Symbol)s, round);
-    sizes->contents = (int)draw(random, 6);
+    sizes->contents = (int)draw(random, 7);
     for (int i = 0; i < program->require_count; i++) {
         const Require *require = &program->requires[i];
         int64_t *value = &sizes->values[require->symbol];
@@ -74,13 +75,15 @@ static uint32_t mixed(uint64_t z) {
 
 /* Tensors of data: a permutation, equal numbers, small ones, any */
 static int32_t data_value(int64_t at, int contents) {
-    static const int32_t any[] = {2147483647, 1000000000, -1, 0, 40503, 65536, 3, -2147483647};
+    static const int32_t any[] = {2147483647, 1000000000, -1,    0, 40503, 65536, 3,
+                                  -2147483647, 1500000000, -1500000000};
     switch (contents) {
     case 0: return (int32_t)at;
     case 1: return 1;
     case 2: return (int32_t)(at / 2);
     case 3: return (int32_t)(mixed((uint64_t)at + 77) % 4);
     case 4: return (int32_t)(mixed((uint64_t)at + 5) % 3) - 1;
+    case 5: return (int32_t)(mixed((uint64_t)at + 9) % 3) + 2;
     default: return any[mixed((uint64_t)at * 3 + 1) % COUNT_OF(any)];
     }
 }
