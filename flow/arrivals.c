@@ -162,7 +162,7 @@ static const Value *meet_values(Flow *flow, const State *to, const State *from, 
         bool known = only_a ? in_a : only_b ? in_b : in_a && in_b && a->at[i] == b->at[i];
         if (!known) continue;
         add(&made->known, i);
-        made->at[i] = only_b ? b->at[i] : a->at[i];
+        made->at[i] = only_a ? a->at[i] : b->at[i];
     }
     return any(&made->known) ? made : NULL;
 }

@@ -172,7 +172,8 @@ static void forget(Flow *flow, Cases *cases, int at, Keeps *keeps) {
     }
 }
 
-/* The threads of one case that parted come together before it meets other cases. */
+/* Cases that assume the same become one: before threads part, and where those that parted meet,
+ * before other cases meet them. */
 static void reunite(Flow *flow, Cases *cases, int at) {
     if (flow->rule->enters && cases->count > 1) merge(flow, cases, at, NULL);
 }
@@ -368,6 +369,7 @@ static void enter_arm(Flow *flow, int region, bool truth, Cases *cases) {
 static void follow_if(Flow *flow, int region, Cases *cases) {
     const Region *row = &flow->code->regions.items[region];
     Cases yes = {0}, no = {0};
+    reunite(flow, cases, row->begin);
     step(flow, row->begin, cases);
     part(flow, region, cases, &yes, &no);
     enter_arm(flow, region, true, &yes);

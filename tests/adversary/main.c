@@ -230,6 +230,7 @@ static void show_program(Tester *tester, uint64_t seed) {
     Judgement judgement;
     printf("// seed %llu, %s\n%s", (unsigned long long)seed, wounds_text(arena, program),
            program_text(program));
+    fflush(stdout);
     judge_program(program, arena, &tester->options, &judgement);
     if (judgement.compiled.greedy) printf("greedy\n");
     printf("%s%s; %s", said(arena, judgement.compiled.diags),
