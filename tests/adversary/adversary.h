@@ -305,6 +305,7 @@ extern const char *const harm_names[HARMS];
 typedef struct Outcome {
     Harm harm;
     bool wrapped; /* a number that decides something left 32 bits */
+    bool padded;  /* a sum takes in what was computed from zeros beyond the edge of a tensor */
     const Stmt *stmt;
     int64_t where;
     int32_t

@@ -399,6 +399,7 @@ static void look_at_results(Machine *m, Outcome *out) {
         out->results[i] = NEW_ARRAY(m->arena, int32_t, m->counts[i] + 1);
         for (int64_t e = 0; e < m->counts[i]; e++) {
             const GlobalCell *cell = &m->tensors[i][e];
+            out->padded |= cell->v != cell->w;
             if (m->program->matrix && cell->v != cell->w) machine_harm(m, HARM_PADDING);
             if (!cell_again(cell)) machine_harm(m, HARM_RACE);
             out->results[i][e] = cell->v;

@@ -199,6 +199,7 @@ static void try_sizes(Program *program, Arena *arena, const JudgeOptions *option
     if (!sizes_meet(program, &sizes)) return;
     Arena *inner = arena_new();
     outcome_at(program, &sizes, resident, out->ran, inner, &outcome);
+    out->padded |= outcome.padded;
     if (runs && outcome.harm != HARM_NONE && launch_refuses(program, &out->compiled, &sizes)) {
         arena_free(inner);
         return;

@@ -27,7 +27,8 @@ typedef struct Judgement {
     Compiled compiled;
     Harm harm; /* the first; HARM_LONG: some sizes were left out, and no harm at the others */
     Fault fault;
-    bool dead; /* some statement never ran */
+    bool dead;   /* some statement never ran */
+    bool padded; /* as in an outcome, at some sizes */
     bool *ran;
     Sizes sizes; /* at which */
     int resident;
