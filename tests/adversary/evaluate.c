@@ -50,7 +50,7 @@ int32_t decide(Machine *m, Process *p, const Expr *expr) {
 /* ---- elements ---- */
 
 #define OUTSIDE (-1)
-#define BEYOND  (-2) /* outside, and so along the last axis, which sums walk */
+#define BEYOND  (-2) /* outside, and so along the last axis, which sums of matrices walk */
 
 static int64_t tensor_at(Machine *m, Process *p, const Expr *expr) {
     const Tensor *tensor = &m->program->tensors[expr->of];
@@ -71,7 +71,7 @@ static bool ordered(const Process *p, int other, uint32_t clock) {
 
 static Value read_tensor(Machine *m, Process *p, const Expr *expr) {
     int64_t at = tensor_at(m, p, expr);
-    if (at < 0) return (Value){.pad = at == BEYOND};
+    if (at < 0) return (Value){.pad = at == BEYOND || !m->program->matrix};
     GlobalCell *cell = &m->tensors[expr->of][at];
     if (m->program->tensors[expr->of].mode == TENSOR_IN) return (Value){.v = cell->v, .w = cell->w};
     if (cell->written && (cell->tile != p->tile || !ordered(p, cell->writer, cell->clock)))
