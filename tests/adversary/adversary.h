@@ -58,6 +58,11 @@ typedef enum Op {
     DO_GE,
     DO_AND,
     DO_OR,
+    DO_ABS,          /* of a alone */
+    DO_UNSIGNED_DIV, /* of u32 */
+    DO_UNSIGNED_MOD,
+    DO_UNSIGNED_LT,
+    DO_SCALED, /* a * b / b in 64 bits: a */
     OPS
 } Op;
 

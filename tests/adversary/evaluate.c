@@ -35,6 +35,11 @@ static int32_t operate(Machine *m, Op op, int32_t x, int32_t y) {
     case DO_GE: return a >= b;
     case DO_AND: return a && b;
     case DO_OR: return a || b;
+    case DO_ABS: return cut(m, a < 0 ? -a : a);
+    case DO_UNSIGNED_DIV: return b == 0 ? 0 : (int32_t)((uint32_t)x / (uint32_t)y);
+    case DO_UNSIGNED_MOD: return b == 0 ? 0 : (int32_t)((uint32_t)x % (uint32_t)y);
+    case DO_UNSIGNED_LT: return (uint32_t)x < (uint32_t)y;
+    case DO_SCALED: return b == 0 ? 0 : x;
     case OPS: break;
     }
     return 0;

@@ -81,6 +81,10 @@ bool wound_equivalent(Program *program) {
     static const int64_t factors[] = {2, 3, 40503, 65536, 1 << 30};
     int64_t factor = factors[pick(program, COUNT_OF(factors))];
     const Expr *scalar = symbol(program, often(program, 60) ? SYM_Q : SYM_P), *scaled;
+    if (part.expr == part.stmt->hi && often(program, 30)) {
+        part_put(program, &part, binary(program, DO_SCALED, part.expr, n(program, factor)));
+        return true;
+    }
     if (part.expr == part.stmt->hi) {
         scaled = binary(program, DO_DIV, binary(program, DO_MUL, part.expr, n(program, factor)),
                         n(program, factor));
@@ -135,6 +139,11 @@ static const Expr *reworded(Program *program, const Expr *e) {
     case DO_DIV:
     case DO_AND:
     case DO_OR:
+    case DO_ABS:
+    case DO_UNSIGNED_DIV:
+    case DO_UNSIGNED_MOD:
+    case DO_UNSIGNED_LT:
+    case DO_SCALED:
     case OPS: break;
     }
     return e;
@@ -170,6 +179,30 @@ bool wound_datum(Program *program) {
     const Expr *factor = n(program, factors[pick(program, COUNT_OF(factors))]);
     const Expr *scaled = binary(program, DO_MUL, part.expr, factor);
     part_put(program, &part, binary(program, DO_DIV, scaled, factor));
+    return true;
+}
+
+/* The operation on u32 in the place of that on i32, and the other way round; OPS: none */
+static Op of_other_sign(Op op) {
+    static const Op pairs[][2] = {
+        {DO_DIV, DO_UNSIGNED_DIV}, {DO_MOD, DO_UNSIGNED_MOD}, {DO_LT, DO_UNSIGNED_LT}};
+    for (size_t i = 0; i < COUNT_OF(pairs); i++)
+        for (int k = 0; k < 2; k++)
+            if (pairs[i][k] == op) return pairs[i][1 - k];
+    return OPS;
+}
+
+static bool is_of_sign(const Program *program, const Part *part) {
+    (void)program;
+    return part->decides && !part->target && part->expr->kind == X_BINARY &&
+           of_other_sign(part->expr->op) != OPS && part->expr->b->kind == X_NUMBER;
+}
+
+bool wound_sign(Program *program) {
+    Part part;
+    if (!part_draw(program, is_of_sign, &part)) return false;
+    const Expr *e = part.expr;
+    part_put(program, &part, binary(program, of_other_sign(e->op), e->a, e->b));
     return true;
 }
 

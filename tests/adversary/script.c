@@ -21,7 +21,8 @@ const Expr *condition_draw(Scope *scope) {
     Program *program = scope->program;
     Op op = ops[pick(program, COUNT_OF(ops))];
     const Expr *axis = local_of(program, program->axis);
-    switch (pick(program, 8)) {
+    switch (pick(program, 9)) {
+    case 8: return binary(program, DO_UNSIGNED_LT, symbol(program, SYM_Q), n(scope, pick(program, 4)));
     case 0: return binary(program, op, symbol(program, SYM_Q), n(scope, pick(program, 4)));
     case 1:
         return binary(program, op, at(scope, X_TENSOR, scope->data, axis),
@@ -52,7 +53,9 @@ const Expr *bound_draw(Scope *scope) {
     Program *program = scope->program;
     const Expr *zero = n(scope, 0), *k = symbol(program, SYM_K),
                *axis = local_of(program, program->axis);
-    switch (pick(program, 10)) {
+    switch (pick(program, 11)) {
+    case 10:
+        return binary(program, DO_UNSIGNED_MOD, symbol(program, SYM_Q), n(scope, 2 + pick(program, 3)));
     case 0: return binary(program, DO_MIN, k, n(scope, 1 + pick(program, 3)));
     case 1: return binary(program, DO_SUB, k, n(scope, 1 + pick(program, 2)));
     case 2:

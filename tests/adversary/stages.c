@@ -85,10 +85,11 @@ static void fill_arms(Scope *scope, int handle, int pipe, int field, Stmts *out)
     const Field *shape = &program->pipes[pipe].fields[field];
     Stmt *first = if_new(program, condition_draw(scope));
     uint32_t dice = pick(program, 4);
+    bool compares = first->condition->op >= DO_EQ && first->condition->op <= DO_GE;
     if (dice == 0 && !shape->copied) {
         stmts_add(program, out, fill_whole(scope, handle, pipe, field));
         stmts_add(program, &first->body, fill_whole(scope, handle, pipe, field));
-    } else if (dice == 1) {
+    } else if (dice == 1 && compares) {
         fill_field(scope, handle, pipe, field, &first->body);
         Stmt *second = if_new(program, binary(program, DO_EQ, n(scope, 0), n(scope, 0)));
         Expr *not = expr_new(program, X_BINARY, 0);

@@ -10,6 +10,12 @@ typedef struct Printer {
 
 static const char *const OPERATORS[OPS] = {"+",  "-",  "*", "/",  "%", "min", "max", "ceil",
                                            "==", "!=", "<", "<=", ">", ">=",  "&&",  "||"};
+/* Those that are written otherwise: %1$s is the first operand, %2$s the second one */
+static const char *const FORMS[OPS] = {[DO_ABS] = "abs(%1$s)",
+                                       [DO_UNSIGNED_DIV] = "i32(u32(%1$s) / u32(%2$s))",
+                                       [DO_UNSIGNED_MOD] = "i32(u32(%1$s) % u32(%2$s))",
+                                       [DO_UNSIGNED_LT] = "(u32(%1$s) < u32(%2$s))",
+                                       [DO_SCALED] = "i32((i64(%1$s) * i64(%2$s)) / i64(%2$s))"};
 static const char *const INDEXES[MAX_INDEXES] = {"i", "j", "x"};
 
 /* ---- expressions ---- */
@@ -31,7 +37,23 @@ static void add_subs(const Printer *p, Str *out, const Expr *expr) {
     if (expr->rank > 0) str_char(out, ']');
 }
 
+/* The form of an operation, with its operands in it */
+static void add_form(const Printer *p, Str *out, const Expr *expr) {
+    for (const char *c = FORMS[expr->op]; *c != '\0'; c++) {
+        if (c[0] == '%' && c[1] != '\0' && c[2] == '$') {
+            add_expr(p, out, c[1] == '1' ? expr->a : expr->b, false);
+            c += 3;
+        } else {
+            str_char(out, *c);
+        }
+    }
+}
+
 static void add_binary(const Printer *p, Str *out, const Expr *expr, bool inside) {
+    if (FORMS[expr->op] != NULL) {
+        add_form(p, out, expr);
+        return;
+    }
     bool called = expr->op == DO_MIN || expr->op == DO_MAX || expr->op == DO_CEIL;
     if (called)
         str_printf(out, "%s(", OPERATORS[expr->op]);

@@ -329,6 +329,7 @@ static const struct {
             {"wrapping arithmetic", wound_wrap, 8, THEME_WRAPS},
             {"a formula that wraps", wound_equivalent, 14, THEME_WRAPS},
             {"data that wraps", wound_datum, 18, THEME_STAGES},
+            {"another sign", wound_sign, 8, THEME_WRAPS},
             {"other words", wound_words, 6, THEME_WRAPS},
             {"a clamp dropped", wound_clamp, 6, THEME_WRAPS},
             {"a bound of a parameter dropped", wound_requires, 3, THEME_WRAPS},

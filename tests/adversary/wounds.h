@@ -30,6 +30,7 @@ bool wound_wrap(Program *program);       /* it is computed by factors that leave
 bool wound_equivalent(Program *program); /* the same, as long as nothing wraps */
 bool wound_words(Program *program);      /* none: the same number or condition in other words */
 bool wound_datum(Program *program);      /* the same of what data says, where nothing wraps */
+bool wound_sign(Program *program);       /* an operation is one of u32, or of i32 again */
 bool wound_clamp(Program *program);      /* a clamp is missing */
 bool wound_requires(Program *program);   /* what a launch asks for is missing */
 bool wound_comparison(Program *program); /* a comparison is off by one */
