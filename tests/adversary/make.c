@@ -230,7 +230,7 @@ Program *program_draw(Arena *arena, uint64_t seed, Theme theme) {
     else
         draw_vectors(program);
     uint32_t dice = pick(program, 100);
-    int wounds = dice < 35 ? 0 : dice < 90 ? 1 : 2;
+    int wounds = dice < 30 ? 0 : dice < 90 ? 1 : 2;
     for (int tries = 0; tries < 12 && program->wound_count < wounds; tries++) wound(program);
     return program;
 }

@@ -175,7 +175,7 @@ bool wound_datum(Program *program) {
     static const int64_t factors[] = {2, 3, 65536};
     Part part;
     bool found = often(program, 80) && part_draw(program, is_datum_of_bound, &part);
-    if (!found && !part_draw(program, is_datum, &part)) return false;
+    if (!found && (often(program, 60) || !part_draw(program, is_datum, &part))) return false;
     const Expr *factor = n(program, factors[pick(program, COUNT_OF(factors))]);
     const Expr *scaled = binary(program, DO_MUL, part.expr, factor);
     part_put(program, &part, binary(program, DO_DIV, scaled, factor));

@@ -95,7 +95,8 @@ static Stmt *loop_draw(Scope *scope) {
     Program *program = scope->program;
     const Expr *bound = bound_draw(scope);
     Stmt *loop = for_new(program, local_new(program, LOCAL_LOOP), bound);
-    if (often(program, 50)) loop->range = range_of(program, bound);
+    bool of_data = expr_mentions(bound, X_TENSOR, -1);
+    if (often(program, of_data ? 20 : 50)) loop->range = range_of(program, bound);
     loop->group = ++program->groups;
     return loop;
 }
