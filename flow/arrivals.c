@@ -206,7 +206,7 @@ static bool meet_counts(Flow *flow, Count *to, const Count *from, bool unknown_t
            to->sure != before.sure || to->came != before.came || to->touched != before.touched;
 }
 
-/* Both happened, `from` after what was counted in `base`. */
+/* Both happened; `base` was counted before the threads parted. */
 static void add_counts(Flow *flow, Count *to, const Count *from, const Count *base) {
     to->least = sum(to->least, from->least - base->least);
     to->most = from->most >= ARRIVALS_MANY ? ARRIVALS_MANY : sum(to->most, from->most - base->most);
@@ -266,14 +266,9 @@ static void leave_partings(const Flow *flow, State *state, int region) {
 static bool join_parted(Flow *flow, State *to, const State *from, int region) {
     const Parting *a = parted_in(flow, to, region), *b = parted_in(flow, from, region);
     if (!a && !b) return false;
-    const State *other = from;
-    if (!b || (a && a->region < b->region)) { /* `to` parted first: what it did is added to what the others did */
-        State *first = copy(flow, to);
-        memcpy(to->counts, from->counts, flow->code->role->handles.count * sizeof *to->counts);
-        other = first, b = a;
-    }
+    const Parting *first = !b || (a && a->region < b->region) ? a : b;
     for (size_t i = 0; i < flow->code->role->handles.count; i++)
-        add_counts(flow, &to->counts[i], &other->counts[i], &b->counts[i]);
+        add_counts(flow, &to->counts[i], &from->counts[i], &first->counts[i]);
     for (size_t i = 0; i < flow->code->role->locals.count; i++)
         to->values[i] = meet_values(flow, to, from, (int)i, true);
     (void)both(to, from);

@@ -1,4 +1,5 @@
-/* The test driver: tests-driver [--gpu|--no-gpu] [--bless] [--known] [--filter TEXT] [--jobs N] SUITE.. (`all`: each).
+/* The test driver: tests-driver [--gpu|--no-gpu] [--bless] [--known] [--filter TEXT] [--first] [--jobs N]
+ * SUITE.. (`all`: each). --first: no further items where one has failed.
  *
  * Runs from the repository's root and needs nothing but its files and, for suite `assemble`, ptxas. Items are shared among
  * processes, so that a crash is one failure of one item. Items that use a GPU run in one process, which opens it once. Failures
@@ -23,7 +24,7 @@ static const Suite *const suites[] = {&suite_parse,    &suite_check, &suite_code
                                       &suite_known,    &suite_corpus};
 
 typedef struct Options {
-    bool bless, gpu, no_gpu, known;
+    bool bless, gpu, no_gpu, known, first;
     const char *filter;
     int jobs;
     bool wanted[COUNT_OF(suites)];
@@ -101,6 +102,7 @@ static pid_t start(Shared *shared, int which, const Queue *queue, const Options 
         me->item = item < queue->count ? item : queue->count;
         if (item >= queue->count) _exit(0);
         run_item(&queue->items[item], options, false, &me->tally);
+        if (options->first && me->tally.failed) atomic_store(&shared->next, queue->count);
     }
 }
 
@@ -130,6 +132,7 @@ static void run_queue(const Queue *queue, const Options *options, Tally *tally) 
             printf("%s: crashes (%s %d)\n", queue->items[item].name, WIFSIGNALED(status) ? "signal" : "exit code",
                    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
         tally->failed++;
+        if (options->first) atomic_store(&shared->next, queue->count);
         pids[which] = start(shared, which, queue, options);
     }
     for (int i = 0; i < options->jobs; i++) add(tally, &shared->workers[i].tally);
@@ -174,6 +177,7 @@ static Tally run_all(Arena *arena, const Options *options) {
     list(arena, options, false, &plain);
     list(arena, options, true, &running);
     run_queue(&plain, options, &tally);
+    if (options->first && tally.failed) return tally;
     Runtime *gpu = running.count ? open_gpu(arena, options, &tally) : NULL;
     if (gpu) {
         for (size_t i = 0; i < running.count; i++) run_item(&running.items[i], options, true, &tally);
@@ -187,7 +191,8 @@ static Tally run_all(Arena *arena, const Options *options) {
 /* ---- the command line -------------------------------------------------------------------------------------------------- */
 
 static int usage(void) {
-    fprintf(stderr, "usage: tests-driver [--gpu|--no-gpu] [--bless] [--known] [--filter TEXT] [--jobs N] SUITE..\nsuites: all");
+    fprintf(stderr, "usage: tests-driver [--gpu|--no-gpu] [--bless] [--known] [--filter TEXT] [--first] [--jobs N] SUITE..\n"
+                    "suites: all");
     for (size_t i = 0; i < COUNT_OF(suites); i++) fprintf(stderr, " %s", suites[i]->name);
     fprintf(stderr, "\n");
     return 2;
@@ -211,6 +216,7 @@ int main(int argc, char **argv) {
         bool more = i + 1 < argc;
         if (strcmp(argv[i], "--bless") == 0) options.bless = true;
         else if (strcmp(argv[i], "--known") == 0) options.known = true;
+        else if (strcmp(argv[i], "--first") == 0) options.first = true;
         else if (strcmp(argv[i], "--gpu") == 0) options.gpu = true;
         else if (strcmp(argv[i], "--no-gpu") == 0) options.no_gpu = true;
         else if (strcmp(argv[i], "--filter") == 0 && more) options.filter = argv[++i];

@@ -1,0 +1,142 @@
+# arms.awk -v first=N -v sites=FILE [-v all=1] SOURCE.c: the source with a question in front of each
+# piece of a rule: is it left out? Lines keep their numbers. Appends "NUMBER FILE:LINE:NAME" to
+# `sites` for each piece, from number `first` on. What a piece is says tools/arms.sh.
+
+function site(name) {
+    print first + count, FILENAME ":" at ":" name >> sites
+    return first + count++
+}
+
+# Labels of `case` come in groups with one body. A group that does nothing but `break` has no arms.
+function close_group(body,    i) {
+    for (i = 1; i <= open; i++) {
+        group_of[++labels] = body ~ /^ *break;/ ? 0 : groups + 1
+        is_last[labels] = i == open
+    }
+    if (open) groups++
+    open = 0
+}
+
+function find_groups(    i, text) {
+    for (i = 1; i <= lines; i++) {
+        text = line[i]
+        while (match(text, /case [A-Z][A-Za-z0-9_]*:/)) {
+            if (substr(text, 1, RSTART - 1) !~ /^ *$/) close_group(substr(text, 1, RSTART - 1))
+            open++
+            text = substr(text, RSTART + RLENGTH)
+        }
+        sub(/^ *(\/\*.*)?$/, "", text)
+        if (text != "") close_group(text)
+    }
+}
+
+function mark_labels(text,    out, label) {
+    out = ""
+    while (match(text, /case [A-Z][A-Za-z0-9_]*:/)) {
+        label = substr(text, RSTART + 5, RLENGTH - 6)
+        out = out substr(text, 1, RSTART + RLENGTH - 1)
+        text = substr(text, RSTART + RLENGTH)
+        if (!group_of[++seen] || !steps) continue
+        out = out " if (arm_lost(" site(label) ")) break; "
+        out = out (is_last[seen] ? "arm_" group_of[seen] ":;" : "goto arm_" group_of[seen] ";")
+    }
+    return out text
+}
+
+function mark_kinds(text,    out, kind) {
+    out = ""
+    while (steps && match(text, /[=!]= ROW_[A-Z]+/)) {
+        kind = substr(text, RSTART + 3, RLENGTH - 3)
+        out = out substr(text, 1, RSTART + 2) "(arm_lost(" site(kind) ") ? (RowKind)-1 : " kind ")"
+        text = substr(text, RSTART + RLENGTH)
+    }
+    return out text
+}
+
+function is_statement(text,    opened, closed) {
+    opened = text
+    closed = text
+    if (gsub(/\(/, "", opened) != gsub(/\)/, "", closed)) return 0
+    if (before !~ /[;{}:)]$|\*\/$|else$/ || text !~ /;( \/\*.*)?$/) return 0
+    if (text ~ /^ +(else|goto)/ || text ~ /(return|continue|break)[^;]*;/) return 0
+    if (text ~ /^ +(if|for) \(/) return 1
+    return text ~ /^ +[a-z_]+((->|\.)[a-z_]+|\[[^]]*\])* ?([|&+-]?=[^=]|\(|\+\+)/
+}
+
+# The statements, of one line each, of a function where paths meet
+function mark_joined(text,    question) {
+    if (!joins || !is_statement(text)) return text
+    question = "if (!arm_lost(" site(joins "()") ")) "
+    match(text, /^ +/)
+    if (text ~ /^ +if \(/) return substr(text, 1, RLENGTH) question substr(text, RLENGTH + 1)
+    return substr(text, 1, RLENGTH) "{ " question substr(text, RLENGTH + 1) " }"
+}
+
+# Rows of tables: they are made empty when the program starts.
+function mark_rows(text) {
+    if (text ~ /^static const [A-Za-z]+ [a-z_]+\[/ && text ~ /= \{$/) {
+        table = text
+        sub(/^static const [A-Za-z]+ /, "", table)
+        sub(/\[.*/, "", table)
+        sub(/^static const /, "static ", text)
+    } else if (table && text ~ /^    \[[A-Z_]+\] = \{$/) {
+        outer = text
+        gsub(/^ *|\].*/, "", outer)
+        outer = outer "]"
+    } else if (table && text ~ /^ +\[[A-Z_]+\] += \{.*\},?$/) {
+        inner = text
+        gsub(/^ *|\].*/, "", inner)
+        inner = inner "]"
+        name = table (text ~ /^        / ? outer : "") inner
+        cleared = cleared " if (arm_lost(" site(name) "))"
+        cleared = cleared " __builtin_memset(&" name ", 0, sizeof " name ");"
+    } else if (text ~ /^}/) {
+        table = ""
+    }
+    return text
+}
+
+# What a rule may leave empty
+function mark_hooks(text,    rest, hook) {
+    if (text ~ /^static const Rule rule = \{/) {
+        in_rule = 1
+        sub(/^static const /, "static ", text)
+    }
+    rest = in_rule ? text : ""
+    while (match(rest, /\.(enters|follows|trips|meets) = [a-z]+/)) {
+        hook = substr(rest, RSTART + 1, RLENGTH - 1)
+        sub(/ = .*/, "", hook)
+        rest = substr(rest, RSTART + RLENGTH)
+        cleared = cleared " if (arm_lost(" site("rule." hook) ")) rule." hook " = 0;"
+    }
+    if (text ~ /;$/) in_rule = 0
+    return text
+}
+
+function enter_function(text) {
+    if (text ~ /^[a-zA-Z].*\(/) {
+        function_name = text
+        sub(/\(.*/, "", function_name)
+        sub(/.*[ *]/, "", function_name)
+        steps = all || function_name ~ /(^|_)(step|steps|follow|visit|asks)(_|$)/
+        joins = function_name ~ /(^|_)(joins?|meets?|both|either|merge|wider)(_|$)/
+        joins = joins ? function_name : ""
+    } else if (text ~ /^}/) {
+        joins = steps = ""
+    }
+}
+
+{ line[++lines] = $0 }
+
+END {
+    find_groups()
+    printf "_Bool arm_lost(int); "
+    for (at = 1; at <= lines; at++) {
+        text = line[at]
+        enter_function(text)
+        print mark_kinds(mark_joined(mark_labels(mark_rows(mark_hooks(text)))))
+        if (text !~ /^ *$/) before = text
+        sub(/ *\/\*.*\*\/ *$/, "", before)
+    }
+    if (cleared) print "__attribute__((constructor)) static void clear_arms(void) {" cleared " }"
+}

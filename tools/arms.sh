@@ -1,0 +1,136 @@
+#!/bin/sh
+# arms.sh [FILE | FILE:LINE | FILE:LINE:NAME]..: would a lost piece of a rule be noticed? One build
+# in which the environment leaves out one piece of the rules that follow paths: of all files of
+# flow/ and check/ but those that make, print or validate rows. tools/arms.awk finds the pieces in
+# the sources:
+#   - an arm of a step: in a function named step, follow, visit or asks, with or without more words,
+#     a label of `case` whose group does something (the switch is left instead), or a row that is
+#     asked for (`kind == ROW_X` holds for none);
+#   - a row of a table at the top of a file: it is empty;
+#   - a statement of one line of a join: of a function named join, meet, merge, both, either, wider;
+#   - a hook that a rule may leave empty: enters, follows, trips, meets.
+# ALL=1: the arms of all other functions too. Leaves out each piece, or those given, and runs tests
+# until one fails. Prints what nobody misses, and whether a program reaches it. The last line says
+# how many were left out. Minutes on an idle machine; no part of `make test`.
+set -u
+tree=${BUILD:-build}/arms
+units="uniform slice widths deadlock counts"
+mkdir -p "$tree"
+for name in *; do
+    case $name in build | flow | check) continue ;; esac
+    [ -e "$tree/$name" ] || ln -s "$PWD/$name" "$tree/$name"
+done
+
+# keep FILE: FILE.new takes its place, unless they are the same: then it is not compiled again
+keep() {
+    if cmp -s "$1.new" "$1"; then rm "$1.new"; else mv "$1.new" "$1"; fi
+}
+
+sites=$tree/sites
+: >"$sites"
+for folder in flow check; do
+    mkdir -p "$tree/$folder"
+    for made in "$tree/$folder"/*; do
+        [ -e "$folder/${made##*/}" ] || rm -f "$made"
+    done
+    for source in "$folder"/*; do
+        first=$(wc -l <"$sites")
+        case $source in
+        flow/lower.c | flow/writeback.c | flow/print*.c | flow/valid.c | *.h | *.def)
+            cat "$source"
+            ;;
+        *)
+            awk -v all="${ALL:-}" -v first="$first" -v sites="$sites" -f tools/arms.awk "$source"
+            ;;
+        esac >"$tree/$source.new"
+        keep "$tree/$source"
+    done
+done
+cat >"$tree/flow/arms.c.new" <<END
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+bool arm_lost(int site) { /* is it left out? Notes which items of the driver come here */
+    static bool begun, reached[$(wc -l <"$sites") + 1];
+    static char item[1000] = "start";
+    static int wanted = -1;
+    static FILE *log;
+    if (!begun) {
+        const char *without = getenv("PIPEC_ARM"), *said = getenv("PIPEC_REACHED");
+        begun = true, wanted = without ? atoi(without) : -1, log = said ? fopen(said, "a") : NULL;
+    }
+    if (log) {
+        const char *now = getenv("PIPEC_ITEM");
+        bool next = now && strcmp(now, item);
+        if (next) snprintf(item, sizeof item, "%s", now), memset(reached, 0, sizeof reached);
+        if (!reached[site]) fprintf(log, "%d %s\n", site, item), fflush(log);
+        reached[site] = true;
+    }
+    return site == wanted;
+}
+END
+keep "$tree/flow/arms.c"
+
+driver=build/release/tests-driver
+targets="$driver build/release/adversary-test build/release/graphs-test"
+for unit in $units; do targets="$targets build/release/unit/$unit"; done
+cd "$tree" || exit 2
+make -j2 CC="${CC:-cc}" CFLAGS="-O1 -w -DPIPEC_WITHOUT" $targets >make.log 2>&1 ||
+    { cat make.log; echo "arms: it does not build"; exit 2; }
+
+quiet() {
+    timeout 300 "$@" >/dev/null 2>&1
+}
+
+# suites NUMBER SUITE..: do they pass without this piece? Only the items that come there, where they
+# are few; all, where they are many or it is left out as the program starts
+suites() {
+    number=$1
+    shift
+    reaching=$(awk -v site="$number" '$1 == site { print $2 }' "reached.$1")
+    if [ "$reaching" = start ] || [ "$(echo "$reaching" | wc -l)" -gt 20 ]; then
+        quiet "$driver" --jobs 1 --first "$@"
+        return
+    fi
+    for item in $reaching; do
+        quiet "$driver" --jobs 1 --filter "$item" "$@" || return 1
+    done
+}
+
+# run NUMBER: do the tests pass without this piece? The quick ones first
+run() {
+    suites "$1" check || return 1
+    for unit in $units; do quiet build/release/unit/$unit || return 1; done
+    suites "$1" known corpus ptx run && quiet build/release/adversary-test &&
+        quiet build/release/adversary-test --theme each && quiet build/release/graphs-test
+}
+
+# index SUITE..: which items of the suites come to which pieces
+index() {
+    rm -f said
+    PIPEC_REACHED=$PWD/said "$driver" --jobs 1 "$@" >/dev/null ||
+        { echo "arms: the tests fail with all pieces in place"; exit 2; }
+    sort -u said >"reached.$1"
+    rm -f said
+}
+
+index check
+index known corpus ptx run
+[ $# -gt 0 ] || set -- ""
+for wanted; do
+    grep "^[0-9]* $wanted" sites
+done | sort -un >chosen
+left=0 noticed=0
+while read -r number name; do
+    left=$((left + 1))
+    if (export PIPEC_ARM="$number" && run "$number"); then
+        cut -d" " -f1 reached.check reached.known | grep -qx "$number" && comes= ||
+            comes=", which no program reaches"
+        echo "arms: nothing fails without $name$comes"
+    else
+        noticed=$((noticed + 1))
+    fi
+done <chosen
+echo "$left left out, $noticed noticed"
+[ "$left" -eq "$noticed" ]
