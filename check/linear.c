@@ -148,8 +148,7 @@ static void step(Flow *flow, int at, void *state) {
         break;
     case ROW_MOVE: move(linear, path, at); break;
     case ROW_LEND:
-    case ROW_UNSAFE:
-    case ROW_STEP: linear_event(linear, path, row->handle, EVENT_USE, at, row->span); break;
+    case ROW_UNSAFE: linear_event(linear, path, row->handle, EVENT_USE, at, row->span); break;
     case ROW_LEAVE: linear->drops[at] |= flow->last && linear->leave == row->stmt; break;
     case ROW_LOOP:
     case ROW_NEXT:
@@ -164,6 +163,7 @@ static void step(Flow *flow, int at, void *state) {
     case ROW_FLUSH:
     case ROW_TAKE:
     case ROW_PASS:
+    case ROW_STEP:
     case ROW_COUNT: break;
     }
 }
@@ -184,7 +184,6 @@ static void meets(Flow *flow, int at, void *const *states, const int *sources, s
     Linear *linear = flow->data;
     Path **paths = NEW_ARRAY(flow->arena, Path *, count);
     for (size_t i = 0; i < count; i++) paths[i] = states[i];
-    linear->last = true;
     linear->unproved |= flow->code->rows.items[at].kind == ROW_NEXT &&
                         flow->code->rows.items[sources[0]].kind != ROW_LOOP;
     linear_meets(linear, at, paths, sources, count);

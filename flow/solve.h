@@ -22,7 +22,8 @@ typedef struct Rule {
     void *(*start)(Flow *flow);
     void *(*copy)(Flow *flow, const void *state);
     /* Two paths meet at row `at`; `from` comes from row `source`; at a LOOP: from its own row
-     * where it enters, from a later one where it comes back. Leaves in `to` what holds on both. True: `to` has changed. */
+     * where it enters, from a later one where it comes back. Leaves in `to` what holds on both. True: `to` has changed;
+     * nobody asks for that but at a LOOP. */
     bool (*join)(Flow *flow, void *to, const void *from, int at, int source);
     /* What the row does to the state; monotone. LOOP: its bounds are evaluated, once on entry; NEXT: at the end of each iteration; END: after the
      * paths have met; ELSE: at the end of the first arm. In the last round (flow->last) it reports. */

@@ -118,7 +118,6 @@ static void follow(Uniform *u, const Row *row) {
         break;
     case ROW_ACQUIRE: acquire(u, row, under); break;
     case ROW_UNSAFE:
-    case ROW_STEP:
         row_exprs(u->code, row, derive, u);
         unsafe(u, row->unsafe, under);
         break;
@@ -138,6 +137,7 @@ static void follow(Uniform *u, const Row *row) {
     case ROW_FLUSH:
     case ROW_TAKE:
     case ROW_PASS:
+    case ROW_STEP:
     case ROW_COUNT: break;
     }
 }

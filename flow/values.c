@@ -182,7 +182,6 @@ static bool join(Flow *flow, void *to, const void *from, int at, int source) {
     State *state = to;
     const State *other = from;
     const Row *row = &flow->code->rows.items[at];
-    bool changed = false;
     if (row->kind == ROW_LOOP) { /* its head holds phis; what an iteration makes of them comes from a later row */
         if (source > at) join_head(flow, other, row->region);
         return false;
@@ -193,9 +192,8 @@ static bool join(Flow *flow, void *to, const void *from, int at, int source) {
         const Poly *both = choose(flow, at, source, (int)i, a, b);
         if (a && poly_equal(a, both)) continue;
         set(flow, state, (int)i, both);
-        changed = true;
     }
-    return changed;
+    return false;
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------------------------------- */
