@@ -192,12 +192,20 @@ static void step_row(Written *w, State *state, const Row *row) {
         break;
     case ROW_ACQUIRE: acquire(w, state, row); break;
     case ROW_RELEASE:
-    case ROW_DROP:
-    case ROW_KEEP: release(w, state, row); break;
+    case ROW_DROP: release(w, state, row); break;
     case ROW_MOVE: move(w, state, row); break;
-    case ROW_STEP: written_reads(w, state, row); break;
-    case ROW_BLOCK: case ROW_LEAVE: case ROW_EXIT: case ROW_CLOSE: case ROW_ASK: case ROW_LEND: case ROW_FLUSH: case ROW_TAKE:
-    case ROW_PASS: case ROW_COUNT: break;
+    case ROW_KEEP: /* of consumed stages */
+    case ROW_BLOCK:
+    case ROW_LEAVE:
+    case ROW_EXIT:
+    case ROW_CLOSE:
+    case ROW_ASK:
+    case ROW_LEND:
+    case ROW_FLUSH:
+    case ROW_TAKE:
+    case ROW_PASS:
+    case ROW_STEP:
+    case ROW_COUNT: break;
     }
 }
 

@@ -187,7 +187,7 @@ static Span body_of(const Written *w, int acquire) {
     const Row *row = row_of(w, acquire);
     for (size_t at = (size_t)acquire; row->block && at < w->code->rows.count; at++) {
         const Row *end = row_of(w, (int)at);
-        bool releases = end->kind == ROW_RELEASE || end->kind == ROW_KEEP;
+        bool releases = end->kind == ROW_RELEASE;
         if (releases && end->block && !end->leaving && end->stmt == row->stmt) return (Span){row->span.lo, end->span.hi};
     }
     return w->code->regions.items[0].span;
