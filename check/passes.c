@@ -29,6 +29,11 @@ static void find_values(Arena *arena, Prog *prog, Diags *diags) {
     for (size_t r = 0; r < prog->roles.count; r++) (void)flow_values(arena, prog->roles.items[r].code);
 }
 
+static void make_plans(Arena *arena, Prog *prog, Diags *diags) {
+    (void)diags;
+    for (size_t r = 0; r < prog->roles.count; r++) prog->roles.items[r].code->plan = plan_role(arena, prog->roles.items[r].code);
+}
+
 static void classify(Arena *arena, Prog *prog, Diags *diags) { prog->tiles = tiles_check(arena, prog, diags); }
 
 #define OF_TILES(name, function)                                                                                       \

@@ -6,6 +6,7 @@
 
 #include "check/check.h"
 #include "derive/derive.h"
+#include "derive/plan.h"
 #include "flow/code.h"
 
 /* What passes leave to those after them (passes.def) */
@@ -21,6 +22,7 @@ enum {
     FACT_BY_HAND = 256,   /* the pipes that are left out of counts and deadlocks */
     FACT_COUNTS = 512,    /* both ends of each pipe acquire equally often, and no role waits for ever */
     FACT_WIDTHS = 2048,   /* preconditions that keep formulas of sizes within their types */
+    FACT_PLAN = 4096,     /* what is emitted beside the rows */
     FACT_RESOURCES = 1024 /* warps, barriers, memory, registers, how releases arrive */
 };
 

@@ -51,20 +51,17 @@ void local_set(Gen *gen, int local, Value value) {
 /* What follows is skipped in iterations that `where` leaves out. */
 static void skip_unless(Gen *gen, Exits *exits, const Expr *where) {
     if (where == NULL) return;
-    mma_branch(gen, &exits->next);
     INS_UNLESS(gen->ptx, eval_condition(gen, &(Point){.outer = NULL}, where), "bra",
                ptx_label(exits->continue_label));
 }
 
 /* All that left the region meets here. */
 static void place_leave(Gen *gen, const Exits *exits) {
-    mma_meet(gen, exits->left);
     ptx_place_label(gen->ptx, exits->leave_label);
 }
 
 /* All that goes to the next iteration meets here. */
 static void place_next(Gen *gen, const Exits *exits) {
-    mma_meet(gen, exits->next);
     ptx_place_label(gen->ptx, exits->continue_label);
 }
 
@@ -146,18 +143,17 @@ static void gen_grid(Gen *gen, int region) {
     INS(gen->ptx, "mov.u32", ptx_reg(step), ptx_text(prog->cluster > 1 ? "%nclusterid.x" : "%nctaid.x"));
     int head = ptx_new_label(gen->ptx);
     exits->continue_label = ptx_new_label(gen->ptx);
-    mma_head(gen, region);
+    wait_before(gen, loop->begin);
     ptx_place_label(gen->ptx, head);
     INS(gen->ptx, "setp.ge.s32", ptx_reg(done), ptx_reg(tile), value_operand(total));
-    mma_branch(gen, &exits->left);
     INS_IF(gen->ptx, done, "bra", ptx_label(exits->leave_label));
     set_axes(gen, loop, extents, tile);
     ptx_forget(gen->ptx);
     int skip = turn_iteration(gen);
     gen_body(gen, loop);
     place_next(gen, exits);
-    mma_again(gen, region);
-    turn_skipped(gen, region, skip);
+    wait_before(gen, loop->next);
+    turn_skipped(gen, skip);
     INS(gen->ptx, "add.s32", ptx_reg(tile), ptx_reg(tile), ptx_reg(step));
     INS(gen->ptx, "bra", ptx_label(head));
     place_leave(gen, exits);
@@ -168,8 +164,8 @@ static void gen_unrolled(Gen *gen, const Region *loop, Exits *exits) {
     Value saved = gen->role->locals[loop->var];
     for (int64_t v = lo.integer; v < hi.integer; v++) {
         gen->role->locals[loop->var] = value_integer(saved.type, v);
+        gen->role->unrolled[loop->var] = v;
         exits->continue_label = ptx_new_label(gen->ptx);
-        exits->next = NULL;
         skip_unless(gen, exits, loop->where);
         gen_body(gen, loop);
         place_next(gen, exits);
@@ -186,15 +182,14 @@ static void gen_counted(Gen *gen, int region, Exits *exits) {
     INS(gen->ptx, "mov.b32", ptx_reg(var), value_operand(lo));
     int head = ptx_new_label(gen->ptx);
     exits->continue_label = ptx_new_label(gen->ptx);
-    mma_head(gen, region);
+    if (!gen->role->plan->apart[region]) wait_before(gen, loop->begin);
     ptx_place_label(gen->ptx, head);
     INS(gen->ptx, "setp.ge.s32", ptx_reg(done), ptx_reg(var), ptx_reg(end));
-    mma_branch(gen, &exits->left);
     INS_IF(gen->ptx, done, "bra", ptx_label(exits->leave_label));
     skip_unless(gen, exits, loop->where);
     gen_body(gen, loop);
     place_next(gen, exits);
-    mma_again(gen, region);
+    wait_before(gen, loop->next);
     INS(gen->ptx, "add.s32", ptx_reg(var), ptx_reg(var), ptx_int(1));
     INS(gen->ptx, "bra", ptx_label(head));
 }
@@ -204,13 +199,13 @@ static void gen_for(Gen *gen, int region) {
     ptx_mark(gen->ptx, loop->head, gen->role->number, NULL, "loops");
     Exits *exits = open_exits(gen, region);
     open_lates(gen, region);
-    bool apart = apart_open(gen, region);
+    apart_open(gen, region);
     if (loop->unroll)
         gen_unrolled(gen, loop, exits);
     else
         gen_counted(gen, region, exits);
     place_leave(gen, exits);
-    apart_close(gen, apart);
+    apart_close(gen, region);
 }
 
 /* ---- branches ----------------------------------------------------------------------------- */
@@ -221,40 +216,44 @@ static void gen_arm(Gen *gen, int first, int end) {
     gen_rows(gen, first + 1, end);
 }
 
+static void gen_first(Gen *gen, const Region *branch) {
+    gen_arm(gen, branch->begin, branch->otherwise);
+    wait_before(gen, branch->otherwise);
+}
+
+static void gen_second(Gen *gen, const Region *branch) {
+    gen_arm(gen, branch->otherwise, branch->end);
+    wait_at_join(gen, branch->end);
+}
+
 static void gen_if(Gen *gen, int region) {
     const Region *branch = region_at(gen, region);
     ptx_mark(gen->ptx, branch->head, gen->role->number, NULL, NULL);
     Value condition = eval_scalar(gen, branch->condition);
+    wait_before(gen, branch->begin);
     if (condition.reg.class == REG_NONE) {
         if (condition.integer != 0)
-            gen_arm(gen, branch->begin, branch->otherwise);
+            gen_first(gen, branch);
         else
-            gen_arm(gen, branch->otherwise, branch->end);
+            gen_second(gen, branch);
         return;
     }
     int otherwise = ptx_new_label(gen->ptx), end = ptx_new_label(gen->ptx);
     bool second = turn_passes_after(gen, branch->otherwise) || branch->otherwise + 1 < branch->end;
-    Pending *before = NULL, *then = NULL;
-    mma_rest(gen, region);
-    bool apart = apart_open(gen, region);
-    mma_branch(gen, &before);
+    apart_open(gen, region);
     INS_UNLESS(gen->ptx, condition.reg, "bra", ptx_label(otherwise));
-    gen_arm(gen, branch->begin, branch->otherwise);
-    mma_rest_in_loop(gen, region);
-    mma_goto(gen, &then);
+    gen_first(gen, branch);
     if (second) INS(gen->ptx, "bra", ptx_label(end));
     ptx_place_label(gen->ptx, otherwise);
-    mma_meet(gen, before);
-    gen_arm(gen, branch->otherwise, branch->end);
-    mma_rest_in_loop(gen, region);
-    mma_meet(gen, then);
+    gen_second(gen, branch);
     ptx_place_label(gen->ptx, end);
-    apart_close(gen, apart);
+    apart_close(gen, region);
 }
 
-static void gen_leave(Gen *gen, const Row *row) {
+static void gen_leave(Gen *gen, int at) {
+    const Row *row = row_at(gen, at);
     const Exits *exits = &gen->role->exits[row->target];
-    mma_leave(gen, row);
+    wait_before(gen, at);
     int label = row->target == 0 ? gen->role->end_label
                 : row->again     ? exits->continue_label
                                  : exits->leave_label;
@@ -265,27 +264,26 @@ static void gen_leave(Gen *gen, const Row *row) {
 static void gen_block(Gen *gen, int region) {
     const Region *block = region_at(gen, region);
     const Exits *exits = open_exits(gen, region);
-    bool apart = apart_open(gen, region);
+    apart_open(gen, region);
     gen_rows(gen, block->begin + 1, block->end);
     if (block->left) place_leave(gen, exits);
-    apart_close(gen, apart);
+    apart_close(gen, region);
 }
 
 /* ---- rows --------------------------------------------------------------------------------- */
 
-void gen_set(Gen *gen, const Row *row) {
+static void gen_set(Gen *gen, const Row *row) {
     if (row->space != NULL) {
         refuse_reduction(gen, row->value, row->span);
         return;
     }
     ptx_mark(gen->ptx, row->span, gen->role->number, NULL, NULL);
-    mma_touch(gen, row);
+    wait_before(gen, row_number(gen, row));
     zero_settle(gen, row);
     local_set(gen, row->local, eval_scalar(gen, row->value));
 }
 
 static void gen_move(Gen *gen, const Row *row) {
-    mma_move(gen, row->handle, row->other);
     INS(gen->ptx, "mov.b32", ptx_reg(gen->role->handles[row->handle]),
         ptx_reg(gen->role->handles[row->other]));
     ptx_forget(gen->ptx);
@@ -309,28 +307,11 @@ static int release_after(const Gen *gen, int at) {
 static int gen_statement(Gen *gen, int at) {
     RoleState *state = gen->role;
     int release = release_after(gen, at);
-    Due due = {.release = release < 0 ? NULL : row_at(gen, release)};
+    Due due = {.statement = at, .release = release};
     state->due = release < 0 ? NULL : &due;
     gen_tile(gen, row_at(gen, at));
     state->due = NULL;
-    if (!due.done) return at + 1;
-    mma_scope(gen, at + 1, release);
-    return release + 1;
-}
-
-/* Rows of one kind that stand together: what waits for all of them waits once. Returns the row after them. */
-static int after_run(const Gen *gen, int at) {
-    RowKind kind = row_at(gen, at)->kind;
-    do at++;
-    while (row_at(gen, at)->kind == kind);
-    return at;
-}
-
-static int gen_flushes(Gen *gen, int at) {
-    int end = after_run(gen, at);
-    mma_late(gen, at, end);
-    for (; at < end; at++) pipe_drain(gen, row_at(gen, at)->late);
-    return end;
+    return due.done ? release + 1 : at + 1;
 }
 
 static int gen_region(Gen *gen, int region) {
@@ -352,7 +333,7 @@ static int gen_row(Gen *gen, int at) {
     case ROW_LOOP:
     case ROW_IF:
     case ROW_BLOCK: return gen_region(gen, row->region);
-    case ROW_LEAVE: gen_leave(gen, row); break;
+    case ROW_LEAVE: gen_leave(gen, at); break;
     case ROW_SET: gen_set(gen, row); break;
     case ROW_TILE: return gen_statement(gen, at) - 1;
     case ROW_UNSAFE:
@@ -361,14 +342,13 @@ static int gen_row(Gen *gen, int at) {
     case ROW_ACQUIRE: pipe_acquire(gen, row); break;
     case ROW_RELEASE:
     case ROW_KEEP: pipe_release(gen, row); break;
-    case ROW_DROP: pipe_forget(gen, row->handle); break;
     case ROW_MOVE: gen_move(gen, row); break;
-    case ROW_FLUSH: return gen_flushes(gen, at) - 1;
-    case ROW_CLOSE: {
-        int end = after_run(gen, at);
-        mma_scope(gen, at, end);
-        return end - 1;
-    }
+    case ROW_FLUSH:
+        wait_before(gen, at);
+        pipe_drain(gen, row->late);
+        break;
+    case ROW_DROP:
+    case ROW_CLOSE: wait_before(gen, at); break;
     case ROW_TAKE: turn_open(gen, row); break;
     case ROW_PASS: /* turn_pass_after says where */
     case ROW_OPEN:
@@ -454,10 +434,11 @@ static void open_storage(Gen *gen, RoleState *state) {
 void gen_role(Gen *gen, int number) {
     const Role *role = &gen->prog->roles.items[number];
     const FlowCode *code = role->code;
-    RoleState state = {.role = role, .number = number, .code = code};
+    RoleState state = {.role = role, .number = number, .code = code, .plan = code->plan};
     gen->role = &state;
     state.exits = NEW_ARRAY(gen->arena, Exits, code->regions.count);
     state.lates = NEW_ARRAY(gen->arena, LateRegs, code->lates.count + 1);
+    state.unrolled = NEW_ARRAY(gen->arena, int64_t, role->locals.count + 1);
     state.end_label = ptx_new_label(gen->ptx);
     state.expired_label = ptx_new_label(gen->ptx);
     state.expired_site = ptx_new_reg(gen->ptx, REG_32);
@@ -470,15 +451,12 @@ void gen_role(Gen *gen, int number) {
     registers_open(gen);
     open_cursors(gen, &state);
     zero_open(gen);
-    mma_open(gen);
-    apart_find(gen);
     turns_begin(gen);
     cluster_open_role(gen);
     gen_rows(gen, code->regions.items[0].begin + 1, code->regions.items[0].end);
-    mma_end(gen);
     ptx_place_label(gen->ptx,
                     state.end_label); /* also of the lanes that were not elected: they have nothing to finish */
-    mma_finish(gen);
+    wait_before(gen, (int)code->rows.count - 1);
     turns_end(gen);
     pipe_finish(gen);
     cluster_return(gen);

@@ -263,7 +263,7 @@ static void refuse_tile(Gen *gen, const Row *row) {
 
 void gen_tile(Gen *gen, const Row *row) {
     const Tile *tile = row->tile;
-    if (tile->class != TILE_MMA && tile->class != TILE_MAP) mma_touch(gen, row);
+    if (tile->class != TILE_MMA && tile->class != TILE_MAP) wait_before(gen, row_number(gen, row));
     switch (tile->class) {
     case TILE_TENSOR_LOAD:
     case TILE_BULK_LOAD:
@@ -282,7 +282,7 @@ void gen_tile(Gen *gen, const Row *row) {
         return;
     case TILE_MMA:
         mark_tile(gen, row, "multiplies");
-        gen_mma(gen, tile);
+        gen_mma(gen, row);
         return;
     case TILE_REDUCTION: refuse_tile(gen, row); return;
     case TILE_UNCLASSIFIED: return; /* poison: codegen is not called after errors */

@@ -2,7 +2,7 @@
  *
  *   kernel.c   entry, prologue, role dispatch        control.c  loops, branches, leaving, scalars
  *   pipes.c    acquire, release, waits, watchdog     copies.c   tensor, bulk and per-lane copies
- *   maps.c     elementwise statements                mma.c      matrix instructions    pending.c, ahead.c  their waits
+ *   maps.c     elementwise statements                mma.c      matrix instructions    ahead.c  reads before their waits
  *   zero.c     accumulators that begin as zeros
  *   values.c   expressions to registers              matrix_moves.c  stmatrix, ldmatrix
  *   turn.c     instances that take turns              registers.c  register tiles
@@ -14,7 +14,7 @@
 
 #include "codegen/codegen.h"
 #include "codegen/ptx.h"
-#include "flow/code.h"
+#include "derive/plan.h"
 
 /* A value: a constant or a register. F32, I32 and U32 are in .b32, 64-bit integers in .b64, BOOL in a predicate. */
 typedef struct Value {
@@ -37,8 +37,6 @@ typedef struct Lin {
 typedef struct Point Point;
 
 typedef struct RoleState RoleState;
-typedef struct Pending Pending; /* matrix instructions in flight at a place (pending.c) */
-typedef struct Flights Flights; /* the same followed through a role */
 typedef struct Ahead Ahead;     /* values read before a wait (ahead.c) */
 
 /* A thread's part of the coordinates of a spread */
@@ -87,15 +85,14 @@ typedef struct LateRegs {
 
 /* Where rows leave a region to */
 typedef struct Exits {
-    int leave_label;       /* after it */
-    int continue_label;    /* loops: the next iteration */
-    Pending *left, *next;  /* what is in flight where rows go there early; NULL: none does */
+    int leave_label;    /* after it */
+    int continue_label; /* loops: the next iteration */
 } Exits;
 
 /* The release, or the KEEP, that directly follows the statement being generated */
 typedef struct Due {
-    const Row *release;
-    bool done; /* the statement has carried it out */
+    int statement, release; /* rows */
+    bool done;              /* the statement has carried it out */
 } Due;
 
 struct RoleState {
@@ -113,6 +110,7 @@ struct RoleState {
     Reg **tiles;        /* registers of each register tile, as layout_number counts them */
     Reg *filled;        /* of each tile: predicate, its registers hold what it says (zero.c); REG_NONE: always */
     const FlowCode *code;
+    const Plan *plan;
     Exits *exits;       /* by region */
     LateRegs *lates;    /* by late set */
     Due *due;           /* NULL: none */
@@ -121,10 +119,8 @@ struct RoleState {
     Reg expired_site, expired_stage;
     bool any_wait, any_bulk_store;
     bool apart;         /* under control that differs between lanes: nothing waits for a whole warp */
-    bool *parted;       /* by region: some lanes leave it while others go on */
-    Flights *flights;  /* NULL: the role has no matrix instructions */
+    int64_t *unrolled; /* by local: its value, while its loop is unrolled */
     Reg until;         /* .b32, of a role in turn: iterations of the grid until the next of its own; else REG_NONE */
-    int *passes;        /* by row: the turn that is passed on after it; 0: none */
     ThreadPart *parts; /* of the role's register tiles */
 };
 
@@ -193,24 +189,19 @@ Operand global_address(Gen *gen, Point *point, const Access *access);
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
 void gen_rows(Gen *gen, int from, int to); /* control.c: rows from .. to, `to` not included */
-void gen_set(Gen *gen, const Row *row);    /* control.c */
 void gen_role(Gen *gen, int number);       /* control.c */
 
 void local_set(Gen *gen, int local, Value value); /* control.c */
 
 /* unsafe.c */
-bool unsafe_signals(const Unsafe *what); /* what a release of the stage that it names would */
 void gen_unsafe(Gen *gen, const Row *row);
-void apart_find(Gen *gen);                       /* at the role's begin */
-bool apart_region(const Gen *gen, int region);   /* do lanes of a warp go through it apart? */
-bool apart_open(Gen *gen, int region);           /* where it begins: does it part lanes that were together? */
-void apart_close(Gen *gen, bool opened);         /* after it */
+void apart_open(Gen *gen, int region);  /* where a region begins */
+void apart_close(Gen *gen, int region); /* after it */
 
 void pipe_ask(Gen *gen, const Row *row);
 void pipe_acquire(Gen *gen, const Row *row); /* pipes.c */
 void pipe_release(Gen *gen, const Row *row); /* RELEASE or KEEP */
 void pipe_settle(Gen *gen, int handle);  /* an arrival may follow: the warp is done with what it has done to the stage */
-void pipe_forget(Gen *gen, int handle);  /* a release without signal */
 void pipe_wait(Gen *gen, const Pipe *pipe, bool full, Reg stage, Reg parity, Span span);
 void pipe_step(Gen *gen, End end, int pipe); /* the cursor */
 void pipe_drain(Gen *gen, int late);                                     /* releases what the late set still holds */
@@ -237,40 +228,21 @@ void turn_open(Gen *gen, const Row *row);   /* waits for the turn */
 bool turn_passes_after(const Gen *gen, int at); /* is a turn passed on after the row? */
 void turn_pass_after(Gen *gen, int at);         /* does it; nothing elsewhere */
 int turn_iteration(Gen *gen); /* in turn: jumps to the label in the iterations of other instances; else -1 */
-void turn_skipped(Gen *gen, int grid, int label); /* and what is done in those */
+void turn_skipped(Gen *gen, int label); /* and what is done in those */
 
-void gen_mma(Gen *gen, const Tile *tile); /* mma.c */
+void gen_mma(Gen *gen, const Row *row); /* mma.c */
 
 /* zero.c: accumulators that their first matrix instruction clears */
-void zero_open(Gen *gen);                         /* at the role's begin */
-bool zero_assigned(Gen *gen, const Tile *tile);   /* the statement assigns zero to such a tile: nothing else is to be done for it */
-void zero_filled(Gen *gen, int tile);             /* behind a contraction into a tile */
-void zero_settle(Gen *gen, const Row *row);       /* before any other statement: what it names is in the registers */
+void zero_open(Gen *gen);                       /* at the role's begin */
+bool zero_assigned(Gen *gen, const Row *row);   /* the row assigns zero to such a tile: nothing else is to be done for it */
+void zero_filled(Gen *gen, int tile);           /* after a contraction into a tile */
+void zero_settle(Gen *gen, const Row *row);     /* before any other row: what it names is in the registers */
 
-/* pending.c: waits for matrix instructions. Each emits what is due before or at what its name says, and takes note of it. */
-void mma_open(Gen *gen);                    /* at the role's begin */
-void mma_settle(Gen *gen);                  /* what was issued is committed */
-void mma_issue(Gen *gen, const Tile *tile); /* a contraction */
-void mma_touch(Gen *gen, const Row *row); /* any other statement: waits for what it reads and writes */
-bool mma_waits(Gen *gen, const Row *row); /* will mma_touch wait? */
-/* Marks, by number in the role, the register tiles that an ordinary statement reads or writes and the `shared` tile that it writes. */
-void mma_names(Gen *gen, const Row *row, bool *tiles);
-void mma_acquire(Gen *gen, int handle);
-void mma_move(Gen *gen, int to, int from);
-void mma_release(Gen *gen, int handle, int late); /* of a consumed stage; late: the set that it goes into, -1: none */
-void mma_arrive(Gen *gen, int handle);      /* of one that is kept */
-void mma_late(Gen *gen, int from, int to);  /* FLUSH rows: of all stages that their sets hold */
-void mma_head(Gen *gen, int loop);          /* at a loop's head, in front of the label */
-void mma_again(Gen *gen, int loop);         /* where all paths to its next iteration have met */
-void mma_scope(Gen *gen, int from, int to); /* CLOSE rows: register tiles whose scope ends are not in flight, others may have their registers */
-void mma_rest(Gen *gen, int region);        /* registers that ordinary rows of it touch are not in flight */
-void mma_rest_in_loop(Gen *gen, int region); /* nor those of the innermost loop around it, or the role */
-void mma_branch(Gen *gen, Pending **to);    /* control may go to a place; before the jump */
-void mma_goto(Gen *gen, Pending **to);      /* control goes there */
-void mma_leave(Gen *gen, const Row *leave); /* and to the target of a LEAVE */
-void mma_meet(Gen *gen, const Pending *from);           /* at the place, in front of its label */
-void mma_end(Gen *gen);    /* where the role ends, all that returned met, in front of the label */
-void mma_finish(Gen *gen); /* there: nothing is in flight any more */
+/* Waits for matrix instructions, as planned */
+void wait_before(Gen *gen, int at);             /* mma.c: before a row; nothing where none is planned */
+void wait_at_join(Gen *gen, int at);            /* END of an IF: at the end of its second arm */
+bool waits_in_flight(const Gen *gen, int at);   /* is something that the row touches in flight? */
+int row_number(const Gen *gen, const Row *row);
 
 /* How a tile in shared memory, seen from an accumulator, is moved by matrices of 8 x 8: rows of the accumulator contiguous, or its columns. */
 typedef enum MatrixMove { MATRIX_NONE, MATRIX_PLAIN, MATRIX_TRANSPOSED } MatrixMove;

@@ -664,14 +664,16 @@ static void read_ahead(Walk *walk) {
 /* A stage that only the reads ahead were left to need is released at the wait. */
 static void release_due(Walk *walk) {
     Due *due = walk->gen->role->due;
-    int handle = due->release->handle;
+    const Row *release = &walk->gen->role->code->rows.items[due->release];
+    int handle = release->handle;
     if (walk->gen->role->role->handles.items[handle].end != END_CONSUME) return;
     for (size_t i = 0; i < walk->reads.count; i++) {
         const Access *read = walk->reads.items[i]->read;
         if (read->space == SPACE_STAGE && read->object == handle && !ahead_has(walk->ahead, walk->reads.items[i]))
             return;
     }
-    pipe_release(walk->gen, due->release);
+    if (due->statement + 1 < due->release) wait_before(walk->gen, due->statement + 1);
+    pipe_release(walk->gen, release);
     due->done = true;
 }
 
@@ -679,9 +681,9 @@ void gen_map(Gen *gen, const Row *row) {
     const Tile *tile = row->tile;
     Walk walk;
     open_walk(&walk, gen, tile);
-    if (walk.layout != NULL && mma_waits(gen, row)) read_ahead(&walk);
-    mma_touch(gen, row);
-    if (zero_assigned(gen, tile)) return;
+    if (walk.layout != NULL && waits_in_flight(gen, row_number(gen, row))) read_ahead(&walk);
+    wait_before(gen, row_number(gen, row));
+    if (zero_assigned(gen, row)) return;
     zero_settle(gen, row);
     if (walk.ahead != NULL && gen->role->due != NULL) release_due(&walk);
     bool shared = tile->target.space == SPACE_SHARED;

@@ -1,5 +1,5 @@
 /* Matrix instructions of a warpgroup (wgmma, PTX ISA 9.7.15): descriptors from layouts, fence, issue.
- * Commits and waits are pending.c's. */
+ * Commits and waits stand where the plan has them. */
 #include "codegen/gen.h"
 
 /* ---- descriptors -------------------------------------------------------------------------------------------------- */
@@ -61,8 +61,9 @@ static Operand fragment_at(const Gen *gen, const Mma *mma, int step, int slab) {
 
 /* ---- issue -------------------------------------------------------------------------------------------------------- */
 
-void gen_mma(Gen *gen, const Tile *tile) {
+void gen_mma(Gen *gen, const Row *row_of_code) {
     RoleState *state = gen->role;
+    const Tile *tile = row_of_code->tile;
     const Mma *mma = &tile->mma;
     const MmaRow *row = &mma_rows[mma->kind];
     int held = mma->n / 2; /* accumulator registers of a slab: 64 * n over 128 threads */
@@ -77,7 +78,8 @@ void gen_mma(Gen *gen, const Tile *tile) {
     Reg keep = PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(zero), ptx_reg(zero));
     Reg filled = state->filled[tile->target.object], first = filled.class != REG_NONE ? filled : keep;
     if (tile->op == ASSIGN_SET) first = PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(zero), ptx_reg(zero));
-    mma_issue(gen, tile);
+    int at = row_number(gen, row_of_code);
+    wait_before(gen, at);
     INS0(gen->ptx, "wgmma.fence.sync.aligned");
     for (int step = 0; step < mma->steps; step++) {
         for (int slab = 0; slab < mma->slabs; slab++) {
@@ -98,5 +100,29 @@ void gen_mma(Gen *gen, const Tile *tile) {
         }
     }
     zero_filled(gen, tile->target.object);
+    if (state->plan->commits[at]) INS0(gen->ptx, "wgmma.commit_group.sync.aligned");
     ptx_forget(gen->ptx); /* accumulators have changed */
 }
+
+/* ---- waits -------------------------------------------------------------------------------- */
+
+int row_number(const Gen *gen, const Row *row) { return (int)(row - gen->role->code->rows.items); }
+
+static const Wait *planned(const Gen *gen, const Waits *waits, int at) {
+    return plan_wait(gen->role->code, waits, at, gen->role->unrolled);
+}
+
+bool waits_in_flight(const Gen *gen, int at) {
+    const Wait *wait = planned(gen, gen->role->plan->waits, at);
+    return wait != NULL && wait->in_flight;
+}
+
+static void emit_wait(Gen *gen, const Wait *wait) {
+    if (wait == NULL) return;
+    if (wait->pin >= 0) pipe_pin(gen, wait->pin);
+    INS(gen->ptx, "wgmma.wait_group.sync.aligned", ptx_int(wait->depth));
+    ptx_forget(gen->ptx);
+}
+
+void wait_before(Gen *gen, int at) { emit_wait(gen, planned(gen, gen->role->plan->waits, at)); }
+void wait_at_join(Gen *gen, int at) { emit_wait(gen, planned(gen, gen->role->plan->joins, at)); }

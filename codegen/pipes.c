@@ -182,7 +182,6 @@ void pipe_acquire(Gen *gen, const Row *row) {
              arena_printf(gen->arena, "waits for %s stage of `%s`", consume ? "a full" : "an empty", pipe->name));
     ptx_comment(gen->ptx, "%s: %s <%s> as %s", state->role->name, consume ? "consume" : "produce", pipe->name,
                 handle->name);
-    mma_acquire(gen, handle_index);
     if (!row->unwaited) {
         Reg hint = row->hint < 0 ? PTX_NONE : state->hints[row->hint];
         wait_for(gen, pipe, consume, cursor->stage, cursor->parity, hint, span);
@@ -321,7 +320,7 @@ void pipe_release(Gen *gen, const Row *row) {
     }
     bool late = row->kind == ROW_KEEP && state->code->lates.items[row->late].lag > 0;
     commit_stores(gen, handle->pipe);
-    mma_release(gen, row->handle, late ? row->late : -1);
+    wait_before(gen, row_number(gen, row));
     if (late)
         release_late(gen, row->late, state->handles[row->handle]);
     else
@@ -337,15 +336,10 @@ void pipe_settle(Gen *gen, int handle_index) {
             INS0(gen->ptx, "fence.proxy.async.shared::cta");
     } else {
         commit_stores(gen, handle->pipe);
-        mma_arrive(gen, handle_index);
         if (use->bulk_out) INS_IF(gen->ptx, gen->role->leader, "cp.async.bulk.wait_group.read", ptx_int(0));
         if (use->generic_out && written_by_async_proxy(gen, handle->pipe)) INS0(gen->ptx, "fence.proxy.async.shared::cta");
     }
     warp_sync(gen);
-}
-
-void pipe_forget(Gen *gen, int handle) {
-    if (gen->role->role->handles.items[handle].end == END_CONSUME) mma_release(gen, handle, -1);
 }
 
 void pipe_finish(Gen *gen) {

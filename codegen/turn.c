@@ -41,83 +41,21 @@ static void token_barrier(Gen *gen, const char *op, int turn, int shift) {
 void turn_open(Gen *gen, const Row *row) {
     const Role *role = gen->role->role;
     ptx_mark(gen->ptx, row->head, gen->role->number, NULL, "waits for its turn");
-    mma_settle(gen);
     ptx_comment(gen->ptx, "%s: takes its turn", role->name);
     token_barrier(gen, "bar.sync", row->turn, 0);
 }
 
-bool turn_passes_after(const Gen *gen, int at) { return gen->role->passes[at] != 0; }
+bool turn_passes_after(const Gen *gen, int at) { return gen->role->plan->passes[at] != 0; }
 
 void turn_pass_after(Gen *gen, int at) {
     if (!turn_passes_after(gen, at)) return;
-    mma_settle(gen);
     ptx_comment(gen->ptx, "%s: the next one's turn", gen->role->role->name);
-    token_barrier(gen, "bar.arrive", gen->role->passes[at], 1);
-}
-
-/* ---- where a turn is passed on ------------------------------------------------------------ */
-
-/* Issues nothing: a turn is passed on before it. */
-static bool gives_back(RowKind kind) {
-    switch (kind) {
-    case ROW_RELEASE:
-    case ROW_DROP:
-    case ROW_KEEP:
-    case ROW_FLUSH:
-    case ROW_MOVE:
-    case ROW_LEND:
-    case ROW_OPEN:
-    case ROW_CLOSE:
-    case ROW_PASS: return true;
-    case ROW_LOOP:
-    case ROW_NEXT:
-    case ROW_IF:
-    case ROW_ELSE:
-    case ROW_BLOCK:
-    case ROW_END:
-    case ROW_LEAVE:
-    case ROW_EXIT:
-    case ROW_SET:
-    case ROW_TILE:
-    case ROW_UNSAFE:
-    case ROW_ASK:
-    case ROW_ACQUIRE:
-    case ROW_TAKE:
-    case ROW_STEP:
-    case ROW_COUNT: break;
-    }
-    return false;
-}
-
-/* Of rows between `first` and `end`, both not included, the turn is passed on after the last that issues anything, or after `first`. Each arm of
- * a condition passes it on as soon as it can; where lanes take different arms, it is passed on after both: a barrier is for whole warps. */
-static void place_pass(Gen *gen, int first, int end, int turn) {
-    const FlowCode *code = gen->role->code;
-    int at = end - 1;
-    while (at > first && gives_back(code->rows.items[at].kind)) at--;
-    int region = code->rows.items[at].region;
-    const Region *branch = &code->regions.items[region];
-    if (at == first || code->rows.items[at].kind != ROW_END || branch->kind != REGION_IF || apart_region(gen, region)) {
-        gen->role->passes[at] = turn;
-        return;
-    }
-    place_pass(gen, branch->begin, branch->otherwise, turn);
-    place_pass(gen, branch->otherwise, branch->end, turn);
-}
-
-static void place_passes(Gen *gen) {
-    const FlowCode *code = gen->role->code;
-    gen->role->passes = NEW_ARRAY(gen->arena, int, code->rows.count);
-    for (size_t at = 0; at < code->rows.count; at++) {
-        const Row *row = &code->rows.items[at];
-        if (row->kind == ROW_TAKE) place_pass(gen, (int)at, code->regions.items[row->region].end, row->turn);
-    }
+    token_barrier(gen, "bar.arrive", gen->role->plan->passes[at], 1);
 }
 
 void turns_begin(Gen *gen) {
     RoleState *state = gen->role;
     const Role *role = state->role;
-    place_passes(gen);
     if (role->in_turn) {
         state->until = ptx_new_reg(gen->ptx, REG_32);
         INS(gen->ptx, "mov.b32", ptx_reg(state->until), ptx_reg(state->rank));
@@ -145,79 +83,16 @@ void turns_end(Gen *gen) {
 
 /* ---- what a skipped iteration does ------------------------------------------------------------------------------------ */
 
-typedef struct SkipExits {
-    int leave_label, continue_label;
-} SkipExits;
-
 typedef struct Skip {
     Gen *gen;
-    const FlowCode *code;
-    bool *needed; /* by local: a bound or condition of what is followed reads it */
-    bool changed;
-    SkipExits *exits; /* by region */
+    const FlowCode *code; /* planned */
+    Exits *exits;         /* by its region */
 } Skip;
-
-static bool region_moves(const Skip *skip, int region, bool leaving);
-
-/* Steps a cursor, sets what decides about it, or (`leaving`) leaves a region that does */
-static bool row_moves(const Skip *skip, const Row *row, bool leaving) {
-    if (row->kind == ROW_SET) return skip->needed[row->local];
-    if (row->kind == ROW_LEAVE) return leaving && region_moves(skip, row->target, false);
-    return row->kind == ROW_ACQUIRE;
-}
-
-static bool region_moves(const Skip *skip, int region, bool leaving) {
-    const Region *all = &skip->code->regions.items[region];
-    for (int at = all->begin; at < all->end; at++)
-        if (row_moves(skip, &skip->code->rows.items[at], leaving)) return true;
-    return false;
-}
-
-static void need_local(Expr *expr, void *data) {
-    Skip *skip = data;
-    if (expr->kind != X_LOCAL || skip->needed[expr->index]) return;
-    skip->needed[expr->index] = skip->changed = true;
-}
-
-static void need(Skip *skip, Expr *expr) {
-    if (expr != NULL) expr_visit(skip->gen->arena, expr, need_local, skip);
-}
-
-static void find_needed(Skip *skip, int grid) {
-    const Region *loop = &skip->code->regions.items[grid];
-    for (int at = loop->begin + 1; at < loop->next; at++) {
-        const Row *row = &skip->code->rows.items[at];
-        const Region *region = &skip->code->regions.items[row->region];
-        if (row->kind == ROW_SET && row_moves(skip, row, true)) need(skip, row->value);
-        if (at != region->begin || !region_moves(skip, row->region, true)) continue;
-        need(skip, region->lo);
-        need(skip, region->hi);
-        need(skip, region->where);
-        need(skip, region->condition);
-    }
-}
-
-static bool begins_region(const Row *row) {
-    return row->kind == ROW_LOOP || row->kind == ROW_IF || row->kind == ROW_BLOCK;
-}
-
-/* What an iteration acquires of a pipe; false where that is not a constant. */
-static bool constant_acquires(const Skip *skip, const Region *loop, int pipe, int64_t *count) {
-    for (int at = loop->begin + 1; at < loop->next; at++) {
-        const Row *row = &skip->code->rows.items[at];
-        bool decides = (row->kind == ROW_LOOP || row->kind == ROW_IF) && region_moves(skip, row->region, true);
-        if (row->kind == ROW_ACQUIRE)
-            *count += skip->code->role->handles.items[row->handle].pipe == pipe;
-        else if (decides || row_moves(skip, row, true))
-            return false;
-    }
-    return true;
-}
 
 static void skip_rows(Skip *skip, int from, int to);
 
-static SkipExits open_skip(Skip *skip, int region) {
-    SkipExits exits = {ptx_new_label(skip->gen->ptx), ptx_new_label(skip->gen->ptx)};
+static Exits open_skip(Skip *skip, int region) {
+    Exits exits = {ptx_new_label(skip->gen->ptx), ptx_new_label(skip->gen->ptx)};
     return skip->exits[region] = exits;
 }
 
@@ -229,16 +104,13 @@ static Reg trips_of(Gen *gen, const Region *loop) {
     return PURE(gen->ptx, REG_32, "max.s32", ptx_reg(first), ptx_int(0));
 }
 
-/* A loop whose turns all acquire the same number of stages is a multiplication. */
-static bool skip_at_once(Skip *skip, const Region *loop) {
+/* A loop whose iterations all acquire the same number of stages is a multiplication. */
+static bool skip_at_once(Skip *skip, int region) {
     Gen *gen = skip->gen;
-    size_t pipes = gen->prog->pipes.count;
-    int64_t *counts = NEW_ARRAY(gen->arena, int64_t, pipes + 1);
-    if (loop->where != NULL) return false;
-    for (size_t p = 0; p < pipes; p++)
-        if (!constant_acquires(skip, loop, (int)p, &counts[p])) return false;
-    Reg trips = trips_of(gen, loop);
-    for (size_t p = 0; p < pipes; p++) {
+    const int64_t *counts = gen->role->plan->skipped.acquires[region];
+    if (counts == NULL) return false;
+    Reg trips = trips_of(gen, &skip->code->regions.items[region]);
+    for (size_t p = 0; p < gen->prog->pipes.count; p++) {
         if (counts[p] == 0) continue;
         Reg stages = counts[p] == 1 ? trips : PURE(gen->ptx, REG_32, "mul.lo.s32", ptx_reg(trips), ptx_int(counts[p]));
         pipe_skip(gen, (int)p, stages);
@@ -249,8 +121,8 @@ static bool skip_at_once(Skip *skip, const Region *loop) {
 static void skip_for(Skip *skip, int region) {
     Gen *gen = skip->gen;
     const Region *loop = &skip->code->regions.items[region];
-    if (skip_at_once(skip, loop)) return;
-    SkipExits exits = open_skip(skip, region);
+    if (skip_at_once(skip, region)) return;
+    Exits exits = open_skip(skip, region);
     Reg var = gen->role->locals[loop->var].reg, done = ptx_new_reg(gen->ptx, REG_PRED),
         end = ptx_new_reg(gen->ptx, REG_32);
     INS(gen->ptx, "mov.b32", ptx_reg(end), value_operand(eval_scalar(gen, loop->hi)));
@@ -289,14 +161,14 @@ static void skip_if(Skip *skip, const Region *branch) {
 }
 
 static void skip_leave(const Skip *skip, const Row *leave) {
-    const SkipExits *exits = &skip->exits[leave->target]; /* turns: nothing leads out of the loop over the grid */
+    const Exits *exits = &skip->exits[leave->target]; /* turns: nothing leads out of the loop over the grid */
     INS(skip->gen->ptx, "bra", ptx_label(leave->again ? exits->continue_label : exits->leave_label));
     ptx_forget(skip->gen->ptx);
 }
 
 static void skip_block(Skip *skip, int region) {
     const Region *block = &skip->code->regions.items[region];
-    SkipExits exits = open_skip(skip, region);
+    Exits exits = open_skip(skip, region);
     skip_rows(skip, block->begin + 1, block->end);
     if (block->left) ptx_place_label(skip->gen->ptx, exits.leave_label);
 }
@@ -312,21 +184,21 @@ static void skip_region(Skip *skip, int region) {
     }
 }
 
+static void skip_set(Gen *gen, const Row *row) {
+    ptx_mark(gen->ptx, row->span, gen->role->number, NULL, NULL);
+    local_set(gen, row->local, eval_scalar(gen, row->value));
+}
+
 static void skip_rows(Skip *skip, int from, int to) {
     for (int at = from; at < to; at++) {
         const Row *row = &skip->code->rows.items[at];
-        if (begins_region(row)) {
-            if (region_moves(skip, row->region, true)) skip_region(skip, row->region);
+        if (row->kind == ROW_LOOP || row->kind == ROW_IF || row->kind == ROW_BLOCK) {
+            skip_region(skip, row->region);
             at = skip->code->regions.items[row->region].end;
-        } else if (!row_moves(skip, row, true)) {
-            continue;
-        } else if (row->kind == ROW_ACQUIRE) {
-            pipe_skip(skip->gen, skip->code->role->handles.items[row->handle].pipe, PTX_NONE);
-        } else if (row->kind == ROW_LEAVE) {
-            skip_leave(skip, row);
-        } else {
-            gen_set(skip->gen, row);
         }
+        if (row->kind == ROW_ACQUIRE) pipe_skip(skip->gen, skip->code->role->handles.items[row->handle].pipe, PTX_NONE);
+        if (row->kind == ROW_LEAVE) skip_leave(skip, row);
+        if (row->kind == ROW_SET) skip_set(skip->gen, row);
     }
 }
 
@@ -342,17 +214,14 @@ int turn_iteration(Gen *gen) {
     return skip;
 }
 
-void turn_skipped(Gen *gen, int grid, int label) {
+void turn_skipped(Gen *gen, int label) {
     RoleState *state = gen->role;
-    const FlowCode *code = state->code;
-    Skip skip = {.gen = gen, .code = code, .needed = NEW_ARRAY(gen->arena, bool, state->role->locals.count + 1)};
+    const FlowCode *code = state->plan->skipped.code;
     if (label < 0) return;
-    skip.exits = NEW_ARRAY(gen->arena, SkipExits, code->regions.count);
-    do {
-        skip.changed = false;
-        find_needed(&skip, grid);
-    } while (skip.changed);
-    SkipExits exits = open_skip(&skip, grid);
+    int grid = 0;
+    while (code->regions.items[grid].kind != REGION_GRID) grid++;
+    Skip skip = {.gen = gen, .code = code, .exits = NEW_ARRAY(gen->arena, Exits, code->regions.count)};
+    Exits exits = open_skip(&skip, grid);
     INS(gen->ptx, "mov.b32", ptx_reg(state->until), ptx_int(state->role->instances));
     INS(gen->ptx, "bra.uni", ptx_label(exits.continue_label));
     ptx_place_label(gen->ptx, label);

@@ -7,66 +7,33 @@
 
 /* ---- control that differs between lanes ---------------------------------------------------------------------------- */
 
-bool unsafe_signals(const Unsafe *what) {
-    bool barrier = what->kind == UNSAFE_ARRIVE || (what->kind == UNSAFE_VALUE && what->value == VALUE_BARRIER);
-    return barrier && what->handle >= 0 && what->full == (what->end == END_PRODUCE);
-}
-
-static bool of_lanes(const Expr *expr) { return expr != NULL && expr->uniformity == UNIFORM_LANE; }
-
-static bool control_of_lanes(const Region *region) {
-    return of_lanes(region->condition) || of_lanes(region->lo) || of_lanes(region->hi) || of_lanes(region->where);
-}
-
-bool apart_region(const Gen *gen, int region) {
-    if (gen->role->role->one_lane) return false;
-    return gen->role->parted[region] || control_of_lanes(&gen->role->code->regions.items[region]);
-}
-
-/* Do lanes come to rows of the region apart? */
-static bool comes_apart(const Gen *gen, int region) {
-    for (; region > 0; region = gen->role->code->regions.items[region].parent)
-        if (apart_region(gen, region)) return true;
-    return false;
-}
-
-/* What is left apart makes lanes come apart to all inside of it, which may be left in turn. */
-void apart_find(Gen *gen) {
-    const FlowCode *code = gen->role->code;
-    gen->role->parted = NEW_ARRAY(gen->arena, bool, code->regions.count);
-    for (bool more = true; more;) {
-        more = false;
-        for (size_t at = 0; at < code->rows.count; at++) {
-            const Row *row = &code->rows.items[at];
-            if (row->kind != ROW_LEAVE || row->target == 0 || gen->role->parted[row->target]) continue;
-            if (comes_apart(gen, row->region)) gen->role->parted[row->target] = more = true;
-        }
-    }
-}
-
 /* Arrivals inside wait for no other lane: what they signal is done before. */
 static void settle_arrivals(Gen *gen, int region) {
     const FlowCode *code = gen->role->code;
     bool *done = NEW_ARRAY(gen->arena, bool, gen->role->role->handles.count + 1);
     for (int at = code->regions.items[region].begin; at < code->regions.items[region].end; at++) {
         const Unsafe *what = code->rows.items[at].unsafe;
-        if (what == NULL || !unsafe_signals(what) || done[what->handle]) continue;
+        if (what == NULL || !plan_unsafe_signals(what) || done[what->handle]) continue;
         done[what->handle] = true;
         pipe_settle(gen, what->handle);
     }
 }
 
-/* Waits for matrix instructions are for whole warps as well: those of the arms come first. */
-bool apart_open(Gen *gen, int region) {
-    if (gen->role->apart || !apart_region(gen, region)) return false;
-    settle_arrivals(gen, region);
-    mma_rest(gen, region);
-    mma_rest_in_loop(gen, region);
-    return gen->role->apart = true;
+/* One elected lane has nobody to go apart from. */
+static bool goes_apart(const Gen *gen, int region) {
+    return gen->role->plan->apart[region] && !gen->role->role->one_lane;
 }
 
-void apart_close(Gen *gen, bool opened) {
-    if (!opened) return;
+void apart_open(Gen *gen, int region) {
+    const Region *all = &gen->role->code->regions.items[region];
+    if (!goes_apart(gen, region)) return;
+    if (all->kind != REGION_IF) wait_before(gen, all->begin);
+    settle_arrivals(gen, region);
+    gen->role->apart = true;
+}
+
+void apart_close(Gen *gen, int region) {
+    if (!goes_apart(gen, region)) return;
     gen->role->apart = false;
     INS(gen->ptx, "bar.warp.sync", ptx_int(0xffffffff));
 }
@@ -202,9 +169,9 @@ static void inline_ptx(Gen *gen, const Unsafe *what) {
 
 void gen_unsafe(Gen *gen, const Row *row) {
     const Unsafe *what = row->unsafe;
-    mma_touch(gen, row);
+    wait_before(gen, row_number(gen, row));
     zero_settle(gen, row);
-    if (unsafe_signals(what) && !gen->role->apart) pipe_settle(gen, what->handle);
+    if (plan_unsafe_signals(what) && !gen->role->apart) pipe_settle(gen, what->handle);
     switch (what->kind) {
     case UNSAFE_VALUE: local_set(gen, what->local, value_of(gen, what)); return;
     case UNSAFE_ARRIVE:

@@ -106,6 +106,7 @@ typedef struct FlowCode {
     struct Intervals *intervals; /* intervals.h; NULL: not asked for yet */
     const Held *held;            /* held.h, with the lags as derived; filled by check */
     const struct Arrivals *arrivals; /* arrivals.h; filled by check, NULL where it was not asked for */
+    const struct Plan *plan;     /* derive/plan.h: what is emitted beside the rows; NULL after errors */
     VEC(int) whole_rows, whole_regions; /* of a slice: what its rows and regions are in the whole Code */
 } FlowCode;
 

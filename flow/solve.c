@@ -378,6 +378,7 @@ static void follow_if(Flow *flow, int region, Cases *cases) {
     came_from(&yes, row->otherwise);
     step(flow, row->otherwise, &yes);
     run(flow, row->otherwise + 1, row->end, &no);
+    for (size_t i = 0; flow->rule->second && i < no.count; i++) flow->rule->second(flow, region, no.items[i].state);
     came_from(&no, row->end);
     add(flow, &yes, &no);
     *cases = yes;

@@ -31,6 +31,8 @@ typedef struct Rule {
     /* The state goes into the first arm of the IF, where its condition is true, or into the second. A rule that is told may keep threads
      * apart that a condition parts. NULL: not told */
     void (*enters)(Flow *flow, int region, bool truth, void *state);
+    /* The second arm of the IF ends (the first one does at its ELSE). NULL: not told */
+    void (*second)(Flow *flow, int region, void *state);
     /* Are the trips of this loop, which are constant, to be followed one by one? NULL: of no loop */
     bool (*follows)(Flow *flow, int region, const void *state);
     /* How many first iterations of this loop, which has a variable, are told from each other and from later ones? NULL: none */

@@ -3,7 +3,7 @@
  * leave has its rows in check/passes.def. */
 #include "lib/private.h"
 
-#include "flow/code.h"
+#include "derive/plan.h"
 #include "parser/parser.h"
 
 #include <string.h>

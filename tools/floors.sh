@@ -7,7 +7,7 @@ BEGIN {
     split("util:util lexer:util,lexer parser:util,lexer,parser prog:util,prog " \
           "elaborate:util,parser,prog,elaborate algebra:util,prog,algebra flow:util,prog,algebra,flow derive:util,prog,algebra,flow,derive " \
           "check:util,parser,prog,elaborate,algebra,flow,derive,check launch:util,launch " \
-          "codegen:util,prog,flow,launch,codegen reference:util,prog,launch,reference emulator:util,launch,emulator " \
+          "codegen:util,prog,flow,derive,launch,codegen reference:util,prog,launch,reference emulator:util,launch,emulator " \
           "runtime:util,launch,runtime lib:util,lexer,parser,prog,elaborate,flow,derive,check,launch,codegen,reference,emulator,runtime,include,lib cli:include,cli", rows, " ")
     for (i in rows) { split(rows[i], row, ":"); n = split(row[2], may, ","); for (j = 1; j <= n; j++) allowed[row[1], may[j]] = 1 }
     doors = " " \
@@ -35,6 +35,7 @@ BEGIN {
             "flow/values.h " \
             "flow/match.h " \
             "derive/derive.h " \
+            "derive/plan.h " \
             "derive/tiles.h " \
             "derive/lags.h " \
             "derive/resources.h " \
@@ -53,6 +54,8 @@ BEGIN {
     # codegen/ prints rows; what rules find out about them is not its business
     split("solve context slice machine elements touched origin multiplied held uniform arrivals values match", rules, " ")
     for (i in rules) only["flow/" rules[i] ".h"] = " derive check lib "
+    split("derive tiles lags resources", derived, " ")
+    for (i in derived) only["derive/" derived[i] ".h"] = " check lib "
     # the statements: all others read the rows that they are lowered to
     statements = " prog elaborate reference flow/lower.c "
     # walks over statements that are left; a file that has lost its own leaves the list

@@ -1,0 +1,259 @@
+/* Where turns are passed on, which control parts the lanes of a warp, accumulators that their first
+ * contraction clears. */
+#include "derive/plan.h"
+
+#include <math.h>
+
+static const Row *row_at(const FlowCode *code, int at) { return &code->rows.items[at]; }
+static const Region *region_at(const FlowCode *code, int region) {
+    return &code->regions.items[region];
+}
+
+/* ---- lanes ---------------------------------------------------------------------------------- */
+
+bool plan_unsafe_signals(const Unsafe *what) {
+    bool barrier = what->kind == UNSAFE_ARRIVE ||
+                   (what->kind == UNSAFE_VALUE && what->value == VALUE_BARRIER);
+    return barrier && what->handle >= 0 && what->full == (what->end == END_PRODUCE);
+}
+
+static bool of_lanes(const Expr *expr) { return expr && expr->uniformity == UNIFORM_LANE; }
+
+static bool control_of_lanes(const Region *region) {
+    return of_lanes(region->condition) || of_lanes(region->lo) || of_lanes(region->hi) ||
+           of_lanes(region->where);
+}
+
+static bool comes_apart(const FlowCode *code, const bool *parted, int region) {
+    for (; region > 0; region = region_at(code, region)->parent)
+        if (parted[region]) return true;
+    return false;
+}
+
+/* By region: do lanes of a warp take different ways through it? What some lanes leave while others
+ * go on makes lanes come apart to all inside of it, which may be left in turn. */
+static bool *parted_regions(Arena *arena, const FlowCode *code) {
+    bool *parted = NEW_ARRAY(arena, bool, code->regions.count);
+    for (size_t r = 1; r < code->regions.count; r++)
+        parted[r] = control_of_lanes(region_at(code, (int)r));
+    for (bool more = true; more;) {
+        more = false;
+        for (size_t at = 0; at < code->rows.count; at++) {
+            const Row *row = row_at(code, (int)at);
+            if (row->kind != ROW_LEAVE || row->target == 0 || parted[row->target]) continue;
+            if (comes_apart(code, parted, row->region)) parted[row->target] = more = true;
+        }
+    }
+    return parted;
+}
+
+static bool *apart_regions(Arena *arena, const FlowCode *code, const bool *parted) {
+    bool *apart = NEW_ARRAY(arena, bool, code->regions.count);
+    for (size_t r = 1; r < code->regions.count; r++)
+        apart[r] = parted[r] && !comes_apart(code, parted, region_at(code, (int)r)->parent);
+    return apart;
+}
+
+/* ---- turns ---------------------------------------------------------------------------------- */
+
+/* Issues nothing: a turn is passed on before it. */
+static bool gives_back(RowKind kind) {
+    switch (kind) {
+    case ROW_RELEASE:
+    case ROW_DROP:
+    case ROW_KEEP:
+    case ROW_FLUSH:
+    case ROW_MOVE:
+    case ROW_LEND:
+    case ROW_OPEN:
+    case ROW_CLOSE:
+    case ROW_PASS: return true;
+    case ROW_LOOP:
+    case ROW_NEXT:
+    case ROW_IF:
+    case ROW_ELSE:
+    case ROW_BLOCK:
+    case ROW_END:
+    case ROW_LEAVE:
+    case ROW_EXIT:
+    case ROW_SET:
+    case ROW_TILE:
+    case ROW_UNSAFE:
+    case ROW_ASK:
+    case ROW_ACQUIRE:
+    case ROW_TAKE:
+    case ROW_STEP:
+    case ROW_COUNT: break;
+    }
+    return false;
+}
+
+typedef struct Turns {
+    const FlowCode *code;
+    const bool *parted;
+    int *passes;
+    int turn;
+} Turns;
+
+/* Of rows between `first` and `end`, both not included, the turn is passed on after the last that
+ * issues anything, or after `first`. Each arm of a condition passes it on as soon as it can; where
+ * lanes take different arms, it is passed on after both: a barrier is for whole warps. */
+static void place_pass(const Turns *turns, int first, int end) {
+    const FlowCode *code = turns->code;
+    int at = end - 1;
+    while (at > first && gives_back(row_at(code, at)->kind)) at--;
+    int region = row_at(code, at)->region;
+    const Region *branch = region_at(code, region);
+    bool arms = at > first && row_at(code, at)->kind == ROW_END && branch->kind == REGION_IF;
+    if (!arms || turns->parted[region]) {
+        turns->passes[at] = turns->turn;
+        return;
+    }
+    place_pass(turns, branch->begin, branch->otherwise);
+    place_pass(turns, branch->otherwise, branch->end);
+}
+
+static int *turn_passes(Arena *arena, const FlowCode *code, const bool *parted) {
+    Turns turns = {code, parted, NEW_ARRAY(arena, int, code->rows.count), 0};
+    for (size_t at = 0; at < code->rows.count; at++) {
+        const Row *row = row_at(code, (int)at);
+        if (row->kind != ROW_TAKE) continue;
+        turns.turn = row->turn;
+        place_pass(&turns, (int)at, region_at(code, row->region)->end);
+    }
+    return turns.passes;
+}
+
+/* ---- zeros ---------------------------------------------------------------------------------- */
+/* `var acc: f32[64, 256] = 0`: the first matrix instruction of such an accumulator clears it, by its
+ * predicate scale-d, instead of 128 moves. Another row that finds the zeros not yet made writes them
+ * first (a loop of no iterations). That branch may not lie where matrix instructions are in flight
+ * around it (ptxas would wait for all of them: C7515). So this is for a role's only accumulator,
+ * without conditions around its contractions, and where ordinary rows touch it outside of the
+ * loops of its contractions; others are cleared at once. */
+
+static void note_read(Expr *expr, void *data) {
+    bool *tiles = data;
+    if (expr->kind == X_READ && expr->read->space == SPACE_REGISTER)
+        tiles[expr->read->object] = true;
+}
+
+static void names_in(Arena *arena, Expr *expr, bool *tiles) {
+    if (expr) expr_visit(arena, expr, note_read, tiles);
+}
+
+static void names_of_unsafe(Arena *arena, const Unsafe *what, bool *tiles) {
+    names_in(arena, what->stage, tiles);
+    names_in(arena, what->at, tiles);
+    names_in(arena, what->amount, tiles);
+    if (what->tile) names_in(arena, what->tile->element, tiles);
+    for (size_t i = 0; i < what->operands.count; i++)
+        names_in(arena, what->operands.items[i].value, tiles);
+}
+
+void plan_names(Arena *arena, const Row *row, bool *tiles) {
+    if (row->kind == ROW_SET) names_in(arena, row->value, tiles);
+    if (row->kind == ROW_UNSAFE || row->kind == ROW_STEP) names_of_unsafe(arena, row->unsafe, tiles);
+    if (row->kind != ROW_TILE || row->tile->class == TILE_MMA) return;
+    const Access *target = &row->tile->target;
+    if (target->space == SPACE_REGISTER || target->space == SPACE_SHARED)
+        tiles[target->object] = true;
+    names_in(arena, row->tile->value, tiles);
+    for (int axis = 0; axis < target->rank; axis++) names_in(arena, target->subs[axis], tiles);
+}
+
+static bool names(Arena *arena, const FlowCode *code, int at, int tile) {
+    bool *tiles = NEW_ARRAY(arena, bool, code->role->tiles.count);
+    plan_names(arena, row_at(code, at), tiles);
+    return tiles[tile];
+}
+
+static bool is_zero(const Expr *value) {
+    while (value->kind == X_CAST) value = value->cast;
+    if (value->kind != X_CONST) return false;
+    if (element_rows[value->type].kind == ELEMENT_FLOAT)
+        return value->constant.number == 0 && !signbit(value->constant.number);
+    return value->constant.integer == 0;
+}
+
+/* Zero to all elements of a register tile */
+static bool assigns_zero(const Role *role, const Row *row) {
+    if (row->kind != ROW_TILE) return false;
+    const Tile *tile = row->tile;
+    const Access *target = &tile->target;
+    if (tile->class != TILE_MAP || tile->op != ASSIGN_SET || target->space != SPACE_REGISTER ||
+        !is_zero(tile->value))
+        return false;
+    const RoleTile *whole = &role->tiles.items[target->object];
+    for (int axis = 0; axis < target->rank; axis++) {
+        const Expr *sub = target->subs[axis];
+        if (sub->kind != X_INDEX || tile->space.items[sub->index].extent != whole->extents[axis])
+            return false;
+    }
+    return true;
+}
+
+static bool is_contraction(const Row *row) {
+    return row->kind == ROW_TILE && row->tile->class == TILE_MMA;
+}
+
+static bool under_condition(const FlowCode *code, int region) {
+    for (; region >= 0; region = region_at(code, region)->parent)
+        if (region_at(code, region)->kind == REGION_IF) return true;
+    return false;
+}
+
+/* Is the row inside of the innermost loop around some contraction? */
+static bool beside_contraction(const FlowCode *code, const Row *row) {
+    for (size_t at = 0; at < code->rows.count; at++) {
+        const Row *other = row_at(code, (int)at);
+        if (!is_contraction(other)) continue;
+        int loop = region_at(code, other->region)->loop;
+        if (loop < 0 || code_inside(code, row->region, loop)) return true;
+    }
+    return false;
+}
+
+static bool clears_at_first_use(Arena *arena, const FlowCode *code, int tile) {
+    bool assigned = false, contracted = false;
+    for (size_t at = 0; at < code->rows.count; at++) {
+        const Row *row = row_at(code, (int)at);
+        if (is_contraction(row)) {
+            contracted = true;
+            if (row->tile->target.object != tile || under_condition(code, row->region)) return false;
+        } else if (names(arena, code, (int)at, tile)) {
+            bool zero = assigns_zero(code->role, row);
+            if (!zero && beside_contraction(code, row)) return false;
+            assigned |= zero;
+        }
+    }
+    return contracted && assigned;
+}
+
+static void find_zeros(Arena *arena, const FlowCode *code, Plan *plan) {
+    plan->zeros = NEW_ARRAY(arena, bool *, code->role->tiles.count + 1);
+    plan->clears = NEW_ARRAY(arena, bool, code->rows.count);
+    for (size_t t = 0; t < code->role->tiles.count; t++) {
+        if (!code->role->tiles.items[t].in_registers) continue;
+        if (!clears_at_first_use(arena, code, (int)t)) continue;
+        bool *rows = plan->zeros[t] = NEW_ARRAY(arena, bool, code->rows.count);
+        for (size_t at = 0; at < code->rows.count; at++) {
+            if (!names(arena, code, (int)at, (int)t)) continue;
+            plan->clears[at] = assigns_zero(code->role, row_at(code, (int)at));
+            rows[at] = !plan->clears[at];
+        }
+    }
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+const Plan *plan_role(Arena *arena, FlowCode *code) {
+    Plan *plan = NEW(arena, Plan);
+    bool *parted = parted_regions(arena, code);
+    plan->apart = apart_regions(arena, code, parted);
+    plan->passes = turn_passes(arena, code, parted);
+    find_zeros(arena, code, plan);
+    plan_skipped(arena, code, plan);
+    plan_waits(arena, code, plan);
+    return plan;
+}

@@ -1,0 +1,57 @@
+/* --emit=plan: what is emitted beside the rows of each role. */
+#include "derive/plan.h"
+
+#include <inttypes.h>
+
+static void print_copy(const FlowCode *code, int at, const Wait *wait, Str *out) {
+    int loops = 0;
+    for (int r = code->rows.items[at].region; r >= 0; r = code->regions.items[r].parent) {
+        const Region *region = &code->regions.items[r];
+        if (region->kind != REGION_FOR || !region->unroll) continue;
+        int64_t value = wait->copy[loops++];
+        if (value == INT64_MIN) continue;
+        str_printf(out, ", where `%s` is %" PRId64, code->role->locals.items[region->var].name, value);
+    }
+}
+
+static void print_waits(const FlowCode *code, int at, const Waits *waits, const char *where, Str *out) {
+    for (size_t i = 0; i < waits->count; i++) {
+        const Wait *wait = &waits->items[i];
+        str_printf(out, "  row %d, %s: matrix instructions but those of the last %d groups are done",
+                   at, where, wait->depth);
+        if (wait->pin >= 0)
+            str_printf(out, ", after a spin at the barrier of `%s`", code->role->handles.items[wait->pin].name);
+        print_copy(code, at, wait, out);
+        str_char(out, '\n');
+    }
+}
+
+static void print_row(const FlowCode *code, const Plan *plan, int at, Str *out) {
+    print_waits(code, at, &plan->waits[at], "before", out);
+    print_waits(code, at, &plan->joins[at], "end of the second arm", out);
+    if (plan->commits && plan->commits[at]) str_printf(out, "  row %d, after: commits its group\n", at);
+    if (plan->clears[at])
+        str_printf(out, "  row %d: emits no zeros, the first contraction clears the tile\n", at);
+    if (plan->passes[at]) str_printf(out, "  row %d, after: passes turn %d on\n", at, plan->passes[at]);
+}
+
+static void print_role(const FlowCode *code, const Plan *plan, Str *out) {
+    for (size_t r = 0; r < code->regions.count; r++)
+        if (plan->apart[r])
+            str_printf(out, "  region %zu: lanes of a warp go through it apart, and meet after it\n", r);
+    for (size_t at = 0; at < code->rows.count; at++) print_row(code, plan, (int)at, out);
+    const FlowCode *skipped = plan->skipped.code;
+    for (size_t at = 0; skipped && at < skipped->rows.count; at++)
+        if (skipped->rows.items[at].kind == ROW_ACQUIRE)
+            str_printf(out, "  row %d: steps the cursor in iterations of other instances too\n",
+                       skipped->whole_rows.items[at]);
+}
+
+void plan_print(const Prog *prog, Arena *arena, Str *out) {
+    (void)arena;
+    for (size_t r = 0; r < prog->roles.count; r++) {
+        const FlowCode *code = prog->roles.items[r].code;
+        str_printf(out, "role %s\n", prog->roles.items[r].name);
+        if (code->plan) print_role(code, code->plan, out);
+    }
+}

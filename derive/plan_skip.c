@@ -1,0 +1,60 @@
+/* A role in turn: an iteration of another instance steps the cursors, and nothing else. */
+#include "derive/plan.h"
+#include "flow/slice.h"
+
+typedef struct Needed {
+    Arena *arena;
+    bool *locals; /* bounds or conditions of what is kept read them */
+    bool changed;
+} Needed;
+
+/* Acquires step cursors. */
+static bool keeps(const FlowCode *code, const Row *row, const void *data) {
+    const bool *needed = data;
+    (void)code;
+    return row->kind == ROW_ACQUIRE || (row->kind == ROW_SET && needed[row->local]);
+}
+
+static void need_local(Expr *expr, void *data) {
+    Needed *needed = data;
+    if (expr->kind != X_LOCAL || needed->locals[expr->index]) return;
+    needed->locals[expr->index] = needed->changed = true;
+}
+
+static void need(Expr *expr, void *data) {
+    const Needed *needed = data;
+    expr_visit(needed->arena, expr, need_local, data);
+}
+
+/* What decides about acquires, and what that is computed from, to the fixed point */
+static FlowCode *slice(Arena *arena, const FlowCode *code) {
+    Needed needed = {arena, NEW_ARRAY(arena, bool, code->role->locals.count + 1), true};
+    FlowCode *kept = NULL;
+    while (needed.changed) {
+        needed.changed = false;
+        kept = code_slice(arena, code, keeps, needed.locals, NULL);
+        for (size_t at = 0; at < kept->rows.count; at++)
+            row_exprs(kept, &kept->rows.items[at], need, &needed);
+    }
+    return kept;
+}
+
+/* By pipe, what one iteration acquires; NULL where that is not a constant */
+static int64_t *acquires_of(Arena *arena, const FlowCode *code, const Region *loop) {
+    if (loop->kind != REGION_FOR || loop->where) return NULL;
+    int64_t *counts = NEW_ARRAY(arena, int64_t, code->prog->pipes.count + 1);
+    for (int at = loop->begin + 1; at < loop->next; at++) {
+        const Row *row = &code->rows.items[at];
+        if (row->kind != ROW_ACQUIRE) return NULL;
+        counts[code->role->handles.items[row->handle].pipe]++;
+    }
+    return counts;
+}
+
+void plan_skipped(Arena *arena, FlowCode *code, Plan *plan) {
+    if (!code->role->in_turn) return;
+    FlowCode *kept = plan->skipped.code = slice(arena, code);
+    plan->skipped.acquires = NEW_ARRAY(arena, int64_t *, kept->regions.count);
+    for (size_t r = 0; r < kept->regions.count; r++)
+        plan->skipped.acquires[r] = acquires_of(arena, kept, &kept->regions.items[r]);
+}

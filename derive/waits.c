@@ -1,0 +1,508 @@
+/* What matrix instructions have in flight: where they are committed, and the waits, each as deep as
+ * dependence allows.
+ *
+ * Groups retire in commit order (PTX ISA 9.7.15.7), so all that must be known of a register tile, a
+ * `shared` tile or a stage is how many groups were certainly committed after the youngest one that
+ * uses it: a wait for it may leave so many in flight. At a join that is the least of what the paths
+ * say. Registers in flight are neither read nor written; where ordinary rows of a loop or a branch
+ * touch them, they are at rest where it begins, ends or is left: ptxas follows a group through
+ * straight code only, and serialises all of them where it loses one (C7514, C7515). */
+#include "derive/plan.h"
+#include "flow/solve.h"
+
+#include <string.h>
+
+#define IDLE        INT8_MAX  /* not used by a group that may be in flight */
+#define GROUPS_MOST 7         /* that a wait leaves in flight */
+#define ANY         INT64_MIN /* value of a variable whose loop is followed as a whole */
+
+/* How matrix instructions in flight use a register tile; only the same use may follow without a
+ * wait: PTX ISA 9.7.15.6.4 */
+enum { USE_OPERAND = MMA_COUNT, USE_SEVERAL }; /* else the MmaKind that accumulates in it */
+
+typedef struct Flight {
+    int8_t younger; /* groups committed after the youngest that uses it, or IDLE */
+    bool open;      /* used by what was issued since the last commit */
+    bool worked;    /* since its issue ordinary arithmetic was emitted, and no acquire after that */
+    uint8_t use;
+} Flight;
+
+typedef struct State {
+    int most;        /* groups that may be in flight */
+    bool waited;     /* a wait stands after the last commit */
+    bool *held;      /* by handle: a consumed stage that is certainly held */
+    Flight flights[]; /* of tiles, handles, late stages */
+} State;
+
+typedef struct Matrices {
+    Arena *arena;
+    const FlowCode *code;
+    Plan *plan;
+    int tiles, handles, count; /* count: of flights */
+    int *late;         /* by late set: where the stages that it holds stand, oldest first */
+    bool *accumulates; /* by tile */
+    bool **named;      /* by region: register tiles that ordinary rows of it touch */
+} Matrices;
+
+static const Row *row_at(const Matrices *m, int at) { return &m->code->rows.items[at]; }
+static const Region *region_at(const Matrices *m, int region) {
+    return &m->code->regions.items[region];
+}
+
+/* ---- states --------------------------------------------------------------------------------- */
+
+static State *new_state(const Matrices *m) {
+    State *state = arena_alloc(m->arena, sizeof *state + (size_t)m->count * sizeof(Flight));
+    *state = (State){.held = NEW_ARRAY(m->arena, bool, m->handles + 1)};
+    for (int i = 0; i < m->count; i++) state->flights[i] = (Flight){.younger = IDLE};
+    return state;
+}
+
+static void *start(Flow *flow) { return new_state(flow->data); }
+
+static void *copy(Flow *flow, const void *data) {
+    const Matrices *m = flow->data;
+    const State *from = data;
+    State *to = new_state(m);
+    to->most = from->most, to->waited = from->waited;
+    memcpy(to->held, from->held, (size_t)m->handles * sizeof *to->held);
+    memcpy(to->flights, from->flights, (size_t)m->count * sizeof *to->flights);
+    return to;
+}
+
+static bool flies(const Flight *flight) { return flight->open || flight->younger != IDLE; }
+
+static bool join_flight(Flight *to, const Flight *from) {
+    Flight was = *to;
+    if (!flies(from)) return false;
+    if (!flies(to)) {
+        *to = *from;
+        return true;
+    }
+    if (from->younger < to->younger) to->younger = from->younger;
+    to->worked |= from->worked;
+    if (to->use != from->use) to->use = USE_SEVERAL;
+    return to->younger != was.younger || to->worked != was.worked || to->use != was.use;
+}
+
+/* What is guaranteed on both paths */
+static bool join(Flow *flow, void *into, const void *other, int at, int source) {
+    const Matrices *m = flow->data;
+    State *to = into;
+    const State *from = other;
+    bool less = from->most > to->most || (to->waited && !from->waited);
+    (void)at, (void)source;
+    for (int i = 0; i < m->count; i++) less |= join_flight(&to->flights[i], &from->flights[i]);
+    for (int i = 0; i < m->handles; i++) {
+        less |= to->held[i] && !from->held[i];
+        to->held[i] &= from->held[i];
+    }
+    if (from->most > to->most) to->most = from->most;
+    to->waited &= from->waited;
+    return less;
+}
+
+/* ---- the plan ------------------------------------------------------------------------------- */
+
+static bool unrolled(const Region *region) { return region->kind == REGION_FOR && region->unroll; }
+
+static int64_t bound_value(const Flow *flow, int local) {
+    int atom = algebra_atom_local(flow->context.algebra, flow->code->role, local);
+    int64_t value;
+    for (int i = 0; i < flow->context.bound_count; i++)
+        if (flow->context.bound[i].atom == atom &&
+            poly_is_constant(flow->context.bound[i].value, &value))
+            return value;
+    return ANY;
+}
+
+static void plan(Flow *flow, Waits *waits, int at, Wait wait) {
+    const Matrices *m = flow->data;
+    VEC(int64_t) copy = {0};
+    for (int r = row_at(m, at)->region; r >= 0; r = region_at(m, r)->parent)
+        if (unrolled(region_at(m, r)))
+            vec_push(m->arena, &copy, bound_value(flow, region_at(m, r)->var));
+    wait.copy = copy.items;
+    vec_push(m->arena, &waits[at], wait);
+}
+
+const Wait *plan_wait(const FlowCode *code, const Waits *waits, int at, const int64_t *values) {
+    for (size_t i = 0; i < waits[at].count; i++) {
+        const Wait *wait = &waits[at].items[i];
+        bool here = true;
+        int loops = 0;
+        for (int r = code->rows.items[at].region; r >= 0; r = code->regions.items[r].parent) {
+            if (!unrolled(&code->regions.items[r])) continue;
+            int64_t value = wait->copy[loops++];
+            here &= value == ANY || value == values[code->regions.items[r].var];
+        }
+        if (here) return wait;
+    }
+    return NULL;
+}
+
+/* ---- groups and waits ------------------------------------------------------------------------- */
+
+static void commit(const Matrices *m, State *state) {
+    state->waited = false;
+    if (state->most < GROUPS_MOST) state->most++;
+    for (int i = 0; i < m->count; i++) {
+        Flight *flight = &state->flights[i];
+        if (flight->open)
+            flight->younger = 0;
+        else if (flight->younger < GROUPS_MOST)
+            flight->younger++;
+        flight->open = false;
+    }
+}
+
+/* The most groups that may stay in flight when all of `places` is to be done; IDLE: none of it is
+ * in flight. */
+static int deepest(const Matrices *m, const State *state, const bool *places) {
+    int depth = IDLE;
+    for (int i = 0; i < m->count; i++)
+        if (places[i] && state->flights[i].younger < depth) depth = state->flights[i].younger;
+    return depth;
+}
+
+/* ptxas moves a wait above arithmetic that does not depend on it; a spin on a barrier it does not
+ * move it across. */
+static int pin_of(const Matrices *m, const State *state, const bool *places) {
+    bool worked = false;
+    for (int i = 0; i < m->count; i++) worked |= places[i] && state->flights[i].worked;
+    for (int h = 0; worked && h < m->handles; h++)
+        if (state->held[h]) return h;
+    return -1;
+}
+
+/* Before the last round a row may find in flight what is at rest when it is emitted, because what it
+ * stands in is known better then: only what it waits for is certainly at rest after it, either way. */
+static void wait_depth(Flow *flow, State *state, Waits *waits, int at, const bool *places, int depth) {
+    const Matrices *m = flow->data;
+    Wait wait = {.depth = depth < state->most ? depth : state->most, .in_flight = depth != IDLE};
+    wait.pin = pin_of(m, state, places);
+    state->most = wait.depth;
+    state->waited = true;
+    if (flow->last) plan(flow, waits, at, wait);
+    for (int i = 0; i < m->count; i++) {
+        Flight *flight = &state->flights[i];
+        if (flow->last ? flight->younger >= wait.depth : places[i]) *flight = (Flight){.younger = IDLE};
+    }
+}
+
+static void wait_for(Flow *flow, State *state, int at, const bool *places) {
+    const Matrices *m = flow->data;
+    int depth = deepest(m, state, places);
+    if (depth != IDLE) wait_depth(flow, state, m->plan->waits, at, places, depth);
+}
+
+static bool *no_places(const Matrices *m) { return NEW_ARRAY(m->arena, bool, m->count + 1); }
+
+/* ---- contractions ----------------------------------------------------------------------------- */
+
+static int place_of(const Matrices *m, const Access *access) {
+    return access->space == SPACE_STAGE ? m->tiles + access->object : access->object;
+}
+
+static void take_register(const State *state, const Access *access, int use, bool *places) {
+    const Flight *flight = &state->flights[access->object];
+    if (access->space == SPACE_REGISTER && flies(flight) && flight->use != use)
+        places[access->object] = true;
+}
+
+static void use_place(const Matrices *m, State *state, const Access *access, int use) {
+    state->flights[place_of(m, access)] =
+        (Flight){state->flights[place_of(m, access)].younger, true, false, (uint8_t)use};
+}
+
+static void issue(Flow *flow, State *state, int at) {
+    const Matrices *m = flow->data;
+    const Tile *tile = row_at(m, at)->tile;
+    const Mma *mma = &tile->mma;
+    bool *places = no_places(m);
+    take_register(state, &tile->target, (int)mma->kind, places);
+    take_register(state, mma->a.tile, USE_OPERAND, places);
+    wait_for(flow, state, at, places);
+    use_place(m, state, &tile->target, (int)mma->kind);
+    use_place(m, state, mma->a.tile, USE_OPERAND);
+    use_place(m, state, mma->b.tile, USE_OPERAND);
+    if (m->plan->commits[at]) commit(m, state);
+}
+
+static bool same_place(const Access *a, const Access *b) {
+    return a->space == b->space && a->object == b->object;
+}
+
+/* What one accumulator gathers from the same tiles is one group. */
+static bool continues(const Tile *last, const Tile *next) {
+    return same_place(&last->target, &next->target) &&
+           same_place(last->mma.a.tile, next->mma.a.tile) &&
+           same_place(last->mma.b.tile, next->mma.b.tile);
+}
+
+static bool is_contraction(const Row *row) {
+    return row->kind == ROW_TILE && row->tile->class == TILE_MMA;
+}
+
+/* Rows that a group may go on after */
+static bool keeps_open(const Row *row) {
+    return row->kind == ROW_OPEN || row->kind == ROW_LEND || row->kind == ROW_ASK ||
+           (row->kind == ROW_CLOSE && row->object != OBJECT_TILE);
+}
+
+/* Is there a contraction? Notes the last one of each group. */
+static bool find_groups(Matrices *m) {
+    bool any = false;
+    m->plan->commits = NEW_ARRAY(m->arena, bool, m->code->rows.count);
+    for (size_t at = 0; at < m->code->rows.count; at++) {
+        const Row *row = row_at(m, (int)at), *next = row + 1;
+        if (!is_contraction(row)) continue;
+        while (keeps_open(next)) next++;
+        m->plan->commits[at] = !is_contraction(next) || !continues(row->tile, next->tile);
+        m->accumulates[row->tile->target.object] = any = true;
+    }
+    return any;
+}
+
+/* ---- ordinary rows ---------------------------------------------------------------------------- */
+
+/* ptxas lets an accumulator at rest be touched beside others in flight only where a wait stands
+ * after their issue, and else waits for all (C7517): one that leaves all of them in flight. */
+static bool must_say(const Matrices *m, const State *state, const bool *places) {
+    if (state->most == 0 || state->waited) return false;
+    for (int i = 0; i < m->tiles; i++)
+        if (places[i] && m->accumulates[i]) return true;
+    return false;
+}
+
+static bool stands_apart(const Matrices *m, int region) {
+    for (; region >= 0; region = region_at(m, region)->parent)
+        if (m->plan->apart[region]) return true;
+    return false;
+}
+
+/* An arrival may follow: what the warp does to the stage is done. */
+static void add_signalled(const Matrices *m, const Row *row, bool *places) {
+    const Unsafe *what = row->unsafe;
+    if (what && plan_unsafe_signals(what) && what->end == END_CONSUME)
+        places[m->tiles + what->handle] = true;
+}
+
+static void touch(Flow *flow, State *state, int at) {
+    const Matrices *m = flow->data;
+    const Row *row = row_at(m, at);
+    bool *places = no_places(m);
+    plan_names(m->arena, row, places);
+    bool say = must_say(m, state, places);
+    if (!stands_apart(m, row->region)) add_signalled(m, row, places);
+    int depth = deepest(m, state, places);
+    if (depth != IDLE || say) wait_depth(flow, state, m->plan->waits, at, places, depth);
+    if (row->kind != ROW_TILE || row->tile->class != TILE_MAP) return;
+    for (int i = 0; i < m->count; i++) state->flights[i].worked = flies(&state->flights[i]);
+}
+
+/* ---- stages ----------------------------------------------------------------------------------- */
+
+static bool consumes(const Matrices *m, int handle) {
+    return m->code->role->handles.items[handle].end == END_CONSUME;
+}
+
+static void acquire(const Matrices *m, State *state, int handle) {
+    state->held[handle] = consumes(m, handle);
+    state->flights[m->tiles + handle] = (Flight){.younger = IDLE};
+    for (int i = 0; i < m->count; i++) state->flights[i].worked = false;
+}
+
+static void move(const Matrices *m, State *state, int to, int from) {
+    Flight *handles = &state->flights[m->tiles];
+    handles[to] = handles[from];
+    handles[from] = (Flight){.younger = IDLE};
+    state->held[to] = state->held[from];
+    state->held[from] = false;
+}
+
+static void release(Flow *flow, State *state, int at) {
+    const Matrices *m = flow->data;
+    const Row *row = row_at(m, at);
+    if (!consumes(m, row->handle)) return;
+    int lag = row->kind == ROW_KEEP ? m->code->lates.items[row->late].lag : 0;
+    Flight *stage = &state->flights[m->tiles + row->handle];
+    bool *places = no_places(m);
+    places[lag > 0 ? m->late[row->late] : m->tiles + row->handle] = true;
+    wait_for(flow, state, at, places);
+    Flight *held = lag > 0 ? &state->flights[m->late[row->late]] : NULL;
+    for (int i = 0; i + 1 < lag; i++) held[i] = held[i + 1];
+    if (lag > 0) held[lag - 1] = *stage;
+    *stage = (Flight){.younger = IDLE};
+    state->held[row->handle] = false;
+}
+
+/* Rows of one kind that stand together wait once, at the first of them. */
+static bool begins_run(const Matrices *m, int at) {
+    return row_at(m, at - 1)->kind != row_at(m, at)->kind;
+}
+
+static void flush(Flow *flow, State *state, int at) {
+    const Matrices *m = flow->data;
+    if (!begins_run(m, at)) return;
+    bool *places = no_places(m);
+    for (int i = at; row_at(m, i)->kind == ROW_FLUSH; i++) {
+        int late = row_at(m, i)->late;
+        for (int k = 0; k < m->code->lates.items[late].lag; k++) places[m->late[late] + k] = true;
+    }
+    wait_for(flow, state, at, places);
+}
+
+/* Others may have the registers of a tile whose scope ends. */
+static void close(Flow *flow, State *state, int at) {
+    const Matrices *m = flow->data;
+    if (!begins_run(m, at)) return;
+    bool *places = no_places(m);
+    for (int i = at; row_at(m, i)->kind == ROW_CLOSE; i++) {
+        const Row *row = row_at(m, i);
+        if (row->object == OBJECT_TILE)
+            places[row->index] = m->code->role->tiles.items[row->index].in_registers;
+    }
+    wait_for(flow, state, at, places);
+}
+
+/* ---- regions ---------------------------------------------------------------------------------- */
+
+static void add_named(const Matrices *m, int region, bool *places) {
+    for (int i = 0; i < m->tiles; i++) places[i] |= m->named[region][i];
+}
+
+static bool jumps_back(const Region *region) { return region_loops(region) && !unrolled(region); }
+
+static int loop_around(const Matrices *m, int region) { /* that jumps back; 0: none */
+    while (region > 0 && !jumps_back(region_at(m, region))) region = region_at(m, region)->parent;
+    return region;
+}
+
+/* Lanes go apart from here on: nothing waits for a whole warp before they meet again. */
+static void add_apart(const Matrices *m, int region, bool *places) {
+    if (!m->plan->apart[region]) return;
+    const Region *all = region_at(m, region);
+    for (int at = all->begin; at < all->end; at++) add_signalled(m, row_at(m, at), places);
+    add_named(m, region, places);
+    add_named(m, loop_around(m, region), places);
+}
+
+static void enter(Flow *flow, State *state, int at) {
+    const Matrices *m = flow->data;
+    int region = row_at(m, at)->region;
+    bool *places = no_places(m), rests = region_at(m, region)->kind == REGION_IF;
+    add_apart(m, region, places);
+    if (rests || jumps_back(region_at(m, region))) add_named(m, region, places);
+    wait_for(flow, state, at, places);
+}
+
+static void rest(Flow *flow, State *state, int at, int region) {
+    const Matrices *m = flow->data;
+    bool *places = no_places(m);
+    add_named(m, region, places);
+    wait_for(flow, state, at, places);
+}
+
+/* The second arm of an IF ends; the first one does at its ELSE. */
+static void second(Flow *flow, int region, void *state) {
+    const Matrices *m = flow->data;
+    bool *places = no_places(m);
+    add_named(m, loop_around(m, region), places);
+    int depth = deepest(m, state, places);
+    if (depth != IDLE)
+        wait_depth(flow, state, m->plan->joins, region_at(m, region)->end, places, depth);
+}
+
+static void finish(Flow *flow, State *state, int at) {
+    const Matrices *m = flow->data;
+    bool *places = no_places(m);
+    memset(places, true, (size_t)m->count * sizeof *places);
+    wait_for(flow, state, at, places);
+}
+
+/* ---- the rule --------------------------------------------------------------------------------- */
+
+static void step(Flow *flow, int at, void *data) {
+    const Matrices *m = flow->data;
+    const Row *row = row_at(m, at);
+    State *state = data;
+    switch (row->kind) {
+    case ROW_LOOP:
+    case ROW_IF:
+    case ROW_BLOCK: enter(flow, state, at); break;
+    case ROW_NEXT:
+        if (jumps_back(region_at(m, row->region))) rest(flow, state, at, row->region);
+        break;
+    case ROW_ELSE: rest(flow, state, at, loop_around(m, row->region)); break;
+    case ROW_LEAVE:
+        if (row->target != 0) rest(flow, state, at, row->target);
+        break;
+    case ROW_EXIT: finish(flow, state, at); break;
+    case ROW_TILE:
+        if (is_contraction(row))
+            issue(flow, state, at);
+        else
+            touch(flow, state, at);
+        break;
+    case ROW_SET:
+    case ROW_UNSAFE:
+    case ROW_STEP: touch(flow, state, at); break;
+    case ROW_ACQUIRE: acquire(m, state, row->handle); break;
+    case ROW_RELEASE:
+    case ROW_DROP:
+    case ROW_KEEP: release(flow, state, at); break;
+    case ROW_MOVE: move(m, state, row->handle, row->other); break;
+    case ROW_FLUSH: flush(flow, state, at); break;
+    case ROW_CLOSE: close(flow, state, at); break;
+    case ROW_END:
+    case ROW_OPEN:
+    case ROW_ASK:
+    case ROW_LEND:
+    case ROW_TAKE:
+    case ROW_PASS:
+    case ROW_COUNT: break;
+    }
+}
+
+static bool follows(Flow *flow, int region, const void *state) {
+    (void)state;
+    return unrolled(&flow->code->regions.items[region]);
+}
+
+static const Rule rule = {.name = "waits",
+                          .together = true,
+                          .start = start,
+                          .copy = copy,
+                          .join = join,
+                          .step = step,
+                          .second = second,
+                          .follows = follows};
+
+static void name_regions(Matrices *m) {
+    m->named = NEW_ARRAY(m->arena, bool *, m->code->regions.count);
+    for (size_t r = 0; r < m->code->regions.count; r++) {
+        const Region *region = region_at(m, (int)r);
+        bool *tiles = m->named[r] = NEW_ARRAY(m->arena, bool, m->tiles + 1);
+        for (int at = region->begin; at < region->end; at++)
+            plan_names(m->arena, row_at(m, at), tiles);
+        for (int t = 0; t < m->tiles; t++) tiles[t] &= m->code->role->tiles.items[t].in_registers;
+    }
+}
+
+void plan_waits(Arena *arena, FlowCode *code, Plan *plan) {
+    Matrices m = {.arena = arena, .code = code, .plan = plan};
+    m.tiles = (int)code->role->tiles.count, m.handles = (int)code->role->handles.count;
+    m.count = m.tiles + m.handles;
+    m.accumulates = NEW_ARRAY(arena, bool, m.tiles + 1);
+    plan->waits = NEW_ARRAY(arena, Waits, code->rows.count);
+    plan->joins = NEW_ARRAY(arena, Waits, code->rows.count);
+    if (!find_groups(&m)) return;
+    m.late = NEW_ARRAY(arena, int, code->lates.count + 1);
+    for (size_t i = 0; i < code->lates.count; i++) {
+        m.late[i] = m.count;
+        m.count += code->lates.items[i].lag;
+    }
+    name_regions(&m);
+    solve(arena, code, &rule, &m);
+}
