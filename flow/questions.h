@@ -18,6 +18,7 @@ typedef struct Question {
 
 struct Questions {
     Question *items; /* by region */
+    bool tiles_asked, has_tiles; /* does a block certainly have a tile of the grid? */
 };
 
 Questions *questions_find(Arena *arena, FlowCode *code);

@@ -385,10 +385,35 @@ static void follow_if(Flow *flow, int region, Cases *cases) {
     meet_at_end(flow, region, cases);
 }
 
+/* Does a block certainly have a tile of the grid? A persistent one may find that others have taken
+ * all; without tiles, one block runs that has none. */
+static bool has_tiles(const Flow *flow) {
+    const Prog *prog = flow->code->prog;
+    Questions *asked = flow->code->questions;
+    if (!asked || asked->tiles_asked) return asked && asked->has_tiles;
+    asked->tiles_asked = true, asked->has_tiles = !prog->persistent;
+    for (size_t a = 0; a < prog->axes.count && asked->has_tiles; a++) {
+        Expr *extent = prog->axes.items[a].extent;
+        Expr *none = expr_integer(flow->arena, extent->type, 0, extent->span);
+        Expr *some = expr_binary(flow->arena, OP_GT, extent, none, extent->span);
+        asked->has_tiles = algebra_decides(flow->code->algebra, NULL, some) == CERTAINLY;
+    }
+    return asked->has_tiles;
+}
+
+/* Does the role do anything after the loop over the grid? */
+static bool goes_on(const FlowCode *code, const Region *grid) {
+    for (size_t at = (size_t)grid->end + 1; at < code->rows.count; at++) {
+        RowKind kind = code->rows.items[at].kind;
+        if (kind != ROW_END && kind != ROW_CLOSE && kind != ROW_FLUSH && kind != ROW_EXIT) return true;
+    }
+    return false;
+}
+
 int flow_runs(const Flow *flow, int region) {
     const Region *row = &flow->code->regions.items[region];
     int64_t lo, hi;
-    if (row->kind == REGION_GRID) return flow->code->prog->persistent ? -1 : 1;
+    if (row->kind == REGION_GRID) return !flow->code->prog->persistent && (!goes_on(flow->code, row) || has_tiles(flow)) ? 1 : -1;
     if (row->kind != REGION_FOR || !row->lo || !row->hi) return -1;
     if (!context_value(&flow->context, row->lo, &lo) || !context_value(&flow->context, row->hi, &hi)) return -1;
     if (lo >= hi) return 0;
