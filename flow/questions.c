@@ -87,6 +87,81 @@ static void find_last(Finder *f, int region) {
     }
 }
 
+/* ---- what follows from an answer ----------------------------------------------------------------------------- */
+
+#define LATER_MOST 8 /* IFs after one that are compared with it */
+
+/* Do a >= 0 and b >= 0 part the values of one quantity at the same place, or next to it? */
+static bool part_alike(Algebra *algebra, const Poly *a, const Poly *b) {
+    int64_t value;
+    if (poly_is_constant(poly_sum(algebra, a, b, -1), &value)) return value >= -1 && value <= 1;
+    return poly_is_constant(poly_sum(algebra, a, b, 1), &value) && value >= -2 && value <= 0;
+}
+
+/* The next comparison in the condition, from number *at on; NULL: there is none */
+static const Poly *next_compared(const Algebra *algebra, const Poly *condition, int *at) {
+    int n = 0;
+    for (int t = 0; t < condition->count; t++)
+        for (int k = 0; k < condition->terms[t].count; k++, n++) {
+            const Atom *atom = &algebra->atoms.items[condition->terms[t].atoms[k]];
+            if (n < *at || atom->kind != ATOM_TRUTH) continue;
+            *at = n + 1;
+            return atom->args[0];
+        }
+    return NULL;
+}
+
+/* Do both compare one quantity with neighbouring numbers? Of chains of comparisons that are further
+ * apart too many paths would be followed. */
+static bool compare_alike(Algebra *algebra, const Poly *a, const Poly *b) {
+    const Poly *x, *y;
+    for (int i = 0; (x = next_compared(algebra, a, &i)) != NULL;)
+        for (int k = 0; (y = next_compared(algebra, b, &k)) != NULL;)
+            if (part_alike(algebra, x, y)) return true;
+    return false;
+}
+
+/* What the path to the IF makes of its condition: 1, 0, or -1: it is open */
+static int decided(const Finder *f, int region) {
+    FlowCode *code = f->code;
+    Bindings before = values_at(f->arena, code, code->regions.items[region].begin);
+    int truth = algebra_decides(code->algebra, code->role, code->regions.items[region].condition);
+    (void)algebra_hold(code->algebra, before);
+    return truth;
+}
+
+/* Does one of the two answers to the IF decide the later one, which its path leaves open? */
+static bool decides(const Finder *f, int region, int later) {
+    FlowCode *code = f->code;
+    PathMark mark = values_assume(f->arena, code, code->regions.items[later].begin);
+    bool open = decided(f, later) < 0, found = false;
+    for (int truth = 0; truth < 2 && open && !found; truth++) {
+        PathMark path = algebra_mark(code->algebra);
+        values_assume_if(f->arena, code, region, truth);
+        found = decided(f, later) >= 0;
+        algebra_undo(code->algebra, path);
+    }
+    algebra_undo(code->algebra, mark);
+    return found;
+}
+
+/* The answer is kept for later IFs whose conditions follow from it, or are excluded by it. */
+static void find_followers(Finder *f, int region) {
+    Question *question = &f->out->items[region];
+    const Region *regions = f->code->regions.items;
+    if (question->kind != ASSUMED_CONDITION) return;
+    int limit = iteration_end(f->code, region), compared = 0;
+    for (size_t r = (size_t)region + 1; r < f->code->regions.count && compared < LATER_MOST; r++) {
+        const Question *other = &f->out->items[r];
+        if (regions[r].begin >= limit) break;
+        if (regions[r].begin <= regions[region].end || !other->asks || other->kind != ASSUMED_CONDITION) continue;
+        int until = wanted_until(f->code, region, (int)r);
+        if (until <= question->until || !compare_alike(f->code->algebra, question->condition, other->condition)) continue;
+        compared++;
+        if (decides(f, region, (int)r)) question->until = until;
+    }
+}
+
 Questions *questions_find(Arena *arena, FlowCode *code) {
     size_t count = code->regions.count;
     Finder f = {.arena = arena, .code = code, .out = NEW(arena, Questions)};
@@ -99,5 +174,7 @@ Questions *questions_find(Arena *arena, FlowCode *code) {
     for (size_t r = count; r-- > 0;)
         if (f.out->items[r].asks) find_last(&f, (int)r);
         else f.out->items[r].until = code->regions.items[r].begin;
+    for (size_t r = 0; r < count; r++)
+        if (f.out->items[r].asks) find_followers(&f, (int)r);
     return f.out;
 }
