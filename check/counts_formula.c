@@ -22,7 +22,12 @@ typedef struct Walked { /* a list of rows */
     int leave_count;
 } Walked;
 
-typedef VEC(const Poly *) Lives; /* how many live iterations ranges with a `where` have */
+typedef struct Live { /* how many live iterations a range with a `where` has */
+    const Poly *count;
+    int name; /* an atom that stands for it: a number, not below 0 */
+} Live;
+
+typedef VEC(Live) Lives;
 
 typedef struct Counting {
     Arena *arena;
@@ -121,13 +126,13 @@ static int loop_atom(const Counting *c, const Region *loop) {
     return algebra_atom_local(c->algebra, c->end->role, loop->var);
 }
 
-/* The sum of what its iterations are worth, at the scale of that; sums of truths are whole by themselves */
+/* The sum of what its iterations are worth, at the scale of that; sums of truths are whole */
 static const Poly *over(const Counting *c, int atom, const Poly *lo, const Poly *hi,
                         const Poly *each) {
     return poly_sum_over(c->algebra, atom, lo, hi, poly_normal(c->algebra, each));
 }
 
-/* Live iterations of a loop with a `where`; begin: its first row in the whole Code */
+/* Live iterations of a loop with a `where`, by name; begin: its first row in the whole Code */
 static const Poly *live_iterations(const Counting *c, const Region *loop, int begin) {
     if (loop->var < 0) return NULL;
     const Poly *lo = whole_formula(c, begin, loop->lo), *hi = whole_formula(c, begin, loop->hi);
@@ -135,10 +140,13 @@ static const Poly *live_iterations(const Counting *c, const Region *loop, int be
     if (!lo || !hi || !truth) return NULL;
     hi = poly_larger(c->algebra, lo, hi);
     const Poly *live = hi ? over(c, loop_atom(c, loop), lo, hi, truth) : NULL;
+    int64_t known;
+    if (!live || poly_is_constant(live, &known)) return live;
     for (size_t i = 0; i < c->lives->count; i++)
-        if (poly_equal(c->lives->items[i], live)) return live;
-    if (live) vec_push(c->arena, c->lives, live);
-    return live;
+        if (poly_equal(c->lives->items[i].count, live))
+            return poly_atom(c->algebra, c->lives->items[i].name);
+    vec_push(c->arena, c->lives, ((Live){live, algebra_part(c->algebra, 0)}));
+    return poly_atom(c->algebra, c->lives->items[c->lives->count - 1].name);
 }
 
 /* ---- branches -------------------------------------------------------------------------------- */
@@ -190,37 +198,43 @@ static Walked block(Counting *c, int index) {
 
 /* ---- loops ----------------------------------------------------------------------------------- */
 
-static Walked loop_body(Counting *c, int index) {
-    const Region *region = region_of(c, index);
+/* The rows from `at` to `end`, in an iteration of the loop */
+static Walked loop_body(Counting *c, int index, int at, int end) {
     int around = c->loop;
     c->loop = index;
-    Walked body = walk(c, region->begin + 1, region->next, false);
-    if (region->where && body.count) {
-        const Poly *truth = formula(c, region->begin, region->where);
-        Walked some = {.count = poly_product(c->algebra, truth, body.count), .on = body.on};
-        take_all(c, &some, &body, truth);
-        body = some;
-    }
+    Walked body = walk(c, at, end, false);
     c->loop = around;
     return body;
 }
 
-/* A piece of the live iterations of a range, where all of them count the same */
-static Walked piece(Counting *c, int index, const Region *piece) {
-    const Region *region = region_of(c, index);
+/* In iterations that are not live nothing is counted */
+static Walked where_live(Counting *c, const Region *loop, const Walked *body) {
+    const Poly *truth = formula(c, loop->begin, loop->where);
+    Walked some = {.count = poly_product(c->algebra, truth, body->count), .on = body->on};
+    take_all(c, &some, body, truth);
+    return some;
+}
+
+/* Live iterations of a loop with a `where`, or of a piece of them. NULL: not a formula */
+static const Poly *live_piece(const Counting *c, const Region *loop, const Region *piece) {
     Algebra *algebra = c->algebra;
-    int around = c->loop;
-    c->loop = index;
-    Walked body = walk(c, piece->begin + 1, piece->otherwise, false), all = nothing(c);
-    c->loop = around;
-    if (!body.count || body.leave_count || poly_mentions(algebra, body.count, loop_atom(c, region))) return failed;
-    const Poly *zero = poly_constant(algebra, 0);
-    const Poly *live = live_iterations(c, region, c->end->slice->whole_rows.items[region->begin]);
-    const Poly *from = poly_larger(algebra, formula(c, piece->begin, piece->from), zero), *to = live;
+    const Poly *live = live_iterations(c, loop, c->end->slice->whole_rows.items[loop->begin]),
+               *to = live;
+    if (!piece) return live;
+    const Poly *from =
+        poly_larger(algebra, formula(c, piece->begin, piece->from), poly_constant(algebra, 0));
     if (piece->to) to = poly_smaller(algebra, formula(c, piece->begin, piece->to), live);
-    const Poly *count = poly_sum(algebra, poly_larger(algebra, from, to), from, -1);
-    all.count = poly_product(algebra, count, body.count);
-    return all.count ? all : failed;
+    return poly_sum(algebra, poly_larger(algebra, from, to), from, -1);
+}
+
+/* Of a loop with a `where` whose live iterations all count the same; false: they do not */
+static bool count_alike(Counting *c, const Region *loop, const Region *piece, const Walked *body,
+                        Walked *all) {
+    if (body->leave_count || poly_mentions(c->algebra, body->count, loop_atom(c, loop)))
+        return false;
+    *all = nothing(c);
+    all->count = poly_product(c->algebra, live_piece(c, loop, piece), body->count);
+    return all->count != NULL;
 }
 
 /* Ends with the first iteration that leaves it */
@@ -240,8 +254,7 @@ static Walked loop(Counting *c, int index) {
     Walked all = nothing(c);
     if (region->domain >= 0 && c->known[region->domain] == EMPTY) return all;
     if (region->var < 0) return failed;
-    const Region *part = code_piece(c->end->slice, region);
-    if (part) return piece(c, index, part);
+    const Region *piece = code_piece(c->end->slice, region);
     const Poly *lo = formula(c, region->begin, region->lo),
                *hi = formula(c, region->begin, region->hi);
     if (!lo || !hi) return failed;
@@ -249,9 +262,14 @@ static Walked loop(Counting *c, int index) {
     int atom = loop_atom(c, region);
     PathMark outside = algebra_mark(algebra);
     algebra_assume_range(algebra, poly_atom(algebra, atom), lo, hi);
-    Walked body = loop_body(c, index);
+    Walked body = piece ? loop_body(c, index, piece->begin + 1, piece->otherwise)
+                        : loop_body(c, index, region->begin + 1, region->next);
     algebra_undo(algebra, outside);
     if (!hi || !body.count) return failed;
+    if (region->where && count_alike(c, region, piece, &body, &all)) return all;
+    if (piece) return failed;
+    if (region->where) body = where_live(c, region, &body);
+    if (!body.count) return failed;
     hi = shortened(c, index, atom, lo, hi, &body);
     if (!hi) return failed;
     for (int i = 0; i < body.leave_count; i++) {
@@ -332,8 +350,13 @@ typedef struct Total {
 
 static Total total(Arena *arena, const Prog *prog, Algebra *algebra, const EndCode *end,
                    const Emptiness *known, Lives *lives) {
-    Counting c = {.arena = arena, .lives = lives, .prog = prog, .algebra = algebra,
-                  .end = end, .known = known, .loop = -1};
+    Counting c = {.arena = arena,
+                  .lives = lives,
+                  .prog = prog,
+                  .algebra = algebra,
+                  .end = end,
+                  .known = known,
+                  .loop = -1};
     c.tile = poly_constant(algebra, 0);
     algebra_work_anew(algebra);
     Walked all = walk(&c, 1, region_of(&c, 0)->end, true);
@@ -377,25 +400,33 @@ static bool equal(Algebra *algebra, const Poly *a, const Poly *b) {
     return algebra_proves(algebra, CLAIM_ZERO, poly_sum(algebra, a, b, -1));
 }
 
-/* A number of live iterations that is a sum without another form becomes a number by itself: the prover asks questions
- * about numbers, and none about sums. All that is known of it is that it is not below 0. */
-static void name_lives(Algebra *algebra, const Lives *lives, Total *x, Total *y) {
-    const Poly **const all[] = {&x->outside, &x->tile, &y->outside, &y->tile};
-    for (size_t i = 0; i < lives->count; i++) {
-        const Poly *live = lives->items[i];
-        const Term *only = live->count == 1 && live->terms[0].count == 1 ? &live->terms[0] : NULL;
-        if (only && only->coef == 1 && algebra->atoms.items[only->atoms[0]].kind == ATOM_SUM) {
-            int atom = only->atoms[0];
-            live = poly_atom(algebra, algebra_part(algebra, 0));
-            for (size_t k = 0; k < COUNT_OF(all); k++)
-                if (*all[k]) *all[k] = poly_replace(algebra, *all[k], atom, live);
-        }
-        algebra_assume_poly(algebra, live);
+/* In an iteration of the grid no axis is empty. */
+static bool totals_equal(Arena *arena, Prog *prog, Algebra *algebra, const Total *x,
+                         const Total *y) {
+    size_t facts = prog->preconditions.count;
+    bool same = equal(algebra, x->outside, y->outside);
+    for (size_t i = 0; i < prog->axes.count && same; i++) {
+        Expr *extent = prog->axes.items[i].extent;
+        if (extent && extent->kind != X_POISON) suppose(arena, prog, positive(arena, extent));
     }
+    same = same && equal(algebra, x->tile, y->tile);
+    prog->preconditions.count = facts;
+    return same;
 }
 
-/* What is known of ranges is a fact while the formulas are compared; in an iteration of the grid no
- * axis is empty. */
+/* What stands for numbers of live iterations is these numbers. */
+static Total spelled(Algebra *algebra, const Lives *lives, Total total) {
+    for (size_t i = 0; i < lives->count; i++) {
+        const Live *live = &lives->items[i];
+        total.outside =
+            total.outside ? poly_replace(algebra, total.outside, live->name, live->count) : NULL;
+        total.tile = total.tile ? poly_replace(algebra, total.tile, live->name, live->count) : NULL;
+    }
+    return total;
+}
+
+/* What is known of ranges is a fact while the formulas are compared. Live iterations are numbers by
+ * name first: the prover asks questions about numbers, and none about sums. */
 bool counts_equal(Arena *arena, Prog *prog, const EndCode *ends, const Emptiness *known) {
     size_t facts = prog->preconditions.count;
     Algebra *algebra = algebra_of_counts(arena, prog);
@@ -403,13 +434,15 @@ bool counts_equal(Arena *arena, Prog *prog, const EndCode *ends, const Emptiness
     Lives lives = {0};
     Total x = total(arena, prog, algebra, &ends[0], known, &lives);
     Total y = total(arena, prog, algebra, &ends[1], known, &lives);
-    name_lives(algebra, &lives, &x, &y);
-    bool same = equal(algebra, x.outside, y.outside);
-    for (size_t i = 0; i < prog->axes.count && same; i++) {
-        Expr *extent = prog->axes.items[i].extent;
-        if (extent && extent->kind != X_POISON) suppose(arena, prog, positive(arena, extent));
+    for (size_t i = 0; i < lives.count; i++) {
+        algebra_assume_poly(algebra, poly_atom(algebra, lives.items[i].name));
+        algebra_assume_poly(algebra, lives.items[i].count);
     }
-    same = same && equal(algebra, x.tile, y.tile);
+    bool same = totals_equal(arena, prog, algebra, &x, &y);
+    if (!same && lives.count) {
+        x = spelled(algebra, &lives, x), y = spelled(algebra, &lives, y);
+        same = totals_equal(arena, prog, algebra, &x, &y);
+    }
     prog->preconditions.count = facts;
     return same;
 }
@@ -428,7 +461,9 @@ bool counts_constant(Arena *arena, const Prog *prog, const EndCode *ends, int64_
     int64_t outside;
     for (int i = 0; i < 2; i++) {
         Total counted = total(arena, prog, algebra, &ends[i], known, &lives);
-        if (!constant(counted.outside, &outside) || outside != 0 || !constant(counted.tile, &acquired[i])) return false;
+        if (!constant(counted.outside, &outside) || outside != 0 ||
+            !constant(counted.tile, &acquired[i]))
+            return false;
     }
     return acquired[0] != acquired[1];
 }
