@@ -110,32 +110,42 @@ static bool is_among(const int *items, size_t count, int index) {
     return false;
 }
 
-static void add_role(Part *part, int role) {
-    if (!is_among(part->roles.items, part->roles.count, role)) vec_push(part->arena, &part->roles, role);
-}
-
-static void add_edge(const Graph *g, Part *part, const Edge *edge) {
-    bool **consumes = &part->consumes[edge->pipe];
-    if (!*consumes) *consumes = NEW_ARRAY(part->arena, bool, g->prog->roles.count + 1);
-    (*consumes)[edge->consumer] = true;
-    const int *roles = part->roles.items;
+/* Of the part's edges, those between the role and one that is in already; where none is, all of the role */
+static int count_edges(const Graph *g, const Part *part, int which, int role) {
+    const int *in = part->roles.items;
     size_t count = part->roles.count;
-    if (count > 0 && !is_among(roles, count, edge->producer) && !is_among(roles, count, edge->consumer)) return;
-    add_role(part, edge->producer);
-    add_role(part, edge->consumer);
-    if (!is_among(part->pipes.items, part->pipes.count, edge->pipe)) vec_push(part->arena, &part->pipes, edge->pipe);
+    int edges = 0;
+    for (size_t e = 0; e < g->edges.count; e++) {
+        const Edge *edge = &g->edges.items[e];
+        if (edge->part != which || (edge->producer != role && edge->consumer != role)) continue;
+        int other = edge->producer == role ? edge->consumer : edge->producer;
+        edges += count == 0 || is_among(in, count, other);
+    }
+    return edges;
 }
 
-/* Roles in an order in which each is connected to one before it */
+/* The one with the most edges to those before it comes next: loops find their like over pipes that they share. -1: none is left */
+static int next_role(const Graph *g, const Part *part, int which) {
+    int next = -1, most = 0;
+    for (int r = 0; r < (int)g->prog->roles.count; r++) {
+        int edges = is_among(part->roles.items, part->roles.count, r) ? 0 : count_edges(g, part, which, r);
+        if (edges > most) next = r, most = edges;
+    }
+    return next;
+}
+
 static Part *part_of(const Graph *g, Arena *arena, int which) {
     Part *part = NEW(arena, Part);
     *part = (Part){.arena = arena, .prog = g->prog};
     part->consumes = NEW_ARRAY(arena, bool *, g->prog->pipes.count + 1);
-    for (bool more = true; more;) {
-        size_t before = part->roles.count;
-        for (size_t e = 0; e < g->edges.count; e++)
-            if (g->edges.items[e].part == which) add_edge(g, part, &g->edges.items[e]);
-        more = part->roles.count != before;
+    for (int role; (role = next_role(g, part, which)) >= 0;) vec_push(arena, &part->roles, role);
+    for (size_t e = 0; e < g->edges.count; e++) {
+        const Edge *edge = &g->edges.items[e];
+        if (edge->part != which) continue;
+        bool **consumes = &part->consumes[edge->pipe];
+        if (!*consumes) *consumes = NEW_ARRAY(arena, bool, g->prog->roles.count + 1);
+        (*consumes)[edge->consumer] = true;
+        if (!is_among(part->pipes.items, part->pipes.count, edge->pipe)) vec_push(arena, &part->pipes, edge->pipe);
     }
     return part;
 }
