@@ -13,6 +13,35 @@ static bool same_piece(const Loop *a, const Loop *b) {
     return a->bound_count < 2 || a->bounds[1].plus == b->bounds[1].plus;
 }
 
+/* Does one of two conditions hold just where the other does not? */
+static bool are_contrary(Algebra *algebra, const Under *a, const Under *b) {
+    int64_t sum;
+    if (poly_changes(algebra, a->condition) || poly_changes(algebra, b->condition)) return false;
+    if (poly_equal(a->condition, b->condition)) return a->holds != b->holds;
+    bool opposite = poly_is_constant(poly_sum(algebra, a->condition, b->condition, 1), &sum);
+    return opposite && sum == 1 && a->holds == b->holds;
+}
+
+/* Is never more than one of the two gone through, in one iteration of what is around? */
+static bool never_both(const Part *part, int side, const Track *a, const Track *b) {
+    Algebra *algebra = part_algebra(part, side, b->shape.outer);
+    for (size_t i = 0; i < a->under.count; i++)
+        for (size_t k = 0; k < b->under.count; k++)
+            if (are_contrary(algebra, &a->under.items[i], &b->under.items[k])) return true;
+    return false;
+}
+
+static void find_conditions(Part *part, int side, const Loop *loop, Track *track) {
+    const FlowCode *slice = part->sides.items[side].slice;
+    for (int r = loop->region->parent; r >= 0 && r != loop->outer; r = slice->regions.items[r].parent) {
+        const Region *region = &slice->regions.items[r];
+        if (region->kind != REGION_IF || !region->condition) continue;
+        const Poly *condition = part_formula(part, side, region->loop, region->begin, region->condition);
+        bool holds = loop->region->begin < region->otherwise;
+        if (condition) vec_push(part->arena, &track->under, ((Under){condition, holds}));
+    }
+}
+
 static bool same_loop(const Part *part, int side, const Track *track, const Track *wanted) {
     const Region *a = track->region, *b = wanted->region;
     if (track->outer != wanted->outer || a->kind != b->kind) return false;
@@ -100,13 +129,24 @@ static bool fits(const Part *part, int side, const Loop *loop, int group) {
     return true;
 }
 
+/* Has the group a loop over the same pipes that may be gone through in the same iteration? */
+static bool goes_with(const Part *part, int side, const Track *track, int group) {
+    for (size_t i = 0; i < part->tracks.count; i++) {
+        const Track *other = &part->tracks.items[i];
+        if (other->shape.group == group && (other->pipes & track->pipes) && !never_both(part, side, other, track))
+            return true;
+    }
+    return false;
+}
+
 /* The first one that has loops over the same pipes and number, and none of this side; -1: there is none */
 static int group_of(const Part *part, int side, const Track *track) {
     if (track->shape.after >= 0) return part->sides.items[side].loops[track->shape.after].group;
     for (size_t i = 0; i < part->views.count; i++) {
         const Group *group = &part->groups.items[part->views.items[i].group];
         if (group->outer != track->outer || !(group->pipes & track->pipes) ||
-            !fits(part, side, &track->shape, part->views.items[i].group))
+            !fits(part, side, &track->shape, part->views.items[i].group) ||
+            !goes_with(part, side, track, part->views.items[i].group))
             continue;
         for (int b = 0; b < track->shape.bound_count; b++)
             if (track->shape.bounds[b].number == part->views.items[i].number) return part->views.items[i].group;
@@ -242,7 +282,7 @@ static void settle(Part *part, Track *track, int group) {
 
 static bool may_join(const Part *part, int side, const Track *track, const Track *wanted, int group) {
     if (!same_loop(part, side, track, wanted) || (track->shape.after >= 0) != (wanted->shape.after >= 0)) return false;
-    if (track->loop[side] >= 0) return false;
+    if (track->loop[side] >= 0 || never_both(part, side, track, wanted)) return false;
     if (track->shape.group < 0) return true;
     return group >= 0 ? group == track->shape.group : fits(part, side, &wanted->shape, track->shape.group);
 }
@@ -301,6 +341,7 @@ static Track track_wanted(Part *part, int side, const Loop *loop, uint64_t pipes
     }
     wanted.shape = *loop;
     add_bounds(part, side, &wanted.shape, &wanted);
+    find_conditions(part, side, loop, &wanted);
     return wanted;
 }
 

@@ -79,6 +79,11 @@ typedef struct Side { /* a role, as far as a part concerns it */
     int *carried; /* by row: the loop whose counter is carried there to the next piece of its range, -1: none */
 } Side;
 
+typedef struct Under { /* an IF around a loop */
+    const Poly *condition;
+    bool holds; /* in its first arm */
+} Under;
+
 typedef struct
     Track { /* loops of several sides that go round equally often with equal values, each once in an iteration of
                           `outer` */
@@ -91,6 +96,7 @@ typedef struct
     uint64_t pipes;      /* of the part, acquired or released in it */
     Loop shape;          /* bounds, group, times and first counter of its loops */
     int *loop;           /* by side, -1: none */
+    VEC(Under) under;    /* conditions around the loop of the first side, in an iteration of `outer` */
 } Track;
 
 typedef struct Number { /* how often, or whether: the same for all who ask in the same iteration of `track` */
