@@ -155,7 +155,32 @@ static void shift_decision(const Search *s, Decision *decision, int group, const
     if (decision->high < EXACT) decision->high = EXACT;
 }
 
+/* What is known of the number itself, up to which it is: of counters that go on to be counted from the start. From then on
+ * the view knows it. */
+static void know_view(const Search *s, State *state, int view, const int32_t *path) {
+    const View *row = &s->part->views.items[view];
+    int what = (int)s->part->numbers.count + view;
+    const Decision *number = search_find(s, state, row->number, path);
+    Decision *known = search_find(s, state, what, path);
+    int32_t high = number ? number->high : s->part->numbers.items[row->number].high;
+    Decided *decided = decided_of(state);
+    if (high == NEVER || (known && known->high <= high)) return;
+    if (known) {
+        known->high = high;
+    } else if (decided->count < DECISIONS_MOST) {
+        Decision fresh = {.what = what, .low = EXACT - 1, .high = high};
+        memcpy(fresh.path, path, (size_t)search_depth(s, search_track(s, what)) * sizeof *path);
+        decided->items[decided->count++] = fresh;
+    }
+}
+
+static void know_views(const Search *s, State *state, int group, const int32_t *path) {
+    for (int v = 0; v < (int)s->part->views.count; v++)
+        if (s->part->views.items[v].group == group) know_view(s, state, v, path);
+}
+
 static void forget_rounds(const Search *s, State *state, int group, const int32_t *path, int64_t rounds) {
+    know_views(s, state, group, path);
     Decided *decided = decided_of(state);
     for (int i = 0; i < decided->count; i++) shift_decision(s, &decided->items[i], group, path, rounds);
     for (int p = 0; p < processes(s); p++) {

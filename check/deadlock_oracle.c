@@ -34,6 +34,10 @@ static Decision *find(const State *state, int what, const int32_t *path, int dep
     return NULL;
 }
 
+Decision *search_find(const Search *s, const State *state, int what, const int32_t *path) {
+    return find(state, what, path, search_depth(s, search_track(s, what)));
+}
+
 static Answer open_question(Search *s, int what, const int32_t *path, int depth, int64_t above) {
     s->open = (Decision){.what = what, .low = (int32_t)above};
     memcpy(s->open.path, path, (size_t)depth * sizeof *path);
@@ -80,7 +84,7 @@ static Answer asked(Search *s, const State *state, const Position *place, int nu
 void search_decide(Search *s, State *state, const Decision *open, bool greater) {
     Decided *decided = decided_of(state);
     bool view = open->what >= (int)s->part->numbers.count;
-    Decision *decision = find(state, open->what, open->path, search_depth(s, search_track(s, open->what)));
+    Decision *decision = search_find(s, state, open->what, open->path);
     if (!decision) {
         if (decided->count == DECISIONS_MOST) {
             s->machine->beyond = "too many conditions are open at the same time";

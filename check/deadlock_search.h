@@ -227,6 +227,8 @@ void search_decide(Search *s, State *state, const Decision *open, bool greater);
 void search_normalise(Search *s, State *state); /* deadlock_normal.c */
 static inline Decided *decided_of(const State *state) { return state->decided; }
 int search_depth(const Search *s, int track);
+/* What is decided of it in the iteration to which the counters of the path lead; NULL: nothing */
+Decision *search_find(const Search *s, const State *state, int what, const int32_t *path);
 int search_track(const Search *s, int what); /* a decision is one of an iteration of this track */
 /* Seen from the loops of a group, of which a process goes through one in an iteration of what is around: -1: it may still
  * come to one, 0: it is in one, 1: it is after them */
