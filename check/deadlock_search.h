@@ -6,6 +6,7 @@
  *   deadlock_split.c     sizes by their remainders
  *   deadlock_roll.c      loops that are written in several pieces, taken for one
  *   deadlock_oracle.c    answers of the machine: what is decided, and who goes first
+ *   deadlock_possible.c  decisions that contradict each other
  *   deadlock_normal.c    the normal form of a state
  *   deadlock_states.c    all states, each once
  *
@@ -218,6 +219,7 @@ typedef struct Search { /* the oracle's data */
     Machine *machine;
     int round;     /* iterations of the grid after which turns are as before */
     Decision open; /* the decision that is needed: is it greater than `low`? */
+    struct PossibleTable *possible; /* deadlock_possible.c: what was asked before */
 } Search;
 
 Search *search_new(Arena *arena, const Part *part);
@@ -225,6 +227,8 @@ State search_state(const Search *s); /* the first one, or room for one */
 void search_copy(const Search *s, State *to, const State *from);
 void search_decide(Search *s, State *state, const Decision *open, bool greater);
 void search_normalise(Search *s, State *state); /* deadlock_normal.c */
+/* May the decision that a process needs come out so? Asked only where conditions are proved */
+bool search_possible(Search *s, const State *state, int process, const Decision *open, bool greater);
 static inline Decided *decided_of(const State *state) { return state->decided; }
 int search_depth(const Search *s, int track);
 /* What is decided of it in the iteration to which the counters of the path lead; NULL: nothing */

@@ -123,6 +123,7 @@ Verdict search_states(Search *search, State *stuck) {
         for (int greater = 0; greater < 2 && verdict == VERDICT_CLEAN; greater++) {
             search_copy(search, &state, &s.known.items[i].state);
             Decision open = s.known.items[i].open;
+            if (!search_possible(search, &state, s.known.items[i].decider, &open, greater)) continue;
             search_decide(search, &state, &open, greater);
             search->machine->decider = s.known.items[i].decider;
             verdict = follow(&s, &state);
