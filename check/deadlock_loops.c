@@ -319,9 +319,8 @@ static bool part_again(Part *part, int side, const Track *wanted) {
         const Track *track = &part->tracks.items[i];
         if (track->loop[side] < 0 || !(track->pipes & wanted->pipes) || !same_loop(part, side, track, wanted)) continue;
         for (size_t k = 0; k < part->sides.count; k++) {
-            int loop = track->loop[k];
+            int loop = part->ordered && (int)k == side ? -1 : track->loop[k];
             if (loop < 0 || !part->sides.items[k].loops[loop].joined || is_apart(part, (int)k, loop)) continue;
-            if ((int)k != side && !(part->sides.items[k].loops[loop].pipes & wanted->pipes)) continue;
             vec_push(part->arena, &part->apart, ((Apart){(int)k, loop}));
             return true;
         }

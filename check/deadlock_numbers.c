@@ -122,19 +122,30 @@ static const Atom *only_atom(const Algebra *algebra, const Poly *poly) {
     return &algebra->atoms.items[poly->terms[0].atoms[0]];
 }
 
+/* The formula is a constant, a rest, a truth, or least of something and a constant. */
+static int32_t most_of(const Algebra *algebra, const Poly *poly) {
+    const Atom *atom = only_atom(algebra, poly);
+    int32_t most = NEVER;
+    int64_t by;
+    if (poly_is_constant(poly, &by) && by > -NEVER / 2 && by < NEVER) return (int32_t)by;
+    if (!atom) return NEVER;
+    if (atom->type == E_BOOL) return 1;
+    bool rest = atom->kind == ATOM_MOD && poly_is_constant(atom->args[1], &by);
+    if (rest && by > 0 && by < NEVER) return (int32_t)by - 1;
+    for (int i = 0; atom->kind == ATOM_MIN && i < 2; i++)
+        if (poly_is_constant(atom->args[i], &by) && by > -NEVER / 2 && by < most) most = (int32_t)by;
+    return most;
+}
+
 static void learn_bounds(Algebra *algebra, Number *number) {
     const Atom *atom = only_atom(algebra, number->poly);
-    int64_t by;
     bool truth = atom && atom->type == E_BOOL;
     number->low = number->grid || number->where >= 0 || truth ? -1 : ALWAYS;
     number->high = NEVER;
-    if (number->grid || number->where >= 0) return;
-    if (truth) number->high = 1;
-    if (truth || number->changes) return;
-    bool rest = atom && atom->kind == ATOM_MOD && poly_is_constant(atom->args[1], &by);
-    if (rest && by > 0 && by < NEVER) number->high = (int32_t)by - 1;
-    for (int i = 0; atom && atom->kind == ATOM_MIN && i < 2; i++)
-        if (poly_is_constant(atom->args[i], &by) && by > -NEVER / 2 && by < number->high) number->high = (int32_t)by;
+    if (number->grid || (number->changes && !truth)) return;
+    number->high = most_of(algebra, number->poly);
+    if (number->where >= 0 && number->high < 0) number->high = 0; /* live iterations of an empty range */
+    if (number->where >= 0 || truth) return;
     for (int least = 0; least < LEAST_MOST; least++) { /* is it at least this? */
         const Poly *room = poly_offset(algebra, number->poly, -least);
         if (!algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room)) break;
