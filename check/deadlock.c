@@ -230,7 +230,7 @@ static void note_waits(const Graph *g, const Part *part, const Machine *m, const
 }
 
 typedef struct Way { /* of looking at a part. What is found right in one of them is right. */
-    bool rolls, proves, ordered;
+    bool rolls, proves;
     Split split;
 } Way;
 
@@ -238,7 +238,6 @@ static Verdict search_part(const Graph *g, Arena *arena, int which, const Way *w
                            Undecided *undecided) {
     Part *part = *searched = part_of(g, arena, which);
     part->rolls = way->rolls, part->proves = way->proves, part->split = way->split;
-    part->ordered = way->ordered;
     learn_grid(g, part);
     if (part->split.by) part_split_begin(part);
     bool compiled = part_compile(part);
@@ -285,13 +284,7 @@ static Verdict check_part(const Graph *g, Arena *arena, int which, Undecided *un
     if (verdict == VERDICT_CLEAN) return verdict;
     *undecided = (Undecided){0};
     verdict = search_both(g, arena, which, (Way){.proves = true}, &part, undecided);
-    if (verdict == VERDICT_CLEAN) return verdict;
-    if (part->apart.count) {
-        Undecided other = {0};
-        if (search_both(g, arena, which, (Way){.proves = true, .ordered = true}, &part, &other) == VERDICT_CLEAN)
-            return VERDICT_CLEAN;
-    }
-    if (!part_split_find(part, &split)) return verdict;
+    if (verdict == VERDICT_CLEAN || !part_split_find(part, &split)) return verdict;
     return search_split(g, arena, which, split) == VERDICT_CLEAN ? VERDICT_CLEAN : verdict;
 }
 

@@ -313,14 +313,15 @@ static int track_other(const Part *part, int side, int region, const Track *want
     return -1;
 }
 
-/* A loop that has been put to others over other pipes takes the place of this one: it is to be left apart. */
+/* A loop of another role, put to others over other pipes, takes the place of this one: it is to be left apart. */
 static bool part_again(Part *part, int side, const Track *wanted) {
     for (size_t i = 0; i < part->tracks.count; i++) {
         const Track *track = &part->tracks.items[i];
         if (track->loop[side] < 0 || !(track->pipes & wanted->pipes) || !same_loop(part, side, track, wanted)) continue;
         for (size_t k = 0; k < part->sides.count; k++) {
-            int loop = part->ordered && (int)k == side ? -1 : track->loop[k];
-            if (loop < 0 || !part->sides.items[k].loops[loop].joined || is_apart(part, (int)k, loop)) continue;
+            int loop = track->loop[k];
+            bool joined = (int)k != side && loop >= 0 && part->sides.items[k].loops[loop].joined;
+            if (!joined || is_apart(part, (int)k, loop)) continue;
             vec_push(part->arena, &part->apart, ((Apart){(int)k, loop}));
             return true;
         }

@@ -153,7 +153,6 @@ typedef struct Part { /* roles that pipes connect in a ring, and these pipes */
     VEC(Apart) apart;
     Split split;
     bool proves;        /* conditions that the path to them decides are not asked */
-    bool ordered;       /* none is left apart for a later one of the same role */
     bool rolls;         /* loops in several pieces are taken for one where they are */
     bool rolled;        /* some were */
     Budget work;         /* that the search of its states may take */
