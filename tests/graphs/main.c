@@ -33,8 +33,8 @@
 #define DRAWN           6        /* sizes drawn for a program, beside the first rows of `fixed` */
 #define SHOWN           20       /* failures that are printed whole */
 #define ACCEPTED_LEAST  5        /* one program in so many is well-formed and accepted */
-#define INCOMPLETE_MOST 3        /* percent of the well-formed ones, */
-#define PIECES_MOST     4        /* and of those with ranges in pieces */
+#define INCOMPLETE_MOST 0        /* percent of the well-formed ones, */
+#define PIECES_MOST     2        /* and of those with ranges in pieces */
 #define CODES           32       /* different codes that are counted */
 
 /* ENDED_EARLY: by the reference it hangs, but a stage that copies fill is handed over as soon as they have landed */
