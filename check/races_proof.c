@@ -157,21 +157,15 @@ static bool is_free(const Algebra *algebra, const Poly *poly) {
 
 #define DIGITS_MOST 16
 
-typedef struct First {
-    int atom;
-    const Poly *factor, *rest; /* sub = factor * (atom + more) + rest, 0 <= rest < |factor| */
-    int64_t more;
-} First;
-
 static bool is_variable(const Atom *atom) {
     return atom->kind == ATOM_AXIS || atom->kind == ATOM_LOCAL || atom->kind == ATOM_RANK || atom->kind == ATOM_INDEX;
 }
 
 /* A factor in which nothing is the place's own: then the first digit of the subscript is the atom. */
-static bool first_digit(const Formulas *f, const Poly *sub, int atom, First *out) {
+static bool first_digit(const Formulas *f, const Poly *sub, int atom, RaceDigit *out) {
     Algebra *algebra = f->code->algebra;
     int64_t factor;
-    *out = (First){.atom = atom};
+    *out = (RaceDigit){.atom = atom};
     if (!poly_split(algebra, sub, atom, &out->factor, &out->rest) || !out->rest || !is_free(algebra, out->factor)) return false;
     bool constant = out->rest->count && out->rest->terms[0].count == 0;
     const Poly *width = out->factor;
@@ -192,7 +186,7 @@ static bool first_digit(const Formulas *f, const Poly *sub, int atom, First *out
 }
 
 /* The first digit of the subscript; false: none is known. */
-static bool find_digit(const Formulas *f, const Poly *sub, First *out) {
+static bool find_digit(const Formulas *f, const Poly *sub, RaceDigit *out) {
     for (int t = 0; sub && t < sub->count; t++)
         for (int k = 0; k < sub->terms[t].count; k++) {
             int atom = sub->terms[t].atoms[k];
@@ -212,18 +206,35 @@ static void note_equal(Proof *p, int atom, const Poly *value) {
     else if (own) vec_push(p->arena, &p->zeros, poly_sum(p->algebra, own, value, -1));
 }
 
+/* All digits of the subscript that can be told, from the first one on */
+static const RaceDigits *digits_of(const Proof *p, const Formulas *f, int d) {
+    RaceDigits *digits = &f->digits[d];
+    const Poly *sub = f->subs[d];
+    RaceDigit digit;
+    if (digits->found) return digits;
+    digits->found = true;
+    while (digits->items.count < DIGITS_MOST && find_digit(f, sub, &digit)) {
+        vec_push(p->arena, &digits->items, digit);
+        sub = digit.rest;
+    }
+    return digits;
+}
+
 /* Where the same digits stand in front, their values are equal, and what is left of both is. */
 static void match_digits(Proof *p, int d) {
-    const Poly *a = p->one.subs[d], *b = p->two.subs[d];
-    First one, two;
-    int found = 0;
-    for (; found < DIGITS_MOST && find_digit(&p->one, a, &one) && find_digit(&p->two, b, &two); found++) {
-        const Poly *factor = algebra_import(p->algebra, p->two.code->algebra, two.factor);
-        if (!factor || !poly_equal(one.factor, factor)) break;
-        note_equal(p, two.atom, poly_offset(p->algebra, poly_atom(p->algebra, one.atom), one.more - two.more));
-        a = one.rest, b = two.rest;
+    const RaceDigits *a = digits_of(p, &p->one, d), *b = digits_of(p, &p->two, d);
+    size_t count = a->items.count < b->items.count ? a->items.count : b->items.count, same = 0;
+    for (; same < count; same++) {
+        const RaceDigit *one = &a->items.items[same], *two = &b->items.items[same];
+        const Poly *factor = algebra_import(p->algebra, p->two.code->algebra, two->factor);
+        if (!factor || !poly_equal(one->factor, factor)) break;
+        const Poly *value = poly_atom(p->algebra, one->atom);
+        note_equal(p, two->atom, poly_offset(p->algebra, value, one->more - two->more));
     }
-    if (found) vec_push(p->arena, &p->zeros, poly_sum(p->algebra, a, second(p, b), -1));
+    if (!same) return;
+    const Poly *rest = second(p, b->items.items[same - 1].rest);
+    vec_push(p->arena, &p->zeros,
+             poly_sum(p->algebra, a->items.items[same - 1].rest, rest, -1));
 }
 
 /* ---- grids of few tiles, each looked at ---------------------------------------------------------------------------------- */

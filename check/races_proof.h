@@ -13,6 +13,17 @@ typedef struct Reach { /* of a subscript: an interval over its indexes */
     bool known;
 } Reach;
 
+typedef struct RaceDigit { /* sub = factor * (atom + more) + rest, 0 <= rest < |factor| */
+    int atom;
+    const Poly *factor, *rest;
+    int64_t more;
+} RaceDigit;
+
+typedef struct RaceDigits { /* of a subscript as a number of a mixed radix, the first one first */
+    bool found;         /* they have been looked for */
+    VEC(RaceDigit) items;
+} RaceDigits;
+
 typedef struct Formulas { /* a place as formulas: one way through the selects in its subscripts */
     const Place *place;
     FlowCode *code;
@@ -21,6 +32,7 @@ typedef struct Formulas { /* a place as formulas: one way through the selects in
     VEC(Choice) choices; /* one of two sets of facts holds */
     const Poly *subs[PROG_MAX_RANK];
     Reach reach[PROG_MAX_RANK]; /* in all tiles; known where indexes alone decide */
+    RaceDigits *digits;             /* by dimension: each a proof, so made once, where it is asked for */
 } Formulas;
 
 #define WAYS_MOST 16

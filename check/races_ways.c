@@ -133,6 +133,7 @@ static bool part_way(Arena *arena, RaceWays *ways, int way, int d) {
 static void settle_way(Arena *arena, const Prog *prog, Formulas *f) {
     Algebra *algebra = f->code->algebra;
     const Access *access = f->place->access;
+    f->digits = NEW_ARRAY(arena, RaceDigits, access->rank + 1);
     for (int d = 0; d < access->rank; d++) {
         if (!f->subs[d] || poly_changes(algebra, f->subs[d])) f->subs[d] = NULL;
         f->reach[d] = race_reach(f, f->subs[d]);
