@@ -106,7 +106,7 @@ static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char 
     const char *name = axis.fixed        ? NULL
                        : axis.index >= 0 ? p->space->items[axis.index].name
                                          : p->code->role->locals.items[axis.local].name;
-    p->refused++;
+    p->refused[p->code->role - p->tiles->prog->roles.items]++;
     if (!p->report || was_reported(p, span)) return;
     expr_visit(p->arena, value, find_mask, &mask);
     bool unknown = axis.fixed || (mask.found && !all_known(fill));
@@ -344,21 +344,29 @@ static bool may_be_below_zero(Padding *p, const Tile *tile, const TileFill *old)
     return value || (old->below_zero && (tile->op != ASSIGN_SET || !covers(&tile->target)));
 }
 
+/* Roles that read what the stages of the pipe held before are followed again. */
+static void grow(Padding *p, int pipe) {
+    const Prog *prog = p->tiles->prog;
+    for (size_t r = 0; r < prog->roles.count; r++)
+        p->again[r] |= p->reads[r * prog->pipes.count + (size_t)pipe];
+}
+
 static void write_tile(Padding *p, const Tile *tile, TileFill *state) {
     const Access *target = &tile->target;
-    bool stage = target->space == SPACE_STAGE;
+    bool stage = target->space == SPACE_STAGE, grown = false;
     TileFill next = *state;
     for (int d = 0; d < target->rank; d++) {
         Fill value = target_dim(p, tile, d);
         Fill fill = updated(&state->dims[d], &value, tile->op);
         if (!covers(target)) fill_add(&fill, &state->dims[d]);
         next.dims[d] = fill;
-        p->changed |= stage && !fill_same(&next.dims[d], &state->dims[d]);
+        grown |= !fill_same(&next.dims[d], &state->dims[d]);
     }
     if (!stage) write_loops(p, tile, &next);
     next.below_zero = may_be_below_zero(p, tile, state);
-    p->changed |= stage && next.below_zero != state->below_zero;
+    grown |= next.below_zero != state->below_zero;
     *state = next;
+    if (stage && grown) grow(p, p->code->role->handles.items[target->object].pipe);
 }
 
 static void tile_row(Padding *p, const Row *row) {
@@ -370,6 +378,8 @@ static void tile_row(Padding *p, const Row *row) {
     if (row->tile->space.count > row->tile->space.bound) expr_visit(p->arena, row->tile->value, visit_reduction, p);
     check_loops(p, row->tile->value, row->tile->op);
     p->target = NULL; /* from here on the old value is what the tile holds */
+    bool updates = row->tile->op != ASSIGN_SET;
+    if (updates) (void)padding_read(p, &row->tile->target);
     TileFill *state = padding_tile(p, &row->tile->target);
     if (state) write_tile(p, row->tile, state);
 }
@@ -433,7 +443,9 @@ static void step(Flow *flow, int at, void *state) {
     p->report = report;
 }
 
-static const Rule rule = {.name = "padding", .start = start, .copy = copy, .join = join, .step = step};
+static bool reports(const Flow *flow) { return ((const Padding *)flow->data)->report; }
+
+static const Rule rule = {.name = "padding", .start = start, .copy = copy, .join = join, .step = step, .reports = reports};
 
 /* ---- all ----------------------------------------------------------------------------------------------------------------- */
 
@@ -447,35 +459,48 @@ static bool reduces(const FlowCode *code) {
     return false;
 }
 
-static void round_of_roles(Padding *p) {
-    const Prog *prog = p->tiles->prog;
-    for (size_t r = 0; r < prog->roles.count; r++) {
-        p->code = prog->roles.items[r].code;
-        solve(p->arena, p->code, &rule, p);
-    }
+static void follow_role(Padding *p, size_t role) {
+    p->again[role] = false;
+    p->refused[role] = 0;
+    p->code = p->tiles->prog->roles.items[role].code;
+    solve(p->arena, p->code, &rule, p);
 }
 
-/* Until the stages hold what they hold; how much is refused then */
-static int settle(Padding *p) {
+/* Until the stages hold what they hold; is something refused then? */
+static bool settle(Padding *p) {
     const Prog *prog = p->tiles->prog;
-    p->fields = NEW_ARRAY(p->arena, TileFill *, prog->pipes.count + 1);
+    bool any = true, refused = false;
     for (size_t i = 0; i < prog->pipes.count; i++)
         p->fields[i] = NEW_ARRAY(p->arena, TileFill, prog->pipes.items[i].fields.count + 1);
-    do {
-        p->changed = false;
-        p->refused = 0;
-        round_of_roles(p);
-    } while (p->changed);
-    return p->refused;
+    for (size_t r = 0; r < prog->roles.count; r++) p->again[r] = true;
+    while (any) {
+        any = false;
+        for (size_t r = 0; r < prog->roles.count; r++)
+            if (p->again[r]) follow_role(p, r), any = true;
+    }
+    for (size_t r = 0; r < prog->roles.count; r++) refused |= p->refused[r] > 0;
+    return refused;
+}
+
+static Padding padding_new(Tiles *tiles) {
+    size_t roles = tiles->prog->roles.count, pipes = tiles->prog->pipes.count;
+    Padding p = {.tiles = tiles, .arena = tiles->arena};
+    p.fields = NEW_ARRAY(p.arena, TileFill *, pipes + 1);
+    p.reads = NEW_ARRAY(p.arena, bool, roles * pipes + 1);
+    p.again = NEW_ARRAY(p.arena, bool, roles + 1);
+    p.refused = NEW_ARRAY(p.arena, int, roles + 1);
+    return p;
 }
 
 void tiles_padding(Tiles *tiles) {
-    Padding p = {.tiles = tiles, .arena = tiles->arena};
+    size_t roles = tiles->prog->roles.count;
     bool any = false;
-    for (size_t r = 0; r < tiles->prog->roles.count; r++) any |= reduces(tiles->prog->roles.items[r].code);
-    if (!any || settle(&p) == 0) return;
+    for (size_t r = 0; r < roles; r++) any |= reduces(tiles->prog->roles.items[r].code);
+    if (!any) return;
+    Padding p = padding_new(tiles);
+    if (!settle(&p)) return;
     p.proofs = true;
-    if (settle(&p) == 0) return;
+    if (!settle(&p)) return;
     p.report = true;
-    round_of_roles(&p);
+    for (size_t r = 0; r < roles; r++) follow_role(&p, r);
 }

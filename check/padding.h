@@ -83,11 +83,12 @@ typedef struct Padding {
     Tiles *tiles;
     Arena *arena;
     TileFill **fields; /* by pipe and field: what all producers write */
-    bool changed;      /* one of them grew in this round */
+    bool *reads;       /* by role, then pipe: what it knows depends on what the pipe's stages hold */
+    bool *again;       /* by role: a pipe that it reads has grown since it was followed */
+    int *refused;      /* by role: how often, when it was followed last */
     bool
         proofs; /* take reads that are proved inside of their tensors for elements: costly, so only where something is refused */
     bool report;
-    int refused;
     VEC(Span) reported;
     /* of the role, and the statement looked at */
     FlowCode *code;
@@ -144,5 +145,7 @@ bool padding_reads_self(Padding *p, Expr *expr);
 bool padding_at_least_zero(Padding *p, const Expr *expr);
 /* What is known of the tile or stage that the access names, in the state before the row; NULL: nothing */
 TileFill *padding_tile(Padding *p, const Access *access);
+/* The same, to be read: the role is followed again when what a stage holds has grown after that. */
+const TileFill *padding_read(Padding *p, const Access *access);
 
 #endif

@@ -188,11 +188,13 @@ static Pad pair(Pad a, Pad b, PadOp op, bool aligned) {
     return pad_beyond(apply(op, x, y, !b_beyond), masked);
 }
 
+static Pad lowest(unsigned pads) { return (Pad)(pads & -pads); }
+
 static unsigned pairs(const Fill *a, const Fill *b, PadOp op, bool aligned) {
     unsigned out = 0;
-    for (unsigned x = 1; x <= PAD_MOST; x <<= 1)
-        for (unsigned y = 1; y <= PAD_MOST; y <<= 1)
-            if (a->pads & x && b->pads & y) out |= pair((Pad)x, (Pad)y, op, aligned);
+    for (unsigned left = a->pads; left != 0; left &= left - 1)
+        for (unsigned right = b->pads; right != 0; right &= right - 1)
+            out |= pair(lowest(left), lowest(right), op, aligned);
     return out;
 }
 

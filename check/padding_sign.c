@@ -1,6 +1,16 @@
 /* Which expressions are never below zero: then zeros beyond an edge change no maximum. */
 #include "check/padding.h"
 
+const TileFill *padding_read(Padding *p, const Access *access) {
+    const Prog *prog = p->tiles->prog;
+    TileFill *tile = padding_tile(p, access);
+    if (!tile || access->space != SPACE_STAGE) return tile;
+    size_t role = (size_t)(p->code->role - prog->roles.items);
+    int pipe = p->code->role->handles.items[access->object].pipe;
+    p->reads[role * prog->pipes.count + (size_t)pipe] = true;
+    return tile;
+}
+
 TileFill *padding_tile(Padding *p, const Access *access) {
     if (access->space == SPACE_SHARED || access->space == SPACE_REGISTER) return &p->state[access->object];
     if (access->space != SPACE_STAGE) return NULL;
@@ -59,7 +69,7 @@ bool padding_at_least_zero(Padding *p, const Expr *expr) {
     switch (expr->kind) {
     case X_CONST: return is_float(expr->type) ? expr->constant.number >= 0 : expr->constant.integer >= 0;
     case X_READ: {
-        const TileFill *tile = expr->read ? padding_tile(p, expr->read) : NULL;
+        const TileFill *tile = expr->read ? padding_read(p, expr->read) : NULL;
         return tile && !tile->below_zero;
     }
     case X_BINARY: return is_float(expr->type) && binary_at_least_zero(p, expr);

@@ -78,7 +78,7 @@ static Fill dim_fill(Padding *p, const Access *read, int d) {
     if (read->space == SPACE_STAGE) {
         const Handle *handle = &p->code->role->handles.items[read->object];
         if (handle->pipe < 0) return element;
-        const Fill *fill = &p->fields[handle->pipe][read->field].dims[d];
+        const Fill *fill = &padding_read(p, read)->dims[d];
         return own_end(p, read->object) ? *fill : translated(p, fill, read->object);
     }
     if (read->space == SPACE_SHARED || read->space == SPACE_REGISTER) return p->state[read->object].dims[d];
@@ -142,7 +142,7 @@ static void assume_others(Padding *p, const Access *read, int but) {
 
 /* What an iteration of the loop computed into the tile */
 static Fill loop_fill(Padding *p, const Access *read, PadAxis axis) {
-    const TileFill *tile = axis.local >= 0 && read->space != SPACE_STAGE ? padding_tile(p, read) : NULL;
+    const TileFill *tile = axis.local >= 0 && read->space != SPACE_STAGE ? padding_read(p, read) : NULL;
     Fill fill = {0};
     for (int i = 0; tile && i < LOOPS_MOST; i++)
         if (tile->loops[i].fill.pads && tile->loops[i].local == axis.local) fill_add(&fill, &tile->loops[i].fill);

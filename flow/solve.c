@@ -641,6 +641,6 @@ void solve(Arena *arena, FlowCode *code, const Rule *rule, void *data) {
         if (instances > 1)
             context_bind(&flow.context, algebra_atom_rank(algebra, code->role), poly_constant(algebra, flow.rank));
         round_of(&flow, false);
-        round_of(&flow, true);
+        if (!rule->reports || rule->reports(&flow)) round_of(&flow, true);
     }
 }

@@ -28,6 +28,9 @@ typedef struct Rule {
     /* What the row does to the state; monotone. LOOP: its bounds are evaluated, once on entry; NEXT: at the end of each iteration; END: after the
      * paths have met; ELSE: at the end of the first arm. In the last round (flow->last) it reports. */
     void (*step)(Flow *flow, int at, void *state);
+    /* Has the last round anything to report? NULL: yes. Without it, rows have been stepped over with their final
+     * states, and with earlier ones. */
+    bool (*reports)(const Flow *flow);
     /* The state goes into the first arm of the IF, where its condition is true, or into the second. A rule that is told may keep threads
      * apart that a condition parts. NULL: not told */
     void (*enters)(Flow *flow, int region, bool truth, void *state);
