@@ -222,15 +222,14 @@ static size_t bytes_of(const PipecProgram *program, size_t kernel) {
     return text.hi - text.lo + 1;
 }
 
-/* All kernels. Each may take the part of the work that its part of their text is, and what the ones
- * before it have left over: none takes away what a later one needs. Of each only what it reports is
- * kept. */
+/* All kernels. Half of the work is there for all; of the other half each has the part that its part
+ * of their text is, which none before it takes away. Of each only what it reports is kept. */
 static void check_each(Compile *compile) {
     PipecProgram *program = compile->program;
     Meter *meter = arena_meter(program->arena);
     size_t later = 0;
     for (size_t i = 0; i < program->kernel_count; i++) later += bytes_of(program, i);
-    uint64_t a_byte = (compile->steps_most - meter->steps) / (later + 1);
+    uint64_t a_byte = (compile->steps_most - meter->steps) / 2 / (later + 1);
     for (size_t i = 0; i < program->kernel_count; i++) {
         later -= bytes_of(program, i);
         meter->steps_most = compile->steps_most - a_byte * later;
