@@ -8,8 +8,12 @@
 void poly_add_key(Str *key, const Poly *poly) {
     str_char(key, '(');
     for (int i = 0; i < poly->count; i++) {
-        str_printf(key, "%+lld", (long long)poly->terms[i].coef);
-        for (int k = 0; k < poly->terms[i].count; k++) str_printf(key, ".%d", poly->terms[i].atoms[k]);
+        if (poly->terms[i].coef >= 0) str_char(key, '+');
+        str_integer(key, poly->terms[i].coef);
+        for (int k = 0; k < poly->terms[i].count; k++) {
+            str_char(key, '.');
+            str_integer(key, poly->terms[i].atoms[k]);
+        }
     }
     str_char(key, ')');
 }

@@ -11,7 +11,7 @@ typedef struct Pure {
     struct Pure *next;
 } Pure;
 
-#define PURE_BUCKETS 1024u
+#define PURE_BUCKETS 256u
 
 struct Ptx {
     Arena *arena;

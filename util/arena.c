@@ -244,12 +244,16 @@ char *arena_copy(Arena *arena, const char *text, size_t length) {
 }
 
 char *arena_vprintf(Arena *arena, const char *format, va_list args) {
+    char few[256]; /* most texts are names */
     va_list again;
     va_copy(again, args);
-    int length = vsnprintf(NULL, 0, format, args);
+    int length = vsnprintf(few, sizeof few, format, args);
     if (length < 0) arena_fail(arena);
     char *text = arena_alloc(arena, (size_t)length + 1);
-    vsnprintf(text, (size_t)length + 1, format, again);
+    if ((size_t)length < sizeof few)
+        memcpy(text, few, (size_t)length);
+    else
+        vsnprintf(text, (size_t)length + 1, format, again);
     va_end(again);
     return text;
 }

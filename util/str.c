@@ -24,6 +24,16 @@ void str_add(Str *str, const char *text) { str_add_bytes(str, text, strlen(text)
 
 void str_char(Str *str, char c) { str_add_bytes(str, &c, 1); }
 
+void str_integer(Str *str, int64_t value) {
+    char digits[24];
+    size_t at = sizeof digits;
+    uint64_t left = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    do digits[--at] = (char)('0' + left % 10);
+    while ((left /= 10) != 0);
+    if (value < 0) digits[--at] = '-';
+    str_add_bytes(str, digits + at, sizeof digits - at);
+}
+
 void str_vprintf(Str *str, const char *format, va_list args) {
     char few[256];
     va_list again;

@@ -105,6 +105,7 @@ Str str_new(Arena *arena);
 void str_add(Str *str, const char *text);
 void str_add_bytes(Str *str, const char *bytes, size_t count);
 void str_char(Str *str, char c);
+void str_integer(Str *str, int64_t value); /* as "%" PRId64, and faster */
 void str_printf(Str *str, const char *format, ...) PRINTF_LIKE(2, 3);
 void str_vprintf(Str *str, const char *format, va_list args);
 void str_json(Str *str, const char *text); /* quoted and escaped, invalid UTF-8 as U+FFFD; NULL prints null */

@@ -64,6 +64,11 @@ static void strings(Arena *arena) {
     str_printf(&wide, "%s", str.text);
     EXPECT(strcmp(wide.text, str.text) == 0);
 
+    Str numbers = str_new(arena);
+    const int64_t some[] = {0, -7, 42, INT64_MAX, INT64_MIN};
+    for (size_t i = 0; i < COUNT_OF(some); i++) str_integer(&numbers, some[i]), str_char(&numbers, ' ');
+    EXPECT(strcmp(numbers.text, "0 -7 42 9223372036854775807 -9223372036854775808 ") == 0);
+
     Str json = str_new(arena);
     str_json(&json, "a\"\\\n\t\x01\xC3\xA9\xFF");
     EXPECT(strcmp(json.text, "\"a\\\"\\\\\\n\\t\\u0001\xC3\xA9\xEF\xBF\xBD\"") == 0);
