@@ -129,7 +129,8 @@ Algebra *algebra_new(Arena *arena, const Prog *prog, const Role *role);
 /* For formulas of whole loops, of all roles: they may be long, and proofs of them end early */
 Algebra *algebra_of_counts(Arena *arena, const Prog *prog);
 
-/* The value of the expression, as the kernel computes it: cut off to the width of its type */
+/* The value of the expression, as the kernel computes it: cut off to the width of its type. Formulas are
+ * kept by the address of their expression, which therefore must live as long as the algebra. */
 const Poly *algebra_poly(Algebra *algebra, const Role *role, Expr *expr);
 /* Equal to the value modulo 2^width; algebra_value makes the value of it. */
 const Poly *algebra_residue(Algebra *algebra, const Role *role, Expr *expr);

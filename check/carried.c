@@ -26,7 +26,8 @@ static void *start(Flow *flow) {
 static void *copy(Flow *flow, const void *data) {
     const Carried *c = flow->data;
     const CarriedState *from = data;
-    CarriedState *state = start(flow);
+    CarriedState *state = flow_spare(flow);
+    if (!state) state = start(flow);
     memcpy(state->stale, from->stale, c->words * sizeof *state->stale);
     memcpy(state->written, from->written, c->words * sizeof *state->written);
     memcpy(state->origins, from->origins, c->count * sizeof *state->origins);
@@ -367,6 +368,7 @@ static int trips(Flow *flow, int region) {
 static const Rule rule = {.name = "carried",
                           .ranks = true,
                           .trips = trips,
+                          .reuses = true,
                           .start = start,
                           .copy = copy,
                           .join = join,

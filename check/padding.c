@@ -13,7 +13,8 @@ static size_t tiles_of(const Flow *flow) { return flow->code->role->tiles.count;
 static void *start(Flow *flow) { return NEW_ARRAY(flow->arena, TileFill, tiles_of(flow) + 1); }
 
 static void *copy(Flow *flow, const void *state) {
-    void *made = start(flow);
+    void *made = flow_spare(flow);
+    if (!made) made = start(flow);
     memcpy(made, state, tiles_of(flow) * sizeof(TileFill));
     return made;
 }
@@ -55,11 +56,14 @@ static bool join(Flow *flow, void *to, const void *from, int at, int source) {
     const Padding *p = flow->data;
     int region = flow->code->rows.items[at].region;
     const Region *row = &flow->code->regions.items[region];
-    TileFill *tiles = to, *others = copy(flow, from);
+    TileFill *tiles = to;
+    const TileFill *others = from;
     bool changed = false;
     if (p->proofs && row->kind == REGION_IF && at == row->end && source == at) {
+        TileFill *refined = copy(flow, from);
         refine(flow, region, true, tiles);
-        refine(flow, region, false, others);
+        refine(flow, region, false, refined);
+        others = refined;
     }
     for (size_t t = 0; t < tiles_of(flow); t++)
         for (int d = 0; d < flow->code->role->tiles.items[t].rank; d++) {
@@ -445,7 +449,8 @@ static void step(Flow *flow, int at, void *state) {
 
 static bool reports(const Flow *flow) { return ((const Padding *)flow->data)->report; }
 
-static const Rule rule = {.name = "padding", .start = start, .copy = copy, .join = join, .step = step, .reports = reports};
+static const Rule rule = {.name = "padding", .start = start, .copy = copy, .join = join, .step = step, .reports = reports,
+                          .reuses = true};
 
 /* ---- all ----------------------------------------------------------------------------------------------------------------- */
 
@@ -482,9 +487,9 @@ static bool settle(Padding *p) {
     return refused;
 }
 
-static Padding padding_new(Tiles *tiles) {
+static Padding padding_new(Arena *arena, Tiles *tiles) {
     size_t roles = tiles->prog->roles.count, pipes = tiles->prog->pipes.count;
-    Padding p = {.tiles = tiles, .arena = tiles->arena};
+    Padding p = {.tiles = tiles, .arena = arena};
     p.fields = NEW_ARRAY(p.arena, TileFill *, pipes + 1);
     p.reads = NEW_ARRAY(p.arena, bool, roles * pipes + 1);
     p.again = NEW_ARRAY(p.arena, bool, roles + 1);
@@ -492,12 +497,12 @@ static Padding padding_new(Tiles *tiles) {
     return p;
 }
 
-void tiles_padding(Tiles *tiles) {
+void tiles_padding(Arena *arena, Tiles *tiles) {
     size_t roles = tiles->prog->roles.count;
     bool any = false;
     for (size_t r = 0; r < roles; r++) any |= reduces(tiles->prog->roles.items[r].code);
     if (!any) return;
-    Padding p = padding_new(tiles);
+    Padding p = padding_new(arena, tiles);
     if (!settle(&p)) return;
     p.proofs = true;
     if (!settle(&p)) return;

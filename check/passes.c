@@ -38,8 +38,8 @@ static void classify(Arena *arena, Prog *prog, Diags *diags) { prog->tiles = til
 
 #define OF_TILES(name, function)                                                                                       \
     static void name(Arena *arena, Prog *prog, Diags *diags) {                                                         \
-        (void)arena, (void)diags;                                                                                      \
-        function(prog->tiles);                                                                                         \
+        (void)diags;                                                                                                   \
+        function(arena, prog->tiles);                                                                                  \
     }
 
 OF_TILES(check_written, tiles_written)
@@ -78,6 +78,15 @@ static void validate(Arena *arena, const Prog *prog) {
 #endif
 }
 
+/* A pass that leaves no fact leaves no memory either. */
+static void run_pass(const PassRow *row, Arena *arena, Prog *prog, Diags *diags) {
+    Spent begin = times_begin(arena);
+    Arena *own = row->leaves ? arena : arena_scratch(arena);
+    row->run(own, prog, diags);
+    if (own != arena) arena_free(own);
+    times_end(arena, row->name, begin);
+}
+
 void passes_run(Arena *arena, Prog *prog, Diags *diags, size_t errors) {
     unsigned facts = 0;
     bool sound = diags->errors == errors;
@@ -85,9 +94,7 @@ void passes_run(Arena *arena, Prog *prog, Diags *diags, size_t errors) {
         const PassRow *row = &rows[i];
         if (row->when == SOUND && !sound) continue;
         assert((facts & row->needs) == row->needs);
-        Spent begin = times_begin(arena);
-        row->run(arena, prog, diags);
-        times_end(arena, row->name, begin);
+        run_pass(row, arena, prog, diags);
         validate(arena, prog);
         facts |= row->leaves;
         if (row->when == ALWAYS) sound = diags->errors == errors;

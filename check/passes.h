@@ -16,6 +16,7 @@ enum {
     FACT_TURNS = 4,       /* where turns stand; the pipes whose stages are one instance's */
     FACT_CLASSES = 8,     /* of copies and statements, layouts, how roles use pipes */
     FACT_VALUES = 16,     /* of variables, at each row */
+    FACT_ARRIVALS = 8192, /* how often stages are arrived at by hand, for --emit */
     FACT_HELD = 32,       /* every stage is released once; how many an end holds; lags */
     FACT_ENDS = 64,       /* who acquires which end */
     FACT_CONTROL = 128,   /* all threads take part in what is for all */
@@ -36,8 +37,8 @@ void turns_order(Arena *arena, Prog *prog, Diags *diags);
 
 /* need classes: payload written on every path, bytes of a stage, disjointness of what instances write; tiles and variables written before they
  * are read; zero fill before a reduction */
-void tiles_written(Tiles *tiles);
-void tiles_padding(Tiles *tiles);
+void tiles_written(Arena *arena, Tiles *tiles);
+void tiles_padding(Arena *arena, Tiles *tiles);
 
 /* needs lowered and pipe uses; leaves every stage path proved, what is held known, lags derived and written back */
 void linear_check(Arena *arena, Prog *prog, Diags *diags);

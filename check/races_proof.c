@@ -113,9 +113,9 @@ static Choice second_choice(const Proof *p, const Choice *choice) {
 static void assume_paths(const Proof *p) {
     for (size_t i = 0; i < p->one.facts.count; i++) algebra_assume_poly(p->algebra, p->one.facts.items[i]);
     for (size_t i = 0; i < p->two.facts.count; i++) algebra_assume_poly(p->algebra, second(p, p->two.facts.items[i]));
-    for (size_t i = 0; i < p->one.choices.count; i++) vec_push(p->arena, &p->algebra->choices, p->one.choices.items[i]);
+    for (size_t i = 0; i < p->one.choices.count; i++) vec_push(p->algebra->arena, &p->algebra->choices, p->one.choices.items[i]);
     for (size_t i = 0; i < p->two.choices.count; i++)
-        vec_push(p->arena, &p->algebra->choices, second_choice(p, &p->two.choices.items[i]));
+        vec_push(p->algebra->arena, &p->algebra->choices, second_choice(p, &p->two.choices.items[i]));
 }
 
 static void assume_same_element(const Proof *p) {

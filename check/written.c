@@ -249,11 +249,11 @@ static void follow_role(Written *w, size_t before) {
     else if (!reported) incomplete_report(w->tiles->diags, w->role, "what it reads and hands over has been written");
 }
 
-void tiles_written(Tiles *tiles) {
+void tiles_written(Arena *arena, Tiles *tiles) {
     size_t before = tiles->diags->items.count;
     for (size_t r = 0; r < tiles->prog->roles.count; r++) {
         Role *role = &tiles->prog->roles.items[r];
-        Written w = {.tiles = tiles, .arena = tiles->arena, .role = role, .code = role->code, .algebra = role->code->algebra};
+        Written w = {.tiles = tiles, .arena = arena, .role = role, .code = role->code, .algebra = role->code->algebra};
         if (role->body && role->instances >= 1) follow_role(&w, before);
     }
 }

@@ -25,7 +25,7 @@ const Poly *context_condition(const Context *context, Expr *condition, bool *tru
         bool turned = op == OP_GT || op == OP_LE, negated = op == OP_LE || op == OP_GE || op == OP_NE;
         if (negated) *truth = !*truth;
         if (turned || negated)
-            condition = expr_binary(context->arena, op == OP_NE ? OP_EQ : OP_LT, turned ? right : left, turned ? left : right, condition->span);
+            condition = expr_binary(context->algebra->arena, op == OP_NE ? OP_EQ : OP_LT, turned ? right : left, turned ? left : right, condition->span);
     }
     return condition ? context_poly(context, condition) : NULL;
 }

@@ -438,7 +438,7 @@ static struct Intervals *find(Arena *arena, FlowCode *code) {
 /* ---- what is assumed ------------------------------------------------------------------------- */
 
 void intervals_assume(Arena *arena, FlowCode *code, int at) {
-    if (!code->intervals) code->intervals = find(arena, code);
+    if (!code->intervals) code->intervals = find(code->algebra->arena, code); /* kept, whoever asks first */
     const struct Intervals *v = code->intervals;
     if (!v->count) return;
     Algebra *algebra = code->algebra;

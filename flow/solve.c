@@ -36,6 +36,7 @@ typedef struct Solver {
     Head *heads;    /* by region */
     int epoch;      /* names a context: the rank, and variables of loops that are followed trip by trip */
     int epochs;     /* names given so far */
+    VEC(void *) spare; /* states that nothing needs any more, of a rule that reuses them */
 } Solver;
 
 static void run(Flow *flow, int at, int end, Cases *cases);
@@ -55,6 +56,21 @@ static bool same_assumptions(const Assumptions *a, const Assumptions *b) {
         if (!found) return false;
     }
     return true;
+}
+
+void *flow_spare(Flow *flow) {
+    Solver *solver = flow->solver;
+    return solver->spare.count > 0 ? solver->spare.items[--solver->spare.count] : NULL;
+}
+
+static void discard(Flow *flow, const Case *dead) {
+    if (flow->rule->reuses) vec_push(flow->arena, &flow->solver->spare, dead->state);
+}
+
+/* Those from number `left` on are not needed any more. */
+static void discard_cases(Flow *flow, Cases *cases, size_t left) {
+    for (size_t i = left; i < cases->count; i++) discard(flow, &cases->items[i]);
+    cases->count = left;
 }
 
 static Case copy_case(Flow *flow, const Case *from) {
@@ -154,21 +170,32 @@ static void merge(Flow *flow, Cases *cases, int at, const Cases *heads) {
     for (size_t i = 0; i < cases->count; i++) {
         size_t k = 0;
         while (k < kept && !same_assumptions(&cases->items[k].assumed, &cases->items[i].assumed)) k++;
-        if (k < kept) flow->rule->join(flow, cases->items[k].state, cases->items[i].state, at, cases->items[i].source);
-        else cases->items[kept++] = cases->items[i];
+        if (k < kept) {
+            flow->rule->join(flow, cases->items[k].state, cases->items[i].state, at, cases->items[i].source);
+            discard(flow, &cases->items[i]);
+        } else {
+            cases->items[kept++] = cases->items[i];
+        }
     }
     cases->count = kept;
 }
 
 typedef bool Keeps(const Flow *flow, const Assumed *what, int at);
 
+static bool keeps_all(const Flow *flow, const Assumptions *assumed, int at, Keeps *keeps) {
+    for (size_t i = 0; i < assumed->count; i++)
+        if (!keeps(flow, &assumed->items[i], at)) return false;
+    return true;
+}
+
 static void forget(Flow *flow, Cases *cases, int at, Keeps *keeps) {
     for (size_t i = 0; i < cases->count; i++) {
         Assumptions kept = {0};
         const Assumptions *old = &cases->items[i].assumed;
+        if (keeps_all(flow, old, at, keeps)) continue;
         for (size_t k = 0; k < old->count; k++)
             if (keeps(flow, &old->items[k], at)) vec_push(flow->arena, &kept, old->items[k]);
-        if (kept.count != old->count) cases->items[i].assumed = kept;
+        cases->items[i].assumed = kept;
     }
 }
 
@@ -261,7 +288,7 @@ static Expr *question_of(const Flow *flow, int region) {
     if (!region_loops(row)) return row->condition;
     if (row->kind != REGION_FOR || row->where || !row->lo || !row->hi) return NULL;
     Expr **made = &flow->solver->heads[region].runs;
-    if (!*made) *made = expr_binary(flow->arena, OP_LT, row->lo, row->hi, row->head);
+    if (!*made) *made = expr_binary(flow->code->algebra->arena, OP_LT, row->lo, row->hi, row->head);
     return *made;
 }
 
@@ -394,8 +421,9 @@ static bool has_tiles(const Flow *flow) {
     asked->tiles_asked = true, asked->has_tiles = !prog->persistent;
     for (size_t a = 0; a < prog->axes.count && asked->has_tiles; a++) {
         Expr *extent = prog->axes.items[a].extent;
-        Expr *none = expr_integer(flow->arena, extent->type, 0, extent->span);
-        Expr *some = expr_binary(flow->arena, OP_GT, extent, none, extent->span);
+        Arena *arena = flow->code->algebra->arena; /* where formulas are kept by their expression */
+        Expr *none = expr_integer(arena, extent->type, 0, extent->span);
+        Expr *some = expr_binary(arena, OP_GT, extent, none, extent->span);
         asked->has_tiles = algebra_decides(flow->code->algebra, NULL, some) == CERTAINLY;
     }
     return asked->has_tiles;
@@ -524,7 +552,8 @@ static void fixed_point(Flow *flow, int region, Cases *entry, Cases *ends, int a
     else changed = join_head(flow, &head->cases, entry, row->begin);
     flow->last = false;
     for (bool again = changed || !last; again;) {
-        frame->ends.count = left;
+        discard_cases(flow, &frame->ends, left);
+        discard_cases(flow, ends, 0);
         *ends = copy_cases(flow, &head->cases);
         iterate(flow, region, ends);
         Cases next = {0};
@@ -534,7 +563,8 @@ static void fixed_point(Flow *flow, int region, Cases *entry, Cases *ends, int a
     }
     flow->last = last;
     if (!last) return;
-    frame->ends.count = left;
+    discard_cases(flow, &frame->ends, left);
+    discard_cases(flow, ends, 0);
     *ends = copy_cases(flow, &head->cases);
     iterate(flow, region, ends);
 }
@@ -572,10 +602,12 @@ static void follow_loop(Flow *flow, int region, Cases *cases) {
     int marked = trips_apart(flow, region, &runs);
     mark_first(flow, region, &runs, marked);
     if (runs.count) fixed_point(flow, region, &runs, &ends, marked);
+    discard_cases(flow, &runs, 0);
     drop(flow, &ends, row->next, keeps_entry);
     *cases = skips;
     add(flow, cases, &ends);
-    if (!certain) add(flow, cases, &entry);
+    if (certain) discard_cases(flow, &entry, 0);
+    else add(flow, cases, &entry);
     meet_at_end(flow, region, cases);
 }
 
@@ -630,7 +662,7 @@ static void round_of(Flow *flow, bool last) {
 
 void solve(Arena *arena, FlowCode *code, const Rule *rule, void *data) {
     Algebra *algebra = code->algebra;
-    if (!rule->together && !code->questions) code->questions = questions_find(arena, code);
+    if (!rule->together && !code->questions) code->questions = questions_find(algebra->arena, code);
     int instances = rule->ranks && code->role->instances > 1 ? code->role->instances : 1;
     Flow flow = {.arena = arena, .code = code, .rule = rule, .data = data};
     flow.context = (Context){.arena = arena, .algebra = algebra, .role = code->role};

@@ -18,6 +18,7 @@ typedef struct Rule {
     const char *name;
     bool ranks;       /* solved for each instance of a role, with its rank known */
     bool together;    /* no paths are followed apart; rows are stepped over without values of variables: the rule finds them */
+    bool reuses;      /* states share nothing with each other: copies may be made over old ones (flow_spare) */
     /* A state is memory of the rule's own; the solver copies it where paths part and joins it where they meet. */
     void *(*start)(Flow *flow);
     void *(*copy)(Flow *flow, const void *state);
@@ -59,6 +60,9 @@ struct Flow {
 
 /* Runs the rule over the role, for each rank that it asks for, to the fixed point; or the meter ends it, and with it the whole check. */
 void solve(Arena *arena, FlowCode *code, const Rule *rule, void *data);
+
+/* For copies of a rule that reuses states: one that nothing needs any more, as it was left; NULL: there is none */
+void *flow_spare(Flow *flow);
 
 /* Does the loop have an iteration, on the paths of the case? 1, 0, or -1: not known */
 int flow_runs(const Flow *flow, int region);

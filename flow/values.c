@@ -265,6 +265,7 @@ static void find_leaving(Arena *arena, Values *values, const FlowCode *code) {
 
 const Values *flow_values(Arena *arena, FlowCode *code) {
     if (code->values) return code->values->count ? code->values : NULL;
+    arena = code->algebra->arena; /* they are kept, whoever asks first */
     Values *values = code->values = NEW(arena, Values);
     size_t count = code->role->locals.count;
     values->count = count;
@@ -400,7 +401,7 @@ static void resolve_row(Arena *arena, FlowCode *code, int at) {
     /* in the order of their loops: what an inner one is speaks of those around it */
     for (size_t i = 0; i < values->phis.count; i++) resolve_phi(arena, code, &values->phis.items[i]);
     if (left.version != last.version) {
-        const Poly **made = NEW_ARRAY(arena, const Poly *, values->count + 1);
+        const Poly **made = NEW_ARRAY(code->algebra->arena, const Poly *, values->count + 1);
         for (size_t i = 0; i < values->count; i++)
             made[i] = last.locals && last.locals[i] == left.locals[i] ? values->last_made.locals[i] : resolve(arena, code, left.locals[i]);
         values->last_made = (Bindings){++values->versions, made};
