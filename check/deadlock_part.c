@@ -246,7 +246,6 @@ bool part_compile(Part *part) {
     for (size_t r = 0; r < part->roles.count; r++)
         vec_push(part->arena, &part->sides, (Side){.role = &part->prog->roles.items[part->roles.items[r]]});
     part->beyond_at = part->sides.items[0].role->span;
-    if (part->pipes.count > 32) return part->beyond = "more than 32 pipes connect these roles in rings", false;
     for (size_t r = 0; r < part->roles.count; r++) slice_side(part, &part->sides.items[r]);
     for (size_t apart = 0;; apart = part->apart.count) { /* again for each loop that is left apart */
         if (compile_all(part)) return true;

@@ -237,7 +237,7 @@ static const Family families[] = {
     {"tiles", 100, tiles, 0},         {"additions", 150, additions, 0},
     {"large-tile", 8192, large_tile, 0},
     {"large-stage", 8192, large_stage, 0},
-    {"pipes", 40, pipes, 0},          {"params", 100, params, 0},
+    {"pipes", 40, pipes, 80},          {"params", 100, params, 0},
     {"long-body", 80, long_body, 320},
 };
 
