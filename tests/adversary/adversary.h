@@ -1,8 +1,8 @@
 /* The adversary of the path rules: random role bodies, what they do at given sizes, and what is
  * wrong with that.
  *
- * A program is a typed tree (roles of statements over whole numbers). Most are drawn valid;
- * some then get one or two wounds. interpret.c runs the tree by the language reference, without
+ * A program is a typed tree (roles of statements over whole numbers). All are drawn valid;
+ * most then get one or two wounds. interpret.c runs the tree by the language reference, without
  * the compiler, and names the first harm that it comes to: an unwritten value that is read, a
  * stage handed over in part, a subscript outside of its tile, a race, a hang, padding that
  * reaches a sum. main.c compares this with the verdict of the checker and with runs on the
