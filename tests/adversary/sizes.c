@@ -73,8 +73,8 @@ static uint32_t mixed(uint64_t z) {
     return (uint32_t)(z >> 33);
 }
 
-/* Tensors of data: a permutation, equal numbers, small ones, any */
-static int32_t data_value(int64_t at, int contents) {
+/* Tensors of data: a permutation, equal numbers, small ones, any. `first`: of the last */
+static int32_t data_value(int64_t at, int contents, uint64_t first) {
     static const int32_t any[] = {2147483647, 1000000000, -1,    0, 40503, 65536, 3,
                                   -2147483647, 1500000000, -1500000000};
     switch (contents) {
@@ -84,7 +84,7 @@ static int32_t data_value(int64_t at, int contents) {
     case 3: return (int32_t)(mixed((uint64_t)at + 77) % 4);
     case 4: return (int32_t)(mixed((uint64_t)at + 5) % 3) - 1;
     case 5: return (int32_t)(mixed((uint64_t)at + 9) % 3) + 2;
-    default: return any[mixed((uint64_t)at * 3 + 1) % COUNT_OF(any)];
+    default: return any[(first + (uint64_t)at) % COUNT_OF(any)];
     }
 }
 
@@ -96,5 +96,5 @@ int32_t tensor_value(const Program *program, int tensor, int64_t at, const Sizes
     case FILL_SMALL: return (int32_t)(1 + mixed((uint64_t)at * 7 + (uint64_t)tensor) % 3);
     case FILL_DATA: break;
     }
-    return data_value(at, sizes->contents);
+    return data_value(at, sizes->contents, mixed((uint64_t)sizes->values[SYM_P]));
 }
