@@ -206,6 +206,8 @@ typedef struct Program {
     Tensor tensors[MAX_TENSORS];
     Require requires[MAX_NOTES];
     const Expr *ranges[MAX_NOTES]; /* their upper ends */
+    const Expr *wheres[MAX_NOTES]; /* which iterations they have; NULL: all of them */
+    int counters[MAX_NOTES];       /* the local that counts in `where` */
     int pipe_count, role_count, local_count, tensor_count, require_count, range_count, groups;
     bool persistent, matrix;
     int axis;          /* the local */

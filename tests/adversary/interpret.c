@@ -258,9 +258,23 @@ static void enter(Machine *m, Process *p, const Stmt *stmt) {
     p->set[stmt->local] = true;
 }
 
+/* Goes on to the next iteration that the range has. */
+static void skip_iterations(Machine *m, Process *p, const Stmt *loop) {
+    const Expr *where = loop->range >= 0 ? m->program->wheres[loop->range] : NULL;
+    if (where == NULL) return;
+    int counter = m->program->counters[loop->range];
+    Value *at = &p->env[loop->local];
+    for (; at->v < p->hi[loop->local]; at->v++, at->w++) {
+        p->env[counter] = *at;
+        p->set[counter] = true;
+        if (decide(m, p, where) != 0) return;
+    }
+}
+
 static void test(Machine *m, Process *p, const Instr *instr) {
     const Stmt *stmt = instr->stmt;
     if (stmt->kind == S_FOR) {
+        skip_iterations(m, p, stmt);
         if (p->env[stmt->local].v >= p->hi[stmt->local]) p->pc = instr->target;
         return;
     }

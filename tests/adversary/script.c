@@ -91,12 +91,37 @@ static Stmt *event_draw(Scope *scope) {
 
 static bool is_counted(const Expr *bound) { return bound->kind == X_SYMBOL && bound->of == SYM_K; }
 
+/* Some ranges leave iterations out. */
+static void where_draw(Scope *scope, int range) {
+    Program *program = scope->program;
+    int local = local_new(program, LOCAL_LOOP);
+    const Expr *counter = local_of(program, local), *where;
+    program->locals[local].name = arena_printf(program->arena, "r%d", range);
+    program->counters[range] = local;
+    switch (pick(program, 5)) {
+    case 0: where = binary(program, DO_NE, counter, n(scope, pick(program, 3))); break;
+    case 1:
+        where = binary(program, DO_GT, at(scope, X_TENSOR, scope->trips, counter),
+                       n(scope, pick(program, 2)));
+        break;
+    case 2: where = binary(program, DO_GE, counter, symbol(program, SYM_Q)); break;
+    case 3: where = binary(program, DO_LE, counter, local_of(program, program->axis)); break;
+    default:
+        where = binary(program, DO_EQ,
+                       binary(program, DO_MOD, counter, n(scope, 2 + pick(program, 2))),
+                       n(scope, pick(program, 2)));
+        break;
+    }
+    program->wheres[range] = where;
+}
+
 static Stmt *loop_draw(Scope *scope) {
     Program *program = scope->program;
     const Expr *bound = bound_draw(scope);
     Stmt *loop = for_new(program, local_new(program, LOCAL_LOOP), bound);
     bool of_data = expr_mentions(bound, X_TENSOR, -1);
     if (often(program, of_data ? 20 : 50)) loop->range = range_of(program, bound);
+    if (loop->range >= 0 && often(program, 20)) where_draw(scope, loop->range);
     loop->group = ++program->groups;
     return loop;
 }

@@ -311,7 +311,9 @@ static void print_head(Printer *p) {
          local_name(p, program->axis), expr_text(p, program->tiles));
     for (int i = 0; i < program->range_count; i++)
         if (is_used(program, i, -1))
-            line(p, "range r%d = 0 .. %s;", i, expr_text(p, program->ranges[i]));
+            line(p, "range r%d = 0 .. %s%s%s;", i, expr_text(p, program->ranges[i]),
+                 program->wheres[i] != NULL ? " where " : "",
+                 program->wheres[i] != NULL ? expr_text(p, program->wheres[i]) : "");
 }
 
 static void print_pipes(Printer *p) {
