@@ -12,7 +12,7 @@
 
 #define SIZES_MOST 100
 #define NEXT_MOST  3      /* tiles along an axis that are compared with the first one */
-#define WORK_MOST  200000 /* steps, and pairs of touches */
+#define RACES_STEPS 5000000 /* of the meter, that following them may take */
 #define TILES_MOST (NEXT_MOST * PROG_MAX_RANK + 1)
 
 typedef struct Races {
@@ -24,8 +24,8 @@ typedef struct Races {
     const Sizes *sizes;
     Traced *traced;
     bool *ordered;    /* by two places: where sizes show that both touch an element, one of them comes first */
-    bool cut;         /* some block was not followed to its end */
-    int64_t work;
+    bool cut;         /* some block was not followed to its end, or not compared */
+    Budget work;
 } Races;
 
 /* ---- places ----------------------------------------------------------------------------------------------------------- */
@@ -275,7 +275,7 @@ static void compare(Races *r, const Block *block, const Block *other) {
     for (size_t i = 0; i < block->touches.count; i++)
         for (size_t k = block == other ? i + 1 : 0; k < other->touches.count; k++) {
             Pair pair = {.block = block, .other = other, .a = &block->touches.items[i], .b = &other->touches.items[k]};
-            r->work++;
+            arena_count(r->arena, 1);
             if (!pair.a->place->write && !pair.b->place->write) continue;
             if (pair.a->place->said || pair.b->place->said || !race_meet(pair.a, pair.b, pair.at)) continue;
             bool alone = block == other && pair.a->process == pair.b->process;
@@ -428,12 +428,15 @@ static void try_sizes(Races *r, const Sizes *sizes) {
     Arena *scratch = arena_scratch(r->arena);
     for (int i = 0; i < count; i++) {
         blocks[i] = race_block(scratch, r->traced, &r->places, sizes, extents, tiles[i]);
-        r->work += blocks[i]->work;
         r->cut |= blocks[i]->cut;
     }
-    for (int i = 0; i < count && r->work < WORK_MOST; i++) compare(r, blocks[i], blocks[i]);
     for (int i = 0; i < count; i++)
-        for (int k = i + 1; k < count && r->work < WORK_MOST; k++) compare(r, blocks[i], blocks[k]);
+        for (int k = i; k < count; k++) {
+            if (budget_is_used(r->work))
+                r->cut = true;
+            else
+                compare(r, blocks[i], blocks[k]);
+        }
     arena_free(scratch);
 }
 
@@ -467,6 +470,7 @@ void races_check(Arena *arena, Prog *prog, Diags *diags) {
     find_unseen(&r);
     r.ordered = NEW_ARRAY(arena, bool, r.places.count * r.places.count + 1);
     r.traced = race_traced(arena, prog, &r.places);
-    for (int tried = 0; tried < SIZES_MOST && r.work < WORK_MOST && sizes_next(sizes); tried++) try_sizes(&r, sizes);
+    r.work = arena_budget(arena, RACES_STEPS);
+    for (int tried = 0; tried < SIZES_MOST && !budget_is_used(r.work) && sizes_next(sizes); tried++) try_sizes(&r, sizes);
     compare_proofs(&r);
 }

@@ -55,8 +55,7 @@ typedef struct Block { /* one that runs one tile of the grid */
     int64_t axes[PROG_MAX_RANK];
     VEC(Touch) touches; /* in each process in its order */
     int processes;
-    bool cut;           /* some process could not be followed to its end, for what contents of memory decide */
-    int64_t work;       /* that it took */
+    bool cut;           /* some process could not be followed to its end: contents of memory decide, or it is too long */
 } Block;
 
 Traced *race_traced(Arena *arena, const Prog *prog, const Places *places); /* places are sorted by statement */

@@ -137,7 +137,6 @@ static void see(Run *run, const Position *standing, const Row *row, const Env *e
     for (; place < f->places->items + f->places->count && place->tile == row->tile; place++) {
         Touch touch = {.place = place, .process = standing->process, .instance = standing->instance};
         touch.time = run->machine->events[standing->process], touch.clock = f->clocks[standing->process];
-        f->block->work += 4;
         if (!sides_of(f->prog, env, &row->tile->space, place->access, touch.sides)) continue;
         if (place->manner == MANNER_LANES || place->manner == MANNER_LOADED) {
             int handle = row->tile->target.object;
@@ -190,7 +189,6 @@ static void step(Run *run, const Position *standing, const Event *event) {
     case STEP_PASS: hand_over(f, &passed[event->pipe], clock); break;
     }
     f->clocks[p] = clock;
-    f->block->work += 2;
 }
 
 /* Touches in the order of the processes; in each in its own */
@@ -224,15 +222,12 @@ Block *race_block(Arena *arena, Traced *traced, Places *places, const Sizes *siz
     }
     Run *run = trace_run_new(arena, traced, &block, true, EVENTS_MOST);
     f.block->processes = f.count = (int)run->machine->processes.count;
-    f.block->work = 8 * f.count;
     open_clocks(&f);
     run->tile = see, run->event = step, run->data = &f;
     run->machine->halts = true; /* a process goes as far as it can be followed */
     Outcome outcome = trace_run(run);
-    for (int p = 0; p < f.count; p++) {
-        bool open = run->machine->halted[p] && run->machine->events[p] < EVENTS_MOST;
-        f.block->cut |= open || outcome == OUTCOME_BEYOND;
-    }
+    f.block->cut = outcome == OUTCOME_BEYOND;
+    for (int p = 0; p < f.count; p++) f.block->cut |= run->machine->halted[p];
     sort_touches(&f);
     return f.block;
 }
