@@ -18,6 +18,7 @@ Prog *check_kernel(Arena *arena, Names *names, const Ast *ast, const char *kerne
  * NULL: not even these are known. *clean: nothing is refused. */
 Prog *check_kernel_whole(Arena *arena, Names *names, const Ast *ast, const char *kernel,
                          const StaticValue *statics, size_t count, Diags *diags, bool *clean);
+bool check_passed(const Prog *prog, const char *pass); /* went it through this pass of passes.def? */
 /* The same, but a kernel that nothing else than verdicts on balance and deadlock (P0450 to P0479) refuses is given out, so that it can be
  * run and the verdicts be compared with what happens. */
 Prog *check_kernel_on_trial(Arena *arena, Names *names, const Ast *ast, const char *kernel, Diags *diags);

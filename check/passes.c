@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- passes of other floors ---------------------------------------------------------------------------------------- */
 
@@ -98,5 +99,12 @@ void passes_run(Arena *arena, Prog *prog, Diags *diags, size_t errors) {
         validate(arena, prog);
         facts |= row->leaves;
         if (row->when == ALWAYS) sound = diags->errors == errors;
+        prog->passes = (int)i + 1;
     }
+}
+
+bool check_passed(const Prog *prog, const char *pass) {
+    for (int i = 0; i < prog->passes; i++)
+        if (strcmp(rows[i].name, pass) == 0) return true;
+    return false;
 }

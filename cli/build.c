@@ -79,7 +79,9 @@ static int write_one(const char *path, const char *text, size_t length) {
 
 static int emit(const Build *build) {
     const char *text = pipec_program_emit(build->program, build->emit);
-    return text == NULL ? PIPEC_FINE : write_one(build->out, text, strlen(text));
+    int status = text == NULL ? PIPEC_FINE : write_one(build->out, text, strlen(text));
+    fflush(stdout); /* before what is said of it */
+    return status;
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -185,9 +187,10 @@ static int build_all(Build *build) {
     build->compiled = seconds(CLOCK_PROCESS_CPUTIME_ID) - begun;
     if (build->program == NULL) return out_of_memory();
     int status = (int)pipec_program_status(build->program);
+    int emitted = build->emit != NULL ? emit(build) : PIPEC_FINE;
     say_diagnostics(pipec_program_diagnostics(build->program), build->format);
     bool prints = no_files(build);
-    if (build->emit != NULL) return (int)pipec_worse((PipecStatus)status, (PipecStatus)emit(build));
+    if (build->emit != NULL) return (int)pipec_worse((PipecStatus)status, (PipecStatus)emitted);
     size_t length;
     const char *ptx = pipec_program_ptx(build->program, &length);
     if (ptx == NULL) return status;

@@ -159,7 +159,8 @@ typedef struct PipecForm {
     bool generated;   /* there is none of a program that was compiled with check_only */
 } PipecForm;
 PIPEC_API const PipecForm *pipec_form(size_t index);
-/* NULL where there is no such form, or where errors kept the compilation from reaching it */
+/* NULL where there is no such form, or where errors kept the compilation from reaching it; what a pass of the check leaves is
+ * there also where that pass, or a later one, refuses the kernel */
 PIPEC_API const char *pipec_program_emit(PipecProgram *program, const char *form);
 
 /* Assembles the PTX with ptxas, found along PATH, into a .cubin file, which is written beside and then renamed.

@@ -390,10 +390,11 @@ static void check_others(Combinations *all, const Prog *constants) {
 }
 
 const Prog *combinations_check(Arena *arena, PipecProgram *program, const char *kernel,
-                               size_t most) {
+                               size_t most, const Prog **whole) {
     bool fine;
     const Prog *prog = check_one(arena, program, kernel, program->statics, program->static_count,
                                  program->diags, &fine);
+    *whole = prog;
     Combinations all = {.program = program,
                         .arena = arena_scratch(arena),
                         .kernel = kernel,

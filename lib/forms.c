@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-typedef enum FormNeeds { NEEDS_AST, NEEDS_PROG, NEEDS_PTX } FormNeeds;
+typedef enum FormNeeds { NEEDS_AST, NEEDS_PASS, NEEDS_PROG, NEEDS_PTX } FormNeeds;
 
 typedef struct FormRow {
     PipecForm form;
@@ -34,7 +34,7 @@ static void print_ptx(PipecProgram *program, Str *out) { *out = program->ptx; }
 static const FormRow rows[] = {
     {{"tokens", "the words of the text", false}, NEEDS_AST, print_tokens, NULL},
     {{"ast", "the tree of the text", false}, NEEDS_AST, print_ast, NULL},
-#define SHOWN(name, function, needs, leaves, when, print, what) {{#name, what, false}, NEEDS_PROG, NULL, print},
+#define SHOWN(name, function, needs, leaves, when, print, what) {{#name, what, false}, NEEDS_PASS, NULL, print},
 #include "check/passes.def"
     {{"prog", "the checked program, with what was derived", false}, NEEDS_PROG, NULL, prog_print},
     {{"manifest", "what a launcher needs, as JSON", true}, NEEDS_PTX, print_manifest, NULL},
@@ -47,9 +47,10 @@ PIPEC_API const PipecForm *pipec_form(size_t index) {
     return index < COUNT_OF(rows) ? &rows[index].form : NULL;
 }
 
-static bool exists(const PipecProgram *program, FormNeeds needs) {
-    switch (needs) {
+static bool exists(const PipecProgram *program, const FormRow *row) {
+    switch (row->needs) {
     case NEEDS_AST: return program->ast != NULL;
+    case NEEDS_PASS: return program->whole != NULL && check_passed(program->whole, row->form.name);
     case NEEDS_PROG: return program->prog != NULL;
     case NEEDS_PTX: return program->manifest != NULL;
     }
@@ -70,14 +71,14 @@ static void print(void *data) {
     if (row->of_program != NULL)
         row->of_program(program, &text);
     else
-        row->of_prog(program->prog, program->arena, &text);
+        row->of_prog(program->whole, program->arena, &text);
     program->emitted[emit->index] = text.text;
 }
 
 PIPEC_API const char *pipec_program_emit(PipecProgram *program, const char *form) {
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         if (strcmp(rows[i].form.name, form) != 0) continue;
-        if (!exists(program, rows[i].needs)) return NULL;
+        if (!exists(program, &rows[i])) return NULL;
         if (program->emitted[i] == NULL) attempt(program->arena, print, &(Emit){program, i});
         return program->emitted[i];
     }

@@ -42,6 +42,7 @@ struct PipecProgram {
     const Source *source;
     const Ast *ast;   /* NULL where the text could not be had */
     const Prog *prog; /* NULL after errors, and where several kernels were checked */
+    const Prog *whole; /* the same, also after errors: what the passes left; NULL: it was not even elaborated */
     const char *const *kernels;
     size_t kernel_count;
     const char *kernel; /* the one that was compiled, else NULL */
@@ -61,9 +62,9 @@ struct PipecProgram {
 
 /* Checks a kernel of the program with the statics that were given, then with every other combination
  * of the sets of the rest, `most` of them (0: as many as is usual), and reports all that `build`
- * would refuse (combinations.c). NULL after errors of the first. */
+ * would refuse (combinations.c). NULL after errors of the first; *whole: that one, also then. */
 const Prog *combinations_check(Arena *arena, PipecProgram *program, const char *kernel,
-                               size_t most);
+                               size_t most, const Prog **whole);
 bool static_is_given(const PipecProgram *program, const char *name);
 
 /* The words of a run: its values, statics aside, and fills. False: said what is wrong. */

@@ -187,31 +187,36 @@ static bool known_kernel(const PipecProgram *program) {
 }
 
 /* As `pipec check` sees a kernel, or only as it is built */
-static const Prog *check_one(Compile *compile, Arena *arena, const char *kernel) {
+static const Prog *check_one(Compile *compile, Arena *arena, const char *kernel,
+                             const Prog **whole) {
     PipecProgram *program = compile->program;
+    bool clean;
     if (compile->options->check_only)
-        return combinations_check(arena, program, kernel, compile->options->combinations);
-    return check_kernel(arena, program->names, program->ast, kernel, compile->statics.items, compile->statics.count,
-                        program->diags);
+        return combinations_check(arena, program, kernel, compile->options->combinations, whole);
+    *whole = check_kernel_whole(arena, program->names, program->ast, kernel, compile->statics.items,
+                                compile->statics.count, program->diags, &clean);
+    return clean ? *whole : NULL;
 }
 
 typedef struct Metered { /* work that the meter may end */
     Compile *compile;
     Arena *arena;
     const char *kernel;
-    const Prog *prog;
+    const Prog *prog, *whole; /* whole: also after errors */
 } Metered;
 
 static void check_metered(void *data) {
     Metered *it = data;
-    it->prog = check_one(it->compile, it->arena, it->kernel);
+    it->prog = check_one(it->compile, it->arena, it->kernel, &it->whole);
 }
 
 /* NULL: it is refused, or its check takes more work than is allowed */
 static const Prog *check_kernel_of(Compile *compile, Arena *arena, const char *kernel) {
     PipecProgram *program = compile->program;
-    Metered it = {compile, arena, kernel, NULL};
-    if (arena_metered(arena, check_metered, &it)) return it.prog;
+    Metered it = {.compile = compile, .arena = arena, .kernel = kernel};
+    bool ends = arena_metered(arena, check_metered, &it);
+    if (arena == program->arena) program->whole = it.whole;
+    if (ends) return it.prog;
     compile->ended = true;
     check_ended(program->ast, kernel, program->diags);
     return NULL;

@@ -575,6 +575,7 @@ typedef enum Capability {
 } Capability;
 
 typedef struct Prog {
+    int passes;               /* of the check, that it went through so far: check/passes.def */
     const Source *source;
     const char *name;
     Span span;                /* of the kernel's head */

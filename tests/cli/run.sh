@@ -273,6 +273,17 @@ for form in $("$P" build --emit=list | cut -d ' ' -f 1); do
     "$P" build copy.pipe --emit=$form >out 2>err
     holds "emit $form" test -s out -a ! -s err
 done
+for form in $("$P" build --emit=list | cut -d ' ' -f 1 | grep -v -e manifest -e ptx -e prog); do
+    expect "emit $form of what is refused" 1 "error[P0306]" "$P" build refused.pipe --emit=$form
+    holds "its $form is there" test -s out
+done
+expect "emit PTX of what is refused" 1 "error[P0306]" "$P" build refused.pipe --emit=ptx
+holds "there is none" test ! -s out
+expect "emit rows before what is said of them" 1 "error[P0306]" \
+    sh -c "'$P' build refused.pipe --emit=code >all 2>&1; code=\$?; cat all; exit \$code"
+holds "rows come first" sh -c 'head -n 1 all | grep -q "^role load" && grep -q "^error" all'
+expect "emit rows of what is no program" 1 "error[" sh -c "echo kernel | '$P' build - --emit=code"
+holds "there are none" test ! -s out
 expect "emit something else" 2 "none of them" "$P" build copy.pipe --emit=llvm
 expect "emit into a file" 0 - "$P" build copy.pipe --emit=ast -o copy.ast
 holds "it is there" test -s copy.ast

@@ -1,5 +1,5 @@
 /* Any text, compiled whole: it is refused with diagnostics, or gives PTX that the emulator's reader accepts. Never a bug, a crash or
- * a loop without end. */
+ * a loop without end; all that the passes leave can be printed, also of what is refused. */
 #include "emulator/emulator.h"
 #include "include/pipec.h"
 
@@ -26,9 +26,16 @@ static void compile(const char *text, size_t size, const char *kernel) {
     pipec_program_free(program);
 }
 
+static void print_forms(PipecProgram *program) {
+    const PipecForm *form;
+    for (size_t i = 0; program && (form = pipec_form(i)) != NULL; i++)
+        (void)pipec_program_emit(program, form->name);
+}
+
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
     PipecOptions options = {.name = "fuzz.pipe", .check_only = true, .combinations = 4};
     PipecProgram *all = pipec_compile((const char *)data, size, &options);
+    print_forms(all);
     const char *kernel;
     for (size_t i = 0; all && i < 4 && (kernel = pipec_program_kernel(all, i)); i++) compile((const char *)data, size, kernel);
     pipec_program_free(all);
