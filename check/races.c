@@ -394,6 +394,9 @@ static void report_unknown(Races *r, const Place *a, const Place *b, const char 
                                   "tile then writes elements of its own", name);
         return;
     }
+    if (r->cut && *order_of(r, a, b))
+        diag_note(r->diags, diag, "one was found to wait for the other, but not all iterations of the kernel were followed: "
+                                  "they are too many, or contents of memory decide about them");
     diag_help(r->diags, diag, "make the subscripts sums of an index and of multiples of the axes, or give each of them a part of the tensor as "
                               "an axis of its own");
 }
