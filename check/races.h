@@ -2,6 +2,7 @@
  *   races.c          which tensors are in question; verdicts
  *   races_apart.c    which executions touch elements of their own; the order of those of one instance
  *   races_follow.c   what the blocks of neighbouring tiles touch at given sizes, and in which order
+ *   races_far.c      what these sizes cannot show
  *   races_proof.c    proofs that two executions touch no element in common, of formulas that races_ways.c makes
  *   races_value.c    does a value depend on an axis of the grid? */
 #ifndef PIPEC_RACES_H
@@ -61,6 +62,8 @@ typedef struct Block { /* one that runs one tile of the grid */
 Traced *race_traced(Arena *arena, const Prog *prog, const Places *places); /* places are sorted by statement */
 /* Follows all roles. Touches that depend on data, or that are never reached, are left out. */
 Block *race_block(Arena *arena, Traced *traced, Places *places, const Sizes *sizes, const int64_t *extents, int64_t tile);
+/* Does more than the iterations that are followed decide about operations or places? */
+bool race_is_far(Arena *arena, const Traced *traced, const Places *places);
 bool race_before(const Block *block, const Touch *a, const Touch *b); /* is the one done, and seen, when the other begins? */
 bool race_meet(const Touch *a, const Touch *b, int64_t *at);          /* do they touch the same element, and which? */
 
