@@ -255,29 +255,50 @@ static bool wound_setting(Program *program) {
     return true;
 }
 
+static bool names(const Stmt *stmt, int local) {
+    const Expr *parts[] = {stmt->value, stmt->target, stmt->condition, stmt->hi};
+    bool found = stmt->local == local;
+    for (size_t i = 0; i < COUNT_OF(parts); i++) found |= expr_mentions(parts[i], X_LOCAL, local);
+    for (size_t i = 0; i < stmt->body.count; i++) found |= names(stmt->body.items[i], local);
+    for (size_t i = 0; i < stmt->otherwise.count; i++)
+        found |= names(stmt->otherwise.items[i], local);
+    return found;
+}
+
+/* The one loop of the list, after `at`, that names the local; NULL: other statements do, or none */
+static Stmt *loop_of_local(const Stmts *list, size_t at, int local) {
+    Stmt *loop = NULL;
+    for (size_t i = at + 1; i < list->count; i++) {
+        if (!names(list->items[i], local)) continue;
+        if (loop != NULL || list->items[i]->kind != S_FOR) return NULL;
+        loop = list->items[i];
+    }
+    return loop;
+}
+
+static bool is_scalar_of_loop(const Program *program, const Site *site, const Stmt *stmt) {
+    return is_scalar_in_grid(program, site, stmt) &&
+           loop_of_local(site->list, site->at, stmt->local) != NULL;
+}
+
 /* The declaration goes into the loop that sets the variable, without what it begins with */
 static bool wound_inward(Program *program) {
     Site site;
-    if (!site_draw(program, is_scalar_in_grid, &site)) return false;
+    if (!site_draw(program, is_scalar_of_loop, &site)) return false;
     Stmt *declare = site.list->items[site.at];
-    for (size_t i = site.at + 1; i < site.list->count; i++) {
-        Stmt *loop = site.list->items[i];
-        if (loop->kind != S_FOR) continue;
-        stmts_remove(site.list, site.at);
-        if (declare->value != NULL && often(program, 75)) {
-            Stmt *begin = stmt_new(program, S_SET), *guard;
-            guard = if_new(program,
-                           binary(program, DO_EQ, local_of(program, loop->local), n(program, 0)));
-            begin->local = declare->local;
-            begin->value = declare->value;
-            stmts_add(program, &guard->body, begin);
-            stmts_insert(program, &loop->body, 0, guard);
-        }
-        declare->value = NULL;
-        stmts_insert(program, &loop->body, 0, declare);
-        return true;
+    Stmt *loop = loop_of_local(site.list, site.at, declare->local);
+    stmts_remove(site.list, site.at);
+    if (declare->value != NULL && often(program, 75)) {
+        const Expr *first = binary(program, DO_EQ, local_of(program, loop->local), n(program, 0));
+        Stmt *begin = stmt_new(program, S_SET), *guard = if_new(program, first);
+        begin->local = declare->local;
+        begin->value = declare->value;
+        stmts_add(program, &guard->body, begin);
+        stmts_insert(program, &loop->body, 0, guard);
     }
-    return false;
+    declare->value = NULL;
+    stmts_insert(program, &loop->body, 0, declare);
+    return true;
 }
 
 /* The declaration goes out of the loop over the grid */
@@ -342,7 +363,7 @@ static const struct {
             {"a value under a condition", wound_condition, 6, THEME_VARIABLES},
             {"a beginning dropped", wound_beginning, 4, THEME_VARIABLES},
             {"a value dropped", wound_setting, 5, THEME_VARIABLES},
-            {"a declaration inward", wound_inward, 5, THEME_VARIABLES},
+            {"a declaration inward", wound_inward, 14, THEME_VARIABLES},
             {"a declaration outward", wound_outward, 5, THEME_CARRIED},
             {"a release", wound_linear, 24, THEME_STAGES},
             {"a stage moved and used", wound_moved, 7, THEME_ROTATION},
