@@ -1,6 +1,6 @@
 /* The order of a role's statements, once it is whole. Comes in with its statements; goes out with turns numbered, and
- * with each release without a signal moved up to the last arrival, where nothing between them touches the stage: the
- * other end may go on from the last arrival, so there is where the stage is given up. */
+ * with each release without a signal moved up to the last arrival, where nothing between them touches the stage or
+ * leaves: the other end may go on from the last arrival, so there is where the stage is given up. */
 #include "elaborate/private.h"
 #include "prog/walk.h"
 
@@ -9,9 +9,27 @@
 
 typedef struct About { /* one stage, in a statement and those inside it */
     Arena *arena;
+    Stmt *all; /* the statement */
     int handle;
-    bool arrives, touches;
+    bool arrives, touches; /* touches: or leaves the statement */
 } About;
+
+typedef struct Wanted {
+    const Stmt *stmt;
+    bool found;
+} Wanted;
+
+static void look_at(Stmt *stmt, void *data) {
+    Wanted *wanted = data;
+    wanted->found |= stmt == wanted->stmt;
+}
+
+static bool leaves(const Stmt *stmt, Stmt *all) {
+    if (stmt->kind != S_LEAVE) return false;
+    Wanted target = {.stmt = stmt->leave.target};
+    stmt_visit(all, look_at, &target);
+    return !target.found;
+}
 
 static void touches(Access *access, bool written, void *data) {
     About *about = data;
@@ -26,6 +44,7 @@ static void about_stmt(Stmt *stmt, void *data) {
     about->touches |= what && !(what->kind == UNSAFE_ARRIVE && what->own) && what->handle == about->handle;
     about->touches |= stmt->kind == S_ACQUIRE && stmt->acquire.handle == about->handle;
     about->touches |= stmt->kind == S_MOVE && (stmt->move.from == about->handle || stmt->move.to == about->handle);
+    about->touches |= leaves(stmt, about->all);
     walk_accesses(about->arena, stmt, touches, about);
 }
 
@@ -35,7 +54,8 @@ static void move_up(Stmts *list, size_t at, Arena *arena) {
     About about = {.arena = arena, .handle = release->release.handle};
     size_t to = at;
     while (to > 0) {
-        stmt_visit(list->items[to - 1], about_stmt, &about);
+        about.all = list->items[to - 1];
+        stmt_visit(about.all, about_stmt, &about);
         if (about.arrives || about.touches) break;
         to--;
     }
