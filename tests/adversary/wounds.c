@@ -363,7 +363,7 @@ static const struct {
             {"a value under a condition", wound_condition, 6, THEME_VARIABLES},
             {"a beginning dropped", wound_beginning, 4, THEME_VARIABLES},
             {"a value dropped", wound_setting, 5, THEME_VARIABLES},
-            {"a declaration inward", wound_inward, 14, THEME_VARIABLES},
+            {"a declaration inward", wound_inward, 30, THEME_VARIABLES},
             {"a declaration outward", wound_outward, 5, THEME_CARRIED},
             {"a release", wound_linear, 24, THEME_STAGES},
             {"a stage moved and used", wound_moved, 7, THEME_ROTATION},
