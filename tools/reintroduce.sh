@@ -76,8 +76,10 @@ put_back A3 check/padding.c 'any condition is a mask' \
 put_back A4 flow/solve.c 'a loop is followed twice at most' \
     's/^    for (bool again = changed || !last; again;) {/    int rounds = 0; &/' \
     's/^        again = join_head(.*next.*;/& again = again \&\& ++rounds < 2;/'
-put_back A5 check/written.c 'a variable keeps the value of another iteration' \
-    's/^    if (row->object == OBJECT_LOCAL) written_open(.*//'
+in_loop='w->code->regions.items[row->region].depth > 1'
+put_back A5 check/written.c 'a variable that is declared in a loop counts as written' \
+    "s/OBJECT_LOCAL) written_open(\(.*\));/OBJECT_LOCAL \&\& $in_loop) written_set(\1, ALL);/" \
+    's/ALL/elements_span(w->arena, 0, 1)/'
 put_back A6 check/races.c 'a race that contents of memory decide' \
     's/^            if (who) report_unknown/            if (who \&\& !a->data \&\& !b->data) report_unknown/'
 put_back A7 check/carried.c 'what is carried from tile to tile of the grid' \
