@@ -9,7 +9,7 @@
 /* What the check and the generation of one text may take; see set_limits. */
 #define STEPS_MOST   UINT64_C(130000000)
 #define STEPS_A_BYTE 100
-#define BYTES_MOST   (UINT64_C(120) << 20)
+#define BYTES_MOST   (UINT64_C(140) << 20)
 #define BYTES_A_BYTE 400
 
 typedef struct Compile {
