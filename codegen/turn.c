@@ -218,15 +218,15 @@ void turn_skipped(Gen *gen, int label) {
     RoleState *state = gen->role;
     const FlowCode *code = state->plan->skipped.code;
     if (label < 0) return;
-    int grid = 0;
-    while (code->regions.items[grid].kind != REGION_GRID) grid++;
-    Skip skip = {.gen = gen, .code = code, .exits = NEW_ARRAY(gen->arena, Exits, code->regions.count)};
+    int grid = 0, count = (int)code->regions.count; /* a loop that acquires nothing is not among what is skipped */
+    while (grid < count && code->regions.items[grid].kind != REGION_GRID) grid++;
+    Skip skip = {.gen = gen, .code = code, .exits = NEW_ARRAY(gen->arena, Exits, code->regions.count + 1)};
     Exits exits = open_skip(&skip, grid);
     INS(gen->ptx, "mov.b32", ptx_reg(state->until), ptx_int(state->role->instances));
     INS(gen->ptx, "bra.uni", ptx_label(exits.continue_label));
     ptx_place_label(gen->ptx, label);
     ptx_comment(gen->ptx, "%s: another instance's iteration", state->role->name);
-    skip_rows(&skip, code->regions.items[grid].begin + 1, code->regions.items[grid].next);
+    if (grid < count) skip_rows(&skip, code->regions.items[grid].begin + 1, code->regions.items[grid].next);
     ptx_place_label(gen->ptx, exits.continue_label);
     INS(gen->ptx, "sub.s32", ptx_reg(state->until), ptx_reg(state->until), ptx_int(1));
     ptx_forget(gen->ptx);
