@@ -66,9 +66,8 @@ restore
 build || { cat "$tree/make.log"; echo "reintroduce: it does not build"; exit 2; }
 adversary || { cat "$tree/adversary.log"; echo "reintroduce: it fails without any fault"; exit 2; }
 
-put_back A1 codegen/turn.c 'a turn is handed over under a condition of lanes' \
-    's/ || apart_region(gen, region)) {/) {/' \
-    's/^    INS(gen->ptx, "bar.warp.sync".*//'
+put_back A1 derive/plan.c 'a turn is handed over under a condition of lanes' \
+    's/ || turns->parted\[region\]) {/) {/'
 put_back A2 algebra/range.c 'numbers have no width' \
     's/^    if (!residue || algebra->launched || !type_is_integer(type)) return/    return/'
 put_back A3 check/padding.c 'any condition is a mask' \

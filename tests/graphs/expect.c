@@ -176,12 +176,12 @@ static Flow loop(Machine *m, Process *p, const Node *node) {
         p->loops[node->loop] = 0;
         return walk(m, p, &node->body);
     }
-    int64_t from = node->from > 0 ? node->from : 0, to = end_of(m, p, range);
-    if (node->to >= 0 && node->to < to) to = node->to;
+    int64_t live = 0, end = end_of(m, p, range); /* pieces count the iterations that are left */
     p->late = &late;
-    for (int64_t k = from; k < to; k++) {
+    for (int64_t k = 0; k < end && (node->to < 0 || live < node->to); k++) {
         p->loops[node->loop] = k;
-        if (is_in(range, k) && walk(m, p, &node->body) == FLOW_BREAK) break;
+        if (!is_in(range, k) || live++ < node->from) continue;
+        if (walk(m, p, &node->body) == FLOW_BREAK) break;
     }
     flush(m, p, outer);
     return FLOW_ON;
