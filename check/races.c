@@ -445,7 +445,8 @@ static void try_sizes(Races *r, const Sizes *sizes) {
 
 static int by_statement(const void *a, const void *b) {
     const Place *one = a, *two = b;
-    return one->tile < two->tile ? -1 : one->tile > two->tile;
+    if (one->role != two->role) return one->role < two->role ? -1 : 1;
+    return (one->row > two->row) - (one->row < two->row);
 }
 
 /* Stages that are signalled by hand give an order that is not known here. */

@@ -116,17 +116,11 @@ bool race_meet(const Touch *a, const Touch *b, int64_t *at) {
 
 /* ---- what a process does ---------------------------------------------------------------------------------------------- */
 
-static int by_statement(const void *a, const void *b) {
-    const Place *one = a, *two = b;
-    return one->tile < two->tile ? -1 : one->tile > two->tile;
-}
-
 /* The first of the places of a statement; NULL: it has none */
-static Place *place_of(const Places *places, Tile *tile) {
-    Place wanted = {.tile = tile};
-    Place *place = bsearch(&wanted, places->items, places->count, sizeof *place, by_statement);
-    while (place && place > places->items && place[-1].tile == tile) place--;
-    return place;
+static Place *place_of(const Places *places, const Tile *tile) {
+    for (size_t i = 0; i < places->count; i++)
+        if (places->items[i].tile == tile) return &places->items[i];
+    return NULL;
 }
 
 static bool is_wanted(const Row *row, const void *places) { return row->tile && place_of(places, row->tile); }

@@ -30,6 +30,7 @@ typedef struct Flight {
 typedef struct State {
     int most;        /* groups that may be in flight */
     bool waited;     /* a wait stands after the last commit */
+    bool crossed;    /* a loop with contractions has ended since the last wait */
     bool *held;      /* by handle: a consumed stage that is certainly held */
     Flight flights[]; /* of tiles, handles, late stages */
 } State;
@@ -42,6 +43,7 @@ typedef struct Matrices {
     int *late;         /* by late set: where the stages that it holds stand, oldest first */
     bool *accumulates; /* by tile */
     bool **named;      /* by region: register tiles that ordinary rows of it touch */
+    bool *contracts;   /* by region: a loop that jumps back, with contractions in it */
 } Matrices;
 
 static const Row *row_at(const Matrices *m, int at) { return &m->code->rows.items[at]; }
@@ -64,7 +66,7 @@ static void *copy(Flow *flow, const void *data) {
     const Matrices *m = flow->data;
     const State *from = data;
     State *to = new_state(m);
-    to->most = from->most, to->waited = from->waited;
+    to->most = from->most, to->waited = from->waited, to->crossed = from->crossed;
     memcpy(to->held, from->held, (size_t)m->handles * sizeof *to->held);
     memcpy(to->flights, from->flights, (size_t)m->count * sizeof *to->flights);
     return to;
@@ -91,6 +93,7 @@ static bool join(Flow *flow, void *into, const void *other, int at, int source) 
     State *to = into;
     const State *from = other;
     bool less = from->most > to->most || (to->waited && !from->waited);
+    less |= from->crossed && !to->crossed;
     (void)at, (void)source;
     for (int i = 0; i < m->count; i++) less |= join_flight(&to->flights[i], &from->flights[i]);
     for (int i = 0; i < m->handles; i++) {
@@ -99,6 +102,7 @@ static bool join(Flow *flow, void *into, const void *other, int at, int source) 
     }
     if (from->most > to->most) to->most = from->most;
     to->waited &= from->waited;
+    to->crossed |= from->crossed;
     return less;
 }
 
@@ -183,6 +187,7 @@ static void wait_depth(Flow *flow, State *state, Waits *waits, int at, const boo
     wait.pin = pin_of(m, state, places);
     state->most = wait.depth;
     state->waited = true;
+    state->crossed = false;
     if (flow->last) plan(flow, waits, at, wait);
     for (int i = 0; i < m->count; i++) {
         Flight *flight = &state->flights[i];
@@ -267,9 +272,10 @@ static bool find_groups(Matrices *m) {
 /* ---- ordinary rows ---------------------------------------------------------------------------- */
 
 /* ptxas lets an accumulator at rest be touched beside others in flight only where a wait stands
- * after their issue, and else waits for all (C7517): one that leaves all of them in flight. */
+ * after their issue, and else waits for all (C7517): one that leaves all of them in flight. What the
+ * end of a loop's body has waited for counts as in flight after the loop, too (C7515). */
 static bool must_say(const Matrices *m, const State *state, const bool *places) {
-    if (state->most == 0 || state->waited) return false;
+    if (!state->crossed && (state->most == 0 || state->waited)) return false;
     for (int i = 0; i < m->tiles; i++)
         if (places[i] && m->accumulates[i]) return true;
     return false;
@@ -455,7 +461,7 @@ static void step(Flow *flow, int at, void *data) {
     case ROW_MOVE: move(m, state, row->handle, row->other); break;
     case ROW_FLUSH: flush(flow, state, at); break;
     case ROW_CLOSE: close(flow, state, at); break;
-    case ROW_END:
+    case ROW_END: state->crossed |= m->contracts[row->region]; break;
     case ROW_OPEN:
     case ROW_ASK:
     case ROW_LEND:
@@ -481,11 +487,14 @@ static const Rule rule = {.name = "waits",
 
 static void name_regions(Matrices *m) {
     m->named = NEW_ARRAY(m->arena, bool *, m->code->regions.count);
+    m->contracts = NEW_ARRAY(m->arena, bool, m->code->regions.count);
     for (size_t r = 0; r < m->code->regions.count; r++) {
         const Region *region = region_at(m, (int)r);
         bool *tiles = m->named[r] = NEW_ARRAY(m->arena, bool, m->tiles + 1);
-        for (int at = region->begin; at < region->end; at++)
+        for (int at = region->begin; at < region->end; at++) {
             plan_names(m->arena, row_at(m, at), tiles);
+            m->contracts[r] |= jumps_back(region) && is_contraction(row_at(m, at));
+        }
         for (int t = 0; t < m->tiles; t++) tiles[t] &= m->code->role->tiles.items[t].in_registers;
     }
 }
