@@ -1,6 +1,6 @@
-/* The prover: one entry, and the order of effort behind it. Takes a claim about a formula; settles
- * what may be cut off to its width, tries ranges and bounds, then cases. Promises that a yes holds
- * for all integers that the facts allow. Also what other passes ask of expressions. */
+/* The prover. algebra_prove takes a claim about a formula. It first settles the values that may be
+ * cut off to their width, then tries ranges and bounds, then cases. A yes holds for all integers
+ * that the facts allow. The functions that other passes ask about expressions follow. */
 #include "algebra/private.h"
 
 /* ---- values that may be cut off --------------------------------------------------------------- */

@@ -21,7 +21,7 @@ enum {
     FACT_ENDS = 64,       /* who acquires which end */
     FACT_CONTROL = 128,   /* all threads take part in what is for all */
     FACT_BY_HAND = 256,   /* the pipes that are left out of counts and deadlocks */
-    FACT_COUNTS = 512,    /* both ends of each pipe acquire equally often, and no role waits for ever */
+    FACT_COUNTS = 512,    /* both ends of each pipe acquire equally often, and no role waits forever */
     FACT_WIDTHS = 2048,   /* preconditions that keep formulas of sizes within their types */
     FACT_PLAN = 4096,     /* what is emitted beside the rows */
     FACT_RESOURCES = 1024 /* warps, barriers, memory, registers, how releases arrive */

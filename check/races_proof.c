@@ -220,7 +220,7 @@ static const RaceDigits *digits_of(const Proof *p, const Formulas *f, int d) {
     return digits;
 }
 
-/* Where the same digits stand in front, their values are equal, and what is left of both is. */
+/* Two sums that are equal, with the same leading digits: the digits are equal, and so are the rests. */
 static void match_digits(Proof *p, int d) {
     const RaceDigits *a = digits_of(p, &p->one, d), *b = digits_of(p, &p->two, d);
     size_t count = a->items.count < b->items.count ? a->items.count : b->items.count, same = 0;
@@ -320,7 +320,7 @@ static void assume_same_tile(const Proof *p) {
     }
 }
 
-/* Of one tile: who reads the same place of what nobody writes, finds the same there */
+/* In one tile, two reads of the same element of a tensor that no role writes give the same value. */
 static void prove_within(Proof *p, RaceProof *out) {
     p->told = UINT32_MAX;
     PathMark mark = algebra_mark(p->algebra);

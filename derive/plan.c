@@ -193,10 +193,6 @@ static bool assigns_zero(const Role *role, const Row *row) {
     return true;
 }
 
-static bool is_contraction(const Row *row) {
-    return row->kind == ROW_TILE && row->tile->class == TILE_MMA;
-}
-
 static bool under_condition(const FlowCode *code, int region) {
     for (; region >= 0; region = region_at(code, region)->parent)
         if (region_at(code, region)->kind == REGION_IF) return true;
@@ -207,7 +203,7 @@ static bool under_condition(const FlowCode *code, int region) {
 static bool beside_contraction(const FlowCode *code, const Row *row) {
     for (size_t at = 0; at < code->rows.count; at++) {
         const Row *other = row_at(code, (int)at);
-        if (!is_contraction(other)) continue;
+        if (!plan_contracts(other)) continue;
         int loop = region_at(code, other->region)->loop;
         if (loop < 0 || code_inside(code, row->region, loop)) return true;
     }
@@ -218,7 +214,7 @@ static bool clears_at_first_use(Arena *arena, const FlowCode *code, int tile) {
     bool assigned = false, contracted = false;
     for (size_t at = 0; at < code->rows.count; at++) {
         const Row *row = row_at(code, (int)at);
-        if (is_contraction(row)) {
+        if (plan_contracts(row)) {
             contracted = true;
             if (row->tile->target.object != tile || under_condition(code, row->region)) return false;
         } else if (names(arena, code, (int)at, tile)) {

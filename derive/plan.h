@@ -8,6 +8,8 @@
 
 #include "flow/code.h"
 
+#define PLAN_ANY INT64_MIN /* value of a variable whose loop is followed as a whole */
+
 /* A wait for matrix instructions, before a row */
 typedef struct Wait {
     int64_t *copy;  /* which copy of the row, where loops around it are unrolled: the values of
@@ -47,6 +49,10 @@ const Wait *plan_wait(const FlowCode *code, const Waits *waits, int at, const in
 void plan_print(const Prog *prog, Arena *arena, Str *out); /* --emit=plan */
 
 /* ---- private to the floor ------------------------------------------------------------------- */
+
+static inline bool plan_contracts(const Row *row) {
+    return row->kind == ROW_TILE && row->tile->class == TILE_MMA;
+}
 
 bool plan_unsafe_signals(const Unsafe *what); /* what a release of the stage that it names would */
 /* Marks, by number in the role, the register tiles that an ordinary row reads or writes and the

@@ -7,9 +7,9 @@ static void print_copy(const FlowCode *code, int at, const Wait *wait, Str *out)
     int loops = 0;
     for (int r = code->rows.items[at].region; r >= 0; r = code->regions.items[r].parent) {
         const Region *region = &code->regions.items[r];
-        if (region->kind != REGION_FOR || !region->unroll) continue;
+        if (!region_unrolled(region)) continue;
         int64_t value = wait->copy[loops++];
-        if (value == INT64_MIN) continue;
+        if (value == PLAN_ANY) continue;
         str_printf(out, ", where `%s` is %" PRId64, code->role->locals.items[region->var].name, value);
     }
 }

@@ -14,7 +14,6 @@
 
 #define IDLE        INT8_MAX  /* not used by a group that may be in flight */
 #define GROUPS_MOST 7         /* that a wait leaves in flight */
-#define ANY         INT64_MIN /* value of a variable whose loop is followed as a whole */
 
 /* How matrix instructions in flight use a register tile; only the same use may follow without a
  * wait: PTX ISA 9.7.15.6.4 */
@@ -108,8 +107,6 @@ static bool join(Flow *flow, void *into, const void *other, int at, int source) 
 
 /* ---- the plan ------------------------------------------------------------------------------- */
 
-static bool unrolled(const Region *region) { return region->kind == REGION_FOR && region->unroll; }
-
 static int64_t bound_value(const Flow *flow, int local) {
     int atom = algebra_atom_local(flow->context.algebra, flow->code->role, local);
     int64_t value;
@@ -117,14 +114,14 @@ static int64_t bound_value(const Flow *flow, int local) {
         if (flow->context.bound[i].atom == atom &&
             poly_is_constant(flow->context.bound[i].value, &value))
             return value;
-    return ANY;
+    return PLAN_ANY;
 }
 
 static void plan(Flow *flow, Waits *waits, int at, Wait wait) {
     const Matrices *m = flow->data;
     VEC(int64_t) copy = {0};
     for (int r = row_at(m, at)->region; r >= 0; r = region_at(m, r)->parent)
-        if (unrolled(region_at(m, r)))
+        if (region_unrolled(region_at(m, r)))
             vec_push(m->arena, &copy, bound_value(flow, region_at(m, r)->var));
     wait.copy = copy.items;
     vec_push(m->arena, &waits[at], wait);
@@ -136,9 +133,9 @@ const Wait *plan_wait(const FlowCode *code, const Waits *waits, int at, const in
         bool here = true;
         int loops = 0;
         for (int r = code->rows.items[at].region; r >= 0; r = code->regions.items[r].parent) {
-            if (!unrolled(&code->regions.items[r])) continue;
+            if (!region_unrolled(&code->regions.items[r])) continue;
             int64_t value = wait->copy[loops++];
-            here &= value == ANY || value == values[code->regions.items[r].var];
+            here &= value == PLAN_ANY || value == values[code->regions.items[r].var];
         }
         if (here) return wait;
     }
@@ -245,10 +242,6 @@ static bool continues(const Tile *last, const Tile *next) {
            same_place(last->mma.b.tile, next->mma.b.tile);
 }
 
-static bool is_contraction(const Row *row) {
-    return row->kind == ROW_TILE && row->tile->class == TILE_MMA;
-}
-
 /* Rows that a group may go on after */
 static bool keeps_open(const Row *row) {
     return row->kind == ROW_OPEN || row->kind == ROW_LEND || row->kind == ROW_ASK ||
@@ -261,9 +254,9 @@ static bool find_groups(Matrices *m) {
     m->plan->commits = NEW_ARRAY(m->arena, bool, m->code->rows.count);
     for (size_t at = 0; at < m->code->rows.count; at++) {
         const Row *row = row_at(m, (int)at), *next = row + 1;
-        if (!is_contraction(row)) continue;
+        if (!plan_contracts(row)) continue;
         while (keeps_open(next)) next++;
-        m->plan->commits[at] = !is_contraction(next) || !continues(row->tile, next->tile);
+        m->plan->commits[at] = !plan_contracts(next) || !continues(row->tile, next->tile);
         m->accumulates[row->tile->target.object] = any = true;
     }
     return any;
@@ -378,7 +371,7 @@ static void add_named(const Matrices *m, int region, bool *places) {
     for (int i = 0; i < m->tiles; i++) places[i] |= m->named[region][i];
 }
 
-static bool jumps_back(const Region *region) { return region_loops(region) && !unrolled(region); }
+static bool jumps_back(const Region *region) { return region_loops(region) && !region_unrolled(region); }
 
 static int loop_around(const Matrices *m, int region) { /* that jumps back; 0: none */
     while (region > 0 && !jumps_back(region_at(m, region))) region = region_at(m, region)->parent;
@@ -446,7 +439,7 @@ static void step(Flow *flow, int at, void *data) {
         break;
     case ROW_EXIT: finish(flow, state, at); break;
     case ROW_TILE:
-        if (is_contraction(row))
+        if (plan_contracts(row))
             issue(flow, state, at);
         else
             touch(flow, state, at);
@@ -473,7 +466,7 @@ static void step(Flow *flow, int at, void *data) {
 
 static bool follows(Flow *flow, int region, const void *state) {
     (void)state;
-    return unrolled(&flow->code->regions.items[region]);
+    return region_unrolled(&flow->code->regions.items[region]);
 }
 
 static const Rule rule = {.name = "waits",
@@ -493,7 +486,7 @@ static void name_regions(Matrices *m) {
         bool *tiles = m->named[r] = NEW_ARRAY(m->arena, bool, m->tiles + 1);
         for (int at = region->begin; at < region->end; at++) {
             plan_names(m->arena, row_at(m, at), tiles);
-            m->contracts[r] |= jumps_back(region) && is_contraction(row_at(m, at));
+            m->contracts[r] |= jumps_back(region) && plan_contracts(row_at(m, at));
         }
         for (int t = 0; t < m->tiles; t++) tiles[t] &= m->code->role->tiles.items[t].in_registers;
     }

@@ -36,7 +36,7 @@ for folder in flow check; do
     for source in "$folder"/*; do
         first=$(wc -l <"$sites")
         case $source in
-        flow/lower.c | flow/writeback.c | flow/print*.c | flow/valid.c | *.h | *.def)
+        flow/lower.c | flow/print*.c | flow/valid.c | *.h | *.def)
             cat "$source"
             ;;
         *)
