@@ -528,9 +528,9 @@ holds "it is short" test "$(wc -l <"$here/../../examples/embed/embed.c")" -le 60
 case $B in
 *asan*) skip "progress of a long run: it would take minutes under the sanitizers" ;;
 *)
-    begun=$(date +%s)
     expect "a long run" 0 "right (a sample" "$P" run gemm.pipe --on emulator M=2048 N=2048 K=512
-    if [ $(($(date +%s) - begun)) -ge 2 ]; then
+    # the emulated time, as it says itself: the process also draws the inputs and checks the results
+    if awk '$2 ~ /^(ms|s),$/ { ms = $2 == "s," ? $1 * 1000 : $1 } END { exit !(ms >= 2000) }' out; then
         holds "is not silent" grep -Eq '^emulating: [0-9]+ % in [0-9]+ (s|min), about [0-9]+ (s|min) left$' err
         holds "nor noisy" sh -c '[ "$(wc -l <err)" -le 8 ]'
     else
