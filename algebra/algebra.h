@@ -88,12 +88,6 @@ typedef struct Bindings {
     const Poly *const *locals;
 } Bindings;
 
-/* Of the loops of a role, by local; NULL: not a loop variable */
-typedef struct LoopLimits {
-    const Role *role;
-    Expr **lo, **hi;
-} LoopLimits;
-
 /* What is known at one place of a role. `space` and `rank` are set by the caller, per statement. */
 typedef struct Algebra {
     Arena *arena;
@@ -105,7 +99,6 @@ typedef struct Algebra {
     size_t bucket_count;
     struct Memo { const Expr *expr; int version; const IndexSpace *space; const Poly *residue, *value; } *memo;
     size_t memo_count, memo_capacity;
-    VEC(LoopLimits) loops;     /* of the roles that have been asked for */
     Facts facts;               /* of the path, each certainly >= 0 */
     VEC(Choice) choices;       /* of the path */
     Facts stated;              /* each certainly >= 0, by preconditions and extents */
@@ -193,8 +186,8 @@ const Poly *poly_sum_over(Algebra *algebra, int atom, const Poly *lo, const Poly
 /* Iterations lo <= atom < it are made of a loop that ends with the first of which `stop`, 0 or 1, is 1 */
 const Poly *poly_first(Algebra *algebra, int atom, const Poly *lo, const Poly *hi, const Poly *stop);
 
-/* lo <= local < hi within its loop; false: it is no variable of a loop */
-bool algebra_loop(Algebra *algebra, const Role *role, int local, Expr **lo, Expr **hi);
+/* The variable that the atom stands for, where its limits are known; else NULL */
+const Local *atom_limited(const Atom *atom);
 
 typedef enum Certainty { NOT_CERTAIN = -1, CERTAINLY_NOT, CERTAINLY } Certainty;
 

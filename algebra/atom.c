@@ -218,6 +218,12 @@ int algebra_atom_local(Algebra *algebra, const Role *role, int local) {
     return atom_simple(algebra, ATOM_LOCAL, local, role, what->type);
 }
 
+const Local *atom_limited(const Atom *atom) {
+    if (atom->kind != ATOM_LOCAL) return NULL;
+    const Local *local = &atom->role->locals.items[atom->index];
+    return local->lo && local->hi ? local : NULL;
+}
+
 /* An operation of up to three operands; `tag` names the operation in the key. NULL where an operand is not known. */
 const Poly *algebra_operation(Algebra *algebra, AtomKind kind, const char *tag, Element type, const Poly *const *args,
                               int count) {

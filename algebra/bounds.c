@@ -41,7 +41,7 @@ static void bounds_of_division(Algebra *algebra, const Atom *atom, bool lower, A
 void atom_bounds(Algebra *algebra, int id, bool lower, AtomBounds *bounds) {
     const Atom copy = algebra->atoms.items[id], *atom = &copy;
     const Poly *one = poly_constant(algebra, 1), *zero = poly_constant(algebra, 0);
-    Expr *lo, *hi;
+    const Local *local;
     switch (atom->kind) {
     case ATOM_SYMBOL: add_bound(algebra, bounds, 1, range_limit(algebra, range_of_atom(algebra, id), lower)); break;
     case ATOM_AXIS:
@@ -67,10 +67,10 @@ void atom_bounds(Algebra *algebra, int id, bool lower, AtomBounds *bounds) {
                 poly_sum(algebra, algebra_launched(algebra, algebra->space->items[atom->index].dynamic), one, -1));
         break;
     case ATOM_LOCAL:
-        if (atom->role != algebra->role || !algebra_loop(algebra, atom->role, atom->index, &lo, &hi)) break;
+        if (atom->role != algebra->role || !(local = atom_limited(atom))) break;
         Bindings now = algebra_hold(algebra, (Bindings){0}); /* bounds speak of what was held where the loop began */
-        const Poly *bound = lower ? algebra_poly(algebra, atom->role, lo)
-                                  : poly_sum(algebra, algebra_poly(algebra, atom->role, hi), one, -1);
+        const Poly *bound = lower ? algebra_poly(algebra, atom->role, local->lo)
+                                  : poly_sum(algebra, algebra_poly(algebra, atom->role, local->hi), one, -1);
         (void)algebra_hold(algebra, now);
         if (bound && !poly_changes(algebra, bound)) add_bound(algebra, bounds, 1, bound);
         break;

@@ -1,63 +1,6 @@
-/* What is known of a program wherever one is in it: the limits of its loops, what its preconditions
- * and extents state, and what divides a formula. Takes a program; gives facts, each certainly true. */
+/* What is known of a program wherever one is in it: what its preconditions and extents state, and
+ * what divides a formula. Takes a program; gives facts, each certainly true. */
 #include "algebra/private.h"
-#include "prog/stmt.h"
-
-/* ---- collecting --------------------------------------------------------------------------------------------------- */
-
-static void collect_loops(LoopLimits *loops, Stmt *stmt) {
-    if (!stmt) return;
-    switch (stmt->kind) {
-    case S_BLOCK:
-        for (size_t i = 0; i < stmt->block.body.count; i++) collect_loops(loops, stmt->block.body.items[i]);
-        break;
-    case S_GRID: collect_loops(loops, stmt->grid.body); break;
-    case S_FOR:
-        if (stmt->loop.var >= 0) {
-            loops->lo[stmt->loop.var] = stmt->loop.lo;
-            loops->hi[stmt->loop.var] = stmt->loop.hi;
-        }
-        collect_loops(loops, stmt->loop.body);
-        break;
-    case S_IF:
-        collect_loops(loops, stmt->branch.then);
-        collect_loops(loops, stmt->branch.otherwise);
-        break;
-    case S_STAGE: collect_loops(loops, stmt->stage.body); break;
-    case S_SCALAR:
-    case S_TILE:
-    case S_LEAVE:
-    case S_TRY:
-    case S_ACQUIRE:
-    case S_RELEASE:
-    case S_UNSAFE:
-    case S_MOVE: break;
-    }
-}
-
-static const LoopLimits *loops_of(Algebra *algebra, const Role *role) {
-    for (size_t i = 0; i < algebra->loops.count; i++)
-        if (algebra->loops.items[i].role == role) return &algebra->loops.items[i];
-    LoopLimits loops = {.role = role};
-    loops.lo = NEW_ARRAY(algebra->arena, Expr *, role->locals.count + 1);
-    loops.hi = NEW_ARRAY(algebra->arena, Expr *, role->locals.count + 1);
-    collect_loops(&loops, role->body);
-    for (size_t i = 0; i < role->locals.count; i++) {
-        const Local *local = &role->locals.items[i];
-        if (local->below == 0) continue;
-        loops.lo[i] = expr_integer(algebra->arena, local->type, 0, local->span);
-        loops.hi[i] = expr_integer(algebra->arena, local->type, local->below, local->span);
-    }
-    vec_push(algebra->arena, &algebra->loops, loops);
-    return &algebra->loops.items[algebra->loops.count - 1];
-}
-
-bool algebra_loop(Algebra *algebra, const Role *role, int local, Expr **lo, Expr **hi) {
-    const LoopLimits *loops = role ? loops_of(algebra, role) : NULL;
-    *lo = loops ? loops->lo[local] : NULL;
-    *hi = loops ? loops->hi[local] : NULL;
-    return *lo && *hi;
-}
 
 Algebra *algebra_new(Arena *arena, const Prog *prog, const Role *role) {
     Algebra *algebra = NEW(arena, Algebra);
@@ -77,6 +20,8 @@ Algebra *algebra_of_counts(Arena *arena, const Prog *prog) {
     algebra_work_anew(algebra);
     return algebra;
 }
+
+/* ---- what is stated ------------------------------------------------------------------------- */
 
 static void state(Algebra *algebra, const Poly *poly) {
     int64_t common = poly ? poly_content(poly) : 1;

@@ -129,11 +129,11 @@ static Range of_index(Algebra *algebra, const Atom *atom) {
 
 static Range of_local(Algebra *algebra, const Atom *atom) {
     Range type = range_of_type(atom->type);
-    Expr *first, *past;
-    if (!algebra_loop(algebra, atom->role, atom->index, &first, &past)) return type;
+    const Local *local = atom_limited(atom);
+    if (!local) return type;
     Bindings now = algebra_hold(algebra, (Bindings){0}); /* bounds speak of what was held where the loop began */
-    Range lo = range_of_poly(algebra, algebra_poly(algebra, atom->role, first));
-    Range hi = range_of_poly(algebra, algebra_poly(algebra, atom->role, past));
+    Range lo = range_of_poly(algebra, algebra_poly(algebra, atom->role, local->lo));
+    Range hi = range_of_poly(algebra, algebra_poly(algebra, atom->role, local->hi));
     (void)algebra_hold(algebra, now);
     return crossed(type, (Range){lo.least, hi.most > lo.least ? hi.most - 1 : lo.least});
 }

@@ -259,9 +259,9 @@ static bool atom_interval(Algebra *algebra, const IndexSpace *space, int id, int
         *lo = 0, *hi = atom->role->instances - 1;
         return true;
     }
-    Expr *first, *end;
-    if (atom->kind != ATOM_LOCAL || atom->role != algebra->role || !algebra_loop(algebra, atom->role, atom->index, &first, &end)) return false;
-    if (!expr_constant(first, lo) || !expr_constant(end, &past)) return false;
+    const Local *local = atom_limited(atom);
+    if (!local || atom->role != algebra->role) return false;
+    if (!expr_constant(local->lo, lo) || !expr_constant(local->hi, &past)) return false;
     *hi = past - 1;
     return *lo <= *hi;
 }

@@ -148,15 +148,15 @@ typedef struct Limits {
 static bool limits_of(Widths *w, int id, Limits *out) {
     Algebra *algebra = w->algebra;
     const Atom copy = algebra->atoms.items[id], *atom = &copy;
-    Expr *lo, *hi;
+    const Local *local = atom_limited(atom);
     *out = (Limits){.least = poly_constant(algebra, 0)};
     if (atom->kind == ATOM_AXIS && valid_index(atom->index, w->prog->axes.count)) {
         out->most = poly_offset(algebra, algebra_launched(algebra, w->prog->axes.items[atom->index].padded), -1);
     } else if (atom->kind == ATOM_RANK) {
         out->most = poly_constant(algebra, atom->role->instances - 1);
-    } else if (atom->kind == ATOM_LOCAL && algebra_loop(algebra, atom->role, atom->index, &lo, &hi)) {
-        out->least = algebra_poly(algebra, atom->role, lo);
-        out->most = poly_offset(algebra, algebra_poly(algebra, atom->role, hi), -1);
+    } else if (local) {
+        out->least = algebra_poly(algebra, atom->role, local->lo);
+        out->most = poly_offset(algebra, algebra_poly(algebra, atom->role, local->hi), -1);
     }
     return out->least && out->most;
 }

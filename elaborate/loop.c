@@ -195,6 +195,8 @@ static bool takes_live_piece(Elab *e, const AstDomain *ast, const Stmt *loop, Li
 static void bind_variable(Elab *e, Stmt *loop, AstName name) {
     loop->loop.var = elab_bind_local(e, name, LOCAL_LOOP, E_I32);
     e->loop_of.items[loop->loop.var] = loop;
+    Local *local = &e->role->locals.items[loop->loop.var];
+    local->lo = loop->loop.lo, local->hi = loop->loop.hi;
     if (loop->loop.domain >= 0 && e->prog->domains.items[loop->loop.domain].where)
         loop->loop.where =
             elab_substitute(e, e->prog->domains.items[loop->loop.domain].where, bind_axes, &loop->loop.var);

@@ -2,7 +2,6 @@
  * with each release without a signal moved up to the last arrival, where nothing between them touches the stage or
  * leaves: the other end may go on from the last arrival, so there is where the stage is given up. */
 #include "elaborate/private.h"
-#include "prog/walk.h"
 
 /* ---- releases without a signal
  * -------------------------------------------------------------------------------------- */
@@ -37,6 +36,43 @@ static void touches(Access *access, bool written, void *data) {
     about->touches |= access->space == SPACE_STAGE && access->object == about->handle;
 }
 
+static void read(Expr *expr, void *data) {
+    const About *about = data;
+    expr_reads(about->arena, expr, touches, data);
+}
+
+static void evaluate(Expr *expr, About *about) {
+    if (expr) read(expr, about);
+}
+
+/* What the statement itself reads and writes, without those inside it */
+static void about_accesses(Stmt *stmt, About *about) {
+    switch (stmt->kind) {
+    case S_SCALAR: evaluate(stmt->scalar.value, about); break;
+    case S_TILE:
+        if (!stmt->tile) break;
+        touches(&stmt->tile->target, true, about);
+        access_exprs(&stmt->tile->target, read, about);
+        evaluate(stmt->tile->value, about);
+        break;
+    case S_FOR:
+        evaluate(stmt->loop.lo, about);
+        evaluate(stmt->loop.hi, about);
+        evaluate(stmt->loop.where, about);
+        break;
+    case S_IF: evaluate(stmt->branch.condition, about); break;
+    case S_UNSAFE: unsafe_exprs(stmt->unsafe, read, about); break;
+    case S_BLOCK:
+    case S_GRID:
+    case S_LEAVE:
+    case S_TRY:
+    case S_ACQUIRE:
+    case S_RELEASE:
+    case S_MOVE:
+    case S_STAGE: break;
+    }
+}
+
 static void about_stmt(Stmt *stmt, void *data) {
     About *about = data;
     const Unsafe *what = stmt->kind == S_UNSAFE ? stmt->unsafe : NULL;
@@ -45,7 +81,7 @@ static void about_stmt(Stmt *stmt, void *data) {
     about->touches |= stmt->kind == S_ACQUIRE && stmt->acquire.handle == about->handle;
     about->touches |= stmt->kind == S_MOVE && (stmt->move.from == about->handle || stmt->move.to == about->handle);
     about->touches |= leaves(stmt, about->all);
-    walk_accesses(about->arena, stmt, touches, about);
+    about_accesses(stmt, about);
 }
 
 /* The other end may go on from the last arrival on: there is where the stage is given up. */

@@ -147,16 +147,30 @@ static End signalled_by(const Unsafe *what) { return what->full ? END_PRODUCE : 
 
 /* ---- values -------------------------------------------------------------------------------------------------------- */
 
+/* 0 <= the value < this; 0: it has no limit */
+static int64_t limit_of(const Elab *e, UnsafeValue value, const Unsafe *what) {
+    switch (value) {
+    case VALUE_INDEX: return e->prog->pipes.items[what->pipe].stages;
+    case VALUE_PHASE: return 2;
+    case VALUE_LANE: return 32;
+    case VALUE_WARP: return e->role->warps;
+    case VALUE_BARRIER:
+    case VALUE_ADDRESS: break;
+    }
+    return 0;
+}
+
 static Val value_of(Elab *e, UnsafeValue value, Element type, Uniformity uniformity, const Unsafe *what, Span span) {
     static const char *const names[] = {[VALUE_INDEX] = "index",     [VALUE_PHASE] = "phase", [VALUE_BARRIER] = "barrier",
                                         [VALUE_ADDRESS] = "address", [VALUE_LANE] = "lane",   [VALUE_WARP] = "warp"};
     int local = elab_add_local(e, names[value], span, LOCAL_VAR, type);
     Local *row = &e->role->locals.items[local];
     row->uniformity = uniformity;
-    if (value == VALUE_INDEX) row->below = e->prog->pipes.items[what->pipe].stages;
-    if (value == VALUE_PHASE) row->below = 2;
-    if (value == VALUE_LANE) row->below = 32;
-    if (value == VALUE_WARP) row->below = e->role->warps;
+    int64_t limit = limit_of(e, value, what);
+    if (limit > 0) {
+        row->lo = expr_integer(e->arena, type, 0, span);
+        row->hi = expr_integer(e->arena, type, limit, span);
+    }
     Unsafe *s = emit(e, UNSAFE_VALUE, span);
     *s = *what;
     s->kind = UNSAFE_VALUE, s->value = value, s->local = local;

@@ -18,19 +18,6 @@ static void visit_if(Expr *expr, void (*visit)(Expr *, void *), void *data) {
     if (expr) visit(expr, data);
 }
 
-static void target_exprs(const Access *access, void (*visit)(Expr *, void *), void *data) {
-    visit_if(access->element, visit, data);
-    for (int i = 0; i < access->rank; i++) visit_if(access->subs[i], visit, data);
-}
-
-static void unsafe_exprs(const Unsafe *unsafe, void (*visit)(Expr *, void *), void *data) {
-    visit_if(unsafe->stage, visit, data);
-    visit_if(unsafe->at, visit, data);
-    visit_if(unsafe->amount, visit, data);
-    if (unsafe->tile) visit_if(unsafe->tile->element, visit, data);
-    for (size_t i = 0; i < unsafe->operands.count; i++) visit_if(unsafe->operands.items[i].value, visit, data);
-}
-
 void row_exprs(const FlowCode *code, const Row *row, void (*visit)(Expr *, void *), void *data) {
     const Region *region = &code->regions.items[row->region];
     if (row->kind == ROW_LOOP) {
@@ -40,7 +27,7 @@ void row_exprs(const FlowCode *code, const Row *row, void (*visit)(Expr *, void 
     } else if (row->kind == ROW_SET || row->kind == ROW_IF) {
         visit_if(row->value, visit, data);
     } else if (row->kind == ROW_TILE && row->tile) {
-        target_exprs(&row->tile->target, visit, data);
+        access_exprs(&row->tile->target, visit, data);
         visit_if(row->tile->value, visit, data);
     } else if (row->unsafe) {
         unsafe_exprs(row->unsafe, visit, data);
@@ -53,20 +40,15 @@ typedef struct Reads {
     void *data;
 } Reads;
 
-static void visit_read(Expr *expr, void *data) {
+static void visit_reads(Expr *expr, void *data) {
     const Reads *reads = data;
-    if (expr->kind == X_READ && expr->read) reads->visit(expr->read, false, reads->data);
-}
-
-static void visit_root(Expr *expr, void *data) {
-    const Reads *reads = data;
-    expr_visit(reads->arena, expr, visit_read, data);
+    expr_reads(reads->arena, expr, reads->visit, reads->data);
 }
 
 void row_accesses(Arena *arena, const FlowCode *code, const Row *row, void (*visit)(Access *, bool written, void *), void *data) {
     Reads reads = {arena, visit, data};
     if (row->kind == ROW_TILE && row->tile) visit(&row->tile->target, true, data);
-    row_exprs(code, row, visit_root, &reads);
+    row_exprs(code, row, visit_reads, &reads);
 }
 
 bool row_sets(const FlowCode *code, const Row *row, int local) {

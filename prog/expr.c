@@ -125,6 +125,42 @@ void expr_derive(const Role *role, Expr *x) {
     }
 }
 
+/* ---- what an operation evaluates and reads -------------------------------------------------- */
+
+static void visit_if(Expr *expr, void (*visit)(Expr *, void *), void *data) {
+    if (expr) visit(expr, data);
+}
+
+void access_exprs(const Access *access, void (*visit)(Expr *, void *), void *data) {
+    visit_if(access->element, visit, data);
+    for (int i = 0; i < access->rank; i++) visit_if(access->subs[i], visit, data);
+}
+
+void unsafe_exprs(const Unsafe *unsafe, void (*visit)(Expr *, void *), void *data) {
+    visit_if(unsafe->stage, visit, data);
+    visit_if(unsafe->at, visit, data);
+    visit_if(unsafe->amount, visit, data);
+    if (unsafe->tile) visit_if(unsafe->tile->element, visit, data);
+    for (size_t i = 0; i < unsafe->operands.count; i++)
+        visit_if(unsafe->operands.items[i].value, visit, data);
+}
+
+typedef struct Reads {
+    void (*visit)(Access *, bool, void *);
+    void *data;
+} Reads;
+
+static void visit_read(Expr *expr, void *data) {
+    const Reads *reads = data;
+    if (expr->kind == X_READ && expr->read) reads->visit(expr->read, false, reads->data);
+}
+
+void expr_reads(Arena *arena, Expr *expr, void (*visit)(Access *, bool written, void *),
+                void *data) {
+    Reads reads = {visit, data};
+    expr_visit(arena, expr, visit_read, &reads);
+}
+
 bool expr_of_symbols(const Expr *expr) {
     switch (expr->kind) {
     case X_CONST:

@@ -329,7 +329,7 @@ typedef struct Local {
     uint32_t along;        /* the same over the blocks of a cluster, as in Expr */
     int axis;              /* LOCAL_AXIS: which grid axis */
     Expr *value;           /* LOCAL_LET: its only value */
-    int64_t below;         /* 0 <= the local < below; 0: unknown */
+    Expr *lo, *hi;         /* lo <= the local < hi: of a loop, in its body; NULL: unknown */
 } Local;
 
 typedef struct Handle {    /* a linear stage variable */
@@ -665,6 +665,12 @@ void access_print(const Access *access, const Prog *prog, const Role *role, cons
 
 /* Walks an expression and all below it, subscripts of reads included, each shared node once, what is below first. */
 void expr_visit(Arena *arena, Expr *expr, void (*visit)(Expr *, void *), void *data);
+/* Each element that an expression reads; `written` is false. expr.c */
+void expr_reads(Arena *arena, Expr *expr, void (*visit)(Access *, bool written, void *),
+                void *data);
+/* The expressions that an access or an operation of `unsafe` evaluates itself */
+void access_exprs(const Access *access, void (*visit)(Expr *, void *), void *data);
+void unsafe_exprs(const Unsafe *unsafe, void (*visit)(Expr *, void *), void *data);
 /* Is it a formula of constants and symbols alone, which a launch can compute? expr.c */
 bool expr_of_symbols(const Expr *expr);
 

@@ -20,7 +20,6 @@ BEGIN {
             "prog/prog.h " \
             "prog/eval.h " \
             "prog/stmt.h " \
-            "prog/walk.h " \
             "elaborate/elaborate.h " \
             "algebra/algebra.h " \
             "flow/code.h " \
@@ -58,14 +57,8 @@ BEGIN {
     for (i in derived) only["derive/" derived[i] ".h"] = " check lib "
     # the statements: all others read the rows that they are lowered to
     statements = " prog elaborate reference flow/lower.c "
-    # walks over statements that are left; a file that has lost its own leaves the list
-    n = split("algebra/facts.c", left, " ")
-    for (i = 1; i <= n; i++) walks[left[i]] = 1
 }
-function may_walk(file, from) {
-    if (file in walks) walks[file] = 2
-    return (file in walks) || index(statements, " " from " ") || index(statements, " " file " ")
-}
+function may_walk(file, from) { return index(statements, " " from " ") || index(statements, " " file " ") }
 /^#[ \t]*include[ \t]*"/ {
     split($0, quoted, "\""); path = quoted[2]; from = FILENAME; sub(/\/.*/, "", from)
     to = path; if (!sub(/\/.*/, "", to)) { if (path == "pipe.tab.h") next; to = from }
@@ -73,11 +66,8 @@ function may_walk(file, from) {
     if (!((from, to) in allowed)) why = from "/ may not include " to "/"
     else if (from != to && index(doors, " " path " ") == 0) why = path " is private to " to "/"
     else if (from != to && path in only && index(only[path], " " from " ") == 0) why = path " is not for " from "/"
-    else if ((path == "prog/stmt.h" || path == "prog/walk.h") && !may_walk(FILENAME, from)) why = FILENAME " reads rows, not statements"
+    else if (path == "prog/stmt.h" && !may_walk(FILENAME, from)) why = FILENAME " reads rows, not statements"
     if (why) { printf "%s:%d: %s\n", FILENAME, FNR, why; bad = 1 }
 }
-END {
-    for (file in walks) if (walks[file] == 1) { printf "tools/floors.sh: %s walks no statements: take it from the list\n", file; bad = 1 }
-    exit bad
-}' $(find util lexer parser prog elaborate algebra flow derive check launch codegen reference emulator runtime lib cli \
+END { exit bad }' $(find util lexer parser prog elaborate algebra flow derive check launch codegen reference emulator runtime lib cli \
     -name '*.[chly]' -o -name '*.def')
