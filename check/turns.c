@@ -38,9 +38,10 @@ static Turns turns_of(Arena *arena, Prog *prog, Diags *diags, Role *role) {
     return turns;
 }
 
-static const Region *region_at(const Turns *turns, int index) { return &turns->code->regions.items[index]; }
 
-static int parent_of(const Turns *turns, int index) { return region_at(turns, index)->parent; }
+static int parent_of(const Turns *turns, int index) {
+    return code_region(turns->code, index)->parent;
+}
 
 static void visit_leave(Turns *turns, const Row *row) {
     if (row->kind == ROW_LEAVE && !turns->left[row->target]) turns->left[row->target] = row;
@@ -54,7 +55,7 @@ static int pipe_of(const Turns *turns, const Row *row) { /* that it acquires, or
 
 static bool in_grid(const Turns *turns, int region) {
     for (; region >= 0; region = parent_of(turns, region))
-        if (region_at(turns, region)->kind == REGION_GRID) return true;
+        if (code_region(turns->code, region)->kind == REGION_GRID) return true;
     return false;
 }
 
@@ -100,10 +101,11 @@ static const Expr *control_that_differs(const Region *region) {
 
 /* The loop in whose body a turn stands under no condition; -1 after a refusal */
 static int loop_of(Turns *turns, int turn) {
-    const Region *row = region_at(turns, turn);
+    const Region *row = code_region(turns->code, turn);
     for (int at = row->parent; at >= 0; at = parent_of(turns, at))
-        if (region_at(turns, at)->kind == REGION_TURN) {
-            refuse_place(turns, row, region_at(turns, at), "a `turn` inside of another", "this one");
+        if (code_region(turns->code, at)->kind == REGION_TURN) {
+            refuse_place(turns, row, code_region(turns->code, at), "a `turn` inside of another",
+                         "this one");
             return -1;
         }
     for (int at = row->parent; at > 0; at = parent_of(turns, at)) {
@@ -111,9 +113,10 @@ static int loop_of(Turns *turns, int turn) {
             refuse_past(turns, turns->left[at], row, "a `turn` is passed by");
             return -1;
         }
-        if (region_loops(region_at(turns, at))) return at;
-        if (region_at(turns, at)->kind != REGION_IF) continue;
-        refuse_place(turns, row, region_at(turns, at), "a `turn` under a condition", "not in every iteration");
+        if (region_loops(code_region(turns->code, at))) return at;
+        if (code_region(turns->code, at)->kind != REGION_IF) continue;
+        refuse_place(turns, row, code_region(turns->code, at), "a `turn` under a condition",
+                     "not in every iteration");
         return -1;
     }
     refuse_place(turns, row, NULL, "a `turn` outside of a loop", NULL);
@@ -129,27 +132,28 @@ static void refuse_control(Turns *turns, const Region *turn, const Region *aroun
 }
 
 static void place_turn(Turns *turns, int turn) {
-    const Region *row = region_at(turns, turn);
+    const Region *row = code_region(turns->code, turn);
     if (turns->role->instances < 2) {
         if (!turns->role->in_turn) refuse_alone(turns, row->head, "turn"); /* else the role's head is refused */
         return;
     }
     int loop = loop_of(turns, turn);
     if (loop < 0) return;
-    if (turns->role->in_turn && region_at(turns, loop)->kind != REGION_GRID) {
-        refuse_place(turns, row, region_at(turns, loop),
+    if (turns->role->in_turn && code_region(turns->code, loop)->kind != REGION_GRID) {
+        refuse_place(turns, row, code_region(turns->code, loop),
                      "a `turn` of a role in turn stands in a loop that is not over the grid", "this one");
         return;
     }
     if (turns->owner >= 0 && turns->owner != loop) {
-        refuse_place(turns, row, region_at(turns, turns->owner), "the turns of a role stand in two different loops",
+        refuse_place(turns, row, code_region(turns->code, turns->owner),
+                     "the turns of a role stand in two different loops",
                      "the first `turn` is in this one");
         return;
     }
     for (int at = row->parent; at >= 0; at = parent_of(turns, at)) {
-        const Expr *cause = control_that_differs(region_at(turns, at));
+        const Expr *cause = control_that_differs(code_region(turns->code, at));
         if (!cause) continue;
-        refuse_control(turns, row, region_at(turns, at), cause);
+        refuse_control(turns, row, code_region(turns->code, at), cause);
         return;
     }
     if (turns->owner < 0) turns->owner = loop, turns->first = turn;
@@ -161,12 +165,12 @@ static void refuse_second_grid(Turns *turns, const Region *grid) {
     Diag *diag =
         diag_at(turns->diags, P0407, grid->head, "a second loop over the grid in role `%s`", turns->role->name);
     diag_primary(turns->diags, diag, "which instance would begin?");
-    diag_label(turns->diags, diag, region_at(turns, turns->grid)->head, "the first one");
+    diag_label(turns->diags, diag, code_region(turns->code, turns->grid)->head, "the first one");
     diag_help(turns->diags, diag, "put both into one loop, or leave out `in turn`");
 }
 
 static void visit_place(Turns *turns, const Row *row) {
-    const Region *region = region_at(turns, row->region);
+    const Region *region = code_region(turns->code, row->region);
     int pipe = pipe_of(turns, row);
     if (row->kind == ROW_BLOCK && region->kind == REGION_TURN) place_turn(turns, row->region);
     visit_leave(turns, row);
@@ -187,10 +191,10 @@ static void visit_place(Turns *turns, const Row *row) {
 static void check_leave(Turns *turns, const Row *row) {
     const char *early = turns->role->in_turn ? "the loop over the grid of a role in turn is left early"
                                              : "a loop with a `turn` is left early";
-    const Region *first = turns->first < 0 ? NULL : region_at(turns, turns->first);
+    const Region *first = turns->first < 0 ? NULL : code_region(turns->code, turns->first);
     for (int at = row->region; at > row->target; at = parent_of(turns, at)) {
-        if (region_at(turns, at)->kind == REGION_TURN) {
-            refuse_past(turns, row, region_at(turns, at), "a `turn` is left early");
+        if (code_region(turns->code, at)->kind == REGION_TURN) {
+            refuse_past(turns, row, code_region(turns->code, at), "a `turn` is left early");
             return;
         }
         if (at == turns->owner) {
@@ -269,7 +273,7 @@ static void visit_acquire(Turns *turns, const Row *row) {
     if (pipe < 0 || !in_grid(turns, row->region)) return;
     Acquire acquire = {.row = row, .pipe = pipe, .end = turns->role->handles.items[row->handle].end, .turn = -1};
     for (int at = row->region; at > 0; at = parent_of(turns, at)) {
-        const Region *region = region_at(turns, at);
+        const Region *region = code_region(turns->code, at);
         if (turns->left[at] && !acquire.cause.hi) acquire.cause = turns->left[at]->head;
         if (region->kind == REGION_TURN) acquire.turn = at;
         if (region->kind == REGION_GRID) break;

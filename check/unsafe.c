@@ -40,11 +40,10 @@ static Given given_at(const Role *role, const Site *site) {
     return given;
 }
 
-static const Row *row_at(const Given *given, int at) { return &given->role->code->rows.items[at]; }
 
 /* Of a block: where it begins */
 static Span release_of(const Given *given) {
-    const Row *row = row_at(given, given->site->row);
+    const Row *row = code_row(given->role->code, given->site->row);
     return row->block && !row->leaving ? row->head : row->span;
 }
 
@@ -59,7 +58,7 @@ static int arrive_after(const Given *given, int after) {
 /* The arrivals are to blame, where there are any. */
 static Span blamed_at(const Given *given) {
     int first = arrive_after(given, -1);
-    return first < 0 ? release_of(given) : row_at(given, first)->span;
+    return first < 0 ? release_of(given) : code_row(given->role->code, first)->span;
 }
 
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
@@ -69,7 +68,7 @@ static const char *barrier_word(End end) { return end == END_PRODUCE ? "full" : 
 static void label_all(Judge *j, Diag *diag, const Given *given, int64_t count) {
     const char *name = given->role->name;
     int first = arrive_after(given, -1);
-    bool silent = row_at(given, given->site->row)->kind == ROW_DROP;
+    bool silent = code_row(given->role->code, given->site->row)->kind == ROW_DROP;
     bool alone = first < 0 || (silent && arrive_after(given, first) < 0);
     if (alone)
         diag_label(j->diags, diag, blamed_at(given), "%lld of `%s` by this %s", (long long)count, name,
@@ -77,7 +76,7 @@ static void label_all(Judge *j, Diag *diag, const Given *given, int64_t count) {
     else
         diag_label(j->diags, diag, blamed_at(given), "%lld of `%s` in all: it arrives here", (long long)count, name);
     for (int at = first; !alone && (at = arrive_after(given, at)) >= 0 && diag->label_count < DIAG_MAX_LABELS;)
-        diag_label(j->diags, diag, row_at(given, at)->span, "and here");
+        diag_label(j->diags, diag, code_row(given->role->code, at)->span, "and here");
     if (!alone && !silent && diag->label_count < DIAG_MAX_LABELS)
         diag_label(j->diags, diag, release_of(given), "and by this release");
 }
@@ -120,7 +119,7 @@ static Diag *not_proved(Judge *j, int index, Span span, const char *why) {
 }
 
 static void refuse_late_touch(Judge *j, const Given *given) {
-    const Row *row = row_at(given, given->site->row);
+    const Row *row = code_row(given->role->code, given->site->row);
     const Handle *what = &given->role->handles.items[row->handle];
     Diag *diag =
         diag_at(j->diags, P0423, given->site->touched_at, "stage `%s` is touched behind its last arrival", what->name);

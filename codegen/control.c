@@ -3,10 +3,6 @@
 
 /* ---- regions ------------------------------------------------------------------------------ */
 
-static const Row *row_at(const Gen *gen, int at) { return &gen->role->code->rows.items[at]; }
-static const Region *region_at(const Gen *gen, int region) {
-    return &gen->role->code->regions.items[region];
-}
 
 /* Labels of a region that rows of it may leave; its copies in an unrolled loop have their own. */
 static Exits *open_exits(Gen *gen, int region) {
@@ -126,7 +122,7 @@ static Value clusters_along(Gen *gen, const Axis *axis) {
  * blocks run in them: all blocks of one take the same number of iterations. */
 static void gen_grid(Gen *gen, int region) {
     const Prog *prog = gen->prog;
-    const Region *loop = region_at(gen, region);
+    const Region *loop = code_region(gen->role->code, region);
     ptx_mark(gen->ptx, loop->head, gen->role->number, NULL, "takes the next grid coordinate");
     Exits *exits = open_exits(gen, region);
     open_lates(gen, region);
@@ -174,7 +170,7 @@ static void gen_unrolled(Gen *gen, const Region *loop, Exits *exits) {
 }
 
 static void gen_counted(Gen *gen, int region, Exits *exits) {
-    const Region *loop = region_at(gen, region);
+    const Region *loop = code_region(gen->role->code, region);
     Reg var = gen->role->locals[loop->var].reg, done = ptx_new_reg(gen->ptx, REG_PRED),
         end = ptx_new_reg(gen->ptx, REG_32);
     Value lo = eval_scalar(gen, loop->lo), hi = eval_scalar(gen, loop->hi);
@@ -195,7 +191,7 @@ static void gen_counted(Gen *gen, int region, Exits *exits) {
 }
 
 static void gen_for(Gen *gen, int region) {
-    const Region *loop = region_at(gen, region);
+    const Region *loop = code_region(gen->role->code, region);
     ptx_mark(gen->ptx, loop->head, gen->role->number, NULL, "loops");
     Exits *exits = open_exits(gen, region);
     open_lates(gen, region);
@@ -227,7 +223,7 @@ static void gen_second(Gen *gen, const Region *branch) {
 }
 
 static void gen_if(Gen *gen, int region) {
-    const Region *branch = region_at(gen, region);
+    const Region *branch = code_region(gen->role->code, region);
     ptx_mark(gen->ptx, branch->head, gen->role->number, NULL, NULL);
     Value condition = eval_scalar(gen, branch->condition);
     wait_before(gen, branch->begin);
@@ -251,7 +247,7 @@ static void gen_if(Gen *gen, int region) {
 }
 
 static void gen_leave(Gen *gen, int at) {
-    const Row *row = row_at(gen, at);
+    const Row *row = code_row(gen->role->code, at);
     const Exits *exits = &gen->role->exits[row->target];
     wait_before(gen, at);
     int label = row->target == 0 ? gen->role->end_label
@@ -262,7 +258,7 @@ static void gen_leave(Gen *gen, int at) {
 }
 
 static void gen_block(Gen *gen, int region) {
-    const Region *block = region_at(gen, region);
+    const Region *block = code_region(gen->role->code, region);
     const Exits *exits = open_exits(gen, region);
     apart_open(gen, region);
     gen_rows(gen, block->begin + 1, block->end);
@@ -298,8 +294,8 @@ static bool closes_tile(const Row *row) {
 static int release_after(const Gen *gen, int at) {
     if (turn_passes_after(gen, at)) return -1;
     do at++;
-    while (closes_tile(row_at(gen, at)));
-    const Row *row = row_at(gen, at);
+    while (closes_tile(code_row(gen->role->code, at)));
+    const Row *row = code_row(gen->role->code, at);
     return (row->kind == ROW_RELEASE || row->kind == ROW_KEEP) && !row->leaving ? at : -1;
 }
 
@@ -309,13 +305,13 @@ static int gen_statement(Gen *gen, int at) {
     int release = release_after(gen, at);
     Due due = {.statement = at, .release = release};
     state->due = release < 0 ? NULL : &due;
-    gen_tile(gen, row_at(gen, at));
+    gen_tile(gen, code_row(gen->role->code, at));
     state->due = NULL;
     return due.done ? release + 1 : at + 1;
 }
 
 static int gen_region(Gen *gen, int region) {
-    switch (region_at(gen, region)->kind) {
+    switch (code_region(gen->role->code, region)->kind) {
     case REGION_GRID: gen_grid(gen, region); break;
     case REGION_FOR: gen_for(gen, region); break;
     case REGION_IF: gen_if(gen, region); break;
@@ -323,12 +319,12 @@ static int gen_region(Gen *gen, int region) {
     case REGION_BLOCK:
     case REGION_TURN: gen_block(gen, region); break;
     }
-    return region_at(gen, region)->end;
+    return code_region(gen->role->code, region)->end;
 }
 
 /* Returns the last row that it generated: that of a region is its END. */
 static int gen_row(Gen *gen, int at) {
-    const Row *row = row_at(gen, at);
+    const Row *row = code_row(gen->role->code, at);
     switch (row->kind) {
     case ROW_LOOP:
     case ROW_IF:

@@ -4,10 +4,6 @@
 
 #include <math.h>
 
-static const Row *row_at(const FlowCode *code, int at) { return &code->rows.items[at]; }
-static const Region *region_at(const FlowCode *code, int region) {
-    return &code->regions.items[region];
-}
 
 /* ---- lanes ---------------------------------------------------------------------------------- */
 
@@ -25,7 +21,7 @@ static bool control_of_lanes(const Region *region) {
 }
 
 static bool comes_apart(const FlowCode *code, const bool *parted, int region) {
-    for (; region > 0; region = region_at(code, region)->parent)
+    for (; region > 0; region = code_region(code, region)->parent)
         if (parted[region]) return true;
     return false;
 }
@@ -35,11 +31,11 @@ static bool comes_apart(const FlowCode *code, const bool *parted, int region) {
 static bool *parted_regions(Arena *arena, const FlowCode *code) {
     bool *parted = NEW_ARRAY(arena, bool, code->regions.count);
     for (size_t r = 1; r < code->regions.count; r++)
-        parted[r] = control_of_lanes(region_at(code, (int)r));
+        parted[r] = control_of_lanes(code_region(code, (int)r));
     for (bool more = true; more;) {
         more = false;
         for (size_t at = 0; at < code->rows.count; at++) {
-            const Row *row = row_at(code, (int)at);
+            const Row *row = code_row(code, (int)at);
             if (row->kind != ROW_LEAVE || row->target == 0 || parted[row->target]) continue;
             if (comes_apart(code, parted, row->region)) parted[row->target] = more = true;
         }
@@ -50,7 +46,7 @@ static bool *parted_regions(Arena *arena, const FlowCode *code) {
 static bool *apart_regions(Arena *arena, const FlowCode *code, const bool *parted) {
     bool *apart = NEW_ARRAY(arena, bool, code->regions.count);
     for (size_t r = 1; r < code->regions.count; r++)
-        apart[r] = parted[r] && !comes_apart(code, parted, region_at(code, (int)r)->parent);
+        apart[r] = parted[r] && !comes_apart(code, parted, code_region(code, (int)r)->parent);
     return apart;
 }
 
@@ -101,10 +97,10 @@ typedef struct Turns {
 static void place_pass(const Turns *turns, int first, int end) {
     const FlowCode *code = turns->code;
     int at = end - 1;
-    while (at > first && gives_back(row_at(code, at)->kind)) at--;
-    int region = row_at(code, at)->region;
-    const Region *branch = region_at(code, region);
-    bool arms = at > first && row_at(code, at)->kind == ROW_END && branch->kind == REGION_IF;
+    while (at > first && gives_back(code_row(code, at)->kind)) at--;
+    int region = code_row(code, at)->region;
+    const Region *branch = code_region(code, region);
+    bool arms = at > first && code_row(code, at)->kind == ROW_END && branch->kind == REGION_IF;
     if (!arms || turns->parted[region]) {
         turns->passes[at] = turns->turn;
         return;
@@ -116,10 +112,10 @@ static void place_pass(const Turns *turns, int first, int end) {
 static int *turn_passes(Arena *arena, const FlowCode *code, const bool *parted) {
     Turns turns = {code, parted, NEW_ARRAY(arena, int, code->rows.count), 0};
     for (size_t at = 0; at < code->rows.count; at++) {
-        const Row *row = row_at(code, (int)at);
+        const Row *row = code_row(code, (int)at);
         if (row->kind != ROW_TAKE) continue;
         turns.turn = row->turn;
-        place_pass(&turns, (int)at, region_at(code, row->region)->end);
+        place_pass(&turns, (int)at, code_region(code, row->region)->end);
     }
     return turns.passes;
 }
@@ -164,7 +160,7 @@ void plan_names(Arena *arena, const Row *row, bool *tiles) {
 
 static bool names(Arena *arena, const FlowCode *code, int at, int tile) {
     bool *tiles = NEW_ARRAY(arena, bool, code->role->tiles.count);
-    plan_names(arena, row_at(code, at), tiles);
+    plan_names(arena, code_row(code, at), tiles);
     return tiles[tile];
 }
 
@@ -194,17 +190,17 @@ static bool assigns_zero(const Role *role, const Row *row) {
 }
 
 static bool under_condition(const FlowCode *code, int region) {
-    for (; region >= 0; region = region_at(code, region)->parent)
-        if (region_at(code, region)->kind == REGION_IF) return true;
+    for (; region >= 0; region = code_region(code, region)->parent)
+        if (code_region(code, region)->kind == REGION_IF) return true;
     return false;
 }
 
 /* Is the row inside of the innermost loop around some contraction? */
 static bool beside_contraction(const FlowCode *code, const Row *row) {
     for (size_t at = 0; at < code->rows.count; at++) {
-        const Row *other = row_at(code, (int)at);
+        const Row *other = code_row(code, (int)at);
         if (!plan_contracts(other)) continue;
-        int loop = region_at(code, other->region)->loop;
+        int loop = code_region(code, other->region)->loop;
         if (loop < 0 || code_inside(code, row->region, loop)) return true;
     }
     return false;
@@ -213,7 +209,7 @@ static bool beside_contraction(const FlowCode *code, const Row *row) {
 static bool clears_at_first_use(Arena *arena, const FlowCode *code, int tile) {
     bool assigned = false, contracted = false;
     for (size_t at = 0; at < code->rows.count; at++) {
-        const Row *row = row_at(code, (int)at);
+        const Row *row = code_row(code, (int)at);
         if (plan_contracts(row)) {
             contracted = true;
             if (row->tile->target.object != tile || under_condition(code, row->region)) return false;
@@ -235,7 +231,7 @@ static void find_zeros(Arena *arena, const FlowCode *code, Plan *plan) {
         bool *rows = plan->zeros[t] = NEW_ARRAY(arena, bool, code->rows.count);
         for (size_t at = 0; at < code->rows.count; at++) {
             if (!names(arena, code, (int)at, (int)t)) continue;
-            plan->clears[at] = assigns_zero(code->role, row_at(code, (int)at));
+            plan->clears[at] = assigns_zero(code->role, code_row(code, (int)at));
             rows[at] = !plan->clears[at];
         }
     }

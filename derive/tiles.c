@@ -150,7 +150,9 @@ typedef struct Walker {
     int at;            /* row */
 } Walker;
 
-static int row_at(const Role *role, const Row *row) { return (int)(row - role->code->rows.items); }
+static int row_number(const Role *role, const Row *row) {
+    return (int)(row - role->code->rows.items);
+}
 
 static void add_site(Walker *walker, const Row *row) {
     Tiles *tiles = walker->tiles;
@@ -166,7 +168,7 @@ static void add_site(Walker *walker, const Row *row) {
         return;
     }
     tiles_quotients(tiles, site);
-    const Place place = {site->role, site->algebra, &tile->space, row_at(site->role, row)};
+    const Place place = {site->role, site->algebra, &tile->space, row_number(site->role, row)};
     bool fine = tiles_subscripts(tiles, &place, &tile->target);
     for (size_t i = 0; i < site->reads.count; i++)
         fine &= tiles_subscripts(tiles, &place, site->reads.items[i]);
@@ -222,7 +224,7 @@ static void visit_root(Expr *expr, void *data) {
 
 static void visit_row(Walker *walker, const Row *row) {
     walker->space = row->space;
-    walker->at = row_at(walker->role, row);
+    walker->at = row_number(walker->role, row);
     if (row->kind != ROW_TILE)
         row_exprs(walker->role->code, row, visit_root, walker);
     else if (row->tile)

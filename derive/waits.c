@@ -45,10 +45,6 @@ typedef struct Matrices {
     bool *contracts;   /* by region: a loop that jumps back, with contractions in it */
 } Matrices;
 
-static const Row *row_at(const Matrices *m, int at) { return &m->code->rows.items[at]; }
-static const Region *region_at(const Matrices *m, int region) {
-    return &m->code->regions.items[region];
-}
 
 /* ---- states --------------------------------------------------------------------------------- */
 
@@ -120,9 +116,9 @@ static int64_t bound_value(const Flow *flow, int local) {
 static void plan(Flow *flow, Waits *waits, int at, Wait wait) {
     const Matrices *m = flow->data;
     VEC(int64_t) copy = {0};
-    for (int r = row_at(m, at)->region; r >= 0; r = region_at(m, r)->parent)
-        if (region_unrolled(region_at(m, r)))
-            vec_push(m->arena, &copy, bound_value(flow, region_at(m, r)->var));
+    for (int r = code_row(m->code, at)->region; r >= 0; r = code_region(m->code, r)->parent)
+        if (region_unrolled(code_region(m->code, r)))
+            vec_push(m->arena, &copy, bound_value(flow, code_region(m->code, r)->var));
     wait.copy = copy.items;
     vec_push(m->arena, &waits[at], wait);
 }
@@ -219,7 +215,7 @@ static void use_place(const Matrices *m, State *state, const Access *access, int
 
 static void issue(Flow *flow, State *state, int at) {
     const Matrices *m = flow->data;
-    const Tile *tile = row_at(m, at)->tile;
+    const Tile *tile = code_row(m->code, at)->tile;
     const Mma *mma = &tile->mma;
     bool *places = no_places(m);
     take_register(state, &tile->target, (int)mma->kind, places);
@@ -253,7 +249,7 @@ static bool find_groups(Matrices *m) {
     bool any = false;
     m->plan->commits = NEW_ARRAY(m->arena, bool, m->code->rows.count);
     for (size_t at = 0; at < m->code->rows.count; at++) {
-        const Row *row = row_at(m, (int)at), *next = row + 1;
+        const Row *row = code_row(m->code, (int)at), *next = row + 1;
         if (!plan_contracts(row)) continue;
         while (keeps_open(next)) next++;
         m->plan->commits[at] = !plan_contracts(next) || !continues(row->tile, next->tile);
@@ -275,7 +271,7 @@ static bool must_say(const Matrices *m, const State *state, const bool *places) 
 }
 
 static bool stands_apart(const Matrices *m, int region) {
-    for (; region >= 0; region = region_at(m, region)->parent)
+    for (; region >= 0; region = code_region(m->code, region)->parent)
         if (m->plan->apart[region]) return true;
     return false;
 }
@@ -289,7 +285,7 @@ static void add_signalled(const Matrices *m, const Row *row, bool *places) {
 
 static void touch(Flow *flow, State *state, int at) {
     const Matrices *m = flow->data;
-    const Row *row = row_at(m, at);
+    const Row *row = code_row(m->code, at);
     bool *places = no_places(m);
     plan_names(m->arena, row, places);
     bool say = must_say(m, state, places);
@@ -322,7 +318,7 @@ static void move(const Matrices *m, State *state, int to, int from) {
 
 static void release(Flow *flow, State *state, int at) {
     const Matrices *m = flow->data;
-    const Row *row = row_at(m, at);
+    const Row *row = code_row(m->code, at);
     if (!consumes(m, row->handle)) return;
     int lag = row->kind == ROW_KEEP ? m->code->lates.items[row->late].lag : 0;
     Flight *stage = &state->flights[m->tiles + row->handle];
@@ -338,15 +334,15 @@ static void release(Flow *flow, State *state, int at) {
 
 /* Rows of one kind that stand together wait once, at the first of them. */
 static bool begins_run(const Matrices *m, int at) {
-    return row_at(m, at - 1)->kind != row_at(m, at)->kind;
+    return code_row(m->code, at - 1)->kind != code_row(m->code, at)->kind;
 }
 
 static void flush(Flow *flow, State *state, int at) {
     const Matrices *m = flow->data;
     if (!begins_run(m, at)) return;
     bool *places = no_places(m);
-    for (int i = at; row_at(m, i)->kind == ROW_FLUSH; i++) {
-        int late = row_at(m, i)->late;
+    for (int i = at; code_row(m->code, i)->kind == ROW_FLUSH; i++) {
+        int late = code_row(m->code, i)->late;
         for (int k = 0; k < m->code->lates.items[late].lag; k++) places[m->late[late] + k] = true;
     }
     wait_for(flow, state, at, places);
@@ -357,8 +353,8 @@ static void close(Flow *flow, State *state, int at) {
     const Matrices *m = flow->data;
     if (!begins_run(m, at)) return;
     bool *places = no_places(m);
-    for (int i = at; row_at(m, i)->kind == ROW_CLOSE; i++) {
-        const Row *row = row_at(m, i);
+    for (int i = at; code_row(m->code, i)->kind == ROW_CLOSE; i++) {
+        const Row *row = code_row(m->code, i);
         if (row->object == OBJECT_TILE)
             places[row->index] = m->code->role->tiles.items[row->index].in_registers;
     }
@@ -374,25 +370,26 @@ static void add_named(const Matrices *m, int region, bool *places) {
 static bool jumps_back(const Region *region) { return region_loops(region) && !region_unrolled(region); }
 
 static int loop_around(const Matrices *m, int region) { /* that jumps back; 0: none */
-    while (region > 0 && !jumps_back(region_at(m, region))) region = region_at(m, region)->parent;
+    while (region > 0 && !jumps_back(code_region(m->code, region)))
+        region = code_region(m->code, region)->parent;
     return region;
 }
 
 /* Lanes go apart from here on: nothing waits for a whole warp before they meet again. */
 static void add_apart(const Matrices *m, int region, bool *places) {
     if (!m->plan->apart[region]) return;
-    const Region *all = region_at(m, region);
-    for (int at = all->begin; at < all->end; at++) add_signalled(m, row_at(m, at), places);
+    const Region *all = code_region(m->code, region);
+    for (int at = all->begin; at < all->end; at++) add_signalled(m, code_row(m->code, at), places);
     add_named(m, region, places);
     add_named(m, loop_around(m, region), places);
 }
 
 static void enter(Flow *flow, State *state, int at) {
     const Matrices *m = flow->data;
-    int region = row_at(m, at)->region;
-    bool *places = no_places(m), rests = region_at(m, region)->kind == REGION_IF;
+    int region = code_row(m->code, at)->region;
+    bool *places = no_places(m), rests = code_region(m->code, region)->kind == REGION_IF;
     add_apart(m, region, places);
-    if (rests || jumps_back(region_at(m, region))) add_named(m, region, places);
+    if (rests || jumps_back(code_region(m->code, region))) add_named(m, region, places);
     wait_for(flow, state, at, places);
 }
 
@@ -410,7 +407,7 @@ static void second(Flow *flow, int region, void *state) {
     add_named(m, loop_around(m, region), places);
     int depth = deepest(m, state, places);
     if (depth != IDLE)
-        wait_depth(flow, state, m->plan->joins, region_at(m, region)->end, places, depth);
+        wait_depth(flow, state, m->plan->joins, code_region(m->code, region)->end, places, depth);
 }
 
 static void finish(Flow *flow, State *state, int at) {
@@ -424,14 +421,14 @@ static void finish(Flow *flow, State *state, int at) {
 
 static void step(Flow *flow, int at, void *data) {
     const Matrices *m = flow->data;
-    const Row *row = row_at(m, at);
+    const Row *row = code_row(m->code, at);
     State *state = data;
     switch (row->kind) {
     case ROW_LOOP:
     case ROW_IF:
     case ROW_BLOCK: enter(flow, state, at); break;
     case ROW_NEXT:
-        if (jumps_back(region_at(m, row->region))) rest(flow, state, at, row->region);
+        if (jumps_back(code_region(m->code, row->region))) rest(flow, state, at, row->region);
         break;
     case ROW_ELSE: rest(flow, state, at, loop_around(m, row->region)); break;
     case ROW_LEAVE:
@@ -482,11 +479,11 @@ static void name_regions(Matrices *m) {
     m->named = NEW_ARRAY(m->arena, bool *, m->code->regions.count);
     m->contracts = NEW_ARRAY(m->arena, bool, m->code->regions.count);
     for (size_t r = 0; r < m->code->regions.count; r++) {
-        const Region *region = region_at(m, (int)r);
+        const Region *region = code_region(m->code, (int)r);
         bool *tiles = m->named[r] = NEW_ARRAY(m->arena, bool, m->tiles + 1);
         for (int at = region->begin; at < region->end; at++) {
-            plan_names(m->arena, row_at(m, at), tiles);
-            m->contracts[r] |= jumps_back(region) && plan_contracts(row_at(m, at));
+            plan_names(m->arena, code_row(m->code, at), tiles);
+            m->contracts[r] |= jumps_back(region) && plan_contracts(code_row(m->code, at));
         }
         for (int t = 0; t < m->tiles; t++) tiles[t] &= m->code->role->tiles.items[t].in_registers;
     }

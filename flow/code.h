@@ -125,6 +125,10 @@ bool code_inside(const FlowCode *code, int inner, int outer); /* is one region t
 /* The IF that makes a loop a piece of its range, and is all of its body; NULL: there is none */
 const Region *code_piece(const FlowCode *code, const Region *loop);
 
+static inline const Row *code_row(const FlowCode *code, int at) { return &code->rows.items[at]; }
+static inline const Region *code_region(const FlowCode *code, int region) {
+    return &code->regions.items[region];
+}
 /* Is it a loop that is emitted as copies? Other loops jump back. */
 static inline bool region_unrolled(const Region *region) { return region->kind == REGION_FOR && region->unroll; }
 static inline bool region_loops(const Region *region) { return region->kind == REGION_GRID || region->kind == REGION_FOR; }
