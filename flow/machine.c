@@ -50,6 +50,19 @@ static void add_cursor(Machine *m, Member *member, int handle) {
     vec_push(m->arena, &member->ends, end);
 }
 
+static void find_heads(Machine *m, Member *member) {
+    const Role *role = member->role;
+    const FlowCode *code = member->code;
+    member->acquires = NEW_ARRAY(m->arena, const Row *, role->handles.count + 1);
+    member->takes = NEW_ARRAY(m->arena, const Row *, role->turns + 1);
+    for (size_t at = code->rows.count; at-- > 0;) {
+        const Row *row = &code->rows.items[at];
+        if (row->kind == ROW_ACQUIRE && valid_index(row->handle, role->handles.count))
+            member->acquires[row->handle] = row;
+        if (row->kind == ROW_TAKE) member->takes[row->turn] = row;
+    }
+}
+
 /* Handles that a row acquires, in the order of the text; then those that others move stages to */
 static void add_cursors(Machine *m, Member *member) {
     const FlowCode *code = member->code;
@@ -74,6 +87,7 @@ void machine_add(Machine *m, const FlowCode *code, bool several) {
                      .grid = -1};
     member.first = (int)m->processes.count;
     add_cursors(m, &member);
+    find_heads(m, &member);
     for (size_t r = 0; r < code->regions.count; r++) {
         if (code->regions.items[r].depth > member.depth)
             member.depth = code->regions.items[r].depth;
@@ -300,25 +314,12 @@ static void acquire(Machine *m, State *state, const Position *place, const Row *
          (Event){STEP_ACQUIRE, produces(place, row->handle), ring->pipe, number, row->head, 0});
 }
 
-/* The head of the block whose stage is released, or of the turn that is passed on */
-static Span head_of(const Position *place, RowKind kind, const Row *by) {
-    const FlowCode *code = place->member->code;
-    for (size_t at = 0; at < code->rows.count; at++) {
-        const Row *row = &code->rows.items[at];
-        if (row->kind == kind &&
-            (kind == ROW_TAKE ? row->turn == by->turn : row->handle == by->handle))
-            return row->head;
-    }
-    return by->span;
-}
-
 static void release(Machine *m, State *state, const Position *place, const Row *row,
                     bool skipping) {
     int number = take_held(place, row->handle);
     if (skipping || number < 0) return;
-    bool head = row->block && m->oracle.event;
-    release_number(m, state, place, row->handle, number,
-                   head ? head_of(place, ROW_ACQUIRE, row) : row->span);
+    const Row *acquire = row->block ? place->member->acquires[row->handle] : NULL;
+    release_number(m, state, place, row->handle, number, acquire ? acquire->head : row->span);
 }
 
 /* ---- late sets ------------------------------------------------------------------------------- */
@@ -380,7 +381,8 @@ static void pass(Machine *m, State *state, const Position *place, const Row *row
     place->turned[turn]++;
     if (skipping) return;
     if (!m->alone) ++*passed_of(state, place, turn);
-    Span span = m->oracle.event ? head_of(place, ROW_TAKE, row) : row->span;
+    const Row *take = place->member->takes[row->turn];
+    Span span = take ? take->head : row->span;
     tell(m, state, place, (Event){STEP_PASS, false, turn, number, span, 0});
 }
 

@@ -31,6 +31,8 @@ typedef struct Member {   /* a role in the machine */
     int processes, first; /* how many, and the number of the first */
     int *cursor;    /* by handle: the cursor of the member that steps with it; -1: its pipe is
                        not in the machine */
+    const Row **acquires; /* by handle: the first row that acquires to it; NULL: there is none */
+    const Row **takes;    /* by turn, from 1: the first row that takes it */
     VEC(int) ends;  /* by cursor: 2 * ring + (it produces) */
     int depth;      /* loops in each other */
     int held, kept; /* stages by variables and in late sets, at most */
