@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define OBJECT_A_BLOCK true
@@ -26,13 +27,13 @@
 
 #define ALIGNMENT 16u
 #define BLOCK_MIN (64u << 10)
-#define BLOCK_MAX (1u << 20)
+#define BLOCK_MAX (2u << 20) /* a large page */
 #define BYTES_A_STEP 16 /* that an object takes: about how long they take to be filled */
 
 typedef struct Block Block;
 struct Block {
     Block *next;
-    size_t size; /* of what follows */
+    size_t size; /* of what follows; cut blocks: BLOCK_MIN doubled, less this header */
     bool is_cut; /* holds several objects */
     char pad[15];
 };
@@ -80,11 +81,37 @@ static Arena *root_of(Arena *arena) {
     return arena;
 }
 
+/* ---- blocks ------------------------------------------------------------------------------------- */
+
+/* A block of this size is one large page, where the system has such: pages of 4 KiB that are touched
+ * for the first time, one after the other, take longer than what is done with them. */
+static bool is_large_page(size_t size) { return sizeof(Block) + size == BLOCK_MAX; }
+
+static void *large_page(void) {
+    char *at = mmap(NULL, 2 * BLOCK_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) return NULL;
+    size_t before = -(uintptr_t)at % BLOCK_MAX;
+    if (before) (void)munmap(at, before);
+    (void)munmap(at + before + BLOCK_MAX, BLOCK_MAX - before);
+    (void)madvise(at + before, BLOCK_MAX, MADV_HUGEPAGE);
+    return at + before;
+}
+
+/* All zeros; NULL: there is no memory. */
+static Block *block_new(size_t size) {
+    Block *block = is_large_page(size) ? large_page() : calloc(1, sizeof *block + size);
+    if (block) block->size = size;
+    return block;
+}
+
 static void free_blocks(Arena *arena, Block *blocks) {
     for (Block *next; blocks; blocks = next) {
         next = blocks->next;
         arena->meter->bytes -= blocks->size;
-        free(blocks);
+        if (is_large_page(blocks->size))
+            (void)munmap(blocks, BLOCK_MAX);
+        else
+            free(blocks);
     }
 }
 
@@ -189,11 +216,10 @@ static char *new_block(Arena *arena, size_t size, bool is_cut) {
     if (!block) {
         if (arena->meter->bytes > arena->meter->bytes_most || size > arena->meter->bytes_most - arena->meter->bytes)
             end_work(arena);
-        block = calloc(1, sizeof *block + size);
+        block = block_new(size);
         if (!block) arena_fail(arena);
         arena->meter->bytes += size;
     }
-    block->size = size;
     block->is_cut = is_cut;
     block->next = arena->blocks;
     arena->blocks = block;
@@ -209,8 +235,9 @@ void *arena_alloc(Arena *arena, size_t bytes) {
     if (rounded == 0) rounded = ALIGNMENT;
     if (rounded > (size_t)(arena->end - arena->next)) {
         if (rounded > arena->block_size / 4) return new_block(arena, rounded, false);
-        arena->next = new_block(arena, arena->block_size, true);
-        arena->end = arena->next + arena->block_size;
+        size_t size = arena->block_size - sizeof(Block);
+        arena->next = new_block(arena, size, true);
+        arena->end = arena->next + size;
         if (arena->block_size < BLOCK_MAX) arena->block_size *= 2;
     }
     char *object = arena->next;
