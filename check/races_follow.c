@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #define EVENTS_MOST 1000 /* of a process */
-#define MEET_MOST 4096  /* elements of two walks with steps that are compared */
 
 typedef VEC(int *) Clocks; /* by number of the stage */
 
@@ -90,20 +89,33 @@ static bool sides_of(const Prog *prog, const Env *env, const IndexSpace *space, 
     return true;
 }
 
+/* The greatest common divisor, and a number `times` for which it is factor * times, but for
+ * multiples of the modulus */
+static int64_t common_divisor(int64_t factor, int64_t modulus, int64_t *times) {
+    int64_t last = modulus, rest = factor, before = 0, now = 1;
+    while (rest != 0) {
+        int64_t whole = last / rest, next = last - whole * rest, more = before - whole * now;
+        last = rest, before = now;
+        rest = next, now = more;
+    }
+    *times = before;
+    return last;
+}
+
+static int64_t last_of(const Side *side) { return side->lo + side->step * (side->count - 1); }
+
+/* The first place of both. The places of `a` that have the steps of `b` too are as far from each
+ * other as the least common multiple of both steps. */
 static bool sides_meet(const Side *a, const Side *b, int64_t *at) {
-    if (a->count == 1 || (b->count > 1 && a->count < b->count)) {
-        const Side *swap = a;
-        a = b, b = swap;
-    }
-    if (a->step == 1 && (b->step == 1 || b->count == 1)) {
-        *at = a->lo > b->lo ? a->lo : b->lo;
-        return *at < a->lo + a->count && *at < b->lo + b->count;
-    }
-    for (int64_t i = 0; i < b->count && i < MEET_MOST; i++) {
-        *at = b->lo + i * b->step;
-        if (*at >= a->lo && (*at - a->lo) % a->step == 0 && (*at - a->lo) / a->step < a->count) return true;
-    }
-    return false;
+    int64_t lo = a->lo > b->lo ? a->lo : b->lo, times;
+    int64_t hi = last_of(a) < last_of(b) ? last_of(a) : last_of(b);
+    int64_t divisor = common_divisor(a->step, b->step, &times), every = b->step / divisor;
+    if (lo > hi || (b->lo - a->lo) % divisor != 0) return false;
+    int64_t number = (b->lo - a->lo) / divisor % every * (times % every) % every;
+    int64_t first = a->lo + a->step * (number < 0 ? number + every : number);
+    int64_t multiple = a->step * every;
+    *at = first < lo ? first + (lo - first + multiple - 1) / multiple * multiple : first;
+    return *at <= hi;
 }
 
 bool race_meet(const Touch *a, const Touch *b, int64_t *at) {
