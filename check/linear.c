@@ -7,6 +7,8 @@
 
 #include "derive/lags.h"
 
+#include <assert.h>
+
 /* ---- events of rows -------------------------------------------------------------------------- */
 
 static bool known(const Linear *linear, int handle) {
@@ -21,15 +23,6 @@ static void acquire(Linear *linear, Path *path, int at) {
                .handle = row->handle,
                .since = at,
                .acquired = at};
-}
-
-/* The end of a block, or a way out of it */
-static void end_block(Linear *linear, Path *path, int at) {
-    const Row *row = &linear->code->rows.items[at];
-    const Hold *hold = linear_hold(linear, path, row->handle);
-    if (!hold || hold->state != STATE_BLOCK) return;
-    Hold *now = linear_change(linear, path, row->handle);
-    now->state = STATE_FREE, now->since = at;
 }
 
 /* What a move from or to something unknown leaves behind is unknown. */
@@ -85,24 +78,23 @@ static void drop(Linear *linear, Path *path, int at) {
     linear->dropped_last = row->handle;
 }
 
-static void leave_scope(Linear *linear, Path *path, int at) {
-    const Row *row = &linear->code->rows.items[at];
-    const Hold *hold = linear_hold(linear, path, row->handle);
-    if (!hold) return;
+/* A path that leaves the scope of a stage: what it has given on is given on there only. */
+static void leave_scope(Linear *linear, Path *path, const Hold *hold, int at) {
     if (hold->state == STATE_HELD)
         drop(linear, path, at);
     else if (hold->state == STATE_RELEASED || hold->state == STATE_MOVED)
-        linear->given[row->handle] = hold->since;
+        linear->given[hold->handle] = hold->since;
 }
 
 static void close(Linear *linear, Path *path, int at) {
     const Row *row = &linear->code->rows.items[at];
     if (!known(linear, row->handle)) return;
-    if (row->leaving) {
-        leave_scope(linear, path, at);
-        return;
-    }
-    linear_event(linear, path, row->handle, EVENT_SCOPE_END, at, row->span);
+    const Hold *hold = linear_hold(linear, path, row->handle);
+    assert(hold); /* scopes end in the opposite order, on the way out too */
+    if (row->leaving)
+        leave_scope(linear, path, hold, at);
+    else if (hold->state == STATE_HELD)
+        linear_event(linear, path, row->handle, EVENT_SCOPE_END, at, row->span);
     path->count--;
 }
 
@@ -139,12 +131,8 @@ static void step(Flow *flow, int at, void *state) {
     case ROW_CLOSE: close(linear, path, at); break;
     case ROW_ACQUIRE: acquire(linear, path, at); break;
     case ROW_RELEASE:
-    case ROW_KEEP:
-    case ROW_DROP:
-        if (row->block)
-            end_block(linear, path, at);
-        else
-            linear_event(linear, path, row->handle, EVENT_RELEASE, at, row->span);
+    case ROW_DROP: /* what a block releases itself is out of scope after it */
+        if (!row->block) linear_event(linear, path, row->handle, EVENT_RELEASE, at, row->span);
         break;
     case ROW_MOVE: move(linear, path, at); break;
     case ROW_LEND:
@@ -160,6 +148,7 @@ static void step(Flow *flow, int at, void *state) {
     case ROW_SET:
     case ROW_TILE:
     case ROW_ASK:
+    case ROW_KEEP:
     case ROW_FLUSH:
     case ROW_TAKE:
     case ROW_PASS:
@@ -247,7 +236,7 @@ static void follow_role(Arena *arena, Prog *prog, FlowCode *code, Diags *diags) 
     find_uses(&linear);
     find_control(&linear);
     solve(arena, code, &rule, &linear);
-    if (!linear.unproved && (linear.faulted || !linear.poisoned))
+    if (!linear.unproved)
         linear_reached(&linear);
     else
         incomplete_report(diags, code->role, "each stage is released exactly once");

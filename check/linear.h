@@ -11,7 +11,7 @@
 #include "flow/solve.h"
 
 typedef enum StageState {
-    STATE_FREE,  /* not acquired */
+    STATE_FREE,  /* not acquired yet */
     STATE_HELD,  /* acquired by the flat form */
     STATE_BLOCK, /* acquired by a block, which releases it */
     STATE_RELEASED,
@@ -69,8 +69,6 @@ typedef struct Linear {
     Uses *uses;    /* by row: the stages that it reads or writes */
     int owners;    /* numbers that paths have taken */
     bool last;     /* the round that reports */
-    bool poisoned; /* some path has made a stage poison; then something is said of it */
-    bool faulted;  /* something was said of some stage */
     bool unproved; /* the end of an iteration came without how it began */
     int *given;    /* by handle: the row that released or moved it, on some path that left its scope
                       since; -1: none */

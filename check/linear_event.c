@@ -2,6 +2,8 @@
  * mistake. */
 #include "check/linear.h"
 
+#include <assert.h>
+
 #define FINE CODE_COUNT
 
 typedef struct Transition {
@@ -9,15 +11,13 @@ typedef struct Transition {
     Code code;
 } Transition;
 
+/* What is not here cannot happen: the elaborator lets nobody use a stage before its acquire, or
+ * acquire into the name of a block; only of stages that are held is it asked where scopes end; and
+ * poison stays. */
 static const Transition matrix[STATE_COUNT][EVENT_COUNT] = {
     [STATE_FREE] = {
         [EVENT_ACQUIRE]   = {STATE_HELD, FINE},
-        [EVENT_USE]       = {STATE_POISON, P0303},
-        [EVENT_RELEASE]   = {STATE_POISON, P0302},
-        [EVENT_MOVE_OUT]  = {STATE_POISON, P0303},
         [EVENT_MOVE_IN]   = {STATE_HELD, FINE},
-        [EVENT_SCOPE_END] = {STATE_FREE, FINE},
-        [EVENT_LEAVE]     = {STATE_FREE, FINE},
     },
     [STATE_HELD] = {
         [EVENT_ACQUIRE]   = {STATE_POISON, P0305},
@@ -29,13 +29,9 @@ static const Transition matrix[STATE_COUNT][EVENT_COUNT] = {
         [EVENT_LEAVE]     = {STATE_POISON, P0306},
     },
     [STATE_BLOCK] = {
-        [EVENT_ACQUIRE]   = {STATE_POISON, P0305},
         [EVENT_USE]       = {STATE_BLOCK, FINE},
         [EVENT_RELEASE]   = {STATE_POISON, P0308},
         [EVENT_MOVE_OUT]  = {STATE_POISON, P0308},
-        [EVENT_MOVE_IN]   = {STATE_POISON, P0305},
-        [EVENT_SCOPE_END] = {STATE_FREE, FINE},
-        [EVENT_LEAVE]     = {STATE_FREE, FINE},
     },
     [STATE_RELEASED] = {
         [EVENT_ACQUIRE]   = {STATE_HELD, FINE},
@@ -43,8 +39,6 @@ static const Transition matrix[STATE_COUNT][EVENT_COUNT] = {
         [EVENT_RELEASE]   = {STATE_POISON, P0302},
         [EVENT_MOVE_OUT]  = {STATE_POISON, P0303},
         [EVENT_MOVE_IN]   = {STATE_HELD, FINE},
-        [EVENT_SCOPE_END] = {STATE_FREE, FINE},
-        [EVENT_LEAVE]     = {STATE_FREE, FINE},
     },
     [STATE_MOVED] = {
         [EVENT_ACQUIRE]   = {STATE_HELD, FINE},
@@ -52,24 +46,12 @@ static const Transition matrix[STATE_COUNT][EVENT_COUNT] = {
         [EVENT_RELEASE]   = {STATE_POISON, P0304},
         [EVENT_MOVE_OUT]  = {STATE_POISON, P0304},
         [EVENT_MOVE_IN]   = {STATE_HELD, FINE},
-        [EVENT_SCOPE_END] = {STATE_FREE, FINE},
-        [EVENT_LEAVE]     = {STATE_FREE, FINE},
-    },
-    [STATE_POISON] = {
-        [EVENT_ACQUIRE]   = {STATE_POISON, FINE},
-        [EVENT_USE]       = {STATE_POISON, FINE},
-        [EVENT_RELEASE]   = {STATE_POISON, FINE},
-        [EVENT_MOVE_OUT]  = {STATE_POISON, FINE},
-        [EVENT_MOVE_IN]   = {STATE_POISON, FINE},
-        [EVENT_SCOPE_END] = {STATE_FREE, FINE},
-        [EVENT_LEAVE]     = {STATE_FREE, FINE},
     },
 };
 
 void linear_fault(Linear *linear, int handle) {
-    if (!linear->last) return;
-    linear->faulted = true;
-    linear->prog->pipes.items[linear->role->handles.items[handle].pipe].faulty = true;
+    int pipe = linear->role->handles.items[handle].pipe;
+    if (linear->last) linear->prog->pipes.items[pipe].faulty = true;
 }
 
 bool is_held(const Hold *hold) { return hold->state == STATE_HELD || hold->state == STATE_BLOCK; }
@@ -228,7 +210,6 @@ static Diag *refuse_overwritten(const Refusal *r) {
     Diag *diag = diag_at(diags, P0305, r->span, "stage `%s` is overwritten while it is held", name);
     diag_primary(diags, diag, "the stage that it holds would be lost");
     diag_label(diags, diag, linear_span(r->linear, r->hold.acquired), "acquired here");
-    if (r->hold.state == STATE_BLOCK) return diag;
     if (r->event == EVENT_MOVE_IN)
         diag_help(diags, diag,
                   "write `release %s;` before, or move its stage to another name: `let t = %s;`",
@@ -291,11 +272,12 @@ static void forget_takers(Linear *linear, Path *path, const Hold *moved) {
 
 bool linear_event(Linear *linear, Path *path, int handle, StageEvent event, int at, Span span) {
     const Hold *found = linear_hold(linear, path, handle);
-    if (!found) return false;
+    if (!found || found->state == STATE_POISON) return false;
     const Hold hold = *found;
     Transition rule = matrix[hold.state][event];
-    bool fine = rule.code == FINE && hold.state != STATE_POISON;
-    if (rule.code != FINE) {
+    bool fine = rule.code == FINE;
+    assert(rule.next != STATE_FREE);
+    if (!fine) {
         Refusal refusal = {linear, path, &linear->role->handles.items[handle], hold, event, span};
         linear_fault(linear, handle);
         if (linear->last) linear->refused = refuse(&refusal, rule.code);
@@ -305,6 +287,5 @@ bool linear_event(Linear *linear, Path *path, int handle, StageEvent event, int 
     Hold *now = linear_change(linear, path, handle);
     now->since = at;
     now->state = rule.next;
-    linear->poisoned |= now->state == STATE_POISON;
     return fine;
 }

@@ -3,6 +3,7 @@
  * that copies share until one of them writes. */
 #include "check/linear.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define CHUNK 32
@@ -88,12 +89,9 @@ static bool join_hold(Hold *to, const Hold *from) {
 
 bool path_join(Linear *linear, Path *to, const Path *from) {
     bool changed = false;
-    if (from->count < to->count) to->count = from->count;
+    assert(from->count == to->count);
     for (size_t i = path_differs(to, from, 0, to->count); i < to->count;
-         i = path_differs(to, from, i + 1, to->count)) {
-        Hold *into = path_change(linear, to, i);
-        changed |= join_hold(into, path_hold(from, i));
-        linear->poisoned |= into->state == STATE_POISON;
-    }
+         i = path_differs(to, from, i + 1, to->count))
+        changed |= join_hold(path_change(linear, to, i), path_hold(from, i));
     return changed;
 }

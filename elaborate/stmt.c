@@ -268,7 +268,7 @@ static void declare_tile(Elab *e, const AstStmt *ast, bool in_registers) {
     if (ast->declare.init && !elab_is_poison(init)) elab_fill_tile(e, bound->object, init, ast->span);
 }
 
-/* var s: stage p; what follows is read as if it had been acquired there, at the end that is the role's */
+/* var s: stage p; its end is the role's; nothing is said of what it holds */
 static void refuse_stage_type(Elab *e, const AstStmt *ast) {
     AstName name = ast->declare.name;
     Diag *diag = elab_error(e, P0131, ast->declare.type->span, "a stage variable is declared without a type");
@@ -278,7 +278,8 @@ static void refuse_stage_type(Elab *e, const AstStmt *ast) {
     if (ast->declare.init && declare_stage(e, ast, ast->kind == AST_VAR)) return;
     int pipe = elab_find_pipe(e, ast->declare.type->name);
     bool produces = pipe >= 0 && e->prog->pipes.items[pipe].producer == (int)(e->role - e->prog->roles.items);
-    elab_bind_handle(e, name, pipe, produces ? END_PRODUCE : END_CONSUME, true);
+    int handle = elab_bind_handle(e, name, pipe, produces ? END_PRODUCE : END_CONSUME, true);
+    e->role->handles.items[handle].forgotten = true;
 }
 
 static void declare(Elab *e, const AstStmt *ast) {
