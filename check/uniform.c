@@ -36,7 +36,6 @@ static Asks asks(const Row *row) {
     case ROW_RELEASE:
     case ROW_DROP:
     case ROW_MOVE:
-    case ROW_KEEP:
     case ROW_STEP: return ASKS_ROLE;
     case ROW_TILE: return ASKS_INSTANCE;
     case ROW_SET: return row->space ? ASKS_INSTANCE : ASKS_NOTHING; /* a reduction */
@@ -54,6 +53,7 @@ static Asks asks(const Row *row) {
     case ROW_CLOSE:
     case ROW_UNSAFE:
     case ROW_LEND:
+    case ROW_KEEP: /* of a block: stands where its acquire does */
     case ROW_FLUSH:
     case ROW_COUNT: break;
     }
@@ -86,7 +86,7 @@ static bool is_met(Asks what, Uniformity control) {
 static const char *operation(const Row *row) {
     if (row->kind == ROW_ACQUIRE) return "acquires a stage";
     if (row->kind == ROW_ASK) return "asks for a stage";
-    if (row->kind == ROW_RELEASE || row->kind == ROW_DROP || row->kind == ROW_KEEP) return "releases a stage";
+    if (row->kind == ROW_RELEASE || row->kind == ROW_DROP) return "releases a stage";
     if (row->kind == ROW_MOVE) return "moves a stage";
     if (row->kind == ROW_STEP) return "steps over a stage";
     if (row->kind == ROW_LEAVE) return "leaves a loop or role with pipe operations";
