@@ -43,18 +43,15 @@ static void *copy(Flow *flow, const void *state) {
     return made;
 }
 
-/* A hint is fresh after paths have met where it is on all of them. */
+/* A hint is fresh after paths have met where it is on all of them. An ask or acquire does the same to it whatever it was, so
+ * that a second iteration of a loop shows no more than the first. */
 static bool join(Flow *flow, void *to, const void *from, int at, int source) {
     Fresh *hints = to;
     const Fresh *others = from;
-    bool changed = false;
     (void)at, (void)source;
-    for (size_t i = 0; i < flow->code->role->hints.count; i++) {
-        if (!hints[i].is || others[i].is) continue;
-        hints[i] = others[i];
-        changed = true;
-    }
-    return changed;
+    for (size_t i = 0; i < flow->code->role->hints.count; i++)
+        if (hints[i].is && !others[i].is) hints[i] = others[i];
+    return false;
 }
 
 /* The end of the pipe steps on here. */
