@@ -191,8 +191,6 @@ static void step(Flow *flow, int at, void *data) {
     const Row *row = &flow->code->rows.items[at];
     State *state = data;
     if (row->kind == ROW_FLUSH) flush(row, state);
-    if (row->kind == ROW_STEP && valid_index(row->unsafe->pipe, flow->code->prog->pipes.count))
-        (void)pass(flow, state, row->unsafe->pipe, row->unsafe->end);
     if (!known(flow, row->handle)) return;
     if (row->kind == ROW_ACQUIRE) acquire(flow, at, state);
     if (row->kind == ROW_RELEASE || row->kind == ROW_DROP || row->kind == ROW_CLOSE)

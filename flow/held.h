@@ -6,7 +6,8 @@
 #include "flow/code.h"
 
 /* Of one end of a pipe. The n-th acquire of the end takes its n-th stage. A stage is held from its
- * acquire to its release; the stages that a late set keeps are held too. */
+ * acquire to its release; the stages that a late set keeps are held too. What `step` passes over is
+ * not counted: nothing is proved of such a pipe. */
 typedef struct HeldEnd {
     int most;   /* stages that are held at once, at most */
     int window; /* number of an acquire less the number of the oldest stage that is held while it
