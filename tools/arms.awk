@@ -58,7 +58,7 @@ function is_statement(text,    opened, closed) {
     closed = text
     if (gsub(/\(/, "", opened) != gsub(/\)/, "", closed)) return 0
     if (before !~ /[;{}:)]$|\*\/$|else$/ || text !~ /;( \/\*.*)?$/) return 0
-    if (text ~ /^ +(else|goto)/ || text ~ /(return|continue|break)[^;]*;/) return 0
+    if (text ~ /^ +(else|goto|assert)/ || text ~ /(return|continue|break)[^;]*;/) return 0
     if (text ~ /^ +(if|for) \(/) return 1
     return text ~ /^ +[a-z_]+((->|\.)[a-z_]+|\[[^]]*\])* ?([|&+-]?=[^=]|\(|\+\+)/
 }
