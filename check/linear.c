@@ -78,7 +78,7 @@ static void drop(Linear *linear, Path *path, int at) {
     linear->dropped_last = row->handle;
 }
 
-/* A path that leaves the scope of a stage: what it has given on is given on there only. */
+/* A LEAVE passes the end of a scope. `given` is for the message about paths that do not. */
 static void leave_scope(Linear *linear, Path *path, const Hold *hold, int at) {
     if (hold->state == STATE_HELD)
         drop(linear, path, at);
