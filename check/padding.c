@@ -420,9 +420,15 @@ static void forget(const FlowCode *code, TileFill *tiles, const Region *region) 
     }
 }
 
-/* An `unsafe` block may write anything. */
+/* An `unsafe` block may write anything to what it has the address of. */
+static void write_by_hand(TileFill *tile) {
+    for (int d = 0; d < PROG_MAX_RANK; d++) tile->dims[d].pads |= PAD_ELEMENT;
+    tile->below_zero = true;
+}
+
 static void unsafe_row(const Flow *flow, TileFill *tiles) {
-    for (size_t t = 0; t < tiles_of(flow); t++) tiles[t].below_zero = true;
+    for (size_t t = 0; t < tiles_of(flow); t++)
+        if (flow->code->role->tiles.items[t].by_hand) write_by_hand(&tiles[t]);
 }
 
 static void step(Flow *flow, int at, void *state) {
@@ -467,6 +473,13 @@ static bool reduces(const FlowCode *code) {
 static void follow_role(Padding *p, size_t role) {
     p->again[role] = false;
     p->refused[role] = 0;
+static void open_fields(Padding *p, size_t pipe) {
+    const Pipe *row = &p->tiles->prog->pipes.items[pipe];
+    p->fields[pipe] = NEW_ARRAY(p->arena, TileFill, row->fields.count + 1);
+    for (size_t f = 0; f < row->fields.count; f++)
+        if (row->fields.items[f].by_hand[END_PRODUCE]) write_by_hand(&p->fields[pipe][f]);
+}
+
     p->code = p->tiles->prog->roles.items[role].code;
     solve(p->arena, p->code, &rule, p);
 }
@@ -475,8 +488,7 @@ static void follow_role(Padding *p, size_t role) {
 static bool settle(Padding *p) {
     const Prog *prog = p->tiles->prog;
     bool any = true, refused = false;
-    for (size_t i = 0; i < prog->pipes.count; i++)
-        p->fields[i] = NEW_ARRAY(p->arena, TileFill, prog->pipes.items[i].fields.count + 1);
+    for (size_t i = 0; i < prog->pipes.count; i++) open_fields(p, i);
     for (size_t r = 0; r < prog->roles.count; r++) p->again[r] = true;
     while (any) {
         any = false;
