@@ -19,9 +19,10 @@ static void *copy(Flow *flow, const void *state) {
     return made;
 }
 
-/* The arm of an IF knows what its condition says. */
+/* At its end, the arm of an IF knows what the condition says. */
 static void refine(Flow *flow, int region, bool truth, TileFill *tiles) {
     Padding *p = flow->data;
+    if (!p->proofs) return;
     PathMark mark = values_assume(flow->arena, flow->code, flow->code->regions.items[region].begin);
     values_assume_if(flow->arena, flow->code, region, truth);
     for (size_t t = 0; t < tiles_of(flow); t++)
@@ -53,18 +54,10 @@ static bool join_loops(TileFill *to, const TileFill *from) {
 }
 
 static bool join(Flow *flow, void *to, const void *from, int at, int source) {
-    const Padding *p = flow->data;
-    int region = flow->code->rows.items[at].region;
-    const Region *row = &flow->code->regions.items[region];
     TileFill *tiles = to;
     const TileFill *others = from;
     bool changed = false;
-    if (p->proofs && row->kind == REGION_IF && at == row->end && source == at) {
-        TileFill *refined = copy(flow, from);
-        refine(flow, region, true, tiles);
-        refine(flow, region, false, refined);
-        others = refined;
-    }
+    (void)at, (void)source;
     for (size_t t = 0; t < tiles_of(flow); t++)
         for (int d = 0; d < flow->code->role->tiles.items[t].rank; d++) {
             const Fill before = tiles[t].dims[d];
@@ -431,12 +424,15 @@ static void unsafe_row(const Flow *flow, TileFill *tiles) {
         if (flow->code->role->tiles.items[t].by_hand) write_by_hand(&tiles[t]);
 }
 
+static void second(Flow *flow, int region, void *state) { refine(flow, region, false, state); }
+
 static void step(Flow *flow, int at, void *state) {
     Padding *p = flow->data;
     const Row *row = &flow->code->rows.items[at];
     if (row->kind == ROW_OPEN && row->object == OBJECT_TILE) ((TileFill *)state)[row->index] = (TileFill){0};
     if (row->kind == ROW_NEXT) forget(flow->code, state, &flow->code->regions.items[row->region]);
     if (row->kind == ROW_UNSAFE) unsafe_row(flow, state);
+    if (row->kind == ROW_ELSE) refine(flow, row->region, true, state);
     if (row->kind != ROW_TILE && row->kind != ROW_SET) return;
     bool report = p->report;
     p->at = at, p->state = state, p->target = NULL, p->target_local = -1, p->work = NODES_MOST;
@@ -455,8 +451,8 @@ static void step(Flow *flow, int at, void *state) {
 
 static bool reports(const Flow *flow) { return ((const Padding *)flow->data)->report; }
 
-static const Rule rule = {.name = "padding", .start = start, .copy = copy, .join = join, .step = step, .reports = reports,
-                          .reuses = true};
+static const Rule rule = {.name = "padding", .start = start, .copy = copy, .join = join, .step = step, .second = second,
+                          .reports = reports, .reuses = true};
 
 /* ---- all ----------------------------------------------------------------------------------------------------------------- */
 
@@ -473,15 +469,15 @@ static bool reduces(const FlowCode *code) {
 static void follow_role(Padding *p, size_t role) {
     p->again[role] = false;
     p->refused[role] = 0;
+    p->code = p->tiles->prog->roles.items[role].code;
+    solve(p->arena, p->code, &rule, p);
+}
+
 static void open_fields(Padding *p, size_t pipe) {
     const Pipe *row = &p->tiles->prog->pipes.items[pipe];
     p->fields[pipe] = NEW_ARRAY(p->arena, TileFill, row->fields.count + 1);
     for (size_t f = 0; f < row->fields.count; f++)
         if (row->fields.items[f].by_hand[END_PRODUCE]) write_by_hand(&p->fields[pipe][f]);
-}
-
-    p->code = p->tiles->prog->roles.items[role].code;
-    solve(p->arena, p->code, &rule, p);
 }
 
 /* Until the stages hold what they hold; is something refused then? */

@@ -103,7 +103,7 @@ function mark_hooks(text,    rest, hook) {
         sub(/^static const /, "static ", text)
     }
     rest = in_rule ? text : ""
-    while (match(rest, /\.(enters|follows|trips|meets) = [a-z]+/)) {
+    while (match(rest, /\.(enters|second|follows|trips|meets) = [a-z]+/)) {
         hook = substr(rest, RSTART + 1, RLENGTH - 1)
         sub(/ = .*/, "", hook)
         rest = substr(rest, RSTART + RLENGTH)

@@ -8,7 +8,7 @@
 #     asked for (`kind == ROW_X` holds for none);
 #   - a row of a table at the top of a file: it is empty;
 #   - a statement of one line of a join: of a function named join, meet, merge, both, either, wider;
-#   - a hook that a rule may leave empty: enters, follows, trips, meets.
+#   - a hook that a rule may leave empty: enters, second, follows, trips, meets.
 # ALL=1: the arms of all other functions too. Leaves out each piece, or those given, and runs tests
 # until one fails. Prints what nobody misses, and whether a program reaches it. The last line says
 # how many were left out. Minutes on an idle machine; no part of `make test`.
