@@ -392,9 +392,9 @@ static const struct {
             {"another role's output read", wound_spy, 24, THEME_RACES},
             {"an arrival", wound_arrival, 28, THEME_STAGES},
             {"an arrival too early", wound_early, 20, THEME_STAGES},
-            {"hand-overs exchanged", wound_events, 58, THEME_STAGES},
+            {"hand-overs exchanged", wound_events, 86, THEME_STAGES},
             {"a condition of instances", wound_uniform, 12, THEME_TURNS},
-            {"a turn", wound_turn, 46, THEME_TURNS},
+            {"a turn", wound_turn, 60, THEME_TURNS},
             {"no turn", wound_no_turn, 20, THEME_TURNS}};
 
 static int weight_of(const Program *program, size_t row) {
