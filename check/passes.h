@@ -70,6 +70,11 @@ void incomplete_report(Diags *diags, const Role *role, const char *what);
 /* ... and of a whole kernel */
 void incomplete_kernel(Diags *diags, const char *kernel, Span head);
 
+/* need a program without errors so far: forms of statements, and targets, that are not generated yet; how much is generated is work too */
+void forms_check(Arena *arena, Prog *prog, Diags *diags);
+void copies_count(Arena *arena, Prog *prog, Diags *diags);
+void target_check(Arena *arena, Prog *prog, Diags *diags);
+
 bool words_failed(const Diags *diags); /* the text was not understood: statements may be missing */
 const char *word_of(End end);          /* "consume" */
 

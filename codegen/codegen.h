@@ -9,13 +9,9 @@ typedef struct CodegenOptions {
     bool watchdog; /* compile the watchdog of the waits in */
 } CodegenOptions;
 
-/* Writes the PTX text of the kernel and fills the manifest. False, with a diagnostic, for what is checked but not generated
- * yet (reductions in roles). */
-bool codegen_emit(Arena *arena, const Prog *prog, const CodegenOptions *options, Str *ptx, Manifest *manifest,
-                  Diags *diags);
-
-/* Whether codegen_emit would write it: the same instructions and diagnostics, but no text is printed. */
-bool codegen_check(Arena *arena, const Prog *prog, Diags *diags);
+/* Writes the PTX text of a kernel that check/ lets pass, and fills the manifest. */
+void codegen_emit(Arena *arena, const Prog *prog, const CodegenOptions *options, Str *ptx,
+                  Manifest *manifest);
 
 /* What was derived and why: pipes, barriers, counts, bytes, layouts; roles, registers, lanes; the shared-memory map. */
 void codegen_report(const Prog *prog, const Manifest *manifest, Str *out);

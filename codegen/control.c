@@ -269,10 +269,6 @@ static void gen_block(Gen *gen, int region) {
 /* ---- rows --------------------------------------------------------------------------------- */
 
 static void gen_set(Gen *gen, const Row *row) {
-    if (row->space != NULL) {
-        refuse_reduction(gen, row->value, row->span);
-        return;
-    }
     ptx_mark(gen->ptx, row->span, gen->role->number, NULL, NULL);
     wait_before(gen, row_number(gen, row));
     zero_settle(gen, row);

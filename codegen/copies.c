@@ -1,20 +1,13 @@
 /* Whole-tile copies by the copy engine: tensor (TMA) and bulk, both ways. One lane of the instance issues them. */
 #include "codegen/gen.h"
 
-static const char *access_name(Gen *gen, const Access *access) {
-    const Role *role = gen->role->role;
-    if (access->space == SPACE_GLOBAL) return gen->prog->params.items[access->object].name;
-    if (access->space != SPACE_STAGE) return role->tiles.items[access->object].name;
-    const Handle *handle = &role->handles.items[access->object];
-    const char *field = gen->prog->pipes.items[handle->pipe].fields.items[access->field].name;
-    return arena_printf(gen->arena, "%s.%s", handle->name, field);
-}
+#include <assert.h>
 
 static void mark_tile(Gen *gen, const Row *row, const char *verb) {
     const Tile *tile = row->tile;
-    const char *to = access_name(gen, &tile->target), *pipe = NULL;
+    const char *to = access_name(gen->arena, gen->prog, gen->role->role, &tile->target), *pipe = NULL;
     const char *what = tile->value->kind == X_READ
-                           ? arena_printf(gen->arena, "%s `%s` to `%s`", verb, access_name(gen, tile->value->read), to)
+                           ? arena_printf(gen->arena, "%s `%s` to `%s`", verb, access_name(gen->arena, gen->prog, gen->role->role, tile->value->read), to)
                            : arena_printf(gen->arena, "computes `%s`", to);
     if (tile->target.space == SPACE_STAGE)
         pipe = gen->prog->pipes.items[gen->role->role->handles.items[tile->target.object].pipe].name;
@@ -187,80 +180,6 @@ static void gen_engine_copy(Gen *gen, const Tile *tile) {
     if (skip >= 0) ptx_place_label(gen->ptx, skip);
 }
 
-static void find_reduction(Expr *expr, void *found) {
-    if (expr->kind == X_REDUCE && !*(const Expr **)found) *(const Expr **)found = expr;
-}
-
-void refuse_reduction(Gen *gen, Expr *value, Span statement) {
-    const Expr *reduction = NULL;
-    expr_visit(gen->arena, value, find_reduction, &reduction);
-    Diag *diag =
-        diag_at(gen->diags, P0290, reduction ? reduction->span : statement, "this reduction is not generated yet");
-    diag_note(gen->diags, diag,
-              "in a role only contractions into register tiles are; in `ensures` every reduction is evaluated");
-}
-
-static const Expr *without_casts(const Expr *expr) {
-    while (expr->kind == X_CAST) expr = expr->cast;
-    return expr;
-}
-
-static void find_sum_of_products(Expr *expr, void *found) {
-    if (expr->kind != X_REDUCE || expr->reduce.op != REDUCE_SUM) return;
-    const Expr *body = without_casts(expr->reduce.body);
-    if (body->kind == X_BINARY && body->binary.op == OP_MUL) *(const Expr **)found = expr;
-}
-
-/* What keeps a side of the product from being a matrix operand; NULL: nothing */
-static const char *no_operand(Gen *gen, const Expr *side) {
-    side = without_casts(side);
-    if (side->kind != X_READ) return "this operand is computed";
-    if (side->read->space != SPACE_GLOBAL) return NULL;
-    return arena_printf(gen->arena, "`%s` lies in global memory", access_name(gen, side->read));
-}
-
-/* A contraction whose sums do not go to registers: true where that was said */
-static bool refuse_target(Gen *gen, const Row *row, const Expr *sum) {
-    const Access *target = &row->tile->target;
-    if (sum == NULL || target->rank != 2 || (target->space != SPACE_SHARED && target->space != SPACE_STAGE))
-        return false;
-    bool shared = target->space == SPACE_SHARED;
-    Diag *diag = diag_at(gen->diags, P0290, target->span, "the sums of a contraction lie in registers");
-    diag_primary(gen->diags, diag, shared ? "`%s` is a `shared` tile" : "`%s` lies in a stage",
-                 access_name(gen, target));
-    if (shared)
-        diag_help(gen->diags, diag, "declare it with `var` in place of `shared`");
-    else
-        diag_help(gen->diags, diag, "sum into a `var` tile, and copy that to the stage: `%s[i, j] = acc[i, j];`",
-                  access_name(gen, target));
-    return true;
-}
-
-/* Nearly `acc[i, j] = sum[x] a * b`, which is told from other reductions: its author expects matrix instructions. */
-static void refuse_tile(Gen *gen, const Row *row) {
-    const Tile *tile = row->tile;
-    const Expr *sum = NULL;
-    expr_visit(gen->arena, tile->value, find_sum_of_products, &sum);
-    if (refuse_target(gen, row, sum)) return;
-    if (tile->target.space != SPACE_REGISTER || tile->target.rank != 2 || sum == NULL) {
-        refuse_reduction(gen, tile->value, row->span);
-        return;
-    }
-    const Expr *product = without_casts(sum->reduce.body), *side = product->binary.left;
-    const char *why = no_operand(gen, side);
-    if (why == NULL) side = product->binary.right, why = no_operand(gen, side);
-    bool other = tile->op != ASSIGN_SET && tile->op != ASSIGN_ADD, beside = without_casts(tile->value) != sum;
-    Diag *diag = diag_at(gen->diags, P0290, other || beside || why == NULL ? row->span : side->span,
-                         "this form of a contraction is not generated yet");
-    diag_primary(gen->diags, diag, "%s",
-                 other         ? "neither `=` nor `+=`"
-                 : beside      ? "something stands beside the sum"
-                 : why != NULL ? why
-                               : "other indexes than those of two matrices");
-    diag_help(gen->diags, diag,
-              "generated are `acc[i, j] = sum[x] a * b;` and `+=`, where a and b are elements of tiles");
-}
-
 void gen_tile(Gen *gen, const Row *row) {
     const Tile *tile = row->tile;
     if (tile->class != TILE_MMA && tile->class != TILE_MAP) wait_before(gen, row_number(gen, row));
@@ -284,7 +203,8 @@ void gen_tile(Gen *gen, const Row *row) {
         mark_tile(gen, row, "multiplies");
         gen_mma(gen, row);
         return;
-    case TILE_REDUCTION: refuse_tile(gen, row); return;
-    case TILE_UNCLASSIFIED: return; /* poison: codegen is not called after errors */
+    case TILE_REDUCTION:    /* refused by the checker */
+    case TILE_UNCLASSIFIED: /* poison: codegen is not called after errors */
+        assert(false);
     }
 }

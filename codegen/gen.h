@@ -58,7 +58,6 @@ typedef struct Gen {
     const Prog *prog;
     const CodegenOptions *options;
     Manifest *manifest;
-    Diags *diags;
     Ptx *ptx;
     /* loaded in the prologue, read everywhere */
     Reg shared;    /* .b32: address of the block's shared memory */
@@ -261,7 +260,6 @@ void matrix_load(Gen *gen, Point *statement, const Access *access, const MatrixP
 
 void gen_tile(Gen *gen, const Row *row);    /* copies.c */
 /* The reduction in the value of a statement cannot be generated. copies.c */
-void refuse_reduction(Gen *gen, Expr *value, Span statement);
 void gen_map(Gen *gen, const Row *row);     /* maps.c */
 MatrixMove map_moves_matrices(Gen *gen, const Tile *tile,
                               const Access *access); /* does it, and how: asked by --report too (maps.c) */

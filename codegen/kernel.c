@@ -2,6 +2,7 @@
 #include "codegen/gen.h"
 #include "launch/launch.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* ---- parameters --------------------------------------------------------------------------------------------------- */
@@ -232,37 +233,12 @@ static void print_kernel(Gen *gen, Str *out) {
     str_add(out, "}\n");
 }
 
-/* The instructions of the kernel; false, with a diagnostic, where some are not generated yet */
-static bool gen_kernel(Gen *gen) {
-    const Prog *prog = gen->prog;
-    size_t before = gen->diags->errors;
-    if (!prog->target->generated) {
-        Diag *diag =
-            diag_at(gen->diags, P0134, prog->target_span, "nothing is generated for `%s` yet", prog->target->name);
-        diag_note(gen->diags, diag, "what can be checked has been: no mistake was found");
-        diag_help(gen->diags, diag, "write `for %s`", target_default()->name);
-        return false;
-    }
-    manifest_fill(gen->arena, prog, gen->options, gen->manifest);
-    gen->ptx = ptx_new(gen->arena);
-    gen_body(gen);
-    return gen->diags->errors == before;
-}
-
-bool codegen_emit(Arena *arena, const Prog *prog, const CodegenOptions *options, Str *ptx, Manifest *manifest,
-                  Diags *diags) {
-    Gen gen = {.arena = arena, .prog = prog, .options = options, .manifest = manifest, .diags = diags};
-    if (!gen_kernel(&gen)) return false;
+void codegen_emit(Arena *arena, const Prog *prog, const CodegenOptions *options, Str *ptx,
+                  Manifest *manifest) {
+    assert(prog->target->generated);
+    Gen gen = {.arena = arena, .prog = prog, .options = options, .manifest = manifest};
+    manifest_fill(arena, prog, options, manifest);
+    gen.ptx = ptx_new(arena);
+    gen_body(&gen);
     print_kernel(&gen, ptx);
-    return true;
-}
-
-bool codegen_check(Arena *arena, const Prog *prog, Diags *diags) {
-    Arena *scratch = arena_scratch(arena);
-    CodegenOptions options = {0};
-    Gen gen = {
-        .arena = scratch, .prog = prog, .options = &options, .manifest = NEW(scratch, Manifest), .diags = diags};
-    bool fine = gen_kernel(&gen);
-    arena_free(scratch);
-    return fine;
 }

@@ -1,7 +1,6 @@
 /* lib: what `pipec check` says of a kernel. The kernel as the file has it comes first; then
  * every other combination of the sets of its statics, those that differ least from the file
- * first. Each is checked, and its instructions are generated as `build` would do; nothing of it is
- * kept but what it reports.
+ * first. Nothing of them is kept but what they report.
  *
  * The elaboration of a combination says which statics it reads. Another value of one that is not
  * read is the same program, so that only those that are read are varied: by this every program
@@ -75,20 +74,6 @@ static bool only_unfit(const Diags *diags, Code *why) {
         any = true;
     }
     return any;
-}
-
-/* Checks, and generates without printing; all that `build` would refuse becomes a diagnostic.
- * The program is given out also where it is refused, for its constants; NULL: there are none. */
-static const Prog *check_one(Arena *arena, PipecProgram *program, const char *kernel,
-                             const StaticValue *statics, size_t count, Diags *diags, bool *fine) {
-    const Prog *prog = check_kernel_whole(arena, program->names, program->ast, kernel, statics,
-                                          count, diags, fine);
-    if (!*fine) return prog;
-    Spent begin = times_begin(arena);
-    *fine = codegen_check(arena, prog, diags);
-    times_end(arena, "generate", begin);
-    diags_finish(diags);
-    return prog;
 }
 
 static StaticValue *statics_of(Combinations *all, Arena *arena, size_t *count) {
@@ -256,7 +241,8 @@ static void check_combination(Combinations *all) {
     Diags *diags = diags_new(scratch, program->source);
     diags_set_levels(diags, &program->levels);
     bool fine;
-    remember(all, check_one(scratch, program, all->kernel, statics, count, diags, &fine));
+    remember(all, check_kernel_whole(scratch, program->names, program->ast, all->kernel, statics,
+                                     count, diags, &fine));
     take_over(all, diags);
     arena_free(scratch);
 }
@@ -392,8 +378,9 @@ static void check_others(Combinations *all, const Prog *constants) {
 const Prog *combinations_check(Arena *arena, PipecProgram *program, const char *kernel,
                                size_t most, const Prog **whole) {
     bool fine;
-    const Prog *prog = check_one(arena, program, kernel, program->statics, program->static_count,
-                                 program->diags, &fine);
+    const Prog *prog = check_kernel_whole(arena, program->names, program->ast, kernel,
+                                          program->statics, program->static_count, program->diags,
+                                          &fine);
     *whole = prog;
     Combinations all = {.program = program,
                         .arena = arena_scratch(arena),

@@ -115,6 +115,14 @@ void expr_visit(Arena *arena, Expr *expr, void (*visit)(Expr *, void *), void *d
 
 /* ---- copies ----------------------------------------------------------------------------------------------------------- */
 
+const char *access_name(Arena *arena, const Prog *prog, const Role *role, const Access *access) {
+    if (access->space == SPACE_GLOBAL) return prog->params.items[access->object].name;
+    if (access->space != SPACE_STAGE) return role->tiles.items[access->object].name;
+    const Handle *handle = &role->handles.items[access->object];
+    const char *field = prog->pipes.items[handle->pipe].fields.items[access->field].name;
+    return arena_printf(arena, "%s.%s", handle->name, field);
+}
+
 int64_t copy_bytes(const Tile *tile) {
     if (tile->class == TILE_BULK_LOAD) return tile->bulk.bytes;
     if (tile->class != TILE_TENSOR_LOAD) return 0;

@@ -63,6 +63,15 @@ static void take(Test *test, const PipecDiagnostics *diagnostics, Outcome *outco
     }
 }
 
+/* What `check` accepts, `build` builds. */
+static void build(Test *test, const char *text, size_t length, PipecOptions options) {
+    options.check_only = false;
+    PipecProgram *program = pipec_compile(text, length, &options);
+    expect(test, pipec_program_ptx(program, NULL) != NULL, "it is accepted, and cannot be built:\n%s",
+           pipec_diagnostics_text(pipec_program_diagnostics(program)));
+    pipec_program_free(program);
+}
+
 static void check_whole(Test *test, const char *text, size_t length, Outcome *outcome) {
     PipecOptions options = {.name = test->item, .check_only = true};
     Words lines = lines_of(test->arena, text);
@@ -77,8 +86,12 @@ static void check_whole(Test *test, const char *text, size_t length, Outcome *ou
         }
     }
     PipecProgram *program = pipec_compile(text, length, &options);
-    if (expect(test, program != NULL, "no memory")) take(test, pipec_program_diagnostics(program), outcome);
+    if (!expect(test, program != NULL, "no memory")) return;
+    take(test, pipec_program_diagnostics(program), outcome);
+    bool accepted = pipec_program_status(program) == PIPEC_FINE;
+    bool known = options.kernel != NULL || pipec_program_kernel(program, 1) == NULL;
     pipec_program_free(program);
+    if (accepted && known) build(test, text, length, options);
 }
 
 /* ---- marks ------------------------------------------------------------------------------------------------------------- */

@@ -20,8 +20,7 @@ static void compile(Arena *arena, const char *text, Compiled *out) {
     if (prog == NULL) return;
     out->ptx = str_new(arena);
     out->manifest = NEW(arena, Manifest);
-    out->refused =
-        !codegen_emit(arena, prog, &(CodegenOptions){0}, &out->ptx, out->manifest, out->diags);
+    codegen_emit(arena, prog, &(CodegenOptions){0}, &out->ptx, out->manifest);
     out->manifest->source = out->source;
 }
 

@@ -39,7 +39,8 @@ static bool open_case(Case *it, const char *text, const char *const *words) {
     const Ast *ast = parser_parse(arena, names, source, it->diags);
     if (check_kernels(ast, &kernels) > 0)
         it->prog = check_kernel(arena, names, ast, kernels[0], NULL, 0, it->diags);
-    bool fine = it->prog != NULL && codegen_emit(arena, it->prog, &options, &ptx, manifest, it->diags);
+    bool fine = it->prog != NULL;
+    if (fine) codegen_emit(arena, it->prog, &options, &ptx, manifest);
     VEC(Argument) given = {0};
     Argument argument, *all;
     size_t count;

@@ -1,0 +1,126 @@
+/* How much is generated: loops that are unrolled repeat what is in them. What is generated once is
+ * in proportion to what was checked. The copies count as work of the check, so that no build takes
+ * more than a check allows. */
+#include "check/passes.h"
+#include "prog/eval.h"
+
+#include <assert.h>
+
+#define STEPS_AN_OPERATION 40 /* of the meter, that codegen takes for a node of an expression */
+#define LOOPED_OVER        64 /* elements that a thread takes without a loop, at most */
+
+typedef struct Copies {
+    Arena *arena;
+    const FlowCode *code;
+    int64_t *values;    /* by local: of the variables of the loops around, which are unrolled */
+    uint64_t *a_copy;   /* by row: the steps that generating it takes; 0: not known yet */
+} Copies;
+
+/* Lets are looked through, as codegen does. */
+static bool value_in_copy(const void *data, const Expr *expr, int64_t *out) {
+    const Copies *c = data;
+    if (expr->kind != X_LOCAL) return false;
+    const Local *local = &c->code->role->locals.items[expr->index];
+    if (local->kind == LOCAL_LET && local->value != NULL)
+        return eval_expr(&(EvalEnv){.leaf = value_in_copy, .data = c}, local->value, out);
+    *out = c->values[expr->index];
+    return local->kind == LOCAL_LOOP;
+}
+
+static void count_node(Expr *expr, void *count) {
+    (void)expr;
+    ++*(uint64_t *)count;
+}
+
+/* Instructions by the copy engine: one a box */
+static uint64_t boxes_of(const Copies *c, const BoxCopy *copy) {
+    const Map *map = &c->code->prog->maps.items[copy->map];
+    uint64_t boxes = 1;
+    for (int d = 0; d < copy->rank; d++) boxes *= (uint64_t)(copy->tile[d] / map->box[d]);
+    return boxes;
+}
+
+/* Matrix instructions of a warp multiply at least 16 x 8 by 8 elements. */
+static uint64_t products_of(const IndexSpace *space) {
+    double products = 1;
+    for (int i = 0; i < space->count; i++) products *= (double)space->items[i].extent;
+    return 1 + (uint64_t)(products / (16 * 8 * 8));
+}
+
+/* At most how often a thread's text repeats the work of the statement */
+static uint64_t repeated(const Copies *c, const Tile *tile) {
+    switch (tile->class) {
+    case TILE_TENSOR_LOAD:
+    case TILE_TENSOR_STORE: return boxes_of(c, &tile->box);
+    case TILE_MMA: return products_of(&tile->space);
+    case TILE_MAP:
+        if (tile->spread) return (uint64_t)layout_registers(tile->spread);
+        return LOOPED_OVER;
+    case TILE_LANES: return LOOPED_OVER;
+    case TILE_BULK_LOAD:
+    case TILE_BULK_STORE:
+    case TILE_REDUCTION:
+    case TILE_UNCLASSIFIED: break;
+    }
+    return 1;
+}
+
+static uint64_t steps_of(Copies *c, int at) {
+    const Row *row = code_row(c->code, at);
+    if (c->a_copy[at] > 0) return c->a_copy[at];
+    uint64_t nodes = 1, times = 1;
+    if (row->value) expr_visit(c->arena, row->value, count_node, &nodes);
+    if (row->kind == ROW_TILE) {
+        expr_visit(c->arena, row->tile->value, count_node, &nodes);
+        times = repeated(c, row->tile);
+    }
+    return c->a_copy[at] = nodes * times * STEPS_AN_OPERATION;
+}
+
+static void count_rows(Copies *c, int begin, int end);
+
+static void count_copies(Copies *c, const Region *loop) {
+    const EvalEnv env = {.leaf = value_in_copy, .data = c};
+    int64_t lo, hi;
+    bool known = eval_expr(&env, loop->lo, &lo) && eval_expr(&env, loop->hi, &hi);
+    assert(known); /* or it would not be unrolled */
+    for (int64_t v = lo; v < hi && known; v++) {
+        c->values[loop->var] = v;
+        count_rows(c, loop->begin + 1, loop->end);
+    }
+}
+
+/* Loops within one another are as deep as regions are. */
+static void count_rows(Copies *c, int begin, int end) {
+    for (int at = begin; at < end; at++) {
+        const Row *row = code_row(c->code, at);
+        const Region *region = code_region(c->code, row->region);
+        arena_count(c->arena, steps_of(c, at));
+        if (row->kind != ROW_LOOP || !region_unrolled(region)) continue;
+        count_copies(c, region);
+        at = region->end;
+    }
+}
+
+static void count_role(Copies *c) {
+    const FlowCode *code = c->code;
+    for (int at = 0; at < (int)code->rows.count; at++) {
+        const Row *row = code_row(code, at);
+        if (row->kind != ROW_LOOP || !region_unrolled(code_region(code, row->region))) continue;
+        count_copies(c, code_region(code, row->region));
+        at = code_region(code, row->region)->end;
+    }
+}
+
+void copies_count(Arena *arena, Prog *prog, Diags *diags) {
+    (void)diags;
+    for (size_t r = 0; r < prog->roles.count; r++) {
+        const FlowCode *code = prog->roles.items[r].code;
+        Copies copies = {.arena = arena,
+                         .code = code,
+                         .values = NEW_ARRAY(arena, int64_t, code->role->locals.count + 1),
+                         .a_copy = NEW_ARRAY(arena, uint64_t, code->rows.count + 1)};
+        count_role(&copies);
+    }
+}
+

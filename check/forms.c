@@ -1,0 +1,121 @@
+/* Forms of statements, and targets, for which nothing is generated yet. Codegen itself refuses
+ * nothing. */
+#include "check/passes.h"
+
+typedef struct Forms {
+    Arena *arena;
+    const Prog *prog;
+    const Role *role;
+    Diags *diags;
+} Forms;
+
+static void find_reduction(Expr *expr, void *found) {
+    if (expr->kind == X_REDUCE && !*(const Expr **)found) *(const Expr **)found = expr;
+}
+
+static void refuse_reduction(const Forms *f, Expr *value, Span statement) {
+    const Expr *reduction = NULL;
+    expr_visit(f->arena, value, find_reduction, &reduction);
+    Diag *diag = diag_at(f->diags, P0290, reduction ? reduction->span : statement,
+                         "this reduction is not generated yet");
+    diag_note(f->diags, diag,
+              "in a role only contractions into register tiles are; in `ensures` every reduction is "
+              "evaluated");
+}
+
+static const Expr *without_casts(const Expr *expr) {
+    while (expr->kind == X_CAST) expr = expr->cast;
+    return expr;
+}
+
+static void find_sum_of_products(Expr *expr, void *found) {
+    if (expr->kind != X_REDUCE || expr->reduce.op != REDUCE_SUM) return;
+    const Expr *body = without_casts(expr->reduce.body);
+    if (body->kind == X_BINARY && body->binary.op == OP_MUL) *(const Expr **)found = expr;
+}
+
+static const char *name_of(const Forms *f, const Access *access) {
+    return access_name(f->arena, f->prog, f->role, access);
+}
+
+/* What keeps a side of the product from being a matrix operand; NULL: nothing */
+static const char *no_operand(const Forms *f, const Expr *side) {
+    side = without_casts(side);
+    if (side->kind != X_READ) return "this operand is computed";
+    if (side->read->space != SPACE_GLOBAL) return NULL;
+    return arena_printf(f->arena, "`%s` lies in global memory", name_of(f, side->read));
+}
+
+/* A contraction whose sums do not go to registers: true where that was said */
+static bool refuse_target(const Forms *f, const Row *row, const Expr *sum) {
+    const Access *target = &row->tile->target;
+    bool shared = target->space == SPACE_SHARED;
+    if (sum == NULL || target->rank != 2 || (!shared && target->space != SPACE_STAGE)) return false;
+    const char *name = name_of(f, target);
+    Diag *diag =
+        diag_at(f->diags, P0290, target->span, "the sums of a contraction lie in registers");
+    diag_primary(f->diags, diag, shared ? "`%s` is a `shared` tile" : "`%s` lies in a stage", name);
+    if (shared)
+        diag_help(f->diags, diag, "declare it with `var` in place of `shared`");
+    else
+        diag_help(f->diags, diag,
+                  "sum into a `var` tile, and copy that to the stage: `%s[i, j] = acc[i, j];`",
+                  name);
+    return true;
+}
+
+/* Nearly `acc[i, j] = sum[x] a * b`, which is told from other reductions: its author expects
+ * matrix instructions. */
+static void refuse_contraction(const Forms *f, const Row *row, const Expr *sum) {
+    const Tile *tile = row->tile;
+    const Expr *product = without_casts(sum->reduce.body), *side = product->binary.left;
+    const char *why = no_operand(f, side);
+    if (why == NULL) side = product->binary.right, why = no_operand(f, side);
+    bool other = tile->op != ASSIGN_SET && tile->op != ASSIGN_ADD,
+         more = without_casts(tile->value) != sum;
+    Diag *diag =
+        diag_at(f->diags, P0290, other || more || why == NULL ? row->span : side->span,
+                "this form of a contraction is not generated yet");
+    diag_primary(f->diags, diag, "%s",
+                 other         ? "neither `=` nor `+=`"
+                 : more        ? "something stands beside the sum"
+                 : why != NULL ? why
+                               : "other indexes than those of two matrices");
+    diag_help(
+        f->diags, diag,
+        "generated are `acc[i, j] = sum[x] a * b;` and `+=`, where a and b are elements of tiles");
+}
+
+static void check_tile(const Forms *f, const Row *row) {
+    const Tile *tile = row->tile;
+    const Expr *sum = NULL;
+    if (tile->class != TILE_REDUCTION) return;
+    expr_visit(f->arena, tile->value, find_sum_of_products, &sum);
+    if (refuse_target(f, row, sum)) return;
+    if (tile->target.space == SPACE_REGISTER && tile->target.rank == 2 && sum != NULL)
+        refuse_contraction(f, row, sum);
+    else
+        refuse_reduction(f, tile->value, row->span);
+}
+
+void forms_check(Arena *arena, Prog *prog, Diags *diags) {
+    for (size_t r = 0; r < prog->roles.count; r++) {
+        const Role *role = &prog->roles.items[r];
+        Forms forms = {.arena = arena, .prog = prog, .role = role, .diags = diags};
+        for (size_t at = 0; at < role->code->rows.count; at++) {
+            const Row *row = &role->code->rows.items[at];
+            if (row->kind == ROW_SET && row->space != NULL)
+                refuse_reduction(&forms, row->value, row->span);
+            if (row->kind == ROW_TILE) check_tile(&forms, row);
+        }
+    }
+}
+
+void target_check(Arena *arena, Prog *prog, Diags *diags) {
+    (void)arena;
+    if (prog->target->generated) return;
+    Diag *diag = diag_at(diags, P0134, prog->target_span, "nothing is generated for `%s` yet",
+                         prog->target->name);
+    diag_note(diags, diag, "what can be checked has been: no mistake was found");
+    diag_help(diags, diag, "write `for %s`", target_default()->name);
+}
