@@ -82,6 +82,13 @@ typedef struct NormalFact {
 } NormalFact;
 typedef VEC(NormalFact) NormalFacts;
 
+/* What the prover was asked so far, by hash */
+typedef struct Asked Asked;
+typedef struct AskedTable {
+    Asked **items; /* NULL: free */
+    size_t count, room;
+} AskedTable;
+
 /* What the variables of a role hold at one place, by local; NULL: what is written there says. The version names the set: 0 is none. */
 typedef struct Bindings {
     int version;
@@ -116,6 +123,7 @@ typedef struct Algebra {
     Bindings bindings;           /* algebra_hold */
     bool held;                 /* the formula that is being made took something from `bindings` */
     void *rows;                /* room for linear.c */
+    AskedTable asked;
 } Algebra;
 
 Algebra *algebra_new(Arena *arena, const Prog *prog, const Role *role);

@@ -55,6 +55,19 @@ typedef VEC(AtomBound) AtomBounds;
 void atom_bounds(Algebra *algebra, int id, bool lower, AtomBounds *bounds); /* of what is no operation */
 bool bounds_prove(Algebra *algebra, const Poly *poly); /* >= 0, by ranges and bounds (bounds.c) */
 
+/* What was asked, and the answer, once it is known (asked.c) */
+struct Asked {
+    uint64_t hash; /* of the question: */
+    PolyClaim claim;
+    const Poly *poly;
+    Facts facts;             /* of the path; no choices and divisors */
+    const IndexSpace *space; /* that of the algebra */
+    size_t stated;           /* facts that were known of the program */
+    bool known;
+    Certainty certainty;
+};
+Asked *prover_asked(Algebra *algebra, PolyClaim claim, const Poly *poly); /* never NULL */
+
 bool cases_prove(Algebra *algebra, PolyClaim claim, const Poly *poly); /* cases.c */
 /* >= 0 by linear elimination, without cases; of a normal form */
 bool cases_known(Algebra *algebra, const Poly *poly);

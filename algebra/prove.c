@@ -77,16 +77,27 @@ static Certainty prove(Algebra *algebra, PolyClaim claim, const Poly *poly) {
     return never(algebra, claim, poly) ? CERTAINLY_NOT : NOT_CERTAIN;
 }
 
-Certainty algebra_prove(Algebra *algebra, PolyClaim claim, const Poly *poly) {
+static Certainty prove_settled(Algebra *algebra, PolyClaim claim, const Poly *poly) {
     Ids tried = {0};
-    algebra_work_anew(algebra);
-    algebra_learn(algebra);
     const Poly *exact = settled(algebra, poly, &tried);
     if (!exact) return NOT_CERTAIN;
     Facts before = settle_facts(algebra, &tried);
     Certainty proof = prove(algebra, claim, exact);
     algebra->facts = before;
     return proof;
+}
+
+Certainty algebra_prove(Algebra *algebra, PolyClaim claim, const Poly *poly) {
+    algebra_work_anew(algebra);
+    algebra_learn(algebra);
+    if (!poly) return NOT_CERTAIN;
+    if (algebra->choices.count || algebra->divides.count) /* seldom */
+        return prove_settled(algebra, claim, poly);
+    Asked *asked = prover_asked(algebra, claim, poly);
+    if (asked->known) return asked->certainty;
+    asked->certainty = prove_settled(algebra, claim, poly);
+    asked->known = true;
+    return asked->certainty;
 }
 
 bool algebra_proves(Algebra *algebra, PolyClaim claim, const Poly *poly) {

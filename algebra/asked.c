@@ -1,0 +1,84 @@
+/* What was asked of the prover: the claim, the formula, and all that is known where it is asked. The
+ * same is asked again and again: by each rule, and in each round of a loop. */
+#include "algebra/private.h"
+
+#define ROOM_FIRST 64 /* a power of two, as is each room after it */
+
+static uint64_t mixed(uint64_t hash, uint64_t value) {
+    hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
+    return hash ^ hash >> 29;
+}
+
+static uint64_t with_poly(uint64_t hash, const Poly *poly) {
+    hash = mixed(hash, (uint64_t)poly->count);
+    for (int i = 0; i < poly->count; i++) {
+        const Term *term = &poly->terms[i];
+        hash = mixed(hash, (uint64_t)term->coef);
+        for (int k = 0; k < term->count; k++) hash = mixed(hash, (uint64_t)term->atoms[k]);
+    }
+    return hash;
+}
+
+static uint64_t hash_of(const Algebra *algebra, PolyClaim claim, const Poly *poly) {
+    uint64_t hash = with_poly((uint64_t)claim, poly);
+    for (size_t i = 0; i < algebra->facts.count; i++)
+        hash = with_poly(hash, algebra->facts.items[i]);
+    return hash;
+}
+
+static bool same(const Poly *a, const Poly *b) { return a == b || poly_equal(a, b); }
+
+static bool is_asked(const Algebra *algebra, const Asked *asked, PolyClaim claim,
+                     const Poly *poly) {
+    if (asked->claim != claim || asked->space != algebra->space) return false;
+    if (asked->stated != algebra->stated.count || asked->facts.count != algebra->facts.count)
+        return false;
+    if (!same(asked->poly, poly)) return false;
+    for (size_t i = 0; i < asked->facts.count; i++)
+        if (!same(asked->facts.items[i], algebra->facts.items[i])) return false;
+    return true;
+}
+
+/* The place of the question, or the free one where it belongs */
+static Asked **place_of(Algebra *algebra, uint64_t hash, PolyClaim claim, const Poly *poly) {
+    AskedTable *all = &algebra->asked;
+    for (size_t at = hash & (all->room - 1);; at = (at + 1) & (all->room - 1)) {
+        Asked **place = &all->items[at];
+        if (!*place || ((*place)->hash == hash && is_asked(algebra, *place, claim, poly)))
+            return place;
+    }
+}
+
+static void make_room(Algebra *algebra) {
+    AskedTable old = algebra->asked, *all = &algebra->asked;
+    if (2 * old.count < old.room) return;
+    all->room = old.room ? 2 * old.room : ROOM_FIRST;
+    all->items = NEW_ARRAY(algebra->arena, Asked *, all->room);
+    for (size_t i = 0; i < old.room; i++) {
+        if (!old.items[i]) continue;
+        size_t at = old.items[i]->hash & (all->room - 1);
+        while (all->items[at]) at = (at + 1) & (all->room - 1);
+        all->items[at] = old.items[i];
+    }
+}
+
+static Asked *make(const Algebra *algebra, uint64_t hash, PolyClaim claim, const Poly *poly) {
+    Asked *asked = NEW(algebra->arena, Asked);
+    *asked = (Asked){.hash = hash,
+                       .claim = claim,
+                       .poly = poly,
+                       .space = algebra->space,
+                       .stated = algebra->stated.count};
+    for (size_t i = 0; i < algebra->facts.count; i++)
+        vec_push(algebra->arena, &asked->facts, algebra->facts.items[i]);
+    return asked;
+}
+
+Asked *prover_asked(Algebra *algebra, PolyClaim claim, const Poly *poly) {
+    make_room(algebra);
+    uint64_t hash = hash_of(algebra, claim, poly);
+    arena_count(algebra->arena, algebra->facts.count + 1);
+    Asked **place = place_of(algebra, hash, claim, poly);
+    if (!*place) *place = make(algebra, hash, claim, poly), algebra->asked.count++;
+    return *place;
+}
