@@ -385,7 +385,10 @@ static int object_set(const Carried *c, const Row *row) {
     return valid_index(row->handle, c->role->handles.count) ? carried_handle(c, row->handle) : -1;
 }
 
+/* A `let` begins where it is set. */
 static int object_opened(const Carried *c, const Row *row) {
+    if (row->kind == ROW_SET && valid_index(row->local, c->role->locals.count))
+        return c->role->locals.items[row->local].kind == LOCAL_LET ? carried_local(c, row->local) : -1;
     if (row->kind != ROW_OPEN) return -1;
     if (row->object == OBJECT_LOCAL) return carried_local(c, row->index);
     return row->object == OBJECT_TILE ? row->index : carried_handle(c, row->index);
