@@ -3,7 +3,7 @@
  *
  * What is refused is shown: sizes are tried from the smallest up, the blocks of neighbouring tiles are followed at them, and two
  * touches of one element must have an order. What sizes do not show must be impossible by proof (races_proof.c), else it is said that it is
- * not known. A tensor that a single statement touches, each
+ * not known. Where proofs settle all there is, no sizes are tried. A tensor that a single statement touches, each
  * execution elements of its own, is not looked at. */
 #include "check/passes.h"
 #include "check/races.h"
@@ -23,7 +23,7 @@ typedef struct Races {
     Places places;
     const Sizes *sizes;
     Traced *traced;
-    bool *ordered;    /* by two places: where sizes show that both touch an element, one of them comes first */
+    bool *ordered;    /* by two places: where sizes show that both touch an element, one of them comes first; NULL: not tried */
     bool cut;         /* some block was not followed to its end, or not compared */
     Budget work;
 } Races;
@@ -355,12 +355,17 @@ static void find_unseen(Races *r) {
     }
 }
 
-/* Do tiles that touch an element have the same coordinates, or write the same value along the axes where they differ? */
-static bool tiles_apart(Races *r, const Place *a, const Place *b, uint32_t told) {
+/* Do tiles that touch an element certainly have the same coordinate along the axis? */
+static bool is_told(const Races *r, size_t axis, uint32_t told) {
     int64_t extent;
+    bool one = expr_constant(r->prog->axes.items[axis].padded, &extent) && extent <= 1;
+    return one || told >> axis & 1;
+}
+
+/* Do they have the same coordinates, or write the same value along the axes where they differ? */
+static bool tiles_apart(Races *r, const Place *a, const Place *b, uint32_t told) {
     for (size_t x = 0; x < r->prog->axes.count; x++) {
-        bool one = expr_constant(r->prog->axes.items[x].padded, &extent) && extent <= 1;
-        if (one || told >> x & 1) continue;
+        if (is_told(r, x, told)) continue;
         if (a != b || a->tile->op != ASSIGN_SET) return false;
         if (race_value_differs(r->arena, r->prog, r->algebra, a, (int)x) != 0) return false;
     }
@@ -368,17 +373,32 @@ static bool tiles_apart(Races *r, const Place *a, const Place *b, uint32_t told)
 }
 
 /* Who is not shown to touch elements of its own, or to come first; NULL: that is shown */
-static const char *not_apart(Races *r, Place *a, Place *b) {
-    RaceProof proof = race_proof(r->arena, r->prog, a, b);
-    bool seen = !r->cut && !a->unseen && !b->unseen && *order_of(r, a, b), same = a == b;
-    if (proof.never) return NULL;
-    if (!tiles_apart(r, a, b, proof.axes)) return "tiles of the grid";
-    if (proof.within) return NULL;
+static const char *not_apart(Races *r, const RaceProof *proof, const Place *a, const Place *b) {
+    bool followed = r->ordered && !r->cut && !a->unseen && !b->unseen;
+    bool seen = followed && *order_of(r, a, b), same = a == b;
+    if (proof->never) return NULL;
+    if (!tiles_apart(r, a, b, proof->axes)) return "tiles of the grid";
+    if (proof->within) return NULL;
     if (a->role != b->role) return seen ? NULL : arena_printf(r->arena, "roles `%s` and `%s`", a->role->name, b->role->name);
-    if (!proof.instances && !seen) return arena_printf(r->arena, "instances of `%s`", a->role->name);
-    if (same && !proof.threads && a->unseen && a->tile->class == TILE_MAP)
+    if (!proof->instances && !seen) return arena_printf(r->arena, "instances of `%s`", a->role->name);
+    if (same && !proof->threads && a->unseen && a->tile->class == TILE_MAP)
         return arena_printf(r->arena, "threads of `%s`", a->role->name);
     return NULL;
+}
+
+static bool is_copied(const Place *place) {
+    return place->manner == MANNER_LANES || place->manner == MANNER_LOADED;
+}
+
+/* Is it proved that no sizes show a race of the two? A proof says nothing of what one instance does
+ * while a copy of its own is under way. */
+static bool is_settled(Races *r, Place *a, Place *b) {
+    RaceProof proof = race_proof(r->arena, r->prog, a, b);
+    if (proof.never) return true;
+    for (size_t x = 0; x < r->prog->axes.count; x++)
+        if (!is_told(r, x, proof.axes)) return false;
+    if (proof.within) return true;
+    return !not_apart(r, &proof, a, b) && !a->role->in_turn && !is_copied(a) && !is_copied(b);
 }
 
 static void report_unknown(Races *r, const Place *a, const Place *b, const char *who) {
@@ -401,14 +421,29 @@ static void report_unknown(Races *r, const Place *a, const Place *b, const char 
                               "an axis of its own");
 }
 
-static void compare_proofs(Races *r) {
-    bool *said = NEW_ARRAY(r->arena, bool, r->prog->params.count + 1);
+static bool may_race(const Place *a, const Place *b) {
+    return a->access->object == b->access->object && (a->write || b->write);
+}
+
+/* The first place that is not settled with all places after it; their count: there is none */
+static size_t first_open(Races *r) {
     for (size_t i = 0; i < r->places.count; i++)
         for (size_t k = i; k < r->places.count; k++) {
             Place *a = &r->places.items[i], *b = &r->places.items[k];
-            if (a->access->object != b->access->object || (!a->write && !b->write) || a->said || b->said) continue;
-            if (said[a->access->object]) continue;
-            const char *who = not_apart(r, a, b);
+            if (may_race(a, b) && !is_settled(r, a, b)) return i;
+        }
+    return r->places.count;
+}
+
+/* From place number `first` on */
+static void compare_proofs(Races *r, size_t first) {
+    bool *said = NEW_ARRAY(r->arena, bool, r->prog->params.count + 1);
+    for (size_t i = first; i < r->places.count; i++)
+        for (size_t k = i; k < r->places.count; k++) {
+            Place *a = &r->places.items[i], *b = &r->places.items[k];
+            if (!may_race(a, b) || a->said || b->said || said[a->access->object]) continue;
+            RaceProof proof = race_proof(r->arena, r->prog, a, b);
+            const char *who = not_apart(r, &proof, a, b);
             if (who) report_unknown(r, a, b, who), said[a->access->object] = true;
         }
 }
@@ -443,6 +478,31 @@ static void try_sizes(Races *r, const Sizes *sizes) {
     arena_free(scratch);
 }
 
+/* Sizes at which what decides about the places comes to something else */
+static Sizes *sizes_of(const Races *r) {
+    const Prog *prog = r->prog;
+    Sizes *sizes = sizes_new(r->arena, prog, false);
+    for (size_t i = 0; i < prog->axes.count; i++) sizes_formula(sizes, prog->axes.items[i].extent);
+    for (size_t i = 0; i < r->places.count; i++) {
+        const Access *access = r->places.items[i].access;
+        for (int d = 0; d < access->rank; d++)
+            sizes_formula(sizes, prog->params.items[access->object].extents[d]);
+    }
+    for (size_t i = 0; i < prog->roles.count; i++) sizes_code(sizes, prog->roles.items[i].code);
+    return sizes;
+}
+
+static void follow_sizes(Races *r) {
+    Sizes *sizes = sizes_of(r);
+    r->sizes = sizes;
+    r->ordered = NEW_ARRAY(r->arena, bool, r->places.count * r->places.count + 1);
+    r->traced = race_traced(r->arena, r->prog, &r->places);
+    r->work = arena_budget(r->arena, RACES_STEPS);
+    for (int tried = 0; tried < SIZES_MOST && !budget_is_used(r->work) && sizes_next(sizes); tried++)
+        try_sizes(r, sizes);
+    r->cut |= budget_is_used(r->work) || race_is_far(r->arena, r->traced, &r->places);
+}
+
 static int by_statement(const void *a, const void *b) {
     const Place *one = a, *two = b;
     if (one->role != two->role) return one->role < two->role ? -1 : 1;
@@ -463,19 +523,10 @@ void races_check(Arena *arena, Prog *prog, Diags *diags) {
     race_order(prog, r.algebra, &r.places);
     sift(&r);
     if (!r.places.count) return;
-    Sizes *sizes = sizes_new(arena, prog, false);
-    r.sizes = sizes;
-    for (size_t i = 0; i < prog->axes.count; i++) sizes_formula(sizes, prog->axes.items[i].extent);
-    for (size_t i = 0; i < r.places.count; i++)
-        for (int d = 0; d < r.places.items[i].access->rank; d++)
-            sizes_formula(sizes, prog->params.items[r.places.items[i].access->object].extents[d]);
-    for (size_t i = 0; i < prog->roles.count; i++) sizes_code(sizes, prog->roles.items[i].code);
     qsort(r.places.items, r.places.count, sizeof *r.places.items, by_statement);
     find_unseen(&r);
-    r.ordered = NEW_ARRAY(arena, bool, r.places.count * r.places.count + 1);
-    r.traced = race_traced(arena, prog, &r.places);
-    r.work = arena_budget(arena, RACES_STEPS);
-    for (int tried = 0; tried < SIZES_MOST && !budget_is_used(r.work) && sizes_next(sizes); tried++) try_sizes(&r, sizes);
-    r.cut |= budget_is_used(r.work) || race_is_far(arena, r.traced, &r.places);
-    compare_proofs(&r);
+    size_t open = first_open(&r);
+    if (open == r.places.count) return;
+    follow_sizes(&r);
+    compare_proofs(&r, open);
 }

@@ -25,9 +25,9 @@ typedef struct Proof {
 static bool meets(const Reach *a, const Reach *b) { return !a->known || !b->known || (a->hi >= b->lo && b->hi >= a->lo); }
 
 /* Are the places of all tiles apart along one dimension? */
-static bool far_apart(const Proof *p) {
-    for (int d = 0; d < p->one.place->access->rank; d++)
-        if (!meets(&p->one.reach[d], &p->two.reach[d])) return true;
+static bool far_apart(const Formulas *one, const Formulas *two) {
+    for (int d = 0; d < one->place->access->rank; d++)
+        if (!meets(&one->reach[d], &two->reach[d])) return true;
     return false;
 }
 
@@ -335,7 +335,6 @@ static void prove_within(Proof *p, RaceProof *out) {
 static RaceProof prove(Proof *p) {
     const RaceProof never = {UINT32_MAX, true, true, true, true};
     RaceProof out = {0};
-    if (far_apart(p)) return never;
     for (int d = 0; d < p->one.place->access->rank; d++) match_digits(p, d);
     for (bool more = true; more;) { /* an axis that is told helps to tell others */
         PathMark mark = algebra_mark(p->algebra);
@@ -352,13 +351,15 @@ static RaceProof prove(Proof *p) {
 }
 
 RaceProof race_proof(Arena *arena, const Prog *prog, Place *one, Place *two) {
-    Proof p = {.arena = arena, .prog = prog, .algebra = one->role->code->algebra, .same = one == two};
     const RaceWays *a = race_ways(arena, prog, one), *b = race_ways(arena, prog, two);
     RaceProof all = {UINT32_MAX, true, true, true, true};
+    bool same = one == two;
     for (int i = 0; i < a->count; i++)
-        for (int k = p.same ? i : 0; k < b->count; k++) {
-            Proof each = p;
-            each.one = a->ways[i], each.two = b->ways[k], each.mirrored = p.same && i == k;
+        for (int k = same ? i : 0; k < b->count; k++) {
+            if (far_apart(&a->ways[i], &b->ways[k])) continue;
+            Proof each = {.arena = arena, .prog = prog, .algebra = one->role->code->algebra};
+            each.one = a->ways[i], each.two = b->ways[k];
+            each.same = same, each.mirrored = same && i == k;
             RaceProof proof = prove(&each);
             all.axes &= proof.axes;
             all.instances &= proof.instances, all.threads &= proof.threads;
