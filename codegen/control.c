@@ -281,29 +281,11 @@ static void gen_move(Gen *gen, const Row *row) {
     ptx_forget(gen->ptx);
 }
 
-static bool closes_tile(const Row *row) {
-    return row->kind == ROW_CLOSE && row->object == OBJECT_TILE;
-}
-
-/* The release of a stage, or its passing into a late set, that directly follows the statement at
- * `at`: the statement may carry it out (Due). -1: none */
-static int release_after(const Gen *gen, int at) {
-    if (turn_passes_after(gen, at)) return -1;
-    do at++;
-    while (closes_tile(code_row(gen->role->code, at)));
-    const Row *row = code_row(gen->role->code, at);
-    return (row->kind == ROW_RELEASE || row->kind == ROW_KEEP) && !row->leaving ? at : -1;
-}
-
-/* Returns the row to go on with. */
+/* Returns the last row that it generated: perhaps a release that it carries out. */
 static int gen_statement(Gen *gen, int at) {
-    RoleState *state = gen->role;
-    int release = release_after(gen, at);
-    Due due = {.statement = at, .release = release};
-    state->due = release < 0 ? NULL : &due;
     gen_tile(gen, code_row(gen->role->code, at));
-    state->due = NULL;
-    return due.done ? release + 1 : at + 1;
+    const Ahead *ahead = ahead_of(gen, at);
+    return ahead != NULL && ahead->release >= 0 ? ahead->release : at;
 }
 
 static int gen_region(Gen *gen, int region) {
@@ -327,7 +309,7 @@ static int gen_row(Gen *gen, int at) {
     case ROW_BLOCK: return gen_region(gen, row->region);
     case ROW_LEAVE: gen_leave(gen, at); break;
     case ROW_SET: gen_set(gen, row); break;
-    case ROW_TILE: return gen_statement(gen, at) - 1;
+    case ROW_TILE: return gen_statement(gen, at);
     case ROW_UNSAFE:
     case ROW_STEP: gen_unsafe(gen, row); break;
     case ROW_ASK: pipe_ask(gen, row); break;

@@ -37,7 +37,7 @@ typedef struct Lin {
 typedef struct Point Point;
 
 typedef struct RoleState RoleState;
-typedef struct Ahead Ahead;     /* values read before a wait (ahead.c) */
+typedef struct Early Early;     /* values that were read before a wait (ahead.c) */
 
 /* A thread's part of the coordinates of a spread */
 typedef struct ThreadPart {
@@ -88,12 +88,6 @@ typedef struct Exits {
     int continue_label; /* loops: the next iteration */
 } Exits;
 
-/* The release, or the KEEP, that directly follows the statement being generated */
-typedef struct Due {
-    int statement, release; /* rows */
-    bool done;              /* the statement has carried it out */
-} Due;
-
 struct RoleState {
     const Role *role;
     int number;         /* index in prog->roles */
@@ -112,7 +106,6 @@ struct RoleState {
     const Plan *plan;
     Exits *exits;       /* by region */
     LateRegs *lates;    /* by late set */
-    Due *due;           /* NULL: none */
     int end_label;
     int expired_label; /* watchdog: records and traps */
     Reg expired_site, expired_stage;
@@ -279,10 +272,10 @@ Reg registers_repeat(Gen *gen,
 /* The register of an element, neighbours of a vector behind it: where the statement's registers are, and what the subscripts add */
 const Reg *registers_slot(Gen *gen, const Access *access, const RegisterLayout *statement, const int64_t *coordinates);
 
-/* ahead.c: of `value`, over the first `bound` indexes, what can be read before a wait at these points is read. */
-Ahead *ahead_read(Gen *gen, const Expr *value, int bound, Point **points, size_t count);
-void ahead_know(const Ahead *ahead, Point *point);    /* what was read for it is known there */
-bool ahead_has(const Ahead *ahead, const Expr *read); /* at all points */
+/* ahead.c: evaluates before a wait, at these points, what the plan lists. */
+Early *ahead_read(Gen *gen, const Ahead *ahead, Point **points, size_t count);
+const Ahead *ahead_of(const Gen *gen, int at); /* NULL: nothing is, in this copy of the row */
+void ahead_know(const Early *early, Point *point); /* what was read for it is known there */
 
 /* How a tile lies in shared memory, in words: for the manifest and --report (manifest.c) */
 const char *layout_text(Arena *arena, const Prog *prog, const Layout *layout, Element type, int64_t inner);

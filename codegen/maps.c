@@ -26,7 +26,7 @@ typedef struct Walk {
         columns;     /* the indexes along an accumulator's rows and columns where the space is nothing else; else -1 */
     Point statement; /* what depends on no index */
     VEC(const Expr *) reads; /* the X_READs of the value */
-    const Ahead *ahead;      /* of a statement that had to wait; else NULL */
+    const Early *early;      /* of a statement that had to wait; else NULL */
 } Walk;
 
 /* One vector of elements: the point of the vector, and one for each of its elements. */
@@ -316,7 +316,7 @@ static void evaluate_chunk(Walk *walk, Chunk *chunk) {
         for (int e = 0; e < walk->vector; e++) chunk->values[e].reg = read_bits(gen, &chunk->elements[e], read);
         return;
     }
-    for (int e = 0; e < walk->vector && walk->ahead != NULL; e++) ahead_know(walk->ahead, &chunk->elements[e]);
+    for (int e = 0; e < walk->vector && walk->early != NULL; e++) ahead_know(walk->early, &chunk->elements[e]);
     load_reads(walk, chunk);
     for (int e = 0; e < walk->vector; e++) chunk->values[e] = eval(gen, &chunk->elements[e], walk->value);
 }
@@ -648,7 +648,7 @@ static void walk_single(Walk *walk) {
 }
 
 /* A statement on registers that matrix instructions still use reads before the wait what it can. */
-static void read_ahead(Walk *walk) {
+static void read_ahead(Walk *walk, const Ahead *ahead) {
     Gen *gen = walk->gen;
     int64_t chunks = layout_registers(walk->layout) / walk->vector;
     open_parts(walk);
@@ -658,34 +658,23 @@ static void read_ahead(Walk *walk) {
         open_chunk(walk, &chunk[c], lin_const(0), c);
         for (int e = 0; e < walk->vector; e++) points[c * walk->vector + e] = &chunk[c].elements[e];
     }
-    walk->ahead = ahead_read(gen, walk->value, walk->tile->space.bound, points, (size_t)(chunks * walk->vector));
-}
-
-/* A stage that only the reads ahead were left to need is released at the wait. */
-static void release_due(Walk *walk) {
-    Due *due = walk->gen->role->due;
-    const Row *release = &walk->gen->role->code->rows.items[due->release];
-    int handle = release->handle;
-    if (walk->gen->role->role->handles.items[handle].end != END_CONSUME) return;
-    for (size_t i = 0; i < walk->reads.count; i++) {
-        const Access *read = walk->reads.items[i]->read;
-        if (read->space == SPACE_STAGE && read->object == handle && !ahead_has(walk->ahead, walk->reads.items[i]))
-            return;
-    }
-    if (due->statement + 1 < due->release) wait_before(walk->gen, due->statement + 1);
-    pipe_release(walk->gen, release);
-    due->done = true;
+    walk->early = ahead_read(gen, ahead, points, (size_t)(chunks * walk->vector));
 }
 
 void gen_map(Gen *gen, const Row *row) {
     const Tile *tile = row->tile;
     Walk walk;
     open_walk(&walk, gen, tile);
-    if (walk.layout != NULL && waits_in_flight(gen, row_number(gen, row))) read_ahead(&walk);
-    wait_before(gen, row_number(gen, row));
+    int at = row_number(gen, row);
+    const Ahead *ahead = ahead_of(gen, at);
+    if (ahead != NULL) read_ahead(&walk, ahead);
+    wait_before(gen, at);
     if (zero_assigned(gen, row)) return;
     zero_settle(gen, row);
-    if (walk.ahead != NULL && gen->role->due != NULL) release_due(&walk);
+    if (ahead != NULL && ahead->release >= 0) {
+        if (at + 1 < ahead->release) wait_before(gen, at + 1);
+        pipe_release(gen, code_row(gen->role->code, ahead->release));
+    }
     bool shared = tile->target.space == SPACE_SHARED;
     wait_for_stores(gen, tile);
     if (shared || tile_waits(gen->prog, gen->role->role, tile)) instance_barrier(gen); /* its readers are done */

@@ -247,5 +247,6 @@ const Plan *plan_role(Arena *arena, FlowCode *code) {
     find_zeros(arena, code, plan);
     plan_skipped(arena, code, plan);
     plan_waits(arena, code, plan);
+    plan_ahead(arena, code, plan);
     return plan;
 }

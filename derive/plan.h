@@ -2,6 +2,7 @@
  *   plan.c        where turns are passed on, which control parts the lanes of a warp, zeros
  *   plan_skip.c   what an iteration does in the instances that leave it to another one
  *   waits.c       where matrix instructions are committed and waited for
+ *   plan_ahead.c  what is read before a wait
  *   plan_print.c  --emit=plan */
 #ifndef PIPEC_DERIVE_PLAN_H
 #define PIPEC_DERIVE_PLAN_H
@@ -21,6 +22,12 @@ typedef struct Wait {
 
 typedef VEC(Wait) Waits;
 
+/* What a row, whose wait leaves some of what it touches in flight, does before that wait */
+typedef struct Ahead {
+    VEC(const Expr *) exprs; /* parts of the value that are evaluated before */
+    int release; /* a row: nothing but these needed the stage, it is released at the wait; -1: none */
+} Ahead;
+
 /* What the role does in iterations of other instances */
 typedef struct Skipped {
     FlowCode *code;       /* a slice: acquires, which step cursors, and what decides about them */
@@ -37,6 +44,7 @@ typedef struct Plan {
     bool *commits; /* by row: a contraction that is the last one of its group */
     Waits *waits;  /* by row: before it */
     Waits *joins;  /* by row, END of an IF: at the end of its second arm */
+    Ahead **ahead;   /* by row; NULL: nothing */
     Skipped skipped; /* of a role in turn */
 } Plan;
 
@@ -60,5 +68,6 @@ bool plan_unsafe_signals(const Unsafe *what); /* what a release of the stage tha
 void plan_names(Arena *arena, const Row *row, bool *tiles);
 void plan_skipped(Arena *arena, FlowCode *code, Plan *plan);
 void plan_waits(Arena *arena, FlowCode *code, Plan *plan);
+void plan_ahead(Arena *arena, const FlowCode *code, Plan *plan); /* needs waits and turns */
 
 #endif

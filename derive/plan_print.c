@@ -26,8 +26,21 @@ static void print_waits(const FlowCode *code, int at, const Waits *waits, const 
     }
 }
 
+static void print_ahead(const FlowCode *code, int at, const Ahead *ahead, Str *out) {
+    if (ahead == NULL) return;
+    const Row *row = code_row(code, at);
+    for (size_t i = 0; i < ahead->exprs.count; i++) {
+        str_printf(out, "  row %d: reads before its wait ", at);
+        expr_print(ahead->exprs.items[i], code->prog, code->role, &row->tile->space, out);
+        str_char(out, '\n');
+    }
+    if (ahead->release >= 0)
+        str_printf(out, "  row %d: is carried out at the wait of row %d\n", ahead->release, at);
+}
+
 static void print_row(const FlowCode *code, const Plan *plan, int at, Str *out) {
     print_waits(code, at, &plan->waits[at], "before", out);
+    print_ahead(code, at, plan->ahead[at], out);
     print_waits(code, at, &plan->joins[at], "end of the second arm", out);
     if (plan->commits && plan->commits[at]) str_printf(out, "  row %d, after: commits its group\n", at);
     if (plan->clears[at])

@@ -1,0 +1,177 @@
+/* Reads ahead of a wait: of a statement that must wait for matrix instructions, what need not.
+ *
+ * What depends on fewer indexes than the statement runs over - a scale of each row, of a block - is
+ * few values a thread. They are loaded, and combined as far as they are combined with one another,
+ * while the matrix unit runs. What a thread would have to hold of more stays where it is read. */
+#include "derive/plan.h"
+
+#define VALUES_MOST 32 /* a thread's, of a statement */
+
+typedef struct Finder {
+    Arena *arena;
+    const Tile *tile;
+    uint32_t all; /* indexes of the statement */
+    Ahead *ahead;
+    int64_t values;           /* of a thread, so far */
+    VEC(const Expr *) reads;  /* in what is read ahead */
+    VEC(const Expr *) others; /* all that the statement reads */
+} Finder;
+
+static void note_read(Expr *expr, void *data) {
+    Finder *f = data;
+    if (expr->kind == X_READ) vec_push(f->arena, &f->reads, expr);
+}
+
+static void note_other(Expr *expr, void *data) {
+    Finder *f = data;
+    if (expr->kind == X_READ) vec_push(f->arena, &f->others, expr);
+}
+
+typedef struct Kinds {
+    bool reads, registers;
+} Kinds;
+
+static void note_kind(Expr *expr, void *data) {
+    Kinds *kinds = data;
+    if (expr->kind != X_READ) return;
+    kinds->reads = true;
+    if (expr->read->space == SPACE_REGISTER) kinds->registers = true;
+}
+
+/* Over how many places of the indexes the elements of one thread are spread: each spread that one
+ * of the indexes belongs to has as many as its register digits count. */
+static int64_t places_of(const RegisterLayout *layout, uint32_t indexes) {
+    int64_t places = 1;
+    for (int s = 0; s < layout->count; s++) {
+        const Spread *spread = &layout->spreads[s];
+        bool part = false;
+        for (int m = 0; m < spread->members; m++) part |= indexes >> spread->axes[m] & 1;
+        for (int d = 0; d < spread->count && part; d++)
+            if (!spread->digits[d].in_thread &&
+                __builtin_mul_overflow(places, spread->digits[d].extent, &places))
+                return INT64_MAX;
+    }
+    return places;
+}
+
+static bool is_listed(const Ahead *ahead, const Expr *expr) {
+    for (size_t i = 0; i < ahead->exprs.count; i++)
+        if (ahead->exprs.items[i] == expr) return true;
+    return false;
+}
+
+/* Lists the expression, as long as there is room; false: there is not */
+static bool take(Finder *f, const Expr *expr) {
+    if ((expr->indexes & f->all) == f->all) return false;
+    if (is_listed(f->ahead, expr)) return true;
+    int64_t places = places_of(f->tile->spread, expr->indexes);
+    if (places > VALUES_MOST - f->values) return false;
+    f->values += places;
+    vec_push(f->arena, &f->ahead->exprs, expr);
+    expr_visit(f->arena, (Expr *)(uintptr_t)expr, note_read, f);
+    return true;
+}
+
+static void consider(Finder *f, const Expr *expr) {
+    Kinds kinds = {false, false};
+    expr_visit(f->arena, (Expr *)(uintptr_t)expr, note_kind, &kinds);
+    if (!kinds.reads || (!kinds.registers && take(f, expr))) return;
+    switch (expr->kind) {
+    case X_UNARY: consider(f, expr->unary.operand); return;
+    case X_BINARY:
+        consider(f, expr->binary.left);
+        consider(f, expr->binary.right);
+        return;
+    case X_SELECT:
+        consider(f, expr->select.condition);
+        consider(f, expr->select.then);
+        consider(f, expr->select.otherwise);
+        return;
+    case X_CAST: consider(f, expr->cast); return;
+    case X_CALL:
+        for (int i = 0; i < expr->call.count; i++) consider(f, expr->call.args[i]);
+        return;
+    case X_POISON:
+    case X_CONST:
+    case X_SYMBOL:
+    case X_PARAM:
+    case X_AXIS:
+    case X_LOCAL:
+    case X_RANK:
+    case X_INDEX:
+    case X_READ:
+    case X_REDUCE: return;
+    }
+}
+
+/* ---- the release after the statement --------------------------------------------------------- */
+
+static bool closes_tile(const Row *row) {
+    return row->kind == ROW_CLOSE && row->object == OBJECT_TILE;
+}
+
+/* The release of a stage, or its passing into a late set, that directly follows the statement at
+ * `at`; -1: none */
+static int release_after(const FlowCode *code, const Plan *plan, int at) {
+    if (plan->passes[at]) return -1;
+    do at++;
+    while (closes_tile(code_row(code, at)));
+    const Row *row = code_row(code, at);
+    return (row->kind == ROW_RELEASE || row->kind == ROW_KEEP) && !row->leaving ? at : -1;
+}
+
+static bool has(const Expr *const *items, size_t count, const Expr *expr) {
+    for (size_t i = 0; i < count; i++)
+        if (items[i] == expr) return true;
+    return false;
+}
+
+/* A stage that only the reads ahead were left to need is released at the wait. */
+static bool needs_no_more(const Finder *f, const Role *role, int handle) {
+    if (role->handles.items[handle].end != END_CONSUME) return false;
+    for (size_t i = 0; i < f->others.count; i++) {
+        const Access *read = f->others.items[i]->read;
+        if (read->space == SPACE_STAGE && read->object == handle &&
+            !has(f->reads.items, f->reads.count, f->others.items[i]))
+            return false;
+    }
+    return true;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static bool leaves_in_flight(const Waits *waits) {
+    for (size_t i = 0; i < waits->count; i++)
+        if (waits->items[i].in_flight) return true;
+    return false;
+}
+
+static Ahead *ahead_of(Arena *arena, const FlowCode *code, const Plan *plan, int at) {
+    const Tile *tile = code_row(code, at)->tile;
+    const Access *target = &tile->target;
+    Ahead *ahead = NEW(arena, Ahead);
+    Finder f = {.arena = arena,
+                .tile = tile,
+                .ahead = ahead,
+                .all = (uint32_t)((1ull << tile->space.bound) - 1)};
+    consider(&f, tile->value);
+    expr_visit(arena, tile->value, note_other, &f);
+    for (int axis = 0; axis < target->rank; axis++)
+        expr_visit(arena, target->subs[axis], note_other, &f);
+    ahead->release = release_after(code, plan, at);
+    if (ahead->release >= 0 &&
+        !needs_no_more(&f, code->role, code_row(code, ahead->release)->handle))
+        ahead->release = -1;
+    return ahead;
+}
+
+void plan_ahead(Arena *arena, const FlowCode *code, Plan *plan) {
+    plan->ahead = NEW_ARRAY(arena, Ahead *, code->rows.count);
+    for (size_t at = 0; at < code->rows.count; at++) {
+        const Row *row = code_row(code, (int)at);
+        if (row->kind != ROW_TILE || row->tile->class != TILE_MAP || row->tile->spread == NULL)
+            continue;
+        if (leaves_in_flight(&plan->waits[at]))
+            plan->ahead[at] = ahead_of(arena, code, plan, (int)at);
+    }
+}
