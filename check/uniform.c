@@ -158,13 +158,12 @@ static void refuse(Uniform *uniform, const Row *row, const Control *control) {
 
 typedef struct OneLane {
     Arena *arena;
-    const Role *role;
     Expr *found; /* a local that each lane has its own of */
 } OneLane;
 
 static void find_lane(Expr *expr, void *data) {
     OneLane *lane = data;
-    if (expr->kind == X_LOCAL && !lane->found && lane->role->locals.items[expr->index].uniformity == UNIFORM_LANE)
+    if (expr->kind == X_LOCAL && !lane->found && expr->uniformity == UNIFORM_LANE)
         lane->found = expr;
 }
 
@@ -176,7 +175,7 @@ static void find_lane_below(Expr *expr, void *data) {
 /* Which thread computes an element of a tile is not the program's to know: a value of a lane of its own means
  * nothing there. */
 static void refuse_lanes(Uniform *uniform, const Row *row) {
-    OneLane lane = {.arena = uniform->arena, .role = uniform->role};
+    OneLane lane = {.arena = uniform->arena};
     row_exprs(uniform->code, row, find_lane_below, &lane);
     if (!lane.found) return;
     const Local *local = &uniform->role->locals.items[lane.found->index];

@@ -4,7 +4,6 @@
 
 #include <math.h>
 
-
 /* ---- lanes ---------------------------------------------------------------------------------- */
 
 bool plan_unsafe_signals(const Unsafe *what) {
@@ -20,33 +19,20 @@ static bool control_of_lanes(const Region *region) {
            of_lanes(region->where);
 }
 
-static bool comes_apart(const FlowCode *code, const bool *parted, int region) {
+static bool any_around(const FlowCode *code, const bool *regions, int region) {
     for (; region > 0; region = code_region(code, region)->parent)
-        if (parted[region]) return true;
+        if (regions[region]) return true;
     return false;
 }
 
-/* By region: do lanes of a warp take different ways through it? What some lanes leave while others
- * go on makes lanes come apart to all inside of it, which may be left in turn. */
-static bool *parted_regions(Arena *arena, const FlowCode *code) {
-    bool *parted = NEW_ARRAY(arena, bool, code->regions.count);
-    for (size_t r = 1; r < code->regions.count; r++)
-        parted[r] = control_of_lanes(code_region(code, (int)r));
-    for (bool more = true; more;) {
-        more = false;
-        for (size_t at = 0; at < code->rows.count; at++) {
-            const Row *row = code_row(code, (int)at);
-            if (row->kind != ROW_LEAVE || row->target == 0 || parted[row->target]) continue;
-            if (comes_apart(code, parted, row->region)) parted[row->target] = more = true;
-        }
-    }
-    return parted;
-}
-
-static bool *apart_regions(Arena *arena, const FlowCode *code, const bool *parted) {
+/* The outermost regions at whose END lanes of a warp meet that part in them */
+static bool *apart_regions(Arena *arena, const FlowCode *code) {
+    int *homes = code_homes(arena, code);
     bool *apart = NEW_ARRAY(arena, bool, code->regions.count);
     for (size_t r = 1; r < code->regions.count; r++)
-        apart[r] = parted[r] && !comes_apart(code, parted, code_region(code, (int)r)->parent);
+        if (control_of_lanes(code_region(code, (int)r))) apart[homes[r]] = true;
+    for (size_t r = code->regions.count; r-- > 1;)
+        apart[r] = apart[r] && !any_around(code, apart, code_region(code, (int)r)->parent);
     return apart;
 }
 
@@ -86,7 +72,6 @@ static bool gives_back(RowKind kind) {
 
 typedef struct Turns {
     const FlowCode *code;
-    const bool *parted;
     int *passes;
     int turn;
 } Turns;
@@ -98,10 +83,9 @@ static void place_pass(const Turns *turns, int first, int end) {
     const FlowCode *code = turns->code;
     int at = end - 1;
     while (at > first && gives_back(code_row(code, at)->kind)) at--;
-    int region = code_row(code, at)->region;
-    const Region *branch = code_region(code, region);
+    const Region *branch = code_region(code, code_row(code, at)->region);
     bool arms = at > first && code_row(code, at)->kind == ROW_END && branch->kind == REGION_IF;
-    if (!arms || turns->parted[region]) {
+    if (!arms || control_of_lanes(branch)) {
         turns->passes[at] = turns->turn;
         return;
     }
@@ -109,8 +93,8 @@ static void place_pass(const Turns *turns, int first, int end) {
     place_pass(turns, branch->otherwise, branch->end);
 }
 
-static int *turn_passes(Arena *arena, const FlowCode *code, const bool *parted) {
-    Turns turns = {code, parted, NEW_ARRAY(arena, int, code->rows.count), 0};
+static int *turn_passes(Arena *arena, const FlowCode *code) {
+    Turns turns = {code, NEW_ARRAY(arena, int, code->rows.count), 0};
     for (size_t at = 0; at < code->rows.count; at++) {
         const Row *row = code_row(code, (int)at);
         if (row->kind != ROW_TAKE) continue;
@@ -241,9 +225,8 @@ static void find_zeros(Arena *arena, const FlowCode *code, Plan *plan) {
 
 const Plan *plan_role(Arena *arena, FlowCode *code) {
     Plan *plan = NEW(arena, Plan);
-    bool *parted = parted_regions(arena, code);
-    plan->apart = apart_regions(arena, code, parted);
-    plan->passes = turn_passes(arena, code, parted);
+    plan->apart = apart_regions(arena, code);
+    plan->passes = turn_passes(arena, code);
     find_zeros(arena, code, plan);
     plan_skipped(arena, code, plan);
     plan_waits(arena, code, plan);

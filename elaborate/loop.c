@@ -269,7 +269,6 @@ static void grid_loop(Elab *e, const AstStmt *ast) {
         int local = i < ast->loop.vars.count ? elab_bind_local(e, name, LOCAL_AXIS, E_I32)
                                              : elab_add_local(e, name.text, name.span, LOCAL_AXIS, E_I32);
         e->role->locals.items[local].axis = (int)i;
-        e->role->locals.items[local].along = cluster_axes(e->prog) & (uint32_t)1 << i;
         grid->grid.vars[i] = local;
         if (i < axes && e->axis_locals[i] < 0) e->axis_locals[i] = local, bound[i] = true;
     }

@@ -31,7 +31,6 @@ int elab_bind_local(Elab *e, AstName name, LocalKind kind, Element type) {
 void elab_assign_local(Elab *e, int local, Expr *value, IndexSpace *space, Span span) {
     Local *row = &e->role->locals.items[local];
     if (row->kind == LOCAL_LET) row->value = value;
-    if (value->uniformity > row->uniformity) row->uniformity = value->uniformity;
     Stmt *s = elab_stmt_new(e, S_SCALAR, span);
     s->scalar.local = local, s->scalar.value = value;
     s->scalar.space = space && space->count ? space : NULL;

@@ -160,12 +160,11 @@ static int64_t limit_of(const Elab *e, UnsafeValue value, const Unsafe *what) {
     return 0;
 }
 
-static Val value_of(Elab *e, UnsafeValue value, Element type, Uniformity uniformity, const Unsafe *what, Span span) {
+static Val value_of(Elab *e, UnsafeValue value, Element type, const Unsafe *what, Span span) {
     static const char *const names[] = {[VALUE_INDEX] = "index",     [VALUE_PHASE] = "phase", [VALUE_BARRIER] = "barrier",
                                         [VALUE_ADDRESS] = "address", [VALUE_LANE] = "lane",   [VALUE_WARP] = "warp"};
     int local = elab_add_local(e, names[value], span, LOCAL_VAR, type);
     Local *row = &e->role->locals.items[local];
-    row->uniformity = uniformity;
     int64_t limit = limit_of(e, value, what);
     if (limit > 0) {
         row->lo = expr_integer(e->arena, type, 0, span);
@@ -177,14 +176,11 @@ static Val value_of(Elab *e, UnsafeValue value, Element type, Uniformity uniform
     return (Val){elab_make_local(e, local, span), value == VALUE_BARRIER || value == VALUE_ADDRESS ? FLEX_NONE : FLEX_INT};
 }
 
-/* Of a role in turn each instance has its own */
-static Uniformity of_stage(const Elab *e) { return e->role->in_turn ? UNIFORM_INSTANCE : UNIFORM_ROLE; }
-
 static Val barrier_value(Elab *e, Unsafe *what, Span span) {
     if (!needs_unsafe(e, span, "a barrier")) return elab_poison(e, span);
     if (!needs_arrivals(e, what->pipe, signalled_by(what), span, "a barrier by hand")) return elab_poison(e, span);
     leave_unproved(e, what);
-    return value_of(e, VALUE_BARRIER, E_U32, of_stage(e), what, span);
+    return value_of(e, VALUE_BARRIER, E_U32, what, span);
 }
 
 bool elab_stage_member(Elab *e, const AstExpr *ast, Val *out) {
@@ -197,7 +193,7 @@ bool elab_stage_member(Elab *e, const AstExpr *ast, Val *out) {
     const Handle *handle = &e->role->handles.items[name->index];
     if (handle->pipe < 0 || (!index && !is_barrier_word(member, &what.full)) || has_field(e, handle->pipe, member)) return false;
     what.handle = name->index, what.pipe = handle->pipe, what.end = handle->end;
-    *out = index ? value_of(e, VALUE_INDEX, E_I32, of_stage(e), &what, ast->span) : barrier_value(e, &what, ast->span);
+    *out = index ? value_of(e, VALUE_INDEX, E_I32, &what, ast->span) : barrier_value(e, &what, ast->span);
     return true;
 }
 
@@ -229,7 +225,7 @@ Val elab_cursor_value(Elab *e, const AstExpr *ast) {
         !either_declared(e, &what, ast->span, "the cursor of a pipe"))
         return elab_poison(e, ast->span);
     leave_unproved(e, &what);
-    return value_of(e, index ? VALUE_INDEX : VALUE_PHASE, index ? E_I32 : E_U32, of_stage(e), &what, ast->span);
+    return value_of(e, index ? VALUE_INDEX : VALUE_PHASE, index ? E_I32 : E_U32, &what, ast->span);
 }
 
 bool elab_is_thread_word(const Elab *e, const char *name) {
@@ -240,7 +236,7 @@ Val elab_thread_value(Elab *e, const char *name, Span span) {
     Unsafe what = {.handle = -1, .pipe = -1, .local = -1};
     if (!needs_unsafe(e, span, arena_printf(e->arena, "`%s`, the number of a %s,", name, name == e->word_lane ? "thread" : "warp")))
         return elab_poison(e, span);
-    return value_of(e, name == e->word_lane ? VALUE_LANE : VALUE_WARP, E_I32, UNIFORM_LANE, &what, span);
+    return value_of(e, name == e->word_lane ? VALUE_LANE : VALUE_WARP, E_I32, &what, span);
 }
 
 /* address(s.x), address(s.x[k]) of an array, address(t) of a `shared` tile, address(X) of a tensor: where its first element lies */
@@ -288,8 +284,7 @@ Val elab_address(Elab *e, const AstExpr *ast) {
     what.tile = tile;
     bool global = object.space == SPACE_GLOBAL;
     if (global) e->prog->params.items[object.object].by_pointer = true;
-    Uniformity uniformity = pipe ? of_stage(e) : global || e->role->instances <= 1 ? UNIFORM_ROLE : UNIFORM_INSTANCE;
-    return value_of(e, VALUE_ADDRESS, global ? E_U64 : E_U32, uniformity, &what, ast->span);
+    return value_of(e, VALUE_ADDRESS, global ? E_U64 : E_U32, &what, ast->span);
 }
 
 /* ---- statements ---------------------------------------------------------------------------------------------------- */
@@ -408,7 +403,6 @@ void elab_ptx_stmt(Elab *e, const AstStmt *ast) {
         fine &= operand->mode == AST_OPERAND_IN ? operand_in(e, operand, &out) : operand_out(e, operand, &out);
         if (!fine) continue;
         vec_push(e->arena, &what.operands, out);
-        if (out.local >= 0) e->role->locals.items[out.local].uniformity = UNIFORM_LANE;
     }
     if (!fine) return;
     e->prog->talks = true;

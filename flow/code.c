@@ -64,6 +64,20 @@ bool row_sets(const FlowCode *code, const Row *row, int local) {
     return (row->kind == ROW_SET || row->kind == ROW_UNSAFE) && row->local == local;
 }
 
+int *code_homes(Arena *arena, const FlowCode *code) {
+    int *homes = NEW_ARRAY(arena, int, code->regions.count + 1);
+    for (int r = 0; r < (int)code->regions.count; r++) homes[r] = r;
+    for (size_t at = 0; at < code->rows.count; at++) {
+        const Row *row = &code->rows.items[at];
+        if (row->kind != ROW_LEAVE || row->target == 0) continue;
+        for (int r = row->region; r != row->target; r = code->regions.items[r].parent)
+            if (row->target < homes[r]) homes[r] = row->target;
+    }
+    for (int r = 0; r < (int)code->regions.count; r++) /* outer ones first */
+        homes[r] = homes[homes[r]];
+    return homes;
+}
+
 const Region *code_piece(const FlowCode *code, const Region *loop) {
     const Row *first = &code->rows.items[loop->begin + 1];
     if (first->kind != ROW_IF) return NULL;

@@ -1,55 +1,184 @@
-/* Uniformity of data and control, over the instances and lanes of a role and over the blocks of a cluster.
+/* Uniformity of data and control, over the instances and lanes of a role and over the blocks of a
+ * cluster. A rule of the solver; a state says of each variable over what it varies.
  *
- * A variable varies as what is assigned to it varies, and as the control varies under which it is assigned. The
- * control of a region varies as its condition or bounds do, as the control around it does, and as the control of the
- * LEAVEs that go to it: where some have left, the others are alone. Each variable has one uniformity for the whole
- * role, so the rows need no order: they are gone through until nothing widens, which at most a few rounds for each
- * variable allow. */
+ * A variable varies as what is assigned to it does, and as the control varies under which it is
+ * assigned. The control of a row varies as the conditions and bounds of the regions around it do.
+ * Where a LEAVE in a region takes some of the threads that have parted there further out, the
+ * others are alone up to the END of the region in which all of them are together again. An
+ * expression varies as it does in any row that evaluates it. */
 #include "flow/uniform.h"
 
-typedef struct Vary {
-    Uniformity among; /* the threads of the role */
-    uint32_t along;   /* axes of the grid, between blocks of a cluster */
-} Vary;
+#include "flow/solve.h"
+
+#include <string.h>
+
+/* Over what something varies: a set, so paths meet in the union. Lanes differ in instances too. */
+typedef uint8_t Vary;
+
+#define INSTANCES 1u
+#define LANES     2u
+#define AMONG     3u
+#define AXES      2 /* from this bit on: between blocks along axes of the cluster */
+_Static_assert(AXES + PROG_MAX_RANK <= 8, "a Vary has a bit for each axis");
 
 typedef struct Uniform {
     Arena *arena;
     Prog *prog;
-    FlowCode *code;
     Role *role;
-    Vary *under; /* by region: the control of its rows */
-    Vary *left;  /* by region: of the LEAVEs that go to it */
-    bool changed;
+    FlowCode *code;
+    int *homes;    /* by region: code_homes */
+    bool *returns; /* by region: a LEAVE in it ends the role */
 } Uniform;
 
-static Vary wider(Vary a, Vary b) { return (Vary){a.among > b.among ? a.among : b.among, a.along | b.along}; }
+/* A state: by local; by region around the row: what keeps threads out of it, and what makes some
+ * leave; by pipe: how often the role has acquired it */
+typedef struct State {
+    Vary *locals, *regions, *pipes;
+    size_t size;
+    Vary all[];
+} State;
 
-static bool exceeds(Vary a, Vary b) { return a.among > b.among || (a.along & ~b.along) != 0; }
+static Vary vary(const Uniform *u, Uniformity among, uint32_t along) {
+    static const Vary sets[] = {
+        [UNIFORM_ROLE] = 0, [UNIFORM_INSTANCE] = INSTANCES, [UNIFORM_LANE] = INSTANCES | LANES};
+    return (Vary)(sets[among] | (along & cluster_axes(u->prog)) << AXES);
+}
 
-/* ---- data
- * -------------------------------------------------------------------------------------------------------------- */
+static void widen(Vary vary, Uniformity *among, uint32_t *along) {
+    Uniformity own = vary & LANES       ? UNIFORM_LANE
+                     : vary & INSTANCES ? UNIFORM_INSTANCE
+                                        : UNIFORM_ROLE;
+    if (own > *among) *among = own;
+    *along |= (uint32_t)vary >> AXES;
+}
 
-static void derive_node(Expr *x, void *role) { expr_derive(role, x); }
+/* ---- states --------------------------------------------------------------------------------- */
+
+static State *state_new(Flow *flow) {
+    const Uniform *u = flow->data;
+    size_t locals = u->role->locals.count, regions = u->code->regions.count;
+    size_t size = locals + regions + u->prog->pipes.count;
+    State *state = flow_spare(flow);
+    if (!state) state = arena_alloc(flow->arena, sizeof(State) + size);
+    state->locals = state->all;
+    state->regions = state->locals + locals;
+    state->pipes = state->regions + regions;
+    state->size = size;
+    return state;
+}
+
+static void *start(Flow *flow) {
+    State *state = state_new(flow);
+    memset(state->all, 0, state->size);
+    return state;
+}
+
+static void *copy(Flow *flow, const void *from) {
+    State *state = state_new(flow);
+    memcpy(state->all, ((const State *)from)->all, state->size);
+    return state;
+}
+
+static bool join(Flow *flow, void *to, const void *from, int at, int source) {
+    State *state = to;
+    const State *other = from;
+    Vary grown = 0;
+    (void)flow, (void)at, (void)source;
+    for (size_t i = 0; i < state->size; i++) {
+        grown |= (Vary)(other->all[i] & ~state->all[i]);
+        state->all[i] |= other->all[i];
+    }
+    return grown != 0;
+}
+
+/* ---- data ----------------------------------------------------------------------------------- */
+
+typedef struct Evaluated {
+    const Uniform *uniform;
+    const State *state;
+    Vary vary;
+} Evaluated;
+
+static void derive_node(Expr *x, void *data) {
+    const Evaluated *e = data;
+    if (x->kind == X_LOCAL) widen(e->state->locals[x->index], &x->uniformity, &x->along);
+    expr_derive(e->uniform->role, x);
+}
 
 static void derive(Expr *x, void *data) {
-    Uniform *u = data;
-    expr_visit(u->arena, x, derive_node, u->role);
+    Evaluated *e = data;
+    expr_visit(e->uniform->arena, x, derive_node, e);
+    e->vary |= vary(e->uniform, x->uniformity, x->along);
 }
 
-static Vary of(Uniform *u, Expr *x) {
-    if (!x) return (Vary){UNIFORM_ROLE, 0};
-    derive(x, u);
-    return (Vary){x->uniformity, x->along & cluster_axes(u->prog)};
+static Vary of(const Uniform *u, const State *state, Expr *x) {
+    Evaluated e = {u, state, 0};
+    if (x) derive(x, &e);
+    return e.vary;
 }
 
-static void widen(Uniform *u, int local, Vary to) {
+static void put(const Uniform *u, State *state, int local, Vary value) {
     if (!valid_index(local, u->role->locals.count)) return;
     Local *row = &u->role->locals.items[local];
-    Vary now = {row->uniformity, row->along}, next = wider(now, to);
-    if (!exceeds(next, now)) return;
-    row->uniformity = next.among, row->along = next.along;
-    u->changed = true;
+    state->locals[local] = value;
+    widen(value, &row->uniformity, &row->along);
 }
+
+/* ---- control -------------------------------------------------------------------------------- */
+
+static Vary control(const Uniform *u, const State *state, int region) {
+    Vary all = 0;
+    for (; region >= 0; region = u->code->regions.items[region].parent)
+        all |= state->regions[region];
+    return all;
+}
+
+static void publish(const Uniform *u, const State *state, int region) {
+    Region *row = &u->code->regions.items[region];
+    widen(control(u, state, region), &row->control, &row->along);
+}
+
+/* Threads part in the region as `own` says. */
+static void part(const Uniform *u, State *state, int region, Vary own) {
+    int home = u->homes[region];
+    if (!own) return;
+    state->regions[home] |= own;
+    if (u->returns[home]) home = 0;
+    state->regions[home] |= own;
+    for (; region > home; region = u->code->regions.items[region].parent)
+        publish(u, state, region);
+    publish(u, state, home);
+}
+
+/* Those that left it when it was executed before are back. */
+static void enter(const Uniform *u, State *state, int region, Vary own) {
+    state->regions[region] = 0;
+    publish(u, state, region);
+    part(u, state, region, own);
+}
+
+/* How often the iterations come is a matter of the control of the body: in each of them the
+ * variable is the same in blocks where it began so. What `where` asks is asked of the variable and
+ * the axes alone, which keep their values. */
+static void enter_loop(const Uniform *u, State *state, int region) {
+    const Region *row = &u->code->regions.items[region];
+    Vary lo = of(u, state, row->lo);
+    enter(u, state, region, lo | of(u, state, row->hi));
+    if (row->kind == REGION_FOR)
+        put(u, state, row->var, (control(u, state, region) & AMONG) | (lo & ~AMONG));
+    for (size_t a = 0; row->kind == REGION_GRID && a < u->prog->axes.count; a++)
+        put(u, state, row->axes[a], vary(u, UNIFORM_ROLE, (uint32_t)1 << a));
+    part(u, state, region, of(u, state, row->where));
+}
+
+/* Those that are left in the loop are in the next iteration. */
+static void end_iteration(const Uniform *u, State *state, int region) {
+    int var = u->code->regions.items[region].var;
+    if (u->code->regions.items[region].kind != REGION_FOR || var < 0) return;
+    put(u, state, var, state->locals[var] | (control(u, state, region) & AMONG));
+}
+
+/* ---- rows ----------------------------------------------------------------------------------- */
 
 static bool in_grid(const Uniform *u, int region) {
     for (; region >= 0; region = u->code->regions.items[region].parent)
@@ -57,74 +186,74 @@ static bool in_grid(const Uniform *u, int region) {
     return false;
 }
 
-/* An instance of a role in turn carries from its iterations of the grid to its next ones what the others do not see. */
-static void set(Uniform *u, const Row *row, Vary under) {
-    widen(u, row->local, wider(under, of(u, row->value)));
-    if (!u->role->in_turn || !valid_index(row->local, u->role->locals.count)) return;
-    if (!u->role->locals.items[row->local].in_grid && in_grid(u, row->region))
-        widen(u, row->local, (Vary){UNIFORM_INSTANCE, 0});
+/* An instance of a role in turn carries from its iterations of the grid to its next ones what the
+ * others do not see. */
+static void set(const Uniform *u, State *state, const Row *row) {
+    Vary value = of(u, state, row->value) | control(u, state, row->region);
+    bool known = valid_index(row->local, u->role->locals.count);
+    bool carried = known && u->role->in_turn && !u->role->locals.items[row->local].in_grid;
+    if (carried && in_grid(u, row->region)) value |= INSTANCES;
+    put(u, state, row->local, value);
+}
+
+/* A value of `unsafe`. Of a role in turn each instance has stages of its own. */
+static Uniformity own_value(const Uniform *u, const Unsafe *what) {
+    Uniformity own = u->role->instances > 1 ? UNIFORM_INSTANCE : UNIFORM_ROLE;
+    switch (what->value) {
+    case VALUE_INDEX:
+    case VALUE_PHASE:
+    case VALUE_BARRIER: return u->role->in_turn ? own : UNIFORM_ROLE;
+    case VALUE_ADDRESS:
+        if (what->pipe >= 0) return u->role->in_turn ? own : UNIFORM_ROLE;
+        return what->tile->space == SPACE_GLOBAL ? UNIFORM_ROLE : own;
+    case VALUE_LANE:
+    case VALUE_WARP: break;
+    }
+    return UNIFORM_LANE;
 }
 
 /* Each thread may have its own of what inline PTX gives. */
-static void unsafe(Uniform *u, const Unsafe *what, Vary under) {
-    if (what->local >= 0) widen(u, what->local, under);
-    if (what->local >= 0 && what->pipe >= 0)
-        widen(u, what->local, (Vary){UNIFORM_ROLE, u->prog->pipes.items[what->pipe].along});
+static void unsafe(const Uniform *u, State *state, const Row *row) {
+    const Unsafe *what = row->unsafe;
+    Vary value = control(u, state, row->region);
+    if (what->pipe >= 0) value |= state->pipes[what->pipe];
+    if (row->local >= 0) put(u, state, row->local, value | vary(u, own_value(u, what), 0));
     for (size_t i = 0; i < what->operands.count; i++)
-        widen(u, what->operands.items[i].local, (Vary){UNIFORM_LANE, cluster_axes(u->prog)});
+        put(u, state, what->operands.items[i].local, vary(u, UNIFORM_LANE, UINT32_MAX));
 }
 
-static void acquire(Uniform *u, const Row *row, Vary under) {
+/* Of how often a pipe is acquired matters where blocks differ. */
+static void acquire(const Uniform *u, State *state, const Row *row) {
     if (!valid_index(row->handle, u->role->handles.count)) return;
     int pipe = u->role->handles.items[row->handle].pipe;
-    if (pipe >= 0) u->prog->pipes.items[pipe].along |= under.along;
+    if (pipe < 0) return;
+    state->pipes[pipe] |= control(u, state, row->region) & ~AMONG;
+    u->prog->pipes.items[pipe].along |= (uint32_t)state->pipes[pipe] >> AXES;
 }
 
-/* ---- control
- * ----------------------------------------------------------------------------------------------------------- */
-
-static Vary outside(const Uniform *u, int region) {
-    const Region *row = &u->code->regions.items[region];
-    Vary none = {UNIFORM_ROLE, 0};
-    return wider(row->parent < 0 ? none : u->under[row->parent], u->left[region]);
-}
-
-/* How often the iterations come is a matter of the control of the body: in each of them the variable is the same in
- * blocks where it began so. */
-static void enter_loop(Uniform *u, int region) {
-    const Region *row = &u->code->regions.items[region];
-    Vary lo = of(u, row->lo), how = wider(outside(u, region), wider(lo, of(u, row->hi)));
-    if (row->kind == REGION_FOR) widen(u, row->var, (Vary){how.among, lo.along});
-    u->under[region] = wider(how, of(u, row->where));
-}
-
-static void leave(Uniform *u, const Row *row) {
-    Vary how = u->under[row->region];
-    if (!exceeds(how, u->left[row->target])) return;
-    u->left[row->target] = wider(u->left[row->target], how);
-    u->changed = true;
-}
-
-static void follow(Uniform *u, const Row *row) {
-    Vary under = u->under[row->region];
+static void step(Flow *flow, int at, void *data) {
+    const Uniform *u = flow->data;
+    State *state = data;
+    const Row *row = &u->code->rows.items[at];
+    Evaluated here = {u, state, 0};
     switch (row->kind) {
-    case ROW_LOOP: enter_loop(u, row->region); break;
-    case ROW_IF: u->under[row->region] = wider(outside(u, row->region), of(u, row->value)); break;
-    case ROW_BLOCK: u->under[row->region] = outside(u, row->region); break;
-    case ROW_SET: set(u, row, under); break;
+    case ROW_LOOP: enter_loop(u, state, row->region); break;
+    case ROW_NEXT: end_iteration(u, state, row->region); break;
+    case ROW_IF: enter(u, state, row->region, of(u, state, row->value)); break;
+    case ROW_BLOCK: enter(u, state, row->region, 0); break;
+    case ROW_SET: set(u, state, row); break;
     case ROW_TILE:
-        row_exprs(u->code, row, derive, u);
-        row->tile->along |= under.along;
+        row_exprs(u->code, row, derive, &here);
+        row->tile->along |= (uint32_t)control(u, state, row->region) >> AXES;
         break;
-    case ROW_ACQUIRE: acquire(u, row, under); break;
     case ROW_UNSAFE:
-        row_exprs(u->code, row, derive, u);
-        unsafe(u, row->unsafe, under);
+        row_exprs(u->code, row, derive, &here);
+        unsafe(u, state, row);
         break;
-    case ROW_LEAVE: leave(u, row); break;
-    case ROW_NEXT:
+    case ROW_ACQUIRE: acquire(u, state, row); break;
     case ROW_ELSE:
     case ROW_END:
+    case ROW_LEAVE:
     case ROW_EXIT:
     case ROW_OPEN:
     case ROW_CLOSE:
@@ -142,24 +271,45 @@ static void follow(Uniform *u, const Row *row) {
     }
 }
 
-static bool has_lanes(const Role *role) {
-    for (size_t i = 0; i < role->locals.count; i++)
-        if (role->locals.items[i].uniformity == UNIFORM_LANE) return true;
+/* What the rounds find is published as they go: they only widen it. */
+static bool reports(const Flow *flow) {
+    (void)flow;
     return false;
 }
 
-/* A role of one instance, without lanes of `unsafe` and without a cluster, has nothing that varies outside of tile
- * statements. */
+static const Rule rule = {.name = "uniform",
+                          .together = true,
+                          .reuses = true,
+                          .start = start,
+                          .copy = copy,
+                          .join = join,
+                          .step = step,
+                          .reports = reports};
+
+/* A role of one instance, without `unsafe` and without a cluster, has nothing that varies outside
+ * of tile statements. */
+static bool may_vary(const Prog *prog, const Role *role) {
+    bool unsafe = false;
+    for (size_t at = 0; at < role->code->rows.count; at++)
+        unsafe |= role->code->rows.items[at].kind == ROW_UNSAFE;
+    return role->instances > 1 || prog->cluster > 1 || unsafe;
+}
+
+static void find_returns(const Uniform *u) {
+    for (size_t at = 0; at < u->code->rows.count; at++) {
+        const Row *row = &u->code->rows.items[at];
+        if (row->kind != ROW_LEAVE || row->target != 0) continue;
+        for (int r = row->region; r >= 0; r = u->code->regions.items[r].parent)
+            u->returns[r] = true;
+    }
+}
+
 void flow_uniform(Arena *arena, Prog *prog, Role *role) {
     FlowCode *code = role->code;
-    Uniform u = {.arena = arena, .prog = prog, .code = code, .role = role};
-    if (role->instances <= 1 && prog->cluster <= 1 && !has_lanes(role)) return;
-    u.under = NEW_ARRAY(arena, Vary, code->regions.count + 1);
-    u.left = NEW_ARRAY(arena, Vary, code->regions.count + 1);
-    do {
-        u.changed = false;
-        for (size_t at = 0; at < code->rows.count; at++) follow(&u, &code->rows.items[at]);
-    } while (u.changed);
-    for (size_t r = 0; r < code->regions.count; r++)
-        code->regions.items[r].control = u.under[r].among, code->regions.items[r].along = u.under[r].along;
+    Uniform u = {.arena = arena, .prog = prog, .role = role, .code = code};
+    if (!may_vary(prog, role)) return;
+    u.homes = code_homes(arena, code);
+    u.returns = NEW_ARRAY(arena, bool, code->regions.count);
+    find_returns(&u);
+    solve(arena, code, &rule, &u);
 }

@@ -91,6 +91,7 @@ static void derive_read(const Role *role, Expr *x) {
 }
 
 void expr_derive(const Role *role, Expr *x) {
+    if (x->kind == X_LOCAL) return;
     x->uniformity = UNIFORM_ROLE;
     x->along = 0;
     x->indexes = 0;
@@ -99,11 +100,8 @@ void expr_derive(const Role *role, Expr *x) {
     case X_CONST:
     case X_SYMBOL:
     case X_PARAM:
-    case X_AXIS: break;
     case X_LOCAL:
-        x->uniformity = role->locals.items[x->index].uniformity;
-        x->along = role->locals.items[x->index].along;
-        break;
+    case X_AXIS: break;
     case X_RANK: x->uniformity = of_instance(role); break;
     case X_INDEX:
         x->uniformity = UNIFORM_LANE;

@@ -90,7 +90,7 @@ typedef struct Access {
 struct Expr {
     ExprKind kind;
     Element type;   /* of the value: F32, I32, U32, I64, U64, BOOL after widening; X_READ: widened too (a cast is implied) */
-    Uniformity uniformity;
+    Uniformity uniformity; /* in the rows that evaluate it; with variables in it filled by uniform */
     uint32_t along;   /* bit a: may differ between blocks of a cluster along grid axis a (only bits of cluster_axes count) */
     uint32_t indexes; /* bit i: depends on space.items[i] */
     Span span;
@@ -258,7 +258,7 @@ typedef struct Tile {
     bool by_lanes;         /* as written */
     bool multicast_required; /* as written */
     Span lanes_span;
-    uint32_t along;        /* cluster axes along which it differs whether, or how often, the statement is executed; filled by elaborate */
+    uint32_t along;        /* cluster axes along which it differs whether, or how often, the statement is executed; filled by uniform */
     Multicast multicast;   /* of TENSOR_LOAD and BULK_LOAD; what `box` and `bulk` say is one part */
     union {
         BoxCopy box;
@@ -323,10 +323,10 @@ typedef struct Local {
     Span span;
     LocalKind kind;
     Element type;
-    Uniformity uniformity; /* the widest of what is ever assigned, and of the conditions it is assigned under */
+    Uniformity uniformity; /* the widest of all that it ever holds; filled by uniform */
     bool scoped;           /* a block has it in its `locals`; filled by elaborate */
     bool in_grid;          /* declared inside of a loop over the grid: of one iteration */
-    uint32_t along;        /* the same over the blocks of a cluster, as in Expr */
+    uint32_t along;        /* the same over the blocks of a cluster, as in Expr; filled by uniform */
     int axis;              /* LOCAL_AXIS: which grid axis */
     Expr *value;           /* LOCAL_LET: its only value */
     Expr *lo, *hi;         /* lo <= the local < hi: of a loop, in its body; NULL: unknown */
@@ -483,7 +483,7 @@ typedef struct Pipe {
     Span declared_at[2];
     bool unproved;            /* `unsafe` does more to it than can be counted; filled by elaborate */
     bool faulty;              /* an error about its stages or ends was reported: balance is silent on it; filled by stages */
-    uint32_t along;           /* cluster axes along which it differs how often it is acquired; filled by elaborate */
+    uint32_t along;           /* cluster axes along which it differs how often it is acquired; filled by uniform */
     uint32_t multicast;       /* bit s: some copy into it is multicast along the axes of the set s; 0: none; filled by tiles */
     /* filled by resources */
     uint32_t offset, stride;  /* of stage 0 in shared memory; bytes from stage to stage */
@@ -681,7 +681,8 @@ bool expr_constant(const Expr *expr, int64_t *out); /* an integer constant after
 /* Small constructors, folded: used by passes that form formulas */
 Expr *expr_integer(Arena *arena, Element type, int64_t value, Span span);
 Expr *expr_binary(Arena *arena, BinaryOp op, Expr *left, Expr *right, Span span);
-void expr_derive(const Role *role, Expr *expr); /* uniformity, `along` and indexes, from its operands */
+/* uniformity, `along` and indexes, from its operands; those of a variable are left as they are */
+void expr_derive(const Role *role, Expr *expr);
 
 static inline bool valid_index(int index, size_t count) { return index >= 0 && (size_t)index < count; }
 

@@ -36,6 +36,33 @@ static const struct {
     {"var z = 0; if I[0] > 1 { z = 1; }", UNIFORM_ROLE, 0},
     {"var z = 0; if I[c] > 1 { z = 1; }", UNIFORM_ROLE, 2},
     {"var w = 0; unsafe { w = lane; } var z = 0; if w == 0 { z = 1; }", UNIFORM_LANE, 0},
+    {"var w = 0; unsafe { w = warp; } var z = w;", UNIFORM_LANE, 0},
+    {"unsafe { var z = 0; ptx \"mov.u32 {0}, %smid;\" (out z); }", UNIFORM_LANE, 2},
+    {"shared t: f32[T]; t[i] = 0; unsafe { var z = address(t); }", UNIFORM_INSTANCE, 0},
+    {"unsafe { var z = address(Y); }", UNIFORM_ROLE, 0},
+    /* what is assigned again is what it holds from there on */
+    {"var w = rank; w = n; var z = w;", UNIFORM_ROLE, 0},
+    {"var w = 0; unsafe { w = lane; } w = n; var z = w;", UNIFORM_ROLE, 0},
+    {"var w = c; w = n; var z = 0; if w == 0 { z = 1; }", UNIFORM_ROLE, 0},
+    {"var w = rank; if n > 0 { w = n; } var z = w;", UNIFORM_INSTANCE, 0},
+    {"var w = rank; if n > 0 { w = n; } else { w = r; } var z = w;", UNIFORM_ROLE, 0},
+    {"var w = rank; for i in 0 .. n { w = i; } var z = w;", UNIFORM_INSTANCE, 0},
+    {"var w = rank; for i in 0 .. 3 { w = i; } var z = w;", UNIFORM_ROLE, 0},
+    {"var w = n; for i in 0 .. n { var z = w; w = rank; w = c; }", UNIFORM_ROLE, 2},
+    {"var w = n; if rank == 0 { w = 1; } w = 2; var z = w;", UNIFORM_ROLE, 0},
+    /* how often the loop comes makes no other value of its variable */
+    {"var z = 0; for i in 0 .. c { z = i; }", UNIFORM_ROLE, 2},
+    {"var w = 0; for i in c .. n { w = i; } var z = r;", UNIFORM_ROLE, 0},
+    /* those that left are back after the region that they went to the end of */
+    {"var w = 0; for i in 0 .. n { if rank < i { continue; } w = i; } var z = n;", UNIFORM_ROLE, 0},
+    {"for k in 0 .. n { var z = k; for i in 0 .. n { if rank < i { break; } } }", UNIFORM_ROLE, 0},
+    {"for k in 0 .. n { var z = k; if rank < k { break; } }", UNIFORM_INSTANCE, 0},
+    {"var z = 0; for k in 0 .. n { for i in 0 .. n { if rank < i { return; } } z = k; }",
+     UNIFORM_INSTANCE, 0},
+    {"for k in 0 .. n { for i in 0 .. n { if rank < i { break; } if n < i { return; } } } var z = n;",
+     UNIFORM_INSTANCE, 0},
+    {"for i in 0 .. rank { if n < 3 { return; } } var z = n;", UNIFORM_INSTANCE, 0},
+    {"for i in 0 .. rank { return; } var z = n;", UNIFORM_INSTANCE, 0},
 };
 
 static const char *kernel(Arena *arena, const char *body) {
