@@ -34,7 +34,7 @@ typedef struct Hold { /* a stage that is produced; never changed once it is shar
     const Elements *own;        /* by this instance's threads, on every path */
     const Elements *flying;     /* by copies that may still be under way */
     const Elements *fresh, *seen; /* written, and read, by threads that have not waited for one another since */
-    int64_t bytes; /* that copies bring */
+    int64_t bytes; /* that copies bring; where `differs`, on one of the paths */
     bool differs;  /* not the same on the paths that met */
     Span differs_at;
     bool open; /* not followed to the end */

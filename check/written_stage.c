@@ -67,12 +67,13 @@ static const Elements *both(Written *w, const Elements *a, const Elements *b) {
     return written_known(w, elements_union(w->arena, a, b), a);
 }
 
+/* Bytes are the same, or `differs` says that they are not. */
 static bool same_hold(const Hold *a, const Hold *b) {
     const Elements *one[] = {a->must, a->own, a->may, a->flying, a->fresh, a->seen};
     const Elements *two[] = {b->must, b->own, b->may, b->flying, b->fresh, b->seen};
     for (size_t i = 0; i < COUNT_OF(one); i++)
         if (!elements_equal(one[i], two[i])) return false;
-    return a->marks == b->marks && a->differs == b->differs && a->open == b->open && (a->differs || a->bytes == b->bytes);
+    return a->marks == b->marks && a->differs == b->differs && a->open == b->open;
 }
 
 /* `changed`: `to` does not say as much as the result. Poison does not count: it comes with a message. */
@@ -90,7 +91,6 @@ const Hold *written_join_hold(Written *w, const Hold *to, const Hold *from, Span
         made->differs = true;
         made->differs_at = to->bytes != from->bytes ? at : from->differs_at;
     }
-    if (from->bytes > to->bytes) made->bytes = from->bytes;
     made->marks = join_marks(w, to->marks, from->marks);
     bool same = same_hold(made, to);
     *changed |= !same;
