@@ -60,6 +60,7 @@ typedef struct Atom {
     const Range *range;        /* NULL: not asked yet (range.c) */
     const IndexSpace *space;   /* to which that belongs, of what is indexed */
     const char *key;
+    const Poly *self;          /* the atom as a formula; NULL: not asked yet */
 } Atom;
 
 /* One of two sets of facts holds: `a || b`, a != b */
@@ -124,6 +125,8 @@ typedef struct Algebra {
     bool held;                 /* the formula that is being made took something from `bindings` */
     void *rows;                /* room for linear.c */
     AskedTable asked;
+    Str key;                   /* room for the key of an atom */
+    const Poly *small[3];      /* the constants -1, 0 and 1; NULL: not asked yet */
 } Algebra;
 
 Algebra *algebra_new(Arena *arena, const Prog *prog, const Role *role);

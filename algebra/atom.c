@@ -121,6 +121,7 @@ static void summarise(const Algebra *algebra, Atom *atom, int id) {
     if (atom->quotient < 0 && atom->kind == ATOM_FLOOR && poly_is_constant(atom->args[1], &by)) atom->quotient = id;
 }
 
+/* The key need not live on. */
 static int intern(Algebra *algebra, Atom atom) {
     if ((algebra->atoms.count + 1) * 2 > algebra->bucket_count) {
         algebra->bucket_count = algebra->bucket_count ? algebra->bucket_count * 2 : 32;
@@ -130,6 +131,8 @@ static int intern(Algebra *algebra, Atom atom) {
     }
     size_t slot = bucket_of(algebra, atom.key);
     if (!algebra->buckets[slot]) {
+        atom.key = arena_copy(algebra->arena, atom.key, strlen(atom.key));
+        atom.self = NULL; /* that of another algebra */
         summarise(algebra, &atom, (int)algebra->atoms.count);
         vec_push(algebra->arena, &algebra->atoms, atom);
         algebra->buckets[slot] = (int)algebra->atoms.count;
@@ -150,18 +153,28 @@ static char *write_signed(char *at, int value) {
     return at;
 }
 
+typedef struct KeyRoom {
+    char text[80];
+} KeyRoom;
+
+static char *end_of(KeyRoom *room) {
+    char *end = room->text + sizeof room->text - 1;
+    *end = 0;
+    return end;
+}
+
 /* "%c%x.%x" */
-static const char *simple_key(Arena *arena, char tag, uint64_t index, uint64_t role) {
-    char text[40], *end = text + sizeof text - 1, *at = write_number(end, role, 16);
+static const char *simple_key(KeyRoom *room, char tag, uint64_t index, uint64_t role) {
+    char *at = write_number(end_of(room), role, 16);
     *--at = '.';
     at = write_number(at, index, 16);
     *--at = tag;
-    return arena_copy(arena, at, (size_t)(end - at));
+    return at;
 }
 
 /* "%s%d@%d;%x" */
-static const char *version_key(Arena *arena, const char *tag, int local, int row, uint64_t role) {
-    char text[80], *end = text + sizeof text - 1, *at = write_number(end, role, 16);
+static const char *version_key(KeyRoom *room, const char *tag, int local, int row, uint64_t role) {
+    char *at = write_number(end_of(room), role, 16);
     size_t length = strlen(tag);
     assert(length < 16);
     *--at = ';';
@@ -170,7 +183,7 @@ static const char *version_key(Arena *arena, const char *tag, int local, int row
     at = write_signed(at, local);
     at -= length;
     memcpy(at, tag, length);
-    return arena_copy(arena, at, (size_t)(end - at));
+    return at;
 }
 
 /* Levels order the atoms so that bounds lead downwards: symbols, formulas of them, axes, ranks, loops from the outer to the
@@ -204,7 +217,8 @@ int atom_simple(Algebra *algebra, AtomKind kind, int index, const Role *role, El
     case ATOM_FIRST:
     case ATOM_OPAQUE: break;
     }
-    atom.key = simple_key(algebra->arena, tag, (uint64_t)index, (uintptr_t)role);
+    KeyRoom room;
+    atom.key = simple_key(&room, tag, (uint64_t)index, (uintptr_t)role);
     return intern(algebra, atom);
 }
 
@@ -227,21 +241,23 @@ const Local *atom_limited(const Atom *atom) {
 /* An operation of up to three operands; `tag` names the operation in the key. NULL where an operand is not known. */
 const Poly *algebra_operation(Algebra *algebra, AtomKind kind, const char *tag, Element type, const Poly *const *args,
                               int count) {
-    Str key = str_new(algebra->arena);
+    Str *key = &algebra->key;
     Atom atom = {.kind = kind, .type = type};
-    str_add(&key, tag);
+    if (!key->arena) *key = str_new(algebra->arena);
+    key->length = 0;
+    str_add(key, tag);
     for (int i = 0; i < count; i++) {
         if (!args[i]) return NULL;
         atom.args[i] = args[i];
         atom.changes |= poly_changes(algebra, args[i]);
-        poly_add_key(&key, args[i]);
+        poly_add_key(key, args[i]);
         for (int t = 0; t < args[i]->count; t++)
             for (int k = 0; k < args[i]->terms[t].count; k++) {
                 const Atom *inner = &algebra->atoms.items[args[i]->terms[t].atoms[k]];
                 if (inner->level + 1 > atom.level) atom.level = inner->level + 1;
             }
     }
-    atom.key = key.text;
+    atom.key = key->text;
     return poly_atom(algebra, intern(algebra, atom));
 }
 
@@ -338,7 +354,8 @@ size_t poly_size(const Algebra *algebra, const Poly *poly) {
 
 const Poly *algebra_version(Algebra *algebra, const Role *role, int local, int row, const char *tag, Element type) {
     Atom atom = {.kind = ATOM_OPAQUE, .index = row, .role = role, .type = type, .level = (1 << 28) + 1};
-    atom.key = version_key(algebra->arena, tag, local, row, (uintptr_t)role);
+    KeyRoom room;
+    atom.key = version_key(&room, tag, local, row, (uintptr_t)role);
     return poly_atom(algebra, intern(algebra, atom));
 }
 
@@ -384,9 +401,9 @@ static const Poly *replace(Replacing *r, const Poly *poly) {
             same->terms[same->count++] = *term;
             continue;
         }
-        const Poly *product = poly_constant(algebra, term->coef);
-        for (int k = 0; k < term->count; k++) product = poly_product(algebra, product, replace_in_atom(r, term->atoms[k]));
-        result = poly_sum(algebra, result, product, 1);
+        const Poly *product = replace_in_atom(r, term->atoms[0]);
+        for (int k = 1; k < term->count; k++) product = poly_product(algebra, product, replace_in_atom(r, term->atoms[k]));
+        result = poly_sum(algebra, result, product, term->coef);
     }
     return poly_sum(algebra, same, result, 1);
 }

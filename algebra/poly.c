@@ -17,8 +17,16 @@ int64_t common_divisor(int64_t a, int64_t b) {
     return x > INT64_MAX ? 1 : (int64_t)x;
 }
 
-Poly *poly_new(Algebra *algebra, int terms) {
-    return arena_alloc(algebra->arena, sizeof(Poly) + (size_t)(terms > 0 ? terms : 1) * sizeof(Term));
+static size_t bytes_of(int terms) {
+    return sizeof(Poly) + (size_t)(terms > 0 ? terms : 1) * sizeof(Term);
+}
+
+Poly *poly_new(Algebra *algebra, int terms) { return arena_alloc(algebra->arena, bytes_of(terms)); }
+
+/* It was made with room for so many terms; those after its own were never written. */
+static Poly *trimmed(Algebra *algebra, Poly *poly, int terms) {
+    arena_trim(algebra->arena, poly, bytes_of(terms), bytes_of(poly->count));
+    return poly;
 }
 
 static int compare_terms(const Term *a, const Term *b) {
@@ -28,17 +36,26 @@ static int compare_terms(const Term *a, const Term *b) {
     return 0;
 }
 
-const Poly *poly_constant(Algebra *algebra, int64_t value) {
+static const Poly *make_constant(Algebra *algebra, int64_t value) {
     Poly *poly = poly_new(algebra, 1);
     if (value != 0) poly->terms[poly->count++].coef = value;
     return poly;
 }
 
+const Poly *poly_constant(Algebra *algebra, int64_t value) {
+    if (value < -1 || value > 1) return make_constant(algebra, value);
+    const Poly **small = &algebra->small[value + 1];
+    if (!*small) *small = make_constant(algebra, value);
+    return *small;
+}
+
 const Poly *poly_atom(Algebra *algebra, int atom) {
+    const Poly *self = algebra->atoms.items[atom].self;
+    if (self) return self;
     Poly *poly = poly_new(algebra, 1);
     poly->count = 1;
     poly->terms[0] = (Term){.coef = 1, .count = 1, .atoms = {atom}};
-    return poly;
+    return algebra->atoms.items[atom].self = poly;
 }
 
 bool poly_is_constant(const Poly *poly, int64_t *out) {
@@ -54,9 +71,18 @@ bool poly_equal(const Poly *a, const Poly *b) {
     return true;
 }
 
+/* What is within the limits of formulas and work; NULL: it is not */
+static const Poly *accepted(Algebra *algebra, const Poly *poly) {
+    algebra->work -= poly->count;
+    return poly->count > algebra->most_terms || algebra->work < 0 ? NULL : poly;
+}
+
 const Poly *poly_sum(Algebra *algebra, const Poly *a, const Poly *b, int64_t scale) {
     if (!a || !b) return NULL;
-    Poly *sum = poly_new(algebra, a->count + b->count);
+    if (a->count == 0 && scale == 1) return accepted(algebra, b);
+    if (b->count == 0) return accepted(algebra, a);
+    int room = a->count + b->count;
+    Poly *sum = poly_new(algebra, room);
     int i = 0, j = 0;
     while (i < a->count || j < b->count) {
         int order = i == a->count ? 1 : j == b->count ? -1 : compare_terms(&a->terms[i], &b->terms[j]);
@@ -68,8 +94,7 @@ const Poly *poly_sum(Algebra *algebra, const Poly *a, const Poly *b, int64_t sca
         j += order >= 0;
         if (term.coef != 0) sum->terms[sum->count++] = term;
     }
-    algebra->work -= sum->count;
-    return sum->count > algebra->most_terms || algebra->work < 0 ? NULL : sum;
+    return accepted(algebra, trimmed(algebra, sum, room));
 }
 
 /* 0 or 1: its square is itself */
@@ -140,11 +165,25 @@ const Poly *poly_product(Algebra *algebra, const Poly *a, const Poly *b) {
 }
 
 const Poly *poly_offset(Algebra *algebra, const Poly *poly, int64_t value) {
-    return poly_sum(algebra, poly, poly_constant(algebra, value), 1);
+    if (!poly) return NULL;
+    bool constant = poly->count > 0 && poly->terms[0].count == 0;
+    Term first = {.coef = constant ? poly->terms[0].coef : 0};
+    if (__builtin_add_overflow(first.coef, value, &first.coef)) return NULL;
+    Poly *sum = poly_new(algebra, poly->count + 1);
+    if (first.coef != 0) sum->terms[sum->count++] = first;
+    for (int i = constant; i < poly->count; i++) sum->terms[sum->count++] = poly->terms[i];
+    return accepted(algebra, trimmed(algebra, sum, poly->count + 1));
 }
 
 const Poly *poly_minus(Algebra *algebra, const Poly *poly) {
-    return poly_sum(algebra, poly_constant(algebra, 0), poly, -1);
+    if (!poly) return NULL;
+    Poly *minus = poly_new(algebra, poly->count);
+    for (int i = 0; i < poly->count; i++) {
+        minus->terms[i] = poly->terms[i];
+        if (__builtin_sub_overflow((int64_t)0, poly->terms[i].coef, &minus->terms[i].coef)) return NULL;
+    }
+    minus->count = poly->count;
+    return accepted(algebra, minus);
 }
 
 /* a / by where it is exact for all values: every term of `a` is a multiple of the one term of `by` */
@@ -197,25 +236,19 @@ bool poly_split(Algebra *algebra, const Poly *poly, int atom, const Poly **facto
     if (!poly) return false;
     Poly *with = poly_new(algebra, poly->count), *without = poly_new(algebra, poly->count);
     for (int i = 0; i < poly->count; i++) {
-        Term term = poly->terms[i];
-        int at = -1;
-        for (int k = 0; k < term.count; k++)
-            if (term.atoms[k] == atom) at = k;
-        if (at < 0) {
-            without->terms[without->count++] = term;
+        const Term *term = &poly->terms[i];
+        int at = 0;
+        while (at < term->count && term->atoms[at] != atom) at++;
+        if (at == term->count) {
+            without->terms[without->count++] = *term;
             continue;
         }
-        memmove(&term.atoms[at], &term.atoms[at + 1], (size_t)(term.count - at - 1) * sizeof *term.atoms);
-        term.count--;
-        with->terms[with->count++] = term;
+        Term *out = &with->terms[with->count++];
+        *out = *term;
+        out->count--;
+        memmove(&out->atoms[at], &out->atoms[at + 1], (size_t)(out->count - at) * sizeof *out->atoms);
     }
-    *rest = without;
-    *factor = poly_constant(algebra, 0);
-    for (int i = 0; i < with->count && *factor; i++) { /* terms without the atom need not be in order any more */
-        Poly *one = poly_new(algebra, 1);
-        one->count = 1;
-        one->terms[0] = with->terms[i];
-        *factor = poly_sum(algebra, *factor, one, 1);
-    }
+    *rest = trimmed(algebra, without, poly->count);
+    *factor = gathered(algebra, with); /* terms without the atom need not be in order any more */
     return *factor && !poly_mentions(algebra, *factor, atom) && !poly_mentions(algebra, *rest, atom);
 }

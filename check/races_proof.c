@@ -47,19 +47,25 @@ static const Poly *fresh(const Proof *p, const Atom *atom) {
     return NULL;
 }
 
-static const Poly *rename_atom(const Proof *p, const Poly *poly, int atom) {
-    const Poly *to = poly && poly_mentions(p->algebra, poly, atom) ? fresh(p, &p->algebra->atoms.items[atom]) : NULL;
-    return to ? poly_replace(p->algebra, poly, atom, to) : poly;
+/* A variable of the second place in the formula that has no name of its own yet; -1: there is none */
+static int own_variable(const Proof *p, const Poly *poly) {
+    arena_count(p->algebra->arena, 1);
+    for (int t = 0; t < poly->count; t++)
+        for (int k = 0; k < poly->terms[t].count; k++) {
+            int id = poly->terms[t].atoms[k], inner = -1;
+            const Atom *atom = &p->algebra->atoms.items[id];
+            if (!atom->args[0] && fresh(p, atom)) return id;
+            for (int a = 0; a < 3 && inner < 0 && atom->args[a]; a++) inner = own_variable(p, atom->args[a]);
+            if (inner >= 0) return inner;
+        }
+    return -1;
 }
 
 /* The second place's own variables get names of their own, or what the subscripts tell of them. */
 static const Poly *renamed(const Proof *p, const Poly *poly) {
     Algebra *algebra = p->algebra;
-    const Role *role = p->two.code->role;
-    for (size_t a = 0; a < p->prog->axes.count; a++) poly = rename_atom(p, poly, algebra_atom_axis(algebra, (int)a));
-    for (size_t v = 0; v < role->locals.count; v++) poly = rename_atom(p, poly, algebra_atom_local(algebra, role, (int)v));
-    for (int i = 0; i < p->two.place->tile->space.count; i++) poly = rename_atom(p, poly, algebra_atom_index(algebra, i));
-    poly = rename_atom(p, poly, algebra_atom_rank(algebra, role));
+    for (int id; poly && (id = own_variable(p, poly)) >= 0;)
+        poly = poly_replace(algebra, poly, id, fresh(p, &algebra->atoms.items[id]));
     for (size_t i = 0; i < p->digits.count && poly; i++) poly = poly_replace(algebra, poly, p->digits.items[i].atom, p->digits.items[i].value);
     return poly;
 }

@@ -206,9 +206,16 @@ static bool clears_at_first_use(Arena *arena, const FlowCode *code, int tile) {
     return contracted && assigned;
 }
 
+static bool contracts(const FlowCode *code) {
+    for (size_t at = 0; at < code->rows.count; at++)
+        if (plan_contracts(code_row(code, (int)at))) return true;
+    return false;
+}
+
 static void find_zeros(Arena *arena, const FlowCode *code, Plan *plan) {
     plan->zeros = NEW_ARRAY(arena, bool *, code->role->tiles.count + 1);
     plan->clears = NEW_ARRAY(arena, bool, code->rows.count);
+    if (!contracts(code)) return;
     for (size_t t = 0; t < code->role->tiles.count; t++) {
         if (!code->role->tiles.items[t].in_registers) continue;
         if (!clears_at_first_use(arena, code, (int)t)) continue;

@@ -226,13 +226,16 @@ static char *new_block(Arena *arena, size_t size, bool is_cut) {
     return (char *)(block + 1);
 }
 
+static size_t rounded_up(size_t bytes) {
+    return bytes ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
+}
+
 void *arena_alloc(Arena *arena, size_t bytes) {
     if (bytes > SIZE_MAX / 4) arena_fail(arena);
     arena->bytes += bytes;
     arena_count(arena, 1 + bytes / BYTES_A_STEP);
     if (OBJECT_A_BLOCK) return new_block(arena, bytes, false);
-    size_t rounded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    if (rounded == 0) rounded = ALIGNMENT;
+    size_t rounded = rounded_up(bytes);
     if (rounded > (size_t)(arena->end - arena->next)) {
         if (rounded > arena->block_size / 4) return new_block(arena, rounded, false);
         size_t size = arena->block_size - sizeof(Block);
@@ -249,9 +252,8 @@ void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes) {
     if (new_bytes <= old_bytes && old) return old;
     if (!OBJECT_A_BLOCK && old && new_bytes <= SIZE_MAX / 4) {
         /* the object that was cut last grows where it stands */
-        size_t held = (old_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-        size_t rounded = (new_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-        if (held && (char *)old + held == arena->next && rounded - held <= (size_t)(arena->end - arena->next)) {
+        size_t held = rounded_up(old_bytes), rounded = rounded_up(new_bytes);
+        if ((char *)old + held == arena->next && rounded - held <= (size_t)(arena->end - arena->next)) {
             arena->next += rounded - held;
             arena->bytes += new_bytes - old_bytes;
             arena_count(arena, (new_bytes - old_bytes) / BYTES_A_STEP);
@@ -261,6 +263,11 @@ void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes) {
     void *object = arena_alloc(arena, new_bytes);
     if (old_bytes) memcpy(object, old, old_bytes);
     return object;
+}
+
+void arena_trim(Arena *arena, void *object, size_t bytes, size_t fewer) {
+    if (OBJECT_A_BLOCK || (char *)object + rounded_up(bytes) != arena->next) return;
+    arena->next = (char *)object + rounded_up(fewer);
 }
 
 char *arena_copy(Arena *arena, const char *text, size_t length) {

@@ -34,6 +34,8 @@ NO_RETURN void arena_fail(Arena *arena);             /* takes that jump: for mem
 size_t arena_bytes(const Arena *arena);              /* handed out so far, also by its scratch arenas that are gone: a measure of work */
 void *arena_alloc(Arena *arena, size_t bytes);       /* zeroed, aligned to 16; never NULL */
 void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes); /* keeps the old bytes, zeroes the rest */
+/* Gives back what the object has after `fewer` bytes, where nothing came after it; that must still be all zeros. */
+void arena_trim(Arena *arena, void *object, size_t bytes, size_t fewer);
 char *arena_copy(Arena *arena, const char *text, size_t length);               /* ends it with a NUL */
 char *arena_printf(Arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);
 char *arena_vprintf(Arena *arena, const char *format, va_list args);
