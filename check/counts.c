@@ -214,6 +214,7 @@ static void check_pair(Counts *c, Pair *pair) {
     if (!end_first(&pair->ends[0]).hi || !end_first(&pair->ends[1]).hi)
         return; /* `roles` has said so */
     if (counts_same(c->arena, c->prog, pair->ends, pair->apart)) return;
+    if (counts_same_in_pieces(c->arena, c->prog, pair->ends)) return;
     if (counts_equal(c->arena, c->prog, pair->ends, known)) return;
     if (proved_nonempty(c, pair) || was_said(c, pair)) return;
     for (int i = 0; i < 2; i++) {

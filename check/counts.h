@@ -13,7 +13,7 @@
 /* What a role does with one end of a pipe: its acquires, and what decides how often they come */
 typedef struct EndCode {
     const Role *role;
-    const FlowCode *slice;
+    FlowCode *slice;
 } EndCode;
 
 EndCode end_code(Arena *arena, const Role *role, int pipe, End end);
@@ -27,6 +27,8 @@ const Poly *end_poly(Arena *arena, const EndCode *end, int at, Expr *expr, Algeb
 /* Certainly the same loops, conditions and leaves in the same order? `apart`: the first rows that
  * are not the same, -1: the end of a list */
 bool counts_same(Arena *arena, Prog *prog, const EndCode *ends, int *apart);
+/* The same, where one of them writes loops in pieces (pieces.h) */
+bool counts_same_in_pieces(Arena *arena, Prog *prog, const EndCode *ends);
 
 /* ---- formulas -------------------------------------------------------------------------------- */
 

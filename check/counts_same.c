@@ -2,8 +2,14 @@
  * conditions and leaves, in the same order, make equal counts, whatever the bounds and
  * conditions are worth. */
 #include "check/counts.h"
+#include "check/pieces.h"
 
 #include "flow/values.h"
+
+typedef struct Renamed { /* a loop variable of a role, and what it stands for */
+    int side, atom;
+    const Poly *is;
+} Renamed;
 
 typedef struct Sides {
     Arena *arena;
@@ -11,7 +17,7 @@ typedef struct Sides {
     const EndCode *ends;
     Algebra *algebra;
     int *partner;     /* by region of the first: that of the second which goes with it, -1: none */
-    VEC(int) renamed; /* loop variables of the second role, each with the atom that it stands for */
+    VEC(Renamed) renamed;
     int *apart;
 } Sides;
 
@@ -31,7 +37,9 @@ static bool keeps(const FlowCode *code, const Row *row, const void *data) {
 }
 
 EndCode end_code(Arena *arena, const Role *role, int pipe, End end) {
-    return (EndCode){role, code_slice(arena, role->code, keeps, &(Wanted){pipe, end}, NULL)};
+    FlowCode *slice = code_slice(arena, role->code, keeps, &(Wanted){pipe, end});
+    pieces_open(arena, slice);
+    return (EndCode){role, slice};
 }
 
 Span end_first(const EndCode *end) {
@@ -64,9 +72,10 @@ static const Region *region_of(const Sides *s, int side, int region) {
 static const Poly *side_poly(const Sides *s, int side, int region, Expr *expr) {
     int at = region_of(s, side, region)->begin;
     const Poly *poly = end_poly(s->arena, &s->ends[side], at, expr, s->algebra);
-    for (size_t i = 0; side && poly && i + 1 < s->renamed.count; i += 2)
-        poly = poly_replace(s->algebra, poly, s->renamed.items[i],
-                            poly_atom(s->algebra, s->renamed.items[i + 1]));
+    for (size_t i = 0; poly && i < s->renamed.count; i++) {
+        const Renamed *renamed = &s->renamed.items[i];
+        if (renamed->side == side) poly = poly_replace(s->algebra, poly, renamed->atom, renamed->is);
+    }
     return poly;
 }
 
@@ -82,6 +91,26 @@ static bool same_expr(const Sides *s, int a, int b, Expr *x, Expr *y) {
 
 /* ---- side by side ---------------------------------------------------------------------------- */
 
+static void rename_variable(Sides *s, int side, const Region *loop, const Poly *is) {
+    if (loop->var < 0) return;
+    int atom = algebra_atom_local(s->algebra, s->ends[side].role, loop->var);
+    vec_push(s->arena, &s->renamed, ((Renamed){side, atom, is}));
+}
+
+/* Of loops over the same range; where there is one iteration at most, it is that of lo. */
+static void rename_variables(Sides *s, int a, int b) {
+    const Region *x = region_of(s, 0, a), *y = region_of(s, 1, b);
+    const Poly *lo = side_poly(s, 0, a, x->lo), *hi = side_poly(s, 0, a, x->hi);
+    bool once = lo && hi && !poly_changes(s->algebra, lo) && range_is_once(s->arena, s->algebra, lo, hi);
+    if (once && !x->where) {
+        rename_variable(s, 0, x, lo);
+        rename_variable(s, 1, y, lo);
+    } else if (x->var >= 0) {
+        int atom = algebra_atom_local(s->algebra, s->ends[0].role, x->var);
+        rename_variable(s, 1, y, poly_atom(s->algebra, atom));
+    }
+}
+
 static bool same_range(Sides *s, int a, int b) {
     const Region *x = region_of(s, 0, a), *y = region_of(s, 1, b);
     if (x->kind == REGION_GRID) return true;
@@ -90,15 +119,15 @@ static bool same_range(Sides *s, int a, int b) {
     bool whole = domain && x->whole && y->whole;
     if (!whole && (!same_expr(s, a, b, x->lo, y->lo) || !same_expr(s, a, b, x->hi, y->hi)))
         return false;
-    if (x->var < 0 || y->var < 0) return true;
-    vec_push(s->arena, &s->renamed, algebra_atom_local(s->algebra, s->ends[1].role, y->var));
-    vec_push(s->arena, &s->renamed, algebra_atom_local(s->algebra, s->ends[0].role, x->var));
+    rename_variables(s, a, b);
     return true;
 }
 
 static bool same_condition(const Sides *s, int a, int b) {
     const Region *x = region_of(s, 0, a), *y = region_of(s, 1, b);
     if (x->nonempty >= 0 && x->nonempty == y->nonempty) return true;
+    if (x->from || y->from) /* of loops over the same range, as they are around them */
+        return same_expr(s, a, b, x->from, y->from) && same_expr(s, a, b, x->to, y->to);
     return same_expr(s, a, b, x->condition, y->condition);
 }
 
@@ -143,4 +172,13 @@ bool counts_same(Arena *arena, Prog *prog, const EndCode *ends, int *apart) {
         if (a->kind == ROW_LEAVE && !same_leave(&s, a, b)) return differ(&s, at);
     }
     return count == other;
+}
+
+bool counts_same_in_pieces(Arena *arena, Prog *prog, const EndCode *ends) {
+    EndCode cut[2] = {ends[0], ends[1]};
+    int apart[2];
+    FlowCode *slices[2] = {ends[0].slice, ends[1].slice};
+    if (!pieces_cut(arena, algebra_of_counts(arena, prog), slices, 2)) return false;
+    for (int i = 0; i < 2; i++) cut[i].slice = slices[i];
+    return counts_same(arena, prog, cut, apart);
 }

@@ -230,23 +230,24 @@ static void note_waits(const Graph *g, const Part *part, const Machine *m, const
 }
 
 typedef struct Way { /* of looking at a part. What is found right in one of them is right. */
-    bool rolls, proves;
-    Split split;
+    bool proves, cuts;
 } Way;
 
-static Verdict search_part(const Graph *g, Arena *arena, int which, const Way *way, Part **searched,
-                           Undecided *undecided) {
-    Part *part = *searched = part_of(g, arena, which);
-    part->rolls = way->rolls, part->proves = way->proves, part->split = way->split;
+/* From the one that takes least */
+static const Way ways[] = {{false, false}, {true, false}, {true, true}};
+#define WAYS COUNT_OF(ways)
+
+static Verdict search_part(const Graph *g, Part *part, uint64_t steps, Undecided *undecided) {
     learn_grid(g, part);
     if (part->split.by) part_split_begin(part);
+    part->work = budget_of(g->work, steps);
     bool compiled = part_compile(part);
     undecided->span = part->beyond_at;
     undecided->why = part->beyond;
     if (!compiled) return VERDICT_BEYOND;
     undecided->span = part->sides.items[0].role->span;
-    part->work = budget_of(g->work, SEARCH_STEPS);
-    Search *search = search_new(arena, part);
+    part->work = budget_of(g->work, steps);
+    Search *search = search_new(part->arena, part);
     State state;
     Verdict verdict = search_states(search, &state);
     if (verdict == VERDICT_BEYOND) undecided->why = search->machine->beyond;
@@ -255,37 +256,41 @@ static Verdict search_part(const Graph *g, Arena *arena, int which, const Way *w
     return verdict;
 }
 
-/* With loops that are written in pieces taken for one; where that does not do, as they stand */
-static Verdict search_both(const Graph *g, Arena *arena, int which, Way way, Part **part, Undecided *undecided) {
-    way.rolls = true;
-    Verdict verdict = search_part(g, arena, which, &way, part, undecided);
-    if (verdict == VERDICT_CLEAN || !(*part)->rolled) return verdict;
-    *undecided = (Undecided){0};
-    way.rolls = false;
-    return search_part(g, arena, which, &way, part, undecided);
+/* In all ways, first with few steps: most parts need no more. undecided, *part: of the last way
+ * without cuts, in which all rows are as they are written. */
+static bool part_proved(const Graph *g, Arena *arena, int which, Split split, Part **part,
+                        Undecided *undecided) {
+    bool settled[WAYS] = {false};
+    for (uint64_t steps = SEARCH_STEPS / 10; steps <= SEARCH_STEPS; steps *= 10)
+        for (size_t w = 0; w < WAYS; w++) {
+            if (settled[w]) continue;
+            Undecided found = {0};
+            Part *searched = part_of(g, arena, which);
+            searched->proves = ways[w].proves, searched->cuts = ways[w].cuts;
+            searched->split = split;
+            if (search_part(g, searched, steps, &found) == VERDICT_CLEAN) return true;
+            settled[w] = !budget_is_used(searched->work);
+            if (!ways[w].cuts) *undecided = found, *part = searched;
+        }
+    return false;
 }
 
 /* Each remainder of a size by itself */
-static Verdict search_split(const Graph *g, Arena *arena, int which, Split split) {
-    Verdict verdict = VERDICT_CLEAN;
-    for (split.rest = 0; split.rest < split.by && verdict == VERDICT_CLEAN; split.rest++) {
+static bool split_proved(const Graph *g, Arena *arena, int which, Split split) {
+    bool proved = true;
+    for (split.rest = 0; split.rest < split.by && proved; split.rest++) {
         Undecided undecided = {0};
         Part *part;
-        verdict = search_both(g, arena, which, (Way){.proves = true, .split = split}, &part, &undecided);
+        proved = part_proved(g, arena, which, split, &part, &undecided);
     }
-    return verdict;
+    return proved;
 }
 
-/* What takes longer comes where the rest has not done. */
-static Verdict check_part(const Graph *g, Arena *arena, int which, Undecided *undecided) {
+static bool check_part(const Graph *g, Arena *arena, int which, Undecided *undecided) {
     Part *part;
-    Split split;
-    Verdict verdict = search_both(g, arena, which, (Way){0}, &part, undecided);
-    if (verdict == VERDICT_CLEAN) return verdict;
-    *undecided = (Undecided){0};
-    verdict = search_both(g, arena, which, (Way){.proves = true}, &part, undecided);
-    if (verdict == VERDICT_CLEAN || !part_split_find(part, &split)) return verdict;
-    return search_split(g, arena, which, split) == VERDICT_CLEAN ? VERDICT_CLEAN : verdict;
+    Split split = {0};
+    if (part_proved(g, arena, which, split, &part, undecided)) return true;
+    return part_split_find(part, &split) && split_proved(g, arena, which, split);
 }
 
 static void say_undecided(Diags *diags, const Undecided *undecided) {
@@ -313,31 +318,31 @@ static void say_undecided(Diags *diags, const Undecided *undecided) {
               "together");
 }
 
-static Verdict verdict_of(Arena *arena, Prog *prog, Budget work, Undecided *undecided) {
+static bool proved(Arena *arena, Prog *prog, Budget work, Undecided *undecided) {
     size_t roles = prog->roles.count;
     Graph g = {.arena = arena,
                .prog = prog,
                .work = work,
                .order = NEW_ARRAY(arena, int, roles + 1),
                .low = NEW_ARRAY(arena, int, roles + 1)};
-    Verdict verdict = VERDICT_CLEAN;
+    bool clean = true;
     find_parts(&g);
-    for (int part = 0; part < g.parts && verdict == VERDICT_CLEAN; part++) {
+    for (int part = 0; part < g.parts && clean; part++) {
         bool used = false;
         for (size_t e = 0; e < g.edges.count; e++) used |= g.edges.items[e].part == part;
-        if (used && !proved_by_windows(&g, part)) verdict = check_part(&g, arena, part, undecided);
+        if (used && !proved_by_windows(&g, part)) clean = check_part(&g, arena, part, undecided);
     }
-    return verdict;
+    return clean;
 }
 
 bool deadlock_proves(Arena *arena, Prog *prog, Budget work) {
     Undecided undecided = {0};
-    return verdict_of(arena, prog, work, &undecided) == VERDICT_CLEAN;
+    return proved(arena, prog, work, &undecided);
 }
 
 void deadlock_check(Arena *arena, Prog *prog, Diags *diags) {
     Undecided undecided = {0};
     Budget work = arena_budget(arena, DEADLOCK_STEPS);
-    if (verdict_of(arena, prog, work, &undecided) == VERDICT_CLEAN || trace_check(arena, prog, diags)) return;
+    if (proved(arena, prog, work, &undecided) || trace_check(arena, prog, diags)) return;
     say_undecided(diags, &undecided);
 }

@@ -75,9 +75,9 @@ static int continued(Part *part, int side, const Loop *loop, const Track *wanted
         return -1;
     int64_t zero;
     if (!poly_is_constant(track->base, &zero) || zero != 0) return -1;
-    part_operands(part, algebra, ATOM_MAX, wanted->lo, &begins);
-    part_operands(part, algebra, ATOM_MIN, track->hi, &before_ends);
-    part_operands(part, algebra, ATOM_MAX, track->lo, &before_begins);
+    poly_operands(part->arena, algebra, ATOM_MAX, wanted->lo, &begins);
+    poly_operands(part->arena, algebra, ATOM_MIN, track->hi, &before_ends);
+    poly_operands(part->arena, algebra, ATOM_MAX, track->lo, &before_begins);
     const Poly *joint = NULL;
     for (size_t i = 0; i < begins.count && !joint; i++)
         if (among(&before_ends, begins.items[i])) joint = begins.items[i];
@@ -243,7 +243,7 @@ static void add_bounds(Part *part, int side, Loop *loop, Track *track) {
         loop->after = continued_piece(part, side, loop);
         return;
     }
-    part_operands(part, algebra, ATOM_MIN, track->hi, &ends);
+    poly_operands(part->arena, algebra, ATOM_MIN, track->hi, &ends);
     if (!track->changes) loop->after = continued(part, side, loop, track, &ends);
     if (loop->after < 0 &&
         (!poly_is_constant(track->lo, &loop->first) || loop->first > NEVER / 2 || loop->first < -NEVER / 2)) {
@@ -287,13 +287,26 @@ static bool may_join(const Part *part, int side, const Track *track, const Track
     return group >= 0 ? group == track->shape.group : fits(part, side, &wanted->shape, track->shape.group);
 }
 
-/* One over the same pipes */
+/* Does a side that has loops of both over these pipes come to that of `a` first? */
+static bool comes_before(const Part *part, const Track *a, const Track *b, uint64_t pipes) {
+    for (size_t i = 0; i < part->sides.count; i++) {
+        const Loop *loops = part->sides.items[i].loops;
+        if (a->loop[i] < 0 || b->loop[i] < 0) continue;
+        if ((loops[a->loop[i]].pipes & pipes) && (loops[b->loop[i]].pipes & pipes))
+            return a->loop[i] < b->loop[i];
+    }
+    return false;
+}
+
+/* One over the same pipes: the first to which others come */
 static int track_shared(const Part *part, int side, const Track *wanted, int group) {
+    const Track *first = NULL;
     for (size_t i = 0; i < part->tracks.count; i++) {
         const Track *track = &part->tracks.items[i];
-        if ((track->pipes & wanted->pipes) && may_join(part, side, track, wanted, group)) return (int)i;
+        if (!(track->pipes & wanted->pipes) || !may_join(part, side, track, wanted, group)) continue;
+        if (!first || comes_before(part, track, first, wanted->pipes)) first = track;
     }
-    return -1;
+    return first ? (int)(first - part->tracks.items) : -1;
 }
 
 static bool is_apart(const Part *part, int side, int region) {
@@ -338,6 +351,7 @@ static Track track_wanted(Part *part, int side, const Loop *loop, uint64_t pipes
         wanted.lo = part_formula(part, side, loop->outer, region->begin, region->lo);
         wanted.hi = part_formula(part, side, loop->outer, region->begin, region->hi);
         wanted.changes = poly_changes(algebra, wanted.lo) || poly_changes(algebra, wanted.hi);
+        wanted.once = !region->where && !wanted.changes && range_is_once(part->arena, algebra, wanted.lo, wanted.hi);
     }
     wanted.shape = *loop;
     add_bounds(part, side, &wanted.shape, &wanted);

@@ -66,8 +66,10 @@ const Poly *part_whole_formula(Part *part, int side, int around, int whole, Expr
     const Poly *poly = values_import(part->arena, own->role->code, whole, expr, algebra);
     for (const Loop *loop = loop_of(part, side, around); loop && poly; loop = loop_of(part, side, loop->outer)) {
         const Track *track = &part->tracks.items[loop->track];
-        if (loop->region->kind != REGION_FOR || loop->region->var < 0 || track->role == own->role) continue;
+        if (loop->region->kind != REGION_FOR || loop->region->var < 0) continue;
         int local = algebra_atom_local(algebra, own->role, loop->region->var);
+        if (track->once) poly = poly_replace(algebra, poly, local, track->lo);
+        if (track->role == own->role || track->once) continue;
         int shared = algebra_atom_local(algebra, track->role, track->region->var);
         if (local != shared) poly = poly_replace(algebra, poly, local, poly_atom(algebra, shared));
     }
@@ -473,15 +475,4 @@ int part_condition(Part *part, int side, const Region *branch) {
     Expr *condition = branch->condition;
     const Poly *poly = part_formula(part, side, around, at, condition);
     return truth_question(part, side, around, poly, QUESTION_YES, QUESTION_NO, SPLITS_MOST);
-}
-
-void part_operands(Part *part, const Algebra *algebra, AtomKind kind, const Poly *poly, Polys *out) {
-    const Atom *atom = only_atom(algebra, poly);
-    if (!atom || atom->kind != kind) {
-        vec_push(part->arena, out, poly);
-        return;
-    }
-    const Poly *left = atom->args[0], *right = atom->args[1];
-    part_operands(part, algebra, kind, left, out);
-    part_operands(part, algebra, kind, right, out);
 }

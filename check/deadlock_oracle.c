@@ -192,19 +192,14 @@ int search_standing(const Search *s, const Position *place, int group) {
     return ahead ? -1 : 1;
 }
 
-/* Has a process, in what it shares with another one, yet to come to the loop in which that is (-1), or is it after it (1)?
- * 0 too where it has no such loop. */
-static int against(const Machine *m, const Position *place, const Loop *loop) {
-    const Part *part = search_of(m)->part;
-    int side = side_of(m, place), own = part->tracks.items[loop->track].loop[side];
-    if (own < 0 && (loop->group < 0 || part->groups.items[loop->group].last[side] < 0)) return 0;
-    if (own < 0) return search_standing(search_of(m), place, loop->group);
-    const Region *region = part->sides.items[side].loops[own].region;
-    return *place->step <= 2 * region->begin ? -1 : *place->step > 2 * region->next ? 1 : 0;
+/* What the process comes to next, or is in, in an iteration of what is around the loop */
+static int rank_of(const Machine *m, const Position *place, const Loop *loop) {
+    if (!loop && *place->step % 2) return 0; /* asks whether there is another iteration */
+    return own_side(m, place)->ranks[loop ? loop->region->begin : *place->step / 2];
 }
 
-/* Loops that are the same are compared by their counters, else where in the rows around they stand. Who has just decided
- * lets others go first. */
+/* Loops that are the same are compared by their counters, else by what comes next, else where in
+ * the rows around they stand. Who has just decided lets others go first. */
 static bool before(const Machine *m, const State *state, const Position *a, const Position *b) {
     const Loop *a_outer = NULL, *b_outer = NULL;
     (void)state;
@@ -212,9 +207,8 @@ static bool before(const Machine *m, const State *state, const Position *a, cons
         const Loop *x = loop_at(m, a, depth), *y = loop_at(m, b, depth);
         bool same = x && y && (x->track == y->track || (x->group >= 0 && x->group == y->group));
         if (!same) {
-            int later = y ? against(m, a, y) : 0;
-            if (!later && x) later = -against(m, b, x);
-            if (later) return later < 0;
+            int own = rank_of(m, a, x), other = rank_of(m, b, y);
+            if (own != other) return own < other;
             break;
         }
         int64_t differ = floor_div(a->trips[depth - 1], x->times) - floor_div(b->trips[depth - 1], y->times);

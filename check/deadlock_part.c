@@ -33,13 +33,15 @@ static bool keeps(const FlowCode *code, const Row *row, const void *data) {
     return operation && takes(side, row->handle);
 }
 
-FlowCode *part_slice(const Part *part, const Side *side, const bool *opened) {
+/* Rows of the part's pipes that are not in side->without */
+static FlowCode *part_slice(const Part *part, const Side *side) {
     const Wanted wanted = {part, side};
-    FlowCode *slice = code_slice(part->arena, side->role->code, keeps, &wanted, opened);
+    FlowCode *slice = code_slice(part->arena, side->role->code, keeps, &wanted);
     for (size_t at = 0; at < slice->rows.count; at++) {
         int handle = side->released[slice->whole_rows.items[at]];
         if (handle >= 0) slice->rows.items[at].handle = handle;
     }
+    pieces_open(part->arena, slice);
     return slice;
 }
 
@@ -124,20 +126,11 @@ static bool add_loop(Part *part, int index, int region) {
     return fine;
 }
 
-/* Does a loop around stand for rows of the role that are not its own? */
-static bool is_in_rolled(const Side *side, const Region *region) {
-    const FlowCode *whole = side->role->code;
-    for (int r = region->loop; r >= 0; r = loop_around(side->slice, r))
-        if (side->slice->regions.items[r].lo != whole->regions.items[side->slice->whole_regions.items[r]].lo)
-            return true;
-    return false;
-}
-
 /* Does the condition hold on each path to it? */
 static Certainty path_decides(const Part *part, const Side *side, const Region *row) {
     FlowCode *code = side->role->code;
     int at = side->slice->whole_rows.items[row->begin];
-    if (!part->proves || is_in_rolled(side, row)) return NOT_CERTAIN;
+    if (!part->proves) return NOT_CERTAIN;
     PathMark mark = values_assume(part->arena, code, at);
     Bindings before = values_at(part->arena, code, at);
     Certainty decided = algebra_decides(code->algebra, side->role, row->condition);
@@ -155,7 +148,7 @@ static bool add_condition(Part *part, int index, int region) {
         return false;
     }
     bool piece = row->from && side->loops[row->loop].piece;
-    Certainty decided = piece ? CERTAINLY : path_decides(part, side, row);
+    Certainty decided = piece ? CERTAINLY : row->from ? NOT_CERTAIN : path_decides(part, side, row);
     if (decided != NOT_CERTAIN) {
         side->conditions[region] = decided == CERTAINLY ? QUESTION_YES : QUESTION_NO;
         return true;
@@ -212,10 +205,18 @@ static void slice_side(Part *part, Side *side) {
     side->without = NEW_ARRAY(part->arena, bool, rows + 1);
     side->released = NEW_ARRAY(part->arena, int, rows + 1);
     for (size_t at = 0; at < rows; at++) side->released[at] = -1;
-    side->slice = part_slice(part, side, NULL);
-    while (release_in_place(side)) side->slice = part_slice(part, side, NULL);
-    FlowCode *rolled = part->rolls ? part_roll(part, side, side->slice) : NULL;
-    if (rolled) side->slice = rolled, part->rolled = true;
+    side->slice = part_slice(part, side);
+    while (release_in_place(side)) side->slice = part_slice(part, side);
+}
+
+/* False: nobody has pieces */
+static bool cut_sides(Part *part) {
+    size_t count = part->sides.count;
+    FlowCode **slices = NEW_ARRAY(part->arena, FlowCode *, count + 1);
+    for (size_t i = 0; i < count; i++) slices[i] = part->sides.items[i].slice;
+    bool cut = pieces_cut(part->arena, part->algebra[0], slices, count);
+    for (size_t i = 0; i < count; i++) part->sides.items[i].slice = slices[i];
+    return cut;
 }
 
 static bool compile(Part *part, int index) {
@@ -247,8 +248,12 @@ bool part_compile(Part *part) {
         vec_push(part->arena, &part->sides, (Side){.role = &part->prog->roles.items[part->roles.items[r]]});
     part->beyond_at = part->sides.items[0].role->span;
     for (size_t r = 0; r < part->roles.count; r++) slice_side(part, &part->sides.items[r]);
+    if (part->cuts && !cut_sides(part)) return false;
     for (size_t apart = 0;; apart = part->apart.count) { /* again for each loop that is left apart */
-        if (compile_all(part)) return true;
+        if (compile_all(part)) {
+            part_order(part);
+            return true;
+        }
         if (part->beyond || part->apart.count == apart) return false;
     }
 }

@@ -4,7 +4,7 @@
  *   deadlock_numbers.c   numbers that decide, equal ones of different roles found; conditions as questions about them
  *   deadlock_loops.c     which loops of different roles are one and the same
  *   deadlock_split.c     sizes by their remainders
- *   deadlock_roll.c      loops that are written in several pieces, taken for one
+ *   deadlock_order.c     who comes to what before whom
  *   deadlock_oracle.c    answers of the machine: what is decided, and who goes first
  *   deadlock_possible.c  decisions that contradict each other
  *   deadlock_normal.c    the normal form of a state
@@ -21,6 +21,7 @@
 #include "algebra/algebra.h"
 #include "check/counts.h"
 #include "check/deadlock.h"
+#include "check/pieces.h"
 #include "flow/machine.h"
 #include "flow/values.h"
 
@@ -28,8 +29,6 @@
 #define EXACT      2 /* iterations that are told apart from all later ones */
 #define NEVER      INT32_MAX
 #define ALWAYS     INT32_MIN
-
-typedef VEC(const Poly *) Polys;
 
 /* ---- what a part is made of -------------------------------------------------------------------------------------- */
 
@@ -77,6 +76,7 @@ typedef struct Side { /* a role, as far as a part concerns it */
     int *conditions; /* by region of an IF: the first question, or what is known */
     VEC(Question) questions;
     int latest[DEPTH_MOST]; /* by depth less 1: 1 + the last loop so far, 0: none yet */
+    int *ranks;   /* by row: of what comes next in its list, for all sides alike */
     int *carried; /* by row: the loop whose counter is carried there to the next piece of its range, -1: none */
 } Side;
 
@@ -94,6 +94,7 @@ typedef struct
     const Poly *lo, *hi; /* in terms of the first sides' loop variables */
     const Poly *base;    /* the loop variable is this and the counter */
     bool changes;        /* nobody else's loop is known to be the same */
+    bool once;           /* there is one iteration at most: of lo */
     uint64_t pipes;      /* of the part, acquired or released in it */
     Loop shape;          /* bounds, group, times and first counter of its loops */
     int *loop;           /* by side, -1: none */
@@ -153,8 +154,7 @@ typedef struct Part { /* roles that pipes connect in a ring, and these pipes */
     VEC(Apart) apart;
     Split split;
     bool proves;        /* conditions that the path to them decides are not asked */
-    bool rolls;         /* loops in several pieces are taken for one where they are */
-    bool rolled;        /* some were */
+    bool cuts;          /* loops are cut where one of the roles has them in pieces */
     Budget work;         /* that the search of its states may take */
     const char *beyond; /* why this cannot be decided here, NULL: it can */
     Span beyond_at;
@@ -164,10 +164,7 @@ typedef struct Part { /* roles that pipes connect in a ring, and these pipes */
 bool part_compile(Part *part);             /* the sides of its roles; false: part->beyond says why */
 int part_pipe(const Part *part, int pipe); /* its number in the part, -1: not in it */
 
-/* deadlock_roll.c: the slice of a side with one loop for those that are pieces of one. NULL: there are none */
-FlowCode *part_roll(Part *part, const Side *side, FlowCode *slice);
-/* Rows of the part's pipes that are not in side->without; opened: as in flow/slice.h */
-FlowCode *part_slice(const Part *part, const Side *side, const bool *opened);
+void part_order(Part *part); /* deadlock_order.c: gives sides their ranks */
 
 /* deadlock_split.c */
 bool part_split_find(const Part *part, Split *split); /* of the numbers of a part that is compiled */
@@ -181,8 +178,6 @@ Algebra *part_algebra(const Part *part, int side, int around);
 /* The loop variables around stand for those of the tracks. at: a row of the slice */
 const Poly *part_formula(Part *part, int side, int around, int at, Expr *expr);
 const Poly *part_whole_formula(Part *part, int side, int around, int whole, Expr *expr); /* whole: of the whole Code */
-/* The operands of a min or max of mins or maxs, else the formula itself */
-void part_operands(Part *part, const Algebra *algebra, AtomKind kind, const Poly *poly, Polys *out);
 int part_depends(const Part *part, int side, int around, const Poly *poly); /* the innermost track, -1: none */
 const Poly *part_primitive(Part *part, const Poly *poly, int64_t *times, int64_t *plus); /* poly = times * it + plus */
 bool part_equal(Algebra *algebra, const Poly *a, const Poly *b); /* certainly? */

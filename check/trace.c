@@ -79,7 +79,7 @@ static FlowCode *relevant_rows(Arena *arena, const Role *role, Relevant r) {
     r.locals = NEW_ARRAY(arena, bool, role->locals.count + 1);
     while (r.more) {
         r.more = false;
-        slice = code_slice(arena, role->code, keeps, &r, NULL);
+        slice = code_slice(arena, role->code, keeps, &r);
         for (size_t at = 0; at < slice->rows.count; at++) {
             const Row *row = &slice->rows.items[at];
             if (row->kind != ROW_NEXT && row->kind != ROW_ELSE && row->kind != ROW_END)

@@ -32,7 +32,7 @@ static FlowCode *slice(Arena *arena, const FlowCode *code) {
     FlowCode *kept = NULL;
     while (needed.changed) {
         needed.changed = false;
-        kept = code_slice(arena, code, keeps, needed.locals, NULL);
+        kept = code_slice(arena, code, keeps, needed.locals);
         for (size_t at = 0; at < kept->rows.count; at++)
             row_exprs(kept, &kept->rows.items[at], need, &needed);
     }

@@ -61,11 +61,11 @@ static void keep_leaves(Slicer *s) {
 }
 
 /* A BLOCK that no LEAVE ends is its rows. */
-static void drop_blocks(Slicer *s, const bool *opened) {
+static void drop_blocks(Slicer *s) {
     bool *left = s->regions;
     for (size_t r = 1; r < s->code->regions.count; r++) {
         RegionKind kind = s->code->regions.items[r].kind;
-        if (kind == REGION_BLOCK || kind == REGION_TURN || (opened && opened[r])) left[r] = false;
+        if (kind == REGION_BLOCK || kind == REGION_TURN) left[r] = false;
     }
     for (size_t at = 0; at < s->code->rows.count; at++)
         if (s->kept[at] && s->code->rows.items[at].kind == ROW_LEAVE)
@@ -116,7 +116,7 @@ static void copy_rows(Slicer *s, Arena *arena, FlowCode *out) {
     }
 }
 
-FlowCode *code_slice(Arena *arena, const FlowCode *code, Keeps *keeps, const void *data, const bool *opened) {
+FlowCode *code_slice(Arena *arena, const FlowCode *code, Keeps *keeps, const void *data) {
     size_t rows = code->rows.count, regions = code->regions.count;
     Slicer s = {.code = code,
                 .kept = NEW_ARRAY(arena, bool, rows + 1),
@@ -132,7 +132,7 @@ FlowCode *code_slice(Arena *arena, const FlowCode *code, Keeps *keeps, const voi
             keep_row(&s, (int)at);
     }
     keep_leaves(&s);
-    drop_blocks(&s, opened);
+    drop_blocks(&s);
     number_rows(&s);
     FlowCode *out = NEW(arena, FlowCode);
     *out = (FlowCode){.prog = code->prog, .role = code->role, .algebra = code->algebra};

@@ -8,8 +8,7 @@
 
 typedef bool Keeps(const FlowCode *code, const Row *row, const void *data);
 
-/* Keeps decides about all rows but those that frame regions, LEAVE and EXIT. Needs lags.
- * opened: by region: an IF whose condition is left out, and its rows are not; NULL: none is */
-FlowCode *code_slice(Arena *arena, const FlowCode *code, Keeps *keeps, const void *data, const bool *opened);
+/* Keeps decides about all rows but those that frame regions, LEAVE and EXIT. Needs lags. */
+FlowCode *code_slice(Arena *arena, const FlowCode *code, Keeps *keeps, const void *data);
 
 #endif

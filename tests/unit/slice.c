@@ -60,7 +60,7 @@ static void try_case(const char *body, const char *rows) {
     EXPECT(prog != NULL);
     if (prog) {
         const FlowCode *slice =
-            code_slice(arena, code_lower(arena, prog, &prog->roles.items[0]), keeps, NULL, NULL);
+            code_slice(arena, code_lower(arena, prog, &prog->roles.items[0]), keeps, NULL);
         Str out = str_new(arena), why = str_new(arena);
         for (size_t at = 0; at < slice->rows.count; at++)
             str_printf(&out, "%s%s", at ? " " : "", row_names[slice->rows.items[at].kind]);
