@@ -3,7 +3,6 @@
  * Comes in lowered and classified; goes out with every payload proved whole, its bytes known, and no read of what has no value. */
 #include "check/written.h"
 
-#include <assert.h>
 #include <string.h>
 
 /* ---- states ---------------------------------------------------------------------------------------------------------------- */
@@ -69,12 +68,6 @@ Touched written_touched(Written *w, const IndexSpace *space, const Access *acces
     return (Touched){.all = elements_span(w->arena, tiling.start, tiling.start + count)};
 }
 
-/* The tile or variable that an OPEN begins anew; -1: none */
-static int opened_object(const Written *w, const Row *row) {
-    if (row->kind != ROW_OPEN || row->object == OBJECT_HANDLE) return -1;
-    return row->object == OBJECT_TILE ? row->index : (int)w->role->tiles.count + row->index;
-}
-
 /* ---- where paths meet ------------------------------------------------------------------------------------------------------ */
 
 /* A stage that is held on one of the paths only is the business of the linear rule. */
@@ -89,23 +82,15 @@ static bool join_holds(Written *w, State *to, const State *from, Span at) {
     return changed;
 }
 
-static bool declares(const Written *w, const Region *loop, size_t object) {
-    for (int row = loop->begin + 1; row < loop->next; row++)
-        if (opened_object(w, &w->code->rows.items[row]) == (int)object) return true;
-    return false;
-}
-
-/* An iteration takes nothing away from what was written before the loop, so the state at its head
- * does not change for that. */
-static void join_objects(Written *w, State *to, const State *from, int at, int source) {
-    const Region *region = &w->code->regions.items[w->code->rows.items[at].region];
-    bool comes_back = at == region->begin && source == region->next;
+static bool join_objects(Written *w, State *to, const State *from) {
+    bool changed = false;
     for (size_t i = 0; i < w->count && to->must != from->must; i++) {
         const Elements *a = to->must[i], *b = from->must[i];
         if (a == b || elements_hold(b, a)) continue;
-        assert(!comes_back || w->beyond || declares(w, region, i));
         written_set(w, to, (int)i, written_known(w, elements_common(w->arena, a, b), elements_none()));
+        changed = true;
     }
+    return changed;
 }
 
 static bool join(Flow *flow, void *to, const void *from, int at, int source) {
@@ -114,7 +99,7 @@ static bool join(Flow *flow, void *to, const void *from, int at, int source) {
     Span place = flow->code->regions.items[flow->code->rows.items[at].region].head;
     written_learn(w, state, other, at, source);
     bool changed = written_join_guards(w, state, other);
-    join_objects(w, state, other, at, source);
+    changed |= join_objects(w, state, other);
     changed |= join_holds(w, state, other, place);
     if (state->arm != other->arm || source == flow->code->regions.items[flow->code->rows.items[at].region].end) state->arm = -1;
     return changed;
@@ -168,6 +153,11 @@ static void enter_loop(Written *w, State *state, const Row *row) {
     }
 }
 
+static void open_scope(Written *w, State *state, const Row *row) {
+    if (row->object == OBJECT_TILE) written_open(w, state, row->index);
+    if (row->object == OBJECT_LOCAL) written_open(w, state, (int)w->role->tiles.count + row->index);
+}
+
 static void step_row(Written *w, State *state, const Row *row) {
     const Region *region = &w->code->regions.items[row->region];
     switch (row->kind) {
@@ -185,9 +175,7 @@ static void step_row(Written *w, State *state, const Row *row) {
         state->arm = -1;
         break;
     case ROW_ELSE: state->arm = w->at; break;
-    case ROW_OPEN:
-        if (opened_object(w, row) >= 0) written_open(w, state, opened_object(w, row));
-        break;
+    case ROW_OPEN: open_scope(w, state, row); break;
     case ROW_TILE:
         written_reads(w, state, row);
         written_stage_row(w, state, tiles_site(w->tiles, row->stmt));
