@@ -3,6 +3,8 @@
  * that it gets it under, or because a loop around is left by some and not by others. */
 #include "flow/origin.h"
 
+#include "flow/reaching.h"
+
 typedef struct Step {
     Span span;
     const char *text;
@@ -17,7 +19,7 @@ typedef struct Origin {
     Arena *arena;
     const Prog *prog;
     const Role *role;
-    const FlowCode *code;
+    FlowCode *code;
     Differs how;
     Around *around;     /* by region: of the rows in it */
     const Row **leaves; /* by region: the first that goes to it under control that differs */
@@ -142,13 +144,43 @@ static bool gives(const Unsafe *what, int local) {
     return any;
 }
 
-/* Looks for what gives the variable its value */
-static void search(Origin *origin) {
+typedef struct Sought {
+    const Expr *expr;
+    Arena *arena;
+    bool found;
+} Sought;
+
+static void find_node(Expr *expr, void *data) {
+    Sought *sought = data;
+    sought->found |= expr == sought->expr;
+}
+
+static void find_below(Expr *expr, void *data) {
+    expr_visit(((const Sought *)data)->arena, expr, find_node, data);
+}
+
+/* The first row that evaluates the expression; -1: none does */
+static int row_of(const Origin *origin, const Expr *expr) {
+    Sought sought = {.expr = expr, .arena = origin->arena};
+    for (size_t at = 0; at < origin->code->rows.count; at++) {
+        row_exprs(origin->code, &origin->code->rows.items[at], find_below, &sought);
+        if (sought.found) return (int)at;
+    }
+    return -1;
+}
+
+/* Looks for what gives the variable the value that is used */
+static void search(Origin *origin, const Expr *use) {
+    int used = row_of(origin, use);
+    const bool *reaches =
+        used < 0 ? NULL : flow_reaching(origin->arena, origin->code, use->index, used);
+    origin->local = use->index;
     origin->by_value = origin->by_control = origin->by_leave = NULL;
     find_control(origin);
     for (size_t at = 0; at < origin->code->rows.count; at++) {
         const Row *row = &origin->code->rows.items[at];
         const Region *region = &origin->code->regions.items[row->region];
+        if (reaches && !reaches[at]) continue;
         if (row->kind == ROW_LOOP && region->kind == REGION_FOR && region->var == origin->local) {
             assigned(origin, row, region->lo, region->parent);
             if (!origin->how.along) assigned(origin, row, region->hi, region->parent);
@@ -171,8 +203,7 @@ static Expr *follow(Origin *origin, const Expr *use) {
         return NULL;
     }
     vec_push(origin->arena, &origin->seen, use->index);
-    origin->local = use->index;
-    search(origin);
+    search(origin, use);
     if (origin->by_value && origin->by_value->kind == ROW_UNSAFE) {
         step(origin, place_of(origin->by_value), "each thread has a `%s` of its own", local->name);
         return NULL;

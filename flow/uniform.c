@@ -142,7 +142,6 @@ static void publish(const Uniform *u, const State *state, int region) {
 static void part(const Uniform *u, State *state, int region, Vary own) {
     int home = u->homes[region];
     if (!own) return;
-    state->regions[home] |= own;
     if (u->returns[home]) home = 0;
     state->regions[home] |= own;
     for (; region > home; region = u->code->regions.items[region].parent)
@@ -196,7 +195,8 @@ static void set(const Uniform *u, State *state, const Row *row) {
     put(u, state, row->local, value);
 }
 
-/* A value of `unsafe`. Of a role in turn each instance has stages of its own. */
+/* A value of `unsafe`, which its own statement alone reads. Of a role in turn each instance has
+ * stages of its own. */
 static Uniformity own_value(const Uniform *u, const Unsafe *what) {
     Uniformity own = u->role->instances > 1 ? UNIFORM_INSTANCE : UNIFORM_ROLE;
     switch (what->value) {
@@ -215,9 +215,8 @@ static Uniformity own_value(const Uniform *u, const Unsafe *what) {
 /* Each thread may have its own of what inline PTX gives. */
 static void unsafe(const Uniform *u, State *state, const Row *row) {
     const Unsafe *what = row->unsafe;
-    Vary value = control(u, state, row->region);
-    if (what->pipe >= 0) value |= state->pipes[what->pipe];
-    if (row->local >= 0) put(u, state, row->local, value | vary(u, own_value(u, what), 0));
+    Vary taken = what->pipe >= 0 ? state->pipes[what->pipe] : 0;
+    if (row->local >= 0) put(u, state, row->local, taken | vary(u, own_value(u, what), 0));
     for (size_t i = 0; i < what->operands.count; i++)
         put(u, state, what->operands.items[i].local, vary(u, UNIFORM_LANE, UINT32_MAX));
 }

@@ -5,11 +5,13 @@
 #include "parser/parser.h"
 #include "tests/unit/expect.h"
 
-static const struct {
+typedef struct Case {
     const char *body;
     Uniformity among;
     uint32_t along;
-} cases[] = {
+} Case;
+
+static const Case cases[] = {
     {"var z = 0; for i in 0 .. n { z = i; }", UNIFORM_ROLE, 0},
     {"var z = 0; if rank == 0 { z = n; }", UNIFORM_INSTANCE, 0},
     {"var z = 0; if r == 0 { z = n; }", UNIFORM_ROLE, 0},
@@ -40,6 +42,12 @@ static const struct {
     {"unsafe { var z = 0; ptx \"mov.u32 {0}, %smid;\" (out z); }", UNIFORM_LANE, 2},
     {"shared t: f32[T]; t[i] = 0; unsafe { var z = address(t); }", UNIFORM_INSTANCE, 0},
     {"unsafe { var z = address(Y); }", UNIFORM_ROLE, 0},
+    /* stages: those that the block has taken */
+    {"let s = consume <p>; let z = s.index; release s;", UNIFORM_ROLE, 0},
+    {"unsafe { let z = consume <p>.phase; }", UNIFORM_ROLE, 0},
+    {"unsafe { var z = u32(0); for k in 0 .. n { z = consume <p>.phase; if c > k { consume <p> as s { } } } }",
+     UNIFORM_ROLE, 2},
+    {"let s = consume <p>; unsafe { let z = address(s.x); } release s;", UNIFORM_ROLE, 0},
     /* what is assigned again is what it holds from there on */
     {"var w = rank; w = n; var z = w;", UNIFORM_ROLE, 0},
     {"var w = 0; unsafe { w = lane; } w = n; var z = w;", UNIFORM_ROLE, 0},
@@ -50,9 +58,15 @@ static const struct {
     {"var w = rank; for i in 0 .. 3 { w = i; } var z = w;", UNIFORM_ROLE, 0},
     {"var w = n; for i in 0 .. n { var z = w; w = rank; w = c; }", UNIFORM_ROLE, 2},
     {"var w = n; if rank == 0 { w = 1; } w = 2; var z = w;", UNIFORM_ROLE, 0},
-    /* how often the loop comes makes no other value of its variable */
-    {"var z = 0; for i in 0 .. c { z = i; }", UNIFORM_ROLE, 2},
-    {"var w = 0; for i in c .. n { w = i; } var z = r;", UNIFORM_ROLE, 0},
+    /* how often a loop comes makes no other value of its variable between blocks */
+    {"for z in 0 .. c { }", UNIFORM_ROLE, 0},
+    {"for z in c .. n { }", UNIFORM_ROLE, 2},
+    {"for z in 0 .. rank { }", UNIFORM_INSTANCE, 0},
+    {"if rank == 0 { for z in 0 .. n { } }", UNIFORM_INSTANCE, 0},
+    {"for z in 0 .. n { if rank < z { break; } }", UNIFORM_INSTANCE, 0},
+    {"if rank == 0 { for z in 0 .. n { break; } }", UNIFORM_INSTANCE, 0},
+    {"var z = 0; for i in even { z = n; }", UNIFORM_ROLE, 0},
+    {"var z = 0; for i in odd { z = n; }", UNIFORM_ROLE, 2},
     /* those that left are back after the region that they went to the end of */
     {"var w = 0; for i in 0 .. n { if rank < i { continue; } w = i; } var z = n;", UNIFORM_ROLE, 0},
     {"for k in 0 .. n { var z = k; for i in 0 .. n { if rank < i { break; } } }", UNIFORM_ROLE, 0},
@@ -65,13 +79,46 @@ static const struct {
     {"for i in 0 .. rank { return; } var z = n;", UNIFORM_INSTANCE, 0},
 };
 
-static const char *kernel(Arena *arena, const char *body) {
+/* In turn: stages are those of one instance. */
+static const Case in_turn[] = {
+    {"let s = consume <p>; let z = s.index; release s;", UNIFORM_INSTANCE, 0},
+    {"unsafe { let z = consume <p>.phase; }", UNIFORM_INSTANCE, 0},
+    {"unsafe { let z = (consume <p>.full); }", UNIFORM_INSTANCE, 0},
+    {"let s = consume <p>; unsafe { let z = address(s.x); } release s;", UNIFORM_INSTANCE, 0},
+};
+
+/* Control of the innermost loop */
+static const Case controls[] = {
+    {"for i in 0 .. n { }", UNIFORM_ROLE, 0},
+    {"for i in c .. n { }", UNIFORM_ROLE, 2},
+    {"for i in 0 .. rank { }", UNIFORM_INSTANCE, 0},
+    {"for i in odd { }", UNIFORM_ROLE, 2},
+    {"if rank == 0 { if n > 0 { for i in 0 .. n { } } }", UNIFORM_INSTANCE, 0},
+    {"if rank == 0 { } for i in 0 .. n { }", UNIFORM_ROLE, 0},
+    {"for i in 0 .. n { if rank < i { break; } }", UNIFORM_INSTANCE, 0},
+    {"for k in 0 .. n { for i in 0 .. n { } if c < k { break; } }", UNIFORM_ROLE, 2},
+    {"for k in 0 .. n { for i in 0 .. n { if rank < i { return; } } }", UNIFORM_INSTANCE, 0},
+    {"let q = deep(rank, n);", UNIFORM_INSTANCE, 0},
+    {"let q = deep(n, n);", UNIFORM_ROLE, 0},
+};
+
+/* What goes into inline PTX */
+static const Case operands[] = {
+    {"var w = rank; unsafe { ptx \"// {0}\" (in w); }", UNIFORM_INSTANCE, 0},
+    {"var w = rank; w = c; unsafe { ptx \"// {0}\" (in w + 1); }", UNIFORM_ROLE, 2},
+};
+
+static const char *kernel(Arena *arena, const char *body, bool turn) {
     return arena_printf(arena,
                         "fn left(a: i32, k: i32) -> i32 { var x = 0; if a < k { return x; } x = k; return x; }\n"
+                        "fn deep(a: i32, k: i32) -> i32 { for i in 0 .. k { if a < i { return i; } } return k; }\n"
                         "kernel k(I: i32[M], out Y: f32[M, N], n: i32) for sm_90a {\n"
                         "const T = 64; grid (r: M, c: ceil(N, T)); cluster (c: 2);\n"
-                        "role work: 2 warpgroups { for (r, c) in grid { %s } } }",
-                        body);
+                        "range even = 0 .. M where even %% 2 == 0; range odd = 0 .. M where odd > c;\n"
+                        "pipe p[2] load -> work arrivals full 1 empty 1 { x: f32[T]; }\n"
+                        "role work: 2 warpgroups%s { for (r, c) in grid { %s } }\n"
+                        "role load: 1 warp { } }",
+                        turn ? " in turn" : "", body);
 }
 
 static Prog *elaborated(Arena *arena, const char *text) {
@@ -84,28 +131,63 @@ static Prog *elaborated(Arena *arena, const char *text) {
     return diags->errors ? NULL : prog;
 }
 
-static void try_case(size_t index) {
+static Role *solved(Arena *arena, Prog *prog) {
+    Role *role = &prog->roles.items[0];
+    role->code = code_lower(arena, prog, role);
+    flow_uniform(arena, prog, role);
+    return role;
+}
+
+static void expect_case(const Case *row, Uniformity among, uint32_t along) {
+    bool right = among == row->among && along == row->along;
+    if (!right) fprintf(stderr, "uniformity %d, along %u of: %s\n", among, along, row->body);
+    EXPECT(right);
+}
+
+static void try_variable(const Case *row, bool turn) {
     Arena *arena = arena_new();
-    Prog *prog = elaborated(arena, kernel(arena, cases[index].body));
-    bool found = false;
-    for (size_t i = 0; prog && i < 1; i++) {
-        Role *role = &prog->roles.items[0];
-        role->code = code_lower(arena, prog, role);
-        flow_uniform(arena, prog, role);
-        for (size_t k = 0; k < role->locals.count; k++) {
-            const Local *local = &role->locals.items[k];
-            if (strcmp(local->name, "z") != 0) continue;
-            uint32_t along = local->along & cluster_axes(prog);
-            found = local->uniformity == cases[index].among && along == cases[index].along;
-            if (!found) fprintf(stderr, "uniformity %d, along %u\n", (int)local->uniformity, (unsigned)along);
-        }
-    }
-    if (!found) fprintf(stderr, "of: %s\n", cases[index].body);
-    EXPECT(found);
+    Prog *prog = elaborated(arena, kernel(arena, row->body, turn));
+    const Local *local = NULL;
+    EXPECT(prog != NULL);
+    Role *role = prog ? solved(arena, prog) : NULL;
+    for (size_t i = 0; role && i < role->locals.count; i++)
+        if (strcmp(role->locals.items[i].name, "z") == 0) local = &role->locals.items[i];
+    EXPECT(local != NULL);
+    if (local) expect_case(row, local->uniformity, local->along & cluster_axes(prog));
+    arena_free(arena);
+}
+
+static void try_control(const Case *row) {
+    Arena *arena = arena_new();
+    Prog *prog = elaborated(arena, kernel(arena, row->body, false));
+    const Region *loop = NULL;
+    EXPECT(prog != NULL);
+    const FlowCode *code = prog ? solved(arena, prog)->code : NULL;
+    for (size_t i = 0; code && i < code->regions.count; i++)
+        if (code->regions.items[i].kind == REGION_FOR) loop = &code->regions.items[i];
+    EXPECT(loop != NULL);
+    if (loop) expect_case(row, loop->control, loop->along);
+    arena_free(arena);
+}
+
+static void try_operand(const Case *row) {
+    Arena *arena = arena_new();
+    Prog *prog = elaborated(arena, kernel(arena, row->body, false));
+    const Expr *operand = NULL;
+    EXPECT(prog != NULL);
+    const FlowCode *code = prog ? solved(arena, prog)->code : NULL;
+    for (size_t i = 0; code && i < code->rows.count; i++)
+        if (code->rows.items[i].kind == ROW_UNSAFE)
+            operand = code->rows.items[i].unsafe->operands.items[0].value;
+    EXPECT(operand != NULL);
+    if (operand) expect_case(row, operand->uniformity, operand->along);
     arena_free(arena);
 }
 
 int main(void) {
-    for (size_t i = 0; i < COUNT_OF(cases); i++) try_case(i);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) try_variable(&cases[i], false);
+    for (size_t i = 0; i < COUNT_OF(in_turn); i++) try_variable(&in_turn[i], true);
+    for (size_t i = 0; i < COUNT_OF(controls); i++) try_control(&controls[i]);
+    for (size_t i = 0; i < COUNT_OF(operands); i++) try_operand(&operands[i]);
     return expect_failures();
 }
