@@ -13,7 +13,9 @@ typedef struct CodegenOptions {
 void codegen_emit(Arena *arena, const Prog *prog, const CodegenOptions *options, Str *ptx,
                   Manifest *manifest);
 
-/* What was derived and why: pipes, barriers, counts, bytes, layouts; roles, registers, lanes; the shared-memory map. */
-void codegen_report(const Prog *prog, const Manifest *manifest, Str *out);
+/* What was derived and why: pipes, barriers, counts, bytes, layouts; roles, registers, copies, matrix
+ * instructions, waits, loads; the map of shared memory. The same as text and as JSON, both in the
+ * arena of `text` (docs/report.md). */
+void codegen_report(const Prog *prog, const Manifest *manifest, Str *text, Str *json);
 
 #endif

@@ -222,6 +222,7 @@ void turn_pass_after(Gen *gen, int at);         /* does it; nothing elsewhere */
 int turn_iteration(Gen *gen); /* in turn: jumps to the label in the iterations of other instances; else -1 */
 void turn_skipped(Gen *gen, int label); /* and what is done in those */
 
+const char *mma_instruction(Arena *arena, const Mma *mma); /* its name */
 void gen_mma(Gen *gen, const Row *row); /* mma.c */
 
 /* zero.c: accumulators that their first matrix instruction clears */

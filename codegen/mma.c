@@ -61,6 +61,12 @@ static Operand fragment_at(const Gen *gen, const Mma *mma, int step, int slab) {
 
 /* ---- issue -------------------------------------------------------------------------------------------------------- */
 
+const char *mma_instruction(Arena *arena, const Mma *mma) {
+    const MmaRow *row = &mma_rows[mma->kind];
+    return arena_printf(arena, "wgmma.mma_async.sync.aligned.m64n%dk%d.%s", mma->n, row->k,
+                        row->name);
+}
+
 void gen_mma(Gen *gen, const Row *row_of_code) {
     RoleState *state = gen->role;
     const Tile *tile = row_of_code->tile;
@@ -71,7 +77,7 @@ void gen_mma(Gen *gen, const Row *row_of_code) {
     Descriptor a = in_registers ? (Descriptor){.base = PTX_NONE} : describe(gen, &mma->a, row->k),
                b = describe(gen, &mma->b, row->k);
     const Reg *registers = state->tiles[tile->target.object];
-    const char *op = arena_printf(gen->arena, "wgmma.mma_async.sync.aligned.m64n%dk%d.%s", mma->n, row->k, row->name);
+    const char *op = mma_instruction(gen->arena, mma);
     bool integer = row->sum == E_I32;
     /* scale-d is a predicate: an immediate would be a fresh definition of the accumulator to ptxas, which then waits between slabs */
     Reg zero = PURE(gen->ptx, REG_32, "mov.b32", ptx_int(0));

@@ -1,245 +1,325 @@
-/* --report: what was derived, each fact with its reason. */
-#include "codegen/gen.h"
+/* The report of a kernel: what was derived, each fact with its reason. */
+#include "codegen/report.h"
 
 #include <inttypes.h>
 
-static void report_shape(Element type, int rank, const int64_t *extents, Str *out) {
-    str_printf(out, "%s[", element_rows[type].spelling);
-    for (int axis = 0; axis < rank; axis++) str_printf(out, "%s%" PRId64, axis > 0 ? ", " : "", extents[axis]);
-    str_char(out, ']');
+void report_shape(Report *report, Element type, int rank, const int64_t *extents) {
+    str_printf(&report->text, "%s[", element_rows[type].spelling);
+    for (int axis = 0; axis < rank; axis++)
+        str_printf(&report->text, "%s%" PRId64, axis > 0 ? ", " : "", extents[axis]);
+    str_char(&report->text, ']');
+    fact_text(report, "type", element_rows[type].spelling);
+    fact_integers(report, "extents", extents, rank);
 }
 
-static void report_tile(const Prog *prog, const Role *role, const RoleTile *tile, Str *out) {
-    str_printf(out, "  %s %s: ", tile->in_registers ? "registers" : "shared", tile->name);
-    report_shape(tile->type, tile->rank, tile->extents, out);
-    if (tile->in_registers) {
-        str_add(out, ", ");
-        layout_print(&tile->held, role->warps * 32, out);
-        str_printf(out, ", %" PRId64 " register%s\n", tile_registers(tile), tile_registers(tile) == 1 ? "" : "s");
-        return;
-    }
-    str_printf(out, " at %u + instance * %u, %s\n", tile->offset, tile->stride,
-               layout_text(out->arena, prog, &tile->layout, tile->type, tile->extents[tile->rank - 1]));
+/* ---- pipes ----------------------------------------------------------------------------------- */
+
+static const PipeUse *use_of_pipe(const Report *report, int role, const Pipe *pipe) {
+    return &report->prog->roles.items[role].pipes[pipe - report->prog->pipes.items];
 }
 
-static void report_pipe(const Prog *prog, const Pipe *pipe, Str *out) {
-    str_printf(out, "\npipe %s[%d]  %s ->", pipe->name, pipe->stages, prog->roles.items[pipe->producer].name);
-    for (size_t i = 0; i < pipe->consumers.count; i++)
-        str_printf(out, "%s %s", i > 0 ? "," : "", prog->roles.items[pipe->consumers.items[i]].name);
-    str_printf(out, "\n  full   %d barriers at %u, arrivals %u: %s\n", pipe->stages, pipe->full, pipe->full_count,
-               pipe->full_reason);
-    str_printf(out, "  empty  %d barriers at %u, arrivals %u: %s\n", pipe->stages, pipe->empty, pipe->empty_count,
-               pipe->empty_reason);
-    const PipeUse *use = &prog->roles.items[pipe->producer].pipes[pipe - prog->pipes.items];
-    if (use->tx_arrives)
-        str_printf(
-            out,
-            "  bytes  %u a stage land by the copy engine (expect_tx), partial tiles are whole boxes with zero fill\n",
-            use->tx_bytes);
-    if (use->lanes_arrive) str_add(out, "  lanes  each lane arrives when its cp.async are done (noinc)\n");
-    if (use->waits_copies)
-        str_add(out,
-                "  lanes  cp.async are waited for and fenced: a consumer reads the stage through the async proxy\n");
-    if (pipe->fields.count == 0) str_add(out, "  no payload: a token\n");
-    for (size_t f = 0; f < pipe->fields.count; f++) {
-        const Field *field = &pipe->fields.items[f];
-        str_printf(out, "  field  %s: ", field->name);
-        report_shape(field->type, field->rank, field->extents, out);
-        if (field->is_array) str_printf(out, " x %d", field->count);
-        str_printf(out, " at %u + stage * %u, %u bytes", pipe->offset + field->offset, pipe->stride,
-                   field->bytes * (uint32_t)field->count);
-        str_printf(out, ", %s\n",
-                   layout_text(out->arena, prog, &field->layout, field->type, field->extents[field->rank - 1]));
-    }
+static void report_barriers(Report *report, const Pipe *pipe, bool full) {
+    uint32_t at = full ? pipe->full : pipe->empty,
+             count = full ? pipe->full_count : pipe->empty_count;
+    const char *reason = full ? pipe->full_reason : pipe->empty_reason;
+    str_printf(&report->text, "  %-5s  %d barriers at %u, arrivals %u: %s\n",
+               full ? "full" : "empty", pipe->stages, at, count, reason);
+    fact_open(report, full ? "full" : "empty", '{');
+    fact_integer(report, "offset", at);
+    fact_integer(report, "arrivals", count);
+    fact_text(report, "reason", reason);
+    fact_close(report, '}');
+}
+
+static void report_field(Report *report, const Pipe *pipe, const Field *field) {
+    uint32_t at = pipe->offset + field->offset, bytes = field->bytes * (uint32_t)field->count;
+    const char *layout = layout_text(report->arena, report->prog, &field->layout, field->type,
+                                     field->extents[field->rank - 1]);
+    str_printf(&report->text, "  field  %s: ", field->name);
+    fact_open(report, NULL, '{');
+    fact_text(report, "name", field->name);
+    report_shape(report, field->type, field->rank, field->extents);
+    if (field->is_array) str_printf(&report->text, " x %d", field->count);
+    str_printf(&report->text, " at %u + stage * %u, %u bytes, %s\n", at, pipe->stride, bytes,
+               layout);
+    fact_integer(report, "count", field->count);
+    fact_integer(report, "offset", at);
+    fact_integer(report, "stride", pipe->stride);
+    fact_integer(report, "bytes", bytes);
+    fact_text(report, "layout", layout);
+    fact_close(report, '}');
+}
+
+static void note(Report *report, const char *text) {
+    str_printf(&report->text, "  %s\n", text);
+    fact_text(report, NULL, text);
+}
+
+static void report_fences(Report *report, const Pipe *pipe) {
+    const PipeUse *use = use_of_pipe(report, pipe->producer, pipe);
+    const char *producer = report->prog->roles.items[pipe->producer].name;
     for (size_t i = 0; i < pipe->consumers.count; i++) {
-        const Role *role = &prog->roles.items[pipe->consumers.items[i]];
-        const PipeUse *read = &role->pipes[pipe - prog->pipes.items];
+        const char *consumer = report->prog->roles.items[pipe->consumers.items[i]].name;
+        const PipeUse *read = use_of_pipe(report, pipe->consumers.items[i], pipe);
         if (read->bulk_out)
-            str_printf(out, "  %s reads it by bulk stores: released after wait_group.read\n", role->name);
+            note(report, arena_printf(report->arena,
+                                      "%s reads it by bulk stores: released after wait_group.read",
+                                      consumer));
         if (read->generic_out && use->tensor_in)
-            str_printf(out,
-                       "  %s reads it by ordinary loads, the copy engine overwrites it: fence.proxy.async before the "
-                       "release\n",
-                       role->name);
+            note(report, arena_printf(report->arena,
+                                      "%s reads it by ordinary loads, the copy engine overwrites "
+                                      "it: fence.proxy.async before the release",
+                                      consumer));
         if (read->bulk_out && use->generic_in)
-            str_printf(
-                out,
-                "  %s writes it by ordinary stores, the copy engine reads it: fence.proxy.async before it is full\n",
-                prog->roles.items[pipe->producer].name);
+            note(report, arena_printf(report->arena,
+                                      "%s writes it by ordinary stores, the copy engine reads it: "
+                                      "fence.proxy.async before it is full",
+                                      producer));
     }
 }
 
-static void report_move(const Prog *prog, const Role *role, const Tile *tile, const Access *access, bool load,
-                        Str *out) {
-    RoleState state = {.role = role};
-    Gen gen = {.arena = out->arena, .prog = prog, .role = &state};
-    MatrixMove move = map_moves_matrices(&gen, tile, access);
-    if (move == MATRIX_NONE) return;
-    str_add(out, "  `");
-    access_print(access, prog, role, &tile->space, out);
-    str_printf(out, "` is %s by %s%s: accumulators, 16 bits an element, %s contiguous\n", load ? "read" : "written",
-               load ? "ldmatrix" : "stmatrix", move == MATRIX_TRANSPOSED ? ".trans" : "",
-               move == MATRIX_TRANSPOSED ? "columns" : "rows");
+static void report_arrivals(Report *report, const Pipe *pipe) {
+    const PipeUse *use = use_of_pipe(report, pipe->producer, pipe);
+    fact_integer(report, "bytes_by_copy_engine", use->tx_arrives ? use->tx_bytes : 0);
+    if (use->tx_arrives)
+        str_printf(&report->text,
+                   "  bytes  %u a stage land by the copy engine (expect_tx), partial tiles are "
+                   "whole boxes with zero fill\n",
+                   use->tx_bytes);
+    fact_open(report, "notes", '[');
+    if (use->lanes_arrive)
+        note(report, "lanes  each lane arrives when its cp.async are done (noinc)");
+    if (use->waits_copies)
+        note(report, "lanes  cp.async are waited for and fenced: a consumer reads the stage "
+                     "through the async proxy");
+    if (pipe->fields.count == 0) note(report, "no payload: a token");
 }
 
-typedef struct Moves {
-    const Prog *prog;
-    const Role *role;
-    const Tile *tile;
-    Str *out;
-} Moves;
-
-static void report_read(Expr *expr, void *data) {
-    const Moves *moves = data;
-    if (expr->kind == X_READ) report_move(moves->prog, moves->role, moves->tile, expr->read, true, moves->out);
+static void report_pipe(Report *report, const Pipe *pipe) {
+    const Prog *prog = report->prog;
+    const char *producer = prog->roles.items[pipe->producer].name;
+    str_printf(&report->text, "\npipe %s[%d]  %s ->", pipe->name, pipe->stages, producer);
+    fact_open(report, NULL, '{');
+    fact_text(report, "name", pipe->name);
+    fact_integer(report, "stages", pipe->stages);
+    fact_text(report, "producer", producer);
+    fact_open(report, "consumers", '[');
+    for (size_t i = 0; i < pipe->consumers.count; i++) {
+        const char *consumer = prog->roles.items[pipe->consumers.items[i]].name;
+        str_printf(&report->text, "%s %s", i > 0 ? "," : "", consumer);
+        fact_text(report, NULL, consumer);
+    }
+    fact_close(report, ']');
+    str_char(&report->text, '\n');
+    report_barriers(report, pipe, true);
+    report_barriers(report, pipe, false);
+    report_arrivals(report, pipe);
+    fact_close(report, ']');
+    fact_open(report, "fields", '[');
+    for (size_t f = 0; f < pipe->fields.count; f++)
+        report_field(report, pipe, &pipe->fields.items[f]);
+    fact_close(report, ']');
+    fact_open(report, "order", '[');
+    report_fences(report, pipe);
+    fact_close(report, ']');
+    fact_close(report, '}');
 }
 
-static void report_moves(const Prog *prog, const Role *role, const Tile *tile, Str *out) {
-    Moves moves = {prog, role, tile, out};
-    if (tile->class != TILE_MAP) return;
-    expr_visit(out->arena, tile->value, report_read, &moves);
-    report_move(prog, role, tile, &tile->target, false, out);
+/* ---- tensor maps, shared memory, preconditions ----------------------------------------------- */
+
+static void report_map(Report *report, size_t number) {
+    const Manifest *manifest = report->manifest;
+    const ManifestMap *map = &manifest->maps.items[number];
+    const char *tensor = report->prog->params.items[map->parameter].name;
+    if (number == 0) str_add(&report->text, "\ntensor maps (innermost first)\n");
+    str_printf(&report->text, "  %zu of `%s`: extents", number, tensor);
+    fact_open(report, NULL, '{');
+    fact_text(report, "tensor", tensor);
+    fact_open(report, "extents", '[');
+    for (int d = 0; d < map->rank; d++) {
+        Str extent = str_new(report->arena);
+        formula_print(&map->extents[d], manifest, &extent);
+        str_printf(&report->text, " %s", extent.text);
+        fact_text(report, NULL, extent.text);
+    }
+    fact_close(report, ']');
+    fact_open(report, "box", '[');
+    str_add(&report->text, ", box");
+    for (int d = 0; d < map->rank; d++) {
+        str_printf(&report->text, " %u", map->box[d]);
+        fact_integer(report, NULL, map->box[d]);
+    }
+    fact_close(report, ']');
+    str_add(&report->text, map->stored ? ", stored\n" : ", loaded\n");
+    fact_bool(report, "stored", map->stored);
+    fact_close(report, '}');
 }
 
-/* Who loads what of a copy that blocks share */
-static void report_multicast(const Prog *prog, const Role *role, const Tile *tile, Str *out) {
-    const Multicast *multicast = &tile->multicast;
-    if (multicast->axes == 0) return;
-    str_add(out, "  `");
-    access_print(tile->value->read, prog, role, &tile->space, out);
-    str_add(out, "` is multicast along");
+static void report_range(Report *report, const ManifestShared *range) {
+    static const char *const kinds[] = {[SHARED_FULL] = "full barriers",
+                                        [SHARED_EMPTY] = "empty barriers",
+                                        [SHARED_FIELD] = "field",
+                                        [SHARED_TILE] = "tile",
+                                        [SHARED_SCRATCH] = "scratch"};
+    const char *pipe = range->pipe ? range->pipe : "", *field = range->field ? range->field : "",
+               *name = arena_printf(report->arena, "%s%s%s", pipe,
+                                    range->pipe && range->field ? "." : "", field);
+    str_printf(&report->text, "  %6u  %6u bytes x %u  %s %s\n", range->offset, range->bytes,
+               range->stages, kinds[range->kind], name);
+    fact_open(report, NULL, '{');
+    fact_text(report, "what", kinds[range->kind]);
+    fact_text(report, "name", name);
+    fact_integer(report, "offset", range->offset);
+    fact_integer(report, "bytes", range->bytes);
+    fact_integer(report, "count", range->stages);
+    fact_close(report, '}');
+}
+
+static void report_precondition(Report *report, size_t number) {
+    const ManifestPrecondition *pre = &report->manifest->preconditions.items[number];
+    const char *reason = pre->reason != NULL ? pre->reason : "required";
+    str_printf(&report->text, "%s  %s  (%s)\n", number == 0 ? "\nlaunch preconditions\n" : "",
+               pre->text, reason);
+    fact_open(report, NULL, '{');
+    fact_text(report, "condition", pre->text);
+    fact_text(report, "reason", reason);
+    fact_close(report, '}');
+}
+
+/* ---- blocks of an SM ------------------------------------------------------------------------- */
+
+#define RESERVED 1024 /* bytes of shared memory that the system takes of each block: CUDA C
+                       * Programming Guide, "Shared Memory" of compute capability 8 and later */
+
+typedef struct Limit {
+    const char *what;
+    int64_t used, of; /* by a block, by all on an SM */
+} Limit;
+
+/* How many blocks an SM holds, and what keeps it from holding more. Registers count where `regs` or
+ * setmaxnreg fix those of the launch; else the assembler may ask for more than this says. */
+static int64_t blocks_of_sm(const Report *report, const char **limited) {
+    const Target *target = report->prog->target;
+    const Limit limits[] = {
+        {"shared memory", report->manifest->shared_bytes + RESERVED, target->sm_shared},
+        {"threads", report->manifest->threads, target->sm_threads},
+        {"registers", (int64_t)report->prog->launch_registers * report->manifest->threads,
+         target->registers_pool}};
+    int64_t most = target->sm_blocks;
+    *limited = "blocks";
+    for (size_t i = 0; i < COUNT_OF(limits); i++)
+        if (limits[i].used > 0 && limits[i].of / limits[i].used < most)
+            most = limits[i].of / limits[i].used, *limited = limits[i].what;
+    return most;
+}
+
+/* Of all stages that copies from tensors fill: what a block may have asked for and not yet used */
+static int64_t bytes_in_flight(const Report *report) {
+    int64_t bytes = 0;
+    for (size_t i = 0; i < report->prog->pipes.count; i++) {
+        const Pipe *pipe = &report->prog->pipes.items[i];
+        const PipeUse *use = use_of_pipe(report, pipe->producer, pipe);
+        int64_t stage = 0;
+        for (size_t f = 0; f < pipe->fields.count; f++)
+            stage += (int64_t)pipe->fields.items[f].bytes * pipe->fields.items[f].count;
+        if (use->tensor_in || use->lanes_in) bytes += stage * pipe->stages;
+    }
+    return bytes;
+}
+
+static void report_occupancy(Report *report) {
+    const char *limited;
+    int64_t blocks = blocks_of_sm(report, &limited), bytes = blocks * bytes_in_flight(report);
+    str_printf(&report->text,
+               "%" PRId64 " block%s an SM, limited by %s; up to %" PRId64
+               " bytes in flight an SM, in stages that copies fill\n",
+               blocks, blocks == 1 ? "" : "s", limited, bytes);
+    fact_integer(report, "blocks_an_sm", blocks);
+    fact_text(report, "limited_by", limited);
+    fact_integer(report, "bytes_in_flight_an_sm", bytes);
+}
+
+/* ---- the kernel ------------------------------------------------------------------------------ */
+
+static void report_cluster(Report *report) {
+    const Prog *prog = report->prog;
+    fact_integer(report, "blocks_a_cluster", prog->cluster);
+    if (prog->cluster <= 1) return;
+    str_printf(&report->text, "clusters of %d blocks:", prog->cluster);
     for (size_t a = 0, said = 0; a < prog->axes.count; a++)
-        if (multicast->axes >> a & 1) str_printf(out, "%s `%s`", said++ > 0 ? " and" : "", prog->axes.items[a].name);
-    if (multicast->parts > 1)
-        str_printf(out, ": each of %d blocks loads %" PRId64 " bytes for all of them\n", multicast->parts,
-                   copy_bytes(tile));
-    else
-        str_printf(
-            out, ": the first of %d blocks loads it for all, since it has no equal parts that the copy engine moves\n",
-            cluster_count(prog, multicast->axes));
+        if (prog->axes.items[a].cluster > 1)
+            str_printf(&report->text, "%s %d along `%s`", said++ > 0 ? "," : "",
+                       prog->axes.items[a].cluster, prog->axes.items[a].name);
+    str_add(&report->text,
+            cluster_talks(prog)
+                ? "; the barrier of the cluster stands at both ends of the kernel, as blocks touch "
+                  "each other's memory\n"
+                : "; no copy is multicast, blocks do not touch each other's memory\n");
 }
 
-static void report_late(const Role *role, const Late *late, Str *out) {
-    if (late->lag == 0) return;
-    str_printf(out, "  `%s` is released %d iteration%s late, so that what reads it asynchronously overlaps the next\n",
-               role->handles.items[late->handle].name, late->lag, late->lag == 1 ? "" : "s");
+static void report_head(Report *report) {
+    const Manifest *manifest = report->manifest;
+    Str tiles = str_new(report->arena);
+    formula_print(&manifest->tiles, manifest, &tiles);
+    str_printf(&report->text,
+               "kernel %s for %s: %d threads a block, %u bytes of shared memory (of %u), grid "
+               "%s%s\n",
+               manifest->kernel, manifest->target, manifest->threads, manifest->shared_bytes,
+               report->prog->target->shared_limit, tiles.text,
+               manifest->persistent ? ", persistent: as many blocks as are resident"
+                                    : ", one block a coordinate");
+    fact_text(report, "kernel", manifest->kernel);
+    fact_text(report, "target", manifest->target);
+    fact_integer(report, "threads", manifest->threads);
+    fact_integer(report, "shared_bytes", manifest->shared_bytes);
+    fact_integer(report, "shared_limit", report->prog->target->shared_limit);
+    fact_text(report, "grid", tiles.text);
+    fact_bool(report, "persistent", manifest->persistent);
+    report_occupancy(report);
+    report_cluster(report);
+    if (report->prog->pipes.count == 0) return;
+    str_printf(&report->text,
+               "barriers are initialised by one thread, then fence.mbarrier_init and %s: the copy "
+               "engine and all threads see them\n"
+               "phases begin at parity 0 for a consumer and 1 for a producer: every stage starts "
+               "empty, and nobody arrives beforehand\n",
+               cluster_talks(report->prog) ? "barrier.cluster" : "bar.sync");
 }
 
-/* What is derived for a role's statements, in their order */
-static void report_rows(const Prog *prog, const Role *role, Str *out) {
-    const FlowCode *code = role->code;
-    for (size_t at = 0; at < code->rows.count; at++) {
-        const Row *row = &code->rows.items[at];
-        if (row->kind == ROW_ACQUIRE && row->late >= 0) report_late(role, &code->lates.items[row->late], out);
-        if (row->kind != ROW_TILE) continue;
-        report_moves(prog, role, row->tile, out);
-        report_multicast(prog, role, row->tile, out);
-    }
+static void report_kernel(Report *report) {
+    const Manifest *manifest = report->manifest;
+    fact_open(report, NULL, '{');
+    report_head(report);
+    fact_open(report, "pipes", '[');
+    for (size_t i = 0; i < report->prog->pipes.count; i++)
+        report_pipe(report, &report->prog->pipes.items[i]);
+    fact_close(report, ']');
+    fact_open(report, "roles", '[');
+    for (size_t i = 0; i < report->prog->roles.count; i++)
+        report_role(report, &report->prog->roles.items[i]);
+    fact_close(report, ']');
+    fact_open(report, "maps", '[');
+    for (size_t i = 0; i < manifest->maps.count; i++) report_map(report, i);
+    fact_close(report, ']');
+    str_add(&report->text, "\nshared memory\n");
+    fact_open(report, "shared", '[');
+    for (size_t i = 0; i < manifest->shared.count; i++)
+        report_range(report, &manifest->shared.items[i]);
+    fact_close(report, ']');
+    fact_open(report, "preconditions", '[');
+    for (size_t i = 0; i < manifest->preconditions.count; i++) report_precondition(report, i);
+    fact_close(report, ']');
+    fact_close(report, '}');
 }
 
-static bool stores_in_bulk(const Prog *prog, const Role *role) {
-    for (size_t i = 0; i < prog->pipes.count; i++)
-        if (role->pipes[i].bulk_out) return true;
-    return false;
-}
-
-static void report_turns(const Prog *prog, const Role *role, Str *out) {
-    if (role->in_turn) {
-        str_printf(out, "  instance k takes iterations k, k + %d, .. of the grid", role->instances);
-        bool any = false;
-        for (size_t i = 0; i < prog->pipes.count; i++) {
-            if (!role->pipes[i].in_turn) continue;
-            str_printf(out, "%s`%s`", any ? ", " : ": each stage is one instance's, of ", prog->pipes.items[i].name);
-            any = true;
-        }
-        str_char(out, '\n');
-    }
-    for (int turn = 0; turn < role->turns; turn++) {
-        int first = role->tokens + turn * role->instances;
-        str_printf(out, "  turn %d: named barriers %d to %d, instance k waits at %d + k and arrives for the next\n",
-                   turn + 1, first, first + role->instances - 1, first);
-    }
-}
-
-static void report_role(const Prog *prog, const Role *role, Str *out) {
-    int last = role->first_warp + role->warps * role->instances - 1;
-    str_printf(out, "\nrole %s  %d instance%s of %d warp%s, warp%s %d", role->name, role->instances,
-               role->instances == 1 ? "" : "s", role->warps, role->warps == 1 ? "" : "s",
-               last == role->first_warp ? "" : "s", role->first_warp);
-    if (last > role->first_warp) str_printf(out, " to %d", last);
-    str_char(out, '\n');
-    if (role->one_lane) str_add(out, "  runs in one elected lane: it only issues copies\n");
-    if (role->registers > 0) str_printf(out, "  setmaxnreg %d\n", role->registers);
-    if (role->barrier > 0)
-        str_printf(out, "  named barrier%s from %d: writes and reads of what its threads share are ordered\n",
-                   role->instances == 1 ? "" : "s", role->barrier);
-    report_turns(prog, role, out);
-    for (size_t i = 0; i < role->tiles.count; i++) report_tile(prog, role, &role->tiles.items[i], out);
-    size_t where;
-    int held = role_tile_registers(role, &where);
-    if (held > 0) str_printf(out, "  register tiles hold %d registers of a thread at most\n", held);
-    report_rows(prog, role, out);
-    if (stores_in_bulk(prog, role))
-        str_add(out, "  wait_group 0 before exit: its bulk stores read shared memory until then\n");
-}
-
-static void report_maps(const Prog *prog, const Manifest *manifest, Str *out) {
-    for (size_t i = 0; i < manifest->maps.count; i++) {
-        const ManifestMap *map = &manifest->maps.items[i];
-        str_printf(out, "%s  %zu of `%s`: extents", i == 0 ? "\ntensor maps (innermost first)\n" : "", i,
-                   prog->params.items[map->parameter].name);
-        for (int d = 0; d < map->rank; d++) {
-            str_char(out, ' ');
-            formula_print(&map->extents[d], manifest, out);
-        }
-        str_add(out, ", box");
-        for (int d = 0; d < map->rank; d++) str_printf(out, " %u", map->box[d]);
-        str_add(out, map->stored ? ", stored\n" : ", loaded\n");
-    }
-}
-
-void codegen_report(const Prog *prog, const Manifest *manifest, Str *out) {
-    str_printf(out, "kernel %s for %s: %d threads a block, %u bytes of shared memory (of %u), grid ", manifest->kernel,
-               manifest->target, manifest->threads, manifest->shared_bytes, prog->target->shared_limit);
-    formula_print(&manifest->tiles, manifest, out);
-    str_add(out,
-            manifest->persistent ? ", persistent: as many blocks as are resident\n" : ", one block a coordinate\n");
-    bool talks = cluster_talks(prog);
-    if (prog->cluster > 1) {
-        str_printf(out, "clusters of %d blocks:", prog->cluster);
-        for (size_t a = 0, said = 0; a < prog->axes.count; a++)
-            if (prog->axes.items[a].cluster > 1)
-                str_printf(out, "%s %d along `%s`", said++ > 0 ? "," : "", prog->axes.items[a].cluster,
-                           prog->axes.items[a].name);
-        str_add(out, talks ? "; the barrier of the cluster stands at both ends of the kernel, as blocks touch each "
-                             "other's memory\n"
-                           : "; no copy is multicast, blocks do not touch each other's memory\n");
-    }
-    if (prog->pipes.count > 0)
-        str_printf(out,
-                   "barriers are initialised by one thread, then fence.mbarrier_init and %s: the copy engine and all "
-                   "threads see them\n"
-                   "phases begin at parity 0 for a consumer and 1 for a producer: every stage starts empty, and nobody "
-                   "arrives beforehand\n",
-                   talks ? "barrier.cluster" : "bar.sync");
-    for (size_t i = 0; i < prog->pipes.count; i++) report_pipe(prog, &prog->pipes.items[i], out);
-    for (size_t i = 0; i < prog->roles.count; i++) report_role(prog, &prog->roles.items[i], out);
-    report_maps(prog, manifest, out);
-    str_add(out, "\nshared memory\n");
-    for (size_t i = 0; i < manifest->shared.count; i++) {
-        const ManifestShared *range = &manifest->shared.items[i];
-        static const char *const kinds[] = {[SHARED_FULL] = "full barriers",
-                                            [SHARED_EMPTY] = "empty barriers",
-                                            [SHARED_FIELD] = "field",
-                                            [SHARED_TILE] = "tile",
-                                            [SHARED_SCRATCH] = "scratch"};
-        str_printf(out, "  %6u  %6u bytes x %u  %s %s%s%s\n", range->offset, range->bytes, range->stages,
-                   kinds[range->kind], range->pipe != NULL ? range->pipe : "",
-                   range->pipe != NULL && range->field != NULL ? "." : "", range->field != NULL ? range->field : "");
-    }
-    for (size_t i = 0; i < manifest->preconditions.count; i++) {
-        const ManifestPrecondition *pre = &manifest->preconditions.items[i];
-        str_printf(out, "%s  %s  (%s)\n", i == 0 ? "\nlaunch preconditions\n" : "", pre->text,
-                   pre->reason != NULL ? pre->reason : "required");
-    }
+void codegen_report(const Prog *prog, const Manifest *manifest, Str *text, Str *json) {
+    Report report = {.arena = text->arena,
+                     .prog = prog,
+                     .manifest = manifest,
+                     .text = str_new(text->arena),
+                     .json = str_new(text->arena)};
+    report_kernel(&report);
+    str_char(&report.json, '\n');
+    *text = report.text;
+    *json = report.json;
 }

@@ -16,6 +16,8 @@ typedef struct Wait {
     int64_t *copy;  /* which copy of the row, where loops around it are unrolled: the values of
                      * their variables, the innermost first */
     int depth;      /* groups that it may leave in flight */
+    int tile, handle; /* what matrix instructions use that may need the wait; both -1: nothing does,
+                       * but the assembler must see that an accumulator is at rest */
     int pin;        /* a handle: the spin at its barrier keeps arithmetic before the wait; -1: none */
     bool in_flight; /* some of what the row touches is: reads of other things may be made before */
 } Wait;

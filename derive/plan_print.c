@@ -19,6 +19,10 @@ static void print_waits(const FlowCode *code, int at, const Waits *waits, const 
         const Wait *wait = &waits->items[i];
         str_printf(out, "  row %d, %s: matrix instructions but those of the last %d groups are done",
                    at, where, wait->depth);
+        if (wait->tile >= 0 || wait->handle >= 0)
+            str_printf(out, ", which use `%s`",
+                       wait->tile >= 0 ? code->role->tiles.items[wait->tile].name
+                                       : code->role->handles.items[wait->handle].name);
         if (wait->pin >= 0)
             str_printf(out, ", after a spin at the barrier of `%s`", code->role->handles.items[wait->pin].name);
         print_copy(code, at, wait, out);

@@ -153,13 +153,30 @@ static void commit(const Matrices *m, State *state) {
     }
 }
 
+/* Of `places`, that for which the fewest groups may stay in flight; -1: none of it is in flight */
+static int youngest(const Matrices *m, const State *state, const bool *places) {
+    int found = -1, depth = IDLE;
+    for (int i = 0; i < m->count; i++)
+        if (places[i] && state->flights[i].younger < depth)
+            found = i, depth = state->flights[i].younger;
+    return found;
+}
+
 /* The most groups that may stay in flight when all of `places` is to be done; IDLE: none of it is
  * in flight. */
 static int deepest(const Matrices *m, const State *state, const bool *places) {
-    int depth = IDLE;
-    for (int i = 0; i < m->count; i++)
-        if (places[i] && state->flights[i].younger < depth) depth = state->flights[i].younger;
-    return depth;
+    int place = youngest(m, state, places);
+    return place < 0 ? IDLE : state->flights[place].younger;
+}
+
+/* Says for what a wait is: a register tile, or the handle of a stage, one that is held late too. */
+static void name_place(const Matrices *m, int place, Wait *wait) {
+    wait->tile = place < m->tiles ? place : -1;
+    wait->handle = place >= m->tiles && place < m->tiles + m->handles ? place - m->tiles : -1;
+    for (size_t i = 0; i < m->code->lates.count; i++) {
+        const Late *late = &m->code->lates.items[i];
+        if (place >= m->late[i] && place < m->late[i] + late->lag) wait->handle = late->handle;
+    }
 }
 
 /* ptxas moves a wait above arithmetic that does not depend on it; a spin on a barrier it does not
@@ -178,6 +195,7 @@ static void wait_depth(Flow *flow, State *state, Waits *waits, int at, const boo
     const Matrices *m = flow->data;
     Wait wait = {.depth = depth < state->most ? depth : state->most, .in_flight = depth != IDLE};
     wait.pin = pin_of(m, state, places);
+    name_place(m, youngest(m, state, places), &wait);
     state->most = wait.depth;
     state->waited = true;
     state->crossed = false;

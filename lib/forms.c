@@ -29,6 +29,11 @@ static void print_manifest(PipecProgram *program, Str *out) {
     manifest_json(program->manifest, out);
 }
 
+static void print_report(PipecProgram *program, Str *out) {
+    Str text = str_new(program->arena);
+    codegen_report(program->prog, program->manifest, &text, out);
+}
+
 static void print_ptx(PipecProgram *program, Str *out) { *out = program->ptx; }
 
 static const FormRow rows[] = {
@@ -38,6 +43,7 @@ static const FormRow rows[] = {
 #include "check/passes.def"
     {{"prog", "the checked program, with what was derived", false}, NEEDS_PROG, NULL, prog_print},
     {{"manifest", "what a launcher needs, as JSON", true}, NEEDS_PTX, print_manifest, NULL},
+    {{"report", "what was derived and why, as JSON", true}, NEEDS_PTX, print_report, NULL},
     {{"ptx", "the PTX text", true}, NEEDS_PTX, print_ptx, NULL},
 };
 

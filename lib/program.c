@@ -416,8 +416,8 @@ PIPEC_API const char *pipec_program_manifest(PipecProgram *program) {
 
 static void print_report(void *data) {
     PipecProgram *program = data;
-    Str text = str_new(program->arena);
-    codegen_report(program->prog, program->manifest, &text);
+    Str text = str_new(program->arena), json = str_new(program->arena);
+    codegen_report(program->prog, program->manifest, &text, &json);
     program->report = text.text;
 }
 

@@ -619,6 +619,7 @@ struct Target {
     int box_limit;            /* elements of a box along an axis */
     int cluster_limit;        /* blocks of a cluster that need no special permission */
     int parameter_limit;      /* bytes that a launch hands over */
+    int sm_shared, sm_threads, sm_blocks; /* of all blocks on an SM: bytes of shared memory, threads; and how many */
     bool has[CAP_COUNT];
 };
 extern const Target target_rows[];

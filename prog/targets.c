@@ -4,8 +4,10 @@
 #include <string.h>
 
 const Target target_rows[] = {
-#define TARGET(name, generated, major, minor, shared, threads, pool, most, barriers, box, cluster, parameters, ...)              \
-    {name, generated, major, minor, shared, threads, pool, most, barriers, box, cluster, parameters, {__VA_ARGS__}},
+#define TARGET(name, generated, major, minor, shared, threads, pool, most, barriers, box, cluster, parameters, sm_shared,        \
+               sm_threads, sm_blocks, ...)                                                                                      \
+    {name, generated, major, minor, shared, threads, pool, most, barriers, box, cluster, parameters, sm_shared, sm_threads,     \
+     sm_blocks, {__VA_ARGS__}},
 #include "prog/targets.def"
 #undef TARGET
 };

@@ -101,7 +101,7 @@ expect "build of what is not proved" 4 "incomplete[P0490]" "$P" build unproved.p
 holds "goes on" test -s unproved.ptx
 expect "run of what is not proved" 4 "right (all 1000 elements checked)" "$P" run unproved.pipe
 expect "check with times" 0 "part             runs           ms      %        steps" "$P" check --times two.pipe
-holds "times of the kernels" sh -c "grep -Eq '^written +2 ' err && grep -Eq '^generate +2 ' err"
+holds "times of the kernels" sh -c "grep -Eq '^written +2 ' err && grep -Eq '^races +2 ' err"
 expect "check without times" 0 - "$P" check two.pipe
 expect "check without a file" 2 "no file is named" "$P" check
 expect "check reads standard input" 1 "<stdin>:1:" sh -c "echo kernel | '$P' check -"
@@ -273,7 +273,7 @@ for form in $("$P" build --emit=list | cut -d ' ' -f 1); do
     "$P" build copy.pipe --emit=$form >out 2>err
     holds "emit $form" test -s out -a ! -s err
 done
-for form in $("$P" build --emit=list | cut -d ' ' -f 1 | grep -v -e manifest -e ptx -e prog); do
+for form in $("$P" build --emit=list | cut -d ' ' -f 1 | grep -v -e manifest -e report -e ptx -e prog); do
     expect "emit $form of what is refused" 1 "error[P0306]" "$P" build refused.pipe --emit=$form
     holds "its $form is there" test -s out
 done
@@ -291,6 +291,9 @@ expect "report" 0 "pipe p[2]" "$P" build copy.pipe --report
 holds "report of initialisation" printed "fence.mbarrier_init"
 holds "report and files" test -s copy.ptx
 expect "report of matrix moves" 0 "is written by stmatrix" "$P" build gemm.pipe --report
+holds "report of blocks of an SM" printed "1 block an SM, limited by shared memory; up to 147456 bytes in flight"
+sed -n 's/^    //p' "$here"/../../docs/report.md >wanted
+holds "the report is that of its page" sh -c 'test -s wanted && ! grep -vxFf out wanted'
 holds "report of swizzles" printed "swizzled over 128 bytes"
 expect "report of padding" 0 "rows padded by 4 bytes" "$P" build transpose_by_lanes.pipe --report
 expect "file limit" 2 "cannot write" sh -c 'ulimit -f 1; exec "$@"' sh "$P" build axpy.pipe -o limited.ptx

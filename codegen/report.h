@@ -1,0 +1,30 @@
+/* --report, as text for a reader and as JSON for tools: each fact is printed to both at once, where
+ * it is found, so that neither knows what the other does not. Private to the floor.
+ *   report.c      the kernel, pipes, tensor maps, the map of shared memory
+ *   report_role.c roles: registers, copies, matrix instructions, waits, loads
+ *   report_json.c the writer */
+#ifndef PIPEC_REPORT_H
+#define PIPEC_REPORT_H
+
+#include "codegen/gen.h"
+
+typedef struct Report {
+    Arena *arena;
+    const Prog *prog;
+    const Manifest *manifest;
+    Str text, json;
+} Report;
+
+/* The fields of JSON; `name` NULL: of an array */
+void fact_open(Report *report, const char *name, char bracket);
+void fact_close(Report *report, char bracket);
+void fact_text(Report *report, const char *name, const char *text);
+void fact_integer(Report *report, const char *name, int64_t value);
+void fact_bool(Report *report, const char *name, bool value);
+void fact_integers(Report *report, const char *name, const int64_t *values, int count);
+
+/* "f32[64, 256]" to the text; type and extents to JSON */
+void report_shape(Report *report, Element type, int rank, const int64_t *extents);
+void report_role(Report *report, const Role *role);
+
+#endif

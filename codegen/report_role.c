@@ -1,0 +1,432 @@
+/* The report of a role: its warps and registers, then what is derived for its rows, in their order,
+ * each with its line. */
+#include "codegen/report.h"
+
+#include <inttypes.h>
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+static uint32_t line_of(const Report *report, Span span) {
+    return source_line(report->prog->source, span.lo);
+}
+
+/* Begins a fact of a line, in a JSON object that is left open. */
+static void begin_fact(Report *report, Span span, const char *kind) {
+    uint32_t line = line_of(report, span);
+    str_printf(&report->text, "  line %u: ", line);
+    fact_open(report, NULL, '{');
+    fact_integer(report, "line", line);
+    fact_text(report, "kind", kind);
+}
+
+static void end_fact(Report *report) {
+    str_char(&report->text, '\n');
+    fact_close(report, '}');
+}
+
+static const char *text_of(const Report *report, const Role *role, const Tile *tile,
+                           const Access *access) {
+    Str text = str_new(report->arena);
+    access_print(access, report->prog, role, tile ? &tile->space : NULL, &text);
+    return text.text;
+}
+
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+static int64_t boxes_of(const Report *report, const BoxCopy *copy) {
+    const Map *map = &report->prog->maps.items[copy->map];
+    int64_t boxes = 1;
+    for (int d = 0; d < copy->rank; d++) boxes *= copy->tile[d] / map->box[d];
+    return boxes;
+}
+
+/* Who loads what of a copy that blocks share */
+static void report_multicast(Report *report, const Tile *tile) {
+    const Multicast *multicast = &tile->multicast;
+    const Prog *prog = report->prog;
+    if (multicast->axes == 0) return;
+    str_add(&report->text, ", multicast along");
+    fact_open(report, "multicast", '[');
+    for (size_t a = 0, said = 0; a < prog->axes.count; a++) {
+        if (!(multicast->axes >> a & 1)) continue;
+        str_printf(&report->text, "%s `%s`", said++ > 0 ? " and" : "", prog->axes.items[a].name);
+        fact_text(report, NULL, prog->axes.items[a].name);
+    }
+    fact_close(report, ']');
+    if (multicast->parts > 1)
+        str_printf(&report->text, ": each of %d blocks loads %" PRId64 " bytes for all of them",
+                   multicast->parts, copy_bytes(tile));
+    else
+        str_printf(&report->text,
+                   ": the first of %d blocks loads it for all, since it has no equal parts that "
+                   "the copy engine moves",
+                   cluster_count(prog, multicast->axes));
+}
+
+static void report_copy(Report *report, const Role *role, const Row *row) {
+    const Tile *tile = row->tile;
+    bool boxes = tile->class == TILE_TENSOR_LOAD || tile->class == TILE_TENSOR_STORE,
+         load = tile->class == TILE_TENSOR_LOAD || tile->class == TILE_BULK_LOAD;
+    const char *to = text_of(report, role, tile, &tile->target);
+    int64_t count = boxes ? boxes_of(report, &tile->box) : 1;
+    begin_fact(report, row->span, "copy");
+    str_printf(&report->text, "`%s` is %s by %s", to, load ? "loaded" : "stored",
+               boxes ? "TMA" : "a bulk copy");
+    if (count > 1) str_printf(&report->text, ", %" PRId64 " boxes", count);
+    fact_text(report, "target", to);
+    fact_text(report, "by", boxes ? "tensor map" : "bulk");
+    fact_integer(report, "instructions", count);
+    report_multicast(report, tile);
+    end_fact(report);
+}
+
+static void report_lanes(Report *report, const Role *role, const Row *row) {
+    const Tile *tile = row->tile;
+    const char *to = text_of(report, role, tile, &tile->target);
+    int bytes = tile->piece.elements * (int)element_rows[tile->target.type].bytes;
+    begin_fact(report, row->span, "copy");
+    str_printf(&report->text, "`%s` is loaded by lanes, %d bytes at once, %s", to, bytes,
+               tile->piece.asynchronous ? "by cp.async" : "through registers");
+    fact_text(report, "target", to);
+    fact_text(report, "by", tile->piece.asynchronous ? "cp.async" : "registers");
+    fact_integer(report, "bytes_at_once", bytes);
+    end_fact(report);
+}
+
+/* ---- matrix instructions --------------------------------------------------------------------- */
+
+static void report_contraction(Report *report, const Role *role, const Row *row) {
+    const Mma *mma = &row->tile->mma;
+    const char *op = mma_instruction(report->arena, mma),
+               *target = text_of(report, role, row->tile, &row->tile->target);
+    bool registers = mma->a.tile->space == SPACE_REGISTER;
+    begin_fact(report, row->span, "contraction");
+    str_printf(&report->text, "`%s` by %s, %d times (%d x %d x %d), the first operand in %s",
+               target, op, mma->slabs * mma->steps, 64 * mma->slabs, mma->n,
+               mma->steps * mma_rows[mma->kind].k, registers ? "registers" : "shared memory");
+    fact_text(report, "target", target);
+    fact_text(report, "instruction", op);
+    fact_integer(report, "instructions", mma->slabs * mma->steps);
+    fact_integers(report, "extents",
+                  (int64_t[]){64 * mma->slabs, mma->n, mma->steps * mma_rows[mma->kind].k}, 3);
+    fact_bool(report, "first_operand_in_registers", registers);
+    end_fact(report);
+}
+
+static void report_move(Report *report, const Role *role, const Row *row, const Access *access,
+                        bool load) {
+    RoleState state = {.role = role};
+    Gen gen = {.arena = report->arena, .prog = report->prog, .role = &state};
+    MatrixMove move = map_moves_matrices(&gen, row->tile, access);
+    if (move == MATRIX_NONE) return;
+    const char *what = text_of(report, role, row->tile, access),
+               *op = load ? "ldmatrix" : "stmatrix",
+               *turned = move == MATRIX_TRANSPOSED ? ".trans" : "";
+    begin_fact(report, row->span, "matrix move");
+    str_printf(&report->text,
+               "`%s` is %s by %s%s: accumulators, 16 bits an element, %s contiguous", what,
+               load ? "read" : "written", op, turned,
+               move == MATRIX_TRANSPOSED ? "columns" : "rows");
+    fact_text(report, "what", what);
+    fact_text(report, "instruction", arena_printf(report->arena, "%s%s", op, turned));
+    end_fact(report);
+}
+
+/* ---- loads by threads ------------------------------------------------------------------------ */
+
+typedef struct Reader {
+    Report *report;
+    const Role *role;
+    const Row *row;
+} Reader;
+
+/* The innermost loop around a row that is none over the grid; NULL: none */
+static const Region *loop_around(const Role *role, const Row *row) {
+    const FlowCode *code = role->code;
+    int region = code_region(code, row->region)->loop;
+    if (region < 0 || code_region(code, region)->kind != REGION_FOR) return NULL;
+    return code_region(code, region);
+}
+
+/* A load of a tensor by threads in a loop waits for global memory in each iteration. */
+static void report_load(const Reader *reader, const Access *read) {
+    Report *report = reader->report;
+    const Region *loop = loop_around(reader->role, reader->row);
+    if (read->space != SPACE_GLOBAL || loop == NULL) return;
+    const char *what = text_of(report, reader->role, reader->row->tile, read),
+               *variable = loop->var >= 0 ? reader->role->locals.items[loop->var].name : "";
+    begin_fact(report, reader->row->span, "load");
+    str_printf(&report->text,
+               "`%s` is loaded from global memory by threads, in the loop over `%s`", what,
+               variable);
+    fact_text(report, "what", what);
+    fact_text(report, "loop", variable);
+    end_fact(report);
+}
+
+static void report_read(Expr *expr, void *data) {
+    const Reader *reader = data;
+    if (expr->kind != X_READ) return;
+    if (reader->row->kind == ROW_TILE)
+        report_move(reader->report, reader->role, reader->row, expr->read, true);
+    report_load(reader, expr->read);
+}
+
+static void report_map_row(Report *report, const Role *role, const Row *row) {
+    Reader reader = {report, role, row};
+    expr_visit(report->arena, row->tile->value, report_read, &reader);
+    report_move(report, role, row, &row->tile->target, false);
+}
+
+/* ---- waits ----------------------------------------------------------------------------------- */
+
+/* What comes after a wait at a row, where matrix instructions use `what` */
+static const char *why_waits(const Row *row) {
+    switch (row->kind) {
+    case ROW_RELEASE:
+    case ROW_DROP:
+    case ROW_KEEP:
+    case ROW_FLUSH: return "is released";
+    case ROW_CLOSE: return "ends";
+    case ROW_EXIT: return "is left at the end of the role";
+    case ROW_LOOP: return "is touched in the loop";
+    case ROW_NEXT: return "is touched in the next iteration";
+    case ROW_LEAVE:
+    case ROW_ELSE: return "is touched in the loop around";
+    case ROW_IF:
+    case ROW_BLOCK: return "is touched under the condition";
+    case ROW_TILE:
+    case ROW_SET:
+    case ROW_UNSAFE:
+    case ROW_STEP:
+    case ROW_END:
+    case ROW_ACQUIRE:
+    case ROW_OPEN:
+    case ROW_ASK:
+    case ROW_MOVE:
+    case ROW_LEND:
+    case ROW_TAKE:
+    case ROW_PASS:
+    case ROW_COUNT: break;
+    }
+    return "is touched";
+}
+
+static const char *name_of_wait(const Role *role, const Wait *wait) {
+    if (wait->tile >= 0) return role->tiles.items[wait->tile].name;
+    return wait->handle >= 0 ? role->handles.items[wait->handle].name : NULL;
+}
+
+static void report_depth(Report *report, const char *what, int depth) {
+    str_printf(&report->text, "waits for %s%s", depth == 0 ? "all " : "", what);
+    if (depth > 0)
+        str_printf(&report->text, " but those of the last %d group%s", depth,
+                   depth == 1 ? "" : "s");
+    str_add(&report->text, ": ");
+}
+
+static void report_wait(Report *report, const Role *role, const Row *row, const Wait *wait) {
+    const char *name = name_of_wait(role, wait), *why = why_waits(row);
+    begin_fact(report, row->span, "wait");
+    report_depth(report, "matrix instructions", wait->depth);
+    if (name != NULL)
+        str_printf(&report->text, "`%s`, which they use, %s", name, why);
+    else
+        str_add(&report->text, "ptxas is to see that the accumulator is at rest");
+    fact_text(report, "for", "matrix instructions");
+    fact_integer(report, "depth", wait->depth);
+    fact_text(report, "of", name);
+    fact_text(report, "reason", name != NULL ? why : "the accumulator is at rest");
+    end_fact(report);
+}
+
+/* Those of copies of the row in unrolled loops that are alike are said once. */
+static void report_waits(Report *report, const Role *role, const Row *row, const Waits *waits) {
+    for (size_t i = 0; i < waits->count; i++) {
+        const Wait *wait = &waits->items[i];
+        bool said = false;
+        for (size_t k = 0; k < i; k++)
+            said |= waits->items[k].depth == wait->depth && waits->items[k].tile == wait->tile &&
+                    waits->items[k].handle == wait->handle;
+        if (!said) report_wait(report, role, row, wait);
+    }
+}
+
+static void report_acquire(Report *report, const Role *role, const Row *row) {
+    const Handle *handle = &role->handles.items[row->handle];
+    const Pipe *pipe = &report->prog->pipes.items[handle->pipe];
+    const char *what = handle->end == END_CONSUME ? "full" : "empty";
+    if (row->unwaited) return;
+    begin_fact(report, row->head.hi > row->head.lo ? row->head : row->span, "wait");
+    str_printf(&report->text, "waits until the next stage of `%s`, one of %d, is %s%s",
+               pipe->name, pipe->stages, what, row->hint >= 0 ? ", unless a hint says so" : "");
+    fact_text(report, "for", "a stage");
+    fact_text(report, "pipe", pipe->name);
+    fact_text(report, "reason", what);
+    fact_bool(report, "hinted", row->hint >= 0);
+    end_fact(report);
+}
+
+static void report_release(Report *report, const Role *role, const Row *row) {
+    const Handle *handle = &role->handles.items[row->handle];
+    if (handle->end != END_CONSUME || !role->pipes[handle->pipe].bulk_out) return;
+    int lag = row->kind == ROW_KEEP ? role->code->lates.items[row->late].lag : 0;
+    begin_fact(report, row->span, "wait");
+    report_depth(report, "bulk stores", lag);
+    str_printf(&report->text, "they read `%s`, which is released", handle->name);
+    fact_text(report, "for", "bulk stores");
+    fact_integer(report, "depth", lag);
+    fact_text(report, "of", handle->name);
+    fact_text(report, "reason", "is released");
+    end_fact(report);
+}
+
+static void report_late(Report *report, const Role *role, const Row *row) {
+    const Late *late = &role->code->lates.items[row->late];
+    if (late->lag == 0) return;
+    const char *name = role->handles.items[late->handle].name;
+    begin_fact(report, late->head, "late release");
+    str_printf(&report->text,
+               "`%s` is released %d iteration%s late, so that what reads it asynchronously "
+               "overlaps the next",
+               name, late->lag, late->lag == 1 ? "" : "s");
+    fact_text(report, "of", name);
+    fact_integer(report, "iterations", late->lag);
+    end_fact(report);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static void report_tile_row(Report *report, const Role *role, const Row *row) {
+    switch (row->tile->class) {
+    case TILE_TENSOR_LOAD:
+    case TILE_BULK_LOAD:
+    case TILE_TENSOR_STORE:
+    case TILE_BULK_STORE: report_copy(report, role, row); break;
+    case TILE_LANES: report_lanes(report, role, row); break;
+    case TILE_MMA: report_contraction(report, role, row); break;
+    case TILE_MAP: report_map_row(report, role, row); break;
+    case TILE_REDUCTION:
+    case TILE_UNCLASSIFIED: break;
+    }
+}
+
+static void report_row(Report *report, const Role *role, int at) {
+    const Row *row = code_row(role->code, at);
+    const Plan *plan = role->code->plan;
+    report_waits(report, role, row, &plan->waits[at]);
+    if (row->kind == ROW_ACQUIRE) report_acquire(report, role, row);
+    if (row->kind == ROW_ACQUIRE && row->late >= 0) report_late(report, role, row);
+    if (row->kind == ROW_RELEASE || row->kind == ROW_KEEP) report_release(report, role, row);
+    if (row->kind == ROW_TILE) report_tile_row(report, role, row);
+    if (row->kind == ROW_SET) {
+        Reader reader = {report, role, row};
+        expr_visit(report->arena, row->value, report_read, &reader);
+    }
+    report_waits(report, role, row, &plan->joins[at]);
+}
+
+/* ---- the role -------------------------------------------------------------------------------- */
+
+static void report_tile(Report *report, const Role *role, const RoleTile *tile) {
+    Str layout = str_new(report->arena);
+    str_printf(&report->text, "  %s %s: ", tile->in_registers ? "registers" : "shared", tile->name);
+    fact_open(report, NULL, '{');
+    fact_text(report, "name", tile->name);
+    fact_bool(report, "in_registers", tile->in_registers);
+    report_shape(report, tile->type, tile->rank, tile->extents);
+    if (tile->in_registers) {
+        int64_t registers = tile_registers(tile);
+        layout_print(&tile->held, role->warps * 32, &layout);
+        str_printf(&report->text, ", %s, %" PRId64 " register%s\n", layout.text, registers,
+                   registers == 1 ? "" : "s");
+        fact_integer(report, "registers", registers);
+    } else {
+        str_add(&layout, layout_text(report->arena, report->prog, &tile->layout, tile->type,
+                                     tile->extents[tile->rank - 1]));
+        str_printf(&report->text, " at %u + instance * %u, %s\n", tile->offset, tile->stride,
+                   layout.text);
+        fact_integer(report, "offset", tile->offset);
+        fact_integer(report, "stride", tile->stride);
+    }
+    fact_text(report, "layout", layout.text);
+    fact_close(report, '}');
+}
+
+static bool stores_in_bulk(const Prog *prog, const Role *role) {
+    for (size_t i = 0; i < prog->pipes.count; i++)
+        if (role->pipes[i].bulk_out) return true;
+    return false;
+}
+
+static void report_turns(Report *report, const Role *role) {
+    const Prog *prog = report->prog;
+    if (role->in_turn) {
+        str_printf(&report->text, "  instance k takes iterations k, k + %d, .. of the grid",
+                   role->instances);
+        bool any = false;
+        for (size_t i = 0; i < prog->pipes.count; i++) {
+            if (!role->pipes[i].in_turn) continue;
+            str_printf(&report->text, "%s`%s`",
+                       any ? ", " : ": each stage is one instance's, of ",
+                       prog->pipes.items[i].name);
+            any = true;
+        }
+        str_char(&report->text, '\n');
+    }
+    for (int turn = 0; turn < role->turns; turn++) {
+        int first = role->tokens + turn * role->instances;
+        str_printf(&report->text,
+                   "  turn %d: named barriers %d to %d, instance k waits at %d + k and arrives for "
+                   "the next\n",
+                   turn + 1, first, first + role->instances - 1, first);
+    }
+    fact_bool(report, "in_turn", role->in_turn);
+    fact_integer(report, "turns", role->turns);
+}
+
+static void report_warps(Report *report, const Role *role) {
+    int last = role->first_warp + role->warps * role->instances - 1;
+    str_printf(&report->text, "\nrole %s  %d instance%s of %d warp%s, warp%s %d", role->name,
+               role->instances, role->instances == 1 ? "" : "s", role->warps,
+               role->warps == 1 ? "" : "s", last == role->first_warp ? "" : "s", role->first_warp);
+    if (last > role->first_warp) str_printf(&report->text, " to %d", last);
+    str_char(&report->text, '\n');
+    if (role->one_lane)
+        str_add(&report->text, "  runs in one elected lane: it only issues copies\n");
+    if (role->registers > 0) str_printf(&report->text, "  setmaxnreg %d\n", role->registers);
+    if (role->barrier > 0)
+        str_printf(&report->text,
+                   "  named barrier%s from %d: writes and reads of what its threads share are "
+                   "ordered\n",
+                   role->instances == 1 ? "" : "s", role->barrier);
+    fact_text(report, "name", role->name);
+    fact_integer(report, "instances", role->instances);
+    fact_integer(report, "warps", role->warps);
+    fact_integer(report, "first_warp", role->first_warp);
+    fact_bool(report, "one_lane", role->one_lane);
+    fact_integer(report, "setmaxnreg", role->registers);
+    fact_integer(report, "named_barrier", role->barrier);
+}
+
+void report_role(Report *report, const Role *role) {
+    size_t where;
+    int held = role_tile_registers(role, &where);
+    fact_open(report, NULL, '{');
+    report_warps(report, role);
+    report_turns(report, role);
+    fact_open(report, "tiles", '[');
+    for (size_t i = 0; i < role->tiles.count; i++)
+        report_tile(report, role, &role->tiles.items[i]);
+    fact_close(report, ']');
+    if (held > 0)
+        str_printf(&report->text, "  register tiles hold %d registers of a thread at most\n", held);
+    fact_integer(report, "tile_registers", held);
+    fact_open(report, "rows", '[');
+    for (size_t at = 0; at < role->code->rows.count; at++) report_row(report, role, (int)at);
+    fact_close(report, ']');
+    if (stores_in_bulk(report->prog, role))
+        str_add(&report->text,
+                "  wait_group 0 before exit: its bulk stores read shared memory until then\n");
+    fact_close(report, '}');
+}
