@@ -14,7 +14,7 @@
 # how many were left out. Minutes on an idle machine; no part of `make test`.
 set -u
 tree=${BUILD:-build}/arms
-units="held uniform slice widths deadlock counts elements"
+units="held solve uniform slice widths deadlock counts elements"
 mkdir -p "$tree"
 for name in *; do
     case $name in build | flow | check) continue ;; esac

@@ -1,0 +1,65 @@
+/* The solver over the Code of a role: of a rule that reuses states, as many are made as are needed
+ * at a time, however long the role is. */
+#include "elaborate/elaborate.h"
+#include "flow/solve.h"
+#include "parser/parser.h"
+#include "tests/unit/expect.h"
+
+static void *fresh(Flow *flow) {
+    void *made = flow_spare(flow);
+    if (!made) ++*(int *)flow->data;
+    return made ? made : NEW(flow->arena, char);
+}
+
+static void *copy(Flow *flow, const void *state) {
+    (void)state;
+    return fresh(flow);
+}
+
+static bool join(Flow *flow, void *to, const void *from, int at, int source) {
+    (void)flow, (void)at, (void)source;
+    EXPECT(to != from);
+    return false;
+}
+
+static void step(Flow *flow, int at, void *state) { (void)flow, (void)at, (void)state; }
+
+static const Rule rule = {
+    .name = "unit", .start = fresh, .copy = copy, .join = join, .step = step, .reuses = true};
+
+static Prog *elaborated(Arena *arena, const char *body) {
+    const char *text = arena_printf(arena,
+                                    "kernel k(X: f32[M], n: i32) for sm_90a {\n"
+                                    "grid (m: M); role work: 1 warp { for m in grid { %s } } }",
+                                    body);
+    Names *names = names_new(arena);
+    const Source *source = source_new(arena, "unit.pipe", text, strlen(text));
+    Diags *diags = diags_new(arena, source);
+    Ast *ast = parser_parse(arena, names, source, diags);
+    Prog *prog =
+        diags->errors ? NULL : elaborate(arena, names, ast, ast->items.items[0], NULL, 0, diags);
+    return diags->errors ? NULL : prog;
+}
+
+/* States that the rule makes for a role of `count` such statements; each %d is the number of one */
+static int states_of(const char *statement, int count) {
+    Arena *arena = arena_new();
+    Str body = str_new(arena);
+    for (int i = 0; i < count; i++) str_printf(&body, statement, i);
+    Prog *prog = elaborated(arena, body.text);
+    int made = 0;
+    EXPECT(prog != NULL);
+    if (prog) solve(arena, code_lower(arena, prog, &prog->roles.items[0]), &rule, &made);
+    arena_free(arena);
+    return made;
+}
+
+int main(void) {
+    EXPECT(states_of("if n > %d { }", 40) <= 12);
+    EXPECT(states_of("if n > %d { if m > n { } }", 40) <= 20);
+    /* those at the head of a loop are kept, and those that have left until they meet others */
+    EXPECT(states_of("for i in 0 .. n { if i > %d { break; } }", 40) <= 40 + 12);
+    EXPECT(states_of("for i in 0 .. n { if i > %d { continue; } }", 40) <= 40 + 12);
+    EXPECT(states_of("if n > %d { return; }", 40) <= 40 + 12);
+    return expect_failures();
+}
