@@ -17,7 +17,8 @@ typedef struct Sides {
     const EndCode *ends;
     Algebra *algebra;
     int *partner;     /* by region of the first: that of the second which goes with it, -1: none */
-    VEC(Renamed) renamed;
+    VEC(Renamed) renamed; /* of the loops around */
+    size_t *before;       /* by region of the first: how many there were before it */
     int *apart;
 } Sides;
 
@@ -158,6 +159,7 @@ bool counts_same(Arena *arena, Prog *prog, const EndCode *ends, int *apart) {
     size_t count = ends[0].slice->rows.count, other = ends[1].slice->rows.count;
     s.algebra = algebra_of_counts(arena, prog);
     s.partner = NEW_ARRAY(arena, int, ends[0].slice->regions.count + 1);
+    s.before = NEW_ARRAY(arena, size_t, ends[0].slice->regions.count + 1);
     apart[0] = apart[1] = -1;
     for (int at = 0; at < (int)count && at < (int)other; at++) {
         const Row *a = row_of(&s, 0, at), *b = row_of(&s, 1, at);
@@ -166,7 +168,9 @@ bool counts_same(Arena *arena, Prog *prog, const EndCode *ends, int *apart) {
             if (region_of(&s, 0, a->region)->kind != region_of(&s, 1, b->region)->kind)
                 return differ(&s, at);
             s.partner[a->region] = b->region;
+            s.before[a->region] = s.renamed.count;
         }
+        if (a->kind == ROW_END) s.renamed.count = s.before[a->region];
         if (a->kind == ROW_LOOP && !same_range(&s, a->region, b->region)) return differ(&s, at);
         if (a->kind == ROW_IF && !same_condition(&s, a->region, b->region)) return differ(&s, at);
         if (a->kind == ROW_LEAVE && !same_leave(&s, a, b)) return differ(&s, at);

@@ -106,10 +106,10 @@ static const Loop *round_of(const Search *s, const Position *place, int group) {
 }
 
 /* Iterations that a process may forget of one of its loops */
-static int64_t rounds_done(const Position *place, const Loop *loop) {
-    int64_t counter = place->trips[loop->depth - 1], rounds = floor_div(counter - EXACT, loop->times);
+static int64_t rounds_done(const Position *place, const Loop *loop, int32_t exact) {
+    int64_t counter = place->trips[loop->depth - 1], rounds = floor_div(counter - exact, loop->times);
     for (int b = 0; b < loop->bound_count; b++) {
-        int64_t above = floor_div(counter - loop->bounds[b].plus, loop->bounds[b].times) - EXACT;
+        int64_t above = floor_div(counter - loop->bounds[b].plus, loop->bounds[b].times) - exact;
         if (above < rounds) rounds = above;
     }
     return rounds;
@@ -126,7 +126,7 @@ static int64_t common_rounds(const Search *s, const State *state, const Group *g
         int where = standing(s, state, p, group->outer, path);
         if (where > 0 || (where == 0 && !loop && search_standing(s, &place, index) > 0)) continue;
         if (where < 0 || !loop || loop->constant) return 0;
-        int64_t rounds = rounds_done(&place, loop);
+        int64_t rounds = rounds_done(&place, loop, group->exact);
         if (rounds < least) least = rounds;
     }
     return least == NEVER || least < 0 ? 0 : least;
@@ -149,10 +149,11 @@ static void shift_decision(const Search *s, Decision *decision, int group, const
     if (at >= 0) decision->path[at] -= (int32_t)(times * rounds);
     if (decision->what < numbers || s->part->views.items[decision->what - numbers].group != group) return;
     if (memcmp(decision->path, path, (size_t)outer * sizeof *path) != 0) return;
+    int32_t exact = s->part->groups.items[group].exact;
     decision->low -= (int32_t)rounds;
-    if (decision->low < EXACT - 1) decision->low = EXACT - 1;
+    if (decision->low < exact - 1) decision->low = exact - 1;
     if (decision->high != NEVER) decision->high -= (int32_t)rounds;
-    if (decision->high < EXACT) decision->high = EXACT;
+    if (decision->high < exact) decision->high = exact;
 }
 
 /* What is known of the number itself, up to which it is: of counters that go on to be counted from the start. From then on
@@ -168,7 +169,7 @@ static void know_view(const Search *s, State *state, int view, const int32_t *pa
     if (known) {
         known->high = high;
     } else if (decided->count < DECISIONS_MOST) {
-        Decision fresh = {.what = what, .low = EXACT - 1, .high = high};
+        Decision fresh = {.what = what, .low = s->part->groups.items[row->group].exact - 1, .high = high};
         memcpy(fresh.path, path, (size_t)search_depth(s, search_track(s, what)) * sizeof *path);
         decided->items[decided->count++] = fresh;
     }

@@ -263,9 +263,20 @@ int number_live(Part *part, int side, int around, const Region *loop, int whole,
 
 /* ---- questions -------------------------------------------------------------------------------------------------- */
 
+/* Of a loop variable that is compared with a constant: its iterations are told apart up to there. */
+static void tell_apart(Part *part, const Question *question) {
+    const Number *number = &part->numbers.items[question->number];
+    if (number->counter < 0 || number->modulo || question->counted) return;
+    int group = part->tracks.items[number->counter].shape.group;
+    int64_t exact = question->above - number->from + 1;
+    if (group < 0 || exact > EXACT_MOST || exact <= part->groups.items[group].exact) return;
+    part->groups.items[group].exact = (int32_t)exact;
+}
+
 static int ask(Part *part, int side, Question question) {
     Side *own = &part->sides.items[side];
     if (question.yes == question.no) return question.yes;
+    tell_apart(part, &question);
     vec_push(part->arena, &own->questions, question);
     return (int)own->questions.count - 1;
 }

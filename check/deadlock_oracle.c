@@ -57,8 +57,9 @@ static bool counter_decides(const Search *s, const Position *place, const Number
     const Track *track = &s->part->tracks.items[row->counter];
     int64_t trips = place->trips[depth - 1], value = trips + row->from;
     if (row->modulo) return *answer = value % row->modulo > above ? ANSWER_YES : ANSWER_NO, true;
-    if (trips < EXACT || track->shape.group < 0) return *answer = value > above ? ANSWER_YES : ANSWER_NO, true;
-    if ((int64_t)EXACT + row->from > above) return *answer = ANSWER_YES, true;
+    int32_t exact = track->shape.group < 0 ? NEVER : s->part->groups.items[track->shape.group].exact;
+    if (trips < exact) return *answer = value > above ? ANSWER_YES : ANSWER_NO, true;
+    if ((int64_t)exact + row->from > above) return *answer = ANSWER_YES, true;
     return false;
 }
 
@@ -68,7 +69,8 @@ static Answer asked(Search *s, const State *state, const Position *place, int nu
     const Number *row = &s->part->numbers.items[number];
     int depth = search_depth(s, row->track);
     const Decision *known = find(state, number, place->trips, depth);
-    bool exact = view < 0 || above < EXACT || group_of_view(s, view)->fixed;
+    int32_t told = view < 0 ? EXACT : group_of_view(s, view)->exact;
+    bool exact = view < 0 || above < told || group_of_view(s, view)->fixed;
     int32_t low = known ? known->low : row->low, high = known ? known->high : row->high;
     Answer answer;
     if (is_decided(exact ? low : ALWAYS, high, above, &answer)) return answer;
@@ -77,7 +79,7 @@ static Answer asked(Search *s, const State *state, const Position *place, int nu
     depth = search_depth(s, group_of_view(s, view)->outer);
     int what = (int)s->part->numbers.count + view;
     known = find(state, what, place->trips, depth);
-    if (is_decided(known ? known->low : EXACT - 1, known ? known->high : NEVER, above, &answer)) return answer;
+    if (is_decided(known ? known->low : told - 1, known ? known->high : NEVER, above, &answer)) return answer;
     return open_question(s, what, place->trips, depth, above);
 }
 
@@ -92,8 +94,10 @@ void search_decide(Search *s, State *state, const Decision *open, bool greater) 
         }
         decision = &decided->items[decided->count++];
         *decision = *open;
-        decision->low = view ? EXACT - 1 : s->part->numbers.items[open->what].low;
-        decision->high = view ? NEVER : s->part->numbers.items[open->what].high;
+        const Number *number = view ? NULL : &s->part->numbers.items[open->what];
+        int index = open->what - (int)s->part->numbers.count;
+        decision->low = view ? group_of_view(s, index)->exact - 1 : number->low;
+        decision->high = view ? NEVER : number->high;
     }
     if (greater)
         decision->low = open->low;

@@ -113,9 +113,10 @@ static void add_counters(Asking *a) {
     for (int r = position_loop(&a->place); r >= 0; r = a->side->loops[r].outer) {
         const Loop *loop = &a->side->loops[r];
         int32_t counter = a->place.trips[loop->depth - 1];
-        bool exact = counter < EXACT || loop->group < 0;
+        int32_t told = loop->group < 0 ? NEVER : a->search->part->groups.items[loop->group].exact;
+        bool exact = counter < told;
         if (is_within(a, loop))
-            add(a, -1 - loop->track, (exact ? counter : EXACT) - 1, exact ? counter : NEVER);
+            add(a, -1 - loop->track, (exact ? counter : told) - 1, exact ? counter : NEVER);
     }
 }
 

@@ -26,7 +26,8 @@
 #include "flow/values.h"
 
 #define DEPTH_MOST 8 /* loops in each other */
-#define EXACT      2 /* iterations that are told apart from all later ones */
+#define EXACT      2  /* iterations that are told apart from all later ones, */
+#define EXACT_MOST 16 /* or as many as somebody tells apart */
 #define NEVER      INT32_MAX
 #define ALWAYS     INT32_MIN
 
@@ -114,7 +115,7 @@ typedef struct Number { /* how often, or whether: the same for all who ask in th
     int *last;         /* by side: the last step that asks, -1: none does */
 } Number;
 
-typedef struct View { /* what coupled loops have found out of their number beyond EXACT */
+typedef struct View { /* what coupled loops have found out of their number beyond `exact` */
     int number, group;
 } View;
 
@@ -123,6 +124,7 @@ typedef struct Group { /* coupled loops: their counters run together, and are co
     uint64_t pipes;
     int views;
     int *last;      /* by side: of its loops, -1: none; several are in different arms, or pieces of a range */
+    int32_t exact;  /* iterations that are told apart from all later ones */
     int64_t period; /* rests of the counters that somebody asks for */
     bool scaled;    /* some bound has its number several times */
     bool fixed;     /* they are counted from the start */

@@ -419,16 +419,29 @@ bool pieces_cut(Arena *arena, Algebra *algebra, FlowCode **slices, size_t count)
     return changed;
 }
 
+/* Does another piece begin where this one ends? */
+static bool is_followed(Arena *arena, const FlowCode *slice, const Region *piece) {
+    int64_t to, from;
+    Algebra *algebra = slice->algebra;
+    if (!poly_is_constant(poly_at(arena, slice, piece->begin, piece->to, algebra), &to)) return false;
+    for (size_t r = 1; r < slice->regions.count; r++) {
+        const Region *other = &slice->regions.items[r];
+        if (other == piece || !other->from) continue;
+        const Poly *begin = poly_at(arena, slice, other->begin, other->from, algebra);
+        if (poly_is_constant(begin, &from) && from == to) return true;
+    }
+    return false;
+}
+
 void pieces_open(Arena *arena, FlowCode *slice) {
     Algebra *algebra = slice->algebra;
     for (size_t r = 1; r < slice->regions.count; r++) {
         const Region *loop = &slice->regions.items[r];
         const Region *piece = loop->where ? code_piece(slice, loop) : NULL;
-        if (!piece || !piece->to) continue;
-        int begin = slice->whole_rows.items[loop->begin];
-        const Poly *lo = values_poly(arena, slice->role->code, begin, loop->lo);
-        const Poly *hi = values_poly(arena, slice->role->code, begin, loop->hi);
-        const Poly *to = values_poly(arena, slice->role->code, slice->whole_rows.items[piece->begin], piece->to);
+        if (!piece || !piece->to || is_followed(arena, slice, piece)) continue;
+        const Poly *lo = poly_at(arena, slice, loop->begin, loop->lo, algebra);
+        const Poly *hi = poly_at(arena, slice, loop->begin, loop->hi, algebra);
+        const Poly *to = poly_at(arena, slice, piece->begin, piece->to, algebra);
         const Poly *all = poly_sum(algebra, hi, lo, -1);
         if (to && all && algebra_proves(algebra, CLAIM_NOT_NEGATIVE, poly_sum(algebra, to, all, -1)))
             slice->regions.items[piece - slice->regions.items].to = NULL;
