@@ -125,6 +125,7 @@ typedef struct Algebra {
     bool held;                 /* the formula that is being made took something from `bindings` */
     void *rows;                /* room for linear.c */
     AskedTable asked;
+    struct Model *models;      /* models.c; NULL: not made yet */
     Str key;                   /* room for the key of an atom */
     const Poly *small[3];      /* the constants -1, 0 and 1; NULL: not asked yet */
 } Algebra;
@@ -226,6 +227,7 @@ int64_t poly_divisor(Algebra *algebra, const Poly *poly);
  * axes, loops, ranks, indexes and types, and the facts of the path? An ATOM_WRAP counts as its
  * formula where that is shown to fit its type here, else as any value of its type.
  * Tried in this order, up to the first answer:
+ *   0. numbers for which the facts hold and the claim does not (models.c);
  *   1. ranges of atoms, and their bounds put in one after the other (bounds.c);
  *   2. linear elimination (linear.c) in each of the cases that questions, extremes, quotients and
  *      choices leave (cases.c).

@@ -92,10 +92,16 @@ void atom_bounds(Algebra *algebra, int id, bool lower, AtomBounds *bounds) {
     }
 }
 
+static bool has_term(const Poly *poly, int atom) {
+    for (int i = 0; i < poly->count; i++)
+        if (poly->terms[i].count == 1 && poly->terms[i].atoms[0] == atom) return true;
+    return false;
+}
+
 static void add_fact_bound(Algebra *algebra, const Poly *fact, int id, bool lower, AtomBounds *bounds) {
     const Poly *factor, *rest;
     int64_t coef;
-    if (!poly_split(algebra, fact, id, &factor, &rest) || !poly_is_constant(factor, &coef) || coef == 0) return;
+    if (!has_term(fact, id) || !poly_split(algebra, fact, id, &factor, &rest) || !poly_is_constant(factor, &coef) || coef == 0) return;
     if ((coef > 0) != lower || coef == INT64_MIN) return;
     add_bound(algebra, bounds, coef > 0 ? coef : -coef, lower ? poly_minus(algebra, rest) : rest);
 }

@@ -12,11 +12,16 @@ typedef struct Row {
     int64_t constant, coefs[VARIABLES_MOST];
 } Row;
 
+typedef struct Rows {
+    Row *items; /* of which the coefficients of the system's variables are set */
+    size_t capacity;
+} Rows;
+
 typedef struct System {
     Algebra *algebra;
     const Term *terms[VARIABLES_MOST]; /* the monomials */
     int variables, expanded;           /* of which the atoms' own bounds are in */
-    Row *rows, *spare;                 /* ROWS_MOST each */
+    Rows rows, spare;
     int count;
     bool impossible;
     const Poly *const *given;
@@ -48,19 +53,40 @@ static bool reduce(const System *system, Row *row) {
     return true;
 }
 
+static bool same_coefs(const System *system, const Row *a, const Row *b) {
+    for (int v = 0; v < system->variables; v++)
+        if (a->coefs[v] != b->coefs[v]) return false;
+    return true;
+}
+
+static void copy_row(const System *system, Row *to, const Row *from) {
+    to->constant = from->constant;
+    memcpy(to->coefs, from->coefs, (size_t)system->variables * sizeof *from->coefs);
+}
+
 /* In least terms; of two that differ in the constant alone the stronger one stays. The row is changed. */
 static void add_row(System *system, Row *row) {
-    size_t bytes = (size_t)system->variables * sizeof *row->coefs;
+    Rows *rows = &system->rows;
     if (!reduce(system, row)) {
         system->impossible |= row->constant < 0;
         return;
     }
     for (int r = 0; r < system->count; r++) {
-        if (memcmp(system->rows[r].coefs, row->coefs, bytes) != 0) continue;
-        if (row->constant < system->rows[r].constant) system->rows[r].constant = row->constant;
+        if (!same_coefs(system, &rows->items[r], row)) continue;
+        if (row->constant < rows->items[r].constant) rows->items[r].constant = row->constant;
         return;
     }
-    if (system->count < ROWS_MOST) system->rows[system->count++] = *row;
+    if (system->count == ROWS_MOST) return;
+    vec_reserve(system->algebra->arena, (void **)&rows->items, &rows->capacity,
+                (size_t)system->count + 1, sizeof *row);
+    copy_row(system, &rows->items[system->count++], row);
+}
+
+static int add_variable(System *system, const Term *term) {
+    int v = system->variables++;
+    system->terms[v] = term;
+    for (int r = 0; r < system->count; r++) system->rows.items[r].coefs[v] = 0;
+    return v;
 }
 
 static bool add_poly(System *system, const Poly *poly) {
@@ -76,7 +102,7 @@ static bool add_poly(System *system, const Poly *poly) {
             continue;
         }
         int v = find(system, term);
-        if (v < 0) system->terms[v = system->variables++] = term;
+        if (v < 0) v = add_variable(system, term);
         row.coefs[v] = term->coef;
     }
     add_row(system, &row);
@@ -184,7 +210,7 @@ static Choosing weigh(const System *system, int v) {
     int above = 0, below = 0;
     bool above_once = true, below_once = true;
     for (int r = 0; r < system->count; r++) {
-        int64_t coef = system->rows[r].coefs[v];
+        int64_t coef = system->rows.items[r].coefs[v];
         above += coef > 0, below += coef < 0;
         above_once &= coef <= 1, below_once &= coef >= -1;
     }
@@ -217,11 +243,11 @@ static bool combined(const System *system, const Row *above, const Row *below, i
 }
 
 static void eliminate(System *system, int v) {
-    Row *old = system->rows;
+    Rows before = system->rows;
+    Row *old = before.items, row;
     int count = system->count;
-    Row row = {0};
     system->rows = system->spare;
-    system->spare = old;
+    system->spare = before;
     system->count = 0;
     for (int r = 0; r < count && !system->impossible; r++) {
         if (old[r].coefs[v] == 0) add_row(system, &old[r]);
@@ -234,9 +260,10 @@ static void eliminate(System *system, int v) {
 
 bool polys_impossible(Algebra *algebra, const Poly *const *polys, size_t count, const Poly *also) {
     int64_t before = algebra->work;
-    if (!algebra->rows) algebra->rows = NEW_ARRAY(algebra->arena, Row, 2 * ROWS_MOST);
-    System system = {.algebra = algebra, .rows = algebra->rows, .given = polys, .given_count = count};
-    system.spare = system.rows + ROWS_MOST;
+    if (!algebra->rows) algebra->rows = NEW_ARRAY(algebra->arena, Rows, 2);
+    Rows *room = algebra->rows;
+    System system = {.algebra = algebra, .given = polys, .given_count = count};
+    system.rows = room[0], system.spare = room[1];
     if (also) {
         if (!add_poly(&system, also)) return false;
     } else {
@@ -244,6 +271,7 @@ bool polys_impossible(Algebra *algebra, const Poly *const *polys, size_t count, 
     }
     collect(&system, polys, count);
     for (int v; !system.impossible && algebra->work > 0 && (v = cheapest(&system)) >= 0;) eliminate(&system, v);
+    room[0] = system.rows, room[1] = system.spare;
     arena_count(algebra->arena, (uint64_t)(before - algebra->work) * 2);
     return system.impossible;
 }

@@ -55,6 +55,22 @@ typedef VEC(AtomBound) AtomBounds;
 void atom_bounds(Algebra *algebra, int id, bool lower, AtomBounds *bounds); /* of what is no operation */
 bool bounds_prove(Algebra *algebra, const Poly *poly); /* >= 0, by ranges and bounds (bounds.c) */
 
+/* Numbers for atoms, with which what is known at a place holds or does not (models.c) */
+#define MODELS 10
+typedef struct ModelValue {
+    bool tried, known;
+    int64_t value;
+} ModelValue;
+typedef struct Model {
+    int number;
+    ModelValue *values; /* by atom */
+    size_t room;
+    size_t stated, divides; /* of the program, that were looked at */
+    bool broken;            /* one of them does not hold */
+} Model;
+/* Do numbers show that the claim does not hold wherever the facts do? Then it cannot be proved. */
+bool models_deny(Algebra *algebra, PolyClaim claim, const Poly *poly);
+
 /* What was asked, and the answer, once it is known (asked.c) */
 struct Asked {
     uint64_t hash; /* of the question: */

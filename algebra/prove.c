@@ -1,7 +1,9 @@
 /* The prover. algebra_prove takes a claim about a formula. It first settles the values that may be
- * cut off to their width, then tries ranges and bounds, then cases. A yes holds for all integers
- * that the facts allow. The functions that other passes ask about expressions follow. */
+ * cut off to their width, then asks models, then tries ranges and bounds, then cases. A yes holds
+ * for all integers that the facts allow. The functions that other passes ask about expressions follow. */
 #include "algebra/private.h"
+
+#include <assert.h>
 
 /* ---- values that may be cut off --------------------------------------------------------------- */
 
@@ -72,8 +74,16 @@ static bool never(Algebra *algebra, PolyClaim claim, const Poly *poly) {
 
 void algebra_work_anew(Algebra *algebra) { algebra->work = algebra->proof_work; }
 
+static bool is_proved(Algebra *algebra, PolyClaim claim, const Poly *poly) {
+    return by_bounds(algebra, claim, poly) || cases_prove(algebra, claim, poly);
+}
+
 static Certainty prove(Algebra *algebra, PolyClaim claim, const Poly *poly) {
-    if (by_bounds(algebra, claim, poly) || cases_prove(algebra, claim, poly)) return CERTAINLY;
+    bool denied = models_deny(algebra, claim, poly);
+#if defined(__SANITIZE_ADDRESS__)
+    assert(!denied || !is_proved(algebra, claim, poly));
+#endif
+    if (!denied && is_proved(algebra, claim, poly)) return CERTAINLY;
     return never(algebra, claim, poly) ? CERTAINLY_NOT : NOT_CERTAIN;
 }
 

@@ -75,13 +75,21 @@ static void discard_cases(Flow *flow, Cases *cases, size_t left) {
 
 static Case copy_case(Flow *flow, const Case *from) {
     Case made = {.state = flow->rule->copy(flow, from->state), .source = from->source};
-    for (size_t i = 0; i < from->assumed.count; i++) vec_push(flow->arena, &made.assumed, from->assumed.items[i]);
+    size_t count = from->assumed.count;
+    if (!count) return made;
+    made.assumed = (Assumptions){NEW_ARRAY(flow->arena, Assumed, count), count, count};
+    memcpy(made.assumed.items, from->assumed.items, count * sizeof *made.assumed.items);
     return made;
 }
 
+/* Most lists are of one case: room for those that there are. */
+static Cases room_for(Flow *flow, size_t count) {
+    return (Cases){.items = NEW_ARRAY(flow->arena, Case, count), .capacity = count};
+}
+
 static Cases copy_cases(Flow *flow, const Cases *from) {
-    Cases made = {0};
-    for (size_t i = 0; i < from->count; i++) vec_push(flow->arena, &made, copy_case(flow, &from->items[i]));
+    Cases made = room_for(flow, from->count);
+    for (size_t i = 0; i < from->count; i++) made.items[made.count++] = copy_case(flow, &from->items[i]);
     return made;
 }
 
@@ -225,6 +233,7 @@ static bool keeps_outer(const Flow *flow, const Assumed *what, int at) {
 }
 
 static void add(Flow *flow, Cases *to, const Cases *from) {
+    if (!to->items) *to = room_for(flow, from->count);
     for (size_t i = 0; i < from->count; i++) vec_push(flow->arena, to, from->items[i]);
 }
 
@@ -654,7 +663,7 @@ static Solver *solver_new(Arena *arena, const FlowCode *code) {
 
 /* The whole role once: without reports until all heads stand, then with them. */
 static void round_of(Flow *flow, bool last) {
-    Cases cases = {0};
+    Cases cases = room_for(flow, 1);
     flow->last = last;
     vec_push(flow->arena, &cases, (Case){.state = flow->rule->start(flow)});
     run(flow, 0, (int)flow->code->rows.count, &cases);

@@ -1,0 +1,215 @@
+/* Models: values of atoms with which all holds that is known at a place. What a model denies has no
+ * proof, so none is looked for: most questions are whether a condition may be true and whether it
+ * may be false, and both are so. A few models are tried; where none fits, nothing is said. */
+#include "algebra/private.h"
+
+typedef struct Interval {
+    int64_t least, most;
+} Interval;
+
+static bool atom_value(Algebra *algebra, Model *model, int id, int64_t *out);
+
+static bool poly_value(Algebra *algebra, Model *model, const Poly *poly, int64_t *out) {
+    int64_t sum = 0, product, factor;
+    arena_count(algebra->arena, (uint64_t)poly->count);
+    for (int i = 0; i < poly->count; i++) {
+        product = poly->terms[i].coef;
+        for (int k = 0; k < poly->terms[i].count; k++)
+            if (!atom_value(algebra, model, poly->terms[i].atoms[k], &factor) ||
+                __builtin_mul_overflow(product, factor, &product))
+                return false;
+        if (__builtin_add_overflow(sum, product, &sum)) return false;
+    }
+    *out = sum;
+    return true;
+}
+
+/* ---- atoms that have a choice ---------------------------------------------------------------- */
+
+static int64_t in_64_bits(Wide value) {
+    return value < INT64_MIN ? INT64_MIN : value > INT64_MAX ? INT64_MAX : (int64_t)value;
+}
+
+/* All that the prover knows of the atom by itself; false: a bound has no value. */
+static bool interval_of(Algebra *algebra, Model *model, int id, Interval *out) {
+    Range range = range_of_atom(algebra, id);
+    *out = (Interval){in_64_bits(range.least), in_64_bits(range.most)};
+    for (int lower = 0; lower < 2; lower++) {
+        AtomBounds bounds = {0};
+        atom_bounds(algebra, id, lower, &bounds);
+        for (size_t i = 0; i < bounds.count; i++) {
+            int64_t value;
+            if (!poly_value(algebra, model, bounds.items[i].poly, &value)) return false;
+            if (lower && value > out->least) out->least = value;
+            if (!lower && value < out->most) out->most = value;
+        }
+    }
+    return out->least <= out->most;
+}
+
+typedef struct Choose {
+    int64_t size;    /* of extents, scalars and what memory holds */
+    int64_t version; /* of a variable at one place */
+    bool most, next; /* variables: the end of their range, or the place after its begin */
+} Choose;
+
+/* In later models one atom is chosen so and another one so: by `by`, the number of the atom, or the
+ * sum of its operands, so that a read of one place is one value. */
+static int64_t picked(const Model *model, const Atom *atom, int64_t by, Interval in) {
+    static const Choose table[] = {{4096, 0, 0, 0}, {0, 1, 0, 0},       {1, 0, 0, 0},
+                                   {4096, 1, 1, 0}, {1 << 30, 0, 0, 0}, {1000, 1, 0, 1}};
+    size_t count = COUNT_OF(table), number = (size_t)model->number;
+    const Choose *choose = &table[(number < count ? number : number + (uint64_t)by) % count];
+    bool opaque = atom->kind == ATOM_OPAQUE, size = atom->kind == ATOM_SYMBOL;
+    int64_t wish = choose->most ? in.most : in.least;
+    if (choose->next && in.least < in.most) wish = in.least + 1;
+    if (opaque && !atom->args[0]) wish = choose->version;
+    if (size || (opaque && atom->args[0])) wish = choose->size;
+    return wish < in.least ? in.least : wish > in.most ? in.most : wish;
+}
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+static bool division(AtomKind kind, int64_t a, int64_t b, int64_t *out) {
+    if (b <= 0) return false; /* a divisor that is negative is seldom */
+    if (kind == ATOM_DIV) *out = a / b;
+    if (kind == ATOM_MOD) *out = a % b;
+    if (kind == ATOM_FLOOR) *out = floor_of(a, b);
+    if (kind == ATOM_CEIL) *out = a / b + (a % b > 0);
+    return true;
+}
+
+static bool cut_off(Element type, int64_t value, int64_t *out) {
+    int bits = 8 * element_rows[type].bytes;
+    Range range = range_of_type(type);
+    *out = value;
+    if (bits >= 64) return range.least < 0 || value >= 0;
+    *out = (int64_t)((uint64_t)value & ((UINT64_C(1) << bits) - 1));
+    if (*out > range.most) *out -= INT64_C(1) << bits;
+    return true;
+}
+
+static bool operation_value(const Atom *atom, const int64_t *args, int64_t *out) {
+    switch (atom->kind) {
+    case ATOM_DIV:
+    case ATOM_MOD:
+    case ATOM_CEIL:
+    case ATOM_FLOOR: return division(atom->kind, args[0], args[1], out);
+    case ATOM_MIN: *out = args[0] < args[1] ? args[0] : args[1]; return true;
+    case ATOM_MAX: *out = args[0] > args[1] ? args[0] : args[1]; return true;
+    case ATOM_SELECT: *out = args[0] ? args[1] : args[2]; return true;
+    case ATOM_TRUTH: *out = args[0] >= 0; return true;
+    case ATOM_WRAP: return cut_off(atom->type, args[0], out);
+    case ATOM_SYMBOL:
+    case ATOM_AXIS:
+    case ATOM_LOCAL:
+    case ATOM_RANK:
+    case ATOM_INDEX:
+    case ATOM_WHOLE:
+    case ATOM_REST:
+    case ATOM_BOUND:
+    case ATOM_SUM:
+    case ATOM_FIRST:
+    case ATOM_OPAQUE: break;
+    }
+    return false;
+}
+
+static bool find_value(Algebra *algebra, Model *model, int id, int64_t *out) {
+    const Atom atom = algebra->atoms.items[id];
+    int64_t args[3] = {0};
+    Interval interval;
+    if (atom.kind == ATOM_WHOLE || atom.kind == ATOM_REST || atom.kind == ATOM_BOUND) return false;
+    for (int a = 0; a < 3 && atom.args[a]; a++)
+        if (!poly_value(algebra, model, atom.args[a], &args[a])) return false;
+    if (atom.args[0] && atom.kind != ATOM_OPAQUE) return operation_value(&atom, args, out);
+    if (!interval_of(algebra, model, id, &interval)) return false;
+    int64_t by = atom.args[0] ? (int64_t)((uint64_t)args[0] + (uint64_t)args[1] + (uint64_t)args[2]) : id;
+    *out = picked(model, &atom, by, interval);
+    return true;
+}
+
+static void make_room(Algebra *algebra, Model *model, size_t wanted) {
+    size_t old = model->room * sizeof *model->values, room = algebra->atoms.count * 2;
+    if (model->room >= wanted) return;
+    model->values = arena_grow(algebra->arena, model->values, old, room * sizeof *model->values);
+    model->room = room;
+}
+
+/* Of what an index is in, the value depends on the statement. False: it has none. */
+static bool atom_value(Algebra *algebra, Model *model, int id, int64_t *out) {
+    if (algebra->atoms.items[id].indexed) return find_value(algebra, model, id, out);
+    make_room(algebra, model, (size_t)id + 1);
+    ModelValue made = model->values[id];
+    if (!made.tried) {
+        made.tried = true;
+        made.known = find_value(algebra, model, id, &made.value);
+        make_room(algebra, model, (size_t)id + 1);
+        model->values[id] = made;
+    }
+    *out = made.value;
+    return made.known;
+}
+
+/* ---- what is known --------------------------------------------------------------------------- */
+
+static bool holds(Algebra *algebra, Model *model, const Poly *fact) {
+    int64_t value;
+    return poly_value(algebra, model, fact, &value) && value >= 0;
+}
+
+static bool all_hold(Algebra *algebra, Model *model, const Poly *const *facts, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (!holds(algebra, model, facts[i])) return false;
+    return true;
+}
+
+static bool divides(Algebra *algebra, Model *model, const Divides *divides) {
+    int64_t value;
+    return poly_value(algebra, model, divides->poly, &value) && value % divides->by == 0;
+}
+
+/* What is stated of the program, each fact once */
+static bool fits_program(Algebra *algebra, Model *model) {
+    while (!model->broken && model->stated < algebra->stated.count)
+        model->broken = !holds(algebra, model, algebra->stated.items[model->stated++]);
+    while (!model->broken && model->divides < algebra->stated_divides.count)
+        model->broken = !divides(algebra, model, &algebra->stated_divides.items[model->divides++]);
+    return !model->broken;
+}
+
+static bool fits_path(Algebra *algebra, Model *model) {
+    if (!all_hold(algebra, model, algebra->facts.items, algebra->facts.count)) return false;
+    for (size_t i = 0; i < algebra->divides.count; i++)
+        if (!divides(algebra, model, &algebra->divides.items[i])) return false;
+    for (size_t i = 0; i < algebra->choices.count; i++) {
+        const Choice *choice = &algebra->choices.items[i];
+        if (!all_hold(algebra, model, choice->facts[0], choice->counts[0]) &&
+            !all_hold(algebra, model, choice->facts[1], choice->counts[1]))
+            return false;
+    }
+    return true;
+}
+
+static bool denies(Algebra *algebra, Model *model, PolyClaim claim, const Poly *poly) {
+    int64_t value;
+    if (!poly_value(algebra, model, poly, &value)) return false;
+    return claim == CLAIM_NOT_NEGATIVE ? value < 0 : (value == 0) != (claim == CLAIM_ZERO);
+}
+
+bool models_deny(Algebra *algebra, PolyClaim claim, const Poly *poly) {
+    if (!algebra->models) {
+        algebra->models = NEW_ARRAY(algebra->arena, Model, MODELS);
+        for (int i = 0; i < MODELS; i++) algebra->models[i].number = i;
+    }
+    for (int i = 0; i < MODELS; i++) {
+        Model *model = &algebra->models[i];
+        if (!fits_program(algebra, model) || !denies(algebra, model, claim, poly)) continue;
+        if (!fits_path(algebra, model)) continue;
+        Model first = algebra->models[0]; /* what fits here fits the next place too */
+        algebra->models[0] = *model;
+        algebra->models[i] = first;
+        return true;
+    }
+    return false;
+}
