@@ -212,6 +212,8 @@ static bool before(const Machine *m, const State *state, const Position *a, cons
         bool same = x && y && (x->track == y->track || (x->group >= 0 && x->group == y->group));
         if (!same) {
             int own = rank_of(m, a, x), other = rank_of(m, b, y);
+            if (!search_of(m)->part->ordered && (x || y)) /* no loop runs away from the others */
+                own = x ? a->trips[depth - 1] : -1, other = y ? b->trips[depth - 1] : -1;
             if (own != other) return own < other;
             break;
         }

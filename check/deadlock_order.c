@@ -4,91 +4,93 @@
  * together, and there are few states. */
 #include "check/deadlock_search.h"
 
-#define ROUNDS_MOST 16 /* where roles contradict each other, there is no such order */
+#define ROUNDS_MOST 64 /* where roles contradict each other, there is no such order */
 
-typedef struct Item { /* of the rows in one iteration of a track */
-    int outer;
-    int track;         /* a loop; -1: the acquire number `count` of a pipe in the list */
-    int pipe, count;
-    int rank;          /* those that come before it have lower ones */
-} Item;
+typedef VEC(int) Numbers;
 
+/* Items: the loops of a track, and acquire number n of a pipe in one iteration of a track */
 typedef struct Order {
     Part *part;
-    VEC(Item) items;
+    Numbers ranks;     /* by item: those that come before it have lower ones */
+    int *loops;        /* by track: 1 + its item, 0: none yet */
+    Numbers *acquires; /* by track around, and pipe: items */
     bool changed;
 } Order;
 
-static int find_item(Order *o, Item wanted) {
-    for (size_t i = 0; i < o->items.count; i++) {
-        const Item *item = &o->items.items[i];
-        if (item->outer == wanted.outer && item->track == wanted.track && item->pipe == wanted.pipe &&
-            item->count == wanted.count)
-            return (int)i;
-    }
-    vec_push(o->part->arena, &o->items, wanted);
-    return (int)o->items.count - 1;
+static int new_item(Order *o) {
+    vec_push(o->part->arena, &o->ranks, 0);
+    return (int)o->ranks.count - 1;
 }
 
-/* The item that begins with the row, in the list of the loop around it; -1: none does */
-static int item_at(Order *o, const Side *side, int at, int *counts) {
-    const Row *row = &side->slice->rows.items[at];
-    const Region *region = &side->slice->regions.items[row->region];
-    int loop = row->kind == ROW_LOOP ? side->loops[row->region].outer : region->loop;
-    Item item = {.outer = loop < 0 ? -1 : side->loops[loop].track, .track = -1, .pipe = -1};
+/* The loop in whose list the row stands, -1: none. A LOOP stands in the list around it. */
+static int list_of(const Side *side, const Row *row) {
+    if (row->kind == ROW_LOOP) return side->loops[row->region].outer;
+    return side->slice->regions.items[row->region].loop;
+}
+
+/* The item that begins with the row, -1: none does. counts: acquires before it, by list and pipe */
+static int item_of(Order *o, const Side *side, const Row *row, size_t *counts) {
+    int list = list_of(side, row);
+    size_t pipes = o->part->pipes.count;
     if (row->kind == ROW_LOOP) {
-        item.track = side->loops[row->region].track;
-        return find_item(o, item);
+        int *loop = &o->loops[side->loops[row->region].track];
+        if (!*loop) *loop = 1 + new_item(o);
+        return *loop - 1;
     }
     if (row->kind != ROW_ACQUIRE || !side->taken[row->handle]) return -1;
-    item.pipe = side->role->handles.items[row->handle].pipe;
-    int pipe = part_pipe(o->part, item.pipe), lists = (int)o->part->pipes.count;
-    item.count = counts[(loop + 1) * lists + pipe]++;
-    return find_item(o, item);
+    size_t pipe = (size_t)part_pipe(o->part, side->role->handles.items[row->handle].pipe);
+    int around = list < 0 ? -1 : side->loops[list].track;
+    Numbers *acquires = &o->acquires[(size_t)(around + 1) * pipes + pipe];
+    size_t number = counts[(size_t)(list + 1) * pipes + pipe]++;
+    if (number == acquires->count) vec_push(o->part->arena, acquires, new_item(o));
+    return acquires->items[number];
 }
 
-/* The rows of a side in their order; in each list the items have rising ranks. */
-static void rank_side(Order *o, Side *side, const int *items) {
+static int *items_of(Order *o, const Side *side) {
+    size_t rows = side->slice->rows.count, regions = side->slice->regions.count;
+    int *items = NEW_ARRAY(o->part->arena, int, rows + 1);
+    size_t *counts = NEW_ARRAY(o->part->arena, size_t, (regions + 1) * o->part->pipes.count + 1);
+    for (size_t at = 0; at < rows; at++)
+        items[at] = item_of(o, side, &side->slice->rows.items[at], counts);
+    return items;
+}
+
+/* The rows of a side in their order; in each list the items get rising ranks. */
+static void rank_side(Order *o, const Side *side, const int *items) {
     int *last = NEW_ARRAY(o->part->arena, int, side->slice->regions.count + 1);
     for (size_t at = 0; at < side->slice->rows.count; at++) {
         if (items[at] < 0) continue;
-        const Row *row = &side->slice->rows.items[at];
-        bool loops = row->kind == ROW_LOOP;
-        int list = loops ? side->loops[row->region].outer : side->slice->regions.items[row->region].loop;
-        Item *item = &o->items.items[items[at]];
-        if (item->rank <= last[list + 1]) item->rank = last[list + 1] + 1, o->changed = true;
-        last[list + 1] = item->rank;
+        int list = list_of(side, &side->slice->rows.items[at]);
+        int *rank = &o->ranks.items[items[at]];
+        if (*rank <= last[list + 1]) *rank = last[list + 1] + 1, o->changed = true;
+        last[list + 1] = *rank;
     }
 }
 
 /* What comes next in its list, by row; NEVER: nothing does */
-static void note_ranks(Order *o, Side *side, const int *items) {
+static void note_ranks(const Order *o, Side *side, const int *items) {
     const FlowCode *slice = side->slice;
     int *next = NEW_ARRAY(o->part->arena, int, slice->regions.count + 1);
     for (size_t r = 0; r <= slice->regions.count; r++) next[r] = NEVER;
     side->ranks = NEW_ARRAY(o->part->arena, int, slice->rows.count + 1);
     for (size_t at = slice->rows.count; at-- > 0;) {
-        const Row *row = &slice->rows.items[at];
-        int list = slice->regions.items[row->region].loop;
-        if (row->kind == ROW_LOOP) list = side->loops[row->region].outer;
-        if (items[at] >= 0) next[list + 1] = o->items.items[items[at]].rank;
+        int list = list_of(side, &slice->rows.items[at]);
+        if (items[at] >= 0) next[list + 1] = o->ranks.items[items[at]];
         side->ranks[at] = next[list + 1];
     }
 }
 
 void part_order(Part *part) {
     Order o = {.part = part, .changed = true};
-    size_t count = part->sides.count;
+    size_t count = part->sides.count, lists = part->tracks.count + 1;
     int **items = NEW_ARRAY(part->arena, int *, count + 1);
-    for (size_t i = 0; i < count; i++) {
-        Side *side = &part->sides.items[i];
-        int *counts = NEW_ARRAY(part->arena, int, (side->slice->regions.count + 1) * part->pipes.count + 1);
-        items[i] = NEW_ARRAY(part->arena, int, side->slice->rows.count + 1);
-        for (size_t at = 0; at < side->slice->rows.count; at++) items[i][at] = item_at(&o, side, (int)at, counts);
-    }
+    o.loops = NEW_ARRAY(part->arena, int, lists);
+    o.acquires = NEW_ARRAY(part->arena, Numbers, lists * part->pipes.count + 1);
+    for (size_t i = 0; i < count; i++) items[i] = items_of(&o, &part->sides.items[i]);
     for (int round = 0; round < ROUNDS_MOST && o.changed; round++) {
         o.changed = false;
         for (size_t i = 0; i < count; i++) rank_side(&o, &part->sides.items[i], items[i]);
     }
+    part->ordered = !o.changed;
     for (size_t i = 0; i < count; i++) note_ranks(&o, &part->sides.items[i], items[i]);
 }

@@ -155,6 +155,7 @@ typedef struct Part { /* roles that pipes connect in a ring, and these pipes */
     VEC(Side) sides;
     VEC(Apart) apart;
     Split split;
+    bool ordered;       /* roles come to what they share in one order */
     bool proves;        /* conditions that the path to them decides are not asked */
     bool cuts;          /* loops are cut where one of the roles has them in pieces */
     Budget work;         /* that the search of its states may take */
@@ -166,7 +167,7 @@ typedef struct Part { /* roles that pipes connect in a ring, and these pipes */
 bool part_compile(Part *part);             /* the sides of its roles; false: part->beyond says why */
 int part_pipe(const Part *part, int pipe); /* its number in the part, -1: not in it */
 
-void part_order(Part *part); /* deadlock_order.c: gives sides their ranks */
+void part_order(Part *part); /* deadlock_order.c: gives sides their ranks; part->ordered */
 
 /* deadlock_split.c */
 bool part_split_find(const Part *part, Split *split); /* of the numbers of a part that is compiled */

@@ -9,29 +9,33 @@
 #define ROWS_MOST 3000 /* of all slices */
 #define TO_THE_END INT64_MAX
 
+typedef struct Range { /* of a loop */
+    bool known;       /* by formulas that are the same at all times */
+    const Poly *lo;
+    Polys ends;       /* its end is the least of them */
+    int64_t from, to; /* live iterations, where it has a `where` */
+    uint64_t pipes;   /* acquired in it, by number modulo 64 */
+} Range;
+
 typedef struct Cutter {
     Arena *arena;
     Algebra *algebra;
     FlowCode **slices;
+    Range **ranges; /* by slice and region */
     size_t count;
 } Cutter;
 
-typedef struct Range { /* of a loop */
-    const Poly *lo;
-    Polys ends;       /* its end is the least of them */
-    int64_t from, to; /* live iterations, where it has a `where` */
-} Range;
-
 typedef struct Piece { /* a loop that goes on where one before it ends */
-    const FlowCode *slice;
+    size_t slice;
     const Region *region;
-    Range range;
-    uint64_t pipes; /* of both, by number modulo 64 */
+    const Range *range;
+    uint64_t pipes; /* of both */
 } Piece;
 
 /* ---- formulas -------------------------------------------------------------------------------- */
 
-void poly_operands(Arena *arena, const Algebra *algebra, AtomKind kind, const Poly *poly, Polys *out) {
+void poly_operands(Arena *arena, const Algebra *algebra, AtomKind kind, const Poly *poly,
+                   Polys *out) {
     bool alone = poly && poly->count == 1 && poly->terms[0].count == 1 && poly->terms[0].coef == 1;
     const Atom *atom = alone ? &algebra->atoms.items[poly->terms[0].atoms[0]] : NULL;
     if (!atom || atom->kind != kind) {
@@ -57,47 +61,60 @@ bool range_is_once(Arena *arena, Algebra *algebra, const Poly *lo, const Poly *h
 }
 
 /* Of a row of the slice; NULL: not known */
-static const Poly *poly_at(Arena *arena, const FlowCode *slice, int at, Expr *expr, Algebra *algebra) {
+static const Poly *poly_at(Arena *arena, const FlowCode *slice, int at, Expr *expr,
+                           Algebra *algebra) {
     if (!expr || expr->kind == X_POISON) return NULL;
     return values_import(arena, slice->role->code, slice->whole_rows.items[at], expr, algebra);
 }
 
 /* ---- loops ----------------------------------------------------------------------------------- */
 
-static bool is_number(const Cutter *c, const FlowCode *slice, const Region *piece, Expr *end, int64_t *out) {
+static bool is_number(const Cutter *c, const FlowCode *slice, const Region *piece, Expr *end,
+                      int64_t *out) {
     return poly_is_constant(poly_at(c->arena, slice, piece->begin, end, c->algebra), out);
-}
-
-/* False: the formulas are not known, or not the same at all times */
-static bool range_of(const Cutter *c, const FlowCode *slice, const Region *region, Range *out) {
-    *out = (Range){.to = TO_THE_END};
-    if (region->kind != REGION_FOR || region->left) return false;
-    const Region *piece = region->where ? code_piece(slice, region) : NULL;
-    if (piece && !is_number(c, slice, piece, piece->from, &out->from)) return false;
-    if (piece && piece->to && !is_number(c, slice, piece, piece->to, &out->to)) return false;
-    if (region->where) return region->domain >= 0;
-    out->lo = poly_at(c->arena, slice, region->begin, region->lo, c->algebra);
-    const Poly *hi = poly_at(c->arena, slice, region->begin, region->hi, c->algebra);
-    if (!out->lo || !hi || poly_changes(c->algebra, out->lo) || poly_changes(c->algebra, hi)) return false;
-    poly_operands(c->arena, c->algebra, ATOM_MIN, hi, &out->ends);
-    return true;
 }
 
 static uint64_t pipes_of(const FlowCode *slice, const Region *region) {
     uint64_t pipes = 0;
     for (int at = region->begin; at < region->end; at++) {
         const Row *row = &slice->rows.items[at];
-        if (row->kind != ROW_ACQUIRE || !valid_index(row->handle, slice->role->handles.count)) continue;
+        if (row->kind != ROW_ACQUIRE || !valid_index(row->handle, slice->role->handles.count))
+            continue;
         pipes |= UINT64_C(1) << slice->role->handles.items[row->handle].pipe % 64;
     }
     return pipes;
+}
+
+static Range range_of(const Cutter *c, const FlowCode *slice, const Region *region) {
+    Range range = {.to = TO_THE_END}, unknown = {0};
+    if (region->kind != REGION_FOR || region->left) return unknown;
+    range.known = true;
+    range.pipes = pipes_of(slice, region);
+    const Region *piece = region->where ? code_piece(slice, region) : NULL;
+    if (piece && !is_number(c, slice, piece, piece->from, &range.from)) return unknown;
+    if (piece && piece->to && !is_number(c, slice, piece, piece->to, &range.to)) return unknown;
+    if (region->where) return region->domain >= 0 ? range : unknown;
+    range.lo = poly_at(c->arena, slice, region->begin, region->lo, c->algebra);
+    const Poly *hi = poly_at(c->arena, slice, region->begin, region->hi, c->algebra);
+    if (!range.lo || !hi) return unknown;
+    if (poly_changes(c->algebra, range.lo) || poly_changes(c->algebra, hi)) return unknown;
+    poly_operands(c->arena, c->algebra, ATOM_MIN, hi, &range.ends);
+    return range;
+}
+
+static void put_slice(Cutter *c, size_t i, FlowCode *slice) {
+    c->slices[i] = slice;
+    c->ranges[i] = NEW_ARRAY(c->arena, Range, slice->regions.count + 1);
+    for (size_t r = 1; r < slice->regions.count; r++)
+        c->ranges[i][r] = range_of(c, slice, &slice->regions.items[r]);
 }
 
 /* Do both stand in the same list of rows, one after the other? */
 static bool follows(const FlowCode *slice, const Region *a, const Region *b) {
     if (a->parent != b->parent || a->parent < 0 || a->end > b->begin) return false;
     const Region *parent = &slice->regions.items[a->parent];
-    return parent->kind != REGION_IF || (a->begin > parent->otherwise) == (b->begin > parent->otherwise);
+    return parent->kind != REGION_IF ||
+           (a->begin > parent->otherwise) == (b->begin > parent->otherwise);
 }
 
 static bool goes_on(const Region *a, const Range *before, const Region *b, const Range *after) {
@@ -107,38 +124,39 @@ static bool goes_on(const Region *a, const Range *before, const Region *b, const
 }
 
 /* Is the region the second of two pieces? */
-static bool is_piece(const Cutter *c, const FlowCode *slice, const Region *region, Piece *out) {
-    *out = (Piece){.slice = slice, .region = region};
-    if (!range_of(c, slice, region, &out->range)) return false;
-    for (size_t r = 1; r < slice->regions.count; r++) {
+static bool is_piece(const Cutter *c, size_t i, size_t region, Piece *out) {
+    const FlowCode *slice = c->slices[i];
+    const Range *range = &c->ranges[i][region];
+    const Region *after = &slice->regions.items[region];
+    for (size_t r = 1; range->known && r < region; r++) {
         const Region *before = &slice->regions.items[r];
-        Range range;
-        if (!follows(slice, before, region) || !range_of(c, slice, before, &range)) continue;
-        if (!goes_on(before, &range, region, &out->range)) continue;
-        out->pipes = pipes_of(slice, region) | pipes_of(slice, before);
+        const Range *other = &c->ranges[i][r];
+        if (!other->known || !follows(slice, before, after)) continue;
+        if (!goes_on(before, other, after, range)) continue;
+        *out = (Piece){i, after, range, range->pipes | other->pipes};
         return true;
     }
     return false;
 }
 
 /* After how many of its iterations is the loop cut where the piece begins? 0: it is not */
-static int64_t cut_after(const Cutter *c, const FlowCode *slice, const Region *loop, const Piece *piece) {
-    Range range;
-    int64_t first;
-    if (loop->kind != REGION_FOR || loop->depth != piece->region->depth || !loop->where != !piece->region->where)
-        return 0;
-    if (!(pipes_of(slice, loop) & piece->pipes) || !range_of(c, slice, loop, &range)) return 0;
+static int64_t cut_after(const Cutter *c, size_t i, size_t region, const Piece *piece) {
+    const Region *loop = &c->slices[i]->regions.items[region];
+    const Range *range = &c->ranges[i][region];
+    int64_t first, past;
+    if (!range->known || !(range->pipes & piece->pipes)) return 0;
+    if (loop->depth != piece->region->depth || !loop->where != !piece->region->where) return 0;
     if (loop->where) {
-        bool inside = piece->range.from > range.from && piece->range.from < range.to;
-        return inside && loop->domain == piece->region->domain ? piece->range.from : 0;
+        bool inside = piece->range->from > range->from && piece->range->from < range->to;
+        return inside && loop->domain == piece->region->domain ? piece->range->from : 0;
     }
-    const Poly *mid = piece->range.lo;
-    if (!poly_is_constant(poly_sum(c->algebra, mid, range.lo, -1), &first) || first <= 0) return 0;
+    const Poly *mid = piece->range->lo;
+    if (!poly_is_constant(poly_sum(c->algebra, mid, range->lo, -1), &first) || first <= 0) return 0;
     bool same = false;
-    for (size_t i = 0; i < range.ends.count; i++) {
-        int64_t past;
-        same |= among(&piece->range.ends, range.ends.items[i]);
-        if (poly_is_constant(poly_sum(c->algebra, mid, range.ends.items[i], -1), &past) && past >= 0) return 0;
+    for (size_t e = 0; e < range->ends.count; e++) {
+        const Poly *rest = poly_sum(c->algebra, range->ends.items[e], mid, -1);
+        same |= among(&piece->range->ends, range->ends.items[e]);
+        if (poly_is_constant(rest, &past) && past <= 0) return 0; /* it ends before */
     }
     return same ? first : 0;
 }
@@ -187,7 +205,9 @@ static int push_region(Copy *copy, Region region, int parent, int whole) {
     return number;
 }
 
-static bool begins_region(RowKind kind) { return kind == ROW_LOOP || kind == ROW_IF || kind == ROW_BLOCK; }
+static bool begins_region(RowKind kind) {
+    return kind == ROW_LOOP || kind == ROW_IF || kind == ROW_BLOCK;
+}
 
 /* The rows from `at` to `end`, which is not among them */
 static void copy_rows(Copy *copy, int at, int end) {
@@ -222,7 +242,8 @@ static FlowCode *copy_end(Copy *copy) {
 /* lo + count, where that certainly fits; NULL: it may wrap */
 static Expr *after(const Cutter *c, const FlowCode *slice, int at, Expr *lo, int64_t count) {
     Arena *kept = slice->algebra->arena; /* formulas are kept by their expressions */
-    Expr *sum = expr_binary(kept, OP_ADD, lo, expr_integer(kept, lo->type, count, lo->span), lo->span);
+    Expr *sum =
+        expr_binary(kept, OP_ADD, lo, expr_integer(kept, lo->type, count, lo->span), lo->span);
     const Poly *value = poly_at(c->arena, slice, at, sum, c->algebra);
     const Poly *first = poly_at(c->arena, slice, at, lo, c->algebra);
     return value && poly_equal(value, poly_offset(c->algebra, first, count)) ? sum : NULL;
@@ -237,7 +258,8 @@ static Expr *least(Arena *arena, Expr *a, Expr *b) {
     return expr;
 }
 
-/* All that stands in the loop stands in an IF of it from now on, a piece; leaves go where they went. */
+/* All that stands in the loop stands in an IF of it from now on, a piece; leaves go where they
+ * went. */
 static int push_piece(Copy *copy, int index) {
     const Region *loop = &copy->from->regions.items[index];
     int around = copy->regions[index], whole = copy->from->whole_rows.items[loop->begin];
@@ -320,28 +342,31 @@ static bool is_below(const Expr *condition, Expr **lo, Expr **hi) {
 }
 
 /* if lo < hi { rows; for k in lo + 1 .. hi { .. } }: gives the loop; NULL: it is not that */
-static const Region *rest_of(const Cutter *c, const FlowCode *slice, const Region *branch, Expr **lo,
+static const Region *rest_of(const Cutter *c, size_t i, const Region *branch, Expr **lo,
                              Expr **hi) {
-    Range range;
+    const FlowCode *slice = c->slices[i];
     Piece piece;
     if (branch->kind != REGION_IF || branch->otherwise + 1 != branch->end) return NULL;
     if (!is_below(branch->condition, lo, hi)) return NULL;
     const Row *last = &slice->rows.items[branch->otherwise - 1];
     const Region *loop = &slice->regions.items[last->region];
-    if (last->kind != ROW_END || !range_of(c, slice, loop, &range) || loop->where) return NULL;
-    if (loop->parent != (int)(branch - slice->regions.items) || loop->begin == branch->begin + 1) return NULL;
-    if (is_piece(c, slice, loop, &piece)) return NULL; /* the IF is around both pieces */
+    const Range *range = &c->ranges[i][last->region];
+    if (last->kind != ROW_END || !range->known || loop->where) return NULL;
+    if (loop->parent != (int)(branch - slice->regions.items)) return NULL;
+    if (loop->begin == branch->begin + 1) return NULL;
+    if (is_piece(c, i, (size_t)last->region, &piece)) return NULL; /* the IF is around both */
     const Poly *end = poly_at(c->arena, slice, loop->begin, loop->hi, c->algebra);
     const Poly *begin = poly_at(c->arena, slice, branch->begin, *lo, c->algebra);
     if (!poly_equal(end, poly_at(c->arena, slice, branch->begin, *hi, c->algebra))) return NULL;
-    return poly_equal(range.lo, poly_offset(c->algebra, begin, 1)) ? loop : NULL;
+    return poly_equal(range->lo, poly_offset(c->algebra, begin, 1)) ? loop : NULL;
 }
 
 /* for .. in lo .. min(second, hi) { rows } for k in second .. hi { .. } */
 static FlowCode *spread(const Cutter *c, const FlowCode *slice, const Region *branch,
                         const Region *loop, Expr *lo, Expr *hi, Expr *second) {
     Copy copy = copy_begin(c->arena, slice);
-    int index = (int)(branch - slice->regions.items), whole = slice->whole_rows.items[branch->begin];
+    int index = (int)(branch - slice->regions.items),
+        whole = slice->whole_rows.items[branch->begin];
     Region first = *loop;
     first.var = -1;
     first.whole = first.left = false;
@@ -349,7 +374,8 @@ static FlowCode *spread(const Cutter *c, const FlowCode *slice, const Region *br
     first.hi = least(slice->algebra->arena, second, hi);
     copy_rows(&copy, 0, branch->begin);
     int around = copy.regions[branch->parent];
-    int number = copy.regions[index] = push_region(&copy, first, around, slice->whole_regions.items[index]);
+    int number = copy.regions[index] =
+        push_region(&copy, first, around, slice->whole_regions.items[index]);
     Row row = slice->rows.items[branch->begin];
     row.region = number;
     row.kind = ROW_LOOP;
@@ -365,13 +391,14 @@ static FlowCode *spread(const Cutter *c, const FlowCode *slice, const Region *br
     return copy_end(&copy);
 }
 
-static bool spread_once(const Cutter *c, FlowCode **slice) {
-    for (size_t r = 1; r < (*slice)->regions.count; r++) {
+static bool spread_once(Cutter *c, size_t i) {
+    const FlowCode *slice = c->slices[i];
+    for (size_t r = 1; r < slice->regions.count; r++) {
         Expr *lo, *hi;
-        const Region *branch = &(*slice)->regions.items[r], *loop = rest_of(c, *slice, branch, &lo, &hi);
-        Expr *second = loop ? after(c, *slice, branch->begin, lo, 1) : NULL;
+        const Region *branch = &slice->regions.items[r], *loop = rest_of(c, i, branch, &lo, &hi);
+        Expr *second = loop ? after(c, slice, branch->begin, lo, 1) : NULL;
         if (!second) continue;
-        *slice = spread(c, *slice, branch, loop, lo, hi, second);
+        put_slice(c, i, spread(c, slice, branch, loop, lo, hi, second));
         return true;
     }
     return false;
@@ -380,42 +407,44 @@ static bool spread_once(const Cutter *c, FlowCode **slice) {
 /* ---- all ------------------------------------------------------------------------------------- */
 
 /* Cuts a loop of another slice where the piece begins */
-static bool cut_like(const Cutter *c, size_t own, const Piece *piece) {
+static bool cut_like(Cutter *c, const Piece *piece) {
     for (size_t i = 0; i < c->count; i++) {
         FlowCode *slice = c->slices[i];
-        for (size_t r = 1; r < slice->regions.count && i != own; r++) {
-            int64_t first = cut_after(c, slice, &slice->regions.items[r], piece);
+        for (size_t r = 1; r < slice->regions.count && i != piece->slice; r++) {
+            int64_t first = cut_after(c, i, r, piece);
             FlowCode *made = first > 0 ? cut(c, slice, (int)r, first) : NULL;
             if (!made) continue;
-            c->slices[i] = made;
+            put_slice(c, i, made);
             return true;
         }
     }
     return false;
 }
 
-static bool cut_once(const Cutter *c) {
+static bool cut_once(Cutter *c) {
     for (size_t i = 0; i < c->count; i++)
         for (size_t r = 1; r < c->slices[i]->regions.count; r++) {
             Piece piece;
-            if (!is_piece(c, c->slices[i], &c->slices[i]->regions.items[r], &piece)) continue;
-            if (cut_like(c, i, &piece)) return true;
+            if (is_piece(c, i, r, &piece) && cut_like(c, &piece)) return true;
         }
     return false;
 }
 
-static size_t rows_of(const Cutter *c) {
+static bool has_room(const Cutter *c) {
     size_t rows = 0;
     for (size_t i = 0; i < c->count; i++) rows += c->slices[i]->rows.count;
-    return rows;
+    arena_count(c->arena, rows);
+    return rows < ROWS_MOST;
 }
 
 bool pieces_cut(Arena *arena, Algebra *algebra, FlowCode **slices, size_t count) {
-    Cutter c = {arena, algebra, slices, count};
+    Cutter c = {arena, algebra, slices, NEW_ARRAY(arena, Range *, count + 1), count};
     bool changed = false;
+    if (!has_room(&c)) return false;
+    for (size_t i = 0; i < count; i++) put_slice(&c, i, slices[i]);
     for (size_t i = 0; i < count; i++)
-        while (rows_of(&c) < ROWS_MOST && spread_once(&c, &slices[i])) changed = true;
-    while (rows_of(&c) < ROWS_MOST && cut_once(&c)) changed = true;
+        while (has_room(&c) && spread_once(&c, i)) changed = true;
+    while (has_room(&c) && cut_once(&c)) changed = true;
     return changed;
 }
 
@@ -423,7 +452,8 @@ bool pieces_cut(Arena *arena, Algebra *algebra, FlowCode **slices, size_t count)
 static bool is_followed(Arena *arena, const FlowCode *slice, const Region *piece) {
     int64_t to, from;
     Algebra *algebra = slice->algebra;
-    if (!poly_is_constant(poly_at(arena, slice, piece->begin, piece->to, algebra), &to)) return false;
+    if (!poly_is_constant(poly_at(arena, slice, piece->begin, piece->to, algebra), &to))
+        return false;
     for (size_t r = 1; r < slice->regions.count; r++) {
         const Region *other = &slice->regions.items[r];
         if (other == piece || !other->from) continue;
@@ -443,7 +473,8 @@ void pieces_open(Arena *arena, FlowCode *slice) {
         const Poly *hi = poly_at(arena, slice, loop->begin, loop->hi, algebra);
         const Poly *to = poly_at(arena, slice, piece->begin, piece->to, algebra);
         const Poly *all = poly_sum(algebra, hi, lo, -1);
-        if (to && all && algebra_proves(algebra, CLAIM_NOT_NEGATIVE, poly_sum(algebra, to, all, -1)))
+        if (to && all &&
+            algebra_proves(algebra, CLAIM_NOT_NEGATIVE, poly_sum(algebra, to, all, -1)))
             slice->regions.items[piece - slice->regions.items].to = NULL;
     }
 }

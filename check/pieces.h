@@ -1,6 +1,7 @@
 /* pieces: private to check/: loops that a role writes in several pieces, with other rows in each:
  *   a first iteration before the others   if lo < hi { rows } for k in lo + 1 .. hi { rows }
- *   ranges that follow each other         for k in lo .. min(mid, hi) { rows } for k in mid .. hi { rows }
+ *   ranges that follow each other
+ *       for k in lo .. min(mid, hi) { rows } for k in mid .. hi { rows }
  *   live iterations by number, of a range with a `where`    [0 .. 2], [2 .. 5], from 5
  * A loop over the whole range may be cut in two at any of its iterations and does the same. So the
  * loops of the other roles are cut where one role cuts its own, and then the roles have the same
@@ -14,7 +15,8 @@
 typedef VEC(const Poly *) Polys;
 
 /* The operands of a min or max (kind) of mins or maxs, else the formula itself */
-void poly_operands(Arena *arena, const Algebra *algebra, AtomKind kind, const Poly *poly, Polys *out);
+void poly_operands(Arena *arena, const Algebra *algebra, AtomKind kind, const Poly *poly,
+                   Polys *out);
 
 /* Is there at most one iteration: lo .. min(lo + 1, ..)? */
 bool range_is_once(Arena *arena, Algebra *algebra, const Poly *lo, const Poly *hi);
