@@ -13,7 +13,6 @@ static void *start(Flow *flow) {
     const Written *w = flow->data;
     State *state = NEW(flow->arena, State);
     *state = (State){.arm = -1};
-    state->holds = NEW_ARRAY(flow->arena, const Hold *, handles_of(w) + 1);
     state->must = NEW_ARRAY(flow->arena, const Elements *, w->count + 1);
     for (size_t i = 0; i < w->count; i++) state->must[i] = elements_none();
     return state;
@@ -28,22 +27,32 @@ static void *copy(Flow *flow, const void *from) {
 
 static void make_own(Written *w, State *state) {
     if (!state->shared) return;
-    const Hold **holds = NEW_ARRAY(w->arena, const Hold *, handles_of(w) + 1);
     const Elements **must = NEW_ARRAY(w->arena, const Elements *, w->count + 1);
-    memcpy(holds, state->holds, handles_of(w) * sizeof *holds);
     memcpy(must, state->must, w->count * sizeof *must);
-    state->holds = holds, state->must = must, state->shared = false;
+    state->must = must, state->shared = false;
+}
+
+const Hold *written_hold(const State *state, int handle) {
+    for (size_t i = 0; i < state->holds.count; i++)
+        if (state->holds.items[i].handle == handle) return state->holds.items[i].hold;
+    return NULL;
 }
 
 static void set_hold(Written *w, State *state, int handle, const Hold *hold) {
-    if (state->holds[handle] == hold) return;
-    make_own(w, state);
-    state->holds[handle] = hold;
+    if (written_hold(state, handle) == hold) return;
+    const Holdings old = state->holds;
+    Holding *made = NEW_ARRAY(w->arena, Holding, old.count + 1);
+    size_t count = 0, i = 0;
+    for (; i < old.count && old.items[i].handle < handle; i++) made[count++] = old.items[i];
+    if (hold) made[count++] = (Holding){handle, hold};
+    for (; i < old.count; i++)
+        if (old.items[i].handle != handle) made[count++] = old.items[i];
+    state->holds = (Holdings){made, count};
 }
 
 Hold *written_change(Written *w, State *state, int handle) {
     Hold *made = NEW(w->arena, Hold);
-    *made = *state->holds[handle];
+    *made = *written_hold(state, handle);
     set_hold(w, state, handle, made);
     return made;
 }
@@ -73,11 +82,13 @@ Touched written_touched(Written *w, const IndexSpace *space, const Access *acces
 /* A stage that is held on one of the paths only is the business of the linear rule. */
 static bool join_holds(Written *w, State *to, const State *from, Span at) {
     bool changed = false;
-    for (size_t h = 0; h < handles_of(w); h++) {
-        const Hold *a = to->holds[h], *b = from->holds[h];
-        if (a == b || !a) continue;
-        if (b && a->pipe == b->pipe) set_hold(w, to, (int)h, written_join_hold(w, a, b, at, &changed));
-        else set_hold(w, to, (int)h, NULL), changed = true;
+    const Holdings held = to->holds;
+    for (size_t i = 0; i < held.count && held.items != from->holds.items; i++) {
+        int handle = held.items[i].handle;
+        const Hold *a = held.items[i].hold, *b = written_hold(from, handle);
+        if (a == b) continue;
+        if (b && a->pipe == b->pipe) set_hold(w, to, handle, written_join_hold(w, a, b, at, &changed));
+        else set_hold(w, to, handle, NULL), changed = true;
     }
     return changed;
 }
@@ -121,11 +132,11 @@ static void acquire(Written *w, State *state, const Row *row) {
     const Handle *handle = &w->role->handles.items[row->handle];
     bool produces = handle->pipe >= 0 && handle->end == END_PRODUCE;
     set_hold(w, state, row->handle, produces ? written_acquire(w, handle->pipe, w->at) : NULL);
-    if (state->holds[row->handle] && is_apart(w->code, w->at)) written_change(w, state, row->handle)->poisoned = true;
+    if (written_hold(state, row->handle) && is_apart(w->code, w->at)) written_change(w, state, row->handle)->poisoned = true;
 }
 
 static void release(Written *w, State *state, const Row *row) {
-    const Hold *hold = valid_index(row->handle, handles_of(w)) ? state->holds[row->handle] : NULL;
+    const Hold *hold = valid_index(row->handle, handles_of(w)) ? written_hold(state, row->handle) : NULL;
     Release *at = &w->releases[w->at];
     bool changed = false;
     if (!hold) return;
@@ -138,7 +149,7 @@ static void release(Written *w, State *state, const Row *row) {
 
 static void move(Written *w, State *state, const Row *row) {
     if (!valid_index(row->handle, handles_of(w)) || !valid_index(row->other, handles_of(w)) || row->handle == row->other) return;
-    set_hold(w, state, row->handle, state->holds[row->other]);
+    set_hold(w, state, row->handle, written_hold(state, row->other));
     set_hold(w, state, row->other, NULL);
 }
 
@@ -146,9 +157,9 @@ static void move(Written *w, State *state, const Row *row) {
 static void enter_loop(Written *w, State *state, const Row *row) {
     if (written_decide_loop(w, w->flow, state, row->region)) return;
     w->cut = true;
-    for (size_t h = 0; h < handles_of(w); h++) {
-        if (!state->holds[h]) continue;
-        Hold *hold = written_change(w, state, (int)h);
+    const Holdings held = state->holds;
+    for (size_t i = 0; i < held.count; i++) {
+        Hold *hold = written_change(w, state, held.items[i].handle);
         hold->open = true, hold->open_at = row->head;
     }
 }

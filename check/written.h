@@ -66,10 +66,20 @@ typedef struct Slabs {
     size_t count;
 } Slabs;
 
+typedef struct Holding {
+    int handle;
+    const Hold *hold;
+} Holding;
+
+typedef struct Holdings { /* the stages that are produced now, by handle; never changed */
+    const Holding *items;
+    size_t count;
+} Holdings;
+
 typedef struct State {
-    const Hold **holds;    /* by handle; NULL: not held, or consumed */
+    Holdings holds;
     const Elements **must; /* by object: written on every path */
-    bool shared;           /* others have the same two lists: they are copied before they change */
+    bool shared;           /* others have the same list: it is copied before it changes */
     Guards guards;
     Slabs slabs;
     int arm; /* the ELSE, NEXT or LOOP that all its paths have passed last, since the IF or LOOP; -1: none */
@@ -129,6 +139,7 @@ typedef struct Written {
     VEC(Said) said;    /* of missing fields */
 } Written;
 
+const Hold *written_hold(const State *state, int handle); /* NULL: not held, or consumed */
 Hold *written_change(Written *w, State *state, int handle); /* to be written at once */
 void written_set(Written *w, State *state, int object, const Elements *must);
 

@@ -141,9 +141,10 @@ static bool same_walk(const Site *a, const Site *b) {
 /* The statement touches what threads have written, or writes what they have read, since they waited for one another: they wait now. */
 static void wait_for_threads(Written *w, State *state, Site *site) {
     if (w->flow->last) site->tile->order |= ORDER_THREADS;
-    for (size_t h = 0; h < w->role->handles.count; h++) {
-        if (!state->holds[h] || (!state->holds[h]->fresh->count && !state->holds[h]->seen->count)) continue;
-        Hold *hold = written_change(w, state, (int)h);
+    const Holdings held = state->holds;
+    for (size_t i = 0; i < held.count; i++) {
+        if (!held.items[i].hold->fresh->count && !held.items[i].hold->seen->count) continue;
+        Hold *hold = written_change(w, state, held.items[i].handle);
         hold->fresh = hold->seen = elements_none();
     }
 }
@@ -169,7 +170,7 @@ static Touched touched_by(Written *w, const Site *site, const Access *access, co
 
 /* A copy, and what else is written to the elements that it brings */
 static void check_copies(Written *w, State *state, Site *site, int handle, const Touched *what) {
-    const Hold *hold = state->holds[handle];
+    const Hold *hold = written_hold(state, handle);
     bool copies = is_asynchronous(site->tile);
     const Mark *first = NULL;
     if (!w->flow->last || elements_first_common(copies ? hold->may : hold->flying, what->all) < 0) return;
@@ -191,7 +192,7 @@ static void check_copies(Written *w, State *state, Site *site, int handle, const
 }
 
 static void check_sum(Written *w, State *state, const Site *site, int handle, const Touched *what) {
-    const Hold *hold = state->holds[handle];
+    const Hold *hold = written_hold(state, handle);
     const Tile *tile = site->tile;
     if (!w->flow->last || tile->op == ASSIGN_SET || hold->poisoned || elements_hold(hold->must, what->all)) return;
     Diag *diag = diag_at(w->tiles->diags, P0209, tile->target.span, "%s has no value yet to compute with",
@@ -203,7 +204,7 @@ static void check_sum(Written *w, State *state, const Site *site, int handle, co
 
 static void write_stage(Written *w, State *state, Site *site, int handle) {
     const Tile *tile = site->tile;
-    const Hold *before = state->holds[handle];
+    const Hold *before = written_hold(state, handle);
     bool copies = is_asynchronous(tile);
     Touched what = touched_by(w, site, &tile->target, &w->tiles->prog->pipes.items[before->pipe]);
     if (!before->poisoned) check_copies(w, state, site, handle, &what);
@@ -248,7 +249,7 @@ static void refuse_read(Written *w, const Access *read, const Hold *hold, int64_
 static void read_stages(Written *w, State *state, Site *site) {
     for (size_t i = 0; i < site->reads.count; i++) {
         const Access *read = site->reads.items[i];
-        const Hold *hold = read->space == SPACE_STAGE ? state->holds[read->object] : NULL;
+        const Hold *hold = read->space == SPACE_STAGE ? written_hold(state, read->object) : NULL;
         if (!hold || hold->poisoned) continue;
         Touched what = touched_by(w, site, read, &w->tiles->prog->pipes.items[hold->pipe]);
         const Elements *missing = written_known(w, elements_less(w->arena, what.all, hold->own), elements_none());
@@ -267,10 +268,11 @@ static void read_stages(Written *w, State *state, Site *site) {
 void written_stage_row(Written *w, State *state, Site *site) {
     const Access *target = &site->tile->target;
     if (site->poisoned) {
-        for (size_t h = 0; h < w->role->handles.count; h++)
-            if (state->holds[h]) written_change(w, state, (int)h)->poisoned = true;
+        const Holdings held = state->holds;
+        for (size_t i = 0; i < held.count; i++)
+            written_change(w, state, held.items[i].handle)->poisoned = true;
         return;
     }
     read_stages(w, state, site);
-    if (target->space == SPACE_STAGE && state->holds[target->object]) write_stage(w, state, site, target->object);
+    if (target->space == SPACE_STAGE && written_hold(state, target->object)) write_stage(w, state, site, target->object);
 }
