@@ -4,7 +4,8 @@
  * A state says of each element of each tile, variable and stage variable whether it may depend on earlier tiles
  * (stale), and whether it may have been written in the loop over the grid; at the end of a tile of the grid, what was
  * written becomes stale. A write makes its elements stale or fresh as its value is. A condition that depends on earlier
- * tiles makes stale what is written under it, unless its arms do the same with other rings. What reaches a tensor or a
+ * tiles makes stale what is written under it, unless its arms do the same with other rings, and up to where those meet
+ * again that have left under it. What reaches a tensor or a
  * produced stage has to be fresh; counters that choose rings, phases or halves of a tile are not asked. */
 #include "check/carried.h"
 
@@ -14,12 +15,20 @@
 
 /* ---- states ------------------------------------------------------------------------------------------------------ */
 
+static size_t slots_of(const Carried *c) { return 2 * c->code->regions.count; }
+
+/* Of an END or a NEXT */
+static size_t slot_of(const Row *row) {
+    return 2 * (size_t)row->region + (row->kind == ROW_NEXT);
+}
+
 static void *start(Flow *flow) {
     const Carried *c = flow->data;
     CarriedState *state = NEW(flow->arena, CarriedState);
     state->stale = NEW_ARRAY(flow->arena, uint64_t, c->words + 1);
     state->written = NEW_ARRAY(flow->arena, uint64_t, c->words + 1);
     state->origins = NEW_ARRAY(flow->arena, const Origin *, c->count + 1);
+    state->control = NEW_ARRAY(flow->arena, const Origin *, slots_of(c));
     return state;
 }
 
@@ -31,6 +40,7 @@ static void *copy(Flow *flow, const void *data) {
     memcpy(state->stale, from->stale, c->words * sizeof *state->stale);
     memcpy(state->written, from->written, c->words * sizeof *state->written);
     memcpy(state->origins, from->origins, c->count * sizeof *state->origins);
+    memcpy(state->control, from->control, slots_of(c) * sizeof *state->control);
     memcpy(state->places, from->places, sizeof state->places);
     state->place_count = from->place_count;
     return state;
@@ -60,6 +70,11 @@ static bool join(Flow *flow, void *to, const void *from, int at, int source) {
             state->stale[w] |= other->stale[w];
             state->written[w] |= other->written[w];
         }
+    for (size_t i = 0; i < slots_of(c); i++) {
+        if (state->control[i] || !other->control[i]) continue;
+        state->control[i] = other->control[i];
+        changed = true;
+    }
     return changed;
 }
 
@@ -169,10 +184,10 @@ static void refuse(Carried *c, const Origin *origin, Span sink) {
 }
 
 static void sink(Carried *c, const Flow *flow, const Origin *origin, Span span) {
-    if (!origin || !flow->last) return;
-    c->found++;
+    if (!origin) return;
+    c->found = true;
     size_t number = origin->object < 0 ? c->count - (size_t)(origin->object + 1) : (size_t)origin->object;
-    if (!c->report || c->reported[number]) return;
+    if (!flow->last || c->reported[number]) return;
     c->reported[number] = true;
     if (origin->object < 0)
         refuse_count(c, origin, span);
@@ -180,29 +195,29 @@ static void sink(Carried *c, const Flow *flow, const Origin *origin, Span span) 
         refuse(c, origin, span);
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------------- */
+/* ---- control ----------------------------------------------------------------------------------- */
 
-static void depends(Carried *c, int from, int to, const Origin *origin) {
-    for (int at = from; at <= to; at++) {
-        if (c->control[at]) continue;
-        c->control[at] = origin;
-        c->changed = true;
-    }
+/* What earlier tiles decide about: of the outermost region around the row */
+static const Origin *control_at(const Carried *c, const CarriedState *state, int at) {
+    const Origin *origin = NULL;
+    for (int r = c->code->rows.items[at].region; r >= 0; r = c->code->regions.items[r].parent)
+        for (int i = 0; i < 2; i++)
+            if (state->control[2 * r + i]) origin = state->control[2 * r + i];
+    return origin;
 }
 
-/* What follows in the region that is left depends on it too; where a loop is left, all of its later iterations. */
-static void leave_row(Carried *c, int at) {
-    const Row *row = &c->code->rows.items[at];
-    const Region *target = &c->code->regions.items[row->target];
-    if (!c->control[at]) return;
-    bool loop = region_loops(target) && !row->again;
-    depends(c, loop ? target->begin + 1 : at, row->again ? target->next : target->end, c->control[at]);
+/* Earlier tiles decide how the region is gone through. */
+static void depends(const Carried *c, CarriedState *state, int region, const Origin *origin) {
+    size_t slot = slot_of(&c->code->rows.items[c->meetings[region]]);
+    if (!state->control[slot]) state->control[slot] = origin;
 }
+
+/* ---- rows -------------------------------------------------------------------------------------- */
 
 static void tile_row(Carried *c, const Flow *flow, int at, CarriedState *state) {
     const Row *row = &c->code->rows.items[at];
     const Tile *tile = row->tile;
-    const Origin *origin = c->control[at];
+    const Origin *origin = control_at(c, state, at);
     if (!origin) origin = carried_expr(c, flow, state, &tile->space, tile->value);
     if (!origin && tile->op != ASSIGN_SET) origin = carried_access(c, flow, state, &tile->space, &tile->target);
     if (carried_tile(c, &tile->target) >= 0) {
@@ -216,7 +231,7 @@ static void tile_row(Carried *c, const Flow *flow, int at, CarriedState *state) 
 static void set_row(Carried *c, const Flow *flow, int at, CarriedState *state) {
     const Row *row = &c->code->rows.items[at];
     if (!valid_index(row->local, c->role->locals.count)) return;
-    const Origin *origin = c->control[at];
+    const Origin *origin = control_at(c, state, at);
     if (!origin) origin = carried_expr(c, flow, state, row->space, row->value);
     write_whole(c, state, carried_local(c, row->local), origin, true);
 }
@@ -237,7 +252,7 @@ static bool numbers_stages(const Carried *c, const Unsafe *unsafe) {
 static void unsafe_row(Carried *c, const Flow *flow, int at, CarriedState *state) {
     const Row *row = &c->code->rows.items[at];
     const Unsafe *unsafe = row->unsafe;
-    const Origin *origin = c->control[at];
+    const Origin *origin = control_at(c, state, at);
     if (!origin && numbers_stages(c, unsafe)) {
         Origin *made = NEW(c->arena, Origin);
         *made = (Origin){OF_STAGES, row->span};
@@ -276,7 +291,7 @@ static void open_row(Carried *c, const Row *row, CarriedState *state) {
 }
 
 /* A tile of the grid ends: what it has written is that of an earlier one from here on. */
-static void cross(Carried *c, CarriedState *state) {
+static void cross(const Carried *c, CarriedState *state) {
     state->place_count = 0;
     for (size_t i = 0; i < c->count; i++) {
         const Object *object = &c->objects[i];
@@ -287,39 +302,42 @@ static void cross(Carried *c, CarriedState *state) {
     }
 }
 
+/* All paths are together that have parted in the region, or in the iteration. */
+static void end_row(const Carried *c, const Row *row, CarriedState *state) {
+    state->control[slot_of(row)] = NULL;
+    if (c->code->regions.items[row->region].kind == REGION_GRID) cross(c, state);
+}
+
 static void loop_row(Carried *c, const Flow *flow, int at, CarriedState *state) {
-    const Region *region = &c->code->regions.items[c->code->rows.items[at].region];
+    int number = c->code->rows.items[at].region;
+    const Region *region = &c->code->regions.items[number];
     if (region->kind == REGION_GRID) {
         memset(state->written, 0, c->words * sizeof *state->written);
         return;
     }
     const Origin *origin = carried_expr(c, flow, state, NULL, region->lo);
-    if (region->var >= 0) write_whole(c, state, carried_local(c, region->var), origin ? origin : c->control[at], true);
+    const Origin *var = origin ? origin : control_at(c, state, at);
+    if (region->var >= 0) write_whole(c, state, carried_local(c, region->var), var, true);
     if (!origin) origin = carried_expr(c, flow, state, NULL, region->hi);
     if (!origin) origin = carried_expr(c, flow, state, NULL, region->where);
-    if (origin) depends(c, at + 1, region->next, origin);
+    if (origin) depends(c, state, number, origin);
 }
 
 static void if_row(Carried *c, const Flow *flow, int at, CarriedState *state) {
     int number = c->code->rows.items[at].region;
-    const Region *region = &c->code->regions.items[number];
     if (c->same_arms[number]) return;
-    const Origin *origin = carried_expr(c, flow, state, NULL, region->condition);
-    if (origin) depends(c, at + 1, region->end - 1, origin);
+    const Origin *origin = carried_expr(c, flow, state, NULL, c->code->regions.items[number].condition);
+    if (origin) depends(c, state, number, origin);
 }
 
 static void step(Flow *flow, int at, void *data) {
     Carried *c = flow->data;
     const Row *row = &flow->code->rows.items[at];
-    bool grid = flow->code->regions.items[row->region].kind == REGION_GRID;
     switch (row->kind) {
     case ROW_LOOP: loop_row(c, flow, at, data); break;
     case ROW_IF: if_row(c, flow, at, data); break;
     case ROW_NEXT:
-    case ROW_END:
-        if (grid) cross(c, data);
-        break;
-    case ROW_LEAVE: leave_row(c, at); break;
+    case ROW_END: end_row(c, row, data); break;
     case ROW_OPEN: open_row(c, row, data); break;
     case ROW_SET: set_row(c, flow, at, data); break;
     case ROW_TILE: tile_row(c, flow, at, data); break;
@@ -328,6 +346,7 @@ static void step(Flow *flow, int at, void *data) {
     case ROW_MOVE: move_row(c, row, data); break;
     case ROW_ELSE:
     case ROW_BLOCK:
+    case ROW_LEAVE:
     case ROW_EXIT:
     case ROW_CLOSE:
     case ROW_ASK:
@@ -365,6 +384,8 @@ static int trips(Flow *flow, int region) {
     return 1;
 }
 
+static bool reports(const Flow *flow) { return ((const Carried *)flow->data)->found; }
+
 static const Rule rule = {.name = "carried",
                           .ranks = true,
                           .trips = trips,
@@ -373,6 +394,7 @@ static const Rule rule = {.name = "carried",
                           .copy = copy,
                           .join = join,
                           .step = step,
+                          .reports = reports,
                           .follows = follows};
 
 /* ---- objects ----------------------------------------------------------------------------------------------------- */
@@ -454,28 +476,18 @@ static void find_objects(Carried *c, const bool *outlives) {
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
-static void follow(Carried *c) {
-    do {
-        c->changed = false, c->found = 0;
-        solve(c->arena, c->code, &rule, c);
-    } while (c->changed);
-    if (!c->found) return;
-    c->report = true;
-    solve(c->arena, c->code, &rule, c);
-}
-
 static void check_role(Arena *arena, const Prog *prog, Diags *diags, const Role *role, bool *unaligned) {
     Carried c = {
         .arena = arena, .prog = prog, .diags = diags, .code = role->code, .role = role, .unaligned = unaligned};
     c.count = role->tiles.count + role->locals.count + role->handles.count;
-    c.control = NEW_ARRAY(arena, const Origin *, role->code->rows.count + 1);
+    c.meetings = code_meetings(arena, role->code, true);
     c.reported = NEW_ARRAY(arena, bool, c.count + 2);
     carried_leaves(&c);
     bool *outlives = NEW_ARRAY(arena, bool, c.count + 1);
     if (!find_outliving(&c, outlives)) return;
     find_objects(&c, outlives);
     c.same_arms = carried_arms(arena, prog, role->code);
-    follow(&c);
+    solve(arena, role->code, &rule, &c);
 }
 
 /* A grid of one tile has nothing to carry it to. */

@@ -46,6 +46,7 @@ typedef struct CarriedState {
     uint64_t *stale;        /* bits that may depend on earlier tiles of the grid */
     uint64_t *written;      /* bits that may have been written in the loop over the grid */
     const Origin **origins; /* by object: why, where a bit is stale */
+    const Origin **control; /* by region, two: earlier tiles decide about its rows up to its END, or its NEXT */
     int place_count;
     Place places[PLACES_MOST];
 } CarriedState;
@@ -59,12 +60,10 @@ typedef struct Carried {
     size_t count, words;
     Object *objects;
     Origin *crossed;        /* by object: it was written in an earlier tile, and is not read yet */
-    const Origin **control; /* by row: whether it is executed depends on earlier tiles */
+    const int *meetings;    /* by region: code_meetings */
     bool *same_arms;        /* by region of an IF: both arms do the same, with other rings */
     bool *unaligned;        /* by pipe: that is said apart */
-    bool changed;           /* `control` has */
-    bool report;
-    int found;
+    bool found;             /* something is to be refused */
     bool *reported; /* by object, and for OF_STAGES and OF_TURNS */
 } Carried;
 

@@ -27,10 +27,11 @@ static bool any_around(const FlowCode *code, const bool *regions, int region) {
 
 /* The outermost regions at whose END lanes of a warp meet that part in them */
 static bool *apart_regions(Arena *arena, const FlowCode *code) {
-    int *homes = code_homes(arena, code);
+    int *meetings = code_meetings(arena, code, false);
     bool *apart = NEW_ARRAY(arena, bool, code->regions.count);
     for (size_t r = 1; r < code->regions.count; r++)
-        if (control_of_lanes(code_region(code, (int)r))) apart[homes[r]] = true;
+        if (control_of_lanes(code_region(code, (int)r)))
+            apart[code_row(code, meetings[r])->region] = true;
     for (size_t r = code->regions.count; r-- > 1;)
         apart[r] = apart[r] && !any_around(code, apart, code_region(code, (int)r)->parent);
     return apart;

@@ -64,18 +64,35 @@ bool row_sets(const FlowCode *code, const Row *row, int local) {
     return (row->kind == ROW_SET || row->kind == ROW_UNSAFE) && row->local == local;
 }
 
-int *code_homes(Arena *arena, const FlowCode *code) {
-    int *homes = NEW_ARRAY(arena, int, code->regions.count + 1);
-    for (int r = 0; r < (int)code->regions.count; r++) homes[r] = r;
+static int goes_to(const FlowCode *code, const Row *leave) {
+    const Region *target = &code->regions.items[leave->target];
+    return leave->again ? target->next : target->end;
+}
+
+/* By region: the last row that a LEAVE in it goes to; 0: there is none */
+static int *find_farthest(Arena *arena, const FlowCode *code, bool returns) {
+    int *farthest = NEW_ARRAY(arena, int, code->regions.count + 1);
     for (size_t at = 0; at < code->rows.count; at++) {
         const Row *row = &code->rows.items[at];
-        if (row->kind != ROW_LEAVE || row->target == 0) continue;
-        for (int r = row->region; r != row->target; r = code->regions.items[r].parent)
-            if (row->target < homes[r]) homes[r] = row->target;
+        if (row->kind != ROW_LEAVE || (row->target == 0 && !returns)) continue;
+        int to = goes_to(code, row);
+        for (int r = row->region; r >= row->target; r = code->regions.items[r].parent)
+            if (to > farthest[r]) farthest[r] = to;
     }
-    for (int r = 0; r < (int)code->regions.count; r++) /* outer ones first */
-        homes[r] = homes[homes[r]];
-    return homes;
+    return farthest;
+}
+
+int *code_meetings(Arena *arena, const FlowCode *code, bool returns) {
+    int *farthest = find_farthest(arena, code, returns);
+    int *meetings = NEW_ARRAY(arena, int, code->regions.count + 1);
+    for (int r = 0; r < (int)code->regions.count; r++) { /* those around it come first */
+        const Region *region = &code->regions.items[r];
+        int at = farthest[r] > region->end ? farthest[r] : region->end;
+        int home = code->rows.items[at].region;
+        bool left = home != r && farthest[home] >= code->regions.items[home].end;
+        meetings[r] = left ? meetings[home] : at; /* those that are there alone may leave */
+    }
+    return meetings;
 }
 
 const Region *code_piece(const FlowCode *code, const Region *loop) {

@@ -122,9 +122,9 @@ void code_print_held(const Prog *prog, Arena *arena, Str *out);
 void code_print_arrivals(const Prog *prog, Arena *arena, Str *out);
 bool code_inside(const FlowCode *code, int inner, int outer); /* is one region the other, or in it? */
 
-/* By region: threads that part in it are together again at the END of which region? Of itself, or
- * of one that a LEAVE in it goes to. Those that end the role are not waited for. */
-int *code_homes(Arena *arena, const FlowCode *code);
+/* By region: the row, an END or a NEXT, at which all are together again that have parted in it: its
+ * own END, or where a LEAVE goes to. `returns`: those too that end the role; else nobody waits. */
+int *code_meetings(Arena *arena, const FlowCode *code, bool returns);
 
 /* The IF that makes a loop a piece of its range, and is all of its body; NULL: there is none */
 const Region *code_piece(const FlowCode *code, const Region *loop);

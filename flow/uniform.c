@@ -26,8 +26,7 @@ typedef struct Uniform {
     Prog *prog;
     Role *role;
     FlowCode *code;
-    int *homes;    /* by region: code_homes */
-    bool *returns; /* by region: a LEAVE in it ends the role */
+    int *meetings; /* by region: code_meetings */
 } Uniform;
 
 /* A state: by local; by region around the row: what keeps threads out of it, and what makes some
@@ -140,18 +139,15 @@ static void publish(const Uniform *u, const State *state, int region) {
 
 /* Threads part in the region as `own` says. */
 static void part(const Uniform *u, State *state, int region, Vary own) {
-    int home = u->homes[region];
+    int home = u->code->rows.items[u->meetings[region]].region;
     if (!own) return;
-    if (u->returns[home]) home = 0;
     state->regions[home] |= own;
     for (; region > home; region = u->code->regions.items[region].parent)
         publish(u, state, region);
     publish(u, state, home);
 }
 
-/* Those that left it when it was executed before are back. */
 static void enter(const Uniform *u, State *state, int region, Vary own) {
-    state->regions[region] = 0;
     publish(u, state, region);
     part(u, state, region, own);
 }
@@ -250,8 +246,8 @@ static void step(Flow *flow, int at, void *data) {
         unsafe(u, state, row);
         break;
     case ROW_ACQUIRE: acquire(u, state, row); break;
+    case ROW_END: state->regions[row->region] = 0; break; /* all are together again */
     case ROW_ELSE:
-    case ROW_END:
     case ROW_LEAVE:
     case ROW_EXIT:
     case ROW_OPEN:
@@ -294,21 +290,10 @@ static bool may_vary(const Prog *prog, const Role *role) {
     return role->instances > 1 || prog->cluster > 1 || unsafe;
 }
 
-static void find_returns(const Uniform *u) {
-    for (size_t at = 0; at < u->code->rows.count; at++) {
-        const Row *row = &u->code->rows.items[at];
-        if (row->kind != ROW_LEAVE || row->target != 0) continue;
-        for (int r = row->region; r >= 0; r = u->code->regions.items[r].parent)
-            u->returns[r] = true;
-    }
-}
-
 void flow_uniform(Arena *arena, Prog *prog, Role *role) {
     FlowCode *code = role->code;
     Uniform u = {.arena = arena, .prog = prog, .role = role, .code = code};
     if (!may_vary(prog, role)) return;
-    u.homes = code_homes(arena, code);
-    u.returns = NEW_ARRAY(arena, bool, code->regions.count);
-    find_returns(&u);
+    u.meetings = code_meetings(arena, code, true);
     solve(arena, code, &rule, &u);
 }

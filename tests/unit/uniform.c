@@ -75,6 +75,12 @@ static const Case cases[] = {
      UNIFORM_INSTANCE, 0},
     {"for k in 0 .. n { for i in 0 .. n { if rank < i { break; } if n < i { return; } } } var z = n;",
      UNIFORM_INSTANCE, 0},
+    {"for i in 0 .. n { if rank < i { continue; } if n < 3 { return; } } var z = n;",
+     UNIFORM_INSTANCE, 0},
+    {"for i in 0 .. n { if rank < i { if n < 3 { return; } break; } } var z = n;",
+     UNIFORM_INSTANCE, 0},
+    {"for i in 0 .. n { if rank < i { continue; } if n < i { break; } } var z = n;",
+     UNIFORM_ROLE, 0},
     {"for i in 0 .. rank { if n < 3 { return; } } var z = n;", UNIFORM_INSTANCE, 0},
     {"for i in 0 .. rank { return; } var z = n;", UNIFORM_INSTANCE, 0},
 };
