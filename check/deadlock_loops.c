@@ -326,11 +326,26 @@ static int track_other(const Part *part, int side, int region, const Track *want
     return -1;
 }
 
-/* A loop of another role, put to others over other pipes, takes the place of this one: it is to be left apart. */
-static bool part_again(Part *part, int side, const Track *wanted) {
+/* Does the track have a loop over pipes of this one, which the side's loop that is in there does not
+ * share? */
+static bool takes_place(const Part *part, int side, const Track *track, const Track *wanted) {
+    uint64_t own = part->sides.items[side].loops[track->loop[side]].pipes;
+    for (size_t k = 0; k < part->sides.count; k++) {
+        int loop = track->loop[k];
+        uint64_t pipes = (int)k == side || loop < 0 ? 0 : part->sides.items[k].loops[loop].pipes;
+        if ((pipes & wanted->pipes) && !(pipes & own)) return true;
+    }
+    return false;
+}
+
+/* A loop of another role, put to others over other pipes, takes the place of this one: it is to be
+ * left apart. found: there is another place for this one */
+static bool part_again(Part *part, int side, const Track *wanted, bool found) {
     for (size_t i = 0; i < part->tracks.count; i++) {
         const Track *track = &part->tracks.items[i];
-        if (track->loop[side] < 0 || !(track->pipes & wanted->pipes) || !same_loop(part, side, track, wanted)) continue;
+        if (track->loop[side] < 0 || !(track->pipes & wanted->pipes)) continue;
+        if (!same_loop(part, side, track, wanted)) continue;
+        if (found && !takes_place(part, side, track, wanted)) continue;
         for (size_t k = 0; k < part->sides.count; k++) {
             int loop = track->loop[k];
             bool joined = (int)k != side && loop >= 0 && part->sides.items[k].loops[loop].joined;
@@ -372,8 +387,8 @@ static int track_for(Part *part, int side, int region, Loop *loop, uint64_t pipe
     Track wanted = track_wanted(part, side, loop, pipes);
     loop->after = wanted.shape.after;
     int at = track_shared(part, side, &wanted, -1), group;
+    if (wanted.region->kind != REGION_GRID && part_again(part, side, &wanted, at >= 0)) return -1;
     if (at >= 0) return at;
-    if (wanted.region->kind != REGION_GRID && part_again(part, side, &wanted)) return -1;
     group = group_of(part, side, &wanted);
     if (group >= 0) at = track_shared(part, side, &wanted, group);
     if (at < 0) {
