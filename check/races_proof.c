@@ -133,8 +133,15 @@ static void assume_same_element(const Proof *p) {
     for (size_t i = 0; i < p->zeros.count; i++) assume_zero(p, p->zeros.items[i]);
 }
 
+static bool is_assumed(const Proof *p, const Poly *poly) {
+    for (size_t i = 0; i < p->algebra->facts.count; i++)
+        if (poly_equal(p->algebra->facts.items[i], poly)) return true;
+    return false;
+}
+
 /* Is a > b impossible, with what is assumed? */
 static bool never_above(const Proof *p, const Poly *a, const Poly *b) {
+    if (is_assumed(p, poly_sum(p->algebra, b, a, -1))) return true;
     PathMark mark = algebra_mark(p->algebra);
     algebra_assume_poly(p->algebra, poly_offset(p->algebra, poly_sum(p->algebra, a, b, -1), -1));
     bool never = algebra_impossible(p->algebra);

@@ -23,6 +23,8 @@ typedef struct Looking {
     bool stage;  /* to a stage of outside */
     bool varies; /* a subscript of a tile mentions a variable */
     int moves;
+    int *inner[3]; /* by kind and object: the last loop looked at that opens it itself, .. */
+    int number;               /* .. by this number, from 1 */
 } Looking;
 
 static void find_local(Expr *expr, void *data) { *(bool *)data |= expr->kind == X_LOCAL; }
@@ -69,32 +71,32 @@ static void look_at_constants(Expr *expr, void *data) {
 
 static void look_at_expr(Expr *expr, void *data) { expr_visit(((Looking *)data)->w->arena, expr, look_at_constants, data); }
 
-/* Does the loop open the object, or acquire the stage, itself? */
-static bool is_inner(const FlowCode *code, const Region *loop, ObjectKind kind, int index) {
+/* Marks what the loop opens, and the stages that it acquires, by its number. */
+static void mark_inner(Looking *looking, const Region *loop, int number) {
     for (int at = loop->begin + 1; at < loop->next; at++) {
-        const Row *row = &code->rows.items[at];
-        if (row->kind == ROW_OPEN && row->object == kind && row->index == index) return true;
-        if (row->kind == ROW_ACQUIRE && kind == OBJECT_HANDLE && row->handle == index) return true;
+        const Row *row = &looking->w->code->rows.items[at];
+        if (row->kind == ROW_OPEN) looking->inner[row->object][row->index] = number;
+        if (row->kind == ROW_ACQUIRE && row->handle >= 0) looking->inner[OBJECT_HANDLE][row->handle] = number;
     }
-    return false;
+    looking->number = number;
 }
 
-static void look_at_write(Looking *looking, LoopFacts *facts, const Region *loop, ObjectKind kind, int index) {
+static void look_at_write(Looking *looking, LoopFacts *facts, ObjectKind kind, int index) {
     Written *w = looking->w;
     looking->writes = true;
-    if (index < 0 || is_inner(w->code, loop, kind, index)) return;
+    if (index < 0 || looking->inner[kind][index] == looking->number) return;
     if (kind == OBJECT_HANDLE) looking->stage = true;
     else vec_push(w->arena, &facts->writes, kind == OBJECT_TILE ? index : (int)w->role->tiles.count + index);
 }
 
-static void look_at_row(Looking *looking, LoopFacts *facts, const Region *loop, const Row *row) {
+static void look_at_row(Looking *looking, LoopFacts *facts, const Row *row) {
     Written *w = looking->w;
     Space space = row->kind == ROW_TILE ? row->tile->target.space : SPACE_GLOBAL;
-    if (space == SPACE_STAGE) look_at_write(looking, facts, loop, OBJECT_HANDLE, row->tile->target.object);
-    else if (space != SPACE_GLOBAL) look_at_write(looking, facts, loop, OBJECT_TILE, row->tile->target.object);
-    if (row->kind == ROW_SET || row->kind == ROW_UNSAFE) look_at_write(looking, facts, loop, OBJECT_LOCAL, row->local);
+    if (space == SPACE_STAGE) look_at_write(looking, facts, OBJECT_HANDLE, row->tile->target.object);
+    else if (space != SPACE_GLOBAL) look_at_write(looking, facts, OBJECT_TILE, row->tile->target.object);
+    if (row->kind == ROW_SET || row->kind == ROW_UNSAFE) look_at_write(looking, facts, OBJECT_LOCAL, row->local);
     for (size_t i = 0; row->unsafe && i < row->unsafe->operands.count; i++)
-        look_at_write(looking, facts, loop, OBJECT_LOCAL, row->unsafe->operands.items[i].local);
+        look_at_write(looking, facts, OBJECT_LOCAL, row->unsafe->operands.items[i].local);
     looking->asks |= row->kind == ROW_IF;
     looking->moves += row->kind == ROW_MOVE;
     if (row->kind == ROW_TILE || row->kind == ROW_SET) row_accesses(w->arena, w->code, row, look_at_access, looking);
@@ -102,11 +104,13 @@ static void look_at_row(Looking *looking, LoopFacts *facts, const Region *loop, 
 }
 
 /* A loop that writes nothing that is followed leaves everything as it was. */
-static void look(Written *w, int region) {
+static void look(Looking looking, int region) {
+    Written *w = looking.w;
     const Region *loop = &w->code->regions.items[region];
     LoopFacts *facts = &w->loops[region];
-    Looking looking = {.w = w, .var = loop->var};
-    for (int at = loop->begin + 1; at < loop->next; at++) look_at_row(&looking, facts, loop, &w->code->rows.items[at]);
+    looking.var = loop->var;
+    mark_inner(&looking, loop, region + 1);
+    for (int at = loop->begin + 1; at < loop->next; at++) look_at_row(&looking, facts, &w->code->rows.items[at]);
     bool tells = looking.writes && (looking.asks || looking.varies);
     facts->matters = tells || looking.stage || looking.moves;
     facts->pays = looking.stage || looking.moves;
@@ -116,9 +120,14 @@ static void look(Written *w, int region) {
 }
 
 void written_find_loops(Written *w) {
+    const Role *role = w->role;
+    Looking looking = {.w = w};
     w->loops = NEW_ARRAY(w->arena, LoopFacts, w->code->regions.count + 1);
+    looking.inner[OBJECT_TILE] = NEW_ARRAY(w->arena, int, role->tiles.count + 1);
+    looking.inner[OBJECT_LOCAL] = NEW_ARRAY(w->arena, int, role->locals.count + 1);
+    looking.inner[OBJECT_HANDLE] = NEW_ARRAY(w->arena, int, role->handles.count + 1);
     for (size_t r = 0; r < w->code->regions.count; r++)
-        if (region_loops(&w->code->regions.items[r])) look(w, (int)r);
+        if (region_loops(&w->code->regions.items[r])) look(looking, (int)r);
 }
 
 int written_trips(const Written *w, int region) { return w->loops[region].pays ? w->loops[region].trips : 0; }
