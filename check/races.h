@@ -75,7 +75,7 @@ int race_value_differs(Arena *arena, const Prog *prog, Algebra *algebra, const P
 typedef struct RaceProof { /* certainly, for all sizes, contents and paths: executions of the two places that touch one element .. */
     uint32_t axes;         /* .. have the same coordinate along these axes of the grid */
     bool instances;        /* .. and in one tile of one instance, where both are of one role */
-    bool threads;          /* .. and of one element of the statement, where both are one place */
+    bool threads;          /* .. and of one element of the statement, where both are one unseen place */
     bool within;           /* .. are in different tiles */
     bool never;            /* there are none */
 } RaceProof;

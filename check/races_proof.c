@@ -150,8 +150,12 @@ static bool never_above(const Proof *p, const Poly *a, const Poly *b) {
 }
 
 static bool always_equal(const Proof *p, const Poly *a, const Poly *b) {
+    if (poly_equal(a, b)) return true;
     return never_above(p, a, b) && (p->mirrored || never_above(p, b, a));
 }
+
+/* Does what is assumed contradict itself? Not of a place and itself: an execution meets itself. */
+static bool never_meet(const Proof *p) { return !p->mirrored && algebra_impossible(p->algebra); }
 
 /* Is nothing in the formula a place's own? */
 static bool is_free(const Algebra *algebra, const Poly *poly) {
@@ -304,6 +308,10 @@ static uint32_t axes_equal(Proof *p) {
     return told;
 }
 
+static bool all_axes(const Proof *p, uint32_t axes) {
+    return !(~axes & (((uint32_t)1 << p->prog->axes.count) - 1));
+}
+
 static bool ranks_equal(const Proof *p) {
     const Role *role = p->one.code->role;
     if (role != p->two.code->role || role->instances < 2 || role->in_turn) return true;
@@ -311,9 +319,10 @@ static bool ranks_equal(const Proof *p) {
     return always_equal(p, own, other_rank(p));
 }
 
+/* Only of a place that sizes do not show is it asked. */
 static bool indexes_equal(const Proof *p) {
     const IndexSpace *space = &p->one.place->tile->space;
-    for (int i = 0; i < space->bound && p->same; i++) {
+    for (int i = 0; i < space->bound && p->same && p->one.place->unseen; i++) {
         const Poly *own = poly_atom(p->algebra, algebra_atom_index(p->algebra, i));
         if (space->items[i].extent == 1) continue;
         if (!always_equal(p, own, other_index(p, i))) return false;
@@ -339,12 +348,13 @@ static void prove_within(Proof *p, RaceProof *out) {
     PathMark mark = algebra_mark(p->algebra);
     assume_same_element(p);
     assume_same_tile(p);
-    out->within = algebra_impossible(p->algebra);
+    out->within = never_meet(p);
     out->instances = out->within || ranks_equal(p);
     out->threads = out->within || indexes_equal(p);
     algebra_undo(p->algebra, mark);
 }
 
+/* Where all axes are told, `within` says what `never` would. */
 static RaceProof prove(Proof *p) {
     const RaceProof never = {UINT32_MAX, true, true, true, true};
     RaceProof out = {0};
@@ -352,11 +362,11 @@ static RaceProof prove(Proof *p) {
     for (bool more = true; more;) { /* an axis that is told helps to tell others */
         PathMark mark = algebra_mark(p->algebra);
         assume_same_element(p);
-        out.never = algebra_impossible(p->algebra);
+        out.never = never_meet(p);
         out.axes = out.never ? UINT32_MAX : axes_equal(p);
         algebra_undo(p->algebra, mark);
         if (out.never) return never;
-        more = (out.axes & ~p->told) != 0;
+        more = (out.axes & ~p->told) != 0 && !all_axes(p, out.axes);
         p->told |= out.axes;
     }
     prove_within(p, &out);
