@@ -67,14 +67,14 @@ build || { cat "$tree/make.log"; echo "reintroduce: it does not build"; exit 2; 
 adversary || { cat "$tree/adversary.log"; echo "reintroduce: it fails without any fault"; exit 2; }
 
 put_back A1 derive/plan.c 'a turn is handed over under a condition of lanes' \
-    's/ || turns->parted\[region\]) {/) {/'
+    's/ || control_of_lanes(branch)) {/) {/'
 put_back A2 algebra/range.c 'numbers have no width' \
     's/^    if (!residue || algebra->launched || !type_is_integer(type)) return/    return/'
 put_back A3 check/padding.c 'any condition is a mask' \
     's/^    expr_visit(p->arena, value, find_mask, &mask);/& if (mask.found) return;/'
-put_back A4 flow/solve.c 'a loop is followed twice at most' \
+put_back A4 flow/solve.c 'a loop is followed once' \
     's/^    for (bool again = changed || !last; again;) {/    int rounds = 0; &/' \
-    's/^        again = join_head(.*next.*;/& again = again \&\& ++rounds < 2;/'
+    's/^        again = join_head(.*next.*;/& again = again \&\& ++rounds < 1;/'
 in_loop='w->code->regions.items[row->region].depth > 1'
 put_back A5 check/written.c 'a variable that is declared in a loop counts as written' \
     "s/OBJECT_LOCAL) written_open(\(.*\));/OBJECT_LOCAL \&\& $in_loop) written_set(\1, ALL);/" \
