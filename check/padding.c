@@ -456,39 +456,6 @@ static const Rule rule = {.name = "padding", .start = start, .copy = copy, .join
 
 /* ---- all ----------------------------------------------------------------------------------------------------------------- */
 
-static bool in_range_loop(const FlowCode *code, int region) {
-    for (; region >= 0; region = code->regions.items[region].parent)
-        if (code->regions.items[region].kind == REGION_FOR) return true;
-    return false;
-}
-
-/* Does the row compute with what it writes? */
-static bool updates(Padding *p, const Row *row) {
-    Algebra *algebra = p->code->algebra;
-    const IndexSpace *before = algebra->space;
-    bool tile = row->kind == ROW_TILE;
-    if (tile && row->tile->op != ASSIGN_SET) return true;
-    algebra->space = tile ? &row->tile->space : before;
-    p->target = tile ? &row->tile->target : NULL, p->target_local = tile ? -1 : row->local;
-    bool self = padding_reads_self(p, tile ? row->tile->value : row->value);
-    p->target = NULL, p->target_local = -1;
-    algebra->space = before;
-    return self;
-}
-
-/* Is there a reduction, or what is one in a loop over a range? */
-static bool reduces(Padding *p, FlowCode *code) {
-    p->code = code;
-    for (size_t at = 0; at < code->rows.count; at++) {
-        const Row *row = &code->rows.items[at];
-        if (row->kind != ROW_TILE && row->kind != ROW_SET) continue;
-        if (row->kind == ROW_SET && row->space) return true;
-        if (row->kind == ROW_TILE && row->tile->space.count > row->tile->space.bound) return true;
-        if (in_range_loop(code, row->region) && updates(p, row)) return true;
-    }
-    return false;
-}
-
 static void follow_role(Padding *p, size_t role) {
     p->again[role] = false;
     p->refused[role] = 0;
@@ -508,7 +475,7 @@ static bool settle(Padding *p) {
     const Prog *prog = p->tiles->prog;
     bool any = true, refused = false;
     for (size_t i = 0; i < prog->pipes.count; i++) open_fields(p, i);
-    for (size_t r = 0; r < prog->roles.count; r++) p->again[r] = true;
+    memcpy(p->again, p->follows, prog->roles.count * sizeof *p->again);
     while (any) {
         any = false;
         for (size_t r = 0; r < prog->roles.count; r++)
@@ -524,19 +491,17 @@ static Padding padding_new(Arena *arena, Tiles *tiles) {
     p.fields = NEW_ARRAY(p.arena, TileFill *, pipes + 1);
     p.reads = NEW_ARRAY(p.arena, bool, roles * pipes + 1);
     p.again = NEW_ARRAY(p.arena, bool, roles + 1);
+    p.follows = NEW_ARRAY(p.arena, bool, roles + 1);
     p.refused = NEW_ARRAY(p.arena, int, roles + 1);
     return p;
 }
 
 void tiles_padding(Arena *arena, Tiles *tiles) {
-    size_t roles = tiles->prog->roles.count;
-    bool any = false;
     Padding p = padding_new(arena, tiles);
-    for (size_t r = 0; r < roles && !any; r++) any = reduces(&p, tiles->prog->roles.items[r].code);
-    if (!any) return;
-    if (!settle(&p)) return;
+    if (!padding_roles(arena, tiles->prog, p.follows) || !settle(&p)) return;
     p.proofs = true;
     if (!settle(&p)) return;
     p.report = true;
-    for (size_t r = 0; r < roles; r++) follow_role(&p, r);
+    for (size_t r = 0; r < tiles->prog->roles.count; r++)
+        if (p.follows[r]) follow_role(&p, r);
 }

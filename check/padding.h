@@ -6,6 +6,7 @@
  *   padding_pad.c    the values beyond an edge, and what operations make of them
  *   padding_value.c  what an expression holds along one axis of a statement
  *   padding_sign.c   which expressions are never below zero
+ *   padding_roles.c  which roles it is a question for
  *   padding.c        the rule over Code: tiles, stages, reductions and loops that reduce */
 #ifndef PIPEC_PADDING_H
 #define PIPEC_PADDING_H
@@ -84,6 +85,7 @@ typedef struct Padding {
     Arena *arena;
     TileFill **fields; /* by pipe and field: what all producers write */
     bool *reads;       /* by role, then pipe: what it knows depends on what the pipe's stages hold */
+    bool *follows;     /* by role, as padding_roles says */
     bool *again;       /* by role: a pipe that it reads has grown since it was followed */
     int *refused;      /* by role: how often, when it was followed last */
     bool
@@ -138,6 +140,11 @@ bool padding_mentions(Padding *p, Expr *expr, PadAxis axis);
 /* What a tile holds where the conditions that are assumed hold: elements alone, if all its places are then certainly inside of the edges */
 void padding_refine(Padding *p, Fill *fill, int64_t extent);
 bool padding_reads_self(Padding *p, Expr *expr);
+
+/* ---- padding_roles.c */
+
+/* Marks the roles that the rule must follow; false: nothing can be refused in any. */
+bool padding_roles(Arena *arena, const Prog *prog, bool *follows);
 
 /* ---- padding_sign.c */
 
