@@ -75,7 +75,8 @@ static const Poly *side_poly(const Sides *s, int side, int region, Expr *expr) {
     const Poly *poly = end_poly(s->arena, &s->ends[side], at, expr, s->algebra);
     for (size_t i = 0; poly && i < s->renamed.count; i++) {
         const Renamed *renamed = &s->renamed.items[i];
-        if (renamed->side == side) poly = poly_replace(s->algebra, poly, renamed->atom, renamed->is);
+        if (renamed->side != side) continue;
+        poly = poly_replace(s->algebra, poly, renamed->atom, renamed->is);
     }
     return poly;
 }
@@ -102,8 +103,8 @@ static void rename_variable(Sides *s, int side, const Region *loop, const Poly *
 static void rename_variables(Sides *s, int a, int b) {
     const Region *x = region_of(s, 0, a), *y = region_of(s, 1, b);
     const Poly *lo = side_poly(s, 0, a, x->lo), *hi = side_poly(s, 0, a, x->hi);
-    bool once = lo && hi && !poly_changes(s->algebra, lo) && range_is_once(s->arena, s->algebra, lo, hi);
-    if (once && !x->where) {
+    bool fixed = !x->where && lo && !poly_changes(s->algebra, lo);
+    if (fixed && range_is_once(s->arena, s->algebra, lo, hi)) {
         rename_variable(s, 0, x, lo);
         rename_variable(s, 1, y, lo);
     } else if (x->var >= 0) {

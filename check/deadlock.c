@@ -230,11 +230,14 @@ static void note_waits(const Graph *g, const Part *part, const Machine *m, const
 }
 
 typedef struct Way { /* of looking at a part. What is found right in one of them is right. */
-    bool proves, cuts;
+    bool proves, cuts, drops;
 } Way;
 
 /* From the one that takes least */
-static const Way ways[] = {{false, false}, {true, false}, {true, true}};
+static const Way ways[] = {{.proves = false},
+                           {.proves = true},
+                           {.proves = true, .cuts = true},
+                           {.proves = true, .drops = true}};
 #define WAYS COUNT_OF(ways)
 
 static Verdict search_part(const Graph *g, Part *part, uint64_t steps, Undecided *undecided) {
@@ -257,7 +260,7 @@ static Verdict search_part(const Graph *g, Part *part, uint64_t steps, Undecided
 }
 
 /* In all ways, first with few steps: most parts need no more. undecided, *part: of the last way
- * without cuts, in which all rows are as they are written. */
+ * in which all rows are as they are written. */
 static bool part_proved(const Graph *g, Arena *arena, int which, Split split, Part **part,
                         Undecided *undecided) {
     bool settled[WAYS] = {false};
@@ -266,11 +269,12 @@ static bool part_proved(const Graph *g, Arena *arena, int which, Split split, Pa
             if (settled[w]) continue;
             Undecided found = {0};
             Part *searched = part_of(g, arena, which);
-            searched->proves = ways[w].proves, searched->cuts = ways[w].cuts;
+            searched->proves = ways[w].proves;
+            searched->cuts = ways[w].cuts, searched->drops = ways[w].drops;
             searched->split = split;
             if (search_part(g, searched, steps, &found) == VERDICT_CLEAN) return true;
             settled[w] = !budget_is_used(searched->work);
-            if (!ways[w].cuts) *undecided = found, *part = searched;
+            if (!ways[w].cuts && !ways[w].drops) *undecided = found, *part = searched;
         }
     return false;
 }

@@ -264,7 +264,8 @@ static void settle(Part *part, Track *track, int group) {
     if (shape->group < 0) return;
     if (group < 0) {
         size_t sides = part->sides.count;
-        Group fresh = {.outer = track->outer, .exact = EXACT, .period = 1, .last = NEW_ARRAY(part->arena, int, sides)};
+        Group fresh = {.outer = track->outer, .exact = EXACT, .period = 1};
+        fresh.last = NEW_ARRAY(part->arena, int, sides);
         for (size_t i = 0; i < sides; i++) fresh.last[i] = -1;
         vec_push(part->arena, &part->groups, fresh);
         group = (int)part->groups.count - 1;
@@ -303,7 +304,8 @@ static int track_shared(const Part *part, int side, const Track *wanted, int gro
     const Track *first = NULL;
     for (size_t i = 0; i < part->tracks.count; i++) {
         const Track *track = &part->tracks.items[i];
-        if (!(track->pipes & wanted->pipes) || !may_join(part, side, track, wanted, group)) continue;
+        if (!(track->pipes & wanted->pipes)) continue;
+        if (!may_join(part, side, track, wanted, group)) continue;
         if (!first || comes_before(part, track, first, wanted->pipes)) first = track;
     }
     return first ? (int)(first - part->tracks.items) : -1;
@@ -326,8 +328,8 @@ static int track_other(const Part *part, int side, int region, const Track *want
     return -1;
 }
 
-/* Does the track have a loop over pipes of this one, which the side's loop that is in there does not
- * share? */
+/* Does the track have a loop over pipes of this one, which the side's loop that is in there does
+ * not share? */
 static bool takes_place(const Part *part, int side, const Track *track, const Track *wanted) {
     uint64_t own = part->sides.items[side].loops[track->loop[side]].pipes;
     for (size_t k = 0; k < part->sides.count; k++) {
@@ -366,7 +368,8 @@ static Track track_wanted(Part *part, int side, const Loop *loop, uint64_t pipes
         wanted.lo = part_formula(part, side, loop->outer, region->begin, region->lo);
         wanted.hi = part_formula(part, side, loop->outer, region->begin, region->hi);
         wanted.changes = poly_changes(algebra, wanted.lo) || poly_changes(algebra, wanted.hi);
-        wanted.once = !region->where && !wanted.changes && range_is_once(part->arena, algebra, wanted.lo, wanted.hi);
+        wanted.once = !region->where && !wanted.changes &&
+                      range_is_once(part->arena, algebra, wanted.lo, wanted.hi);
     }
     wanted.shape = *loop;
     add_bounds(part, side, &wanted.shape, &wanted);

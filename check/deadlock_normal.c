@@ -107,7 +107,8 @@ static const Loop *round_of(const Search *s, const Position *place, int group) {
 
 /* Iterations that a process may forget of one of its loops */
 static int64_t rounds_done(const Position *place, const Loop *loop, int32_t exact) {
-    int64_t counter = place->trips[loop->depth - 1], rounds = floor_div(counter - exact, loop->times);
+    int64_t counter = place->trips[loop->depth - 1];
+    int64_t rounds = floor_div(counter - exact, loop->times);
     for (int b = 0; b < loop->bound_count; b++) {
         int64_t above = floor_div(counter - loop->bounds[b].plus, loop->bounds[b].times) - exact;
         if (above < rounds) rounds = above;
@@ -169,7 +170,8 @@ static void know_view(const Search *s, State *state, int view, const int32_t *pa
     if (known) {
         known->high = high;
     } else if (decided->count < DECISIONS_MOST) {
-        Decision fresh = {.what = what, .low = s->part->groups.items[row->group].exact - 1, .high = high};
+        int32_t low = s->part->groups.items[row->group].exact - 1;
+        Decision fresh = {.what = what, .low = low, .high = high};
         memcpy(fresh.path, path, (size_t)search_depth(s, search_track(s, what)) * sizeof *path);
         decided->items[decided->count++] = fresh;
     }

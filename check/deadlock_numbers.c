@@ -263,7 +263,7 @@ int number_live(Part *part, int side, int around, const Region *loop, int whole,
 
 /* ---- questions -------------------------------------------------------------------------------------------------- */
 
-/* Of a loop variable that is compared with a constant: its iterations are told apart up to there. */
+/* Iterations of a loop whose variable is compared with a constant are told apart up to there. */
 static void tell_apart(Part *part, const Question *question) {
     const Number *number = &part->numbers.items[question->number];
     if (number->counter < 0 || number->modulo || question->counted) return;

@@ -57,7 +57,8 @@ static bool counter_decides(const Search *s, const Position *place, const Number
     const Track *track = &s->part->tracks.items[row->counter];
     int64_t trips = place->trips[depth - 1], value = trips + row->from;
     if (row->modulo) return *answer = value % row->modulo > above ? ANSWER_YES : ANSWER_NO, true;
-    int32_t exact = track->shape.group < 0 ? NEVER : s->part->groups.items[track->shape.group].exact;
+    int group = track->shape.group;
+    int32_t exact = group < 0 ? NEVER : s->part->groups.items[group].exact;
     if (trips < exact) return *answer = value > above ? ANSWER_YES : ANSWER_NO, true;
     if ((int64_t)exact + row->from > above) return *answer = ANSWER_YES, true;
     return false;
@@ -79,7 +80,8 @@ static Answer asked(Search *s, const State *state, const Position *place, int nu
     depth = search_depth(s, group_of_view(s, view)->outer);
     int what = (int)s->part->numbers.count + view;
     known = find(state, what, place->trips, depth);
-    if (is_decided(known ? known->low : told - 1, known ? known->high : NEVER, above, &answer)) return answer;
+    low = known ? known->low : told - 1, high = known ? known->high : NEVER;
+    if (is_decided(low, high, above, &answer)) return answer;
     return open_question(s, what, place->trips, depth, above);
 }
 

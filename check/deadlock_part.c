@@ -198,8 +198,25 @@ static void note_carried(const Part *part, Side *side) {
 
 /* ---- a side ------------------------------------------------------------------------------------------------------------ */
 
-/* Without what is known of loops */
-static void slice_side(Part *part, Side *side) {
+/* Rows in arms of which the path to them proves that they are never taken; false: there are none */
+static bool leave_out_dead(const Part *part, Side *side) {
+    bool found = false;
+    for (size_t r = 1; r < side->slice->regions.count; r++) {
+        const Region *branch = &side->slice->regions.items[r];
+        if (branch->kind != REGION_IF || !branch->condition || branch->from) continue;
+        Certainty decided = path_decides(part, side, branch);
+        if (decided == NOT_CERTAIN) continue;
+        const Region *whole = &side->role->code->regions.items[side->slice->whole_regions.items[r]];
+        int at = decided == CERTAINLY ? whole->otherwise : whole->begin;
+        int end = decided == CERTAINLY ? whole->end : whole->otherwise;
+        for (; at < end; at++) side->without[at] = true;
+        found = true;
+    }
+    return found;
+}
+
+/* Without what is known of loops; true: rows that are never reached were left out */
+static bool slice_side(Part *part, Side *side) {
     size_t rows = side->role->code->rows.count;
     find_taken(part, side);
     side->without = NEW_ARRAY(part->arena, bool, rows + 1);
@@ -207,6 +224,9 @@ static void slice_side(Part *part, Side *side) {
     for (size_t at = 0; at < rows; at++) side->released[at] = -1;
     side->slice = part_slice(part, side);
     while (release_in_place(side)) side->slice = part_slice(part, side);
+    if (!part->drops || !leave_out_dead(part, side)) return false;
+    side->slice = part_slice(part, side);
+    return true;
 }
 
 /* False: nobody has pieces */
@@ -247,7 +267,10 @@ bool part_compile(Part *part) {
     for (size_t r = 0; r < part->roles.count; r++)
         vec_push(part->arena, &part->sides, (Side){.role = &part->prog->roles.items[part->roles.items[r]]});
     part->beyond_at = part->sides.items[0].role->span;
-    for (size_t r = 0; r < part->roles.count; r++) slice_side(part, &part->sides.items[r]);
+    bool dropped = false;
+    for (size_t r = 0; r < part->roles.count; r++)
+        dropped |= slice_side(part, &part->sides.items[r]);
+    if (part->drops && !dropped) return false;
     if (part->cuts && !cut_sides(part)) return false;
     for (size_t apart = 0;; apart = part->apart.count) { /* again for each loop that is left apart */
         if (compile_all(part)) {

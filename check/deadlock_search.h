@@ -157,6 +157,7 @@ typedef struct Part { /* roles that pipes connect in a ring, and these pipes */
     Split split;
     bool ordered;       /* roles come to what they share in one order */
     bool proves;        /* conditions that the path to them decides are not asked */
+    bool drops;         /* rows are left out that the path to them never reaches */
     bool cuts;          /* loops are cut where one of the roles has them in pieces */
     Budget work;         /* that the search of its states may take */
     const char *beyond; /* why this cannot be decided here, NULL: it can */
@@ -164,7 +165,8 @@ typedef struct Part { /* roles that pipes connect in a ring, and these pipes */
 } Part;
 
 /* deadlock_part.c */
-bool part_compile(Part *part);             /* the sides of its roles; false: part->beyond says why */
+/* The sides of its roles; false: part->beyond says why; NULL: there is nothing to cut or leave out */
+bool part_compile(Part *part);
 int part_pipe(const Part *part, int pipe); /* its number in the part, -1: not in it */
 
 void part_order(Part *part); /* deadlock_order.c: gives sides their ranks; part->ordered */

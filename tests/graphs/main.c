@@ -314,12 +314,12 @@ static bool compile(Trial *trial) {
 static bool goes_too_far(Graph *graph) {
     Random random = {graph->seed + 9};
     bool hangs = false;
-    for (int i = 0; i < 60 && !hangs; i++) {
+    for (int i = 0; i < 120 && !hangs; i++) {
         Arena *arena = arena_new();
         Expected expected;
         int64_t sizes[SYMBOLS];
         for (int s = 0; s < SYMBOLS; s++) sizes[s] = i < 4 ? i : (int64_t)draw(&random, 9);
-        if (i >= 20) sizes[SYMBOL_Q] = -sizes[SYMBOL_Q]; /* the only one that may be below 0 */
+        if (i >= 100) sizes[SYMBOL_Q] = -sizes[SYMBOL_Q]; /* the only one that may be below 0 */
         graph_expect(graph, sizes, 1, false, arena, &expected);
         hangs = expected.hangs;
         arena_free(arena);
