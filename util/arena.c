@@ -28,6 +28,7 @@
 #define ALIGNMENT 16u
 #define BLOCK_MIN (64u << 10)
 #define BLOCK_MAX (2u << 20) /* a large page */
+#define VEC_FIRST 512   /* bytes of the first room of a list, of 8 items at most */
 #define BYTES_A_STEP 16 /* that an object takes: about how long they take to be filled */
 
 typedef struct Block Block;
@@ -307,7 +308,8 @@ size_t arena_array_bytes(Arena *arena, size_t size, size_t count) {
 
 void vec_reserve(Arena *arena, void **items, size_t *capacity, size_t wanted, size_t item_bytes) {
     if (wanted <= *capacity) return;
-    size_t larger = *capacity ? *capacity * 2 : 8;
+    size_t first = item_bytes > VEC_FIRST / 8 ? VEC_FIRST / item_bytes : 8;
+    size_t larger = *capacity ? *capacity * 2 : first;
     if (larger < wanted) larger = wanted;
     size_t old_bytes = *capacity * item_bytes;
     *items = arena_grow(arena, *items, old_bytes, arena_array_bytes(arena, item_bytes, larger));
