@@ -30,11 +30,17 @@ static int64_t in_64_bits(Wide value) {
     return value < INT64_MIN ? INT64_MIN : value > INT64_MAX ? INT64_MAX : (int64_t)value;
 }
 
+/* Has it limits that its range is not all of? */
+static bool has_limits(AtomKind kind) {
+    return kind == ATOM_AXIS || kind == ATOM_RANK || kind == ATOM_INDEX || kind == ATOM_LOCAL;
+}
+
 /* All that the prover knows of the atom by itself; false: a bound has no value. */
 static bool interval_of(Algebra *algebra, Model *model, int id, Interval *out) {
     Range range = range_of_atom(algebra, id);
+    bool limits = has_limits(algebra->atoms.items[id].kind);
     *out = (Interval){in_64_bits(range.least), in_64_bits(range.most)};
-    for (int lower = 0; lower < 2; lower++) {
+    for (int lower = 0; lower < 2 && limits; lower++) {
         AtomBounds bounds = {0};
         atom_bounds(algebra, id, lower, &bounds);
         for (size_t i = 0; i < bounds.count; i++) {
