@@ -295,10 +295,11 @@ const Poly *algebra_residue(Algebra *algebra, const Role *role, Expr *expr) {
 }
 
 const Poly *algebra_poly(Algebra *algebra, const Role *role, Expr *expr) {
+    bool cut = expr && !algebra->launched && type_is_integer(expr->type);
+    const struct Memo *made = cut ? find_made(algebra, expr) : NULL;
+    if (made && made->value) return made->value;
     const Poly *residue = algebra_residue(algebra, role, expr);
-    if (!expr || algebra->launched || !type_is_integer(expr->type)) return residue;
-    struct Memo *made = find_made(algebra, expr);
-    if (made->value) return made->value;
+    if (!cut) return residue;
     const Poly *value = algebra_value(algebra, residue, expr->type);
     if (!value) value = atom_by_place(algebra, expr, expr->type, true);
     find_made(algebra, expr)->value = value; /* the table may have grown */
