@@ -108,6 +108,13 @@ static const Case controls[] = {
     {"let q = deep(n, n);", UNIFORM_ROLE, 0},
 };
 
+/* Control of the body of an inlined function that returns early */
+static const Case bodies[] = {
+    {"let q = deep(n, n);", UNIFORM_ROLE, 0},
+    {"if rank == 0 { let q = deep(n, n); }", UNIFORM_INSTANCE, 0},
+    {"for i in c .. n { let q = deep(n, n); }", UNIFORM_ROLE, 2},
+};
+
 /* What goes into inline PTX */
 static const Case operands[] = {
     {"var w = rank; unsafe { ptx \"// {0}\" (in w); }", UNIFORM_INSTANCE, 0},
@@ -163,16 +170,16 @@ static void try_variable(const Case *row, bool turn) {
     arena_free(arena);
 }
 
-static void try_control(const Case *row) {
+static void try_control(const Case *row, RegionKind kind) {
     Arena *arena = arena_new();
     Prog *prog = elaborated(arena, kernel(arena, row->body, false));
-    const Region *loop = NULL;
+    const Region *inner = NULL;
     EXPECT(prog != NULL);
     const FlowCode *code = prog ? solved(arena, prog)->code : NULL;
     for (size_t i = 0; code && i < code->regions.count; i++)
-        if (code->regions.items[i].kind == REGION_FOR) loop = &code->regions.items[i];
-    EXPECT(loop != NULL);
-    if (loop) expect_case(row, loop->control, loop->along);
+        if (code->regions.items[i].kind == kind) inner = &code->regions.items[i];
+    EXPECT(inner != NULL);
+    if (inner) expect_case(row, inner->control, inner->along);
     arena_free(arena);
 }
 
@@ -193,7 +200,8 @@ static void try_operand(const Case *row) {
 int main(void) {
     for (size_t i = 0; i < COUNT_OF(cases); i++) try_variable(&cases[i], false);
     for (size_t i = 0; i < COUNT_OF(in_turn); i++) try_variable(&in_turn[i], true);
-    for (size_t i = 0; i < COUNT_OF(controls); i++) try_control(&controls[i]);
+    for (size_t i = 0; i < COUNT_OF(controls); i++) try_control(&controls[i], REGION_FOR);
+    for (size_t i = 0; i < COUNT_OF(bodies); i++) try_control(&bodies[i], REGION_BLOCK);
     for (size_t i = 0; i < COUNT_OF(operands); i++) try_operand(&operands[i]);
     return expect_failures();
 }
