@@ -247,7 +247,7 @@ void algebra_work_anew(Algebra *algebra);
  * differs is proved (CLAIM_ZERO). False means "not known". */
 bool algebra_equal(Arena *arena, const Prog *prog, const Role *a_role, Expr *a, const Role *b_role, Expr *b);
 /* The same formula but for its spelling? Quicker, for where a no does no harm */
-bool algebra_same(Arena *arena, const Prog *prog, Expr *a, Expr *b);
+bool algebra_same(Algebra *algebra, Expr *a, Expr *b);
 /* A value that certainly divides it (0 for a constant 0), from constants, coefficients and `requires ... % n == 0`. */
 int64_t algebra_divisor(Arena *arena, const Prog *prog, const Role *role, Expr *expr);
 /* Certainly a <= b? From constants, `requires`, 0 <= axis < its extent, lo <= loop variable < hi, extents >= 0. */

@@ -128,8 +128,7 @@ bool algebra_equal(Arena *arena, const Prog *prog, const Role *a_role, Expr *a, 
     return poly_equal(x, y) || algebra_proves(algebra, CLAIM_ZERO, poly_sum(algebra, x, y, -1));
 }
 
-bool algebra_same(Arena *arena, const Prog *prog, Expr *a, Expr *b) {
-    Algebra *algebra = algebra_new(arena, prog, NULL);
+bool algebra_same(Algebra *algebra, Expr *a, Expr *b) {
     bool poison = a->kind == X_POISON || b->kind == X_POISON;
     return poison || poly_equal(algebra_launched(algebra, a), algebra_launched(algebra, b));
 }

@@ -144,9 +144,10 @@ static void require_nonempty(const Counts *c, const Pair *pair, const Domain *do
     Prog *prog = c->prog;
     Str text = str_new(c->arena);
     int64_t lo;
+    Algebra *algebra = algebra_new(c->arena, prog, NULL);
     if (expr_constant(domain->lo, &lo) && lo == 0) condition = positive(c->arena, domain->hi);
     for (size_t i = 0; i < prog->preconditions.count; i++)
-        if (algebra_same(c->arena, prog, prog->preconditions.items[i].condition, condition)) return;
+        if (algebra_same(algebra, prog->preconditions.items[i].condition, condition)) return;
     expr_print(condition, prog, NULL, NULL, &text);
     const char *reason = arena_printf(
         c->arena,

@@ -372,7 +372,7 @@ void tiles_precondition(Tiles *tiles, Expr *condition, const char *text, const c
                         Span span) {
     Prog *prog = tiles->prog;
     for (size_t i = 0; i < prog->preconditions.count; i++)
-        if (algebra_same(tiles->arena, prog, prog->preconditions.items[i].condition, condition)) return;
+        if (algebra_same(tiles->formulas, prog->preconditions.items[i].condition, condition)) return;
     vec_push(tiles->arena, &prog->preconditions, (Precondition){condition, text, reason, help, span, false});
 }
 

@@ -108,7 +108,7 @@ static void require(Widths *w, const Expr *observed, const Poly *poly, int64_t l
     Expr *condition = expr_binary(w->arena, op, sum, integer(w, limit, observed->span), observed->span);
     if (!w->at_launch && example_exceeds(prog, condition)) return;
     for (size_t i = 0; i < prog->preconditions.count; i++)
-        if (algebra_same(w->arena, prog, prog->preconditions.items[i].condition, condition)) return;
+        if (algebra_same(w->algebra, prog->preconditions.items[i].condition, condition)) return;
     Str text = str_new(w->arena), value = str_new(w->arena);
     expr_print(condition, prog, NULL, NULL, &text);
     expr_print(sum, prog, NULL, NULL, &value);
@@ -315,7 +315,7 @@ static void visit_role(Widths *w, const Role *role) {
     const FlowCode *code = role->code;
     PathMark *marks = NEW_ARRAY(w->arena, PathMark, code->regions.count + 1);
     w->role = role;
-    w->algebra = algebra_new(w->arena, w->prog, role);
+    w->algebra = code->algebra;
     for (size_t at = 0; at < code->rows.count; at++) visit_row(w, code, &code->rows.items[at], marks);
 }
 
@@ -328,6 +328,14 @@ static void kernel_formulas(Widths *w) {
     w->at_launch = false;
 }
 
+/* What was found before a precondition was known may say less. */
+static void begin_anew(Widths *w) {
+    for (size_t r = 0; r < w->prog->roles.count; r++) {
+        Role *role = &w->prog->roles.items[r];
+        role->code->algebra = algebra_new(w->arena, w->prog, role);
+    }
+}
+
 void widths_require(Arena *arena, Prog *prog) {
     for (int round = 0; round < ROUNDS_MOST; round++) {
         Widths w = {.arena = arena, .prog = prog};
@@ -335,5 +343,6 @@ void widths_require(Arena *arena, Prog *prog) {
         kernel_formulas(&w);
         for (size_t r = 0; r < prog->roles.count; r++) visit_role(&w, &prog->roles.items[r]);
         if (!w.added) return;
+        begin_anew(&w);
     }
 }
