@@ -99,7 +99,8 @@ static void look_at_row(Looking *looking, LoopFacts *facts, const Row *row) {
         look_at_write(looking, facts, OBJECT_LOCAL, row->unsafe->operands.items[i].local);
     looking->asks |= row->kind == ROW_IF;
     looking->moves += row->kind == ROW_MOVE;
-    if (row->kind == ROW_TILE || row->kind == ROW_SET) row_accesses(w->arena, w->code, row, look_at_access, looking);
+    bool accesses = row->kind == ROW_TILE || row->kind == ROW_SET;
+    if (accesses && !looking->varies) row_accesses(w->arena, w->code, row, look_at_access, looking);
     row_exprs(w->code, row, look_at_expr, looking);
 }
 
