@@ -3,7 +3,8 @@
  * counts, bytes, layouts, offsets, warps) computed once. codegen/ and reference/ read this and nothing else of the floors that fill it.
  *
  * Passes of check/ fill it in this order; "filled by" names the pass behind a field:
- *   elaborate (names, types, fn inlining)  turns (instances in turn)  tiles (index ranges, classes, boxes, padding)
+ *   elaborate (names, types, fn inlining)  uniform (over what values vary)  turns (instances in turn)
+ *   tiles (index ranges, classes, boxes, padding)
  *   stages (linear rule)  balance (counts of acquires)  resources (warps, shared memory, counts, registers) */
 #ifndef PIPEC_PROG_H
 #define PIPEC_PROG_H

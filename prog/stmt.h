@@ -1,4 +1,4 @@
-/* stmt: the statements of a role, as a tree. For elaborate/, which makes them, and for those that still walk them: flow/ lowers them to
+/* stmt: the statements of a role, as a tree. For elaborate/, which makes them; flow/ lowers them to
  * rows (flow/code.h), reference/ reads them. All others read rows. */
 #ifndef PIPEC_STMT_H
 #define PIPEC_STMT_H
