@@ -223,6 +223,23 @@ static void find_control(Linear *linear) {
     }
 }
 
+/* Does the role hold a stage other than by a block, which releases what it acquires, or is that
+ * tried? */
+static bool holds_by_hand(const FlowCode *code) {
+    for (size_t at = 0; at < code->rows.count; at++) {
+        const Row *row = &code->rows.items[at];
+        bool changes = row->kind == ROW_ACQUIRE || row->kind == ROW_RELEASE || row->kind == ROW_DROP;
+        if (row->kind == ROW_MOVE || (changes && !row->block)) return true;
+    }
+    return false;
+}
+
+static void follow_stages(Linear *linear) {
+    find_uses(linear);
+    find_control(linear);
+    solve(linear->arena, linear->code, &rule, linear);
+}
+
 static void follow_role(Arena *arena, Prog *prog, FlowCode *code, Diags *diags) {
     size_t handles = code->role->handles.count + 1, rows = code->rows.count + 1;
     Linear linear = {
@@ -233,9 +250,7 @@ static void follow_role(Arena *arena, Prog *prog, FlowCode *code, Diags *diags) 
     linear.reached = NEW_ARRAY(arena, bool, rows);
     linear.drops = NEW_ARRAY(arena, bool, rows);
     find_slots(&linear);
-    find_uses(&linear);
-    find_control(&linear);
-    solve(arena, code, &rule, &linear);
+    if (holds_by_hand(code)) follow_stages(&linear);
     if (!linear.unproved)
         linear_reached(&linear);
     else
