@@ -264,7 +264,7 @@ static void settle(Part *part, Track *track, int group) {
     if (shape->group < 0) return;
     if (group < 0) {
         size_t sides = part->sides.count;
-        Group fresh = {.outer = track->outer, .exact = EXACT, .period = 1};
+        Group fresh = {.outer = track->outer, .exact = part->exact, .period = 1};
         fresh.last = NEW_ARRAY(part->arena, int, sides);
         for (size_t i = 0; i < sides; i++) fresh.last[i] = -1;
         vec_push(part->arena, &part->groups, fresh);

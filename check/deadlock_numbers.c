@@ -69,7 +69,7 @@ const Poly *part_whole_formula(Part *part, int side, int around, int whole, Expr
         if (loop->region->kind != REGION_FOR || loop->region->var < 0) continue;
         int local = algebra_atom_local(algebra, own->role, loop->region->var);
         if (track->once) poly = poly_replace(algebra, poly, local, track->lo);
-        if (track->role == own->role || track->once) continue;
+        if (track->role == own->role || track->once || track->region->var < 0) continue;
         int shared = algebra_atom_local(algebra, track->role, track->region->var);
         if (local != shared) poly = poly_replace(algebra, poly, local, poly_atom(algebra, shared));
     }
@@ -290,10 +290,10 @@ static int64_t coefficient(const Poly *poly, int atom) {
 /* poly > 0 where it compares the counter of a loop around with one of its bounds: k + 1 < K */
 static bool counted_by(Part *part, Algebra *algebra, const Loop *loop, const Poly *poly, Question *question) {
     const Track *track = &part->tracks.items[loop->track];
-    if (loop->group < 0 || loop->region->kind != REGION_FOR || loop->region->var < 0 || loop->region->where ||
-        track->changes)
-        return false;
-    int atom = algebra_atom_local(algebra, track->role, track->region->var);
+    const Region *region = track->region;
+    if (loop->group < 0 || region->kind != REGION_FOR || region->var < 0) return false;
+    if (region->where || track->changes || track->once) return false;
+    int atom = algebra_atom_local(algebra, track->role, region->var);
     int64_t sign = coefficient(poly, atom), times, plus;
     if (sign != 1 && sign != -1) return false;
     const Poly *rest = poly_sum(algebra, poly, poly_atom(algebra, atom), -sign);

@@ -27,6 +27,7 @@
 
 #define DEPTH_MOST 8 /* loops in each other */
 #define EXACT      2  /* iterations that are told apart from all later ones, */
+#define EXACT_MORE 5
 #define EXACT_MOST 16 /* or as many as somebody tells apart */
 #define NEVER      INT32_MAX
 #define ALWAYS     INT32_MIN
@@ -157,6 +158,7 @@ typedef struct Part { /* roles that pipes connect in a ring, and these pipes */
     Split split;
     bool ordered;       /* roles come to what they share in one order */
     bool proves;        /* conditions that the path to them decides are not asked */
+    int32_t exact;      /* iterations of loops that are told apart from all later ones, at least */
     bool drops;         /* rows are left out that the path to them never reaches */
     bool cuts;          /* loops are cut where one of the roles has them in pieces */
     Budget work;         /* that the search of its states may take */

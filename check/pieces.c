@@ -57,7 +57,11 @@ bool range_is_once(Arena *arena, Algebra *algebra, const Poly *lo, const Poly *h
     Polys ends = {0};
     if (!lo || !hi) return false;
     poly_operands(arena, algebra, ATOM_MIN, hi, &ends);
-    return among(&ends, poly_offset(algebra, lo, 1));
+    for (size_t i = 0; i < ends.count; i++) {
+        int64_t most;
+        if (poly_is_constant(poly_sum(algebra, ends.items[i], lo, -1), &most) && most <= 1) return true;
+    }
+    return false;
 }
 
 /* Of a row of the slice; NULL: not known */
