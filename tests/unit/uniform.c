@@ -113,6 +113,7 @@ static const Case bodies[] = {
     {"let q = deep(n, n);", UNIFORM_ROLE, 0},
     {"if rank == 0 { let q = deep(n, n); }", UNIFORM_INSTANCE, 0},
     {"for i in c .. n { let q = deep(n, n); }", UNIFORM_ROLE, 2},
+    {"if rank == 0 { let q = first(); }", UNIFORM_INSTANCE, 0},
 };
 
 /* What goes into inline PTX */
@@ -125,6 +126,7 @@ static const char *kernel(Arena *arena, const char *body, bool turn) {
     return arena_printf(arena,
                         "fn left(a: i32, k: i32) -> i32 { var x = 0; if a < k { return x; } x = k; return x; }\n"
                         "fn deep(a: i32, k: i32) -> i32 { for i in 0 .. k { if a < i { return i; } } return k; }\n"
+                        "fn first() -> i32 { for i in 0 .. 3 { return i; } return 3; }\n"
                         "kernel k(I: i32[M], out Y: f32[M, N], n: i32) for sm_90a {\n"
                         "const T = 64; grid (r: M, c: ceil(N, T)); cluster (c: 2);\n"
                         "range even = 0 .. M where even %% 2 == 0; range odd = 0 .. M where odd > c;\n"
