@@ -387,6 +387,9 @@ static int trips(Flow *flow, int region) {
 static bool reports(const Flow *flow) { return ((const Carried *)flow->data)->found; }
 
 static const Rule rule = {.name = "carried",
+                          .rows = ROW_BIT(LOOP) | ROW_BIT(IF) | ROW_BIT(NEXT) | ROW_BIT(END) |
+                                  ROW_BIT(OPEN) | ROW_BIT(SET) | ROW_BIT(TILE) | ROW_BIT(UNSAFE) |
+                                  ROW_BIT(ACQUIRE) | ROW_BIT(MOVE),
                           .ranks = true,
                           .trips = trips,
                           .reuses = true,

@@ -451,7 +451,10 @@ static void step(Flow *flow, int at, void *state) {
 
 static bool reports(const Flow *flow) { return ((const Padding *)flow->data)->report; }
 
-static const Rule rule = {.name = "padding", .start = start, .copy = copy, .join = join, .step = step, .second = second,
+static const Rule rule = {.name = "padding",
+                          .rows = ROW_BIT(OPEN) | ROW_BIT(NEXT) | ROW_BIT(UNSAFE) | ROW_BIT(ELSE) |
+                                  ROW_BIT(TILE) | ROW_BIT(SET),
+                          .start = start, .copy = copy, .join = join, .step = step, .second = second,
                           .reports = reports, .reuses = true};
 
 /* ---- all ----------------------------------------------------------------------------------------------------------------- */

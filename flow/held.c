@@ -228,8 +228,14 @@ static bool follows(Flow *flow, int region, const void *state) {
     return hi - lo <= TRIPS_MOST && acquires(flow, region, state);
 }
 
-static const Rule rule = {
-    .name = "window", .start = start, .copy = copy, .join = join, .step = step, .follows = follows};
+static const Rule rule = {.name = "window",
+                          .rows = ROW_BIT(ACQUIRE) | ROW_BIT(RELEASE) | ROW_BIT(DROP) |
+                                  ROW_BIT(CLOSE) | ROW_BIT(KEEP) | ROW_BIT(FLUSH) | ROW_BIT(MOVE),
+                          .start = start,
+                          .copy = copy,
+                          .join = join,
+                          .step = step,
+                          .follows = follows};
 
 const Held *flow_held(Arena *arena, FlowCode *code) {
     Held *held = NEW(arena, Held);

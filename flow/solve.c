@@ -124,9 +124,13 @@ static Bindings enter_row(Flow *flow, int at) {
     return values_at(flow->arena, flow->code, at);
 }
 
+static bool steps_over(const Rule *rule, RowKind kind) {
+    return !rule->rows || (rule->rows >> kind & 1);
+}
+
 static void step(Flow *flow, int at, Cases *cases) {
     int bound = flow->context.bound_count;
-    if (!cases->count) return;
+    if (!cases->count || !steps_over(flow->rule, flow->code->rows.items[at].kind)) return;
     Bindings before = enter_row(flow, at);
     for (size_t i = 0; i < cases->count; i++) {
         arena_count(flow->arena, 4);

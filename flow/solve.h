@@ -14,11 +14,15 @@
 
 typedef struct Flow Flow;
 
+#define ROW_BIT(kind) (1u << ROW_##kind)
+_Static_assert(ROW_COUNT <= 32, "a bit for each kind of row");
+
 typedef struct Rule {
     const char *name;
     bool ranks;       /* solved for each instance of a role, with its rank known */
     bool together;    /* no paths are followed apart; rows are stepped over without values of variables: the rule finds them */
     bool reuses;      /* states share nothing with each other: copies may be made over old ones (flow_spare) */
+    unsigned rows;    /* the kinds of rows that it steps over, ROW_BIT of each; 0: all */
     /* A state is memory of the rule's own; the solver copies it where paths part and joins it where they meet. */
     void *(*start)(Flow *flow);
     void *(*copy)(Flow *flow, const void *state);
