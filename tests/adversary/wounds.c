@@ -367,7 +367,7 @@ static const struct {
             {"a declaration outward", wound_outward, 5, THEME_CARRIED},
             {"a release", wound_linear, 24, THEME_STAGES},
             {"a stage moved and used", wound_moved, 7, THEME_ROTATION},
-            {"a stage overwritten", wound_overwritten, 5, THEME_ROTATION},
+            {"a stage overwritten", wound_overwritten, 6, THEME_ROTATION},
             {"a rotation broken", wound_rotation, 18, THEME_ROTATION},
             {"a release by hand", wound_by_hand, 3, THEME_STAGES},
             {"a release in arms", wound_arms, 5, THEME_STAGES},
@@ -392,9 +392,9 @@ static const struct {
             {"another role's output read", wound_spy, 24, THEME_RACES},
             {"an arrival", wound_arrival, 28, THEME_STAGES},
             {"an arrival too early", wound_early, 20, THEME_STAGES},
-            {"hand-overs exchanged", wound_events, 86, THEME_STAGES},
+            {"hand-overs exchanged", wound_events, 112, THEME_STAGES},
             {"a condition of instances", wound_uniform, 12, THEME_TURNS},
-            {"a turn", wound_turn, 60, THEME_TURNS},
+            {"a turn", wound_turn, 84, THEME_TURNS},
             {"no turn", wound_no_turn, 20, THEME_TURNS}};
 
 static int weight_of(const Program *program, size_t row) {
