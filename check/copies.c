@@ -4,15 +4,15 @@
 #include "check/passes.h"
 #include "prog/eval.h"
 
-#include <assert.h>
-
 #define STEPS_AN_OPERATION 40 /* of the meter, that codegen takes for a node of an expression */
 #define LOOPED_OVER        64 /* elements that a thread takes without a loop, at most */
 
 typedef struct Copies {
     Arena *arena;
+    Diags *diags;
     const FlowCode *code;
     int64_t *values;    /* by local: of the variables of the loops around, which are unrolled */
+    bool *refused;      /* by local: a bound of its loop has no value in some copy, as was said */
     uint64_t *a_copy;   /* by row: the steps that generating it takes; 0: not known yet */
 } Copies;
 
@@ -32,14 +32,6 @@ static void count_node(Expr *expr, void *count) {
     ++*(uint64_t *)count;
 }
 
-/* Instructions by the copy engine: one a box */
-static uint64_t boxes_of(const Copies *c, const BoxCopy *copy) {
-    const Map *map = &c->code->prog->maps.items[copy->map];
-    uint64_t boxes = 1;
-    for (int d = 0; d < copy->rank; d++) boxes *= (uint64_t)(copy->tile[d] / map->box[d]);
-    return boxes;
-}
-
 /* Matrix instructions of a warp multiply at least 16 x 8 by 8 elements. */
 static uint64_t products_of(const IndexSpace *space) {
     double products = 1;
@@ -51,7 +43,7 @@ static uint64_t products_of(const IndexSpace *space) {
 static uint64_t repeated(const Copies *c, const Tile *tile) {
     switch (tile->class) {
     case TILE_TENSOR_LOAD:
-    case TILE_TENSOR_STORE: return boxes_of(c, &tile->box);
+    case TILE_TENSOR_STORE: return (uint64_t)copy_boxes(c->code->prog, &tile->box);
     case TILE_MMA: return products_of(&tile->space);
     case TILE_MAP:
         if (tile->spread) return (uint64_t)layout_registers(tile->spread);
@@ -79,12 +71,23 @@ static uint64_t steps_of(Copies *c, int at) {
 
 static void count_rows(Copies *c, int begin, int end);
 
-static void count_copies(Copies *c, const Region *loop) {
+/* A bound of constants and of variables of loops around: it has a value but where it divides by
+ * zero. */
+static bool bound_in_copy(Copies *c, const Region *loop, const Expr *bound, int64_t *value) {
     const EvalEnv env = {.leaf = value_in_copy, .data = c};
+    if (eval_expr(&env, bound, value)) return true;
+    if (c->refused[loop->var]) return false;
+    c->refused[loop->var] = true;
+    Diag *diag = diag_at(c->diags, P0108, bound->span, "division by zero in a copy of a loop");
+    diag_primary(c->diags, diag, "it has no value in each copy of the loop around");
+    diag_label(c->diags, diag, loop->head, "this loop is unrolled: its bounds are constants in each copy");
+    return false;
+}
+
+static void count_copies(Copies *c, const Region *loop) {
     int64_t lo, hi;
-    bool known = eval_expr(&env, loop->lo, &lo) && eval_expr(&env, loop->hi, &hi);
-    assert(known); /* or it would not be unrolled */
-    for (int64_t v = lo; v < hi && known; v++) {
+    if (!bound_in_copy(c, loop, loop->lo, &lo) || !bound_in_copy(c, loop, loop->hi, &hi)) return;
+    for (int64_t v = lo; v < hi; v++) {
         c->values[loop->var] = v;
         count_rows(c, loop->begin + 1, loop->end);
     }
@@ -113,12 +116,13 @@ static void count_role(Copies *c) {
 }
 
 void copies_count(Arena *arena, Prog *prog, Diags *diags) {
-    (void)diags;
     for (size_t r = 0; r < prog->roles.count; r++) {
         const FlowCode *code = prog->roles.items[r].code;
         Copies copies = {.arena = arena,
+                         .diags = diags,
                          .code = code,
                          .values = NEW_ARRAY(arena, int64_t, code->role->locals.count + 1),
+                         .refused = NEW_ARRAY(arena, bool, code->role->locals.count + 1),
                          .a_copy = NEW_ARRAY(arena, uint64_t, code->rows.count + 1)};
         count_role(&copies);
     }

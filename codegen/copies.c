@@ -50,12 +50,11 @@ static void gen_boxes(Gen *gen, const Tile *tile, const Access *inside, bool loa
     Operand shared = ptx_at(first.reg, first.add);
     Operand barrier = load ? full_barrier_of(gen, inside) : (Operand){.kind = OPERAND_TEXT};
     Lin start[MAX_RANK];
-    int64_t boxes = 1;
+    int64_t boxes = copy_boxes(gen->prog, copy);
     for (int d = 0; d < copy->rank; d++) {
         start[d] = lin_of(eval(gen, &point, copy->start[d]));
         if (multicast->parts > 1 && d == multicast->axis)
             start[d] = lin_add(gen, start[d], into_part(gen, multicast, multicast->elements));
-        boxes *= copy->tile[d] / map->box[d];
     }
     const char *op =
         load ? arena_printf(gen->arena,

@@ -33,13 +33,6 @@ static const char *text_of(const Report *report, const Role *role, const Tile *t
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-static int64_t boxes_of(const Report *report, const BoxCopy *copy) {
-    const Map *map = &report->prog->maps.items[copy->map];
-    int64_t boxes = 1;
-    for (int d = 0; d < copy->rank; d++) boxes *= copy->tile[d] / map->box[d];
-    return boxes;
-}
-
 /* Who loads what of a copy that blocks share */
 static void report_multicast(Report *report, const Tile *tile) {
     const Multicast *multicast = &tile->multicast;
@@ -68,7 +61,7 @@ static void report_copy(Report *report, const Role *role, const Row *row) {
     bool boxes = tile->class == TILE_TENSOR_LOAD || tile->class == TILE_TENSOR_STORE,
          load = tile->class == TILE_TENSOR_LOAD || tile->class == TILE_BULK_LOAD;
     const char *to = text_of(report, role, tile, &tile->target);
-    int64_t count = boxes ? boxes_of(report, &tile->box) : 1;
+    int64_t count = boxes ? copy_boxes(report->prog, &tile->box) : 1;
     begin_fact(report, row->span, "copy");
     str_printf(&report->text, "`%s` is %s by %s", to, load ? "loaded" : "stored",
                boxes ? "TMA" : "a bulk copy");

@@ -645,6 +645,7 @@ extern const MmaRow mma_rows[MMA_COUNT];
 bool pipe_consumed_by(const Pipe *pipe, int role);
 int role_takes(const Role *role, int pipe); /* how many instances take each stage of a pipe that the role acquires */
 const char *access_name(Arena *arena, const Prog *prog, const Role *role, const Access *access); /* "Y", "s.x", "acc": of a statement */
+int64_t copy_boxes(const Prog *prog, const BoxCopy *copy); /* instructions: one a box */
 int64_t copy_bytes(const Tile *tile); /* of a load by the copy engine (one part of it); 0: it is none */
 int64_t copy_lands(const Tile *tile); /* in the stage, parts of other blocks included */
 
