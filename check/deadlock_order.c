@@ -1,7 +1,7 @@
 /* The order in which roles come to the loops and acquires of one list of rows, as if one script
- * had been given to all of them: where one role has a before b, a comes before b. The machine lets
- * that process go first which is furthest behind in it. Any order is right; in this one roles stay
- * together, and there are few states. */
+ * had been given to all of them: where one role has a before b, a comes before b. The search runs
+ * the process that is least advanced in this order first. Every order of processes gives the same
+ * verdict; this one keeps the processes close to each other, so that there are few states. */
 #include "check/deadlock_search.h"
 
 #define ROUNDS_MOST 64 /* where roles contradict each other, there is no such order */

@@ -229,7 +229,7 @@ static bool slice_side(Part *part, Side *side) {
     return true;
 }
 
-/* False: nobody has pieces */
+/* False: no role has its loop in pieces */
 static bool cut_sides(Part *part) {
     size_t count = part->sides.count;
     FlowCode **slices = NEW_ARRAY(part->arena, FlowCode *, count + 1);

@@ -28,7 +28,7 @@
 #define DEPTH_MOST 8 /* loops in each other */
 #define EXACT      2  /* iterations that are told apart from all later ones, */
 #define EXACT_MORE 5
-#define EXACT_MOST 16 /* or as many as somebody tells apart */
+#define EXACT_MOST 16 /* or as many as conditions of the program tell apart */
 #define NEVER      INT32_MAX
 #define ALWAYS     INT32_MIN
 

@@ -11,9 +11,9 @@ typedef struct Transition {
     Code code;
 } Transition;
 
-/* What is not here cannot happen: the elaborator lets nobody use a stage before its acquire, or
- * acquire into the name of a block; only of stages that are held is it asked where scopes end; and
- * poison stays. */
+/* Pairs that are not listed cannot occur: the elaborator refuses a use of a stage before its acquire
+ * and an acquire into the name of a block; ends of scopes are events of held stages alone; poison
+ * stays poison. */
 static const Transition matrix[STATE_COUNT][EVENT_COUNT] = {
     [STATE_FREE] = {
         [EVENT_ACQUIRE]   = {STATE_HELD, FINE},

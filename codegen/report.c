@@ -282,7 +282,7 @@ static void report_head(Report *report) {
                "barriers are initialised by one thread, then fence.mbarrier_init and %s: the copy "
                "engine and all threads see them\n"
                "phases begin at parity 0 for a consumer and 1 for a producer: every stage starts "
-               "empty, and nobody arrives beforehand\n",
+               "empty, and no thread arrives before the roles begin\n",
                cluster_talks(report->prog) ? "barrier.cluster" : "bar.sync");
 }
 

@@ -122,8 +122,9 @@ void code_print_held(const Prog *prog, Arena *arena, Str *out);
 void code_print_arrivals(const Prog *prog, Arena *arena, Str *out);
 bool code_inside(const FlowCode *code, int inner, int outer); /* is one region the other, or in it? */
 
-/* By region: the row, an END or a NEXT, at which all are together again that have parted in it: its
- * own END, or where a LEAVE goes to. `returns`: those too that end the role; else nobody waits. */
+/* By region: the row, an END or a NEXT, at which threads that took different ways in the region have
+ * joined again: its own END, or the target of a LEAVE in it. `returns`: a LEAVE that ends the role
+ * counts too. */
 int *code_meetings(Arena *arena, const FlowCode *code, bool returns);
 
 /* The IF that makes a loop a piece of its range, and is all of its body; NULL: there is none */
