@@ -74,7 +74,7 @@ void cluster_start(Gen *gen) {
 void cluster_return(Gen *gen) {
     if (cluster_talks(gen->prog)) {
         ptx_comment(gen->ptx, "no block leaves while another may touch its memory");
-        INS(gen->ptx, "bar.warp.sync", ptx_int(0xffffffff));
+        warp_join(gen);
         INS0(gen->ptx, "barrier.cluster.arrive.release.aligned");
         INS0(gen->ptx, "barrier.cluster.wait.acquire.aligned");
     }

@@ -27,21 +27,6 @@ static void open_lates(Gen *gen, int loop) {
     }
 }
 
-/* ---- scalars ------------------------------------------------------------------------------------------------------ */
-
-void local_set(Gen *gen, int local, Value value) {
-    Value *to = &gen->role->locals[local];
-    if (gen->role->role->locals.items[local].kind == LOCAL_LET && value.reg.class == REG_NONE) {
-        *to = value; /* wherever it is read, it was set here, in this turn of an unrolled loop */
-        return;
-    }
-    if (to->type == E_BOOL)
-        INS(gen->ptx, "mov.pred", ptx_reg(to->reg), ptx_reg(value_in_reg(gen, value)));
-    else
-        INS(gen->ptx, class_of(to->type) == REG_64 ? "mov.b64" : "mov.b32", ptx_reg(to->reg), value_operand(value));
-    ptx_forget(gen->ptx);
-}
-
 /* ---- loops -------------------------------------------------------------------------------- */
 
 /* What follows is skipped in iterations that `where` leaves out. */

@@ -138,15 +138,6 @@ static void gen_bulk(Gen *gen, const Tile *tile, const Access *inside, const Acc
         INS(gen->ptx, "cp.async.bulk.global.shared::cta.bulk_group", global, shared, bytes);
 }
 
-/* Copies out of stages that the statement comes behind have written: what they read is released without that. */
-void wait_for_stores(Gen *gen, const Tile *tile) {
-    if (!(tile->order & ORDER_STORES)) return;
-    ptx_ins(gen->ptx, gen->role->leader, false, "cp.async.bulk.commit_group", NULL, 0);
-    INS_IF(gen->ptx, gen->role->leader, "cp.async.bulk.wait_group", ptx_int(0));
-    ptx_ins(gen->ptx, gen->role->leader, false, "fence.proxy.async", NULL,
-            0); /* the lane's own tail of the copy before, too */
-}
-
 static void gen_engine_copy(Gen *gen, const Tile *tile) {
     if (tile->order & ORDER_FENCE) INS0(gen->ptx, "fence.proxy.async");
     if (tile->order & ORDER_THREADS) instance_barrier(gen);

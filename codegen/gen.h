@@ -1,7 +1,8 @@
 /* What the parts of codegen/ share: the generator's state and each part's entry points. Private to the floor.
  *
  *   kernel.c   entry, prologue, role dispatch        control.c  loops, branches, leaving, scalars
- *   pipes.c    acquire, release, waits, watchdog     copies.c   tensor, bulk and per-lane copies
+ *   pipes.c    acquire, release, watchdog            copies.c   tensor, bulk and per-lane copies
+ *   barriers.c barriers of stages, instances, warps  waits.c    waits for matrix instructions and stores
  *   maps.c     elementwise statements                mma.c      matrix instructions    ahead.c  reads before their waits
  *   zero.c     accumulators that begin as zeros
  *   values.c   expressions to registers              matrix_moves.c  stmatrix, ldmatrix
@@ -148,6 +149,7 @@ Value widen_one(Gen *gen, Element type, Reg loaded); /* loaded: .b16, .b32 or .b
 Reg narrow_one(Gen *gen, Element type, Value value);
 const char *memory_suffix(Element type); /* "b8", "b16", "b32", "b64" */
 RegClass memory_class(Element type);     /* b8 is moved through .b16 */
+void local_set(Gen *gen, int local, Value value); /* a `let` keeps a constant: nothing is emitted */
 
 /* ---- layout.c ---------------------------------------------------------------------------------------------------- */
 
@@ -178,12 +180,31 @@ Lin shared_base(Gen *gen, const Access *access,
 Reg global_inside(Gen *gen, Point *point, const Access *access);
 Operand global_address(Gen *gen, Point *point, const Access *access);
 
+/* ---- barriers.c ----------------------------------------------------------------------------- */
+
+Operand stage_barrier(Gen *gen, const Pipe *pipe, bool full, Reg stage); /* [reg + offset] */
+void barrier_try(Gen *gen, Reg done, Operand barrier, Reg parity);
+void warp_join(Gen *gen);
+void warp_sync(Gen *gen);        /* joins a warp, but in a one-lane role */
+void instance_barrier(Gen *gen); /* joins all threads of the instance */
+/* Instance k of the role executes `op` at named barrier first + (k + shift) % instances. */
+void instances_barrier(Gen *gen, const char *op, int first, int shift, int threads);
+
+/* ---- waits.c -------------------------------------------------------------------------------- */
+
+void wait_before(Gen *gen, int at);  /* a row; nothing where none is planned */
+void wait_at_join(Gen *gen, int at); /* END of an IF: at the end of its second arm */
+bool waits_in_flight(const Gen *gen, int at); /* is something that the row touches in flight? */
+void wait_for_stores(Gen *gen, const Tile *tile); /* where its order asks for it */
+
+static inline int row_number(const Gen *gen, const Row *row) {
+    return (int)(row - gen->role->code->rows.items);
+}
+
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
 void gen_rows(Gen *gen, int from, int to); /* control.c: rows from .. to, `to` not included */
 void gen_role(Gen *gen, int number);       /* control.c */
-
-void local_set(Gen *gen, int local, Value value); /* control.c */
 
 /* unsafe.c */
 void gen_unsafe(Gen *gen, const Row *row);
@@ -199,12 +220,7 @@ void pipe_step(Gen *gen, End end, int pipe); /* the cursor */
 void pipe_drain(Gen *gen, int late);                                     /* releases what the late set still holds */
 void pipe_expired(Gen *gen);                                             /* the watchdog's end of the role */
 void pipe_finish(Gen *gen);                                              /* bulk stores are complete before exit */
-Operand stage_barrier(Gen *gen, const Pipe *pipe, bool full, Reg stage); /* the barrier of a stage: [reg + offset] */
 void pipe_skip(Gen *gen, int pipe, Reg stages);                          /* steps the cursor; stages REG_NONE: by one */
-void instance_barrier(Gen *gen);                                         /* all threads of the instance */
-
-void pipe_pin(Gen *gen,
-              int handle);        /* a spin that is over at once: arithmetic before it and waits behind it stay there */
 void cluster_open(Gen *gen);      /* cluster.c: at entry, who this block is */
 void cluster_start(Gen *gen);     /* joins all threads: of the cluster where its blocks talk */
 void cluster_return(Gen *gen);    /* `ret`, once no block touches another's memory */
@@ -212,8 +228,6 @@ void cluster_open_role(Gen *gen); /* whom its threads arrive at */
 void cluster_arrive_each(Gen *gen, int pipe, Operand barrier); /* the same by every thread that gets here */
 void cluster_arrive(Gen *gen, int pipe, Reg stage); /* at the empty barrier of all whose copies reach this block */
 
-/* turn.c. Named barrier first + (k + shift) % instances for instance k of the role */
-void instances_barrier(Gen *gen, const char *op, int first, int shift, int threads);
 void turns_begin(Gen *gen);                 /* a role starts: the first turn is given out */
 void turns_end(Gen *gen);                   /* and ends: the last one is taken back */
 void turn_open(Gen *gen, const Row *row);   /* waits for the turn */
@@ -230,12 +244,6 @@ void zero_open(Gen *gen);                       /* at the role's begin */
 bool zero_assigned(Gen *gen, const Row *row);   /* the row assigns zero to such a tile: nothing else is to be done for it */
 void zero_filled(Gen *gen, int tile);           /* after a contraction into a tile */
 void zero_settle(Gen *gen, const Row *row);     /* before any other row: what it names is in the registers */
-
-/* Waits for matrix instructions, as planned */
-void wait_before(Gen *gen, int at);             /* mma.c: before a row; nothing where none is planned */
-void wait_at_join(Gen *gen, int at);            /* END of an IF: at the end of its second arm */
-bool waits_in_flight(const Gen *gen, int at);   /* is something that the row touches in flight? */
-int row_number(const Gen *gen, const Row *row);
 
 /* How a tile in shared memory, seen from an accumulator, is moved by matrices of 8 x 8: rows of the accumulator contiguous, or its columns. */
 typedef enum MatrixMove { MATRIX_NONE, MATRIX_PLAIN, MATRIX_TRANSPOSED } MatrixMove;
@@ -262,7 +270,6 @@ int64_t expr_multiple(const Expr *expr);
 /* Do `vector` elements of the access along index `inner`, from a multiple of it on, lie side by side and aligned? (maps.c) */
 bool access_side_by_side(const Gen *gen, const Access *access, int inner, int vector);
 void gen_lanes(Gen *gen, const Tile *tile); /* maps.c: same distribution */
-void wait_for_stores(Gen *gen, const Tile *tile); /* copies.c: where its order asks for it */
 
 /* ---- registers.c ------------------------------------------------------------------------------------------------- */
 

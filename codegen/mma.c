@@ -109,26 +109,3 @@ void gen_mma(Gen *gen, const Row *row_of_code) {
     if (state->plan->commits[at]) INS0(gen->ptx, "wgmma.commit_group.sync.aligned");
     ptx_forget(gen->ptx); /* accumulators have changed */
 }
-
-/* ---- waits -------------------------------------------------------------------------------- */
-
-int row_number(const Gen *gen, const Row *row) { return (int)(row - gen->role->code->rows.items); }
-
-static const Wait *planned(const Gen *gen, const Waits *waits, int at) {
-    return plan_wait(gen->role->code, waits, at, gen->role->unrolled);
-}
-
-bool waits_in_flight(const Gen *gen, int at) {
-    const Wait *wait = planned(gen, gen->role->plan->waits, at);
-    return wait != NULL && wait->in_flight;
-}
-
-static void emit_wait(Gen *gen, const Wait *wait) {
-    if (wait == NULL) return;
-    if (wait->pin >= 0) pipe_pin(gen, wait->pin);
-    INS(gen->ptx, "wgmma.wait_group.sync.aligned", ptx_int(wait->depth));
-    ptx_forget(gen->ptx);
-}
-
-void wait_before(Gen *gen, int at) { emit_wait(gen, planned(gen, gen->role->plan->waits, at)); }
-void wait_at_join(Gen *gen, int at) { emit_wait(gen, planned(gen, gen->role->plan->joins, at)); }

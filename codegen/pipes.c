@@ -7,35 +7,11 @@
 
 static const PipeUse *use_of(const Gen *gen, int pipe) { return &gen->role->role->pipes[pipe]; }
 
-Operand stage_barrier(Gen *gen, const Pipe *pipe, bool full, Reg stage) {
-    int64_t offset = full ? pipe->full : pipe->empty;
-    if (pipe->stages == 1) return ptx_at(gen->shared, offset);
-    Reg scaled = PURE(gen->ptx, REG_32, "shl.b32", ptx_reg(stage), ptx_int(3));
-    return ptx_at(PURE(gen->ptx, REG_32, "add.s32", ptx_reg(scaled), ptx_reg(gen->shared)), offset);
-}
-
-void instance_barrier(Gen *gen) {
-    const RoleState *state = gen->role;
-    if (state->role->warps == 1) {
-        INS(gen->ptx, "bar.warp.sync", ptx_int(0xffffffff));
-        return;
-    }
-    instances_barrier(gen, "bar.sync", state->role->barrier, 0, state->role->warps * 32);
-}
-
-static void warp_sync(Gen *gen) {
-    if (!gen->role->role->one_lane) INS(gen->ptx, "bar.warp.sync", ptx_int(0xffffffff));
-}
-
 /* ---- waiting ------------------------------------------------------------------------------------------------------ */
 
 static int wait_site(Gen *gen, const Pipe *pipe, bool full, Span span) {
     vec_push(gen->arena, &gen->manifest->waits, (ManifestWait){gen->role->number, pipe->name, full, span});
     return (int)gen->manifest->waits.count;
-}
-
-static void try_wait(Gen *gen, Reg done, Operand barrier, Reg parity) {
-    INS(gen->ptx, "mbarrier.try_wait.parity.shared::cta.b64", ptx_reg(done), barrier, ptx_reg(parity));
 }
 
 /* The limit lies in the host's memory: reading it at every wait would make the bus the bottleneck (seen: 5 GB/s of 4000). Only waits that
@@ -54,7 +30,7 @@ static void wait_for(Gen *gen, const Pipe *pipe, bool full, Reg stage, Reg parit
     if (asked) INS_IF(gen->ptx, hint, "bra", ptx_label(passed));
     if (!gen->options->watchdog) {
         ptx_place_label(gen->ptx, again);
-        try_wait(gen, done, barrier, parity);
+        barrier_try(gen, done, barrier, parity);
         INS_UNLESS(gen->ptx, done, "bra", ptx_label(again));
         if (asked) ptx_place_label(gen->ptx, passed);
         ptx_forget(gen->ptx);
@@ -63,11 +39,11 @@ static void wait_for(Gen *gen, const Pipe *pipe, bool full, Reg stage, Reg parit
     Reg start = ptx_new_reg(gen->ptx, REG_64), now = ptx_new_reg(gen->ptx, REG_64),
         limit = ptx_new_reg(gen->ptx, REG_64);
     Reg area = gen->watchdog, patient = ptx_new_reg(gen->ptx, REG_PRED);
-    try_wait(gen, done, barrier, parity);
+    barrier_try(gen, done, barrier, parity);
     INS_IF(gen->ptx, done, "bra", ptx_label(passed));
     INS(gen->ptx, "mov.u64", ptx_reg(start), ptx_text("%globaltimer"));
     ptx_place_label(gen->ptx, again);
-    try_wait(gen, done, barrier, parity);
+    barrier_try(gen, done, barrier, parity);
     INS_IF(gen->ptx, done, "bra", ptx_label(passed));
     INS(gen->ptx, "mov.u64", ptx_reg(now), ptx_text("%globaltimer"));
     INS(gen->ptx, "sub.u64", ptx_reg(now), ptx_reg(now), ptx_reg(start));
@@ -193,28 +169,6 @@ void pipe_acquire(Gen *gen, const Row *row) {
     if (!consume && use->tx_arrives) /* all that lands in this stage, announced before the first copy */
         INS_IF(gen->ptx, state->leader, "mbarrier.arrive.expect_tx.shared::cta.b64", ptx_text("_"),
                stage_barrier(gen, pipe, true, state->handles[handle_index]), ptx_int(use->tx_bytes));
-}
-
-/* The full barrier of a held stage has left the phase of its data. That phase is the cursor's where the cursor has not wrapped since, else the
- * other one. Where another warp of the instance releases for all, the stage may be refilled before this warp comes here: so the phase behind
- * that one is asked for too, and of two phases that follow one another one is over at any time. */
-void pipe_pin(Gen *gen, int handle_index) {
-    const Handle *handle = &gen->role->role->handles.items[handle_index];
-    const Cursor *cursor = &gen->role->cursors[END_CONSUME][handle->pipe];
-    const Pipe *pipe = &gen->prog->pipes.items[handle->pipe];
-    Reg stage = gen->role->handles[handle_index], done = ptx_new_reg(gen->ptx, REG_PRED);
-    Reg wrapped = PURE(gen->ptx, REG_PRED, "setp.ge.u32", ptx_reg(stage), ptx_reg(cursor->stage));
-    Reg other = PURE(gen->ptx, REG_32, "selp.b32", ptx_int(1), ptx_int(0), ptx_reg(wrapped));
-    Reg parity = PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(cursor->parity), ptx_reg(other));
-    Reg behind = PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(parity), ptx_int(1));
-    Operand barrier = stage_barrier(gen, pipe, true, stage);
-    int again = ptx_new_label(gen->ptx);
-    ptx_comment(gen->ptx, "what is before stays before the wait");
-    ptx_place_label(gen->ptx, again);
-    try_wait(gen, done, barrier, parity);
-    INS_UNLESS(gen->ptx, done, "mbarrier.test_wait.parity.shared::cta.b64", ptx_reg(done), barrier, ptx_reg(behind));
-    INS_UNLESS(gen->ptx, done, "bra", ptx_label(again));
-    ptx_forget(gen->ptx);
 }
 
 /* ---- release ------------------------------------------------------------------------------------------------------ */

@@ -3,15 +3,6 @@
 
 #include <inttypes.h>
 
-void report_shape(Report *report, Element type, int rank, const int64_t *extents) {
-    str_printf(&report->text, "%s[", element_rows[type].spelling);
-    for (int axis = 0; axis < rank; axis++)
-        str_printf(&report->text, "%s%" PRId64, axis > 0 ? ", " : "", extents[axis]);
-    str_char(&report->text, ']');
-    fact_text(report, "type", element_rows[type].spelling);
-    fact_integers(report, "extents", extents, rank);
-}
-
 /* ---- pipes ----------------------------------------------------------------------------------- */
 
 static const PipeUse *use_of_pipe(const Report *report, int role, const Pipe *pipe) {

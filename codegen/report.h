@@ -2,7 +2,7 @@
  * it is found, so that neither knows what the other does not. Private to the floor.
  *   report.c      the kernel, pipes, tensor maps, the map of shared memory
  *   report_role.c roles: registers, copies, matrix instructions, waits, loads
- *   report_json.c the writer */
+ *   report_json.c the writer, and shapes */
 #ifndef PIPEC_REPORT_H
 #define PIPEC_REPORT_H
 

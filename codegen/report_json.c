@@ -1,6 +1,8 @@
 /* JSON of a report: fields in the order in which they are said. */
 #include "codegen/report.h"
 
+#include <inttypes.h>
+
 static void begin(Report *report, const char *name) {
     Str *json = &report->json;
     char last = json->length > 0 ? json->text[json->length - 1] : '{';
@@ -36,4 +38,13 @@ void fact_integers(Report *report, const char *name, const int64_t *values, int 
     fact_open(report, name, '[');
     for (int i = 0; i < count; i++) fact_integer(report, NULL, values[i]);
     fact_close(report, ']');
+}
+
+void report_shape(Report *report, Element type, int rank, const int64_t *extents) {
+    str_printf(&report->text, "%s[", element_rows[type].spelling);
+    for (int axis = 0; axis < rank; axis++)
+        str_printf(&report->text, "%s%" PRId64, axis > 0 ? ", " : "", extents[axis]);
+    str_char(&report->text, ']');
+    fact_text(report, "type", element_rows[type].spelling);
+    fact_integers(report, "extents", extents, rank);
 }

@@ -10,22 +10,6 @@
 
 /* ---- tokens ------------------------------------------------------------------------------------------------------- */
 
-/* Barrier ids never come from registers: ptxas would reserve all sixteen. So each instance has an instruction of its own. Instance k
- * comes to barrier first + (k + shift) % instances. */
-void instances_barrier(Gen *gen, const char *op, int first, int shift, int threads) {
-    const RoleState *state = gen->role;
-    int instances = state->role->instances;
-    if (instances == 1) {
-        INS(gen->ptx, op, ptx_int(first), ptx_int(threads));
-        return;
-    }
-    for (int k = 0; k < instances; k++) {
-        int id = first + (k + shift) % instances;
-        Reg mine = PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(state->rank), ptx_int(k));
-        INS_IF(gen->ptx, mine, op, ptx_int(id), ptx_int(threads));
-    }
-}
-
 static int token_of(const Role *role, int turn) { return role->tokens + (turn - 1) * role->instances; }
 static int token_threads(const Role *role) {
     return 2 * role->warps * 32;
@@ -34,7 +18,7 @@ static int token_threads(const Role *role) {
 /* A barrier's instruction is of a whole warp: its lanes, which may have waited or worked apart, come together first. */
 static void token_barrier(Gen *gen, const char *op, int turn, int shift) {
     const Role *role = gen->role->role;
-    INS(gen->ptx, "bar.warp.sync", ptx_int(0xffffffff));
+    warp_join(gen);
     instances_barrier(gen, op, token_of(role, turn), shift, token_threads(role));
 }
 

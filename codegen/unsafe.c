@@ -35,7 +35,7 @@ void apart_open(Gen *gen, int region) {
 void apart_close(Gen *gen, int region) {
     if (!goes_apart(gen, region)) return;
     gen->role->apart = false;
-    INS(gen->ptx, "bar.warp.sync", ptx_int(0xffffffff));
+    warp_join(gen);
 }
 
 /* ---- what is meant -------------------------------------------------------------------------------------------------- */
@@ -107,7 +107,7 @@ static void wait(Gen *gen, const Row *row) {
     Reg parity = ptx_new_reg(gen->ptx, REG_32);
     INS(gen->ptx, "and.b32", ptx_reg(parity), ptx_reg(value_in_reg(gen, eval_scalar(gen, what->amount))), ptx_int(1));
     pipe_wait(gen, &gen->prog->pipes.items[what->pipe], what->full, stage_of(gen, what), parity, row->span);
-    if (!gen->role->apart) INS(gen->ptx, "bar.warp.sync", ptx_int(0xffffffff));
+    if (!gen->role->apart) warp_join(gen);
 }
 
 /* ---- inline PTX ----------------------------------------------------------------------------------------------------- */

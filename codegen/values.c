@@ -599,3 +599,19 @@ Value eval_scalar(Gen *gen, const Expr *expr) {
 }
 
 Reg eval_condition(Gen *gen, Point *point, const Expr *expr) { return value_in_reg(gen, eval(gen, point, expr)); }
+
+/* ---- variables ------------------------------------------------------------------------------ */
+
+void local_set(Gen *gen, int local, Value value) {
+    Value *to = &gen->role->locals[local];
+    if (gen->role->role->locals.items[local].kind == LOCAL_LET && value.reg.class == REG_NONE) {
+        *to = value; /* wherever it is read, it was set in this copy of an unrolled loop */
+        return;
+    }
+    if (to->type == E_BOOL)
+        INS(gen->ptx, "mov.pred", ptx_reg(to->reg), ptx_reg(value_in_reg(gen, value)));
+    else
+        INS(gen->ptx, class_of(to->type) == REG_64 ? "mov.b64" : "mov.b32", ptx_reg(to->reg),
+            value_operand(value));
+    ptx_forget(gen->ptx);
+}

@@ -1,0 +1,59 @@
+/* Waits for asynchronous work of the role itself, where the plan has them: for matrix instructions, and
+ * for copies out of stages. */
+#include "codegen/gen.h"
+
+/* ---- matrix instructions -------------------------------------------------------------------- */
+
+/* The full barrier of a held stage has left the phase of its data. That phase is the cursor's where
+ * the cursor has not wrapped since, else the other one. Where another warp of the instance releases
+ * for all, the stage may be refilled before this warp gets to the spin: so it also asks for the next
+ * phase, and of two phases in a row one is over at any time. */
+static void spin_at(Gen *gen, int handle_index) {
+    const Handle *handle = &gen->role->role->handles.items[handle_index];
+    const Cursor *cursor = &gen->role->cursors[END_CONSUME][handle->pipe];
+    const Pipe *pipe = &gen->prog->pipes.items[handle->pipe];
+    Reg stage = gen->role->handles[handle_index], done = ptx_new_reg(gen->ptx, REG_PRED);
+    Reg wrapped = PURE(gen->ptx, REG_PRED, "setp.ge.u32", ptx_reg(stage), ptx_reg(cursor->stage));
+    Reg other = PURE(gen->ptx, REG_32, "selp.b32", ptx_int(1), ptx_int(0), ptx_reg(wrapped));
+    Reg parity = PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(cursor->parity), ptx_reg(other));
+    Reg next = PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(parity), ptx_int(1));
+    Operand barrier = stage_barrier(gen, pipe, true, stage);
+    int again = ptx_new_label(gen->ptx);
+    ptx_comment(gen->ptx, "what is before stays before the wait");
+    ptx_place_label(gen->ptx, again);
+    barrier_try(gen, done, barrier, parity);
+    INS_UNLESS(gen->ptx, done, "mbarrier.test_wait.parity.shared::cta.b64", ptx_reg(done), barrier,
+               ptx_reg(next));
+    INS_UNLESS(gen->ptx, done, "bra", ptx_label(again));
+    ptx_forget(gen->ptx);
+}
+
+static const Wait *planned(const Gen *gen, const Waits *waits, int at) {
+    return plan_wait(gen->role->code, waits, at, gen->role->unrolled);
+}
+
+bool waits_in_flight(const Gen *gen, int at) {
+    const Wait *wait = planned(gen, gen->role->plan->waits, at);
+    return wait != NULL && wait->in_flight;
+}
+
+static void emit_wait(Gen *gen, const Wait *wait) {
+    if (wait == NULL) return;
+    if (wait->pin >= 0) spin_at(gen, wait->pin);
+    INS(gen->ptx, "wgmma.wait_group.sync.aligned", ptx_int(wait->depth));
+    ptx_forget(gen->ptx);
+}
+
+void wait_before(Gen *gen, int at) { emit_wait(gen, planned(gen, gen->role->plan->waits, at)); }
+void wait_at_join(Gen *gen, int at) { emit_wait(gen, planned(gen, gen->role->plan->joins, at)); }
+
+/* ---- copies out of stages ------------------------------------------------------------------- */
+
+void wait_for_stores(Gen *gen, const Tile *tile) {
+    if (!(tile->order & ORDER_STORES)) return;
+    Reg leader = gen->role->leader;
+    ptx_ins(gen->ptx, leader, false, "cp.async.bulk.commit_group", NULL, 0);
+    INS_IF(gen->ptx, leader, "cp.async.bulk.wait_group", ptx_int(0));
+    /* of the elements, too, that the lane has stored itself at the end of a tensor */
+    ptx_ins(gen->ptx, leader, false, "fence.proxy.async", NULL, 0);
+}
