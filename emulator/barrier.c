@@ -1,8 +1,10 @@
-/* mbarriers: their life, arrivals, transactions and waits (PTX ISA 9.7.13.15).
+/* mbarriers: init, inval, arrivals, transactions and waits (PTX ISA 9.7.13.15).
  *
- * A barrier's state is kept beside shared memory, by generation: the number of phases completed. The eight bytes in
- * shared memory are opaque; an ordinary access to them is a finding. A wait that fails puts its split to sleep until
- * some phase of the block is completed, or, with a seed, now and then until its time is up. Arrivals and transactions may come from other blocks of the cluster. */
+ * The state of a barrier is stored outside shared memory and counted by generation: the number
+ * of completed phases. The eight bytes in shared memory are opaque; an ordinary access to them
+ * is a finding. A wait that fails puts its split to sleep until some phase of the block
+ * completes, or, with a seed, for a random time at most. Arrivals and transactions can come from
+ * other blocks of the cluster. */
 #include "machine.h"
 
 static Barrier **slot_of(Block *block, uint32_t address) {
@@ -17,7 +19,8 @@ static const char *name_of(const Block *home, uint64_t address) {
     return home->cluster->size > 1 ? arena_printf(arena, "%s of rank %u", name, home->rank) : name;
 }
 
-/* Aligned and inside of the shared memory of a block that runs? That block, or NULL after a finding. */
+/* The running block whose shared memory holds this address; NULL after a finding: not aligned,
+ * or outside */
 static Block *home_of(Block *block, Agent agent, uint64_t address, const char *what) {
     Block *home = cluster_block(block, address);
     if (address % 8) {
@@ -68,7 +71,8 @@ bool barrier_arrive(Block *block, Agent agent, Barrier *barrier, uint32_t count)
 
 bool barrier_transact(Block *block, Agent agent, Barrier *barrier, int64_t bytes) {
     barrier->tx += bytes;
-    bool late = barrier->tx < 0 && barrier->pending == 0; /* nobody can expect these bytes in this phase any more */
+    /* no thread can expect these bytes in this phase any more */
+    bool late = barrier->tx < 0 && barrier->pending == 0;
     if (barrier->tx > MAX_TX || barrier->tx < -MAX_TX || late)
         return finding(block, P0722, agent, "the tx-count of %s becomes %lld in phase %llu%s",
                        name_of(barrier->home, barrier->address), (long long)barrier->tx,
@@ -79,10 +83,10 @@ bool barrier_transact(Block *block, Agent agent, Barrier *barrier, int64_t bytes
     return true;
 }
 
-/* ---- instructions ------------------------------------------------------------------------------------------------- */
+/* ---- instructions ---------------------------------------------------------------------------- */
 
-/* Shared address of an mbarrier operand, one of another block only where the instruction says so; any other address is made
- * one that is found to be outside. */
+/* Shared address of an mbarrier operand. An address in another block is valid only if the
+ * instruction allows it; other addresses are mapped to one that is reported as out of bounds. */
 uint64_t barrier_address(const Warp *warp, const Inst *inst, const Operand *op, uint32_t lane) {
     uint64_t address = in_lane(warp, op, lane) + (uint64_t)op->add;
     uint64_t outside = UINT64_C(1) << 40;
@@ -127,7 +131,8 @@ static Step run_inval(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
     return STEP_NEXT;
 }
 
-/* mbarrier.arrive and arrive_drop; ops: (state,) [address], (count or bytes). The state is that before the arrival. */
+/* mbarrier.arrive and arrive_drop; ops: (state,) [address], (count or bytes). Returns the state
+ * before the arrival. */
 static Step run_arrive(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     bool drop = inst->opcode == OP_MB_DROP, expects = (inst->mods.flags & FLAG_EXPECT_TX) != 0;
     uint32_t at = inst->op_count == 3 ? 1 : 0;
@@ -169,13 +174,13 @@ static Step run_transact(Block *block, Warp *warp, const Inst *inst, uint32_t ma
     return STEP_NEXT;
 }
 
-/* ---- waits -------------------------------------------------------------------------------------------------------- */
+/* ---- waits ----------------------------------------------------------------------------------- */
 
 static void observe(Barrier *barrier) {
     if (barrier->observed < barrier->generation) barrier->observed = barrier->generation;
 }
 
-/* Is the phase over that this lane asks for? The generation that it waits to be over is left in the split. */
+/* True if the phase that this lane waits for is complete. Stores its generation in the split. */
 static bool is_over(Warp *warp, const Inst *inst, Barrier *barrier, uint32_t lane) {
     uint64_t asked = in_lane(warp, &inst->ops[3], lane);
     bool over =
@@ -186,20 +191,20 @@ static bool is_over(Warp *warp, const Inst *inst, Barrier *barrier, uint32_t lan
     return over;
 }
 
-/* Does the split come to the test_wait that failed last, and has nothing changed since, not even a
- * register? Then it fails again until the phase is over. */
+/* True if the split is at the test_wait that failed last and nothing has changed since, not even
+ * a register: it then fails again until the phase completes. */
 static bool tests_again(const Block *block, const Warp *warp) {
     const Split *split = warp->split;
     return split->test_pc == split->pc + 1 && split->test_effects == warp->effects &&
-           memcmp(warp->tested, warp->banks[BANK_REGISTERS], block->program->register_bytes) == 0;
+           memcmp(warp->test_registers, warp->banks[BANK_REGISTERS], block->program->register_bytes) == 0;
 }
 
 static void remember_test(Block *block, Warp *warp) {
     size_t bytes = block->program->register_bytes;
     warp->split->test_pc = warp->split->pc + 1;
     warp->split->test_effects = warp->effects;
-    if (warp->tested == NULL) warp->tested = arena_alloc(block->machine->arena, bytes);
-    memcpy(warp->tested, warp->banks[BANK_REGISTERS], bytes);
+    if (warp->test_registers == NULL) warp->test_registers = arena_alloc(block->machine->arena, bytes);
+    memcpy(warp->test_registers, warp->banks[BANK_REGISTERS], bytes);
 }
 
 /* ops: p, (q,) [address], parity or state, (time) */

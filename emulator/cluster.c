@@ -1,8 +1,9 @@
-/* Clusters: blocks that run together, whose shared memory the others reach.
+/* Clusters: blocks that run together and can access each other's shared memory.
  *
- * Addresses of other blocks come from mapa, which puts the rank into the upper bits; an address without them is one of the
- * block itself, as the window of shared::cta lies in that of shared::cluster (PTX ISA 4.4.1.9). The barrier of the cluster,
- * and the stores and reductions that complete at an mbarrier. */
+ * Addresses of other blocks come from mapa, which puts the rank into the upper bits; an address
+ * without a rank is in the block itself, because the window of shared::cta lies in that of
+ * shared::cluster (PTX ISA 4.4.1.9). Also: the barrier of the cluster, and the stores and
+ * reductions that complete at an mbarrier. */
 #include "machine.h"
 
 Block *cluster_block(const Block *block, uint64_t address) {
@@ -14,7 +15,7 @@ Block *cluster_block(const Block *block, uint64_t address) {
 
 bool cluster_owns(const Block *block, uint64_t address) { return cluster_block(block, address) == block; }
 
-/* ---- addresses ---------------------------------------------------------------------------------------------------- */
+/* ---- addresses ------------------------------------------------------------------------------- */
 
 /* ops: d, a, rank. Without .shared::cluster both addresses are generic. */
 static Step run_mapa(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
@@ -48,9 +49,9 @@ static Step run_rank_of(Block *block, Warp *warp, const Inst *inst, uint32_t mas
     return STEP_NEXT;
 }
 
-/* ---- the barrier -------------------------------------------------------------------------------------------------- */
+/* ---- the barrier ----------------------------------------------------------------------------- */
 
-/* A phase is over when every lane of the cluster that has not exited has come. */
+/* A phase completes when every lane of the cluster that has not exited has arrived. */
 void cluster_recheck(Cluster *cluster) {
     bool any = false;
     for (uint32_t b = 0; b < cluster->size; b++)
@@ -91,7 +92,7 @@ static Step run_barrier(Block *block, Warp *warp, const Inst *inst, uint32_t mas
     return STEP_NEXT;
 }
 
-/* ---- st.async, red.async ------------------------------------------------------------------------------------------ */
+/* ---- st.async, red.async --------------------------------------------------------------------- */
 
 /* ops: [a], values, [mbarrier]; both addresses are of one block */
 static Step run_remote(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {

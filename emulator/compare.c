@@ -1,7 +1,7 @@
-/* setp, set, selp, slct. Comparisons of 32 lanes give a mask, a bit a lane. */
+/* setp, set, selp, slct. Comparisons of 32 lanes give a mask, one bit per lane. */
 #include "machine.h"
 
-/* one mask of 32 comparisons: six loops a type, so that the condition is outside of them */
+/* One mask of 32 comparisons: six loops per type, so that the loops contain no branch */
 #define MASK_LOOP(operator)                                                                                            \
     for (int i = 0; i < LANES; i++) out |= (uint32_t)((Value)a[i] operator(Value) b[i]) << i;
 
@@ -136,7 +136,8 @@ static uint32_t combine(const Inst *inst, uint32_t bits, uint32_t with) {
                                              : bits;
 }
 
-/* ops: p, q, a, b, c. q is the comparison's opposite, combined likewise; of a pair it is the upper half's result */
+/* ops: p, q, a, b, c. q is the opposite of the comparison, combined in the same way; for a pair
+ * it is the result of the upper half */
 static Step run_setp(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     Type type = inst_type(inst);
     const Operand *a = &inst->ops[2], *b = &inst->ops[3], *c = &inst->ops[4];
@@ -178,7 +179,7 @@ Run pick_compare(const Inst *inst) {
     return set ? run_set : run_setp;
 }
 
-/* ---- selection ---------------------------------------------------------------------------------------------------- */
+/* ---- selection ------------------------------------------------------------------------------- */
 
 static Step run_selp(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     uint32_t chosen = in_mask(warp, &inst->ops[3]);

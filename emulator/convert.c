@@ -1,7 +1,9 @@
-/* cvt: every pair of integer and float types, all roundings, saturation; and the two halves of x2 types.
+/* cvt: every pair of integer and float types, all roundings, saturation; and the two halves of
+ * x2 types.
  *
- * A value is taken apart into sign, exponent and a 64-bit significand with its top bit set, then rounded once into the
- * target format: exact for every pair, in every mode. The pairs of the inner loops have short ways of their own. */
+ * A value is split into sign, exponent and a 64-bit significand with its top bit set, then
+ * rounded once to the target format: exact for every pair, in every mode. The pairs of inner
+ * loops have fast paths. */
 #include "machine.h"
 
 typedef struct Format {
@@ -17,12 +19,12 @@ static const Format formats[T_COUNT] = {
 typedef enum Kind { KIND_ZERO, KIND_NUMBER, KIND_INFINITE, KIND_NAN } Kind;
 typedef struct Parts {
     Kind kind;
-    bool negative, sticky; /* sticky: the value is a little further from zero */
+    bool negative, sticky; /* sticky: the exact value is slightly further from zero */
     int exponent;          /* value = significand / 2^63 * 2^exponent */
     uint64_t significand;
 } Parts;
 
-/* ---- taking apart ------------------------------------------------------------------------------------------------- */
+/* ---- unpacking ------------------------------------------------------------------------------- */
 
 static Parts from_integer(uint64_t magnitude, bool negative) {
     if (magnitude == 0) return (Parts){.kind = KIND_ZERO};
@@ -47,9 +49,9 @@ static Parts from_float(const Format *format, uint64_t bits) {
                    (UINT64_C(1) << 63) | fraction << (63 - format->fraction_bits)};
 }
 
-/* ---- rounding ----------------------------------------------------------------------------------------------------- */
+/* ---- rounding -------------------------------------------------------------------------------- */
 
-/* significand >> shift, rounded; shift 0 .. 64 and beyond */
+/* significand >> shift, rounded; any shift from 0 */
 static uint64_t round_shift(const Parts *parts, int shift, Round mode) {
     uint64_t kept = shift >= 64 ? 0 : parts->significand >> shift;
     bool half = shift >= 1 && shift <= 64 && (parts->significand >> (shift - 1) & 1);
@@ -77,7 +79,7 @@ static uint64_t nan_bits(Type type) {
     return type == T_F64 ? UINT64_C(0x7fffffffffffffff) : 0x7fffffff;
 }
 
-/* the largest finite value, or infinity, by mode (and always finite with .satfinite) */
+/* The largest finite value, or infinity, depending on the mode (always finite with .satfinite) */
 static uint64_t overflow_bits(const Format *format, bool negative, Round mode, bool finite) {
     uint64_t infinity = ((UINT64_C(1) << format->exponent_bits) - 1) << format->fraction_bits;
     bool to_largest = finite || format->finite || mode == ROUND_RZ || (mode == ROUND_RM && !negative) ||
@@ -102,7 +104,8 @@ static uint64_t pack_float(Type type, const Parts *parts, Round mode, bool satfi
         exponent = 1;
     }
     uint64_t rounded = round_shift(parts, shift, mode);
-    /* the hidden bit of `rounded` is worth one of the exponent, also where rounding has carried into it */
+    /* A carry out of the fraction increments the exponent, because the hidden bit counts as 1
+     * there */
     uint64_t limit = format->finite ? infinity | ((UINT64_C(1) << format->fraction_bits) - 1) : infinity;
     if (exponent > (1 << format->exponent_bits)) return sign | overflow_bits(format, parts->negative, mode, satfinite);
     uint64_t bits = ((uint64_t)(exponent - 1) << format->fraction_bits) + rounded;
@@ -110,7 +113,8 @@ static uint64_t pack_float(Type type, const Parts *parts, Round mode, bool satfi
     return sign | bits;
 }
 
-/* Out of range: the nearest value of the type. NaN: 0, or the top bit where f64 or a 64-bit integer takes part. */
+/* Out of range: the nearest value of the type. NaN: 0, or only the top bit set if f64 or a
+ * 64-bit integer takes part. */
 static uint64_t pack_integer(Type type, Type from, const Parts *parts, Round mode) {
     uint32_t bits = 8u * type_rows[type].bytes;
     bool is_signed = type_is_signed(type);
@@ -123,7 +127,7 @@ static uint64_t pack_integer(Type type, Type from, const Parts *parts, Round mod
     return huge || magnitude > highest ? highest : magnitude;
 }
 
-/* ---- one value ---------------------------------------------------------------------------------------------------- */
+/* ---- one value ------------------------------------------------------------------------------- */
 
 static uint64_t sign_extend(uint64_t value, uint32_t bits) {
     return bits < 64 && (value >> (bits - 1) & 1) ? value | UINT64_MAX << bits : value;
@@ -171,7 +175,7 @@ static uint64_t convert(const Inst *inst, Type to, Type from, uint64_t value) {
     if (!type_is_float(to)) return pack_integer(to, from, &parts, mode);
     if ((flags & FLAG_RELU) && parts.negative && parts.kind != KIND_NAN) parts = (Parts){.kind = KIND_ZERO};
     if (mode >= ROUND_RNI && parts.kind == KIND_NUMBER && parts.exponent < 63) {
-        /* to an integral value of the same type */
+        /* Rounds to an integral value of the same type */
         uint64_t integral = round_shift(&parts, 63 - parts.exponent, mode);
         bool negative = parts.negative;
         parts = from_integer(integral, negative);
@@ -179,11 +183,12 @@ static uint64_t convert(const Inst *inst, Type to, Type from, uint64_t value) {
     }
     uint64_t out = pack_float(to, &parts, mode, (flags & FLAG_SATFINITE) != 0);
     if ((flags & FLAG_FTZ) && to == T_F32) out = flush(to, out);
-    if (to == T_TF32 && parts.kind != KIND_NAN) out <<= 13; /* its 19 bits are the upper ones of an f32 */
+    /* the 19 bits of a tf32 are the upper bits of an f32 */
+    if (to == T_TF32 && parts.kind != KIND_NAN) out <<= 13;
     return flags & FLAG_SAT ? saturate_unit(to, out) : out;
 }
 
-/* ---- handlers ----------------------------------------------------------------------------------------------------- */
+/* ---- handlers -------------------------------------------------------------------------------- */
 
 static Step run_convert(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     Type to = (Type)inst->mods.types[0], from = (Type)inst->mods.types[1];
@@ -192,14 +197,14 @@ static Step run_convert(Block *block, Warp *warp, const Inst *inst, uint32_t mas
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t i = first_lane(left);
         uint64_t out = convert(inst, to, from, in_lane(warp, &inst->ops[1], i));
-        /* a wider register takes the result extended by its sign */
+        /* A wider destination register gets the sign-extended result */
         out = type_is_signed(to) ? sign_extend(cut(out, to_bits), to_bits) : cut(out, to_bits);
         put_lane(warp, &inst->ops[0], i, out);
     }
     return STEP_NEXT;
 }
 
-/* cvt.rn.bf16x2.f32 d, a, b: a into the upper half. cvt.rn.f16x2.e4m3x2 d, a: half by half. */
+/* cvt.rn.bf16x2.f32 d, a, b: a goes into the upper half. cvt.rn.f16x2.e4m3x2 d, a: half by half. */
 static Type half_of(Type type) {
     return type == T_F16X2    ? T_F16
            : type == T_BF16X2 ? T_BF16
@@ -247,7 +252,7 @@ static Step bfloat_to_f32(Block *block, Warp *warp, const Inst *inst, uint32_t m
     put32(warp, &inst->ops[0], out, mask);
     return STEP_NEXT;
 }
-/* between registers of 32 and 64 bits, the commonest integer conversions */
+/* The most frequent integer conversions: between registers of 32 and 64 bits */
 static Step widen_signed(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     const uint32_t *a = in32(warp, &inst->ops[1]);
     uint64_t out[LANES];
@@ -289,7 +294,7 @@ Run pick_convert(const Inst *inst) {
     if (!inst->ops[2].absent || (flags & (FLAG_APPROX | FLAG_FULL | FLAG_NAN | FLAG_NOFTZ))) return NULL;
     bool integral = inst->mods.round >= ROUND_RNI, same_float = to == from;
     if (type_is_float(from) && !type_is_float(to) && !integral)
-        return NULL; /* PTX ISA 9.7.9.21: an integer rounding is required */
+        return NULL; /* PTX ISA 9.7.9.21: integer rounding is required */
     if (type_is_float(from) && type_is_float(to) && integral && !same_float) return NULL;
     if (flags == 0 && inst->ops[0].width == type_rows[to].bytes && inst->ops[1].width == type_rows[from].bytes) {
         if (to == T_BF16 && from == T_F32 && inst->mods.round == ROUND_RN) return bfloat_from_f32;
@@ -300,7 +305,7 @@ Run pick_convert(const Inst *inst) {
     return run_convert;
 }
 
-/* ---- for the other files ------------------------------------------------------------------------------------------ */
+/* ---- functions for other files --------------------------------------------------------------- */
 
 float half_to_float(uint16_t bits) {
     Parts parts = from_float(&formats[T_F16], bits);

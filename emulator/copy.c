@@ -1,11 +1,12 @@
 /* Asynchronous copies: cp.async, bulk and tensor copies, their groups and completion.
  *
- * Each is an Async, an agent of its own in the async proxy: issued here, done later when schedule.c lets it. Loads are
- * done in one step that also completes the bytes at the mbarrier; a multicast is one of them for each block. Stores read
- * their source in one step and write in another, so that `wait_group.read` means what it says. */
+ * Each is an Async, a separate agent in the async proxy: issued by an instruction, done later
+ * when schedule.c decides. Loads are done in one step that also completes the bytes at the
+ * mbarrier; a multicast is one load per block. Stores read their source in one step and write in
+ * a second one, so that `wait_group.read` and `wait_group` differ as on the GPU. */
 #include "machine.h"
 
-/* ---- operations in flight ----------------------------------------------------------------------------------------- */
+/* ---- operations in flight -------------------------------------------------------------------- */
 
 bool async_idle(const Block *block) { return block->first == NULL; }
 
@@ -47,7 +48,7 @@ static void dequeue(Block *block, Async *op) {
     block->spare = op;
 }
 
-/* What a store has read lies in a buffer of a power of two, kept for the next one. */
+/* Buffers for the bytes that a store has read have a power of two as size and are reused. */
 static void take_buffer(Block *block, Async *op) {
     uint32_t class = 4;
     while ((1u << class) < op->bytes) class ++;
@@ -64,7 +65,7 @@ static void give_buffer(Block *block, Async *op) {
     op->buffer = NULL;
 }
 
-/* ---- doing them --------------------------------------------------------------------------------------------------- */
+/* ---- execution ------------------------------------------------------------------------------- */
 
 static unsigned char *reach(Block *block, const Async *op, AccessKind kind, Space space, uint64_t address,
                             uint32_t bytes) {
@@ -158,7 +159,7 @@ static bool arrive_lanes(Block *block, Async *op) {
     return true;
 }
 
-/* One step of an operation; *over: it was the last one. */
+/* Executes one step of an operation; *over: it was the last step. */
 static bool advance(Block *block, Async *op, bool *over) {
     *over = true;
     switch (op->kind) {
@@ -182,8 +183,8 @@ static bool advance(Block *block, Async *op, bool *over) {
     return false;
 }
 
-/* The arrival of cp.async.mbarrier.arrive waits for the earlier copies of its lanes, a group of wgmma for the earlier ones
- * of its warpgroup. */
+/* The arrival of cp.async.mbarrier.arrive waits for the earlier copies of its lanes; a group of
+ * wgmma waits for the earlier groups of its warpgroup. */
 static bool may_advance(const Async *op) {
     if (op->kind != ASYNC_LANES_ARRIVE && op->kind != ASYNC_MATRIX) return true;
     AsyncKind awaited = op->kind == ASYNC_MATRIX ? ASYNC_MATRIX : ASYNC_LANES;
@@ -200,7 +201,7 @@ bool async_step(Block *block, bool force) {
         uint32_t count = 0;
         uint32_t wanted = block->machine->seed ? CHOICES : 1;
         for (Async *op = block->first; op && count < wanted; op = op->next)
-            if (may_advance(op) && (force || op->due <= block->turn)) choices[count++] = op;
+            if (may_advance(op) && (force || op->due <= block->slice)) choices[count++] = op;
         if (count == 0) return true;
         Async *op = choices[schedule_pick(block, count)];
         bool over;
@@ -213,11 +214,11 @@ bool async_step(Block *block, bool force) {
     return true;
 }
 
-/* ---- groups ------------------------------------------------------------------------------------------------------- */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 static bool is_bulk(const Async *op) { return op->kind == ASYNC_BULK_STORE || op->kind == ASYNC_TENSOR_STORE; }
 
-/* Is an operation of this lane in flight whose group is below `limit`? */
+/* True if an operation of this lane is in flight whose group is below `limit` */
 static bool in_flight(const Block *block, const Warp *warp, uint32_t lane, bool bulk, uint32_t limit, bool reads_only) {
     for (const Async *op = block->first; op; op = op->next) {
         if (op->agent.warp != warp || !(op->lanes >> lane & 1) || op->group >= limit) continue;
@@ -226,19 +227,19 @@ static bool in_flight(const Block *block, const Warp *warp, uint32_t lane, bool 
     return false;
 }
 
-static Step wait_groups(Block *block, Warp *warp, uint32_t mask, bool bulk, uint32_t behind, bool reads_only) {
+static Step wait_groups(Block *block, Warp *warp, uint32_t mask, bool bulk, uint32_t allowed, bool reads_only) {
     Groups *groups = bulk ? &warp->bulk : &warp->copies;
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left), committed = groups->committed[lane],
-                 limit = committed > behind ? committed - behind : 0;
+                 limit = committed > allowed ? committed - allowed : 0;
         if (in_flight(block, warp, lane, bulk, limit, reads_only)) {
-            warp->split->wait_address = behind;
+            warp->split->wait_address = allowed;
             return schedule_wait(warp, WAIT_GROUP, block->async_epoch);
         }
     }
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left), committed = groups->committed[lane],
-                 limit = committed > behind ? committed - behind : 0;
+                 limit = committed > allowed ? committed - allowed : 0;
         if (groups->waited[lane] < limit) groups->waited[lane] = limit;
     }
     return STEP_NEXT;
@@ -252,11 +253,11 @@ static Step run_commit(Block *block, Warp *warp, const Inst *inst, uint32_t mask
 }
 
 static Step run_wait(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
-    uint32_t behind = in32(warp, &inst->ops[0])[first_lane(mask)];
-    return wait_groups(block, warp, mask, inst->opcode == OP_BULK_WAIT, behind, (inst->mods.flags & FLAG_READ) != 0);
+    uint32_t allowed = in32(warp, &inst->ops[0])[first_lane(mask)];
+    return wait_groups(block, warp, mask, inst->opcode == OP_BULK_WAIT, allowed, (inst->mods.flags & FLAG_READ) != 0);
 }
 
-/* cp.async.wait_all: a commit, and nothing left behind (PTX ISA 9.7.9.25.3.4) */
+/* cp.async.wait_all: a commit, then a wait for all groups (PTX ISA 9.7.9.25.3.4) */
 static Step run_wait_all(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     (void)inst;
     for (uint32_t left = mask; left; left &= left - 1)
@@ -300,7 +301,7 @@ bool async_check_end(Block *block) {
     return true;
 }
 
-/* ---- cp.async ----------------------------------------------------------------------------------------------------- */
+/* ---- cp.async -------------------------------------------------------------------------------- */
 
 static uint64_t shared_of(const Warp *warp, const Inst *inst, const Operand *op, uint32_t lane) {
     uint64_t address = in_lane(warp, op, lane) + (uint64_t)op->add;
@@ -322,7 +323,7 @@ static Step run_cp_async(Block *block, Warp *warp, const Inst *inst, uint32_t ma
     uint32_t bytes = *in32(warp, &inst->ops[2]), left = mask;
     const Operand *size = &inst->ops[3];
     while (left) {
-        /* lanes that count the same groups go as one operation */
+        /* Lanes whose copies belong to the same group number are issued as one operation */
         uint32_t leader = first_lane(left), lanes = 0;
         Async *op = async_new(block, warp, ASYNC_LANES, leader, 0);
         op->bytes = bytes;
@@ -352,7 +353,7 @@ static Step run_cp_async(Block *block, Warp *warp, const Inst *inst, uint32_t ma
     return STEP_NEXT;
 }
 
-/* ops: [barrier]. Without .noinc the arrival is one that the phase does not expect yet. */
+/* ops: [barrier]. Without .noinc the phase also expects one more arrival. */
 static Step run_cp_arrive(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     Async *op = async_new(block, warp, ASYNC_LANES_ARRIVE, first_lane(mask), mask);
     for (uint32_t left = mask; left; left &= left - 1) {
@@ -362,13 +363,14 @@ static Step run_cp_arrive(Block *block, Warp *warp, const Inst *inst, uint32_t m
             barrier_at(block, agent_of(block, warp, lane), op->per_lane->shared[lane], "cp.async.mbarrier.arrive");
         if (!barrier) return STEP_FAULT;
         if (!(inst->mods.flags & FLAG_NOINC)) barrier->pending++;
-        warp->copies.issued[lane] = 0; /* from here on it is the barrier that is waited for */
+        /* from now on the barrier, not a group, says when the copies are complete */
+        warp->copies.issued[lane] = 0;
     }
     async_enqueue(block, op);
     return STEP_NEXT;
 }
 
-/* ---- bulk copies -------------------------------------------------------------------------------------------------- */
+/* ---- bulk copies ----------------------------------------------------------------------------- */
 
 static bool is_load(const Inst *inst) {
     return inst->mods.spaces[0] == SPACE_SHARED && inst->opcode != OP_TENSOR_REDUCE && inst->opcode != OP_BULK_REDUCE;
@@ -382,7 +384,8 @@ static bool check_bulk(Block *block, const Async *op) {
            check_alignment(block, op->agent, op->global, 16, source);
 }
 
-/* A load goes to the block of its address, or to the same place in each block of the mask: one operation each. */
+/* A load writes to the block of its address, or to the same offset in each block of the mask:
+ * one operation per block. */
 static bool issue_load(Block *block, Async *op, uint64_t to, uint64_t barrier, bool multicast, uint32_t ranks) {
     const Cluster *cluster = block->cluster;
     const Block *home = cluster_block(block, to);
@@ -401,7 +404,8 @@ static bool issue_load(Block *block, Async *op, uint64_t to, uint64_t barrier, b
             one = async_new(block, op->agent.warp, op->kind, op->agent.lane, op->lanes);
             Agent agent = one->agent;
             uint64_t due = one->due;
-            struct AsyncLanes *per_lane = one->per_lane; /* stays with it: what is done is used again */
+            /* kept with the Async when it is reused */
+            struct AsyncLanes *per_lane = one->per_lane;
             *one = *op;
             one->agent = agent;
             one->due = due;
@@ -418,7 +422,8 @@ static uint32_t ranks_of(const Warp *warp, const Inst *inst, const Operand *op, 
     return inst->mods.multicast ? in32(warp, op)[lane] & 0xffff : 0;
 }
 
-/* the operations of one lane; ops of a load: [dst], [src], bytes, [barrier], (blocks); of a store: [dst], [src], bytes */
+/* The bulk operations of one lane; ops of a load: [dst], [src], bytes, [barrier], (blocks); of a
+ * store: [dst], [src], bytes */
 static Step run_bulk(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     bool load = is_load(inst);
     for (uint32_t left = mask; left; left &= left - 1) {
@@ -498,16 +503,16 @@ static Step run_prefetch(Block *block, Warp *warp, const Inst *inst, uint32_t ma
     return STEP_NEXT;
 }
 
-/* ---- which one ---------------------------------------------------------------------------------------------------- */
+/* ---- selection of the handler ---------------------------------------------------------------- */
 
-static bool goes(const Inst *inst, Space to, Space from) {
+static bool copies_between(const Inst *inst, Space to, Space from) {
     return inst->mods.space_count == 2 && inst->mods.spaces[0] == to && inst->mods.spaces[1] == from;
 }
 
 static Run pick_bulk(const Inst *inst) {
     bool tensor = inst->opcode == OP_TENSOR || inst->opcode == OP_TENSOR_REDUCE;
-    bool load = goes(inst, SPACE_SHARED, SPACE_GLOBAL) || (!tensor && goes(inst, SPACE_SHARED, SPACE_SHARED)),
-         store = goes(inst, SPACE_GLOBAL, SPACE_SHARED);
+    bool load = copies_between(inst, SPACE_SHARED, SPACE_GLOBAL) || (!tensor && copies_between(inst, SPACE_SHARED, SPACE_SHARED)),
+         store = copies_between(inst, SPACE_GLOBAL, SPACE_SHARED);
     bool reduces = inst->opcode == OP_BULK_REDUCE || inst->opcode == OP_TENSOR_REDUCE;
     uint32_t load_ops = tensor ? 5u + inst->mods.dimensions : 6,
              flags = inst->mods.flags & (FLAG_BULK_GROUP | FLAG_COMPLETE_TX | FLAG_READ);
@@ -528,7 +533,7 @@ static Run pick_bulk(const Inst *inst) {
 
 static Run pick_cp_async(const Inst *inst) {
     const Operand *size = &inst->ops[2];
-    return goes(inst, SPACE_SHARED, SPACE_GLOBAL) && size->bank == BANK_CONSTANTS ? run_cp_async : NULL;
+    return copies_between(inst, SPACE_SHARED, SPACE_GLOBAL) && size->bank == BANK_CONSTANTS ? run_cp_async : NULL;
 }
 
 Run pick_copy(const Inst *inst) {

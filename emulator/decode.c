@@ -1,6 +1,7 @@
-/* A statement as written to an instruction, once: opcode by the longest row that begins the word, modifiers to small
- * enums, operands to places in a bank. What has no row, no modifier row or no handler is "not modelled"; what has
- * operands of the wrong number, kind or width is rejected, as ptxas would. */
+/* Decodes a statement to an instruction, once: opcode by the row with the longest spelling,
+ * modifiers to small enums, operands to offsets in a bank. A statement without opcode row,
+ * modifier row or handler is "not modelled"; operands of the wrong number, kind or width are
+ * rejected, as ptxas does. */
 #include "machine.h"
 #include "text.h"
 
@@ -12,7 +13,7 @@ const TypeRow type_rows[T_COUNT] = {
 #undef TYPE
 };
 
-/* groups of modifiers */
+/* Groups of modifiers */
 enum {
     ROUND = 1 << 0,
     COMPARE = 1 << 1,
@@ -60,7 +61,8 @@ typedef struct ModifierRow {
     uint32_t group;
     size_t field; /* offset in Mods */
     uint8_t value;
-    uint32_t flag; /* nonzero or a field of SIZE_MAX: a flag */
+    /* nonzero, or a field of SIZE_MAX: this row is a flag */
+    uint32_t flag;
 } ModifierRow;
 
 static const ModifierRow modifier_rows[] = {
@@ -111,7 +113,7 @@ Type type_by_name(const char *text, size_t length) {
     return T_NONE;
 }
 
-/* ---- opcode and modifiers ----------------------------------------------------------------------------------------- */
+/* ---- opcode and modifiers -------------------------------------------------------------------- */
 
 static Opcode find_opcode(const Token *word) {
     Opcode best = OP_COUNT;
@@ -152,7 +154,7 @@ static bool add_shape(Mods *mods, const char *text, size_t length) {
     return at == length;
 }
 
-/* One word behind the opcode; false: this instruction does not take it, or nobody does. */
+/* One word after the opcode; false: this instruction does not take it. */
 static bool add_modifier(Mods *mods, uint32_t groups, const char *text, size_t length) {
     Type type = type_by_name(text, length);
     if (type != T_NONE) {
@@ -189,7 +191,7 @@ static void read_modifiers(Reader *reader, const Token *word, Opcode opcode, Mod
     }
 }
 
-/* ---- registers and constants -------------------------------------------------------------------------------------- */
+/* ---- registers and constants ----------------------------------------------------------------- */
 
 Operand decode_new_register(Reader *reader, Type type) {
     Program *program = reader->program;
@@ -220,7 +222,7 @@ static Operand constant(Reader *reader, uint64_t bits, uint8_t width, ConstantKi
     return (Operand){.bank = BANK_CONSTANTS, .width = width, .offset = found->offset};
 }
 
-/* A predicate constant is 32 lanes of ones or zeros: the first of the lanes of a 32-bit constant */
+/* A predicate constant has 32 bits of ones or zeros: the first lane of a 32-bit constant */
 static Operand constant_predicate(Reader *reader, bool value) {
     Operand operand = constant(reader, value ? UINT32_MAX : 0, 4, CONSTANT_PLAIN);
     operand.width = 0;
@@ -229,7 +231,8 @@ static Operand constant_predicate(Reader *reader, bool value) {
 
 static const Operand sink = {.bank = BANK_REGISTERS, .width = 8, .sink = true};
 
-/* A special register: one that the warp holds, or one that is read here and now by an instruction of its own. */
+/* A special register: one that the warp keeps, or one that a separate instruction reads each
+ * time. */
 static bool special(Reader *reader, const Token *name, Operand *out) {
     Program *program = reader->program;
     for (size_t i = 0; i < COUNT_OF(special_rows); i++) {
@@ -269,7 +272,7 @@ static bool special(Reader *reader, const Token *name, Operand *out) {
     return false;
 }
 
-/* ---- operands ----------------------------------------------------------------------------------------------------- */
+/* ---- operands -------------------------------------------------------------------------------- */
 
 typedef struct Decoder {
     Reader *reader;
@@ -307,7 +310,7 @@ static double number_value(const Raw *raw) {
     return raw->minus ? -value : value;
 }
 
-/* An immediate takes the type that its place has. */
+/* An immediate gets the type of its operand position. */
 static Operand immediate(Decoder *d, const Raw *raw, Type type, uint8_t width) {
     uint64_t bits = raw->token.value;
     if (width == 0) return constant_predicate(d->reader, bits != 0);
@@ -339,7 +342,8 @@ static Operand symbol_address(Decoder *d, const Raw *raw, const Symbol *symbol, 
     return constant(d->reader, symbol->address + (uint64_t)raw->add, width, kind);
 }
 
-/* A register, special register, symbol or number, of `width` bytes; `wider`: registers may be wider than that. */
+/* A register, special register, symbol or number of `width` bytes; `wider`: registers may be
+ * wider than that. */
 static Operand value(Decoder *d, const Raw *raw, Type type, uint8_t width, bool wider, bool writes) {
     if (raw->kind == RAW_NUMBER && !writes) return immediate(d, raw, type, width);
     if (raw->kind != RAW_WORD) reject_operand(d, raw, writes ? "a register" : "a register or a constant");
@@ -369,7 +373,7 @@ static Operand value(Decoder *d, const Raw *raw, Type type, uint8_t width, bool 
     return operand;
 }
 
-/* the address part of [base + add]: 32 or 64 bits */
+/* The address part of [base + add]: 32 or 64 bits */
 static Operand address(Decoder *d, const Raw *raw) {
     Operand operand;
     if (raw->token.kind == TOKEN_INTEGER) {
@@ -387,7 +391,7 @@ static Operand address(Decoder *d, const Raw *raw) {
             operand = symbol->operand;
         else
             reject_operand(d, raw, "an address");
-        /* a variable is its own space: `ld.u32 %r, [buffer]` needs no `.shared` */
+        /* A variable implies its space: `ld.u32 %r, [buffer]` needs no `.shared` */
         if (symbol->kind == SYMBOL_VARIABLE && d->inst.mods.space_count == 0) {
             d->inst.mods.spaces[0] = (uint8_t)symbol->space;
             d->inst.mods.space_count = 1;
@@ -409,7 +413,8 @@ static void push_vector(Decoder *d, const Raw *raw, Type type, bool writes) {
     d->inst.vector = (uint8_t)count;
 }
 
-/* A vector of 32-bit registers; `tracked`: the instruction itself looks after what was written and what is in flight. */
+/* A vector of 32-bit registers; `tracked`: the instruction itself checks which registers are
+ * written and in flight. */
 static void push_fragment(Decoder *d, const Raw *raw, bool writes, bool tracked) {
     const Raw *items = raw->kind == RAW_VECTOR ? raw->items : raw;
     uint32_t count = raw->kind == RAW_VECTOR ? raw->count : 1;
@@ -426,7 +431,7 @@ static void push_fragment(Decoder *d, const Raw *raw, bool writes, bool tracked)
     d->inst.vector = (uint8_t)count;
 }
 
-/* operand A of wgmma: `vector` stays the number of the accumulator's registers */
+/* Operand A of wgmma; `vector` is still the number of the accumulator's registers */
 static void push_matrix(Decoder *d, const Raw *raw) {
     uint8_t registers = d->inst.vector;
     if (raw->kind == RAW_VECTOR)
@@ -440,7 +445,7 @@ static void push_predicate(Decoder *d, const Raw *raw, bool writes) {
     push(d, value(d, raw, T_PRED, 0, false, writes), writes);
 }
 
-/* a destination and the predicate behind `|`; both are always there, as sinks if need be */
+/* A destination and the predicate after `|`; a missing one becomes a sink */
 static void push_pair(Decoder *d, const Raw *raw, bool first_is_predicate) {
     uint8_t width = first_is_predicate ? 0 : 4;
     push(d, value(d, raw, first_is_predicate ? T_PRED : T_B32, width, false, true), true);
@@ -496,7 +501,7 @@ static void push_operand(Decoder *d, char letter, const Raw *raw) {
     }
 }
 
-/* `n`: the source size of cp.async, or the predicate that makes it ignore the source */
+/* `n`: the source size of cp.async, or the predicate that disables the source */
 static void push_size(Decoder *d, const Raw *raw) {
     const Symbol *symbol = raw->kind == RAW_WORD ? text_lookup(d->reader, raw->token.text, raw->token.length) : NULL;
     if (symbol && symbol->kind == SYMBOL_REGISTER && symbol->operand.width == 0)
@@ -505,7 +510,8 @@ static void push_size(Decoder *d, const Raw *raw) {
         push_operand(d, 'u', raw);
 }
 
-/* mov: {a, b} = c, c = {a, b} or plain. The vector's registers come first for unpacking, last for packing. */
+/* mov: {a, b} = c, c = {a, b} or plain. The vector's registers are the first operands for
+ * unpacking, the last for packing. */
 static void push_move(Decoder *d, const Raw *operands, uint32_t count) {
     Type type = inst_type(&d->inst);
     uint8_t width = type_rows[type].bytes;
@@ -535,7 +541,7 @@ static bool fits(char letter, const Raw *raw) {
     return !is_memory(raw);
 }
 
-/* Does this form (up to `/`) take these operands? Leaves the end of the form in *end. */
+/* True if this form (up to `/`) takes these operands. Stores the end of the form in *end. */
 static bool form_fits(const char *form, const Raw *operands, uint32_t count, const char **end) {
     uint32_t n = 0;
     bool optional = false, right = true;
@@ -583,7 +589,7 @@ static void push_operands(Decoder *d, const char *forms, const Raw *operands, ui
     }
 }
 
-/* ---- statements --------------------------------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 static void decode_guard(Decoder *d, Guard guard) {
     if (!guard.present) return;

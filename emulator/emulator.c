@@ -1,7 +1,8 @@
-/* The door: a Launch in, results in its arrays, findings in the diagnostics.
+/* The public functions: a Launch in, results in its arrays, findings in the diagnostics.
  *
- * Reads the PTX, lays the arrays out in an address space with gaps, fills the parameters as the driver would, then runs
- * the clusters of blocks, one after the other as long as none waits for another. */
+ * Reads the PTX, lays out the arrays in an address space with gaps, fills the parameters as the
+ * driver does, then runs the clusters of blocks, one after the other unless one waits for
+ * another. */
 #include "machine.h"
 
 #include <time.h>
@@ -14,13 +15,13 @@ static double now(void) {
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-static bool refuse(Machine *machine, const char *why) {
+static bool reject(Machine *machine, const char *why) {
     diag_plain(machine->diags, P0702, "%s", why);
     machine->status = RUN_REJECTED;
     return false;
 }
 
-/* ---- memory and parameters ---------------------------------------------------------------------------------------- */
+/* ---- memory and parameters ------------------------------------------------------------------- */
 
 static void add_region(Machine *machine, const char *name, unsigned char *data, uint64_t bytes, bool read_only) {
     uint64_t base = GLOBAL_BASE;
@@ -32,7 +33,8 @@ static void add_region(Machine *machine, const char *name, unsigned char *data, 
     if (!read_only) machine->results += bytes;
 }
 
-/* Where maps of empty tensors lead: zeros that nobody overwrites, and bytes that nobody reads */
+/* Base addresses for maps of empty tensors: zeros that are never overwritten, and bytes that are
+ * never read */
 static void map_empty(Machine *machine) {
     static const char *const names[] = {"zeros, for loads from empty tensors", "scratch, for stores to empty tensors"};
     for (int stored = 0; stored < 2; stored++) {
@@ -54,14 +56,14 @@ static void map_arrays(Machine *machine, const Launch *launch) {
     }
     if (manifest->maps.count > 0) map_empty(machine);
     if (manifest->watchdog) {
-        /* The deadlock is found before any patience ends, so that here it never does. */
+        /* The emulator detects deadlocks itself, so the watchdog's time must never run out. */
         WatchdogArea *area = NEW(machine->arena, WatchdogArea);
         area->limit_ns = INT64_MAX;
         add_region(machine, "watchdog", (unsigned char *)area, sizeof *area, false);
     }
 }
 
-/* The bytes of one argument; 0: none that fits */
+/* Bytes of one argument; 0: no value fits */
 static uint32_t argument_bytes(Machine *machine, const Launch *launch, const ManifestArgument *argument,
                                unsigned char *out) {
     const Manifest *manifest = machine->manifest;
@@ -96,7 +98,7 @@ static bool fill_parameters(Machine *machine, const Launch *launch) {
     machine->parameters = arena_alloc(machine->arena, program->parameter_bytes + 1u);
     machine->map_of_argument = NEW_ARRAY(machine->arena, int32_t, wanted + 1);
     if (wanted != given)
-        return refuse(machine, arena_printf(machine->arena, "the kernel `%s` has %zu parameters, the launch gives %zu",
+        return reject(machine, arena_printf(machine->arena, "the kernel `%s` has %zu parameters, the launch gives %zu",
                                             program->entry, wanted, given));
     for (size_t i = 0; i < wanted; i++) {
         const Parameter *parameter = &program->parameters.items[i];
@@ -105,7 +107,7 @@ static bool fill_parameters(Machine *machine, const Launch *launch) {
         uint32_t bytes = argument_bytes(machine, launch, argument, value);
         machine->map_of_argument[i] = argument->kind == ARGUMENT_TENSOR_MAP ? argument->index : -1;
         if (bytes != parameter->bytes || (bytes == 128 && parameter->alignment < 64))
-            return refuse(machine, arena_printf(machine->arena,
+            return reject(machine, arena_printf(machine->arena,
                                                 "parameter `%s` of the kernel has %u bytes, the launch gives %u%s",
                                                 parameter->name, parameter->bytes, bytes,
                                                 bytes == 128 ? ", aligned to 64" : ""));
@@ -114,7 +116,7 @@ static bool fill_parameters(Machine *machine, const Launch *launch) {
     return true;
 }
 
-/* The cluster's shape stands in the text, in the manifest, or in both. */
+/* The shape of a cluster can be given in the text, in the manifest, or in both. */
 static bool size_cluster(Machine *machine) {
     const Program *program = machine->program;
     machine->cluster_size = 1;
@@ -123,10 +125,10 @@ static bool size_cluster(Machine *machine) {
                  required = program->cluster[i] ? program->cluster[i] : asked;
         machine->cluster[i] = required;
         if (asked > MAX_CLUSTER || (asked > 1 && asked != required))
-            return refuse(machine,
+            return reject(machine,
                           arena_printf(machine->arena, "a launch in clusters of %u blocks: the kernel is made for %u",
                                        asked, required));
-        if (i > 0 && required > 1) return refuse(machine, "the cluster has several dimensions, the grid has one");
+        if (i > 0 && required > 1) return reject(machine, "the cluster has several dimensions, the grid has one");
         machine->cluster_size *= required;
     }
     machine->explicit_cluster = program->explicit_cluster || machine->cluster_size > 1;
@@ -143,29 +145,30 @@ static bool size_blocks(Machine *machine, const Launch *launch, uint32_t residen
     uint32_t mask = program->shared_alignment - 1;
     machine->dynamic_base = (SHARED_BASE + program->shared_bytes + mask) & ~mask;
     if (!size_cluster(machine)) return false;
-    /* whole clusters; of a persistent grid as many as are resident, but at least one */
+    /* Whole clusters; a persistent grid has as many as are resident, but at least one */
     uint64_t tiles = launch->tiles > 0 ? (uint64_t)launch->tiles : 1,
              clusters = (tiles + machine->cluster_size - 1) / machine->cluster_size,
              most = resident / machine->cluster_size ? resident / machine->cluster_size : 1;
     machine->blocks = (manifest->persistent && clusters > most ? most : clusters) * machine->cluster_size;
     if (machine->threads > 1024 || (program->required_threads && program->required_threads != machine->threads) ||
         (program->most_threads && program->most_threads < machine->threads))
-        return refuse(machine,
+        return reject(machine,
                       arena_printf(machine->arena, "a block of %u threads: the kernel is made for %u", machine->threads,
                                    program->required_threads ? program->required_threads
                                    : program->most_threads   ? program->most_threads
                                                              : 1024));
     if (machine->dynamic_base + (uint64_t)machine->dynamic_bytes - SHARED_BASE > MAX_SHARED)
-        return refuse(machine,
+        return reject(machine,
                       arena_printf(machine->arena,
                                    "a block wants more shared memory than the %d bytes that it can have", MAX_SHARED));
     return true;
 }
 
-/* ---- blocks ------------------------------------------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* Registers a thread has at the start, as ptxas divides them when setmaxnreg is used; 0: ptxas would ignore setmaxnreg
- * (C7508), for it wants .maxnreg, or .minnctapersm beside .reqntid or .maxntid. */
+/* Registers per thread at the start, as ptxas allocates them if setmaxnreg is used. 0: ptxas
+ * ignores setmaxnreg (C7508), because it needs .maxnreg, or .minnctapersm together with .reqntid
+ * or .maxntid. */
 static uint32_t entry_registers(const Machine *machine) {
     const Program *program = machine->program;
     if (program->most_registers) return program->most_registers;
@@ -182,7 +185,7 @@ static Matrices *new_matrices(Arena *arena, const Program *program) {
     return matrices;
 }
 
-/* The constants as a block of a cluster sees them: its own addresses name it. */
+/* The constants of a block in a cluster: shared addresses contain its own rank. */
 static unsigned char *own_constants(const Machine *machine, uint32_t rank) {
     const Program *program = machine->program;
     if (machine->cluster_size == 1) return program->constants;
@@ -286,7 +289,7 @@ static void start_warp(const Block *block, Warp *warp, uint32_t index) {
                   .matrices = warp->matrices,
                   .banks = {warp->banks[0], warp->banks[1]},
                   .valid = warp->valid,
-                  .tested = warp->tested,
+                  .test_registers = warp->test_registers,
                   .snapshot = warp->snapshot,
                   .local = warp->local,
                   .local_state = warp->local_state};
@@ -299,7 +302,7 @@ static void start_warp(const Block *block, Warp *warp, uint32_t index) {
     warp->split = &warp->splits[0];
     warp->registers = entry_registers(block->machine);
     memset(warp->valid, 0, program->slots * sizeof *warp->valid);
-    /* what nobody wrote is NaN, whichever type it is read as */
+    /* Registers that were never written are NaN in every float type */
     memset(warp->banks[BANK_REGISTERS], 0xff, program->register_bytes);
     memset(warp->local_state, 0, (size_t)program->local_bytes * LANES);
     if (warp->matrices) {
@@ -348,15 +351,16 @@ static void start_cluster(Cluster *cluster, uint64_t first) {
     for (uint32_t rank = 0; rank < cluster->size; rank++) start_block(cluster->blocks[rank], first + rank);
 }
 
-/* ---- the grid ----------------------------------------------------------------------------------------------------- */
+/* ---- the grid -------------------------------------------------------------------------------- */
 
 typedef struct Grid {
     Machine *machine;
-    Cluster **waiting; /* suspended: they poll memory that another cluster may change */
+    /* suspended clusters: they poll memory that another cluster may change */
+    Cluster **waiting;
     uint32_t waiting_count, resident;
     Cluster *spare[64];
     uint32_t spare_count;
-    uint64_t started; /* blocks */
+    uint64_t started; /* number of blocks */
 } Grid;
 
 static bool run_one(Grid *grid, Cluster *cluster, bool last_chance) {
@@ -373,7 +377,8 @@ static bool run_one(Grid *grid, Cluster *cluster, bool last_chance) {
     return true;
 }
 
-/* Clusters that wait for others get another turn whenever something has changed; `last` says that nothing will. */
+/* Runs the suspended clusters again whenever something has changed; `last`: nothing else will
+ * change. */
 static bool run_waiting(Grid *grid, bool last) {
     uint32_t count = grid->waiting_count;
     grid->waiting_count = 0;
@@ -401,7 +406,7 @@ static bool run_grid(Grid *grid) {
     return true;
 }
 
-/* ---- the door ----------------------------------------------------------------------------------------------------- */
+/* ---- public functions ------------------------------------------------------------------------ */
 
 static const Manifest no_manifest = {0};
 
@@ -409,7 +414,8 @@ static const char *fault_text(Arena *arena, const ReadFault *fault) {
     return fault->line ? arena_printf(arena, "PTX line %u: %s", fault->line, fault->why) : fault->why;
 }
 
-/* Whose fault it is shows the same text without what the author has written himself. */
+/* Decides whether the author's `unsafe` text or pipec is at fault: the text is read again
+ * without `unsafe`. */
 static RunStatus unreadable(Machine *machine, const Launch *launch, ReadStatus status, const ReadFault *fault) {
     const Manifest *manifest = machine->manifest;
     const char *why = fault_text(machine->arena, fault);
@@ -463,7 +469,7 @@ RunStatus emulator_run(Arena *arena, const Launch *launch, const EmulatorOptions
     machine->seed = options->seed;
     machine->limit = options->limit;
     machine->options = options;
-    machine->next_look = options->progress != NULL ? LOOK_EVERY : UINT64_MAX;
+    machine->next_progress = options->progress != NULL ? PROGRESS_INTERVAL : UINT64_MAX;
     *result = (RunResult){.device = "emulator"};
     result->status = run(machine, launch, options, result);
     return result->status;

@@ -1,8 +1,9 @@
-/* f32 and f64: arithmetic as the GPU gives it, bit for bit where PTX fixes the result.
+/* f32 and f64: arithmetic as the GPU does it, bit for bit where PTX defines the result.
  *
- * IEEE operations use the host's (x86-64 and AArch64 round f32 and f64 as the GPU does); directed roundings switch the
- * host's rounding mode around the operation. NaN results of f32 are 0x7fffffff as on the GPU. The .approx functions are
- * computed in f64 and rounded once: nearer to the truth than the documented bound, see docs/emulator.md. */
+ * IEEE operations use the host's (x86-64 and AArch64 round f32 and f64 as the GPU does);
+ * directed roundings switch the host's rounding mode around the operation. NaN results of f32
+ * are 0x7fffffff as on the GPU. The .approx functions are computed in f64 and rounded once: more
+ * exact than the documented bound, see docs/emulator.md. */
 #include "machine.h"
 
 #include <fenv.h>
@@ -30,7 +31,7 @@ static inline uint64_t double_bits(double value) {
 }
 static inline uint32_t flush(uint32_t bits) { return bits & 0x7f800000u ? bits : bits & 0x80000000u; }
 
-/* min and max give the other operand for a NaN, order -0 below +0 (PTX ISA 9.7.3.11) */
+/* min and max return the other operand for a NaN and order -0 below +0 (PTX ISA 9.7.3.11) */
 static inline uint32_t min_bits(uint32_t a, uint32_t b) {
     float x = as_float(a), y = as_float(b);
     return x != x ? (y != y ? 0x7fffffffu : b) : y != y ? a : x == y ? a | b : x < y ? a : b;
@@ -40,7 +41,7 @@ static inline uint32_t max_bits(uint32_t a, uint32_t b) {
     return x != x ? (y != y ? 0x7fffffffu : b) : y != y ? a : x == y ? a & b : x > y ? a : b;
 }
 
-/* ---- the fast forms: round to nearest, no flushing, no saturation ------------------------------------------------- */
+/* ---- fast forms: round to nearest, no flushing, no saturation -------------------------------- */
 
 #define FAST(name, operands, expression)                                                                               \
     static Step name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {                                      \
@@ -65,8 +66,8 @@ FAST(fast_max, 2, max_bits(p, q))
 FAST(fast_abs, 1, p & 0x7fffffffu)
 FAST(fast_neg, 1, p ^ 0x80000000u)
 
-/* The product of two f32 is exact in f64. The sum with c is made odd in its last bit where it is not exact, so that the
- * second rounding, to f32, sees on which side the true value lies (Boldo and Melquiond, "round to odd"). */
+/* The product of two f32 is exact in f64. If the sum with c is inexact, its last bit is set to
+ * 1, so that the second rounding, to f32, is correct (Boldo and Melquiond, "round to odd"). */
 static inline double add_odd(double a, double b) {
     double sum = a + b, part = sum - a, error = (a - (sum - part)) + (b - part);
     uint64_t bits = double_bits(sum);
@@ -86,12 +87,13 @@ static Step fast_fma(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
     return STEP_NEXT;
 }
 
-/* ---- f32 in all its forms ----------------------------------------------------------------------------------------- */
+/* ---- f32, all forms -------------------------------------------------------------------------- */
 
 static double reciprocal_root(double x) { return 1.0 / sqrt(x); }
 
 static float operate(const Inst *inst, float a, float b, float c) {
-    volatile float x = a, y = b, z = c; /* the rounding mode is not known to the compiler: nothing may move */
+    /* volatile: the compiler does not know the rounding mode and must not move operations */
+    volatile float x = a, y = b, z = c;
     switch (inst->opcode) {
     case OP_ADD: return x + y;
     case OP_SUB: return x - y;
@@ -149,7 +151,7 @@ static Step run_f32(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     return STEP_NEXT;
 }
 
-/* ---- f64 ---------------------------------------------------------------------------------------------------------- */
+/* ---- f64 ------------------------------------------------------------------------------------- */
 
 static double operate_double(const Inst *inst, double a, double b, double c) {
     volatile double x = a, y = b, z = c;
@@ -187,7 +189,7 @@ static Step run_f64(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     return STEP_NEXT;
 }
 
-/* ---- sign and class ----------------------------------------------------------------------------------------------- */
+/* ---- sign and class -------------------------------------------------------------------------- */
 
 /* copysign.f32 d, a, b: the sign of a, the magnitude of b (PTX ISA 9.7.3.1) */
 static Step run_copysign(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
@@ -208,7 +210,7 @@ static bool is_of_class(uint32_t choice, double value, bool subnormal) {
     case TEST_NUMBER: return !isnan(value);
     case TEST_NOTANUMBER: return isnan(value);
     case TEST_NORMAL: return isfinite(value) && !subnormal && value != 0;
-    case TEST_SUBNORMAL: return subnormal || value == 0; /* zero counts (PTX ISA 9.7.3.2) */
+    case TEST_SUBNORMAL: return subnormal || value == 0; /* zero counts too (PTX ISA 9.7.3.2) */
     default: return false;
     }
 }
@@ -228,7 +230,7 @@ static Step run_class(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
     return STEP_NEXT;
 }
 
-/* ---- which one ---------------------------------------------------------------------------------------------------- */
+/* ---- selection of the handler ---------------------------------------------------------------- */
 
 static Run pick_fast(const Inst *inst) {
     switch (inst->opcode) {
@@ -245,7 +247,8 @@ static Run pick_fast(const Inst *inst) {
     }
 }
 
-/* which of the forms an opcode has: IEEE ones want a rounding, the others .approx (or .full) */
+/* True if the opcode has this form: IEEE operations need a rounding, the others .approx (or
+ * .full) */
 static bool form_exists(const Inst *inst, bool is_double) {
     bool rounded = inst->mods.round >= ROUND_RN && inst->mods.round <= ROUND_RP;
     bool approximate = (inst->mods.flags & (FLAG_APPROX | FLAG_FULL)) != 0;

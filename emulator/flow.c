@@ -1,8 +1,9 @@
 /* Control flow: branches, exits, traps, pauses; and the rank of each instruction.
  *
- * The rank orders the instructions so that a loop's body comes before what follows the loop and both arms of a branch
- * before their join: the splits of a warp that run in this order meet again as early as they can. It is the weak
- * topological order of the basic blocks (Bourdoncle 1993), whose components are the loops, kept whole. */
+ * The rank orders the instructions so that the body of a loop precedes what follows the loop,
+ * and both arms of a branch precede their join: splits of a warp that run in this order
+ * reconverge as early as possible. It is the weak topological order of the basic blocks
+ * (Bourdoncle 1993), whose components are the loops. */
 #include "machine.h"
 
 static Step run_bra(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
@@ -21,7 +22,8 @@ static Step run_nanosleep(Block *block, Warp *warp, const Inst *inst, uint32_t m
     warp->split->suspect = true;
     return STEP_NEXT;
 }
-/* Programmatic launches: a kernel runs alone here, whatever came before it is complete */
+/* Programmatic dependent launch: a kernel runs alone in the emulator, so all work before it is
+ * complete */
 static Step run_nothing(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     (void)block, (void)warp, (void)inst, (void)mask;
     return STEP_NEXT;
@@ -41,16 +43,16 @@ Run pick_flow(const Inst *inst) {
     }
 }
 
-/* ---- ranks -------------------------------------------------------------------------------------------------------- */
+/* ---- ranks ----------------------------------------------------------------------------------- */
 
 typedef struct Node {
     uint32_t first, last; /* instructions, last included */
     uint32_t next[2];     /* successors, UINT32_MAX: none */
-    uint32_t number, low; /* of Tarjan's algorithm; number 0: not seen yet */
+    uint32_t number, low; /* of Tarjan's algorithm; number 0: not visited yet */
     uint32_t edge;        /* successor to be visited next */
     uint32_t parent;
     bool on_stack;
-    uint32_t level; /* of the pass to which the node belongs */
+    uint32_t level; /* of the pass that the node belongs to */
 } Node;
 
 typedef struct Graph {
@@ -86,8 +88,9 @@ static void build(Arena *arena, const Program *program, Graph *graph) {
     }
 }
 
-/* One strongly connected component has been found with `root` as its first node; those above it on the stack belong to
- * it. Its order is: root, then the rest ordered by itself without root, one level deeper. */
+/* Handles a strongly connected component with `root` as its first node; its other nodes are
+ * above `root` on the stack. Its order: root, then the other nodes, ordered by the same
+ * algorithm without root, one level deeper. */
 static void order_component(Graph *graph, uint32_t root, uint32_t level);
 
 /* Tarjan's algorithm from `root` over the nodes of one level, without recursion along edges */
@@ -132,11 +135,11 @@ static void order_component(Graph *graph, uint32_t root, uint32_t level) {
     uint32_t members = graph->depth - top;
     graph->depth = top;
     if (members == 1 || level >= MAX_LOOP_DEPTH) {
-        /* a single node, or loops too deep to be told apart: the order of the text */
+        /* A single node, or loops nested too deeply for the recursion: text order */
         for (uint32_t i = members; i-- > 0;) graph->order[--graph->filled] = graph->stack[top + i];
         return;
     }
-    /* the members are read from a copy: the stack above `top` is used by the deeper level */
+    /* Iterates over a copy of the members, because the deeper level uses the stack above `top` */
     uint32_t *rest = graph->work;
     graph->work += members;
     memcpy(rest, graph->stack + top, members * sizeof *rest);
@@ -154,7 +157,8 @@ void flow_rank(Arena *arena, Program *program) {
     Graph graph = {0};
     build(arena, program, &graph);
     for (uint32_t i = 0; i < program->count; i++) program->code[i].rank = i;
-    if (graph.count > MAX_NODES) return; /* the order of the text is right too, splits only meet later */
+    /* text order is correct too; splits only reconverge later */
+    if (graph.count > MAX_NODES) return;
     graph.stack = NEW_ARRAY(arena, uint32_t, graph.count);
     graph.order = NEW_ARRAY(arena, uint32_t, graph.count);
     graph.work = NEW_ARRAY(arena, uint32_t, (size_t)graph.count * (MAX_LOOP_DEPTH + 1));

@@ -1,8 +1,9 @@
-/* emulator, private: what a Program runs on.
+/* emulator, private: the state of a running Program.
  *
- * A Cluster of blocks (mostly of one) owns all that changes while it runs except global memory, so that clusters may run on threads one day. Every
- * memory access passes memory_access (memory.c), every asynchronous operation is an Async (copy.c), every decision about
- * order is in schedule.c, every finding goes through finding (report.c). */
+ * A Cluster of blocks (mostly one block) owns all state that changes during the run except
+ * global memory, so that clusters can later run on threads. Every memory access passes
+ * memory_access (memory.c), every asynchronous operation is an Async (copy.c), every decision
+ * about order is in schedule.c, every finding goes through finding (report.c). */
 #ifndef PIPEC_EMULATOR_MACHINE_H
 #define PIPEC_EMULATOR_MACHINE_H
 
@@ -12,7 +13,7 @@
 #include "program.h"
 
 #define ALL_LANES UINT32_MAX
-#define LOOK_EVERY UINT64_C(65536) /* warp instructions, a few milliseconds */
+#define PROGRESS_INTERVAL UINT64_C(65536) /* warp instructions, a few milliseconds */
 
 typedef enum ClockKind { CLOCK_LOW, CLOCK_HIGH, CLOCK_CYCLES, CLOCK_NS, CLOCK_NS_LOW, CLOCK_NS_HIGH } ClockKind;
 enum { MOVE_PLAIN, MOVE_UNPACK, MOVE_PACK }; /* Mods.choice of mov */
@@ -22,9 +23,10 @@ typedef struct Cluster Cluster;
 typedef struct Block Block;
 typedef struct Warp Warp;
 
-/* ---- global memory ------------------------------------------------------------------------------------------------ */
+/* ---- global memory --------------------------------------------------------------------------- */
 
-/* Regions of global memory with unmapped gaps between them, sorted by address: bounds are exact. */
+/* Regions of global memory, sorted by address, with unmapped gaps between them: bounds are
+ * exact. */
 typedef struct Region {
     uint64_t base, bytes;
     unsigned char *data;
@@ -32,7 +34,7 @@ typedef struct Region {
     const char *name; /* of the tensor */
 } Region;
 
-/* Generic addresses of the other spaces */
+/* Windows of generic addresses for the other spaces */
 #define WINDOW_SHARED UINT64_C(0x7a0000000000)
 #define WINDOW_LOCAL  UINT64_C(0x7b0000000000)
 #define WINDOW_PARAM  UINT64_C(0x7c0000000000)
@@ -43,8 +45,7 @@ typedef struct Region {
 typedef enum AccessKind { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC } AccessKind;
 typedef enum Proxy { PROXY_GENERIC, PROXY_ASYNC } Proxy;
 
-/* Who touches what: the one form in which memory is reached. `bytes` from `address` on; where several lanes touch
- * neighbouring pieces in one instruction, piece bytes each, beginning with lane `agent.lane`. */
+/* The origin of an access, named in findings */
 typedef struct Agent {
     Warp *warp; /* the warp, or the one that issued the asynchronous operation */
     uint32_t lane;
@@ -52,6 +53,8 @@ typedef struct Agent {
     uint64_t async; /* number of the asynchronous operation, 0: the warp itself */
 } Agent;
 
+/* A memory access: `bytes` bytes from `address`. If several lanes access adjacent pieces in one
+ * instruction, each accesses `piece` bytes, starting with lane `agent.lane`. */
 typedef struct Access {
     Agent agent;
     AccessKind kind;
@@ -60,25 +63,29 @@ typedef struct Access {
     uint64_t address;
     uint64_t bytes;
     uint32_t piece;
-    uint32_t alignment; /* that `address` must have */
-    bool cluster;       /* SPACE_SHARED: of any block of the cluster; generic addresses always are */
+    uint32_t alignment; /* required alignment of `address` */
+    /* SPACE_SHARED: any block of the cluster; always so for generic addresses */
+    bool cluster;
 } Access;
 
-/* Addresses of shared memory in a cluster: what mapa gives names the block in its upper bits, rank + 1, and so do a block's own addresses where there
- * are several blocks (on an H200, the rank: seen to reach into the upper fields of a matrix descriptor that did not mask it); without
- * them it is an address of the block itself. */
+/* Shared addresses in a cluster: mapa names the block in the upper bits, as rank + 1, and so do
+ * a block's own addresses if the cluster has several blocks. An address without these bits is in
+ * the block itself. (An H200 puts the rank there; it was seen to reach the upper fields of a
+ * matrix descriptor that did not mask it.) */
 #define RANK_SHIFT  24
 #define OFFSET_MASK ((1u << RANK_SHIFT) - 1)
-Block *cluster_block(const Block *block, uint64_t address); /* whose memory is this? NULL: there is no such block */
+/* The block that owns this address; NULL if there is none */
+Block *cluster_block(const Block *block, uint64_t address);
 bool cluster_owns(const Block *block, uint64_t address);
 
-/* Where the bytes are, or NULL after a finding. Checks bounds, alignment, modes, and that what is read was written. */
+/* Where the bytes are, or NULL after a finding. Checks bounds, alignment and modes, and that
+ * bytes that are read were written. */
 unsigned char *memory_access(Block *block, const Access *access);
 
-/* Of one element, also used by bulk reductions: *at = *at op value. The old bits are returned. */
+/* *at = *at op value, for one element; also used by bulk reductions. Returns the old bits. */
 uint64_t memory_reduce(Reduce reduce, Type type, unsigned char *at, uint64_t value, uint64_t compare);
 
-/* ---- tensor maps -------------------------------------------------------------------------------------------------- */
+/* ---- tensor maps ----------------------------------------------------------------------------- */
 
 typedef struct TensorMap {
     const char *name;
@@ -93,7 +100,7 @@ typedef struct TensorMap {
 
 bool maps_encode(Machine *machine, const Launch *launch);
 
-/* ---- asynchronous operations -------------------------------------------------------------------------------------- */
+/* ---- asynchronous operations ----------------------------------------------------------------- */
 
 typedef enum AsyncKind {
     ASYNC_BULK_LOAD,
@@ -101,32 +108,36 @@ typedef enum AsyncKind {
     ASYNC_TENSOR_LOAD,
     ASYNC_TENSOR_STORE, /* stores: with or without reduction */
     ASYNC_LANES,        /* cp.async of up to 32 lanes */
-    ASYNC_LANES_ARRIVE, /* cp.async.mbarrier.arrive: arrives when the lanes' earlier copies are done */
+    /* cp.async.mbarrier.arrive: arrives when the earlier copies of its lanes are done */
+    ASYNC_LANES_ARRIVE,
     ASYNC_REMOTE,       /* st.async, red.async */
     ASYNC_MATRIX        /* a committed group of wgmma of a warpgroup */
 } AsyncKind;
 
-/* An agent of its own: issued by a lane (or lanes), later done in one or two steps (stores: read, then write). */
+/* An asynchronous operation: issued by one or more lanes, done later in one step or two (stores:
+ * read, then write). */
 typedef struct Async {
     struct Async *next, *previous;
     Agent agent; /* agent.async is its number, counted from 1 */
     AsyncKind kind;
-    uint64_t due;   /* turn from which on it may be done, in the plain order */
-    uint32_t lanes; /* a bit a lane that issued it */
+    uint64_t due;   /* in the plain order: the slice from which it may be done */
+    uint32_t lanes; /* the lanes that issued it, one bit each */
     uint32_t group; /* number of the group of the issuing threads */
     bool read_done; /* stores: the source has been read */
     Reduce reduce;
     Type type;
     uint32_t shared, bytes;
     uint32_t barrier; /* shared address; loads */
-    Block *target;    /* loads: the block that `shared` and `barrier` are of */
-    Space source;     /* loads: of `global`: global memory, or shared memory of the issuing block */
+    /* loads: the block that owns `shared` and `barrier` */
+    Block *target;
+    /* loads: space of `global`: global memory, or shared memory of the issuing block */
+    Space source;
     uint64_t global;
     unsigned char value[16]; /* ASYNC_REMOTE: up to four of `type` */
     struct MatrixGroup *matrices;
     const TensorMap *map;
     int32_t coordinates[MAX_RANK];
-    unsigned char *buffer; /* stores: what was read */
+    unsigned char *buffer; /* stores: the bytes that were read */
     uint32_t buffer_class;
     struct AsyncLanes { /* ASYNC_LANES, ASYNC_LANES_ARRIVE */
         uint64_t global[LANES];
@@ -139,53 +150,58 @@ bool async_idle(const Block *block);
 Async *async_new(Block *block, Warp *warp, AsyncKind kind, uint32_t lane, uint32_t lanes);
 void async_enqueue(Block *block, Async *op);
 bool async_land(Block *block, const Async *op); /* completes op->bytes at its barrier */
-bool async_step(Block *block, bool force);      /* completes what is due; force: at least one. False: a finding */
+/* completes operations that are due; force: at least one. False: a finding */
+bool async_step(Block *block, bool force);
 bool async_check_exit(Block *block, Warp *warp, uint32_t mask);
 bool async_check_end(Block *block);
 bool tensor_load(Block *block, const Async *op);
 bool tensor_store(Block *block, const Async *op); /* from op->buffer */
 
-/* ---- barriers ----------------------------------------------------------------------------------------------------- */
+/* ---- barriers -------------------------------------------------------------------------------- */
 
-/* An mbarrier; its phases are counted by generation, never by parity alone. */
+/* An mbarrier. Phases are counted by generation, not only by parity. */
 typedef struct Barrier {
     bool live;
     Block *home;
     uint32_t address;
-    uint32_t count, pending; /* arrivals that a phase wants, that this one still wants */
-    int64_t tx;              /* bytes still to come */
+    uint32_t count, pending; /* arrivals per phase; arrivals that this phase still expects */
+    int64_t tx;              /* tx-count: bytes that this phase still expects */
     uint64_t generation;     /* phases completed */
-    uint64_t landed,
-        observed;    /* generation + 1 of the last phase into which bytes were copied; that a wait has seen complete */
-    Agent last_copy; /* who issued that copy */
+    /* generation + 1 of the last phase that bytes were copied in, and of the last phase that a
+     * wait has seen complete */
+    uint64_t landed, observed;
+    Agent last_copy; /* agent that issued that copy */
 } Barrier;
 
 #define MAX_TX 1048575 /* PTX ISA 9.7.13.15.2: tx-count range */
 
-/* An address without a rank is one of `block`. NULL after a finding. */
+/* An address without a rank is in `block`. NULL after a finding. */
 Barrier *barrier_at(Block *block, Agent agent, uint64_t address, const char *what);
 uint64_t barrier_address(const Warp *warp, const Inst *inst, const Operand *op, uint32_t lane);
 bool barrier_arrive(Block *block, Agent agent, Barrier *barrier, uint32_t count);
-bool barrier_transact(Block *block, Agent agent, Barrier *barrier, int64_t bytes); /* + expects, - completes */
+/* bytes > 0: expect-tx, bytes < 0: complete-tx */
+bool barrier_transact(Block *block, Agent agent, Barrier *barrier, int64_t bytes);
 
 typedef struct NamedBarrier {
-    uint32_t expected; /* threads; 0: nobody has come yet */
-    bool whole_block;  /* without a count: all threads that have not exited */
+    uint32_t expected; /* threads; 0: none has arrived yet */
+    bool whole_block;  /* no count was given: all threads that have not exited */
     uint32_t arrived;
-    uint32_t lanes[MAX_WARPS]; /* that have come, of warps that are not whole yet */
-    uint32_t warps;            /* a bit a warp that has come */
+    uint32_t lanes[MAX_WARPS]; /* lanes that have arrived, for warps that are not complete */
+    uint32_t warps;            /* warps that have arrived, one bit each */
     Agent first;
 } NamedBarrier;
 #define NAMED_BARRIERS 16
 
-void named_recheck(Block *block); /* after lanes have exited */
+/* called after lanes have exited */
+void named_recheck(Block *block);
 
-/* ---- warps -------------------------------------------------------------------------------------------------------- */
+/* ---- warps ----------------------------------------------------------------------------------- */
 
 typedef enum Wait {
     WAIT_NONE,
     WAIT_PHASE,     /* for an mbarrier's phase; seen: block->phase_epoch */
-    WAIT_NAMED,     /* at a named barrier; its release sets the split going */
+    /* at a named barrier; its release makes the split runnable */
+    WAIT_NAMED,
     WAIT_LANES,     /* for other lanes of its warp; seen: warp->live */
     WAIT_GROUP,     /* for asynchronous copies; seen: block->async_epoch */
     WAIT_REGISTERS, /* setmaxnreg.inc; seen: block->pool_epoch */
@@ -194,104 +210,119 @@ typedef enum Wait {
     WAIT_MEMORY     /* polls without effect; seen: effects of the cluster and the machine */
 } Wait;
 
-/* Lanes of a warp that share a program counter. A warp has one split while its lanes agree. */
+/* Lanes of a warp that share a program counter. A warp has one split as long as its lanes agree. */
 typedef struct Split {
     uint32_t mask, pc;
     Wait wait;
     uint64_t seen, seen_machine;
     bool expire;             /* the next failed try_wait gives false instead of sleeping */
-    uint64_t expired;        /* effects of the cluster + 1 at that time */
-    bool suspect;            /* did something that a polling loop does */
-    bool reads_clock, tests; /* since the loop's last turn */
-    uint32_t quiet;          /* backward branches since something had an effect */
+    uint64_t expired;        /* effects of the cluster + 1 when it expired */
+    bool suspect;            /* has executed an instruction that is typical of polling loops */
+    bool reads_clock, tests; /* since the last iteration of the loop */
+    uint32_t quiet;          /* backward branches since the last effect */
     uint32_t poll_pc;        /* backward branch whose state is in warp->snapshot */
     uint64_t poll_effects;
-    uint32_t test_pc; /* the test_wait that failed last */
+    uint32_t test_pc; /* the last test_wait that failed */
     uint64_t test_effects;
-    uint64_t wait_address; /* what it waits for: address of the barrier, number of a named one, group, registers */
-    uint64_t wait_phase;   /* generation that must be over; the parity form waits for this one's parity */
-    uint32_t wait_mask;    /* WAIT_LANES: lanes wanted */
+    /* what it waits for: address of the mbarrier, number of the named barrier, group, or
+     * registers */
+    uint64_t wait_address;
+    /* generation that must be complete; the parity form waits for this generation's parity */
+    uint64_t wait_phase;
+    uint32_t wait_mask;    /* WAIT_LANES: the lanes it waits for */
 } Split;
 
 /* Groups of asynchronous copies that a thread counts */
 typedef struct Groups {
-    uint32_t committed[LANES]; /* groups committed so far; what is issued now will be of this number */
+    /* groups committed so far; also the number of the group that is open */
+    uint32_t committed[LANES];
     uint32_t issued[LANES];    /* number + 1 of the last group that holds a copy */
-    uint32_t waited[LANES];    /* groups below this number are known to be over (bulk: read) */
+    /* groups below this number are known to be complete (bulk: to have read) */
+    uint32_t waited[LANES];
 } Groups;
 
-/* What a warp knows of the registers that its wgmmas use; by slot. See wgmma.c. */
+/* State of the registers that the warp's wgmma instructions use, indexed by slot. See wgmma.c. */
 typedef struct Matrices {
-    uint32_t *group;    /* number + 1 of the group in flight that uses the register; 0: none */
-    const Inst **user;  /* the last wgmma of that group which uses it */
-    uint32_t *written;  /* fences + 1 when it was last written by another instruction */
-    uint32_t fences;    /* executed so far */
-    uint32_t issued;    /* wgmmas of the group that is not committed yet */
-    uint32_t committed; /* groups */
-    uint32_t waited;    /* groups below this number are known to be over */
-    uint32_t busy;      /* registers in flight */
+    /* number + 1 of the group in flight that uses the register; 0: none */
+    uint32_t *group;
+    const Inst **user;  /* the last wgmma of that group that uses it */
+    /* value of `fences` + 1 when another instruction last wrote it */
+    uint32_t *written;
+    uint32_t fences;    /* number of fences executed so far */
+    uint32_t issued;    /* number of wgmmas in the group that is not committed yet */
+    uint32_t committed; /* number of committed groups */
+    uint32_t waited;    /* groups below this number are known to be complete */
+    uint32_t busy;      /* number of registers in flight */
 } Matrices;
 
-bool matrices_allow(Block *block, Warp *warp, const Inst *inst, uint32_t mask); /* false: a finding */
-bool matrices_hold(const Warp *warp, uint32_t slot);                            /* is it in flight? */
-bool matrices_touched(Block *block, Warp *warp, const Inst *inst, uint32_t slot, uint32_t lane, const char *verb);
+/* false: a finding */
+bool matrices_allow(Block *block, Warp *warp, const Inst *inst, uint32_t mask);
+/* true if the register is in flight */
+bool matrices_in_flight(const Warp *warp, uint32_t slot);
+bool matrices_report_use(Block *block, Warp *warp, const Inst *inst, uint32_t slot, uint32_t lane, const char *verb);
 bool matrices_check_exit(Block *block, Warp *warp);
-bool matrices_run(Block *block, const Async *op); /* a group: reads shared memory, writes the accumulators */
+/* a group: reads shared memory, writes the accumulators */
+bool matrices_run(Block *block, const Async *op);
 
-/* wgmmas of a warpgroup that have been issued, in groups; those of one group are done in order, and the groups too */
-/* where the operands behind the accumulator's registers lie in `ops` */
+/* Positions of the operands in `ops`, after the accumulator's registers */
 static inline uint32_t wgmma_a(const Inst *inst) { return inst->vector; }
 static inline uint32_t wgmma_b(const Inst *inst) { return inst->op_count - 6u; }
-static inline uint32_t wgmma_scale(const Inst *inst) {
-    return inst->op_count - 5u;
-} /* scale-d; up to four immediates behind it */
+/* scale-d; up to four immediates follow it */
+static inline uint32_t wgmma_scale(const Inst *inst) { return inst->op_count - 5u; }
 
 typedef struct Matrix {
     const Inst *inst;
-    uint64_t a, b; /* descriptors; a: 0 where the operand is in registers */
+    uint64_t a, b; /* descriptors; a: 0 if the operand is in registers */
     bool accumulates;
-    uint32_t low[2], high[2]; /* of A and B: shared addresses between which they lie; 0, 0: in registers */
+    /* of A and B: range of the shared addresses; 0, 0: in registers */
+    uint32_t low[2], high[2];
 } Matrix;
+/* A group of issued wgmmas. The wgmmas of a group are done in order, and so are the groups. */
 typedef struct MatrixGroup {
     struct MatrixGroup *next;
-    uint32_t number, warps; /* a bit a warp of the warpgroup that has committed it */
-    bool closed;            /* some warp has: `items` is complete */
+    /* warps: the warps of the warpgroup that have committed it, one bit each */
+    uint32_t number, warps;
+    bool closed;            /* some warp has committed it: `items` is complete */
     VEC(Matrix) items;
 } MatrixGroup;
 typedef struct Warpgroup {
-    MatrixGroup *first, *last, *spare; /* by number; kept until some warp has waited for it */
-    uint32_t done;                     /* groups below this number are over */
+    /* sorted by number; kept until some warp has waited for it */
+    MatrixGroup *first, *last, *spare;
+    uint32_t done;                     /* groups below this number are done */
 } Warpgroup;
 
-/* After a wgmma is issued, and before shared memory of `home` is written: does one read it that nobody has waited for? */
+/* matrices_span is called after a wgmma is issued. matrices_check_write is called before shared
+ * memory of `home` is written: is it an operand of a wgmma that no warp has waited for? */
 void matrices_span(Block *block, Matrix *matrix);
-bool matrices_let_write(Block *home, const Access *access, uint32_t address); /* false: a finding */
+bool matrices_check_write(Block *home, const Access *access, uint32_t address); /* false: a finding */
 
 struct Warp {
     Block *block;
     unsigned char *banks[BANK_COUNT];
-    uint32_t *valid; /* a mask a slot */
-    unsigned char *tested; /* the registers after the test_wait that failed last */
+    uint32_t *valid; /* one mask per slot */
+    /* contents of the registers at the last test_wait that failed */
+    unsigned char *test_registers;
     unsigned char *snapshot;
     uint32_t snapshot_mask;
     Split splits[LANES];
-    Split *split; /* the one that runs */
+    Split *split; /* the running split */
     uint32_t split_count;
     uint32_t live; /* lanes that have not exited */
     uint32_t index;
-    uint32_t turns;
-    uint64_t effects;    /* things done that others can see */
-    uint32_t carry;      /* the condition code, a bit a lane */
+    uint32_t selections;
+    uint64_t effects;    /* number of actions that other warps can observe */
+    uint32_t carry;      /* the condition code, one bit per lane */
     Groups bulk, copies; /* cp.async.bulk, cp.async */
-    uint32_t registers;  /* a thread: setmaxnreg */
+    uint32_t registers;  /* registers per thread, set by setmaxnreg */
     uint32_t register_changes, register_history[8];
     Matrices *matrices;                 /* NULL: the program has no wgmma */
-    uint32_t cluster_arrived;           /* lanes that have come to the cluster's barrier, in its present phase */
-    uint32_t cluster_pending;           /* that have come and not waited yet */
-    unsigned char *local, *local_state; /* local_bytes a lane */
+    /* lanes that have arrived at the cluster's barrier in its present phase */
+    uint32_t cluster_arrived;
+    uint32_t cluster_pending;           /* lanes that have arrived and not waited yet */
+    unsigned char *local, *local_state; /* local_bytes per lane */
 };
 
-/* state of a byte of shared or local memory */
+/* State of a byte of shared or local memory */
 enum { BYTE_WRITTEN = 1, BYTE_BARRIER = 2 };
 
 #define MAX_WARPGROUPS 8
@@ -301,34 +332,40 @@ struct Block {
     Cluster *cluster;
     const Program *program;
     uint64_t index;
-    uint32_t rank; /* in its cluster */
-    bool exited;   /* with all that it had in flight: its shared memory is gone */
+    uint32_t rank; /* rank in its cluster */
+    /* its threads have exited and its asynchronous work is done: its shared memory is gone */
+    bool exited;
     Warp *warps;
     Warpgroup warpgroups[MAX_WARPGROUPS];
-    uint32_t unwaited;            /* groups of wgmma that no warp has waited for */
-    struct Tiles *tiles;          /* room for the operands of a wgmma, NULL until one runs */
-    uint32_t warp_count, running; /* warps that have live lanes */
+    /* groups of wgmma that no warp has waited for */
+    uint32_t unwaited;
+    /* buffers for the operands of a wgmma; NULL until the first one runs */
+    struct Tiles *tiles;
+    uint32_t warp_count, running; /* running: warps that have live lanes */
     uint32_t next_warp;
     unsigned char *shared, *shared_state;
     uint32_t shared_bytes;
-    Barrier **barriers; /* one a barrier ever made, by address of 8 bytes; NULL: never */
+    /* each barrier that was ever initialised, indexed by address / 8; NULL: none */
+    Barrier **barriers;
     uint32_t barrier_slots;
     NamedBarrier named[NAMED_BARRIERS];
     Async *first, *last, *spare;
     unsigned char *spare_buffers[40];
     uint64_t async_count;
-    uint64_t turn, phase_epoch, async_epoch, pool_epoch;
-    uint64_t clock; /* moves when something happens, see schedule.c */
-    uint32_t pool;  /* registers that setmaxnreg.inc may take */
+    uint64_t slice, phase_epoch, async_epoch, pool_epoch;
+    /* advances when something happens, see schedule.c */
+    uint64_t clock;
+    uint32_t pool;  /* registers that setmaxnreg.inc can take */
     uint64_t random;
-    uint32_t delay, slow; /* with a seed: turns that a copy may take; a bit a warp that seldom runs */
+    /* with a seed: most slices that a copy takes; the slow warps, one bit each */
+    uint32_t delay, slow;
 };
 
 struct Cluster {
     Block *blocks[MAX_CLUSTER];
     uint32_t size, next_block;
     uint64_t effects;    /* of all its blocks */
-    uint64_t generation; /* phases of its barrier that are over */
+    uint64_t generation; /* completed phases of its barrier */
 };
 
 struct Machine {
@@ -339,20 +376,24 @@ struct Machine {
     uint64_t seed;
     Region *regions;
     uint32_t region_count;
-    uint64_t *base_of_parameter; /* where the array of each of the manifest's parameters lies */
-    uint64_t base_of_empty[2];   /* where maps of empty tensors lead: [ManifestMap.stored] */
+    /* address of the array of each parameter in the manifest */
+    uint64_t *base_of_parameter;
+    /* base address of the maps of empty tensors: [ManifestMap.stored] */
+    uint64_t base_of_empty[2];
     unsigned char *parameters;
     TensorMap *maps;
-    int32_t *map_of_argument; /* by parameter of the entry; -1 */
+    int32_t *map_of_argument; /* indexed by parameter of the entry; -1: none */
     uint32_t threads, dynamic_bytes, dynamic_base;
     uint64_t blocks;
     uint32_t cluster_size, cluster[3];
     bool explicit_cluster;
-    uint64_t effects;             /* of all clusters on global memory */
-    uint64_t instructions, limit; /* warp instructions executed, and after which to give up; 0: never */
-    uint64_t done;                /* blocks that have ended */
-    uint64_t results, written;    /* bytes of the tensors that may be written, and that were written so far */
-    uint64_t next_look;           /* instructions after which `options->progress` is called again */
+    uint64_t effects;             /* effects of all clusters on global memory */
+    /* warp instructions executed so far; limit after which the run ends; 0: none */
+    uint64_t instructions, limit;
+    uint64_t done;                /* number of blocks that have ended */
+    /* bytes of the tensors that may be written; bytes of them that were written so far */
+    uint64_t results, written;
+    uint64_t next_progress; /* value of `instructions` at the next call of `options->progress` */
     const EmulatorOptions *options;
     RunStatus status;
 };
@@ -366,7 +407,7 @@ static inline Agent agent_of(const Block *block, Warp *warp, uint32_t lane) {
     return (Agent){warp, lane, warp->split->pc, 0};
 }
 
-/* ---- operands ----------------------------------------------------------------------------------------------------- */
+/* ---- operands -------------------------------------------------------------------------------- */
 
 static inline const uint32_t *in32(const Warp *warp, const Operand *op) {
     return (const uint32_t *)(const void *)(warp->banks[op->bank] + op->offset);
@@ -400,7 +441,8 @@ static inline void put_mask(Warp *warp, const Operand *op, uint32_t bits, uint32
     uint32_t *to = (uint32_t *)(void *)(warp->banks[BANK_REGISTERS] + op->offset);
     *to = (*to & ~mask) | (bits & mask);
 }
-/* Any width, zero-extended; and back, cut to the register's width. */
+/* Reads and writes a register of any width: zero-extended to 64 bits, and cut to the register's
+ * width. */
 static inline uint64_t in_lane(const Warp *warp, const Operand *op, uint32_t lane) {
     if (op->width == 8) return in64(warp, op)[lane];
     return op->width == 0 ? in_mask(warp, op) >> lane & 1 : in32(warp, op)[lane];
@@ -415,9 +457,11 @@ static inline void put_lane(Warp *warp, const Operand *op, uint32_t lane, uint64
 }
 static inline uint32_t first_lane(uint32_t mask) { return (uint32_t)__builtin_ctz(mask); }
 
-/* ---- handlers: each gives the code that executes a decoded instruction, NULL: not modelled ------------------------ */
+/* ---- handlers ---------------------------------------------------------------------------------- */
 
-Run pick_arithmetic(const Inst *inst); /* exec_integer.c, exec_float.c or exec_half.c, by the type */
+/* Each pick function returns the code for a decoded instruction, NULL: not modelled. */
+
+Run pick_arithmetic(const Inst *inst); /* by type: in exec_integer.c, exec_float.c or exec_half.c */
 Run pick_integer(const Inst *inst);
 Run pick_float(const Inst *inst);
 Run pick_half(const Inst *inst);
@@ -437,7 +481,7 @@ Run pick_cluster(const Inst *inst);
 Run pick_wgmma(const Inst *inst);
 Run pick_matrix(const Inst *inst);
 
-/* ---- running and reporting ---------------------------------------------------------------------------------------- */
+/* ---- running and reporting ------------------------------------------------------------------- */
 
 typedef enum ClusterState {
     CLUSTER_DONE,
@@ -445,26 +489,32 @@ typedef enum ClusterState {
     CLUSTER_SUSPENDED
 } ClusterState; /* stopped: machine->status says why */
 ClusterState schedule_run(Cluster *cluster, bool last_chance);
-void cluster_recheck(Cluster *cluster); /* its barrier, after lanes have come or exited */
+/* checks the cluster's barrier, after lanes have arrived or exited */
+void cluster_recheck(Cluster *cluster);
 Step schedule_branch(Block *block, Warp *warp, const Inst *inst, uint32_t mask, uint32_t target);
 Step schedule_exit(Block *block, Warp *warp, uint32_t mask);
-Step schedule_lanes(Block *block, Warp *warp, uint32_t mask, uint32_t wanted); /* NEXT once all wanted lanes are here */
-void schedule_start(Block *block);                       /* draws what the seed decides for the whole block */
-bool schedule_gives_up(Block *block, Split *split);       /* does the failed try_wait of this split end early? */
+/* STEP_NEXT when all `wanted` lanes have arrived */
+Step schedule_lanes(Block *block, Warp *warp, uint32_t mask, uint32_t wanted);
+void schedule_start(Block *block); /* draws the random parameters of the block */
+/* true if the failed try_wait of this split ends early */
+bool schedule_gives_up(Block *block, Split *split);
 uint64_t schedule_due(Block *block);
 uint32_t schedule_pick(Block *block, uint32_t choices);
 Step schedule_wait(Warp *warp, Wait wait, uint64_t seen);
 
-/* A finding: where (role, pipe, place) comes from the agent. Always returns false. */
+/* Reports a finding. Its role, pipe and source place come from the agent. Always returns false. */
 bool finding(Block *block, Code code, Agent agent, const char *format, ...) PRINTF_LIKE(4, 5);
-Step fault(Block *block, Code code, Agent agent, const char *format, ...) PRINTF_LIKE(4, 5); /* the same; STEP_FAULT */
+/* the same, returns STEP_FAULT */
+Step fault(Block *block, Code code, Agent agent, const char *format, ...) PRINTF_LIKE(4, 5);
 void report_deadlock(Cluster *cluster);
-const char *report_shared(const Machine *machine, Arena *arena, uint64_t address); /* "stage 2 of `loaded.x`" or NULL */
+/* "stage 2 of `loaded.x`" or NULL */
+const char *report_shared(const Machine *machine, Arena *arena, uint64_t address);
 
 /* float conversions, convert.c: number formats of up to 64 bits, all roundings */
 float half_to_float(uint16_t bits);
 float bfloat_to_float(uint16_t bits);
-uint16_t half_from_double(double value); /* nearest even; `value` may carry a sticky last bit */
+/* rounds to nearest even; `value` may have a sticky last bit */
+uint16_t half_from_double(double value);
 uint16_t bfloat_from_double(double value);
 
 #endif

@@ -1,6 +1,7 @@
-/* ldmatrix and stmatrix: 8 x 8 matrices of 16-bit elements between shared memory and the registers of a warp (PTX ISA
- * 9.7.14.5). Lane 8 i + r gives the address of row r of matrix i; register i of lane l holds elements 2 (l % 4) and the next
- * of row l / 4, or with .trans of column l / 4. */
+/* ldmatrix and stmatrix: 8 x 8 matrices of 16-bit elements between shared memory and the
+ * registers of a warp (PTX ISA 9.7.14.5). Lane 8 i + r gives the address of row r of matrix i;
+ * register i of lane l holds elements 2 (l % 4) and the next of row l / 4, or with .trans of
+ * column l / 4. */
 #include "machine.h"
 
 static bool rows_of(Block *block, Warp *warp, const Inst *inst, const Operand *base, AccessKind kind,
@@ -20,7 +21,7 @@ static bool rows_of(Block *block, Warp *warp, const Inst *inst, const Operand *b
     return true;
 }
 
-/* where element `half` (0, 1) of register `i` of a lane lies in row *row */
+/* Column of element `half` (0, 1) of register `i` of a lane; sets *row */
 static uint32_t place_of(bool transposed, uint32_t lane, uint32_t half, uint32_t *row) {
     uint32_t pair = lane % 4 * 2 + half;
     *row = transposed ? pair : lane / 4;

@@ -1,7 +1,8 @@
-/* Memory: the one function through which every access passes, and ld, st, atom, red.
+/* Memory: the one function that every access passes through, and ld, st, atom, red.
  *
- * Global memory is the launch's arrays, each its own region with unmapped gaps around, so that bounds are exact. Shared
- * and local memory keep a state byte for each byte: was it written, does it belong to an mbarrier. */
+ * Global memory is the launch's arrays, each a region with unmapped gaps around it, so that
+ * bounds are exact. Shared and local memory have one state byte per byte: is it written, does it
+ * belong to an mbarrier. */
 #include "machine.h"
 
 typedef struct Place {
@@ -10,7 +11,7 @@ typedef struct Place {
     Space space;
     uint64_t offset; /* in its space or region */
     const Region *region;
-    Block *home; /* shared memory: of this block */
+    Block *home; /* shared memory: the owning block */
 } Place;
 
 static const Region *find_region(const Machine *machine, uint64_t address) {
@@ -123,8 +124,8 @@ static bool complain(Block *block, Code code, const Access *access, const char *
                    where.text, what);
 }
 
-/* all bytes written, none of a barrier; eight at a time */
-static bool state_is_fine(const unsigned char *state, uint64_t bytes, uint64_t *bad) {
+/* True if all bytes are written and none belongs to a barrier; tests eight at a time */
+static bool state_is_valid(const unsigned char *state, uint64_t bytes, uint64_t *bad) {
     uint64_t i = 0, word;
     for (; i + 8 <= bytes; i += 8) {
         memcpy(&word, state + i, 8);
@@ -150,7 +151,7 @@ static bool check_state(Block *block, const Access *access, unsigned char *state
         memset(state, BYTE_WRITTEN, access->bytes);
         return true;
     }
-    if (state_is_fine(state, access->bytes, &bad)) return true;
+    if (state_is_valid(state, access->bytes, &bad)) return true;
     Access piece = *access;
     piece.bytes = access->piece ? access->piece : access->bytes;
     if (access->piece && access->agent.async == 0) piece.agent.lane += (uint32_t)(bad / access->piece);
@@ -171,7 +172,7 @@ unsigned char *memory_access(Block *block, const Access *access) {
         Access first = *access;
         for (first.bytes = access->piece ? access->piece : access->bytes;
              first.bytes < access->bytes && locate(block, &first).data;) {
-            first.address += access->piece; /* name the lane that leaves first */
+            first.address += access->piece; /* reports the first lane that is out of bounds */
             first.agent.lane++;
             if (first.address - access->address + first.bytes >= access->bytes) break;
         }
@@ -188,13 +189,13 @@ unsigned char *memory_access(Block *block, const Access *access) {
         return NULL;
     }
     bool writes = place.home && access->kind != ACCESS_READ;
-    if (writes && place.home->unwaited && !matrices_let_write(place.home, access, (uint32_t)place.offset)) return NULL;
+    if (writes && place.home->unwaited && !matrices_check_write(place.home, access, (uint32_t)place.offset)) return NULL;
     if (access->kind != ACCESS_READ && place.space == SPACE_GLOBAL) block->machine->written += access->bytes;
     if (place.state && !check_state(block, access, place.state, place.space)) return NULL;
     return place.data;
 }
 
-/* ---- ld and st ---------------------------------------------------------------------------------------------------- */
+/* ---- ld and st ------------------------------------------------------------------------------- */
 
 static Space space_of_inst(const Inst *inst) {
     return inst->mods.space_count ? (Space)inst->mods.spaces[0] : SPACE_GENERIC;
@@ -205,7 +206,7 @@ static uint64_t address_of(const Warp *warp, const Operand *op, Space space, uin
     return op->width == 4 || space == SPACE_SHARED ? (uint32_t)address : address;
 }
 
-/* Lanes whose pieces follow each other (stride == piece) or coincide (stride == 0) are one access. */
+/* Lanes whose pieces are adjacent (stride == piece) or identical (stride == 0) are one access. */
 static bool common_stride(const uint64_t *address, uint32_t mask, uint64_t stride) {
     uint64_t next = address[0];
     if (mask != ALL_LANES) return false;
@@ -240,7 +241,7 @@ static void give(const Warp *warp, const Inst *inst, const Operand *values, unsi
     }
 }
 
-/* the inner loops of plain 32-bit elements */
+/* The inner loops for plain 32-bit elements */
 static void take_all32(Warp *warp, const Inst *inst, const unsigned char *from) {
     uint32_t n = inst->vector;
     for (uint32_t k = 0; k < n; k++) {
@@ -293,7 +294,7 @@ static bool is_local(Space space, uint64_t address) {
     return space == SPACE_LOCAL || (space == SPACE_GENERIC && address - WINDOW_LOCAL < WINDOW_BYTES);
 }
 
-/* loads that others may be watched with */
+/* Loads that can be part of a polling loop */
 static bool observes(const Inst *inst) { return inst->mods.order > ORDER_WEAK; }
 
 static Step run_load(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
@@ -356,7 +357,7 @@ static Step run_store(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
     return STEP_NEXT;
 }
 
-/* ---- atomics ------------------------------------------------------------------------------------------------------ */
+/* ---- atomics --------------------------------------------------------------------------------- */
 
 static uint16_t reduce_half(Reduce reduce, bool brain, uint16_t a, uint16_t b) {
     double x = (double)(brain ? bfloat_to_float(a) : half_to_float(a)),
@@ -474,7 +475,7 @@ static Run pick_atomic(const Inst *inst) {
     return NULL;
 }
 
-/* ---- prefetches and fences ---------------------------------------------------------------------------------------- */
+/* ---- prefetches and fences ------------------------------------------------------------------- */
 
 static Step run_nothing(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     (void)block, (void)warp, (void)inst, (void)mask;

@@ -1,4 +1,5 @@
-/* mov (plain, packing, unpacking), addresses between spaces, clocks, and what is no work here (createpolicy). */
+/* mov (plain, packing, unpacking), addresses between spaces, clocks, and createpolicy, which
+ * does nothing. */
 #include "machine.h"
 
 static Step run_mov32(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
@@ -40,7 +41,7 @@ static Step run_unpack(Block *block, Warp *warp, const Inst *inst, uint32_t mask
     return STEP_NEXT;
 }
 
-/* ---- addresses ---------------------------------------------------------------------------------------------------- */
+/* ---- addresses ------------------------------------------------------------------------------- */
 
 static uint64_t window_of(Space space) {
     switch (space) {
@@ -82,9 +83,9 @@ static Step run_isspacep(Block *block, Warp *warp, const Inst *inst, uint32_t ma
     return STEP_NEXT;
 }
 
-/* ---- clocks and policies ------------------------------------------------------------------------------------------ */
+/* ---- clocks and policies --------------------------------------------------------------------- */
 
-/* The clock moves when something happens, not while somebody looks at it: see schedule.c. */
+/* Reading the clock does not advance it, see schedule.c. */
 static Step run_clock(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     uint64_t value = 0;
     switch ((ClockKind)inst->mods.choice) {

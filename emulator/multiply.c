@@ -1,9 +1,11 @@
-/* wgmma: what is computed. Operands from shared memory through their descriptors, or from registers, to tiles of floats;
- * their product, added to the accumulator (PTX ISA 9.7.15.5).
+/* wgmma, the computation. Reads the operands from shared memory through their descriptors, or
+ * from registers, into tiles of floats, and adds their product to the accumulator (PTX ISA
+ * 9.7.15.5).
  *
- * Products of all types are exact in f32 (but for overflow and underflow at the ends of bf16's and tf32's range), and are
- * added to the accumulator one by one in the order of k, in f32. Integers go the same way: a sum of 32 products of
- * 8 bits is exact in f32. An accumulator in f16 is rounded once an instruction. */
+ * Products of all types are exact in f32 (except overflow and underflow at the limits of bf16
+ * and tf32), and are added to the accumulator one by one in the order of k, in f32. Integers use
+ * the same code: a sum of 32 products of 8 bits is exact in f32. An f16 accumulator is rounded
+ * once per instruction. */
 #include "machine.h"
 
 enum { ROWS = 64, MAX_COLUMNS = 256, MAX_DEPTH = 32, PANEL = 8, CHUNK = 16 };
@@ -14,14 +16,14 @@ typedef struct Tiles {
     float b[MAX_COLUMNS * MAX_DEPTH]; /* [column / PANEL][k][column % PANEL] */
 } Tiles;
 
-/* ---- operands in shared memory ------------------------------------------------------------------------------------ */
+/* ---- operands in shared memory --------------------------------------------------------------- */
 
-/* A descriptor: where the 16-byte chunks of a matrix lie (PTX ISA 9.7.15.5.1.2) */
+/* A matrix descriptor: addresses of the 16-byte chunks of a matrix (PTX ISA 9.7.15.5.1.2) */
 typedef struct Layout {
     uint32_t start, leading, stride; /* bytes */
     uint32_t span;                   /* bytes of a swizzled row: 16 (no swizzle), 32, 64 or 128 */
-    uint32_t base;                   /* of the pattern, in rows of 128 bytes */
-    bool across;                     /* chunks run along M or N, not along K */
+    uint32_t base;                   /* base offset of the swizzle pattern, in rows of 128 bytes */
+    bool across;                     /* chunks are contiguous along M or N, not along K */
 } Layout;
 
 static Layout layout_of(uint64_t descriptor, bool across) {
@@ -34,8 +36,9 @@ static Layout layout_of(uint64_t descriptor, bool across) {
                     .across = across};
 }
 
-/* K-major: `line` is a row of A or a column of B, `chunk` counts along K. Else `line` is a k, `chunk` counts along M or N.
- * Eight lines of `span` bytes are a pattern; without swizzle, a core matrix of eight chunks. */
+/* K-major: `line` is a row of A or a column of B, `chunk` counts along K. Otherwise `line` is a
+ * k, and `chunk` counts along M or N. Eight lines of `span` bytes are one pattern; without
+ * swizzle, a core matrix of eight chunks. */
 static uint32_t chunk_address(const Layout *layout, uint32_t line, uint32_t chunk) {
     uint32_t wide = layout->span / CHUNK, address = layout->start + line % 8 * layout->span;
     if (!layout->across)
@@ -44,7 +47,8 @@ static uint32_t chunk_address(const Layout *layout, uint32_t line, uint32_t chun
         address += line / 8 * layout->leading + chunk * layout->stride;
     else
         address += line / 8 * layout->stride + chunk % wide * CHUNK + chunk / wide * layout->leading;
-    /* the swizzle exchanges chunks by bits of the address itself, counted from where the pattern begins */
+    /* The swizzle XORs the chunk number with bits of the address, relative to the start of the
+     * pattern */
     return address ^ ((((address >> 7) - layout->base) & (wide - 1)) << 4);
 }
 
@@ -68,7 +72,7 @@ static float to_float(Type type, const unsigned char *from) {
     if (element_bytes(type) == 1) return byte_to_float(type, *from);
     if (type == T_TF32) {
         memcpy(&word, from, 4);
-        word &= 0xffffe000u; /* the hardware does not look at the lower bits */
+        word &= 0xffffe000u; /* the hardware ignores the lower bits */
         memcpy(&value, &word, 4);
         return value;
     }
@@ -76,7 +80,7 @@ static float to_float(Type type, const unsigned char *from) {
     return type == T_BF16 ? bfloat_to_float(half) : half_to_float(half);
 }
 
-/* Where element (row, k) of a tile goes. For B, rows are columns. */
+/* Position of element (row, k) in a tile. For B, rows are columns. */
 static uint32_t place_a(uint32_t depth, uint32_t row, uint32_t k) { return row * depth + k; }
 static uint32_t place_b(uint32_t depth, uint32_t row, uint32_t k) {
     return row / PANEL * PANEL * depth + k * PANEL + row % PANEL;
@@ -114,13 +118,14 @@ static bool read_chunks(Block *block, Agent agent, const Side *source, float *ti
     return true;
 }
 
-/* ---- operands in registers ---------------------------------------------------------------------------------------- */
+/* ---- operands in registers ------------------------------------------------------------------- */
 
-/* PTX ISA 9.7.15.5.1.1: the figures of fragments. Element `e` of the accumulator of a lane: */
+/* Fragment layouts of PTX ISA 9.7.15.5.1.1: row and column of element `e` of the accumulator of
+ * a lane */
 static uint32_t d_row(uint32_t lane, uint32_t e) { return lane / 4 + (e / 2 % 2) * 8; }
 static uint32_t d_column(uint32_t lane, uint32_t e) { return e / 4 * 8 + lane % 4 * 2 + e % 2; }
 
-/* Four registers a lane; each holds `each` elements that follow each other along K. */
+/* Four registers per lane; each holds `each` elements that are consecutive along K. */
 static void read_fragment(const Block *block, uint32_t first_warp, const Inst *inst, float sign, float *tile) {
     Type type = (Type)inst->mods.types[1];
     uint32_t bytes = element_bytes(type), each = 4 / bytes, depth = inst->mods.depth;
@@ -137,7 +142,7 @@ static void read_fragment(const Block *block, uint32_t first_warp, const Inst *i
         }
 }
 
-/* ---- accumulators ------------------------------------------------------------------------------------------------- */
+/* ---- accumulators ---------------------------------------------------------------------------- */
 
 static float float_of(uint32_t bits) {
     float value;
@@ -184,7 +189,7 @@ static void store_accumulator(const Block *block, uint32_t first_warp, const Ins
         }
 }
 
-/* Sums wrap around, or are cut to the range with .satfinite; the sum of one instruction is exact before that. */
+/* Sums wrap, or saturate with .satfinite; the sum of one instruction is exact before that. */
 static void add_integers(const Block *block, uint32_t first_warp, const Matrix *matrix, const float *sums) {
     const Inst *inst = matrix->inst;
     bool saturates = (inst->mods.flags & FLAG_SATFINITE) != 0;
@@ -200,9 +205,9 @@ static void add_integers(const Block *block, uint32_t first_warp, const Matrix *
         }
 }
 
-/* ---- the product -------------------------------------------------------------------------------------------------- */
+/* ---- the product ----------------------------------------------------------------------------- */
 
-/* The loops are of fixed length inside, so that compilers make vectors of them. */
+/* Inner loops of constant length, so that compilers vectorise them */
 static void multiply(Tiles *tiles, uint32_t columns, uint32_t depth) {
     for (uint32_t panel = 0; panel < columns; panel += PANEL) {
         const float *b = tiles->b + panel * depth;
@@ -222,7 +227,7 @@ static uint32_t immediate(const Block *block, const Inst *inst, uint32_t at, uin
     return op->absent ? missing : in32(&block->warps[0], op)[0];
 }
 
-/* Operand A or B as its descriptor and the immediates say */
+/* Operand A or B as described by its descriptor and the immediates */
 static Side side_of(const Block *block, const Matrix *matrix, bool is_a) {
     const Inst *inst = matrix->inst;
     bool by_descriptor = inst->ops[wgmma_a(inst)].width == 8, half = type_rows[inst->mods.types[1]].bytes == 2;
@@ -245,9 +250,10 @@ static bool read_operands(Block *block, Agent agent, const Matrix *matrix, Tiles
     return read_chunks(block, agent, &b, tiles->b);
 }
 
-/* ---- operands that are overwritten -------------------------------------------------------------------------------- */
+/* ---- writes to operands in flight ------------------------------------------------------------ */
 
-/* The chunks of an operand that lie between two addresses: how many, and between which addresses they do. */
+/* Number of chunks of an operand between two addresses; *first, *end: the address range that
+ * they cover */
 static uint32_t chunks_within(const Side *side, uint32_t low, uint32_t high, uint32_t *first, uint32_t *end) {
     uint32_t per_chunk = CHUNK / element_bytes(side->type), count = 0;
     uint32_t lines = side->layout.across ? side->depth : side->rows,
@@ -280,7 +286,7 @@ static bool reads(const Block *block, const Matrix *matrix, uint32_t low, uint32
     return false;
 }
 
-bool matrices_let_write(Block *home, const Access *access, uint32_t address) {
+bool matrices_check_write(Block *home, const Access *access, uint32_t address) {
     for (uint32_t w = 0; w < (home->warp_count + 3) / 4; w++)
         for (const MatrixGroup *group = home->warpgroups[w].first; group; group = group->next)
             for (size_t i = 0; i < group->items.count; i++) {
@@ -297,7 +303,7 @@ bool matrices_let_write(Block *home, const Access *access, uint32_t address) {
     return true;
 }
 
-/* ---- a group ------------------------------------------------------------------------------------------------------ */
+/* ---- a group --------------------------------------------------------------------------------- */
 
 static bool same_accumulator(const Inst *x, const Inst *y) {
     if (!x || x->vector != y->vector || x->mods.columns != y->mods.columns || x->mods.types[0] != y->mods.types[0])
@@ -307,7 +313,8 @@ static bool same_accumulator(const Inst *x, const Inst *y) {
     return true;
 }
 
-/* One wgmma. `held`: whose accumulator, in f32, lies in the tile and not yet in its registers. */
+/* One wgmma. `held`: the instruction whose accumulator is in the tile, in f32, and not yet
+ * written to its registers. */
 static bool run_matrix(Block *block, Agent agent, const Matrix *matrix, Tiles *tiles, const Inst **held) {
     const Inst *inst = matrix->inst;
     uint32_t first_warp = agent.warp->index, cells = ROWS * inst->mods.columns;

@@ -1,7 +1,8 @@
-/* bar and barrier: the sixteen named barriers of a block; setmaxnreg and its pool of registers.
+/* bar and barrier: the sixteen named barriers of a block; setmaxnreg and its register pool.
  *
- * A warp has come to a barrier when all its lanes that have not exited are there, and then counts for 32 threads. The
- * .aligned forms (bar.* and barrier.*.aligned) want the lanes together at one instruction. */
+ * A warp has arrived at a barrier when all its lanes that have not exited have arrived; it then
+ * counts as 32 threads. The .aligned forms (bar.* and barrier.*.aligned) need all lanes at the
+ * same instruction. */
 #include "machine.h"
 
 static void release(Block *block, uint32_t id) {
@@ -22,7 +23,7 @@ static bool is_full(const Block *block, const NamedBarrier *barrier) {
     return barrier->arrived > 0 && barrier->arrived >= expected;
 }
 
-/* Lanes of a warp have come: when they are all that live, the warp counts. */
+/* Counts the warp as arrived once all its live lanes have arrived. */
 static void count_warp(Warp *warp, NamedBarrier *barrier) {
     uint32_t *lanes = &barrier->lanes[warp->index];
     if (*lanes && !(warp->live & ~*lanes)) {
@@ -94,15 +95,17 @@ static Step run_named(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
         return fault(block, P0731, agent, "named barrier %u is entered by %u threads, but for %u", id, barrier->arrived,
                      count);
     bool full = is_full(block, barrier);
-    if (full) release(block, id); /* this split is not asleep: it goes on by itself */
+    /* this split never slept: it continues without being woken */
+    if (full) release(block, id);
     if (full || !waits) return STEP_NEXT;
     warp->split->wait_address = id;
     return schedule_wait(warp, WAIT_NAMED, 0);
 }
 
-/* ---- setmaxnreg --------------------------------------------------------------------------------------------------- */
+/* ---- setmaxnreg ------------------------------------------------------------------------------ */
 
-/* All warps of a warpgroup take part with one value; what they give back or take goes through the block's pool. */
+/* All warps of a warpgroup must use the same value; registers are taken from and returned to the
+ * block's pool. */
 static bool check_group(Block *block, Agent agent, uint32_t value) {
     Warp *warp = agent.warp;
     uint32_t n = warp->register_changes, first = warp->index & ~3u;

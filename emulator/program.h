@@ -1,14 +1,15 @@
 /* emulator, private: the compact form of PTX text.
  *
- * The reader (read.c) makes raw statements of the text, the decoder (decode.c) makes instructions of those, once. A
- * Program is never changed afterwards, so that blocks may run it side by side. */
+ * The reader (read.c) turns the text into raw statements, the decoder (decode.c) turns those
+ * into instructions, once. A Program is constant afterwards, so that blocks can run it in
+ * parallel. */
 #ifndef PIPEC_EMULATOR_PROGRAM_H
 #define PIPEC_EMULATOR_PROGRAM_H
 
 #include "util/util.h"
 
 #define LANES       32
-#define MAX_CLUSTER 16 /* blocks; above 8 with the launch's consent */
+#define MAX_CLUSTER 16 /* blocks; above 8 only if the launch allows it */
 
 typedef enum Type {
 #define TYPE(name, spelling, bytes, kind) T_##name,
@@ -46,7 +47,7 @@ typedef enum Opcode {
 } Opcode;
 extern const char *const opcode_spellings[OP_COUNT];
 
-/* ---- modifiers ---------------------------------------------------------------------------------------------------- */
+/* ---- modifiers ------------------------------------------------------------------------------- */
 
 typedef enum Round {
     ROUND_NONE,
@@ -71,7 +72,7 @@ typedef enum Compare {
     COMPARE_LO,
     COMPARE_LS,
     COMPARE_HI,
-    COMPARE_HS, /* of unsigned integers: lt le gt ge */
+    COMPARE_HS, /* comparisons of unsigned integers: lt le gt ge */
     COMPARE_EQU,
     COMPARE_NEU,
     COMPARE_LTU,
@@ -144,14 +145,16 @@ enum { /* Mods.flags */
        FLAG_PROXY = 1 << 29,
        FLAG_ASYNC = 1 << 30
 };
-#define FLAG_MBARRIER_INIT 0 /* a fence that orders nothing which the emulator reorders */
+/* a fence for an order that the emulator keeps anyway */
+#define FLAG_MBARRIER_INIT 0
 
 typedef struct Mods {
     uint8_t types[3], type_count;
     uint8_t round, compare, reduce, order, scope, vector, dimensions, choice;
     uint8_t spaces[2], space_count;
     bool cache_policy;             /* .L2::cache_hint: the last operand is a policy */
-    bool cluster;                  /* .shared::cluster: addresses may be of any block of the cluster */
+    /* .shared::cluster: addresses may be of any block of the cluster */
+    bool cluster;
     uint8_t multicast;             /* .multicast::cluster: an operand is the mask of blocks */
     uint8_t transposed;            /* .trans */
     uint8_t eight;                 /* .m8n8 */
@@ -159,19 +162,20 @@ typedef struct Mods {
     uint32_t flags;
 } Mods;
 
-/* ---- instructions ------------------------------------------------------------------------------------------------- */
+/* ---- instructions ---------------------------------------------------------------------------- */
 
-/* Where a value lies. Lanes of registers up to 32 bits are uint32_t[32] (narrow values zero-extended), of 64-bit ones
- * uint64_t[32]; a predicate is one uint32_t, a bit a lane. Constants lie in a bank of the same form. */
+/* Location of a value. Lanes of registers up to 32 bits are uint32_t[32] (narrow values
+ * zero-extended), of 64-bit registers uint64_t[32]; a predicate is one uint32_t, one bit per
+ * lane. Constants are in a bank of the same form. */
 enum { BANK_REGISTERS, BANK_CONSTANTS, BANK_COUNT };
 typedef struct Operand {
     uint8_t bank;
     uint8_t width;   /* bytes of the register: 1, 2, 4, 8; 0: a predicate */
     bool negated;    /* predicates */
-    bool sink;       /* `_`, or a destination that is not there */
-    bool absent;     /* an optional source that is not there */
-    uint32_t offset; /* in the bank, bytes */
-    uint32_t slot;   /* of the register, index of its validity mask */
+    bool sink;       /* `_`, or an omitted destination */
+    bool absent;     /* an omitted optional source */
+    uint32_t offset; /* offset in the bank, in bytes */
+    uint32_t slot;   /* index of the register's validity mask */
     int64_t add;     /* addresses: [register + add] */
 } Operand;
 
@@ -180,9 +184,9 @@ struct Warp;
 struct Inst;
 
 typedef enum Step {
-    STEP_NEXT, /* done: go on behind it */
+    STEP_NEXT, /* done: continue with the next instruction */
     STEP_JUMP, /* the handler has set the program counters */
-    STEP_WAIT, /* not yet: the split sleeps and executes it again when woken */
+    STEP_WAIT, /* blocked: the split sleeps and executes the instruction again when woken */
     STEP_FAULT /* a finding was reported */
 } Step;
 typedef Step (*Run)(struct Block *block, struct Warp *warp, const struct Inst *inst, uint32_t mask);
@@ -190,21 +194,21 @@ typedef Step (*Run)(struct Block *block, struct Warp *warp, const struct Inst *i
 typedef struct Inst {
     Run run;
     const Operand *ops;
-    const uint32_t *uses, *defs; /* slots that must be written before, that are written by it */
+    const uint32_t *uses, *defs; /* slots that must be written before; slots that it writes */
     uint8_t op_count, use_count, def_count;
     uint8_t opcode;
     uint8_t vector; /* registers of the vector operand of ld, st, red: at least 1 */
     bool guarded, guard_negated;
     uint32_t guard_offset, guard_slot;
-    uint32_t target; /* branches: instruction */
-    uint32_t line;   /* of the PTX text */
-    uint32_t rank;   /* place in the order in which splits of a warp run, see flow.c */
+    uint32_t target; /* branches: index of the target instruction */
+    uint32_t line;   /* line of the PTX text */
+    uint32_t rank;   /* position in the order in which splits of a warp run, see flow.c */
     Mods mods;
 } Inst;
 
 static inline Type inst_type(const Inst *inst) { return (Type)inst->mods.types[0]; }
 
-/* ---- programs ----------------------------------------------------------------------------------------------------- */
+/* ---- programs -------------------------------------------------------------------------------- */
 
 typedef struct Parameter {
     const char *name;
@@ -213,7 +217,7 @@ typedef struct Parameter {
 } Parameter;
 
 typedef struct SharedAddress {
-    uint32_t offset; /* of its first lane in the constants */
+    uint32_t offset; /* offset of its first lane in the constants */
     uint8_t width;
 } SharedAddress;
 
@@ -221,42 +225,46 @@ typedef struct Program {
     const char *entry;
     const char *text; /* the PTX; findings quote its lines */
     size_t length;
-    Inst *code; /* the last one is always `exit` */
+    Inst *code; /* the last instruction is always `exit` */
     uint32_t count;
     VEC(Parameter) parameters;
     uint32_t parameter_bytes;
     uint32_t shared_bytes;     /* statically allocated */
-    uint32_t shared_alignment; /* of the dynamic part, which starts behind the static one */
-    uint32_t local_bytes;      /* a thread */
-    uint32_t register_bytes;   /* a warp */
+    uint32_t shared_alignment; /* alignment of the dynamic part, which follows the static part */
+    uint32_t local_bytes;      /* per thread */
+    uint32_t register_bytes;   /* per warp */
     uint32_t slots;
     unsigned char *constants;
-    VEC(SharedAddress) shared_addresses; /* among the constants */
+    VEC(SharedAddress) shared_addresses; /* constants that are shared addresses */
     uint32_t constant_bytes;
-    uint32_t specials[64]; /* offset of the register that holds a special one, see specials.def; 0: unused */
+    /* offset of the register that holds each special register, see specials.def; 0: unused */
+    uint32_t specials[64];
     uint32_t special_slots[64];
-    uint32_t required_threads; /* .reqntid, 0: not given */
-    uint32_t most_threads;     /* .maxntid, 0: not given */
-    uint32_t most_registers;   /* .maxnreg, 0: not given */
-    uint32_t least_blocks;     /* .minnctapersm, 0: not given */
-    uint32_t cluster[3];       /* .reqnctapercluster, 0: not given */
+    uint32_t required_threads; /* .reqntid, 0: absent */
+    uint32_t most_threads;     /* .maxntid, 0: absent */
+    uint32_t most_registers;   /* .maxnreg, 0: absent */
+    uint32_t least_blocks;     /* .minnctapersm, 0: absent */
+    uint32_t cluster[3];       /* .reqnctapercluster, 0: absent */
     bool explicit_cluster;     /* .explicitcluster */
-    bool multiplies;           /* has wgmma: warps keep track of the registers that are in flight */
+    bool multiplies;           /* has wgmma: warps track the registers in flight */
 } Program;
 
-/* Addresses of symbols: shared memory starts behind what the hardware keeps for itself, parameters in their bank. */
+/* Addresses of symbols: user shared memory starts after the part that the hardware reserves;
+ * parameters have their bank. */
 #define SHARED_BASE    1024u
 #define PARAMETER_BASE 528u
 
 typedef enum ReadStatus { READ_FINE, READ_REJECTED, READ_INCOMPLETE } ReadStatus;
 
-typedef struct ReadFault { /* why a text is not READ_FINE */
+/* why a text is not READ_FINE */
+typedef struct ReadFault {
     Code code;
     uint32_t line; /* 0: none */
     const char *why;
 } ReadFault;
 
-/* NULL entry: the first one; `every`: all entries are decoded (and the last one returned). */
+/* Decodes the entry of this name; NULL: the first entry. `every`: all entries are decoded and
+ * the last one is returned. */
 ReadStatus program_read(Arena *arena, const char *ptx, size_t length, const char *entry, bool every, Program **out,
                         ReadFault *fault);
 void flow_rank(Arena *arena, Program *program);

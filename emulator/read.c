@@ -1,13 +1,14 @@
 /* PTX text to a Program: directives, declarations, scopes, labels, operands as written.
  *
- * In: the text of a module and the name of the entry wanted. Out: its Program. It reads the PTX of others as well as
- * ours: nested scopes with registers and labels of their own, register ranges, debug directives. Calls, global and
- * constant variables are well formed but not modelled, and said to be so. Everything else of a module is skipped. */
+ * In: the text of a module and the name of the wanted entry. Out: its Program. Reads PTX of
+ * other compilers too: nested scopes with their own registers and labels, register ranges, debug
+ * directives. Calls, global and constant variables are parsed and reported as not modelled. All
+ * other parts of a module are skipped. */
 #include "text.h"
 
 #include <string.h>
 
-/* A register range or a file may be made to cost much: these bounds are far above what ptxas takes. */
+/* Bounds on the cost of register ranges and files, far above what ptxas accepts. */
 enum {
     MAX_DEPTH = 200,
     MAX_OPERANDS = 16,
@@ -38,7 +39,7 @@ void text_incomplete(Reader *reader, uint32_t line, const char *format, ...) {
     longjmp(reader->stop, 1);
 }
 
-/* ---- words -------------------------------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 bool text_is(const Token *token, const char *word) {
     return token->kind == TOKEN_WORD && token->length == strlen(word) && !memcmp(token->text, word, token->length);
@@ -92,7 +93,7 @@ static void skip_to_semicolon(Reader *reader) {
     scan_next(reader);
 }
 
-/* ---- symbols ------------------------------------------------------------------------------------------------------ */
+/* ---- symbols --------------------------------------------------------------------------------- */
 
 static uint32_t bucket_of(const char *name) { return (uint32_t)((uintptr_t)name >> 4) * 2654435761u >> 20; }
 
@@ -112,8 +113,9 @@ static Symbol *find_symbol(Reader *reader, const char *name, bool range) {
     return best;
 }
 
-/* `%r7` may be declared as itself or as one of the range `%r<16>`; the innermost declaration counts. Registers of a
- * range get their storage when they are first met, so that `.reg .b32 %r<100000>` costs nothing. */
+/* `%r7` may be declared by itself or as part of the range `%r<16>`; the innermost declaration
+ * applies. Registers of a range get storage on first use, so that `.reg .b32 %r<100000>` costs
+ * nothing. */
 Symbol *text_lookup(Reader *reader, const char *text, uint32_t length) {
     const char *name = names_intern(reader->names, text, length);
     Symbol *exact = find_symbol(reader, name, false);
@@ -169,7 +171,7 @@ static const char *new_name(Reader *reader, const Token *token) {
     return name;
 }
 
-/* ---- declarations ------------------------------------------------------------------------------------------------- */
+/* ---- declarations ---------------------------------------------------------------------------- */
 
 static Type take_type(Reader *reader) {
     Token token = take_word(reader, "a type");
@@ -294,11 +296,11 @@ static void read_storage(Reader *reader, Space space, bool is_extern) {
     expect_mark(reader, ';');
 }
 
-/* ---- operands ----------------------------------------------------------------------------------------------------- */
+/* ---- operands -------------------------------------------------------------------------------- */
 
 static Raw read_operand(Reader *reader, uint32_t depth);
 
-/* `+ 4`, `+-4`, `- 4` behind a base */
+/* `+ 4`, `+-4`, `- 4` after a base */
 static int64_t read_offset(Reader *reader) {
     int64_t sum = 0;
     while (at_mark(reader, '+') || at_mark(reader, '-')) {
@@ -386,7 +388,7 @@ static Raw read_operand(Reader *reader, uint32_t depth) {
     return raw;
 }
 
-/* ---- statements --------------------------------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 static void read_instruction(Reader *reader) {
     Guard guard = {0};
@@ -432,10 +434,10 @@ static void read_statement(Reader *reader) {
     } else if (token->kind == TOKEN_WORD && *token->text == '.') {
         text_incomplete(reader, token->line, "`%.*s` inside a kernel is not modelled", (int)token->length, token->text);
     } else if (token->kind == TOKEN_WORD) {
-        /* a label, or an instruction: the character behind the word decides */
-        const char *behind = reader->at;
-        while (behind < reader->end && (*behind == ' ' || *behind == '\t')) behind++;
-        if (behind < reader->end && *behind == ':') {
+        /* A label or an instruction: the character after the word decides */
+        const char *after = reader->at;
+        while (after < reader->end && (*after == ' ' || *after == '\t')) after++;
+        if (after < reader->end && *after == ':') {
             add_label(reader, token);
             scan_next(reader);
             expect_mark(reader, ':');
@@ -477,7 +479,7 @@ static void resolve_branches(Reader *reader) {
     }
 }
 
-/* ---- entries and modules ------------------------------------------------------------------------------------------ */
+/* ---- entries and modules --------------------------------------------------------------------- */
 
 static void read_parameters(Reader *reader) {
     Program *program = reader->program;
@@ -567,7 +569,7 @@ static void read_entry(Reader *reader, const Program *module, const Token *name)
     memset(&reader->branches, 0, sizeof reader->branches);
     memset(&reader->constant_bytes, 0, sizeof reader->constant_bytes);
     memset(reader->constants, 0, sizeof reader->constants);
-    decode_new_register(reader, T_B64); /* slot 0: where sinks write to */
+    decode_new_register(reader, T_B64); /* slot 0: the target of sinks */
     open_scope(reader);
     read_parameters(reader);
     read_performance(reader);
@@ -583,7 +585,8 @@ static void read_entry(Reader *reader, const Program *module, const Token *name)
     flow_rank(reader->arena, program);
 }
 
-/* A module-scope variable: shared memory is declared, other variables are refused when a kernel names them. */
+/* A module-scope variable: shared memory is declared; other variables are rejected when a kernel
+ * names them. */
 static void read_module_variable(Reader *reader, bool is_extern) {
     if (take_directive(reader, ".shared")) {
         read_storage(reader, SPACE_SHARED, is_extern);

@@ -1,7 +1,8 @@
-/* Findings, in words: who (role, warp, lane), what, where (`.pipe` place, PTX line), which stage of which pipe.
+/* Text of findings: describe_agent (role, warp, lane), what, where (`.pipe` place, PTX line), which stage
+ * of which pipe.
  *
- * The names come from the manifest: ranges of shared memory, roles by warp, marks by PTX line. Foreign PTX has none of
- * them and is spoken of by warps, addresses and PTX lines. */
+ * The names come from the manifest: ranges of shared memory, roles by warp, marks by PTX line.
+ * Findings in foreign PTX name only warps, addresses and PTX lines. */
 #include "machine.h"
 
 static const ManifestMark *mark_of(const Machine *machine, uint32_t line) {
@@ -34,7 +35,7 @@ static const char *quote(const Machine *machine, uint32_t line) {
     return arena_printf(machine->arena, "PTX line %u: `%.*s`", line, (int)length, at);
 }
 
-/* ---- shared memory ------------------------------------------------------------------------------------------------ */
+/* ---- shared memory --------------------------------------------------------------------------- */
 
 typedef struct Named {
     const ManifestShared *range;
@@ -75,9 +76,9 @@ const char *report_shared(const Machine *machine, Arena *arena, uint64_t address
     return NULL;
 }
 
-/* ---- findings ----------------------------------------------------------------------------------------------------- */
+/* ---- findings -------------------------------------------------------------------------------- */
 
-static void who(const Machine *machine, Agent agent, Str *out) {
+static void describe_agent(const Machine *machine, Agent agent, Str *out) {
     const ManifestRole *role = role_of(machine, agent.warp->index);
     bool matrix = machine->program->code[agent.pc].opcode == OP_WGMMA;
     if (agent.async) str_add(out, matrix ? "a wgmma of " : "a copy of ");
@@ -108,7 +109,7 @@ static void report(Block *block, Code code, Agent agent, const char *format, va_
     Machine *machine = block->machine;
     Str message = str_new(machine->arena);
     uint32_t line = machine->program->code[agent.pc].line;
-    who(machine, agent, &message);
+    describe_agent(machine, agent, &message);
     str_add(&message, ": ");
     str_vprintf(&message, format, args);
     note_place(machine, agent.warp->block, diag_of(machine, code, line, message.text), line);
@@ -131,7 +132,7 @@ Step fault(Block *block, Code code, Agent agent, const char *format, ...) {
     return STEP_FAULT;
 }
 
-/* ---- deadlocks ---------------------------------------------------------------------------------------------------- */
+/* ---- deadlocks ------------------------------------------------------------------------------- */
 
 static const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }
 
@@ -151,7 +152,7 @@ static void describe_phase(Block *block, const Split *split, Str *out) {
     if (barrier->tx) str_printf(out, " and %lld bytes", (long long)barrier->tx);
 }
 
-/* Groups of wgmma are only done once all warps of the warpgroup have committed them. */
+/* A group of wgmma runs only after all warps of the warpgroup have committed it. */
 static void describe_matrices(const Block *block, const Warp *warp, const Split *split, Str *out) {
     uint32_t first = warp->index & ~3u, missing = 0;
     str_add(out, "waits for its wgmmas");
@@ -194,7 +195,7 @@ typedef struct Waiter {
     const char *text;
 } Waiter;
 
-/* warps of one block and one role that wait for the same */
+/* True if these warps of one block and one role wait for the same thing */
 static bool alike(const Machine *machine, const Waiter *a, const Waiter *b) {
     return a->warp->block == b->warp->block && !strcmp(a->text, b->text) &&
            role_of(machine, a->warp->index) == role_of(machine, b->warp->index);
@@ -216,7 +217,7 @@ static const char *warps_phrase(const Machine *machine, const Waiter *waiters, u
     return out.text;
 }
 
-static bool told_before(const Machine *machine, const Waiter *waiters, uint32_t i) {
+static bool already_reported(const Machine *machine, const Waiter *waiters, uint32_t i) {
     for (uint32_t j = 0; j < i; j++)
         if (alike(machine, &waiters[j], &waiters[i])) return true;
     return false;
@@ -225,14 +226,14 @@ static bool told_before(const Machine *machine, const Waiter *waiters, uint32_t 
 static void label_waiters(Machine *machine, Diag *diag, const Waiter *waiters, uint32_t count) {
     for (uint32_t i = 1; i < count && diag->label_count < DIAG_MAX_LABELS && diag->has_place; i++) {
         const ManifestMark *mark = mark_of(machine, machine->program->code[waiters[i].split->pc].line);
-        bool fresh = mark && !told_before(machine, waiters, i);
+        bool fresh = mark && !already_reported(machine, waiters, i);
         for (int j = 0; fresh && j < diag->label_count; j++)
             fresh = diag->labels[j].span.lo != mark->span.lo || diag->labels[j].span.hi != mark->span.hi;
         if (fresh) diag_label(machine->diags, diag, mark->span, "%s", mark->what ? mark->what : "waits here");
     }
 }
 
-static void note_exited(Block *block, Diag *diag) {
+static void report_exited(Block *block, Diag *diag) {
     Machine *machine = block->machine;
     Str out = str_new(machine->arena);
     uint32_t count = 0;
@@ -248,7 +249,7 @@ static void note_exited(Block *block, Diag *diag) {
                   count == 1 ? "has" : "have");
 }
 
-/* What the splits of a cluster wait for; those that show what is wrong come first. */
+/* The splits of a cluster that wait; those that show the cause come first. */
 static uint32_t collect_waiters(const Cluster *cluster, Waiter *waiters, Wait first_wait) {
     uint32_t count = 0, first = 0;
     for (uint32_t b = 0; b < cluster->size; b++)
@@ -269,7 +270,7 @@ static uint32_t collect_waiters(const Cluster *cluster, Waiter *waiters, Wait fi
     return count;
 }
 
-static bool anybody_waits(const Cluster *cluster, Wait wait) {
+static bool has_waiter(const Cluster *cluster, Wait wait) {
     for (uint32_t b = 0; b < cluster->size; b++)
         for (uint32_t w = 0; w < cluster->blocks[b]->warp_count; w++)
             for (uint32_t s = 0; s < cluster->blocks[b]->warps[w].split_count; s++)
@@ -277,8 +278,9 @@ static bool anybody_waits(const Cluster *cluster, Wait wait) {
     return false;
 }
 
-/* Does a split wait for lanes that are held up by nobody but lanes of their own warp? Where they wait for a stage, that is what is wrong. */
-static bool lanes_parted(const Cluster *cluster) {
+/* True if a split waits for lanes that are only blocked by lanes of their own warp: if those
+ * wait for a stage, that is the cause. */
+static bool lanes_diverged(const Cluster *cluster) {
     for (uint32_t b = 0; b < cluster->size; b++)
         for (uint32_t w = 0; w < cluster->blocks[b]->warp_count; w++) {
             const Warp *warp = &cluster->blocks[b]->warps[w];
@@ -299,11 +301,11 @@ void report_deadlock(Cluster *cluster) {
     Code code = P0730;
     const char *what = "deadlock: nothing can run and nothing is in flight";
     Wait first = WAIT_NONE;
-    if (lanes_parted(cluster)) {
+    if (lanes_diverged(cluster)) {
         code = P0732;
         what = "the lanes of a warp have parted before an instruction that wants them together";
         first = WAIT_LANES;
-    } else if (anybody_waits(cluster, WAIT_REGISTERS)) {
+    } else if (has_waiter(cluster, WAIT_REGISTERS)) {
         code = P0733;
         what = "setmaxnreg asks for more registers than the block has";
         first = WAIT_REGISTERS;
@@ -313,10 +315,10 @@ void report_deadlock(Cluster *cluster) {
     uint32_t line = machine->program->code[waiters[0].split->pc].line;
     Diag *diag = diag_of(machine, code, line, what);
     for (uint32_t i = 0; i < count; i++)
-        if (!told_before(machine, waiters, i))
+        if (!already_reported(machine, waiters, i))
             diag_note(machine->diags, diag, "%s %s", warps_phrase(machine, waiters, count, i), waiters[i].text);
     label_waiters(machine, diag, waiters, count);
-    for (uint32_t b = 0; b < cluster->size; b++) note_exited(cluster->blocks[b], diag);
+    for (uint32_t b = 0; b < cluster->size; b++) report_exited(cluster->blocks[b], diag);
     note_place(machine, waiters[0].warp->block, diag, line);
     machine->status = RUN_FINDING;
 }

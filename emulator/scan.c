@@ -1,7 +1,8 @@
 /* PTX text to tokens.
  *
- * In: bytes, of which nothing is trusted. Out: one token at a time in reader->token. Words hold the dots and double
- * colons of opcodes and special registers (`ld.shared::cta.b32`, `%tid.x`). Comments of both kinds are skipped. */
+ * In: untrusted bytes. Out: one token at a time in reader->token. Words include the dots and
+ * double colons of opcodes and special registers (`ld.shared::cta.b32`, `%tid.x`). Skips
+ * comments of both kinds. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,7 +70,7 @@ static void scan_float_bits(Reader *reader, Token *token, int digits) {
     token->kind = digits == 8 ? TOKEN_F32 : TOKEN_F64;
 }
 
-/* decimal floats: the C library's conversion is exact, but wants a text that ends */
+/* Decimal floats: the C library's conversion is exact, but needs NUL-terminated text */
 static void scan_decimal(Reader *reader, Token *token) {
     char copy[64];
     size_t length = 0;
@@ -145,7 +146,7 @@ void scan_next(Reader *reader) {
     token->length = (uint32_t)(reader->at - token->text);
 }
 
-/* `.loc` and `.file` end with their line; what is in it is of no interest here */
+/* Skips a `.loc` or `.file` directive, which ends at the end of its line */
 void scan_skip_line(Reader *reader) {
     reader->at = reader->token.text;
     reader->line = reader->token.line;

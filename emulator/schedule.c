@@ -1,19 +1,23 @@
-/* Which warp runs, and which of its splits; when asynchronous work is done; who sleeps and wakes; what is a deadlock.
+/* Scheduling: which warp and which of its splits runs, when asynchronous work is done, which
+ * splits sleep and wake, what is a deadlock.
  *
- * Lanes of a warp that part at a branch become splits. The split whose instruction ranks lowest runs first, so that
- * splits meet again at the join (flow.c), but a split that waits never holds the others up: lanes progress
- * independently. Seed 0 is the plain order: warps in turn, copies done in the order of issue after a few turns. Other
- * seeds draw all of that, which warps lag behind, how late copies are, and which waits end before their phase does.
+ * Lanes of a warp that diverge at a branch become splits. The split whose instruction has the
+ * lowest rank runs first, so that splits reconverge at the join (flow.c), but a split that waits
+ * does not block the others: lanes progress independently. Seed 0 is the plain order: warps
+ * round-robin, copies done in the order of issue after a few slices. Other seeds randomise this:
+ * which warps are slow, how late copies are, and which waits end before their phase completes.
  *
- * The clock moves when something happens, not while somebody looks at it. So a loop that only polls comes back to the
- * same registers, which is how it is recognised; it then sleeps until memory changes. When nothing can run and nothing
- * is in flight, failed waits return false once, as if their time were up; when all sleep again with nothing done in
- * between, that is a deadlock. */
+ * The clock advances only when something happens, not when it is read. So a loop that only polls
+ * returns to the same registers, which is how it is recognised; it then sleeps until memory
+ * changes. When nothing can run and nothing is in flight, failed waits return false once, as if
+ * they had timed out; when all splits sleep again and nothing was done in between, that is a
+ * deadlock. */
 #include "machine.h"
 
-enum { TURN = 256, COPY_DELAY = 3, QUIET_BRANCHES = 255 };
+enum { SLICE = 256, COPY_DELAY = 3, QUIET_BRANCHES = 255 };
 
-/* Of the other seeds: a slow warp runs, an early end of a wait is drawn, once in so many times; copies take up to so many turns */
+/* With other seeds: a slow warp runs in one of SLOW slices, a wait ends early with odds of one in
+ * GIVES_UP, copies take LEAST_DELAY to LEAST_DELAY + DELAYS slices */
 enum { SLOW = 8, GIVES_UP = 4, LEAST_DELAY = 4, DELAYS = 8 };
 
 static uint64_t draw(Block *block) {
@@ -25,7 +29,8 @@ static uint64_t draw(Block *block) {
     return x * UINT64_C(2685821657736338717) >> 16;
 }
 
-/* Neighbouring seeds and blocks have nothing in common: splitmix64, Steele, Lea and Flood. */
+/* Hashes the seed (splitmix64; Steele, Lea and Flood), so that adjacent seeds and blocks are
+ * independent. */
 void schedule_start(Block *block) {
     uint64_t z = block->machine->seed * UINT64_C(0x9e3779b97f4a7c15) + block->index * UINT64_C(0xd1b54a32d192ed03);
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -40,13 +45,14 @@ void schedule_start(Block *block) {
 
 bool schedule_gives_up(Block *block, Split *split) {
     uint64_t now =
-        block->cluster->effects + 1; /* once each time something has happened, as where nothing else can run */
+        /* at most once per effect, the same as when nothing else can run */
+        block->cluster->effects + 1;
     if (!block->machine->seed || split->expired == now || draw(block) % GIVES_UP) return false;
     split->expired = now;
     return true;
 }
 
-/* ---- sleeping ----------------------------------------------------------------------------------------------------- */
+/* ---- sleeping -------------------------------------------------------------------------------- */
 
 Step schedule_wait(Warp *warp, Wait wait, uint64_t seen) {
     warp->split->wait = wait;
@@ -81,7 +87,8 @@ static void remove_split(Warp *warp, uint32_t index) {
     if (&warp->splits[index] != last) warp->splits[index] = *last;
 }
 
-/* Splits at one instruction become one where that helps: those that can run, and those that wait for lanes. */
+/* Merges splits at the same instruction if that helps: those that can run, and those that wait
+ * for lanes. */
 static void merge_splits(const Block *block, Warp *warp) {
     for (uint32_t i = 0; i < warp->split_count; i++)
         for (uint32_t j = i + 1; j < warp->split_count;) {
@@ -101,15 +108,16 @@ static void merge_splits(const Block *block, Warp *warp) {
         }
 }
 
-/* The split to run; *limit: the rank at which another one that can run is to be considered again. */
+/* Selects the split to run; *limit: the rank from which another runnable split must be
+ * considered again. */
 static Split *choose_split(Block *block, Warp *warp, uint32_t *limit) {
     const Inst *code = block->program->code;
     *limit = UINT32_MAX;
     if (warp->split_count == 1) return is_ready(block, warp, &warp->splits[0]) ? &warp->splits[0] : NULL;
     merge_splits(block, warp);
     Split *best = NULL;
-    bool any = (warp->turns++ & 7) == 7; /* so that a loop of low rank cannot starve the others */
-    uint32_t skip = any ? warp->turns >> 3 : 0, ready = 0;
+    bool any = (warp->selections++ & 7) == 7; /* so that a loop of low rank cannot starve the others */
+    uint32_t skip = any ? warp->selections >> 3 : 0, ready = 0;
     for (uint32_t i = 0; i < warp->split_count; i++) ready += is_ready(block, warp, &warp->splits[i]);
     skip = ready ? skip % ready : 0;
     for (uint32_t i = 0; i < warp->split_count; i++) {
@@ -126,7 +134,7 @@ static Split *choose_split(Block *block, Warp *warp, uint32_t *limit) {
     return best;
 }
 
-/* Lanes `mask` of the running split go to `pc`; the rest keeps its place. */
+/* Moves the lanes `mask` of the running split to `pc`; the other lanes stay. */
 static Split *split_off(Warp *warp, uint32_t mask, uint32_t pc) {
     Split *fresh = &warp->splits[warp->split_count++];
     *fresh = (Split){.mask = mask, .pc = pc};
@@ -150,10 +158,11 @@ Step schedule_exit(Block *block, Warp *warp, uint32_t mask) {
     return STEP_JUMP;
 }
 
-/* ---- polling ------------------------------------------------------------------------------------------------------ */
+/* ---- polling --------------------------------------------------------------------------------- */
 
-/* At a backward branch: does this loop do nothing but look? Then its split sleeps. Registers are compared only where
- * something that pollers do was seen, or after many turns without effect, so that ordinary loops pay nothing. */
+/* At a backward branch: if the loop only polls, its split sleeps. Registers are compared only
+ * after an instruction that is typical of polling, or after many iterations without effect, so
+ * that ordinary loops cost nothing. */
 static void watch_loop(Block *block, Warp *warp, Split *split, uint32_t pc) {
     const Program *program = block->program;
     if (split->poll_effects != warp->effects) {
@@ -184,22 +193,22 @@ static void watch_loop(Block *block, Warp *warp, Split *split, uint32_t pc) {
 
 Step schedule_branch(Block *block, Warp *warp, const Inst *inst, uint32_t mask, uint32_t target) {
     Split *split = warp->split;
-    uint32_t here = (uint32_t)(inst - block->program->code);
-    bool backward = target <= here;
+    uint32_t pc = (uint32_t)(inst - block->program->code);
+    bool backward = target <= pc;
     if (split->mask & ~mask) {
         uint32_t rest = split->mask & ~mask;
-        split_off(warp, rest, here + 1);
+        split_off(warp, rest, pc + 1);
     }
     split->pc = target;
-    if (backward) watch_loop(block, warp, split, here);
+    if (backward) watch_loop(block, warp, split, pc);
     return STEP_JUMP;
 }
 
-/* ---- running ------------------------------------------------------------------------------------------------------ */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static bool use_of_unwritten(Block *block, Warp *warp, const Inst *inst, uint32_t slot, uint32_t missing) {
     uint32_t lane = first_lane(missing), place = 0;
-    if (matrices_hold(warp, slot)) return matrices_touched(block, warp, inst, slot, lane, "reads");
+    if (matrices_in_flight(warp, slot)) return matrices_report_use(block, warp, inst, slot, lane, "reads");
     for (uint32_t i = 0; i < inst->op_count; i++)
         if (inst->ops[i].bank == BANK_REGISTERS && inst->ops[i].slot == slot && !inst->ops[i].sink &&
             !inst->ops[i].absent)
@@ -209,7 +218,7 @@ static bool use_of_unwritten(Block *block, Warp *warp, const Inst *inst, uint32_
                    place ? "operand" : "the guard, operand", place, opcode_spellings[inst->opcode]);
 }
 
-/* Lanes of the split that execute the instruction; false: a finding */
+/* The lanes of the split that execute the instruction; false: a finding */
 static bool active_lanes(Block *block, Warp *warp, const Inst *inst, uint32_t *out) {
     uint32_t mask = warp->split->mask;
     if (inst->guarded) {
@@ -227,13 +236,13 @@ static bool active_lanes(Block *block, Warp *warp, const Inst *inst, uint32_t *o
     return true;
 }
 
-/* Lanes that a false guard keeps from an instruction that waits go on. */
-static void part_from_waiting(Warp *warp, uint32_t mask) {
+/* Lanes whose guard is false continue when the instruction blocks the others. */
+static void unblock_inactive(Warp *warp, uint32_t mask) {
     uint32_t rest = warp->split->mask & ~mask;
     if (rest) split_off(warp, rest, warp->split->pc + 1);
 }
 
-/* Runs one split of a warp for a while. False: a finding. */
+/* Runs one split of a warp, for at most `budget` instructions. False: a finding. */
 static bool run_warp(Block *block, Warp *warp, Split *split, uint32_t limit, uint32_t budget) {
     const Inst *code = block->program->code;
     uint32_t done = 0;
@@ -256,10 +265,10 @@ static bool run_warp(Block *block, Warp *warp, Split *split, uint32_t limit, uin
         }
         if (step == STEP_FAULT) return false;
         if (step == STEP_WAIT) {
-            part_from_waiting(warp, mask);
-            merge_splits(block, warp); /* those that wait for each other */
+            unblock_inactive(warp, mask);
+            merge_splits(block, warp); /* lanes that wait for each other */
         } else if (warp->split_count == 1 && split == &warp->splits[0] && split->wait == WAIT_NONE && warp->live) {
-            continue; /* a branch that all lanes took */
+            continue; /* all lanes took the branch */
         }
         break;
     }
@@ -273,9 +282,9 @@ static bool warp_ready(const Block *block, const Warp *warp) {
     return false;
 }
 
-/* ---- when nothing can run ----------------------------------------------------------------------------------------- */
+/* ---- nothing can run ------------------------------------------------------------------------- */
 
-/* Failed waits return false once each time something has happened: a `try_wait` may be a question only. */
+/* Failed waits return false once per effect, because a `try_wait` may be only a test. */
 static bool expire_waits(Block *block) {
     bool any = false;
     uint64_t now = block->cluster->effects + 1;
@@ -291,8 +300,8 @@ static bool expire_waits(Block *block) {
     return any;
 }
 
-/* Loops that look at nothing but the clock are pauses: time passes for them. */
-static bool pass_time(Block *block) {
+/* Loops that only read the clock are pauses: advances the clock for them. */
+static bool advance_clock(Block *block) {
     bool any = false;
     for (uint32_t w = 0; w < block->warp_count; w++)
         for (uint32_t s = 0; s < block->warps[w].split_count; s++) {
@@ -313,19 +322,21 @@ static bool polls_memory(const Block *block) {
     return false;
 }
 
-/* Expires, then passes, where nothing can be expired; *polls: some block polls memory. False: nothing helps. */
+/* Expires waits; if there is none, advances the clock; *polls: some block polls memory. False:
+ * nothing helped. */
 static bool wake_some(Cluster *cluster, bool *polls) {
     bool any = false;
     *polls = false;
     for (uint32_t b = 0; b < cluster->size; b++) any |= expire_waits(cluster->blocks[b]);
-    for (uint32_t b = 0; !any && b < cluster->size; b++) any |= pass_time(cluster->blocks[b]);
+    for (uint32_t b = 0; !any && b < cluster->size; b++) any |= advance_clock(cluster->blocks[b]);
     for (uint32_t b = 0; b < cluster->size; b++) *polls |= polls_memory(cluster->blocks[b]);
     return any;
 }
 
 static Warp *choose_warp(Block *block) {
     uint32_t start = block->machine->seed ? (uint32_t)(draw(block) % block->warp_count) : block->next_warp;
-    Warp *late = NULL; /* the last that could run: where all are slow */
+    /* the last runnable one, used if all are slow */
+    Warp *late = NULL;
     for (uint32_t i = 0; i < block->warp_count; i++) {
         Warp *warp = &block->warps[(start + i) % block->warp_count];
         if (!warp->live || !warp_ready(block, warp)) continue;
@@ -337,7 +348,7 @@ static Warp *choose_warp(Block *block) {
     return late;
 }
 
-/* Blocks of a cluster take turns, as their warps do. */
+/* The blocks of a cluster run round-robin, as do their warps. */
 static Warp *choose(Cluster *cluster) {
     Block *first = cluster->blocks[0];
     uint32_t start = cluster->size == 1          ? 0
@@ -353,18 +364,18 @@ static Warp *choose(Cluster *cluster) {
     return NULL;
 }
 
-static bool take_turn(Block *block, Warp *warp) {
-    uint32_t limit, budget = block->machine->seed ? 1 + (uint32_t)(draw(block) % 97) : TURN;
+static bool run_slice(Block *block, Warp *warp) {
+    uint32_t limit, budget = block->machine->seed ? 1 + (uint32_t)(draw(block) % 97) : SLICE;
     Split *split = choose_split(block, warp, &limit);
     uint64_t effects = block->cluster->effects;
     split->wait = WAIT_NONE;
     if (!run_warp(block, warp, split, limit, budget)) return false;
-    block->turn++;
+    block->slice++;
     block->clock += block->cluster->effects - effects;
     return async_step(block, false);
 }
 
-/* All threads of a block are gone: what is in flight comes to its end, then so does the block. */
+/* All threads of a block have exited: completes the asynchronous work, then ends the block. */
 static bool end_block(Block *block) {
     while (!async_idle(block))
         if (!async_step(block, true)) return false;
@@ -372,7 +383,7 @@ static bool end_block(Block *block) {
     return async_check_end(block);
 }
 
-/* Lets something in flight be done; *any: there was something. */
+/* Executes a step of an operation in flight; *any: there was one. */
 static bool step_copies(Cluster *cluster, bool *any) {
     *any = false;
     for (uint32_t b = 0; b < cluster->size && !*any; b++) {
@@ -391,33 +402,35 @@ static bool give_up(Machine *machine) {
     return false;
 }
 
-static bool runs(const Cluster *cluster) {
+static bool is_running(const Cluster *cluster) {
     for (uint32_t b = 0; b < cluster->size; b++)
         if (!cluster->blocks[b]->exited) return true;
     return false;
 }
 
-/* Which part is done: blocks where there are many, else what of the results was written */
-static void look(Machine *machine) {
+/* Estimates the part of the work that is done: by blocks if there are many, otherwise by bytes
+ * of results written */
+static void report_progress(Machine *machine) {
     double blocks = (double)machine->done / (double)machine->blocks, written = 0;
     if (machine->results > 0) written = (double)machine->written / (double)machine->results;
     if (written > 0.99) written = 0.99;
-    machine->next_look = machine->instructions + LOOK_EVERY;
+    machine->next_progress = machine->instructions + PROGRESS_INTERVAL;
     machine->options->progress(machine->options->progress_data, blocks > written ? blocks : written,
                                machine->instructions);
 }
 
-/* Another cluster may change the memory that this one polls: it is suspended, unless this is its last chance. */
+/* Another cluster may change the memory that this one polls: then it is suspended, unless
+ * `last_chance`. */
 ClusterState schedule_run(Cluster *cluster, bool last_chance) {
     Machine *machine = cluster->blocks[0]->machine;
-    while (runs(cluster)) {
-        if (machine->instructions >= machine->next_look) look(machine);
+    while (is_running(cluster)) {
+        if (machine->instructions >= machine->next_progress) report_progress(machine);
         if (machine->limit && machine->instructions >= machine->limit && !give_up(machine)) return CLUSTER_STOPPED;
         Warp *warp = choose(cluster);
         bool any = true, polls;
         if (warp) {
             Block *block = warp->block;
-            if (!take_turn(block, warp) || (!block->running && !end_block(block))) return CLUSTER_STOPPED;
+            if (!run_slice(block, warp) || (!block->running && !end_block(block))) return CLUSTER_STOPPED;
             continue;
         }
         if (!step_copies(cluster, &any)) return CLUSTER_STOPPED;
@@ -430,10 +443,10 @@ ClusterState schedule_run(Cluster *cluster, bool last_chance) {
 }
 
 uint64_t schedule_due(Block *block) {
-    return block->machine->seed ? block->turn + draw(block) % block->delay : block->turn + COPY_DELAY;
+    return block->machine->seed ? block->slice + draw(block) % block->delay : block->slice + COPY_DELAY;
 }
 
-/* Which of the operations in flight is next in line: the first, or with a seed any of the first few */
+/* Selects the next operation in flight: the first, or with a seed one of the first few */
 uint32_t schedule_pick(Block *block, uint32_t choices) {
     return block->machine->seed && choices > 1 ? (uint32_t)(draw(block) % choices) : 0;
 }

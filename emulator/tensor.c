@@ -1,13 +1,15 @@
-/* Tensor maps: from the manifest's fields, with the driver's own checks; and copies through them.
+/* Tensor maps: built from the manifest's fields, with the driver's checks; and copies through
+ * them.
  *
- * A box of the tensor lies in shared memory row by row, the innermost dimension first, each address with its 16-byte
- * chunk exchanged by the swizzle. What lies outside of the tensor is filled with zero, or not stored. Coordinates are
- * signed 32-bit. Bytes completed at the barrier are those of the whole box. */
+ * A box of the tensor is stored in shared memory row by row, innermost dimension first, with the
+ * 16-byte chunks of each address permuted by the swizzle. Elements outside the tensor are filled
+ * with zero, or not stored. Coordinates are signed 32-bit. The barrier counts the bytes of the
+ * whole box. */
 #include "machine.h"
 
-/* ---- encoding ----------------------------------------------------------------------------------------------------- */
+/* ---- encoding -------------------------------------------------------------------------------- */
 
-static bool refuse(Machine *machine, const TensorMap *map, const char *why) {
+static bool reject(Machine *machine, const TensorMap *map, const char *why) {
     diag_plain(machine->diags, P0703, "the driver would reject the tensor map of `%s`: %s", map->name, why);
     machine->status = RUN_REJECTED;
     return false;
@@ -23,22 +25,22 @@ static uint32_t swizzle_span(Swizzle swizzle) {
     return 0;
 }
 
-/* what cuTensorMapEncodeTiled checks */
+/* The checks of cuTensorMapEncodeTiled */
 static bool check_map(Machine *machine, const TensorMap *map) {
     uint64_t inner = (uint64_t)map->box[0] * map->element_bytes, bytes = inner;
-    if (map->base % 16) return refuse(machine, map, "its base is not a multiple of 16 bytes");
+    if (map->base % 16) return reject(machine, map, "its base is not a multiple of 16 bytes");
     for (uint32_t i = 0; i < map->rank; i++) {
         if (map->extents[i] == 0 || map->extents[i] > UINT64_C(1) << 32)
-            return refuse(machine, map, "an extent is not in 1 .. 2^32");
+            return reject(machine, map, "an extent is not in 1 .. 2^32");
         if (map->box[i] == 0 || map->box[i] > 256)
-            return refuse(machine, map, "an extent of its box is not in 1 .. 256");
+            return reject(machine, map, "an extent of its box is not in 1 .. 256");
         if (i > 0 && (map->strides[i] % 16 || map->strides[i] >= UINT64_C(1) << 40))
-            return refuse(machine, map, "a stride is not a multiple of 16 bytes below 2^40");
+            return reject(machine, map, "a stride is not a multiple of 16 bytes below 2^40");
         bytes *= i > 0 ? map->box[i] : 1;
     }
-    if (inner % 16) return refuse(machine, map, "a row of its box is not a multiple of 16 bytes");
+    if (inner % 16) return reject(machine, map, "a row of its box is not a multiple of 16 bytes");
     if (inner > swizzle_span(map->swizzle))
-        return refuse(machine, map, "a row of its box is longer than the span of its swizzle");
+        return reject(machine, map, "a row of its box is longer than the span of its swizzle");
     if (map->swizzle != SWIZZLE_NONE && bytes % swizzle_span(map->swizzle)) {
         diag_plain(
             machine->diags, P0701,
@@ -47,7 +49,7 @@ static bool check_map(Machine *machine, const TensorMap *map) {
         machine->status = RUN_INCOMPLETE;
         return false;
     }
-    if (bytes > 232448) return refuse(machine, map, "its box is larger than shared memory");
+    if (bytes > 232448) return reject(machine, map, "its box is larger than shared memory");
     return true;
 }
 
@@ -59,12 +61,12 @@ static bool encode(Machine *machine, const Launch *launch, const ManifestMap *fr
     map->swizzle = from->swizzle;
     map->rank = (uint32_t)from->rank;
     map->box_bytes = map->element_bytes;
-    if (from->rank < 1 || from->rank > MAX_RANK) return refuse(machine, map, "its rank is not in 1 .. 5");
-    if (element_rows[from->type].map < 0) return refuse(machine, map, "it cannot hold elements of this type");
+    if (from->rank < 1 || from->rank > MAX_RANK) return reject(machine, map, "its rank is not in 1 .. 5");
+    if (element_rows[from->type].map < 0) return reject(machine, map, "it cannot hold elements of this type");
     MapShape shape;
     if (map_evaluate(from, launch->symbols, &shape) != FORMULA_FINE)
-        return refuse(machine, map, "an extent or a stride overflows");
-    /* each array is a region of its own, in the order of parameters: see emulator.c */
+        return reject(machine, map, "an extent or a stride overflows");
+    /* Each array is a separate region, in the order of parameters: see emulator.c */
     map->base = shape.is_empty ? machine->base_of_empty[from->stored] : machine->base_of_parameter[from->parameter];
     for (uint32_t i = 0; i < map->rank; i++) {
         map->extents[i] = shape.extents[i];
@@ -83,9 +85,10 @@ bool maps_encode(Machine *machine, const Launch *launch) {
     return true;
 }
 
-/* ---- copies ------------------------------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
-/* PTX ISA 5.5.6: of the address of a 16-byte chunk, some bits are exchanged by those three above them */
+/* PTX ISA 5.5.6: some bits of the address of a 16-byte chunk are XORed with the bits three above
+ * them */
 static uint32_t swizzled(Swizzle swizzle, uint32_t address) {
     switch (swizzle) {
     case SWIZZLE_NONE: return address;
@@ -96,7 +99,7 @@ static uint32_t swizzled(Swizzle swizzle, uint32_t address) {
     return address;
 }
 
-/* A row of a box: where it begins in the box, and the part of it that lies inside of the tensor. */
+/* A row of a box: its position in the box, and the part of it that is inside the tensor. */
 typedef struct Row {
     uint32_t at;          /* bytes from the start of the box */
     uint32_t skip, bytes; /* inside: bytes from the start of the row; 0: all outside */
@@ -137,8 +140,9 @@ static unsigned char *reach(Block *block, const Async *op, AccessKind kind, Spac
     return memory_access(block, &access);
 }
 
-/* `box` is where the shared address op->shared lies; the swizzle exchanges chunks within 1024 bytes of address bits,
- * and never leaves the box, whose rows fill whole spans wherever it has more than one */
+/* `box` is the location of the shared address op->shared. The swizzle permutes chunks within
+ * 1024 bytes of address bits and never leaves the box, because a box of more than one row has
+ * rows of whole spans. */
 static void place_row(const Async *op, unsigned char *box, const Row *row, const unsigned char *from) {
     const TensorMap *map = op->map;
     uint32_t row_bytes = map->box[0] * map->element_bytes;
@@ -202,8 +206,9 @@ static void reduce_row(const Async *op, unsigned char *to, const unsigned char *
     }
 }
 
-/* Hardware clips stores to whole 16 bytes: what lies between the end of a tensor and the next multiple is overwritten (seen on
- * an H200; loads are clipped element by element). Where that is foreign memory, the access is a finding. */
+/* The hardware clips stores to whole 16 bytes: bytes between the end of a tensor and the next
+ * multiple of 16 are overwritten (seen on an H200; loads are clipped per element). If that is
+ * foreign memory, the access is a finding. */
 static uint32_t stored_bytes(const Row *row) { return (row->bytes + 15) / 16 * 16; }
 
 bool tensor_store(Block *block, const Async *op) {

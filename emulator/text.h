@@ -1,4 +1,4 @@
-/* emulator, private: between the reader and the decoder of PTX text. */
+/* emulator, private: shared by the reader and the decoder of PTX text. */
 #ifndef PIPEC_EMULATOR_TEXT_H
 #define PIPEC_EMULATOR_TEXT_H
 
@@ -19,13 +19,13 @@ typedef enum TokenKind {
 typedef struct Token {
     TokenKind kind;
     char mark;        /* TOKEN_MARK */
-    const char *text; /* TOKEN_WORD: not ended by a NUL */
+    const char *text; /* TOKEN_WORD: not NUL-terminated */
     uint32_t length;
     uint32_t line;
     uint64_t value; /* TOKEN_INTEGER; TOKEN_F32, TOKEN_F64: the bits */
 } Token;
 
-/* An operand as it was written. */
+/* An operand as written. */
 typedef enum RawKind { RAW_WORD, RAW_NUMBER, RAW_MEMORY, RAW_VECTOR } RawKind;
 typedef struct Raw {
     RawKind kind;
@@ -42,13 +42,14 @@ typedef enum SymbolKind { SYMBOL_REGISTER, SYMBOL_RANGE, SYMBOL_VARIABLE } Symbo
 typedef struct Symbol {
     SymbolKind kind;
     const char *name; /* interned; SYMBOL_RANGE: the prefix */
-    uint32_t depth;   /* of its scope */
+    uint32_t depth;   /* nesting depth of its scope */
     Type type;
-    uint32_t range;  /* SYMBOL_RANGE: how many */
+    uint32_t range;  /* SYMBOL_RANGE: number of registers */
     Operand operand; /* SYMBOL_REGISTER */
     Space space;     /* SYMBOL_VARIABLE */
     uint64_t address;
-    bool dynamic; /* of extern shared memory: the address counts from the start of the dynamic part */
+    /* extern shared memory: the address is relative to the start of the dynamic part */
+    bool dynamic;
     struct Symbol *shadowed, *in_scope;
 } Symbol;
 
@@ -71,8 +72,8 @@ typedef struct Branch {
     uint32_t line;
 } Branch;
 
-/* Addresses of shared memory tell the blocks of a cluster apart; those of the dynamic part count from its start, which is known at the
- * end of the entry only. */
+/* Shared addresses differ per block of a cluster. Those of the dynamic part are relative to its
+ * start, which is only known at the end of the entry. */
 typedef enum ConstantKind { CONSTANT_PLAIN, CONSTANT_SHARED, CONSTANT_DYNAMIC_SHARED } ConstantKind;
 
 typedef struct Constant {
@@ -89,22 +90,23 @@ typedef struct Reader {
     Arena *arena;
     ReadFault *fault;
     Names *names;
-    jmp_buf stop; /* taken once there is a fault */
+    jmp_buf stop; /* longjmp target after a fault */
     ReadStatus status;
     const char *text, *at, *end;
     uint32_t line;
-    Token token; /* the one to be read next */
+    Token token; /* the next token */
     uint32_t depth;
     TextScope *scope;
     Symbol *buckets[SYMBOL_BUCKETS];
-    Program *program; /* of the entry being read */
+    Program *program; /* of the entry that is being read */
     VEC(Inst) code;
     VEC(Branch) branches;
     Constant *constants[CONSTANT_BUCKETS];
     VEC(unsigned char) constant_bytes;
 } Reader;
 
-/* PTX that is not well formed, or that the emulator does not model: report, then leave through reader->stop. */
+/* PTX that is malformed, or that the emulator does not model: reports it and jumps to
+ * reader->stop. */
 NO_RETURN void text_reject(Reader *reader, uint32_t line, const char *format, ...) PRINTF_LIKE(3, 4);
 NO_RETURN void text_incomplete(Reader *reader, uint32_t line, const char *format, ...) PRINTF_LIKE(3, 4);
 Symbol *text_lookup(Reader *reader, const char *text, uint32_t length);
@@ -114,7 +116,7 @@ bool text_is(const Token *token, const char *word);
 void scan_next(Reader *reader);
 void scan_skip_line(Reader *reader);
 
-/* decode.c: one statement into instructions at the end of reader->code */
+/* decode.c: appends the instructions of one statement to reader->code */
 typedef struct Guard {
     bool present, negated;
     Token name;

@@ -1,14 +1,15 @@
-/* Instructions in which the lanes of a warp meet: bar.warp.sync, shfl, vote, match, elect, redux, activemask.
+/* Instructions for which the lanes of a warp must converge: bar.warp.sync, shfl, vote, match,
+ * elect, redux, activemask.
  *
- * Lanes run apart after a branch, so each waits here (schedule_lanes) until all lanes of its member mask that have not
- * exited stand at the same instruction. */
+ * Lanes diverge after a branch, so each lane waits (schedule_lanes) until all lanes of its
+ * member mask that have not exited are at the same instruction. */
 #include "machine.h"
 
 static uint32_t member_mask(const Warp *warp, const Operand *op, uint32_t mask) {
     return (uint32_t)in_lane(warp, op, first_lane(mask));
 }
 
-/* Waits for the members; finds a lane that is not a member itself. */
+/* Waits for the members; a lane that is not a member itself is a finding. */
 static Step meet(Block *block, Warp *warp, uint32_t mask, uint32_t members) {
     if (mask & ~members) {
         uint32_t lane = first_lane(mask & ~members);
@@ -18,17 +19,18 @@ static Step meet(Block *block, Warp *warp, uint32_t mask, uint32_t members) {
     return schedule_lanes(block, warp, mask, members & warp->live);
 }
 
-/* bar.warp.sync may meet at different instructions with the same mask (PTX ISA 9.7.13.2) */
+/* bar.warp.sync may synchronise lanes at different instructions with the same mask (PTX ISA
+ * 9.7.13.2) */
 static Step run_bar_warp(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
-    uint32_t members = member_mask(warp, &inst->ops[0], mask), here = mask;
+    uint32_t members = member_mask(warp, &inst->ops[0], mask), arrived = mask;
     if (mask & ~members) return meet(block, warp, mask, members);
     for (uint32_t i = 0; i < warp->split_count; i++) {
         const Split *split = &warp->splits[i];
         if (split != warp->split && split->wait == WAIT_LANES &&
             block->program->code[split->pc].opcode == OP_BAR_WARP && split->wait_mask == members)
-            here |= split->mask;
+            arrived |= split->mask;
     }
-    if ((members & warp->live) & ~here) {
+    if ((members & warp->live) & ~arrived) {
         warp->split->wait_mask = members;
         return schedule_wait(warp, WAIT_LANES, warp->live);
     }
@@ -43,7 +45,7 @@ static Step run_bar_warp(Block *block, Warp *warp, const Inst *inst, uint32_t ma
     return STEP_NEXT;
 }
 
-/* PTX ISA 9.7.9.6: the segment and the clamp come from c */
+/* PTX ISA 9.7.9.6: c holds the segment and the clamp */
 static bool shuffle_source(uint32_t choice, uint32_t lane, uint32_t b, uint32_t c, uint32_t *source) {
     uint32_t segment = c >> 8 & 31, clamp = c & 31, highest = (lane & segment) | (clamp & ~segment),
              lowest = lane & segment;
@@ -121,7 +123,7 @@ static Step run_activemask(Block *block, Warp *warp, const Inst *inst, uint32_t 
     return STEP_NEXT;
 }
 
-/* ops: d, p, membermask; the lowest lane is the one */
+/* ops: d, p, membermask; the lowest lane is elected */
 static Step run_elect(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     Step step = meet(block, warp, mask, member_mask(warp, &inst->ops[2], mask));
     if (step != STEP_NEXT) return step;

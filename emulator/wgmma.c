@@ -1,17 +1,20 @@
-/* wgmma: what is issued, in which groups, and who may touch the registers meanwhile (PTX ISA 9.7.15).
+/* wgmma, the issue: groups of instructions, and which registers they own meanwhile (PTX ISA
+ * 9.7.15).
  *
- * Each warp of a warpgroup issues by itself; a group is done, as one asynchronous operation, some time after all four
- * have committed it (multiply.c). From its issue until a wait_group of its warp, the registers of a wgmma belong to it: an
- * access by another instruction is a finding on every schedule, for the valid bits of such registers are taken away. */
+ * Each warp of a warpgroup issues separately; a group is done, as one asynchronous operation,
+ * some time after all four warps have committed it (multiply.c). From the issue until a
+ * wait_group of its warp, the registers of a wgmma belong to it: an access by another
+ * instruction is a finding on every schedule, because the valid bits of these registers are
+ * cleared. */
 #include "machine.h"
 
-/* ---- registers in flight ------------------------------------------------------------------------------------------ */
+/* ---- registers in flight --------------------------------------------------------------------- */
 
-bool matrices_hold(const Warp *warp, uint32_t slot) { return warp->matrices && warp->matrices->group[slot]; }
+bool matrices_in_flight(const Warp *warp, uint32_t slot) { return warp->matrices && warp->matrices->group[slot]; }
 
 static uint32_t line_of(const Warp *warp, uint32_t slot) { return warp->matrices->user[slot]->line; }
 
-bool matrices_touched(Block *block, Warp *warp, const Inst *inst, uint32_t slot, uint32_t lane, const char *verb) {
+bool matrices_report_use(Block *block, Warp *warp, const Inst *inst, uint32_t slot, uint32_t lane, const char *verb) {
     const Matrices *matrices = warp->matrices;
     bool committed = matrices->group[slot] <= matrices->committed;
     return finding(block, P0770, agent_of(block, warp, lane), "`%s` %s a register of the wgmma of PTX line %u, %s",
@@ -19,13 +22,14 @@ bool matrices_touched(Block *block, Warp *warp, const Inst *inst, uint32_t slot,
                    committed ? "whose group has not been waited for" : "which has not been committed and waited for");
 }
 
-/* Before any instruction of a program that multiplies: does it write what is in flight? Also notes what it writes. */
+/* Called before each instruction of a program with wgmma: a write to a register in flight is a
+ * finding. Also records the registers that it writes. */
 bool matrices_allow(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     Matrices *matrices = warp->matrices;
     for (uint32_t i = 0; i < inst->def_count; i++) {
         uint32_t slot = inst->defs[i];
         if (matrices->busy && matrices->group[slot])
-            return matrices_touched(block, warp, inst, slot, first_lane(mask), "writes");
+            return matrices_report_use(block, warp, inst, slot, first_lane(mask), "writes");
         matrices->written[slot] = matrices->fences + 1;
     }
     return true;
@@ -38,8 +42,8 @@ bool matrices_check_exit(Block *block, Warp *warp) {
                    "the warp exits while a wgmma of it may be in flight: no `wgmma.wait_group` follows");
 }
 
-/* Is this register, already in flight, one that the new wgmma may use as well? As the same part of the accumulator of an
- * instruction of the same shape, or as operand A of both. */
+/* True if the new wgmma may also use this register, which is in flight: as the same part of the
+ * accumulator of an instruction of the same shape, or as operand A of both. */
 static bool shares(const Inst *user, const Inst *inst, uint32_t at) {
     uint32_t slot = inst->ops[at].slot;
     if (at < inst->vector)
@@ -90,11 +94,11 @@ static bool take_registers(Block *block, Warp *warp, const Inst *inst, bool accu
     return true;
 }
 
-/* ---- groups ------------------------------------------------------------------------------------------------------- */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 static Warpgroup *warpgroup_of(Block *block, const Warp *warp) { return &block->warpgroups[warp->index / 4]; }
 
-/* One warp's wait is enough: what it says of the group is true for all four. */
+/* The wait of one warp suffices: the group is then complete for all four. */
 static void retire_groups(Block *block, Warpgroup *warpgroup, uint32_t limit) {
     while (warpgroup->first && warpgroup->first->number < limit) {
         MatrixGroup *group = warpgroup->first;
@@ -126,7 +130,8 @@ static MatrixGroup *find_group(Block *block, Warp *warp) {
     return group;
 }
 
-/* Are the warp's lanes together, all of them alive, and is it one of a whole warpgroup? */
+/* True if all lanes of the warp are alive and converged, and the warp belongs to a whole
+ * warpgroup */
 static Step meet(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     Step step = schedule_lanes(block, warp, mask, warp->live);
     if (step != STEP_NEXT) return step;
@@ -145,23 +150,24 @@ static bool same_in_all_lanes(Block *block, Warp *warp, const Operand *op, const
     return true;
 }
 
-static bool disagree(Block *block, Warp *warp, const char *what) {
+static bool report_mismatch(Block *block, Warp *warp, const char *what) {
     return finding(block, P0772, agent_of(block, warp, 0),
                    "the warps of a warpgroup disagree: warp %u %s as another one of warps %u .. %u did", warp->index,
                    what, warp->index & ~3u, warp->index | 3u);
 }
 
-/* The next wgmma of the group that is open: the first warp to come says which it is, the others repeat it. */
+/* The next wgmma of the open group: the first warp that issues it adds it, the others must
+ * repeat it. */
 static bool add_matrix(Block *block, Warp *warp, const Matrix *matrix) {
     MatrixGroup *group = find_group(block, warp);
     if (warp->matrices->issued < group->items.count) {
         const Matrix *known = &group->items.items[warp->matrices->issued];
-        if (known->inst != matrix->inst) return disagree(block, warp, "does not execute the same wgmma");
+        if (known->inst != matrix->inst) return report_mismatch(block, warp, "does not execute the same wgmma");
         if (known->a != matrix->a || known->b != matrix->b)
-            return disagree(block, warp, "does not have the same descriptors");
-        if (known->accumulates != matrix->accumulates) return disagree(block, warp, "does not have the same scale-d");
+            return report_mismatch(block, warp, "does not have the same descriptors");
+        if (known->accumulates != matrix->accumulates) return report_mismatch(block, warp, "does not have the same scale-d");
     } else if (group->closed) {
-        return disagree(block, warp, "does not commit as many wgmmas");
+        return report_mismatch(block, warp, "does not commit as many wgmmas");
     } else {
         vec_push(block->machine->arena, &group->items, *matrix);
         matrices_span(block, &group->items.items[group->items.count - 1]);
@@ -170,7 +176,7 @@ static bool add_matrix(Block *block, Warp *warp, const Matrix *matrix) {
     return true;
 }
 
-/* ---- instructions ------------------------------------------------------------------------------------------------- */
+/* ---- instructions ---------------------------------------------------------------------------- */
 
 static Step run_multiply(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     Step step = meet(block, warp, inst, mask);
@@ -201,7 +207,7 @@ static Step run_commit(Block *block, Warp *warp, const Inst *inst, uint32_t mask
     if (step != STEP_NEXT || !warp->matrices) return step;
     MatrixGroup *group = find_group(block, warp);
     if (group->items.count != warp->matrices->issued) {
-        disagree(block, warp, "does not commit as many wgmmas");
+        report_mismatch(block, warp, "does not commit as many wgmmas");
         return STEP_FAULT;
     }
     group->closed = true;
@@ -217,13 +223,13 @@ static Step run_commit(Block *block, Warp *warp, const Inst *inst, uint32_t mask
     return STEP_NEXT;
 }
 
-/* ops: how many groups may stay in flight */
+/* ops: number of groups that may stay in flight */
 static Step run_wait(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     Step step = meet(block, warp, inst, mask);
     Matrices *matrices = warp->matrices;
     if (step != STEP_NEXT || !matrices) return step;
-    uint32_t behind = in32(warp, &inst->ops[0])[0],
-             limit = matrices->committed > behind ? matrices->committed - behind : 0;
+    uint32_t allowed = in32(warp, &inst->ops[0])[0],
+             limit = matrices->committed > allowed ? matrices->committed - allowed : 0;
     if (warpgroup_of(block, warp)->done < limit) {
         warp->split->wait_address = limit - 1;
         return schedule_wait(warp, WAIT_MATRIX, block->async_epoch);
@@ -240,7 +246,7 @@ static Step run_wait(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
     return STEP_NEXT;
 }
 
-/* ---- which are there ---------------------------------------------------------------------------------------------- */
+/* ---- supported forms ------------------------------------------------------------------------- */
 
 typedef enum Family { FAMILY_NONE, FAMILY_HALF, FAMILY_TF32, FAMILY_BYTE, FAMILY_INTEGER } Family;
 
