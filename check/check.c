@@ -104,6 +104,7 @@ Prog *check_kernel_on_trial(Arena *arena, Names *names, const Ast *ast, const ch
         bool verdict = diag->code >= P0450 && strcmp(code_rows[diag->code].name, "P0480") < 0;
         if (diag->severity == SEVERITY_ERROR && !verdict) prog = NULL;
     }
+    if (prog != NULL && !check_passed(prog, "plan")) plan_make(arena, prog);
     diags_finish(diags);
     return prog;
 }

@@ -32,7 +32,7 @@ static void find_values(Arena *arena, Prog *prog, Diags *diags) {
 
 static void make_plans(Arena *arena, Prog *prog, Diags *diags) {
     (void)diags;
-    for (size_t r = 0; r < prog->roles.count; r++) prog->roles.items[r].code->plan = plan_role(arena, prog->roles.items[r].code);
+    plan_make(arena, prog);
 }
 
 static void classify(Arena *arena, Prog *prog, Diags *diags) { prog->tiles = tiles_check(arena, prog, diags); }

@@ -183,7 +183,7 @@ void gen_tile(Gen *gen, const Row *row) {
         return;
     case TILE_LANES:
         mark_tile(gen, row, "copies by lanes");
-        gen_lanes(gen, tile);
+        gen_lanes(gen, row);
         return;
     case TILE_MAP:
         mark_tile(gen, row, "moves");

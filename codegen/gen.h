@@ -245,31 +245,21 @@ bool zero_assigned(Gen *gen, const Row *row);   /* the row assigns zero to such 
 void zero_filled(Gen *gen, int tile);           /* after a contraction into a tile */
 void zero_settle(Gen *gen, const Row *row);     /* before any other row: what it names is in the registers */
 
-/* How a tile in shared memory, seen from an accumulator, is moved by matrices of 8 x 8: rows of the accumulator contiguous, or its columns. */
-typedef enum MatrixMove { MATRIX_NONE, MATRIX_PLAIN, MATRIX_TRANSPOSED } MatrixMove;
-
 /* One instruction's matrices: they begin at a row and column of the warpgroup's accumulator; `row` and `column` are the indexes along them. */
 typedef struct MatrixPlace {
-    MatrixMove move;
+    bool transposed; /* its columns are contiguous in memory */
     int row, column;
     int64_t at_row, at_column;
 } MatrixPlace;
 
-MatrixMove matrix_move(const Gen *gen, const Access *access, int row, int column); /* matrix_moves.c */
+/* matrix_moves.c */
 void matrix_store(Gen *gen, Point *statement, const Access *access, const MatrixPlace *place, const Reg *words,
                   int count);
 void matrix_load(Gen *gen, Point *statement, const Access *access, const MatrixPlace *place, Reg *words, int count);
 
 void gen_tile(Gen *gen, const Row *row);    /* copies.c */
-/* The reduction in the value of a statement cannot be generated. copies.c */
 void gen_map(Gen *gen, const Row *row);     /* maps.c */
-MatrixMove map_moves_matrices(Gen *gen, const Tile *tile,
-                              const Access *access); /* does it, and how: asked by --report too (maps.c) */
-/* A constant that divides the value of an index-free base; 0 for a constant 0. (maps.c) */
-int64_t expr_multiple(const Expr *expr);
-/* Do `vector` elements of the access along index `inner`, from a multiple of it on, lie side by side and aligned? (maps.c) */
-bool access_side_by_side(const Gen *gen, const Access *access, int inner, int vector);
-void gen_lanes(Gen *gen, const Tile *tile); /* maps.c: same distribution */
+void gen_lanes(Gen *gen, const Row *row);   /* maps.c */
 
 /* ---- registers.c ------------------------------------------------------------------------------------------------- */
 

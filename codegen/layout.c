@@ -117,7 +117,7 @@ Lin access_coordinate(Gen *gen, Point *point, const Access *access, int axis) {
     Lin sum = lin_of(eval(gen, point, affine->base));
     if (sum.reg.class != REG_NONE && (access->space == SPACE_STAGE || access->space == SPACE_SHARED)) {
         /* within the tile whatever the indexes are, also where all are 0 */
-        sum.multiple = expr_multiple(affine->base);
+        sum.multiple = affine->multiple;
         sum.max = access_shape(gen, access).extents[axis] - 1;
     }
     for (int i = 0; i < PROG_MAX_INDEXES; i++) {

@@ -6,27 +6,18 @@
  * overlap. Batches are unrolled, looped over when there are many; a last, partial chunk is guarded. */
 #include "codegen/gen.h"
 
-#define BATCH_VALUES     16 /* elements that a thread has in flight */
-#define BATCH_READS      32 /* and values that they are made of: more would not fit the registers */
-#define UNROLLED_BATCHES 2
 #define VECTOR_MOST      16
 
 typedef struct Walk {
     Gen *gen;
     const Tile *tile;
-    const Expr *value; /* of the target's widened type, compound assignment included */
-    bool raw;          /* a copy of bits between equal types: nothing is widened */
-    int64_t total;     /* elements of the space */
-    int vector;        /* V */
+    const Moves *moves; /* planned */
+    int vector, inner;  /* of them */
     int threads;
-    int inner;                    /* the index along which a vector's elements lie, -1: no vectors */
     const RegisterLayout *layout; /* of the statement, where register tiles stand in it; else NULL */
     Lin parts[PROG_MAX_INDEXES];  /* the thread's of each of its spreads */
-    int rows,
-        columns;     /* the indexes along an accumulator's rows and columns where the space is nothing else; else -1 */
-    Point statement; /* what depends on no index */
-    VEC(const Expr *) reads; /* the X_READs of the value */
-    const Early *early;      /* of a statement that had to wait; else NULL */
+    Point statement;              /* what depends on no index */
+    const Early *early;           /* of a statement that had to wait; else NULL */
 } Walk;
 
 /* One vector of elements: the point of the vector, and one for each of its elements. */
@@ -38,61 +29,7 @@ typedef struct Chunk {
     Value *values;
 } Chunk;
 
-/* ---- how wide ----------------------------------------------------------------------------------------------------- */
-
-int64_t expr_multiple(const Expr *expr) {
-    if (expr->kind == X_CONST) return expr->constant.integer < 0 ? -expr->constant.integer : expr->constant.integer;
-    if (expr->kind != X_BINARY) return 1;
-    int64_t a = expr_multiple(expr->binary.left), b = expr_multiple(expr->binary.right);
-    if (expr->binary.op == OP_MUL) return a > 1 << 20 || b > 1 << 20 ? 1 : a * b;
-    if (expr->binary.op == OP_DIV && expr->binary.right->kind == X_CONST && b > 0 && a % b == 0) return a / b;
-    if (expr->binary.op != OP_ADD && expr->binary.op != OP_SUB) return 1;
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
-bool access_side_by_side(const Gen *gen, const Access *access, int inner, int vector) {
-    if (access->space != SPACE_STAGE && access->space != SPACE_SHARED) return false;
-    if (inner < 0) return false;
-    TileShape shape = access_shape(gen, access);
-    int last = access->rank - 1;
-    if (shape.layout.panel % vector != 0 || shape.layout.padding % vector != 0) return false;
-    for (int axis = 0; axis < access->rank; axis++) {
-        const Affine *affine = &access->affine[axis];
-        if (!affine->is || affine->coef[inner] != (axis == last ? 1 : 0)) return false;
-    }
-    const Affine *affine = &access->affine[last];
-    for (int i = 0; i < PROG_MAX_INDEXES; i++)
-        if (i != inner && affine->coef[i] % vector != 0) return false;
-    return expr_multiple(affine->base) % vector == 0 && (int64_t)vector * element_rows[shape.type].bytes % 4 == 0;
-}
-
 static bool depends_on(const Expr *expr, int index) { return index >= 0 && (expr->indexes >> index & 1u) != 0; }
-
-/* A global tensor walked along the innermost index wants neighbouring threads on
- * neighbouring elements; else as many as 16 bytes hold of the widest tile read or written side by side. */
-static int choose_vector(Walk *walk) {
-    const Gen *gen = walk->gen;
-    const Access *target = &walk->tile->target;
-    if (walk->inner < 0) return 1;
-    int widest = 0;
-    bool global = target->space == SPACE_GLOBAL;
-    if (access_side_by_side(gen, target, walk->inner, 4)) widest = element_rows[target->type].bytes;
-    for (size_t i = 0; i < walk->reads.count; i++) {
-        const Access *read = walk->reads.items[i]->read;
-        if (read->space == SPACE_GLOBAL && depends_on(walk->reads.items[i], walk->inner)) global = true;
-        if (access_side_by_side(gen, read, walk->inner, 4) && element_rows[read->type].bytes > widest)
-            widest = element_rows[read->type].bytes;
-    }
-    if (global || widest == 0) return 1;
-    int vector = 16 / widest;
-    while (walk->tile->space.items[walk->inner].extent % vector != 0) vector /= 2;
-    return vector;
-}
 
 /* ---- one vector --------------------------------------------------------------------------------------------------- */
 
@@ -214,30 +151,30 @@ static void store_registers(Walk *walk, Chunk *chunk) {
 
 /* ---- matrices ------------------------------------------------------------------------------------------------------ */
 
-static MatrixMove moves_matrices(const Walk *walk, const Access *access) {
-    return walk->rows >= 0 ? matrix_move(walk->gen, access, walk->rows, walk->columns) : MATRIX_NONE;
-}
+static bool by_matrices(MoveKind kind) { return kind == MOVE_MATRICES || kind == MOVE_TRANSPOSED; }
 
 /* The first of `left` chunks begin matrices of one slab: places them and says how many, four or, where its columns end, two. */
-static int place_matrices(const Walk *walk, const Access *access, const Chunk *chunks, int left, MatrixPlace *place) {
-    int row, column;
-    layout_spread(walk->layout, walk->rows, &row);
-    layout_spread(walk->layout, walk->columns, &column);
+static int place_matrices(const Walk *walk, MoveKind kind, const Chunk *chunks, int left,
+                          MatrixPlace *place) {
+    int row, column, rows = walk->moves->rows, columns = walk->moves->columns;
+    layout_spread(walk->layout, rows, &row);
+    layout_spread(walk->layout, columns, &column);
     const int64_t *at = chunks[0].at;
-    *place = (MatrixPlace){moves_matrices(walk, access), walk->rows, walk->columns, at[row], at[column]};
+    *place = (MatrixPlace){kind == MOVE_TRANSPOSED, rows, columns, at[row], at[column]};
     return left >= 4 && chunks[2].at[row] == at[row] ? 4 : 2;
 }
 
 static void load_matrices(Walk *walk, Chunk *batch, int chunks) {
     Gen *gen = walk->gen;
-    for (size_t i = 0; i < walk->reads.count; i++) {
-        const Expr *expr = walk->reads.items[i];
-        if (!depends_on(expr, walk->inner) || !moves_matrices(walk, expr->read)) continue;
+    for (size_t i = 0; i < walk->moves->reads.count; i++) {
+        const Expr *expr = walk->moves->reads.items[i].expr;
+        MoveKind kind = walk->moves->reads.items[i].kind;
+        if (!by_matrices(kind)) continue;
         for (int c = 0, step; c < chunks; c += step) {
             MatrixPlace place;
             Reg words[4];
             Value values[2];
-            step = place_matrices(walk, expr->read, &batch[c], chunks - c, &place);
+            step = place_matrices(walk, kind, &batch[c], chunks - c, &place);
             matrix_load(gen, &walk->statement, expr->read, &place, words, step);
             for (int m = 0; m < step; m++) {
                 widen_words(gen, expr->read->type, &words[m], 2, values);
@@ -253,7 +190,7 @@ static void store_matrices(Walk *walk, Chunk *batch, int chunks) {
     for (int c = 0, step; c < chunks; c += step) {
         MatrixPlace place;
         Reg words[4];
-        step = place_matrices(walk, target, &batch[c], chunks - c, &place);
+        step = place_matrices(walk, walk->moves->target, &batch[c], chunks - c, &place);
         for (int m = 0; m < step; m++) narrow_words(gen, target->type, batch[c + m].values, 2, &words[m]);
         matrix_store(gen, &walk->statement, target, &place, words, step);
     }
@@ -265,8 +202,8 @@ static void share_reads(Walk *walk, Chunk *chunk, const Chunk *earlier) {
     for (int s = 0; s < walk->layout->count; s++)
         for (int m = 0; m < walk->layout->spreads[s].members && chunk->at[s] == earlier->at[s]; m++)
             same |= 1u << walk->layout->spreads[s].axes[m];
-    for (size_t i = 0; i < walk->reads.count; i++) {
-        const Expr *expr = walk->reads.items[i];
+    for (size_t i = 0; i < walk->moves->reads.count; i++) {
+        const Expr *expr = walk->moves->reads.items[i].expr;
         if ((expr->indexes & ~same) != 0) continue;
         point_share(walk->gen, &chunk->vector, &earlier->vector, expr);
         for (int e = 0; e < walk->vector; e++) point_share(walk->gen, &chunk->elements[e], &earlier->elements[e], expr);
@@ -276,15 +213,14 @@ static void share_reads(Walk *walk, Chunk *chunk, const Chunk *earlier) {
 /* Reads that a whole vector can share go first: wide loads, and the registers of register tiles. */
 static void load_reads(Walk *walk, Chunk *chunk) {
     Gen *gen = walk->gen;
-    for (size_t i = 0; i < walk->reads.count; i++) {
-        const Expr *expr = walk->reads.items[i];
+    for (size_t i = 0; i < walk->moves->reads.count; i++) {
+        const Expr *expr = walk->moves->reads.items[i].expr;
         const Access *read = expr->read;
         Value known;
         if (point_knows(&chunk->elements[0], expr, &known)) continue;
         if (read->space == SPACE_REGISTER) {
             load_registers(walk, chunk, expr);
-        } else if (walk->vector > 1 && depends_on(expr, walk->inner) &&
-                   access_side_by_side(gen, read, walk->inner, walk->vector)) {
+        } else if (walk->moves->reads.items[i].kind == MOVE_VECTOR) {
             Reg words[16];
             Value values[16];
             load_words(gen, shared_address(gen, &chunk->vector, read), walk->vector * element_rows[read->type].bytes,
@@ -297,35 +233,35 @@ static void load_reads(Walk *walk, Chunk *chunk) {
 
 /* A bit copy of side-by-side elements needs no widening at all. */
 static bool raw_words(const Walk *walk) {
-    return walk->raw && walk->vector > 1 &&
-           access_side_by_side(walk->gen, walk->value->read, walk->inner, walk->vector) &&
-           access_side_by_side(walk->gen, &walk->tile->target, walk->inner, walk->vector);
+    const Moves *moves = walk->moves;
+    return moves->bits && plan_move(moves, moves->value) == MOVE_VECTOR &&
+           moves->target == MOVE_VECTOR;
 }
 
 static void evaluate_chunk(Walk *walk, Chunk *chunk) {
     Gen *gen = walk->gen;
     if (raw_words(walk)) {
         chunk->words = arena_alloc(gen->arena, sizeof *chunk->words);
-        const Access *read = walk->value->read;
+        const Access *read = walk->moves->value->read;
         load_words(gen, shared_address(gen, &chunk->vector, read), walk->vector * element_rows[read->type].bytes,
                    *chunk->words);
         return;
     }
-    if (walk->raw) {
-        const Access *read = walk->value->read;
+    if (walk->moves->bits) {
+        const Access *read = walk->moves->value->read;
         for (int e = 0; e < walk->vector; e++) chunk->values[e].reg = read_bits(gen, &chunk->elements[e], read);
         return;
     }
     for (int e = 0; e < walk->vector && walk->early != NULL; e++) ahead_know(walk->early, &chunk->elements[e]);
     load_reads(walk, chunk);
-    for (int e = 0; e < walk->vector; e++) chunk->values[e] = eval(gen, &chunk->elements[e], walk->value);
+    for (int e = 0; e < walk->vector; e++) chunk->values[e] = eval(gen, &chunk->elements[e], walk->moves->value);
 }
 
 static void store_element(Walk *walk, Chunk *chunk, int e) {
     Gen *gen = walk->gen;
     const Access *target = &walk->tile->target;
     Point *point = &chunk->elements[e];
-    Reg stored = walk->raw ? chunk->values[e].reg : narrow_one(gen, target->type, chunk->values[e]);
+    Reg stored = walk->moves->bits ? chunk->values[e].reg : narrow_one(gen, target->type, chunk->values[e]);
     bool global = target->space == SPACE_GLOBAL;
     Reg inside = global ? global_inside(gen, point, target) : PTX_NONE;
     Operand address = global ? global_address(gen, point, target) : shared_address(gen, point, target);
@@ -341,10 +277,10 @@ static void store_chunk(Walk *walk, Chunk *chunk) {
         store_registers(walk, chunk);
     } else if (chunk->words != NULL) {
         store_words(gen, shared_address(gen, &chunk->vector, target), *chunk->words, bytes / 4);
-    } else if (walk->vector > 1 && access_side_by_side(gen, target, walk->inner, walk->vector)) {
+    } else if (walk->moves->target == MOVE_VECTOR) {
         Reg words[16], stored[16];
         for (int e = 0; e < walk->vector; e++) stored[e] = chunk->values[e].reg;
-        int count = walk->raw ? pack_words(gen, target->type, stored, walk->vector, words)
+        int count = walk->moves->bits ? pack_words(gen, target->type, stored, walk->vector, words)
                               : narrow_words(gen, target->type, chunk->values, walk->vector, words);
         store_words(gen, shared_address(gen, &chunk->vector, target), words, count);
     } else {
@@ -409,7 +345,7 @@ static void gen_batch(Walk *walk, Lin flat, int64_t first, int chunks) {
         for (int b = 0; b < c && walk->layout != NULL; b++) share_reads(walk, &batch[c], &batch[b]);
         evaluate_chunk(walk, &batch[c]);
     }
-    if (moves_matrices(walk, &walk->tile->target))
+    if (by_matrices(walk->moves->target))
         store_matrices(walk, batch, chunks);
     else
         for (int c = 0; c < chunks; c++) store_chunk(walk, &batch[c]);
@@ -425,7 +361,7 @@ static void loop_batches(Walk *walk, Lin flat, int64_t batches, int chunks) {
     Reg limit = PURE(gen->ptx, REG_32, "add.s32", ptx_reg(lin_in_reg(gen, flat)), ptx_int(batches * step));
     int label = ptx_new_label(gen->ptx);
     ptx_place_label(gen->ptx, label);
-    gen_batch(walk, lin_reg(offset, walk->vector, walk->total - 1), 0, chunks);
+    gen_batch(walk, lin_reg(offset, walk->vector, walk->moves->total - 1), 0, chunks);
     INS(gen->ptx, "add.s32", ptx_reg(offset), ptx_reg(offset), ptx_int(step));
     ptx_forget(gen->ptx);
     Reg more = ptx_new_reg(gen->ptx, REG_PRED);
@@ -434,23 +370,8 @@ static void loop_batches(Walk *walk, Lin flat, int64_t batches, int chunks) {
     ptx_forget(gen->ptx);
 }
 
-/* What an element takes of the registers, in values; an address in global memory and its guard are more than a value. */
-static int batch_reads(const Walk *walk) {
-    int reads = walk->tile->target.space == SPACE_GLOBAL ? 1 : 0;
-    for (size_t i = 0; i < walk->reads.count; i++) reads += walk->reads.items[i]->read->space == SPACE_GLOBAL ? 3 : 1;
-    return reads;
-}
-
-/* So many chunks at once: whole instructions that move matrices, where there may be any */
-static int batch_chunks(const Walk *walk) {
-    int reads = batch_reads(walk), values = reads * BATCH_VALUES > BATCH_READS ? BATCH_READS / reads : BATCH_VALUES;
-    int batch = values > walk->vector ? values / walk->vector : 1;
-    if (walk->rows >= 0) batch = batch < 4 ? 4 : batch / 4 * 4;
-    return batch;
-}
-
 static void gen_batches(Walk *walk, Lin flat, int64_t first, int64_t end) {
-    int batch = batch_chunks(walk);
+    int batch = walk->moves->batch;
     for (; first < end; first += batch) {
         gen_batch(walk, flat, first, (int)(end - first < batch ? end - first : batch));
         ptx_forget(walk->gen->ptx); /* coordinates are computed anew rather than kept in registers */
@@ -467,23 +388,24 @@ static void gen_rest(Walk *walk, Lin flat, Lin position, int64_t total, int64_t 
     ptx_place_label(gen->ptx, skip);
 }
 
-static void walk_space(Walk *walk) {
+static void walk_flat(Walk *walk) {
     Gen *gen = walk->gen;
+    const Moves *moves = walk->moves;
     Reg thread = gen->role->thread;
-    int64_t chunk = (int64_t)walk->threads * walk->vector, full = walk->total / chunk, done = 0;
+    int64_t chunk = (int64_t)walk->threads * walk->vector, done = moves->looped * moves->batch;
     Lin flat = lin_reg(walk->vector == 1 ? thread
-                                         : PURE(gen->ptx, REG_32, "mul.lo.s32", ptx_reg(thread), ptx_int(walk->vector)),
+                                         : PURE(gen->ptx, REG_32, "mul.lo.s32", ptx_reg(thread),
+                                                ptx_int(walk->vector)),
                        walk->vector, (int64_t)(walk->threads - 1) * walk->vector);
-    int batch = batch_chunks(walk);
-    if (full / batch > UNROLLED_BATCHES) {
-        loop_batches(walk, flat, full / batch, batch);
-        done = full / batch * batch;
-        walk->statement.known = NULL; /* what the loop computed is not at hand after it for certain */
+    if (moves->looped > 0) {
+        loop_batches(walk, flat, moves->looped, moves->batch);
+        walk->statement.known = NULL; /* computed in the loop, not certainly at hand after it */
     }
-    gen_batches(walk, flat, done, full);
+    gen_batches(walk, flat, done, moves->rounds);
     Lin last = flat;
-    last.add += full * chunk;
-    if (walk->total % chunk != 0) gen_rest(walk, flat, last, walk->total, full, full + 1);
+    last.add += moves->rounds * chunk;
+    if (moves->total % chunk != 0)
+        gen_rest(walk, flat, last, moves->total, moves->rounds, moves->rounds + 1);
 }
 
 static void open_parts(Walk *walk) {
@@ -550,87 +472,15 @@ static void walk_dynamic(Walk *walk, int depth, Point *point) {
     ptx_place_label(gen->ptx, end);
 }
 
-static void collect_read(Expr *expr, void *data) {
-    Walk *walk = data;
-    if (expr->kind == X_READ) vec_push(walk->gen->arena, &walk->reads, expr);
-}
-
-/* `t[i] += e` reads its own target. */
-static const Expr *compound_value(Gen *gen, const Tile *tile) {
-    static const BinaryOp ops[] = {[ASSIGN_SET] = OP_ADD,
-                                   [ASSIGN_ADD] = OP_ADD,
-                                   [ASSIGN_SUB] = OP_SUB,
-                                   [ASSIGN_MUL] = OP_MUL,
-                                   [ASSIGN_DIV] = OP_DIV};
-    if (tile->op == ASSIGN_SET) return tile->value;
-    Expr *read = NEW(gen->arena, Expr), *sum = NEW(gen->arena, Expr);
-    uint32_t all = (uint32_t)((1ull << tile->space.bound) - 1);
-    Access *access = NEW(gen->arena, Access);
-    *access = tile->target;
-    *read = (Expr){
-        .kind = X_READ, .type = element_rows[tile->target.type].widens, .indexes = all, .span = tile->target.span};
-    read->uniformity = UNIFORM_LANE;
-    read->read = access;
-    *sum = *read;
-    sum->kind = X_BINARY;
-    sum->binary.op = ops[tile->op];
-    sum->binary.left = read;
-    sum->binary.right = tile->value;
-    sum->binary.accuracy = ACCURACY_FAST;
-    return sum;
-}
-
-/* `o.y[i] = bf16(e)`: the store rounds, so the cast itself need not; a register of its own takes what it is given. */
-static const Expr *without_cast(const Walk *walk, const Expr *value) {
-    const Access *target = &walk->tile->target;
-    Element type = target->type;
-    bool rounds =
-        (type == E_BF16 || type == E_F16) && (target->space != SPACE_REGISTER || tile_pairs(tile_of(walk, target)));
-    if (rounds && value->kind == X_CAST && value->type == type && element_rows[value->cast->type].widens == E_F32)
-        return value->cast;
-    return value;
-}
-
-static bool is_dynamic(const IndexSpace *space) {
-    for (int i = 0; i < space->bound; i++)
-        if (space->items[i].extent < 0) return true;
-    return false;
-}
-
-static void open_layout(Walk *walk) {
-    const RegisterLayout *layout = walk->layout;
-    walk->vector = layout_vector(layout, &walk->inner);
-    for (int s = 0; s < layout->count && layout->count == 2; s++) {
-        if (layout->spreads[s].kind == SPREAD_ROWS) walk->rows = layout->spreads[s].axes[0];
-        if (layout->spreads[s].kind == SPREAD_COLUMNS) walk->columns = layout->spreads[s].axes[0];
-    }
-    if (walk->rows < 0 || walk->columns < 0) walk->rows = walk->columns = -1;
-}
-
-static void open_walk(Walk *walk, Gen *gen, const Tile *tile) {
-    *walk = (Walk){.gen = gen,
-                   .tile = tile,
-                   .total = 1,
-                   .vector = 1,
-                   .threads = gen->role->role->warps * 32,
-                   .inner = tile->space.bound - 1,
-                   .layout = tile->spread,
-                   .rows = -1,
-                   .columns = -1};
-    const Access *target = &tile->target;
-    walk->value = without_cast(walk, compound_value(gen, tile));
-    walk->raw = tile->op == ASSIGN_SET && walk->value->kind == X_READ && walk->layout == NULL &&
-                element_same_bits(walk->value->read->type, target->type);
-    for (int i = 0; i < tile->space.bound; i++) walk->total *= tile->space.items[i].extent;
-    expr_visit(gen->arena, (Expr *)(uintptr_t)walk->value, collect_read, walk);
-    for (int axis = 0; axis < target->rank; axis++) expr_visit(gen->arena, target->subs[axis], collect_read, walk);
-    if (walk->layout != NULL) open_layout(walk);
-}
-
-MatrixMove map_moves_matrices(Gen *gen, const Tile *tile, const Access *access) {
-    Walk walk;
-    open_walk(&walk, gen, tile);
-    return moves_matrices(&walk, access);
+static Walk open_walk(Gen *gen, const Row *row) {
+    const Moves *moves = gen->role->plan->moves[row_number(gen, row)];
+    return (Walk){.gen = gen,
+                  .tile = row->tile,
+                  .moves = moves,
+                  .vector = moves->vector,
+                  .inner = moves->inner,
+                  .threads = gen->role->role->warps * 32,
+                  .layout = row->tile->spread};
 }
 
 /* An index-free assignment is one element, written by one thread. */
@@ -661,10 +511,18 @@ static void read_ahead(Walk *walk, const Ahead *ahead) {
     walk->early = ahead_read(gen, ahead, points, (size_t)(chunks * walk->vector));
 }
 
+static void gen_walk(Walk *walk) {
+    Point point = {.outer = NULL};
+    switch (walk->moves->walk) {
+    case WALK_ONE: walk_single(walk); return;
+    case WALK_FLAT: walk_flat(walk); return;
+    case WALK_LAUNCH: walk_dynamic(walk, 0, &point); return;
+    case WALK_REGISTERS: walk_registers(walk); return;
+    }
+}
+
 void gen_map(Gen *gen, const Row *row) {
-    const Tile *tile = row->tile;
-    Walk walk;
-    open_walk(&walk, gen, tile);
+    Walk walk = open_walk(gen, row);
     int at = row_number(gen, row);
     const Ahead *ahead = ahead_of(gen, at);
     if (ahead != NULL) read_ahead(&walk, ahead);
@@ -675,34 +533,17 @@ void gen_map(Gen *gen, const Row *row) {
         if (at + 1 < ahead->release) wait_before(gen, at + 1);
         pipe_release(gen, code_row(gen->role->code, ahead->release));
     }
-    bool shared = tile->target.space == SPACE_SHARED;
-    wait_for_stores(gen, tile);
-    if (shared || tile_waits(gen->prog, gen->role->role, tile)) instance_barrier(gen); /* its readers are done */
-    if (walk.layout != NULL) {
-        walk_registers(&walk);
-    } else if (tile->space.bound == 0) {
-        walk_single(&walk);
-    } else if (is_dynamic(&tile->space)) {
-        Point point = {.outer = NULL};
-        walk_dynamic(&walk, 0, &point);
-    } else {
-        walk.vector = choose_vector(&walk);
-        walk_space(&walk);
-    }
-    if (shared) {
-        INS0(gen->ptx, "fence.proxy.async.shared::cta"); /* a bulk store may read it */
-        instance_barrier(gen);
-    }
+    wait_for_stores(gen, row->tile);
+    if (walk.moves->joins) instance_barrier(gen);
+    gen_walk(&walk);
+    if (!walk.moves->publishes) return;
+    INS0(gen->ptx, "fence.proxy.async.shared::cta");
+    instance_barrier(gen);
 }
 
-void gen_lanes(Gen *gen, const Tile *tile) {
-    Walk walk;
-    wait_for_stores(gen, tile);
-    if (tile->order & ORDER_THREADS) instance_barrier(gen);
-    open_walk(&walk, gen, tile);
-    walk.vector = tile->piece.elements;
-    if (tile->space.bound == 0)
-        walk_single(&walk);
-    else
-        walk_space(&walk);
+void gen_lanes(Gen *gen, const Row *row) {
+    Walk walk = open_walk(gen, row);
+    wait_for_stores(gen, row->tile);
+    if (walk.moves->joins) instance_barrier(gen);
+    gen_walk(&walk);
 }

@@ -107,19 +107,15 @@ static void report_contraction(Report *report, const Role *role, const Row *row)
 }
 
 static void report_move(Report *report, const Role *role, const Row *row, const Access *access,
-                        bool load) {
-    RoleState state = {.role = role};
-    Gen gen = {.arena = report->arena, .prog = report->prog, .role = &state};
-    MatrixMove move = map_moves_matrices(&gen, row->tile, access);
-    if (move == MATRIX_NONE) return;
+                        MoveKind kind, bool load) {
+    if (kind != MOVE_MATRICES && kind != MOVE_TRANSPOSED) return;
+    bool transposed = kind == MOVE_TRANSPOSED;
     const char *what = text_of(report, role, row->tile, access),
-               *op = load ? "ldmatrix" : "stmatrix",
-               *turned = move == MATRIX_TRANSPOSED ? ".trans" : "";
+               *op = load ? "ldmatrix" : "stmatrix", *turned = transposed ? ".trans" : "";
     begin_fact(report, row->span, "matrix move");
     str_printf(&report->text,
                "`%s` is %s by %s%s: accumulators, 16 bits an element, %s contiguous", what,
-               load ? "read" : "written", op, turned,
-               move == MATRIX_TRANSPOSED ? "columns" : "rows");
+               load ? "read" : "written", op, turned, transposed ? "columns" : "rows");
     fact_text(report, "what", what);
     fact_text(report, "instruction", arena_printf(report->arena, "%s%s", op, turned));
     end_fact(report);
@@ -131,6 +127,7 @@ typedef struct Reader {
     Report *report;
     const Role *role;
     const Row *row;
+    const Moves *moves; /* NULL: the row is no tile statement */
 } Reader;
 
 /* The innermost loop around a row that is none over the grid; NULL: none */
@@ -160,15 +157,18 @@ static void report_load(const Reader *reader, const Access *read) {
 static void report_read(Expr *expr, void *data) {
     const Reader *reader = data;
     if (expr->kind != X_READ) return;
-    if (reader->row->kind == ROW_TILE)
-        report_move(reader->report, reader->role, reader->row, expr->read, true);
+    if (reader->moves != NULL)
+        report_move(reader->report, reader->role, reader->row, expr->read,
+                    plan_move(reader->moves, expr), true);
     report_load(reader, expr->read);
 }
 
-static void report_map_row(Report *report, const Role *role, const Row *row) {
-    Reader reader = {report, role, row};
+static void report_map_row(Report *report, const Role *role, int at) {
+    const Row *row = code_row(role->code, at);
+    const Moves *moves = role->code->plan->moves[at];
+    Reader reader = {report, role, row, moves};
     expr_visit(report->arena, row->tile->value, report_read, &reader);
-    report_move(report, role, row, &row->tile->target, false);
+    report_move(report, role, row, &row->tile->target, moves->target, false);
 }
 
 /* ---- waits ----------------------------------------------------------------------------------- */
@@ -290,7 +290,8 @@ static void report_late(Report *report, const Role *role, const Row *row) {
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static void report_tile_row(Report *report, const Role *role, const Row *row) {
+static void report_tile_row(Report *report, const Role *role, int at) {
+    const Row *row = code_row(role->code, at);
     switch (row->tile->class) {
     case TILE_TENSOR_LOAD:
     case TILE_BULK_LOAD:
@@ -298,7 +299,7 @@ static void report_tile_row(Report *report, const Role *role, const Row *row) {
     case TILE_BULK_STORE: report_copy(report, role, row); break;
     case TILE_LANES: report_lanes(report, role, row); break;
     case TILE_MMA: report_contraction(report, role, row); break;
-    case TILE_MAP: report_map_row(report, role, row); break;
+    case TILE_MAP: report_map_row(report, role, at); break;
     case TILE_REDUCTION:
     case TILE_UNCLASSIFIED: break;
     }
@@ -311,9 +312,9 @@ static void report_row(Report *report, const Role *role, int at) {
     if (row->kind == ROW_ACQUIRE) report_acquire(report, role, row);
     if (row->kind == ROW_ACQUIRE && row->late >= 0) report_late(report, role, row);
     if (row->kind == ROW_RELEASE || row->kind == ROW_KEEP) report_release(report, role, row);
-    if (row->kind == ROW_TILE) report_tile_row(report, role, row);
+    if (row->kind == ROW_TILE) report_tile_row(report, role, at);
     if (row->kind == ROW_SET) {
-        Reader reader = {report, role, row};
+        Reader reader = {report, role, row, NULL};
         expr_visit(report->arena, row->value, report_read, &reader);
     }
     report_waits(report, role, row, &plan->joins[at]);

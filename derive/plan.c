@@ -231,7 +231,7 @@ static void find_zeros(Arena *arena, const FlowCode *code, Plan *plan) {
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
-const Plan *plan_role(Arena *arena, FlowCode *code) {
+static const Plan *plan_role(Arena *arena, FlowCode *code) {
     Plan *plan = NEW(arena, Plan);
     plan->apart = apart_regions(arena, code);
     plan->passes = turn_passes(arena, code);
@@ -239,5 +239,13 @@ const Plan *plan_role(Arena *arena, FlowCode *code) {
     plan_skipped(arena, code, plan);
     plan_waits(arena, code, plan);
     plan_ahead(arena, code, plan);
+    plan_moves(arena, code, plan);
     return plan;
+}
+
+void plan_make(Arena *arena, Prog *prog) {
+    for (size_t r = 0; r < prog->roles.count; r++) {
+        FlowCode *code = prog->roles.items[r].code;
+        code->plan = plan_role(arena, code);
+    }
 }

@@ -3,6 +3,7 @@
  *   plan_skip.c   what an iteration does in the instances that leave it to another one
  *   waits.c       where matrix instructions are committed and waited for
  *   plan_ahead.c  what is read before a wait
+ *   plan_moves.c  how threads carry out a statement element by element
  *   plan_print.c  --emit=plan */
 #ifndef PIPEC_DERIVE_PLAN_H
 #define PIPEC_DERIVE_PLAN_H
@@ -30,6 +31,44 @@ typedef struct Ahead {
     int release; /* a row: nothing but these needed the stage, it is released at the wait; -1: none */
 } Ahead;
 
+/* How threads move what an access names, for `vector` elements of a statement at once */
+typedef enum MoveKind {
+    MOVE_EACH,      /* one element after another */
+    MOVE_VECTOR,    /* neighbours in memory, at once */
+    MOVE_REGISTERS, /* a register tile: nothing is moved */
+    MOVE_MATRICES,  /* accumulators, by stmatrix or ldmatrix: their rows lie in memory as rows, */
+    MOVE_TRANSPOSED /* or as columns */
+} MoveKind;
+
+typedef struct MovedRead {
+    const Expr *expr; /* X_READ */
+    MoveKind kind;
+} MovedRead;
+
+/* In which order a statement's elements are gone through */
+typedef enum WalkKind {
+    WALK_ONE,      /* there is one: a thread takes it */
+    WALK_FLAT,     /* vector after vector, last index innermost: the next thread takes the next */
+    WALK_LAUNCH,   /* extents are known at launch: the last index over the threads */
+    WALK_REGISTERS /* as register tiles hold them: Tile.spread */
+} WalkKind;
+
+/* A statement that threads carry out */
+typedef struct Moves {
+    WalkKind walk;
+    const Expr *value;     /* of the target's widened type, compound assignment included */
+    bool bits;             /* a copy between equal types: nothing is widened */
+    VEC(MovedRead) reads;  /* of the value and of the target's subscripts */
+    MoveKind target;
+    int vector, inner;     /* elements at once, and the index along which they lie; -1: none */
+    int batch;             /* vectors that a thread has in flight */
+    int rows, columns;     /* indexes along an accumulator's; -1 where there are others or none */
+    int64_t total, rounds; /* FLAT: elements; rounds in which each thread takes a vector */
+    int64_t looped;        /* FLAT: batches that are emitted as a loop */
+    bool joins;            /* the instance's threads join before: the readers of its target are done */
+    bool publishes;        /* and after, with a fence: the copy engine may read what is written */
+} Moves;
+
 /* What the role does in iterations of other instances */
 typedef struct Skipped {
     FlowCode *code;       /* a slice: acquires, which step cursors, and what decides about them */
@@ -47,14 +86,18 @@ typedef struct Plan {
     Waits *waits;  /* by row: before it */
     Waits *joins;  /* by row, END of an IF: at the end of its second arm */
     Ahead **ahead;   /* by row; NULL: nothing */
+    Moves **moves;   /* by row; NULL: no statement of threads */
     Skipped skipped; /* of a role in turn */
 } Plan;
 
-/* needs lags, classes, turns and uniformity, and no errors up to there */
-const Plan *plan_role(Arena *arena, FlowCode *code);
+/* Needs all other facts, and no errors but of what holds whenever the kernel runs (P0450 and after).
+ * Leaves the plan of each role in its Code. */
+void plan_make(Arena *arena, Prog *prog);
 
 /* The wait of a row in one copy; `values`: of loop variables, by local. NULL: none */
 const Wait *plan_wait(const FlowCode *code, const Waits *waits, int at, const int64_t *values);
+
+MoveKind plan_move(const Moves *moves, const Expr *read); /* of one of its reads */
 
 void plan_print(const Prog *prog, Arena *arena, Str *out); /* --emit=plan */
 
@@ -71,5 +114,6 @@ void plan_names(Arena *arena, const Row *row, bool *tiles);
 void plan_skipped(Arena *arena, FlowCode *code, Plan *plan);
 void plan_waits(Arena *arena, FlowCode *code, Plan *plan);
 void plan_ahead(Arena *arena, const FlowCode *code, Plan *plan); /* needs waits and turns */
+void plan_moves(Arena *arena, const FlowCode *code, Plan *plan);
 
 #endif

@@ -42,9 +42,42 @@ static void print_ahead(const FlowCode *code, int at, const Ahead *ahead, Str *o
         str_printf(out, "  row %d: is carried out at the wait of row %d\n", ahead->release, at);
 }
 
+static const char *const move_names[] = {[MOVE_EACH] = "one by one",
+                                         [MOVE_VECTOR] = "as vectors",
+                                         [MOVE_REGISTERS] = "in registers",
+                                         [MOVE_MATRICES] = "as matrices",
+                                         [MOVE_TRANSPOSED] = "as matrices, transposed"};
+
+static void print_access(const FlowCode *code, int at, const Access *access, MoveKind kind, Str *out) {
+    const Tile *tile = code_row(code, at)->tile;
+    str_add(out, ", `");
+    access_print(access, code->prog, code->role, &tile->space, out);
+    str_printf(out, "` %s", move_names[kind]);
+}
+
+static void print_moves(const FlowCode *code, int at, const Moves *moves, Str *out) {
+    static const char *const walks[] = {[WALK_ONE] = "one thread",
+                                        [WALK_FLAT] = "threads in turn",
+                                        [WALK_LAUNCH] = "the last index over the threads",
+                                        [WALK_REGISTERS] = "as registers hold it"};
+    if (moves == NULL) return;
+    str_printf(out, "  row %d: %s", at, walks[moves->walk]);
+    if (moves->walk == WALK_FLAT || moves->walk == WALK_REGISTERS)
+        str_printf(out, ", %d element%s at once, %d of these in flight", moves->vector,
+                   moves->vector == 1 ? "" : "s", moves->batch);
+    if (moves->looped > 0) str_printf(out, ", a loop of %" PRId64, moves->looped);
+    print_access(code, at, &code_row(code, at)->tile->target, moves->target, out);
+    for (size_t i = 0; i < moves->reads.count; i++)
+        print_access(code, at, moves->reads.items[i].expr->read, moves->reads.items[i].kind, out);
+    if (moves->joins) str_add(out, ", after a barrier of the instance");
+    if (moves->publishes) str_add(out, ", a fence and the barrier after it");
+    str_char(out, '\n');
+}
+
 static void print_row(const FlowCode *code, const Plan *plan, int at, Str *out) {
     print_waits(code, at, &plan->waits[at], "before", out);
     print_ahead(code, at, plan->ahead[at], out);
+    print_moves(code, at, plan->moves[at], out);
     print_waits(code, at, &plan->joins[at], "end of the second arm", out);
     if (plan->commits && plan->commits[at]) str_printf(out, "  row %d, after: commits its group\n", at);
     if (plan->clears[at])

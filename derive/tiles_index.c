@@ -246,6 +246,24 @@ void tiles_quotients(Tiles *tiles, const Site *site) {
     if (q.changed) expr_visit(tiles->arena, site->tile->value, visit_derive, &q);
 }
 
+/* A constant that divides the value, whatever its variables are; 0 of a constant 0 */
+static int64_t multiple_of(const Expr *expr) {
+    if (expr->kind == X_CONST && expr->constant.integer == INT64_MIN) return 1;
+    if (expr->kind == X_CONST)
+        return expr->constant.integer < 0 ? -expr->constant.integer : expr->constant.integer;
+    if (expr->kind != X_BINARY) return 1;
+    int64_t a = multiple_of(expr->binary.left), b = multiple_of(expr->binary.right);
+    if (expr->binary.op == OP_MUL) return a > 1 << 20 || b > 1 << 20 ? 1 : a * b;
+    if (expr->binary.op == OP_DIV && expr->binary.right->kind == X_CONST && b > 0 && a % b == 0) return a / b;
+    if (expr->binary.op != OP_ADD && expr->binary.op != OP_SUB) return 1;
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
 /* ---- inside of the tile ------------------------------------------------------------------------------------------- */
 
 static bool atom_interval(Algebra *algebra, const IndexSpace *space, int id, int64_t *lo, int64_t *hi) {
@@ -366,6 +384,7 @@ bool tiles_subscripts(Tiles *tiles, const Place *place, Access *access) {
         Expr *sub = access->subs[d];
         access->affine[d] = affine_of(tiles, role, place->algebra, sub);
         access->affine[d].is = access->affine[d].is && stays_outside(&access->affine[d], place->space);
+        if (access->affine[d].is) access->affine[d].multiple = multiple_of(access->affine[d].base);
         if (!is_tile_space(access->space) || sub->kind == X_INDEX) continue; /* bare: the extents agree */
         Expr *extent = access_extent(tiles, role, access, d);
         if (extent) fine &= check_inside(tiles, place, access, sub, extent);

@@ -65,6 +65,7 @@ typedef struct Affine {
     bool is;
     Expr *base;
     int64_t coef[PROG_MAX_INDEXES];
+    int64_t multiple; /* divides base; 0: base is 0 */
 } Affine;
 
 typedef enum Space {

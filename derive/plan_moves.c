@@ -1,0 +1,244 @@
+/* How threads carry out a statement element by element: by which instructions they move the
+ * elements, how many at once, and how much they have in flight. */
+#include "derive/tiles.h"
+#include "derive/plan.h"
+
+#define BATCH_VALUES     16 /* elements that a thread has in flight */
+#define BATCH_READS      32 /* values that they are made of: more would not fit the registers */
+#define UNROLLED_BATCHES 2  /* more are emitted as a loop */
+#define VECTOR_BYTES     16 /* of the widest load or store */
+
+typedef struct Mover {
+    Arena *arena;
+    const Prog *prog;
+    const Role *role;
+    const Tile *tile;
+    Moves *moves;
+} Mover;
+
+/* ---- the value ------------------------------------------------------------------------------ */
+
+/* `t[i] += e` reads its own target. */
+static const Expr *compound_value(Arena *arena, const Tile *tile) {
+    static const BinaryOp ops[] = {[ASSIGN_SET] = OP_ADD,
+                                   [ASSIGN_ADD] = OP_ADD,
+                                   [ASSIGN_SUB] = OP_SUB,
+                                   [ASSIGN_MUL] = OP_MUL,
+                                   [ASSIGN_DIV] = OP_DIV};
+    if (tile->op == ASSIGN_SET) return tile->value;
+    Expr *read = NEW(arena, Expr), *sum = NEW(arena, Expr);
+    Access *access = NEW(arena, Access);
+    *access = tile->target;
+    *read = (Expr){.kind = X_READ,
+                   .type = element_rows[tile->target.type].widens,
+                   .indexes = (uint32_t)((1ull << tile->space.bound) - 1),
+                   .span = tile->target.span};
+    read->uniformity = UNIFORM_LANE;
+    read->read = access;
+    *sum = *read;
+    sum->kind = X_BINARY;
+    sum->binary.op = ops[tile->op];
+    sum->binary.left = read;
+    sum->binary.right = tile->value;
+    sum->binary.accuracy = ACCURACY_FAST;
+    return sum;
+}
+
+/* `o.y[i] = bf16(e)`: the store rounds, so the cast need not; a register that holds one element
+ * takes what it is given. */
+static const Expr *without_cast(const Mover *m, const Expr *value) {
+    const Access *target = &m->tile->target;
+    Element type = target->type;
+    if (type != E_BF16 && type != E_F16) return value;
+    bool alone = target->space == SPACE_REGISTER &&
+                 !tile_pairs(&m->role->tiles.items[target->object]);
+    if (!alone && value->kind == X_CAST && value->type == type &&
+        element_rows[value->cast->type].widens == E_F32)
+        return value->cast;
+    return value;
+}
+
+/* ---- one access ----------------------------------------------------------------------------- */
+
+static const Layout *layout_of(const Mover *m, const Access *access) {
+    const Field *field = access_field(m->prog, m->role, access);
+    return field ? &field->layout : &m->role->tiles.items[access->object].layout;
+}
+
+/* Do `vector` elements along index `inner`, from a multiple of it on, lie in memory as neighbours,
+ * and aligned? */
+static bool side_by_side(const Mover *m, const Access *access, int inner, int vector) {
+    if (access->space != SPACE_STAGE && access->space != SPACE_SHARED) return false;
+    if (inner < 0) return false;
+    const Layout *layout = layout_of(m, access);
+    int last = access->rank - 1;
+    if (layout->panel % vector != 0 || layout->padding % vector != 0) return false;
+    for (int axis = 0; axis < access->rank; axis++) {
+        const Affine *affine = &access->affine[axis];
+        if (!affine->is || affine->coef[inner] != (axis == last ? 1 : 0)) return false;
+    }
+    const Affine *affine = &access->affine[last];
+    for (int i = 0; i < PROG_MAX_INDEXES; i++)
+        if (i != inner && affine->coef[i] % vector != 0) return false;
+    return affine->multiple % vector == 0 &&
+           (int64_t)vector * element_rows[access->type].bytes % 4 == 0;
+}
+
+/* An accumulator's 8 x 8 elements and a tile of 16-bit elements: rows of the one lie in memory as
+ * rows of the other, or as columns. */
+static MoveKind matrix_move(const Mover *m, const Access *access) {
+    if (m->moves->rows < 0) return MOVE_EACH;
+    if (access->space != SPACE_STAGE && access->space != SPACE_SHARED) return MOVE_EACH;
+    if (element_rows[access->type].bytes != 2) return MOVE_EACH;
+    if (side_by_side(m, access, m->moves->columns, 8)) return MOVE_MATRICES;
+    if (side_by_side(m, access, m->moves->rows, 8)) return MOVE_TRANSPOSED;
+    return MOVE_EACH;
+}
+
+static MoveKind move_of(const Mover *m, const Access *access) {
+    const Moves *moves = m->moves;
+    if (access->space == SPACE_REGISTER) return MOVE_REGISTERS;
+    MoveKind matrices = matrix_move(m, access);
+    if (matrices != MOVE_EACH) return matrices;
+    bool vector = moves->vector > 1 && side_by_side(m, access, moves->inner, moves->vector);
+    return vector ? MOVE_VECTOR : MOVE_EACH;
+}
+
+static bool depends_on(const Expr *expr, int index) {
+    return index >= 0 && (expr->indexes >> index & 1) != 0;
+}
+
+static MoveKind move_of_read(const Mover *m, const Expr *read) {
+    MoveKind kind = move_of(m, read->read);
+    return kind == MOVE_REGISTERS || depends_on(read, m->moves->inner) ? kind : MOVE_EACH;
+}
+
+/* ---- how many at once ----------------------------------------------------------------------- */
+
+/* A tensor that is walked along the innermost index wants neighbouring threads on neighbouring
+ * elements. Else a thread takes as many as 16 bytes hold of the widest tile that allows it. */
+static int flat_vector(const Mover *m) {
+    const Access *target = &m->tile->target;
+    const Moves *moves = m->moves;
+    int widest = 0, inner = moves->inner;
+    bool global = target->space == SPACE_GLOBAL;
+    if (side_by_side(m, target, inner, 4)) widest = (int)element_rows[target->type].bytes;
+    for (size_t i = 0; i < moves->reads.count; i++) {
+        const Access *read = moves->reads.items[i].expr->read;
+        int bytes = (int)element_rows[read->type].bytes;
+        if (read->space == SPACE_GLOBAL && depends_on(moves->reads.items[i].expr, inner)) global = true;
+        if (side_by_side(m, read, inner, 4) && bytes > widest) widest = bytes;
+    }
+    if (global || widest == 0) return 1;
+    int vector = VECTOR_BYTES / widest;
+    while (m->tile->space.items[inner].extent % vector != 0) vector /= 2;
+    return vector;
+}
+
+/* What an element takes of the registers, in values; an address in global memory and its guard are
+ * more than one. */
+static int values_of_element(const Mover *m) {
+    int values = m->tile->target.space == SPACE_GLOBAL ? 1 : 0;
+    for (size_t i = 0; i < m->moves->reads.count; i++)
+        values += m->moves->reads.items[i].expr->read->space == SPACE_GLOBAL ? 3 : 1;
+    return values;
+}
+
+/* Vectors that a thread has in flight: whole instructions that move matrices, where there may be any */
+static int batch_of(const Mover *m) {
+    int each = values_of_element(m), values = BATCH_VALUES, vector = m->moves->vector;
+    if (each * BATCH_VALUES > BATCH_READS) values = BATCH_READS / each;
+    int batch = values > vector ? values / vector : 1;
+    if (m->moves->rows >= 0) batch = batch < 4 ? 4 : batch / 4 * 4;
+    return batch;
+}
+
+/* ---- the statement -------------------------------------------------------------------------- */
+
+static bool is_dynamic(const IndexSpace *space) {
+    for (int i = 0; i < space->bound; i++)
+        if (space->items[i].extent < 0) return true;
+    return false;
+}
+
+static WalkKind walk_of(const Tile *tile) {
+    if (tile->spread != NULL) return WALK_REGISTERS;
+    if (tile->space.bound == 0) return WALK_ONE;
+    return is_dynamic(&tile->space) ? WALK_LAUNCH : WALK_FLAT;
+}
+
+static void walk_registers(Moves *moves, const RegisterLayout *layout) {
+    moves->vector = layout_vector(layout, &moves->inner);
+    if (!layout_accumulates(layout) || layout->count != 2) return;
+    for (int s = 0; s < layout->count; s++) {
+        if (layout->spreads[s].kind == SPREAD_ROWS) moves->rows = layout->spreads[s].axes[0];
+        if (layout->spreads[s].kind == SPREAD_COLUMNS) moves->columns = layout->spreads[s].axes[0];
+    }
+}
+
+static void note_read(Expr *expr, void *data) {
+    const Mover *m = data;
+    if (expr->kind == X_READ)
+        vec_push(m->arena, &m->moves->reads, (MovedRead){expr, MOVE_EACH});
+}
+
+static void note_reads(Mover *m) {
+    const Access *target = &m->tile->target;
+    expr_visit(m->arena, (Expr *)(uintptr_t)m->moves->value, note_read, m);
+    for (int axis = 0; axis < target->rank; axis++)
+        expr_visit(m->arena, target->subs[axis], note_read, m);
+}
+
+/* Elements of each round of the instance's threads, and how many rounds there are */
+static void plan_rounds(const Mover *m) {
+    Moves *moves = m->moves;
+    int64_t total = 1;
+    for (int i = 0; i < m->tile->space.bound; i++) total *= m->tile->space.items[i].extent;
+    int64_t round = (int64_t)m->role->warps * 32 * moves->vector;
+    moves->total = total;
+    moves->rounds = total / round;
+    moves->looped = moves->rounds / moves->batch > UNROLLED_BATCHES ? moves->rounds / moves->batch : 0;
+}
+
+static Moves *moves_of(Arena *arena, const FlowCode *code, const Tile *tile) {
+    Moves *moves = NEW(arena, Moves);
+    Mover m = {arena, code->prog, code->role, tile, moves};
+    *moves = (Moves){.walk = walk_of(tile),
+                     .vector = 1,
+                     .inner = tile->space.bound - 1,
+                     .rows = -1,
+                     .columns = -1};
+    if (tile->spread != NULL) walk_registers(moves, tile->spread);
+    moves->value = without_cast(&m, compound_value(arena, tile));
+    moves->bits = tile->op == ASSIGN_SET && moves->value->kind == X_READ && tile->spread == NULL &&
+                  element_same_bits(moves->value->read->type, tile->target.type);
+    note_reads(&m);
+    if (tile->class == TILE_LANES)
+        moves->vector = tile->piece.elements;
+    else if (moves->walk == WALK_FLAT)
+        moves->vector = flat_vector(&m);
+    for (size_t i = 0; i < moves->reads.count; i++)
+        moves->reads.items[i].kind = move_of_read(&m, moves->reads.items[i].expr);
+    moves->target = move_of(&m, &tile->target);
+    moves->batch = batch_of(&m);
+    if (moves->walk == WALK_FLAT) plan_rounds(&m);
+    moves->publishes = tile->target.space == SPACE_SHARED;
+    moves->joins = moves->publishes || tile_waits(code->prog, code->role, tile);
+    return moves;
+}
+
+void plan_moves(Arena *arena, const FlowCode *code, Plan *plan) {
+    plan->moves = NEW_ARRAY(arena, Moves *, code->rows.count);
+    for (size_t at = 0; at < code->rows.count; at++) {
+        const Row *row = code_row(code, (int)at);
+        if (row->kind != ROW_TILE) continue;
+        if (row->tile->class == TILE_MAP || row->tile->class == TILE_LANES)
+            plan->moves[at] = moves_of(arena, code, row->tile);
+    }
+}
+
+MoveKind plan_move(const Moves *moves, const Expr *read) {
+    for (size_t i = 0; i < moves->reads.count; i++)
+        if (moves->reads.items[i].expr == read) return moves->reads.items[i].kind;
+    return MOVE_EACH;
+}
