@@ -1,5 +1,5 @@
-/* pipec build: a kernel goes in; a .ptx or .cubin file and its manifest come out, both or none;
- * or one printed step of the compilation. */
+/* pipec build: compiles a kernel to a .ptx or .cubin file and its manifest, both or none; or
+ * prints one step of the compilation. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -16,7 +16,8 @@ typedef struct Build {
     Words words;
     Texts denied;
     PipecProgram *program;
-    double compiled, assembled; /* seconds: of the processor to PTX, of the clock in ptxas */
+    /* seconds: CPU time to PTX, wall clock in ptxas */
+    double compiled, assembled;
 } Build;
 
 static double seconds(clockid_t clock) {
@@ -30,7 +31,7 @@ static bool ends_with(const char *text, const char *end) {
     return length > tail && strcmp(text + length - tail, end) == 0;
 }
 
-/* `path` with another ending, behind the last dot of its last part; NULL: no memory */
+/* `path` with another ending after the last dot of its last component; NULL: no memory */
 static char *with_ending(const char *path, const char *ending) {
     const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
     size_t stem = dot != NULL && dot > (slash != NULL ? slash + 1 : path) ? (size_t)(dot - path)
@@ -67,20 +68,20 @@ static int write_device(const char *path, const char *text, size_t length) {
 }
 
 static int write_one(const char *path, const char *text, size_t length) {
-    Beside file;
+    OutputFile file;
     if (path == NULL || strcmp(path, "-") == 0) {
         fwrite(text, 1, length, stdout);
         return PIPEC_FINE;
     }
     if (is_device(path)) return write_device(path, text, length);
-    return beside_write(&file, path, text, length) && beside_keep(&file) ? PIPEC_FINE
+    return output_file_write(&file, path, text, length) && output_file_commit(&file) ? PIPEC_FINE
                                                                          : PIPEC_UNUSABLE;
 }
 
 static int emit(const Build *build) {
     const char *text = pipec_program_emit(build->program, build->emit);
     int status = text == NULL ? PIPEC_FINE : write_one(build->out, text, strlen(text));
-    fflush(stdout); /* before what is said of it */
+    fflush(stdout); /* before the messages about it */
     return status;
 }
 
@@ -90,38 +91,38 @@ static int write_ptx(const Build *build, const char *out, const char *json) {
     size_t length;
     const char *ptx = pipec_program_ptx(build->program, &length),
                *manifest = pipec_program_manifest(build->program);
-    Beside text, fields;
+    OutputFile text, fields;
     if (manifest == NULL) return out_of_memory();
-    if (!beside_write(&text, out, ptx, length)) return PIPEC_UNUSABLE;
-    if (!beside_write(&fields, json, manifest, strlen(manifest))) {
-        beside_drop(&text);
+    if (!output_file_write(&text, out, ptx, length)) return PIPEC_UNUSABLE;
+    if (!output_file_write(&fields, json, manifest, strlen(manifest))) {
+        output_file_discard(&text);
         return PIPEC_UNUSABLE;
     }
-    if (!beside_keep(&text)) {
-        beside_drop(&fields);
+    if (!output_file_commit(&text)) {
+        output_file_discard(&fields);
         return PIPEC_UNUSABLE;
     }
-    if (beside_keep(&fields)) return PIPEC_FINE;
+    if (output_file_commit(&fields)) return PIPEC_FINE;
     unlink(out);
     return PIPEC_UNUSABLE;
 }
 
 static int write_cubin(Build *build, const char *out, const char *json) {
     const char *manifest = pipec_program_manifest(build->program);
-    Beside fields;
+    OutputFile fields;
     if (manifest == NULL) return out_of_memory();
-    if (!beside_write(&fields, json, manifest, strlen(manifest))) return PIPEC_UNUSABLE;
+    if (!output_file_write(&fields, json, manifest, strlen(manifest))) return PIPEC_UNUSABLE;
     double begun = seconds(CLOCK_MONOTONIC);
     PipecStatus status = pipec_program_assemble(build->program, out);
     build->assembled = seconds(CLOCK_MONOTONIC) - begun;
     say_diagnostics(pipec_program_diagnostics(build->program), build->format);
-    if (status == PIPEC_FINE && beside_keep(&fields)) {
+    if (status == PIPEC_FINE && output_file_commit(&fields)) {
         if (build->report)
             printf("\ntime: %.1f ms of the processor to PTX, %.0f ms in ptxas\n",
                    build->compiled * 1e3, build->assembled * 1e3);
         return PIPEC_FINE;
     }
-    beside_drop(&fields);
+    output_file_discard(&fields);
     if (status != PIPEC_FINE) return (int)status;
     unlink(out);
     return PIPEC_UNUSABLE;
@@ -131,8 +132,8 @@ static bool no_files(const Build *build) {
     return build->out != NULL && (strcmp(build->out, "-") == 0 || is_device(build->out));
 }
 
-/* What `build` writes, to be freed: the program, and its manifest or NULL where there is none.
- * False: no memory */
+/* The names of the output files, to be freed: the program, and its manifest or NULL if there is
+ * none. False: no memory */
 static bool name_files(const Build *build, char **out, char **json) {
     *out = build->out != NULL ? strdup(build->out) : default_out(build->words.file);
     *json = *out != NULL && build->emit == NULL ? with_ending(*out, ".json") : NULL;
@@ -152,8 +153,8 @@ static int write_files(Build *build) {
     return status;
 }
 
-/* Nothing that is written may take the place of the source. */
-static bool spares_source(const Build *build) {
+/* False, with an error, if an output file is the source. */
+static bool keeps_source(const Build *build) {
     char *out, *json;
     if (no_files(build) || (build->emit != NULL && build->out == NULL)) return true;
     bool named = name_files(build, &out, &json);
@@ -246,7 +247,7 @@ int command_build(const Command *command, int argc, char **argv) {
         if (build.emit != NULL && strcmp(build.emit, "list") == 0)
             status = list_forms();
         else if (words_split(command, &words, &build.words))
-            status = check_options(&build) == PIPEC_FINE && spares_source(&build)
+            status = check_options(&build) == PIPEC_FINE && keeps_source(&build)
                          ? build_all(&build)
                          : PIPEC_UNUSABLE;
         break;

@@ -1,4 +1,4 @@
-/* pipec check: files go in, all their errors come out. */
+/* pipec check: reports all errors of files. */
 #include "cli/cli.h"
 
 #include <stdlib.h>
@@ -7,8 +7,9 @@
 typedef struct Check {
     const Command *command;
     Texts files, values, denied;
-    bool *taken;      /* one a value: some file has such a static */
-    const char *name; /* of standard input in messages; NULL: the library's own */
+    bool *taken;      /* one per value: some file has such a static */
+    /* name of standard input in messages; NULL: the library's default */
+    const char *name;
     Format format;
     bool times;
     PipecSarif *sarif;
@@ -42,14 +43,14 @@ static bool say(Check *check, const PipecDiagnostics *diagnostics) {
     return true;
 }
 
-/* Is it the command's words that are wrong, and no file? Then that is said once. */
-static bool of_the_words(const PipecDiagnostics *diagnostics) {
+/* True if the errors concern only the command's arguments: then they are reported once. */
+static bool is_usage_error(const PipecDiagnostics *diagnostics) {
     for (size_t i = 0; i < pipec_diagnostics_count(diagnostics); i++)
         if (strcmp(pipec_diagnostics_get(diagnostics, i)->code, "P0916") == 0) return true;
     return false;
 }
 
-/* NAME=VALUE, where NAME is one; all other words are files, "./a=b.pipe" too */
+/* True for NAME=VALUE with a valid NAME; all other arguments are files, "./a=b.pipe" too */
 static bool is_value(const char *word) {
     size_t length = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
     return length > 0 && word[length] == '=';
@@ -68,8 +69,9 @@ static bool split(Check *check, const Texts *words) {
     return true;
 }
 
-/* Of several files each takes the values of its statics; a value that none takes is a mistake. */
-static int untaken(const Check *check) {
+/* With several files, each uses the values of its own statics; a value that no file uses is an
+ * error. */
+static int report_unused(const Check *check) {
     int status = PIPEC_FINE;
     for (size_t i = 0; check->files.count > 1 && i < check->values.count; i++) {
         if (check->taken[i]) continue;
@@ -102,10 +104,10 @@ static int check_files(Check *check) {
         for (size_t v = 0; v < check->values.count; v++)
             check->taken[v] =
                 check->taken[v] || pipec_program_is_static(program, check->values.items[v]);
-        more = !of_the_words(pipec_program_diagnostics(program));
+        more = !is_usage_error(pipec_program_diagnostics(program));
         pipec_program_free(program);
     }
-    return more ? (int)pipec_worse((PipecStatus)status, (PipecStatus)untaken(check)) : status;
+    return more ? (int)pipec_worse((PipecStatus)status, (PipecStatus)report_unused(check)) : status;
 }
 
 static int print_sarif(Check *check, int status) {

@@ -1,5 +1,4 @@
-/* cli: how is it used. What the commands share: the table's row, options, and what is printed
- * where.
+/* cli, private: shared by the commands: their table, options, and output.
  *
  * Results go to standard output; diagnostics, usage errors and progress to standard error. Each
  * command returns its exit code. */
@@ -15,7 +14,8 @@
 
 typedef struct Command {
     const char *name;
-    int (*run)(const struct Command *command, int argc, char **argv); /* the words after it */
+    /* argv: the words after the command */
+    int (*run)(const struct Command *command, int argc, char **argv);
     const char *usage;   /* what follows "Usage: pipec " */
     const char *summary; /* one line, for `pipec --help` */
     const char *help;    /* the rest of `pipec NAME --help` */
@@ -29,7 +29,7 @@ int command_explain(const Command *command, int argc, char **argv);
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-typedef struct Texts { /* room for all words of the command line */
+typedef struct Texts { /* a list of words; capacity for the whole command line */
     const char **items;
     size_t count;
 } Texts;
@@ -39,7 +39,7 @@ typedef enum Format { FORMAT_TEXT, FORMAT_JSON, FORMAT_SARIF } Format;
 typedef enum OptionKind {
     OPTION_FLAG,    /* bool */
     OPTION_TEXT,    /* const char * */
-    OPTION_LIST,    /* Texts; may stand several times */
+    OPTION_LIST,    /* Texts; repeatable */
     OPTION_SEED,    /* uint64_t */
     OPTION_NUMBER,  /* int, 0 .. 1000000 */
     OPTION_SECONDS, /* double, >= 0 */
@@ -55,12 +55,12 @@ typedef struct Option {
 
 typedef enum Parsed { PARSED_FINE, PARSED_HELP, PARSED_WRONG } Parsed;
 
-/* Options may stand anywhere; all else goes to `words`. `--` ends the options. --help is printed
- * here. */
+/* Options may be anywhere; the other arguments go to `words`. `--` ends the options. Prints the
+ * help for --help. */
 Parsed options_parse(const Command *command, int argc, char **argv, const Option *options,
                      size_t count, Texts *words);
 void texts_free(Texts *texts);
-/* FILE [KERNEL] [NAME=VALUE ..]; false: something else stands there, and it was said */
+/* Parses FILE [KERNEL] [NAME=VALUE ..]; false: other arguments, which were reported */
 typedef struct Words {
     const char *file, *kernel;
     Texts values;
@@ -69,50 +69,51 @@ bool words_split(const Command *command, const Texts *words, Words *out);
 
 /* ---- results as JSON (json.c), on standard output -------------------------------------------- */
 
-typedef struct Json { /* an object or an array that is open */
+typedef struct Json { /* an open object or array */
     bool any;
     char close;
 } Json;
 
-/* `in` is NULL for the whole, and `field` for an element of an array. */
+/* Opens an object or array: `in` is NULL at the top, `field` is NULL for an element of an array. */
 Json json_open(Json *in, const char *field, char bracket);
 void json_close(const Json *json);
 void json_text(Json *json, const char *field, const char *text); /* NULL: null */
-void json_number(Json *json, const char *field, double number);  /* null where it is not finite */
+void json_number(Json *json, const char *field, double number);  /* null if it is not finite */
 void json_integer(Json *json, const char *field, int64_t number);
 void json_bool(Json *json, const char *field, bool value);
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-bool output_colours(void);  /* may standard error have colours? */
-bool output_terminal(void); /* is standard error a terminal? */
+bool output_colours(void);  /* true if standard error may have colours */
+bool output_terminal(void); /* true if standard error is a terminal */
 void say_error(const char *format, ...) __attribute__((format(printf, 1, 2))); /* "error: ..." */
 void say_help(const char *format, ...) __attribute__((format(printf, 1, 2)));  /* "help: ..." */
 int usage_error(const Command *command, const char *format, ...)
-    __attribute__((format(printf, 2, 3))); /* one line, and where to look; gives the exit code 2 */
-/* on standard error, as text or JSON */
+    /* prints one line and a reference to --help; returns exit code 2 */
+    __attribute__((format(printf, 2, 3)));
+/* Prints to standard error, as text or JSON */
 void say_diagnostics(const PipecDiagnostics *diagnostics, Format format);
-int out_of_memory(void); /* says so, and gives the exit code 2 */
-/* Where a standard stream is closed, no file that is opened may take its number. */
+int out_of_memory(void); /* prints that; returns exit code 2 */
+/* If a standard stream is closed, opens it so that no other file gets its number. */
 void output_begin(void);
-/* Flushes standard output; `status` becomes worse where that fails. */
+/* Flushes standard output; returns the worse of `status` and a failure to write. */
 int output_end(int status);
 
-/* Would writing one destroy the other? Two names of one file, by links or by the way to it; of
- * files that are not there yet, the same name in the same folder. "-" is standard input. Devices
+/* True if writing one destroys the other: two names of one file, by links or different paths;
+ * for files that do not exist, the same name in the same folder. "-" is standard input. Devices
  * are never the same. */
 bool same_file(const char *a, const char *b);
-/* A device, a pipe or a socket is written to, and not replaced. */
+/* A device, a pipe or a socket is written directly, not replaced. */
 bool is_device(const char *path);
 
-/* A file that is written beside its place. Either both or none of the two calls at its end
- * happen. */
-typedef struct Beside {
+/* An output file with a temporary name. After it is written, it is either committed or
+ * discarded. */
+typedef struct OutputFile {
     const char *path;
-    char *beside; /* NULL: nothing there */
-} Beside;
-bool beside_write(Beside *file, const char *path, const char *text, size_t length);
-bool beside_keep(Beside *file);
-void beside_drop(Beside *file);
+    char *temporary; /* NULL: no temporary file */
+} OutputFile;
+bool output_file_write(OutputFile *file, const char *path, const char *text, size_t length);
+bool output_file_commit(OutputFile *file);
+void output_file_discard(OutputFile *file);
 
 #endif

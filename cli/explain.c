@@ -1,4 +1,4 @@
-/* pipec explain: codes go in, their pages come out. */
+/* pipec explain: prints the pages of codes. */
 #include "cli/cli.h"
 
 static int list(void) {

@@ -1,11 +1,11 @@
-/* cli: results as JSON, one object a line on standard output. */
+/* cli: results as JSON, one object per line on standard output. */
 #include "cli/cli.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-/* Bytes of a UTF-8 character at `text`; 0 where it is not valid */
+/* Length in bytes of the UTF-8 character at `text`; 0 if it is not valid */
 static size_t character(const unsigned char *text) {
     static const unsigned char lead[] = {0xc2, 0xe0, 0xf0};
     static const uint32_t least[] = {0x80, 0x800, 0x10000};

@@ -1,5 +1,5 @@
-/* cli: the commands, one row each. argv goes in, an exit code comes out: 0 right, 1 refused or
- * wrong, 2 usage, file, data or machine, 3 a mistake in pipec, 4 incomplete. */
+/* cli: the commands, one row each. Exit codes: 0 right, 1 refused or wrong, 2 usage, file, data
+ * or machine, 3 a bug in pipec, 4 incomplete. */
 #include "cli/cli.h"
 
 #include <signal.h>
@@ -119,9 +119,10 @@ static int unknown(const char *word) {
 
 int main(int argc, char **argv) {
     output_begin();
-    signal(SIGPIPE, SIG_IGN); /* a reader that has gone away is a failed write, with an exit code */
-    signal(SIGXFSZ,
-           SIG_IGN); /* so is a file that would grow beyond a limit: what was begun is removed */
+    /* a closed reader makes a write fail, with an exit code */
+    signal(SIGPIPE, SIG_IGN);
+    /* so does a file that reaches a limit: the partial file is removed */
+    signal(SIGXFSZ, SIG_IGN);
     if (argc < 2) return help(stderr);
     const char *word = argv[1];
     for (size_t i = 0; i < COMMANDS; i++)

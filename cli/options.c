@@ -1,5 +1,5 @@
-/* cli: words of the command line to values. A table of options and argv go in; values, and the
- * words that are no options, come out; or a usage error that names the word. */
+/* cli: parses the command line by a table of options. Sets their values and collects the other
+ * words; or reports a usage error that names the word. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -72,7 +72,7 @@ static bool set(const Command *command, const Option *option, const char *value,
     return false;
 }
 
-/* `--name=value` in one word, or the option's name alone; `value` is NULL then */
+/* The option of a word `--name=value`, or of the name alone; then `value` is NULL */
 static const Option *find(const char *word, const Option *options, size_t count,
                           const char **value) {
     const char *equals = strchr(word, '=');

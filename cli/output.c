@@ -1,4 +1,4 @@
-/* cli: what is printed, and files written beside and then renamed. */
+/* cli: output to the terminal, and files that are written under a temporary name and renamed. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -62,7 +62,7 @@ void say_diagnostics(const PipecDiagnostics *diagnostics, Format format) {
               stderr);
 }
 
-/* Opened the other way round, so that reading and writing fail as before. */
+/* Opened in the opposite direction, so that reading and writing still fail. */
 void output_begin(void) {
     for (int handle = STDIN_FILENO; handle <= STDERR_FILENO; handle++)
         if (fcntl(handle, F_GETFD) < 0 &&
@@ -80,8 +80,8 @@ int output_end(int status) {
     bool failed = ferror(stdout) != 0;
     if (fflush(stdout) != 0) failed = true;
     if (!failed) return status;
-    /* The number of an earlier failure is gone. A pipe without a reader is not worth a word: the
-     * reader had enough. */
+    /* The number of an earlier error is lost. A pipe without a reader is not reported: the
+     * reader ended early. */
     struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
     bool no_reader = errno == EPIPE || (poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0);
     if (!no_reader)
@@ -103,7 +103,7 @@ bool is_device(const char *path) {
     return look_up(path, &found) && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode);
 }
 
-/* The folder that holds the file; the name in it begins at *name. */
+/* Finds the folder that holds the file; *name: the last component. */
 static bool look_up_folder(const char *path, struct stat *found, const char **name) {
     const char *slash = strrchr(path, '/');
     *name = slash != NULL ? slash + 1 : path;
@@ -124,26 +124,26 @@ bool same_file(const char *a, const char *b) {
            x.st_dev == y.st_dev && x.st_ino == y.st_ino && strcmp(x_name, y_name) == 0;
 }
 
-static bool cannot_write(Beside *file, int why) {
+static bool cannot_write(OutputFile *file, int why) {
     say_error("cannot write `%s`: %s", file->path, strerror(why));
-    beside_drop(file);
+    output_file_discard(file);
     return false;
 }
 
-bool beside_write(Beside *file, const char *path, const char *text, size_t length) {
+bool output_file_write(OutputFile *file, const char *path, const char *text, size_t length) {
     static const char ending[] = ".XXXXXX";
-    *file = (Beside){path, malloc(strlen(path) + sizeof ending)};
-    if (file->beside == NULL) return out_of_memory(), false;
-    memcpy(file->beside, path, strlen(path));
-    memcpy(file->beside + strlen(path), ending, sizeof ending);
-    int handle = mkstemp(file->beside);
+    *file = (OutputFile){path, malloc(strlen(path) + sizeof ending)};
+    if (file->temporary == NULL) return out_of_memory(), false;
+    memcpy(file->temporary, path, strlen(path));
+    memcpy(file->temporary + strlen(path), ending, sizeof ending);
+    int handle = mkstemp(file->temporary);
     if (handle < 0) {
         int why = errno;
-        free(file->beside);
-        file->beside = NULL;
+        free(file->temporary);
+        file->temporary = NULL;
         return cannot_write(file, why);
     }
-    mode_t mask = umask(0); /* mkstemp makes files that only their owner reads */
+    mode_t mask = umask(0); /* mkstemp makes files that only their owner can read */
     umask(mask);
     fchmod(handle, 0666 & ~mask);
     FILE *stream = fdopen(handle, "w");
@@ -158,16 +158,16 @@ bool beside_write(Beside *file, const char *path, const char *text, size_t lengt
     return fine || cannot_write(file, why);
 }
 
-bool beside_keep(Beside *file) {
-    if (rename(file->beside, file->path) != 0) return cannot_write(file, errno);
-    free(file->beside);
-    file->beside = NULL;
+bool output_file_commit(OutputFile *file) {
+    if (rename(file->temporary, file->path) != 0) return cannot_write(file, errno);
+    free(file->temporary);
+    file->temporary = NULL;
     return true;
 }
 
-void beside_drop(Beside *file) {
-    if (file->beside == NULL) return;
-    unlink(file->beside);
-    free(file->beside);
-    file->beside = NULL;
+void output_file_discard(OutputFile *file) {
+    if (file->temporary == NULL) return;
+    unlink(file->temporary);
+    free(file->temporary);
+    file->temporary = NULL;
 }

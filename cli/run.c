@@ -1,4 +1,4 @@
-/* pipec run: a kernel and data go in; what ran, on what, how fast, and the verdict come out. */
+/* pipec run: runs a kernel on data; prints the device, the time and the verdict. */
 #include "cli/cli.h"
 
 #include <string.h>
@@ -19,11 +19,12 @@ typedef struct Run {
     bool bench, untuned;
     Format format;
     PipecProgram *program;
-    PipecProgram *asked; /* where `program` is a tuned one: with the statics as they were asked for */
+    /* if `program` is a tuned one: the program with the requested statics */
+    PipecProgram *asked;
     PipecChoice choice;
 } Run;
 
-/* ---- what is printed ------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static void print_time(double seconds) {
     if (seconds < 1e-3)
@@ -68,7 +69,7 @@ static void print_run(const Run *run, PipecRun *it) {
         printf("  the same result on %d schedules of the emulator\n", info->schedules);
 }
 
-/* One object a run: what ran and how it ended. `verdict` is NULL where it did not come to one. */
+/* One object per run: device, time and result. `verdict` is NULL if there is none. */
 static void print_json(const Run *run, PipecRun *it, const char *verdict, int status) {
     const PipecRunInfo *info = it != NULL ? pipec_run_info(it) : NULL;
     bool ran = info != NULL && verdict != NULL;
@@ -99,12 +100,13 @@ static void print_json(const Run *run, PipecRun *it, const char *verdict, int st
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-#define FIRST_LINE 1.0 /* seconds without a word */
+#define FIRST_LINE 1.0 /* seconds until the first line */
 #define LAST_PAUSE 300.0
 
 typedef struct Progress {
     double begun, next;   /* seconds */
-    bool terminal, shown; /* one line that is written over; else lines, ever more rarely */
+    /* terminal: one line that is overwritten; otherwise lines at growing intervals */
+    bool terminal, shown;
 } Progress;
 
 static double seconds(void) {
@@ -198,14 +200,14 @@ static int save(const Run *run, PipecRun *it) {
     return (int)status;
 }
 
-/* "NAME=FILE.npy" -> the file; a word without `=` is refused when it is looked at */
+/* "NAME=FILE.npy" -> the file; a word without `=` is refused later */
 static const char *file_of(const char *word) {
     const char *equals = strchr(word, '=');
     return equals != NULL ? equals + 1 : word;
 }
 
-/* Does each tensor that is saved get a file of its own? */
-static bool saves_are_apart(const Run *run) {
+/* True if no two tensors are saved to the same file */
+static bool saves_differ(const Run *run) {
     for (size_t i = 0; i < run->saves.count; i++) {
         const char *word = run->saves.items[i];
         if (same_file(file_of(word), run->words.file)) {
@@ -221,7 +223,7 @@ static bool saves_are_apart(const Run *run) {
     return true;
 }
 
-/* NULL: said what is wrong, exit code in *status */
+/* NULL: an error was reported, *status is the exit code */
 static PipecRun *prepare(const Run *run, int *status) {
     PipecRunOptions options = {.values = run->words.values.items,
                                .value_count = run->words.values.count,
@@ -281,9 +283,9 @@ static void say(const Run *run, const PipecProgram *program) {
         say_diagnostics(pipec_program_diagnostics(program), run->format);
 }
 
-/* Where tuning has chosen values for these extents and the GPU that will run, its program takes
- * the place of the one that the words ask for. */
-static void take_choice(Run *run) {
+/* If tuning has chosen values for these extents and this GPU, uses that program instead of the
+ * requested one. */
+static void use_tuned(Run *run) {
     PipecRunOptions options = {.values = run->words.values.items,
                                .value_count = run->words.values.count,
                                .fills = run->fills.items,
@@ -330,13 +332,12 @@ static int run_all(Run *run) {
         if (run->format == FORMAT_JSON) print_json(run, NULL, NULL, status);
         return status;
     }
-    take_choice(run);
+    use_tuned(run);
     return (int)pipec_worse(pipec_program_status(run->program), (PipecStatus)run_program(run));
 }
 
-/* Do the options go together? Where schedules are asked for and nothing else is said, the
- * emulator runs. */
-static bool settle(Run *run) {
+/* Checks that the options agree. If only schedules are given, the emulator runs. */
+static bool check_options(Run *run) {
     bool scheduled = run->schedules != NOT_SAID || run->schedule != 0;
     const char *option = run->schedules != NOT_SAID ? "--schedules" : "--schedule";
     if (run->on != NULL && strcmp(run->on, "gpu") != 0 && strcmp(run->on, "emulator") != 0 &&
@@ -379,7 +380,7 @@ int command_run(const Command *command, int argc, char **argv) {
         options_parse(command, argc, argv, options, sizeof options / sizeof options[0], &words)) {
     case PARSED_FINE:
         if (!words_split(command, &words, &run.words)) break;
-        if (settle(&run) && saves_are_apart(&run)) status = run_all(&run);
+        if (check_options(&run) && saves_differ(&run)) status = run_all(&run);
         break;
     case PARSED_HELP: status = PIPEC_FINE; break;
     case PARSED_WRONG: break;

@@ -1,5 +1,5 @@
-/* pipec tune: a kernel whose statics have sets, and extents, go in; a table of all combinations
- * with their times comes out, and the fastest is kept for `pipec run`. */
+/* pipec tune: prints a table of all combinations of a kernel's statics with their times, and
+ * stores the fastest for `pipec run`. */
 #include "cli/cli.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ typedef struct Tune {
     Texts fills;
     const char *on;
     uint64_t seed;
-    int device, rounds; /* -1: not said */
+    int device, rounds; /* -1: not given */
     bool forget;
     Format format;
 } Tune;
@@ -53,7 +53,7 @@ static void print_choice(const PipecTune *tune) {
     const PipecTuneInfo *info = pipec_tune_info(tune);
     PipecTrial best;
     if (info->extents == NULL || !pipec_tune_trial(tune, 0, &best))
-        return; /* it did not come to a choice */
+        return; /* there is no choice */
     if (!info->checked) printf("  not checked: the kernel has no `ensures`\n");
     if (info->kept != NULL)
         printf("  kept for %s on %s: %s (%s)\n",

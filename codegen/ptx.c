@@ -233,7 +233,7 @@ static void print_verbatim(const Ins *ins, Manifest *manifest, uint32_t *line, S
     }
     if (*line == first) return;
     Span span = manifest->marks.items[manifest->marks.count - 1].span; /* of the statement */
-    vec_push(out->arena, &manifest->by_hand, (ManifestByHand){first, *line - 1, span});
+    vec_push(out->arena, &manifest->inline_ptx, (ManifestInline){first, *line - 1, span});
 }
 
 /* A mark starts where the next instruction stands, so that its line is the line of what it speaks of. */

@@ -419,12 +419,12 @@ static const char *fault_text(Arena *arena, const ReadFault *fault) {
 static RunStatus unreadable(Machine *machine, const Launch *launch, ReadStatus status, const ReadFault *fault) {
     const Manifest *manifest = machine->manifest;
     const char *why = fault_text(machine->arena, fault);
-    if (status == READ_REJECTED && manifest->by_hand.count > 0) {
+    if (status == READ_REJECTED && manifest->inline_ptx.count > 0) {
         Program *program;
         ReadFault other;
-        const char *ours = manifest_without_hand(machine->arena, manifest, launch->ptx, launch->ptx_length);
+        const char *ours = manifest_without_inline(machine->arena, manifest, launch->ptx, launch->ptx_length);
         if (program_read(machine->arena, ours, launch->ptx_length, manifest->kernel, false, &program, &other) == READ_FINE) {
-            manifest_blame_hand(manifest, machine->diags, fault->line, why);
+            manifest_report_inline(manifest, machine->diags, fault->line, why);
             return RUN_FINDING;
         }
     }

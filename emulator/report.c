@@ -1,4 +1,4 @@
-/* Text of findings: describe_agent (role, warp, lane), what, where (`.pipe` place, PTX line), which stage
+/* Text of findings: who (role, warp, lane), what, where (`.pipe` place, PTX line), which stage
  * of which pipe.
  *
  * The names come from the manifest: ranges of shared memory, roles by warp, marks by PTX line.

@@ -1,5 +1,6 @@
-/* launch: words of the command line to Arguments. "M=4096", "a=2.5", "A=a.npy" and, after --fill, "A=iota" go in. What a name
- * means is not known here: whatever is not a number is taken for a file, and the binding says when that is wrong. */
+/* launch: words of the command line to Arguments: "M=4096", "a=2.5", "A=a.npy" and, after
+ * --fill, "A=iota". Names are not resolved at this point: a value that is not a number is taken
+ * as a file name, and binding reports it if that is wrong. */
 #include "launch/private.h"
 
 #include <ctype.h>
@@ -16,13 +17,14 @@ static bool is_name(const char *text, size_t length) {
     return true;
 }
 
-/* What strtod_l makes of the text, and whether that is 0 or infinite for want of range alone */
+/* Result of strtod_l, and whether it is 0 or infinite only because of its range */
 typedef struct Double {
     double value;
     bool too_large, too_small;
 } Double;
 
-/* strtod of the C locale: a decimal comma in the host program's locale must not change what a file or a script says */
+/* strtod in the C locale: the host program's decimal comma must not change the meaning of a file
+ * or script */
 static Double to_double(const char *text, char **end) {
     locale_t c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
     errno = 0;
@@ -34,7 +36,7 @@ static Double to_double(const char *text, char **end) {
 
 typedef enum Number { NUMBER_NONE, NUMBER_FINE, NUMBER_TOO_LARGE, NUMBER_TOO_SMALL } Number;
 
-/* Is the whole text a number, and is it a whole one that 64 bits hold? */
+/* True if the whole text is a number; *is_integer: it is an integer of 64 bits */
 static Number read_number(const char *text, double *number, int64_t *integer, bool *is_integer) {
     if (isspace((unsigned char)text[0]) || text[0] == 0) return NUMBER_NONE;
     char *end;
@@ -49,7 +51,7 @@ static Number read_number(const char *text, double *number, int64_t *integer, bo
     long long whole = strtoll(text, &end, hex ? 16 : 10);
     *is_integer = *end == 0 && errno == 0;
     *integer = *is_integer ? whole : 0;
-    /* 1e6 is a whole number too; from 2^53 on a double no longer says which one */
+    /* 1e6 is an integer too; from 2^53 on a double does not represent every integer */
     if (!*is_integer && *number > -0x1p53 && *number < 0x1p53 && *number == (double)(int64_t)*number) {
         *is_integer = true;
         *integer = (int64_t)*number;
@@ -57,7 +59,7 @@ static Number read_number(const char *text, double *number, int64_t *integer, bo
     return NUMBER_FINE;
 }
 
-/* `word` gives a number that no type holds: false, with a diagnostic. */
+/* False, with a diagnostic, if no type holds the number in `word`. */
 static bool in_range(Number number, const char *word, Diags *diags) {
     if (number != NUMBER_TOO_LARGE && number != NUMBER_TOO_SMALL) return true;
     Diag *diag = diag_plain(diags, P0606, "the number of `%s` is too %s for 64-bit floating point", word,
@@ -66,7 +68,8 @@ static bool in_range(Number number, const char *word, Diags *diags) {
     return false;
 }
 
-/* Splits at the first '='. NULL and a diagnostic when the word has not the form NAME=something. */
+/* Splits at the first '='. NULL and a diagnostic if the word does not have the form
+ * NAME=something. */
 static const char *split(Arena *arena, const char *word, const char *wanted, Argument *out, Diags *diags) {
     *out = (Argument){0};
     const char *equals = strchr(word, '=');

@@ -1,13 +1,15 @@
-/* launch: memory of tensors on the host. Types and extents go in, a block with guard bands comes out, or false where there is no
- * such memory. The blocks live longer than a compilation and are not of its arena. A large block is refused before it is
- * touched when the machine does not have it: an overcommitting kernel would hand it out and kill somebody later. */
+/* launch: host memory for tensors. Allocates a block with guard bands for a type and extents, or
+ * returns false. The blocks outlive a compilation, so they are not in its arena. A large block
+ * is refused before it is touched if the machine lacks the memory: a kernel that overcommits
+ * would grant it and later kill a process. */
 #define PIPEC_OWN_MEMORY
 #include "launch/private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define LARGE_BLOCK (64u << 20) /* below this nobody asks what the machine has left */
+/* smaller blocks are allocated without a test of the available memory */
+#define LARGE_BLOCK (64u << 20)
 
 bool array_size(Element type, int rank, const int64_t *extents, int64_t *count, size_t *bytes) {
     int64_t product = 1;
@@ -20,7 +22,8 @@ bool array_size(Element type, int rank, const int64_t *extents, int64_t *count, 
     return true;
 }
 
-/* The number in the first line of a file of the kernel, or after `name` in a file of many. */
+/* The number in the first line of a file in /proc or /sys, or after `name` in a file of several
+ * values. */
 static bool number_in(const char *file, const char *name, uint64_t *out) {
     FILE *stream = fopen(file, "r");
     if (stream == NULL) return false;
@@ -39,7 +42,7 @@ static bool number_in(const char *file, const char *name, uint64_t *out) {
 uint64_t memory_available(void) {
     uint64_t available = UINT64_MAX, value, limit, used;
     if (number_in("/proc/meminfo", "MemAvailable:", &value)) available = value * 1024;
-    /* a container's limit, whose own page cache counts as used although it can be had */
+    /* A container's limit; its page cache counts as used although it can be reclaimed */
     uint64_t cache = 0;
     if (number_in("/sys/fs/cgroup/memory.max", "", &limit) && number_in("/sys/fs/cgroup/memory.current", "", &used)) {
         number_in("/sys/fs/cgroup/memory.stat", "inactive_file", &cache);
@@ -55,7 +58,7 @@ bool array_new(Array *array, Element type, int rank, const int64_t *extents) {
     if (!array_size(type, rank, extents, &array->count, &array->bytes) ||
         array->bytes > SIZE_MAX - 3 * (size_t)GUARD_BYTES)
         return false;
-    /* whole pages, so that the data begins where a page begins */
+    /* Whole pages, so that the data begins at a page boundary */
     size_t whole = (array->bytes + 2 * GUARD_BYTES + (GUARD_BYTES - 1)) / GUARD_BYTES * GUARD_BYTES;
     if (whole > LARGE_BLOCK && whole > memory_available()) return false;
     for (int axis = 0; axis < rank; axis++) array->extents[axis] = extents[axis];

@@ -1,12 +1,14 @@
-/* What ptxas, or the same assembler inside the driver, says of our text, a line at a time. Its numbers, spills and frames
- * become warnings in our words, at the place in the .pipe file that its PTX line belongs to. The one place that reads them. */
+/* Parses messages of ptxas, or of the assembler in the driver, one line at a time. Error
+ * numbers, spills and stack frames become warnings at the place in the .pipe file that the PTX
+ * line belongs to. No other file parses them. */
 #include "launch/launch.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define QUOTED_MAX 12 /* warnings without a row; more of them say no more */
+/* most warnings without a row that are quoted */
+#define QUOTED_MAX 12
 
 typedef struct AssemblerRow {
     int number;
@@ -20,16 +22,16 @@ static const AssemblerRow rows[] = {
 #undef ASSEMBLER
 };
 
-/* ---- a line --------------------------------------------------------------------------------------------------------- */
+/* ---- a line ---------------------------------------------------------------------------------- */
 
-/* "word   :", as ptxas writes how grave it is */
+/* "word   :", the severity as ptxas writes it */
 static bool is_graded(const char *text, const char *word) {
     for (const char *at = strstr(text, word); at != NULL; at = strstr(at + 1, word))
         if (at[strlen(word) + strspn(at + strlen(word), " ")] == ':') return true;
     return false;
 }
 
-/* The number before `unit`, "8 bytes stack frame"; 0 where it is not said */
+/* The number before `unit`, "8 bytes stack frame"; 0 if there is none */
 static unsigned long before(const char *text, const char *unit) {
     const char *at = strstr(text, unit);
     if (at == NULL) return 0;
@@ -69,7 +71,7 @@ const char *assembler_words(const char *text) {
     return said + strspn(said, " ");
 }
 
-/* ---- places --------------------------------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 Diag *assembler_diag(const Manifest *manifest, Diags *diags, Code code, uint32_t line, const char *message) {
     const ManifestMark *mark = line > 0 ? manifest_mark(manifest, line) : NULL;
@@ -104,20 +106,21 @@ static void note_largest(const Manifest *manifest, Diags *diags, Diag *diag) {
     diag_note(diags, diag, "%s", text.text);
 }
 
-/* At the PTX line, else at the kernel's head. NULL: it was said before, of the same place. */
+/* At the PTX line, otherwise at the kernel's head. NULL: the same was reported at the same place
+ * before. */
 static Diag *complain(const Manifest *manifest, Diags *diags, Code code, uint32_t line, const char *message) {
     const ManifestMark *mark = line > 0 ? manifest_mark(manifest, line) : NULL;
     Span span = mark != NULL ? mark->span : manifest->head;
     for (size_t i = 0; i < diags->items.count; i++) {
         const Diag *other = diags->items.items[i];
-        bool here = !other->has_place || (other->labels[0].span.lo == span.lo && other->labels[0].span.hi == span.hi);
-        if (other->code == code && here && strcmp(other->message, message) == 0) return NULL;
+        bool same_place = !other->has_place || (other->labels[0].span.lo == span.lo && other->labels[0].span.hi == span.hi);
+        if (other->code == code && same_place && strcmp(other->message, message) == 0) return NULL;
     }
     if (mark != NULL) return assembler_diag(manifest, diags, code, line, message);
     return manifest_diag(manifest, diags, code, span, "%s", message);
 }
 
-/* ---- diagnostics ---------------------------------------------------------------------------------------------------- */
+/* ---- diagnostics ----------------------------------------------------------------------------- */
 
 static const AssemblerRow *row_of(int number) {
     for (size_t i = 0; i < COUNT_OF(rows); i++)

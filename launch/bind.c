@@ -1,5 +1,5 @@
-/* launch: does the launch hold together? Symbols go in; preconditions, the number of tiles and sizes are checked. Nothing is
- * allocated unless something is wrong, since every launch of an embedding program comes through here. */
+/* launch: checks a launch. Evaluates the symbols' preconditions, the number of tiles and the
+ * sizes. Allocates only for errors, because every launch of an embedding program passes through. */
 #include "launch/private.h"
 
 #include <math.h>
@@ -28,37 +28,37 @@ const ManifestMark *manifest_mark(const Manifest *manifest, uint32_t line) {
     return found;
 }
 
-const ManifestByHand *manifest_by_hand(const Manifest *manifest, uint32_t line) {
-    const ManifestByHand *found = NULL;
-    for (size_t i = 0; i < manifest->by_hand.count; i++)
-        if (found == NULL || manifest->by_hand.items[i].first <= line) found = &manifest->by_hand.items[i];
+const ManifestInline *manifest_inline(const Manifest *manifest, uint32_t line) {
+    const ManifestInline *found = NULL;
+    for (size_t i = 0; i < manifest->inline_ptx.count; i++)
+        if (found == NULL || manifest->inline_ptx.items[i].first <= line) found = &manifest->inline_ptx.items[i];
     return found;
 }
 
-char *manifest_without_hand(Arena *arena, const Manifest *manifest, const char *ptx, size_t length) {
+char *manifest_without_inline(Arena *arena, const Manifest *manifest, const char *ptx, size_t length) {
     char *text = arena_copy(arena, ptx, length);
     size_t next = 0;
     uint32_t line = 1;
-    for (size_t at = 0; at < length && next < manifest->by_hand.count; at++) {
-        const ManifestByHand *here = &manifest->by_hand.items[next];
+    for (size_t at = 0; at < length && next < manifest->inline_ptx.count; at++) {
+        const ManifestInline *region = &manifest->inline_ptx.items[next];
         if (text[at] == '\n')
-            next += line++ == here->last;
-        else if (line >= here->first)
+            next += line++ == region->last;
+        else if (line >= region->first)
             text[at] = ' ';
     }
     return text;
 }
 
-void manifest_blame_hand(const Manifest *manifest, Diags *diags, uint32_t line, const char *why) {
-    const ManifestByHand *here = manifest_by_hand(manifest, line);
-    Diag *diag = manifest_diag(manifest, diags, P0704, here->span, "inline PTX cannot be read: %s", why);
-    if (line < here->first || line > here->last)
+void manifest_report_inline(const Manifest *manifest, Diags *diags, uint32_t line, const char *why) {
+    const ManifestInline *region = manifest_inline(manifest, line);
+    Diag *diag = manifest_diag(manifest, diags, P0704, region->span, "inline PTX cannot be read: %s", why);
+    if (line < region->first || line > region->last)
         diag_primary(diags, diag, "this one, or another before it: without them the text is fine");
     diag_help(diags, diag,
               "write whole instructions that end in `;`, and braces of their own around names and labels");
 }
 
-/* "with `K` = 3, `N` = 8": the symbols that the formula names, each once */
+/* "with `K` = 3, `N` = 8": the symbols that the formula uses, each once */
 static void note_symbols(const Manifest *manifest, const Formula *formula, const int64_t *symbols, Diags *diags,
                          Diag *diag) {
     Str text = str_new(diags->arena);
@@ -114,10 +114,10 @@ bool launch_check(const Manifest *manifest, const int64_t *symbols, int64_t *til
     return false;
 }
 
-/* ---- extents that come with device pointers ------------------------------------------------------------------------ */
+/* ---- extents that come with device pointers -------------------------------------------------- */
 
-/* The symbol that a formula consists of, or -1 */
-static int64_t lone_symbol(const Formula *formula) {
+/* The symbol if the formula consists of one symbol, otherwise -1 */
+static int64_t single_symbol(const Formula *formula) {
     return formula->count == 1 && formula->steps[0].op == F_SYMBOL ? formula->steps[0].value : -1;
 }
 
@@ -126,18 +126,18 @@ typedef struct Axis {
     int axis;
 } Axis;
 
-/* The first axis that has this symbol for its extent; there is one before the axis that is being looked at, or it is that one. */
+/* The first axis whose extent is this symbol; at the latest the axis that is being compared. */
 static Axis first_axis(const Manifest *manifest, int64_t symbol) {
     for (size_t i = 0; i < manifest->parameters.count; i++)
         for (int axis = 0; axis < manifest->parameters.items[i].rank; axis++)
-            if (lone_symbol(&manifest->parameters.items[i].extents[axis]) == symbol) return (Axis){i, axis};
+            if (single_symbol(&manifest->parameters.items[i].extents[axis]) == symbol) return (Axis){i, axis};
     return (Axis){0, 0};
 }
 
 static bool bind_axis(const Manifest *manifest, const int64_t (*extents)[MAX_RANK], Axis at, int64_t *symbols,
                       Diags *diags) {
     const ManifestParameter *parameter = &manifest->parameters.items[at.parameter];
-    int64_t extent = extents[at.parameter][at.axis], symbol = lone_symbol(&parameter->extents[at.axis]);
+    int64_t extent = extents[at.parameter][at.axis], symbol = single_symbol(&parameter->extents[at.axis]);
     if (!extent_fits(extent)) {
         diag_plain(diags, P0605, "axis %d of `%s` is %lld elements long; extents are 0 to %lld", at.axis,
                    parameter->name, (long long)extent, (long long)EXTENT_MOST);
@@ -156,7 +156,7 @@ static bool bind_axis(const Manifest *manifest, const int64_t (*extents)[MAX_RAN
     return true;
 }
 
-/* Constant extents, and formulas over symbols should there be any */
+/* Constant extents, and formulas over symbols */
 static bool compare_axis(const Manifest *manifest, const int64_t (*extents)[MAX_RANK], Axis at, const int64_t *symbols,
                          Diags *diags) {
     const ManifestParameter *parameter = &manifest->parameters.items[at.parameter];
@@ -190,13 +190,14 @@ bool launch_bind(const Manifest *manifest, const int64_t (*extents)[MAX_RANK], c
     return fine && launch_check(manifest, symbols, tiles, diags);
 }
 
-/* ---- scalars as they are passed ------------------------------------------------------------------------------------ */
+/* ---- scalars as they are passed -------------------------------------------------------------- */
 
 const char *scalar_passed(Element type) { return type == E_BOOL ? "s32" : element_rows[type].ptx; }
 
 size_t scalar_pack(Element type, const Scalar *scalar, unsigned char out[8]) {
     if (is_float(type)) {
-        element_store(type, out, scalar->number); /* an f16 is rounded to f16 and then widened */
+        /* an f16 is rounded to f16, then widened */
+        element_store(type, out, scalar->number);
         element_store(E_F32, out, element_load(type, out));
         return 4;
     }

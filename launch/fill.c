@@ -1,8 +1,9 @@
-/* launch: what stands in a tensor before the run. A fill, a seed and the tensor's key go in, elements come out.
+/* launch: the contents of a tensor before the run, from a fill, a seed and the tensor's key.
  *
- * Element i depends on seed, key and i alone, through a counter-based generator, so the order of filling and the sizes of other
- * tensors change nothing. The normal distribution takes its logarithm and cosine from polynomials here: only + - * / and sqrt
- * of IEEE 754, which every machine rounds alike, where the C library's functions differ in last places. */
+ * Element i depends only on seed, key and i, through a counter-based generator, so neither the
+ * order of filling nor the sizes of other tensors matter. The normal distribution computes
+ * logarithm and cosine from polynomials: only + - * / and sqrt of IEEE 754, which every machine
+ * rounds in the same way, whereas C libraries differ in the last bits. */
 #include "launch/private.h"
 
 #include <math.h>
@@ -11,7 +12,8 @@
 #include <string.h>
 
 #define THREADS_MAX 32
-#define LARGE_ARRAY (1 << 20) /* elements: below, threads cost more than they save */
+/* elements: below this, threads cost more than they save */
+#define LARGE_ARRAY (1 << 20)
 
 #ifdef __clang__
 #pragma STDC FP_CONTRACT OFF /* gcc contracts nothing under -std=c11 */
@@ -26,7 +28,8 @@ static uint64_t mix(uint64_t x) {
 
 static uint64_t random_bits(uint64_t stream, uint64_t index) { return mix(stream + (index + 1) * 0x9E3779B97F4A7C15u); }
 
-/* 1, 1/3 .. 1/13; 1, -1/2!, 1/4! .. ; 1, -1/3!, 1/5! ..: highest power first, as Horner's scheme takes them */
+/* 1, 1/3 .. 1/13; 1, -1/2!, 1/4! .. ; 1, -1/3!, 1/5! ..: highest power first, in the order of
+ * Horner's scheme */
 static const double logarithm[] = {1.0 / 13, 1.0 / 11, 1.0 / 9, 1.0 / 7, 1.0 / 5, 1.0 / 3, 1};
 static const double cosine[] = {1.0 / 479001600, -1.0 / 3628800, 1.0 / 40320, -1.0 / 720, 1.0 / 24, -1.0 / 2, 1};
 static const double sine[] = {1.0 / 6227020800, -1.0 / 39916800, 1.0 / 362880, -1.0 / 5040, 1.0 / 120, -1.0 / 6, 1};
@@ -37,7 +40,8 @@ static double series(const double *coefficients, double x) {
     return sum;
 }
 
-/* ln x for a normal 0 < x <= 1, to about 1e-12: x = m * 2^e with m near 1, then the series of 2 artanh((m - 1) / (m + 1)) */
+/* ln x for a normal 0 < x <= 1, to about 1e-12: x = m * 2^e with m near 1, then the series of 2
+ * artanh((m - 1) / (m + 1)) */
 static double natural_log(double x) {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -53,7 +57,8 @@ static double natural_log(double x) {
     return 2 * s * series(logarithm, s * s) + exponent * 0.69314718055994531;
 }
 
-/* Box and Muller: two numbers of 64 bits; |value| < 6.7. The angle is a quarter turn, nearest, and the rest of an eighth at most. */
+/* Box and Muller: two normal values from 64 random bits; |value| < 6.7. The angle is reduced to
+ * the nearest quarter turn, so the polynomials get at most an eighth. */
 static void normal_pair(uint64_t bits, double out[2]) {
     double u = ((double)(bits >> 32) + 0.5) * 0x1p-32, turns = (double)(bits & 0xFFFFFFFFu) * 0x1p-32;
     int quarter = (int)(turns * 4 + 0.5);
@@ -63,7 +68,7 @@ static void normal_pair(uint64_t bits, double out[2]) {
     out[1] = quarter % 4 == 0 ? s : quarter % 4 == 1 ? c : quarter % 4 == 2 ? -s : -c;
 }
 
-/* ---- ranges of the types ------------------------------------------------------------------------------------------- */
+/* ---- ranges of the types --------------------------------------------------------------------- */
 
 bool is_float(Element type) { return element_rows[type].kind == ELEMENT_FLOAT; }
 
@@ -120,9 +125,9 @@ uint64_t iota_period(Element type) {
     return 1;
 }
 
-/* ---- filling ------------------------------------------------------------------------------------------------------- */
+/* ---- filling --------------------------------------------------------------------------------- */
 
-/* A number into one element; integers round to nearest and stop at the ends of their range. */
+/* Stores a number as one element; integers round to nearest and saturate. */
 static void store(Element type, void *to, double value) {
     if (is_float(type)) {
         element_store(type, to, value);
@@ -131,17 +136,17 @@ static void store(Element type, void *to, double value) {
     int64_t least, most;
     integer_range(type, &least, &most);
     double rounded = nearbyint(value);
-    /* (double)most may be rounded up beyond most, which only `<` keeps out */
+    /* (double)most may round up above most, which only `<` excludes */
     int64_t whole = rounded < (double)least ? least : rounded < (double)most ? (int64_t)rounded : most;
     element_store_integer(type, to, whole);
 }
 
-/* `uniform` stays below 1 in types with fewer than 24 bits: cut, not rounded */
+/* `uniform` stays below 1 in types with fewer than 24 bits: truncated, not rounded */
 static double cut_below_one(double value, double steps) {
     return value >= 0.5 ? (double)(int64_t)(value * steps) / steps : value;
 }
 
-/* Elements first .. last of an array, by one thread; `first` is even. */
+/* Elements first .. last of an array, filled by one thread; `first` is even. */
 typedef struct Slice {
     Array *array;
     const Fill *fill;
@@ -194,7 +199,7 @@ static void *fill_slice(void *given) {
     return NULL;
 }
 
-/* Large arrays are filled by all processors; what an element becomes does not depend on how many there are. */
+/* Fills large arrays with all processors; an element does not depend on how many there are. */
 static void fill_slices(Array *array, const Fill *fill, uint64_t stream) {
     Slice slices[THREADS_MAX];
     pthread_t threads[THREADS_MAX];
@@ -209,7 +214,8 @@ static void fill_slices(Array *array, const Fill *fill, uint64_t stream) {
         int64_t first = i * each < array->count ? i * each : array->count;
         int64_t last = array->count - first < each ? array->count : first + each;
         slices[i] = (Slice){array, fill, stream, first, last};
-        /* the caller's own thread takes the last slice, and what no thread was to be had for */
+        /* The calling thread fills the last slice, and the slices for which no thread could be
+         * created */
         started[i] = i + 1 < count && pthread_create(&threads[i], NULL, fill_slice, &slices[i]) == 0;
         if (!started[i]) fill_slice(&slices[i]);
     }
@@ -217,7 +223,7 @@ static void fill_slices(Array *array, const Fill *fill, uint64_t stream) {
         if (started[i]) pthread_join(threads[i], NULL);
 }
 
-/* The first element, over and over */
+/* Repeats the first element */
 static void repeat_first(Array *array) {
     size_t done = (size_t)element_rows[array->type].bytes;
     while (done < array->bytes) {
@@ -252,6 +258,6 @@ void fill_array(Array *array, const Fill *fill, uint64_t seed, uint64_t key) {
     case FILL_ARRAY:
         for (int64_t i = 0; i < array->count; i++) store(array->type, array->data + i * bytes, fill->values[i]);
         return;
-    case FILL_FILE: /* npy_data has done it */ return;
+    case FILL_FILE: /* npy_data has filled it */ return;
     }
 }

@@ -1,14 +1,15 @@
-/* launch: formulas. Postfix steps and the symbols' values go in, a number or the reason why there is none comes out; and the
- * text as Pipe would write it. Both walk the postfix from its end, where the root is, so that `&&`, `||` and `?:` are as
- * lazy as in C: what is not chosen may fault without harm. Nothing is allocated: launches evaluate formulas each time. */
+/* launch: formulas. Evaluates postfix steps with the symbols' values to a number or the reason
+ * why there is none; prints them in Pipe's syntax. Both walk the postfix from its end, where the
+ * root is, so that `&&`, `||` and `?:` are as lazy as in C: a subtree that is not selected
+ * cannot fault. Allocates nothing, because launches evaluate formulas each time. */
 #include "launch/manifest.h"
 
 typedef struct Value {
     int64_t number;
-    FormulaFault fault; /* if any, the number means nothing */
+    FormulaFault fault; /* if set, the number is undefined */
 } Value;
 
-/* ---- the tree in the postfix --------------------------------------------------------------------------------------- */
+/* ---- the tree in the postfix ----------------------------------------------------------------- */
 
 static int operands(FormulaOp op) {
     switch (op) {
@@ -35,8 +36,8 @@ static int operands(FormulaOp op) {
     return 0;
 }
 
-/* The index before the subtree whose root is steps[root]. */
-static int before(const FormulaStep *steps, int root) {
+/* Index of the step before the subtree whose root is steps[root]. */
+static int index_before(const FormulaStep *steps, int root) {
     int wanted = 1;
     while (wanted > 0) {
         wanted += operands(steps[root].op) - 1;
@@ -45,7 +46,7 @@ static int before(const FormulaStep *steps, int root) {
     return root;
 }
 
-/* ---- evaluation ---------------------------------------------------------------------------------------------------- */
+/* ---- evaluation ------------------------------------------------------------------------------ */
 
 static Value number(int64_t n) { return (Value){n, FORMULA_FINE}; }
 
@@ -86,7 +87,7 @@ static Value arithmetic(FormulaOp op, int64_t a, int64_t b) {
     return number(0);
 }
 
-/* The value of the subtree whose root is steps[root]; *root becomes the index before it. */
+/* The value of the subtree whose root is steps[root]; sets *root to the index before it. */
 static Value evaluate(const FormulaStep *steps, int *root, const int64_t *symbols) {
     const FormulaStep *step = &steps[(*root)--];
     if (step->op == F_CONST) return number(step->value);
@@ -117,7 +118,7 @@ FormulaFault formula_eval(const Formula *formula, const int64_t *symbols, int64_
     return value.fault;
 }
 
-/* ---- text ---------------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 enum {
     BINDS_SELECT = 1,
@@ -156,7 +157,7 @@ static int binding(const FormulaStep *step) {
     return BINDS_ATOM;
 }
 
-/* "ceil" for what is written as a call, " + " for what stands between its operands. */
+/* "ceil" for an operation written as a call, " + " for one written between its operands. */
 static const char *spelling(FormulaOp op) {
     switch (op) {
     case F_NEG: return "-";
@@ -214,27 +215,28 @@ static void print_bare(const Printer *printer, int root) {
         print(printer, last, step->op == F_NEG ? BINDS_ATOM : BINDS_UNARY);
         return;
     }
-    int first = before(printer->steps, last);
+    int first = index_before(printer->steps, last);
     if (step->op == F_CEIL || step->op == F_MIN || step->op == F_MAX) {
         print_call(printer, first, last, step->op);
         return;
     }
     if (step->op == F_SELECT) {
-        print(printer, before(printer->steps, first), BINDS_OR);
+        print(printer, index_before(printer->steps, first), BINDS_OR);
         str_add(printer->out, " ? ");
         print(printer, first, BINDS_SELECT);
         str_add(printer->out, " : ");
         print(printer, last, BINDS_SELECT);
         return;
     }
-    /* chained comparisons mean something else in other languages: they keep their parentheses on both sides */
+    /* Chained comparisons have other meanings in other languages: they keep parentheses on both
+     * sides */
     bool chains = binds != BINDS_EQUAL && binds != BINDS_LESS;
     print(printer, first, chains ? binds : BINDS_SUM);
     str_add(printer->out, spelling(step->op));
     print(printer, last, chains ? binds + 1 : BINDS_SUM);
 }
 
-/* Prints the subtree, in parentheses where it binds less than `least`. */
+/* Prints the subtree, in parentheses if its precedence is lower than `least`. */
 static void print(const Printer *printer, int root, int least) {
     bool parentheses = binding(&printer->steps[root]) < least;
     if (parentheses) str_char(printer->out, '(');

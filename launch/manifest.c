@@ -1,5 +1,6 @@
-/* launch: the manifest as JSON, for launchers in other languages. A Manifest goes in, text comes out; docs/manifest.md describes
- * every field. The order of fields is fixed and nothing depends on the machine, so that the text is a test surface. */
+/* launch: the manifest as JSON, for launchers in other languages. A Manifest goes in, text comes
+ * out; docs/manifest.md describes every field. The order of fields is fixed and nothing depends
+ * on the machine, so that the text is a test surface. */
 #include "launch/launch.h"
 
 #define MANIFEST_FORMAT 1 /* grows when a reader of the old one would go wrong */
@@ -11,14 +12,15 @@ typedef struct Writer {
     bool first; /* nothing stands yet in the open bracket */
 } Writer;
 
-/* ---- brackets, commas, lines --------------------------------------------------------------------------------------- */
+/* ---- brackets, commas, lines ----------------------------------------------------------------- */
 
 static void line(Writer *writer) {
     str_char(writer->out, '\n');
     for (int i = 0; i < writer->depth; i++) str_add(writer->out, "  ");
 }
 
-/* What comes before a list's item or an object's field. Fields of a `flat` object stay on one line. */
+/* What comes before a list's item or an object's field. Fields of a `flat` object stay on one
+ * line. */
 static void next(Writer *writer, bool flat) {
     if (!writer->first) str_add(writer->out, flat ? ", " : ",");
     writer->first = false;
@@ -56,7 +58,7 @@ static void close_list(Writer *writer) {
     writer->first = false;
 }
 
-/* ---- fields -------------------------------------------------------------------------------------------------------- */
+/* ---- fields ---------------------------------------------------------------------------------- */
 
 static void text(Writer *writer, const char *name, const char *value) {
     key(writer, name);
@@ -108,7 +110,7 @@ static void place(Writer *writer, Span span) {
                first_column, end_line, end_column);
 }
 
-/* ---- sections ------------------------------------------------------------------------------------------------------ */
+/* ---- sections -------------------------------------------------------------------------------- */
 
 static const char *const mode_names[] = {[MODE_IN] = "in", [MODE_OUT] = "out", [MODE_INOUT] = "inout"};
 static const char *const shared_names[] = {[SHARED_FULL] = "full",

@@ -1,5 +1,6 @@
-/* launch: tensor maps in numbers. A map's formulas and the symbols' values go in; extents and strides as they are encoded come out.
- * What is encoded for a tensor without elements is decided here, for the emulator and for the driver alike. */
+/* launch: evaluates a tensor map's formulas with the symbols' values to the extents and strides
+ * to encode. Decides what is encoded for a tensor without elements, for the emulator and for the
+ * driver. */
 #include "launch/manifest.h"
 
 FormulaFault map_evaluate(const ManifestMap *map, const int64_t *symbols, MapShape *out) {

@@ -1,7 +1,8 @@
-/* launch: .npy files to arrays and back. A file's bytes are hostile until proved: the header is read with a bound, by a parser for
- * exactly the dictionary that the format has, sizes are multiplied with care, and data that is short or long is refused.
- * Nothing is converted: types agree or the file is refused. Files are written beside and renamed, so there are no partial ones.
- * The format: numpy/lib/format.py, versions 1.0, 2.0 and 3.0. */
+/* launch: .npy files to arrays and back. Files are not trusted: the header has a bound and a
+ * parser for exactly its dictionary, products of sizes are checked for overflow, and data of the
+ * wrong length is refused. Nothing is converted: a file of another type is refused. Files are
+ * written under a temporary name and renamed, so there are no partial ones. The format:
+ * numpy/lib/format.py, versions 1.0, 2.0 and 3.0. */
 #define PIPEC_OWN_MEMORY
 #include "launch/private.h"
 
@@ -20,11 +21,11 @@
 #error "arrays are little endian in memory"
 #endif
 
-/* ---- the header's dictionary --------------------------------------------------------------------------------------- */
+/* ---- the header's dictionary ----------------------------------------------------------------- */
 
 typedef struct Reader {
     const char *at, *end;
-    const char *wrong; /* what is wrong, once something is */
+    const char *wrong; /* the first fault, NULL: none */
 } Reader;
 
 static bool refuse(Reader *reader, const char *what) {
@@ -53,7 +54,7 @@ static bool take_word(Reader *reader, const char *word) {
     return true;
 }
 
-/* 'text' or "text", without escapes: no key and no dtype needs one */
+/* 'text' or "text", without escapes, which no key and no dtype needs */
 static bool quoted(Reader *reader, const char **text, size_t *length) {
     blanks(reader);
     if (reader->at >= reader->end || (*reader->at != '\'' && *reader->at != '"'))
@@ -75,7 +76,7 @@ static bool extent(Reader *reader, int64_t *out) {
     while (reader->at < reader->end && *reader->at >= '0' && *reader->at <= '9')
         if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, *reader->at++ - '0', &value))
             return refuse(reader, "an extent does not fit 64 bits");
-    if (reader->at < reader->end && *reader->at == 'L') /* as Python 2 wrote its long integers */
+    if (reader->at < reader->end && *reader->at == 'L') /* suffix of Python 2's long integers */
         reader->at++;
     *out = value;
     return true;
@@ -125,7 +126,7 @@ static bool entry(Reader *reader, Arena *arena, NpyFile *npy, bool *have_descr, 
     return true;
 }
 
-/* NULL when the text is a header, else what is wrong with it */
+/* NULL if the text is a valid header, otherwise the fault */
 static const char *parse_header(Arena *arena, const char *text, size_t length, NpyFile *npy) {
     Reader reader = {text, text + length, NULL};
     bool have_descr = false, have_order = false, have_shape = false;
@@ -145,7 +146,7 @@ static const char *parse_header(Arena *arena, const char *text, size_t length, N
                          : NULL;
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static bool ends_in_npy(const char *file) {
     size_t length = strlen(file);
@@ -223,9 +224,10 @@ void npy_close(NpyFile *npy) {
     npy->stream = NULL;
 }
 
-/* ---- is it what is wanted ------------------------------------------------------------------------------------------ */
+/* ---- comparison with the wanted type --------------------------------------------------------- */
 
-/* Is the dtype, without its byte order, one that this type is stored as? Raw bits are V or u of their width. */
+/* True if this type is stored as the dtype, ignoring its byte order. Raw bits are V or u of
+ * their width. */
 static bool dtype_holds(const char *dtype, Element type) {
     const char *own = element_rows[type].npy + 1;
     if (strcmp(dtype, own) == 0) return true;
@@ -234,7 +236,7 @@ static bool dtype_holds(const char *dtype, Element type) {
 
 static const char *dtype_of(const char *descr) { return strchr("<>=|", descr[0]) != NULL ? descr + 1 : descr; }
 
-/* "f64 (`<f8`)" in words that the user of numpy knows; just the dtype where we have no word for it */
+/* "f64 (`<f8`)", or only the dtype if Pipe has no such type */
 static const char *dtype_text(Arena *arena, const char *descr) {
     static const struct {
         const char *dtype, *name;
@@ -297,9 +299,10 @@ bool npy_fits(const NpyFile *npy, Element type, const char *tensor, Diags *diags
     return true;
 }
 
-/* ---- the data ------------------------------------------------------------------------------------------------------ */
+/* ---- the data -------------------------------------------------------------------------------- */
 
-/* Fortran order: the first axis runs fastest. Where the next element of the file goes, counted in elements. */
+/* Fortran order: the first axis varies fastest. Position of the file's next element in the
+ * array, in elements. */
 typedef struct Walk {
     int rank;
     int64_t extents[MAX_RANK], strides[MAX_RANK], index[MAX_RANK], offset;
@@ -325,7 +328,8 @@ static void walk_step(Walk *walk) {
     }
 }
 
-/* How many bytes came; fewer than the array has when the file is short. */
+/* Reads the elements; returns the number of bytes, fewer than the array has if the file is
+ * short. */
 static size_t read_fortran(FILE *stream, Array *into) {
     unsigned char chunk[4096];
     size_t bytes = (size_t)element_rows[into->type].bytes, done = 0;
@@ -387,9 +391,9 @@ bool npy_read(Arena *arena, const char *file, Element type, Array *out, Diags *d
     return fine;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
-/* The header's length makes the data start at a multiple of 64, as numpy's writer does it. */
+/* The length of the header makes the data start at a multiple of 64, as numpy's writer does. */
 static const char *header_text(Arena *arena, const Array *array, size_t *length) {
     Str dictionary = str_new(arena);
     str_printf(&dictionary, "{'descr': '%s', 'fortran_order': False, 'shape': (", element_rows[array->type].npy);
@@ -418,11 +422,12 @@ static bool write_all(int descriptor, const void *bytes, size_t count) {
     return true;
 }
 
-/* Opens a new file beside the wanted one: in the same folder, so that the rename cannot fail between file systems. */
-static int open_beside(Arena *arena, const char *file, const char **beside) {
+/* Opens a temporary file in the folder of the wanted one, so that the rename stays within one
+ * file system. */
+static int open_temporary(Arena *arena, const char *file, const char **temporary) {
     for (int attempt = 0; attempt < 100; attempt++) {
-        *beside = arena_printf(arena, "%s.%ld.%d.part", file, (long)getpid(), attempt);
-        int descriptor = open(*beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        *temporary = arena_printf(arena, "%s.%ld.%d.part", file, (long)getpid(), attempt);
+        int descriptor = open(*temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (descriptor >= 0 || errno != EEXIST) return descriptor;
     }
     return -1;
@@ -439,7 +444,7 @@ static bool write_array(int descriptor, Arena *arena, const Array *array) {
     return write_all(descriptor, header, length) && write_all(descriptor, array->data, array->bytes);
 }
 
-/* Devices and FIFOs are written to; to rename over one would replace it. */
+/* Devices and FIFOs are written directly; a rename would replace them. */
 static bool write_special(Arena *arena, const char *file, const Array *array, Diags *diags) {
     int descriptor = open(file, O_WRONLY | O_CLOEXEC);
     bool fine = descriptor >= 0 && write_array(descriptor, arena, array);
@@ -461,10 +466,10 @@ bool npy_write(Arena *arena, const char *file, const Array *array, Diags *diags)
         diag_help(diags, diag, "name it `%s.npy`", file);
         return false;
     }
-    /* a symbolic link keeps pointing where it points */
+    /* A symbolic link is kept: its target is replaced */
     char real[PATH_MAX];
-    const char *target = exists && realpath(file, real) != NULL ? real : file, *beside;
-    int descriptor = open_beside(arena, target, &beside);
+    const char *target = exists && realpath(file, real) != NULL ? real : file, *temporary;
+    int descriptor = open_temporary(arena, target, &temporary);
     if (descriptor < 0) return cannot_write(file, errno, diags);
     bool fine = write_array(descriptor, arena, array);
     int error = errno;
@@ -472,10 +477,10 @@ bool npy_write(Arena *arena, const char *file, const Array *array, Diags *diags)
         fine = false;
         error = errno;
     }
-    if (fine && rename(beside, target) != 0) {
+    if (fine && rename(temporary, target) != 0) {
         fine = false;
         error = errno;
     }
-    if (!fine) unlink(beside);
+    if (!fine) unlink(temporary);
     return fine || cannot_write(file, error, diags);
 }

@@ -1,12 +1,13 @@
-/* launch: arguments to a Launch. A manifest and arguments go in; a Launch comes out whose extents agree, whose preconditions hold
- * and whose arrays are allocated and filled; or diagnostics, and then nothing stays allocated or open.
- * The user's word wins over the file's `example`, and the shape of the user's data over the example's extents. */
+/* launch: binds arguments to a manifest. Returns a Launch whose extents agree, whose
+ * preconditions hold and whose arrays are allocated and filled; or reports diagnostics and
+ * leaves nothing allocated or open. Values from the user have precedence over the file's
+ * `example`, and the shape of the user's data over the example's extents. */
 #include "launch/private.h"
 
 #include <math.h>
 #include <string.h>
 
-/* What is known of a symbol, and from where */
+/* Value of a symbol, and its origin */
 typedef struct Known {
     bool known, from_example;
     int64_t value;
@@ -18,7 +19,8 @@ typedef struct Binder {
     const Manifest *manifest;
     Diags *diags;
     const Argument **given; /* of each parameter, NULL: none */
-    NpyFile *files;         /* of each parameter, open where its data comes from one */
+    /* of each parameter, open if its data comes from a file */
+    NpyFile *files;
     Known *known;           /* of each symbol */
     Scalar *scalars;        /* of each parameter */
     bool fine;
@@ -34,7 +36,7 @@ static Diag *wrong(Binder *binder, Code code, const char *format, ...) {
     return diag_plain(binder->diags, code, "%s", text);
 }
 
-/* ---- names --------------------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void unknown_name(Binder *binder, const Argument *argument) {
     const Manifest *manifest = binder->manifest;
@@ -54,8 +56,9 @@ static void unknown_name(Binder *binder, const Argument *argument) {
     diag_note(binder->diags, diag, names.count > 0 ? "it has %s" : "it takes no arguments%s", list.text);
 }
 
-/* Of two arguments of one name the user's counts; two of the same origin are a mistake. True: `argument` is to be used. */
-static bool wins(Binder *binder, const char *name, bool there, bool there_from_example, const Argument *argument) {
+/* If two arguments have one name, the user's has precedence over the example's; two of the same
+ * origin are an error. True: use `argument`. */
+static bool has_precedence(Binder *binder, const char *name, bool there, bool there_from_example, const Argument *argument) {
     if (there && there_from_example == argument->from_example) wrong(binder, P0602, "`%s` is given twice", name);
     return !there || (there_from_example && !argument->from_example);
 }
@@ -69,7 +72,7 @@ static void number_for_tensor(Binder *binder, const ManifestParameter *parameter
 static void assign_parameter(Binder *binder, size_t index, const Argument *argument) {
     const ManifestParameter *parameter = &binder->manifest->parameters.items[index];
     const Argument *old = binder->given[index];
-    if (!wins(binder, parameter->name, old != NULL, old != NULL && old->from_example, argument)) return;
+    if (!has_precedence(binder, parameter->name, old != NULL, old != NULL && old->from_example, argument)) return;
     if (parameter->kind == PARAMETER_SCALAR && argument->kind != ARGUMENT_NUMBER) {
         const char *type = element_rows[parameter->type].spelling;
         if (argument->fill.kind == FILL_FILE)
@@ -94,7 +97,7 @@ static void assign_parameter(Binder *binder, size_t index, const Argument *argum
 static void assign_extent(Binder *binder, size_t index, const Argument *argument) {
     const char *name = binder->manifest->symbols.items[index].name;
     Known *known = &binder->known[index];
-    if (!wins(binder, name, known->known, known->from_example, argument)) return;
+    if (!has_precedence(binder, name, known->known, known->from_example, argument)) return;
     if (argument->kind != ARGUMENT_NUMBER)
         wrong(binder, P0607, "`%s` is an extent, and `%s` is not a number", name,
               argument->fill.kind == FILL_FILE ? argument->fill.file : "a fill");
@@ -121,7 +124,7 @@ static void assign(Binder *binder, const Argument *argument) {
     unknown_name(binder, argument);
 }
 
-/* ---- values -------------------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static bool value_fits(Binder *binder, const char *name, Element type, double number, int64_t integer,
                        bool is_integer) {
@@ -144,7 +147,7 @@ static bool value_fits(Binder *binder, const char *name, Element type, double nu
     return false;
 }
 
-/* A value that is written is not rounded to 0. */
+/* False, with a diagnostic, if a value other than 0 would be rounded to 0. */
 static bool stays_above_zero(Binder *binder, const char *name, Element type, double number) {
     unsigned char stored[8];
     if (!is_float(type) || number == 0) return true;
@@ -154,7 +157,7 @@ static bool stays_above_zero(Binder *binder, const char *name, Element type, dou
     return false;
 }
 
-/* The scalar as its type stores it: the host's reference must see the value that the kernel sees. */
+/* The scalar as its type stores it: the reference must use the value that the kernel gets. */
 static Scalar scalar_of(Element type, const Argument *argument) {
     if (!is_float(type)) return (Scalar){(double)argument->integer, argument->integer};
     unsigned char stored[8];
@@ -175,13 +178,14 @@ static void bind_scalar(Binder *binder, size_t index) {
                                                    arena_printf(binder->arena, "`%s`", parameter->name)};
 }
 
-/* ---- shapes -------------------------------------------------------------------------------------------------------- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 static void bind_axis(Binder *binder, size_t index, int axis) {
     const ManifestParameter *parameter = &binder->manifest->parameters.items[index];
     const Formula *formula = &parameter->extents[axis];
     int64_t extent = binder->files[index].shape[axis];
-    if (formula->count != 1 || formula->steps[0].op != F_SYMBOL) return; /* compared when all symbols are known */
+    /* compared when all symbols are known */
+    if (formula->count != 1 || formula->steps[0].op != F_SYMBOL) return;
     size_t symbol = (size_t)formula->steps[0].value;
     Known *known = &binder->known[symbol];
     const char *where =
@@ -210,7 +214,7 @@ static void bind_file(Binder *binder, size_t index) {
     for (int axis = 0; axis < parameter->rank; axis++) bind_axis(binder, index, axis);
 }
 
-/* Everything that has no value, in one message with the command that would give it */
+/* Reports all symbols without a value in one message, with a command that sets them */
 static void report_missing(Binder *binder) {
     const Manifest *manifest = binder->manifest;
     Str names = str_new(binder->arena), command = str_new(binder->arena);
@@ -256,7 +260,7 @@ static void bind(Binder *binder, const Argument *arguments, size_t count) {
         else if (binder->given[i] != NULL && binder->given[i]->fill.kind == FILL_FILE)
             bind_file(binder, i);
     }
-    /* after another mistake, what is missing may be missing because of it */
+    /* After another error, a value may be missing because of it */
     if (binder->fine) report_missing(binder);
 }
 
@@ -273,9 +277,9 @@ bool launch_symbols(Arena *arena, const Manifest *manifest, const Argument *argu
     return binder.fine;
 }
 
-/* ---- arrays -------------------------------------------------------------------------------------------------------- */
+/* ---- arrays ---------------------------------------------------------------------------------- */
 
-/* The extents of a tensor, in numbers; a file must have the same. */
+/* The extents of a tensor as numbers; a file must have the same. */
 static bool tensor_extents(Binder *binder, size_t index, const int64_t *symbols, int64_t *extents) {
     const ManifestParameter *parameter = &binder->manifest->parameters.items[index];
     const NpyFile *file = &binder->files[index];
@@ -297,7 +301,7 @@ static bool tensor_extents(Binder *binder, size_t index, const int64_t *symbols,
     return true;
 }
 
-/* What the arrays take together, against what there is */
+/* Compares the memory of all arrays with the available memory */
 static bool memory_suffices(Binder *binder, const int64_t *symbols, const LaunchOptions *options) {
     const Manifest *manifest = binder->manifest;
     uint64_t total = 0;

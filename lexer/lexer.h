@@ -1,15 +1,17 @@
-/* lexer: bytes to words. The door of the floor.
+/* lexer: bytes to tokens. Public header of the floor.
  *
- * lexer_open readies a text; the generated pipe_lex (declared in pipe.tab.h, with the numbers of the words) then gives word
- * after word. What is wrong inside a word is reported here, and the parser hears of it only through a substitute: BAD in
- * the place of a literal, the error token else. */
+ * lexer_open prepares a text; the generated pipe_lex (declared in pipe.tab.h, with the token
+ * numbers) then returns one token at a time. Errors inside a token are reported by the lexer;
+ * the parser gets a substitute: BAD for a literal, otherwise the error token. */
 #ifndef PIPEC_LEXER_H
 #define PIPEC_LEXER_H
 
 #include "util/util.h"
 
-#define NESTING_MAX 400 /* brackets in brackets; keeps every recursive pass behind the parser safe */
-#define REPORTS_MAX 100 /* errors of words and trees in one text */
+/* depth of brackets; bounds the recursion of all later passes */
+#define NESTING_MAX 400
+/* most errors reported by lexer and parser for one text */
+#define REPORTS_MAX 100
 
 typedef struct Bracket {
     Span span;
@@ -21,24 +23,30 @@ typedef struct Lexer {
     Names *names;
     const Source *source;
     Diags *diags;
-    uint32_t at;           /* where the next word is looked for */
-    Span word;             /* the word that was read last */
-    uint32_t previous_end; /* where the word before it ended */
-    uint32_t complained;   /* end of the last text that a report about a word covered */
-    uint32_t boundary;     /* where the last word before `word` lies that begins or ends a statement or an item */
+    uint32_t at;           /* offset of the next token */
+    Span word;             /* span of the current token */
+    uint32_t previous_end; /* end of the token before it */
+    /* end of the last text that a report about a token covered */
+    uint32_t complained;
+    /* offset of the last token before `word` that begins or ends a statement or an item */
+    uint32_t boundary;
     bool at_boundary;      /* `word` is such a word */
-    uint32_t text_behind;  /* end of the last word behind which a text in quotes may stand: `ptx`, or such a text; 0: none */
+    /* end of the last token after which a quoted text may follow: `ptx`, or such a text; 0: none */
+    uint32_t quote_allowed_at;
     Bracket open[NESTING_MAX];
     int depth; /* of `open` */
     int reports;
-    bool stopped; /* nothing more is read or reported: END from here on */
+    /* reports nothing more and returns only END */
+    bool stopped;
     VEC(Span) comments;
 } Lexer;
 
-/* The scanner to hand to pipe_lex; it lives as long as the arena. Reports NUL bytes and invalid UTF-8 of the whole text. */
+/* Returns the scanner for pipe_lex; it lives as long as the arena. Reports NUL bytes and invalid
+ * UTF-8 of the whole text. */
 void *lexer_open(Lexer *lexer, Arena *arena, Names *names, const Source *source, Diags *diags);
 
-/* As diag_at, counted: after REPORTS_MAX of them the text is given up. Never NULL; what is over the limit goes nowhere. */
+/* As diag_at, but counted: after REPORTS_MAX the lexer stops. Never NULL; a report above the
+ * limit is discarded. */
 Diag *lexer_report(Lexer *lexer, Code code, Span span, const char *format, ...) PRINTF_LIKE(4, 5);
 #ifdef FROM_HERE
 #define lexer_report(lexer, ...) (FROM_HERE((lexer)->diags), lexer_report(lexer, __VA_ARGS__))

@@ -1,5 +1,6 @@
-/* lib: PTX to a .cubin by ptxas. The program's PTX goes in by a temporary file, the .cubin is written beside its place
- * and then renamed; ptxas' words come back as diagnostics at the lines of the .pipe source (launch/assembler.c). */
+/* lib: PTX to a .cubin by ptxas. Passes the program's PTX in a temporary file; the .cubin gets a
+ * temporary name and is renamed at the end; messages of ptxas become diagnostics at the lines of
+ * the .pipe source (launch/assembler.c). */
 #include "lib/private.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define WORDS_MAX 65536 /* of ptxas that are kept */
+#define WORDS_MAX 65536 /* most bytes of its output that are kept */
 
 typedef struct Assemble {
     PipecProgram *program;
@@ -20,7 +21,7 @@ typedef struct Assemble {
     PipecStatus status;
 } Assemble;
 
-/* ---- the words of ptxas ----------------------------------------------------------------------------------------- */
+/* ---- messages of ptxas ----------------------------------------------------------------------- */
 
 /* "ptxas FILE, line 12; error : Unknown symbol" */
 static void report_error(PipecProgram *program, const char *text) {
@@ -41,7 +42,7 @@ static void report_words(PipecProgram *program, char *words) {
         report_error(program, line);
 }
 
-/* ---- running it ------------------------------------------------------------------------------------------------- */
+/* ---- process --------------------------------------------------------------------------------- */
 
 static char *read_words(Arena *arena, int from) {
     char *words = arena_alloc(arena, WORDS_MAX), spill[4096] = {0};
@@ -55,7 +56,7 @@ static char *read_words(Arena *arena, int from) {
     }
 }
 
-/* Starts ptxas with both of its outputs in a pipe. 0 or an error number. */
+/* Starts ptxas with both of its outputs connected to a pipe. Returns 0 or an error number. */
 static int start(const char *target, const char *ptx, const char *cubin, pid_t *process, int *words) {
     int ends[2];
     if (pipe(ends) != 0) return errno;
@@ -86,7 +87,7 @@ static void cannot_run(Assemble *assemble, const char *why) {
     assemble->status = PIPEC_UNUSABLE;
 }
 
-/* Runs it once; its words go to `words`. False: it cannot be run, which has been said. */
+/* Runs ptxas once; *words: its output. False: it cannot be run, and that was reported. */
 static bool run_once(Assemble *assemble, const char *ptx, const char *cubin, char **words, bool *fine) {
     PipecProgram *program = assemble->program;
     pid_t process;
@@ -114,16 +115,16 @@ static bool write_text(const char *path, const char *text, size_t length) {
     return fclose(stream) == 0 && fine;
 }
 
-/* Does ptxas take the text without what its author has written by hand? Then that is said. */
-static bool blame_hand(Assemble *assemble, const char *ptx, const char *cubin, const char *words) {
+/* If ptxas accepts the text without the author's inline PTX, reports that and returns true. */
+static bool report_inline(Assemble *assemble, const char *ptx, const char *cubin, const char *words) {
     PipecProgram *program = assemble->program;
     const Manifest *manifest = program->manifest;
     const char *why = NULL;
     char *more;
     bool fine = false;
     uint32_t line = 0;
-    if (manifest->by_hand.count == 0) return false;
-    char *ours = manifest_without_hand(program->arena, manifest, program->ptx.text, program->ptx.length);
+    if (manifest->inline_ptx.count == 0) return false;
+    char *ours = manifest_without_inline(program->arena, manifest, program->ptx.text, program->ptx.length);
     if (!write_text(ptx, ours, program->ptx.length) || !run_once(assemble, ptx, cubin, &more, &fine) || !fine)
         return false;
     for (const char *at = words; *at != 0 && line == 0; at += strcspn(at, "\n"), at += *at != 0) {
@@ -132,7 +133,7 @@ static bool blame_hand(Assemble *assemble, const char *ptx, const char *cubin, c
         line = assembler_line(text).line;
         why = assembler_words(text);
     }
-    manifest_blame_hand(manifest, program->diags, line, why != NULL ? why : "ptxas gave no reason");
+    manifest_report_inline(manifest, program->diags, line, why != NULL ? why : "ptxas gave no reason");
     assemble->status = PIPEC_REFUSED;
     return true;
 }
@@ -142,22 +143,22 @@ static void run_ptxas(Assemble *assemble, const char *ptx, const char *cubin) {
     char *words;
     bool fine;
     if (!run_once(assemble, ptx, cubin, &words, &fine)) return;
-    if (!fine && blame_hand(assemble, ptx, cubin, words)) return;
+    if (!fine && report_inline(assemble, ptx, cubin, words)) return;
     report_words(program, words);
     if (fine) return;
     assemble->status = PIPEC_BUG;
     if (program->diags->errors == 0) diag_plain(program->diags, P0908, "ptxas failed and gave no reason");
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static void cannot_write(Assemble *assemble, const char *path, int why) {
     diag_plain(assemble->program->diags, P0618, "cannot write `%s`: %s", path, strerror(why));
     assemble->status = PIPEC_UNUSABLE;
 }
 
-/* Makes an empty file that nobody else has, beside `path`. */
-static char *new_beside(Assemble *assemble, const char *path, const char *ending) {
+/* Creates a new empty file in the folder of `path`. */
+static char *new_temporary(Assemble *assemble, const char *path, const char *ending) {
     char *name = arena_printf(assemble->program->arena, "%s.XXXXXX%s", path, ending);
     int file = mkstemps(name, (int)strlen(ending));
     if (file < 0) {
@@ -173,8 +174,8 @@ static void assemble_all(void *data) {
     PipecProgram *program = assemble->program;
     program->diags = diags_new(program->arena, program->source);
     diags_set_levels(program->diags, &program->levels);
-    char *cubin = new_beside(assemble, assemble->path, ".cubin");
-    char *ptx = cubin != NULL ? new_beside(assemble, assemble->path, ".ptx") : NULL;
+    char *cubin = new_temporary(assemble, assemble->path, ".cubin");
+    char *ptx = cubin != NULL ? new_temporary(assemble, assemble->path, ".ptx") : NULL;
     if (ptx != NULL) {
         if (write_text(ptx, program->ptx.text, program->ptx.length))
             run_ptxas(assemble, ptx, cubin);
@@ -183,7 +184,8 @@ static void assemble_all(void *data) {
         unlink(ptx);
     }
     program->published = diagnostics_publish(program->diags);
-    if (assemble->status == PIPEC_FINE && program->diags->errors > 0) assemble->status = PIPEC_REFUSED; /* what is denied */
+    /* a warning or note that is denied */
+    if (assemble->status == PIPEC_FINE && program->diags->errors > 0) assemble->status = PIPEC_REFUSED;
     if (cubin != NULL && ptx != NULL && assemble->status == PIPEC_FINE) {
         chmod(cubin, 0644);
         if (rename(cubin, assemble->path) != 0) cannot_write(assemble, assemble->path, errno);

@@ -1,4 +1,5 @@
-/* lib: memory that runs out becomes a value. The one place where the library sets the jump that an arena takes. */
+/* lib: turns lack of memory into a return value. The only place that sets the jump target of an
+ * arena. */
 #include "lib/private.h"
 
 bool attempt(Arena *arena, void (*work)(void *), void *data) {

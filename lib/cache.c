@@ -1,10 +1,12 @@
-/* lib: the file of tuned choices. JSON, one choice a line:
+/* lib: the file of tuned choices. JSON, one choice per line:
  *
  *   {"pipec tune": 1, "choices": [
- *   {"kernel": "gemm", "source": "..", "given": "", "device": "NVIDIA H200", "extents": "M=3073..4096", "values": "BM=128", "seconds": 1e-4}
+ *   {"kernel": "gemm", "source": "..", "given": "", "device": "NVIDIA H200",
+ *    "extents": "M=3073..4096", "values": "BM=128", "seconds": 1e-4}
  *   ]}
  *
- * It is the user's, and may be old, cut or something else: whatever is not of this form counts as unreadable, and is never lost. */
+ * The file belongs to the user and may be old, truncated or something else: a file of another
+ * form counts as unreadable and is never overwritten. */
 #include "lib/cache.h"
 
 #include <errno.h>
@@ -18,7 +20,7 @@
 #include <unistd.h>
 
 #define FILE_MOST    (16 << 20) /* bytes */
-#define CHOICES_MOST 10000      /* the oldest make room */
+#define CHOICES_MOST 10000      /* above that the oldest are dropped */
 
 typedef VEC(Choice) Choices;
 
@@ -38,11 +40,11 @@ static const char *text_of(const Choice *choice, size_t index) {
     return *field_of(&copy, index);
 }
 
-/* ---- reading: enough of JSON for objects of texts and numbers ------------------------------------------------------- */
+/* ---- reading: the subset of JSON for objects of strings and numbers -------------------------- */
 
 typedef struct Reader {
     Arena *arena;
-    const char *at; /* a NUL ends the text */
+    const char *at; /* NUL-terminated */
     bool fine;
 } Reader;
 
@@ -59,7 +61,7 @@ static void need(Reader *reader, char c) {
     if (reader->fine && !take(reader, c)) reader->fine = false;
 }
 
-/* The four digits behind \u */
+/* The four digits after \u */
 static void add_unicode(Reader *reader, Str *text) {
     char digits[5] = {0};
     if (strspn(reader->at, "0123456789abcdefABCDEF") < 4) {
@@ -89,7 +91,8 @@ static const char *read_text(Reader *reader) {
     need(reader, '"');
     while (reader->fine && *reader->at != '"') {
         char c = *reader->at;
-        if ((unsigned char)c < ' ') { /* the end, too */
+        /* includes the terminating NUL */
+        if ((unsigned char)c < ' ') {
             reader->fine = false;
             break;
         }
@@ -125,7 +128,7 @@ static double read_number(Reader *reader) {
     return number;
 }
 
-/* A choice has all fields; others are passed over. */
+/* A choice needs all fields; unknown ones are ignored. */
 static Choice read_choice(Reader *reader) {
     Choice choice = {0};
     bool seconds = false;
@@ -169,11 +172,11 @@ static bool read_choices(Arena *arena, const char *text, Choices *out) {
     return reader.fine && *reader.at == 0;
 }
 
-/* ---- files ---------------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 typedef enum Found { FOUND_NOTHING, FOUND_CHOICES, FOUND_UNREADABLE } Found;
 
-/* *why: what is wrong with an unreadable one */
+/* *why: the fault of an unreadable file */
 static Found load(Arena *arena, const char *file, Choices *out, const char **why) {
     int from = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     struct stat about;
@@ -246,7 +249,7 @@ const Choice *cache_find(Arena *arena, const char *file, const Choice *like, Dia
     return NULL;
 }
 
-/* ---- writing -------------------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static bool not_kept(const char *file, int error, Diags *diags) {
     Diag *diag = diag_plain(diags, P0912, "cannot keep the choice in `%s`: %s", file, strerror(error));
@@ -254,7 +257,7 @@ static bool not_kept(const char *file, int error, Diags *diags) {
     return false;
 }
 
-/* The folders of a path, as far as they are not there */
+/* Creates the missing folders of a path */
 static int make_folders(Arena *arena, const char *file) {
     char *path = arena_copy(arena, file, strlen(file));
     for (char *at = strchr(path + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
@@ -265,8 +268,8 @@ static int make_folders(Arena *arena, const char *file) {
     return 0;
 }
 
-/* `file.broken`, or .broken.2 where there is one already */
-static bool put_aside(Arena *arena, const char *file, const char *why, Diags *diags) {
+/* Renames it to `file.broken`, or .broken.2 if that exists */
+static bool move_aside(Arena *arena, const char *file, const char *why, Diags *diags) {
     for (int number = 1; number < 1000; number++) {
         const char *aside =
             number == 1 ? arena_printf(arena, "%s.broken", file) : arena_printf(arena, "%s.broken.%d", file, number);
@@ -294,9 +297,9 @@ static void print(const Choices *choices, Str *out) {
     str_add(out, "]}\n");
 }
 
-static bool write_beside(Arena *arena, const char *file, const Str *text, Diags *diags) {
-    char *beside = arena_printf(arena, "%s.XXXXXX", file);
-    int to = mkstemp(beside), error = 0;
+static bool write_and_rename(Arena *arena, const char *file, const Str *text, Diags *diags) {
+    char *temporary = arena_printf(arena, "%s.XXXXXX", file);
+    int to = mkstemp(temporary), error = 0;
     if (to < 0) return not_kept(file, errno, diags);
     for (size_t used = 0; used < text->length && error == 0;) {
         ssize_t put = write(to, text->text + used, text->length - used);
@@ -306,26 +309,26 @@ static bool write_beside(Arena *arena, const char *file, const Str *text, Diags 
             error = put == 0 ? ENOSPC : errno;
     }
     if (close(to) != 0 && error == 0) error = errno;
-    if (error == 0 && rename(beside, file) != 0) error = errno;
+    if (error == 0 && rename(temporary, file) != 0) error = errno;
     if (error == 0) return true;
-    unlink(beside);
+    unlink(temporary);
     return not_kept(file, error, diags);
 }
 
-/* Under the lock */
+/* Called while the lock is held */
 static bool replace(Arena *arena, const char *file, const Choice *choice, Diags *diags) {
     Choices old = {0}, all = {0};
     const char *why;
-    if (load(arena, file, &old, &why) == FOUND_UNREADABLE && !put_aside(arena, file, why, diags)) return false;
+    if (load(arena, file, &old, &why) == FOUND_UNREADABLE && !move_aside(arena, file, why, diags)) return false;
     for (size_t i = 0; i < old.count; i++)
         if (!holds_for(&old.items[i], choice)) vec_push(arena, &all, old.items[i]);
     vec_push(arena, &all, *choice);
     Str text = str_new(arena);
     print(&all, &text);
-    return write_beside(arena, file, &text, diags);
+    return write_and_rename(arena, file, &text, diags);
 }
 
-bool cache_keep(Arena *arena, const char *file, const Choice *choice, Diags *diags) {
+bool cache_store(Arena *arena, const char *file, const Choice *choice, Diags *diags) {
     int error = make_folders(arena, file);
     if (error != 0) return not_kept(file, error, diags);
     int lock = open(arena_printf(arena, "%s.lock", file), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -341,7 +344,7 @@ bool cache_keep(Arena *arena, const char *file, const Choice *choice, Diags *dia
     return kept;
 }
 
-/* ---- classes -------------------------------------------------------------------------------------------------------- */
+/* ---- classes --------------------------------------------------------------------------------- */
 
 const char *extent_class(Arena *arena, int64_t extent) {
     int64_t power = 64;

@@ -1,4 +1,4 @@
-/* lib: which choice of tuning holds for a program: its key, and the look-up before a run. */
+/* lib: finds the choice of tuning for a program: its key, and the look-up before a run. */
 #include "lib/tune.h"
 
 #include "runtime/runtime.h"
@@ -13,7 +13,7 @@ static uint64_t hash(uint64_t from, const char *text) {
     return from;
 }
 
-/* Of what the file says, comments and layout aside, and of the pipec that compiles it */
+/* Hash of the file's tokens, which ignores comments and layout, and of pipec's version */
 static const char *source_hash(Arena *arena, const PipecProgram *program) {
     Str text = str_new(arena);
     str_add(&text, "");
@@ -25,7 +25,7 @@ static int by_name(const void *a, const void *b) {
     return strcmp(((const StaticValue *)a)->name, ((const StaticValue *)b)->name);
 }
 
-/* "BK=32", one a static that was given, in the order of their names */
+/* "BK=32", one per static that was given, sorted by name */
 static const char **given_words(Arena *arena, const PipecProgram *program) {
     StaticValue *sorted = NEW_ARRAY(arena, StaticValue, program->static_count + 1);
     const char **words = NEW_ARRAY(arena, const char *, program->static_count + 1);
@@ -70,7 +70,7 @@ bool static_is_given(const PipecProgram *program, const char *name) {
     return false;
 }
 
-/* ---- the look-up ---------------------------------------------------------------------------------------------------- */
+/* ---- the look-up ----------------------------------------------------------------------------- */
 
 typedef struct LookUp {
     PipecProgram *program;
@@ -108,7 +108,8 @@ static PipecProgram *compile(PipecProgram *program, const Choice *choice) {
     return pipec_compile(program->source->text, program->source->length, &options);
 }
 
-/* Is "T=96" one of the values that the set of `T` has? The kept choices are a file, in which anything may stand. */
+/* True if "T=96" is in the set of the static `T`. The choices come from a file and are not
+ * trusted. */
 static bool is_choice(const PipecProgram *program, const char *word) {
     size_t length = strcspn(word, "=");
     char *end;
@@ -123,7 +124,7 @@ static bool is_choice(const PipecProgram *program, const char *word) {
     return false;
 }
 
-/* The choice, or NULL with a warning where a value of it is in no set */
+/* The choice, or NULL with a warning if one of its values is not in the set */
 static const Choice *within_sets(const LookUp *it, const Choice *choice, const char *file, Diags *diags) {
     for (const char *at = choice->values; *at != 0; at += strspn(at, " ")) {
         size_t length = strcspn(at, " ");
@@ -138,14 +139,16 @@ static const Choice *within_sets(const LookUp *it, const Choice *choice, const c
     return choice;
 }
 
-/* The choice's preconditions may be others than those of the program that was asked. */
+/* Checks the preconditions of the tuned program, which may differ from those of the requested
+ * one. */
 static bool suits(const PipecProgram *tuned, const int64_t *symbols, Arena *arena) {
     int64_t tiles;
     return tuned != NULL && tuned->manifest != NULL &&
            launch_check(tuned->manifest, symbols, &tiles, diags_new(arena, tuned->source));
 }
 
-/* The choice for these symbols. The device is asked for only where there may be one: its driver takes its time to start. */
+/* Finds the choice for these symbols. Asks for the device only if there are candidates, because
+ * its driver starts slowly. */
 static const Choice *find(LookUp *it, const int64_t *symbols) {
     PipecProgram *program = it->program;
     Arena *arena = program->arena;
@@ -170,8 +173,8 @@ static void look_up(void *data) {
     Arena *arena = program->arena;
     Argument *given;
     size_t count;
-    Diags *silent =
-        diags_new(arena, program->source); /* what is wrong with the words is said by the run that follows */
+    /* the run that follows reports wrong words */
+    Diags *silent = diags_new(arena, program->source);
     int64_t *symbols = NEW_ARRAY(arena, int64_t, program->manifest->symbols.count + 1);
     if (!may_be_tuned(program) || !run_words(arena, program, it->options, &given, &count, silent) ||
         !reference_symbols(arena, program->prog, program->manifest, given, count, symbols, silent))

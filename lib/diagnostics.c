@@ -1,9 +1,9 @@
-/* lib: diagnostics as data. A finished Diags goes in, the structures and texts of pipec.h come out. */
+/* lib: diagnostics as data. Converts a finished Diags to the structures and texts of pipec.h. */
 #include "lib/private.h"
 
 #include <string.h>
 
-/* Memory has run out: what is said then has to be there already. */
+/* Constant text, because there is no memory to format it. */
 static const char *const no_memory_help = "smaller extents, or a machine with more memory";
 static PipecDiagnostic no_memory_items[] = {{.code = "P0905",
                                              .severity = PIPEC_ERROR,
@@ -88,7 +88,7 @@ PIPEC_API const PipecDiagnostic *pipec_diagnostics_get(const PipecDiagnostics *d
     return index < diagnostics->count ? &diagnostics->items[index] : NULL;
 }
 
-/* ---- status ----------------------------------------------------------------------------------------------------- */
+/* ---- status ---------------------------------------------------------------------------------- */
 
 PIPEC_API PipecStatus pipec_worse(PipecStatus a, PipecStatus b) {
     static const int badness[] = {
@@ -107,7 +107,7 @@ PipecStatus status_of_run(RunStatus status) {
     return PIPEC_BUG;
 }
 
-/* ---- explain ---------------------------------------------------------------------------------------------------- */
+/* ---- explain --------------------------------------------------------------------------------- */
 
 PIPEC_API const char *pipec_version(void) { return PIPEC_VERSION; }
 

@@ -1,5 +1,5 @@
-/* lib: the bytes of a source file. A path goes in, bytes come out, or a diagnostic that says why not: missing,
- * unreadable, a folder, too large. Never more is read than a source may have. */
+/* lib: reads a source file. Returns its bytes, or a diagnostic: missing, unreadable, a folder,
+ * too large. Never reads more than PIPEC_TEXT_MAX bytes. */
 #include "lib/private.h"
 
 #include <errno.h>
@@ -42,8 +42,8 @@ static const char *read_all(Arena *arena, int file, const char *path, size_t *le
     return text;
 }
 
-/* Says no before anything is read where that is clear: a folder, or a file whose size is known */
-static bool worth_reading(int file, const char *path, Diags *diags) {
+/* Refuses a folder, or a file that is known to be too large, before reading */
+static bool can_read(int file, const char *path, Diags *diags) {
     struct stat about;
     if (fstat(file, &about) != 0) return true;
     if (S_ISDIR(about.st_mode)) {
@@ -65,7 +65,7 @@ const char *file_read(Arena *arena, const char *path, size_t *length, Diags *dia
         diag_plain(diags, P0900, "cannot open `%s`: %s", path, strerror(errno));
         return NULL;
     }
-    const char *text = worth_reading(file, path, diags) ? read_all(arena, file, path, length, diags) : NULL;
+    const char *text = can_read(file, path, diags) ? read_all(arena, file, path, length, diags) : NULL;
     close(file);
     return text;
 }

@@ -1,6 +1,6 @@
-/* lib: the printed forms of a compilation, `--emit=NAME`. One row a form: its name, what must
- * exist before it can be printed, and the function that prints it. What the passes of the check
- * leave has its rows in check/passes.def. */
+/* lib: the printed forms of a compilation, `--emit=NAME`. One row per form: its name, what must
+ * exist before it can be printed, and the function that prints it. The forms of the check's
+ * passes have their rows in check/passes.def. */
 #include "lib/private.h"
 
 #include "derive/plan.h"
@@ -13,9 +13,10 @@ typedef enum FormNeeds { NEEDS_AST, NEEDS_PASS, NEEDS_PROG, NEEDS_PTX } FormNeed
 typedef struct FormRow {
     PipecForm form;
     FormNeeds needs;
-    void (*of_program)(PipecProgram *program, Str *out); /* or NULL, and then .. */
-    void (*of_prog)(const Prog *prog, Arena *arena,
-                    Str *out); /* .. the checked program is enough */
+    /* prints the form from the program; NULL: `of_prog` does */
+    void (*of_program)(PipecProgram *program, Str *out);
+    /* prints the form from the checked program */
+    void (*of_prog)(const Prog *prog, Arena *arena, Str *out);
 } FormRow;
 
 static void print_tokens(PipecProgram *program, Str *out) {

@@ -1,5 +1,6 @@
-/* lib: a program on a GPU, launched with the caller's device pointers on the caller's stream. Extents and
- * preconditions are checked before each launch; repeated launches take no memory unless they fail. */
+/* lib: a program on a GPU, launched with the caller's device pointers on the caller's stream.
+ * Checks extents and preconditions before each launch; repeated launches allocate nothing unless
+ * they fail. */
 #include "lib/private.h"
 
 #include "runtime/runtime.h"
@@ -8,12 +9,12 @@ struct PipecKernel {
     Arena *arena;
     PipecProgram *program;
     Runtime *runtime;
-    RuntimeKernel *loaded; /* NULL where loading failed */
+    RuntimeKernel *loaded; /* NULL if loading failed */
     PipecStatus status;
-    Arena *words; /* of the last call's diagnostics */
+    Arena *words; /* arena of the last call's diagnostics */
     Diags *diags;
     const PipecDiagnostics *published;
-    /* room for a launch, one a parameter or a symbol */
+    /* Buffers for a launch, one element per parameter or symbol */
     int64_t (*extents)[MAX_RANK];
     uint64_t *pointers;
     Scalar *scalars;
@@ -29,7 +30,7 @@ typedef struct Call {
 } Call;
 
 static PipecStatus status_of_load(Code code) {
-    if (code == P0704) return PIPEC_REFUSED; /* the author's own PTX */
+    if (code == P0704) return PIPEC_REFUSED; /* the author's inline PTX */
     return code == P0801 ? PIPEC_BUG : PIPEC_UNUSABLE;
 }
 
@@ -58,7 +59,8 @@ static void load(void *data) {
     for (size_t i = 0; kernel->loaded == NULL && i < kernel->diags->items.count; i++)
         kernel->status = pipec_worse(kernel->status, status_of_load(kernel->diags->items.items[i]->code));
     kernel->published = diagnostics_publish(kernel->diags);
-    if (kernel->status == PIPEC_FINE && kernel->diags->errors > 0) { /* a warning that is denied */
+    /* a denied warning */
+    if (kernel->status == PIPEC_FINE && kernel->diags->errors > 0) {
         kernel->status = PIPEC_REFUSED;
         runtime_unload(kernel->loaded);
         kernel->loaded = NULL;
@@ -105,7 +107,7 @@ PIPEC_API const char *pipec_kernel_device(const PipecKernel *kernel) {
     return kernel->loaded != NULL ? runtime_device_name(kernel->runtime) : NULL;
 }
 
-/* ---- launches --------------------------------------------------------------------------------------------------- */
+/* ---- launches -------------------------------------------------------------------------------- */
 
 static PipecStatus launch_status(PipecKernel *kernel, const Call *call) {
     const Manifest *manifest = kernel->program->manifest;
@@ -145,7 +147,8 @@ PIPEC_API PipecStatus pipec_kernel_launch(PipecKernel *kernel, const PipecArgume
                                           void *stream) {
     Call call = {.kernel = kernel, .arguments = arguments, .count = count, .stream = stream};
     if (kernel->loaded == NULL) return kernel->status;
-    if (kernel->diags == NULL || kernel->diags->items.count > 0) { /* the last call's words make room for this one's */
+    /* frees the last call's diagnostics */
+    if (kernel->diags == NULL || kernel->diags->items.count > 0) {
         arena_free(kernel->words);
         kernel->diags = NULL;
         kernel->words = arena_new();

@@ -1,12 +1,12 @@
-/* lib: one compilation. Text goes in; PTX, a manifest, printed forms and diagnostics come out. The pipeline is this
- * page: parse, choose the kernel, bind statics, check, generate. */
+/* lib: one compilation. Text goes in; PTX, a manifest, printed forms and diagnostics come out.
+ * The pipeline: parse, choose the kernel, bind statics, check, generate. */
 #include "lib/private.h"
 
 #include "parser/parser.h"
 
 #include <string.h>
 
-/* What the check and the generation of one text may take; see set_limits. */
+/* Limit of the work of check and generation for one text; see set_limits. */
 #define STEPS_MOST   UINT64_C(130000000)
 #define STEPS_A_BYTE 100
 #define BYTES_MOST   (UINT64_C(140) << 20)
@@ -19,14 +19,15 @@ typedef struct Compile {
     size_t length;
     const PipecOptions *options;
     VEC(StaticValue) statics;
-    VEC(const char *) others; /* names that no static bears */
-    uint64_t steps_most;      /* on the meter: where the work of the whole text ends */
-    bool ended;               /* the meter ended something */
+    VEC(const char *) others; /* names that are no static */
+    /* meter value at which the work for the whole text ends */
+    uint64_t steps_most;
+    bool ended;               /* the meter ended some part */
 } Compile;
 
-/* ---- what the errors say about the exit code -------------------------------------------------------------------- */
+/* ---- exit code from errors ------------------------------------------------------------------- */
 
-/* Mistakes in what stands beside the text: the file, the words of the command */
+/* Errors outside the text: the file, the command's arguments */
 static PipecStatus status_of_code(Code code) {
     static const Code usage[] = {P0151, P0157, P0600, P0602, P0606, P0900, P0901, P0902, P0903, P0904, P0916};
     for (size_t i = 0; i < COUNT_OF(usage); i++)
@@ -43,7 +44,7 @@ static void finish(PipecProgram *program) {
     }
 }
 
-/* ---- kernels ---------------------------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 static void choose_kernel(Compile *compile) {
     PipecProgram *program = compile->program;
@@ -52,7 +53,7 @@ static void choose_kernel(Compile *compile) {
     if (program->kernel_count == 0) {
         diag_plain(program->diags, P0903, "`%s` holds no kernel", program->source->name);
     } else if (compile->options->check_only) {
-        return; /* all of them */
+        return; /* all kernels */
     } else if (program->kernel_count == 1) {
         program->kernel = program->kernels[0];
     } else {
@@ -67,7 +68,7 @@ static void choose_kernel(Compile *compile) {
     }
 }
 
-/* ---- statics ---------------------------------------------------------------------------------------------------- */
+/* ---- statics --------------------------------------------------------------------------------- */
 
 static bool is_static(const PipecProgram *program, const char *name) {
     if (program->ast == NULL) return false;
@@ -112,7 +113,8 @@ static bool is_of_launch(const Prog *prog, const char *name) {
     return false;
 }
 
-/* A value that is not for a static. Said after the check, which knows what else the name could be. */
+/* Reports a value whose name is no static. Called after the check, when the other names are
+ * known. */
 static void refuse_other(PipecProgram *program, const char *value) {
     const char *name = name_of_value(program->arena, value), *names[64];
     size_t count = 0;
@@ -136,7 +138,7 @@ static void refuse_other(PipecProgram *program, const char *value) {
         diag_help(program->diags, diag, "did you mean `%s`?", near);
 }
 
-/* ---- what is made of warnings and notes -------------------------------------------------------------------------- */
+/* ---- levels of warnings and notes ------------------------------------------------------------ */
 
 static bool deny_all(Levels *levels, const char *word) {
     static const struct {
@@ -171,14 +173,15 @@ static void deny(PipecProgram *program, const char *word) {
     }
 }
 
-/* Do the diagnostics speak of all kernels as the text has them? Only then is it certain that an allow silences nothing. */
+/* True if the diagnostics cover all kernels with their own values: only then is an unused
+ * `allow` certain. */
 static bool checked_whole(const Compile *compile) {
     const PipecProgram *program = compile->program;
     return compile->options->check_only && program->kernel == NULL && compile->options->value_count == 0 &&
            program->diags->errors == 0 && !compile->ended;
 }
 
-/* ---- the pipeline ----------------------------------------------------------------------------------------------- */
+/* ---- the pipeline ---------------------------------------------------------------------------- */
 
 static bool known_kernel(const PipecProgram *program) {
     for (size_t i = 0; i < program->kernel_count; i++)
@@ -186,7 +189,7 @@ static bool known_kernel(const PipecProgram *program) {
     return false;
 }
 
-/* As `pipec check` sees a kernel, or only as it is built */
+/* Checks a kernel with all combinations, or only with the values for building */
 static const Prog *check_one(Compile *compile, Arena *arena, const char *kernel,
                              const Prog **whole) {
     PipecProgram *program = compile->program;
@@ -210,7 +213,7 @@ static void check_metered(void *data) {
     it->prog = check_one(it->compile, it->arena, it->kernel, &it->whole);
 }
 
-/* NULL: it is refused, or its check takes more work than is allowed */
+/* NULL: it was refused, or its check exceeds the allowed work */
 static const Prog *check_kernel_of(Compile *compile, Arena *arena, const char *kernel) {
     PipecProgram *program = compile->program;
     Metered it = {.compile = compile, .arena = arena, .kernel = kernel};
@@ -227,8 +230,9 @@ static size_t bytes_of(const PipecProgram *program, size_t kernel) {
     return text.hi - text.lo + 1;
 }
 
-/* All kernels. Half of the work is there for all; of the other half each has the part that its part
- * of their text is, which none before it takes away. Of each only what it reports is kept. */
+/* Checks all kernels. Half of the work is shared; the other half is divided by the length of the
+ * kernels' text, so that no kernel can use up the share of a later one. Keeps only the
+ * diagnostics of each. */
 static void check_each(Compile *compile) {
     PipecProgram *program = compile->program;
     Meter *meter = arena_meter(program->arena);
@@ -258,7 +262,7 @@ static void check(Compile *compile) {
     check_each(compile);
 }
 
-/* The check has counted what it comes to (check/copies.c): no meter can end it. */
+/* The check counts the work of generation (check/copies.c), so no meter can end it. */
 static void generate(Compile *compile) {
     PipecProgram *program = compile->program;
     Meter *meter = arena_meter(program->arena);
@@ -272,7 +276,8 @@ static void generate(Compile *compile) {
     program->manifest = manifest;
 }
 
-/* A file of 100 kB takes less than 2 s and 200 MB. Larger ones may take more, as long as it is in proportion to their text. */
+/* A file of 100 kB takes less than 2 s and 200 MB. Larger files may take more, in proportion to
+ * their length. */
 static void set_limits(Compile *compile) {
     Meter *meter = arena_meter(compile->program->arena);
     uint64_t usual = STEPS_MOST + STEPS_A_BYTE * compile->length;
@@ -313,7 +318,8 @@ static void run_pipeline(Compile *compile) {
     program->ast = parser_parse(program->arena, program->names, program->source, program->diags);
     times_end(program->arena, "parse", begin);
     allows_read(&program->levels, program->ast->comments.items, program->ast->comments.count, program->diags);
-    if (program->diags->errors > 0) return; /* what is missing in a broken tree would only be reported a second time */
+    /* errors in a broken tree would be reported twice */
+    if (program->diags->errors > 0) return;
     program->kernel_count = check_kernels(program->ast, &program->kernels);
     choose_kernel(compile);
     for (size_t i = 0; i < options->value_count; i++) bind_static(compile, options->values[i]);
@@ -338,7 +344,8 @@ static void print_times(PipecProgram *program) {
 static void compile_all(void *data) {
     Compile *compile = data;
     Arena *arena = compile->program->arena;
-    PipecOptions *options = NEW(arena, PipecOptions); /* the program outlives the caller's words */
+    /* copied, because the program outlives the caller's strings */
+    PipecOptions *options = NEW(arena, PipecOptions);
     if (compile->options != NULL) *options = *compile->options;
     if (options->kernel != NULL) options->kernel = arena_copy(arena, options->kernel, strlen(options->kernel));
     compile->options = options;
@@ -383,7 +390,7 @@ PIPEC_API void pipec_program_free(PipecProgram *program) {
     if (program != NULL) arena_free(program->arena);
 }
 
-/* ---- what came out ---------------------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 PIPEC_API PipecStatus pipec_program_status(const PipecProgram *program) { return program->status; }
 

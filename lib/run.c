@@ -1,6 +1,6 @@
-/* lib: a run on data of the host. Words become a Launch, which the GPU or the emulator executes; the arrays are
- * compared with `ensures` and can be saved. What it owns beside its arena (arrays, copies, an open device) is freed
- * with it. */
+/* lib: a run on host data. Arguments become a Launch, which the GPU or the emulator executes;
+ * the arrays are compared with `ensures` and can be saved. It owns memory outside its arena
+ * (arrays, copies, an open device) and frees it at its end. */
 #include "lib/private.h"
 
 #include "emulator/emulator.h"
@@ -14,11 +14,13 @@
 struct PipecRun {
     Arena *arena;
     PipecProgram *program;
-    Launch *launch; /* NULL where the arguments were refused */
+    Launch *launch; /* NULL if the arguments were refused */
     Before before;
     Array *inputs,
-        *first;       /* by parameter; while several schedules run: the data they begin with, and the first's results */
-    Runtime *runtime; /* while a GPU runs */
+        /* by parameter; while several schedules run: the initial data, and the results of the
+         * first schedule */
+        *first;
+    Runtime *runtime; /* NULL unless a GPU runs */
     uint64_t seed;
     Diags *diags; /* of the last call */
     const PipecDiagnostics *published;
@@ -27,9 +29,9 @@ struct PipecRun {
     const char *verdict, *arguments;
 };
 
-/* ---- calls ------------------------------------------------------------------------------------------------------ */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
-typedef struct Call { /* what a call on a run hands to its work */
+typedef struct Call { /* argument of the functions that run under `attempt` */
     PipecRun *run;
     const PipecRunOptions *options;
     const PipecExecuteOptions *execute;
@@ -50,13 +52,14 @@ static PipecStatus call(PipecRun *run, Call *it, void (*work)(void *)) {
         run->published = &no_memory;
         it->status = PIPEC_UNUSABLE;
     } else if (it->status == PIPEC_FINE && pipec_diagnostics_errors(run->published) > 0) {
-        it->status = PIPEC_REFUSED; /* a warning or note that is denied */
+        /* a denied warning or note */
+        it->status = PIPEC_REFUSED;
     }
     run->status = pipec_worse(run->status, it->status);
     return it->status;
 }
 
-/* ---- arguments -------------------------------------------------------------------------------------------------- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 static uint64_t nanoseconds(double seconds) {
     if (!(seconds > 0)) seconds = DEFAULT_PATIENCE;
@@ -151,7 +154,7 @@ PIPEC_API const PipecDiagnostics *pipec_run_diagnostics(const PipecRun *run) { r
 PIPEC_API const PipecRunInfo *pipec_run_info(const PipecRun *run) { return &run->info; }
 PIPEC_API const char *pipec_run_verdict(PipecRun *run) { return run->verdict != NULL ? run->verdict : "not checked"; }
 
-/* ---- arrays ----------------------------------------------------------------------------------------------------- */
+/* ---- arrays ---------------------------------------------------------------------------------- */
 
 static bool is_tensor(const PipecRun *run, size_t index) {
     return run->program->manifest->parameters.items[index].kind == PARAMETER_TENSOR;
@@ -228,7 +231,7 @@ PIPEC_API const char *pipec_run_arguments(PipecRun *run) {
     return run->arguments;
 }
 
-/* ---- what differs ------------------------------------------------------------------------------------------------ */
+/* ---- differences ----------------------------------------------------------------------------- */
 
 static void index_of(const Array *array, int64_t flat, int64_t *index) {
     for (int d = array->rank - 1; d >= 0; d--) {
@@ -246,15 +249,17 @@ static const char *place_text(const PipecRun *run, size_t param, int64_t flat) {
     return at.text;
 }
 
-/* A claim's target has bare indexes and constants for subscripts: does it speak of this element? */
+/* True if the claim applies to this element: the target's subscripts are index names and
+ * constants. */
 static bool covers(const Access *target, const int64_t *index) {
     for (int d = 0; d < target->rank; d++)
         if (target->subs[d]->kind == X_CONST && target->subs[d]->constant.integer != index[d]) return false;
     return true;
 }
 
-/* Where instructions are approximate: twice what the claims about an element allow, since both sides may be off by that in opposite
- * directions (two neighbours of a narrow type, when the sum lies between them); 0 where one is exact, 1e-3 where there is none. */
+/* If instructions are approximate: twice the tolerance of the claims about an element, because
+ * both results may deviate in opposite directions (to two adjacent values of a narrow type if
+ * the sum is between them); 0 if a claim is exact, 1e-3 if there is none. */
 static double tolerance_at(const Prog *prog, size_t param, const int64_t *index) {
     double within = -1;
     for (size_t i = 0; i < prog->claims.count; i++) {
@@ -299,9 +304,9 @@ static Difference differences(const Prog *prog, size_t param, const Array *a, co
     return found;
 }
 
-/* ---- execution -------------------------------------------------------------------------------------------------- */
+/* ---- execution ------------------------------------------------------------------------------- */
 
-/* Each tensor's bytes once for each direction that its mode names */
+/* Bytes of each tensor, counted once per direction of its mode */
 static uint64_t moved_bytes(const PipecRun *run) {
     uint64_t bytes = 0;
     for (size_t i = 0; i < run->program->manifest->parameters.count; i++)
@@ -311,7 +316,8 @@ static uint64_t moved_bytes(const PipecRun *run) {
     return bytes;
 }
 
-/* Opens a GPU where one is wanted. True: go on, on the GPU where run->runtime is there, else on the emulator. */
+/* Opens a GPU if one is wanted. True: continue, on the GPU if run->runtime is set, otherwise on
+ * the emulator. */
 static bool choose_device(PipecRun *run, const PipecExecuteOptions *options) {
     const Manifest *manifest = run->program->manifest;
     RuntimeLack lack = RUNTIME_FINE;
@@ -332,9 +338,9 @@ static bool choose_device(PipecRun *run, const PipecExecuteOptions *options) {
     return false;
 }
 
-/* ---- schedules of the emulator ------------------------------------------------------------------------------------ */
+/* ---- schedules of the emulator --------------------------------------------------------------- */
 
-/* Copies of the tensors that the kernel writes, as they are; those of others are empty. False: no memory. */
+/* Copies the tensors that the kernel writes; the others are empty. False: no memory. */
 static bool keep(PipecRun *run, Array *kept) {
     const Manifest *manifest = run->program->manifest;
     for (size_t i = 0; i < manifest->parameters.count; i++) {
@@ -358,13 +364,14 @@ static void new_kept(PipecRun *run) {
     run->inputs = NEW_ARRAY(run->arena, Array, count);
 }
 
-/* One machine computes the same each time, so that only what several threads add up in some order may differ by its rounding. */
-static bool order_shows(const char *ptx) {
+/* A kernel is deterministic on one machine, except that sums of several threads may round
+ * differently in another order. */
+static bool depends_on_order(const char *ptx) {
     return strstr(ptx, " red.") != NULL || strstr(ptx, " atom.") != NULL || strstr(ptx, "cp.reduce.async") != NULL;
 }
 
 static bool as_first(PipecRun *run, uint64_t seed, uint64_t of_first) {
-    bool same = true, approximate = order_shows(run->program->ptx.text);
+    bool same = true, approximate = depends_on_order(run->program->ptx.text);
     for (size_t i = 0; i < run->program->manifest->parameters.count; i++) {
         if (run->first[i].block == NULL) continue;
         const Array *array = &run->launch->arrays[i];
@@ -382,13 +389,13 @@ static bool as_first(PipecRun *run, uint64_t seed, uint64_t of_first) {
     return same;
 }
 
-typedef struct Following { /* who asks for progress, and on which schedule the emulator is */
+typedef struct Progress { /* the caller's progress function, and the schedule that runs */
     const PipecExecuteOptions *options;
     int schedule;
-} Following;
+} Progress;
 
 static void follow(void *data, double part, uint64_t instructions) {
-    const Following *it = data;
+    const Progress *it = data;
     int schedules = it->options->schedules > 1 ? it->options->schedules : 1;
     PipecProgress progress = {.part = (it->schedule + part) / schedules,
                               .schedule = it->schedule + 1,
@@ -398,7 +405,7 @@ static void follow(void *data, double part, uint64_t instructions) {
 }
 
 static RunStatus run_schedule(PipecRun *run, const PipecExecuteOptions *options, uint64_t seed, RunResult *result) {
-    Following following = {options, (int)(seed - options->schedule)};
+    Progress following = {options, (int)(seed - options->schedule)};
     EmulatorOptions emulator = {
         .seed = seed, .progress = options->progress != NULL ? follow : NULL, .progress_data = &following};
     Arena *scratch = arena_scratch(run->arena);
@@ -407,7 +414,7 @@ static RunStatus run_schedule(PipecRun *run, const PipecExecuteOptions *options,
     return status == RUN_DONE && !launch_guards(run->launch, run->diags) ? RUN_FINDING : status;
 }
 
-/* The first finding or difference ends it. What is left in the arrays then is what that schedule has left. */
+/* Ends with the first finding or difference. The arrays then hold the results of that schedule. */
 static RunStatus run_schedules(PipecRun *run, const PipecExecuteOptions *options, RunResult *result) {
     uint64_t count = options->schedules > 1 ? (uint64_t)options->schedules : 1, seed = options->schedule;
     if (run->inputs == NULL) new_kept(run);
@@ -466,7 +473,7 @@ PIPEC_API PipecStatus pipec_run_execute(PipecRun *run, const PipecExecuteOptions
     return call(run, &it, execute);
 }
 
-/* ---- verdict ---------------------------------------------------------------------------------------------------- */
+/* ---- verdict --------------------------------------------------------------------------------- */
 
 const char *verdict_text(Arena *arena, const Verdict *verdict) {
     Str text = str_new(arena);
@@ -506,12 +513,13 @@ static void verify(void *data) {
 
 PIPEC_API PipecVerdict pipec_run_verify(PipecRun *run) {
     Call it = {.run = run, .verdict = PIPEC_NOT_CHECKED};
-    if (run->launch == NULL || run->before.arrays == NULL) return PIPEC_NOT_CHECKED; /* there are no results */
+    /* there are no results */
+    if (run->launch == NULL || run->before.arrays == NULL) return PIPEC_NOT_CHECKED;
     call(run, &it, verify);
     return it.verdict;
 }
 
-/* ---- two runs --------------------------------------------------------------------------------------------------- */
+/* ---- two runs -------------------------------------------------------------------------------- */
 
 static void report_difference(Call *it, size_t param, const Difference *found) {
     PipecRun *run = it->run;
@@ -546,7 +554,8 @@ static void compare(void *data) {
     run->published = diagnostics_publish(run->diags);
 }
 
-/* The programs may be two compilations of one text: what counts is that the tensors are alike. */
+/* The programs may be two compilations of one text; only the tensors must have the same types
+ * and extents. */
 static bool same_shape(const PipecRun *a, const PipecRun *b) {
     if (a->launch == NULL || b->launch == NULL) return false;
     size_t count = a->launch->manifest->parameters.count;
@@ -566,7 +575,7 @@ PIPEC_API PipecStatus pipec_run_compare(PipecRun *run, const PipecRun *other, co
     return call(run, &it, compare);
 }
 
-/* ---- saving ----------------------------------------------------------------------------------------------------- */
+/* ---- saving ---------------------------------------------------------------------------------- */
 
 static bool find_saved(Call *it, size_t *index, const char **file) {
     PipecRun *run = it->run;

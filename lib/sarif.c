@@ -1,10 +1,10 @@
-/* lib: diagnostics of several programs as one SARIF log, in an arena of its own. */
+/* lib: diagnostics of several programs as one SARIF log, with its own arena. */
 #include "lib/private.h"
 
 struct PipecSarif {
     Arena *arena;
     Sarif *sarif;
-    const char *text; /* of what was added so far; NULL: not made yet */
+    const char *text; /* text of the log so far; NULL: not made yet */
     bool failed;      /* memory ran out */
 };
 

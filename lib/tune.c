@@ -1,6 +1,6 @@
-/* lib: tuning. A kernel whose statics have sets, and extents, go in; every combination is compiled, those that fit run once
- * and are compared with `ensures`, the right ones are timed on a GPU in turn, and the fastest is kept. All of them work on
- * the same arrays. */
+/* lib: tuning. Takes a kernel whose statics have sets, and extents; compiles every combination,
+ * runs those that fit once and compares them with `ensures`, times the right ones on a GPU in
+ * turn, and stores the fastest. All use the same arrays. */
 #include "lib/tune.h"
 
 #include "runtime/runtime.h"
@@ -20,11 +20,11 @@ typedef struct Dimension { /* a static that has a set */
 
 typedef struct Trial {
     PipecTrial shown;
-    size_t place;          /* among the combinations, as the sets give them */
-    const char **words;    /* one a dimension */
-    PipecProgram *program; /* NULL where the compiler refuses it */
-    Launch launch;         /* on the arrays of all */
-    double *times;         /* of each round */
+    size_t place;          /* index among the combinations, in the order of the sets */
+    const char **words;    /* one per dimension */
+    PipecProgram *program; /* NULL if the compiler refuses it */
+    Launch launch;         /* on the shared arrays */
+    double *times;         /* one per round */
 } Trial;
 
 struct PipecTune {
@@ -32,16 +32,16 @@ struct PipecTune {
     const char *path, *text;
     size_t length;
     PipecTuneOptions options;
-    PipecProgram *base; /* with the statics' own values, which need not fit */
-    const Prog *shape;  /* its parameters */
+    PipecProgram *base; /* compiled with the statics' own values, which need not fit */
+    const Prog *shape;  /* its parameters are those of all combinations */
     VEC(Dimension) dimensions;
     Trial *trials;
     size_t count;
     Launch *data;     /* the arrays */
-    const Prog *prog; /* of the program that they were made for */
+    const Prog *prog; /* the program that they were allocated for */
     Before before;
     Runtime *runtime;
-    RuntimeRace *race;
+    RuntimeBench *bench;
     Diags *diags;
     const PipecDiagnostics *published;
     PipecStatus status;
@@ -57,7 +57,7 @@ static bool fail(PipecTune *tune, PipecStatus status) {
     return false;
 }
 
-/* ---- combinations --------------------------------------------------------------------------------------------------- */
+/* ---- combinations ---------------------------------------------------------------------------- */
 
 static PipecProgram *compile(PipecTune *tune, const char *const *words, size_t count) {
     size_t given = tune->options.value_count;
@@ -74,7 +74,7 @@ static PipecProgram *compile(PipecTune *tune, const char *const *words, size_t c
     return program;
 }
 
-/* Compiles as the file stands; what is wrong then may be wrong of these values alone. */
+/* Compiles with the file's own values; an error may concern only these values. */
 static bool open_base(PipecTune *tune) {
     tune->text = file_read(tune->arena, tune->path, &tune->length, tune->diags);
     if (tune->text == NULL) return fail(tune, PIPEC_UNUSABLE);
@@ -145,7 +145,7 @@ static bool list_combinations(PipecTune *tune) {
     return true;
 }
 
-/* ---- which of them fit ---------------------------------------------------------------------------------------------- */
+/* ---- combinations that fit ------------------------------------------------------------------- */
 
 static const char *remark(Arena *arena, const Diags *diags, Severity severity) {
     for (size_t i = 0; i < diags->items.count; i++) {
@@ -156,7 +156,7 @@ static const char *remark(Arena *arena, const Diags *diags, Severity severity) {
     return NULL;
 }
 
-static void throw_out(PipecTune *tune, Trial *trial, PipecTrialEnd end, const char *why) {
+static void exclude(PipecTune *tune, Trial *trial, PipecTrialEnd end, const char *why) {
     trial->shown.end = end;
     trial->shown.remark = why != NULL ? arena_copy(tune->arena, why, strlen(why)) : "no reason is known";
 }
@@ -170,7 +170,7 @@ static void build_all(PipecTune *tune) {
         trial->program = compile(tune, trial->words, tune->dimensions.count);
         if (trial->program->manifest != NULL) continue;
         if (trial->program->status == PIPEC_BUG) tune->status = PIPEC_BUG;
-        throw_out(tune, trial, PIPEC_TRIAL_UNFIT, remark(tune->arena, trial->program->diags, SEVERITY_ERROR));
+        exclude(tune, trial, PIPEC_TRIAL_UNFIT, remark(tune->arena, trial->program->diags, SEVERITY_ERROR));
         pipec_program_free(trial->program);
         trial->program = NULL;
     }
@@ -189,7 +189,7 @@ static bool none_left(PipecTune *tune, PipecStatus status) {
     return fail(tune, status);
 }
 
-/* Where a static fixes an extent, its choices are not the same problem. */
+/* If a static fixes an extent, its values define different problems. */
 static const char *other_shape(const Prog *a, const Prog *b) {
     for (size_t i = 0; i < a->params.count; i++)
         for (int axis = 0; a->params.items[i].is_tensor && axis < a->params.items[i].rank; axis++) {
@@ -199,16 +199,16 @@ static const char *other_shape(const Prog *a, const Prog *b) {
     return NULL;
 }
 
-static void leave_out_shapes(PipecTune *tune) {
+static void exclude_shapes(PipecTune *tune) {
     for (size_t i = 0; i < tune->count; i++) {
         Trial *trial = &tune->trials[i];
         const char *other = is_in(trial) ? other_shape(tune->shape, trial->program->prog) : NULL;
         if (other != NULL)
-            throw_out(tune, trial, PIPEC_TRIAL_UNFIT, arena_printf(tune->arena, "it gives `%s` another shape", other));
+            exclude(tune, trial, PIPEC_TRIAL_UNFIT, arena_printf(tune->arena, "it gives `%s` another shape", other));
     }
 }
 
-/* What each demands of the extents, and its launch on the arrays of all */
+/* Checks the preconditions of each, and makes its launch on the shared arrays */
 static void bind_each(PipecTune *tune, const int64_t *symbols) {
     for (size_t i = 0; i < tune->count; i++) {
         Trial *trial = &tune->trials[i];
@@ -219,18 +219,18 @@ static void bind_each(PipecTune *tune, const int64_t *symbols) {
                                  .ptx_length = trial->program->ptx.length,
                                  .symbols = symbols};
         if (!launch_check(trial->program->manifest, symbols, &trial->launch.tiles, diags))
-            throw_out(tune, trial, PIPEC_TRIAL_UNFIT, remark(tune->arena, diags, SEVERITY_ERROR));
+            exclude(tune, trial, PIPEC_TRIAL_UNFIT, remark(tune->arena, diags, SEVERITY_ERROR));
     }
 }
 
-/* Symbols from the arguments, then what each combination demands of them, then the arrays. */
+/* Binds the symbols from the arguments, then each combination's preconditions, then the arrays. */
 static bool bind(PipecTune *tune) {
     Arena *arena = tune->arena;
     Argument *all;
     size_t count;
-    leave_out_shapes(tune);
+    exclude_shapes(tune);
     const Trial *first = first_in(tune);
-    if (first == NULL && tune->base->status != PIPEC_FINE) { /* no choice helps against that */
+    if (first == NULL && tune->base->status != PIPEC_FINE) { /* no combination can correct it */
         tune->published = tune->base->published;
         return fail(tune, tune->base->status);
     }
@@ -261,7 +261,7 @@ static bool bind(PipecTune *tune) {
     return true;
 }
 
-/* ---- on the GPU ----------------------------------------------------------------------------------------------------- */
+/* ---- on the GPU ------------------------------------------------------------------------------ */
 
 static bool open_device(PipecTune *tune) {
     const Manifest *manifest = tune->data->manifest;
@@ -274,14 +274,14 @@ static bool open_device(PipecTune *tune) {
         diag_note(tune->diags, diag, "tuning measures: the emulator's times mean nothing");
         return fail(tune, PIPEC_UNUSABLE);
     }
-    tune->race = runtime_race_new(tune->arena, tune->runtime);
+    tune->bench = runtime_bench_new(tune->arena, tune->runtime);
     const char *device = runtime_device_name(tune->runtime);
     tune->info.device = arena_copy(tune->arena, device, strlen(device));
     return reference_before(tune->arena, tune->prog, tune->data, &tune->before, tune->diags) ||
            fail(tune, PIPEC_UNUSABLE);
 }
 
-/* The end of all: what failed is said of this combination. */
+/* Ends the tuning: reports the failure for this combination. */
 static bool stop(PipecTune *tune, const Trial *trial, Diags *diags, PipecStatus status) {
     for (size_t i = 0; i < diags->items.count; i++)
         diag_note(diags, diags->items.items[i], "while %s ran; nothing is measured after that", trial->shown.values);
@@ -292,7 +292,8 @@ static bool stop(PipecTune *tune, const Trial *trial, Diags *diags, PipecStatus 
 typedef struct Judge {
     PipecTune *tune;
     Trial *trial;
-    Arena *words; /* of one verdict; there may be many */
+    /* of one verdict, freed after it, because there may be many */
+    Arena *words;
 } Judge;
 
 static void judge(void *data) {
@@ -305,8 +306,8 @@ static void judge(void *data) {
                       diags_new(it->words, program->source));
     tune->info.checked = verdict.kind != VERDICT_NOT_CHECKED;
     if (verdict.kind != VERDICT_WRONG) return;
-    const char *text = verdict_text(it->words, &verdict), *behind = strstr(text, ": ");
-    throw_out(tune, it->trial, PIPEC_TRIAL_WRONG, behind != NULL ? behind + 2 : text);
+    const char *text = verdict_text(it->words, &verdict), *detail = strstr(text, ": ");
+    exclude(tune, it->trial, PIPEC_TRIAL_WRONG, detail != NULL ? detail + 2 : text);
     fail(tune, PIPEC_REFUSED);
 }
 
@@ -316,13 +317,13 @@ static bool fits_device(const Diags *diags) {
     return true;
 }
 
-/* Loads and runs it once. False: tuning cannot go on. */
+/* Loads and runs it once. False: tuning cannot continue. */
 static bool check_one(PipecTune *tune, Trial *trial) {
     Diags *diags = diags_new(tune->arena, trial->program->source);
-    RunStatus status = runtime_race_enter(tune->race, &trial->launch, diags);
+    RunStatus status = runtime_bench_add(tune->bench, &trial->launch, diags);
     if (status == RUN_REJECTED) {
         if (fits_device(diags)) fail(tune, PIPEC_BUG);
-        throw_out(tune, trial, PIPEC_TRIAL_UNFIT, remark(tune->arena, diags, SEVERITY_ERROR));
+        exclude(tune, trial, PIPEC_TRIAL_UNFIT, remark(tune->arena, diags, SEVERITY_ERROR));
         return true;
     }
     if (status != RUN_DONE) return stop(tune, trial, diags, status_of_run(status));
@@ -347,27 +348,27 @@ static void summarise(Trial *trial, int rounds) {
     if (trial->shown.seconds > 0) trial->shown.spread = (times[rounds - 1] - times[0]) / trial->shown.seconds;
 }
 
-/* Wrong ones stay in the race without being timed: `racers` are those that entered, in order. */
-static bool measure_all(PipecTune *tune, Trial *const *racers, size_t count) {
+/* Measures `candidates`, the right ones; wrong ones keep their number but are not timed. */
+static bool measure_all(PipecTune *tune, Trial *const *candidates, size_t count) {
     int rounds = tune->info.rounds;
-    for (int round = -1; round < rounds; round++) { /* one round before the first, to warm up */
+    for (int round = -1; round < rounds; round++) { /* the round before the first warms up */
         progress(tune, "measuring", (size_t)(round + 1), (size_t)rounds + 1);
         for (size_t i = 0; i < count; i++) {
             double seconds = 0;
-            if (!is_in(racers[i])) continue;
-            Diags *diags = diags_new(tune->arena, racers[i]->program->source);
-            RunStatus status = runtime_race_time(tune->race, i, &seconds, diags);
-            if (status != RUN_DONE) return stop(tune, racers[i], diags, status_of_run(status));
-            if (round >= 0) racers[i]->times[round] = seconds;
+            if (!is_in(candidates[i])) continue;
+            Diags *diags = diags_new(tune->arena, candidates[i]->program->source);
+            RunStatus status = runtime_bench_time(tune->bench, i, &seconds, diags);
+            if (status != RUN_DONE) return stop(tune, candidates[i], diags, status_of_run(status));
+            if (round >= 0) candidates[i]->times[round] = seconds;
         }
     }
     for (size_t i = 0; i < count; i++)
-        if (is_in(racers[i])) summarise(racers[i], rounds);
+        if (is_in(candidates[i])) summarise(candidates[i], rounds);
     return true;
 }
 
-static bool race(PipecTune *tune) {
-    Trial **racers = NEW_ARRAY(tune->arena, Trial *, tune->count);
+static bool measure_candidates(PipecTune *tune) {
+    Trial **candidates = NEW_ARRAY(tune->arena, Trial *, tune->count);
     size_t count = 0;
     for (size_t i = 0; i < tune->count; i++) {
         Trial *trial = &tune->trials[i];
@@ -376,13 +377,13 @@ static bool race(PipecTune *tune) {
         if (!check_one(tune, trial)) return false;
         if (trial->shown.end == PIPEC_TRIAL_UNFIT) continue;
         trial->times = NEW_ARRAY(tune->arena, double, tune->info.rounds);
-        racers[count++] = trial;
+        candidates[count++] = trial;
     }
     if (first_in(tune) == NULL) return none_left(tune, PIPEC_REFUSED);
-    return measure_all(tune, racers, count);
+    return measure_all(tune, candidates, count);
 }
 
-/* ---- the choice ----------------------------------------------------------------------------------------------------- */
+/* ---- the choice ------------------------------------------------------------------------------ */
 
 static int by_merit(const void *a, const void *b) {
     const Trial *x = a, *y = b;
@@ -403,7 +404,7 @@ static void keep(PipecTune *tune) {
         tune->info.not_kept = "as it was asked for";
     else if (file == NULL)
         tune->info.not_kept = why;
-    else if (cache_keep(tune->arena, file, &choice, tune->diags))
+    else if (cache_store(tune->arena, file, &choice, tune->diags))
         tune->info.kept = file;
     else
         fail(tune, PIPEC_UNUSABLE);
@@ -416,14 +417,14 @@ static void tune_all(void *data) {
     tune->info.rounds = rounds <= 0 ? ROUNDS : rounds > ROUNDS_MOST ? ROUNDS_MOST : rounds;
     if (open_base(tune) && list_combinations(tune)) {
         build_all(tune);
-        bool raced = bind(tune) && open_device(tune) && race(tune);
+        bool measured = bind(tune) && open_device(tune) && measure_candidates(tune);
         qsort(tune->trials, tune->count, sizeof *tune->trials, by_merit);
-        if (raced) keep(tune);
+        if (measured) keep(tune);
     }
     if (tune->published == &no_diagnostics) tune->published = diagnostics_publish(tune->diags);
 }
 
-/* ---- the interface -------------------------------------------------------------------------------------------------- */
+/* ---- public functions ------------------------------------------------------------------------ */
 
 static void new_tune(void *data) {
     PipecTune **tune = data;
@@ -454,7 +455,7 @@ PIPEC_API PipecTune *pipec_tune_file(const char *path, const PipecTuneOptions *o
 
 PIPEC_API void pipec_tune_free(PipecTune *tune) {
     if (tune == NULL) return;
-    runtime_race_free(tune->race);
+    runtime_bench_free(tune->bench);
     runtime_close(tune->runtime);
     reference_before_free(&tune->before);
     launch_free(tune->data);

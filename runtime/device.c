@@ -1,5 +1,6 @@
-/* runtime: from a target to an open device. The target and PTX version go in; a Runtime in the device's primary context comes out,
- * or the reason why there is none, as a sentence that names what is there. Whatever the caller has current stays current. */
+/* runtime: opens a device for a target and PTX version. Returns a Runtime in the device's
+ * primary context, or the reason why there is none, as a sentence that names the devices of the
+ * machine. The caller's current context is kept. */
 #define PIPEC_OWN_MEMORY
 #include "runtime/private.h"
 
@@ -7,15 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- versions ------------------------------------------------------------------------------------------------------ */
+/* ---- versions -------------------------------------------------------------------------------- */
 
-/* The first CUDA release whose driver reads a PTX version: PTX ISA, "Release Notes" */
+/* First CUDA release whose driver reads a PTX version: PTX ISA, "Release Notes" */
 static const struct {
     int ptx_major, ptx_minor, cuda_major, cuda_minor;
 } readers[] = {{7, 8, 11, 8}, {8, 0, 12, 0}, {8, 1, 12, 1}, {8, 2, 12, 2}, {8, 3, 12, 3}, {8, 4, 12, 4},
                {8, 5, 12, 5}, {8, 6, 12, 7}, {8, 7, 12, 8}, {8, 8, 12, 9}, {9, 0, 13, 0}, {9, 1, 13, 1}};
 
-/* As cuDriverGetVersion counts: 12030. 0 for versions beyond the table: the driver's own word on them counts then. */
+/* In the format of cuDriverGetVersion: 12030. 0 for versions that are not in the table: then
+ * only the driver's assembler decides. */
 static int version_needed(int ptx_major, int ptx_minor) {
     for (size_t i = 0; i < COUNT_OF(readers); i++)
         if (readers[i].ptx_major > ptx_major ||
@@ -24,7 +26,7 @@ static int version_needed(int ptx_major, int ptx_minor) {
     return 0;
 }
 
-/* "sm_90a" runs on 9.0 alone, "sm_100f" on 10.x from 10.0 on, "sm_80" on everything from 8.0 on. */
+/* "sm_90a" runs on 9.0 only, "sm_100f" on 10.x, "sm_80" on 8.0 and all later ones. */
 static bool capable(const char *target, int major, int minor) {
     if (strncmp(target, "sm_", 3) != 0) return false;
     char *suffix;
@@ -42,14 +44,14 @@ static const char *capability_text(Arena *arena, const char *target) {
     return arena_printf(arena, "%s %ld.%ld", which, number / 10, number % 10);
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 typedef struct Opening {
     Arena *arena;
     Driver driver;
     const char *target;
     int ordinal;
-    int found; /* the device that is taken */
+    int found; /* index of the selected device */
     RuntimeLack lack;
     const char *why;
 } Opening;
@@ -86,8 +88,8 @@ static bool open_library(Opening *opening) {
                  reason != NULL ? reason : "libcuda.so.1");
 }
 
-/* Device i's name and capability; "device 0 is NVIDIA A100 (8.0)" is added to the list of what is there. */
-static bool look_at_device(Opening *opening, int i, bool *fits, Str *list) {
+/* Reads name and capability of device i; appends "device 0 is NVIDIA A100 (8.0)" to the list. */
+static bool inspect_device(Opening *opening, int i, bool *fits, Str *list) {
     const Driver *driver = &opening->driver;
     int device, major, minor;
     char name[256] = "";
@@ -113,7 +115,7 @@ static bool choose_device(Opening *opening) {
     Str list = str_new(opening->arena);
     for (int i = 0; i < count; i++) {
         bool fits = false;
-        if (!look_at_device(opening, i, &fits, &list)) return false;
+        if (!inspect_device(opening, i, &fits, &list)) return false;
         if (fits && (opening->ordinal < 0 || opening->ordinal == i)) {
             opening->found = i;
             return true;
@@ -139,7 +141,7 @@ static bool driver_reads(Opening *opening, int ptx_major, int ptx_minor) {
                  ptx_minor, needed / 1000, needed % 1000 / 10, version / 1000, version % 1000 / 10);
 }
 
-/* The rest, in the order in which it can be undone */
+/* The remaining steps, in an order in which each can be undone */
 static Runtime *take_device(Opening *opening) {
     Runtime *runtime = calloc(1, sizeof *runtime);
     if (runtime == NULL) {
@@ -196,7 +198,7 @@ void runtime_close(Runtime *runtime) {
 
 const char *runtime_device_name(const Runtime *runtime) { return runtime->name; }
 
-/* ---- the caller's context ------------------------------------------------------------------------------------------ */
+/* ---- the caller's context -------------------------------------------------------------------- */
 
 bool runtime_enter(const Runtime *runtime, Diags *diags) {
     DriverError error = runtime->driver.context_push(runtime->context);

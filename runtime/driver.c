@@ -1,4 +1,4 @@
-/* runtime: the driver's library to a table of its functions. */
+/* runtime: loads the driver's library and fills a table of its functions. */
 #include "runtime/driver.h"
 
 #include <dlfcn.h>
@@ -11,7 +11,8 @@ bool driver_open(Driver *driver, const char **missing) {
     const char *file = getenv("PIPEC_LIBCUDA");
     driver->library = dlopen(file != NULL && file[0] != 0 ? file : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (driver->library == NULL) return false;
-        /* POSIX lets a void pointer hold a function's address; ISO C has no cast for it, hence the copy */
+        /* POSIX lets a void pointer hold a function's address; ISO C has no cast for it, so it
+         * is copied */
 #define DRIVER(field, function, symbol, ...)                                                                           \
     if (*missing == NULL) {                                                                                            \
         void *address = dlsym(driver->library, symbol);                                                                \

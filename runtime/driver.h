@@ -1,5 +1,6 @@
-/* runtime: the CUDA driver as we know it. Declarations of our own, so that no toolkit is needed to build or to run; the
- * structures' tags are cuda.h's, which makes the types compatible with the real ones where a test sees both. */
+/* runtime: declarations of the CUDA driver's functions and types, so that neither building nor
+ * running needs a toolkit; the structures' tags are those of cuda.h, which makes the types
+ * compatible with the real ones in a test that includes both. */
 #ifndef PIPEC_RUNTIME_DRIVER_H
 #define PIPEC_RUNTIME_DRIVER_H
 
@@ -17,9 +18,10 @@ typedef struct CUevent_st *DriverEvent;
 struct CUtensorMap_st;
 struct CUlaunchConfig_st;
 
-#define TENSOR_MAP_BYTES 128 /* of a CUtensorMap, and its alignment */
+#define TENSOR_MAP_BYTES 128 /* size of a CUtensorMap, and its alignment */
 
-typedef struct DriverLaunchAttribute { /* CUlaunchAttribute; its value is a union of 64 bytes, of which the first ints are used here */
+/* CUlaunchAttribute; its value is a union of 64 bytes, of which the first ints are used */
+typedef struct DriverLaunchAttribute {
     unsigned id, padding;
     int value[16];
 } DriverLaunchAttribute;
@@ -38,7 +40,7 @@ typedef struct Driver {
 #undef DRIVER
 } Driver;
 
-/* Values of cuda.h's enumerations, by the names that they have there without CUDA_ and CU_ */
+/* Values of cuda.h's enumerations; names as there, without CUDA_ and CU_ */
 enum {
     DRIVER_SUCCESS = 0,
     DRIVER_ERROR_INVALID_VALUE = 1,
@@ -95,12 +97,15 @@ enum {
     TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0,
 };
 
-/* Opens libcuda.so.1, or the file that the environment variable PIPEC_LIBCUDA names (for tests). NULL: *missing is the symbol
- * that it lacks, or NULL where the library itself does not load; dlerror says why. */
+/* Opens libcuda.so.1, or the file that the environment variable PIPEC_LIBCUDA names (for tests).
+ * On failure *missing is the symbol that the library lacks, or NULL if the library itself does
+ * not load; dlerror says why. */
 bool driver_open(Driver *driver, const char **missing);
 void driver_close(Driver *driver);
 
-const char *driver_error_name(const Driver *driver, DriverError error); /* "CUDA_ERROR_INVALID_PTX" */
-const char *driver_error_text(const Driver *driver, DriverError error); /* "a PTX JIT compilation failed" */
+/* "CUDA_ERROR_INVALID_PTX" */
+const char *driver_error_name(const Driver *driver, DriverError error);
+/* "a PTX JIT compilation failed" */
+const char *driver_error_text(const Driver *driver, DriverError error);
 
 #endif

@@ -1,5 +1,6 @@
-/* runtime: what went wrong on the device, in words. A driver's error goes in; a diagnostic and a RunStatus come out. After a fault
- * the driver refuses everything in that context: such an error is reported once, with the kernel's name and what is known. */
+/* runtime: turns a driver's error into a diagnostic and a RunStatus. After a fault the driver
+ * refuses every call in that context: the error is reported once, with the kernel's name and all
+ * that is known. */
 #include "runtime/private.h"
 
 #include <string.h>
@@ -53,14 +54,14 @@ RunStatus kernel_failed(const RuntimeKernel *kernel, DriverError error, const ch
     return driver_failed(runtime, error, call, diags);
 }
 
-/* ---- the watchdog -------------------------------------------------------------------------------------------------- */
+/* ---- the watchdog ---------------------------------------------------------------------------- */
 
 static const char *wait_text(Arena *arena, const ManifestWait *wait) {
     if (wait->pipe == NULL) return "waits at a barrier of its own";
     return arena_printf(arena, "waits for %s stage of `%s`", wait->full ? "a full" : "an empty", wait->pipe);
 }
 
-/* Was this site reported by a warp before this one? */
+/* True if a warp before this one has reported the same site */
 static bool seen_before(const WatchdogRecord *records, int warp) {
     for (int i = 0; i < warp; i++)
         if (records[i].site == records[warp].site) return true;

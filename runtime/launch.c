@@ -1,11 +1,12 @@
-/* runtime: one launch of a loaded kernel. Device addresses, scalars and symbols go in; the kernel is started on a stream. This is
- * the path that an embedding program takes in its loop: nothing is allocated, nothing waits, tensor maps that were encoded
- * before are found again by their addresses and symbols, and only what is wrong is put into words. */
+/* runtime: one launch of a loaded kernel. Takes device addresses, scalars and symbols, starts
+ * the kernel on a stream. Embedding programs call this in their loops: it allocates nothing,
+ * waits for nothing, reuses tensor maps that were encoded for the same addresses and symbols,
+ * and formats text only for errors. */
 #include "runtime/private.h"
 
 #include <string.h>
 
-/* ---- tensor maps --------------------------------------------------------------------------------------------------- */
+/* ---- tensor maps ----------------------------------------------------------------------------- */
 
 static RunStatus map_refused(const RuntimeKernel *kernel, const ManifestMap *map, const MapShape *shape,
                              DriverError error, Diags *diags) {
@@ -57,7 +58,8 @@ static bool is_set_of(const RuntimeKernel *kernel, const EncodedSet *set, const 
     return true;
 }
 
-/* The set of these addresses and symbols: found, or encoded over the one that was used longest ago */
+/* The set for these addresses and symbols: a cached one, or a new one in place of the least
+ * recently used */
 static EncodedSet *encoded_set(RuntimeKernel *kernel, const uint64_t *pointers, const int64_t *symbols,
                                RunStatus *status, Diags *diags) {
     const Manifest *manifest = kernel->manifest;
@@ -70,7 +72,8 @@ static EncodedSet *encoded_set(RuntimeKernel *kernel, const uint64_t *pointers, 
         }
         if (set->used < oldest->used) oldest = set;
     }
-    oldest->used = 0; /* neither the old one nor the new one while it is half encoded */
+    /* invalid while it is only partly encoded */
+    oldest->used = 0;
     for (size_t i = 0; i < manifest->maps.count; i++) {
         oldest->addresses[i] = pointers[manifest->maps.items[i].parameter];
         *status = encode(kernel, &manifest->maps.items[i], oldest->addresses[i], symbols,
@@ -82,7 +85,7 @@ static EncodedSet *encoded_set(RuntimeKernel *kernel, const uint64_t *pointers, 
     return oldest;
 }
 
-/* ---- parameters ---------------------------------------------------------------------------------------------------- */
+/* ---- parameters ------------------------------------------------------------------------------ */
 
 static void set_parameters(RuntimeKernel *kernel, const EncodedSet *set, const uint64_t *pointers,
                            const Scalar *scalars, const int64_t *symbols) {
@@ -134,7 +137,7 @@ static bool pointers_fit(const RuntimeKernel *kernel, const uint64_t *pointers, 
     return fine;
 }
 
-/* ---- the launch ---------------------------------------------------------------------------------------------------- */
+/* ---- the launch ------------------------------------------------------------------------------ */
 
 static RunStatus launch_locked(RuntimeKernel *kernel, const uint64_t *pointers, const Scalar *scalars,
                                const int64_t *symbols, int64_t blocks, DriverStream stream, Diags *diags) {
@@ -143,8 +146,8 @@ static RunStatus launch_locked(RuntimeKernel *kernel, const uint64_t *pointers, 
     const EncodedSet *set = encoded_set(kernel, pointers, symbols, &status, diags);
     if (set == NULL) return status;
     set_parameters(kernel, set, pointers, scalars, symbols);
-    /* The kernel waits for the grid before it by itself (griddepcontrol.wait), so it may start while that one ends. A cluster's shape is in the
-     * text: .reqnctapercluster */
+    /* The kernel waits for the previous grid itself (griddepcontrol.wait), so it may start while
+     * that one ends. The shape of a cluster is in the text: .reqnctapercluster */
     DriverLaunchAttribute early = {.id = LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value = {1}};
     DriverLaunchConfig config = {.grid_x = (unsigned)blocks,
                                  .grid_y = 1,

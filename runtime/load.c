@@ -1,5 +1,6 @@
-/* runtime: PTX text to a loaded kernel. The driver's assembler is a second reader of our text: what it rejects or warns about is
- * quoted, and its PTX lines become places in the .pipe file. A loaded kernel owns its module and all memory that launches need. */
+/* runtime: loads PTX text as a kernel. Errors and warnings of the driver's assembler are quoted,
+ * and their PTX lines mapped to places in the .pipe file. A loaded kernel owns its module and
+ * all memory that launches need. */
 #define PIPEC_OWN_MEMORY
 #include "runtime/private.h"
 
@@ -10,10 +11,10 @@
 #define QUOTED_LINES        12
 #define WATCHDOG_DEFAULT_NS UINT64_C(10000000000)
 
-/* ---- the assembler's logs ------------------------------------------------------------------------------------------ */
+/* ---- the assembler's logs -------------------------------------------------------------------- */
 
 typedef struct Logs {
-    char *info, *error; /* end with a NUL */
+    char *info, *error; /* NUL-terminated */
 } Logs;
 
 static size_t line_length(const char *text) { return strcspn(text, "\n"); }
@@ -23,7 +24,7 @@ static const char *after_line(const char *text) {
     return text[0] == 0 ? text : text + 1;
 }
 
-/* The first line of the log that names one of the PTX; its number is left in `line`. */
+/* The first line of the log that names a PTX line; stores that in *line. */
 static const char *first_complaint(const Logs *logs, Diags *diags, uint32_t *line) {
     const char *text = "";
     *line = 0;
@@ -56,24 +57,24 @@ static DriverError load_module(const Driver *driver, const char *ptx, const Logs
     unsigned options[] = {JIT_INFO_LOG_BUFFER,  JIT_INFO_LOG_BUFFER_SIZE_BYTES,
                           JIT_ERROR_LOG_BUFFER, JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
                           JIT_LOG_VERBOSE,      JIT_GENERATE_LINE_INFO};
-    /* numbers travel in the pointers themselves */
+    /* These options pass their numbers as pointer values */
     void *size = (void *)(uintptr_t)(LOG_BYTES - 1), *yes = (void *)(uintptr_t)1;
     void *values[] = {logs->info, size, logs->error, size, yes, yes};
     return driver->module_load(module, ptx, COUNT_OF(options), options, values);
 }
 
-/* Does the driver take the text without what its author has written by hand? */
-static bool hand_is_to_blame(const Runtime *runtime, const Manifest *manifest, const char *ptx, Diags *diags) {
+/* True if the driver accepts the text without the author's inline PTX */
+static bool inline_is_at_fault(const Runtime *runtime, const Manifest *manifest, const char *ptx, Diags *diags) {
     Logs logs = {arena_alloc(diags->arena, LOG_BYTES), arena_alloc(diags->arena, LOG_BYTES)};
     DriverModule module = NULL;
-    if (manifest->by_hand.count == 0) return false;
-    const char *ours = manifest_without_hand(diags->arena, manifest, ptx, strlen(ptx));
+    if (manifest->inline_ptx.count == 0) return false;
+    const char *ours = manifest_without_inline(diags->arena, manifest, ptx, strlen(ptx));
     if (load_module(&runtime->driver, ours, &logs, &module) != DRIVER_SUCCESS) return false;
     runtime->driver.module_unload(module);
     return true;
 }
 
-/* ---- the kernel ---------------------------------------------------------------------------------------------------- */
+/* ---- the kernel ------------------------------------------------------------------------------ */
 
 /* One block for all arrays whose sizes the manifest fixes, so that a launch allocates nothing */
 static bool allocate_arrays(RuntimeKernel *kernel) {
@@ -133,17 +134,18 @@ static bool assemble(RuntimeKernel *kernel, const char *ptx, Diags *diags, RunSt
     else if (error == DRIVER_ERROR_JIT_COMPILER_NOT_FOUND || error == DRIVER_ERROR_JIT_COMPILATION_DISABLED ||
              error == DRIVER_ERROR_UNSUPPORTED_PTX_VERSION)
         *status = driver_failed(runtime, error, "cuModuleLoadDataEx", diags);
-    else if (hand_is_to_blame(runtime, kernel->manifest, ptx, diags)) {
+    else if (inline_is_at_fault(runtime, kernel->manifest, ptx, diags)) {
         uint32_t line;
         const char *why = first_complaint(&logs, diags, &line);
-        manifest_blame_hand(kernel->manifest, diags, line, why);
+        manifest_report_inline(kernel->manifest, diags, line, why);
         *status = RUN_FINDING;
     } else
         rejected(runtime, kernel->manifest, error, &logs, diags);
     return false;
 }
 
-/* Blocks of a cluster share a part of the device (a GPC), which may leave multiprocessors over: the driver says how many fit. */
+/* The blocks of a cluster share a part of the device (a GPC), which may leave multiprocessors
+ * unused: the driver says how many fit. */
 static DriverError count_clusters(RuntimeKernel *kernel, int *clusters) {
     const Manifest *manifest = kernel->manifest;
     int size = manifest->cluster[0];
@@ -161,7 +163,7 @@ static DriverError count_clusters(RuntimeKernel *kernel, int *clusters) {
                                                       (const struct CUlaunchConfig_st *)(const void *)&config);
 }
 
-/* The entry, its shared memory, and how many of its blocks the device holds */
+/* Gets the entry, sets its shared memory, and asks how many of its blocks the device holds */
 static bool measure(RuntimeKernel *kernel, Diags *diags, RunStatus *status) {
     const Runtime *runtime = kernel->runtime;
     const Driver *driver = &runtime->driver;
@@ -187,7 +189,7 @@ static bool measure(RuntimeKernel *kernel, Diags *diags, RunStatus *status) {
             return false;
         }
     }
-    /* the attribute's only wrong value is one beyond what a block can have */
+    /* The attribute's only invalid value is one above the limit of a block */
     bool too_large = error == DRIVER_SUCCESS ? blocks < 1 || clusters < 1 : error == DRIVER_ERROR_INVALID_VALUE;
     if (error == DRIVER_SUCCESS && !too_large) {
         kernel->resident =
@@ -214,7 +216,8 @@ static bool set_watchdog(RuntimeKernel *kernel, Diags *diags, RunStatus *status)
     return false;
 }
 
-/* What maps of empty tensors lead to (launch/manifest.h): made here, since a launch allocates nothing */
+/* Allocates the bytes that maps of empty tensors refer to (launch/manifest.h), because a launch
+ * allocates nothing */
 static bool set_empty(RuntimeKernel *kernel, Diags *diags, RunStatus *status) {
     static const unsigned char zeros[2 * EMPTY_ROOM];
     const Driver *driver = &kernel->runtime->driver;
@@ -229,7 +232,8 @@ static bool set_empty(RuntimeKernel *kernel, Diags *diags, RunStatus *status) {
     }
     if (error == DRIVER_SUCCESS) {
         call = "cuStreamSynchronize";
-        error = driver->stream_wait(NULL); /* the streams of launches need not wait for this one */
+        /* otherwise the streams of launches would have to wait for this one */
+        error = driver->stream_wait(NULL);
     }
     if (error == DRIVER_SUCCESS) return true;
     *status = kernel_failed(kernel, error, call, diags);

@@ -1,4 +1,4 @@
-/* runtime: what the files of this floor share and nobody else sees. */
+/* runtime, private: shared by the files of this floor. */
 #ifndef PIPEC_RUNTIME_PRIVATE_H
 #define PIPEC_RUNTIME_PRIVATE_H
 
@@ -11,20 +11,25 @@ struct Runtime {
     Driver driver;
     int device;
     int multiprocessors;
-    DriverContext context; /* the device's primary one, retained */
+    DriverContext context; /* the device's primary context, retained */
     char name[256];
 };
 
-#define EMPTY_ROOM 256 /* of which EMPTY_BYTES count: the L2 promotion fetches so many, from a multiple of it on */
+/* allocation for an empty tensor, of which EMPTY_BYTES are used: L2 promotion fetches aligned
+ * EMPTY_ROOM bytes */
+#define EMPTY_ROOM 256
 
-#define ENCODED_SETS 32 /* sets of tensor maps that a kernel keeps: a program that launches in a loop uses a few */
+/* number of tensor map sets that a kernel caches: a program that launches in a loop uses a few */
+#define ENCODED_SETS 32
 
-/* The tensor maps of one launch. The list of sets is not of an arena: kernels outlive compilations. */
+/* The tensor maps of one launch. Not in an arena, because kernels outlive compilations. */
 typedef struct EncodedSet {
-    uint64_t *addresses; /* of each map's tensor: the key, with the symbols */
+    /* address of each map's tensor: the key, together with the symbols */
+    uint64_t *addresses;
     int64_t *symbols;
     unsigned char *maps; /* TENSOR_MAP_BYTES each, and aligned to that */
-    uint64_t used;       /* the launch that used it last; 0: empty */
+    /* number of the launch that used it last; 0: empty */
+    uint64_t used;
 } EncodedSet;
 
 typedef union PassedValue {
@@ -40,33 +45,38 @@ struct RuntimeKernel {
     int resident;           /* blocks that fit the device at once */
     WatchdogArea *watchdog; /* page-locked; NULL without one */
     DevicePointer watchdog_address;
-    DevicePointer empty; /* where maps of empty tensors lead: [ManifestMap.stored], EMPTY_ROOM bytes each; 0: there are no maps */
+    /* base addresses for maps of empty tensors: [ManifestMap.stored], EMPTY_ROOM bytes each; 0:
+     * no maps */
+    DevicePointer empty;
 
-    pthread_mutex_t lock; /* of what follows: launches from several threads take turns */
+    /* protects the members below when several threads launch */
+    pthread_mutex_t lock;
     EncodedSet sets[ENCODED_SETS];
     uint64_t launches;
-    void **parameters;   /* as cuLaunchKernelEx takes them: one a ManifestArgument */
+    void **parameters;   /* in the form of cuLaunchKernelEx: one per ManifestArgument */
     PassedValue *values; /* of those that are not tensor maps */
-    void *block;         /* where all of these arrays lie */
+    void *block;         /* the allocation that holds these arrays */
 };
 
-/* Makes the primary context current, and puts back what was. Nothing of the driver is called outside of a pair. */
+/* runtime_enter makes the primary context current, runtime_leave restores the previous one.
+ * Driver calls are allowed only between the two. */
 bool runtime_enter(const Runtime *runtime, Diags *diags);
 void runtime_leave(const Runtime *runtime);
 
-/* A driver's call that failed for no better known reason: "cuMemAlloc: CUDA_ERROR_... (...)". */
+/* Reports a failed driver call: "cuMemAlloc: CUDA_ERROR_... (...)". */
 RunStatus driver_failed(const Runtime *runtime, DriverError error, const char *call, Diags *diags);
-/* ... during or after a launch: a fault of the kernel, too much memory or too large a block are told apart. */
+/* The same during or after a launch: distinguishes a fault of the kernel, lack of memory, and
+ * too large a block. */
 RunStatus kernel_failed(const RuntimeKernel *kernel, DriverError error, const char *call, Diags *diags);
 
-/* text to a loaded kernel, in the current context; NULL with *status */
+/* Loads the text in the current context; NULL: *status says why */
 RuntimeKernel *kernel_load(Runtime *runtime, const Manifest *manifest, const char *ptx, Diags *diags,
                            RunStatus *status);
 void kernel_unload(RuntimeKernel *kernel);
 RunStatus kernel_launch(RuntimeKernel *kernel, const uint64_t *pointers, const Scalar *scalars, const int64_t *symbols,
                         int64_t tiles, DriverStream stream, int64_t *blocks, Diags *diags);
 
-/* What the watchdog's records say, as one finding; false: there is no record. */
+/* Reports the watchdog's records as one finding; false: there is no record. */
 bool watchdog_report(const RuntimeKernel *kernel, Diags *diags);
 
 #endif

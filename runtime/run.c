@@ -1,5 +1,6 @@
-/* runtime: a whole run on the device. A Launch goes in: its arrays are copied to the device with their guard bands, the kernel is
- * launched and timed by events, and what it wrote is copied back. Whatever happens, all that was taken is given back. */
+/* runtime: a whole run on the device. Copies the arrays of a Launch to the device with their
+ * guard bands, launches and times the kernel by events, and copies the results back. Releases
+ * everything on every path. */
 #define PIPEC_OWN_MEMORY
 #include "runtime/private.h"
 
@@ -10,7 +11,8 @@
 
 typedef struct DeviceArray {
     DevicePointer block;  /* guard, data, guard, as on the host; 0: none */
-    DevicePointer backup; /* of the data before the first launch, where another is to find it so; 0: none */
+    /* copy of the data before the first launch, to restore it before the next ones; 0: none */
+    DevicePointer backup;
 } DeviceArray;
 
 typedef struct Run {
@@ -21,9 +23,9 @@ typedef struct Run {
     const Driver *driver;
     Diags *diags;
     RunResult *result;
-    bool races;          /* other kernels follow on the same data */
-    DeviceArray *arrays; /* one a parameter */
-    uint64_t *pointers;  /* of the data, one a parameter */
+    bool shares_data;          /* other kernels run on the same data */
+    DeviceArray *arrays; /* one per parameter */
+    uint64_t *pointers;  /* device address of each parameter's data */
     DriverStream stream;
     DriverEvent start, end;
 } Run;
@@ -34,18 +36,18 @@ static double now(void) {
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-/* Says what failed; the first failure is the one that counts. */
+/* Reports a failed call; only the first failure counts. */
 static RunStatus check(Run *run, DriverError error, const char *call) {
     return error == DRIVER_SUCCESS ? RUN_DONE : kernel_failed(run->kernel, error, call, run->diags);
 }
 
-/* ---- memory -------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static size_t block_bytes(const Array *array) { return array->bytes + 2 * (size_t)GUARD_BYTES; }
 
 static bool wants_backup(const Run *run, size_t parameter) {
     ParameterMode mode = run->launch->manifest->parameters.items[parameter].mode;
-    return (run->options->timed > 0 && mode == MODE_INOUT) || (run->races && mode == MODE_OUT);
+    return (run->options->timed > 0 && mode == MODE_INOUT) || (run->shares_data && mode == MODE_OUT);
 }
 
 static RunStatus no_memory(Run *run, uint64_t needed, uint64_t available) {
@@ -93,7 +95,8 @@ static RunStatus copy_in(Run *run) {
     return RUN_DONE;
 }
 
-/* What the kernel may write comes back whole; of `in` tensors the guard bands do, which it may have written too. */
+/* Copies back tensors that the kernel may write; of `in` tensors only the guard bands, to find
+ * stray writes. */
 static RunStatus copy_out(Run *run) {
     DriverError error = DRIVER_SUCCESS;
     for (size_t i = 0; i < run->launch->manifest->parameters.count && error == DRIVER_SUCCESS; i++) {
@@ -122,9 +125,9 @@ static void restore(Run *run, RunStatus *status) {
                 "cuMemcpyDtoDAsync");
 }
 
-/* ---- launches ------------------------------------------------------------------------------------------------------ */
+/* ---- launches -------------------------------------------------------------------------------- */
 
-/* Polls, so that a kernel that ends by a trap is seen at once; short kernels are not waited for by sleeping. */
+/* Polls, so that a trap is seen at once and short kernels are not delayed by sleeping. */
 static DriverError wait_for_end(const Run *run) {
     double begun = now();
     for (;;) {
@@ -161,7 +164,7 @@ static double median(double *times, int count) {
     return count % 2 == 1 ? times[count / 2] : (times[count / 2 - 1] + times[count / 2]) / 2;
 }
 
-/* The first launch gives the results, and warms up what the others are timed on. */
+/* The first launch gives the results and warms up; the others are timed. */
 static RunStatus launch_all(Run *run) {
     double first = 0;
     RunStatus status = launch_once(run, &first);
@@ -181,7 +184,7 @@ static RunStatus launch_all(Run *run) {
     return status;
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------------------------- */
+/* ---- a whole run ----------------------------------------------------------------------------- */
 
 static RunStatus prepare(Run *run) {
     size_t parameters = run->launch->manifest->parameters.count;
@@ -197,8 +200,8 @@ static RunStatus prepare(Run *run) {
     return status == RUN_DONE ? copy_in(run) : status;
 }
 
-/* After a fault these calls fail too; what they would give back is then gone with the context. */
-static void give_back(Run *run) {
+/* After a fault these calls fail too; the resources are then freed with the context. */
+static void release_all(Run *run) {
     for (size_t i = 0; run->arrays != NULL && i < run->launch->manifest->parameters.count; i++) {
         if (run->arrays[i].block != 0) run->driver->memory_free(run->arrays[i].block);
         if (run->arrays[i].backup != 0) run->driver->memory_free(run->arrays[i].backup);
@@ -227,83 +230,83 @@ RunStatus runtime_run(Arena *arena, Runtime *runtime, const Launch *launch, cons
         result->resident = kernel->resident;
         result->status = prepare(&run);
         if (result->status == RUN_DONE) result->status = launch_all(&run);
-        give_back(&run);
+        release_all(&run);
         kernel_unload(kernel);
     }
     runtime_leave(runtime);
     return result->status;
 }
 
-/* ---- several kernels on the same data ------------------------------------------------------------------------------ */
+/* ---- several kernels on the same data -------------------------------------------------------- */
 
-#define RACE_LAUNCHES 10 /* of one measurement */
+#define BENCH_LAUNCHES 10 /* launches per measurement */
 
-typedef struct Racer {
+typedef struct BenchKernel {
     RuntimeKernel *kernel;
     Launch launch;
-} Racer;
+} BenchKernel;
 
-struct RuntimeRace {
+struct RuntimeBench {
     Runtime *runtime;
-    Run run; /* of the one in turn */
+    Run run; /* the kernel that runs now */
     RuntimeOptions options;
     RunResult result;
-    VEC(Racer) racers;
+    VEC(BenchKernel) kernels;
     bool started; /* the arrays are on the device */
 };
 
-RuntimeRace *runtime_race_new(Arena *arena, Runtime *runtime) {
-    RuntimeRace *race = NEW(arena, RuntimeRace);
-    *race = (RuntimeRace){.runtime = runtime, .options = {.timed = 1}};
-    race->run =
-        (Run){.arena = arena, .driver = &runtime->driver, .options = &race->options, .result = &race->result, .races = true};
-    return race;
+RuntimeBench *runtime_bench_new(Arena *arena, Runtime *runtime) {
+    RuntimeBench *bench = NEW(arena, RuntimeBench);
+    *bench = (RuntimeBench){.runtime = runtime, .options = {.timed = 1}};
+    bench->run =
+        (Run){.arena = arena, .driver = &runtime->driver, .options = &bench->options, .result = &bench->result, .shares_data = true};
+    return bench;
 }
 
-void runtime_race_free(RuntimeRace *race) {
-    if (race == NULL) return;
+void runtime_bench_free(RuntimeBench *bench) {
+    if (bench == NULL) return;
     DriverContext before;
-    bool entered = race->runtime->driver.context_push(race->runtime->context) == DRIVER_SUCCESS;
-    if (race->started) give_back(&race->run);
-    for (size_t i = 0; i < race->racers.count; i++) kernel_unload(race->racers.items[i].kernel);
-    if (entered) race->runtime->driver.context_pop(&before);
+    bool entered = bench->runtime->driver.context_push(bench->runtime->context) == DRIVER_SUCCESS;
+    if (bench->started) release_all(&bench->run);
+    for (size_t i = 0; i < bench->kernels.count; i++) kernel_unload(bench->kernels.items[i].kernel);
+    if (entered) bench->runtime->driver.context_pop(&before);
 }
 
-static void set_in_turn(RuntimeRace *race, const Racer *racer, Diags *diags) {
-    race->run.launch = &racer->launch;
-    race->run.kernel = racer->kernel;
-    race->run.diags = diags;
+static void select_kernel(RuntimeBench *bench, const BenchKernel *entry, Diags *diags) {
+    bench->run.launch = &entry->launch;
+    bench->run.kernel = entry->kernel;
+    bench->run.diags = diags;
 }
 
-static RunStatus first_launch(RuntimeRace *race) {
+static RunStatus first_launch(RuntimeBench *bench) {
     double seconds;
     RunStatus status = RUN_DONE;
-    if (!race->started) {
-        race->started = true;
-        if (prepare(&race->run) != RUN_DONE) return RUN_UNAVAILABLE;
+    if (!bench->started) {
+        bench->started = true;
+        if (prepare(&bench->run) != RUN_DONE) return RUN_UNAVAILABLE;
     } else {
-        restore(&race->run, &status);
+        restore(&bench->run, &status);
     }
-    if (status == RUN_DONE) status = launch_once(&race->run, &seconds);
-    return status == RUN_DONE ? copy_out(&race->run) : status;
+    if (status == RUN_DONE) status = launch_once(&bench->run, &seconds);
+    return status == RUN_DONE ? copy_out(&bench->run) : status;
 }
 
-RunStatus runtime_race_enter(RuntimeRace *race, const Launch *launch, Diags *diags) {
+RunStatus runtime_bench_add(RuntimeBench *bench, const Launch *launch, Diags *diags) {
     RunStatus status = RUN_UNAVAILABLE;
-    if (!runtime_enter(race->runtime, diags)) return status;
-    const char *text = arena_copy(race->run.arena, launch->ptx, launch->ptx_length);
-    RuntimeKernel *kernel = kernel_load(race->runtime, launch->manifest, text, diags, &status);
+    if (!runtime_enter(bench->runtime, diags)) return status;
+    const char *text = arena_copy(bench->run.arena, launch->ptx, launch->ptx_length);
+    RuntimeKernel *kernel = kernel_load(bench->runtime, launch->manifest, text, diags, &status);
     if (kernel != NULL) {
-        Racer racer = {kernel, *launch};
-        vec_push(race->run.arena, &race->racers, racer);
-        set_in_turn(race, &race->racers.items[race->racers.count - 1], diags);
-        status = first_launch(race);
+        BenchKernel entry = {kernel, *launch};
+        vec_push(bench->run.arena, &bench->kernels, entry);
+        select_kernel(bench, &bench->kernels.items[bench->kernels.count - 1], diags);
+        status = first_launch(bench);
         if (status != RUN_DONE) {
-            race->racers.count--;
+            bench->kernels.count--;
             kernel_unload(kernel);
         }
     }
-    runtime_leave(race->runtime);
+    runtime_leave(bench->runtime);
     return status;
 }
 
@@ -311,7 +314,7 @@ static RunStatus burst(Run *run, double *seconds) {
     const Launch *launch = run->launch;
     DriverError error = run->driver->event_record(run->start, run->stream);
     RunStatus status = check(run, error, "cuEventRecord");
-    for (int i = 0; i < RACE_LAUNCHES && status == RUN_DONE; i++)
+    for (int i = 0; i < BENCH_LAUNCHES && status == RUN_DONE; i++)
         status = kernel_launch(run->kernel, run->pointers, launch->scalars, launch->symbols, launch->tiles, run->stream,
                                &run->result->blocks, run->diags);
     if (status != RUN_DONE) return status;
@@ -319,31 +322,32 @@ static RunStatus burst(Run *run, double *seconds) {
     if (error == DRIVER_SUCCESS) error = wait_for_end(run);
     float milliseconds = 0;
     if (error == DRIVER_SUCCESS) error = run->driver->event_elapsed(&milliseconds, run->start, run->end);
-    *seconds = (double)milliseconds * 1e-3 / RACE_LAUNCHES;
+    *seconds = (double)milliseconds * 1e-3 / BENCH_LAUNCHES;
     return check(run, error, "the kernel");
 }
 
-/* Where a launch changes what the next one reads, each is timed alone and the data restored between them. */
+/* If a launch changes the input of the next one, each is timed separately and the data restored
+ * between them. */
 static RunStatus one_by_one(Run *run, double *seconds) {
-    double times[RACE_LAUNCHES];
+    double times[BENCH_LAUNCHES];
     RunStatus status = RUN_DONE;
-    for (int i = 0; i < RACE_LAUNCHES && status == RUN_DONE; i++) {
+    for (int i = 0; i < BENCH_LAUNCHES && status == RUN_DONE; i++) {
         restore(run, &status);
         if (status == RUN_DONE) status = launch_once(run, &times[i]);
     }
-    if (status == RUN_DONE) *seconds = median(times, RACE_LAUNCHES);
+    if (status == RUN_DONE) *seconds = median(times, BENCH_LAUNCHES);
     return status;
 }
 
-RunStatus runtime_race_time(RuntimeRace *race, size_t index, double *seconds, Diags *diags) {
-    if (!runtime_enter(race->runtime, diags)) return RUN_UNAVAILABLE;
-    set_in_turn(race, &race->racers.items[index], diags);
-    const Manifest *manifest = race->run.launch->manifest;
+RunStatus runtime_bench_time(RuntimeBench *bench, size_t index, double *seconds, Diags *diags) {
+    if (!runtime_enter(bench->runtime, diags)) return RUN_UNAVAILABLE;
+    select_kernel(bench, &bench->kernels.items[index], diags);
+    const Manifest *manifest = bench->run.launch->manifest;
     bool changes = false;
     for (size_t i = 0; i < manifest->parameters.count; i++)
         changes = changes || (manifest->parameters.items[i].kind == PARAMETER_TENSOR &&
                               manifest->parameters.items[i].mode == MODE_INOUT);
-    RunStatus status = changes ? one_by_one(&race->run, seconds) : burst(&race->run, seconds);
-    runtime_leave(race->runtime);
+    RunStatus status = changes ? one_by_one(&bench->run, seconds) : burst(&bench->run, seconds);
+    runtime_leave(bench->runtime);
     return status;
 }

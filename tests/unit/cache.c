@@ -55,12 +55,12 @@ static void keys(Scratch *scratch) {
     const char *file = arena_printf(scratch->arena, "%s/deep/folder/tune.json", folder);
     Choice one = choice_of("one", "T=1"), two = choice_of("two", "T=2 \\ \t\x01 \xc3\xa9"), like;
     EXPECT(strcmp(found(scratch, file, one), "none") == 0 && !cache_is_there(file));
-    EXPECT(cache_keep(scratch->arena, file, &one, scratch->diags) &&
-           cache_keep(scratch->arena, file, &two, scratch->diags));
+    EXPECT(cache_store(scratch->arena, file, &one, scratch->diags) &&
+           cache_store(scratch->arena, file, &two, scratch->diags));
     EXPECT(cache_is_there(file) && strcmp(found(scratch, file, one), "T=1") == 0);
     EXPECT(strcmp(found(scratch, file, two), two.values) == 0);
     one.values = "T=3";
-    EXPECT(cache_keep(scratch->arena, file, &one, scratch->diags) && strcmp(found(scratch, file, one), "T=3") == 0);
+    EXPECT(cache_store(scratch->arena, file, &one, scratch->diags) && strcmp(found(scratch, file, one), "T=3") == 0);
     EXPECT(strcmp(found(scratch, file, two), two.values) == 0);
     like = one, like.source = "0124";
     EXPECT(strcmp(found(scratch, file, like), "none") == 0);
@@ -135,12 +135,12 @@ static void aside(Scratch *scratch) {
     Choice one = choice_of("one", "T=1");
     for (int i = 0; i < 3; i++) {
         put(file, "mine", 4);
-        EXPECT(cache_keep(scratch->arena, file, &one, scratch->diags));
+        EXPECT(cache_store(scratch->arena, file, &one, scratch->diags));
         EXPECT_ERROR(scratch, P0911, i == 0 ? "aside.json.broken` now" : i == 1 ? ".broken.2`" : ".broken.3`");
         EXPECT(strcmp(found(scratch, file, one), "T=1") == 0);
     }
     const char *blocked = arena_printf(scratch->arena, "%s/aside.json/tune.json", folder);
-    EXPECT(!cache_keep(scratch->arena, blocked, &one, scratch->diags));
+    EXPECT(!cache_store(scratch->arena, blocked, &one, scratch->diags));
     EXPECT_ERROR(scratch, P0912, "PIPEC_CACHE=FOLDER");
 }
 
@@ -155,7 +155,7 @@ static void writers(Scratch *scratch) {
         bool fine = true;
         for (int i = 0; i < EACH; i++) {
             Choice choice = choice_of(arena_printf(scratch->arena, "k%d.%d", child, i), "T=1");
-            fine = cache_keep(scratch->arena, file, &choice, scratch->diags) && fine;
+            fine = cache_store(scratch->arena, file, &choice, scratch->diags) && fine;
         }
         _exit(fine ? 0 : 1);
     }
