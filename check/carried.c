@@ -145,41 +145,49 @@ static void write_tile(Carried *c, const Flow *flow, CarriedState *state, const 
 
 /* ---- what is refused --------------------------------------------------------------------------------------------- */
 
-static const char *const shared_out = "which tiles a block takes one after the other depends on how many blocks the "
-                                      "GPU holds at once, and so does the result";
+static const char *const shared_out = "the result would depend on how many blocks the GPU holds "
+                                      "at once: that decides which tiles a block executes";
 
 static bool within(Span inner, Span outer) { return outer.lo <= inner.lo && inner.hi <= outer.hi; }
 
 static void refuse_count(Carried *c, const Origin *origin, Span sink) {
     bool turns = origin->object == OF_TURNS;
-    Diag *diag = diag_at(c->diags, P0238, origin->read, "%s carries how many tiles of the grid came before",
+    Diag *diag = diag_at(c->diags, P0238, origin->read,
+                         "%s depends on how many grid tiles this "
+                         "block has executed",
                          turns ? "`rank` of instances in turn" : "the number of a stage");
     diag_primary(c->diags, diag, "read here");
-    if (!within(origin->read, sink)) diag_label(c->diags, diag, sink, "and decides what is written here");
+    if (!within(origin->read, sink)) diag_label(c->diags, diag, sink, "this write depends on it");
     diag_note(c->diags, diag, "%s", shared_out);
     diag_help(
         c->diags, diag,
-        turns ? "all instances in turn do the same; what a tile needs to know of its place follows from its coordinates"
-              : "use it for addresses and barriers alone, and the coordinates of the grid for values");
+        turns ? "compute positions from the grid coordinates; all instances in turn execute the "
+                "same code"
+              : "use it only for addresses and barriers; compute values from the grid coordinates");
 }
 
 static void refuse(Carried *c, const Origin *origin, Span sink) {
     const Object *object = &c->objects[origin->object];
     bool stage = object->of == OF_HANDLE;
     Span read = origin->read.hi ? origin->read : sink;
-    Diag *diag = diag_at(c->diags, P0238, read, "`%s` carries %s from one tile of the grid into another", object->name,
-                         stage ? "a stage" : "a value");
+    Diag *diag = diag_at(c->diags, P0238, read,
+                         "`%s` carries %s from one grid tile into a later "
+                         "one",
+                         object->name, stage ? "a stage" : "a value");
     diag_primary(c->diags, diag, "read here in a later tile");
-    diag_label(c->diags, diag, object->written, stage ? "taken here in one tile" : "written here in one tile");
-    if (!within(read, sink)) diag_label(c->diags, diag, sink, "and decides what is written here");
+    diag_label(c->diags, diag, object->written,
+               stage ? "acquired here in an earlier tile" : "written here in an earlier tile");
+    if (!within(read, sink)) diag_label(c->diags, diag, sink, "this write depends on it");
     diag_note(c->diags, diag, "%s", shared_out);
     if (stage)
-        diag_help(c->diags, diag, "acquire it and release it in the same tile, or before the loop over the grid");
+        diag_help(c->diags, diag,
+                  "acquire and release it in the same tile, or acquire it before "
+                  "the loop over the grid");
     else
         diag_help(
             c->diags, diag,
-            "declare `%s` in the loop over the grid, or give it a value there before it is read; what a tile needs "
-            "to know of its place follows from its coordinates",
+            "declare `%s` inside the loop over the grid, or assign it there before it is read; "
+            "compute positions from the grid coordinates",
             object->name);
 }
 

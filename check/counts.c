@@ -33,7 +33,9 @@ static const Row *apart_row(const Pair *pair, int side) {
 }
 
 static void note_difference(const Counts *c, Diag *diag, const Difference *difference) {
-    diag_note(c->diags, diag, "%s%s%lld produced, %lld consumed: one of the two waits for ever",
+    diag_note(c->diags, diag,
+              "%s%s%s%lld produced, %lld consumed; one of the two roles waits forever",
+              difference->where.length ? "at " : "",
               difference->where.length ? difference->where.text : "",
               difference->where.length ? ": " : "", (long long)difference->acquired[0],
               (long long)difference->acquired[1]);
@@ -63,7 +65,7 @@ static bool differ(const Counts *c, const Pair *pair, Difference *difference) {
     difference->where = str_new(c->arena);
     if (counts_difference(c->arena, c->prog, pair->pipe, pair->ends, difference)) return true;
     if (!counts_constant(c->arena, c->prog, pair->ends, difference->acquired)) return false;
-    str_add(&difference->where, "in each tile of the grid");
+    str_add(&difference->where, "each grid tile");
     return true;
 }
 
@@ -75,7 +77,7 @@ static Span place_of(const Pair *pair, int side, const Difference *difference) {
 
 static void label_count(const Counts *c, const Pair *pair, int side, Diag *diag, Span place) {
     const char *text = counts_text(c->arena, c->prog, &pair->ends[side]);
-    if (!text) text = "as often as its loops and conditions have it";
+    if (!text) text = "a number of stages that depends on its loops and conditions";
     text = arena_printf(c->arena, "`%s` %s %s", name_of(pair, side), side ? "consumes" : "produces",
                         text);
     if (side == 1)
@@ -89,7 +91,8 @@ static void label_apart(const Counts *c, const Pair *pair, Diag *diag, bool diff
     for (int i = 1; i >= 0; i--) {
         const Row *row = apart_row(pair, i);
         if (row)
-            diag_label(c->diags, diag, row->head, differ ? "decides for `%s`" : "as `%s` says it",
+            diag_label(c->diags, diag, row->head,
+                       differ ? "determines the count of `%s`" : "`%s` loops or branches here",
                        name_of(pair, i));
     }
 }
@@ -107,9 +110,9 @@ static void refuse_counts(const Counts *c, const Pair *pair) {
     if (differs) note_difference(c, diag, &difference);
     label_apart(c, pair, diag, differs);
     diag_help(c->diags, diag,
-              differs ? "loop over the same `range` in both roles: the same name is the same count"
-                      : "say it in both roles in the same words: a `range` of the kernel to loop "
-                        "over, the same comparisons of the same values as conditions");
+              differs ? "loop over the same `range` in both roles"
+                      : "use the same `range` for the loops of both roles, or the same "
+                        "comparisons of the same values as conditions");
 }
 
 /* ---- ranges that must not be empty ----------------------------------------------------------- */

@@ -112,7 +112,7 @@ static void print_place(const Seek *seek, const Sizes *sizes, Str *where) {
     size_t axes = seek->prog->axes.count;
     sizes_print(sizes, where);
     if (block->tiles != 1)
-        str_printf(where, "%s%lld tiles in a block", where->length ? ", " : "",
+        str_printf(where, "%s%lld tiles per block", where->length ? ", " : "",
                    (long long)block->tiles);
     for (size_t i = 0; i < axes && block->first > 0; i++) {
         int64_t inner = 1;

@@ -222,7 +222,7 @@ const char *counts_text(Arena *arena, const Prog *prog, const EndCode *end) {
     if (!outside.text || !tile.text) return NULL;
     bool none = tile.number && tile.value == 0;
     if (none) return outside.text;
-    const char *each = arena_printf(arena, "%s for each tile of the grid", tile.text);
+    const char *each = arena_printf(arena, "%s per grid tile", tile.text);
     return outside.number && outside.value == 0
                ? each
                : arena_printf(arena, "%s, and %s", outside.text, each);

@@ -17,10 +17,10 @@ static void refuse_reduction(const Forms *f, Expr *value, Span statement) {
     const Expr *reduction = NULL;
     expr_visit(f->arena, value, find_reduction, &reduction);
     Diag *diag = diag_at(f->diags, P0290, reduction ? reduction->span : statement,
-                         "this reduction is not generated yet");
+                         "code generation for this reduction is not implemented");
     diag_note(f->diags, diag,
-              "in a role only contractions into register tiles are; in `ensures` every reduction is "
-              "evaluated");
+              "in a role, only `sum[x] a * b` into a register tile is; write other reductions as "
+              "a loop: `for x in 0 .. n { .. }`");
 }
 
 static const Expr *without_casts(const Expr *expr) {

@@ -208,27 +208,27 @@ static Diag *refuse_overwritten(const Refusal *r) {
     Diags *diags = r->linear->diags;
     const char *name = r->what->name;
     Diag *diag = diag_at(diags, P0305, r->span, "stage `%s` is overwritten while it is held", name);
-    diag_primary(diags, diag, "the stage that it holds would be lost");
+    diag_primary(diags, diag, "the stage that it holds is lost");
     diag_label(diags, diag, linear_span(r->linear, r->hold.acquired), "acquired here");
     if (r->event == EVENT_MOVE_IN)
         diag_help(diags, diag,
-                  "write `release %s;` before, or move its stage to another name: `let t = %s;`",
+                  "write `release %s;` before this, or move its stage to another name: `let t = "
+                  "%s;`",
                   name, name);
     else
-        diag_help(diags, diag, "write `release %s;` before", name);
+        diag_help(diags, diag, "write `release %s;` before this", name);
     return diag;
 }
 
 static Diag *refuse_dropped(const Refusal *r) {
     Diags *diags = r->linear->diags;
-    Diag *diag = diag_at(diags, P0306, r->span, "stage `%s` is dropped here without a release",
+    Diag *diag = diag_at(diags, P0306, r->span, "stage `%s` leaves its scope without a release",
                          r->what->name);
-    diag_primary(diags, diag, "leaves the scope of `%s`", r->what->name);
+    diag_primary(diags, diag, "still held here, where the scope of `%s` is left", r->what->name);
     diag_label(diags, diag, linear_span(r->linear, r->hold.acquired), "acquired here");
-    diag_help(
-        diags, diag,
-        "write `release %s;` before it, or use the block form, which releases on every way out",
-        r->what->name);
+    diag_help(diags, diag,
+              "write `release %s;` before it, or use the block form, which releases on every exit",
+              r->what->name);
     return diag;
 }
 

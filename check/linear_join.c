@@ -60,8 +60,8 @@ static Diag *refuse_branches(Linear *linear, const Sides *sides, const Region *b
                                 : "released";
     Diag *diag =
         diag_at(diags, P0300, branch->head, "stage `%s` is %s in one branch only", name, verb);
-    diag_primary(diags, diag, "the branches disagree%s",
-                 arm || acquired ? "" : ": it stays held where the condition is false");
+    diag_primary(diags, diag, "the branches differ%s",
+                 arm || acquired ? "" : ": the stage stays held where the condition is false");
     diag_label(diags, diag, linear_span(linear, held->acquired), "acquired here");
     if (acquired && given)
         diag_label(diags, diag, linear_span(linear, held->since), "given to `%s` here", name);
@@ -70,11 +70,12 @@ static Diag *refuse_branches(Linear *linear, const Sides *sides, const Region *b
         diag_label(diags, diag, closing_of_arm(linear, branch, held_in_then), "not %s on this path",
                    verb);
     if (acquired)
-        diag_help(diags, diag, "do so in both branches, or release it in the one that does");
+        diag_help(diags, diag, "do so in both branches, or release the stage in this branch");
     else if (moved)
-        diag_help(diags, diag, "move it in both branches, or release it in the other one");
+        diag_help(diags, diag, "move it in both branches, or release it in the other branch");
     else
-        diag_help(diags, diag, "write `release %s;` in both branches, or once behind them", name);
+        diag_help(diags, diag, "write `release %s;` in both branches, or once after the `if`",
+                  name);
     return diag;
 }
 

@@ -107,23 +107,31 @@ static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char 
     if (!p->report || was_reported(p, span)) return;
     expr_visit(p->arena, value, find_mask, &mask);
     bool unknown = axis.fixed || (mask.found && !all_known(fill));
-    Diag *diag = unknown ? diag_at(diags, P0236, span, "cannot show that %s takes no padding for elements", what)
-                         : diag_at(diags, P0219, span, "%s takes padding for elements", what);
+    Diag *diag = unknown
+                     ? diag_at(diags, P0236, span, "cannot show that %s reduces no padding", what)
+                     : diag_at(diags, P0219, span, "%s reduces padding", what);
     diag_primary(diags, diag,
-                 !(fill->pads & PADS_UNSUMMED) ? "zeros beyond the edge of a tensor are reduced"
-                                               : "what was computed from zeros beyond the edge of a tensor is reduced");
+                 !(fill->pads & PADS_UNSUMMED) ? "includes zeros that were read outside of the "
+                                                 "tensor"
+                                               : "includes values that were computed from zeros "
+                                                 "outside of the tensor");
     for (int i = 0; i < fill->count && i < 2; i++)
-        diag_label(diags, diag, fill->edges[i].from, "may reach beyond the edge%s, and is filled with zeros",
+        diag_label(diags, diag, fill->edges[i].from,
+                   "may extend outside of the tensor%s; those "
+                   "elements are zero",
                    name ? arena_printf(p->arena, " along `%s`", name) : "");
     if (mask.found && mask.found->span.hi)
-        diag_label(diags, diag, mask.found->span, "holds beyond the edge too, as far as is known");
+        diag_label(diags, diag, mask.found->span,
+                   "this condition may also hold outside of the "
+                   "tensor");
     if (axis.fixed)
-        diag_help(diags, diag, "compare the position in the tensor with its extent before it is taken");
+        diag_help(diags, diag,
+                  "compare the position in the tensor with its extent before the read");
     else if (unknown)
         diag_help(diags, diag,
                   "loop over the same `range` in both roles, and compare the position in the tensor with its extent");
     else
-        diag_help(diags, diag, "select it away: `.. + %s < extent ? .. : %s`", name, neutral);
+        diag_help(diags, diag, "mask it: `.. + %s < extent ? .. : %s`", name, neutral);
 }
 
 /* How values are put together: zeros are neutral for a sum, -inf for a maximum; and zeros too where nothing is below zero */

@@ -98,7 +98,7 @@ static const char *wait_text(const Stuck *stuck, int process) {
     const Event *wait = waits_at(stuck, process);
     const char *who = name_of(stuck, process), *whom = name_of(stuck, awaited(stuck, process).process);
     if (wait->kind == STEP_TAKE)
-        return arena_printf(stuck->arena, "%s waits for its turn, behind %s", who, whom);
+        return arena_printf(stuck->arena, "%s waits for its turn, after %s", who, whom);
     const Pipe *pipe = &stuck->prog->pipes.items[wait->pipe];
     int stage = (wait->produce ? wait->number - pipe->stages : wait->number) + 1;
     const char *verb = wait->produce ? "release" : "produce";
@@ -129,7 +129,7 @@ static void tell_past(const Stuck *stuck, Diag *diag, const int *waiting, int co
                    event->number + 1, stuck->prog->pipes.items[event->pipe].name,
                    (unsigned)source_line(stuck->prog->source, event->place.lo));
     }
-    if (text.length) diag_note(stuck->diags, diag, "before that %s", text.text);
+    if (text.length) diag_note(stuck->diags, diag, "before that, %s", text.text);
 }
 
 /* The ring: role -> pipe -> role */
@@ -144,8 +144,7 @@ static void tell_ring(const Stuck *stuck, Diag *diag, const int *waiting, int co
         else
             str_printf(&text, "`%s` -> ", stuck->prog->pipes.items[wait->pipe].name);
     }
-    diag_note(stuck->diags, diag, "each waits for the next: %s%s", text.text,
-              name_of(stuck, waiting[0]));
+    diag_note(stuck->diags, diag, "cycle: %s%s", text.text, name_of(stuck, waiting[0]));
 }
 
 /* Stages that are enough at all counts; 0: some more are not */
@@ -171,8 +170,8 @@ static bool tell_deeper(const Stuck *stuck, Diag *diag, const int *waiting, int 
         int enough = enough_stages(stuck, pipe, work);
         if (!enough) continue;
         diag_help(stuck->diags, diag,
-                  "with %d stages nobody waits for ever: `pipe %s[%d]`; or let one of them release "
-                  "before it waits, or acquire in the other order",
+                  "give the ring %d stages: `pipe %s[%d]`; or let a role release before it waits, "
+                  "or acquire in the other order",
                   enough, pipe->name, enough);
         return true;
     }
@@ -256,16 +255,30 @@ static void label_reason(const Stuck *stuck, Diag *diag, int process, const Even
     }
 }
 
+/* "`a`, `b` and `c`" */
+static const char *ring_names(const Stuck *stuck, const int *ring, int count) {
+    Str text = str_new(stuck->arena);
+    for (int i = 0; i < count; i++)
+        str_printf(&text, "%s%s",
+                   i == 0           ? ""
+                   : i + 1 == count ? " and "
+                                    : ", ",
+                   name_of(stuck, ring[i]));
+    return text.text;
+}
+
 static Diag *open_diag(const Stuck *stuck, const int *ring, int count) {
     const Role *role = stuck->processes.items[ring[0]].role;
     Span place = waits_at(stuck, ring[0])->place;
     bool alone = true;
     for (int i = 0; i < count; i++) alone &= stuck->processes.items[ring[i]].role == role;
     if (alone && count > 1)
-        return diag_at(stuck->diags, P0460, place, "instances of `%s` wait for each other for ever",
-                       role->name);
-    if (count > 1) return diag_at(stuck->diags, P0460, place, "roles wait for each other for ever");
-    return diag_at(stuck->diags, P0460, place, "role `%s` waits for ever", role->name);
+        return diag_at(stuck->diags, P0460, place,
+                       "deadlock: instances of `%s` wait for each other", role->name);
+    if (count > 1)
+        return diag_at(stuck->diags, P0460, place, "deadlock: %s wait for each other",
+                       ring_names(stuck, ring, count));
+    return diag_at(stuck->diags, P0460, place, "role `%s` waits forever", role->name);
 }
 
 static void refuse(const Stuck *stuck, const BlockRun *block) {
@@ -278,7 +291,7 @@ static void refuse(const Stuck *stuck, const BlockRun *block) {
     for (int i = 0; i < count; i++) label_awaited(stuck, diag, awaited(stuck, ring[i]));
     Str where = str_new(stuck->arena);
     sizes_print(block->sizes, &where);
-    str_printf(&where, "%s%lld tile%s in a block", where.length ? ", " : "",
+    str_printf(&where, "%s%lld tile%s per block", where.length ? ", " : "",
                (long long)block->tiles, block->tiles == 1 ? "" : "s");
     if (block->reads) reads_print(block->reads, stuck->prog, &where);
     diag_note(stuck->diags, diag, "with %s", where.text);
@@ -286,7 +299,7 @@ static void refuse(const Stuck *stuck, const BlockRun *block) {
     tell_ring(stuck, diag, ring, count);
     if (!tell_deeper(stuck, diag, ring, count))
         diag_help(stuck->diags, diag,
-                  "let one of them release before it waits, acquire in the other order, or give a "
+                  "let one role release before it waits, acquire in the other order, or give a "
                   "ring more stages");
 }
 

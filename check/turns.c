@@ -74,11 +74,13 @@ static void refuse_alone(Turns *turns, Span span, const char *what) {
 
 static void refuse_place(Turns *turns, const Region *turn, const Region *other, const char *why, const char *label) {
     Diag *diag = diag_at(turns->diags, P0405, turn->head, "%s", why);
-    diag_primary(turns->diags, diag, "each instance executes it once in every iteration that it takes");
+    diag_primary(turns->diags, diag, "each instance must execute it exactly once per iteration");
     if (other) diag_label(turns->diags, diag, other->head, "%s", label);
     diag_help(turns->diags, diag,
-              turns->role->in_turn ? "put it into the body of the loop over the grid, with what it orders inside"
-                                   : "put it into the body of a loop, with what it orders inside");
+              turns->role->in_turn ? "write `turn { .. }` directly in the body of the loop over "
+                                     "the grid, around the statements that it orders"
+                                   : "write `turn { .. }` directly in the body of a loop, around "
+                                     "the statements that it orders");
 }
 
 static void refuse_past(Turns *turns, const Row *leave, const Region *turn, const char *why) {
@@ -119,7 +121,7 @@ static int loop_of(Turns *turns, int turn) {
                      "not in every iteration");
         return -1;
     }
-    refuse_place(turns, row, NULL, "a `turn` outside of a loop", NULL);
+    refuse_place(turns, row, NULL, "`turn` outside of a loop", NULL);
     return -1;
 }
 

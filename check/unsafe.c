@@ -71,10 +71,11 @@ static void label_all(Judge *j, Diag *diag, const Given *given, int64_t count) {
     bool silent = code_row(given->role->code, given->site->row)->kind == ROW_DROP;
     bool alone = first < 0 || (silent && arrive_after(given, first) < 0);
     if (alone)
-        diag_label(j->diags, diag, blamed_at(given), "%lld of `%s` by this %s", (long long)count, name,
-                   first < 0 ? "release" : "arrival");
+        diag_label(j->diags, diag, blamed_at(given), "`%s` makes %lld arrival%s here", name,
+                   (long long)count, count == 1 ? "" : "s");
     else
-        diag_label(j->diags, diag, blamed_at(given), "%lld of `%s` in all: it arrives here", (long long)count, name);
+        diag_label(j->diags, diag, blamed_at(given), "`%s` makes %lld arrival%s: here", name,
+                   (long long)count, count == 1 ? "" : "s");
     for (int at = first; !alone && (at = arrive_after(given, at)) >= 0 && diag->label_count < DIAG_MAX_LABELS;)
         diag_label(j->diags, diag, code_row(given->role->code, at)->span, "and here");
     if (!alone && !silent && diag->label_count < DIAG_MAX_LABELS)
@@ -82,32 +83,37 @@ static void label_all(Judge *j, Diag *diag, const Given *given, int64_t count) {
 }
 
 static void label_path(Judge *j, Diag *diag, const Given *given, int64_t count) {
-    diag_label(j->diags, diag, release_of(given), "%lld of `%s` on a path to this release", (long long)count,
-               given->role->name);
-    if (arrive_after(given, -1) >= 0) diag_label(j->diags, diag, blamed_at(given), "arrives on other paths");
+    diag_label(j->diags, diag, release_of(given),
+               "`%s` makes %lld arrival%s on a path to this release", given->role->name,
+               (long long)count, count == 1 ? "" : "s");
+    if (arrive_after(given, -1) >= 0)
+        diag_label(j->diags, diag, blamed_at(given), "other paths arrive here");
 }
 
 /* `total`: of all consumers and blocks; `count`: what this row does; on a path: not on all */
 static void refuse_count(Judge *j, int index, End end, const Given *given, int64_t total, int64_t count, bool path) {
     const Pipe *pipe = &j->prog->pipes.items[index];
     int64_t declared = pipe->declared[end];
-    Diag *diag =
-        diag_at(j->diags, P0421, pipe->declared_at[end],
-                "a phase of the %s barrier of `%s` gets %lld arrival%s, and %lld %s declared", barrier_word(end),
-                pipe->name, (long long)total, total == 1 ? "" : "s", (long long)declared, declared == 1 ? "is" : "are");
+    Diag *diag = diag_at(j->diags, P0421, pipe->declared_at[end],
+                         "`%s` declares %lld arrival%s per phase of its %s barrier, but gets %lld",
+                         pipe->name, (long long)declared, declared == 1 ? "" : "s",
+                         barrier_word(end), (long long)total);
     bool fewer = total < declared;
-    diag_primary(j->diags, diag, "%s",
-                 fewer ? "its phases would never end" : "the next phase would begin with what is left over");
+    if (fewer)
+        diag_primary(j->diags, diag, "no phase would complete");
+    else
+        diag_primary(j->diags, diag, "the other %lld would count for the next phase",
+                     (long long)(total - declared));
     if (path)
         label_path(j, diag, given, count);
     else
         label_all(j, diag, given, count);
     if (path)
-        diag_help(j->diags, diag, "arrive equally often on every path");
+        diag_help(j->diags, diag, "arrive the same number of times on every path");
     else
         diag_help(j->diags, diag,
-                  "declare `arrivals %s %lld`, or arrive %s; without a guard such as `if lane == 0` each of the 32 "
-                  "threads of a warp arrives",
+                  "declare `arrivals %s %lld`, or arrive %s; without a guard such as "
+                  "`if lane == 0`, each of the 32 threads of a warp arrives",
                   barrier_word(end), (long long)total, fewer ? "more often" : "less often");
     j->said[index] = true;
 }

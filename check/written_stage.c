@@ -197,7 +197,8 @@ static void check_sum(Written *w, State *state, const Site *site, int handle, co
     if (!w->flow->last || tile->op == ASSIGN_SET || hold->poisoned || elements_hold(hold->must, what->all)) return;
     Diag *diag = diag_at(w->tiles->diags, P0209, tile->target.span, "%s has no value yet to compute with",
                          tiles_object(w->tiles, w->role, &tile->target));
-    diag_label(w->tiles->diags, diag, written_place_of(w, hold->acquire), "the stage is produced from here on");
+    diag_label(w->tiles->diags, diag, written_place_of(w, hold->acquire),
+               "stage acquired here for writing");
     diag_help(w->tiles->diags, diag, "assign it with `=` first");
     written_change(w, state, handle)->poisoned = true;
 }
@@ -226,23 +227,30 @@ static void write_stage(Written *w, State *state, Site *site, int handle) {
 /* Why an element is not there to be read; NULL: it is */
 static const char *not_there(const Written *w, const Hold *hold, int64_t element) {
     if (elements_has(hold->own, element)) return NULL;
-    if (elements_has(hold->flying, element)) return "a copy brings it, and is done when the stage is full";
-    if (elements_has(hold->may, element)) return "not on every path";
+    if (elements_has(hold->flying, element))
+        return "an asynchronous copy writes it, and "
+               "completes only when the stage is full";
+    if (elements_has(hold->may, element)) return "not written on every path";
     return w->role->instances > 1 ? "this instance has not written it" : "nothing has written it yet";
 }
 
 static void refuse_read(Written *w, const Access *read, const Hold *hold, int64_t element) {
     Tiles *tiles = w->tiles;
     const Mark *first = NULL;
-    Diag *diag = diag_at(tiles->diags, P0209, read->span, "%s is read where it has not certainly been written",
+    Diag *diag = diag_at(tiles->diags, P0209, read->span, "%s may be read before it is written",
                          tiles_object(tiles, w->role, read));
     diag_primary(tiles->diags, diag, "%s", not_there(w, hold, element));
-    diag_label(tiles->diags, diag, written_place_of(w, hold->acquire), "the stage is produced from here on");
+    diag_label(tiles->diags, diag, written_place_of(w, hold->acquire),
+               "stage acquired here for writing");
     for (const Mark *mark = hold->marks; mark; mark = mark->before)
         if (elements_has(mark->set, element)) first = mark;
     if (first) diag_label(tiles->diags, diag, first->site->tile->target.span, "written here");
-    diag_note(tiles->diags, diag, "an instance reads of a stage that it produces what its own threads have written");
-    diag_help(tiles->diags, diag, "compute the value once more, or keep it in a `var` or `shared` tile beside");
+    diag_note(tiles->diags, diag,
+              "in a stage that it produces, an instance may read only "
+              "elements that its own threads have written");
+    diag_help(tiles->diags, diag,
+              "compute the value again, or keep it in a `var` or `shared` "
+              "tile as well");
 }
 
 /* Reads what the instance produces: all of it is its own work. */

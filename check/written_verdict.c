@@ -29,7 +29,7 @@ static void report_missing(Written *w, const Release *at, const Hold *hold, int 
     Diag *diag = none ? diag_at(tiles->diags, P0214, acquired, "field `%s` of `%s` is never written", field->name, pipe->name)
                       : diag_at(tiles->diags, P0214, acquired, "field `%s` of `%s` is not written as a whole on every path",
                                 field->name, pipe->name);
-    diag_primary(tiles->diags, diag, "the stage is acquired here");
+    diag_primary(tiles->diags, diag, "stage acquired here");
     diag_label(tiles->diags, diag, row_of(w, at->row)->span, row_of(w, at->row)->leaving ? "and left here" : "and passed on here");
     for (const Mark *mark = hold->marks; mark; mark = mark->before) {
         if (mark->site->tile->target.field != f || mark->site->row->span.lo < acquired.lo) continue;
@@ -145,7 +145,7 @@ static void report_open(Written *w, const Hold *hold) {
     const char *pipe = tiles->prog->pipes.items[hold->pipe].name;
     Diag *diag = diag_at(tiles->diags, P0214, written_place_of(w, hold->acquire),
                          "the payload of `%s` is written by more statements, turn by turn, than are followed", pipe);
-    diag_primary(tiles->diags, diag, "the stage is acquired here");
+    diag_primary(tiles->diags, diag, "stage acquired here");
     diag_label(tiles->diags, diag, hold->open_at, "followed for %d writes", WRITES_MOST);
     diag_help(tiles->diags, diag, "write more elements in one statement: an index instead of a loop");
 }
@@ -154,12 +154,14 @@ static void report_bytes(Written *w, const Hold *hold, Span where, const char *w
     Tiles *tiles = w->tiles;
     const char *pipe = tiles->prog->pipes.items[hold->pipe].name;
     Diag *diag = diag_at(tiles->diags, P0216, written_place_of(w, hold->acquire),
-                         "copies bring a different number of bytes into `%s` on different paths", pipe);
-    diag_primary(tiles->diags, diag, "the stage is acquired here");
+                         "paths copy different numbers of bytes into a stage of `%s`", pipe);
+    diag_primary(tiles->diags, diag, "stage acquired here");
     diag_label(tiles->diags, diag, where, "%s", what);
     diag_note(tiles->diags, diag,
-              "a stage is full when a certain number of bytes has arrived, the same for every stage");
-    diag_help(tiles->diags, diag, "fill a field by copies on all paths or on none, and in all instances alike");
+              "the full barrier of a pipe expects the same number of bytes for every stage");
+    diag_help(tiles->diags, diag,
+              "write each field by copies on every path or on no path, alike "
+              "in all instances: `s.x[i] = condition ? X[i] : 0;`");
 }
 
 static void check_bytes(Written *w, const Release *at, const Hold *hold, bool *set) {
@@ -168,14 +170,16 @@ static void check_bytes(Written *w, const Release *at, const Hold *hold, bool *s
         const Hold *here = at->holds[r];
         if (!here) continue;
         if (here->differs) {
-            report_bytes(w, here, here->differs_at, "paths meet here with different numbers of bytes");
+            report_bytes(w, here, here->differs_at, "paths with different byte counts meet here");
             return;
         }
         if (!set[hold->pipe]) use->tx_bytes = (uint32_t)here->bytes, set[hold->pipe] = true;
         if (use->tx_bytes == (uint32_t)here->bytes) continue;
         report_bytes(w, here, row_of(w, at->row)->span,
-                     arena_printf(w->arena, "%lld bytes here, %lld at another place or in another instance", (long long)here->bytes,
-                                  (long long)use->tx_bytes));
+                     arena_printf(w->arena,
+                                  "this path copies %lld bytes, another path or "
+                                  "instance copies %lld",
+                                  (long long)here->bytes, (long long)use->tx_bytes));
         return;
     }
 }

@@ -22,7 +22,8 @@ static bool refuse(Reason *reason, Code code, Span span, const char *text, const
     return false;
 }
 
-static const char *const BY_LANES = "write `by lanes` behind the copy, and the role's lanes move it in pieces";
+static const char *const BY_LANES = "write `by lanes` after the copy: the lanes of the role then "
+                                    "copy it in pieces";
 
 /* ---- what an axis walks --------------------------------------------------------------------------------------------- */
 
@@ -119,12 +120,12 @@ static bool walk_axes(Tiles *tiles, Site *site, const Access *global, const Acce
             int i = order[k], d = dim_of[i];
             const char *name = space->items[i].name;
             if (d < 0 || seen[i])
-                return refuse(
-                    reason, P0211, global->subs[a]->span,
-                    arena_printf(tiles->arena,
-                                 d < 0 ? "broadcast: `%s` does not walk the tile" : "a diagonal: `%s` walks two axes",
-                                 name),
-                    BY_LANES);
+                return refuse(reason, P0211, global->subs[a]->span,
+                              arena_printf(tiles->arena,
+                                           d < 0 ? "broadcast: `%s` does not walk the tile"
+                                                 : "diagonal: `%s` steps along two axes",
+                                           name),
+                              BY_LANES);
             if (d <= last_dim)
                 return refuse(
                     reason, P0211, global->subs[a]->span,

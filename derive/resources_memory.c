@@ -169,7 +169,9 @@ static void add_fix(Resources *res, Diag *diag, const Pieces *pieces, uint64_t t
         most = (uint64_t)pipe->stages - drop;
         best = &pieces->items[i];
     }
-    if (best) diag_help(res->diags, diag, "`pipe %s[%llu]` would fit", best->pipe->name, (unsigned long long)most);
+    if (best)
+        diag_help(res->diags, diag, "write `pipe %s[%llu]`", best->pipe->name,
+                  (unsigned long long)most);
     else diag_help(res->diags, diag, "make the tiles smaller%s", res->prog->pipes.count ? ": no pipe alone can give up enough stages" : "");
 }
 
@@ -211,11 +213,14 @@ void resources_memory(Resources *res) {
     for (size_t i = 0; i < prog->pipes.count; i++)
         barriers += times((uint64_t)(prog->pipes.items[i].stages > 0 ? prog->pipes.items[i].stages : 0), 2 * BARRIER_BYTES);
     Span place_of = largest && weight(largest) ? (largest->pipe ? largest->pipe->span : largest->tile->span) : prog->span;
-    Diag *diag = diag_at(res->diags, P0500, place_of, "kernel `%s` needs %s bytes of shared memory, and a block of %s has %u",
-                         prog->name, bytes_text(res, total), prog->target->name, prog->target->shared_limit);
-    diag_primary(res->diags, diag, "takes the most");
+    Diag *diag =
+        diag_at(res->diags, P0500, place_of,
+                "kernel `%s` needs %s bytes of shared memory, but a block of %s has %u", prog->name,
+                bytes_text(res, total), prog->target->name, prog->target->shared_limit);
+    diag_primary(res->diags, diag, "the largest part");
     add_table(res, diag, &pieces, barriers);
     if (total > sum + barriers)
-        diag_note(res->diags, diag, "and %llu between them, for alignment", (unsigned long long)(total - sum - barriers));
+        diag_note(res->diags, diag, "and %llu bytes of padding for alignment",
+                  (unsigned long long)(total - sum - barriers));
     add_fix(res, diag, &pieces, total);
 }

@@ -56,11 +56,14 @@ static int group_value(const Resources *res, int group) {
 static void refuse_pool(Resources *res, const Role *greedy, int asked) {
     Prog *prog = res->prog;
     int count = res->groups.count, launch = prog->launch_registers, shares = 0, others = 0;
-    Diag *diag =
-        diag_at(res->diags, P0503, greedy->span, "the register budgets take %d registers, and the block has %d", asked,
-                launch * count * WARPGROUP_LANES);
+    Diag *diag = diag_at(res->diags, P0503, greedy->span,
+                         "the register budgets take %d registers, but a "
+                         "block has %d",
+                         asked, launch * count * WARPGROUP_LANES);
     diag_primary(res->diags, diag, "`regs %d` is the largest", greedy->regs);
-    diag_note(res->diags, diag, "a block of %d threads is launched with %d registers a thread: %d in all",
+    diag_note(res->diags, diag,
+              "a block of %d threads is launched with %d registers per thread: "
+              "%d in all",
               count * WARPGROUP_LANES, launch, launch * count * WARPGROUP_LANES);
     for (int g = 0; g < count; g++) {
         int value = group_value(res, g);
@@ -72,9 +75,12 @@ static void refuse_pool(Resources *res, const Role *greedy, int asked) {
     }
     int fits = (launch * count - others) / shares / 8 * 8;
     if (fits >= REGISTERS_LEAST)
-        diag_help(res->diags, diag, "`regs %d` fits there, or let another warpgroup state fewer", fits);
+        diag_help(res->diags, diag,
+                  "write `regs %d` here, or a smaller `regs` for another "
+                  "warpgroup",
+                  fits);
     else
-        diag_help(res->diags, diag, "let the other warpgroups state fewer registers");
+        diag_help(res->diags, diag, "write a smaller `regs` for the other warpgroups");
 }
 
 /* ---- accumulators --------------------------------------------------------------------------------------------------- */

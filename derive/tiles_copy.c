@@ -281,7 +281,10 @@ static void refuse_copy(Tiles *tiles, Site *site, const Reason *reason) {
     const Param *param = &tiles->prog->params.items[tensor_of(site)->object];
     Diag *diag;
     if (reason->code == P0211)
-        diag = diag_at(tiles->diags, P0211, reason->span, "this copy of `%s` is no box", param->name);
+        diag = diag_at(tiles->diags, P0211, reason->span,
+                       "the copy engine cannot do this copy of "
+                       "`%s`: it is not a dense box",
+                       param->name);
     else if (reason->code == P0212)
         diag = diag_at(tiles->diags, P0212, reason->span, "the tile cannot be cut into boxes");
     else

@@ -133,15 +133,18 @@ static bool sums_in(Contraction *c, const MmaRow *row) {
 /* "the nearest are 248 and 256"; 0: there is none on that side */
 static const char *nearest(Contraction *c, int64_t below, int64_t above) {
     if (below > 0 && above > 0)
-        return arena_printf(c->tiles->arena, "the nearest are %lld and %lld", (long long)below, (long long)above);
-    return arena_printf(c->tiles->arena, "the nearest is %lld", (long long)(below > 0 ? below : above));
+        return arena_printf(c->tiles->arena, "the nearest extents are %lld and %lld",
+                            (long long)below, (long long)above);
+    return arena_printf(c->tiles->arena, "the nearest extent is %lld",
+                        (long long)(below > 0 ? below : above));
 }
 
 static Diag *refuse_extent(Contraction *c, int index, const char *what) {
     const Index *row = &c->site->tile->space.items[index];
     Diag *diag =
         diag_at(c->tiles->diags, P0222, row->span, "no matrix instruction has %lld %s", (long long)row->extent, what);
-    diag_primary(c->tiles->diags, diag, "`%s` runs over %lld", row->name, (long long)row->extent);
+    diag_primary(c->tiles->diags, diag, "the extent of `%s` is %lld", row->name,
+                 (long long)row->extent);
     return diag;
 }
 
@@ -173,18 +176,19 @@ static bool columns(Contraction *c, const MmaRow *row) {
         diag_note(diags, diag, "N of m64nNk%d is a multiple of %d up to 32, of %d up to %d", row->k, row->n_step,
                   row->n_step_large, COLUMNS_MOST);
     diag_help(diags, diag, "%s%s", nearest(c, below, above <= COLUMNS_MOST ? above : 0),
-              n > COLUMNS_MOST ? "; or several register tiles beside one another" : "");
+              n > COLUMNS_MOST ? "; or use several register tiles" : "");
     return false;
 }
 
 static bool extents(Contraction *c, const MmaRow *row) {
     Arena *arena = c->tiles->arena;
-    return multiple_extent(c, INDEX_ROW, TILES_SLAB_ROWS, "rows",
-                           "an instruction has 64 rows, and a warpgroup as many as it issues") &&
+    return multiple_extent(
+               c, INDEX_ROW, TILES_SLAB_ROWS, "rows",
+               "a matrix instruction has 64 rows; a warpgroup issues one per 64 rows") &&
            columns(c, row) &&
-           multiple_extent(
-               c, INDEX_INNER, row->k, "products to a sum",
-               arena_printf(arena, "an instruction sums %d products of %s", row->k, spelling(row->operands)));
+           multiple_extent(c, INDEX_INNER, row->k, "products to a sum",
+                           arena_printf(arena, "an instruction sums %d products of %s", row->k,
+                                        spelling(row->operands)));
 }
 
 /* ---- operands ------------------------------------------------------------------------------------------------------- */

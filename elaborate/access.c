@@ -269,10 +269,10 @@ static bool old_allowed(Elab *e, const AstExpr *ast, const Object *object) {
         return false;
     }
     if (object->space == SPACE_GLOBAL && e->prog->params.items[object->object].mode == PARAM_INOUT) return true;
-    Diag *diag = elab_error(e, P0146, ast->span, "`old` of something that the kernel does not change");
-    LABEL(e, diag, object->span, "only `inout` tensors have an old value");
+    Diag *diag = elab_error(e, P0146, ast->span, "`old` of a tensor that is not `inout`");
+    LABEL(e, diag, object->span, "declared without `inout`");
     if (object->space == SPACE_GLOBAL && e->prog->params.items[object->object].mode == PARAM_IN)
-        HELP(e, diag, "leave out `old`");
+        HELP(e, diag, "remove `old`: the kernel does not change this tensor");
     return false;
 }
 
@@ -330,9 +330,11 @@ static Expr *subscript(Elab *e, const Object *object, const AstExpr *ast) {
 
 static bool rank_fits(Elab *e, const AstExpr *ast, const Object *object, size_t given) {
     if ((int)given == object->rank) return true;
-    Diag *diag = elab_error(e, P0113, ast->span, "%zu subscript%s for %d dimension%s", given, given == 1 ? "" : "s",
-                            object->rank, object->rank == 1 ? "" : "s");
-    LABEL(e, diag, object->span, "declared with %d dimension%s", object->rank, object->rank == 1 ? "" : "s");
+    Diag *diag = elab_error(e, P0113, ast->span, "%zu subscript%s for %d dimension%s", given,
+                            given == 1 ? "" : "s", object->rank, object->rank == 1 ? "" : "s");
+    LABEL(e, diag, object->span, "declared with %d dimension%s", object->rank,
+          object->rank == 1 ? "" : "s");
+    HELP(e, diag, "write %d subscript%s", object->rank, object->rank == 1 ? "" : "s");
     return false;
 }
 

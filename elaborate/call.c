@@ -93,8 +93,9 @@ Val elab_make_call(Elab *e, Intrinsic which, Val *args, int count, Span span) {
 static bool arity(Elab *e, const AstExpr *ast, size_t wanted) {
     size_t given = ast->call.args.count;
     if (given == wanted) return true;
-    elab_error(e, P0122, ast->span, "`%s` takes %zu argument%s, and %zu %s given", ast->call.callee.text, wanted,
-               wanted == 1 ? "" : "s", given, given == 1 ? "is" : "are");
+    elab_error(e, P0122, ast->span, "`%s` takes %zu argument%s, but %zu %s given",
+               ast->call.callee.text, wanted, wanted == 1 ? "" : "s", given,
+               given == 1 ? "is" : "are");
     for (size_t i = 0; i < given; i++) elab_expr(e, ast->call.args.items[i]);
     return false;
 }

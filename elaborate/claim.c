@@ -19,16 +19,16 @@ static bool bare_targets(Elab *e, const AstExpr *target, bool constants) {
         if (sub->kind == AST_NAME && sub->name) {
             const Name *name = elab_is_word(e, sub->name) ? NULL : elab_scope_find(e->scope, sub->name);
             if (constants && name && name->kind == NAME_CONST) continue;
-            Diag *diag = elab_error(e, P0147, sub->span, "`%s` is not a new index", sub->name);
-            if (name && name->kind == NAME_INDEX)
-                LABEL(e, diag, name->span, "the same index twice");
-            else if (name)
-                LABEL(e, diag, name->span, "its first meaning");
-            HELP(e, diag, "the subscripts of a claim are distinct new names%s", constants ? ", or constants" : "");
+            Diag *diag = elab_error(e, P0147, sub->span,
+                                    "subscript `%s` of a claim is already declared", sub->name);
+            if (name) LABEL(e, diag, name->span, "declared here");
+            HELP(e, diag, "write a new name for each subscript%s",
+                 constants ? ", or a constant" : "");
             fine = false;
         } else if (!constants || sub->kind != AST_INTEGER) {
-            Diag *diag = elab_error(e, P0147, sub->span, "a claim is about whole dimensions");
-            HELP(e, diag, "the subscripts of a claim are distinct new names%s", constants ? ", or constants" : "");
+            Diag *diag = elab_error(e, P0147, sub->span, "subscript of a claim is an expression");
+            HELP(e, diag, "write a new name for each subscript%s",
+                 constants ? ", or a constant" : "");
             fine = false;
         }
     }

@@ -145,7 +145,8 @@ static Val not_here(Elab *e, const Name *name, Span span, const char *what) {
         Diag *diag = elab_error(e, P0110, span, "`%s` is not a constant", name->text);
         LABEL(e, diag, name->span, "%s", what);
         if (name->kind == NAME_SYMBOL && e->prog->symbols.items[name->index].is_extent)
-            HELP(e, diag, "a `static %s = ..;` in the kernel fixes it", name->text);
+            HELP(e, diag, "write `static %s = ..;` in the kernel to fix it at compile time",
+                 name->text);
         return elab_poison(e, span);
     }
     Diag *diag = elab_error(e, P0144, span, "`%s` cannot be used in %s", name->text, e->place_words);
@@ -204,7 +205,7 @@ static Val domain_value(Elab *e, const Name *name, Span span) {
     elab_domain_ready(e, name->index, span);
     const Domain *domain = &e->prog->domains.items[name->index];
     if (!domain->lo || domain->lo->kind == X_POISON || domain->hi->kind == X_POISON) return elab_poison(e, span);
-    if (domain->where) return not_here(e, name, span, "its `where` makes the count unknown");
+    if (domain->where) return not_here(e, name, span, "its `where` makes its length unknown");
     e->axes_used |= e->domain_axes[name->index];
     Val count = {domain->hi, FLEX_INT}, first = {domain->lo, FLEX_INT};
     bool from_zero = elab_is_const(first.x) && first.x->constant.integer == 0;
@@ -264,7 +265,7 @@ Val elab_resolve_name(Elab *e, const char *text, Span span) {
     case NAME_HANDLE: {
         Diag *diag = elab_error(e, P0114, span, "`%s` is a stage, not a value", text);
         LABEL(e, diag, name->span, "declared here");
-        HELP(e, diag, "name an element of one of its fields: `%s.field[i]`", text);
+        HELP(e, diag, "read an element of one of its fields: `%s.field[i]`", text);
         break;
     }
     }

@@ -15,8 +15,9 @@ typedef struct Passing {
 } Passing;
 
 static bool bad_argument(Elab *e, const Passing *p, const AstExpr *arg, const AstParam *param, const char *what) {
-    Diag *diag = elab_error(e, P0123, arg->span, "`%s` of `%s` is %s", param->name.text, p->fn->fn.name.text, what);
-    LABEL(e, diag, param->span, "the parameter");
+    Diag *diag = elab_error(e, P0123, arg->span, "argument for `%s` of `%s`: %s", param->name.text,
+                            p->fn->fn.name.text, what);
+    LABEL(e, diag, param->span, "parameter declared here");
     return false;
 }
 
@@ -87,18 +88,18 @@ static bool pass_tile(Elab *e, Passing *p, const AstExpr *arg, const AstParam *p
         if (arg->kind == AST_NAME || arg->kind == AST_MEMBER) elab_object_of(e, arg, &object, false);
         if (e->diags->items.count != before) return false;
         if (arg->kind == AST_NAME && arg->name && elab_scope_find(e->scope, arg->name)) return false; /* poison */
-        return bad_argument(e, p, arg, param, "a tile: pass its name");
+        return bad_argument(e, p, arg, param, "expected the name of a tile");
     }
     if (object.space == SPACE_LET)
-        return bad_argument(e, p, arg, param, "a tile, and lets of `ensures` cannot be passed");
+        return bad_argument(e, p, arg, param, "expected a tile, found a `let` of `ensures`");
     if (object.rank != (int)param->type->dims.count)
-        return bad_argument(
-            e, p, arg, param,
-            arena_printf(e->arena, "a tile of %zu dimensions, and this has %d", param->type->dims.count, object.rank));
+        return bad_argument(e, p, arg, param,
+                            arena_printf(e->arena, "expected a tile of %zu dimensions, found %d",
+                                         param->type->dims.count, object.rank));
     if (object.type != type)
-        return bad_argument(
-            e, p, arg, param,
-            arena_printf(e->arena, "%s, and this is %s", elab_type_name(type), elab_type_name(object.type)));
+        return bad_argument(e, p, arg, param,
+                            arena_printf(e->arena, "expected %s, found %s", elab_type_name(type),
+                                         elab_type_name(object.type)));
     if (inout && object.read_only) {
         Diag *diag = elab_error(e, P0117, arg->span, "`%s` is read-only, and `%s` changes it",
                                 elab_text_of(e, arg->span), p->fn->fn.name.text);
@@ -117,13 +118,14 @@ static bool pass_variable(Elab *e, const Passing *p, const AstExpr *arg, const A
     const Name *name = arg->kind == AST_NAME && arg->name ? elab_scope_find(e->scope, arg->name) : NULL;
     if (name && name->kind == NAME_POISON) return false;
     if (!name || name->kind != NAME_LOCAL || e->role->locals.items[name->index].kind != LOCAL_VAR)
-        return bad_argument(e, p, arg, param, "changed by it: pass a `var`");
+        return bad_argument(e, p, arg, param, "expected a `var`, since the function changes it");
     if (e->role->locals.items[name->index].type != type)
         return bad_argument(e, p, arg, param,
-                            arena_printf(e->arena, "%s, and this is %s", elab_type_name(type),
+                            arena_printf(e->arena, "expected %s, found %s", elab_type_name(type),
                                          elab_type_name(e->role->locals.items[name->index].type)));
     if (!p->block)
-        return bad_argument(e, p, arg, param, "changed by it: the call must be a statement of its own");
+        return bad_argument(e, p, arg, param,
+                            "the function changes it, so the call must be a statement");
     elab_scope_bind(e, p->scope, NAME_LOCAL, param->name.text, param->name.span, name->index);
     return true;
 }
@@ -167,18 +169,21 @@ static bool pass_stage(Elab *e, const Passing *p, const AstExpr *arg, const AstP
         elab_expr(e, arg);
         return false;
     }
-    if (!name || name->kind != NAME_HANDLE) return bad_argument(e, p, arg, param, "a stage: pass its name");
+    if (!name || name->kind != NAME_HANDLE)
+        return bad_argument(e, p, arg, param, "expected the name of a stage");
     Handle from = e->role->handles.items[name->index];
     if (from.pipe != pipe && from.pipe >= 0)
         return bad_argument(e, p, arg, param,
-                            arena_printf(e->arena, "a stage of `%s`, and this is one of `%s`",
-                                         e->prog->pipes.items[pipe].name, e->prog->pipes.items[from.pipe].name));
+                            arena_printf(e->arena, "expected a stage of `%s`, found one of `%s`",
+                                         e->prog->pipes.items[pipe].name,
+                                         e->prog->pipes.items[from.pipe].name));
     if (param->mode == AST_BORROW) {
         elab_scope_bind(e, p->scope, NAME_HANDLE, param->name.text, param->name.span, name->index)->borrowed = true;
         if (p->block) vec_push(e->arena, &p->block->block.loans, ((Loan){name->index, arg->span}));
         return true;
     }
-    if (!p->block) return bad_argument(e, p, arg, param, "a stage: the call must be a statement of its own");
+    if (!p->block)
+        return bad_argument(e, p, arg, param, "it is a stage, so the call must be a statement");
     if (elab_refuse_borrowed(e, name, arg->span, "moved")) return false;
     Stmt *s = elab_stmt_new(e, S_MOVE, arg->span);
     s->move.from = name->index;
@@ -203,8 +208,9 @@ static bool refuse_mode(Elab *e, const AstParam *param) {
 bool elab_pass_arguments(Elab *e, const AstItem *fn, const AstExpr *ast, Scope *scope, Stmt *block) {
     size_t wanted = fn->fn.params.count, given = ast->call.args.count;
     if (wanted != given) {
-        Diag *diag = elab_error(e, P0122, ast->span, "`%s` takes %zu argument%s, and %zu %s given", fn->fn.name.text,
-                                wanted, wanted == 1 ? "" : "s", given, given == 1 ? "is" : "are");
+        Diag *diag = elab_error(e, P0122, ast->span, "`%s` takes %zu argument%s, but %zu %s given",
+                                fn->fn.name.text, wanted, wanted == 1 ? "" : "s", given,
+                                given == 1 ? "is" : "are");
         LABEL(e, diag, fn->head, "declared here");
         return false;
     }

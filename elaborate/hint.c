@@ -39,10 +39,12 @@ void elab_refuse_hint(Elab *e, Span span, const Name *name) {
 static void another(Elab *e, Span span, const Name *name, int pipe, End end) {
     Hint *hint = &e->role->hints.items[name->index];
     const char *const words[] = {[END_PRODUCE] = "produce", [END_CONSUME] = "consume"};
-    Diag *diag = elab_error(e, P0331, span, "`%s` is a hint about another pipe or end", name->text);
-    PRIMARY(e, diag, "stands at `%s <%s>`", words[end], e->prog->pipes.items[pipe].name);
-    LABEL(e, diag, hint->span, "asks about `%s <%s>`", words[hint->end], e->prog->pipes.items[hint->pipe].name);
-    HELP(e, diag, "a hint is for the next acquire of the end that it asked about");
+    const char *here = e->prog->pipes.items[pipe].name,
+               *there = e->prog->pipes.items[hint->pipe].name;
+    Diag *diag = elab_error(e, P0331, span, "hint `%s` is for `%s <%s>`, not for `%s <%s>`",
+                            name->text, words[hint->end], there, words[end], here);
+    LABEL(e, diag, hint->span, "declared here");
+    HELP(e, diag, "write `let h = try %s <%s>;` before it, and `if h` here", words[end], here);
     hint->pipe = -1; /* which of the two was meant is unknown */
 }
 

@@ -96,7 +96,8 @@ Expr *elab_settled(Elab *e, Val v) {
         return elab_poison(e, x->span).x;
     }
     if (rounded == 0) {
-        Diag *diag = elab_error(e, P0109, x->span, "the constant %g would be 0 in f32", x->constant.number);
+        Diag *diag =
+            elab_error(e, P0109, x->span, "the constant %g rounds to 0 in f32", x->constant.number);
         HELP(e, diag, "write a magnitude of at least 1.4e-45, or 0");
         return elab_poison(e, x->span).x;
     }

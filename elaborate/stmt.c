@@ -395,8 +395,11 @@ static void assign_scalar(Elab *e, const AstStmt *ast, const Name *name) {
         Result result = elab_inline_call(e, ast->assign.value);
         if (!result.ok) return;
         if (result.local < 0) {
-            elab_error(e, P0158, ast->assign.value->span, "`%s` has no scalar result",
-                       ast->assign.value->call.callee.text);
+            const char *callee = ast->assign.value->call.callee.text;
+            Diag *diag =
+                elab_error(e, P0158, ast->assign.value->span, "`%s` returns no scalar", callee);
+            const AstItem *fn = elab_find_fn(e, callee);
+            if (fn) LABEL(e, diag, fn->head, "declared here");
             return;
         }
         v = (Val){elab_make_local(e, result.local, ast->assign.value->span), FLEX_NONE};

@@ -13,9 +13,9 @@ bool elab_is_unsafe(const Elab *e) { return e->unsafe && e->unsafe_frame == e->f
 /* True: it stands where it may; else that is said. */
 static bool needs_unsafe(Elab *e, Span span, const char *what) {
     if (elab_is_unsafe(e)) return true;
-    Diag *diag = elab_error(e, P0422, span, "%s stands outside of an `unsafe` block", what);
-    if (e->unsafe) NOTE(e, diag, "a function has blocks of its own");
-    HELP(e, diag, "write `unsafe { .. }` around it; what is derived needs none");
+    Diag *diag = elab_error(e, P0422, span, "%s outside of an `unsafe` block", what);
+    if (e->unsafe) NOTE(e, diag, "the `unsafe` block of the caller does not cover the function");
+    HELP(e, diag, "write `unsafe { .. }` around it");
     return false;
 }
 
@@ -216,9 +216,13 @@ Val elab_cursor_value(Elab *e, const AstExpr *ast) {
     bool index = member && strcmp(member, "index") == 0, phase = member && strcmp(member, "phase") == 0;
     if (ast->kind == AST_SUBSCRIPT || (!index && !phase)) {
         if (!member) return elab_poison(e, ast->span);
-        Diag *diag = elab_error(e, P0116, cursor->cursor.member.span, "the next stage has no `%s`", member);
-        HELP(e, diag, "it has `index`, `phase`, `full` and `empty`; for its fields acquire it: `let s = %s <%s>;`",
-             cursor->cursor.end == AST_PRODUCE ? "produce" : "consume", cursor->cursor.pipe.text ? cursor->cursor.pipe.text : "..");
+        Diag *diag = elab_error(e, P0116, cursor->cursor.member.span,
+                                "a stage that is not acquired has no `%s`", member);
+        HELP(e, diag,
+             "it has `index`, `phase`, `full` and `empty`; to use its fields, acquire it: "
+             "`let s = %s <%s>;`",
+             cursor->cursor.end == AST_PRODUCE ? "produce" : "consume",
+             cursor->cursor.pipe.text ? cursor->cursor.pipe.text : "..");
         return elab_poison(e, ast->span);
     }
     if (!find_cursor(e, cursor, &what) || !needs_unsafe(e, ast->span, "the cursor of a pipe") ||
@@ -381,9 +385,12 @@ static bool check_places(Elab *e, const AstStmt *ast) {
         unsigned long number = strtoul(at + 1, &end, 10);
         if (*end != '}') continue;
         if (number >= count)
-            return refuse_operand(e, ast->ptx.text.span,
-                                  arena_printf(e->arena, "the text names operand {%lu}, and there are %zu", number, count),
-                                  "operands stand behind the text and are counted from 0; braces of PTX have a space inside: `{ 0 }`");
+            return refuse_operand(
+                e, ast->ptx.text.span,
+                arena_printf(e->arena, "the PTX text names operand {%lu}, but has %zu operand%s",
+                             number, count, count == 1 ? "" : "s"),
+                "operands follow the text in parentheses and count from {0}; write a brace of PTX "
+                "with a space: `{ 0 }`");
         named[number] = true;
     }
     for (size_t i = 0; i < count; i++)

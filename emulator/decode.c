@@ -618,8 +618,8 @@ void decode_statement(Reader *reader, Guard guard, Token word, Raw *operands, ui
         text_reject(reader, word.line, "`%.*s` lacks a type", (int)word.length, word.text);
     for (uint8_t i = 0; i < mods->type_count; i++)
         if (mods->types[i] == T_B128)
-            text_incomplete(reader, word.line, "`%.*s`: values of 128 bits are not modelled", (int)word.length,
-                            word.text);
+            text_incomplete(reader, word.line, "`%.*s`: the emulator does not model 128-bit values",
+                            (int)word.length, word.text);
     if (strpbrk(row->operands, "etE") && mods->type_count < 2)
         text_reject(reader, word.line, "`%.*s` lacks a type", (int)word.length, word.text);
     if ((mods->flags & FLAG_WIDE) && type_rows[mods->types[0]].bytes > 4)

@@ -125,10 +125,13 @@ static bool size_cluster(Machine *machine) {
                  required = program->cluster[i] ? program->cluster[i] : asked;
         machine->cluster[i] = required;
         if (asked > MAX_CLUSTER || (asked > 1 && asked != required))
-            return reject(machine,
-                          arena_printf(machine->arena, "a launch in clusters of %u blocks: the kernel is made for %u",
-                                       asked, required));
-        if (i > 0 && required > 1) return reject(machine, "the cluster has several dimensions, the grid has one");
+            return reject(
+                machine,
+                arena_printf(machine->arena,
+                             "the launch has clusters of %u blocks, but the kernel requires %u",
+                             asked, required));
+        if (i > 0 && required > 1)
+            return reject(machine, "the cluster has several dimensions, but the grid has one");
         machine->cluster_size *= required;
     }
     machine->explicit_cluster = program->explicit_cluster || machine->cluster_size > 1;

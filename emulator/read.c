@@ -292,7 +292,8 @@ static void read_storage(Reader *reader, Space space, bool is_extern) {
         symbol->address = place(&program->local_bytes, &variable);
     }
     if (program->shared_bytes > MAX_VARIABLE_BYTES || program->local_bytes > MAX_VARIABLE_BYTES / LANES)
-        text_reject(reader, variable.name.line, "the variables of this kernel are too large");
+        text_reject(reader, variable.name.line,
+                    "the variables of this kernel are too large to emulate");
     expect_mark(reader, ';');
 }
 

@@ -108,7 +108,8 @@ static bool entry(Reader *reader, Arena *arena, NpyFile *npy, bool *have_descr, 
                  : is_key(key, key_length, "fortran_order") ? have_order
                  : is_key(key, key_length, "shape")         ? have_shape
                                                             : NULL;
-    if (have == NULL) return refuse(reader, "there is a key beside `descr`, `fortran_order` and `shape`");
+    if (have == NULL)
+        return refuse(reader, "it has a key other than `descr`, `fortran_order` and `shape`");
     if (*have) return refuse(reader, "a key stands twice");
     *have = true;
     if (have == have_shape) return shape(reader, npy);

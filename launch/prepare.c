@@ -132,18 +132,18 @@ static bool value_fits(Binder *binder, const char *name, Element type, double nu
     if (is_float(type)) {
         bool finite = isfinite(number), has_infinity = type != E_E4M3;
         if (isnan(number) || (!finite && has_infinity) || (finite && fabs(number) <= float_largest(type))) return true;
-        wrong(binder, P0606, "`%s` is %s, whose largest value is %.9g; %.9g does not fit", name, spelling,
-              float_largest(type), number);
+        wrong(binder, P0606, "%.9g does not fit `%s`: the largest %s is %.9g", number, name,
+              spelling, float_largest(type));
         return false;
     }
     int64_t least, most;
     integer_range(type, &least, &most);
     if (is_integer && integer >= least && integer <= most) return true;
     if (!is_integer && number != floor(number))
-        wrong(binder, P0606, "`%s` is %s; %.9g is not a whole number", name, spelling, number);
+        wrong(binder, P0606, "%.9g does not fit `%s`: %s holds integers", number, name, spelling);
     else
-        wrong(binder, P0606, "`%s` is %s, from %lld to %lld; %.20g does not fit", name, spelling, (long long)least,
-              (long long)most, number);
+        wrong(binder, P0606, "%.20g does not fit `%s`: %s is %lld to %lld", number, name, spelling,
+              (long long)least, (long long)most);
     return false;
 }
 
@@ -153,7 +153,8 @@ static bool stays_above_zero(Binder *binder, const char *name, Element type, dou
     if (!is_float(type) || number == 0) return true;
     element_store(type, stored, number);
     if (element_load(type, stored) != 0) return true;
-    wrong(binder, P0606, "`%s` is %s, in which %.9g would be 0", name, element_rows[type].spelling, number);
+    wrong(binder, P0606, "%.9g does not fit `%s`: it rounds to 0 in %s", number, name,
+          element_rows[type].spelling);
     return false;
 }
 

@@ -48,6 +48,6 @@ Diag *target_lacks(Arena *arena, Diags *diags, Prog *prog, Capability capability
     prog->lacks |= 1u << capability;
     Diag *diag = diag_at(diags, P0507, span, "`%s` has no %s", prog->target->name, capability_words[capability]);
     diag_label(diags, diag, prog->target_span, "the target");
-    diag_note(diags, diag, "they are part of %s", targets_listed(arena, has, (int)capability));
+    diag_note(diags, diag, "available on %s", targets_listed(arena, has, (int)capability));
     return diag;
 }

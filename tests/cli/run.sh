@@ -404,7 +404,7 @@ esac
 expect "no elements" 0 "right" "$P" run copy.pipe N=0
 expect "scalar of no range" 2 "too large for 64-bit floating point" "$P" run axpy.pipe N=16 a=1e999
 expect "scalar that is too small" 2 "too small for 64-bit floating point" "$P" run axpy.pipe N=16 a=1e-400
-expect "scalar that would be 0" 2 "in which 1e-60 would be 0" "$P" run axpy.pipe N=16 a=1e-60
+expect "scalar that would be 0" 2 "it rounds to 0 in f32" "$P" run axpy.pipe N=16 a=1e-60
 expect "fill of no range" 2 "error[P0606]" "$P" run axpy.pipe N=16 --fill X=1e999
 expect "static of no range" 2 "error[P0606]" "$P" build copy.pipe T=1e999
 expect "scalar that does not fit" 2 "error[P0606]" "$P" run axpy.pipe N=16 a=1e300

@@ -141,18 +141,20 @@ static void values(Bench *bench) {
     refused(bench, "N=2147483648 M=3 a=1 n=1", P0605, "2147483648");
     refused(bench, "N=2.5 M=3 a=1 n=1", P0605, "2.5");
     refused(bench, "N=1e30 M=3 a=1 n=1", P0605, "1e+30");
-    refused(bench, "N=5 M=3 a=1 n=300", P0606, "`n` is u8, from 0 to 255; 300 does not fit");
+    refused(bench, "N=5 M=3 a=1 n=300", P0606, "300 does not fit `n`: u8 is 0 to 255");
     refused(bench, "N=5 M=3 a=1 n=-1", P0606, "-1 does not fit");
-    refused(bench, "N=5 M=3 a=1 n=2.5", P0606, "2.5 is not a whole number");
-    refused(bench, "N=5 M=3 a=1e39 n=1", P0606, "largest value is 3.40282347e+38; 1e+39 does not fit");
-    refused(bench, "N=5 M=3 a=1e-46 n=1", P0606, "`a` is f32, in which 1e-46 would be 0");
-    refused(bench, "N=5 M=3 a=1 n=1 --X=-1e-60", P0606, "`X` is f32, in which -1e-60 would be 0");
-    refused(bench, "N=5 M=3 a=1 n=1 --X=1e39", P0606, "`X` is f32");
+    refused(bench, "N=5 M=3 a=1 n=2.5", P0606, "2.5 does not fit `n`: u8 holds integers");
+    refused(bench, "N=5 M=3 a=1e39 n=1", P0606,
+            "1e+39 does not fit `a`: the largest f32 is 3.40282347e+38");
+    refused(bench, "N=5 M=3 a=1e-46 n=1", P0606, "1e-46 does not fit `a`: it rounds to 0 in f32");
+    refused(bench, "N=5 M=3 a=1 n=1 --X=-1e-60", P0606,
+            "-1e-60 does not fit `X`: it rounds to 0 in f32");
+    refused(bench, "N=5 M=3 a=1 n=1 --X=1e39", P0606, "1e+39 does not fit `X`");
     bench->manifest->parameters.items[SAMPLE_X].type = E_I8;
-    refused(bench, "N=5 M=3 a=1 n=1 --X=128", P0606, "from -128 to 127; 128 does not fit");
-    refused(bench, "N=5 M=3 a=1 n=1 --X=0.5", P0606, "0.5 is not a whole number");
+    refused(bench, "N=5 M=3 a=1 n=1 --X=128", P0606, "128 does not fit `X`: i8 is -128 to 127");
+    refused(bench, "N=5 M=3 a=1 n=1 --X=0.5", P0606, "0.5 does not fit `X`: i8 holds integers");
     bench->manifest->parameters.items[SAMPLE_X].type = E_E4M3;
-    refused(bench, "N=5 M=3 a=1 n=1 --X=449", P0606, "largest value is 448");
+    refused(bench, "N=5 M=3 a=1 n=1 --X=449", P0606, "the largest e4m3 is 448");
     refused(bench, "N=5 M=3 a=1 n=1 --X=inf", P0606, "inf does not fit");
     bench->manifest->parameters.items[SAMPLE_X].type = E_F32;
     Launch *launch = prepare(bench, "N=5 M=3 a=inf n=255 --X=nan");
