@@ -162,7 +162,6 @@ static void gen_engine_copy(Gen *gen, const Tile *tile) {
     else
         gen_bulk(gen, tile, inside, outside, load);
     if (tile->class == TILE_TENSOR_STORE && tile->box.granule > 1) gen_tail(gen, tile, inside);
-    if (!load) gen->role->any_bulk_store = true;
     if (!load && inside->space == SPACE_SHARED) { /* the next write of the tile begins with the instance's barrier */
         INS0(gen->ptx, "cp.async.bulk.commit_group");
         INS(gen->ptx, "cp.async.bulk.wait_group.read", ptx_int(0));

@@ -110,7 +110,7 @@ struct RoleState {
     int end_label;
     int expired_label; /* watchdog: records and traps */
     Reg expired_site, expired_stage;
-    bool any_wait, any_bulk_store;
+    bool any_wait;
     bool apart;         /* under control that differs between lanes: nothing waits for a whole warp */
     int64_t *unrolled; /* by local: its value, while its loop is unrolled */
     Reg until;         /* .b32, of a role in turn: iterations of the grid until the next of its own; else REG_NONE */

@@ -177,19 +177,8 @@ static void arrive(Gen *gen, Operand barrier) {
     INS_IF(gen->ptx, gen->role->arriver, "mbarrier.arrive.shared::cta.b64", ptx_text("_"), barrier);
 }
 
-static bool read_by_async_proxy(const Gen *gen, int pipe) {
-    const Pipe *p = &gen->prog->pipes.items[pipe];
-    for (size_t i = 0; i < p->consumers.count; i++)
-        if (gen->prog->roles.items[p->consumers.items[i]].pipes[pipe].bulk_out ||
-            gen->prog->roles.items[p->consumers.items[i]].pipes[pipe].mma_out ||
-            gen->prog->roles.items[p->consumers.items[i]].pipes[pipe].by_hand)
-            return true;
-    return false;
-}
-
-static bool written_by_async_proxy(const Gen *gen, int pipe) {
-    const PipeUse *use = &gen->prog->roles.items[gen->prog->pipes.items[pipe].producer].pipes[pipe];
-    return use->tensor_in || use->by_hand;
+static void fence(Gen *gen, const PipeUse *use, End end) {
+    if (use->fenced[end]) INS0(gen->ptx, "fence.proxy.async.shared::cta");
 }
 
 static void release_produced(Gen *gen, int pipe_index, Reg stage) {
@@ -200,9 +189,7 @@ static void release_produced(Gen *gen, int pipe_index, Reg stage) {
         INS(gen->ptx, "cp.async.mbarrier.arrive.noinc.shared::cta.b64", full);
     if (!use->warps_arrive) return;
     if (use->waits_copies) INS0(gen->ptx, "cp.async.wait_all");
-    /* ordinary writes before copies by the async proxy read them */
-    if ((use->generic_in || use->waits_copies) && read_by_async_proxy(gen, pipe_index))
-        INS0(gen->ptx, "fence.proxy.async.shared::cta");
+    fence(gen, use, END_PRODUCE);
     warp_sync(gen);
     arrive(gen, full);
 }
@@ -212,8 +199,7 @@ static void release_consumed(Gen *gen, int pipe_index, Reg stage, int groups) {
     const Pipe *pipe = &gen->prog->pipes.items[pipe_index];
     const PipeUse *use = use_of(gen, pipe_index);
     if (use->bulk_out) INS_IF(gen->ptx, gen->role->leader, "cp.async.bulk.wait_group.read", ptx_int(groups));
-    /* ordinary reads before the async proxy overwrites */
-    if (use->generic_out && written_by_async_proxy(gen, pipe_index)) INS0(gen->ptx, "fence.proxy.async.shared::cta");
+    fence(gen, use, END_CONSUME);
     if (!use->instance_arrives) warp_sync(gen);
     if (pipe->multicast != 0) {
         cluster_arrive(gen, pipe_index, stage);
@@ -230,7 +216,6 @@ static void release_consumed(Gen *gen, int pipe_index, Reg stage, int groups) {
 static void commit_stores(Gen *gen, int pipe) {
     if (!use_of(gen, pipe)->bulk_out) return;
     ptx_ins(gen->ptx, gen->role->leader, false, "cp.async.bulk.commit_group", NULL, 0);
-    gen->role->any_bulk_store = true;
 }
 
 /* Releases late stage number `which` if so many are held. All younger ones have committed a bulk store group each. */
@@ -286,18 +271,17 @@ void pipe_settle(Gen *gen, int handle_index) {
     const PipeUse *use = use_of(gen, handle->pipe);
     if (handle->end == END_PRODUCE) {
         if (use->lanes_in) INS0(gen->ptx, "cp.async.wait_all");
-        if ((use->generic_in || use->lanes_in) && read_by_async_proxy(gen, handle->pipe))
-            INS0(gen->ptx, "fence.proxy.async.shared::cta");
     } else {
         commit_stores(gen, handle->pipe);
-        if (use->bulk_out) INS_IF(gen->ptx, gen->role->leader, "cp.async.bulk.wait_group.read", ptx_int(0));
-        if (use->generic_out && written_by_async_proxy(gen, handle->pipe)) INS0(gen->ptx, "fence.proxy.async.shared::cta");
+        if (use->bulk_out)
+            INS_IF(gen->ptx, gen->role->leader, "cp.async.bulk.wait_group.read", ptx_int(0));
     }
+    fence(gen, use, handle->end);
     warp_sync(gen);
 }
 
 void pipe_finish(Gen *gen) {
-    if (!gen->role->any_bulk_store) return;
+    if (!gen->role->plan->drains) return;
     ptx_comment(gen->ptx, "%s: bulk stores are complete before exit", gen->role->role->name);
     INS_IF(gen->ptx, gen->role->leader, "cp.async.bulk.wait_group", ptx_int(0));
 }

@@ -56,17 +56,17 @@ static void report_fences(Report *report, const Pipe *pipe) {
             note(report, arena_printf(report->arena,
                                       "%s reads it by bulk stores: released after wait_group.read",
                                       consumer));
-        if (read->generic_out && use->tensor_in)
+        if (read->fenced[END_CONSUME])
             note(report, arena_printf(report->arena,
                                       "%s reads it by ordinary loads, the copy engine overwrites "
                                       "it: fence.proxy.async before the release",
                                       consumer));
-        if (read->bulk_out && use->generic_in)
-            note(report, arena_printf(report->arena,
-                                      "%s writes it by ordinary stores, the copy engine reads it: "
-                                      "fence.proxy.async before it is full",
-                                      producer));
     }
+    if (use->fenced[END_PRODUCE])
+        note(report, arena_printf(report->arena,
+                                  "%s writes it by ordinary stores, the copy engine or the matrix "
+                                  "unit reads it: fence.proxy.async before it is full",
+                                  producer));
 }
 
 static void report_arrivals(Report *report, const Pipe *pipe) {

@@ -347,12 +347,6 @@ static void report_tile(Report *report, const Role *role, const RoleTile *tile) 
     fact_close(report, '}');
 }
 
-static bool stores_in_bulk(const Prog *prog, const Role *role) {
-    for (size_t i = 0; i < prog->pipes.count; i++)
-        if (role->pipes[i].bulk_out) return true;
-    return false;
-}
-
 static void report_turns(Report *report, const Role *role) {
     const Prog *prog = report->prog;
     if (role->in_turn) {
@@ -419,7 +413,7 @@ void report_role(Report *report, const Role *role) {
     fact_open(report, "rows", '[');
     for (size_t at = 0; at < role->code->rows.count; at++) report_row(report, role, (int)at);
     fact_close(report, ']');
-    if (stores_in_bulk(report->prog, role))
+    if (role->code->plan->drains)
         str_add(&report->text,
                 "  wait_group 0 before exit: its bulk stores read shared memory until then\n");
     fact_close(report, '}');

@@ -7,18 +7,6 @@
 
 /* ---- control that differs between lanes ---------------------------------------------------------------------------- */
 
-/* Arrivals inside wait for no other lane: what they signal is done before. */
-static void settle_arrivals(Gen *gen, int region) {
-    const FlowCode *code = gen->role->code;
-    bool *done = NEW_ARRAY(gen->arena, bool, gen->role->role->handles.count + 1);
-    for (int at = code->regions.items[region].begin; at < code->regions.items[region].end; at++) {
-        const Unsafe *what = code->rows.items[at].unsafe;
-        if (what == NULL || !plan_unsafe_signals(what) || done[what->handle]) continue;
-        done[what->handle] = true;
-        pipe_settle(gen, what->handle);
-    }
-}
-
 /* One elected lane has nobody to go apart from. */
 static bool goes_apart(const Gen *gen, int region) {
     return gen->role->plan->apart[region] && !gen->role->role->one_lane;
@@ -28,7 +16,8 @@ void apart_open(Gen *gen, int region) {
     const Region *all = &gen->role->code->regions.items[region];
     if (!goes_apart(gen, region)) return;
     if (all->kind != REGION_IF) wait_before(gen, all->begin);
-    settle_arrivals(gen, region);
+    const Handles *due = &gen->role->plan->due[region];
+    for (size_t i = 0; i < due->count; i++) pipe_settle(gen, due->items[i]);
     gen->role->apart = true;
 }
 
@@ -169,9 +158,10 @@ static void inline_ptx(Gen *gen, const Unsafe *what) {
 
 void gen_unsafe(Gen *gen, const Row *row) {
     const Unsafe *what = row->unsafe;
-    wait_before(gen, row_number(gen, row));
+    int at = row_number(gen, row), signals = gen->role->plan->signals[at];
+    wait_before(gen, at);
     zero_settle(gen, row);
-    if (plan_unsafe_signals(what) && !gen->role->apart) pipe_settle(gen, what->handle);
+    if (signals >= 0 && !gen->role->apart) pipe_settle(gen, signals);
     switch (what->kind) {
     case UNSAFE_VALUE: local_set(gen, what->local, value_of(gen, what)); return;
     case UNSAFE_ARRIVE:

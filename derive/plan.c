@@ -37,6 +37,26 @@ static bool *apart_regions(Arena *arena, const FlowCode *code) {
     return apart;
 }
 
+static bool lists(const Handles *handles, int handle) {
+    for (size_t i = 0; i < handles->count; i++)
+        if (handles->items[i] == handle) return true;
+    return false;
+}
+
+/* In a region that lanes go through apart, an arrival waits for no other lane. */
+static void find_signals(Arena *arena, const FlowCode *code, Plan *plan) {
+    plan->signals = NEW_ARRAY(arena, int, code->rows.count);
+    plan->due = NEW_ARRAY(arena, Handles, code->regions.count);
+    for (size_t at = 0; at < code->rows.count; at++) {
+        const Unsafe *what = code_row(code, (int)at)->unsafe;
+        plan->signals[at] = what && plan_unsafe_signals(what) ? what->handle : -1;
+        if (plan->signals[at] < 0) continue;
+        for (int r = code_row(code, (int)at)->region; r > 0; r = code_region(code, r)->parent)
+            if (plan->apart[r] && !lists(&plan->due[r], what->handle))
+                vec_push(arena, &plan->due[r], what->handle);
+    }
+}
+
 /* ---- turns ---------------------------------------------------------------------------------- */
 
 /* Issues nothing: a turn is passed on before it. */
@@ -229,11 +249,25 @@ static void find_zeros(Arena *arena, const FlowCode *code, Plan *plan) {
     }
 }
 
+/* ---- the end of the role -------------------------------------------------------------------- */
+
+static bool copies_out(const FlowCode *code) {
+    for (size_t at = 0; at < code->rows.count; at++) {
+        const Row *row = code_row(code, (int)at);
+        if (row->kind != ROW_TILE) continue;
+        TileClass class = row->tile->class;
+        if (class == TILE_TENSOR_STORE || class == TILE_BULK_STORE) return true;
+    }
+    return false;
+}
+
 /* ---- all of it ------------------------------------------------------------------------------ */
 
 static const Plan *plan_role(Arena *arena, FlowCode *code) {
     Plan *plan = NEW(arena, Plan);
     plan->apart = apart_regions(arena, code);
+    find_signals(arena, code, plan);
+    plan->drains = copies_out(code);
     plan->passes = turn_passes(arena, code);
     find_zeros(arena, code, plan);
     plan_skipped(arena, code, plan);

@@ -76,9 +76,16 @@ typedef struct Skipped {
                            * many stages, by pipe; NULL: its rows are gone through */
 } Skipped;
 
+typedef VEC(int) Handles; /* role->handles */
+
 typedef struct Plan {
     int *passes;   /* by row: the turn that is passed on after it; 0: none */
     bool *apart;   /* by region: lanes of a warp go through it apart, and to it together */
+    int *signals;  /* by row: a handle: it arrives where a release of that stage would, for which the
+                    * warp is done with the stage before; -1: it does not */
+    Handles *due;  /* by region that is gone through apart: the handles of such rows in it, for which
+                    * that is done before the region */
+    bool drains;   /* copies out of shared memory are complete before the role ends */
     bool **zeros;  /* by tile: NULL, or an accumulator that its first contraction clears. By row:
                     * what it touches must hold zeros, where no contraction came before */
     bool *clears;  /* by row: assigns zero to such an accumulator, by a predicate */

@@ -79,6 +79,9 @@ static void print_row(const FlowCode *code, const Plan *plan, int at, Str *out) 
     print_ahead(code, at, plan->ahead[at], out);
     print_moves(code, at, plan->moves[at], out);
     print_waits(code, at, &plan->joins[at], "end of the second arm", out);
+    if (plan->signals[at] >= 0)
+        str_printf(out, "  row %d: the warp is done with the stage of `%s` before it arrives\n", at,
+                   code->role->handles.items[plan->signals[at]].name);
     if (plan->commits && plan->commits[at]) str_printf(out, "  row %d, after: commits its group\n", at);
     if (plan->clears[at])
         str_printf(out, "  row %d: emits no zeros, the first contraction clears the tile\n", at);
@@ -89,6 +92,7 @@ static void print_role(const FlowCode *code, const Plan *plan, Str *out) {
     for (size_t r = 0; r < code->regions.count; r++)
         if (plan->apart[r])
             str_printf(out, "  region %zu: lanes of a warp go through it apart, and meet after it\n", r);
+    if (plan->drains) str_add(out, "  copies out of shared memory are complete before the role ends\n");
     for (size_t at = 0; at < code->rows.count; at++) print_row(code, plan, (int)at, out);
     const FlowCode *skipped = plan->skipped.code;
     for (size_t at = 0; skipped && at < skipped->rows.count; at++)

@@ -127,18 +127,41 @@ static void settle_empty(Resources *res, const Role *role, int index, Pipe *pipe
                                  role->name));
 }
 
+/* What ordinary accesses have done to a stage is visible to the async proxy only after a fence. */
+static void settle_fences(Prog *prog, int index, const Pipe *pipe) {
+    PipeUse *in = &prog->roles.items[pipe->producer].pipes[index];
+    bool asynchronous = false; /* some consumer reads the stages so */
+    for (size_t c = 0; c < pipe->consumers.count; c++) {
+        PipeUse *out = &prog->roles.items[pipe->consumers.items[c]].pipes[index];
+        asynchronous |= out->bulk_out || out->mma_out || out->by_hand;
+        out->fenced[END_CONSUME] = out->generic_out && (in->tensor_in || in->by_hand);
+    }
+    in->fenced[END_PRODUCE] = asynchronous && (in->generic_in || in->lanes_in);
+}
+
+static bool has_uses(const Prog *prog, int role) {
+    return valid_index(role, prog->roles.count) && prog->roles.items[role].pipes;
+}
+
+/* Are both ends known? */
+static bool has_ends(const Prog *prog, const Pipe *pipe) {
+    bool known = has_uses(prog, pipe->producer);
+    for (size_t c = 0; c < pipe->consumers.count; c++)
+        known = known && has_uses(prog, pipe->consumers.items[c]);
+    return known;
+}
+
 static void settle_arrivals(Resources *res) {
     Prog *prog = res->prog;
     for (size_t p = 0; p < prog->pipes.count; p++) {
         Pipe *pipe = &prog->pipes.items[p];
         Str text = str_new(res->arena);
-        if (valid_index(pipe->producer, prog->roles.count) && prog->roles.items[pipe->producer].pipes)
-            settle_full(res, (int)p, pipe);
+        if (has_uses(prog, pipe->producer)) settle_full(res, (int)p, pipe);
+        if (has_ends(prog, pipe)) settle_fences(prog, (int)p, pipe);
         pipe->empty_count = 0;
         for (size_t c = 0; c < pipe->consumers.count; c++) {
-            if (!valid_index(pipe->consumers.items[c], prog->roles.count)) continue;
+            if (!has_uses(prog, pipe->consumers.items[c])) continue;
             Role *role = &prog->roles.items[pipe->consumers.items[c]];
-            if (!role->pipes) continue;
             settle_empty(res, role, (int)p, pipe, &text);
         }
         int blocks = __builtin_popcount(cluster_reach(prog, pipe));

@@ -403,6 +403,8 @@ typedef struct PipeUse {
                             * instances whose copies one lane issues: else the others could be lapped */
     bool instance_arrives; /* consumer: one lane of the instance arrives, in place of one of every warp: its stages are read by matrix instructions
                             * alone, on every path, which all warps of the warpgroup have issued when one is done */
+    bool fenced[2];        /* by End: fence.proxy.async before a release or arrival: this end touches its stages by ordinary accesses, the other
+                            * end through the async proxy */
     uint32_t tx_bytes;     /* that one instance's copies bring into a stage */
 } PipeUse;
 
