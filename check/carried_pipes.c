@@ -69,20 +69,21 @@ static bool aligned(const Ends *fills, const Ends *takes) {
 static void refuse_pipe(const Prog *prog, Diags *diags, const Pipe *pipe, int consumer, const Ends *fills,
                         const Ends *takes) {
     Span at = takes->within.hi ? takes->within : takes->apart, other = fills->within.hi ? fills->within : fills->apart;
-    Diag *diag =
-        diag_at(diags, P0239, at,
-                "cannot show that `%s` takes the stages of `%s` in the tile of the grid that they are filled in",
-                prog->roles.items[consumer].name, pipe->name);
-    diag_primary(diags, diag, "taken here");
-    diag_label(diags, diag, other, "filled here");
+    Diag *diag = diag_at(diags, P0239, at,
+                         "cannot show that `%s` consumes stages of `%s` in the same grid tile in "
+                         "which they are produced",
+                         prog->roles.items[consumer].name, pipe->name);
+    diag_primary(diags, diag, "consumed here");
+    diag_label(diags, diag, other, "produced here");
     if (fills->apart.hi && fills->within.hi)
-        diag_label(diags, diag, fills->apart, "and here, outside of the loop over the grid");
+        diag_label(diags, diag, fills->apart,
+                   "also produced here, outside of the loop over the grid");
     if (takes->apart.hi && takes->within.hi)
-        diag_label(diags, diag, takes->apart, "and taken here, outside of the loop over the grid");
-    diag_help(
-        diags, diag,
-        "acquire as many stages of it before the loop over the grid at both ends, or none: another pipe brings what is "
-        "the same for all tiles");
+        diag_label(diags, diag, takes->apart,
+                   "also consumed here, outside of the loop over the grid");
+    diag_help(diags, diag,
+              "acquire the same number of stages before the loop over the grid in both roles, or "
+              "none; use another pipe for data that all tiles share");
 }
 
 bool *carried_pipes(Arena *arena, const Prog *prog, Diags *diags) {
@@ -167,14 +168,14 @@ void carried_leaves(Carried *c) {
         int grid = grid_around(code, row->region);
         if (row->kind != ROW_LEAVE || grid < 0 || (row->again && row->target == grid)) continue;
         if (!code_inside(code, grid, row->target) || leaves_all_later(c, (int)at, grid)) continue;
-        Diag *diag = diag_at(c->diags, P0238, row->span, "one tile of the grid decides whether later ones are done");
+        Diag *diag = diag_at(c->diags, P0238, row->span,
+                             "one grid tile decides whether later tiles are executed");
         diag_primary(c->diags, diag, "the loop over the grid is left here");
-        diag_note(
-            c->diags, diag,
-            "which tiles a block takes one after the other depends on how many blocks the GPU holds at once, and so "
-            "does the result");
+        diag_note(c->diags, diag,
+                  "the result would depend on how many blocks the GPU holds at once: that decides "
+                  "which tiles a block executes");
         diag_help(c->diags, diag,
-                  "`continue` passes over this tile alone; a condition that is the same for all tiles stands before "
-                  "anything else is done in the loop");
+                  "write `continue` to skip only this tile; to stop for all later tiles, test a "
+                  "condition that is the same for all tiles, first in the loop");
     }
 }

@@ -24,7 +24,8 @@ void check_uncalled(const Ast *ast, Diags *diags) {
         const AstItem *fn = ast->fns.items[i];
         if (!fn->fn.reached || *fn->fn.reached) continue;
         Diag *diag = diag_at(diags, P0161, fn->head, "function `%s` is never called", fn->fn.name.text);
-        diag_primary(diags, diag, "what it does is not checked: it is compiled where it is called");
+        diag_primary(diags, diag,
+                     "its body is not checked: functions are compiled where they are called");
     }
 }
 

@@ -78,8 +78,9 @@ static bool bound_in_copy(Copies *c, const Region *loop, const Expr *bound, int6
     if (eval_expr(&env, bound, value)) return true;
     if (c->refused[loop->var]) return false;
     c->refused[loop->var] = true;
-    Diag *diag = diag_at(c->diags, P0108, bound->span, "division by zero in a copy of a loop");
-    diag_primary(c->diags, diag, "it has no value in each copy of the loop around");
+    Diag *diag =
+        diag_at(c->diags, P0108, bound->span, "division by zero in a copy of an unrolled loop");
+    diag_primary(c->diags, diag, "this divides by zero in one of the copies");
     diag_label(c->diags, diag, loop->head, "this loop is unrolled: its bounds are constants in each copy");
     return false;
 }

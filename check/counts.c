@@ -49,14 +49,14 @@ static void refuse_leave(const Counts *c, const Pair *pair) {
     if (side == 0) end_leaves(&pair->ends[0], &leave);
     Diag *diag = diag_at(c->diags, P0452, leave->span,
                          "a loop with operations on pipe `%s` is left early", pipe->name);
-    diag_primary(c->diags, diag, "`%s` stops here", name_of(pair, side));
-    diag_label(c->diags, diag, end_first(&pair->ends[1 - side]), "`%s` goes on, and waits",
-               name_of(pair, 1 - side));
+    diag_primary(c->diags, diag, "`%s` leaves the loop here", name_of(pair, side));
+    diag_label(c->diags, diag, end_first(&pair->ends[1 - side]),
+               "`%s` continues, and would wait forever here", name_of(pair, 1 - side));
     if (counts_difference(c->arena, c->prog, pair->pipe, pair->ends, &difference))
         note_difference(c, diag, &difference);
     diag_help(c->diags, diag,
-              "let `%s` leave the same loop at the same place under the same condition, or put the "
-              "condition inside of the stage's block",
+              "let `%s` leave its loop at the same place under the same condition, or move the "
+              "condition inside the block of the stage",
               name_of(pair, 1 - side));
 }
 
@@ -152,10 +152,10 @@ static void require_nonempty(const Counts *c, const Pair *pair, const Domain *do
     for (size_t i = 0; i < prog->preconditions.count; i++)
         if (algebra_same(algebra, prog->preconditions.items[i].condition, condition)) return;
     expr_print(condition, prog, NULL, NULL, &text);
-    const char *reason = arena_printf(
-        c->arena,
-        "pipe `%s` is acquired once before or behind a piece of `%s`, which must not be empty",
-        prog->pipes.items[pair->pipe].name, domain->name);
+    const char *reason = arena_printf(c->arena,
+                                      "pipe `%s` is acquired once before or after a part of `%s`, "
+                                      "which therefore must not be empty",
+                                      prog->pipes.items[pair->pipe].name, domain->name);
     const char *help = arena_printf(
         c->arena, "or write `if %s nonempty { .. }` around it in every role", domain->name);
     vec_push(c->arena, &prog->preconditions,
@@ -171,13 +171,13 @@ static void oblige(const Counts *c, const Pair *pair, int index) {
     }
     int side = acquires_anyway(c, pair, index);
     Diag *diag = diag_at(c->diags, P0453, end_first(&pair->ends[side]),
-                         "pipe `%s` is acquired as if `%s` were never empty",
+                         "pipe `%s` is acquired even where range `%s` is empty",
                          c->prog->pipes.items[pair->pipe].name, domain->name);
-    diag_primary(c->diags, diag, "`%s` acquires it at least once", name_of(pair, side));
-    diag_label(c->diags, diag, end_first(&pair->ends[1 - side]),
-               "`%s` does not where the range is empty", name_of(pair, 1 - side));
-    diag_label(c->diags, diag, domain->span, "may be empty for some tiles");
-    diag_help(c->diags, diag, "write `if %s nonempty { .. }` around what needs it, in every role",
+    diag_primary(c->diags, diag, "`%s` acquires a stage even then", name_of(pair, side));
+    diag_label(c->diags, diag, end_first(&pair->ends[1 - side]), "`%s` acquires none then",
+               name_of(pair, 1 - side));
+    diag_label(c->diags, diag, domain->span, "may be empty for some grid tiles");
+    diag_help(c->diags, diag, "write `if %s nonempty { .. }` around the acquire, in every role",
               domain->name);
 }
 

@@ -24,7 +24,7 @@ static int label_lates(const FlowCode *code, const Crowd *crowd, Diag *diag, Dia
         said = late;
         const Late *set = &code->lates.items[late];
         if (set->acquire != crowd->row)
-            diag_label(diags, diag, set->head, "`lag` keeps %d from here", set->lag);
+            diag_label(diags, diag, set->head, "`lag` holds %d back from here on", set->lag);
     }
     return count;
 }
@@ -35,15 +35,14 @@ static void refuse(Prog *prog, const FlowCode *code, const Crowd *crowd, Diags *
     int held = (int)crowd->holdings.count;
     pipe->faulty = true;
     Diag *diag = diag_at(diags, P0310, row->span,
-                         "%d stages of pipe `%s` are held at once, and its ring has %d", held,
+                         "%d stages of pipe `%s` are held at once, but its ring has %d", held,
                          pipe->name, pipe->stages);
-    diag_primary(diags, diag, "waits for ever: what it needs is held by `%s` itself",
-                 code->role->name);
+    diag_primary(diags, diag, "waits forever: `%s` itself holds all stages", code->role->name);
     label_holdings(code, crowd, diag, diags);
     int late = label_lates(code, crowd, diag, diags);
-    if (late) diag_note(diags, diag, "`lag` keeps %d of them", late);
-    diag_help(diags, diag, "release one before, or give the ring %d stages: `pipe %s[%d]`", held,
-              pipe->name, held);
+    if (late) diag_note(diags, diag, "`lag` holds %d of them back", late);
+    diag_help(diags, diag, "release a stage before this, or give the ring %d stages: `pipe %s[%d]`",
+              held, pipe->name, held);
 }
 
 void crowds_refuse(Prog *prog, const FlowCode *code, Diags *diags) {

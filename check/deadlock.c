@@ -301,27 +301,27 @@ static bool check_part(const Graph *g, Arena *arena, int which, Undecided *undec
 
 static void say_undecided(Diags *diags, const Undecided *undecided) {
     Span span = undecided->waits.count ? undecided->waits.items[0]->head : undecided->span;
-    Diag *diag = diag_at(diags, P0461, span, "cannot decide whether roles wait for each other for ever");
+    Diag *diag = diag_at(diags, P0461, span, "cannot decide whether roles deadlock");
     for (size_t i = 0; i < undecided->waits.count; i++) {
         const char *name = undecided->roles.items[i]->name;
         if (i == 0)
             diag_primary(diags, diag, "`%s` may wait here", name);
         else if (diag->label_count < DIAG_MAX_LABELS && undecided->waits.items[i]->head.lo != span.lo)
-            diag_label(diags, diag, undecided->waits.items[i]->head, "`%s` here", name);
+            diag_label(diags, diag, undecided->waits.items[i]->head, "`%s` may wait here", name);
     }
     for (size_t i = 0; i < undecided->unmatched.count && diag->label_count < DIAG_MAX_LABELS; i++)
         diag_label(diags, diag, undecided->unmatched.items[i].place,
-                   undecided->unmatched.items[i].loops ? "no loop of another role is known to run alike"
-                                                       : "no other role is known to ask this");
+                   undecided->unmatched.items[i].loops
+                       ? "no loop of another role is known to have the same iterations"
+                       : "no other role is known to test the same condition");
     if (undecided->why)
         diag_note(diags, diag, "%s", undecided->why);
     else
-        diag_note(
-            diags, diag,
-            "they would where their loops and conditions came out in some order; no sizes were found at which they do");
+        diag_note(diags, diag,
+                  "some order of iterations and conditions would deadlock; no concrete sizes that "
+                  "lead there were found");
     diag_help(diags, diag,
-              "let the roles loop over the same `range`s and ask the same conditions, in the same order: then they go "
-              "together");
+              "use the same `range`s and the same conditions in these roles, in the same order");
 }
 
 static bool proved(Arena *arena, Prog *prog, Budget work, Undecided *undecided) {

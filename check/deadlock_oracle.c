@@ -91,7 +91,7 @@ void search_decide(Search *s, State *state, const Decision *open, bool greater) 
     Decision *decision = search_find(s, state, open->what, open->path);
     if (!decision) {
         if (decided->count == DECISIONS_MOST) {
-            s->machine->beyond = "too many conditions are open at the same time";
+            s->machine->beyond = "too many conditions are undecided at the same time";
             return;
         }
         decision = &decided->items[decided->count++];

@@ -114,7 +114,7 @@ static bool add_loop(Part *part, int index, int region) {
     Side *side = &part->sides.items[index];
     const Region *row = &side->slice->regions.items[region];
     if (row->depth > DEPTH_MOST) {
-        part->beyond = "these loops stand too deep in each other";
+        part->beyond = "these loops are nested too deeply";
         part->beyond_at = row->head;
         return false;
     }
@@ -143,7 +143,7 @@ static bool add_condition(Part *part, int index, int region) {
     Side *side = &part->sides.items[index];
     const Region *row = &side->slice->regions.items[region];
     if (!row->condition) {
-        part->beyond = "this condition is not known";
+        part->beyond = "the value of this condition is unknown";
         part->beyond_at = row->head;
         return false;
     }

@@ -41,9 +41,9 @@ static const char *name_of(const Forms *f, const Access *access) {
 /* What keeps a side of the product from being a matrix operand; NULL: nothing */
 static const char *no_operand(const Forms *f, const Expr *side) {
     side = without_casts(side);
-    if (side->kind != X_READ) return "this operand is computed";
+    if (side->kind != X_READ) return "this operand is not an element of a tile";
     if (side->read->space != SPACE_GLOBAL) return NULL;
-    return arena_printf(f->arena, "`%s` lies in global memory", name_of(f, side->read));
+    return arena_printf(f->arena, "`%s` is in global memory", name_of(f, side->read));
 }
 
 /* A contraction whose sums do not go to registers: true where that was said */
@@ -52,14 +52,15 @@ static bool refuse_target(const Forms *f, const Row *row, const Expr *sum) {
     bool shared = target->space == SPACE_SHARED;
     if (sum == NULL || target->rank != 2 || (!shared && target->space != SPACE_STAGE)) return false;
     const char *name = name_of(f, target);
-    Diag *diag =
-        diag_at(f->diags, P0290, target->span, "the sums of a contraction lie in registers");
-    diag_primary(f->diags, diag, shared ? "`%s` is a `shared` tile" : "`%s` lies in a stage", name);
+    Diag *diag = diag_at(f->diags, P0290, target->span,
+                         "the result of a contraction must be a register tile");
+    diag_primary(f->diags, diag, shared ? "`%s` is a `shared` tile" : "`%s` is a field of a stage",
+                 name);
     if (shared)
-        diag_help(f->diags, diag, "declare it with `var` in place of `shared`");
+        diag_help(f->diags, diag, "declare it with `var` instead of `shared`");
     else
         diag_help(f->diags, diag,
-                  "sum into a `var` tile, and copy that to the stage: `%s[i, j] = acc[i, j];`",
+                  "contract into a `var` tile, then copy it to the stage: `%s[i, j] = acc[i, j];`",
                   name);
     return true;
 }
@@ -73,17 +74,15 @@ static void refuse_contraction(const Forms *f, const Row *row, const Expr *sum) 
     if (why == NULL) side = product->binary.right, why = no_operand(f, side);
     bool other = tile->op != ASSIGN_SET && tile->op != ASSIGN_ADD,
          more = without_casts(tile->value) != sum;
-    Diag *diag =
-        diag_at(f->diags, P0290, other || more || why == NULL ? row->span : side->span,
-                "this form of a contraction is not generated yet");
+    Diag *diag = diag_at(f->diags, P0290, other || more || why == NULL ? row->span : side->span,
+                         "code generation for this form of a contraction is not implemented");
     diag_primary(f->diags, diag, "%s",
-                 other         ? "neither `=` nor `+=`"
-                 : more        ? "something stands beside the sum"
+                 other         ? "the operator is neither `=` nor `+=`"
+                 : more        ? "the value is more than the sum"
                  : why != NULL ? why
-                               : "other indexes than those of two matrices");
-    diag_help(
-        f->diags, diag,
-        "generated are `acc[i, j] = sum[x] a * b;` and `+=`, where a and b are elements of tiles");
+                               : "the indexes are not those of a matrix product");
+    diag_help(f->diags, diag,
+              "write `acc[i, j] = sum[x] a * b;` or `+=`, where a and b are elements of tiles");
 }
 
 static void check_tile(const Forms *f, const Row *row) {
@@ -114,8 +113,8 @@ void forms_check(Arena *arena, Prog *prog, Diags *diags) {
 void target_check(Arena *arena, Prog *prog, Diags *diags) {
     (void)arena;
     if (prog->target->generated) return;
-    Diag *diag = diag_at(diags, P0134, prog->target_span, "nothing is generated for `%s` yet",
-                         prog->target->name);
-    diag_note(diags, diag, "what can be checked has been: no mistake was found");
+    Diag *diag = diag_at(diags, P0134, prog->target_span,
+                         "code generation for `%s` is not implemented", prog->target->name);
+    diag_note(diags, diag, "the kernel passes every check");
     diag_help(diags, diag, "write `for %s`", target_default()->name);
 }

@@ -19,17 +19,21 @@ typedef struct Hints {
 } Hints;
 
 static void refuse_stale(const Hints *h, const Hint *hint, const Fresh *fresh, Span span) {
-    Diag *diag =
-        diag_at(h->diags, P0332, span,
-                fresh->stale.hi ? "hint `%s` is stale" : "hint `%s` is not asked for on every path", hint->name);
-    diag_primary(h->diags, diag, "acquires the next stage of `%s`", h->prog->pipes.items[hint->pipe].name);
+    Diag *diag = diag_at(
+        h->diags, P0332, span,
+        fresh->stale.hi ? "hint `%s` is stale" : "hint `%s` is not set on every path", hint->name);
+    diag_primary(h->diags, diag, "this acquires the next stage of `%s`",
+                 h->prog->pipes.items[hint->pipe].name);
     if (fresh->stale.hi && fresh->stale.lo != span.lo)
-        diag_label(h->diags, diag, fresh->stale, "this %s took the stage that `%s` tells of",
+        diag_label(h->diags, diag, fresh->stale,
+                   "this %s already took the stage that `%s` is about",
                    fresh->stepped ? "step" : "acquire", hint->name);
     diag_label(h->diags, diag, hint->span,
-               fresh->stale.lo == span.lo && fresh->stale.hi ? "of the stage that was taken in the iteration before"
-                                                             : "declared here");
-    diag_help(h->diags, diag, "ask again before it: `%s%s = try %s <%s>;`", hint->variable ? "" : "let ", hint->variable ? hint->name : "again",
+               fresh->stale.lo == span.lo && fresh->stale.hi
+                   ? "set for a stage that the previous iteration took"
+                   : "declared here");
+    diag_help(h->diags, diag, "set it again before this: `%s%s = try %s <%s>;`",
+              hint->variable ? "" : "let ", hint->variable ? hint->name : "again",
               word_of(hint->end), h->prog->pipes.items[hint->pipe].name);
 }
 
@@ -85,9 +89,10 @@ static void refuse_in_turn(const Hints *h) {
     const Hint *hint = &h->role->hints.items[0];
     Diag *diag =
         diag_at(h->diags, P0333, hint->span, "`try` in role `%s`, whose instances take turns", h->role->name);
-    diag_primary(h->diags, diag, "the stage that is asked about may be another instance's");
-    diag_label(h->diags, diag, h->role->span, "instance k takes iterations k, k + %d, ..", h->role->instances);
-    diag_help(h->diags, diag, "leave it out: an acquire does not wait where its stage is ready");
+    diag_primary(h->diags, diag, "the stage may belong to another instance");
+    diag_label(h->diags, diag, h->role->span, "instance k executes iterations k, k + %d, ..",
+               h->role->instances);
+    diag_help(h->diags, diag, "remove the `try`: an acquire does not wait when its stage is ready");
 }
 
 void hints_check(Arena *arena, Prog *prog, Diags *diags) {

@@ -4,16 +4,17 @@
 
 void incomplete_report(Diags *diags, const Role *role, const char *what) {
     Diag *diag =
-        diag_at(diags, P0490, role->span, "role `%s` is not followed to its end", role->name);
-    diag_primary(diags, diag, "it is not proved that %s", what);
+        diag_at(diags, P0490, role->span, "the check of role `%s` reached its limit", role->name);
+    diag_primary(diags, diag, "not proved: %s", what);
     diag_help(diags, diag,
-              "split the role, or its conditions that are asked again and again: they are followed "
-              "apart");
+              "split the role, or test fewer conditions more than once: each doubles the paths "
+              "that are checked");
 }
 
 void incomplete_kernel(Diags *diags, const char *kernel, Span head) {
-    Diag *diag = diag_at(diags, P0490, head, "kernel `%s` is not checked to its end", kernel);
-    diag_primary(diags, diag, "its check takes more work than is allowed: nothing is proved of it");
+    Diag *diag = diag_at(diags, P0490, head, "the check of kernel `%s` reached its limit", kernel);
+    diag_primary(diags, diag, "nothing is proved about this kernel");
     diag_help(diags, diag,
-              "split the kernel, or make it smaller: what functions and loops that are unrolled come to, large formulas, many pipes");
+              "split the kernel, or use fewer calls of functions, unrolled loops, pipes, or "
+              "shorter formulas");
 }

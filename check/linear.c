@@ -66,8 +66,7 @@ static void drop(Linear *linear, Path *path, int at) {
     bool again = linear->last && linear->leave == row->stmt;
     if (again && linear->dropped_last != row->handle)
         diag_label(linear->diags, linear->dropped, linear_span(linear, hold->acquired),
-                   "so is `%s`, which was acquired here",
-                   linear->role->handles.items[row->handle].name);
+                   "also `%s`, acquired here", linear->role->handles.items[row->handle].name);
     if (again || linear->differs[row->region]) {
         linear_fault(linear, row->handle);
         linear_change(linear, path, row->handle)->state = STATE_POISON;

@@ -120,7 +120,7 @@ static Diag *refuse_moved(const Refusal *r) {
         diag_at(diags, P0304, r->span, "stage `%s` is %s after it was moved", r->what->name, verb);
     diag_primary(diags, diag, "%s here", verb);
     if (to->parameter)
-        diag_label(diags, diag, since, "moved into a function here, which releases it");
+        diag_label(diags, diag, since, "moved into a function here, which then owns it");
     else
         diag_label(diags, diag, since, "moved to `%s` here", to->name);
     if (holder)
@@ -128,10 +128,10 @@ static Diag *refuse_moved(const Refusal *r) {
     else if (to->parameter)
         diag_help(
             diags, diag,
-            "do this before the call, or lend the stage to the function: `borrow %s: stage ..`",
+            "move this before the call, or lend the stage to the function: `borrow %s: stage ..`",
             to->name);
     else
-        diag_help(diags, diag, "use the name that it was moved to, before that releases it");
+        diag_help(diags, diag, "use the name that it was moved to, before its release");
     return diag;
 }
 
@@ -145,7 +145,7 @@ static Diag *refuse_kept_by_name(const Refusal *r, bool given) {
                 r->what->name);
     diag_primary(diags, diag, "acquired here");
     if (linear_span(r->linear, r->hold.since).lo != acquired.lo)
-        diag_label(diags, diag, r->what->span, "taken over by this name");
+        diag_label(diags, diag, r->what->span, "moved to this name");
     return diag;
 }
 
@@ -157,7 +157,7 @@ static Diag *refuse_kept_by_function(const Refusal *r, bool given) {
         diag_at(diags, given ? P0300 : P0301, r->what->span,
                 given ? "stage `%s` is not released on every path" : "stage `%s` is never released",
                 r->what->name);
-    diag_primary(diags, diag, "the function takes it over");
+    diag_primary(diags, diag, "moved into this parameter");
     diag_label(diags, diag, linear_span(r->linear, r->hold.acquired), "acquired here");
     diag_label(diags, diag, linear_span(r->linear, r->hold.since), "moved into the function here");
     return diag;
@@ -171,18 +171,18 @@ static Diag *refuse_kept(const Refusal *r) {
                                     : refuse_kept_by_name(r, given >= 0);
     if (given >= 0)
         diag_label(diags, diag, linear_span(r->linear, given),
-                   "given on here, on a path that leaves before");
+                   "released or moved here, on another path");
     diag_label(diags, diag, r->span,
                r->what->parameter ? "still held where the function ends"
                                   : "still held where its scope ends");
     if (r->what->parameter)
         diag_help(diags, diag,
-                  "write `release %s;` behind its last use, or borrow it: `borrow %s: stage %s`",
+                  "write `release %s;` after its last use, or borrow it: `borrow %s: stage %s`",
                   name, name, pipe_name(r));
     else
         diag_help(
             diags, diag,
-            "write `release %s;` behind its last use, or the block form `%s <%s> as %s { .. }`",
+            "write `release %s;` after its last use, or use the block form `%s <%s> as %s { .. }`",
             name, word_of(r->what->end), pipe_name(r), name);
     return diag;
 }
@@ -200,7 +200,7 @@ static Diag *refuse_again(const Refusal *r, Code code) {
     if (twice)
         diag_help(diags, diag, "remove one `release %s;`", name);
     else
-        diag_help(diags, diag, "move `release %s;` behind its last use", name);
+        diag_help(diags, diag, "move `release %s;` after its last use", name);
     return diag;
 }
 
@@ -235,10 +235,10 @@ static Diag *refuse_dropped(const Refusal *r) {
 static Diag *refuse_block(const Refusal *r) {
     Diags *diags = r->linear->diags;
     const char *name = r->what->name;
-    Diag *diag =
-        diag_at(diags, P0308, r->span, "stage `%s` belongs to its block and cannot be %s by hand",
-                name, verb_of(r->event));
-    diag_primary(diags, diag, "the block does that when it ends");
+    Diag *diag = diag_at(diags, P0308, r->span,
+                         "stage `%s` belongs to its block and cannot be %s explicitly", name,
+                         verb_of(r->event));
+    diag_primary(diags, diag, "the block releases it at its end");
     diag_label(diags, diag, linear_span(r->linear, r->hold.acquired), "acquired by this block");
     if (r->event == EVENT_RELEASE) diag_help(diags, diag, "remove `release %s;`", name);
     diag_help(diags, diag, "to release it elsewhere, write `let %s = %s <%s>;`", name,

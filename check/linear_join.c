@@ -88,9 +88,9 @@ static Diag *refuse_ways(Linear *linear, const Sides *sides) {
     Diag *diag = diag_at(diags, P0300, linear_span(linear, sides->held->acquired),
                          "stage `%s` is not released on every path", name);
     diag_primary(diags, diag, "acquired here");
-    diag_label(diags, diag, linear_span(linear, sides->other->since),
-               "%s here, on some of the paths", moved ? "moved" : "released");
-    diag_label(diags, diag, meeting->span, "where they meet, it is still held on others");
+    diag_label(diags, diag, linear_span(linear, sides->other->since), "%s here, on some paths",
+               moved ? "moved" : "released");
+    diag_label(diags, diag, meeting->span, "still held on other paths that meet here");
     diag_help(diags, diag, "%s it on all paths that meet there, or on none",
               moved ? "move" : "release");
     return diag;
@@ -121,7 +121,7 @@ static void disagree(Linear *linear, const Sides *sides, bool first, Said *said)
      * variables is one mistake */
     if (linear->differs[region] || (said->diag && since == said->since)) return;
     if (is_another(said, handle, first)) {
-        diag_note(linear->diags, said->diag, "they disagree about `%s` too", handle->name);
+        diag_note(linear->diags, said->diag, "they also differ for `%s`", handle->name);
         return;
     }
     Diag *diag = branch < 0 ? refuse_ways(linear, sides)
@@ -159,38 +159,36 @@ static Diag *refuse_given_away(const Restore *r, const Hold *before, const Hold 
     const char *name = r->what->name, *verb = after->state == STATE_MOVED ? "moved" : "released";
     bool moved = after->state == STATE_MOVED;
     Diag *diag = diag_at(diags, P0307, linear_span(linear, after->since),
-                         "stage `%s` from outside is %s in the body of a loop", name, verb);
+                         "stage `%s` from outside of the loop is %s in its body", name, verb);
     diag_primary(diags, diag, "%s here", verb);
     diag_label(diags, diag, linear_span(linear, before->acquired), "acquired outside of the loop");
     diag_label(diags, diag, r->loop->head,
-               r->leave ? "the loop" : "the next iteration would find it %s", verb);
+               r->leave ? "the loop" : "in the next iteration it is already %s", verb);
     if (r->leave)
-        diag_label(diags, diag, r->leave->span,
-                   "the loop is left here, and at its end it is still held");
+        diag_label(diags, diag, r->leave->span, "when the loop is left here, it is still held");
     if (moved && linear->role->handles.items[after->moved_to].parameter)
         diag_help(diags, diag,
-                  "lend it to the function, which then `borrow`s it, or let the body acquire the "
-                  "next one");
+                  "pass it to the function as `borrow`, or acquire the next stage in the body");
     else if (moved)
         diag_help(diags, diag,
                   "move another stage to `%s` before the body ends, or acquire the next one: `%s = "
                   "%s <%s>;`",
                   name, name, word_of(r->what->end), r->pipe);
     else
-        diag_help(
-            diags, diag,
-            "release it behind the loop, or let the body acquire the next one: `%s = %s <%s>;`",
-            name, word_of(r->what->end), r->pipe);
+        diag_help(diags, diag,
+                  "release it after the loop, or acquire the next one in the body: `%s = %s <%s>;`",
+                  name, word_of(r->what->end), r->pipe);
     return diag;
 }
 
 static Diag *refuse_kept(const Restore *r, const Hold *after) {
     Diags *diags = r->linear->diags;
     const char *name = r->what->name;
-    Diag *diag = diag_at(diags, P0307, linear_span(r->linear, after->acquired),
-                         "stage `%s` is acquired in the body of a loop and kept", name);
+    Diag *diag =
+        diag_at(diags, P0307, linear_span(r->linear, after->acquired),
+                "stage `%s` is acquired in the body of a loop and not released there", name);
     diag_primary(diags, diag, "acquired here");
-    diag_label(diags, diag, r->loop->head, "the next iteration would find it held");
+    diag_label(diags, diag, r->loop->head, "in the next iteration it is still held");
     if (r->leave) diag_label(diags, diag, r->leave->span, "the iteration ends here");
     diag_help(diags, diag, "write `release %s;` before the body ends", name);
     return diag;
@@ -212,8 +210,8 @@ static void restored(Linear *linear, const Path *entry, Path *end, int region, c
         r.pipe = linear->prog->pipes.items[r.what->pipe].name;
         linear_fault(linear, before->handle);
         if (said)
-            diag_note(linear->diags, said, "the body %s `%s` too",
-                      is_held(before) ? "gives away" : "keeps", r.what->name);
+            diag_note(linear->diags, said, "the body also %s `%s`",
+                      is_held(before) ? "gives up" : "keeps", r.what->name);
         else if (!linear->differs[region] && !is_doubtful(linear, end, r.what, count))
             said = is_held(before) ? refuse_given_away(&r, before, after) : refuse_kept(&r, after);
         path_change(linear, end, i)->state = STATE_POISON;

@@ -168,30 +168,39 @@ static void report_tiles(Races *r, const Pair *pair) {
     bool both = pair->a->place->write && pair->b->place->write;
     Diag *diag = open_diag(r, pair, both ? P0229 : P0235, "tiles of the grid");
     if (same) {
-        diag_primary(r->diags, diag, stays ? "the same place whatever `%s` is" : "reaches into another tile along `%s`", axis);
+        diag_primary(r->diags, diag,
+                     stays ? "the same elements for every value of `%s`"
+                           : "overlaps another tile along `%s`",
+                     axis);
     } else {
         diag_primary(r->diags, diag, "%s by the tile at %s", verb_of(pair->b), tile_text(r, pair->other, pair->block));
         diag_label(r->diags, diag, pair->a->place->access->span, "%s by the tile at %s", verb_of(pair->a),
                    tile_text(r, pair->block, pair->other));
     }
-    diag_label(r->diags, diag, r->prog->axes.items[a].span, "tiles along `%s` do not wait for one another", axis);
+    diag_label(r->diags, diag, r->prog->axes.items[a].span,
+               "tiles along `%s` run concurrently, in any order", axis);
     diag_note(r->diags, diag, "%s%s and %s both %s `%s`", sizes_text(r), tile_text(r, pair->block, pair->other),
               tile_text(r, pair->other, pair->block), both ? "write" : "touch", element_text(r, pair));
     if (!both)
-        diag_help(r->diags, diag, "read what this tile writes, or read from a tensor of its own");
+        diag_help(r->diags, diag,
+                  "read only elements that this tile writes, or read from another tensor");
     else if (!same)
-        diag_help(r->diags, diag, "let each tile write its own elements; what is written once is written under a condition that holds for one tile");
+        diag_help(r->diags, diag,
+                  "let each tile write its own elements, or put the write under a condition that "
+                  "holds for one tile only");
     else if (stays)
-        diag_help(r->diags, diag, "let the subscripts depend on `%s`, or take the axis out of the grid", axis);
+        diag_help(r->diags, diag, "use `%s` in the subscripts, or remove the axis from the grid",
+                  axis);
     else
-        diag_help(r->diags, diag, "write as many elements along `%s` as the base moves by", axis);
+        diag_help(r->diags, diag, "write as many elements along `%s` as the base advances per tile",
+                  axis);
 }
 
 /* Why an order of the two, if there is one, is not enough; NULL: there is none */
 static const char *reason_of(const Touch *a, const Touch *b) {
-    if (a->place->manner == MANNER_STORED) return "nobody waits for the copy engine to have written";
+    if (a->place->manner == MANNER_STORED) return "nothing waits until the copy engine has written";
     if (!a->place->write || b->place->manner == MANNER_PLAIN || b->place->manner == MANNER_LANES) return NULL;
-    return "the copy engine does not see what threads have written just before";
+    return "writes of threads are not yet visible to the copy engine";
 }
 
 static void report_roles(Races *r, const Pair *pair) {
@@ -210,16 +219,19 @@ static void report_roles(Races *r, const Pair *pair) {
     if (!reason) reason = reason_of(pair->a, pair->b) ? reason_of(pair->a, pair->b) : reason_of(pair->b, pair->a);
     diag_note(r->diags, diag, "%sboth %s `%s`, and %s", sizes_text(r), both ? "write" : "touch", element_text(r, pair),
               reason ? reason : "neither waits for the other in between");
-    diag_help(r->diags, diag, "let each %s %s, or pass a stage or a token from the one to the other in between",
-              instances ? "instance" : "role", both ? "write its own part of the tensor" : "touch its own part of the tensor");
+    diag_help(r->diags, diag,
+              "let each %s %s, or pass a stage or a token from one to the other in between",
+              instances ? "instance" : "role",
+              both ? "write its own part of the tensor" : "touch its own part of the tensor");
 }
 
 static void report_alone(Races *r, const Pair *pair) {
     Diag *diag = diag_at(r->diags, P0235, pair->b->place->access->span, "elements of `%s` are written while a copy may still be reading them",
                          name_of(r, pair));
-    diag_label(r->diags, diag, pair->a->place->access->span, "read by this copy, which is done when the stage is full");
-    diag_note(r->diags, diag, "%s`%s` is one of them", sizes_text(r), element_text(r, pair));
-    diag_help(r->diags, diag, "write them where the stage is consumed");
+    diag_label(r->diags, diag, pair->a->place->access->span,
+               "read by this copy, which completes only when the stage is full");
+    diag_note(r->diags, diag, "%sfor example `%s`", sizes_text(r), element_text(r, pair));
+    diag_help(r->diags, diag, "move the write to the block that consumes the stage");
 }
 
 /* ---- verdicts --------------------------------------------------------------------------------------------------------- */
@@ -407,18 +419,26 @@ static void report_unknown(Races *r, const Place *a, const Place *b, const char 
     Diag *diag = diag_at(r->diags, P0237, b->access->span, "cannot show that %s %s different elements of `%s`", who,
                          both ? "write" : "write and read", name);
     diag_primary(r->diags, diag, b->write ? "written here" : "read here");
-    if (a != b) diag_label(r->diags, diag, a->access->span, a->write ? "and written here" : "and read here");
+    if (a != b)
+        diag_label(r->diags, diag, a->access->span,
+                   a->write ? "also written here" : "also read here");
     if (a->data || b->data) {
-        diag_note(r->diags, diag, "contents of memory decide that; where they name no element twice, the kernel is right, and `build` and `run` go on");
-        diag_help(r->diags, diag, "read where a table says, and write in order: `%s[r, d] = X[From[r], d]` with the inverse of the table; each "
-                                  "tile then writes elements of its own", name);
+        diag_note(r->diags, diag,
+                  "the subscript is read from memory; if it names no element twice, the kernel is "
+                  "right: `build` and `run` continue");
+        diag_help(r->diags, diag,
+                  "gather instead of scatter: `%s[r, d] = X[From[r], d]` with the inverse table; "
+                  "then each tile writes its own elements",
+                  name);
         return;
     }
     if (r->cut && *order_of(r, a, b))
-        diag_note(r->diags, diag, "one was found to wait for the other, but not all iterations of the kernel were followed: "
-                                  "they are too many, or contents of memory or large numbers decide about them");
-    diag_help(r->diags, diag, "make the subscripts sums of an index and of multiples of the axes, or give each of them a part of the tensor as "
-                              "an axis of its own");
+        diag_note(r->diags, diag,
+                  "one waits for the other in the iterations that were followed, but not all were: "
+                  "there are too many, or they depend on contents of memory or on large numbers");
+    diag_help(r->diags, diag,
+              "write each subscript as an index plus a multiple of a grid axis, or add an axis to "
+              "the tensor that separates the parts");
 }
 
 static bool may_race(const Place *a, const Place *b) {

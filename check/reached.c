@@ -66,8 +66,8 @@ static void refuse(Linear *linear, int at) {
                          "this statement is never reached");
     if (leave >= 0)
         diag_label(linear->diags, diag, linear_span(linear, leave),
-                   "every path leaves here or before");
-    diag_help(linear->diags, diag, "remove it, or what leaves before it");
+                   "every path leaves here or earlier");
+    diag_help(linear->diags, diag, "remove this statement, or the one that leaves before it");
     fault_all(linear);
 }
 

@@ -96,15 +96,22 @@ static void refuse_missing(const Prog *prog, Diags *diags, const Pipe *pipe, con
     Diag *diag = all ? diag_at(diags, P0402, pipe->span, "pipe `%s` is neither produced nor consumed", pipe->name)
                      : diag_at(diags, P0402, pipe->span, "pipe `%s` is never %sd by `%s`", pipe->name, word_of(end), first->role->name);
     if (!all)
-        diag_primary(diags, diag, end == END_CONSUME ? "its producer would wait for ever once the ring is full"
-                                                     : "its consumers would wait for ever");
-    if (producer) diag_label(diags, diag, producer->role->span, "comes to no `produce <%s>`", pipe->name);
+        diag_primary(diags, diag,
+                     end == END_CONSUME ? "its producer would wait forever when the ring is full"
+                                        : "its consumers would wait forever");
+    if (producer)
+        diag_label(diags, diag, producer->role->span, "no path of this role reaches `produce <%s>`",
+                   pipe->name);
     for (size_t i = 0; i < count && i + 3 < DIAG_MAX_LABELS; i++)
-        diag_label(diags, diag, consumers[i]->role->span, "comes to no `consume <%s>`", pipe->name);
+        diag_label(diags, diag, consumers[i]->role->span,
+                   "no path of this role reaches `consume <%s>`", pipe->name);
     if (!producer && first->role_index != pipe->producer)
         diag_label(diags, diag, prog->roles.items[pipe->producer].span, "produces it");
-    if (all) diag_help(diags, diag, "use it, or leave it out");
-    else diag_help(diags, diag, "%s it there, or take `%s` out of the pipe's declaration", word_of(end), first->role->name);
+    if (all)
+        diag_help(diags, diag, "use the pipe, or remove it");
+    else
+        diag_help(diags, diag, "%s it there, or remove `%s` from the declaration of the pipe",
+                  word_of(end), first->role->name);
 }
 
 /* Where words were not understood, statements are missing: then nothing is said about what is not there. */
@@ -117,11 +124,13 @@ bool words_failed(const Diags *diags) {
 /* Which instance produces a stage of a role in turn consumes it too: nothing is exchanged. */
 static void refuse_in_turn(const Prog *prog, Diags *diags, const Pipe *pipe) {
     const Role *role = &prog->roles.items[pipe->producer];
-    Diag *diag = diag_at(diags, P0403, pipe->span, "pipe `%s` goes from `%s`, whose instances take turns, to itself", pipe->name,
-                         role->name);
+    Diag *diag = diag_at(diags, P0403, pipe->span,
+                         "pipe `%s` leads from role `%s`, which is `in turn`, back to it",
+                         pipe->name, role->name);
     diag_primary(diags, diag, "`%s` is the producer and a consumer", role->name);
-    diag_label(diags, diag, role->span, "each stage is of one instance, which would hand it to itself");
-    diag_help(diags, diag, "use a `shared` tile, or another role at one end");
+    diag_label(diags, diag, role->span,
+               "each stage belongs to one instance, which would pass it to itself");
+    diag_help(diags, diag, "use a `shared` tile, or another role as producer or consumer");
 }
 
 void roles_check(Arena *arena, Prog *prog, Diags *diags) {

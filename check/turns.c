@@ -66,10 +66,10 @@ static void refuse_alone(Turns *turns, Span span, const char *what) {
     const Role *role = turns->role;
     Diag *diag = diag_at(turns->diags, P0404, span, "`%s` in a role of one instance", what);
     if (span.lo != role->span.lo)
-        diag_label(turns->diags, diag, role->span, "one instance of %d warp%s", role->warps,
-                   role->warps == 1 ? "" : "s");
-    diag_note(turns->diags, diag, "instances take turns, and `n warpgroups` are n instances; `n warps` are one");
-    diag_help(turns->diags, diag, "write `2 warpgroups`, or leave out `%s`", what);
+        diag_label(turns->diags, diag, role->span, "this role is one instance of %d warp%s",
+                   role->warps, role->warps == 1 ? "" : "s");
+    diag_note(turns->diags, diag, "`n warpgroups` are n instances, `n warps` are one");
+    diag_help(turns->diags, diag, "write `2 warpgroups`, or remove `%s`", what);
 }
 
 static void refuse_place(Turns *turns, const Region *turn, const Region *other, const char *why, const char *label) {
@@ -87,8 +87,10 @@ static void refuse_past(Turns *turns, const Row *leave, const Region *turn, cons
     Diag *diag = diag_at(turns->diags, P0406, leave->span, "%s", why);
     diag_primary(turns->diags, diag, "leaves here");
     if (turn)
-        diag_label(turns->diags, diag, turn->head, "the turn would not be passed on as often as it is waited for");
-    diag_help(turns->diags, diag, "put the condition around the tile statements, or shorten the `range`");
+        diag_label(turns->diags, diag, turn->head,
+                   "the instance would not pass on its turn, and the next one would wait forever");
+    diag_help(turns->diags, diag,
+              "put the condition around the tile statements only, or shorten the `range`");
     turns->role->forgotten = true; /* how often it acquires is not what was meant */
 }
 
@@ -106,19 +108,19 @@ static int loop_of(Turns *turns, int turn) {
     const Region *row = code_region(turns->code, turn);
     for (int at = row->parent; at >= 0; at = parent_of(turns, at))
         if (code_region(turns->code, at)->kind == REGION_TURN) {
-            refuse_place(turns, row, code_region(turns->code, at), "a `turn` inside of another",
-                         "this one");
+            refuse_place(turns, row, code_region(turns->code, at),
+                         "`turn` inside of another `turn`", "this one");
             return -1;
         }
     for (int at = row->parent; at > 0; at = parent_of(turns, at)) {
         if (turns->left[at]) {
-            refuse_past(turns, turns->left[at], row, "a `turn` is passed by");
+            refuse_past(turns, turns->left[at], row, "`turn` may be skipped");
             return -1;
         }
         if (region_loops(code_region(turns->code, at))) return at;
         if (code_region(turns->code, at)->kind != REGION_IF) continue;
-        refuse_place(turns, row, code_region(turns->code, at), "a `turn` under a condition",
-                     "not in every iteration");
+        refuse_place(turns, row, code_region(turns->code, at), "`turn` under a condition",
+                     "not true in every iteration");
         return -1;
     }
     refuse_place(turns, row, NULL, "`turn` outside of a loop", NULL);
@@ -126,11 +128,12 @@ static int loop_of(Turns *turns, int turn) {
 }
 
 static void refuse_control(Turns *turns, const Region *turn, const Region *around, const Expr *cause) {
-    Diag *diag = diag_at(turns->diags, P0405, turn->head, "a `turn` under a %s that differs between instances of `%s`",
+    Diag *diag = diag_at(turns->diags, P0405, turn->head,
+                         "`turn` under a %s that differs between instances of `%s`",
                          around->kind == REGION_IF ? "condition" : "bound", turns->role->name);
-    diag_primary(turns->diags, diag, "all instances take part in it equally often");
+    diag_primary(turns->diags, diag, "all instances must execute it equally often");
     diag_label(turns->diags, diag, cause->span, "differs between instances");
-    diag_help(turns->diags, diag, "put the condition inside, around the tile statements");
+    diag_help(turns->diags, diag, "move the condition into the `turn`, around the tile statements");
 }
 
 static void place_turn(Turns *turns, int turn) {
@@ -143,12 +146,12 @@ static void place_turn(Turns *turns, int turn) {
     if (loop < 0) return;
     if (turns->role->in_turn && code_region(turns->code, loop)->kind != REGION_GRID) {
         refuse_place(turns, row, code_region(turns->code, loop),
-                     "a `turn` of a role in turn stands in a loop that is not over the grid", "this one");
+                     "`turn` of a role `in turn` in a loop that is not over the grid", "this one");
         return;
     }
     if (turns->owner >= 0 && turns->owner != loop) {
         refuse_place(turns, row, code_region(turns->code, turns->owner),
-                     "the turns of a role stand in two different loops",
+                     "`turn` in two different loops of one role",
                      "the first `turn` is in this one");
         return;
     }
@@ -166,9 +169,9 @@ static void refuse_second_grid(Turns *turns, const Region *grid) {
         if (turns->inside[p]) turns->prog->pipes.items[p].faulty = true;
     Diag *diag =
         diag_at(turns->diags, P0407, grid->head, "a second loop over the grid in role `%s`", turns->role->name);
-    diag_primary(turns->diags, diag, "which instance would begin?");
+    diag_primary(turns->diags, diag, "a role `in turn` has exactly one loop over the grid");
     diag_label(turns->diags, diag, code_region(turns->code, turns->grid)->head, "the first one");
-    diag_help(turns->diags, diag, "put both into one loop, or leave out `in turn`");
+    diag_help(turns->diags, diag, "merge the two loops, or remove `in turn`");
 }
 
 static void visit_place(Turns *turns, const Row *row) {
@@ -191,12 +194,13 @@ static void visit_place(Turns *turns, const Row *row) {
 /* ---- leaves ------------------------------------------------------------------------------------------------------ */
 
 static void check_leave(Turns *turns, const Row *row) {
-    const char *early = turns->role->in_turn ? "the loop over the grid of a role in turn is left early"
-                                             : "a loop with a `turn` is left early";
+    const char *early = turns->role->in_turn
+                            ? "a role `in turn` leaves its loop over the grid early"
+                            : "a loop with a `turn` is left early";
     const Region *first = turns->first < 0 ? NULL : code_region(turns->code, turns->first);
     for (int at = row->region; at > row->target; at = parent_of(turns, at)) {
         if (code_region(turns->code, at)->kind == REGION_TURN) {
-            refuse_past(turns, row, code_region(turns->code, at), "a `turn` is left early");
+            refuse_past(turns, row, code_region(turns->code, at), "`turn` is left early");
             return;
         }
         if (at == turns->owner) {
@@ -214,22 +218,25 @@ static void mark_pipes(Turns *turns) {
     for (size_t p = 0; p < turns->prog->pipes.count; p++) {
         turns->role->pipes[p].in_turn = turns->inside[p] != NULL;
         if (!turns->inside[p] || !turns->outside[p]) continue;
-        Diag *diag = diag_at(turns->diags, P0408, turns->outside[p]->head,
-                             "role `%s` acquires pipe `%s` outside and inside of the loop over the grid",
-                             turns->role->name, turns->prog->pipes.items[p].name);
-        diag_primary(turns->diags, diag, "this stage is for all instances");
+        Diag *diag = diag_at(
+            turns->diags, P0408, turns->outside[p]->head,
+            "role `%s` acquires pipe `%s` both outside and inside of the loop over the grid",
+            turns->role->name, turns->prog->pipes.items[p].name);
+        diag_primary(turns->diags, diag, "this stage belongs to all instances");
         diag_label(turns->diags, diag, turns->inside[p]->head,
-                   "and this one for the instance that takes the iteration");
-        diag_help(turns->diags, diag, "use two pipes");
+                   "this stage belongs to the instance that executes the iteration");
+        diag_help(turns->diags, diag, "use two pipes, one for each");
         turns->prog->pipes.items[p].faulty = true;
     }
 }
 
 static void refuse_no_grid(Turns *turns) {
-    Diag *diag = diag_at(turns->diags, P0407, turns->role->span, "role `%s` takes turns, and has no loop over the grid",
-                         turns->role->name);
-    diag_primary(turns->diags, diag, "instance k takes iterations k, k + %d, .. of it", turns->role->instances);
-    diag_help(turns->diags, diag, "write `for (..) in grid`, or leave out `in turn`");
+    Diag *diag =
+        diag_at(turns->diags, P0407, turns->role->span,
+                "role `%s` is `in turn`, but has no loop over the grid", turns->role->name);
+    diag_primary(turns->diags, diag, "instance k executes iterations k, k + %d, .. of that loop",
+                 turns->role->instances);
+    diag_help(turns->diags, diag, "write `for (..) in grid`, or remove `in turn`");
 }
 
 static void check_role(Turns *turns) {
@@ -315,24 +322,27 @@ static bool other_end_in_order(const Turns *turns, int pipe, End end) {
 static void refuse_order(Turns *turns, const Acquire *acquire, const Acquire *other) {
     Pipe *pipe = &turns->prog->pipes.items[acquire->pipe];
     int instances = turns->role->instances;
-    Diag *diag =
-        diag_at(turns->diags, P0454, acquire->row->head,
-                "instances of `%s` may acquire stages of `%s` out of their order", turns->role->name, pipe->name);
+    Diag *diag = diag_at(turns->diags, P0454, acquire->row->head,
+                         "instances of `%s` may acquire stages of `%s` out of order",
+                         turns->role->name, pipe->name);
     if (acquire->cause.hi) {
-        diag_primary(turns->diags, diag, "not exactly once in an iteration, and not inside of a `turn`");
+        diag_primary(turns->diags, diag,
+                     "acquired not exactly once per iteration, and outside of a `turn`");
         diag_label(turns->diags, diag, acquire->cause, "because of this");
     } else if (other) {
-        diag_primary(turns->diags, diag, "one of several in an iteration, and not all inside of one `turn`");
-        diag_label(turns->diags, diag, other->row->head, "another one");
+        diag_primary(
+            turns->diags, diag,
+            "one of several acquires per iteration, which are not all inside of one `turn`");
+        diag_label(turns->diags, diag, other->row->head, "another acquire");
     } else {
-        diag_primary(turns->diags, diag, "not inside of a `turn`");
+        diag_primary(turns->diags, diag, "acquired outside of a `turn`");
         diag_label(turns->diags, diag, pipe->span,
                    pipe->stages < instances ? "%d stage%s for %d instances"
-                                            : "%d stage%s are no multiple of %d instances",
+                                            : "%d stage%s are not a multiple of %d instances",
                    pipe->stages, pipe->stages == 1 ? "" : "s", instances);
     }
     diag_note(turns->diags, diag,
-              "an instance that waits ahead of the others would take a stage of the round before for its own");
+              "an instance that runs ahead could mistake the previous lap's stage for its own");
     int fits = (pipe->stages + instances - 1) / instances * instances;
     if (!acquire->cause.hi && !other)
         diag_help(turns->diags, diag, "acquire it inside of `turn { }`, or give the ring %d stages: `pipe %s[%d]`",

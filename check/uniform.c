@@ -85,12 +85,12 @@ static bool is_met(Asks what, Uniformity control) {
 
 static const char *operation(const Row *row) {
     if (row->kind == ROW_ACQUIRE) return "acquires a stage";
-    if (row->kind == ROW_ASK) return "asks for a stage";
+    if (row->kind == ROW_ASK) return "asks for a stage (`try`)";
     if (row->kind == ROW_RELEASE || row->kind == ROW_DROP) return "releases a stage";
     if (row->kind == ROW_MOVE) return "moves a stage";
     if (row->kind == ROW_STEP) return "steps over a stage";
-    if (row->kind == ROW_LEAVE) return "leaves a loop or role with pipe operations";
-    return "is the work of all threads of an instance";
+    if (row->kind == ROW_LEAVE) return "leaves a loop or role that has pipe operations";
+    return "all threads of an instance execute this together";
 }
 
 /* What is counted of the row's pipe is not what was meant. */
@@ -124,16 +124,18 @@ static void help(Uniform *uniform, Diag *diag, const Row *row, Uniformity how) {
                   origin_among((Differs){.least = how}));
     else if (how == UNIFORM_LANE && asks(row) == ASKS_ROLE)
         diag_help(diags, diag,
-                  "of what `unsafe` does to a stage, arrivals and inline PTX may differ between threads; this is for "
-                  "all of them");
+                  "in `unsafe`, only arrivals and inline PTX may differ between threads: move this "
+                  "out of the condition");
     else if (how == UNIFORM_LANE)
-        diag_help(diags, diag, "use a select inside of a statement: `t[i] = c ? a : b`");
+        diag_help(diags, diag, "select inside of the statement: `t[i] = c ? a : b`");
     else if (uniform->role->in_turn)
         diag_help(diags, diag,
-                  "all instances have to know which stages an iteration takes: from sizes, ranges and coordinates");
+                  "compute the condition from sizes, ranges and coordinates: all instances must "
+                  "acquire the same stages");
     else
         diag_help(diags, diag,
-                  "every instance takes part in every stage: put the condition inside, around the tile statements");
+                  "move the condition inside the block, around the tile statements: every instance "
+                  "must take part in every stage");
 }
 
 static void refuse(Uniform *uniform, const Row *row, const Control *control) {
@@ -179,13 +181,15 @@ static void refuse_lanes(Uniform *uniform, const Row *row) {
     row_exprs(uniform->code, row, find_lane_below, &lane);
     if (!lane.found) return;
     const Local *local = &uniform->role->locals.items[lane.found->index];
-    Diag *diag = diag_at(uniform->diags, P0424, lane.found->span,
-                         "`%s` differs between lanes, and the statement is the work of all of them", local->name);
+    Diag *diag = diag_at(
+        uniform->diags, P0424, lane.found->span,
+        "`%s` differs between lanes, but all lanes execute this statement together", local->name);
     if (local->span.lo != lane.found->span.lo) diag_label(uniform->diags, diag, local->span, "declared here");
     origin_show(uniform->arena, uniform->prog, uniform->role, uniform->diags, diag, lane.found,
                 (Differs){.least = UNIFORM_LANE});
     diag_help(uniform->diags, diag,
-              "which thread computes an element is derived: use an index of the statement, or inline PTX");
+              "use an index of the statement instead: the compiler chooses the thread of each "
+              "element; or use inline PTX");
 }
 
 /* ---- rows

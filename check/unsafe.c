@@ -119,7 +119,8 @@ static void refuse_count(Judge *j, int index, End end, const Given *given, int64
 }
 
 static Diag *not_proved(Judge *j, int index, Span span, const char *why) {
-    Diag *diag = diag_at(j->diags, P0490, span, "pipe `%s` is not proved", j->prog->pipes.items[index].name);
+    Diag *diag = diag_at(j->diags, P0490, span, "cannot prove the barriers of pipe `%s`",
+                         j->prog->pipes.items[index].name);
     diag_primary(j->diags, diag, "%s", why);
     return diag;
 }
@@ -127,13 +128,13 @@ static Diag *not_proved(Judge *j, int index, Span span, const char *why) {
 static void refuse_late_touch(Judge *j, const Given *given) {
     const Row *row = code_row(given->role->code, given->site->row);
     const Handle *what = &given->role->handles.items[row->handle];
-    Diag *diag =
-        diag_at(j->diags, P0423, given->site->touched_at, "stage `%s` is touched behind its last arrival", what->name);
-    diag_primary(j->diags, diag, "%s may have the stage by now",
+    Diag *diag = diag_at(j->diags, P0423, given->site->touched_at,
+                         "stage `%s` is used after its last arrival", what->name);
+    diag_primary(j->diags, diag, "%s may already own the stage",
                  what->end == END_PRODUCE ? "a consumer" : "the producer");
-    diag_label(j->diags, diag, given->site->arrived_at, "the last arrival");
+    diag_label(j->diags, diag, given->site->arrived_at, "last arrival");
     diag_label(j->diags, diag, row->span, "released without a signal");
-    diag_help(j->diags, diag, "arrive behind what reads and writes the stage");
+    diag_help(j->diags, diag, "move the `arrive` after the last use of the stage");
     j->said[what->pipe] = true;
 }
 
@@ -204,13 +205,13 @@ static void judge_total(Judge *j, const Total *total, int index, End end, int64_
     if (!total->last.role) return;
     if (total->varied) {
         not_proved(j, index, blamed_at(&total->unclear),
-                   "how often it is arrived at differs between paths, or is not known");
+                   "the number of arrivals differs between paths, or is unknown");
     } else if (total->count * blocks != j->prog->pipes.items[index].declared[end]) {
         refuse_count(j, index, end, &total->last, total->count * blocks, total->last.most, false);
     } else if (total->idle.role) {
         const char *why = arena_printf(j->arena,
-                                       "warp %d of `%s` never arrives for this stage: the others may be a whole round "
-                                       "ahead of it",
+                                       "warp %d of `%s` never arrives for this stage: other warps "
+                                       "may run a whole lap ahead of it",
                                        total->idle.idle, total->idle.role->name);
         Diag *diag = not_proved(j, index, blamed_at(&total->idle), why);
         diag_help(j->diags, diag, "let every warp arrive: `if lane == 0 { arrive .. }`");
@@ -247,11 +248,11 @@ static const char *does(const Unsafe *what) {
     case UNSAFE_VALUE:
         if (what->value == VALUE_ADDRESS) return "takes the address of a stage";
         if (what->value == VALUE_BARRIER) return "takes the address of a barrier";
-        return what->handle < 0 ? "asks for the cursor" : NULL;
+        return what->handle < 0 ? "reads the cursor" : NULL;
     case UNSAFE_ARRIVE:
         if (what->at) return "arrives at another block";
-        if (what->amount) return "arrives, and expects bytes";
-        return what->own ? NULL : "arrives at a barrier of its choice";
+        if (what->amount) return "arrives and expects bytes";
+        return what->own ? NULL : "arrives at a barrier that the program chooses";
     case UNSAFE_WAIT: return "waits by hand";
     case UNSAFE_EXPECT: return "expects bytes";
     case UNSAFE_STEP: return "steps over a stage";
@@ -262,7 +263,8 @@ static const char *does(const Unsafe *what) {
 
 static const char *done_by(const Places *places, const Row *row) {
     const Unsafe *what = row->unsafe;
-    if (what && places->pipe < 0) return what->kind == UNSAFE_PTX ? "what this does is not followed" : NULL;
+    if (what && places->pipe < 0)
+        return what->kind == UNSAFE_PTX ? "the checker does not follow this" : NULL;
     if (what) return what->pipe == places->pipe ? does(what) : NULL;
     if (row->kind != ROW_ACQUIRE || !row->unwaited || row->handle < 0) return NULL;
     return places->role->handles.items[row->handle].pipe == places->pipe ? "does not wait" : NULL;
@@ -272,9 +274,11 @@ static void find_place(Places *places, const Row *row) {
     const char *text = done_by(places, row);
     if (!text) return;
     if (!places->diag) {
-        places->diag = places->pipe < 0 ? diag_at(places->diags, P0490, row->head, "inline PTX is not proved")
-                                        : diag_at(places->diags, P0490, row->head, "pipe `%s` is not proved",
-                                                  places->prog->pipes.items[places->pipe].name);
+        places->diag =
+            places->pipe < 0
+                ? diag_at(places->diags, P0490, row->head, "cannot prove anything about inline PTX")
+                : diag_at(places->diags, P0490, row->head, "cannot prove the barriers of pipe `%s`",
+                          places->prog->pipes.items[places->pipe].name);
         diag_primary(places->diags, places->diag, "%s", text);
     } else if (places->diag->label_count < DIAG_MAX_LABELS) {
         diag_label(places->diags, places->diag, row->head, "%s", text);
@@ -293,8 +297,8 @@ static void name_places(Prog *prog, Diags *diags, int pipe) {
     if (!places.diag) return;
     if (places.more) diag_note(diags, places.diag, "and at %d more places", places.more);
     diag_note(diags, places.diag,
-              "of `unsafe`, `arrive s`, `release s without signal` and `s.index` are followed; what else is done, no "
-              "proof covers");
+              "the checker follows only `arrive s`, `release s without signal` and `s.index` of "
+              "`unsafe`");
 }
 
 static void settle(Judge *j, int index) {
@@ -312,7 +316,8 @@ static void settle(Judge *j, int index) {
 
 static void count_role(Judge *j, Role *role, const Arrivals **out) {
     *out = role->code->arrivals = flow_arrivals(j->arena, role->code);
-    if (!(*out)->complete) incomplete_report(j->diags, role, "each stage is arrived at as often as declared");
+    if (!(*out)->complete)
+        incomplete_report(j->diags, role, "every phase gets the declared number of arrivals");
     for (size_t i = 0; i < (*out)->sites.count; i++) {
         Given given = given_at(role, &(*out)->sites.items[i]);
         if (given.site->late && !j->said[given.site->pipe]) refuse_late_touch(j, &given);

@@ -254,7 +254,9 @@ static void follow_role(Written *w, size_t before) {
     written_judge(w, before);
     bool reported = tiles_reported(w->tiles, w->tiles->diags->items.count, w->code->regions.items[0].span); /* statements may be missing */
     if (!reported && !w->beyond && (!w->findings.count || !w->cut)) written_report(w);
-    else if (!reported) incomplete_report(w->tiles->diags, w->role, "what it reads and hands over has been written");
+    else if (!reported)
+        incomplete_report(w->tiles->diags, w->role,
+                          "every element is written before it is read or passed on");
 }
 
 void tiles_written(Arena *arena, Tiles *tiles) {

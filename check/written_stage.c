@@ -178,16 +178,22 @@ static void check_copies(Written *w, State *state, Site *site, int handle, const
         if ((copies || is_asynchronous(before->site->tile)) && elements_first_common(before->set, what->all) >= 0) first = before;
     if (!first) return;
     Tiles *tiles = w->tiles;
-    Diag *diag = diag_at(tiles->diags, P0217, site->tile->target.span,
-                         what->exact && !first->vague ? "elements of %s are written a second time, and nothing orders the two"
-                                                      : "elements of %s may be written a second time, and nothing orders the two",
-                         tiles_object(tiles, w->role, &site->tile->target));
-    if (!what->exact) diag_primary(tiles->diags, diag, "which elements this writes is not known at compile time");
+    Diag *diag =
+        diag_at(tiles->diags, P0217, site->tile->target.span,
+                what->exact && !first->vague
+                    ? "elements of %s are written twice, and nothing orders the two writes"
+                    : "elements of %s may be written twice, and nothing orders the two writes",
+                tiles_object(tiles, w->role, &site->tile->target));
+    if (!what->exact)
+        diag_primary(tiles->diags, diag,
+                     "the elements that this writes are unknown at compile time");
     diag_label(tiles->diags, diag, first->site->tile->target.span, "%s",
-               is_asynchronous(first->site->tile) ? "first by this copy, which may still be under way"
-                                                  : "first written here by threads, which the copy does not wait for");
+               is_asynchronous(first->site->tile)
+                   ? "first written by this copy, which may still be in flight"
+                   : "first written here by threads; the copy does not wait for them");
     diag_help(tiles->diags, diag,
-              "write every element once: choose the value with `?:` in one statement, or write disjoint parts");
+              "write every element once: select the value in one statement with `?:`, or write "
+              "disjoint parts");
     written_change(w, state, handle)->poisoned = true;
 }
 
@@ -195,7 +201,7 @@ static void check_sum(Written *w, State *state, const Site *site, int handle, co
     const Hold *hold = written_hold(state, handle);
     const Tile *tile = site->tile;
     if (!w->flow->last || tile->op == ASSIGN_SET || hold->poisoned || elements_hold(hold->must, what->all)) return;
-    Diag *diag = diag_at(w->tiles->diags, P0209, tile->target.span, "%s has no value yet to compute with",
+    Diag *diag = diag_at(w->tiles->diags, P0209, tile->target.span, "%s has no value yet",
                          tiles_object(w->tiles, w->role, &tile->target));
     diag_label(w->tiles->diags, diag, written_place_of(w, hold->acquire),
                "stage acquired here for writing");

@@ -335,11 +335,12 @@ static const char *why_not(const Written *w, const Finding *finding, int at, Spa
         const Region *region = &code->regions.items[r];
         if (finding->row >= region->begin && finding->row <= region->end) return NULL;
         *where = region->head;
-        if (region_loops(region) && w->skipped[r]) return "not written where this loop has no iteration";
+        if (region_loops(region) && w->skipped[r])
+            return "not written if this loop has no iteration";
         if (region->kind != REGION_IF) continue;
         bool then = at < region->otherwise;
         if (!writes_between(w, finding, then ? region->otherwise : region->begin, then ? region->end : region->otherwise))
-            return then ? "not written where this does not hold" : "not written where this holds";
+            return then ? "not written if this is false" : "not written if this is true";
     }
     return NULL;
 }
@@ -360,8 +361,8 @@ static void report(Written *w, const Finding *finding) {
     Tiles *tiles = w->tiles;
     const Object *row = &w->objects[finding->object];
     Diag *diag = diag_at(tiles->diags, P0228, finding->at,
-                         finding->any ? "`%s` is read where not all of it has certainly been written"
-                                      : "`%s` is read, and nothing has been written to it",
+                         finding->any ? "`%s` may be read before all of it is written"
+                                      : "`%s` is read, but never written",
                          row->name);
     diag_primary(tiles->diags, diag, "read here");
     diag_label(tiles->diags, diag, row->span, "declared here without a value");
@@ -370,7 +371,7 @@ static void report(Written *w, const Finding *finding) {
     if (row->tile && finding->any)
         diag_note(tiles->diags, diag, "element `%s` may not have been written", element_text(w, finding->object, finding->element));
     diag_help(tiles->diags, diag,
-              "give it a value where it is declared, `= 0`, or write it on every path before it is read");
+              "initialise it in its declaration, `= 0`, or write it on every path before the read");
 }
 
 void written_report(Written *w) {

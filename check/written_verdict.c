@@ -26,21 +26,27 @@ static void report_missing(Written *w, const Release *at, const Hold *hold, int 
     const Pipe *pipe = &tiles->prog->pipes.items[hold->pipe];
     const Field *field = &pipe->fields.items[f];
     Span acquired = written_place_of(w, hold->acquire);
-    Diag *diag = none ? diag_at(tiles->diags, P0214, acquired, "field `%s` of `%s` is never written", field->name, pipe->name)
-                      : diag_at(tiles->diags, P0214, acquired, "field `%s` of `%s` is not written as a whole on every path",
+    Diag *diag = none ? diag_at(tiles->diags, P0214, acquired,
+                                "field `%s` of `%s` is never written", field->name, pipe->name)
+                      : diag_at(tiles->diags, P0214, acquired,
+                                "field `%s` of `%s` is not completely written on every path",
                                 field->name, pipe->name);
     diag_primary(tiles->diags, diag, "stage acquired here");
-    diag_label(tiles->diags, diag, row_of(w, at->row)->span, row_of(w, at->row)->leaving ? "and left here" : "and passed on here");
+    diag_label(tiles->diags, diag, row_of(w, at->row)->span,
+               row_of(w, at->row)->leaving ? "left here" : "passed on here");
     for (const Mark *mark = hold->marks; mark; mark = mark->before) {
         if (mark->site->tile->target.field != f || mark->site->row->span.lo < acquired.lo) continue;
         diag_label(tiles->diags, diag, mark->site->tile->target.span,
-                   mark->vague ? "which elements this writes is not known at compile time" : "written in part here");
+                   mark->vague ? "the elements that this writes are unknown at compile time"
+                               : "written in part here");
         break;
     }
     diag_label(tiles->diags, diag, field->span, "declared here");
-    if (!none) diag_note(tiles->diags, diag, "element `%s` may be left unwritten", element_text(w, pipe, f, element));
+    if (!none)
+        diag_note(tiles->diags, diag, "element `%s` may stay unwritten",
+                  element_text(w, pipe, f, element));
     if (none)
-        diag_help(tiles->diags, diag, "write it: `%s.%s[..] = ..;`, or leave the field out of the pipe",
+        diag_help(tiles->diags, diag, "write `%s.%s[..] = ..;`, or remove the field from the pipe",
                   w->role->handles.items[row_of(w, at->row)->handle].name, field->name);
     else
         diag_help(tiles->diags, diag, "write all of it on every path before the stage is passed on");
@@ -49,10 +55,14 @@ static void report_missing(Written *w, const Release *at, const Hold *hold, int 
 static void report_left(Written *w, const Release *at, const Hold *hold, int f) {
     Pipe *pipe = &w->tiles->prog->pipes.items[hold->pipe];
     const char *name = w->role->handles.items[row_of(w, at->row)->handle].name;
-    Diag *diag = diag_at(w->tiles->diags, P0309, row_of(w, at->row)->span, "the block of `%s` is left before its payload is written", name);
-    diag_primary(w->tiles->diags, diag, "`%s` has not been written on this path", pipe->fields.items[f].name);
-    diag_label(w->tiles->diags, diag, written_place_of(w, hold->acquire), "consumers of `%s` get this stage on every path", pipe->name);
-    diag_help(w->tiles->diags, diag, "write every field before, or decide before the stage is acquired");
+    Diag *diag = diag_at(w->tiles->diags, P0309, row_of(w, at->row)->span,
+                         "the block of `%s` is left before all fields are written", name);
+    diag_primary(w->tiles->diags, diag, "field `%s` is not written on this path",
+                 pipe->fields.items[f].name);
+    diag_label(w->tiles->diags, diag, written_place_of(w, hold->acquire),
+               "consumers of `%s` receive this stage on every path", pipe->name);
+    diag_help(w->tiles->diags, diag,
+              "write every field before this, or move the condition before the acquire");
     pipe->faulty = true;
 }
 
@@ -118,12 +128,13 @@ static void report_overlap(Written *w, const Release *at, int r, int s, int64_t 
                          vague ? "instances of `%s` may write the same elements of `%s`"
                                : "instances of `%s` both write elements of `%s`",
                          w->role->name, pipe->name);
-    diag_primary(tiles->diags, diag, "by the instance of rank %d", r);
+    diag_primary(tiles->diags, diag, "written by the instance of rank %d", r);
     if (second->site != first->site)
-        diag_label(tiles->diags, diag, second->site->tile->target.span, "and here by rank %d", s);
+        diag_label(tiles->diags, diag, second->site->tile->target.span,
+                   "also written here, by rank %d", s);
     diag_label(tiles->diags, diag, w->role->span, "%d instances run this role together", w->role->instances);
     if (!vague) diag_note(tiles->diags, diag, "ranks %d and %d write `%s`", r, s, element_text(w, pipe, f, element));
-    diag_help(tiles->diags, diag, "give each instance its own part: `rank*.. + i`");
+    diag_help(tiles->diags, diag, "give each instance its own part: `rank*extent + i`");
 }
 
 static bool check_overlap(Written *w, const Release *at, int first, int last) {
@@ -143,11 +154,14 @@ static bool check_overlap(Written *w, const Release *at, int first, int last) {
 static void report_open(Written *w, const Hold *hold) {
     Tiles *tiles = w->tiles;
     const char *pipe = tiles->prog->pipes.items[hold->pipe].name;
-    Diag *diag = diag_at(tiles->diags, P0214, written_place_of(w, hold->acquire),
-                         "the payload of `%s` is written by more statements, turn by turn, than are followed", pipe);
+    Diag *diag =
+        diag_at(tiles->diags, P0214, written_place_of(w, hold->acquire),
+                "a stage of `%s` is written by more statements than the checker follows", pipe);
     diag_primary(tiles->diags, diag, "stage acquired here");
-    diag_label(tiles->diags, diag, hold->open_at, "followed for %d writes", WRITES_MOST);
-    diag_help(tiles->diags, diag, "write more elements in one statement: an index instead of a loop");
+    diag_label(tiles->diags, diag, hold->open_at, "the limit of %d writes is reached here",
+               WRITES_MOST);
+    diag_help(tiles->diags, diag,
+              "write more elements in one statement: use an index instead of a loop");
 }
 
 static void report_bytes(Written *w, const Hold *hold, Span where, const char *what) {
