@@ -1,5 +1,5 @@
-/* The tree as text, for --emit=ast and the tests: one line a statement, expressions in Pipe's notation with every
- * parenthesis written, so that precedence can be read off. */
+/* The tree as text, for --emit=ast and the tests: one line per statement, expressions in Pipe's
+ * notation with all parentheses, so that precedence is visible. */
 #include "parser/ast.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@ typedef struct Printer {
     int indent;
 } Printer;
 
-/* ---- expressions --------------------------------------------------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 static void expr(Str *out, const AstExpr *e);
 
@@ -68,7 +68,8 @@ static void acquire(Str *out, AstEnd end, AstName pipe, AstName hint, bool unwai
     name(out, hint);
 }
 
-/* The shortest form that reads back as the same number; with a point or an exponent, so that it is no integer */
+/* The shortest form that reads back as the same number; with a point or an exponent, so that it
+ * is no integer */
 static void number(Str *out, double value) {
     char text[40];
     for (int digits = 1; digits <= 17; digits++) {
@@ -158,14 +159,14 @@ static void type(Str *out, const AstType *t) {
     str_char(out, ']');
 }
 
-/* " WORD e", or nothing where there is no expression */
+/* " WORD e", or nothing if there is no expression */
 static void clause(Str *out, const char *word, const AstExpr *e) {
     if (!e) return;
     str_printf(out, " %s ", word);
     expr(out, e);
 }
 
-/* ---- statements ---------------------------------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 static void stmt(Printer *p, const AstStmt *s);
 
@@ -245,11 +246,11 @@ static void branch(Printer *p, const AstStmt *s) {
     body(p, s->branch.otherwise);
 }
 
-static void signal(Printer *p, const char *word, const char *behind, const AstStmt *s) {
+static void signal(Printer *p, const char *word, const char *after, const AstStmt *s) {
     str_printf(p->out, "%s ", word);
     expr(p->out, s->signal.barrier);
     clause(p->out, "at", s->signal.at);
-    clause(p->out, behind, s->signal.value);
+    clause(p->out, after, s->signal.value);
     str_char(p->out, '\n');
 }
 
@@ -314,7 +315,7 @@ static void stmt(Printer *p, const AstStmt *s) {
     }
 }
 
-/* ---- items --------------------------------------------------------------------------------------------------------- */
+/* ---- items ----------------------------------------------------------------------------------- */
 
 static void params(Printer *p, const AstParams *list) {
     static const char *const mode[] = {

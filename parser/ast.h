@@ -1,6 +1,6 @@
-/* What was written: the tree that the parser builds and check/ reads. It promises nothing but shape: names are not
- * resolved, nothing has a type. Every node has the span of the text it came from. Names are interned.
- * Node fields are explained where they are declared; a pointer that may be NULL says so. */
+/* The syntax tree that the parser builds and elaborate/ reads. It describes only syntax: names
+ * are not resolved, nothing has a type. Every node has the span of its text. Names are interned.
+ * Pointers that may be NULL say so at their declaration. */
 #ifndef PIPEC_AST_H
 #define PIPEC_AST_H
 
@@ -10,7 +10,7 @@ typedef struct AstExpr AstExpr;
 typedef struct AstStmt AstStmt;
 
 typedef struct AstName {
-    const char *text; /* interned; NULL where an error took its place */
+    const char *text; /* interned; NULL after a syntax error */
     Span span;
 } AstName;
 
@@ -18,7 +18,7 @@ typedef VEC(AstName) AstNames;
 typedef VEC(AstExpr *) AstExprs;
 typedef VEC(AstStmt *) AstStmts;
 
-/* ---- expressions ------------------------------------------------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 typedef enum AstUnaryOp { AST_NEG, AST_NOT } AstUnaryOp;
 
@@ -33,7 +33,7 @@ typedef enum AstReduceOp { AST_SUM, AST_MAX, AST_MIN } AstReduceOp;
 typedef enum AstEnd { AST_PRODUCE, AST_CONSUME } AstEnd; /* an end of a pipe */
 
 typedef enum AstExprKind {
-    AST_ERROR_EXPR, /* where parsing failed; later passes are silent on it */
+    AST_ERROR_EXPR, /* after a syntax error; later passes report nothing about it */
     AST_INTEGER,
     AST_FLOAT,
     AST_BOOL,
@@ -45,7 +45,7 @@ typedef enum AstExprKind {
     AST_SUBSCRIPT, /* base[subs] */
     AST_MEMBER,    /* base.name */
     AST_REDUCE,    /* sum[x, y] e */
-    AST_OLD,       /* old Y[i]: base is the tensor read */
+    AST_OLD,       /* old Y[i]: base is the access */
     AST_ACQUIRE,   /* consume <p>, produce <p> */
     AST_TRY,       /* try consume <p>, try produce <p> */
     AST_CURSOR     /* consume <p>.index: of the next stage of an end */
@@ -67,8 +67,8 @@ struct AstExpr {
         struct { AstExpr *base; AstName member; } member;
         struct { AstReduceOp op; AstNames indexes; AstExpr *body; } reduce;
         AstExpr *old;
-        struct { AstEnd end; AstName pipe, hint; bool unwaited; } acquire; /* AST_ACQUIRE and AST_TRY; hint: `if ready`, text NULL without one;
-                                                                             unwaited: `if true` */
+        /* AST_ACQUIRE and AST_TRY; hint: `if ready`, text NULL without one; unwaited: `if true` */
+        struct { AstEnd end; AstName pipe, hint; bool unwaited; } acquire;
         struct { AstEnd end; AstName pipe, member; } cursor;
     };
 };
@@ -82,7 +82,7 @@ typedef struct AstType {
     AstExprs dims; /* empty: a scalar */
 } AstType;
 
-/* ---- statements -------------------------------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 typedef enum AstAssignOp { AST_SET, AST_SET_ADD, AST_SET_SUB, AST_SET_MUL, AST_SET_DIV } AstAssignOp;
 
@@ -97,7 +97,7 @@ typedef struct AstDomain {
     Span span;
     AstName name;     /* AST_DOMAIN_NAMED */
     AstExpr *from;    /* first, or of a piece (`from a`, `[a .. b]`); NULL: whole */
-    AstExpr *to;      /* one past the last; NULL: to the end */
+    AstExpr *to;      /* exclusive; NULL: to the end */
 } AstDomain;
 
 typedef enum AstOperandMode { AST_OPERAND_IN, AST_OPERAND_OUT, AST_OPERAND_INOUT } AstOperandMode;
@@ -106,8 +106,9 @@ typedef struct AstOperand { /* of inline PTX */
     Span span;
     AstOperandMode mode;
     AstExpr *value; /* AST_OPERAND_IN */
-    AstName name;   /* the variable of the others */
-    AstName type;   /* as the text sees it; text NULL: as declared */
+    AstName name;   /* otherwise: the variable */
+    /* type in the PTX text; its text is NULL: as declared */
+    AstName type;
 } AstOperand;
 
 typedef VEC(AstOperand) AstOperands;
@@ -140,8 +141,10 @@ struct AstStmt {
     AstStmtKind kind;
     Span span;
     union {
-        struct { AstStmts body; Span close; } block; /* AST_BLOCK, AST_TURN, AST_UNSAFE; close: the `}` */
-        struct { AstName name; AstType *type; AstExpr *init; } declare; /* LET, VAR, SHARED; type, init may be NULL */
+        /* AST_BLOCK, AST_TURN, AST_UNSAFE; close: the `}` */
+        struct { AstStmts body; Span close; } block;
+        /* LET, VAR, SHARED; type, init may be NULL */
+        struct { AstName name; AstType *type; AstExpr *init; } declare;
         struct {
             AstExpr *target, *value;
             AstAssignOp op;
@@ -149,30 +152,34 @@ struct AstStmt {
             bool by_lanes, multicast_required;
             Span lanes_span;
         } assign;
-        struct { AstNames vars; AstDomain domain; AstStmt *body; Span head; } loop; /* head: `for .. in ..` */
+        /* head: `for .. in ..` */
+        struct { AstNames vars; AstDomain domain; AstStmt *body; Span head; } loop;
         struct { AstExpr *condition; AstName nonempty; AstStmt *then, *otherwise; Span head; } branch;
-            /* `if kv nonempty` has condition == NULL and the domain's name; otherwise: NULL, a block or another if */
+            /* `if kv nonempty` has condition == NULL and the domain's name; otherwise: NULL, a
+             * block or another if */
         AstExpr *value; /* RETURN (may be NULL), EXPR */
-        struct { AstEnd end; AstName pipe, hint; bool unwaited; AstExpr *lag; AstName as; AstStmt *body; Span head; } stage; /* lag may
-                                                                                                                              be NULL */
+        /* lag may be NULL */
+        struct { AstEnd end; AstName pipe, hint; bool unwaited; AstExpr *lag; AstName as; AstStmt *body; Span head; } stage;
         struct { AstName name; bool without_signal; } release;
         struct {
-            AstExpr *barrier;   /* a stage's name, s.full, consume <p>.full, consume <p>.full[i]; STEP: an AST_ACQUIRE of the end */
+            /* a stage's name, s.full, consume <p>.full, consume <p>.full[i]; STEP: an
+             * AST_ACQUIRE of the end */
+            AstExpr *barrier;
             AstExpr *at;        /* ARRIVE: block of the cluster, may be NULL */
             AstExpr *value;     /* WAIT: phase; EXPECT: bytes; ARRIVE: bytes, may be NULL */
         } signal;               /* ARRIVE, WAIT, EXPECT, STEP */
-        struct { AstName text; AstOperands operands; } ptx; /* text: what stands in the quotes */
+        struct { AstName text; AstOperands operands; } ptx; /* text: between the quotes */
     };
 };
 
-/* ---- items ------------------------------------------------------------------------------------------------------- */
+/* ---- items ----------------------------------------------------------------------------------- */
 
 typedef enum AstMode { AST_IN, AST_OUT, AST_INOUT, AST_BORROW } AstMode;
 
 typedef struct AstParam {
     Span span;
     AstMode mode;
-    Span mode_span; /* of the word, empty without one */
+    Span mode_span; /* of the keyword, empty without one */
     AstName name;
     AstType *type;
 } AstParam;
@@ -184,7 +191,7 @@ typedef struct AstConst { /* const NAME = e, static NAME = e in {..} */
     bool is_static;
     AstName name;
     AstExpr *value;
-    AstExprs choices; /* what `tune` may try */
+    AstExprs choices; /* values for `tune` */
 } AstConst;
 
 typedef struct AstClaim { /* one line of `ensures` */
@@ -198,7 +205,8 @@ typedef struct AstClaim { /* one line of `ensures` */
 typedef struct AstExampleItem { /* N = 5; SeqLens[b] = 1 + b */
     Span span;
     AstExpr *target; /* AST_NAME, or AST_SUBSCRIPT of a name by bare names */
-    AstExpr *value;  /* a number, or a fill's name (iota, zeros, uniform, normal) where target is a tensor's name */
+    /* a number; if target is a tensor's name, a fill: iota, zeros, uniform, normal */
+    AstExpr *value;
 } AstExampleItem;
 
 typedef struct AstAxis { /* grid and cluster */
@@ -218,7 +226,7 @@ typedef struct AstField {
 typedef enum AstItemKind {
     AST_ITEM_CONST, AST_ITEM_FN, AST_ITEM_KERNEL, /* of a file */
     AST_ITEM_REQUIRES, AST_ITEM_ENSURES, AST_ITEM_EXAMPLE, AST_ITEM_GRID, AST_ITEM_CLUSTER, AST_ITEM_RANGE,
-    AST_ITEM_PIPE, AST_ITEM_ROLE /* of a kernel, beside AST_ITEM_CONST */
+    AST_ITEM_PIPE, AST_ITEM_ROLE /* of a kernel; AST_ITEM_CONST too */
 } AstItemKind;
 
 typedef enum AstTeam { AST_WARPS, AST_WARPGROUPS } AstTeam;
@@ -229,10 +237,11 @@ typedef VEC(AstItem *) AstItems;
 struct AstItem {
     AstItemKind kind;
     Span span;
-    Span head; /* the words before the body: `role load: 1 warp` */
+    Span head; /* text before the body: `role load: 1 warp` */
     union {
         VEC(AstConst) consts;
-        struct { AstName name; AstParams params; AstType *result; AstStmt *body; bool *reached; } fn; /* result may be NULL; reached: set by check */
+        /* result may be NULL; reached: set by elaborate */
+        struct { AstName name; AstParams params; AstType *result; AstStmt *body; bool *reached; } fn;
         struct { AstName name; AstParams params; AstName target; AstItems items; Span close; } kernel;
         AstExpr *requires_;
         VEC(AstClaim) ensures;
@@ -264,9 +273,11 @@ struct AstItem {
 typedef struct Ast {
     const Source *source;
     AstItems items;
-    AstItems fns, consts, kernels; /* those of the items that are functions, constants and statics, kernels with names */
-    VEC(const char *) kernel_names; /* of `kernels`, beside each other: each kernel of a long file is looked for */
-    VEC(Span) comments; /* in order; the formatter needs them */
+    /* the items that are functions, constants and statics, kernels with names */
+    AstItems fns, consts, kernels;
+    /* names of `kernels`, in one array: each kernel of a long file is searched for */
+    VEC(const char *) kernel_names;
+    VEC(Span) comments; /* in order of the text */
 } Ast;
 
 /* An indented form of everything: --emit=ast */

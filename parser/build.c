@@ -1,9 +1,9 @@
-/* The makers of nodes, and the messages about mistakes that the grammar knows by name. */
+/* Constructors of nodes, and reports of the errors that the grammar recognises. */
 #include "parser/build.h"
 
 static int deeper(int a, int b) { return a > b ? a : b; }
 
-/* ---- expressions --------------------------------------------------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 Sized make_error_expr(Parse *p, Span span) {
     AstExpr *expr = NEW(p->lexer.arena, AstExpr);
@@ -12,7 +12,7 @@ Sized make_error_expr(Parse *p, Span span) {
     return (Sized){expr, 1};
 }
 
-/* A tree that would be too deep for the recursive passes is cut off here; one report for each statement */
+/* Replaces a tree that would be too deep for recursive passes; one report per statement */
 Sized make_expr(Parse *p, AstExprKind kind, Span span, int depth) {
     if (depth >= DEPTH_MAX) {
         if (!p->too_long) {
@@ -21,7 +21,7 @@ Sized make_expr(Parse *p, AstExprKind kind, Span span, int depth) {
             diag_help(p->lexer.diags, diag, "give parts of it names with `let`");
         }
         p->too_long = true;
-        /* the action goes on to fill the node, so it is one that nobody else holds */
+        /* The action writes to the node, so no other tree may share it */
         return (Sized){.tree = make_error_expr(p, span).tree, .depth = 1};
     }
     AstExpr *expr = NEW(p->lexer.arena, AstExpr);
@@ -89,7 +89,7 @@ Exprs *push_expr(Parse *p, Exprs *list, Sized expr) {
     return list;
 }
 
-/* ---- statements ---------------------------------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 AstStmt *make_stmt(Parse *p, AstStmtKind kind, Span span) {
     AstStmt *stmt = NEW(p->lexer.arena, AstStmt);
@@ -113,7 +113,7 @@ AstStmt *make_declare(Parse *p, AstStmtKind kind, AstName name, AstType *type, A
     return stmt;
 }
 
-/* The checker decides what may be written; here only what cannot be a place at all is refused */
+/* Refuses only what cannot be a place; the checker decides the rest */
 static bool is_place(const AstExpr *expr) {
     return expr->kind == AST_NAME || expr->kind == AST_SUBSCRIPT || expr->kind == AST_MEMBER ||
            expr->kind == AST_ERROR_EXPR;
@@ -123,7 +123,7 @@ void note_resumed(Parse *p) { p->resumed = p->lexer.word.lo; }
 
 static bool is_rest(const Parse *p, Span span) { return span.lo == p->resumed; }
 
-AstStmt *make_assign(Parse *p, Sized target, AstAssignOp op, Span op_span, AstExpr *value, Manner manner) {
+AstStmt *make_assign(Parse *p, Sized target, AstAssignOp op, Span op_span, AstExpr *value, AssignModifiers modifiers) {
     if (!is_place(target.tree)) {
         if (is_rest(p, target.tree->span)) return make_stmt(p, AST_ERROR_STMT, target.tree->span);
         Diag *diag = lexer_report(&p->lexer, P0022, target.tree->span, "this cannot be assigned to");
@@ -136,9 +136,9 @@ AstStmt *make_assign(Parse *p, Sized target, AstAssignOp op, Span op_span, AstEx
     stmt->assign.value = value;
     stmt->assign.op = op;
     stmt->assign.op_span = op_span;
-    stmt->assign.by_lanes = manner.by_lanes;
-    stmt->assign.multicast_required = manner.multicast_required;
-    stmt->assign.lanes_span = manner.lanes_span;
+    stmt->assign.by_lanes = modifiers.by_lanes;
+    stmt->assign.multicast_required = modifiers.multicast_required;
+    stmt->assign.lanes_span = modifiers.lanes_span;
     return stmt;
 }
 
@@ -210,7 +210,7 @@ AstStmt *make_stage(Parse *p, Span head, const AstExpr *acquire, AstExpr *lag, A
     return stmt;
 }
 
-/* ---- items --------------------------------------------------------------------------------------------------------- */
+/* ---- items ----------------------------------------------------------------------------------- */
 
 AstItem *make_item(Parse *p, AstItemKind kind, Span span) {
     AstItem *item = NEW(p->lexer.arena, AstItem);
@@ -227,7 +227,7 @@ AstType *make_type(Parse *p, Span span, AstName name, const Exprs *dims) {
     return type;
 }
 
-/* ---- mistakes ------------------------------------------------------------------------------------------------------ */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 void report_set_in_condition(Parse *p, Span op_span) {
     Diag *diag = lexer_report(&p->lexer, P0011, op_span, "`=` in a condition");
@@ -235,7 +235,7 @@ void report_set_in_condition(Parse *p, Span op_span) {
 }
 
 void report_chain(Parse *p, const AstExpr *first, Span second_op) {
-    if (first->kind != AST_BINARY) return; /* it was cut off */
+    if (first->kind != AST_BINARY) return; /* the tree was cut off */
     Diag *diag = lexer_report(&p->lexer, P0015, second_op, "comparisons do not chain");
     diag_label(p->lexer.diags, diag, first->binary.op_span, "the first comparison");
     diag_help(p->lexer.diags, diag, "write `a < b && b < c`, or parentheses if a truth value is compared");
@@ -276,7 +276,8 @@ void report_empty_statement(Parse *p, Span span, bool after_block) {
     diag_help(p->lexer.diags, diag, "remove it");
 }
 
-/* What follows in the loop's head is of another language: `until` is where the echoes of this error begin */
+/* The loop's head is in the syntax of another language: errors up to `until` are consequences of
+ * this one */
 void report_foreign_loop(Parse *p, Span span, Span until) {
     bool is_while = span.lo == until.lo;
     Diag *diag = lexer_report(&p->lexer, P0017, span,

@@ -1,22 +1,24 @@
-/* What the grammar's actions share: the state of one parse, and the makers of nodes. Private to the floor. */
+/* parser, private: shared by the grammar's actions: the state of a parse, and the constructors
+ * of nodes. */
 #ifndef PIPEC_PARSER_BUILD_H
 #define PIPEC_PARSER_BUILD_H
 
 #include "lexer/lexer.h"
 #include "parser/ast.h"
 
-#define DEPTH_MAX   1000 /* of an expression's tree; every recursive pass behind the parser relies on it */
+#define DEPTH_MAX   1000 /* of an expression's tree; bounds the recursion of all later passes */
 #define ELSE_IF_MAX 300
 
 typedef struct Parse {
     Lexer lexer;
     Ast *ast;
     bool too_long;    /* an expression of this statement was refused for its depth */
-    bool failed;      /* there was a syntax error, */
-    Span failure;     /* this word was the last that did not fit, */
-    Span misnamed;    /* this keyword the last that was meant as a name (empty: none), */
-    uint32_t resumed; /* and at the word here the grammar went on: what begins there may be the rest of a statement.
-                         UINT32_MAX: it never had to */
+    bool failed;      /* there was a syntax error */
+    Span failure;     /* the last token that did not fit */
+    Span misnamed;    /* the last keyword used as a name; empty: none */
+    /* offset at which the grammar resumed; text there may be the rest of a statement;
+     * UINT32_MAX: it never resumed */
+    uint32_t resumed;
 } Parse;
 
 /* An expression and the depth of its tree */
@@ -25,30 +27,31 @@ typedef struct Sized {
     int depth;
 } Sized;
 
-/* An `if`, and how many `else if` follow it */
+/* An `if`, and the number of `else if` after it */
 typedef struct Chain {
     AstStmt *stmt;
     int links;
 } Chain;
 
-/* A list of expressions and the depth of its deepest */
+/* A list of expressions and the depth of the deepest one */
 typedef struct Exprs {
     AstExprs list;
     int depth;
 } Exprs;
 
-/* `p[N] a -> b arrivals full e`: what follows the consumers */
+/* `p[N] a -> b arrivals full e`: the part after the consumers */
 typedef struct Arrivals {
     AstExpr *full, *empty;
 } Arrivals;
 
-/* How a value is assigned: `by lanes`, `multicast required` */
-typedef struct Manner {
+/* Modifiers of an assignment: `by lanes`, `multicast required` */
+typedef struct AssignModifiers {
     bool by_lanes, multicast_required;
     Span lanes_span;
-} Manner;
+} AssignModifiers;
 
-Sized make_expr(Parse *p, AstExprKind kind, Span span, int depth); /* depth: of its deepest operand */
+/* depth: of its deepest operand */
+Sized make_expr(Parse *p, AstExprKind kind, Span span, int depth);
 Sized make_error_expr(Parse *p, Span span);
 Sized make_unary(Parse *p, AstUnaryOp op, Span span, Sized operand);
 Sized make_binary(Parse *p, AstBinaryOp op, Span span, Sized left, Span op_span, Sized right);
@@ -62,26 +65,28 @@ Sized make_member(Parse *p, Span span, Sized base, AstName member);
 Sized make_cursor(Parse *p, Span span, Sized pipe_end, AstName member);
 Exprs *push_expr(Parse *p, Exprs *list, Sized expr);
 
-/* The statements that end with `;` get their span with it */
+/* Statements that end with `;` include it in their span */
 AstStmt *make_stmt(Parse *p, AstStmtKind kind, Span span);
 AstStmt *make_block(Parse *p, Span span, Span close, const AstStmts *body);
 AstStmt *make_declare(Parse *p, AstStmtKind kind, AstName name, AstType *type, AstExpr *init);
-AstStmt *make_assign(Parse *p, Sized target, AstAssignOp op, Span op_span, AstExpr *value, Manner manner);
-AstStmt *make_expr_stmt(Parse *p, Span span, Sized value); /* a call; anything else does nothing and is reported */
+AstStmt *make_assign(Parse *p, Sized target, AstAssignOp op, Span op_span, AstExpr *value, AssignModifiers modifiers);
+/* a call; other expressions have no effect and are reported */
+AstStmt *make_expr_stmt(Parse *p, Span span, Sized value);
 AstStmt *make_for(Parse *p, Span head, const AstNames *vars, const AstDomain *domain);
 AstDomain *make_domain(Parse *p, Span span, AstDomainKind kind, const AstExpr *name, AstExpr *from, AstExpr *to);
 Chain make_if(Parse *p, Span span, AstStmt *head, AstStmt *then, Chain otherwise);
 AstStmt *make_stage(Parse *p, Span head, const AstExpr *acquire, AstExpr *lag, AstName as);
 
 AstStmt *make_signal(Parse *p, AstStmtKind kind, Span span, Sized barrier); /* build_unsafe.c */
-AstStmt *make_ptx(Parse *p, Span span, AstName text, const AstOperands *operands); /* operands may be NULL */
-/* What stands between the quotes at `span`, on a line of its own behind what stood in quotes before it, which may be NULL */
+/* operands may be NULL */
+AstStmt *make_ptx(Parse *p, Span span, AstName text, const AstOperands *operands);
+/* The text between the quotes at `span`, appended as a new line to `before`, which may be NULL */
 const char *text_in_quotes(Parse *p, const char *before, Span span);
 
 AstItem *make_item(Parse *p, AstItemKind kind, Span span);
 AstType *make_type(Parse *p, Span span, AstName name, const Exprs *dims); /* dims may be NULL */
 
-/* The mistakes that the grammar knows by name */
+/* Errors that the grammar recognises */
 void report_set_in_condition(Parse *p, Span op_span);
 void report_chain(Parse *p, const AstExpr *first, Span second_op);
 void report_no_stage_name(Parse *p, Span where, bool is_block);
@@ -93,7 +98,8 @@ void report_empty_statement(Parse *p, Span span, bool after_block);
 void report_foreign_loop(Parse *p, Span span, Span until);
 void report_claim(Parse *p, Span where, const char *message);
 
-/* A syntax error: `found` is the word at `span`, and `expected` are all words that could stand there */
+/* A syntax error: `found` is the token at `span`, `expected` are all tokens that are allowed
+ * there */
 typedef struct Word {
     int token;
     const char *spelling; /* as written, or a description: "end of file" */

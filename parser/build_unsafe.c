@@ -1,4 +1,4 @@
-/* The makers of what stands in `unsafe` blocks: signals, cursors, inline PTX. */
+/* Constructors for `unsafe` blocks: signals, cursors, inline PTX. */
 #include "parser/build.h"
 
 Sized make_name(Parse *p, AstName name) {
@@ -7,7 +7,7 @@ Sized make_name(Parse *p, AstName name) {
     return made;
 }
 
-/* `consume <p>.index`: of an end of a pipe it is its cursor's */
+/* `consume <p>.index` is a member of the cursor of that end */
 Sized make_member(Parse *p, Span span, Sized base, AstName member) {
     if (base.tree->kind == AST_ACQUIRE) return make_cursor(p, span, base, member);
     Sized made = make_expr(p, AST_MEMBER, span, base.depth);
@@ -38,7 +38,7 @@ AstStmt *make_ptx(Parse *p, Span span, AstName text, const AstOperands *operands
     return stmt;
 }
 
-/* An escaped character stands for itself: no line of PTX needs another */
+/* A backslash escapes the next character; PTX needs no other escapes */
 const char *text_in_quotes(Parse *p, const char *before, Span span) {
     const char *source = p->lexer.source->text;
     Str text = str_new(p->lexer.arena);

@@ -1,7 +1,7 @@
-/* Syntax errors: from the set of words that could have come to one English sentence.
+/* Syntax errors: turns the set of expected tokens into one English sentence.
  *
- * Under LAC the set is complete, hence long; words that belong together (what begins an expression, the operators) are
- * said as one. */
+ * With LAC the set is complete, so it is long; tokens that belong together (start of an
+ * expression, operators) are named as a group. */
 #include "parser/build.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ typedef struct Set {
     const char *spelling[TOKENS];
 } Set;
 
-/* In the order of pipe.y: reserved words first, then those that are words only in their place */
+/* In the order of pipe.y: reserved words first, then contextual keywords */
 static bool is_reserved(int token) { return token >= TOK_KERNEL && token <= TOK_MIN; }
 static bool is_contextual(int token) { return token >= TOK_ARRIVALS && token <= TOK_WITHOUT; }
 
@@ -76,8 +76,9 @@ static const char *phrase_of(Parse *p, Set *set) {
         group = "a name";
         drop_names(set);
     }
-    if (set->has[TOK_COLON] && !group) DROP(set, TOK_LBRACE); /* a role's width is missed by name */
-    if (operators || set->has[TOK_SEMICOLON])                 /* words that may follow are not what is missed */
+    /* a missing width of a role has its own message */
+    if (set->has[TOK_COLON] && !group) DROP(set, TOK_LBRACE);
+    if (operators || set->has[TOK_SEMICOLON]) /* tokens that may follow anyway are not missing */
         for (int token = TOK_ARRIVALS; token <= TOK_WITHOUT; token++) set->has[token] = false;
     if (set->has[TOK_SET_ADD]) DROP(set, TOK_SET_ADD, TOK_SET_SUB, TOK_SET_MUL, TOK_SET_DIV);
     if (group) vec_push(arena, &parts, group);
@@ -92,7 +93,7 @@ static const char *phrase_of(Parse *p, Set *set) {
     return phrase.text;
 }
 
-/* The word as it was written */
+/* The token as written */
 static const char *found_text(Parse *p, Word found, Span span) {
     if (found.token == TOK_END) return "the end of the file";
     Str text = str_new(p->lexer.arena);
@@ -108,7 +109,8 @@ static bool word_is(const Parse *p, Span span, const char *word) {
     return span.hi - span.lo == strlen(word) && memcmp(p->lexer.source->text + span.lo, word, strlen(word)) == 0;
 }
 
-/* Is the gap before `found` the place for a `;`: it stands on a later line, closes the block, or begins a statement */
+/* True if a `;` fits before `found`: `found` is on a later line, closes the block, or begins a
+ * statement */
 static bool ends_statement(const Parse *p, Word found, Span span) {
     if (found.token == TOK_RBRACE || (found.token >= TOK_KERNEL && found.token <= TOK_TRY && found.token != TOK_AS &&
                                       found.token != TOK_LAG && found.token != TOK_IN))
@@ -117,8 +119,8 @@ static bool ends_statement(const Parse *p, Word found, Span span) {
     return source_line(source, span.lo) > source_line(source, p->lexer.previous_end);
 }
 
-/* After an error the grammar may go on in the middle of what was wrong. So a further error counts only on a later line, or
- * behind a word that surely begins or ends something. */
+/* After an error the grammar may resume in the middle of the wrong text. So another error counts
+ * only on a later line, or after a token that surely begins or ends a statement or item. */
 static bool is_echo(const Parse *p, Span span) {
     const Source *source = p->lexer.source;
     return p->failed && p->lexer.boundary < p->failure.lo &&
@@ -129,7 +131,8 @@ static bool is_letter_or_digit(char c) {
     return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Where a keyword was meant as a name, its uses are no further mistakes: is it among the words of what is under way? */
+/* True if the current construct contains the keyword that was used as a name: its uses are no
+ * further errors. */
 static bool uses_misnamed(const Parse *p, Span span) {
     const char *text = p->lexer.source->text;
     const uint32_t length = p->misnamed.hi - p->misnamed.lo;
@@ -147,7 +150,7 @@ static void add_open_bracket(Parse *p, Diag *diag) {
     diag_label(p->lexer.diags, diag, open->span, "this `%c` is not closed", open->shape);
 }
 
-/* A name in the place of a word that it resembles */
+/* Adds a suggestion if a similar token is expected in place of a name */
 static void add_resembling(Parse *p, Diag *diag, Span span, const Set *set) {
     const char *words[TOKENS];
     size_t count = 0;
@@ -189,7 +192,8 @@ void report_syntax(Parse *p, Word found, Span span, const Word *expected, int co
     }
     const Set whole = set;
     Span gap = {lexer->previous_end, lexer->previous_end};
-    bool begins = set.has[TOK_LET] || set.has[TOK_ROLE] || set.has[TOK_KERNEL]; /* nothing is under way */
+    /* at the beginning of a statement or item */
+    bool begins = set.has[TOK_LET] || set.has[TOK_ROLE] || set.has[TOK_KERNEL];
     const char *what = found_text(p, found, span);
 
     if (found.token == TOK_END) {

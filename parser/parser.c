@@ -1,4 +1,4 @@
-/* The parser's door: one scanner, one run of the grammar, one tree. */
+/* The public function: one scanner, one run of the grammar, one tree. */
 #include "parser/parser.h"
 
 #include "parser/build.h"
@@ -11,7 +11,7 @@ Ast *parser_parse(Arena *arena, Names *names, const Source *source, Diags *diags
     p->resumed = UINT32_MAX;
     size_t before = diags->errors;
     void *scanner = lexer_open(&p->lexer, arena, names, source, diags);
-    (void)pipe_parse(scanner, p); /* what went wrong has been reported */
+    (void)pipe_parse(scanner, p); /* errors have been reported */
     p->ast->comments.items = p->lexer.comments.items;
     p->ast->comments.count = p->lexer.comments.count;
     p->ast->comments.capacity = p->lexer.comments.capacity;

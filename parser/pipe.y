@@ -1,9 +1,10 @@
-/* Words to a tree. The grammar builds the tree and nothing else; what a node is made of says ast.h.
+/* Tokens to a tree. The grammar only builds the tree; ast.h describes the nodes.
  *
- * Errors: `stmts error` resumes at any word that begins a statement or ends the block, `stmts error ";"` re-arms reporting
- * at once, and a keyword with `error` before a block skips to that block and reads it. Mistakes that are often made have
- * rules of their own, which report them by name and go on as if it had been written right.
- * Words that are keywords only in their place (`name` lists them) may be used as names everywhere. */
+ * Errors: `stmts error` resumes at any token that begins a statement or ends the block, `stmts
+ * error ";"` re-enables reporting at once, and a keyword with `error` before a block skips to
+ * that block and reads it. Frequent errors have rules of their own, which report them by name
+ * and continue as if the text were correct. Contextual keywords (listed by `name`) may be used
+ * as names everywhere. */
 %require "3.8"
 %define api.pure full
 %define api.prefix {pipe_}
@@ -30,8 +31,8 @@ const char *pipe_token_spelling(int token);
 #include <stdlib.h>
 }
 %code {
-/* The stacks have their full size from the start: nothing is allocated, and what does not fit is nested too deeply.
- * A bracket takes at most 16 places. */
+/* The stacks are allocated once; a text that exceeds them is nested too deeply. A bracket takes
+ * at most 16 entries. */
 #define YYINITDEPTH 6000
 #define YYMAXDEPTH 6000
 #define YYMALLOC(bytes) no_memory(bytes)
@@ -41,7 +42,8 @@ static void *no_memory(size_t bytes) {
     return NULL;
 }
 
-/* From the first to the last part that is not empty; an empty rule lies behind what precedes it */
+/* From the first to the last part that is not empty; an empty rule is at the end of the part
+ * before it */
 #define YYLLOC_DEFAULT(current, rhs, count) ((current) = join(&YYRHSLOC(rhs, 0), (count)))
 static Span join(const Span *before, int count) {
     Span span = {before[0].hi, before[0].hi};
@@ -56,12 +58,12 @@ static Span join(const Span *before, int count) {
 
 static void pipe_error(const Span *span, void *scanner, Parse *p, const char *message) {
     (void)scanner;
-    (void)message; /* the only one is that the stacks are full */
+    (void)message; /* the only message is that the stacks are full */
     report_depth(p, *span);
 }
 
 #define ARENA (p->lexer.arena)
-/* The vectors inside of AstItem have no type of their own to assign */
+/* The vectors inside AstItem have no named type that could be assigned */
 #define MOVE(to, from) ((to).items = (from).items, (to).count = (from).count, (to).capacity = (from).capacity)
 #define NEW_NODE(to, Type) *((to) = NEW(ARENA, Type)) = (Type)
 #define AT(name_text, name_span) ((AstName){(name_text), (name_span)})
@@ -93,7 +95,7 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
     AstMode mode;
     AstTeam team;
     Arrivals arrivals;
-    Manner manner;
+    AssignModifiers modifiers;
     AstOperand *operand;
     AstOperands *operands;
     AstOperandMode operand_mode;
@@ -142,7 +144,7 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
 %type <chain> if_stmt
 %type <domain> domain
 %type <assign> assign_op
-%type <manner> manner
+%type <modifiers> modifiers
 %type <param> param
 %type <params> params param_list
 %type <mode> mode
@@ -163,7 +165,7 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
 
 %%
 
-/* ---- a file -------------------------------------------------------------------------------------------------------- */
+/* ---- a file ---------------------------------------------------------------------------------- */
 
 file:
     %empty
@@ -286,7 +288,7 @@ dims:
   | "[" exprs "]"           { $$ = $exprs; }
   ;
 
-/* ---- a kernel ------------------------------------------------------------------------------------------------------ */
+/* ---- a kernel -------------------------------------------------------------------------------- */
 
 kernel_body:
     "{" kernel_items "}"    { $$ = $kernel_items; $$->kernel.close = @3; }
@@ -514,7 +516,7 @@ opt_regs:
   | "regs" expr             { $$ = $expr; }
   ;
 
-/* ---- statements ---------------------------------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 block:
     "{" stmts "}"           { $$ = make_block(p, @$, @3, $stmts); }
@@ -569,7 +571,7 @@ open_statement:
             report_no_stage_name(p, @$, false);
         }
     }
-  | expr[target] assign_op value manner { $$ = make_assign(p, $target, $assign_op, @assign_op, $value.tree, $manner); }
+  | expr[target] assign_op value modifiers { $$ = make_assign(p, $target, $assign_op, @assign_op, $value.tree, $modifiers); }
   | hinted                            { $$ = make_stmt(p, AST_ERROR_STMT, @$); report_no_stage_name(p, @$, false); }
   | "break"                           { $$ = make_stmt(p, AST_BREAK, @$); }
   | "continue"                        { $$ = make_stmt(p, AST_CONTINUE, @$); }
@@ -594,7 +596,7 @@ open_statement:
   | "ptx" texts "(" operands ")"      { $$ = make_ptx(p, @$, AT($texts, @texts), $operands); }
   ;
 
-/* ---- of `unsafe` blocks ---- */
+/* ---- `unsafe` blocks ------------------------------------------------------------------------- */
 
 barrier:
     name                              { $$ = make_expr(p, AST_NAME, @$, 0); $$.tree->name = $name.text; }
@@ -652,18 +654,19 @@ assign_op:
   | "/="                    { $$ = AST_SET_DIV; }
   ;
 
-manner:
-    %empty                  { $$ = (Manner){0}; }
-  | manner[so_far] "by" "lanes" {
+modifiers:
+    %empty                  { $$ = (AssignModifiers){0}; }
+  | modifiers[so_far] "by" "lanes" {
         $$ = $so_far;
         $$.by_lanes = true;
         $$.lanes_span = span_join(@2, @3);
     }
-  | manner[so_far] "multicast" "required" { $$ = $so_far; $$.multicast_required = true; }
+  | modifiers[so_far] "multicast" "required" { $$ = $so_far; $$.multicast_required = true; }
   ;
 
-/* What may be assigned: a stage is acquired only here, so that its variable has a name. It is read in any place of a value and refused there when
- * it is known what was meant. */
+/* The right side of an assignment: a stage may be acquired only here, so that it gets a
+ * variable. The grammar accepts an acquire in all values; those elsewhere are refused when the
+ * context is known. */
 value:
     expr
   | hinted
@@ -755,7 +758,7 @@ pipe_end:
     }
   ;
 
-/* ---- expressions --------------------------------------------------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 expr:
     or
@@ -772,7 +775,7 @@ and:
   | and[left] "&&" comparison[right] { $$ = make_binary(p, AST_AND, @$, $left, @2, $right); }
   ;
 
-/* `a < b < c` is read, so that it can be refused by name */
+/* Accepts `a < b < c`, to refuse it by name */
 comparison:
     sum_of
   | relation
@@ -801,8 +804,8 @@ sum_of:
   | sum_of[left] "-" product[right] { $$ = make_binary(p, AST_SUB, @$, $left, @2, $right); }
   ;
 
-/* A reduction takes the product that follows it, so a product whose last factor is one (`open`) goes on with `/` and `%`
- * but not with `*`: that one belongs to the reduction. */
+/* A reduction takes the whole product that follows it, so after a product whose last factor is a
+ * reduction (`open`), `/` and `%` may follow but not `*`, which belongs to the reduction. */
 product:
     closed_product
   | open_product
@@ -887,7 +890,7 @@ exprs:
   | exprs[list] "," expr    { $$ = push_expr(p, $list, $expr); }
   ;
 
-/* ---- names --------------------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 name:
     word                    { $$ = AT($word, @word); }

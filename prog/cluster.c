@@ -1,5 +1,6 @@
-/* Clusters: which blocks there are in one, and which of them copy into the stages of which. A block's number in its cluster is its
- * place along the clustered axes in mixed radix, the first axis fastest; what is asked of block 0 holds for the others, shifted. */
+/* Clusters: the blocks of one, and which of them copy into each other's stages. The rank of a
+ * block in its cluster is its position along the clustered axes in mixed radix, first axis
+ * fastest; results for block 0 hold for the others, shifted. */
 #include "prog/prog.h"
 
 uint32_t cluster_axes(const Prog *prog) {

@@ -1,5 +1,5 @@
-/* The one arithmetic of expressions: integers of their width and truths. Takes constants, or an
- * expression and the values of its leaves; gives what the generated code computes. */
+/* Arithmetic of expressions: integers of their width and truths. Evaluates constants, or an
+ * expression with the values of its leaves, as the generated code does. */
 #include "prog/eval.h"
 
 static bool is_unsigned(Element type) {
@@ -22,7 +22,7 @@ int64_t eval_cast(Element type, int64_t value) {
     return value;
 }
 
-/* ---- of two --------------------------------------------------------------------------------- */
+/* ---- two operands ---------------------------------------------------------------------------- */
 
 static bool quotient(BinaryOp op, bool without_sign, int64_t a, int64_t b, int64_t *out) {
     if (b == 0) return false;
@@ -76,14 +76,14 @@ int64_t eval_unary(UnaryOp op, Element type, int64_t a) {
     return op == OP_NOT ? !a : eval_cast(element_rows[type].widens, (int64_t)(0 - (uint64_t)a));
 }
 
-/* ---- calls ---------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static bool ceil_of(Element type, int64_t a, int64_t b, int64_t *out) {
     int64_t rest;
     if (b == 0 || below(is_unsigned(type), b, 0) || !below(is_unsigned(type), 0, b)) return false;
     quotient(OP_MOD, is_unsigned(type), a, b, &rest);
     quotient(OP_DIV, is_unsigned(type), a, b, out);
-    /* as unsigned numbers: the quotient of the greatest u64 by 2 is the greatest i64 */
+    /* Computed as unsigned: the quotient of the greatest u64 by 2 is the greatest i64 */
     *out = (int64_t)((uint64_t)*out + below(is_unsigned(type), 0, rest));
     return true;
 }
@@ -97,11 +97,11 @@ bool eval_call(Intrinsic which, Element type, const int64_t *args, int64_t *out)
     return which == IN_ceil_div && ceil_of(type, a, args[1], out);
 }
 
-/* ---- expressions ---------------------------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 static bool is_float(Element type) { return element_rows[type].kind == ELEMENT_FLOAT; }
 
-/* One side may decide alone; the other one is then not asked for. */
+/* If the left side decides, the right side is not evaluated. */
 static bool logic(const EvalEnv *env, const Expr *expr, int64_t *out) {
     int64_t a = 0, b = 0, decides = expr->binary.op == OP_OR;
     bool left = eval_expr(env, expr->binary.left, &a);

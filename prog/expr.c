@@ -1,4 +1,5 @@
-/* Constructors of expressions: integer constants, folded binary operations, and what an expression takes over from its operands. */
+/* Constructors of expressions: integer constants, folded binary operations, and the properties
+ * that a node derives from its operands. */
 #include "prog/eval.h"
 
 bool expr_constant(const Expr *expr, int64_t *out) {
@@ -26,7 +27,7 @@ static bool gives_truth(BinaryOp op) {
     return op != OP_ADD && op != OP_SUB && op != OP_MUL && op != OP_DIV && op != OP_MOD;
 }
 
-/* Both sides of one type: where one is 64 bits wide, the other is widened. */
+/* Gives both operands one type: if one has 64 bits, the other is widened. */
 static Expr *widened(Arena *arena, Expr *expr, Element type) {
     int64_t value;
     if (expr->type == type || type == E_BOOL || expr->type == E_BOOL) return expr;
@@ -43,7 +44,8 @@ Expr *expr_binary(Arena *arena, BinaryOp op, Expr *left, Expr *right, Span span)
     bool is_a = expr_constant(left, &a), is_b = expr_constant(right, &b);
     if (left->kind == X_POISON || right->kind == X_POISON) return left->kind == X_POISON ? left : right;
     Element type = element_rows[left->type].bytes >= element_rows[right->type].bytes ? left->type : right->type;
-    if (is_a && !is_b && element_rows[right->type].bytes >= 4) type = right->type; /* a constant adapts */
+    /* a constant takes the other operand's type */
+    if (is_a && !is_b && element_rows[right->type].bytes >= 4) type = right->type;
     if (is_b && !is_a && element_rows[left->type].bytes >= 4) type = left->type;
     if (is_a && is_b && eval_exact(op, a, b, &value) && (gives_truth(op) || eval_fits(type, value)))
         return expr_integer(arena, gives_truth(op) ? E_BOOL : type, value, span);
@@ -65,7 +67,7 @@ Expr *expr_binary(Arena *arena, BinaryOp op, Expr *left, Expr *right, Span span)
     return expr;
 }
 
-/* ---- what a node takes over from its operands ---------------------------------------------------------------------- */
+/* ---- properties derived from operands -------------------------------------------------------- */
 
 static Uniformity wider(Uniformity a, Uniformity b) { return a > b ? a : b; }
 
@@ -85,7 +87,8 @@ static void derive_read(const Role *role, Expr *x) {
     join(x, read->element);
     for (int i = 0; i < read->rank; i++) join(x, read->subs[i]);
     bool own = read->space == SPACE_SHARED || read->space == SPACE_REGISTER;
-    if (own || (read->space == SPACE_STAGE && role && role->in_turn)) /* a stage of a role in turn is one instance's */
+    /* a stage of a role in turn belongs to one instance */
+    if (own || (read->space == SPACE_STAGE && role && role->in_turn))
         x->uniformity = wider(x->uniformity, of_instance(role));
     if (read->space != SPACE_GLOBAL) x->along = UINT32_MAX; /* each block has its own */
 }
@@ -123,7 +126,7 @@ void expr_derive(const Role *role, Expr *x) {
     }
 }
 
-/* ---- what an operation evaluates and reads -------------------------------------------------- */
+/* ---- operands and reads of an operation ------------------------------------------------------ */
 
 static void visit_if(Expr *expr, void (*visit)(Expr *, void *), void *data) {
     if (expr) visit(expr, data);

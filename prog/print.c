@@ -1,5 +1,5 @@
-/* The printed form of a checked program: --emit=prog. One fact a line, in the order of the tables; derived facts stand
- * beside what they were derived for. Stable: a surface of tests. */
+/* The printed form of a checked program: --emit=prog. One fact per line, in the order of the
+ * tables; derived facts follow the object that they belong to. Tests depend on its exact text. */
 #include "prog/stmt.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ static void formula(Out *o, const Expr *x, const IndexSpace *space) {
 
 static const char *type_of(Element type) { return type < E_COUNT ? element_rows[type].spelling : "?"; }
 
-/* ---- the kernel's tables ---------------------------------------------------------------------------------------------- */
+/* ---- the kernel's tables --------------------------------------------------------------------- */
 
 static void print_constants(Out *o) {
     for (size_t i = 0; i < o->prog->constants.count; i++) {
@@ -234,7 +234,7 @@ static void print_examples(Out *o) {
     }
 }
 
-/* ---- statements --------------------------------------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 static const char *const uniformities[] = {
     [UNIFORM_ROLE] = "role", [UNIFORM_INSTANCE] = "instance", [UNIFORM_LANE] = "lane"};
@@ -415,7 +415,7 @@ static void print_grid(Out *o, const Stmt *s) {
     print_body(o, s->grid.body);
 }
 
-/* The barrier, stage or tile that is meant */
+/* Prints the barrier, stage or tile of an `unsafe` operation */
 static void print_meant(Out *o, const Unsafe *what) {
     const char *which = what->kind == UNSAFE_STEP || what->value == VALUE_INDEX || what->value == VALUE_PHASE ? ""
                         : what->full                                                                    ? ".full"
@@ -505,7 +505,7 @@ static void print_stmt(Out *o, const Stmt *s) {
     }
 }
 
-/* ---- roles ---------------------------------------------------------------------------------------------------------------- */
+/* ---- roles ----------------------------------------------------------------------------------- */
 
 static void print_locals(Out *o) {
     static const char *const kinds[] = {

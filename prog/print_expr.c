@@ -1,10 +1,13 @@
-/* Expressions of the checked program as text, close to how they were written; implied casts and types of constants show. */
+/* Prints expressions of the checked program in the syntax of Pipe, with implied casts and types
+ * of constants. */
 #include "prog/prog.h"
 
 #include <math.h>
 #include <string.h>
 
-#define MAX_TEXT 4000 /* of one expression: shared nodes are printed at each use, and could grow without bound */
+/* limit of one expression: shared nodes are printed at each use, so the text could grow without
+ * bound */
+#define MAX_TEXT 4000
 
 typedef struct Printer {
     const Prog *prog;

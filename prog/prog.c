@@ -1,4 +1,5 @@
-/* The checked program: tables of intrinsics and matrix instructions, and walking its expressions. */
+/* The checked program: tables of intrinsics and matrix instructions, and traversal of its
+ * expressions. */
 #include "prog/stmt.h"
 
 const IntrinsicRow intrinsic_rows[IN_COUNT] = {
@@ -23,14 +24,15 @@ bool pipe_consumed_by(const Pipe *pipe, int role) {
 
 int role_takes(const Role *role, int pipe) { return role->pipes[pipe].in_turn ? 1 : role->instances; }
 
-/* ---- visiting -------------------------------------------------------------------------------------------------------- */
+/* ---- visiting -------------------------------------------------------------------------------- */
 
-/* Expressions are DAGs: what has been seen is kept, in a short list at first, as most are small, then in a set. */
+/* Expressions are DAGs: visited nodes are stored, at first in a short list, because most
+ * expressions are small, then in a set. */
 #define FEW 16
 
 typedef struct Seen {
     Arena *arena;
-    Expr **slots; /* open hash table; NULL: the list holds all */
+    Expr **slots; /* open hash table; NULL: all are in the list */
     size_t capacity, count;
     void (*visit)(Expr *, void *);
     void *data;
@@ -113,7 +115,7 @@ void expr_visit(Arena *arena, Expr *expr, void (*visit)(Expr *, void *), void *d
     visit_all(&seen, expr);
 }
 
-/* ---- copies ----------------------------------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 const char *access_name(Arena *arena, const Prog *prog, const Role *role, const Access *access) {
     if (access->space == SPACE_GLOBAL) return prog->params.items[access->object].name;

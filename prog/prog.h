@@ -1,11 +1,13 @@
-/* The checked program: what was proved. One Prog is one kernel, with statics bound, functions inlined, names resolved to
- * indexes, every expression typed, every tile statement classified, every stage path proved, every derived fact (arrive
- * counts, bytes, layouts, offsets, warps) computed once. codegen/ and reference/ read this and nothing else of the floors that fill it.
+/* The checked program. One Prog is one kernel: statics are bound, functions inlined, names
+ * resolved to indexes, every expression typed, every tile statement classified, every derived
+ * fact (arrive counts, bytes, layouts, offsets, warps) computed once. codegen/ and reference/
+ * read it.
  *
- * Passes of check/ fill it in this order; "filled by" names the pass behind a field:
- *   elaborate (names, types, fn inlining)  uniform (over what values vary)  turns (instances in turn)
- *   tiles (index ranges, classes, boxes, padding)
- *   stages (linear rule)  balance (counts of acquires)  resources (warps, shared memory, counts, registers) */
+ * The passes of check/passes.def fill it; "filled by" names the pass that sets a field:
+ *   elaborate (names, types, inlining)     uniform (threads over which values vary)
+ *   turns (instances in turn)              tiles (index ranges, classes, boxes, padding)
+ *   stages (linear rule)                   counts (of acquires)
+ *   resources (warps, shared memory, counts, registers) */
 #ifndef PIPEC_PROG_H
 #define PIPEC_PROG_H
 
@@ -17,21 +19,24 @@
 typedef struct Expr Expr;
 typedef struct Stmt Stmt; /* prog/stmt.h */
 
-/* ---- expressions ------------------------------------------------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
-/* How a value varies over the threads of a role: the same in all, the same within an instance, free. In a role in turn: the same
- * whichever instance evaluates it in an iteration of the grid. Over the blocks of a cluster: `along` */
+/* How a value varies over the threads of a role: the same in all, the same within an instance,
+ * or free. In a role in turn UNIFORM_ROLE means: the same for every instance that could run an
+ * iteration of the grid. Variation over the blocks of a cluster is in `along`. */
 typedef enum Uniformity { UNIFORM_ROLE, UNIFORM_INSTANCE, UNIFORM_LANE } Uniformity;
 
 typedef enum ExprKind {
-    X_POISON,  /* an error was reported; later checks are silent */
+    X_POISON,  /* an error was reported; later checks ignore it */
     X_CONST,
     X_SYMBOL,  /* prog->symbols[index]: an extent or an integer scalar parameter, known at launch */
     X_PARAM,   /* prog->params[index]: a floating point scalar parameter */
-    X_AXIS,    /* grid axis `index`; in range, grid and precondition formulas only (in a role the loop binds a local) */
+    /* grid axis `index`; only in range, grid and precondition formulas (in a role the loop binds
+     * a local) */
+    X_AXIS,
     X_LOCAL,   /* role->locals[index] */
-    X_RANK,    /* number of the instance in its role */
-    X_INDEX,   /* the statement's (or claim's) space.items[index] */
+    X_RANK,    /* rank of the instance in its role */
+    X_INDEX,   /* space.items[index] of the statement or claim */
     X_READ,    /* an element of a tensor or tile */
     X_UNARY, X_BINARY, X_SELECT,
     X_CAST,    /* to `type` */
@@ -57,10 +62,12 @@ typedef enum Intrinsic {
     IN_COUNT
 } Intrinsic;
 
-typedef enum Accuracy { ACCURACY_FAST, ACCURACY_EXACT } Accuracy; /* ACCURACY_EXACT: inside `exact(...)` */
+/* ACCURACY_EXACT: inside `exact(...)` */
+typedef enum Accuracy { ACCURACY_FAST, ACCURACY_EXACT } Accuracy;
 
-/* subscript = base + sum over indexes of coef[i] * index i; `base` has no index in it (a constant 0 at least).
- * is == false: not of this form (a gather, a product of indexes); then only the subscript's Expr counts. */
+/* subscript = base + sum over indexes of coef[i] * index i; `base` contains no index (it is at
+ * least a constant 0). is == false: not of this form (a gather, a product of indexes); then only
+ * the subscript's Expr is valid. */
 typedef struct Affine {
     bool is;
     Expr *base;
@@ -79,79 +86,102 @@ typedef enum Space {
 typedef struct Access {
     Space space;
     int object, field;
-    Expr *element;  /* which tile of an array field; NULL where the field is one tile */
+    Expr *element;  /* tile of an array field; NULL: the field is one tile */
     bool old;       /* `old Y[i]`, in `ensures` */
-    Element type;   /* as stored */
+    Element type;   /* type in memory */
     int rank;
     Expr *subs[PROG_MAX_RANK];
     Affine affine[PROG_MAX_RANK]; /* filled by tiles */
-    bool inside[PROG_MAX_RANK];   /* the subscript is certainly within the extent (tiles: always proved); filled by tiles */
+    /* the subscript is proved to be within the extent (tiles: always); filled by tiles */
+    bool inside[PROG_MAX_RANK];
     Span span;
 } Access;
 
 struct Expr {
     ExprKind kind;
-    Element type;   /* of the value: F32, I32, U32, I64, U64, BOOL after widening; X_READ: widened too (a cast is implied) */
-    Uniformity uniformity; /* in the rows that evaluate it; with variables in it filled by uniform */
-    uint32_t along;   /* bit a: may differ between blocks of a cluster along grid axis a (only bits of cluster_axes count) */
+    /* of the value: F32, I32, U32, I64, U64, BOOL after widening; X_READ: also widened (an
+     * implied cast) */
+    Element type;
+    /* over the threads that evaluate it; of variables: filled by uniform */
+    Uniformity uniformity;
+    /* bit a: may differ between blocks of a cluster along grid axis a (only bits of cluster_axes
+     * are used) */
+    uint32_t along;
     uint32_t indexes; /* bit i: depends on space.items[i] */
     Span span;
     union {
-        struct { int64_t integer; double number; } constant; /* integer types and BOOL: integer; F32: number */
+        /* integer types and BOOL: integer; F32: number */
+        struct { int64_t integer; double number; } constant;
         int index;      /* SYMBOL, PARAM, AXIS, LOCAL, INDEX */
         Access *read;
         struct { UnaryOp op; Expr *operand; } unary;
-        struct { BinaryOp op; Expr *left, *right; Accuracy accuracy; } binary; /* both sides of one type */
+        /* operands of one type */
+        struct { BinaryOp op; Expr *left, *right; Accuracy accuracy; } binary;
         struct { Expr *condition, *then, *otherwise; } select;
         Expr *cast;
         struct { Intrinsic which; Expr *args[3]; int count; Accuracy accuracy; } call;
         struct { ReduceOp op; int first, count; Expr *body; } reduce;
     };
 };
-/* Subexpressions may be shared (an inlined `fn`'s parameter, a `let`): the tree is a DAG; walkers that could meet a shared
- * node often must remember what they have seen. */
+/* Subexpressions may be shared (a parameter of an inlined `fn`, a `let`): the tree is a DAG; a
+ * traversal must remember visited nodes if it could visit a shared node often. */
 
-/* ---- index spaces ------------------------------------------------------------------------------------------------ */
+/* ---- index spaces ---------------------------------------------------------------------------- */
 
 typedef struct Index {
     const char *name;
-    Span span;          /* where it was first seen */
-    int64_t extent;     /* constant extent, or -1: `dynamic` holds it */
-    Expr *dynamic;      /* extent of a global tensor known at launch (ensures, and statements without a tile) */
+    Span span;          /* first use */
+    int64_t extent;     /* constant, or -1: see `dynamic` */
+    /* extent of a global tensor, known at launch (`ensures`, and statements without a tile) */
+    Expr *dynamic;
 } Index;
 
-typedef struct IndexSpace { /* those of the destination first, in its order; then those of reductions; filled by elaborate, extents by tiles */
+/* indexes of the destination first, in its order; then those of reductions; filled by elaborate,
+ * extents by tiles */
+typedef struct IndexSpace {
     int count;
-    int bound;          /* how many are of the destination (the rest belong to reductions) */
+    /* number of indexes of the destination (the others belong to reductions) */
+    int bound;
     Index items[PROG_MAX_INDEXES];
-    bool overflows; /* there are more, as has been said */
+    bool overflows; /* there are more than the table holds; reported */
 } IndexSpace;
 
-/* ---- register tiles ---------------------------------------------------------------------------------------------- */
+/* ---- register tiles -------------------------------------------------------------------------- */
 
-/* Where a register tile's elements are: a map from (thread of the instance, register) to coordinates. A coordinate is a sum of digits times
- * strides, digits of the thread's number and of the register's number. A thread's digit that no axis takes makes replicas: threads that differ
- * in it alone hold the same elements. Statements over register tiles walk their indexes in the same way (Tile.spread). */
+/* The elements of a register tile: a map from (thread of the instance, register) to coordinates.
+ * A coordinate is a sum of digits times strides, digits of the thread number and of the register
+ * number. A thread digit that no axis uses makes replicas: threads that differ only in it hold
+ * the same elements. Statements over register tiles traverse their indexes in the same way
+ * (Tile.spread). */
 typedef struct Digit {
-    bool in_thread; /* thread / place % extent; else of the register's number: digits of lower `place` run faster, of the same the later axis's */
+    /* the digit is thread / place % extent; otherwise of the register number: digits of lower
+     * `place` vary faster, at the same place the later axis's */
+    bool in_thread;
     int place;
     int64_t extent, stride;
 } Digit;
 
 typedef enum SpreadKind {
-    SPREAD_ROWS,    /* as the rows of wgmma's accumulator, 64 after 64: PTX ISA 9.7.15.5.1.1.3, figure "WGMMA .m64nNk16 D fragment" */
-    SPREAD_COLUMNS, /* as its columns, 8 after 8 */
-    SPREAD_EVERY,   /* every thread has all of them: what constants subscript */
-    SPREAD_BLOCKED  /* vectors of neighbours, thread after thread */
+    /* the rows of wgmma's accumulator, 64 per slab: PTX ISA 9.7.15.5.1.1.3, figure "WGMMA
+     * .m64nNk16 D fragment" */
+    SPREAD_ROWS,
+    SPREAD_COLUMNS, /* its columns, in groups of 8 */
+    /* every thread holds all elements: needed for constant subscripts */
+    SPREAD_EVERY,
+    SPREAD_BLOCKED  /* vectors of adjacent elements, distributed thread by thread */
 } SpreadKind;
 
-typedef struct Spread {   /* of one axis, or of several flattened, the last one innermost */
+/* of one axis, or of several flattened ones, the last one innermost */
+typedef struct Spread {
     SpreadKind kind;
     int members, axes[PROG_MAX_RANK]; /* axes of the tile, or indexes of the statement */
-    int64_t extent;       /* of all of them; where the digits reach further there is nothing */
-    int64_t granule;      /* parts begin and end at multiples of it: the stride of the last digit */
+    /* product of the extents; digits beyond it hold no element */
+    int64_t extent;
+    /* parts begin and end at multiples of it: the stride of the last digit */
+    int64_t granule;
     int count;
-    Digit digits[4];      /* strides ascend; the last one, of the register, runs over the granules */
+    /* ascending strides; the last one, of the register, counts granules */
+    Digit digits[4];
 } Spread;
 
 typedef struct RegisterLayout {
@@ -160,54 +190,72 @@ typedef struct RegisterLayout {
 } RegisterLayout;
 
 /* registers.c */
-int64_t layout_registers(const RegisterLayout *layout); /* elements that a thread holds */
-/* The registers' part of each spread's coordinate, and back */
+int64_t layout_registers(const RegisterLayout *layout); /* elements per thread */
+/* Contribution of a register number to each spread's coordinate, and the inverse */
 void layout_coordinates(const RegisterLayout *layout, int64_t number, int64_t *coordinates);
 int64_t layout_number(const RegisterLayout *layout, const int64_t *coordinates);
-int layout_vector(const RegisterLayout *layout, int *axis); /* registers that hold neighbours, and along which axis; 1 and -1 */
-int layout_replicas(const RegisterLayout *layout, int threads, Digit *digits); /* digits of the thread that nothing takes; at most 2 a spread, and 1 */
-const Spread *layout_spread(const RegisterLayout *layout, int axis, int *number); /* that the axis belongs to; NULL where it is in none */
-bool layout_same(const RegisterLayout *a, const RegisterLayout *b);                /* NULL is like NULL alone */
-bool layout_accumulates(const RegisterLayout *layout);                            /* has rows and columns of accumulators */
-void layout_print(const RegisterLayout *layout, int threads, Str *out);           /* in words */
+/* number of registers that hold adjacent elements, and their axis; 1 and -1 */
+int layout_vector(const RegisterLayout *layout, int *axis);
+/* thread digits that no axis uses; at most 2 per spread, plus 1 */
+int layout_replicas(const RegisterLayout *layout, int threads, Digit *digits);
+/* the spread that contains the axis; NULL: none */
+const Spread *layout_spread(const RegisterLayout *layout, int axis, int *number);
+bool layout_same(const RegisterLayout *a, const RegisterLayout *b); /* NULL equals only NULL */
+bool layout_accumulates(const RegisterLayout *layout); /* has rows and columns of accumulators */
+void layout_print(const RegisterLayout *layout, int threads, Str *out);           /* as text */
 
-/* ---- tile statements --------------------------------------------------------------------------------------------- */
+/* ---- tile statements ------------------------------------------------------------------------- */
 
 typedef enum TileClass {  /* filled by tiles */
     TILE_UNCLASSIFIED,
     TILE_TENSOR_LOAD,   /* cp.async.bulk.tensor, global to stage: `box` */
-    TILE_BULK_LOAD,     /* cp.async.bulk, global to stage, one contiguous piece certainly inside: `bulk` */
-    TILE_LANES,         /* `by lanes`, global to stage: per lane, `piece` elements at once */
+    /* cp.async.bulk, global to stage, one contiguous piece proved to be inside: `bulk` */
+    TILE_BULK_LOAD,
+    /* `by lanes`, global to stage: `piece` elements per lane at once */
+    TILE_LANES,
     TILE_TENSOR_STORE,  /* cp.async.bulk.tensor, stage or shared to global: `box` */
     TILE_BULK_STORE,    /* cp.async.bulk, stage or shared to global: `bulk` */
     TILE_MAP,           /* evaluated by the instance's threads, element by element */
-    TILE_MMA,           /* a contraction by the warpgroup's matrix unit, into a register tile: `mma` */
-    TILE_REDUCTION      /* holds sum[x], max[x], min[x]: read and checked; build refuses it until it is generated */
+    /* a contraction by the warpgroup's matrix unit, into a register tile: `mma` */
+    TILE_MMA,
+    /* contains sum[x], max[x] or min[x]; checked, but build refuses it */
+    TILE_REDUCTION
 } TileClass;
 
 typedef struct BoxCopy {
-    int map;                      /* prog->maps; its box gives the size of one box */
+    int map;                      /* prog->maps; its box has the size of one copy */
     int rank;                     /* of the map; dimensions innermost first, as in the map */
     Expr *start[PROG_MAX_RANK];   /* first coordinate, I32, in elements */
-    int64_t tile[PROG_MAX_RANK];  /* elements that the copy covers; a multiple of the box */
-    int64_t step[PROG_MAX_RANK];  /* bytes in shared memory from one box to the next along the dimension */
-    int64_t granule;              /* 0, or elements in 16 bytes: a store to a tensor of one axis that may end within them. TMA clips stores
-                                   * to whole 16 bytes (seen on an H200), so the map ends at a multiple and the lane stores the rest */
+    /* elements of the whole copy; multiples of the box */
+    int64_t tile[PROG_MAX_RANK];
+    /* bytes in shared memory from one box to the next along the dimension */
+    int64_t step[PROG_MAX_RANK];
+    /* 0, or the elements in 16 bytes: a store to a tensor of one axis that may end within them.
+     * TMA clips stores to whole 16 bytes (seen on an H200), so the map ends at a multiple and
+     * the lane stores the remaining elements */
+    int64_t granule;
 } BoxCopy;
 
-/* A load into a stage that one block of a cluster makes for several: multicast */
+/* A load into a stage that one block of a cluster issues for several: multicast */
 typedef struct Multicast {
-    uint32_t axes;                /* grid axes along which blocks share it; 0: each block loads for itself */
-    int parts;                    /* 0, or each of so many blocks loads its part for all; 1: the first of them loads everything */
-    int axis;                     /* of the map (innermost first), along which the tile is parted */
-    int64_t elements, bytes;      /* from one part to the next: along that axis (bulk: in the piece), and in shared memory */
+    /* grid axes along which blocks share it; 0: each block loads for itself */
+    uint32_t axes;
+    /* 0, or the number of blocks that each load a part for all; 1: the first block loads
+     * everything */
+    int parts;
+    /* axis of the map (innermost first) along which the tile is divided */
+    int axis;
+    /* distance from one part to the next: along that axis (bulk: in the piece), and in shared
+     * memory */
+    int64_t elements, bytes;
 } Multicast;
 
 typedef struct BulkCopy {
-    uint32_t bytes;               /* multiple of 16; source and destination addresses are too */
-} BulkCopy;                       /* the global piece starts at the access's subscripts with all indexes 0 */
+    uint32_t bytes;               /* multiple of 16; so are both addresses */
+/* the global piece starts at the access's subscripts with all indexes 0 */
+} BulkCopy;
 
-/* Matrix instructions: mma.def, one row a pair of operand types */
+/* Matrix instructions: mma.def, one row per pair of operand types */
 typedef enum MmaKind {
 #define MMA(name, ...) MMA_##name,
 #include "prog/mma.def"
@@ -216,107 +264,123 @@ typedef enum MmaKind {
 } MmaKind;
 
 typedef struct MmaRow {
-    const char *name;         /* "f32.bf16.bf16", as the PTX opcode spells it: D, A, B */
+    const char *name;         /* D, A, B in the PTX opcode: "f32.bf16.bf16" */
     Element operands, sum;    /* of A and B; of the register tile */
     int k;                    /* contraction extent of one instruction */
     int n_step, n_step_large; /* columns: multiples of n_step up to 32, of n_step_large beyond */
     bool either_major;        /* operands may be MN-major: 16-bit types */
-    double bound;             /* relative error of a sum of products, for the documentation */
+    /* relative error of a sum of products, for the documentation */
+    double bound;
 } MmaRow;
 
-/* One operand in shared memory, or the first in registers (then [row, summed index]): a matrix of (m or n) x contraction, whatever the order of its axes */
+/* An operand in shared memory, or the first one in registers (then [row, summed index]): a
+ * matrix of (m or n) x contraction, in any order of its axes */
 typedef struct MmaOperand {
-    const Access *tile;       /* rank 2 and more; all axes but two are index-free */
-    int free, inner;          /* axes subscripted by the free index (i or j) and by the contraction's */
+    const Access *tile;       /* rank 2 or more; all axes except two have no index */
+    /* axes subscripted by the free index (i or j) and by the summed index */
+    int free, inner;
     bool mn_major;            /* the free axis is the last one: contiguous along m or n */
 } MmaOperand;
 
 /* acc[i, j] (=, +=) sum[x] a[.. i .., .. x ..] * b[.. j .., .. x ..] */
 typedef struct Mma {
     MmaKind kind;
-    int slabs;                /* of 64 rows: rows of the register tile / 64 */
-    int n;                    /* columns of the register tile, one instruction wide */
-    int steps;                /* instructions along the contraction: its extent / row.k */
+    int slabs;                /* of 64 rows */
+    /* columns of the register tile, and of one instruction */
+    int n;
+    int steps;                /* instructions along the contraction: extent / row.k */
     MmaOperand a, b;
 } Mma;
 
 typedef enum AssignOp { ASSIGN_SET, ASSIGN_ADD, ASSIGN_SUB, ASSIGN_MUL, ASSIGN_DIV } AssignOp;
 
-/* What a statement waits for before it touches elements that its instance has touched before */
+/* What a statement waits for before it accesses elements that its instance has accessed before */
 enum {
     ORDER_THREADS = 1, /* the other threads of the instance */
-    ORDER_STORES = 2,  /* its copies out of stages: they have written */
-    ORDER_FENCE = 4    /* what threads have written is to be seen by the copy engine */
+    ORDER_STORES = 2,  /* its copies out of stages have completed */
+    ORDER_FENCE = 4    /* a proxy fence: writes of threads become visible to the copy engine */
 };
 
 typedef struct Tile {
     TileClass class;
     IndexSpace space;
     Access target;
-    AssignOp op;           /* for a target of 8- or 16-bit type the sum is formed in the widened type */
-    Expr *value;           /* of the target's type, or of its widened type where the target stores narrower by a written cast */
-    const RegisterLayout *spread; /* of the bound indexes, where register tiles stand in an elementwise statement; else NULL; filled by tiles */
-    int order;             /* ORDER_*, joined; filled by tiles (stages) and races (tensors) */
+    /* for a target of 8 or 16 bits the sum is computed in the widened type */
+    AssignOp op;
+    /* of the target's type, or of its widened type if an explicit cast narrows it */
+    Expr *value;
+    /* layout of the bound indexes, if an elementwise statement has register tiles; otherwise
+     * NULL; filled by tiles */
+    const RegisterLayout *spread;
+    int order;             /* ORDER_* flags; filled by tiles (stages) and races (tensors) */
     bool by_lanes;         /* as written */
     bool multicast_required; /* as written */
     Span lanes_span;
-    uint32_t along;        /* cluster axes along which it differs whether, or how often, the statement is executed; filled by uniform */
-    Multicast multicast;   /* of TENSOR_LOAD and BULK_LOAD; what `box` and `bulk` say is one part */
+    /* cluster axes along which it varies whether, or how often, the statement is executed;
+     * filled by uniform */
+    uint32_t along;
+    /* of TENSOR_LOAD and BULK_LOAD; `box` and `bulk` then describe one part */
+    Multicast multicast;
     union {
         BoxCopy box;
         BulkCopy bulk;
         Mma mma;
-        struct { int elements; bool asynchronous; } piece; /* TILE_LANES: elements a lane moves at once; by cp.async, else ld and st */
+        /* TILE_LANES: elements that a lane copies at once; by cp.async, otherwise by ld and st */
+        struct { int elements; bool asynchronous; } piece;
     };
 } Tile;
 
-/* ---- what statements hold (the statements: prog/stmt.h) --------------------------------------------------------------- */
+/* ---- parts of statements (the statements: prog/stmt.h) --------------------------------------- */
 
 typedef enum End { END_PRODUCE, END_CONSUME } End;
 
 typedef enum UnsafeKind {
-    UNSAFE_VALUE,  /* locals[local] = what `value` says */
-    UNSAFE_ARRIVE, /* at a barrier; by `amount` bytes it expects as well */
+    UNSAFE_VALUE,  /* locals[local] = the operation `value` */
+    /* at a barrier; also expects `amount` bytes */
+    UNSAFE_ARRIVE,
     UNSAFE_WAIT,   /* for the phase of parity `amount` of a barrier */
-    UNSAFE_EXPECT, /* `amount` bytes at a barrier */
-    UNSAFE_STEP,   /* the cursor of an end */
+    UNSAFE_EXPECT, /* expect-tx of `amount` bytes at a barrier */
+    UNSAFE_STEP,   /* advances the cursor of an end */
     UNSAFE_PTX     /* text, with operands */
 } UnsafeKind;
 
 typedef enum UnsafeValue {
-    VALUE_INDEX,   /* I32: of a stage, or of the cursor's */
-    VALUE_PHASE,   /* U32: parity that the cursor waits for next */
+    VALUE_INDEX,   /* I32: of a stage, or of the cursor */
+    VALUE_PHASE,   /* U32: parity for the cursor's next wait */
     VALUE_BARRIER, /* U32: its address in shared memory */
-    VALUE_ADDRESS, /* of a tile: U32 in shared memory, U64 of a tensor */
-    VALUE_LANE,    /* I32: of the thread in its warp */
-    VALUE_WARP     /* I32: of the thread in its instance */
+    VALUE_ADDRESS, /* of a tile: U32 for shared memory, U64 for a tensor */
+    VALUE_LANE,    /* I32: index of the thread in its warp */
+    VALUE_WARP     /* I32: index of the thread in its instance */
 } UnsafeValue;
 
 typedef struct PtxOperand {
     Span span;
-    Expr *value;   /* what goes in, NULL: nothing */
-    int local;     /* what comes out, -1: nothing */
-    Element type;  /* as the text sees it: F16 and BF16 are their bits */
+    Expr *value;   /* input, NULL: none */
+    int local;     /* output, -1: none */
+    /* type in the PTX text: F16 and BF16 are passed as their bits */
+    Element type;
 } PtxOperand;
 
 typedef struct Unsafe {
     UnsafeKind kind;
     UnsafeValue value;
     int local;
-    int handle;    /* whose stage, -1: that of the cursor, or number `stage` */
-    int pipe;      /* -1: about none */
+    /* stage variable, -1: the stage of the cursor, or number `stage` */
+    int handle;
+    int pipe;      /* -1: none */
     End end;
     Expr *stage;   /* number of a stage in the ring, or NULL */
-    bool full;     /* which barrier of the stage */
-    bool own;      /* an arrival as a release of `handle` would make it: also at the other blocks that its copies reach */
-    Expr *at;      /* block of the cluster at which it arrives, NULL: this one */
+    bool full;     /* the full barrier of the stage, otherwise the empty one */
+    /* arrives as a release of `handle` does: also at the other blocks that its copies reach */
+    bool own;
+    Expr *at;      /* block of the cluster that it arrives at, NULL: this one */
     Expr *amount;  /* or NULL */
-    Access *tile;  /* VALUE_ADDRESS: subscripts are not looked at */
+    Access *tile;  /* VALUE_ADDRESS: subscripts are ignored */
     const char *text;
     VEC(PtxOperand) operands;
 } Unsafe;
 
-/* ---- roles ------------------------------------------------------------------------------------------------------- */
+/* ---- roles ----------------------------------------------------------------------------------- */
 
 typedef enum LocalKind { LOCAL_LET, LOCAL_VAR, LOCAL_LOOP, LOCAL_AXIS } LocalKind;
 
@@ -325,13 +389,16 @@ typedef struct Local {
     Span span;
     LocalKind kind;
     Element type;
-    Uniformity uniformity; /* the widest of all that it ever holds; filled by uniform */
-    bool scoped;           /* a block has it in its `locals`; filled by elaborate */
-    bool in_grid;          /* declared inside of a loop over the grid: of one iteration */
-    uint32_t along;        /* the same over the blocks of a cluster, as in Expr; filled by uniform */
+    Uniformity uniformity; /* the widest of all values assigned to it; filled by uniform */
+    bool scoped;           /* in the `locals` of a block; filled by elaborate */
+    /* declared in a loop over the grid: lives for one iteration */
+    bool in_grid;
+    /* variation over the blocks of a cluster, as in Expr; filled by uniform */
+    uint32_t along;
     int axis;              /* LOCAL_AXIS: which grid axis */
     Expr *value;           /* LOCAL_LET: its only value */
-    Expr *lo, *hi;         /* lo <= the local < hi: of a loop, in its body; NULL: unknown */
+    /* of a loop variable: lo <= local < hi in the body; NULL: unknown */
+    Expr *lo, *hi;
 } Local;
 
 typedef struct Handle {    /* a linear stage variable */
@@ -340,11 +407,11 @@ typedef struct Handle {    /* a linear stage variable */
     int pipe;
     End end;
     bool variable;         /* declared with `var`: may be assigned again */
-    bool parameter;        /* of a function that takes the stage over */
-    bool forgotten;        /* an error was reported: what it holds is unknown */
+    bool parameter;        /* parameter of a function that takes ownership of the stage */
+    bool forgotten;        /* an error was reported: its content is unknown */
 } Handle;
 
-typedef struct Hint {      /* what `try` has found out, for the next acquire of that end */
+typedef struct Hint {      /* result of `try`, for the next acquire of that end */
     const char *name;
     Span span;
     int pipe;
@@ -352,17 +419,21 @@ typedef struct Hint {      /* what `try` has found out, for the next acquire of 
     bool variable;         /* declared with `var`: may be assigned again */
 } Hint;
 
-/* How elements of a tile are laid out. Row-major over panels: the last dimension is cut into panels of `panel` elements,
- * a panel holds all rows, so element (r.., c) lies at ((c / panel) * rows + r) * panel + c % panel elements, then its
- * 16-byte chunks are XORed by the swizzle. panel == last extent, SWIZZLE none: plain row-major. The one place that
- * turns it into addresses is codegen/layout.c. */
+/* Layout of the elements of a tile: row-major over panels. The last dimension is divided into
+ * panels of `panel` elements; a panel holds all rows, so element (r.., c) is at ((c / panel) *
+ * rows + r) * panel + c % panel elements; then the swizzle XORs its 16-byte chunk. panel == last
+ * extent and SWIZZLE none: plain row-major. Only codegen/layout.c converts it to addresses. */
 typedef struct Layout {
     int64_t panel;      /* elements; filled by tiles */
     int swizzle;        /* Swizzle of launch/manifest.h: 0 none */
-    uint32_t alignment; /* bytes that a tile's start needs: 16, or 128 for tensor copies, 1024 for a 128-byte swizzle */
-    int64_t padding;    /* elements left free behind each row, against bank conflicts; given up where memory does not suffice */
-    int64_t rounds;     /* that the worst access of a warp would take without it */
-    bool addressed;     /* `unsafe` takes its address: row-major, unless matrix instructions read it */
+    /* required alignment of the tile in bytes: 16, 128 for tensor copies, 1024 for a 128-byte
+     * swizzle */
+    uint32_t alignment;
+    /* unused elements after each row, against bank conflicts; dropped if memory does not suffice */
+    int64_t padding;
+    int64_t rounds;     /* rounds of a warp's worst access without padding */
+    /* `unsafe` takes its address: row-major, unless matrix instructions read it */
+    bool addressed;
 } Layout;
 
 typedef struct RoleTile {  /* a `shared` tile or a `var` tile of a role */
@@ -372,77 +443,107 @@ typedef struct RoleTile {  /* a `shared` tile or a `var` tile of a role */
     Element type;
     int rank;
     int64_t extents[PROG_MAX_RANK];
-    int until;             /* its scope ends before the role's tile of this number is declared; filled by elaborate */
+    /* its scope ends before the role's tile of this index is declared; filled by elaborate */
+    int until;
     bool by_hand;          /* `unsafe` takes its address; filled by elaborate */
     Layout layout;         /* of a shared tile */
     RegisterLayout held;   /* of a register tile; filled by tiles */
-    bool unspread;         /* a contraction into it was refused: how threads would share it is not known; filled by tiles */
-    uint32_t offset;       /* shared: of instance 0, in the block's shared memory; filled by resources */
+    /* a contraction into it was refused: its layout is unknown; filled by tiles */
+    bool unspread;
+    /* shared: offset of instance 0's tile in the block's shared memory; filled by resources */
+    uint32_t offset;
     uint32_t stride;       /* shared: bytes from one instance's tile to the next's */
 } RoleTile;
 
-bool tile_pairs(const RoleTile *tile); /* of a register tile: 16-bit elements side by side share a register; registers.c */
-int64_t tile_registers(const RoleTile *tile); /* of 32 bits, that a thread holds of a register tile; registers.c */
+/* of a register tile: true if adjacent 16-bit elements share a register; registers.c */
+bool tile_pairs(const RoleTile *tile);
+/* 32-bit registers per thread for a register tile; registers.c */
+int64_t tile_registers(const RoleTile *tile);
 
-/* What a role does with one pipe, over all its handles; filled by tiles */
+/* Use of a pipe by a role, over all its stage variables; filled by tiles */
 typedef struct PipeUse {
-    bool uses;             /* acquires it at all */
-    bool in_turn;          /* each stage is taken by one instance: acquired in the loop over the grid of a role in turn; filled by turns */
-    bool tensor_in;        /* copies that complete by bytes (TMA, bulk) write its stages */
-    bool lanes_in;         /* cp.async writes them */
-    bool generic_in;       /* ordinary stores write them */
-    bool generic_out;      /* ordinary loads read them */
-    bool bulk_out;         /* TMA or bulk stores read them */
-    bool mma_out;          /* matrix instructions read them */
-    bool by_hand;          /* `unsafe` takes the address of a field: ordinary or asynchronous work, nobody knows; filled by elaborate */
-    bool waits_copies;     /* lanes_in, and some consumer reads asynchronously: wait for the cp.async, fence, plain arrive */
-    /* how a release of this end arrives; filled by resources */
-    bool tx_arrives;       /* producer: one lane an instance arrives with the bytes it expects (tensor_in) */
-    bool lanes_arrive;     /* producer: every lane arrives when its cp.async are done (lanes_in by cp.async, not waits_copies) */
-    bool warps_arrive;     /* producer: one lane of every warp arrives: of ordinary writes, waits_copies, tokens, and of several warps or
-                            * instances whose copies one lane issues: else the others could be lapped */
-    bool instance_arrives; /* consumer: one lane of the instance arrives, in place of one of every warp: its stages are read by matrix instructions
-                            * alone, on every path, which all warps of the warpgroup have issued when one is done */
-    bool fenced[2];        /* by End: fence.proxy.async before a release or arrival: this end touches its stages by ordinary accesses, the other
-                            * end through the async proxy */
-    uint32_t tx_bytes;     /* that one instance's copies bring into a stage */
+    bool uses;             /* acquires it */
+    /* each stage goes to one instance: acquired in the loop over the grid of a role in turn;
+     * filled by turns */
+    bool in_turn;
+    /* written by copies that complete by bytes (TMA, bulk) */
+    bool tensor_in;
+    bool lanes_in;         /* written by cp.async */
+    bool generic_in;       /* written by ordinary stores */
+    bool generic_out;      /* read by ordinary loads */
+    bool bulk_out;         /* read by TMA or bulk stores */
+    bool mma_out;          /* read by matrix instructions */
+    /* `unsafe` takes the address of a field, so the kind of access is unknown; filled by
+     * elaborate */
+    bool by_hand;
+    /* lanes_in, and some consumer reads asynchronously: waits for the cp.async, then a fence and
+     * a plain arrive */
+    bool waits_copies;
+    /* How a release of this end arrives; filled by resources */
+    /* producer: one lane per instance arrives with the expected bytes (tensor_in) */
+    bool tx_arrives;
+    /* producer: every lane arrives when its cp.async are complete (lanes_in by cp.async, not
+     * waits_copies) */
+    bool lanes_arrive;
+    /* producer: one lane of every warp arrives, for ordinary writes, waits_copies, tokens, and
+     * for several warps or instances whose copies one lane issues: otherwise that lane could lap
+     * the others */
+    bool warps_arrive;
+    /* consumer: one lane of the instance arrives, not one of every warp: only matrix
+     * instructions read its stages, on every path, and all warps of the warpgroup have issued an
+     * instruction when it completes */
+    bool instance_arrives;
+    /* indexed by End: fence.proxy.async before a release or arrival: this end accesses its stages by
+     * ordinary accesses, the other end through the async proxy */
+    bool fenced[2];
+    uint32_t tx_bytes;     /* bytes that one instance's copies write to a stage */
 } PipeUse;
 
 typedef struct Role {
     const char *name;
     Span span;
-    int instances, warps;  /* warps of one instance */
+    int instances, warps;  /* warps: of one instance */
     bool warpgroups;       /* declared in warpgroups */
-    bool in_turn;          /* instance k takes iterations k, k + instances, .. of the loop over the grid */
-    int turns;             /* `turn { }` blocks; filled by elaborate */
-    int tokens;            /* named barrier at which instance 0 waits for turn 1: of turn t, instance k it is tokens + (t - 1) * instances + k;
-                            * filled by resources */
-    int regs;              /* as written, 0: not */
+    /* instance k takes iterations k, k + instances, .. of the loop over the grid */
+    bool in_turn;
+    int turns;             /* number of `turn { }` blocks; filled by elaborate */
+    /* named barrier at which instance 0 waits for turn 1: for turn t of instance k it is tokens
+     * + (t - 1) * instances + k; filled by resources */
+    int tokens;
+    int regs;              /* as written, 0: not written */
     int first_warp;        /* filled by resources */
     int registers;         /* setmaxnreg value of its warpgroup, 0: none; filled by resources */
-    bool one_lane;         /* only issues TMA and bulk work: runs in one lane; filled by resources */
-    int barrier;           /* named barrier of instance 0 (instance k: barrier + k), 0: none; needed by `shared` tiles; filled by resources */
+    /* only issues TMA and bulk copies: runs in one lane; filled by resources */
+    bool one_lane;
+    /* named barrier of instance 0 (instance k: barrier + k), 0: none; needed for `shared` tiles;
+     * filled by resources */
+    int barrier;
     VEC(Local) locals;
     VEC(Handle) handles;
     VEC(Hint) hints;
     VEC(RoleTile) tiles;
-    PipeUse *pipes;        /* one a pipe of the kernel */
-    bool forgotten;        /* an error was reported: some acquire of it, or a call that may hold some, is missing, or how often it comes is unknown */
+    PipeUse *pipes;        /* one per pipe of the kernel */
+    /* an error was reported: an acquire, or a call that may contain some, is missing, or its
+     * count is unknown */
+    bool forgotten;
     Stmt *body;
-    struct FlowCode *code; /* the same, as rows: flow/code.h; filled by check */
+    struct FlowCode *code; /* the same as rows: flow/code.h; filled by check */
 } Role;
 
-/* registers.c: a role holds register tiles by their scopes; where its tile number `where` is declared it holds those of which this is true */
+/* registers.c: true if a role holds this register tile at the declaration of tile number
+ * `where`, by scope */
 bool role_holds_tile(const Role *role, size_t tile, size_t where);
-int role_tile_registers(const Role *role, size_t *where); /* of 32 bits, that a thread holds in register tiles at most, and where */
+/* most 32-bit registers per thread for register tiles; *where: the tile at which this is reached */
+int role_tile_registers(const Role *role, size_t *where);
 
-/* ---- the kernel -------------------------------------------------------------------------------------------------- */
+/* ---- the kernel ------------------------------------------------------------------------------ */
 
 typedef struct Symbol {
     const char *name;
     Span span;
-    bool is_extent;  /* else an integer scalar parameter */
-    int param;       /* of the scalar, or the first tensor that has the extent */
+    bool is_extent;  /* otherwise an integer scalar parameter */
+    /* the scalar, or the first tensor that has the extent */
+    int param;
 } Symbol;
 
 typedef enum ParamMode { PARAM_IN, PARAM_OUT, PARAM_INOUT } ParamMode;
@@ -455,24 +556,29 @@ typedef struct Param {
     Element type;
     int rank;
     Expr *extents[PROG_MAX_RANK]; /* X_SYMBOL or X_CONST, I32 */
-    int symbol;                   /* scalars of integer type, else -1 */
-    uint32_t alignment;           /* bytes that its base needs: the element's, 16 for TMA and bulk; filled by tiles */
-    bool by_pointer;              /* some statement addresses it (not only through tensor maps); filled by tiles */
+    int symbol;                   /* scalars of integer type, otherwise -1 */
+    /* required alignment of its base in bytes: the element's, 16 for TMA and bulk; filled by
+     * tiles */
+    uint32_t alignment;
+    /* some statement addresses it (not only through tensor maps); filled by tiles */
+    bool by_pointer;
 } Param;
 
 typedef struct Field {
     const char *name;
     Span span;
     Element type;
-    int count;        /* tiles in the array, 1 for a plain field */
+    int count;        /* tiles in the array, 1: a plain field */
     bool is_array;
     int rank;
     int64_t extents[PROG_MAX_RANK];
     int64_t elements; /* of one tile */
     Layout layout;    /* filled by tiles */
-    bool by_hand[2];  /* by End: `unsafe` takes its address there; filled by elaborate */
+    /* indexed by End: `unsafe` takes its address there; filled by elaborate */
+    bool by_hand[2];
     uint32_t offset;  /* in the stage; filled by resources */
-    uint32_t bytes;   /* of one tile, rounded up to its alignment where it is an array; filled by resources */
+    /* of one tile, in an array rounded up to its alignment; filled by resources */
+    uint32_t bytes;
 } Field;
 
 typedef struct Pipe {
@@ -482,21 +588,30 @@ typedef struct Pipe {
     int producer;             /* role */
     VEC(int) consumers;       /* roles */
     VEC(Field) fields;        /* none: a token */
-    int64_t declared[2];      /* by End: `arrivals full`, `arrivals empty`, of a phase; 0: derived, -1: missed, and
-                                 that was said */
+    /* indexed by End: arrivals per phase from `arrivals full`, `arrivals empty`; 0: derived; -1:
+     * missing and reported */
+    int64_t declared[2];
     Span declared_at[2];
-    bool unproved;            /* `unsafe` does more to it than can be counted; filled by elaborate */
-    bool faulty;              /* an error about its stages or ends was reported: balance is silent on it; filled by stages */
-    uint32_t along;           /* cluster axes along which it differs how often it is acquired; filled by uniform */
-    uint32_t multicast;       /* bit s: some copy into it is multicast along the axes of the set s; 0: none; filled by tiles */
-    /* filled by resources */
+    /* `unsafe` uses it in ways that cannot be counted; filled by elaborate */
+    bool unproved;
+    /* an error about its stages or ends was reported: counts reports nothing about it; filled by
+     * stages */
+    bool faulty;
+    /* cluster axes along which the number of its acquires varies; filled by uniform */
+    uint32_t along;
+    /* bit s: some copy into it is multicast along the axes of the set s; 0: none; filled by
+     * tiles */
+    uint32_t multicast;
+    /* Filled by resources */
     uint32_t offset, stride;  /* of stage 0 in shared memory; bytes from stage to stage */
     uint32_t full, empty;     /* offsets of the barrier arrays */
     uint32_t full_count, empty_count;
-    const char *full_reason, *empty_reason; /* "1 (tensor copies of `load`) + 4 warps of `add`", for --report */
+    /* "1 (tensor copies of `load`) + 4 warps of `add`", for --report */
+    const char *full_reason, *empty_reason;
 } Pipe;
 
-typedef struct Domain {       /* range kt = lo .. hi where w; over symbols and grid axes (X_AXIS) */
+/* range kt = lo .. hi where w; over symbols and grid axes (X_AXIS) */
+typedef struct Domain {
     const char *name;
     Span span;
     Expr *lo, *hi, *where;    /* where may be NULL */
@@ -506,31 +621,37 @@ typedef struct Axis {
     const char *name;
     Span span;
     Expr *extent;             /* over symbols */
-    int cluster;              /* blocks of a cluster along it, 1: no cluster */
-    Expr *padded;             /* the extent, rounded up to whole clusters: coordinates stay below this */
+    int cluster;              /* blocks of a cluster along it, 1: none */
+    /* the extent, rounded up to whole clusters: upper bound of the coordinates */
+    Expr *padded;
 } Axis;
 
-typedef struct Map {          /* a tensor map to encode; filled by tiles, equal ones shared */
+/* a tensor map to encode; equal ones are shared; filled by tiles */
+typedef struct Map {
     int param;
     int rank;                 /* dimensions innermost first */
     Expr *extents[PROG_MAX_RANK]; /* elements */
     Expr *strides[PROG_MAX_RANK]; /* bytes, I64 formulas; [0] NULL */
     int64_t box[PROG_MAX_RANK];
     int swizzle;
-    bool stored;              /* stores go through it; else loads, never both: see launch/manifest.h */
+    /* used by stores; otherwise by loads, never by both: see launch/manifest.h */
+    bool stored;
 } Map;
 
-typedef struct Precondition { /* a launch precondition; conditions that are constant never get here */
+/* a launch precondition; never constant */
+typedef struct Precondition {
     Expr *condition;          /* BOOL over symbols */
     const char *text, *reason, *help;
     Span span;
-    bool of_width;            /* keeps numbers within their type: of sizes at which something goes wrong it says nothing */
+    /* keeps numbers within their type: no example of sizes is derived from it */
+    bool of_width;
 } Precondition;
 
 typedef struct Let {          /* of `ensures` */
     const char *name;
     Span span;
-    IndexSpace space;         /* bound indexes are its dimensions, in order of the target's subscripts */
+    /* its bound indexes are the let's dimensions, in order of the target's subscripts */
+    IndexSpace space;
     Element type;
     int rank;
     Expr *value;
@@ -539,7 +660,8 @@ typedef struct Let {          /* of `ensures` */
 typedef struct Claim {
     Span span;
     IndexSpace space;
-    Access target;            /* SPACE_GLOBAL, an out or inout tensor; bare indexes or constants */
+    /* SPACE_GLOBAL, an out or inout tensor; subscripts are indexes or constants */
+    Access target;
     Expr *value;
     double within;            /* < 0: exact */
 } Claim;
@@ -554,7 +676,7 @@ typedef struct Example {
     int64_t integer;
     bool is_integer;
     const char *fill;         /* EXAMPLE_FILL: normal, uniform, iota, zeros */
-    int param;                /* of a tensor, else -1 */
+    int param;                /* tensor, otherwise -1 */
     IndexSpace space;         /* EXAMPLE_FORMULA: the tensor's axes in order */
     Expr *value;
 } Example;
@@ -563,14 +685,14 @@ typedef struct Constant {     /* for the report and the manifest */
     const char *name;
     Span span;
     bool is_static;
-    bool read;                /* the kernel, or another constant, asks for its value */
+    bool read;                /* the kernel, or another constant, reads it */
     Expr *value;              /* X_CONST */
-    VEC(int64_t) choices;     /* of a static, what `tune` may try */
+    VEC(int64_t) choices;     /* of a static: values for `tune` */
 } Constant;
 
 typedef struct Target Target; /* prog/targets.def: a row of limits and capabilities */
 
-/* prog/capabilities.def: what some targets have and others lack */
+/* prog/capabilities.def: features that only some targets have */
 typedef enum Capability {
 #define CAPABILITY(name, what) CAP_##name,
 #include "prog/capabilities.def"
@@ -579,23 +701,25 @@ typedef enum Capability {
 } Capability;
 
 typedef struct Prog {
-    int passes;               /* of the check, that it went through so far: check/passes.def */
+    int passes;               /* number of passes of check/passes.def that have run */
     const Source *source;
     const char *name;
     Span span;                /* of the kernel's head */
     const Target *target;
     Span target_span;
-    uint32_t lacks;           /* capabilities that the target was said to lack */
+    uint32_t lacks;           /* capabilities whose lack was reported */
     VEC(Constant) constants;
     VEC(Symbol) symbols;
     VEC(Param) params;
     VEC(Axis) axes;
     bool persistent;
-    int cluster;              /* blocks of a cluster; 1: none */
+    int cluster;              /* blocks per cluster; 1: no clusters */
     Span cluster_span;        /* empty without `cluster` */
-    bool cluster_refused;     /* what was meant is not known */
-    bool talks;               /* `unsafe` may touch other blocks' memory */
-    int grouped;              /* 0, or: coordinates go through the first axis in groups of so many, for each the whole second axis (L2) */
+    bool cluster_refused;     /* an error was reported: the cluster is unknown */
+    bool talks;               /* `unsafe` may access other blocks' memory */
+    /* 0, or the group size: coordinates traverse the first axis in groups of this size, for each
+     * the whole second axis (L2) */
+    int grouped;
     VEC(Domain) domains;
     VEC(Pipe) pipes;
     VEC(Role) roles;
@@ -604,90 +728,110 @@ typedef struct Prog {
     VEC(Let) lets;
     VEC(Claim) claims;
     VEC(Example) examples;
-    struct Tiles *tiles;      /* derive/tiles.h; filled by tiles, for the rules after it */
-    /* filled by resources */
-    int warps;                /* of a block, idle ones included */
-    int launch_registers;     /* of a thread at launch, from which setmaxnreg raises or lowers; 0: no role states any */
+    struct Tiles *tiles;      /* derive/tiles.h; filled by tiles, for later passes */
+    /* Filled by resources */
+    int warps;                /* of a block, including idle ones */
+    /* registers per thread at launch, from which setmaxnreg raises or lowers; 0: no role has
+     * `regs` */
+    int launch_registers;
     uint32_t shared_bytes;
 } Prog;
 
-/* ---- tables read by codegen/ and reference/ too ------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 struct Target {
     const char *name;         /* "sm_90a" */
-    bool generated;           /* else its kernels are only checked */
+    bool generated;           /* otherwise its kernels are only checked */
     int ptx_major, ptx_minor; /* the .version to emit */
-    uint32_t shared_limit;    /* bytes of shared memory a block may have */
+    uint32_t shared_limit;    /* most bytes of shared memory per block */
     int threads_limit, registers_pool, registers_max;
     int named_barriers;
-    int box_limit;            /* elements of a box along an axis */
-    int cluster_limit;        /* blocks of a cluster that need no special permission */
-    int parameter_limit;      /* bytes that a launch hands over */
-    int sm_shared, sm_threads, sm_blocks; /* of all blocks on an SM: bytes of shared memory, threads; and how many */
+    int box_limit;            /* most elements of a box along an axis */
+    /* most blocks of a cluster without special permission */
+    int cluster_limit;
+    int parameter_limit;      /* most bytes of launch parameters */
+    /* limits of an SM over all blocks: bytes of shared memory, threads, blocks */
+    int sm_shared, sm_threads, sm_blocks;
     bool has[CAP_COUNT];
 };
 extern const Target target_rows[];
 extern const size_t target_count;
 const Target *target_by_name(const char *name); /* NULL: there is none */
-const Target *target_default(void);             /* the first that is generated */
-/* "`sm_90` and `sm_90a`": those that are wanted, of which `what` is asked */
+const Target *target_default(void);             /* the first generated one */
+/* "`sm_90` and `sm_90a`": the targets for which wanted(target, what) is true */
 const char *targets_listed(Arena *arena, bool (*wanted)(const Target *, int what), int what);
-/* Refuses what needs something that the target lacks, with the targets that have it. Once a kernel: NULL where it has been said. */
+/* Reports that the target lacks a capability, with the targets that have it. Once per kernel:
+ * otherwise NULL. */
 Diag *target_lacks(Arena *arena, Diags *diags, Prog *prog, Capability capability, Span span);
 
 typedef struct IntrinsicRow {
     const char *name;
     int args;
-    const char *accuracy, *exact_accuracy; /* bound of the fast form and of exact(...), for the documentation */
-    double ulp;                            /* bound of the fast form, in units in the last place of f32; -1: absolute, see the text */
+    /* error bound of the fast form and of exact(...), for the documentation */
+    const char *accuracy, *exact_accuracy;
+    /* error bound of the fast form, in units in the last place of f32; -1: absolute, see the
+     * text */
+    double ulp;
     const char *what;
 } IntrinsicRow;
 extern const IntrinsicRow intrinsic_rows[IN_COUNT];
 extern const MmaRow mma_rows[MMA_COUNT];
 
 bool pipe_consumed_by(const Pipe *pipe, int role);
-int role_takes(const Role *role, int pipe); /* how many instances take each stage of a pipe that the role acquires */
-const char *access_name(Arena *arena, const Prog *prog, const Role *role, const Access *access); /* "Y", "s.x", "acc": of a statement */
-int64_t copy_boxes(const Prog *prog, const BoxCopy *copy); /* instructions: one a box */
-int64_t copy_bytes(const Tile *tile); /* of a load by the copy engine (one part of it); 0: it is none */
-int64_t copy_lands(const Tile *tile); /* in the stage, parts of other blocks included */
+/* number of instances that take each stage of a pipe that the role acquires */
+int role_takes(const Role *role, int pipe);
+/* name of the access of a statement: "Y", "s.x", "acc" */
+const char *access_name(Arena *arena, const Prog *prog, const Role *role, const Access *access);
+int64_t copy_boxes(const Prog *prog, const BoxCopy *copy); /* number of instructions: one per box */
+/* of a load by the copy engine (one part of it); 0: not such a load */
+int64_t copy_bytes(const Tile *tile);
+/* bytes that arrive in the stage, including parts of other blocks */
+int64_t copy_lands(const Tile *tile);
 
-/* ---- clusters: a block's number in its cluster counts along the clustered axes, the first of them fastest (cluster.c) --------- */
+/* ---- clusters (cluster.c) -------------------------------------------------------------------- */
 
-uint32_t cluster_axes(const Prog *prog);                        /* the set of axes along which a cluster has several blocks */
-int cluster_stride(const Prog *prog, int axis);                 /* from one block to the next along the axis */
-int cluster_count(const Prog *prog, uint32_t axes);             /* blocks that differ along these axes only */
-uint32_t cluster_group(const Prog *prog, uint32_t axes);        /* which, of block 0: a bit each */
-uint32_t cluster_reach(const Prog *prog, const Pipe *pipe);     /* blocks into whose stages block 0 copies, itself included */
-bool cluster_talks(const Prog *prog);                           /* do its blocks touch each other's memory? */
+/* The rank of a block counts along the clustered axes, the first fastest. */
 
-/* Do the threads of an instance wait for one another before the statement? For its order; or it writes a tensor that threads which hold the same
- * elements may still read; one of them writes. */
+/* set of axes along which a cluster has several blocks */
+uint32_t cluster_axes(const Prog *prog);
+/* distance in rank to the next block along the axis */
+int cluster_stride(const Prog *prog, int axis);
+int cluster_count(const Prog *prog, uint32_t axes); /* blocks that differ only along these axes */
+uint32_t cluster_group(const Prog *prog, uint32_t axes); /* their ranks for block 0, one bit each */
+/* blocks whose stages block 0 copies into, including itself */
+uint32_t cluster_reach(const Prog *prog, const Pipe *pipe);
+bool cluster_talks(const Prog *prog); /* true if its blocks access each other's memory */
+
+/* True if the threads of an instance synchronise before the statement: for its order, or because
+ * it writes a tensor that threads with replicas of the same elements may still read (one of them
+ * writes). */
 bool tile_waits(const Prog *prog, const Role *role, const Tile *tile); /* registers.c */
 
-/* An indented form of everything, derived facts included: --emit=prog */
+/* An indented form of everything, including derived facts: --emit=prog */
 void prog_print(const Prog *prog, Arena *arena, Str *out);
-void expr_print(const Expr *expr, const Prog *prog, const Role *role, const IndexSpace *space, Str *out); /* role, space may be NULL */
+/* role, space may be NULL */
+void expr_print(const Expr *expr, const Prog *prog, const Role *role, const IndexSpace *space, Str *out);
 void access_print(const Access *access, const Prog *prog, const Role *role, const IndexSpace *space, Str *out);
 
-/* Walks an expression and all below it, subscripts of reads included, each shared node once, what is below first. */
+/* Calls visit for all subexpressions and then the expression, including subscripts of reads,
+ * once for each shared node. */
 void expr_visit(Arena *arena, Expr *expr, void (*visit)(Expr *, void *), void *data);
-/* Each element that an expression reads; `written` is false. expr.c */
+/* Calls visit for each element that an expression reads; `written` is false. expr.c */
 void expr_reads(Arena *arena, Expr *expr, void (*visit)(Access *, bool written, void *),
                 void *data);
-/* The expressions that an access or an operation of `unsafe` evaluates itself */
+/* Calls visit for the expressions that an access or an `unsafe` operation evaluates itself */
 void access_exprs(const Access *access, void (*visit)(Expr *, void *), void *data);
 void unsafe_exprs(const Unsafe *unsafe, void (*visit)(Expr *, void *), void *data);
-/* Is it a formula of constants and symbols alone, which a launch can compute? expr.c */
+/* True if it consists only of constants and symbols, so that a launch can compute it. expr.c */
 bool expr_of_symbols(const Expr *expr);
 
-/* ---- constructors (expr.c) ----------------------------------------------------------------------------------------- */
+/* ---- constructors (expr.c) ------------------------------------------------------------------- */
 
 bool expr_constant(const Expr *expr, int64_t *out); /* an integer constant after folding */
-/* Small constructors, folded: used by passes that form formulas */
+/* Small constructors with folding, for passes that build formulas */
 Expr *expr_integer(Arena *arena, Element type, int64_t value, Span span);
 Expr *expr_binary(Arena *arena, BinaryOp op, Expr *left, Expr *right, Span span);
-/* uniformity, `along` and indexes, from its operands; those of a variable are left as they are */
+/* Sets uniformity, `along` and indexes from the operands; leaves those of a variable unchanged */
 void expr_derive(const Role *role, Expr *expr);
 
 static inline bool valid_index(int index, size_t count) { return index >= 0 && (size_t)index < count; }

@@ -1,17 +1,19 @@
-/* The value of a register tile's layout: digits of threads and registers to coordinates, and back. Which layout a tile has is decided in
- * tiles_registers.c; everything that places, moves or counts elements asks here. */
+/* The layout of a register tile: converts digits of threads and registers to coordinates and
+ * back. derive/tiles_registers.c chooses the layout of each tile; all code that places, moves or
+ * counts elements calls these functions. */
 #include "prog/prog.h"
 
 #define DIGITS_MOST         (PROG_MAX_INDEXES * 4)
-#define TILE_REGISTERS_MOST (INT32_MAX / 4) /* far beyond what a thread can have; sums of a few do not overflow */
+/* far above what a thread can have; sums of a few do not overflow */
+#define TILE_REGISTERS_MOST (INT32_MAX / 4)
 
-/* A digit of the register's number, and the spread whose coordinate it moves */
+/* A digit of the register number, and the spread whose coordinate it changes */
 typedef struct Place {
     const Digit *digit;
     int spread;
 } Place;
 
-/* The digits of the register's number, fastest first */
+/* The digits of the register number, fastest first */
 static int register_digits(const RegisterLayout *layout, Place *places) {
     int count = 0;
     for (int s = layout->count - 1; s >= 0; s--)
@@ -55,7 +57,7 @@ void layout_coordinates(const RegisterLayout *layout, int64_t number, int64_t *c
     }
 }
 
-/* The digit of a coordinate that the thread's part is left out of */
+/* The digit of a coordinate from which the thread's part has been removed */
 static int64_t digit_of(const Spread *spread, const Digit *digit, int64_t coordinate) {
     for (int d = spread->count - 1; &spread->digits[d] != digit; d--) coordinate %= spread->digits[d].stride;
     return coordinate / digit->stride;
@@ -84,7 +86,8 @@ int layout_vector(const RegisterLayout *layout, int *axis) {
 int layout_replicas(const RegisterLayout *layout, int threads, Digit *digits) {
     int count = 0;
     for (int place = 1; place < threads;) {
-        int next = threads; /* the next place that a digit takes, and where that digit ends */
+        /* the next free place, and the end of the previous digit */
+        int next = threads;
         int64_t end = threads;
         for (int s = 0; s < layout->count; s++)
             for (int d = 0; d < layout->spreads[s].count; d++) {
@@ -139,7 +142,7 @@ bool tile_waits(const Prog *prog, const Role *role, const Tile *tile) {
     return layout_replicas(tile->spread, role->warps * 32, digits) > 0;
 }
 
-/* ---- words ---------------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void print_spread(const Spread *spread, Str *out) {
     static const char *const words[] = {[SPREAD_ROWS] = "as rows of accumulators",
@@ -173,7 +176,7 @@ void layout_print(const RegisterLayout *layout, int threads, Str *out) {
     if (replicas > 1) str_printf(out, ", each in %lld threads", (long long)replicas);
 }
 
-/* ---- of a role ------------------------------------------------------------------------------------------------------ */
+/* ---- register tiles of a role ---------------------------------------------------------------- */
 
 bool role_holds_tile(const Role *role, size_t tile, size_t where) {
     const RoleTile *held = &role->tiles.items[tile];

@@ -1,5 +1,5 @@
-/* stmt: the statements of a role, as a tree. For elaborate/, which makes them; flow/ lowers them to
- * rows (flow/code.h), reference/ reads them. All others read rows. */
+/* stmt: the statements of a role, as a tree. elaborate/ makes them, flow/ lowers them to rows
+ * (flow/code.h), reference/ reads them. All other floors read rows. */
 #ifndef PIPEC_STMT_H
 #define PIPEC_STMT_H
 
@@ -11,19 +11,23 @@ typedef enum StmtKind {
     S_BLOCK,    /* a list; also the target of an inlined function's `return` */
     S_SCALAR,   /* role->locals[local] = value */
     S_TILE,
-    S_GRID,     /* for (axes) in grid: body once for each coordinate of this block */
-    S_FOR,      /* for var in lo .. hi (hi not included, step 1; no iteration where hi <= lo) */
+    /* for (axes) in grid: body once per coordinate of this block */
+    S_GRID,
+    S_FOR,      /* for var in lo .. hi (hi exclusive, step 1) */
     S_IF,
     S_LEAVE,    /* break, continue, return */
-    S_TRY,      /* hint = try consume <p>: is the next acquire's stage ready? */
+    S_TRY,      /* hint = try consume <p>: true if the next acquire's stage is ready */
     S_ACQUIRE,  /* let s = consume <p>; */
     S_RELEASE,
-    S_MOVE,     /* handle `to` takes over what `from` held */
-    S_STAGE,    /* consume <p> as s { }: acquire, body, release on every way out (late by `lag`) */
-    S_UNSAFE    /* one operation of an `unsafe` block, or a value of a pipe that is no formula: s.index */
+    S_MOVE,     /* handle `to` takes ownership of the stage of `from` */
+    /* consume <p> as s { }: acquire, body, release on every way out (delayed by `lag`) */
+    S_STAGE,
+    /* one operation of an `unsafe` block, or a value of a pipe that is no formula: s.index */
+    S_UNSAFE
 } StmtKind;
 
-typedef enum LeaveKind { LEAVE_BREAK, LEAVE_CONTINUE } LeaveKind; /* out of the target; to the target loop's next iteration */
+/* out of the target; to the target loop's next iteration */
+typedef enum LeaveKind { LEAVE_BREAK, LEAVE_CONTINUE } LeaveKind;
 
 typedef struct Loan {      /* a stage that an inlined function borrows */
     int handle;
@@ -33,46 +37,58 @@ typedef struct Loan {      /* a stage that an inlined function borrows */
 struct Stmt {
     StmtKind kind;
     Span span;
-    Span head;  /* of compound statements: what stands before the body */
+    Span head;  /* of compound statements: the text before the body */
     union {
         struct {
             Stmts body;
-            int turn;  /* number of the `turn { }` in its role, from 1; 0: a plain block */
+            /* index of the `turn { }` in its role, from 1; 0: a plain block */
+            int turn;
             bool left; /* some S_LEAVE has it as its target */
-            VEC(int) tiles;  /* role->tiles whose scope it is */
-            VEC(int) locals; /* `var`s of role->locals whose scope it is */
+            VEC(int) tiles;  /* role->tiles that are declared in it */
+            VEC(int) locals; /* `var`s of role->locals that are declared in it */
             VEC(Loan) loans; /* of an inlined function */
-            Span close;      /* of an inlined function: where its body ends */
+            Span close;      /* of an inlined function: end of its body */
         } block;
-        struct { int local; Expr *value; IndexSpace *space; } scalar; /* space: of the value's reductions, NULL without one */
+        /* space: of the value's reductions, or NULL */
+        struct { int local; Expr *value; IndexSpace *space; } scalar;
         Tile *tile;
-        struct { int vars[PROG_MAX_RANK]; Stmt *body; } grid;   /* locals, one an axis */
+        struct { int vars[PROG_MAX_RANK]; Stmt *body; } grid;   /* one local per axis */
         struct {
             int var;            /* a local, I32 */
-            Expr *lo, *hi, *where; /* role-uniform where the body holds pipe operations; where: NULL, or skips iterations */
-            int domain;         /* prog->domains of which this is a piece, or -1 */
-            bool whole;         /* the whole of that domain */
-            bool unroll;        /* bounds of constants and variables of unrolled loops around it, and the variable subscripts a register tile or an array field */
+            /* role-uniform if the body holds pipe operations; where: NULL, or a filter of
+             * iterations */
+            Expr *lo, *hi, *where;
+            int domain; /* the index in prog->domains of the range that it is a piece of, or -1 */
+            bool whole;         /* all of that domain */
+            /* bounds consist of constants and variables of enclosing unrolled loops, and the
+             * variable subscripts a register tile or an array field */
+            bool unroll;
             Stmt *body;
         } loop;
         struct {
             Expr *condition;
             int nonempty;       /* a domain, or -1 */
-            Stmt *search;       /* nonempty, of a range with `where`: the loop before it that has looked for an iteration */
-            Expr *from, *to;    /* a piece of a range with `where`: holds from its iteration number `from` up to `to`; else NULL */
+            /* nonempty, of a range with `where`: the loop before it that has searched for an
+             * iteration */
+            Stmt *search;
+            /* a piece of a range with `where`: true for its iterations number `from` to `to`;
+             * otherwise NULL */
+            Expr *from, *to;
             Stmt *then, *otherwise; /* otherwise may be NULL */
         } branch;
         struct {
             LeaveKind kind;
-            Stmt *target;       /* S_GRID, S_FOR, or an S_BLOCK for an inlined return; NULL: leaves the role (return) */
+            /* S_GRID, S_FOR, or an S_BLOCK for an inlined return; NULL: the role (return) */
+            Stmt *target;
         } leave;
         struct { int hint; } ask;
-        struct { int handle, hint; bool unwaited; } acquire; /* hint: -1 without one; unwaited: steps only */
+        /* hint: -1: none; unwaited: only advances */
+        struct { int handle, hint; bool unwaited; } acquire;
         struct { int handle; bool silent; } release; /* silent: without signal */
         struct { int to, from; } move;
         struct {
-            int handle, hint;   /* hint: -1 without one */
-            bool unwaited;      /* as of `acquire` */
+            int handle, hint;   /* -1: none */
+            bool unwaited;      /* as for `acquire` */
             int lag;            /* as written, -1: not written */
             Stmt *body;
         } stage;
@@ -80,7 +96,7 @@ struct Stmt {
     };
 };
 
-/* Each statement before the ones inside it, in order of the text; silent on NULL. */
+/* Visits each statement before those inside it, in order of the text; nothing for NULL. */
 void stmt_visit(Stmt *stmt, void (*visit)(Stmt *, void *), void *data);
 
 #endif

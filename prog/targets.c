@@ -1,4 +1,5 @@
-/* What a target has, and what is said where it lacks something: once a kernel, with the targets that have it. */
+/* Capabilities of targets: reports what a target lacks, once per kernel, with the targets that
+ * have it. */
 #include "prog/prog.h"
 
 #include <string.h>

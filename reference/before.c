@@ -1,10 +1,10 @@
-/* reference: what has to be known before the launch: copies of the tensors that `old` reads, and the data that the
- * file's `example` asks for. */
+/* reference: data from before the launch: copies of the tensors that `old` reads, and the values
+ * of the file's `example`. */
 #include "reference/code.h"
 
 #include <string.h>
 
-/* ---- old -------------------------------------------------------------------------------------------------------- */
+/* ---- old ------------------------------------------------------------------------------------- */
 
 static void note_old(Expr *expr, void *data) {
     bool *wanted = data;
@@ -32,7 +32,7 @@ void reference_before_free(Before *before) {
     before->count = 0;
 }
 
-/* ---- example ---------------------------------------------------------------------------------------------------- */
+/* ---- example --------------------------------------------------------------------------------- */
 
 typedef VEC(Argument) Arguments;
 
@@ -41,7 +41,7 @@ static bool known_to(const Manifest *manifest, const char *name) {
         if (manifest->symbols.items[i].is_extent && strcmp(manifest->symbols.items[i].name, name) == 0) return true;
     for (size_t i = 0; i < manifest->parameters.count; i++)
         if (strcmp(manifest->parameters.items[i].name, name) == 0) return true;
-    return false; /* an extent that a static has fixed */
+    return false; /* an extent that a static fixes */
 }
 
 static bool given_by_user(const Argument *given, size_t count, const char *name) {
@@ -72,7 +72,7 @@ static Argument from_fill(const Example *example) {
     return argument;
 }
 
-/* All values of a formula over the axes of its tensor */
+/* Evaluates a formula for all indexes of its tensor */
 static bool from_formula(Arena *arena, const Prog *prog, const Example *example, const int64_t *symbols, Argument *out,
                          Diags *diags) {
     Machine *machine = machine_new(arena, prog, symbols, NULL, NULL, NULL);
@@ -97,7 +97,7 @@ static bool from_formula(Arena *arena, const Prog *prog, const Example *example,
     return true;
 }
 
-/* The user's, and behind them all of `example` but formulas. */
+/* The user's arguments, followed by those of `example` except formulas. */
 static Arguments plain_arguments(Arena *arena, const Prog *prog, const Manifest *manifest, const Argument *given,
                                  size_t given_count) {
     Arguments arguments = {0};

@@ -1,8 +1,9 @@
-/* reference, private: expressions as straight code over lanes.
+/* reference, private: expressions as straight-line code over lanes.
  *
- * An expression becomes a Function: steps over registers of LANES values each, so that one dispatch serves many
- * elements. What does not depend on the index of a reduction stands outside of its loop. A Machine is what functions
- * run on: symbols, scalars, arrays, and the remembered values of `let`s. */
+ * An expression becomes a Function: steps over registers of LANES values each, so that one
+ * dispatch computes many elements. Steps that do not depend on the index of a reduction are
+ * outside its loop. A Machine holds the environment of functions: symbols, scalars, arrays, and
+ * the cached values of `let`s. */
 #ifndef PIPEC_REFERENCE_CODE_H
 #define PIPEC_REFERENCE_CODE_H
 
@@ -12,7 +13,7 @@
 
 typedef union Value {
     double number;   /* of float types */
-    int64_t integer; /* of all others; u64: its bits */
+    int64_t integer; /* of all other types; u64: its bits */
 } Value;
 
 typedef enum StepOp {
@@ -31,7 +32,7 @@ typedef enum StepOp {
     STEP_OR,
     STEP_SELECT, /* a ? b : c */
     STEP_CAST,   /* from `type` to `to` */
-    STEP_CALL,   /* `which` of a, b, c */
+    STEP_CALL,   /* intrinsic `which` of a, b, c */
     STEP_READ,   /* an element of an array */
     STEP_LET,    /* an element of a let */
     STEP_REDUCE
@@ -46,13 +47,13 @@ typedef struct Read {
     int64_t extents[PROG_MAX_RANK];
     int subs[PROG_MAX_RANK];   /* registers */
     const unsigned char *data; /* STEP_READ */
-    int let;                   /* STEP_LET */
+    int let;                   /* STEP_LET: index of the let */
 } Read;
 
 typedef struct Loop {
     ReduceOp op;
     int count;
-    int indexes[PROG_MAX_INDEXES]; /* registers that hold them */
+    int indexes[PROG_MAX_INDEXES]; /* registers of the indexes */
     int64_t trips[PROG_MAX_INDEXES];
     int value; /* register of the body's value */
     Block body;
@@ -70,30 +71,31 @@ struct Step {
 
 typedef struct LetUse {
     int let;
-    double times; /* an execution of the function for one element reads it */
+    double times; /* number of reads per execution of the function for one element */
 } LetUse;
 
 typedef struct Function {
-    int bound;                         /* indexes, in registers 0 .. */
-    int64_t extents[PROG_MAX_INDEXES]; /* of them */
-    int64_t count;                     /* their product; -1: over 2^62 */
+    int bound;                         /* number of indexes, in registers 0 .. */
+    int64_t extents[PROG_MAX_INDEXES]; /* of the indexes */
+    int64_t count;                     /* product of the extents; -1: over 2^62 */
     Block steps;
     int registers;
     Value *frame; /* registers * LANES */
     int result;
     Element type; /* of the result */
     int got;      /* claims: register of the target's element */
-    double cost;  /* operations for one element, lets not counted */
+    double cost;  /* operations per element, without lets */
     VEC(LetUse) uses;
 } Function;
 
-/* Values of a let that are remembered: a direct-mapped cache by flat index, the whole let where it is small enough */
+/* Values of a let are cached: direct-mapped by flat index; small lets are cached completely */
 #define REMEMBERED_MAX (1 << 20)
 typedef struct Remembered {
     Function *function; /* NULL: not yet compiled */
     int64_t size;       /* slots; 0: not yet allocated */
     int64_t *keys;      /* flat index, -1: empty */
-    bool *pending;      /* asked for in the batch being formed; the value's integer is its place there */
+    /* requested in the current batch; the value's integer is its index there */
+    bool *pending;
     Value *values;
 } Remembered;
 
@@ -101,23 +103,26 @@ typedef struct Machine {
     Arena *arena;
     const Prog *prog;
     const int64_t *symbols;
-    const Scalar *scalars; /* one a parameter; NULL: none are read */
-    const Array *arrays;   /* one a parameter; NULL: none are read */
+    const Scalar *scalars; /* one per parameter; NULL: none are read */
+    const Array *arrays;   /* one per parameter; NULL: none are read */
     const Array *before;
-    Remembered *lets;    /* one a let of the prog */
-    int *order, ordered; /* lets as their compilation ended: a let stands behind those that it reads */
+    Remembered *lets;    /* one per let of the prog */
+    /* lets in the order in which their compilation ended: a let follows those that it reads */
+    int *order, ordered;
 } Machine;
 
 Machine *machine_new(Arena *arena, const Prog *prog, const int64_t *symbols, const Scalar *scalars, const Array *arrays,
                      const Array *before);
-/* `target`: of a claim, else NULL */
+/* Compiles an expression over an index space. `target`: of a claim, otherwise NULL */
 Function *function_compile(Machine *machine, const IndexSpace *space, const Expr *value, const Access *target);
-/* Registers 0 .. bound - 1 hold the indexes of `lanes` elements; leaves the result, and what the target holds. */
+/* Runs a function for `lanes` elements, whose indexes are in registers 0 .. bound - 1; stores
+ * the result, and the target's element. */
 void function_run(Machine *machine, const Function *function, int lanes);
-/* Puts consecutive elements, first .. first + lanes, or those of a list, into the index registers. */
+/* Loads the index registers with consecutive elements, first .. first + lanes, or with those of
+ * a list. */
 void function_place(const Function *function, int64_t first, int lanes);
 void function_place_list(const Function *function, const int64_t *flat, int lanes);
-/* Operations that an evaluation of `elements` elements takes, lets included. */
+/* Number of operations for `elements` elements, including lets. */
 double function_cost(Machine *machine, const Function *function, double elements);
 
 static inline Value *register_of(const Function *function, int which) {
@@ -125,19 +130,19 @@ static inline Value *register_of(const Function *function, int which) {
 }
 static inline bool is_number(Element type) { return element_rows[type].kind == ELEMENT_FLOAT; }
 
-/* sample.c: which elements are looked at. Flat indexes, sorted, each once. */
+/* sample.c: the elements to check. Flat indexes, sorted, without duplicates. */
 typedef struct Elements {
     bool all;
     int64_t count;
-    const int64_t *flat; /* where not all */
+    const int64_t *flat; /* unless all are checked */
 } Elements;
 void elements_choose(Arena *arena, const Prog *prog, const Claim *claim, const Function *function, int64_t wanted,
                      const int64_t *extra, int64_t extra_count, uint64_t seed, Elements *out);
 
-/* untouched.c: elements of `out` tensors that still hold the poison from before the launch */
+/* untouched.c: elements of `out` tensors that still hold the poison of launch/ */
 typedef struct Untouched {
     int64_t count;
-    int64_t *first; /* the first of them, flat */
+    int64_t *first; /* the first ones, flat indexes */
     int64_t listed;
 } Untouched;
 bool element_untouched(Element type, const unsigned char *at);

@@ -1,22 +1,23 @@
-/* reference: an expression becomes a Function. Prog expressions go in, steps over registers come out; nothing is
- * evaluated yet but constants, symbols and scalars, which lie in registers from the start. Shared nodes are computed
- * once, and each as far outside of reductions as its indexes allow. */
+/* reference: compiles an expression of a Prog to a Function, steps over registers. Evaluates
+ * only constants, symbols and scalars, which are in registers from the start. Shared nodes are
+ * computed once, each as far outside of reductions as its indexes allow. */
 #include "reference/code.h"
 
 #define SEEN_START 64
 
-typedef struct Seen { /* a node that has its register */
+typedef struct Seen { /* a node that has a register */
     const Expr *expr;
     int reg, level;
-    int serial; /* of the reduction that was open at that level: the register holds nothing in another one */
+    /* identifies the reduction that was open at that level: the register is invalid in any other */
+    int serial;
 } Seen;
 
-typedef struct Preset { /* a value that a register holds from the start */
+typedef struct Preset { /* a register with an initial value */
     int reg;
     Value value;
 } Preset;
 
-/* Level 0 is outside of reductions; each reduction that is being compiled opens the next one. */
+/* Level 0 is outside of reductions; each nested reduction is the next level. */
 #define LEVELS (PROG_MAX_INDEXES + 1)
 
 typedef struct Compiler {
@@ -24,13 +25,14 @@ typedef struct Compiler {
     Function *function;
     const IndexSpace *space;
     Block *blocks[LEVELS];
-    double times[LEVELS]; /* executions of a level's block for one element */
-    int needs[LEVELS];    /* the deepest outer level whose registers a level's steps read */
+    double times[LEVELS]; /* executions of a level's block per element */
+    /* the deepest outer level whose registers a level's steps read */
+    int needs[LEVELS];
     int level;
     int serial[LEVELS], serials;
     int index_reg[PROG_MAX_INDEXES], index_level[PROG_MAX_INDEXES];
     VEC(Preset) presets;
-    Seen *seen; /* by address, open addressing */
+    Seen *seen; /* hash table by address, open addressing */
     size_t seen_count, seen_size;
 } Compiler;
 
@@ -49,7 +51,7 @@ static int64_t index_extent(Machine *machine, const Index *index) {
     return register_of(function, function->result)->integer;
 }
 
-/* ---- nodes that have been seen ---------------------------------------------------------------------------------- */
+/* ---- compiled nodes -------------------------------------------------------------------------- */
 
 static Seen *seen_slot(Seen *table, size_t size, const Expr *expr) {
     size_t at = ((uintptr_t)expr >> 4) * 0x9E3779B97F4A7C15u % size;
@@ -71,7 +73,7 @@ static void remember(Compiler *c, const Expr *expr, Place place) {
     *slot = (Seen){expr, place.reg, place.level, c->serial[place.level]};
 }
 
-/* ---- registers and steps ---------------------------------------------------------------------------------------- */
+/* ---- registers and steps --------------------------------------------------------------------- */
 
 static int new_register(Compiler *c) { return c->function->registers++; }
 
@@ -130,7 +132,7 @@ static double step_cost(const Step *step) {
     return 1;
 }
 
-/* Adds a step to the block of its level: the deepest of its operands. */
+/* Adds a step to the block of its level: the deepest level of its operands. */
 static Place add(Compiler *c, Step step, int level) {
     step.out = new_register(c);
     vec_push(c->machine->arena, c->blocks[level], step);
@@ -138,7 +140,8 @@ static Place add(Compiler *c, Step step, int level) {
     return (Place){step.out, level};
 }
 
-/* The level of a step that reads these registers. What it reads from further out, its reduction needs from there. */
+/* The level of a step that reads these registers. Operands of outer levels become inputs of its
+ * reduction. */
 static int level_of(Compiler *c, const Place *operands, int count) {
     int level = 0;
     for (int i = 0; i < count; i++)
@@ -156,7 +159,7 @@ static Place add_of(Compiler *c, Step step, const Place *operands, int count) {
     return add(c, step, level);
 }
 
-/* ---- expressions ------------------------------------------------------------------------------------------------ */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 static Place compile_binary(Compiler *c, const Expr *expr) {
     static const StepOp steps[] = {
@@ -172,8 +175,8 @@ static Place compile_binary(Compiler *c, const Expr *expr) {
 static Place compile_cast(Compiler *c, const Expr *expr) {
     Element from = expr->cast->type, to = expr->type;
     Place operand = compile(c, expr->cast);
-    bool widens =
-        element_rows[from].widens == to || from == to; /* bf16 to f32, i8 to i32: the value is there already */
+    /* bf16 to f32, i8 to i32: the value is the same */
+    bool widens = element_rows[from].widens == to || from == to;
     if (widens) return operand;
     return add_of(c, (Step){.op = STEP_CAST, .type = from, .to = to}, &operand, 1);
 }
@@ -272,7 +275,7 @@ static Place compile_node(Compiler *c, const Expr *expr) {
     case X_POISON:
     case X_AXIS:
     case X_LOCAL:
-    case X_RANK: break; /* never in `ensures` of a Prog */
+    case X_RANK: break; /* does not occur in `ensures` */
     }
     return constant(c, (Value){0});
 }
@@ -288,7 +291,7 @@ static Place compile(Compiler *c, const Expr *expr) {
     return place;
 }
 
-/* ---- functions -------------------------------------------------------------------------------------------------- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 static void finish(Compiler *c) {
     Function *function = c->function;
@@ -320,9 +323,9 @@ Function *function_compile(Machine *machine, const IndexSpace *space, const Expr
     return function;
 }
 
-/* A let is computed at most once for each of its elements (nearly so where it is too large to be remembered whole),
- * and at most as often as it is asked for. Whoever asks for a let comes before it when the order of compilation is
- * walked backwards. */
+/* A let is computed at most once per element (about once if it is too large for the cache), and
+ * at most as often as it is read. The readers of a let precede it in the reverse order of
+ * compilation. */
 double function_cost(Machine *machine, const Function *function, double elements) {
     double *demands = NEW_ARRAY(machine->arena, double, machine->prog->lets.count + 1);
     double total = elements * function->cost;

@@ -1,6 +1,6 @@
-/* reference: executes functions. Index registers go in, result registers come out; steps run over all lanes before the
- * next begins. Both sides of a selection are evaluated, so nothing here may trap: integer division by zero gives 0,
- * reads outside of a tensor give zero as they do on the device. */
+/* reference: runs functions. Index registers in, result registers out; each step runs over all
+ * lanes before the next one. Both operands of a selection are evaluated, so no step may trap:
+ * integer division by zero gives 0, reads outside a tensor give zero as on the device. */
 #include "reference/code.h"
 
 #include <math.h>
@@ -16,9 +16,10 @@ Machine *machine_new(Arena *arena, const Prog *prog, const int64_t *symbols, con
     return machine;
 }
 
-/* ---- arithmetic ------------------------------------------------------------------------------------------------- */
+/* ---- arithmetic ------------------------------------------------------------------------------ */
 
-/* Sums, differences and products in unsigned arithmetic: overflow of 64 bits wraps; u32 wraps at 32 as on the device */
+/* Sums, differences and products in unsigned arithmetic: 64-bit overflow wraps; u32 wraps at 32
+ * bits as on the device */
 static int64_t wrapped(Element type, uint64_t value) { return (int64_t)(type == E_U32 ? (uint32_t)value : value); }
 
 static int64_t divided(Element type, int64_t a, int64_t b, bool remainder) {
@@ -90,7 +91,7 @@ static void binary_integers(const Step *step, Value *out, const Value *a, const 
     }
 }
 
-/* ---- casts: what the device's conversions do -------------------------------------------------------------------- */
+/* ---- casts: as the device's conversions ------------------------------------------------------ */
 
 static Value cast_number(Element to, double value) {
     unsigned char stored[8];
@@ -117,7 +118,7 @@ static void cast(const Step *step, Value *out, const Value *a, int lanes) {
     EACH_LANE(cast_integer(step->type, step->to, a[i].integer));
 }
 
-/* ---- intrinsics ------------------------------------------------------------------------------------------------- */
+/* ---- intrinsics ------------------------------------------------------------------------------ */
 
 static int64_t ceil_divided(int64_t a, int64_t b) { return b <= 0 ? 0 : a / b + (a % b > 0); }
 
@@ -168,7 +169,7 @@ static void call_numbers(const Step *step, Value *out, const Value *a, const Val
     }
 }
 
-/* ---- reads ------------------------------------------------------------------------------------------------------ */
+/* ---- reads ----------------------------------------------------------------------------------- */
 
 static double half(uint16_t bits) {
     uint32_t magnitude = bits & 0x7FFF;
@@ -198,9 +199,9 @@ static Value element_value(Element type, const unsigned char *at) {
     return (Value){.integer = element_load_integer(type, at)};
 }
 
-/* The flat index of a lane's element, or -1: outside */
+/* Flat index of a lane's element, or -1: outside */
 static int64_t flat_index(const Read *read, const Function *function, int lane) {
-    uint64_t at = 0; /* wraps where a subscript is outside, and then it is not used */
+    uint64_t at = 0; /* wraps if a subscript is outside; then it is unused */
     for (int d = 0; d < read->rank; d++) {
         int64_t sub = register_of(function, read->subs[d])[lane].integer;
         if (sub < 0 || sub >= read->extents[d]) return -1;
@@ -213,12 +214,12 @@ static void read_array(const Read *read, const Function *function, Value *out, i
     size_t bytes = (size_t)element_rows[read->type].bytes;
     for (int i = 0; i < lanes; i++) {
         int64_t at = flat_index(read, function, i);
-        out[i].integer = 0; /* the bits of 0.0 too */
+        out[i].integer = 0; /* also the bits of 0.0 */
         if (at >= 0) out[i] = element_value(read->type, read->data + (size_t)at * bytes);
     }
 }
 
-/* ---- lets ------------------------------------------------------------------------------------------------------- */
+/* ---- lets ------------------------------------------------------------------------------------ */
 
 static void remember_space(Machine *machine, Remembered *let) {
     int64_t count = let->function->count;
@@ -229,8 +230,8 @@ static void remember_space(Machine *machine, Remembered *let) {
     for (int64_t i = 0; i < let->size; i++) let->keys[i] = -1;
 }
 
-/* Values that are not remembered are computed in one batch, each once; a slot that two of them share keeps the later
- * one. */
+/* Values that are not cached are computed in one batch, each once; a cache slot keeps the last
+ * of its values. */
 static void read_let(Machine *machine, const Read *read, const Function *function, Value *out, int lanes) {
     Remembered *let = &machine->lets[read->let];
     if (let->size == 0) remember_space(machine, let);
@@ -267,7 +268,7 @@ static void read_let(Machine *machine, const Read *read, const Function *functio
     }
 }
 
-/* ---- reductions ------------------------------------------------------------------------------------------------- */
+/* ---- reductions ------------------------------------------------------------------------------ */
 
 static void run_block(Machine *machine, const Function *function, const Block *block, int lanes);
 
@@ -321,7 +322,7 @@ static void reduce(Machine *machine, const Function *function, const Step *step,
     }
 }
 
-/* ---- steps ------------------------------------------------------------------------------------------------------ */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static void negate(const Step *step, Value *out, const Value *a, int lanes) {
     if (step->op == STEP_NOT) INTEGER(!a[i].integer);

@@ -1,27 +1,29 @@
-/* reference: what should have come out. The door of the floor: Prog + arrays -> verdict on `ensures`.
+/* reference: evaluates `ensures` on the host. Public header of the floor: Prog + arrays ->
+ * verdict.
  *
- * Everything is evaluated on the host: floats in f64, integers in 64 bits (u32 and narrower results of casts wrap as
- * the device does), lets remembered in bounded memory. All elements where that is cheap, else a sample that holds the
- * corners of tiles, the first and last two indices of each axis and the ragged edge. */
+ * Floats are computed in f64, integers in 64 bits (u32 and results of narrowing casts wrap as on
+ * the device), lets are cached in bounded memory. Checks all elements if that is cheap,
+ * otherwise a sample that contains the corners of tiles, the first and last two indexes of each
+ * axis and the ragged edge. */
 #ifndef PIPEC_REFERENCE_H
 #define PIPEC_REFERENCE_H
 
 #include "prog/prog.h"
 #include "launch/launch.h"
 
-/* The user's arguments, and behind them those of the file's `example` (marked from_example) that have a meaning for
- * this manifest; formulas become arrays of values, computed with the symbols that all arguments together give. False,
- * with a diagnostic, where such a formula cannot be computed. */
+/* The user's arguments, followed by those of the file's `example` (marked from_example) that
+ * apply to this manifest; formulas become arrays of values, computed with the symbols that all
+ * arguments together define. False, with a diagnostic, if such a formula cannot be computed. */
 bool reference_arguments(Arena *arena, const Prog *prog, const Manifest *manifest, const Argument *given,
                          size_t given_count, Argument **all, size_t *count, Diags *diags);
 
-/* Only the symbols that these arguments give; no formula is computed. */
+/* Only the symbols that these arguments define; computes no formula. */
 bool reference_symbols(Arena *arena, const Prog *prog, const Manifest *manifest, const Argument *given,
                        size_t given_count, int64_t *symbols, Diags *diags);
 
-/* What must be kept from before the launch: copies of the tensors that `old` reads. They are not of the arena. */
+/* Copies of the tensors that `old` reads, from before the launch. Not in the arena. */
 typedef struct Before {
-    Array *arrays; /* one a parameter; empty where nothing is kept */
+    Array *arrays; /* one per parameter; empty if no copy is needed */
     size_t count;
 } Before;
 
@@ -35,21 +37,24 @@ typedef enum VerdictKind { VERDICT_RIGHT, VERDICT_WRONG, VERDICT_NOT_CHECKED } V
 typedef struct Verdict {
     VerdictKind kind;
     const char *why;  /* VERDICT_NOT_CHECKED: the reason */
-    int64_t elements; /* that claims speak of */
-    int64_t checked;  /* of them */
-    int64_t wrong;    /* of those */
+    int64_t elements; /* elements of the claims */
+    int64_t checked;  /* of them, checked */
+    int64_t wrong;    /* of those, wrong */
     bool sampled;
     uint64_t seed;     /* of the sample */
-    double largest;    /* largest error among tolerance claims, as a part of what is allowed */
+    /* largest error among claims with a tolerance, divided by the tolerance */
+    double largest;
     int64_t untouched; /* elements of `out` tensors that were never written */
 } Verdict;
 
 typedef struct ReferenceOptions {
     uint64_t seed; /* of the sample */
-    double budget; /* operations that count as cheap; 0: 2e8 */
+    /* most operations for checking all elements; 0: 2e8 */
+    double budget;
 } ReferenceOptions;
 
-/* The arrays of the launch hold results now. Mismatches are reported to `diags`, with the worst elements. */
+/* Compares the arrays of the launch, which now hold results, with the claims. Reports
+ * mismatches, with the worst elements, to `diags`. */
 void reference_verdict(Arena *arena, const Prog *prog, const Launch *launch, const Before *before,
                        const ReferenceOptions *options, Verdict *verdict, Diags *diags);
 

@@ -1,7 +1,7 @@
-/* reference: which elements of a claim are looked at when there are too many. The shape and the tiles that the roles
- * write go in, flat indexes come out: along each axis the first and last two indices, the corners of tiles and the
- * ragged edge, all their combinations where they fit; then random corners of tiles and random elements. A function of
- * the seed alone. */
+/* reference: selects the elements of a claim to check if there are too many. Takes the shape and
+ * the tiles that the roles write: along each axis the first and last two indexes, the corners of
+ * tiles and the ragged edge, in all combinations if they fit; then random corners of tiles and
+ * random elements. Depends only on the seed. */
 #include "reference/code.h"
 #include "prog/stmt.h"
 
@@ -12,7 +12,7 @@
 
 typedef struct Line { /* an axis of the claim */
     int64_t extent;
-    int64_t periods[PERIODS]; /* of tiles, each once */
+    int64_t periods[PERIODS]; /* extents of tiles, without duplicates */
     int period_count;
     int64_t special[SPECIAL_MAX];
     int special_count;
@@ -36,7 +36,7 @@ static uint64_t next_random(Chooser *c) { /* splitmix64 */
 
 static int64_t below(Chooser *c, int64_t bound) { return (int64_t)(next_random(c) % (uint64_t)bound); }
 
-/* ---- periods of tiles ------------------------------------------------------------------------------------------- */
+/* ---- periods of tiles ------------------------------------------------------------------------ */
 
 static void add_period(Line *axis, int64_t period) {
     if (period <= 1 || period >= axis->extent) return;
@@ -50,7 +50,8 @@ typedef struct Tiles {
     const Claim *claim;
 } Tiles;
 
-/* A statement that writes the claim's tensor: along an axis its tile is as long as the index that runs there. */
+/* A statement that writes the claim's tensor: its tile along an axis has the extent of the index
+ * there. */
 static void tile_periods(const Tiles *tiles, const Tile *tile) {
     const Access *target = &tile->target;
     if (target->space != SPACE_GLOBAL || target->object != tiles->claim->target.object) return;
@@ -88,7 +89,7 @@ static void statement_periods(const Tiles *tiles, const Stmt *stmt) {
     }
 }
 
-/* ---- special indices -------------------------------------------------------------------------------------------- */
+/* ---- special indexes ------------------------------------------------------------------------- */
 
 static void add_special(Line *axis, int64_t index) {
     if (index < 0 || index >= axis->extent || axis->special_count == SPECIAL_MAX) return;
@@ -107,7 +108,7 @@ static void find_special(Line *axis) {
     }
 }
 
-/* ---- elements --------------------------------------------------------------------------------------------------- */
+/* ---- elements -------------------------------------------------------------------------------- */
 
 static void add_element(Chooser *c, const int64_t *at) {
     int64_t flat = 0;
@@ -134,7 +135,7 @@ static void add_combinations(Chooser *c) {
     }
 }
 
-/* Every special index of every axis, beside random special ones of the others */
+/* Combines every special index of every axis with random special indexes of the others */
 static void add_each_special(Chooser *c) {
     int64_t at[PROG_MAX_INDEXES] = {0};
     for (int k = 0; k < c->function->bound; k++)
@@ -180,7 +181,8 @@ static void drop_duplicates(Chooser *c) {
 
 void elements_choose(Arena *arena, const Prog *prog, const Claim *claim, const Function *function, int64_t wanted,
                      const int64_t *extra, int64_t extra_count, uint64_t seed, Elements *out) {
-    if (wanted > function->count / 2) { /* picking at random would take longer than looking at all */
+    /* random selection would take longer than checking all */
+    if (wanted > function->count / 2) {
         *out = (Elements){.all = true, .count = function->count};
         return;
     }

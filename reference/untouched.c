@@ -1,5 +1,5 @@
-/* reference: what was never written. An array of results goes in, the elements that still hold the poison of before
- * the launch come out: the NaN or the bytes that launch/ has put there. */
+/* reference: elements that were never written. Finds the elements of a result that still hold
+ * the poison of launch/: NaN or its bytes. */
 #include "reference/code.h"
 
 #include <math.h>

@@ -1,16 +1,16 @@
-/* reference: compares results with the claims of `ensures`. Claims and arrays go in, a verdict and diagnostics come
- * out.
+/* reference: compares results with the claims of `ensures` and reports a verdict.
  *
- * `a ~ b within t` holds where |a - b| <= t * (|b| + s), s being the root mean square of the finite checked b; NaN
- * matches NaN, and equal infinities match. `==` is exact; b is first rounded to the type of the tensor, which can hold
- * nothing else. */
+ * `a ~ b within t` holds if |a - b| <= t * (|b| + s), where s is the root mean square of the
+ * finite checked b; NaN matches NaN, and equal infinities match. `==` is exact; b is first
+ * rounded to the type of the tensor, which can hold no other values. */
 #include "reference/code.h"
 
 #include <math.h>
 #include <string.h>
 
-#define BUDGET       2e8  /* operations that count as cheap: about half a second */
-#define PATIENCE     2e10 /* what a sample may cost before it shrinks below SAMPLE_LEAST */
+#define BUDGET       2e8  /* operations for a full check: about half a second */
+/* operations of a sample before it shrinks below SAMPLE_LEAST */
+#define PATIENCE     2e10
 #define SAMPLE_MOST  (1 << 18)
 #define SAMPLE_LEAST 10000
 #define SAMPLE_TINY  16
@@ -18,8 +18,8 @@
 typedef struct Worst {
     int64_t flat;
     Value expected, got;
-    double error; /* |a - b|, infinite where one of them is not a number */
-    double part;  /* of what is allowed */
+    double error; /* |a - b|, infinite if one of them is not a number */
+    double part;  /* error / tolerance */
 } Worst;
 
 typedef struct Check {
@@ -37,7 +37,7 @@ typedef struct Check {
     int worst_count;
 } Check;
 
-/* ---- batches ---------------------------------------------------------------------------------------------------- */
+/* ---- batches --------------------------------------------------------------------------------- */
 
 static void each_batch(Check *check, void (*look)(Check *, int64_t first, int lanes)) {
     for (int64_t first = 0; first < check->elements.count; first += LANES) {
@@ -64,7 +64,7 @@ static void add_square(Check *check, int64_t first, int lanes) {
         double b = as_number(check->function->type, expected[i]);
         if (!isfinite(b)) continue;
         check->scale += b * b;
-        check->largest += 1; /* how many, until the root is taken */
+        check->largest += 1; /* a count, until the root is computed */
     }
 }
 
@@ -74,7 +74,7 @@ static void find_scale(Check *check) {
     check->largest = 0;
 }
 
-/* ---- one element ------------------------------------------------------------------------------------------------ */
+/* ---- one element ----------------------------------------------------------------------------- */
 
 static void keep_worst(Check *check, const Worst *it) {
     int at = check->worst_count;
@@ -90,7 +90,7 @@ static double distance(double a, double b) {
     return isfinite(a) && isfinite(b) ? fabs(a - b) : (double)INFINITY;
 }
 
-/* Integers: the exact distance, which is 0 only for equal ones */
+/* Integers: the exact distance, 0 only for equal ones */
 static double exact_distance(Element type, Value a, Value b) {
     if (is_number(type)) return distance(a.number, b.number);
     if (a.integer == b.integer) return 0;
@@ -98,10 +98,11 @@ static double exact_distance(Element type, Value a, Value b) {
     return apart > 1 ? apart : 1;
 }
 
-/* Where a float is claimed of a tensor of integers, both are compared as numbers. */
+/* A float claimed for a tensor of integers: both are compared as numbers. */
 static bool as_numbers(Element claimed, Element stored) { return is_number(claimed) && !is_number(stored); }
 
-/* The value as the tensor can hold it. Signed integers are left alone: one out of range is no value of the tensor. */
+/* The value rounded to the tensor's type. Signed integers are unchanged: one out of range never
+ * matches. */
 static Value stored_value(Element from, Element type, Value value) {
     unsigned char stored[8];
     if (is_number(type)) {
@@ -141,9 +142,10 @@ static void compare(Check *check, int64_t first, int lanes) {
     }
 }
 
-/* ---- what is said ----------------------------------------------------------------------------------------------- */
+/* ---- reports --------------------------------------------------------------------------------- */
 
-/* The subscripts of the claim's tensor for one of its elements, and where that lies in memory */
+/* Prints the subscripts of the claim's tensor for one of its elements; returns the element's
+ * address */
 static const unsigned char *element_place(const Check *check, int64_t flat, Str *name) {
     const Access *target = &check->claim->target;
     int64_t index[PROG_MAX_INDEXES] = {0}, at = 0;
@@ -220,7 +222,7 @@ static void report_untouched(const Prog *prog, size_t param, const Array *array,
     diag_help(diags, diag, "an `out` tensor is written whole; one of which parts stay as they are is `inout`");
 }
 
-/* ---- untouched elements ----------------------------------------------------------------------------------------- */
+/* ---- untouched elements ---------------------------------------------------------------------- */
 
 static bool all_bare(const Claim *claim) {
     for (int d = 0; d < claim->target.rank; d++)
@@ -234,7 +236,8 @@ static bool covered(const Prog *prog, size_t param) {
     return false;
 }
 
-/* Flat indexes of the array become those of the claim, whose indexes may stand in another order. */
+/* Converts flat indexes of the array to those of the claim, whose indexes may be in another
+ * order. */
 static void to_claim(const Check *check, const Untouched *untouched, int64_t *out) {
     const Access *target = &check->claim->target;
     for (int64_t i = 0; i < untouched->listed; i++) {
@@ -248,17 +251,17 @@ static void to_claim(const Check *check, const Untouched *untouched, int64_t *ou
     }
 }
 
-/* ---- claims ----------------------------------------------------------------------------------------------------- */
+/* ---- claims ---------------------------------------------------------------------------------- */
 
 static double cost_of(Check *check, int64_t elements) {
     int64_t count = check->function->count;
-    double passes = check->claim->within < 0 ? 1 : 2; /* the scale needs one of its own */
+    double passes = check->claim->within < 0 ? 1 : 2; /* the scale needs a pass of its own */
     return passes *
            function_cost(check->machine, check->function, (double)(count >= 0 && count < elements ? count : elements));
 }
 
-/* How many elements to look at: all where that is cheap, else as many as the budget allows, but not under SAMPLE_LEAST
- * unless those alone would take minutes. 0: even a handful would. */
+/* Number of elements to check: all if that is cheap, otherwise as many as the budget allows, but
+ * at least SAMPLE_LEAST unless those would take minutes. 0: even a few would. */
 static int64_t affordable(Check *check, double budget) {
     int64_t wanted = SAMPLE_MOST;
     if (check->function->count >= 0 && cost_of(check, check->function->count) <= budget) return check->function->count;
@@ -305,7 +308,8 @@ void reference_verdict(Arena *arena, const Prog *prog, const Launch *launch, con
     for (size_t i = 0; i < prog->params.count; i++) {
         if (!prog->params.items[i].is_tensor || prog->params.items[i].mode != PARAM_OUT) continue;
         untouched_find(arena, &launch->arrays[i], &untouched[i]);
-        if (untouched[i].count == 0 || covered(prog, i)) continue; /* else the claim decides: it may expect a NaN */
+        /* otherwise the claim decides: it may expect a NaN */
+        if (untouched[i].count == 0 || covered(prog, i)) continue;
         verdict->untouched += untouched[i].count;
         report_untouched(prog, i, &launch->arrays[i], &untouched[i], diags);
     }

@@ -1,6 +1,6 @@
-/* Comments that silence a warning or note at a line, with the reason: `// allow P0241: the reason`. The comments of a text go
- * in; allows come out, and warnings about those that are malformed or silence nothing. A comment that does not begin with
- * `allow` and a code is prose. */
+/* Comments that silence a warning or note at a line, with the reason: `// allow P0241: the
+ * reason`. Reads the comments of a text to allows; warns about those that are malformed or
+ * silence nothing. A comment that does not begin with `allow` and a code is prose. */
 #include "util/util.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ static bool is_code_at(const Source *source, uint32_t at, uint32_t end) {
            source->text[at + 1] <= '9';
 }
 
-/* Where the first code of an allow stands; the comment's end where it is none */
+/* Offset of the first code of an allow; the end of the comment if it is no allow */
 static uint32_t first_code(const Source *source, Span comment) {
     static const char word[] = "allow";
     uint32_t length = sizeof word - 1, at = skip_blanks(source, comment.lo + 2, comment.hi);
@@ -40,7 +40,8 @@ static uint32_t first_code(const Source *source, Span comment) {
     return code > at + length && is_code_at(source, code, comment.hi) ? code : comment.hi;
 }
 
-/* The line that a comment is about: its own where words stand before it, else the next one that holds words */
+/* The line that a comment applies to: its own if tokens precede it there, otherwise the next one
+ * with tokens */
 static uint32_t line_of(const Reader *reader, size_t index) {
     const Source *source = reader->source;
     uint32_t line = source_line(source, reader->comments[index].lo), at = source->line_starts[line - 1];
@@ -56,7 +57,7 @@ static uint32_t line_of(const Reader *reader, size_t index) {
     return source_line(source, at);
 }
 
-/* An allow itself is never silenced: P0030 to P0033 are about allows. */
+/* P0030 to P0033 are about allows and cannot be silenced. */
 static bool can_be_silenced(Code code) {
     Severity severity = code_rows[code].severity;
     return (severity == SEVERITY_WARNING || severity == SEVERITY_NOTE) && (code < P0030 || code > P0033);
@@ -120,13 +121,13 @@ void allows_read(Levels *levels, const Span *comments, size_t count, Diags *diag
     diags_set_levels(diags, levels);
 }
 
-/* Codes from P0600 on are about data, machines and files: a check alone never reports them. */
-static bool of_the_text(Code code) { return code < P0600; }
+/* Codes from P0600 are about data, machines and files: a check never reports them. */
+static bool is_about_text(Code code) { return code < P0600; }
 
 void allows_unused(Diags *diags) {
     for (size_t i = 0; i < diags->levels->allows.count; i++) {
         const Allow *allow = &diags->levels->allows.items[i];
-        if (diags->used[i] || !of_the_text(allow->code)) continue;
+        if (diags->used[i] || !is_about_text(allow->code)) continue;
         Diag *diag = diag_at(diags, P0033, allow->word, "this silences nothing: there is no %s on line %u",
                              code_rows[allow->code].name, (unsigned)allow->line);
         diag_help(diags, diag, "delete it, or move it to the line that the message names, or to the line above");

@@ -1,10 +1,11 @@
-/* Memory of one compilation: a bump allocator, dropped whole.
+/* Memory of one compilation: a bump allocator, freed as a whole.
  *
- * Small objects are cut from blocks that double up to BLOCK_MAX; an object that would waste a block gets one of its own. What a scratch
- * arena leaves goes to the next one: to give pages back to the system and to get them again takes longer than a kernel's check.
- * Under AddressSanitizer every object is a block of its own, so that an overrun inside the arena is found.
- * Nobody above this file sees a failed allocation: the arena takes the jump that its owner has set.
- * All arenas of a root share one meter of work and memory; what has used it up is left by a jump, too. */
+ * Small objects are cut from blocks that double up to BLOCK_MAX; an object that would waste a
+ * block gets its own. Blocks of a freed scratch arena are kept for the next one: returning pages
+ * to the system and getting them again takes longer than the check of a kernel. Under
+ * AddressSanitizer every object is a separate block, so that overruns inside the arena are
+ * found. Callers never see a failed allocation: the arena jumps to the target that its owner has
+ * set. All arenas of a root share one meter of work and memory; exceeding it also causes a jump. */
 #define PIPEC_OWN_MEMORY
 #include "util/util.h"
 
@@ -28,13 +29,16 @@
 #define ALIGNMENT 16u
 #define BLOCK_MIN (64u << 10)
 #define BLOCK_MAX (2u << 20) /* a large page */
-#define VEC_FIRST 512   /* bytes of the first room of a list, of 8 items at most */
-#define BYTES_A_STEP 16 /* that an object takes: about how long they take to be filled */
+/* bytes of the first allocation of a list, at most 8 items */
+#define VEC_FIRST 512
+/* bytes whose initialisation takes about one step of the meter */
+#define BYTES_A_STEP 16
 
 typedef struct Block Block;
 struct Block {
     Block *next;
-    size_t size; /* of what follows; cut blocks: BLOCK_MIN doubled, less this header */
+    /* bytes after the header; cut blocks: BLOCK_MIN doubled, less this header */
+    size_t size;
     bool is_cut; /* holds several objects */
     char pad[15];
 };
@@ -42,14 +46,16 @@ _Static_assert(sizeof(Block) % ALIGNMENT == 0, "objects behind a block's header 
 
 struct Arena {
     Block *blocks;
-    Block *spare;     /* of a root: cut blocks of scratch arenas that are gone, all zeros again */
-    char *next, *end; /* the free part of the block that is being cut */
+    Block *spare;     /* of a root: cut blocks of freed scratch arenas, zeroed */
+    char *next, *end; /* the free part of the current block */
     size_t block_size;
     size_t bytes;
     jmp_buf *on_failure;
-    jmp_buf *on_end; /* of a root: where work that the meter ends goes on; NULL: it does not end */
-    Meter own, *meter; /* that of the root */
-    Arena *parent, *scratches, *next_scratch; /* of a scratch arena its parent; of any its scratch arenas that live */
+    /* of a root: jump target when the meter ends the work; NULL: it does not end */
+    jmp_buf *on_end;
+    Meter own, *meter; /* the root's meter */
+    /* parent: of a scratch arena; scratches: its live scratch arenas */
+    Arena *parent, *scratches, *next_scratch;
 };
 
 Arena *arena_new(void) {
@@ -82,10 +88,10 @@ static Arena *root_of(Arena *arena) {
     return arena;
 }
 
-/* ---- blocks ------------------------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* A block of this size is one large page, where the system has such: pages of 4 KiB that are touched
- * for the first time, one after the other, take longer than what is done with them. */
+/* A block of this size is one large page if the system has them: the first access to each page
+ * of 4 KiB costs more than the work done with it. */
 static bool is_large_page(size_t size) { return sizeof(Block) + size == BLOCK_MAX; }
 
 static void *large_page(void) {
@@ -98,7 +104,7 @@ static void *large_page(void) {
     return at + before;
 }
 
-/* All zeros; NULL: there is no memory. */
+/* Zeroed; NULL: no memory. */
 static Block *block_new(size_t size) {
     Block *block = is_large_page(size) ? large_page() : calloc(1, sizeof *block + size);
     if (block) block->size = size;
@@ -116,8 +122,8 @@ static void free_blocks(Arena *arena, Block *blocks) {
     }
 }
 
-/* The blocks that objects were cut from, to the root */
-static void leave_blocks(Arena *arena) {
+/* Gives the cut blocks to the root */
+static void return_blocks(Arena *arena) {
     Arena *root = root_of(arena);
     Block *others = NULL;
     for (Block *block = arena->blocks, *next; block; block = next) {
@@ -136,7 +142,7 @@ void arena_free(Arena *arena) {
     while (arena->scratches) arena_free(arena->scratches);
     if (arena->parent) {
         arena->parent->bytes += arena->bytes;
-        leave_blocks(arena);
+        return_blocks(arena);
         forget(arena);
     } else {
         free_blocks(arena, arena->blocks);
@@ -153,11 +159,11 @@ void arena_fail(Arena *arena) {
     abort();
 }
 
-/* ---- the meter --------------------------------------------------------------------------------------------------- */
+/* ---- the meter ------------------------------------------------------------------------------- */
 
 Meter *arena_meter(const Arena *arena) { return arena->meter; }
 
-/* The meter is used up: leaves the work that it limits, if there is any. */
+/* The meter is exceeded: jumps out of the metered work, if there is any. */
 static void end_work(Arena *arena) {
     jmp_buf *on_end = root_of(arena)->on_end;
     if (on_end) longjmp(*on_end, 1);
@@ -200,7 +206,7 @@ bool arena_metered(Arena *arena, void (*work)(void *), void *data) {
     return false;
 }
 
-/* ---- objects ------------------------------------------------------------------------------------------------------ */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 size_t arena_bytes(const Arena *arena) { return arena->bytes; }
 
@@ -252,7 +258,7 @@ void *arena_alloc(Arena *arena, size_t bytes) {
 void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes) {
     if (new_bytes <= old_bytes && old) return old;
     if (!OBJECT_A_BLOCK && old && new_bytes <= SIZE_MAX / 4) {
-        /* the object that was cut last grows where it stands */
+        /* The last object that was cut grows in place */
         size_t held = rounded_up(old_bytes), rounded = rounded_up(new_bytes);
         if ((char *)old + held == arena->next && rounded - held <= (size_t)(arena->end - arena->next)) {
             arena->next += rounded - held;

@@ -1,7 +1,7 @@
 /* Diagnostics: the queue. Rendering is in render.c.
  *
- * A Diag is created with its primary place and then dressed with labels, notes and helps; it is printed only after
- * diags_finish has put all of them in the order of the text. */
+ * A Diag is created with its primary place; then labels, notes and helps are added; it is
+ * printed only after diags_finish has sorted all diagnostics in the order of the text. */
 #include "util/util.h"
 
 #include <stdio.h>
@@ -47,13 +47,13 @@ void diags_set_levels(Diags *diags, const Levels *levels) {
     diags->used = NEW_ARRAY(diags->arena, bool, levels->allows.count + 1);
 }
 
-/* Is this code allowed on the line where the span begins? */
+/* True if this code is allowed on the line where the span begins */
 static bool silenced(Diags *diags, Code code, Span span) {
     const Levels *levels = diags->levels;
     if (!levels || !levels->allows.count || !diags->source) return false;
     uint32_t line = source_line(diags->source, span.lo);
     size_t low = 0, high = levels->allows.count;
-    while (low < high) { /* the first allow at this line or behind it */
+    while (low < high) { /* the first allow at or after this line */
         size_t middle = low + (high - low) / 2;
         if (levels->allows.items[middle].line < line) low = middle + 1;
         else high = middle;
@@ -71,8 +71,9 @@ static Diag *create(Diags *diags, Code code, const char *message) {
     return diag;
 }
 
-/* In the build of tools/rules.sh alone, the rule or the place that PIPEC_WITHOUT names says nothing, and a line of PIPEC_SAID tells
- * of each diagnostic: the test's item, the code, the place. */
+/* Only in the build of tools/rules.sh: the rule or the place that PIPEC_WITHOUT names reports
+ * nothing, and for each diagnostic a line of PIPEC_SAID lists the test's item, the code and the
+ * place. */
 #ifdef PIPEC_WITHOUT
 #undef diag_at
 #undef diag_plain
@@ -109,7 +110,7 @@ Diag *diag_at(Diags *diags, Code code, Span span, const char *format, ...) {
     va_start(args, format);
     Diag *diag = create(diags, code, arena_vprintf(diags->arena, format, args));
     va_end(args);
-    if (silenced(diags, code, span)) return diag; /* what is said of it goes nowhere */
+    if (silenced(diags, code, span)) return diag; /* additions to it are discarded */
     add(diags, diag);
     if (diags->source) {
         diag->has_place = true;
@@ -142,7 +143,7 @@ Diag *diag_label(Diags *diags, Diag *diag, Span span, const char *format, ...) {
     va_end(args);
     if (diag->has_place && diag->label_count < DIAG_MAX_LABELS) {
         diag->labels[diag->label_count++] = (Label){span, text};
-    } else if (diags->source) { /* what no longer fits beside the text is still said */
+    } else if (diags->source) { /* a label beyond the limit becomes a note */
         uint32_t line, column;
         source_place(diags->source, span.lo, &line, &column);
         diag_note(diags, diag, "line %u: %s", (unsigned)line, text);
@@ -168,11 +169,11 @@ Diag *diag_help(Diags *diags, Diag *diag, const char *format, ...) {
     return diag;
 }
 
-/* ---- order --------------------------------------------------------------------------------------------------------- */
+/* ---- order ----------------------------------------------------------------------------------- */
 
 typedef struct Ordered {
     Diag *diag;
-    uint64_t place; /* those without one come last */
+    uint64_t place; /* diagnostics without a place come last */
     size_t index;
 } Ordered;
 

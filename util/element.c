@@ -1,7 +1,7 @@
 /* Element types: their rows, and host conversions between stored bits and numbers.
  *
- * Narrow floats are decoded and encoded by one pair of functions over a description of the format; encoding rounds the
- * double once, to nearest even. Stored numbers may stand at any address. */
+ * Narrow floats are decoded and encoded by one pair of functions that take a description of the
+ * format; encoding rounds the double once, to nearest even. Stored elements may be unaligned. */
 #include "util/util.h"
 
 #include <math.h>
@@ -27,25 +27,27 @@ bool element_same_bits(Element a, Element b) {
     return a == b || (a == E_F32 && b == E_TF32) || (a == E_TF32 && b == E_F32);
 }
 
-/* ---- narrow floats ------------------------------------------------------------------------------------------------- */
+/* ---- narrow floats --------------------------------------------------------------------------- */
 
 typedef struct Format {
-    int mantissa; /* stored bits of it */
+    int mantissa; /* number of stored bits */
     int bias;
-    uint32_t sign;     /* the sign's bit */
+    uint32_t sign;     /* the sign bit */
     uint32_t largest;  /* bits of the largest finite value */
     uint32_t infinity; /* bits of infinity; 0: the format has none */
-    uint32_t overflow; /* bits of what is too large, infinity included */
-    uint32_t nan;      /* the NaN that cvt makes */
+    uint32_t overflow; /* encoding of values that are too large, including infinity */
+    uint32_t nan;      /* the NaN that cvt produces */
 } Format;
 
 static const Format f16_format = {10, 15, 0x8000, 0x7BFF, 0x7C00, 0x7C00, 0x7FFF};
 static const Format bf16_format = {7, 127, 0x8000, 0x7F7F, 0x7F80, 0x7F80, 0x7FFF};
-/* PTX ISA, cvt with .satfinite: magnitudes over the largest finite value, infinity too, become that value */
+/* PTX ISA, cvt with .satfinite: larger magnitudes, including infinity, become the largest finite
+ * value */
 static const Format e4m3_format = {3, 7, 0x80, 0x7E, 0, 0x7E, 0x7F};
 static const Format e5m2_format = {2, 15, 0x80, 0x7B, 0x7C, 0x7B, 0x7F};
 
-/* 2^exponent, for exponents of normal doubles; ldexp is many times slower, and element_load stands in inner loops */
+/* 2^exponent, for exponents of normal doubles; ldexp is many times slower, and element_load is
+ * used in inner loops */
 static double power_of_two(int exponent) {
     uint64_t bits = (uint64_t)(exponent + 1023) << 52;
     double power;
@@ -82,13 +84,13 @@ static uint32_t encode(const Format *format, double value) {
     exponent += format->bias - 1; /* biased exponent of the leading bit */
     if (exponent > 256) return sign | format->overflow;
     if (exponent < 1) exponent = 1;
-    /* the hidden bit, and a carry out of the rounding, add one to the exponent's field by themselves */
+    /* The hidden bit and a carry of the rounding each increment the exponent field */
     double units = nearbyint(ldexp(magnitude, format->bias + format->mantissa - exponent));
     uint32_t bits = ((uint32_t)(exponent - 1) << format->mantissa) + (uint32_t)units;
     return sign | (bits > format->largest ? format->overflow : bits);
 }
 
-/* ---- stored elements ----------------------------------------------------------------------------------------------- */
+/* ---- stored elements ------------------------------------------------------------------------- */
 
 #define LOAD(Type, from)                                                                                               \
     do {                                                                                                               \
@@ -128,7 +130,8 @@ double element_load(Element type, const void *from) {
     return NAN;
 }
 
-/* The nearest value of [low, high] after cutting the fraction. `high` is 2^n - 1, and 2^n is exact in a double. */
+/* The value in [low, high] nearest to the truncated one. `high` is 2^n - 1, and 2^n is exact in
+ * a double. */
 static int64_t truncated(double value, double low, double past, int64_t lowest, int64_t highest) {
     if (isnan(value)) return 0;
     value = trunc(value);
@@ -150,7 +153,7 @@ void element_store(Element type, void *to, double value) {
     case E_U32: element_store_integer(type, to, truncated(value, 0, 0x1p32, 0, UINT32_MAX)); return;
     case E_I64: element_store_integer(type, to, truncated(value, -0x1p63, 0x1p63, INT64_MIN, INT64_MAX)); return;
     case E_U64: STORE(uint64_t, to, isnan(value) || value <= 0 ? 0 : value >= 0x1p64 ? UINT64_MAX : (uint64_t)value);
-    case E_BOOL: STORE(uint8_t, to, value != 0); /* NaN counts as true, as setp.neu has it */
+    case E_BOOL: STORE(uint8_t, to, value != 0); /* NaN counts as true, as with setp.neu */
     case E_COUNT: break;
     }
 }

@@ -1,6 +1,7 @@
-/* Names: spelling to one pointer, and the nearest of several spellings.
+/* Names: maps a spelling to one pointer; finds the most similar of several spellings.
  *
- * An open hash table of powers of two, at most half full. The texts live as long as the arena. */
+ * An open hash table with a power of two as size, at most half full. The texts live as long as
+ * the arena. */
 #include "util/util.h"
 
 #include <string.h>
@@ -62,13 +63,14 @@ const char *names_intern(Names *names, const char *text, size_t length) {
     return copy;
 }
 
-/* ---- did you mean -------------------------------------------------------------------------------------------------- */
+/* ---- did you mean ---------------------------------------------------------------------------- */
 
 #define LONGEST 64 /* longer names get no suggestion */
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
-/* Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b` */
+/* Number of insertions, deletions, replacements and swaps of adjacent characters that turn `a`
+ * into `b` */
 static size_t distance(const char *a, size_t a_length, const char *b, size_t b_length) {
     size_t rows[3][LONGEST + 1];
     for (size_t j = 0; j <= b_length; j++) rows[0][j] = j;
@@ -95,7 +97,8 @@ const char *closest_name(const char *wanted, const char *const *candidates, size
         size_t other = strlen(candidates[i]);
         if (other > LONGEST || other > length + best || length > other + best) continue;
         size_t apart = distance(wanted, length, candidates[i], other);
-        if (apart >= length && apart >= other && strcasecmp(wanted, candidates[i]) != 0) continue; /* nothing in common */
+        /* nothing in common */
+        if (apart >= length && apart >= other && strcasecmp(wanted, candidates[i]) != 0) continue;
         if (apart < best || (apart == best && !closest)) {
             best = apart;
             closest = candidates[i];

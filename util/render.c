@@ -1,24 +1,26 @@
-/* Diagnostics as text in rustc's manners, and as JSON.
+/* Diagnostics as text in the style of rustc, and as JSON.
  *
- * The source is shown as it stands, except that tabs become spaces and what a terminal would not show is spelled out
- * (\x00, \u{202E}). A span of several lines is marked on its first and on its last line. A line that is too long is shown
- * around its first mark. */
+ * The source is shown unchanged, except that tabs become spaces and invisible characters are
+ * spelled out (\x00, \u{202E}). A span of several lines is marked on its first and on its last
+ * line. Of a line that is too long only the part around its first mark is shown. */
 #include "util/util.h"
 
 #include <string.h>
 
 #define TAB         4
-#define WIDEST      140 /* cells of a line that are shown */
-#define CUT_AFTER   400 /* bytes before the first mark from which on a line's head is cut */
-#define KEPT_BEFORE 60  /* bytes that stay before the mark then */
+#define WIDEST      140 /* most cells of a line that are shown */
+/* bytes before the first mark from which the head of a line is cut */
+#define CUT_AFTER   400
+/* bytes that remain before the mark after a cut */
+#define KEPT_BEFORE 60
 
 typedef struct Mark {
     uint32_t line;   /* 0-based */
     uint32_t lo, hi; /* bytes, hi > lo unless it is a gap */
     const char *text;
     bool primary;
-    size_t from, to; /* cells of the shown part, to > from */
-    bool said;       /* its text has been printed */
+    size_t from, to; /* cells of the visible part, to > from */
+    bool printed;       /* its text has been printed */
 } Mark;
 
 typedef struct Render {
@@ -59,7 +61,7 @@ static void paint(Render *r, const char *colour) {
 
 static void plain(Render *r) { paint(r, "\033[0m"); }
 
-/* ---- lines --------------------------------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static uint32_t line_end(const Source *source, uint32_t line) {
     uint32_t end = line + 1 < source->lines ? source->line_starts[line + 1] - 1 : source->length;
@@ -67,7 +69,8 @@ static uint32_t line_end(const Source *source, uint32_t line) {
     return end;
 }
 
-/* One character as a terminal can show it. Returns the cells it takes; *next is the offset behind it. */
+/* Prints one character as a terminal can show it. Returns its width in cells; *next is the
+ * offset after it. */
 static size_t show(Str *out, const Source *source, uint32_t at, size_t column, uint32_t *next) {
     int length = utf8_length(source->text + at, source->length - at);
     *next = at + (length ? (uint32_t)length : 1);
@@ -91,7 +94,7 @@ static void gutter(Render *r, uint32_t line) {
     plain(r);
 }
 
-/* The offset at which the shown part of a line begins, when its first mark is at `mark` */
+/* The offset at which the visible part of a line begins if its first mark is at `mark` */
 static uint32_t shown_from(const Source *source, uint32_t start, uint32_t mark) {
     if (mark - start <= CUT_AFTER) return start;
     uint32_t at = mark - KEPT_BEFORE;
@@ -99,7 +102,7 @@ static uint32_t shown_from(const Source *source, uint32_t start, uint32_t mark) 
     return at;
 }
 
-/* Prints a line of the source and finds the cells of the marks on it */
+/* Prints a line of the source and computes the cells of its marks */
 static void show_line(Render *r, uint32_t line, Mark **marks, int count) {
     const Source *source = r->source;
     uint32_t start = source->line_starts[line], end = line_end(source, line), first = start;
@@ -136,11 +139,11 @@ static void show_line(Render *r, uint32_t line, Mark **marks, int count) {
     str_char(r->out, '\n');
 }
 
-/* ---- marks under a line -------------------------------------------------------------------------------------------- */
+/* ---- marks under a line ---------------------------------------------------------------------- */
 
 #define CELLS (WIDEST + 16)
 
-/* A row of marks and bars: `cells` up to its last that is not blank */
+/* Prints a row of marks and bars, without trailing blanks */
 static void put_row(Render *r, const char *cells, const char *paint_primary) {
     size_t used = CELLS;
     while (used && cells[used - 1] == ' ') used--;
@@ -160,7 +163,7 @@ static void put_text(Render *r, const Mark *mark, const char *paint_primary) {
     plain(r);
 }
 
-/* The mark whose text stands in the row of the marks itself: the one that reaches furthest to the right, if it has one */
+/* The mark whose text is printed in the row of marks: the rightmost one, if it has a text */
 static Mark *inline_mark(Mark **marks, int count) {
     Mark *best = NULL;
     for (int i = 0; i < count; i++)
@@ -170,17 +173,17 @@ static Mark *inline_mark(Mark **marks, int count) {
     return best && best->text[0] ? best : NULL;
 }
 
-static Mark *rightmost_unsaid(Mark **marks, int count) {
+static Mark *rightmost_unprinted(Mark **marks, int count) {
     Mark *best = NULL;
     for (int i = 0; i < count; i++)
-        if (!marks[i]->said && marks[i]->text[0] && (!best || marks[i]->from > best->from)) best = marks[i];
+        if (!marks[i]->printed && marks[i]->text[0] && (!best || marks[i]->from > best->from)) best = marks[i];
     return best;
 }
 
 static void bars(char *cells, Mark **marks, int count, size_t before) {
     memset(cells, ' ', CELLS);
     for (int i = 0; i < count; i++)
-        if (!marks[i]->said && marks[i]->text[0] && marks[i]->from < before) cells[marks[i]->from] = '|';
+        if (!marks[i]->printed && marks[i]->text[0] && marks[i]->from < before) cells[marks[i]->from] = '|';
 }
 
 static void show_marks(Render *r, Mark **marks, int count, const char *paint_primary) {
@@ -195,16 +198,16 @@ static void show_marks(Render *r, Mark **marks, int count, const char *paint_pri
     if (mark) {
         str_char(r->out, ' ');
         put_text(r, mark, paint_primary);
-        mark->said = true;
+        mark->printed = true;
     }
     str_char(r->out, '\n');
-    if (rightmost_unsaid(marks, count)) {
+    if (rightmost_unprinted(marks, count)) {
         bars(cells, marks, count, CELLS);
         put_row(r, cells, paint_primary);
         str_char(r->out, '\n');
     }
-    while ((mark = rightmost_unsaid(marks, count))) {
-        mark->said = true;
+    while ((mark = rightmost_unprinted(marks, count))) {
+        mark->printed = true;
         bars(cells, marks, count, mark->from);
         size_t used = mark->from;
         while (used && cells[used - 1] == ' ') used--;
@@ -215,7 +218,7 @@ static void show_marks(Render *r, Mark **marks, int count, const char *paint_pri
     }
 }
 
-/* ---- one diagnostic ------------------------------------------------------------------------------------------------ */
+/* ---- one diagnostic -------------------------------------------------------------------------- */
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
@@ -223,7 +226,7 @@ static void add_mark(Render *r, uint32_t line, uint32_t lo, uint32_t hi, const c
     r->marks[r->count++] = (Mark){.line = line, .lo = lo, .hi = hi, .text = text, .primary = primary};
 }
 
-/* A span of several lines becomes two marks: the rest of its first line, and its last line up to the end */
+/* A span of several lines becomes two marks: the rest of its first line, and its last line */
 static void mark_label(Render *r, const Label *label, bool primary) {
     const Source *source = r->source;
     uint32_t lo = label->span.lo < source->length ? label->span.lo : source->length;
@@ -287,7 +290,8 @@ static void show_footers(Render *r, const Diag *diag) {
             str_add(r->out, kind == 0 ? " note" : " help");
             plain(r);
             str_add(r->out, ": ");
-            for (const char *line = text; line;) { /* further lines of a text stand under its first */
+            /* further lines of a text are indented below its first */
+            for (const char *line = text; line;) {
                 const char *end = strchr(line, '\n');
                 str_visible(r->out, line, end ? (size_t)(end - line) : strlen(line));
                 line = end ? end + 1 : NULL;
@@ -340,7 +344,7 @@ void diags_render(const Diags *diags, bool colours, Str *out) {
     }
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void json_label(const Source *source, const Label *label, Str *out) {
     uint32_t line, column, end_line, end_column;

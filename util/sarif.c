@@ -1,14 +1,16 @@
-/* SARIF 2.1.0 (OASIS, Static Analysis Results Interchange Format): finished diagnostics of one text after the other go in, one
- * log of one run comes out. Rules are the codes that occur, in the order in which they first do; columns are counted in
- * characters; paths are relative references as the user gave them, percent-encoded. */
+/* SARIF 2.1.0 (OASIS, Static Analysis Results Interchange Format): combines finished diagnostics
+ * of several texts to one log of one run. Rules are the codes that occur, in the order of their
+ * first occurrence; columns are counted in characters; paths are relative references as the user
+ * gave them, percent-encoded. */
 #include "util/util.h"
 
 #include <string.h>
 
 struct Sarif {
     Arena *arena;
-    Str results;              /* objects between commas */
-    size_t rules[CODE_COUNT]; /* 1 + index of the code's rule; 0: it has not occurred */
+    Str results;              /* comma-separated objects */
+    /* 1 + index of the code's rule; 0: has not occurred */
+    size_t rules[CODE_COUNT];
     VEC(Code) codes;
 };
 
@@ -23,14 +25,15 @@ Sarif *sarif_new(Arena *arena) {
 static const char *level_of(Severity severity) {
     switch (severity) {
     case SEVERITY_ERROR: return "error";
-    case SEVERITY_INCOMPLETE: return "warning"; /* SARIF would have kind "open" with level "none", which viewers hide */
+    /* SARIF has kind "open" with level "none", but viewers hide that */
+    case SEVERITY_INCOMPLETE: return "warning";
     case SEVERITY_WARNING: return "warning";
     case SEVERITY_NOTE: return "note";
     }
     return "none";
 }
 
-/* In message strings a brace begins a placeholder; one that is meant stands twice (3.11.5). */
+/* In message strings a brace begins a placeholder; a literal brace is doubled (3.11.5). */
 static void message(Str *out, const char *text, size_t length) {
     Str braced = str_new(out->arena);
     str_add(&braced, "");
@@ -43,9 +46,10 @@ static void message(Str *out, const char *text, size_t length) {
     str_char(out, '}');
 }
 
-/* ---- places -------------------------------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
-/* RFC 3986: all but unreserved characters and the slashes between parts is encoded, so that no part reads as a scheme */
+/* RFC 3986: encodes everything except unreserved characters and the slashes between components,
+ * so that no component looks like a scheme */
 static void uri(Str *out, const char *path) {
     str_add(out, path[0] == '/' ? "\"file://" : "\"");
     for (const unsigned char *c = (const unsigned char *)path; *c; c++) {
@@ -59,7 +63,8 @@ static void uri(Str *out, const char *path) {
     str_char(out, '"');
 }
 
-/* The beginning of a location: all of a file, or a piece of it. It is left open for more properties. */
+/* Prints the beginning of a location: a whole file, or a span of it. Leaves it open for more
+ * properties. */
 static void open_location(Str *out, const Source *source, const Label *label) {
     str_add(out, "{\"physicalLocation\":{\"artifactLocation\":{\"uri\":");
     uri(out, source->name);
@@ -96,7 +101,7 @@ static void locations(Str *out, const Diags *diags, const Diag *diag) {
     str_char(out, ']');
 }
 
-/* ---- results ------------------------------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static size_t rule_of(Sarif *sarif, Code code) {
     if (sarif->rules[code] == 0) {
@@ -129,7 +134,7 @@ void sarif_add(Sarif *sarif, const Diags *diags) {
     }
 }
 
-/* ---- rules --------------------------------------------------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 static const char *page_of(Code code) {
     for (size_t i = 0; i < explain_page_count; i++)
@@ -137,7 +142,7 @@ static const char *page_of(Code code) {
     return NULL;
 }
 
-/* The first paragraph of a page that is prose: not its title, and no block of code */
+/* The first paragraph of prose of a page: not its title, and no code block */
 static const char *first_paragraph(const char *page, size_t *length) {
     bool code = false;
     for (const char *line = page; *line;) {

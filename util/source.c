@@ -1,14 +1,16 @@
-/* Source text: bytes, where their lines start, and from an offset to a line and a column. */
+/* Source text: its bytes, the starts of its lines, and the conversion of an offset to line and
+ * column. */
 #include "util/util.h"
 
 #include <string.h>
 
-/* Columns are counted in characters. So that a place far into a long line does not cost the whole line, every so many bytes it is
- * remembered how many characters came before. */
+/* Columns are counted in characters. A table holds the count of characters at every multiple of
+ * STRIDE bytes, so that a position in a long line is found without scanning the whole line. */
 #define STRIDE 1024
 
 struct Milestone {
-    uint32_t offset;     /* of the first character that begins at or behind the multiple of STRIDE */
+    /* of the first character that begins at or after the multiple of STRIDE */
+    uint32_t offset;
     uint32_t characters; /* in the text before it */
 };
 
@@ -27,7 +29,8 @@ static void set_milestones(Arena *arena, Source *source) {
     source->milestones = stones;
 }
 
-/* The characters that end at or before `offset`: a byte inside of a character stands for that character */
+/* Number of characters that end at or before `offset`: a byte inside a character counts as that
+ * character */
 static uint32_t characters_before(const Source *source, uint32_t offset) {
     uint32_t stone = offset / STRIDE;
     if (source->milestones[stone].offset > offset) stone--;

@@ -1,4 +1,4 @@
-/* Text under construction, and UTF-8. Strings grow in their arena; whatever is added, they end with a NUL. */
+/* String builder, and UTF-8. Strings grow in their arena and are always NUL-terminated. */
 #include "util/util.h"
 
 #include <stdio.h>
@@ -54,7 +54,7 @@ void str_printf(Str *str, const char *format, ...) {
     va_end(args);
 }
 
-/* Unicode, table 3-7: which second bytes may follow which first ones */
+/* Unicode, table 3-7: allowed second bytes for each first byte */
 int utf8_length(const char *text, size_t left) {
     const unsigned char *b = (const unsigned char *)text;
     if (left == 0) return 0;
@@ -80,7 +80,7 @@ static uint32_t utf8_value(const char *text, int length) {
     return value;
 }
 
-/* Marks that show nothing yet reorder or hide the text around them */
+/* Invisible characters that reorder or hide the text around them */
 static bool is_invisible(uint32_t c) {
     return (c >= 0x80 && c <= 0x9F) || (c >= 0x200B && c <= 0x200F) || (c >= 0x2028 && c <= 0x202E) ||
            (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF;

@@ -1,6 +1,5 @@
-/* Where the time of a compilation goes: names of its parts come in, each with what the processor
- * and the meter counted while it ran; a table comes out. Nothing is read from the clock unless
- * times_start was called for the arena. */
+/* Time of each part of a compilation: CPU time and meter steps, added up by name, printed as a
+ * table. The clock is read only after times_start was called for the arena. */
 #define PIPEC_OWN_MEMORY
 #include "util/util.h"
 
