@@ -273,6 +273,7 @@ static const Plan *plan_role(Arena *arena, FlowCode *code) {
     plan_skipped(arena, code, plan);
     plan_waits(arena, code, plan);
     plan_ahead(arena, code, plan);
+    plan_contractions(arena, code, plan);
     plan_moves(arena, code, plan);
     return plan;
 }

@@ -4,6 +4,7 @@
  *   waits.c       where matrix instructions are committed and waited for
  *   plan_ahead.c  what is read before a wait
  *   plan_moves.c  how threads carry out a statement element by element
+ *   plan_contractions.c  where operands of matrix instructions lie
  *   plan_print.c  --emit=plan */
 #ifndef PIPEC_DERIVE_PLAN_H
 #define PIPEC_DERIVE_PLAN_H
@@ -69,6 +70,22 @@ typedef struct Moves {
     bool publishes;        /* and after, with a fence: the copy engine may read what is written */
 } Moves;
 
+/* An operand of matrix instructions, in bytes of shared memory */
+typedef struct Matrix {
+    bool in_memory;      /* else in registers, and the rest is 0 */
+    int swizzle;         /* as in Layout */
+    int64_t leading, stride; /* offsets of the descriptor */
+    int64_t step;        /* from one instruction to the next along the contraction, in a panel */
+    int64_t panel_steps; /* instructions to a panel; 0: the contraction goes through none */
+    int64_t panel;       /* from one panel to the next */
+    int64_t slab;        /* from 64 rows to the next 64 */
+} Matrix;
+
+typedef struct Contraction {
+    Matrix a, b;
+    int sums; /* registers of a thread for the accumulators of 64 rows */
+} Contraction;
+
 /* What the role does in iterations of other instances */
 typedef struct Skipped {
     FlowCode *code;       /* a slice: acquires, which step cursors, and what decides about them */
@@ -93,6 +110,7 @@ typedef struct Plan {
     Waits *waits;  /* by row: before it */
     Waits *joins;  /* by row, END of an IF: at the end of its second arm */
     Ahead **ahead;   /* by row; NULL: nothing */
+    Contraction **contractions; /* by row; NULL: no contraction */
     Moves **moves;   /* by row; NULL: no statement of threads */
     Skipped skipped; /* of a role in turn */
 } Plan;
@@ -105,6 +123,9 @@ void plan_make(Arena *arena, Prog *prog);
 const Wait *plan_wait(const FlowCode *code, const Waits *waits, int at, const int64_t *values);
 
 MoveKind plan_move(const Moves *moves, const Expr *read); /* of one of its reads */
+
+/* Bytes from an operand's first matrix to that of a step along the contraction and of 64 rows */
+int64_t plan_matrix_at(const Matrix *matrix, int step, int slab);
 
 void plan_print(const Prog *prog, Arena *arena, Str *out); /* --emit=plan */
 
@@ -121,6 +142,7 @@ void plan_names(Arena *arena, const Row *row, bool *tiles);
 void plan_skipped(Arena *arena, FlowCode *code, Plan *plan);
 void plan_waits(Arena *arena, FlowCode *code, Plan *plan);
 void plan_ahead(Arena *arena, const FlowCode *code, Plan *plan); /* needs waits and turns */
+void plan_contractions(Arena *arena, const FlowCode *code, Plan *plan);
 void plan_moves(Arena *arena, const FlowCode *code, Plan *plan);
 
 #endif

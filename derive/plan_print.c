@@ -74,9 +74,30 @@ static void print_moves(const FlowCode *code, int at, const Moves *moves, Str *o
     str_char(out, '\n');
 }
 
+static void print_matrix(const Matrix *matrix, const char *which, Str *out) {
+    if (!matrix->in_memory) {
+        str_printf(out, ", %s in registers", which);
+        return;
+    }
+    str_printf(out, ", %s: leading %" PRId64 ", stride %" PRId64 ", step %" PRId64, which,
+               matrix->leading, matrix->stride, matrix->step);
+    if (matrix->panel_steps > 0)
+        str_printf(out, ", after each %" PRId64 " of these %" PRId64, matrix->panel_steps,
+                   matrix->panel);
+}
+
+static void print_contraction(int at, const Contraction *contraction, Str *out) {
+    if (contraction == NULL) return;
+    str_printf(out, "  row %d: %d registers a slab", at, contraction->sums);
+    print_matrix(&contraction->a, "first operand", out);
+    print_matrix(&contraction->b, "second operand", out);
+    str_char(out, '\n');
+}
+
 static void print_row(const FlowCode *code, const Plan *plan, int at, Str *out) {
     print_waits(code, at, &plan->waits[at], "before", out);
     print_ahead(code, at, plan->ahead[at], out);
+    print_contraction(at, plan->contractions[at], out);
     print_moves(code, at, plan->moves[at], out);
     print_waits(code, at, &plan->joins[at], "end of the second arm", out);
     if (plan->signals[at] >= 0)
