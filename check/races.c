@@ -222,7 +222,7 @@ static void report_roles(Races *r, const Pair *pair) {
     diag_help(r->diags, diag,
               "let each %s %s, or pass a stage or a token from one to the other in between",
               instances ? "instance" : "role",
-              both ? "write its own part of the tensor" : "touch its own part of the tensor");
+              both ? "write its own part of the tensor" : "access only its own part of the tensor");
 }
 
 static void report_alone(Races *r, const Pair *pair) {

@@ -109,7 +109,7 @@ static int loop_of(Turns *turns, int turn) {
     for (int at = row->parent; at >= 0; at = parent_of(turns, at))
         if (code_region(turns->code, at)->kind == REGION_TURN) {
             refuse_place(turns, row, code_region(turns->code, at),
-                         "`turn` inside of another `turn`", "this one");
+                         "`turn` inside of another `turn`", "the outer `turn`");
             return -1;
         }
     for (int at = row->parent; at > 0; at = parent_of(turns, at)) {
@@ -327,7 +327,7 @@ static void refuse_order(Turns *turns, const Acquire *acquire, const Acquire *ot
                          turns->role->name, pipe->name);
     if (acquire->cause.hi) {
         diag_primary(turns->diags, diag,
-                     "acquired not exactly once per iteration, and outside of a `turn`");
+                     "not acquired exactly once per iteration, and outside of a `turn`");
         diag_label(turns->diags, diag, acquire->cause, "because of this");
     } else if (other) {
         diag_primary(

@@ -276,7 +276,7 @@ static void find_place(Places *places, const Row *row) {
     if (!places->diag) {
         places->diag =
             places->pipe < 0
-                ? diag_at(places->diags, P0490, row->head, "cannot prove anything about inline PTX")
+                ? diag_at(places->diags, P0490, row->head, "inline PTX is not checked")
                 : diag_at(places->diags, P0490, row->head, "cannot prove the barriers of pipe `%s`",
                           places->prog->pipes.items[places->pipe].name);
         diag_primary(places->diags, places->diag, "%s", text);

@@ -36,12 +36,14 @@ static bool axis_indexes(Tiles *tiles, Site *site, const Access *global, int axi
     *count = 0;
     if (!affine->is)
         return refuse(reason, P0211, span,
-                      arena_printf(tiles->arena, "a gather: `%s` is not a base plus an index", text), BY_LANES);
+                      arena_printf(tiles->arena, "gather: `%s` is not a base plus an index", text),
+                      BY_LANES);
     for (int i = 0; i < space->count; i++) {
         if (affine->coef[i] == 0) continue;
         if (affine->coef[i] < 0)
             return refuse(reason, P0211, span,
-                          arena_printf(tiles->arena, "reversed: `%s` falls as `%s` grows", text, space->items[i].name),
+                          arena_printf(tiles->arena, "reversed: `%s` decreases as `%s` increases",
+                                       text, space->items[i].name),
                           BY_LANES);
         int at = (*count)++;
         for (; at > 0 && affine->coef[order[at - 1]] < affine->coef[i]; at--) order[at] = order[at - 1];
@@ -50,8 +52,10 @@ static bool axis_indexes(Tiles *tiles, Site *site, const Access *global, int axi
     int64_t step = 1;
     for (int k = *count - 1; k >= 0; k--) {
         if (affine->coef[order[k]] != step)
-            return refuse(reason, P0211, span,
-                          arena_printf(tiles->arena, "strided: `%s` does not walk element by element", text), BY_LANES);
+            return refuse(
+                reason, P0211, span,
+                arena_printf(tiles->arena, "strided: `%s` does not step element by element", text),
+                BY_LANES);
         step *= space->items[order[k]].extent;
     }
     return true;
@@ -73,7 +77,8 @@ static bool tile_dimensions(Tiles *tiles, Site *site, const Access *local, int *
         }
         if (!local->affine[d].is || used > 1)
             return refuse(reason, P0211, local->subs[d]->span,
-                          arena_printf(tiles->arena, "`%s` does not walk the tile element by element",
+                          arena_printf(tiles->arena,
+                                       "`%s` does not step through the tile element by element",
                                        tiles_text(tiles, local->subs[d]->span)),
                           BY_LANES);
     }
@@ -98,7 +103,8 @@ static bool walk_index(Tiles *tiles, Site *site, const Access *global, const Acc
         runs_on = false;
     if (!runs_on)
         return refuse(reason, P0211, global->subs[a]->span,
-                      arena_printf(tiles->arena, "`%s` walks parts of the tile that do not lie behind one another",
+                      arena_printf(tiles->arena,
+                                   "`%s` steps through parts of the tile that are not contiguous",
                                    tiles_text(tiles, global->subs[a]->span)),
                       BY_LANES);
     walk->length *= extent;
@@ -122,17 +128,17 @@ static bool walk_axes(Tiles *tiles, Site *site, const Access *global, const Acce
             if (d < 0 || seen[i])
                 return refuse(reason, P0211, global->subs[a]->span,
                               arena_printf(tiles->arena,
-                                           d < 0 ? "broadcast: `%s` does not walk the tile"
+                                           d < 0 ? "broadcast: `%s` is not an index of the tile"
                                                  : "diagonal: `%s` steps along two axes",
                                            name),
                               BY_LANES);
             if (d <= last_dim)
-                return refuse(
-                    reason, P0211, global->subs[a]->span,
-                    arena_printf(
-                        tiles->arena,
-                        "transposed: `%s` comes later among the tensor's axes than among the tile's dimensions", name),
-                    BY_LANES);
+                return refuse(reason, P0211, global->subs[a]->span,
+                              arena_printf(tiles->arena,
+                                           "transposed: `%s` comes later in the axes of the tensor "
+                                           "than in the dimensions of the tile",
+                                           name),
+                              BY_LANES);
             if (!walk_index(tiles, site, global, local, layout, a, i, d, &walks[a], reason)) return false;
             seen[i] = true;
             last_dim = d;
@@ -141,7 +147,9 @@ static bool walk_axes(Tiles *tiles, Site *site, const Access *global, const Acce
     for (int i = 0; i < space->count; i++)
         if (dim_of[i] >= 0 && !seen[i])
             return refuse(reason, P0211, global->span,
-                          arena_printf(tiles->arena, "broadcast: `%s` does not walk the tensor", space->items[i].name),
+                          arena_printf(tiles->arena,
+                                       "broadcast: `%s` is not an index of the tensor",
+                                       space->items[i].name),
                           BY_LANES);
     return true;
 }
@@ -189,20 +197,23 @@ static int64_t cut(const Target *target, int64_t length, int64_t step_bytes, int
 /* With the next extent that could be cut, where `unit` says how */
 static bool not_cut(Tiles *tiles, const Access *global, int axis, int64_t length, int64_t step_bytes, int64_t unit,
                     int64_t start, Reason *reason) {
-    const char *help = "choose an extent with a larger power of two in it, or write `by lanes` behind the copy";
+    const char *help =
+        "choose an extent that a larger power of two divides, or write `by lanes` after the copy";
     for (int64_t more = length + 1; unit > 0 && more <= length + INT64_C(2) * BOX_START_BYTES; more++)
         if (cut(tiles->prog->target, more, step_bytes, unit, start) > 0) {
-            help = arena_printf(tiles->arena, "%lld elements could be cut; or write `by lanes` behind the copy",
-                                (long long)more);
+            help =
+                arena_printf(tiles->arena, "use %lld elements, or write `by lanes` after the copy",
+                             (long long)more);
             break;
         }
-    return refuse(reason, P0212, global->subs[axis]->span,
-                  arena_printf(tiles->arena,
-                               "%lld elements along `%s` are no whole number of boxes: of at most %d elements each, of "
-                               "a multiple of 16 bytes, starting at multiples of %lld bytes",
-                               (long long)length, tiles_text(tiles, global->subs[axis]->span),
-                               tiles->prog->target->box_limit, (long long)start),
-                  help);
+    return refuse(
+        reason, P0212, global->subs[axis]->span,
+        arena_printf(tiles->arena,
+                     "%lld elements along `%s` do not divide into boxes of at most %d elements, of "
+                     "a multiple of 16 bytes each, that start at multiples of %lld bytes",
+                     (long long)length, tiles_text(tiles, global->subs[axis]->span),
+                     tiles->prog->target->box_limit, (long long)start),
+        help);
 }
 
 /* The box extent along axis `a`, 0 where none fits. `run` is how many elements the box holds in one dense run so far, 0 where
@@ -261,11 +272,13 @@ static bool start_aligned(Tiles *tiles, Site *site, const Access *local, const L
         if (d == local->rank - 1 && layout->panel != extent) step = rows, unit = layout->panel;
         int64_t divisor = poly_divisor(site->algebra, base);
         if (divisor % unit == 0 && divisor % (start / power_of_two(step * bytes, start)) == 0) continue;
-        return refuse(reason, P0212, local->subs[d]->span,
-                      arena_printf(tiles->arena,
-                                   "the copy does not certainly start at a multiple of %lld bytes of the tile: `%s`",
-                                   (long long)start, tiles_text(tiles, local->subs[d]->span)),
-                      "begin at another row, or write `by lanes` behind the copy");
+        return refuse(
+            reason, P0212, local->subs[d]->span,
+            arena_printf(
+                tiles->arena,
+                "cannot show that the copy starts at a multiple of %lld bytes in the tile: `%s`",
+                (long long)start, tiles_text(tiles, local->subs[d]->span)),
+            "begin at another row, or write `by lanes` after the copy");
     }
     return true;
 }
@@ -279,11 +292,11 @@ static bool origin_aligned(Tiles *tiles, Site *site, const Access *global, Reaso
     if (poly_divisor(site->algebra, base) % unit == 0) return true;
     return refuse(reason, P0211, global->subs[last]->span,
                   arena_printf(tiles->arena,
-                               "`%s` does not certainly start at a multiple of %lld elements, and tensor copies start "
-                               "at multiples of 16 bytes",
+                               "cannot show that `%s` starts at a multiple of %lld elements; "
+                               "tensor copies start at multiples of 16 bytes",
                                tiles_text(tiles, global->subs[last]->span), (long long)unit),
-                  "begin the tile at such a multiple (a wider halo), say with `requires` what makes it one, or write "
-                  "`by lanes` behind the copy");
+                  "start the tile at such a multiple (with a wider halo), state the multiple with "
+                  "`requires`, or write `by lanes` after the copy");
 }
 
 bool boxes_plan(Tiles *tiles, Site *site, const Access *global, const Access *local, const Layout *layout, BoxPlan *out,
@@ -291,13 +304,15 @@ bool boxes_plan(Tiles *tiles, Site *site, const Access *global, const Access *lo
     Walk walks[PROG_MAX_RANK] = {0};
     int last = global->rank - 1;
     if (element_rows[global->type].map < 0)
-        return refuse(reason, P0211, global->span, "the copy engine does not move this element type", BY_LANES);
+        return refuse(reason, P0211, global->span,
+                      "the copy engine does not support this element type", BY_LANES);
     if (!walk_axes(tiles, site, global, local, layout, walks, reason)) return false;
     if (walks[last].inner != local->rank - 1)
         return refuse(reason, P0211, global->subs[last]->span,
-                      walks[last].inner < 0
-                          ? "strided: the tensor's last axis, along which its elements are contiguous, is not walked"
-                          : "the tile's last dimension, along which its elements are contiguous, is not walked",
+                      walks[last].inner < 0 ? "strided: no index steps along the last axis of the "
+                                              "tensor, along which elements are contiguous"
+                                            : "no index steps along the last dimension of the "
+                                              "tile, along which elements are contiguous",
                       BY_LANES);
     return cut_axes(tiles, site, global, local, layout, walks, out, reason) &&
            start_aligned(tiles, site, local, layout, reason) && origin_aligned(tiles, site, global, reason);
@@ -354,15 +369,19 @@ bool boxes_pitch(Tiles *tiles, const Access *global, bool store, Reason *reason)
         if (!expr_constant(stride_of(tiles, param, a), &bytes)) continue;
         if (bytes % BOX_INNER_BYTES == 0 && bytes < STRIDE_LIMIT) continue;
         if (bytes >= STRIDE_LIMIT)
-            return refuse(reason, P0213, global->span,
-                          arena_printf(tiles->arena, "the pitch of `%s` is %lld bytes; tensor copies stop at 2^40",
-                                       param->name, (long long)bytes),
-                          BY_LANES);
-        return refuse(reason, P0213, global->span,
-                      arena_printf(tiles->arena,
-                                   "the pitch of `%s` is %lld bytes, and tensor copies need a multiple of 16",
-                                   param->name, (long long)bytes),
-                      store ? "pad the tensor" : "pad the tensor, or write `by lanes` behind the copy");
+            return refuse(
+                reason, P0213, global->span,
+                arena_printf(
+                    tiles->arena,
+                    "the pitch of `%s` is %lld bytes, but tensor copies need less than 2^40",
+                    param->name, (long long)bytes),
+                BY_LANES);
+        return refuse(
+            reason, P0213, global->span,
+            arena_printf(tiles->arena,
+                         "the pitch of `%s` is %lld bytes, but tensor copies need a multiple of 16",
+                         param->name, (long long)bytes),
+            store ? "pad the tensor" : "pad the tensor, or write `by lanes` after the copy");
     }
     return true;
 }
@@ -379,22 +398,26 @@ void boxes_require(Tiles *tiles, Site *site, const Access *global, bool store) {
         Str text = str_new(arena);
         Expr *rest = expr_binary(arena, OP_MOD, pitch, expr_integer(arena, E_I64, BOX_INNER_BYTES, span), span);
         expr_print(pitch, tiles->prog, NULL, NULL, &text);
-        tiles_precondition(tiles, expr_binary(arena, OP_EQ, rest, expr_integer(arena, E_I64, 0, span), span),
-                           arena_printf(arena, "%s %% %d == 0", text.text, BOX_INNER_BYTES),
-                           arena_printf(arena, "rows of `%s` are %s by TMA, whose pitch is a multiple of 16 bytes",
-                                        param->name, store ? "stored" : "copied"),
-                           "pad the rows of the tensor, or write `by lanes` behind the statement", span);
+        tiles_precondition(
+            tiles, expr_binary(arena, OP_EQ, rest, expr_integer(arena, E_I64, 0, span), span),
+            arena_printf(arena, "%s %% %d == 0", text.text, BOX_INNER_BYTES),
+            arena_printf(
+                arena, "rows of `%s` are %s by TMA, which needs a pitch of a multiple of 16 bytes",
+                param->name, store ? "stored" : "copied"),
+            "pad the rows of the tensor, or write `by lanes` after the statement", span);
     }
     const Poly *room =
         poly_sum(algebra, poly_constant(algebra, STRIDE_LIMIT - 1), algebra_launched(algebra, far), -1);
     if (!algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room)) {
         Str text = str_new(arena);
         expr_print(far, tiles->prog, NULL, NULL, &text);
-        tiles_precondition(tiles, expr_binary(arena, OP_LT, far, expr_integer(arena, E_I64, STRIDE_LIMIT, span), span),
-                           arena_printf(arena, "%s < %lld", text.text, (long long)STRIDE_LIMIT),
-                           arena_printf(arena, "`%s` is %s by TMA, whose strides stay below 2^40 bytes", param->name,
-                                        store ? "stored" : "copied"),
-                           "write `by lanes` behind the statement", span);
+        tiles_precondition(
+            tiles,
+            expr_binary(arena, OP_LT, far, expr_integer(arena, E_I64, STRIDE_LIMIT, span), span),
+            arena_printf(arena, "%s < %lld", text.text, (long long)STRIDE_LIMIT),
+            arena_printf(arena, "`%s` is %s by TMA, which needs strides below 2^40 bytes",
+                         param->name, store ? "stored" : "copied"),
+            "write `by lanes` after the statement", span);
     }
 }
 

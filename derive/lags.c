@@ -4,24 +4,27 @@
 #include "derive/lags.h"
 
 static void refuse_produce(const Prog *prog, const FlowCode *code, const Row *row, Diags *diags) {
-    Diag *diag = diag_at(diags, P0312, row->head, "a `produce` block cannot lag");
-    diag_primary(diags, diag, "consumers of `%s` would wait for it",
+    Diag *diag = diag_at(diags, P0312, row->head, "`lag` on a `produce` block");
+    diag_primary(diags, diag, "consumers of `%s` would wait for the delayed stage",
                  prog->pipes.items[code->role->handles.items[row->handle].pipe].name);
-    diag_help(diags, diag, "remove `lag`: it holds back the release of a `consume` block");
+    diag_help(diags, diag, "remove `lag`: it delays the release of a `consume` block");
 }
 
 static void refuse_place(const FlowCode *code, const Row *row, Diags *diags) {
     int loop = code->regions.items[row->region].loop;
-    Diag *diag =
-        diag_at(diags, P0312, row->head, "a block that lags stands directly in the body of a loop");
-    diag_primary(diags, diag, "released %d iteration%s later - of which loop?", row->lag,
+    Diag *diag = diag_at(diags, P0312, row->head,
+                         "a block with `lag` must be directly in the body of a loop");
+    diag_primary(diags, diag, "to be released %d iteration%s later", row->lag,
                  row->lag == 1 ? "" : "s");
     if (loop >= 0)
         diag_label(diags, diag, code->regions.items[loop].head, "not directly in this one");
     if (code->regions.items[row->region].from)
-        diag_note(diags, diag, "a piece of a range with `where` counts iterations: its body stands under a condition");
+        diag_note(
+            diags, diag,
+            "the loop runs over a part of a range with `where`, so its body is under a condition");
     diag_help(diags, diag,
-              "move the block into the loop's body, under no condition, or remove `lag`");
+              "move the block directly into the body of the loop, outside of conditions, or remove "
+              "`lag`");
 }
 
 static bool known(const Prog *prog, const FlowCode *code, int handle) {

@@ -129,8 +129,8 @@ static void show_control(Tiles *tiles, const Site *site, Diag *diag, uint32_t al
     if (contested_axes(tiles, site) & along) {
         diag_note(
             tiles->diags, diag,
-            "another role's copies are multicast along an axis along which, as along this one, some pipe is acquired more "
-            "often in one block than in another: the blocks could wait for each other in a ring");
+            "the blocks could deadlock: a copy of another role is already multicast along an axis "
+            "along which, as along this one, blocks acquire some pipe a different number of times");
         return;
     }
     Control control = {.role = site->role, .tile = site->row, .along = along};
@@ -163,18 +163,23 @@ static const char *axis_names(Tiles *tiles, uint32_t axes) {
 static void refuse_required(Tiles *tiles, Site *site, bool load) {
     const Tile *tile = site->tile;
     if (tiles->prog->cluster_refused) return;
-    Diag *diag = diag_at(tiles->diags, P0240, site->row->span, "this statement is not multicast");
+    Diag *diag = diag_at(tiles->diags, P0240, site->row->span,
+                         "`multicast required`, but this statement cannot be multicast");
     site->poisoned = true;
     if (!load) {
-        diag_primary(tiles->diags, diag, "only copies from a tensor into a stage, by the copy engine, are");
+        diag_primary(tiles->diags, diag,
+                     "only copies from a tensor into a stage by the copy engine can be");
         return;
     }
     uint32_t axes = cluster_axes(tiles->prog), along = coordinates_along(site);
     if (axes == 0) {
         bool alone = tiles->prog->cluster_span.hi > 0;
-        diag_primary(tiles->diags, diag, alone ? "one block has nobody to share it with" : "the kernel has no cluster");
+        diag_primary(tiles->diags, diag,
+                     alone ? "a cluster of one block has no other block to send to"
+                           : "the kernel has no cluster");
         if (alone) diag_label(tiles->diags, diag, tiles->prog->cluster_span, "a cluster of one block");
-        diag_help(tiles->diags, diag, "say along which axis blocks run together: `cluster (%s: 2);`",
+        diag_help(tiles->diags, diag,
+                  "declare the axis along which blocks share data: `cluster (%s: 2);`",
                   tiles->prog->axes.count ? tiles->prog->axes.items[0].name : "m");
     } else if ((axes & ~along) == 0) {
         diag_primary(tiles->diags, diag, "its coordinates differ along %s", axis_names(tiles, axes));
@@ -186,7 +191,7 @@ static void refuse_required(Tiles *tiles, Site *site, bool load) {
                 break;
             }
     } else {
-        diag_primary(tiles->diags, diag, "not all blocks along %s make it equally often",
+        diag_primary(tiles->diags, diag, "blocks along %s execute it a different number of times",
                      axis_names(tiles, axes & ~along));
         show_control(tiles, site, diag, axes & ~along);
     }
@@ -202,6 +207,6 @@ void multicast_check(Tiles *tiles, Site *site) {
     if (kept == 0) return;
     Diag *diag =
         diag_at(tiles->diags, P0241, site->row->span, "this copy is not multicast along %s", axis_names(tiles, kept));
-    diag_primary(tiles->diags, diag, "every block loads it for itself");
+    diag_primary(tiles->diags, diag, "every block loads the same data for itself");
     show_control(tiles, site, diag, kept);
 }

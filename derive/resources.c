@@ -63,11 +63,13 @@ static void settle_barriers(Resources *res) {
     for (size_t i = 0; i < prog->roles.count; i++)
         if (barriers_end(&prog->roles.items[i]) > prog->target->named_barriers) last = last ? last : &prog->roles.items[i];
     Diag *diag = diag_at(res->diags, P0504, last ? last->span : prog->span,
-                         "the roles need %d named barriers, and a block of %s has %d", next - 1, prog->target->name,
-                         prog->target->named_barriers - 1);
+                         "the roles need %d named barriers, but a block of %s has %d", next - 1,
+                         prog->target->name, prog->target->named_barriers - 1);
     diag_primary(res->diags, diag, "none is left for this role");
-    diag_note(res->diags, diag, "each instance of several warps that shares tiles takes one, and each instance one for every `turn`");
-    diag_help(res->diags, diag, "let roles of one warp do it, or fewer instances");
+    diag_note(res->diags, diag,
+              "each instance of several warps that shares tiles takes one, and each instance takes "
+              "one per `turn`");
+    diag_help(res->diags, diag, "use roles of one warp, or fewer instances");
 }
 
 /* ---- arrivals ----------------------------------------------------------------------------------------------------- */

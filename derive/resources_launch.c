@@ -41,8 +41,10 @@ void resources_launch(Resources *res) {
     Parameters all = count(prog);
     int bytes = up_to(bytes_before_scalars(&all) + all.scalar_bytes, POINTER_BYTES) + POINTER_BYTES;
     if (!prog->target || bytes <= prog->target->parameter_limit) return;
-    Diag *diag = diag_at(res->diags, P0508, prog->span, "kernel `%s` takes %d bytes of parameters, and a launch of %s hands over %d",
-                         prog->name, bytes, prog->target->name, prog->target->parameter_limit);
+    Diag *diag =
+        diag_at(res->diags, P0508, prog->span,
+                "kernel `%s` takes %d bytes of parameters, but a launch on %s takes at most %d",
+                prog->name, bytes, prog->target->name, prog->target->parameter_limit);
     if (all.maps)
         diag_note(res->diags, diag, "%d tensor map%s: %d = %d x %d", all.maps, plural(all.maps), all.maps * MAP_BYTES, all.maps,
                   MAP_BYTES);
@@ -50,7 +52,9 @@ void resources_launch(Resources *res) {
         diag_note(res->diags, diag, "%d tensor%s by pointer: %d", all.pointers, plural(all.pointers), all.pointers * POINTER_BYTES);
     if (all.extents) diag_note(res->diags, diag, "%d extent%s: %d", all.extents, plural(all.extents), all.extents * EXTENT_BYTES);
     if (all.scalars) diag_note(res->diags, diag, "%d scalar%s: %d", all.scalars, plural(all.scalars), all.scalar_bytes);
-    diag_note(res->diags, diag, "the watchdog of a run: %d", POINTER_BYTES);
-    diag_help(res->diags, diag, "%s", all.maps ? "join tensors, or copy some `by lanes`: each shape of box of each tensor takes a map"
-                                               : "join tensors and scalars: what is constant can be `const` or `static`");
+    diag_note(res->diags, diag, "watchdog of `run`: %d", POINTER_BYTES);
+    diag_help(res->diags, diag, "%s",
+              all.maps ? "join tensors, or copy some `by lanes`: each box shape of each tensor "
+                         "takes a tensor map"
+                       : "join tensors and scalars, or declare constants as `const` or `static`");
 }

@@ -172,7 +172,9 @@ static void add_fix(Resources *res, Diag *diag, const Pieces *pieces, uint64_t t
     if (best)
         diag_help(res->diags, diag, "write `pipe %s[%llu]`", best->pipe->name,
                   (unsigned long long)most);
-    else diag_help(res->diags, diag, "make the tiles smaller%s", res->prog->pipes.count ? ": no pipe alone can give up enough stages" : "");
+    else
+        diag_help(res->diags, diag, "make the tiles smaller%s",
+                  res->prog->pipes.count ? ": removing stages from one pipe is not enough" : "");
 }
 
 /* Padding saves time and costs room: where there is none left it goes, and true is returned. */

@@ -25,9 +25,10 @@ static bool budgets_are_possible(Resources *res) {
         int near = role->regs < REGISTERS_LEAST  ? REGISTERS_LEAST
                    : role->regs > REGISTERS_MOST ? REGISTERS_MOST
                                                  : (role->regs + 4) / 8 * 8;
-        Diag *diag = diag_at(res->diags, P0502, role->span, "`regs %d` of role `%s` is not a value that can be set",
-                             role->regs, role->name);
-        diag_note(res->diags, diag, "registers are handed out in multiples of 8, from %d to %d a thread",
+        Diag *diag =
+            diag_at(res->diags, P0502, role->span,
+                    "`regs %d` of role `%s` is not a valid register count", role->regs, role->name);
+        diag_note(res->diags, diag, "setmaxnreg takes a multiple of 8, from %d to %d per thread",
                   REGISTERS_LEAST, REGISTERS_MOST);
         diag_help(res->diags, diag, "write `regs %d`", near);
         possible = false;
@@ -161,31 +162,33 @@ static void refuse_accumulators(Resources *res, const Role *role, int taken, int
     int room = available - BESIDE_ACCUMULATORS, together = 0;
     size_t where;
     role_tile_registers(role, &where);
-    Diag *diag = diag_at(diags, P0505, role->span,
-                         "`%s` needs %d registers a thread for accumulators and %d beside them, and has %d", role->name,
-                         taken, BESIDE_ACCUMULATORS, available);
-    diag_primary(diags, diag, role->regs ? "`regs %d`" : "%d registers a thread at most", available);
+    Diag *diag = diag_at(
+        diags, P0505, role->span,
+        "`%s` needs %d registers per thread (%d for accumulators, %d for other values), but has %d",
+        role->name, taken + BESIDE_ACCUMULATORS, taken, BESIDE_ACCUMULATORS, available);
+    diag_primary(diags, diag, role->regs ? "`regs %d`" : "%d registers per thread at most",
+                 available);
     for (size_t i = 0; i < role->tiles.count; i++) {
         const RoleTile *tile = &role->tiles.items[i];
         if (!role_holds_tile(role, i, where)) continue;
         int64_t registers = tile_registers(tile);
         together++;
         if (registers > most) most = registers, largest = tile;
-        diag_note(diags, diag, "`%s`: %lld registers of a thread", tile->name, (long long)registers);
+        diag_note(diags, diag, "`%s`: %lld registers per thread", tile->name, (long long)registers);
     }
     if (!largest) return;
     diag_label(diags, diag, largest->span, "the largest");
     if (together > 1)
-        diag_note(
-            diags, diag,
-            "they are held at once; a tile's registers are free for others behind the block that it is declared in");
+        diag_note(diags, diag,
+                  "all of them are live at once; registers of a tile are free again after the "
+                  "block that declares it");
     int64_t columns = largest->extents[largest->rank - 1], fits = room - (taken - most);
     columns = fits > 0 ? columns * fits / most / 8 * 8 : 0;
     if (columns > 0)
-        diag_help(diags, diag, "%lld columns of `%s` would fit; or share its rows among more warpgroups",
+        diag_help(diags, diag, "use %lld columns of `%s`, or split its rows among more warpgroups",
                   (long long)columns, largest->name);
     else
-        diag_help(diags, diag, "share the rows among more warpgroups");
+        diag_help(diags, diag, "split the rows among more warpgroups");
 }
 
 /* A single instruction is compiled within the registers that all threads are launched with, whatever is handed out later (ptxas
@@ -199,11 +202,12 @@ static void check_instructions(Resources *res, const Role *role) {
         if (!tile->in_registers || !layout_accumulates(&tile->held) || element_rows[tile->type].bytes != 4) continue;
         if (columns > 256 || columns / 2 <= room) continue; /* wider ones are not the sums of one instruction */
         Diag *diag = diag_at(diags, P0505, tile->span,
-                             "a matrix instruction of %lld columns needs %lld registers a thread, and there are %d",
+                             "a matrix instruction of %lld columns needs %lld registers per "
+                             "thread, but a thread has %d",
                              (long long)columns, (long long)columns / 2 + BESIDE_SUMS, launch);
-        diag_note(diags, diag, "%d threads are launched with %d registers each, and no instruction gets more by itself",
+        diag_note(diags, diag, "a block of %d threads is launched with %d registers per thread",
                   res->groups.count * WARPGROUP_LANES, launch);
-        diag_help(diags, diag, "%d columns would fit; or fewer warpgroups", room * 2 / 8 * 8);
+        diag_help(diags, diag, "use %d columns, or fewer warpgroups", room * 2 / 8 * 8);
     }
 }
 
@@ -224,12 +228,16 @@ static void check_accumulators(Resources *res) {
 static bool refuse_stated(Resources *res, const Role *role, const RoleTile *tile) {
     int64_t needs = tile_registers(tile) + BESIDE_TILES;
     if (!role->regs || needs <= role->regs) return false;
-    Diag *diag = diag_at(res->diags, P0505, role->span,
-                         "`%s` takes %lld registers a thread and others at least %d, and `%s` has %d", tile->name,
-                         (long long)tile_registers(tile), BESIDE_TILES, role->name, role->regs);
+    Diag *diag = diag_at(
+        res->diags, P0505, role->span,
+        "`%s` needs %lld registers per thread (%lld for `%s`, %d for other values), but has %d",
+        role->name, (long long)needs, (long long)tile_registers(tile), tile->name, BESIDE_TILES,
+        role->regs);
     diag_primary(res->diags, diag, "`regs %d`", role->regs);
-    diag_label(res->diags, diag, tile->span, "%lld registers of a thread", (long long)tile_registers(tile));
-    diag_help(res->diags, diag, "write `regs %lld` or more, spread the tile over more warps, or take it in parts",
+    diag_label(res->diags, diag, tile->span, "%lld registers per thread",
+               (long long)tile_registers(tile));
+    diag_help(res->diags, diag,
+              "write `regs %lld` or more, spread the tile over more warps, or process it in parts",
               (long long)(needs + 7) / 8 * 8);
     return true;
 }
@@ -252,11 +260,15 @@ static bool tiles_fit(Resources *res) {
             }
             Str words = str_new(res->arena);
             layout_print(&tile->held, role->warps * 32, &words);
-            Diag *diag = diag_at(diags, P0505, tile->span, "`%s` takes %lld registers a thread, and a thread has %d",
-                                 tile->name, (long long)tile_registers(tile), prog->target->registers_max);
+            Diag *diag =
+                diag_at(diags, P0505, tile->span,
+                        "`%s` takes %lld registers per thread, but a thread has %d", tile->name,
+                        (long long)tile_registers(tile), prog->target->registers_max);
             diag_primary(diags, diag, "%s", words.text);
-            diag_label(diags, diag, role->span, "an instance has %d warp%s", role->warps, role->warps == 1 ? "" : "s");
-            diag_help(diags, diag, "spread it over more warps, take it in parts, or declare it `shared`");
+            diag_label(diags, diag, role->span, "each instance has %d warp%s", role->warps,
+                       role->warps == 1 ? "" : "s");
+            diag_help(diags, diag,
+                      "spread it over more warps, process it in parts, or declare it `shared`");
             fit = false;
         }
     return fit;

@@ -39,18 +39,21 @@ static void place(Prog *prog, Groups *groups) {
 static void refuse_threads(Resources *res, int threads) {
     const Prog *prog = res->prog;
     int count = 0;
-    Diag *diag = diag_at(res->diags, P0501, prog->span, "the roles take %d threads, and a block of %s has %d", threads,
+    Diag *diag = diag_at(res->diags, P0501, prog->span,
+                         "the roles take %d threads, but a block of %s has at most %d", threads,
                          prog->target->name, prog->target->threads_limit);
-    diag_primary(res->diags, diag, "with warpgroup roles at multiples of four warps: %d warps", threads / WARP_LANES);
+    diag_primary(res->diags, diag, "%d warps, with warpgroups aligned to four warps",
+                 threads / WARP_LANES);
     for (size_t i = 0; i < prog->roles.count && count < DIAG_MAX_LABELS - 1; i++, count++)
         diag_label(res->diags, diag, prog->roles.items[i].span, "%d threads",
                    role_warps(&prog->roles.items[i]) * WARP_LANES);
     int own = 0, limit = prog->target->threads_limit / WARP_LANES;
     for (size_t i = 0; i < prog->roles.count; i++) own += role_warps(&prog->roles.items[i]);
     if (own > limit)
-        diag_help(res->diags, diag, "give the roles %d warps together, or fewer", limit);
+        diag_help(res->diags, diag, "give all roles together at most %d warps", limit);
     else
-        diag_help(res->diags, diag, "their %d warps would fit without idle ones beside them: give roles multiples of four warps", own);
+        diag_help(res->diags, diag,
+                  "the %d warps fit if none is idle: give each role a multiple of four warps", own);
 }
 
 void resources_warps(Resources *res) {

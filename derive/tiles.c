@@ -187,29 +187,33 @@ static void check_scalar_read(Walker *walker, const IndexSpace *space, Access *r
     Role *role = walker->role;
     if (!tiles_subscripts(tiles, &(Place){role, walker->algebra, space, walker->at}, read)) return;
     if (read->space == SPACE_REGISTER && !has_index(read)) {
-        Diag *diag = diag_at(tiles->diags, P0205, read->span, "an element of `%s` would have to reach all threads",
+        Diag *diag = diag_at(tiles->diags, P0205, read->span,
+                             "one element of `%s` is read by all threads, but one thread holds it",
                              role->tiles.items[read->object].name);
         diag_label(tiles->diags, diag, role->tiles.items[read->object].span,
-                   "a `var` tile lives in registers, spread over the threads");
-        diag_help(tiles->diags, diag, "declare it `shared`: every thread can read that");
+                   "a `var` tile is in registers, spread over the threads");
+        diag_help(tiles->diags, diag, "declare it `shared`, which every thread can read");
     }
     if (read->space == SPACE_STAGE && role->handles.items[read->object].end == END_PRODUCE) {
         const Handle *handle = &role->handles.items[read->object];
         Diag *diag =
             diag_at(tiles->diags, P0209, read->span, "`%s` is a produced stage and cannot be read", handle->name);
         diag_label(tiles->diags, diag, handle->span, "produced here");
-        diag_help(tiles->diags, diag, "keep the value in a variable beside");
+        diag_help(tiles->diags, diag, "keep the value in a variable as well");
     }
     if (read->space != SPACE_GLOBAL || tiles->prog->params.items[read->object].mode == PARAM_IN) return;
     const Param *param = &tiles->prog->params.items[read->object];
     bool out = param->mode == PARAM_OUT;
     Diag *diag =
-        out ? diag_at(tiles->diags, P0206, read->span, "`%s` is an `out` tensor and has no value to read", param->name)
-            : diag_at(tiles->diags, P0207, read->span, "`%s` is read where this tile does not write it", param->name);
-    diag_label(tiles->diags, diag, param->span, out ? "declared `out` here" : "an `inout` tensor");
+        out ? diag_at(tiles->diags, P0206, read->span, "`%s` is an `out` tensor and cannot be read",
+                      param->name)
+            : diag_at(tiles->diags, P0207, read->span,
+                      "`%s` is read at elements that this grid tile does not write", param->name);
+    diag_label(tiles->diags, diag, param->span,
+               out ? "declared `out` here" : "declared `inout` here");
     diag_help(tiles->diags, diag,
               out ? "declare it `inout`, or keep the value in a tile"
-                  : "read it into a tile, at the subscripts at which it is written");
+                  : "read it into a tile, at the same subscripts as the write");
 }
 
 static void visit_root(Expr *expr, void *data) {
@@ -395,8 +399,11 @@ static void require_grid(Tiles *tiles) {
     if (algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room)) return;
     Span span = prog->axes.items[0].span;
     str_printf(&text, " <= %lld", (long long)EXTENT_MOST);
-    tiles_precondition(tiles, expr_binary(arena, OP_LE, product, expr_integer(arena, E_I64, EXTENT_MOST, span), span), text.text,
-                       "the number of a tile has 32 bits", "launch it in parts, or choose larger tiles", span);
+    tiles_precondition(
+        tiles,
+        expr_binary(arena, OP_LE, product, expr_integer(arena, E_I64, EXTENT_MOST, span), span),
+        text.text, "the index of a grid tile has 32 bits",
+        "launch the kernel in parts, or choose larger tiles", span);
 }
 
 /* A divisor that is a formula over symbols alone must not be zero, one of ceil must be positive. */
@@ -419,8 +426,9 @@ static void visit_divisor(Expr *expr, void *data) {
     str_add(&text, ceil ? " > 0" : " != 0");
     tiles_precondition(tiles,
                        expr_binary(tiles->arena, ceil ? OP_GT : OP_NE, divisor,
-                                   expr_integer(tiles->arena, divisor->type, 0, divisor->span), divisor->span),
-                       text.text, "something is divided by it", NULL, divisor->span);
+                                   expr_integer(tiles->arena, divisor->type, 0, divisor->span),
+                                   divisor->span),
+                       text.text, "the kernel divides by it", NULL, divisor->span);
 }
 
 static void require_divisors_of(Tiles *tiles, Expr *expr) {

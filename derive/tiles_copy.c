@@ -316,7 +316,8 @@ static void take_boxes(Tiles *tiles, Site *site, BoxPlan *plan, bool store) {
 static bool refuse_engine(Tiles *tiles, Site *site) {
     if (tiles->prog->target->has[CAP_COPY_ENGINE]) return false;
     Diag *diag = target_lacks(tiles->arena, tiles->diags, tiles->prog, CAP_COPY_ENGINE, site->row->span);
-    if (diag) diag_help(tiles->diags, diag, "write `by lanes` behind the copy, and behind the others");
+    if (diag)
+        diag_help(tiles->diags, diag, "write `by lanes` after this copy and after the others");
     site->poisoned = true;
     return true;
 }
@@ -326,7 +327,8 @@ static void classify_copy(Tiles *tiles, Site *site, bool store) {
     const Layout *layout = access_layout(tiles->prog, site->role, local);
     Tile *tile = site->tile;
     BoxPlan plan;
-    Reason reason = {P0211, tile->target.span, "it has no dimension", "compute it element by element"};
+    Reason reason = {P0211, tile->target.span, "the tile has no dimension",
+                     "copy it element by element"};
     uint32_t bytes;
     if (refuse_engine(tiles, site)) return;
     bool boxes = local->rank > 0 && boxes_plan(tiles, site, global, local, layout, &plan, &reason) &&

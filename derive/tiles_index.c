@@ -59,18 +59,22 @@ static void define(Ranges *r, const Access *access, int d) {
     if (r->said) return;
     r->said = true;
     const char *here = extent_text(r, extent), *there = extent_text(r, before);
-    Diag *diag = diag_at(tiles->diags, P0200, access->subs[d]->span, "index `%s` runs over %s and over %s elements",
-                         index->name, there, here);
-    diag_primary(tiles->diags, diag, "%s elements: of %s", here, tiles_object(tiles, r->role, access));
-    diag_label(tiles->diags, diag, r->where[i], "%s elements: of %s", there, r->what[i]);
+    Diag *diag = diag_at(tiles->diags, P0200, access->subs[d]->span,
+                         "index `%s` has extent %s and extent %s in one statement", index->name,
+                         there, here);
+    diag_primary(tiles->diags, diag, "extent %s in %s", here, tiles_object(tiles, r->role, access));
+    diag_label(tiles->diags, diag, r->where[i], "extent %s in %s", there, r->what[i]);
     if (r->in_ensures) {
-        diag_note(tiles->diags, diag, "a subscript that is the index alone gives it a range; elements outside are 0");
-        diag_help(tiles->diags, diag, "give both the same extent, or write `%s + 0` where the range is not meant",
+        diag_note(tiles->diags, diag,
+                  "a subscript that is only the index determines its extent; elements outside of a "
+                  "tensor are 0");
+        diag_help(tiles->diags, diag,
+                  "give both the same extent, or write `%s + 0` where the subscript should not "
+                  "determine it",
                   index->name);
     } else {
         diag_help(tiles->diags, diag,
-                  "an index runs over one range: give both the same extent, or name a part with its base, as in "
-                  "`rank*64 + %s`",
+                  "give both the same extent, or select a part with a base, as in `rank*64 + %s`",
                   index->name);
     }
 }
@@ -91,27 +95,33 @@ static void help_in_ensures(Ranges *r, Diag *diag, int i) {
     const char *name = r->space->items[i].name;
     if (i >= r->space->bound)
         diag_help(r->tiles->diags, diag,
-                  "let `%s` run over a whole tensor, and select the part: `sum[%s] (lo <= %s && %s < hi ? X[%s] : 0)`",
+                  "use `%s` alone as the subscript of a tensor, and select the part: `sum[%s] (lo "
+                  "<= %s && %s < hi ? X[%s] : 0)`",
                   name, name, name, name, name);
     else if (r->of_let)
-        diag_help(r->tiles->diags, diag,
-                  "write the formula in place of the `let`, where its indexes have ranges; or let a tensor be "
-                  "subscripted by `%s` alone",
-                  name);
+        diag_help(
+            r->tiles->diags, diag,
+            "write the formula instead of the `let`, or use `%s` alone as a subscript of a tensor",
+            name);
 }
 
 static void report_unknown(Ranges *r, int i) {
     Tiles *tiles = r->tiles;
     const Index *index = &r->space->items[i];
-    Diag *diag = diag_at(tiles->diags, P0201, index->span, "nothing says how far index `%s` runs", index->name);
-    diag_primary(tiles->diags, diag, "subscripts no %s alone", r->in_ensures ? "tensor" : "tile");
+    Diag *diag = diag_at(tiles->diags, P0201, index->span, "the extent of index `%s` is unknown",
+                         index->name);
+    diag_primary(tiles->diags, diag, "not alone in any subscript of a %s",
+                 r->in_ensures ? "tensor" : "tile");
     if (r->in_ensures) {
         help_in_ensures(r, diag, i);
         return;
     }
     if (r->bare_global[i].hi > r->bare_global[i].lo)
-        diag_note(tiles->diags, diag, "a tensor gives an index its range only where the statement subscripts no tile");
-    diag_help(tiles->diags, diag, "subscript a tile by `%s` alone; `base + %s` may then stand in the other subscripts",
+        diag_note(
+            tiles->diags, diag,
+            "a subscript of a tensor determines the extent only if the statement has no tile");
+    diag_help(tiles->diags, diag,
+              "use `%s` alone as a subscript of a tile; other subscripts may then be `base + %s`",
               index->name, index->name);
 }
 
@@ -303,33 +313,39 @@ static void report_outside(Tiles *tiles, const Role *role, const Access *access,
                            int64_t extent) {
     const char *object = tiles_object(tiles, role, access), *text = tiles_text(tiles, sub->span);
     int64_t reached = hi >= extent ? hi : lo;
-    Diag *diag =
-        diag_at(tiles->diags, P0202, sub->span, "subscript `%s` of %s reaches %lld", text, object, (long long)reached);
+    Diag *diag = diag_at(tiles->diags, P0202, sub->span,
+                         "subscript `%s` of %s reaches %lld, outside of the tile", text, object,
+                         (long long)reached);
     diag_primary(tiles->diags, diag, "the extent is %lld", (long long)extent);
     diag_label(tiles->diags, diag, tiles_declared(tiles, role, access), "declared here");
     if (hi >= extent && lo >= 0 && hi - lo < extent)
-        diag_help(tiles->diags, diag, "an extent of %lld would hold it", (long long)hi + 1);
+        diag_help(tiles->diags, diag, "give it an extent of %lld", (long long)hi + 1);
     else
         diag_help(tiles->diags, diag,
-                  "tiles are subscripted from 0 to %lld; only global memory may be subscripted outside",
+                  "use subscripts from 0 to %lld; only tensors may be subscripted outside of their "
+                  "extent",
                   (long long)extent - 1);
 }
 
 static void report_unproved(Tiles *tiles, const Role *role, const Access *access, Expr *sub, bool low,
                             const char *extent) {
     const char *object = tiles_object(tiles, role, access), *text = tiles_text(tiles, sub->span);
-    Diag *diag = diag_at(tiles->diags, P0203, sub->span, "subscript `%s` of %s may be outside", text, object);
+    Diag *diag = diag_at(tiles->diags, P0203, sub->span, "subscript `%s` may be outside of %s",
+                         text, object);
     if (low)
-        diag_primary(tiles->diags, diag, "not certainly below %s", extent);
+        diag_primary(tiles->diags, diag, "not known to be less than %s", extent);
     else
         diag_primary(tiles->diags, diag, "may be negative");
     diag_label(tiles->diags, diag, tiles_declared(tiles, role, access), "declared here");
     if (access->space == SPACE_LET)
         diag_help(tiles->diags, diag,
-                  "subscript it by an index, or read the tensor itself: outside of a tensor is zero");
+                  "subscript it by an index, or read the tensor instead: elements outside of a "
+                  "tensor are 0");
     else
         diag_help(tiles->diags, diag,
-                  "clamp it, `min(max(%s, 0), %s - 1)`, or bound it with a loop whose limits are known", text, extent);
+                  "clamp it: `min(max(%s, 0), %s - 1)`; or use the variable of a loop with "
+                  "constant bounds",
+                  text, extent);
 }
 
 typedef struct Sides {

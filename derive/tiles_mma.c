@@ -63,8 +63,10 @@ static bool by_warpgroups(Contraction *c) {
         return false;
     }
     if (role->warpgroups) return true;
-    Diag *diag = diag_at(diags, P0220, c->site->row->span, "a contraction into registers is the work of a warpgroup");
-    diag_label(diags, diag, role->span, "a role of %d warp%s", role->warps, role->warps == 1 ? "" : "s");
+    Diag *diag =
+        diag_at(diags, P0220, c->site->row->span, "a contraction into registers needs a warpgroup");
+    diag_label(diags, diag, role->span, "this role has %d warp%s", role->warps,
+               role->warps == 1 ? "" : "s");
     int groups = (role->warps + 3) / 4;
     diag_help(diags, diag, "declare `role %s: %d warpgroup%s", role->name, groups,
               groups == 1 ? "`, which is four warps" : "s`, four warps each; `rank` tells them apart");
@@ -98,16 +100,21 @@ static bool find_kind(Contraction *c, MmaKind *kind) {
         diag = diag_at(diags, P0221, a->span, "no matrix instruction multiplies %s", spelling(a->type));
         diag_label(diags, diag, tiles_declared(c->tiles, c->site->role, a), "declared here");
     }
-    diag_note(diags, diag, "both operands are of one type: %s", all_types(c));
+    diag_note(diags, diag, "both operands must have the same type, one of %s", all_types(c));
     if (a->space == SPACE_REGISTER && (b->type == E_BF16 || b->type == E_F16))
-        diag_help(diags, diag, "cast it into a tile of %s first, as in `t[i, x] = %s(%s[i, x]);`", spelling(b->type),
-                  spelling(b->type), c->site->role->tiles.items[a->object].name);
+        diag_help(diags, diag, "cast it into a tile of %s first: `t[i, x] = %s(%s[i, x]);`",
+                  spelling(b->type), spelling(b->type), c->site->role->tiles.items[a->object].name);
     else if (a->type == E_F32 || b->type == E_F32)
-        diag_help(diags, diag, "declare the field tf32: f32 elements are copied to it, and read with 10 mantissa bits");
+        diag_help(diags, diag,
+                  "declare the field tf32: f32 elements are copied into it, and multiplied with 10 "
+                  "mantissa bits");
     else if (a->type != b->type)
-        diag_help(diags, diag, "cast one into a tile of the other's type first: `t[..] = %s(%s);`",
-                  spelling(element_rows[a->type].bytes > element_rows[b->type].bytes ? a->type : b->type),
-                  tiles_text(c->tiles, element_rows[a->type].bytes > element_rows[b->type].bytes ? b->span : a->span));
+        diag_help(
+            diags, diag, "cast one operand into a tile of the other type first: `t[..] = %s(%s);`",
+            spelling(element_rows[a->type].bytes > element_rows[b->type].bytes ? a->type : b->type),
+            tiles_text(c->tiles, element_rows[a->type].bytes > element_rows[b->type].bytes
+                                     ? b->span
+                                     : a->span));
     return false;
 }
 
@@ -115,16 +122,17 @@ static bool sums_in(Contraction *c, const MmaRow *row) {
     Diags *diags = c->tiles->diags;
     const RoleTile *tile = &c->site->role->tiles.items[c->site->tile->target.object];
     if (c->sum->type != row->sum) {
-        Diag *diag = diag_at(diags, P0221, c->sum->span, "a sum of %s products is formed in %s, and this one in %s",
-                             spelling(row->operands), spelling(row->sum), spelling(c->sum->type));
-        diag_help(diags, diag, "leave the casts out of the product");
+        Diag *diag =
+            diag_at(diags, P0221, c->sum->span, "the sum of %s products must be %s, not %s",
+                    spelling(row->operands), spelling(row->sum), spelling(c->sum->type));
+        diag_help(diags, diag, "remove the casts from the product");
         return false;
     }
     if (tile->type == row->sum && c->site->tile->value == c->sum) return true;
     Diag *diag = diag_at(diags, P0221, c->site->tile->target.span, "a matrix instruction sums %s products in %s",
                          spelling(row->operands), spelling(row->sum));
-    diag_label(diags, diag, tile->span, "holds %s", spelling(tile->type));
-    diag_help(diags, diag, "declare it %s; cast it where it is read", spelling(row->sum));
+    diag_label(diags, diag, tile->span, "declared %s", spelling(tile->type));
+    diag_help(diags, diag, "declare it %s, and cast it where it is read", spelling(row->sum));
     return false;
 }
 
@@ -170,11 +178,11 @@ static bool columns(Contraction *c, const MmaRow *row) {
     while (above <= COLUMNS_MOST && !has_columns(row, above)) above++;
     Diag *diag = refuse_extent(c, INDEX_COLUMN, "columns");
     if (row->n_step == row->n_step_large)
-        diag_note(diags, diag, "N of m64nNk%d is a multiple of %d, from %d to %d", row->k, row->n_step, row->n_step,
-                  COLUMNS_MOST);
+        diag_note(diags, diag, "m64nNk%d needs N as a multiple of %d, from %d to %d", row->k,
+                  row->n_step, row->n_step, COLUMNS_MOST);
     else
-        diag_note(diags, diag, "N of m64nNk%d is a multiple of %d up to 32, of %d up to %d", row->k, row->n_step,
-                  row->n_step_large, COLUMNS_MOST);
+        diag_note(diags, diag, "m64nNk%d needs N as a multiple of %d up to 32, and of %d up to %d",
+                  row->k, row->n_step, row->n_step_large, COLUMNS_MOST);
     diag_help(diags, diag, "%s%s", nearest(c, below, above <= COLUMNS_MOST ? above : 0),
               n > COLUMNS_MOST ? "; or use several register tiles" : "");
     return false;
@@ -186,9 +194,9 @@ static bool extents(Contraction *c, const MmaRow *row) {
                c, INDEX_ROW, TILES_SLAB_ROWS, "rows",
                "a matrix instruction has 64 rows; a warpgroup issues one per 64 rows") &&
            columns(c, row) &&
-           multiple_extent(c, INDEX_INNER, row->k, "products to a sum",
-                           arena_printf(arena, "an instruction sums %d products of %s", row->k,
-                                        spelling(row->operands)));
+           multiple_extent(c, INDEX_INNER, row->k, "products per sum",
+                           arena_printf(arena, "one matrix instruction sums %d products of %s",
+                                        row->k, spelling(row->operands)));
 }
 
 /* ---- operands ------------------------------------------------------------------------------------------------------- */
@@ -214,11 +222,13 @@ static bool operand_axes(Contraction *c, MmaOperand *operand, int free) {
             continue;
         }
         Diag *diag = refuse_place(c, P0223, tile, tile->subs[d]->span,
-                                  arena_printf(c->tiles->arena, "`%s` does not walk %s element by element",
+                                  arena_printf(c->tiles->arena,
+                                               "`%s` does not step through %s element by element",
                                                tiles_text(c->tiles, tile->subs[d]->span),
                                                tiles_object(c->tiles, c->site->role, tile)));
-        diag_help(c->tiles->diags, diag,
-                  "a matrix operand is subscripted by a base plus one index an axis: `rank*64 + i`");
+        diag_help(
+            c->tiles->diags, diag,
+            "subscript each axis of a matrix operand by a base plus one index: `rank*64 + i`");
         return false;
     }
     operand->mn_major = operand->free == tile->rank - 1;
@@ -230,20 +240,22 @@ static bool operand_order(Contraction *c, const MmaOperand *operand, const MmaRo
     Diags *diags = c->tiles->diags;
     const char *object = tiles_object(c->tiles, c->site->role, tile);
     if (operand->free < 0 || operand->inner < 0 || operand->free + operand->inner != 2 * tile->rank - 3) {
-        Diag *diag = refuse_place(
-            c, P0223, tile, tile->span,
-            arena_printf(c->tiles->arena, "a matrix operand is the last two axes of its tile, and this is not of %s",
-                         object));
+        Diag *diag = refuse_place(c, P0223, tile, tile->span,
+                                  arena_printf(c->tiles->arena,
+                                               "a matrix operand must be the last two axes of its "
+                                               "tile, but this is not the case for %s",
+                                               object));
         diag_help(diags, diag, "declare the tile with the other axes first");
         return false;
     }
     if (!operand->mn_major || row->either_major) return true;
     Diag *diag =
         refuse_place(c, P0223, tile, tile->subs[tile->rank - 1]->span,
-                     arena_printf(c->tiles->arena, "%s operands have the summed index last", spelling(row->operands)));
-    diag_note(diags, diag, "only 16-bit operands may have it in either place");
+                     arena_printf(c->tiles->arena, "%s operands must have the summed index last",
+                                  spelling(row->operands)));
+    diag_note(diags, diag, "only 16-bit operands may have it in either position");
     diag_help(diags, diag,
-              "bring the tensor in with the summed axis last, so that `%s` is subscripted the other way round",
+              "store the tensor with the summed axis last, and swap the subscripts of `%s`",
               tiles_text(c->tiles, tile->span));
     return false;
 }
@@ -254,11 +266,14 @@ static int64_t base_divisor(Contraction *c, const Access *tile, int d) {
 
 static bool aligned_base(Contraction *c, const Access *tile, int d, int64_t multiple) {
     if (base_divisor(c, tile, d) % multiple == 0) return true;
-    Diag *diag = refuse_place(c, P0223, tile, tile->subs[d]->span,
-                              arena_printf(c->tiles->arena, "`%s` does not certainly begin at a multiple of %lld",
-                                           tiles_text(c->tiles, tile->subs[d]->span), (long long)multiple));
-    diag_note(c->tiles->diags, diag, "matrix instructions enter a tile where its layout repeats");
-    diag_help(c->tiles->diags, diag, "choose parts that are multiples of %lld", (long long)multiple);
+    Diag *diag = refuse_place(
+        c, P0223, tile, tile->subs[d]->span,
+        arena_printf(c->tiles->arena, "cannot show that `%s` begins at a multiple of %lld",
+                     tiles_text(c->tiles, tile->subs[d]->span), (long long)multiple));
+    diag_note(c->tiles->diags, diag,
+              "a matrix operand must start where the swizzled layout of the tile repeats");
+    diag_help(c->tiles->diags, diag, "choose parts that begin at multiples of %lld",
+              (long long)multiple);
     return false;
 }
 
@@ -285,9 +300,10 @@ static bool operand_layout(Contraction *c, const MmaOperand *operand, int64_t pa
     int64_t rows = tile_extent(prog, c->site->role, tile, last - 1), unit = TILES_SPAN_LEAST / bytes;
     const char *object = tiles_object(c->tiles, c->site->role, tile);
     if (rows % TILES_SPAN_ROWS != 0) {
-        Diag *diag = refuse_place(c, P0224, tile, tile->span,
-                                  arena_printf(arena, "%s has %lld rows, and a matrix operand a multiple of %d", object,
-                                               (long long)rows, TILES_SPAN_ROWS));
+        Diag *diag = refuse_place(
+            c, P0224, tile, tile->span,
+            arena_printf(arena, "%s has %lld rows, but a matrix operand needs a multiple of %d",
+                         object, (long long)rows, TILES_SPAN_ROWS));
         diag_help(diags, diag, "%s",
                   nearest(c, rows / TILES_SPAN_ROWS * TILES_SPAN_ROWS, (rows / TILES_SPAN_ROWS + 1) * TILES_SPAN_ROWS));
         return false;
@@ -295,19 +311,22 @@ static bool operand_layout(Contraction *c, const MmaOperand *operand, int64_t pa
     if (row % unit != 0) {
         Diag *diag = refuse_place(
             c, P0224, tile, tile->span,
-            arena_printf(arena, "rows of %s have %lld bytes, and those of a matrix operand a multiple of %d", object,
-                         (long long)(row * bytes), TILES_SPAN_LEAST));
-        diag_note(diags, diag, "matrix operands are swizzled, over 32, 64 or 128 bytes");
-        diag_help(diags, diag, "of %s elements to a row, %s", spelling(tile->type),
+            arena_printf(arena,
+                         "rows of %s have %lld bytes, but a matrix operand needs a multiple of %d",
+                         object, (long long)(row * bytes), TILES_SPAN_LEAST));
+        diag_note(diags, diag, "matrix operands are swizzled over 32, 64 or 128 bytes");
+        diag_help(diags, diag, "counted in elements of %s per row, %s", spelling(tile->type),
                   nearest(c, row / unit * unit, (row / unit + 1) * unit));
         return false;
     }
     if (!operand->mn_major) return true;
     if (part % unit == 0) return aligned_base(c, tile, last, unit);
-    Diag *diag = refuse_place(c, P0224, tile, tile->subs[last]->span,
-                              arena_printf(arena, "an operand that is contiguous along `%s` is taken in parts of %lld",
-                                           c->site->tile->space.items[INDEX_COLUMN].name, (long long)unit));
-    diag_help(diags, diag, "%s; or bring the tile in with the summed axis last",
+    Diag *diag = refuse_place(
+        c, P0224, tile, tile->subs[last]->span,
+        arena_printf(arena,
+                     "an operand that is contiguous along `%s` is read in parts of %lld elements",
+                     c->site->tile->space.items[INDEX_COLUMN].name, (long long)unit));
+    diag_help(diags, diag, "%s; or load the tile with the summed axis last",
               nearest(c, part / unit * unit, (part / unit + 1) * unit));
     return false;
 }
@@ -332,12 +351,15 @@ static bool operand_in_registers(Contraction *c, MmaOperand *operand, const MmaR
     operand->free = 0, operand->inner = 1;
     if (in_order && row->either_major) return true;
     const char *text =
-        in_order
-            ? arena_printf(c->tiles->arena, "elements of `%s` would have to change threads to be a matrix of %s",
-                           c->site->role->tiles.items[tile->object].name, spelling(tile->type))
-            : arena_printf(c->tiles->arena, "a matrix in registers is subscripted by its row and the summed index");
+        in_order ? arena_printf(c->tiles->arena,
+                                "`%s` cannot be a matrix operand of type %s: threads would need "
+                                "elements that others hold",
+                                c->site->role->tiles.items[tile->object].name, spelling(tile->type))
+                 : arena_printf(c->tiles->arena, "a matrix operand in registers must be "
+                                                 "subscripted by its row and the summed index");
     Diag *diag = refuse_place(c, P0226, tile, tile->span, text);
-    if (in_order) diag_note(c->tiles->diags, diag, "accumulators become operands where they are only of bf16 and f16");
+    if (in_order)
+        diag_note(c->tiles->diags, diag, "only bf16 and f16 accumulators can be operands");
     help_through_shared(c, diag, tile);
     return false;
 }
@@ -345,10 +367,14 @@ static bool operand_in_registers(Contraction *c, MmaOperand *operand, const MmaR
 static bool second_in_memory(Contraction *c) {
     const Access *tile = c->operands[1].tile;
     if (tile->space != SPACE_REGISTER) return true;
-    Diag *diag = refuse_place(c, P0225, tile, tile->span, "the second matrix of an instruction lies in shared memory");
-    diag_primary(c->tiles->diags, diag, "`%s` lies in registers", c->site->role->tiles.items[tile->object].name);
+    Diag *diag =
+        refuse_place(c, P0225, tile, tile->span,
+                     "the second operand of a matrix instruction must be in shared memory");
+    diag_primary(c->tiles->diags, diag, "`%s` is in registers",
+                 c->site->role->tiles.items[tile->object].name);
     diag_note(c->tiles->diags, diag,
-              "the second is the one over the columns of the sum; only the first may lie in registers");
+              "the second operand is the one with the columns of the sum; only the first may be in "
+              "registers");
     help_through_shared(c, diag, tile);
     return false;
 }

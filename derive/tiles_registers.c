@@ -69,7 +69,7 @@ static const char *kind_words(SpreadKind kind) {
     switch (kind) {
     case SPREAD_ROWS: return "rows of an accumulator";
     case SPREAD_COLUMNS: return "columns of an accumulator";
-    case SPREAD_EVERY: return "subscripted by a constant: every thread has all of it";
+    case SPREAD_EVERY: return "subscripted by a constant: every thread holds all elements";
     case SPREAD_BLOCKED: break;
     }
     return "spread over the threads";
@@ -79,7 +79,8 @@ static Diag *refuse(Registers *r, Site *site, const Access *access, int d, const
     const RoleTile *tile = &r->role->tiles.items[access->object];
     Diags *diags = r->tiles->diags;
     Diag *diag =
-        diag_at(diags, P0205, access->subs[d]->span, "elements of `%s` would have to change threads", tile->name);
+        diag_at(diags, P0205, access->subs[d]->span,
+                "this statement needs elements of `%s` that other threads hold", tile->name);
     diag_primary(diags, diag, "%s", what);
     site->poisoned = true;
     return diag;
@@ -89,9 +90,10 @@ static void way_out(Registers *r, Diag *diag, const Access *access) {
     const RoleTile *tile = &r->role->tiles.items[access->object];
     Str subs = str_new(r->tiles->arena);
     for (int d = 0; d < tile->rank; d++) str_printf(&subs, "%s%c", d ? ", " : "", "ijklm"[d]);
-    diag_help(r->tiles->diags, diag,
-              "pass it through a `shared` tile: `shared t: ..; t[%s] = %s[%s];`, then read `t` at any subscripts",
-              subs.text, tile->name, subs.text);
+    diag_help(
+        r->tiles->diags, diag,
+        "pass it through a `shared` tile: `shared t: ..; t[%s] = %s[%s];`, then read `t` instead",
+        subs.text, tile->name, subs.text);
 }
 
 static bool mark(Registers *r, Site *site, const Access *access, int d, SpreadKind kind) {
@@ -133,19 +135,23 @@ static bool join(Registers *r, Site *site, const Access *access, int d, size_t i
         Diag *diag = refuse(r, site, access, d, kind_words(r->nodes[a].kind));
         diag_label(diags, diag, r->nodes[a].where, "%s: here", kind_words(r->nodes[a].kind));
         diag_label(diags, diag, other->where, "%s: here", kind_words(other->kind));
-        diag_note(diags, diag, "`%s` would be both", tiles_text(r->tiles, access->subs[d]->span));
+        diag_note(diags, diag, "`%s` would have both layouts",
+                  tiles_text(r->tiles, access->subs[d]->span));
         way_out(r, diag, access);
         return false;
     }
     bool every = (to->marked && to->kind == SPREAD_EVERY) || (from->marked && from->kind == SPREAD_EVERY);
     const Group *group = every ? NULL : apart(r, a, b, index);
     if (group) {
-        Diag *diag = refuse(r, site, access, d, "along this index another axis is spread over these threads");
+        Diag *diag = refuse(r, site, access, d,
+                            "another axis with this index is already spread over these threads");
         if (group->tile)
-            diag_label(diags, diag, group->tile->span, "`%s` has both axes, and a thread has one place along each",
+            diag_label(diags, diag, group->tile->span,
+                       "`%s` has both axes, but a thread holds one position along each",
                        group->tile->name);
         else
-            diag_label(diags, diag, group->site->row->span, "a thread has one place along each of these indexes");
+            diag_label(diags, diag, group->site->row->span,
+                       "a thread holds one position along each of these indexes");
         way_out(r, diag, access);
         return false;
     }
@@ -209,8 +215,9 @@ static void join_access(Registers *r, Site *site, const Access *access, size_t f
         int index = lone_index(access, d);
         if (access->subs[d]->indexes == 0) continue;
         if (index < 0) {
-            Diag *diag =
-                refuse(r, site, access, d, "a register tile is subscripted by one index, or a constant and one");
+            Diag *diag = refuse(r, site, access, d,
+                                "a register tile must be subscripted by one index, or by a "
+                                "constant plus one index");
             way_out(r, diag, access);
             return;
         }
@@ -498,10 +505,12 @@ static void check_apart(Registers *r, Site *site, const Group *group) {
             if (!a->used || !b->used || a->spread.kind != b->spread.kind) continue;
             if (a->spread.kind != SPREAD_ROWS && a->spread.kind != SPREAD_COLUMNS) continue;
             const char *words = kind_words(a->spread.kind);
-            Diag *diag = diag_at(diags, P0205, site->tile->target.span,
-                                 "elements along `%s` and `%s` would have to change threads", space->items[k].name,
-                                 space->items[i].name);
-            diag_primary(diags, diag, "both are %s, and a thread has one place along them", words);
+            Diag *diag =
+                diag_at(diags, P0205, site->tile->target.span,
+                        "this statement needs elements along `%s` and `%s` that other threads hold",
+                        space->items[k].name, space->items[i].name);
+            diag_primary(diags, diag, "both are %s, but a thread holds one position along them",
+                         words);
             diag_help(diags, diag, "pass one of the register tiles through a `shared` tile");
             site->poisoned = true;
         }
@@ -514,16 +523,18 @@ static void refuse_part(Registers *r, Site *site, const Access *access, int d, c
     Diags *diags = r->tiles->diags;
     const RoleTile *tile = &r->role->tiles.items[access->object];
     int64_t below = size / granule * granule;
-    Diag *diag = diag_at(diags, P0227, access->subs[d]->span, "a part of `%s` would change threads", tile->name);
+    Diag *diag = diag_at(diags, P0227, access->subs[d]->span,
+                         "this part of `%s` includes elements that other threads hold", tile->name);
     diag_primary(diags, diag, "%s", what);
-    diag_label(diags, diag, tile->span, "axis %d: threads hold %lld after %lld elements", d, (long long)granule,
+    diag_label(diags, diag, tile->span,
+               "along axis %d, the thread layout repeats every %lld elements", d,
                (long long)granule);
     if (size == 0)
         diag_help(diags, diag, "choose parts that begin at multiples of %lld", (long long)granule);
     else if (below > 0)
-        diag_help(diags, diag, "%lld or %lld would do", (long long)below, (long long)(below + granule));
+        diag_help(diags, diag, "use %lld or %lld", (long long)below, (long long)(below + granule));
     else
-        diag_help(diags, diag, "%lld would do", (long long)granule);
+        diag_help(diags, diag, "use %lld", (long long)granule);
     site->poisoned = true;
 }
 
@@ -537,12 +548,13 @@ static void check_parts(Registers *r, Site *site, const Access *access) {
         if (index < 0 || spread->members > 1 || !r->nodes[first_of(r, axis_node(access, d))].parts) continue;
         int64_t granule = spread->granule, runs = site->tile->space.items[index].extent, has = spread->extent;
         if (has % granule != 0)
-            refuse_part(r, site, access, d, arena_printf(arena, "an axis of %lld elements", (long long)has), has,
+            refuse_part(r, site, access, d,
+                        arena_printf(arena, "the axis has %lld elements", (long long)has), has,
                         granule);
         else if (runs % granule != 0)
             refuse_part(r, site, access, d,
-                        arena_printf(arena, "`%s` runs over %lld elements", site->tile->space.items[index].name,
-                                     (long long)runs),
+                        arena_printf(arena, "`%s` has extent %lld",
+                                     site->tile->space.items[index].name, (long long)runs),
                         runs, granule);
         else if (base_unit(site, access, d) % granule != 0)
             refuse_part(r, site, access, d, "may begin elsewhere", 0, granule);

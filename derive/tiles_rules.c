@@ -35,7 +35,9 @@ static void check_directions(Tiles *tiles, Site *site, bool reduces) {
         if (!reduces || !had) continue;
         Diag *diag = diag_at(tiles->diags, P0209, read->span, "`%s` is a produced stage and cannot be an operand", handle->name);
         diag_label(tiles->diags, diag, handle->span, "produced here");
-        diag_help(tiles->diags, diag, "keep the operand in a `shared` tile beside, or contract where the stage is consumed");
+        diag_help(
+            tiles->diags, diag,
+            "keep the operand in a `shared` tile as well, or contract where the stage is consumed");
     }
 }
 
@@ -69,15 +71,15 @@ static void check_destination(Tiles *tiles, Site *site) {
         const Access *read = site->reads.items[i];
         bool apart;
         if (!same_object(target, read) || same_place(site, target, read, &apart) || apart) continue;
-        Diag *diag =
-            diag_at(tiles->diags, P0204, read->span, "%s is written and read at other subscripts by one statement",
-                    tiles_object(tiles, site->role, read));
+        Diag *diag = diag_at(tiles->diags, P0204, read->span,
+                             "one statement reads and writes %s at different subscripts",
+                             tiles_object(tiles, site->role, read));
         diag_primary(tiles->diags, diag, "read here");
         diag_label(tiles->diags, diag, target->span, "written here");
         diag_note(tiles->diags, diag,
-                  "a statement reads everything before it writes anything, and its threads do not wait for one another "
-                  "in between");
-        diag_help(tiles->diags, diag, "write into another tile");
+                  "a statement reads all elements before it writes any, but its threads do not "
+                  "wait for each other in between");
+        diag_help(tiles->diags, diag, "write the result to another tile");
         site->poisoned = true;
     }
 }
@@ -121,12 +123,13 @@ static void check_once(Tiles *tiles, Site *site) {
                 told = target->affine[d].coef[i] != 0 && tells_apart(&target->affine[d], space);
         }
         if (told) continue;
-        Diag *diag = diag_at(tiles->diags, P0218, target->span, "several `%s` write the same element of %s",
+        Diag *diag = diag_at(tiles->diags, P0218, target->span,
+                             "several values of `%s` write the same element of %s",
                              space->items[i].name, tiles_object(tiles, site->role, target));
-        diag_primary(tiles->diags, diag, "not every combination of indexes has an element of its own");
+        diag_primary(tiles->diags, diag, "different indexes reach the same element");
         diag_help(tiles->diags, diag,
-                  "subscript the target so that each index has its place: `[i, j]`, `[i*64 + j]`; sum what belongs "
-                  "together with `sum[..]`");
+                  "give each index its own position in the target: `[i, j]`, `[i*64 + j]`; or add "
+                  "up the values with `sum[..]`");
         site->poisoned = true;
     }
 }
@@ -249,8 +252,8 @@ static void check_outputs(Tiles *tiles, Site *site) {
         if (read->space != SPACE_GLOBAL) continue;
         const Param *param = &tiles->prog->params.items[read->object];
         if (param->mode == PARAM_OUT) {
-            Diag *diag = diag_at(tiles->diags, P0206, read->span, "`%s` is an `out` tensor and has no value to read",
-                                 param->name);
+            Diag *diag = diag_at(tiles->diags, P0206, read->span,
+                                 "`%s` is an `out` tensor and cannot be read", param->name);
             diag_label(tiles->diags, diag, param->span, "declared `out` here");
             diag_help(tiles->diags, diag, "declare it `inout`, or keep the value in a tile");
             site->poisoned = true;
@@ -258,12 +261,14 @@ static void check_outputs(Tiles *tiles, Site *site) {
         if (param->mode != PARAM_INOUT || written_there(tiles, site, read)) continue;
         const Access *write = first_write(tiles, read->object);
         Diag *diag =
-            diag_at(tiles->diags, P0207, read->span, "`%s` is read where this tile does not write it", param->name);
+            diag_at(tiles->diags, P0207, read->span,
+                    "`%s` is read at elements that this grid tile does not write", param->name);
         if (write) diag_label(tiles->diags, diag, write->span, "written here");
-        diag_label(tiles->diags, diag, param->span, "an `inout` tensor");
-        diag_note(tiles->diags, diag, "another block may have written the element already, or not yet");
+        diag_label(tiles->diags, diag, param->span, "declared `inout` here");
+        diag_note(tiles->diags, diag,
+                  "another block may write the element before or after this read");
         diag_help(tiles->diags, diag,
-                  write ? "read it at the subscripts at which it is written" : "declare it without `inout`");
+                  write ? "read it at the same subscripts as the write" : "remove `inout`");
         site->poisoned = true;
     }
 }
@@ -278,17 +283,20 @@ static void check_lanes(Tiles *tiles, Site *site) {
     if (store || (tile->target.space == SPACE_STAGE && reads_tensor && tile->op == ASSIGN_SET)) {
         if (store || element_same_bits(tile->target.type, tile->value->read->type)) return;
     }
-    Diag *diag = diag_at(tiles->diags, P0210, tile->lanes_span, "`by lanes` is for copies");
+    Diag *diag = diag_at(tiles->diags, P0210, tile->lanes_span,
+                         "`by lanes` on a statement that is not a copy");
     if (tile->target.space != SPACE_STAGE && tile->target.space != SPACE_GLOBAL)
         diag_label(tiles->diags, diag, tile->target.span, "not a field of a stage");
     else if (!reads_tensor)
-        diag_label(tiles->diags, diag, tile->value->span, "not an element of a tensor alone");
+        diag_label(tiles->diags, diag, tile->value->span, "not just an element of a tensor");
     else if (tile->op != ASSIGN_SET)
         diag_label(tiles->diags, diag, tile->target.span, "computes with the old value");
     else
         diag_label(tiles->diags, diag, tile->value->span, "`%s`, and the field holds `%s`",
                    element_rows[tile->value->read->type].spelling, element_rows[tile->target.type].spelling);
-    diag_help(tiles->diags, diag, "leave out `by lanes`: the role's threads compute the statement element by element");
+    diag_help(
+        tiles->diags, diag,
+        "remove `by lanes`: the threads of the role compute the statement element by element");
     site->poisoned = true;
 }
 

@@ -114,7 +114,9 @@ static void require(Widths *w, const Expr *observed, const Poly *poly, int64_t l
     expr_print(sum, prog, NULL, NULL, &value);
     const char *reason = arena_printf(w->arena, "the kernel computes `%s` in %d bits", value.text, 8 * element_rows[observed->type].bytes);
     vec_push(w->arena, &prog->preconditions,
-             ((Precondition){condition, text.text, reason, "launch it with smaller numbers, or compute in `i64`", observed->span, true}));
+             ((Precondition){condition, text.text, reason,
+                             "launch the kernel with smaller values, or compute in `i64`",
+                             observed->span, true}));
     w->added++;
 }
 
