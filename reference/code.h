@@ -33,8 +33,9 @@ typedef enum StepOp {
     STEP_SELECT, /* a ? b : c */
     STEP_CAST,   /* from `type` to `to` */
     STEP_CALL,   /* intrinsic `which` of a, b, c */
-    STEP_READ,   /* an element of an array */
-    STEP_LET,    /* an element of a let */
+    STEP_PLACE,  /* flat index a, and subscript b of one more dimension; -1: outside */
+    STEP_READ,   /* an element of an array, at flat index a */
+    STEP_LET,    /* an element of a let, at flat index a */
     STEP_REDUCE
 } StepOp;
 
@@ -43,10 +44,9 @@ typedef VEC(Step) Block;
 
 typedef struct Read {
     Element type;
-    int rank;
-    int64_t extents[PROG_MAX_RANK];
-    int subs[PROG_MAX_RANK];   /* registers */
+    int64_t extent, stride;    /* STEP_PLACE, of the dimension */
     const unsigned char *data; /* STEP_READ */
+    const Value *bytes;        /* STEP_READ of a type of one byte: the values of all bytes */
     int let;                   /* STEP_LET: index of the let */
 } Read;
 

@@ -110,6 +110,7 @@ static double call_cost(Intrinsic which) {
 static double step_cost(const Step *step) {
     switch (step->op) {
     case STEP_CALL: return call_cost(step->which);
+    case STEP_PLACE: return 0; /* in what STEP_LET and STEP_READ cost */
     case STEP_LET: return 6;
     case STEP_READ:
     case STEP_CAST:
@@ -181,34 +182,70 @@ static Place compile_cast(Compiler *c, const Expr *expr) {
     return add_of(c, (Step){.op = STEP_CAST, .type = from, .to = to}, &operand, 1);
 }
 
+/* Flat index of an element. Dimensions are added from the outermost level inwards, so that what does
+ * not depend on the index of a reduction is computed outside of its loop. */
+static Place compile_flat(Compiler *c, const Access *access, const int64_t *extents) {
+    Place subs[PROG_MAX_RANK], flat = constant(c, (Value){.integer = 0});
+    uint64_t strides[PROG_MAX_RANK], stride = 1; /* wrap where there are more than 2^63 elements */
+    for (int d = access->rank - 1; d >= 0; d--) {
+        strides[d] = stride;
+        stride *= (uint64_t)extents[d];
+    }
+    for (int d = 0; d < access->rank; d++) subs[d] = compile(c, access->subs[d]);
+    for (int level = 0; level <= c->level; level++)
+        for (int d = 0; d < access->rank; d++) {
+            if (subs[d].level != level) continue;
+            Read *dimension = NEW(c->machine->arena, Read);
+            *dimension = (Read){.extent = extents[d], .stride = (int64_t)strides[d]};
+            Step step = {.op = STEP_PLACE, .read = dimension};
+            flat = add_of(c, step, (Place[]){flat, subs[d]}, 2);
+        }
+    return flat;
+}
+
+static const Function *function_of_let(Machine *machine, int which) {
+    const Let *let = &machine->prog->lets.items[which];
+    Remembered *remembered = &machine->lets[which];
+    if (remembered->function == NULL) {
+        remembered->function = function_compile(machine, &let->space, let->value, NULL);
+        machine->order[machine->ordered++] = which;
+    }
+    return remembered->function;
+}
+
+/* The values of all bytes of a type of one byte */
+static const Value *values_of_bytes(Arena *arena, Element type) {
+    if (element_rows[type].bytes != 1) return NULL;
+    Value *values = NEW_ARRAY(arena, Value, 256);
+    for (int i = 0; i < 256; i++) {
+        unsigned char stored = (unsigned char)i;
+        if (is_number(type))
+            values[i].number = element_load(type, &stored);
+        else
+            values[i].integer = element_load_integer(type, &stored);
+    }
+    return values;
+}
+
 static Place compile_read(Compiler *c, const Access *access) {
     Machine *machine = c->machine;
+    int object = access->object;
     Read *read = NEW(machine->arena, Read);
-    Step step = {.op = access->space == SPACE_LET ? STEP_LET : STEP_READ, .type = access->type, .read = read};
-    Place subs[PROG_MAX_RANK];
-    *read = (Read){.type = access->type, .rank = access->rank};
-    for (int d = 0; d < access->rank; d++) {
-        subs[d] = compile(c, access->subs[d]);
-        read->subs[d] = subs[d].reg;
-    }
-    int level = level_of(c, subs, access->rank);
+    *read = (Read){.type = access->type};
+    Step step = {.op = STEP_READ, .type = access->type, .read = read};
     if (access->space == SPACE_LET) {
-        const Let *let = &machine->prog->lets.items[access->object];
-        Remembered *remembered = &machine->lets[access->object];
-        if (remembered->function == NULL) {
-            remembered->function = function_compile(machine, &let->space, let->value, NULL);
-            machine->order[machine->ordered++] = access->object;
-        }
-        for (int d = 0; d < access->rank; d++) read->extents[d] = remembered->function->extents[d];
-        read->let = access->object;
-        LetUse use = {access->object, c->times[level]};
+        Place flat = compile_flat(c, access, function_of_let(machine, object)->extents);
+        step.op = STEP_LET;
+        read->let = object;
+        LetUse use = {object, c->times[flat.level]};
         vec_push(machine->arena, &c->function->uses, use);
-    } else {
-        const Array *array = access->old ? &machine->before[access->object] : &machine->arrays[access->object];
-        for (int d = 0; d < access->rank; d++) read->extents[d] = array->extents[d];
-        read->data = array->data;
+        return add_of(c, step, &flat, 1);
     }
-    return add(c, step, level);
+    const Array *array = access->old ? &machine->before[object] : &machine->arrays[object];
+    Place flat = compile_flat(c, access, array->extents);
+    read->data = array->data;
+    read->bytes = values_of_bytes(machine->arena, access->type);
+    return add_of(c, step, &flat, 1);
 }
 
 static Place compile_reduce(Compiler *c, const Expr *expr) {

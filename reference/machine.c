@@ -60,6 +60,7 @@ static void binary_numbers(StepOp op, Value *out, const Value *a, const Value *b
     case STEP_SELECT:
     case STEP_CAST:
     case STEP_CALL:
+    case STEP_PLACE:
     case STEP_READ:
     case STEP_LET:
     case STEP_REDUCE: break;
@@ -85,6 +86,7 @@ static void binary_integers(const Step *step, Value *out, const Value *a, const 
     case STEP_SELECT:
     case STEP_CAST:
     case STEP_CALL:
+    case STEP_PLACE:
     case STEP_READ:
     case STEP_LET:
     case STEP_REDUCE: break;
@@ -171,52 +173,56 @@ static void call_numbers(const Step *step, Value *out, const Value *a, const Val
 
 /* ---- reads ----------------------------------------------------------------------------------- */
 
-static double half(uint16_t bits) {
-    uint32_t magnitude = bits & 0x7FFF;
-    if (magnitude >= 0x7C00 || magnitude < 0x0400) return element_load(E_F16, &bits);
-    uint32_t single = ((uint32_t)(bits & 0x8000) << 16) | ((magnitude + ((127 - 15) << 10)) << 13);
+static double single(uint32_t bits) {
     float value;
-    memcpy(&value, &single, sizeof value);
+    memcpy(&value, &bits, sizeof value);
     return (double)value;
 }
 
+static double half(uint16_t bits) {
+    uint32_t magnitude = bits & 0x7FFF;
+    if (magnitude >= 0x7C00 || magnitude < 0x0400) return element_load(E_F16, &bits);
+    return single(((uint32_t)(bits & 0x8000) << 16) | ((magnitude + ((127 - 15) << 10)) << 13));
+}
+
 static Value element_value(Element type, const unsigned char *at) {
-    if (type == E_F32) {
-        float value;
-        memcpy(&value, at, sizeof value);
-        return (Value){.number = (double)value};
-    }
-    if (type == E_BF16 || type == E_F16) {
-        uint16_t bits;
-        memcpy(&bits, at, sizeof bits);
-        if (type == E_F16) return (Value){.number = half(bits)};
-        uint32_t single = (uint32_t)bits << 16;
-        float value;
-        memcpy(&value, &single, sizeof value);
-        return (Value){.number = (double)value};
-    }
     if (is_number(type)) return (Value){.number = element_load(type, at)};
     return (Value){.integer = element_load_integer(type, at)};
 }
 
-/* Flat index of a lane's element, or -1: outside */
-static int64_t flat_index(const Read *read, const Function *function, int lane) {
-    uint64_t at = 0; /* wraps if a subscript is outside; then it is unused */
-    for (int d = 0; d < read->rank; d++) {
-        int64_t sub = register_of(function, read->subs[d])[lane].integer;
-        if (sub < 0 || sub >= read->extents[d]) return -1;
-        at = at * (uint64_t)read->extents[d] + (uint64_t)sub;
+static void add_dimension(const Read *dimension, Value *out, const Value *flat, const Value *sub,
+                          int lanes) {
+    int64_t extent = dimension->extent;
+    uint64_t stride = (uint64_t)dimension->stride;
+    for (int i = 0; i < lanes; i++) {
+        int64_t at = sub[i].integer;
+        bool outside = flat[i].integer < 0 || at < 0 || at >= extent;
+        uint64_t moved = (uint64_t)flat[i].integer + (uint64_t)at * stride;
+        out[i].integer = outside ? -1 : (int64_t)moved;
     }
-    return (int64_t)at;
 }
 
-static void read_array(const Read *read, const Function *function, Value *out, int lanes) {
-    size_t bytes = (size_t)element_rows[read->type].bytes;
-    for (int i = 0; i < lanes; i++) {
-        int64_t at = flat_index(read, function, i);
-        out[i].integer = 0; /* also the bits of 0.0 */
-        if (at >= 0) out[i] = element_value(read->type, read->data + (size_t)at * bytes);
-    }
+/* Words of an array, 0 outside of it: the bits of zero in all types. No alignment is assumed. */
+static uint16_t word_16(const unsigned char *data, int64_t flat) {
+    uint16_t word = 0;
+    if (flat >= 0) memcpy(&word, data + 2 * flat, sizeof word);
+    return word;
+}
+static uint32_t word_32(const unsigned char *data, int64_t flat) {
+    uint32_t word = 0;
+    if (flat >= 0) memcpy(&word, data + 4 * flat, sizeof word);
+    return word;
+}
+
+static void read_array(const Read *read, Value *out, const Value *flat, int lanes) {
+    const unsigned char *data = read->data;
+    int64_t bytes = element_rows[read->type].bytes;
+    const Value zero = {0};
+    if (read->bytes) EACH_LANE(flat[i].integer < 0 ? zero : read->bytes[data[flat[i].integer]]);
+    if (read->type == E_F32) NUMBER(single(word_32(data, flat[i].integer)));
+    if (read->type == E_BF16) NUMBER(single((uint32_t)word_16(data, flat[i].integer) << 16));
+    if (read->type == E_F16) NUMBER(half(word_16(data, flat[i].integer)));
+    EACH_LANE(flat[i].integer < 0 ? zero : element_value(read->type, data + flat[i].integer * bytes));
 }
 
 /* ---- lets ------------------------------------------------------------------------------------ */
@@ -232,13 +238,13 @@ static void remember_space(Machine *machine, Remembered *let) {
 
 /* Values that are not cached are computed in one batch, each once; a cache slot keeps the last
  * of its values. */
-static void read_let(Machine *machine, const Read *read, const Function *function, Value *out, int lanes) {
+static void read_let(Machine *machine, const Read *read, Value *out, const Value *flat, int lanes) {
     Remembered *let = &machine->lets[read->let];
     if (let->size == 0) remember_space(machine, let);
     int64_t wanted[LANES];
     int place[LANES], count = 0;
     for (int i = 0; i < lanes; i++) {
-        int64_t at = flat_index(read, function, i);
+        int64_t at = flat[i].integer;
         place[i] = -1;
         out[i] = (Value){0};
         if (at < 0) continue;
@@ -350,8 +356,9 @@ static void run_step(Machine *machine, const Function *function, const Step *ste
         else
             call_integers(step, out, a, b, c, lanes);
         return;
-    case STEP_READ: read_array(step->read, function, out, lanes); return;
-    case STEP_LET: read_let(machine, step->read, function, out, lanes); return;
+    case STEP_PLACE: add_dimension(step->read, out, a, b, lanes); return;
+    case STEP_READ: read_array(step->read, out, a, lanes); return;
+    case STEP_LET: read_let(machine, step->read, out, a, lanes); return;
     case STEP_REDUCE: reduce(machine, function, step, lanes); return;
     case STEP_ADD:
     case STEP_SUB:
