@@ -1,9 +1,11 @@
-/* Memory-bound kernels beside cuMemcpyDtoD, in one process, interleaved: bytes per second of each and its share of the copy's.
+/* Compares memory-bound kernels with cuMemcpyDtoD in one process, interleaved: bytes per second
+ * of each, and the ratio to the copy.
  *
  *   bench/bandwidth [LOG2N] [ROUNDS]      default 28 and 15
  *
- * Each round times the copy and every kernel once, REPEAT launches between two events; what is printed is the median over the rounds.
- * Data is random normal. Before anything is timed each kernel's result is compared with the host's on a sample. */
+ * Each round times the copy and every kernel once, REPEAT launches between two events; prints
+ * the median over the rounds. Data is random normal. Before the timing, each kernel's result is
+ * compared with the host's on a sample. */
 #include "bench/cuda.h"
 #include "bench/measure.h"
 #include "include/pipec.h"
@@ -22,12 +24,12 @@ typedef struct Bench {
     void *stream, *start, *end;
     int64_t n;
     DevicePointer x, y, z; /* n f32, n f32, n bf16 */
-    float *block;          /* BLOCK normal values: what x and y hold, again and again */
+    float *block;          /* BLOCK normal values, the content of x and y, repeated */
 } Bench;
 
 typedef struct Contest {
     const char *name;
-    double bytes; /* read and written by one launch */
+    double bytes; /* read plus written by one launch */
     PipecProgram *program;
     PipecKernel *kernel; /* NULL: the copy */
     PipecArgument arguments[4];
@@ -67,7 +69,7 @@ static double time_once(Bench *bench, Contest *contest) {
     return milliseconds * 1e-3 / REPEAT;
 }
 
-/* ---- right first ---------------------------------------------------------------------------------------------------- */
+/* ---- verification ---------------------------------------------------------------------------- */
 
 #define SAMPLE 4096
 
@@ -100,7 +102,7 @@ static bool cast_right(Bench *bench, const Contest *contest) {
     return true;
 }
 
-/* ---- the contest ---------------------------------------------------------------------------------------------------- */
+/* ---- measurement ----------------------------------------------------------------------------- */
 
 static void load(Contest *contest, const char *path) {
     contest->program = pipec_compile_file(path, NULL);
@@ -162,7 +164,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "bench: %s is wrong\n", contests[c].name);
         return 1;
     }
-    for (int c = 0; c < 3; c++) time_once(&bench, &contests[c]); /* warm */
+    for (int c = 0; c < 3; c++) time_once(&bench, &contests[c]); /* warm-up */
     for (int r = 0; r < rounds; r++)
         for (int c = 0; c < 3; c++) contests[c].seconds[r] = time_once(&bench, &contests[c]);
     printf("%s, N = %lld, %d rounds of %d launches, medians\n", pipec_kernel_device(contests[1].kernel),

@@ -1,4 +1,5 @@
-/* Buffers, who is right, bursts and sustained load. Whatever fails on the GPU ends the program: the context is lost then. */
+/* Buffers, verification, bursts and sustained load. A failure on the GPU ends the program,
+ * because the context is then lost. */
 #include "bench/contest.h"
 #include "bench/measure.h"
 
@@ -8,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NOISE    4194301 /* a prime: no two rows begin alike */
-#define B_BEGINS 12345   /* where B begins in the noise */
-#define PATIENCE 20.0    /* seconds for what takes milliseconds */
+#define NOISE    4194301 /* a prime: no two rows begin with the same values */
+#define B_BEGINS 12345   /* start of B in the noise */
+#define PATIENCE 20.0    /* limit in seconds for work of some milliseconds */
 #define BATCH    0.05    /* seconds of sustained load between two events */
 #define ROWS     32      /* sampled of C, and as many elements of each */
 
@@ -22,7 +23,7 @@ static void *or_die(void *memory) {
 
 static void check(const Bench *bench, int result, const char *what) { cuda_check(&bench->cuda, result, what); }
 
-/* ---- the bench -------------------------------------------------------------------------------------------------- */
+/* ---- the bench ------------------------------------------------------------------------------- */
 
 static void make_noise(Bench *bench) {
     double *normal = or_die(malloc(NOISE * sizeof *normal)), largest = 0;
@@ -33,7 +34,7 @@ static void make_noise(Bench *bench) {
     }
     bench->bf16 = or_die(malloc(NOISE * sizeof *bench->bf16));
     bench->e4m3 = or_die(malloc(NOISE * sizeof *bench->e4m3));
-    float scale = (float)(largest / 448); /* the largest value becomes e4m3's largest */
+    float scale = (float)(largest / 448); /* maps the largest value to e4m3's largest */
     bench->scale = scale;
     for (size_t i = 0; i < NOISE; i++) {
         bench->bf16[i] = measure_bf16(normal[i]);
@@ -69,7 +70,8 @@ void bench_close(Bench *bench) {
     free(bench->e4m3);
 }
 
-/* Polls, so that a kernel that never ends costs PATIENCE and not the whole time on the machine. `ours`: a fault is our finding. */
+/* Polls with a limit, so that a kernel that never ends does not block the machine. `ours`: a
+ * fault counts as our error. */
 static void await(const Bench *bench, void *event, const Contender *who) {
     double start = measure_wall();
     int result;
@@ -81,10 +83,10 @@ static void await(const Bench *bench, void *event, const Contender *who) {
         fprintf(stderr, "bench: %s does not end\n", who->name);
     else
         fprintf(stderr, "bench: %s: %s (%d)\n", who->name, cuda_error(&bench->cuda, result), result);
-    _exit(who->variant != NULL ? 1 : 2); /* a clean exit would wait for the kernel */
+    _exit(who->variant != NULL ? 1 : 2); /* exit() would wait for the kernel */
 }
 
-/* ---- one contest: data ------------------------------------------------------------------------------------------ */
+/* ---- data of one contest --------------------------------------------------------------------- */
 
 static int element_bytes(const Contest *contest) { return contest->shape.type == TYPE_E4M3 ? 1 : 2; }
 
@@ -107,7 +109,7 @@ static void fill(const Contest *contest, DevicePointer to, int64_t elements, int
     }
 }
 
-/* The sampled element `index` of ROWS * ROWS: spread over the tensor, its corners included */
+/* Position of sample `index` of ROWS * ROWS: spread over the tensor, including its corners */
 static void place(const Shape *shape, int index, int64_t *row, int64_t *column) {
     *row = (shape->m - 1) * (index / ROWS) / (ROWS - 1);
     *column = (shape->n - 1) * ((index % ROWS * 7 + index / ROWS) % ROWS) / (ROWS - 1);
@@ -167,7 +169,7 @@ void contest_close(Contest *contest) {
     free(contest->expected);
 }
 
-/* ---- who runs --------------------------------------------------------------------------------------------------- */
+/* ---- contenders ------------------------------------------------------------------------------ */
 
 static void launch(Contest *contest, Contender *who, int set) {
     Bench *bench = contest->bench;
@@ -203,7 +205,8 @@ static void keep(Contender *who, double seconds) {
     who->seconds[who->count++] = seconds;
 }
 
-/* Is C right where it was full of NaNs? The sums of the matrix unit are in f32 (for e4m3 in about 14 bits), C is rounded to bf16. */
+/* Verifies C, which was filled with NaNs before. The matrix unit adds in f32 (for e4m3 with
+ * about 14 bits), C is rounded to bf16. */
 static void verify(Contest *contest, Contender *who) {
     Bench *bench = contest->bench;
     const Shape *s = &contest->shape;
@@ -230,9 +233,10 @@ static void verify(Contest *contest, Contender *who) {
     free(got);
 }
 
-/* ---- bursts ----------------------------------------------------------------------------------------------------- */
+/* ---- bursts ---------------------------------------------------------------------------------- */
 
-/* Seconds of one launch. Sampling begins when all is launched, so that it disturbs no launch. */
+/* Time of one launch in seconds. Sampling starts after the last launch call, so that it delays
+ * none. */
 static double burst(Contest *contest, Contender *who, SensorLog *log) {
     Bench *bench = contest->bench;
     usleep((useconds_t)(bench->protocol.pause * 1e6));
@@ -249,7 +253,7 @@ static int try_bursts(Contest *contest) {
     static double seconds[LT_ALGORITHMS][64];
     int trials = contest->bench->protocol.trials, best = 0;
     Contender who = {.name = "cuBLASLt, on trial"};
-    for (int t = -1; t < trials; t++) /* one more, to warm up */
+    for (int t = -1; t < trials; t++) /* the first round warms up */
         for (who.algorithm = 0; who.algorithm < contest->problem.found; who.algorithm++) {
             double took = burst(contest, &who, NULL);
             if (t >= 0) seconds[who.algorithm][t] = took;
@@ -262,7 +266,7 @@ static int try_bursts(Contest *contest) {
     return best;
 }
 
-/* Everybody once a round, in an order that turns. */
+/* All contenders once per round, in rotating order. */
 static void run_bursts(Contest *contest) {
     for (int r = 0; r < contest->bench->protocol.rounds; r++) {
         for (int i = 0; i < contest->count; i++) {
@@ -274,9 +278,10 @@ static void run_bursts(Contest *contest) {
     }
 }
 
-/* ---- sustained load --------------------------------------------------------------------------------------------- */
+/* ---- sustained load -------------------------------------------------------------------------- */
 
-/* Two batches are always under way, so that the device never waits for us. Batches that end after `warm` seconds are kept. */
+/* Two batches are always queued, so that the device never idles. Counts batches that end after
+ * `warm` seconds. */
 static void load(Contest *contest, Contender *who, double warm, double measure, SensorLog *log) {
     Bench *bench = contest->bench;
     double once = burst(contest, who, NULL);
@@ -315,7 +320,7 @@ static int try_load(Contest *contest) {
     return best;
 }
 
-/* One after another, back and forth from run to run */
+/* One contender after another, in alternating direction from run to run */
 static void run_load(Contest *contest) {
     const Protocol *protocol = &contest->bench->protocol;
     for (int i = 0; i < contest->count; i++) {
@@ -324,9 +329,9 @@ static void run_load(Contest *contest) {
     }
 }
 
-/* ---- one run ---------------------------------------------------------------------------------------------------- */
+/* ---- one run --------------------------------------------------------------------------------- */
 
-/* Of two measurements of one algorithm the faster would be luck: then they are taken together. */
+/* Two measurements of one algorithm are averaged: taking the faster one would be biased. */
 static double peer(const Contest *contest, const int *before) {
     const Contender *first = &contest->contenders[HEURISTIC], *best = &contest->contenders[BEST];
     int one = first->count - before[HEURISTIC], other = best->count - before[BEST];
@@ -345,7 +350,7 @@ void contest_run(Contest *contest) {
     contest->peer[contest->runs] = NAN;
     for (int i = 0; i < contest->count; i++) contest->contenders[i].median[contest->runs] = NAN;
     for (int i = OURS; i < contest->count; i++) fit += contest->contenders[i].status == 0;
-    if (fit == 0) { /* nobody to measure the others against */
+    if (fit == 0) { /* no peer to compare with */
         contest->runs++;
         return;
     }
@@ -354,7 +359,7 @@ void contest_run(Contest *contest) {
         Contender *who = &contest->contenders[i];
         before[i] = who->count;
         if (who->status == 0 && (contest->runs == 0 || i == BEST))
-            verify(contest, who); /* the best may be another now */
+            verify(contest, who); /* the best algorithm may have changed */
     }
     if (bursts)
         run_bursts(contest);

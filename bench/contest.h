@@ -1,10 +1,13 @@
-/* One shape: our kernels and cuBLASLt on the same data and stream, in turn. C[M, N] = A[M, K] * B[N, K]^T.
+/* One shape: our kernels and cuBLASLt on the same data and stream, in turn. C[M, N] = A[M, K] *
+ * B[N, K]^T.
  *
- * Data is random normal, for e4m3 quantised with one scale a tensor; sets of buffers rotate, together at least three times the L2. Before it is
- * first measured, everybody computes into a C full of NaNs, of which a sample is compared with sums in f64 of the host.
+ * Data is random normal, quantised for e4m3 with one scale per tensor; buffer sets rotate and
+ * are together at least three times the size of L2. Before its first measurement, each contender
+ * writes to a C full of NaNs, of which a sample is compared with sums in f64 on the host.
  *
- * Burst: BURST launches between two events behind a pause of 50 ms. Sustained: one contender at a time without pauses, first until the
- * clock has settled, then measured in batches of about 50 ms. */
+ * Burst: BURST launches between two events, after a pause of 50 ms. Sustained: one contender at
+ * a time without pauses, first until the clock is stable, then measured in batches of about 50
+ * ms. */
 #ifndef BENCH_CONTEST_H
 #define BENCH_CONTEST_H
 
@@ -27,40 +30,40 @@ typedef struct Shape {
     Regime regime;
 } Shape;
 
-/* How much is measured */
+/* Amount of measurement */
 typedef struct Protocol {
-    int rounds;           /* bursts of each contender a run */
-    int trials;           /* bursts of each algorithm that is tried */
-    double pause;         /* seconds in front of a burst */
+    int rounds;           /* bursts per contender and run */
+    int trials;           /* bursts per tried algorithm */
+    double pause;         /* seconds before a burst */
     double warm, measure; /* seconds of sustained load */
-    double trial;         /* seconds of sustained load of each algorithm that is tried */
+    double trial;         /* seconds of sustained load per tried algorithm */
 } Protocol;
 
 typedef struct Bench {
     Cuda cuda;
     Lt lt;
-    Sensors *sensors; /* NULL: there are none */
+    Sensors *sensors; /* NULL: not available */
     void *stream;
     void *events[3];
     Protocol protocol;
     uint16_t *bf16; /* NOISE normal values in each format */
     uint8_t *e4m3;
-    double scale;         /* of e4m3: a value is this times what is stored */
-    DevicePointer scales; /* the same as an f32 on the device */
+    double scale;         /* of e4m3: value = scale * stored value */
+    DevicePointer scales; /* the scale as an f32 on the device */
 } Bench;
 
 typedef struct Contender {
     const char *name;
     Variant *variant; /* NULL: cuBLASLt */
-    int algorithm;    /* then: which one, in this run */
-    double *seconds;  /* of a launch, one a burst or batch, of all runs */
+    int algorithm;    /* of cuBLASLt: index of the algorithm in this run */
+    double *seconds;  /* time of a launch, one per burst or batch, over all runs */
     int count, room;
     double median[MAX_RUNS]; /* of each run */
     SensorLog log;
-    int status; /* 0, or an exit code: it is wrong or cannot run; it has been said */
+    int status; /* 0, or an exit code: wrong or cannot run; reported */
 } Contender;
 
-enum { HEURISTIC, BEST, OURS }; /* order of the contenders: variants of ours from OURS on */
+enum { HEURISTIC, BEST, OURS }; /* order of the contenders; our variants start at OURS */
 
 typedef struct Contest {
     Bench *bench;
@@ -71,17 +74,20 @@ typedef struct Contest {
     LtProblem problem;
     Contender *contenders;
     int count, runs;
-    double peer[MAX_RUNS]; /* seconds of cuBLASLt in each run: its first algorithm or the best by trial, the faster */
-    double *expected;      /* of the sampled elements of C */
+    /* seconds of cuBLASLt in each run: the faster one of its first algorithm and the best by
+     * trial */
+    double peer[MAX_RUNS];
+    double *expected;      /* sampled elements of C */
 } Contest;
 
-/* Ends the program with 2 where there is no GPU, cuBLASLt or memory. */
+/* Exits with 2 if there is no GPU, cuBLASLt or memory. */
 void bench_open(Bench *bench, const Protocol *protocol);
 void bench_close(Bench *bench);
 
 void contest_open(Contest *contest, Bench *bench, const char *name, const Shape *shape);
-void contest_add(Contest *contest, Variant *variant); /* what cannot run is not measured */
-void contest_run(Contest *contest);                   /* one run: everybody once through */
+/* skips variants that cannot run */
+void contest_add(Contest *contest, Variant *variant);
+void contest_run(Contest *contest);                   /* one run: each contender once */
 void contest_close(Contest *contest);
 
 double contest_flop(const Shape *shape);

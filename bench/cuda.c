@@ -1,4 +1,5 @@
-/* Opens libcuda and makes the first device's primary context current: the one that libpipec launches in. */
+/* Opens libcuda and makes the first device's primary context current, the one that libpipec
+ * uses. */
 #include "bench/cuda.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-/* The driver entry points that the benchmarks use, opened by dlopen; nothing else of CUDA is needed. */
+/* The driver functions that the benchmarks use, opened by dlopen; no CUDA toolkit is needed. */
 #ifndef BENCH_CUDA_H
 #define BENCH_CUDA_H
 
@@ -39,14 +39,14 @@ typedef struct Cuda {
     CUDA_CALLS(CALL)
 #undef CALL
     char device[128]; /* its name */
-    char bus[32];     /* its PCI bus id, by which NVML knows it */
+    char bus[32];     /* its PCI bus id, for NVML */
     int multiprocessors, l2_bytes;
-    int version; /* of the driver's CUDA: 13000 */
+    int version; /* CUDA version of the driver: 13000 */
 } Cuda;
 
-const char *cuda_open(Cuda *cuda); /* NULL, or why there is no driver or device */
+const char *cuda_open(Cuda *cuda); /* NULL, or the reason why there is no driver or device */
 
-/* Ends the program with 2, and what failed, where `result` is an error. */
+/* If `result` is an error, prints the failed call and exits with 2. */
 void cuda_check(const Cuda *cuda, int result, const char *what);
 const char *cuda_error(const Cuda *cuda, int result); /* CUDA_ERROR_.. */
 

@@ -1,7 +1,8 @@
-/* GEMM beside cuBLASLt on one GPU, in one process: the rows of bench/rows.def, or any shape and any kernels. What is measured and how:
- * bench/contest.h; the tables: bench/report.h.
+/* Compares GEMM kernels with cuBLASLt on one GPU, in one process: the rows of bench/rows.def, or
+ * any shape and kernels. Method: bench/contest.h; tables: bench/report.h.
  *
- * Ends with 0 when everything was measured, held or not; 1: a kernel of ours is refused, wrong, faults or hangs; 2: usage or machine. */
+ * Exits with 0 if everything was measured, whether the rows hold or not; 1: one of our kernels
+ * is refused, wrong, faults or hangs; 2: usage or machine. */
 #include "bench/contest.h"
 #include "bench/report.h"
 #include "bench/rows.h"
@@ -26,12 +27,12 @@ static const char usage[] =
 #define MAX_LOADED (MAX_ROWS + MAX_VARIANTS)
 
 typedef struct Options {
-    Row made[MAX_ROWS]; /* by --shape */
+    Row made[MAX_ROWS]; /* from --shape */
     const Row *rows[MAX_ROWS];
     int row_count, made_count;
     const char *tries[MAX_VARIANTS];
     int try_count;
-    int runs, rounds; /* 0: not said */
+    int runs, rounds; /* 0: not given */
     bool quick, list;
     const char *plot;
 } Options;
@@ -124,7 +125,7 @@ static void list(const Options *options) {
     }
 }
 
-/* The kernel of that name: compiled and loaded once, whoever asks for it */
+/* The kernel of that name, compiled and loaded once */
 static Variant *variant_for(Variant *variants, int *count, const char *name) {
     for (int i = 0; i < *count; i++)
         if (strcmp(variants[i].name, name) == 0) return &variants[i];
@@ -132,7 +133,7 @@ static Variant *variant_for(Variant *variants, int *count, const char *name) {
     return &variants[(*count)++];
 }
 
-/* 3 wins, then 1, 4, 2, as everywhere in pipec */
+/* The worse exit code: 3, then 1, 4, 2, as everywhere in pipec */
 static int worse(int a, int b) { return (int)pipec_worse((PipecStatus)a, (PipecStatus)b); }
 
 int main(int argc, char **argv) {
@@ -143,7 +144,7 @@ int main(int argc, char **argv) {
     int variant_count = 0, status = 0;
     parse(&options, argc, argv);
     if (options.list) return list(&options), 0;
-    /* What a kernel takes from PTX to cubin is to be measured, not remembered. */
+    /* Without the driver's cache, so that the time from PTX to cubin is measured. */
     setenv("CUDA_CACHE_DISABLE", "1", 1);
     Protocol protocol = {.rounds = 15, .trials = 5, .pause = 0.05, .warm = 3, .measure = 2, .trial = 0.5};
     if (options.quick)

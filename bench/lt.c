@@ -1,6 +1,7 @@
-/* cuBLASLt counts columns first, so it computes C^T = B * A^T: its first operand is our B, its rows are our columns. Numbers are those of
- * cublasLt.h, cublas_api.h and library_types.h of CUDA 13.0, unchanged since 11.8; e4m3 is only taken with the first operand transposed and
- * the second not, which is what row-by-row A[M, K] and B[N, K] are. */
+/* cuBLASLt is column-major, so it computes C^T = B * A^T: its first operand is our B, its rows
+ * are our columns. Constants are those of cublasLt.h, cublas_api.h and library_types.h of CUDA
+ * 13.0, unchanged since 11.8; e4m3 needs the first operand transposed and the second not, which
+ * is the case for row-major A[M, K] and B[N, K]. */
 #include "bench/lt.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,5 @@
-/* cuBLASLt, opened by dlopen: C[M, N] = A[M, K] * B[N, K]^T, all row by row, sums in f32, C in bf16. */
+/* cuBLASLt, opened by dlopen: C[M, N] = A[M, K] * B[N, K]^T, all row-major, sums in f32, C in
+ * bf16. */
 #ifndef BENCH_LT_H
 #define BENCH_LT_H
 
@@ -44,17 +45,17 @@ typedef struct Lt {
     DevicePointer workspace;
 } Lt;
 
-/* One problem and the algorithms that the library proposes for it, its first choice first */
+/* One problem and the algorithms that the library proposes for it, in its order of preference */
 typedef struct LtProblem {
     void *description, *a, *b, *c; /* layouts */
     LtResult results[LT_ALGORITHMS];
     int found;
 } LtProblem;
 
-const char *lt_open(Lt *lt, const Cuda *cuda); /* NULL, or why there is none */
+const char *lt_open(Lt *lt, const Cuda *cuda); /* NULL, or the reason why it is not available */
 
-/* `scale`: device address of the f32 by which both A and B are to be multiplied, for e4m3; else 0 and bf16. Ends the program with 2 where
- * the library refuses. */
+/* `scale`: device address of the f32 factor of both A and B, for e4m3; otherwise 0, for bf16.
+ * Exits with 2 if the library refuses. */
 void lt_describe(const Lt *lt, LtProblem *problem, int64_t m, int64_t n, int64_t k, DevicePointer scale);
 void lt_launch(const Lt *lt, const LtProblem *problem, int algorithm, DevicePointer a, DevicePointer b, DevicePointer c,
                void *stream);

@@ -1,4 +1,5 @@
-/* Random data by a counter, so that it is the same on every machine; number formats; medians and quantiles; clocks. */
+/* Random data from a counter, the same on every machine; number formats; medians and quantiles;
+ * clocks. */
 #include "bench/measure.h"
 
 #include <math.h>
@@ -32,7 +33,8 @@ double measure_from_bf16(uint16_t bits) {
     return value;
 }
 
-/* 1 sign, 4 exponent (bias 7), 3 mantissa; no infinity, and NaN only where all seven are set. Below 2^-6 steps of 2^-9. */
+/* 1 sign, 4 exponent (bias 7), 3 mantissa; no infinity; NaN only with all seven bits set. Steps
+ * of 2^-9 below 2^-6. */
 uint8_t measure_e4m3(double value) {
     uint8_t sign = signbit(value) ? 0x80 : 0;
     double size = fabs(value);
@@ -40,7 +42,7 @@ uint8_t measure_e4m3(double value) {
     int exponent;
     frexp(size, &exponent); /* size is in [2^(exponent - 1), 2^exponent) */
     if (size == 0 || exponent < -5) exponent = -5;
-    double steps = nearbyint(ldexp(size, 4 - exponent)); /* 0 .. 16 of the last place */
+    double steps = nearbyint(ldexp(size, 4 - exponent)); /* 0 .. 16 units in the last place */
     return (uint8_t)(sign | ((exponent + 5) * 8 + (int)steps));
 }
 

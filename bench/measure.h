@@ -1,4 +1,4 @@
-/* Random data, the number formats of the benchmarks, and order statistics: the same for all of them. */
+/* Random data, number formats, and order statistics, shared by the benchmarks. */
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
 
@@ -13,7 +13,7 @@ uint8_t measure_e4m3(double value); /* rounded to nearest even, saturated at 448
 double measure_from_e4m3(uint8_t bits);
 
 void measure_sort(double *values, int count); /* ascending */
-/* Of sorted values, interpolated; `part` 0.5 is the median. Of no values: NaN. */
+/* Quantile of sorted values, interpolated; `part` 0.5 is the median. NaN if there are none. */
 double measure_quantile(const double *sorted, int count, double part);
 double measure_median(double *values, int count); /* sorts them */
 

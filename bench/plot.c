@@ -1,15 +1,16 @@
-/* Rows from top to bottom, bars from left to right on one axis from zero. Nothing but shapes and text, so that any viewer shows it. */
+/* Rows from top to bottom, bars from left to right on one axis from zero. Only shapes and text,
+ * so that every viewer shows it. */
 #include "bench/plot.h"
 
 #include <math.h>
 
-#define LEFT   150 /* of the axis */
-#define WIDTH  640 /* of the axis */
+#define LEFT   150 /* left end of the axis */
+#define WIDTH  640 /* length of the axis */
 #define TOP    70
 #define BAR    14
 #define GAP    14 /* between groups */
 #define GROUP  (PLOT_BARS * BAR + GAP)
-#define MARGIN 90 /* right of the axis: room for numbers */
+#define MARGIN 90 /* width of the numbers to the right of the axis */
 
 static const char *const colours[PLOT_BARS] = {"#1b6ca8", "#b8b8b8", "#7a7a7a"};
 
@@ -40,7 +41,7 @@ static void line(FILE *to, double x1, double y1, double x2, double y2, const cha
 #define WHISKER_STYLE "stroke=\"#202020\" stroke-width=\"1\""
 #define GRID_STYLE    "stroke=\"#e4e4e4\" stroke-width=\"1\""
 
-/* Least of 1, 2 and 5 times a power of ten that cuts `most` into at most eight */
+/* The least of 1, 2 and 5 times a power of ten that divides `most` into at most eight steps */
 static double step(double most) {
     double unit = 1;
     while (unit * 80 < most) unit *= 10;
@@ -51,7 +52,7 @@ static double step(double most) {
 }
 
 static double largest(const Plot *plot) {
-    double most = 1; /* fmax passes NaN over */
+    double most = 1; /* fmax ignores NaN */
     for (int r = 0; r < plot->count; r++) {
         most = fmax(most, plot->rows[r].limit);
         for (int b = 0; b < PLOT_BARS; b++) most = fmax(most, fmax(plot->rows[r].value[b], plot->rows[r].high[b]));
@@ -81,7 +82,7 @@ static void group(const PlotRow *row, FILE *to, double top, double scale) {
             end = fmax(end, LEFT + row->high[b] * scale);
         }
         if (isfinite(row->limit) && end < LEFT + row->limit * scale && end + 36 > LEFT + row->limit * scale)
-            end = LEFT + row->limit * scale; /* the number would lie under the line */
+            end = LEFT + row->limit * scale; /* the number would overlap the line */
         number(to, end + 5, y + BAR - 4, "start", row->value[b]);
     }
     if (!isfinite(row->limit)) return;

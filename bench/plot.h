@@ -1,4 +1,5 @@
-/* A bar chart as SVG: one group of bars a row, with the quartiles of each bar and a line at the limit of the row. */
+/* A bar chart as SVG: one group of bars per row, with the quartiles of each bar and a line at
+ * the limit of the row. */
 #ifndef BENCH_PLOT_H
 #define BENCH_PLOT_H
 
@@ -9,8 +10,8 @@
 
 typedef struct PlotRow {
     const char *label;
-    double value[PLOT_BARS], low[PLOT_BARS], high[PLOT_BARS]; /* NaN: nothing was measured */
-    double limit;                                             /* NaN: not known */
+    double value[PLOT_BARS], low[PLOT_BARS], high[PLOT_BARS]; /* NaN: not measured */
+    double limit;                                             /* NaN: unknown */
 } PlotRow;
 
 typedef struct Plot {

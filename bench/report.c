@@ -1,5 +1,5 @@
-/* Rates are TFLOP/s. The clock's limit is 4096 FLOP a clock on each multiprocessor for 16-bit types, twice that for 8-bit ones, at the median
- * of the clocks that were read while the contender ran. */
+/* Rates are in TFLOP/s. The clock's limit is 4096 FLOP per clock and multiprocessor for 16-bit
+ * types, twice that for 8-bit types, at the median of the clocks read while the contender ran. */
 #include "bench/report.h"
 #include "bench/measure.h"
 #include "bench/plot.h"
@@ -11,7 +11,8 @@
 
 typedef struct Rate {
     double median, low, high; /* TFLOP/s: median and quartiles of all runs */
-    double mhz, watt, limit;  /* limit: TFLOP/s at that clock; NaN where there are no sensors */
+    /* limit: TFLOP/s at that clock; NaN without sensors */
+    double mhz, watt, limit;
 } Rate;
 
 static Rate rate(const Contest *contest, const Contender *who) {
@@ -33,7 +34,7 @@ static Rate rate(const Contest *contest, const Contender *who) {
     return r;
 }
 
-/* Ours / best peer of one run, or of all: NaN where either was not measured */
+/* Ours / best peer of one run, or of all: NaN if one of them was not measured */
 static double ratio(const Row *row, const Contest *contest, const Contender *ours, int run) {
     const char *who;
     return contest->peer[run] / ours->median[run] / row_factor(row, &who);
@@ -45,7 +46,7 @@ static double median_ratio(const Row *row, const Contest *contest, const Contend
     return measure_median(ratios, contest->runs);
 }
 
-/* A cell of a table: a number, or a dash where there is none */
+/* A cell of a table: a number, or a dash for NaN */
 static const char *cell(char *buffer, size_t bytes, const char *format, double value) {
     if (!isfinite(value)) return "-";
     snprintf(buffer, bytes, format, value);
@@ -101,7 +102,8 @@ void report_contenders(const Row *const *rows_shown, const Contest *contests, in
     for (int c = 0; c < count; c++) {
         const Contest *contest = &contests[c];
         for (int i = 0; i < contest->count; i++) {
-            const Contender *who = &contest->contenders[(i + OURS) % contest->count]; /* ours first */
+            /* ours first */
+            const Contender *who = &contest->contenders[(i + OURS) % contest->count];
             Rate r = rate(contest, who);
             printf("| %s | %s | %s | %s .. %s | %s | %s | %s |\n", rows_shown[c]->name, who->name,
                    CELL("%.1f", r.median), CELL("%.1f", r.low), CELL("%.1f", r.high), CELL("%.0f", r.mhz),
@@ -110,7 +112,7 @@ void report_contenders(const Row *const *rows_shown, const Contest *contests, in
     }
 }
 
-/* One line; the median of its ratios */
+/* Prints one line; returns the median of its ratios */
 static double verdict(const Row *row, const Contest *contest, const Contender *ours, bool named) {
     const char *peer;
     double factor = row_factor(row, &peer), median = median_ratio(row, contest, ours);
@@ -142,7 +144,7 @@ void report_verdicts(const Row *const *rows_shown, const Contest *contests, int 
         for (int i = OURS; i < contests[c].count; i++, lines++) {
             double median = verdict(rows_shown[c], &contests[c], &contests[c].contenders[i], several);
             held += median >= HELD;
-            if (!(median >= least)) least = median, worst = rows_shown[c]->name; /* NaN too, which stays */
+            if (!(median >= least)) least = median, worst = rows_shown[c]->name; /* NaN is kept */
         }
     }
     printf("\n%d of %d rows held (median at least %.3f); the least is %s (%s)\n", held, lines, HELD,

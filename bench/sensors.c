@@ -1,6 +1,6 @@
-/* A thread sleeps until there is something to watch, then samples at once, so that a burst of 300 us has a sample too. The entry
- * points and values are those of nvml.h; `mean over the last second` is what its page of nvmlDeviceGetPowerUsage says for GPUs
- * since Ampere. */
+/* A thread sleeps until it gets a log, then samples at once, so that a burst of 300 us has a
+ * sample too. Functions and constants are those of nvml.h; the documentation of
+ * nvmlDeviceGetPowerUsage says that GPUs since Ampere return the mean over the last second. */
 #include "bench/sensors.h"
 
 #include <dlfcn.h>
@@ -29,9 +29,9 @@ struct Sensors {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    SensorLog *log;    /* NULL: rest */
-    bool unseen;       /* nothing has been sampled since there is something to watch */
-    bool busy, ending; /* a sample is being taken; the thread is to end */
+    SensorLog *log;    /* NULL: idle */
+    bool unseen;       /* no sample has been taken for this log */
+    bool busy, ending; /* busy: a sample is being taken; ending: the thread must end */
 };
 
 static bool sample(Sensors *sensors, double *mhz, double *watt) {

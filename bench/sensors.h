@@ -1,4 +1,4 @@
-/* SM clock and power while something runs, through NVML (opened by dlopen), sampled by a thread of its own. */
+/* Samples the SM clock and power through NVML (opened by dlopen), in a separate thread. */
 #ifndef BENCH_SENSORS_H
 #define BENCH_SENSORS_H
 
@@ -6,18 +6,22 @@ typedef struct Sensors Sensors;
 
 #define SENSOR_SAMPLES 4096
 
-/* Samples taken while one contender ran; further ones are dropped when it is full. */
+/* Samples of one contender; dropped when it is full. */
 typedef struct SensorLog {
-    double mhz[SENSOR_SAMPLES];  /* nvmlDeviceGetClockInfo(NVML_CLOCK_SM): the clock at that moment */
-    double watt[SENSOR_SAMPLES]; /* nvmlDeviceGetPowerUsage: on this hardware the mean over the last second */
+    /* nvmlDeviceGetClockInfo(NVML_CLOCK_SM): the present clock */
+    double mhz[SENSOR_SAMPLES];
+    /* nvmlDeviceGetPowerUsage: on this hardware the mean over the last second */
+    double watt[SENSOR_SAMPLES];
     int count;
 } SensorLog;
 
-/* The device with this PCI bus id; NULL where there is no NVML or it does not know the clock, and why. All calls below take NULL. */
+/* Opens the device with this PCI bus id; NULL and *lack if there is no NVML or it does not know
+ * the clock. All calls below accept NULL. */
 Sensors *sensors_open(const char *bus, const char **lack);
 void sensors_close(Sensors *sensors);
 
-/* From now on a sample at once and then every 5 ms goes into `log`, until sensors_rest: at least one, and the last is in it by then. */
+/* Takes a sample at once and then every 5 ms into `log`, until sensors_rest, which waits for the
+ * last one. */
 void sensors_watch(Sensors *sensors, SensorLog *log);
 void sensors_rest(Sensors *sensors);
 

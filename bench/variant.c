@@ -1,4 +1,5 @@
-/* Compiles through libpipec's door, several times for the time it takes, loads once, and reads the manifest for which parameter is which. */
+/* Compiles by libpipec, several times to measure the time, loads once, and reads the parameters'
+ * roles from the manifest. */
 #include "bench/variant.h"
 #include "bench/measure.h"
 
@@ -42,7 +43,8 @@ static int compile(Variant *variant) {
     return 0;
 }
 
-/* The objects between "parameters" and "arguments" of the manifest, one a parameter, each with its name (docs/manifest.md) */
+/* The objects between "parameters" and "arguments" of the manifest, one per parameter, each with
+ * its name (docs/manifest.md) */
 static int bind(Variant *variant) {
     static const struct {
         const char *name;
@@ -84,7 +86,8 @@ void variant_open(Variant *variant, const char *name) {
         return;
     }
     variant->status = (int)pipec_kernel_status(variant->kernel);
-    const PipecDiagnostics *said = pipec_kernel_diagnostics(variant->kernel); /* warnings too: C75xx of the driver */
+    /* includes warnings: C75xx of the driver */
+    const PipecDiagnostics *said = pipec_kernel_diagnostics(variant->kernel);
     if (pipec_diagnostics_count(said) > 0) fails(variant, 0, pipec_diagnostics_text(said));
 }
 

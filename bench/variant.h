@@ -1,4 +1,5 @@
-/* A kernel of ours from its name: "FILE.pipe" or "FILE.pipe:BN=128,STAGES=5", compiled in this process and loaded on the device. */
+/* One of our kernels, by name: "FILE.pipe" or "FILE.pipe:BN=128,STAGES=5", compiled in this
+ * process and loaded on the device. */
 #ifndef BENCH_VARIANT_H
 #define BENCH_VARIANT_H
 
@@ -7,24 +8,27 @@
 
 #define VARIANT_PARAMETERS 8
 
-/* What the benchmark gives for a parameter, found by its name: A[M, K], B[N, K], C[M, N]; scale_a and scale_b, the scales of the two tensors, which are
- * equal here; scale, their product */
+/* The value that the benchmark passes for a parameter, by its name: A[M, K], B[N, K], C[M, N];
+ * scale_a and scale_b, the (equal) scales of the two tensors; scale, their product */
 typedef enum Given { GIVEN_A, GIVEN_B, GIVEN_C, GIVEN_SCALE, GIVEN_PRODUCT } Given;
 
 typedef struct Variant {
-    const char *name; /* as it was asked for */
-    char text[512];   /* the same, cut into file and values */
+    const char *name; /* as given */
+    char text[512];   /* split into file and values */
     PipecProgram *program;
     PipecKernel *kernel;
     Given given[VARIANT_PARAMETERS];
     size_t given_count;
     double compile_seconds; /* CPU time from the file to PTX: the median of several */
-    double load_seconds;    /* wall clock of loading: what the driver takes from PTX to a cubin, and little more */
-    int status;             /* 0: it can be launched; else an exit code, and what is wrong has been printed */
+    /* wall clock of loading, which is mostly the driver's assembly of the PTX */
+    double load_seconds;
+    /* 0: it can be launched; otherwise an exit code, and the reason was printed */
+    int status;
 } Variant;
 
 /* `name` must outlive the variant. */
-bool variant_compile(Variant *variant, const char *name); /* needs no GPU; false: refused, and said */
+/* needs no GPU; false: refused, which was reported */
+bool variant_compile(Variant *variant, const char *name);
 void variant_open(Variant *variant, const char *name);
 
 void variant_close(Variant *variant);
@@ -35,7 +39,7 @@ typedef struct Operands {
     double scale; /* of A, and of B */
 } Operands;
 
-/* Launches without waiting; 0, or an exit code: refused for these operands, and said. */
+/* Launches without waiting; 0, or an exit code: refused for these operands, which was reported. */
 int variant_launch(Variant *variant, const Operands *operands, void *stream);
 
 #endif

@@ -1,14 +1,16 @@
 /* Suite `docs`: the code blocks of the documentation are programs.
  *
- *     ```pipe               is accepted; code is generated from each of its kernels, and those that give an `example` run with it, on
- *                           the emulator (in docs/errors: is accepted by `check`)
- *     ```pipe,wrong P0302   is refused with this code; in docs/errors/PNNNN.md the page's own code may be left out
- * A ```text block right behind a wrong one is what is said about it. Other blocks are not looked at.
+ *     ```pipe               is accepted; code is generated for each of its kernels, and those with
+ *                           an `example` run with it on the emulator (in docs/errors: only `check`)
+ *     ```pipe,wrong P0302   is refused with this code; in docs/errors/PNNNN.md the code is optional
  *
- * docs/bugs.md: each test that it links to is there, with the case that the link names; its counts are those of its rows; what is refused
- * has a test that is named after it (or is a warning of the assembler); and the tests that are named after others' bugs stand in it.
- * docs/coming-from.md: its tables have a row for each operation that tests/coming-from.txt lists, once, and for no other; each row has a
- * form and links to programs or tests, which are there. */
+ * A ```text block directly after a wrong one is its message. Other blocks are ignored.
+ *
+ * docs/bugs.md: each test that it links to exists, with the case that the link names; its counts
+ * are those of its rows; what is refused has a test that is named after it (or is a warning of
+ * the assembler); and each test that is named after a bug elsewhere has a row.
+ * docs/coming-from.md: its tables have exactly one row for each operation in
+ * tests/coming-from.txt; each row has a form and links to existing programs or tests. */
 #include "tests/suite.h"
 
 #include <string.h>
@@ -25,7 +27,8 @@ static bool says(const PipecProgram *program, const char *code) {
     return false;
 }
 
-/* The message that is shown behind a wrong program is the one that it gets, under the name that stands there */
+/* Compares the message shown after a wrong program with the real one, using the file name of the
+ * shown one */
 static void compare_message(Test *test, const char *name, const char *text, size_t length, const char *shown) {
     const char *arrow = strstr(shown, "--> ");
     if (!expect(test, arrow != NULL, "%s: the message behind it has no place", name)) return;
@@ -42,7 +45,7 @@ static void compare_message(Test *test, const char *name, const char *text, size
     pipec_program_free(program);
 }
 
-/* Runs a kernel with what its `example` gives, on the emulator: the result is as its `ensures` says */
+/* Runs a kernel with the values of its `example` on the emulator: the result satisfies `ensures` */
 static void run_example(Test *test, const char *name, PipecProgram *program) {
     PipecRun *run = pipec_run_new(program, &(PipecRunOptions){0});
     if (!expect(test, run != NULL, "no memory")) return;
@@ -52,7 +55,8 @@ static void run_example(Test *test, const char *name, PipecProgram *program) {
     pipec_run_free(run);
 }
 
-/* Checks the block, then generates code from each kernel, as far as nothing is refused. `code`: what must be said, NULL: nothing. */
+/* Checks the block, then generates code for each kernel if nothing is refused. `code`: the
+ * expected code, NULL: none. */
 static void try_block(Test *test, const char *name, const char *text, size_t length, const char *code) {
     bool build = code || strncmp(test->item, "docs/errors/", 12) != 0;
     PipecOptions options = {.name = name, .check_only = true};
@@ -80,7 +84,7 @@ static void try_block(Test *test, const char *name, const char *text, size_t len
         expect(test, fine, "%s: the block is refused\n%s", name, shown);
 }
 
-/* The lines of the block that begins behind line `*i`, which moves to the closing fence */
+/* The lines of the block that begins after line `*i`, which becomes the closing fence */
 static const char *block_at(Test *test, const Words *lines, size_t *i) {
     Str block = str_new(test->arena);
     str_add(&block, "");
@@ -89,15 +93,16 @@ static const char *block_at(Test *test, const Words *lines, size_t *i) {
     return block.text ? block.text : "";
 }
 
-/* What a wrong block must be refused with: written beside it, or the page's own code */
+/* The expected code of a wrong block: given in its info string, or the page's own code */
 static const char *code_of(Test *test, const char *info) {
     const char *item = test->item, *code = next_code(test->arena, &info);
     return code ? code : next_code(test->arena, &item);
 }
 
-/* ---- docs/bugs.md ------------------------------------------------------------------------------------------------------- */
+/* ---- docs/bugs.md ---------------------------------------------------------------------------- */
 
-/* "[name](../path)": the path is there, and behind "wound: " and "hang: " the name is of a case in it */
+/* "[name](../path)": the path exists, and the name after "wound: " and "hang: " is that of a
+ * case in it */
 static void follow_links(Test *test, const char *text) {
     for (const char *at = text; (at = strstr(at, "](../")) != NULL; at++) {
         const char *path = arena_copy(test->arena, at + 5, strcspn(at + 5, ")")), *name = at;
@@ -131,7 +136,8 @@ static void count_row(Test *test, const char *line, int *counts) {
         found == BUGS_UNWRITABLE && (strstr(line, "](../tests/hang/") || strstr(line, "](../tests/emulator/"));
 }
 
-/* Rows begin with their number, in the three tables that follow a heading each; the counts stand before */
+/* Rows begin with their number, in three tables that each follow a heading; the counts precede
+ * them */
 static void compare_counts(Test *test, const char *text, const Words *lines) {
     int counts[BUGS_TABLES][BUGS_KINDS] = {{0}}, table = -1;
     for (size_t i = 0; i < lines->count; i++) {
@@ -161,7 +167,7 @@ static void check_bugs(Test *test, const char *text, const Words *lines) {
     }
 }
 
-/* ---- docs/coming-from.md ------------------------------------------------------------------------------------------------- */
+/* ---- docs/coming-from.md --------------------------------------------------------------------- */
 
 typedef struct Operation {
     const char *type, *name;
@@ -187,7 +193,7 @@ static Operations list_operations(Test *test) {
     return list;
 }
 
-/* The next name in backticks of the cell that ends at `end`, NULL behind the last */
+/* The next name in backticks of the cell that ends at `end`, NULL after the last */
 static const char *next_name(Arena *arena, const char **at, const char *end) {
     const char *open = strchr(*at, '`'), *close = open && open < end ? strchr(open + 1, '`') : NULL;
     if (!close || close > end) return NULL;
@@ -213,13 +219,13 @@ static void find_row(Test *test, const char *type, const char *line, Operations 
     }
 }
 
-/* "### `TYPE`" or "### Beside them" -> what stands behind the mark, without backticks */
+/* "### `TYPE`" or "### Beside them" -> the text after the mark, without backticks */
 static const char *heading_of(Arena *arena, const char *line) {
     const char *name = line + 4, *at = line;
     return *name == '`' ? next_name(arena, &at, line + strlen(line)) : arena_copy(arena, name, strlen(name));
 }
 
-/* The table of a type stands under a heading of its own */
+/* The table of each type has a heading */
 static void check_operations(Test *test, const char *text, const Words *lines) {
     Operations operations = list_operations(test);
     const char *type = "";

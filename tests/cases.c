@@ -1,12 +1,13 @@
 /* Suites `run` and `examples`: programs that run.
  *
  * Cases are lines in the file's head:
- *     //> run [KERNEL] M=3 N=5 [--fill A=iota] [--seed 7]   one run; --schedules 4: on as many of the emulator
- *     //> exit 2                                            it ends so (default 0)
- *     //> says P0608                                        and its diagnostics hold this code
+ *     //> run [KERNEL] M=3 N=5 [--fill A=iota] [--seed 7]   one run; --schedules 4: on 4 schedules
+ *     //> exit 2                                            its exit code (default 0)
+ *     //> says P0608                                        its diagnostics contain this code
  *     //> unchecked                                         it has no `ensures`
- * Every case runs on the emulator and has the right result; where there is a GPU, on that too, and both agree. Examples also run
- * bare, with what their `example` says, in less than a second on the emulator, and have at least 20 cases. */
+ * Every case runs on the emulator and has the right result; with a GPU, there too, and both
+ * agree. Examples also run without arguments, with the values of their `example`, in less than a
+ * second on the emulator, and have at least 20 cases. */
 #include "tests/cases.h"
 
 #include <stdio.h>
@@ -14,11 +15,12 @@
 #include <string.h>
 #include <time.h>
 
-#define SANITIZED_SHARE 3 /* an instrumented emulator is slow: one case in so many runs on it, all run in a release build */
+/* an instrumented emulator is slow: one case in this many runs on it; a release build runs all */
+#define SANITIZED_SHARE 3
 
 typedef VEC(Case) Cases;
 
-/* ---- reading the head -------------------------------------------------------------------------------------------------- */
+/* ---- reading the head ------------------------------------------------------------------------ */
 
 Case case_read(Test *test, const char *line) {
     Case c = {.line = line};
@@ -63,7 +65,7 @@ static void read_head(Test *test, const char *text, Cases *cases) {
     }
 }
 
-/* ---- running ----------------------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static void hear(Attempt *attempt, const PipecDiagnostics *diagnostics) {
     if (pipec_diagnostics_count(diagnostics)) str_add(&attempt->said, pipec_diagnostics_text(diagnostics));
@@ -85,7 +87,7 @@ Attempt case_attempt(Test *test, const Case *c, const char *text, size_t length,
                             .watchdog = true};
     a.program = pipec_compile(text, length, &options);
     if (!a.program) return a.compiled = a.status = PIPEC_UNUSABLE, a;
-    a.compiled = a.status = pipec_program_status(a.program); /* may be incomplete, and goes on */
+    a.compiled = a.status = pipec_program_status(a.program); /* may be incomplete, and continues */
     hear(&a, pipec_program_diagnostics(a.program));
     if (!pipec_program_ptx(a.program, NULL)) return a;
 
@@ -108,14 +110,15 @@ Attempt case_attempt(Test *test, const Case *c, const char *text, size_t length,
     if (a.status != PIPEC_FINE) return a;
     a.executed = true;
     a.seconds = pipec_run_info(a.run)->seconds;
-    if (busy < a.seconds) a.seconds = busy; /* what other processes took is not the emulator's */
+    if (busy < a.seconds) a.seconds = busy; /* time of other processes does not count */
     a.verdict = pipec_run_verify(a.run);
     hear(&a, pipec_run_diagnostics(a.run));
     a.status = pipec_worse(a.compiled, pipec_run_status(a.run));
     return a;
 }
 
-/* Runs to the end: a program about which a verdict is incomplete is right or wrong like any other. */
+/* True for runs that reach the end: a program with an incomplete verdict has right or wrong
+ * results too. */
 static bool has_verdict(const Case *c, const Attempt *a) { return c->exit == 0 || (c->exit == 4 && a->executed); }
 
 static bool as_expected(Test *test, const Case *c, const Attempt *a, const char *where) {
@@ -134,7 +137,7 @@ static bool as_expected(Test *test, const Case *c, const Attempt *a, const char 
 
 static Attempt run_case(Test *test, const Case *c, const char *text, size_t length) {
     Attempt emulated = case_attempt(test, c, text, length, PIPEC_ON_EMULATOR);
-    /* A kernel that hangs or faults would take the context of all others with it */
+    /* A kernel that hangs or faults would destroy the context of all others */
     if (as_expected(test, c, &emulated, "the emulator") && test->gpu && has_verdict(c, &emulated) && emulated.executed) {
         Attempt real = case_attempt(test, c, text, length, PIPEC_ON_GPU);
         if (as_expected(test, c, &real, "the GPU")) {

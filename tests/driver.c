@@ -1,9 +1,10 @@
-/* The test driver: tests-driver [--gpu|--no-gpu] [--bless] [--known] [--filter TEXT] [--first] [--jobs N]
- * SUITE.. (`all`: each). --first: no further items where one has failed.
+/* The test driver: tests-driver [--gpu|--no-gpu] [--bless] [--known] [--filter TEXT] [--first]
+ * [--jobs N] SUITE.. (`all`: each). --first: stops after the first failed item.
  *
- * Runs from the repository's root and needs nothing but its files and, for suite `assemble`, ptxas. Items are shared among
- * processes, so that a crash is one failure of one item. Items that use a GPU run in one process, which opens it once. Failures
- * are printed in full; the last line is "N passed, N failed[, N skipped]". */
+ * Runs in the repository's root and needs only its files and, for suite `assemble`, ptxas. Items
+ * are distributed over processes, so that a crash is one failure of one item. Items that use a
+ * GPU run in one process, which opens it once. Prints failures in full; the last line is "N
+ * passed, N failed[, N skipped]". */
 #include "runtime/runtime.h"
 #include "tests/suite.h"
 
@@ -17,7 +18,7 @@
 #include <unistd.h>
 
 #define JOBS_MAX 64
-#define SECONDS_MAX (SANITIZED ? 600 : 120) /* of one item */
+#define SECONDS_MAX (SANITIZED ? 600 : 120) /* per item */
 
 static const Suite *const suites[] = {&suite_parse,    &suite_check, &suite_codes,    &suite_docs,
                                       &suite_ptx,      &suite_assemble, &suite_examples, &suite_run,
@@ -37,11 +38,11 @@ typedef struct Item {
 
 typedef VEC(Item) Queue;
 
-/* What the processes share */
+/* Shared by the processes */
 typedef struct Shared {
-    atomic_size_t next; /* item to take */
+    atomic_size_t next; /* next item */
     struct Worker {
-        size_t item; /* in hand; count of items when idle */
+        size_t item; /* current item; count of items if idle */
         Tally tally;
     } workers[JOBS_MAX];
 } Shared;
@@ -90,7 +91,7 @@ static void run_item(const Item *item, const Options *options, bool gpu, Tally *
     arena_free(arena);
 }
 
-/* ---- processes --------------------------------------------------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 static pid_t start(Shared *shared, int which, const Queue *queue, const Options *options) {
     fflush(stdout);
@@ -139,9 +140,10 @@ static void run_queue(const Queue *queue, const Options *options, Tally *tally) 
     munmap(shared, sizeof *shared);
 }
 
-/* ---- the GPU ----------------------------------------------------------------------------------------------------------- */
+/* ---- the GPU --------------------------------------------------------------------------------- */
 
-/* Opened once: as long as it is, every run finds its context there. NULL: none, which is said and counted. */
+/* Opens the GPU once; every run uses its context. NULL: there is none, which is reported and
+ * counted. */
 static Runtime *open_gpu(Arena *arena, const Options *options, Tally *tally) {
     if (options->no_gpu) return NULL;
     RuntimeLack lack;
@@ -188,7 +190,7 @@ static Tally run_all(Arena *arena, const Options *options) {
     return tally;
 }
 
-/* ---- the command line -------------------------------------------------------------------------------------------------- */
+/* ---- the command line ------------------------------------------------------------------------ */
 
 static int usage(void) {
     fprintf(stderr, "usage: tests-driver [--gpu|--no-gpu] [--bless] [--known] [--filter TEXT] [--first] [--jobs N] SUITE..\n"

@@ -67,7 +67,7 @@ void files_in(Arena *arena, const char *folder, const char *suffix, bool deep, I
     if (items->count > first) qsort(items->items + first, items->count - first, sizeof *items->items, by_name);
 }
 
-/* ---- lines and words ------------------------------------------------------------------------------------------------- */
+/* ---- lines and words ------------------------------------------------------------------------- */
 
 Words lines_of(Arena *arena, const char *text) {
     Words lines = {0};
@@ -100,9 +100,11 @@ const char *next_code(Arena *arena, const char **at) {
     return NULL;
 }
 
-/* ---- differences ------------------------------------------------------------------------------------------------------ */
+/* ---- differences ----------------------------------------------------------------------------- */
 
-#define LONGEST 2000 /* lines between the common head and tail that are compared cleverly */
+/* most lines between the common head and tail for which the longest common subsequence is
+ * computed */
+#define LONGEST 2000
 #define SHOWN 12
 
 typedef struct Difference {
@@ -116,7 +118,7 @@ static void differs(Difference *d, char sign, const char *line) {
     if (d->shown++ < SHOWN) str_printf(d->out, "    %c %s\n", sign, line);
 }
 
-/* The longest common subsequence of the middles, by the plain table */
+/* Longest common subsequence of the middle parts, by dynamic programming */
 static void compare_middle(Arena *arena, Difference *d, const char *const *a, size_t as, const char *const *b, size_t bs) {
     size_t width = bs + 1;
     uint32_t *table = NEW_ARRAY(arena, uint32_t, (as + 1) * width);

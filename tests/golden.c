@@ -1,7 +1,8 @@
-/* Suites `ptx` and `assemble`: what code comes out.
+/* Suites `ptx` and `assemble`: the generated code.
  *
- * tests/ptx/NAME.pipe gives exactly NAME.ptx, and NAME.watchdog.ptx with the watchdog of the waits compiled in. Where ptxas is
- * found, the text of every program of the repository assembles without a word of complaint, a spill or local memory. */
+ * tests/ptx/NAME.pipe gives exactly NAME.ptx, and NAME.watchdog.ptx with the watchdog compiled
+ * in. If ptxas is found, the text of every program of the repository assembles without a
+ * warning, a spill or local memory. */
 #include "launch/launch.h"
 #include "tests/suite.h"
 
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A compilation of the item; NULL, with the errors printed, where it is refused */
+/* Compiles the item; NULL, with the errors printed, if it is refused */
 static PipecProgram *compile(Test *test, const char *text, size_t length, const char *kernel, bool watchdog) {
     PipecOptions options = {.name = test->item, .kernel = kernel, .watchdog = watchdog};
     PipecProgram *program = pipec_compile(text, length, &options);
@@ -49,7 +50,7 @@ static void run_ptx(Test *test) {
 
 static void list_ptx(Arena *arena, Items *items) { files_in(arena, "tests/ptx", ".pipe", false, items); }
 
-/* ---- ptxas ------------------------------------------------------------------------------------------------------------- */
+/* ---- ptxas ----------------------------------------------------------------------------------- */
 
 static bool have_ptxas(void) { return system("ptxas --version >/dev/null 2>&1") == 0; }
 
@@ -94,7 +95,7 @@ static void run_assemble(Test *test) {
     }
     size_t length = 0;
     const char *text = file_read(test->arena, test->item, &length);
-    if (text && strstr(text, "//> says P0704")) return; /* inline PTX that ptxas refuses as well */
+    if (text && strstr(text, "//> says P0704")) return; /* inline PTX that ptxas refuses too */
     PipecOptions options = {.name = test->item, .check_only = true};
     PipecProgram *all = pipec_compile(text, length, &options);
     const char *kernel;

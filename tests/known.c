@@ -1,29 +1,29 @@
-/* Suites `known` and `corpus`: what must be so of a program, and whether it is so yet.
+/* Suites `known` and `corpus`: required results of programs, and whether they hold yet.
  *
- * tests/known holds programs for each way in which a checker may go wrong: NAME.pipe must not be
- * clean, or must be judged as it says; NAME-ok.pipe is right. tests/corpus holds right kernels with
- * unusual control flow and masks. Their heads say:
+ * tests/known has programs for each way in which a checker may be wrong: NAME.pipe must not be
+ * clean, or must be judged as its head says; NAME-ok.pipe is right. tests/corpus has right
+ * kernels with unusual control flow and masks. Lines of their heads:
  *     //> check [NAME=VALUE ..] exit 1|4 P0219|P0228
  *                           `check` ends with one of these codes, with one of these diagnostics
  *     //> run N=5 [--schedules 4] [exit 2 P0608]
- *                           so does a run on the emulator; exit 0, the default: the result is right
+ *                           the same for a run on the emulator; exit 0, the default: right result
  *     //> sound N=5 [--schedules 4]
- *                           it runs right, or is refused, or said to be undecided, before it runs
- *     //> built             generating code refuses it exactly where `check` does
+ *                           it runs right, or is refused or undecided before it runs
+ *     //> built             generating code refuses it exactly if `check` does
  *     //> known-failure: REASON
- *                           one of the lines above is not so yet
- * A program with this mark passes while it fails, and fails as soon as it passes, so that no mark
- * outlives its reason. The driver counts those that are left; `tests-driver --known` shows why they
- * fail. Right kernels of the corpus run on the GPU as well. */
+ *                           one of the lines above does not hold yet
+ * A marked program passes while it fails, and fails as soon as it passes, so that no mark
+ * outlives its reason. The driver counts the marked ones; `tests-driver --known` shows why they
+ * fail. Right kernels of the corpus run on the GPU too. */
 #include "tests/cases.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What a line asks for */
+/* The requirement of a line */
 typedef struct Wanted {
     bool exits[5];
-    Words codes; /* any of them; none: nothing is asked of the diagnostics */
+    Words codes; /* any of them; none: diagnostics are ignored */
     const char *args;
 } Wanted;
 
@@ -110,7 +110,7 @@ static void run(Test *test, const char *line, const char *args, const char *text
     case_drop(&emulated);
 }
 
-/* The promise: what `check` calls clean runs right, wherever a launch is not refused. */
+/* The promise: programs that `check` accepts run right, unless the launch is refused. */
 static void sound(Test *test, const char *line, const char *args, const char *text, size_t length) {
     Case c = case_read(test, args);
     Attempt a = case_attempt(test, &c, text, length, PIPEC_ON_EMULATOR);
@@ -127,7 +127,7 @@ static void sound(Test *test, const char *line, const char *args, const char *te
     case_drop(&a);
 }
 
-/* Does `build` end as `check` does? */
+/* True if `build` ends as `check` does */
 static void built(Test *test, const char *line, const char *args, const char *text, size_t length) {
     expect(test, *args == '\0', "%s: what is `%s`?", line, args);
     PipecOptions options = {.name = test->item, .check_only = true};
@@ -183,7 +183,7 @@ static const char *follow_head(Test *test, const char *text, size_t length) {
 static void run_known(Test *test) {
     size_t length = 0;
     const char *text = file_read(test->arena, test->item, &length);
-    Test lines = *test; /* failures that are known are not those of the suite */
+    Test lines = *test; /* known failures do not count for the suite */
     lines.tally = (Tally){0};
     lines.out = str_new(test->arena);
     const char *mark = follow_head(&lines, text, length);

@@ -1,11 +1,14 @@
-/* Suites `parse`, `check` and `codes`: what is refused, and with which words.
+/* Suites `parse`, `check` and `codes`: refused programs and their messages.
  *
- * NAME.pipe gives exactly NAME.err; a file without one is accepted. The error codes are marked by hand on the guilty lines, so that
- * a re-bless cannot hide a lost error: `//~ P0102` on the line itself, `//~^ P0102` one line above for each `^`, `//! P0102` for what
- * has no place. Every refused NAME.pipe of tests/check has its accepted twin NAME-ok.pipe; a twin itself may be refused for what is not
- * generated yet alone (P0134, P0290). `//> check [KERNEL] N=5` names the kernel and gives values for statics, `//> build`
- * generates code as well.
- * Suite `codes`: every row of util/errors.def has its page, and a test; the tables of the reference are those of the rows. */
+ * NAME.pipe gives exactly NAME.err; a file without one is accepted. Error codes are marked by
+ * hand on the wrong lines, so that a re-bless cannot hide a lost error: `//~ P0102` on the line
+ * itself, `//~^ P0102` one line below for each `^`, `//! P0102` for an error without a place.
+ * Every refused NAME.pipe of tests/check has an accepted twin NAME-ok.pipe; a twin may only be
+ * refused because code generation is not implemented (P0134, P0290). `//> check [KERNEL] N=5`
+ * names the kernel and gives values for statics, `//> build` generates code too.
+ *
+ * Suite `codes`: every row of util/errors.def has its page, and a test; the tables of the
+ * reference are those of the rows. */
 #include "prog/prog.h"
 #include "parser/parser.h"
 #include "tests/suite.h"
@@ -29,7 +32,7 @@ typedef struct Outcome {
     bool undecided; /* a verdict is incomplete */
 } Outcome;
 
-/* ---- what came out ----------------------------------------------------------------------------------------------------- */
+/* ---- outcome --------------------------------------------------------------------------------- */
 
 static void parse_only(Test *test, const char *text, size_t length, Outcome *outcome) {
     const Source *source = source_new(test->arena, test->item, text, length);
@@ -63,7 +66,7 @@ static void take(Test *test, const PipecDiagnostics *diagnostics, Outcome *outco
     }
 }
 
-/* What `check` accepts, `build` builds. */
+/* Builds what `check` accepts. */
 static void build(Test *test, const char *text, size_t length, PipecOptions options) {
     options.check_only = false;
     PipecProgram *program = pipec_compile(text, length, &options);
@@ -94,7 +97,7 @@ static void check_whole(Test *test, const char *text, size_t length, Outcome *ou
     if (accepted && known) build(test, text, length, options);
 }
 
-/* ---- marks ------------------------------------------------------------------------------------------------------------- */
+/* ---- marks ----------------------------------------------------------------------------------- */
 
 static bool match(Outcome *outcome, const char *code, uint32_t line) {
     for (size_t i = 0; i < outcome->found.count; i++) {
@@ -162,7 +165,7 @@ static void compare_golden(Test *test, const Outcome *outcome) {
     }
 }
 
-/* Is nothing wrong with it but that this version generates no code for it? */
+/* True if the only errors are that code generation is not implemented */
 static bool only_not_generated(const Outcome *outcome) {
     for (size_t i = 0; i < outcome->found.count; i++) {
         const Found *found = &outcome->found.items[i];
@@ -178,7 +181,7 @@ static void judge(Test *test, const char *text, Outcome *outcome, bool twins) {
     }
     bool refused = outcome->errors > 0 || outcome->undecided;
     if (!refused && !marked(test, text) && !file_exists(with_suffix(test->arena, test->item, ".err"))) {
-        expect(test, true, "%s", ""); /* accepted; notes may be said */
+        expect(test, true, "%s", ""); /* accepted; may have notes */
         return;
     }
     compare_golden(test, outcome);
@@ -206,7 +209,7 @@ static void run_check(Test *test) {
 static void list_parse(Arena *arena, Items *items) { files_in(arena, "tests/parse", ".pipe", false, items); }
 static void list_check(Arena *arena, Items *items) { files_in(arena, "tests/check", ".pipe", false, items); }
 
-/* ---- codes ------------------------------------------------------------------------------------------------------------- */
+/* ---- codes ----------------------------------------------------------------------------------- */
 
 static void list_codes(Arena *arena, Items *items) {
     for (size_t i = 0; i < CODE_COUNT; i++) vec_push(arena, items, code_rows[i].name);
@@ -231,7 +234,8 @@ static const char *target_line(Arena *arena, const Target *row) {
     return line.text;
 }
 
-/* The reference shows each row of the tables of targets, element types, intrinsics and matrix instructions as it stands there */
+/* The reference contains each row of the tables of targets, element types, intrinsics and matrix
+ * instructions */
 static void compare_tables(Test *test) {
     const char *text = file_read(test->arena, test->item, NULL), *line;
     if (!expect(test, text != NULL, "is missing")) return;
@@ -257,7 +261,7 @@ static void compare_tables(Test *test) {
     }
 }
 
-/* A mark in a refused program, or the bare code where other tests name what they expect */
+/* True for a mark in a refused program, or the bare code in other tests */
 static bool is_tested(Test *test, const char *code) {
     Items files = {0};
     files_in(test->arena, "tests/parse", ".pipe", false, &files);
@@ -287,7 +291,7 @@ static void run_codes(Test *test) {
         compare_tables(test);
         return;
     }
-    if (ends_with(test->item, ".md")) { /* a page: has it a row? */
+    if (ends_with(test->item, ".md")) { /* a page: it has a row */
         const char *name = arena_copy(test->arena, strrchr(test->item, '/') + 1, 5);
         expect(test, code_by_name(name, &code), "there is no row %s in util/errors.def", name);
         return;

@@ -1,7 +1,8 @@
-/* The test driver's own door: what a suite is, what a test is given, and how it says what it found.
+/* The test driver, private: a suite, the input of a test, and its expectations.
  *
- * A suite is a list of items, usually files; the driver hands each item to the suite's `run`, on several processes. A test
- * counts what it expects by EXPECT-like calls: `expect(test, fine, "what is wrong", ..)`. */
+ * A suite is a list of items, usually files; the driver passes each item to the suite's `run`,
+ * on several processes. A test counts its expectations by EXPECT-like calls: `expect(test, fine,
+ * "what is wrong", ..)`. */
 #ifndef TESTS_SUITE_H
 #define TESTS_SUITE_H
 
@@ -21,17 +22,17 @@
 
 typedef struct Tally {
     int passed, failed, skipped;
-    int known; /* programs that fail and are marked so; each counts as passed too */
+    int known; /* programs that fail and are marked; each counts as passed too */
 } Tally;
 
 typedef struct Test {
     Arena *arena;     /* of this item */
     const char *item; /* a path from the repository's root, or a code */
-    bool bless;       /* write what came out as what is expected */
+    bool bless;       /* write the result as the expected one */
     bool gpu;         /* there is a GPU: use it too */
     bool show_known;  /* print why known failures fail */
     Tally tally;
-    Str out;          /* failures, printed when the item is done */
+    Str out;          /* failures, printed at the end of the item */
 } Test;
 
 typedef VEC(const char *) Items;
@@ -46,30 +47,32 @@ typedef struct Suite {
 extern const Suite suite_parse, suite_check, suite_codes, suite_ptx, suite_assemble, suite_run, suite_examples, suite_docs,
     suite_known, suite_corpus;
 
-/* Counts one expectation; a failed one is printed behind the item's name. Returns `fine`. */
+/* Counts one expectation; prints a failed one after the item's name. Returns `fine`. */
 bool expect(Test *test, bool fine, const char *format, ...) PRINTF_LIKE(3, 4);
 
-/* ---- files --------------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
-char *file_read(Arena *arena, const char *path, size_t *length); /* NULL: not there; length may be NULL */
+/* NULL: it does not exist; length may be NULL */
+char *file_read(Arena *arena, const char *path, size_t *length);
 bool file_exists(const char *path);
 void file_write(Test *test, const char *path, const char *text, size_t length);
-/* The files of a folder whose names end in `suffix`, sorted, as folder/name; folders inside it too where `deep`. */
+/* The files of a folder whose names end in `suffix`, sorted, as folder/name; `deep`: subfolders
+ * too. */
 void files_in(Arena *arena, const char *folder, const char *suffix, bool deep, Items *items);
 bool ends_with(const char *text, const char *suffix);
 /* "a/b.pipe", ".err" -> "a/b.err" */
 const char *with_suffix(Arena *arena, const char *path, const char *suffix);
 
-/* ---- lines and words ------------------------------------------------------------------------------------------------- */
+/* ---- lines and words ------------------------------------------------------------------------- */
 
 typedef VEC(const char *) Words;
 
-Words lines_of(Arena *arena, const char *text); /* without their ends */
-Words words_of(Arena *arena, const char *line); /* cut at blanks */
-/* The next code "P0102" in a line from *at on, NULL behind the last */
+Words lines_of(Arena *arena, const char *text); /* without line ends */
+Words words_of(Arena *arena, const char *line); /* split at blanks */
+/* The next code "P0102" of a line from *at, NULL after the last */
 const char *next_code(Arena *arena, const char **at);
 
-/* How two texts differ, line by line: "+3 -1 lines" and the first few of them */
+/* The difference of two texts, line by line: "+3 -1 lines" and the first few of them */
 void text_difference(Arena *arena, const char *wanted, const char *got, Str *out);
 
 #endif

@@ -1,12 +1,11 @@
-/* The adversary of the path rules: random role bodies, what they do at given sizes, and what is
- * wrong with that.
+/* The adversary of the path rules: random role bodies, their behaviour at given sizes, and the
+ * first harm in it.
  *
- * A program is a typed tree (roles of statements over whole numbers). All are drawn valid;
- * most then get one or two wounds. interpret.c runs the tree by the language reference, without
- * the compiler, and names the first harm that it comes to: an unwritten value that is read, a
- * stage handed over in part, a subscript outside of its tile, a race, a hang, padding that
- * reaches a sum. main.c compares this with the verdict of the checker and with runs on the
- * emulator. */
+ * A program is a typed tree (roles of statements over integers). All are drawn valid; most then
+ * get one or two wounds. interpret.c runs the tree by the language reference, without the
+ * compiler, and reports the first harm: a read of an unwritten value, a stage handed over in
+ * part, a subscript outside of its tile, a race, a hang, padding that reaches a sum. main.c
+ * compares this with the verdict of the checker and with runs on the emulator. */
 #ifndef TESTS_ADVERSARY_H
 #define TESTS_ADVERSARY_H
 
@@ -25,19 +24,19 @@
 typedef enum Symbol { SYM_G, SYM_K, SYM_R, SYM_N, SYM_M, SYM_Q, SYM_P, SYMBOLS } Symbol;
 extern const char *const symbol_names[SYMBOLS]; /* extents, then the scalars q and p */
 
-/* ---- expressions: 32-bit whole numbers ---- */
+/* ---- expressions: 32-bit integers ------------------------------------------------------------ */
 
 typedef enum ExprKind {
     X_NUMBER,
     X_SYMBOL,
-    X_LOCAL, /* a scalar, a loop's variable, the grid's axis */
+    X_LOCAL, /* a scalar, a loop variable, the grid's axis */
     X_INDEX, /* i, j, x of the statement */
     X_RANK,
     X_LANE,
     X_BINARY,
     X_SELECT,
     X_TENSOR,
-    X_FIELD, /* of the stage that the handle `of` holds */
+    X_FIELD, /* of the stage in the handle `of` */
     X_TILE
 } ExprKind;
 
@@ -67,7 +66,7 @@ typedef enum Op {
 } Op;
 
 typedef struct Expr Expr;
-struct Expr { /* never changed once it is made: statements share them */
+struct Expr { /* immutable: statements share them */
     ExprKind kind;
     Op op;
     int64_t number;
@@ -77,7 +76,7 @@ struct Expr { /* never changed once it is made: statements share them */
     int rank;
 };
 
-/* ---- statements ---- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 typedef enum StmtKind {
     S_FOR,
@@ -88,17 +87,18 @@ typedef enum StmtKind {
     S_ACQUIRE, /* flat; into a new handle, or assigned to one */
     S_RELEASE,
     S_MOVE,
-    S_DECLARE, /* a scalar, or a tile; value: NULL, or what it begins with */
+    S_DECLARE, /* a scalar, or a tile; value: NULL, or its initial value */
     S_SET,     /* a scalar */
     S_TILE,    /* target (op)= value */
     S_CONTRACT,
     S_TURN,
-    S_UNSAFE, /* body: of the next two */
-    S_ARRIVE, /* the lanes arrive that the condition holds for */
+    S_UNSAFE, /* body: S_ARRIVE and S_DROP */
+    S_ARRIVE, /* arrives with the lanes for which the condition holds */
     S_DROP,   /* release without signal */
     S_HINT,
-    S_EVENT, /* of a script: one stage of a pipe is handed over */
-    S_ROTATE /* of a script: `window` stages before a loop, then one an iteration */
+    S_EVENT, /* of a script: hands over one stage of a pipe */
+    /* of a script: `window` stages before a loop, then one per iteration */
+    S_ROTATE
 } StmtKind;
 
 typedef enum Leave { LEAVE_BREAK, LEAVE_CONTINUE, LEAVE_RETURN } Leave;
@@ -108,20 +108,22 @@ typedef VEC(Stmt *) Stmts;
 struct Stmt {
     StmtKind kind;
     Stmts body, otherwise;
-    int local, other; /* what is declared, set, acquired, counted; S_MOVE: from `other` */
+    /* local: declared, set, acquired or counted; S_MOVE: from `other` */
+    int local, other;
     int range;        /* S_FOR: of a named range, or -1 */
     const Expr *lo, *hi, *condition, *value, *target, *left, *right;
     char op; /* '=', '+', '-' */
     Leave leave;
     int pipe, lag, hint, window;
     bool produce, fresh, by_lanes,
-        ordinary;             /* ordinary: an outcome is needed from the statement itself */
-    int extents[MAX_INDEXES]; /* of the indexes; 0: not known yet */
-    int number;               /* among all of the program */
-    int group;                /* of the script's statement that it was made for; 0: none */
+        /* ordinary: the statement itself must have an outcome */
+        ordinary;
+    int extents[MAX_INDEXES]; /* of the indexes; 0: unknown yet */
+    int number;               /* unique in the program */
+    int group;                /* the script's statement that it was made for; 0: none */
 };
 
-/* ---- programs ---- */
+/* ---- programs -------------------------------------------------------------------------------- */
 
 typedef enum LocalKind {
     LOCAL_SCALAR,
@@ -135,7 +137,7 @@ typedef struct Local {
     LocalKind kind;
     bool is_let, tiny; /* tiny: elements of 8 bits */
     int rank, extents[2], pipe;
-    const char *name; /* NULL: made of its kind and number */
+    const char *name; /* NULL: derived from kind and number */
 } Local;
 
 typedef struct Field {
@@ -152,7 +154,8 @@ typedef struct Pipe {
 typedef struct Role {
     Stmts body;
     int warps,
-        instances; /* instances > 1: of a warpgroup each; warps 4 and instances 1: a warpgroup */
+        /* instances > 1: of a warpgroup each; warps 4 and instances 1: a warpgroup */
+        instances;
     bool in_turn, warpgroups;
 } Role;
 
@@ -180,16 +183,16 @@ typedef struct Require {
     int64_t number;
 } Require;
 
-/* What a program is likely to hold; each leads to other rules. Many have none. */
+/* The emphasis of a program; each selects other rules. Many have none. */
 typedef enum Theme {
     THEME_ANY,
-    THEME_TURNS,     /* instances in turn, arrivals by hand */
+    THEME_TURNS,     /* instances in turn, explicit arrivals */
     THEME_WRAPS,     /* arithmetic that leaves 32 bits */
     THEME_PADDING,   /* tails of sums */
     THEME_ROTATION,  /* stages in variables, written in parts */
     THEME_VARIABLES, /* variables that loops and conditions set */
-    THEME_RACES,     /* who writes what */
-    THEME_CARRIED,   /* what lives longer than a tile of the grid */
+    THEME_RACES,     /* writers of tensors */
+    THEME_CARRIED,   /* values that outlive a tile of the grid */
     THEME_STAGES,    /* flat stages, hints, several pipes */
     THEMES
 } Theme;
@@ -206,7 +209,7 @@ typedef struct Program {
     Tensor tensors[MAX_TENSORS];
     Require requires[MAX_NOTES];
     const Expr *ranges[MAX_NOTES]; /* their upper ends */
-    const Expr *wheres[MAX_NOTES]; /* which iterations they have; NULL: all of them */
+    const Expr *wheres[MAX_NOTES]; /* conditions of their iterations; NULL: all */
     int counters[MAX_NOTES];       /* the local that counts in `where` */
     int pipe_count, role_count, local_count, tensor_count, require_count, range_count, groups;
     bool persistent, matrix;
@@ -214,10 +217,11 @@ typedef struct Program {
     const Expr *tiles; /* of the grid */
     const char *wounds[MAX_NOTES];
     int wound_count;
-    bool textual; /* a wound breaks a rule about the text alone: to be refused, harmless or not */
+    /* a wound breaks a rule about the text only: must be refused, harmless or not */
+    bool textual;
 } Program;
 
-/* ---- making (make.c) ---- */
+/* ---- making (make.c) ------------------------------------------------------------------------- */
 
 uint32_t pick(Program *program, uint32_t below);
 bool often(Program *program, int percent);
@@ -233,7 +237,7 @@ const Expr *element(Program *program, ExprKind kind, int of, int field, const Ex
                     const Expr *second, const Expr *third);
 bool is_tiny(const Program *program, const Expr *target);
 bool expr_mentions(const Expr *expr, ExprKind kind, int of); /* of: -1 any */
-/* The tree with `from` in place of `to`; from is compared by pointer. */
+/* Replaces `to` by `from` in the tree; `to` is compared by pointer. */
 const Expr *expr_replace(Program *program, const Expr *expr, const Expr *from, const Expr *to);
 
 Stmt *stmt_new(Program *program, StmtKind kind);
@@ -251,11 +255,11 @@ int local_new(Program *program, LocalKind kind);
 int tile_new(Program *program, LocalKind kind, int rank, int first, int second);
 int tensor_new(Program *program, const char *name, Mode mode, Contents contents, int rank);
 
-/* A place in a list, with what is around it */
+/* A position in a list, and its context */
 typedef struct Site {
     Stmts *list;
     size_t at;
-    int role, loops; /* loops around it, the grid's not counted */
+    int role, loops; /* loops around it, except the grid's */
     const Stmt *around[24];
     int depth;
     bool in_grid;
@@ -264,30 +268,30 @@ typedef VEC(Site) Sites;
 /* All statements of all roles in the order of the text */
 Sites program_sites(Program *program);
 
-/* ---- what is done with them ---- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
-/* theme: THEMES: drawn as well */
+/* theme: THEMES: draws one */
 Program *program_draw(Arena *arena, uint64_t seed, Theme theme);
 void draw_vectors(Program *program);  /* vectors.c */
 void draw_matrices(Program *program); /* matrices.c */
-bool wound(Program *program);         /* wounds.c; false: no place for what was drawn */
+bool wound(Program *program);         /* wounds.c; false: no position for the drawn wound */
 const char *program_text(Program *program);
 const char *stmt_text(Program *program, const Stmt *stmt); /* its first line; NULL: "the end" */
 
-/* ---- what happens ---- */
+/* ---- outcomes -------------------------------------------------------------------------------- */
 
 #define DATA_MOST 8
 
 typedef struct Sizes {
     int64_t values[SYMBOLS];
-    int contents; /* how the tensors of data are filled */
+    int contents; /* fill of the data tensors */
 } Sizes;
 bool sizes_meet(const Program *program, const Sizes *sizes);
 void sizes_draw(Program *program, Random *random, int round, Sizes *sizes);
 const char *sizes_text(Arena *arena, const Sizes *sizes);
 int64_t tensor_extent(const Tensor *tensor, int axis, const Sizes *sizes);
-int32_t tensor_value(const Program *program, int tensor, int64_t at,
-                     const Sizes *sizes); /* before the run */
+/* before the run */
+int32_t tensor_value(const Program *program, int tensor, int64_t at, const Sizes *sizes);
 
 typedef enum Harm {
     HARM_NONE,
@@ -312,16 +316,17 @@ extern const char *const harm_names[HARMS];
 typedef struct Outcome {
     Harm harm;
     bool wrapped; /* a number that decides something left 32 bits */
-    bool padded;  /* a sum takes in what was computed from zeros beyond the edge of a tensor */
+    /* a sum includes values computed from zeros beyond the edge of a tensor */
+    bool padded;
     const Stmt *stmt;
     int64_t where;
-    int32_t
-        *results[MAX_TENSORS]; /* of tensors that are written; before the run: see tensor_value */
+    /* of written tensors; before the run: see tensor_value */
+    int32_t *results[MAX_TENSORS];
 } Outcome;
-/* ran: by number of the statement, set for those that run; NULL: not asked for */
+/* ran: by number of the statement, set for those that run; may be NULL */
 void interpret(const Program *program, const Sizes *sizes, int resident, bool *ran, Arena *arena,
                Outcome *out);
-/* Numbers the statements, and says how many there are */
+/* Numbers the statements and returns their count */
 size_t program_number(Program *program);
 
 #endif

@@ -1,4 +1,4 @@
-/* The compiler, as a function of the text. */
+/* Compiles a text. */
 #include "tests/adversary/compile.h"
 
 #include "check/check.h"

@@ -1,5 +1,5 @@
-/* From a text to what can be launched, apart from the rest: the compiler's trees have names of
- * their own. */
+/* Compiles a text to a launchable program; separate from the other files, because the compiler's
+ * trees use the same names. */
 #ifndef TESTS_ADVERSARY_COMPILE_H
 #define TESTS_ADVERSARY_COMPILE_H
 
@@ -14,7 +14,7 @@ typedef struct Compiled {
     const Source *source;
 } Compiled;
 
-/* The kernel `k` of the text. False: refused. */
+/* Compiles kernel `k` of the text. False: refused. */
 bool compile_text(Arena *arena, const char *text, Compiled *out);
 
 #endif

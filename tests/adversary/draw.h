@@ -1,7 +1,7 @@
-/* Private to the generator: where a statement is drawn, and the parts that draw it.
- *   script.c   which stages are handed over, in which loops and under which conditions
+/* The generator, private: the position of a statement that is drawn, and the parts that draw it.
+ *   script.c   stages handed over, with their loops and conditions
  *   stages.c   one hand-over in one role: acquire, fill or use, release
- *   uses.c     what a role does with what it reads
+ *   uses.c     what a role computes from the values it reads
  *   vectors.c  the whole program */
 #ifndef TESTS_ADVERSARY_DRAW_H
 #define TESTS_ADVERSARY_DRAW_H
@@ -15,9 +15,9 @@ typedef struct Scope {
     int role;
     int loops[SCOPE_LOOPS], loop_count;
     bool tripled[SCOPE_LOOPS]; /* the loop goes from 0 to K */
-    int sums;                  /* the role's tile of what it has read; -1: none */
+    int sums;                  /* tile of the values that the role has read; -1: none */
     int width;                 /* of the role's share of a row */
-    Stmts *before;             /* what stands at the head of the body of the grid's loop */
+    Stmts *before;             /* head of the body of the grid's loop */
     bool alone;                /* the event is the only one of its loop */
     bool writes;               /* the role writes tensors */
     int rows, data, trips;     /* the tensors X, D and E */
@@ -36,11 +36,11 @@ void rotation_expand(Scope *scope, const Stmt *event, Stmts *out);
 
 /* uses.c */
 const Expr *lane_of(Scope *scope);              /* i, or this instance's share of it */
-const Expr *safe_sub(Scope *scope, int extent); /* certainly in 0 .. extent - 1 */
+const Expr *safe_sub(Scope *scope, int extent); /* always in 0 .. extent - 1 */
 const Expr *any_value(Scope *scope);
 const Expr *small_index(Scope *scope); /* a function of i in 0 .. 31 */
 void use_draw(Scope *scope, int handle, int pipe, Stmts *out);
-void output_draw(Scope *scope, const Expr *value,
-                 Stmts *out); /* writes a value of i to a tensor of the role's own */
+/* writes a value of i to a tensor of this role */
+void output_draw(Scope *scope, const Expr *value, Stmts *out);
 
 #endif

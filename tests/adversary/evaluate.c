@@ -1,4 +1,4 @@
-/* What expressions and tile statements do. */
+/* Evaluation of expressions and tile statements. */
 #include "tests/adversary/machine.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@ void machine_harm(Machine *m, Harm harm) {
     m->harm_stmt = m->stmt;
 }
 
-/* ---- numbers ---- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 static int32_t cut(Machine *m, int64_t value) {
     if (m->deciding > 0 && value != (int32_t)value) m->wrapped = true;
@@ -52,10 +52,10 @@ int32_t decide(Machine *m, Process *p, const Expr *expr) {
     return value;
 }
 
-/* ---- elements ---- */
+/* ---- elements -------------------------------------------------------------------------------- */
 
 #define OUTSIDE (-1)
-#define BEYOND  (-2) /* outside, and so along the last axis, which sums of matrices walk */
+#define BEYOND  (-2) /* outside along the last axis, the summed one of matrices */
 
 static int64_t tensor_at(Machine *m, Process *p, const Expr *expr) {
     const Tensor *tensor = &m->program->tensors[expr->of];
@@ -87,7 +87,7 @@ static Value read_tensor(Machine *m, Process *p, const Expr *expr) {
     return (Value){.v = cell->v, .w = cell->w};
 }
 
-/* Has each tile that wrote the element left the same value in it, by the same statement? */
+/* True if each tile that wrote the element stored the same value in it, by the same statement */
 bool cell_again(const GlobalCell *cell) {
     return !cell->again || (cell->left.v == cell->v && cell->left.w == cell->w);
 }
@@ -117,7 +117,7 @@ static void write_tensor(Machine *m, Process *p, const Expr *expr, char op, Valu
     cell->w = (int32_t)((uint32_t)old_w + (uint32_t)value.w);
 }
 
-/* The place of an element among those of its tile; -1, and a harm: outside */
+/* Index of an element in its tile; -1, and a harm: outside */
 static int64_t tile_at(Machine *m, Process *p, const Expr *expr, const int *extents) {
     int64_t at = 0;
     for (int s = 0; s < expr->rank; s++) {
@@ -189,9 +189,9 @@ Value evaluate_expr(Machine *m, Process *p, const Expr *expr) {
     return (Value){(int32_t)plain, (int32_t)plain, false};
 }
 
-/* ---- statements ---- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
-/* The extents of indexes: those of the tile dimensions that they subscript bare */
+/* The extents of indexes: those of the tile dimensions that are subscripted by the bare index */
 static void find_extents(const Machine *m, const Process *p, const Expr *expr, int *extents) {
     if (expr == NULL) return;
     const int *of = NULL;
@@ -226,7 +226,7 @@ static void write_cell(Machine *m, Process *p, const Stmt *stmt, Value value) {
     if (stmt->op != '=' && !cell->set) machine_harm(m, HARM_UNWRITTEN);
     if (field && cell->set && (cell->writer != p->number || cell->copied || copy))
         machine_harm(m, HARM_RACE);
-    if (stmt->op != '=') { /* a sum: padding is not meant to be in it */
+    if (stmt->op != '=') { /* a sum must not include padding */
         int sign = stmt->op == '+' ? 1 : -1;
         value.v = operate(m, sign > 0 ? DO_ADD : DO_SUB, cell->v, value.v);
         value.w = value.pad ? cell->w : operate(m, sign > 0 ? DO_ADD : DO_SUB, cell->w, value.w);
@@ -241,7 +241,7 @@ static void write_cell(Machine *m, Process *p, const Stmt *stmt, Value value) {
     }
 }
 
-/* Everything is read before anything is written. */
+/* Reads everything before it writes anything. */
 void run_assignment(Machine *m, Process *p, const Stmt *stmt) {
     int extents[MAX_INDEXES] = {0};
     find_extents(m, p, stmt->target, extents);
@@ -270,7 +270,7 @@ void run_assignment(Machine *m, Process *p, const Stmt *stmt) {
     }
 }
 
-/* An operand's elements, row by row; `rows` is the index that walks them */
+/* An operand's elements, row by row; `rows` is the index of its rows */
 static Value *operand_values(Machine *m, Process *p, const Expr *expr, int rows,
                              const int *extents) {
     Value *values = NEW_ARRAY(m->arena, Value, extents[rows] * extents[2]);

@@ -1,7 +1,7 @@
-/* A role as flat code: leaves release what they leave. */
+/* Lowers a role to flat code; leaves release the stages of the blocks that they leave. */
 #include "tests/adversary/machine.h"
 
-typedef struct Around { /* what is around a statement, innermost first */
+typedef struct Around { /* the statements around one, innermost first */
     struct Around *outer;
     const Stmt *stmt; /* a loop, a block of a stage, a turn */
     VEC(int) breaks;  /* jumps to the end */

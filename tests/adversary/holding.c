@@ -1,4 +1,4 @@
-/* Wounds of how stages are held: released, moved, left, and acquired in a ring or in turns. */
+/* Wounds of held stages: release, move, leave, and acquire in a ring or in turns. */
 #include "tests/adversary/wounds.h"
 
 static bool is_linear(const Program *program, const Site *site, const Stmt *stmt) {
@@ -36,7 +36,7 @@ static bool is_hint(const Program *program, const Site *site, const Stmt *stmt) 
     return stmt->kind == S_HINT;
 }
 
-/* ---- releases and moves ---- */
+/* ---- releases and moves ---------------------------------------------------------------------- */
 
 bool wound_linear(Program *program) {
     Site site;
@@ -114,7 +114,7 @@ bool wound_by_hand(Program *program) {
     return true;
 }
 
-/* No wound: both arms release, or what one condition leaves its opposite releases. */
+/* No wound: both arms release, or one condition and then its opposite. */
 bool wound_arms(Program *program) {
     Site site;
     if (!site_draw(program, is_release, &site)) return false;
@@ -134,7 +134,7 @@ bool wound_arms(Program *program) {
     return true;
 }
 
-/* ---- leaves ---- */
+/* ---- leaves ---------------------------------------------------------------------------------- */
 
 static Stmt *leave_if(Program *program, const Expr *condition, Leave how) {
     Stmt *guard = if_new(program, condition), *leave = stmt_new(program, S_LEAVE);
@@ -154,7 +154,7 @@ bool wound_leave(Program *program) {
     return true;
 }
 
-/* A stage that is being filled is left, or one that is to be released by hand. */
+/* Leaves while a stage is being filled, or before its explicit release. */
 bool wound_unfilled(Program *program) {
     Site site;
     if (!site_draw(program, is_left, &site)) return false;
@@ -181,9 +181,9 @@ bool wound_unreached(Program *program) {
     return true;
 }
 
-/* ---- rings, ends and hints ---- */
+/* ---- rings, ends and hints ------------------------------------------------------------------- */
 
-/* A hand-over that only sometimes takes place, in one role */
+/* A hand-over under a condition, in one role only */
 bool wound_stage(Program *program) {
     Site site;
     if (!site_draw(program, is_block, &site)) return false;
@@ -212,7 +212,7 @@ static bool is_of_pipe(const Program *program, const Expr *expr, int pipe) {
     return found;
 }
 
-/* Without all that acquires, uses and releases stages of the pipe */
+/* Removes all statements that acquire, use or release stages of the pipe */
 static void drop_pipe(const Program *program, Stmts *list, int pipe) {
     size_t kept = 0;
     for (size_t i = 0; i < list->count; i++) {
@@ -242,7 +242,7 @@ bool wound_end(Program *program) {
     return true;
 }
 
-/* The hint is asked for earlier, or once for several */
+/* Moves the request for a hint to an earlier place, or makes one request for several acquires */
 bool wound_hint(Program *program) {
     Site site;
     if (!site_draw(program, is_hint, &site)) return false;

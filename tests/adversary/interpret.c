@@ -1,5 +1,5 @@
-/* Runs a program by the language reference: each block's roles as processes over rings of stages,
- * one after the other until none can go on. The order does not matter to what is computed. */
+/* Runs a program by the language reference: the roles of each block as processes over rings of
+ * stages, one after the other until none can continue. The order does not affect the results. */
 #include "tests/adversary/machine.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ const char *const harm_names[HARMS] = {"none",
                                        "hint",
                                        "too long"};
 
-/* ---- rings ---- */
+/* ---- rings ----------------------------------------------------------------------------------- */
 
 static int instances_of(const Role *role) { return role->in_turn ? 1 : role->instances; }
 
@@ -57,7 +57,7 @@ static void join_clock(uint32_t *clock, const uint32_t *other) {
         if (other[i] > clock[i]) clock[i] = other[i];
 }
 
-/* False: the process waits. */
+/* False: the process must wait. */
 static bool acquire(Machine *m, Process *p, const Stmt *stmt) {
     int number = p->cursors[stmt->pipe][stmt->produce], depth = m->program->pipes[stmt->pipe].depth;
     Held *held = &p->handles[stmt->local];
@@ -105,7 +105,7 @@ static void release(Machine *m, Process *p, const Stmt *stmt) {
         machine_harm(m, HARM_LINEAR);
         return;
     }
-    if (stmt->kind == S_DROP) { /* the arrivals of all threads are there already */
+    if (stmt->kind == S_DROP) { /* the other threads have arrived already */
         int share = m->program->pipes[held->pipe].arrivals / instances_of(p->role);
         if (slot_of(m, held->pipe, held->number)->arrivals < share || !held->arrived)
             machine_harm(m, HARM_ARRIVALS);
@@ -131,7 +131,7 @@ static void arrive(Machine *m, Process *p, const Stmt *stmt) {
         slot->arrivals * instances_of(p->role) >= m->program->pipes[held->pipe].arrivals;
 }
 
-/* ---- late releases ---- */
+/* ---- late releases --------------------------------------------------------------------------- */
 
 static void take_late(Machine *m, Process *p, size_t at) {
     Held held = p->late.items[at].held;
@@ -164,7 +164,7 @@ static void flush(Machine *m, Process *p, const Stmt *loop) {
             i++;
 }
 
-/* ---- statements ---- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 static void declare(Machine *m, Process *p, const Stmt *stmt) {
     const Local *local = &m->program->locals[stmt->local];
@@ -234,9 +234,9 @@ static void run_stmt(Machine *m, Process *p, const Stmt *stmt) {
     }
 }
 
-/* ---- control ---- */
+/* ---- control --------------------------------------------------------------------------------- */
 
-/* Whoever has the turn next sees what was done before its end. */
+/* Ends a turn: the next instance sees all earlier effects. */
 static void pass(Machine *m, Process *p) {
     if (p->skipping) return;
     m->passed[p->role_number]++;
@@ -258,7 +258,7 @@ static void enter(Machine *m, Process *p, const Stmt *stmt) {
     p->set[stmt->local] = true;
 }
 
-/* Goes on to the next iteration that the range has. */
+/* Advances to the next iteration of the range. */
 static void skip_iterations(Machine *m, Process *p, const Stmt *loop) {
     const Expr *where = loop->range >= 0 ? m->program->wheres[loop->range] : NULL;
     if (where == NULL) return;
@@ -297,7 +297,7 @@ static void end(Machine *m, Process *p) {
     if (p->late.count > 0) machine_harm(m, HARM_LINEAR);
 }
 
-/* One instruction. False: the process waits there. */
+/* Executes one instruction. False: the process must wait. */
 static bool step(Machine *m, Process *p) {
     const Instr *instr = &p->code->items[p->pc];
     const Stmt *stmt = m->stmt = instr->stmt;
@@ -332,7 +332,7 @@ static bool step(Machine *m, Process *p) {
     return true;
 }
 
-/* ---- a block, and all of them ---- */
+/* ---- blocks and grid ------------------------------------------------------------------------- */
 
 static void start_block(Machine *m) {
     m->process_count = 0;

@@ -1,4 +1,4 @@
-/* Compiles a program, interprets it at many sizes, and runs what is accepted on the emulator. */
+/* Compiles a program, interprets it at many sizes, and runs accepted ones on the emulator. */
 #include "tests/adversary/judge.h"
 
 #include "emulator/emulator.h"
@@ -6,8 +6,8 @@
 #include <string.h>
 
 #define LIMIT     4000000 /* warp instructions of a run */
-#define RESIDENT  3       /* blocks at most */
-#define SCHEDULES 8       /* that may show harm which the interpreter has found */
+#define RESIDENT  3       /* most resident blocks */
+#define SCHEDULES 8       /* schedules tried to show harm that the interpreter has found */
 #define CLOSER    4
 
 const char *const fault_names[FAULTS] = {"none",
@@ -23,7 +23,7 @@ const char *const fault_names[FAULTS] = {"none",
                                          "balance and deadlock",
                                          "a run that differs"};
 
-/* ---- a run on the emulator ---- */
+/* ---- a run on the emulator ------------------------------------------------------------------- */
 
 static Launch *prepare(Program *program, Arena *arena, const Compiled *compiled, const Sizes *sizes,
                        Diags *diags) {
@@ -74,8 +74,8 @@ static const char *compare(Program *program, Arena *arena, const Launch *launch,
     return NULL;
 }
 
-/* What is seen; NULL: it ends with the right results. *left_out: the launch is refused, or the
- * run is too long. */
+/* The emulator's finding; NULL: it ends with the right results. *left_out: the launch is
+ * refused, or the run is too long. */
 static const char *run(Program *program, Arena *keep, const Compiled *compiled, const Sizes *sizes,
                        int resident, uint64_t schedule, const Outcome *outcome, bool *left_out) {
     Arena *arena = arena_new();
@@ -110,7 +110,7 @@ static const char *run(Program *program, Arena *keep, const Compiled *compiled, 
     return seen;
 }
 
-/* Is the kernel kept from running at these sizes? */
+/* True if a launch at these sizes is refused */
 static bool launch_refuses(Program *program, const Compiled *compiled, const Sizes *sizes) {
     Arena *arena = arena_new();
     Diags *diags = diags_new(arena, compiled->source);
@@ -121,7 +121,7 @@ static bool launch_refuses(Program *program, const Compiled *compiled, const Siz
     return refuses;
 }
 
-/* ---- what is wrong ---- */
+/* ---- faults ---------------------------------------------------------------------------------- */
 
 static Fault fault_of(Harm harm, bool wrapped) {
     switch (harm) {
@@ -158,7 +158,7 @@ static bool same_results(const Program *program, const Outcome *a, const Outcome
     return true;
 }
 
-/* With as many resident blocks, and with another number of them */
+/* Interprets with this and with another number of resident blocks */
 static void outcome_at(Program *program, const Sizes *sizes, int resident, bool *ran, Arena *arena,
                        Outcome *out) {
     interpret(program, sizes, resident, ran, arena, out);
@@ -172,7 +172,7 @@ static void outcome_at(Program *program, const Sizes *sizes, int resident, bool 
         out->harm = HARM_CARRIED;
 }
 
-/* Lanes apart where instances hand over turns, or something that the interpreter does not know */
+/* Divergent lanes at a turn's end, or something that the interpreter does not model */
 static Fault fault_of_run(const Program *program, const char *finding) {
     bool turns = false;
     for (int r = 0; r < program->role_count; r++) turns |= program->roles[r].instances > 1;
@@ -189,7 +189,7 @@ static void note(Judgement *out, const Sizes *sizes, int resident, uint64_t sche
     out->stmt = stmt;
 }
 
-/* One draw of sizes: interpreted, and run where that is asked for */
+/* Draws sizes: interprets the program, and runs it if requested */
 static void try_sizes(Program *program, Arena *arena, const JudgeOptions *options, int round,
                       bool runs, Random *random, Judgement *out) {
     Sizes sizes;
@@ -227,7 +227,7 @@ static void try_sizes(Program *program, Arena *arena, const JudgeOptions *option
     arena_free(inner);
 }
 
-/* What is not accepted and does no harm is looked at more closely. */
+/* Tries more sizes for a program that is not accepted although no harm was found. */
 void judge_program(Program *program, Arena *arena, const JudgeOptions *options, Judgement *out) {
     *out = (Judgement){0};
     bool accepted =
@@ -237,7 +237,7 @@ void judge_program(Program *program, Arena *arena, const JudgeOptions *options, 
     size_t statements = program_number(program);
     out->ran = NEW_ARRAY(arena, bool, statements + 1);
     int rounds = options->sizes;
-    if (program->matrix) rounds = (rounds + 1) / 2; /* larger tiles */
+    if (program->matrix) rounds = (rounds + 1) / 2; /* the tiles are larger */
     if (!accepted && !program->textual) rounds *= CLOSER;
     for (int round = 0; round < rounds && out->fault == FAULT_NONE; round++)
         try_sizes(program, arena, options, round, accepted, &random, out);
@@ -258,7 +258,7 @@ bool shows_fault(Program *program, Arena *arena, const Judgement *like) {
     bool shows =
         outcome.harm == like->harm && fault_of(outcome.harm, outcome.wrapped) == like->fault &&
         !launch_refuses(program, &compiled, &like->sizes);
-    if (like->harm == HARM_NONE) { /* seen in a run alone */
+    if (like->harm == HARM_NONE) { /* only the run has shown it */
         bool left_out;
         const char *seen = outcome.harm != HARM_NONE
                                ? NULL

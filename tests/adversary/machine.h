@@ -1,24 +1,24 @@
-/* Private to the interpreter: a program as flat code, and what it runs on. */
+/* The interpreter, private: a program as flat code, and the machine that runs it. */
 #ifndef TESTS_ADVERSARY_MACHINE_H
 #define TESTS_ADVERSARY_MACHINE_H
 
 #include "tests/adversary/adversary.h"
 
 #define PROCESSES (2 * MAX_ROLES)
-#define POISON    0x5eed0bad /* what an unwritten element is read as */
+#define POISON    0x5eed0bad /* value of an unwritten element */
 
 typedef enum InstrKind {
     I_STMT,    /* declare, set, tile, contract, move, hint, arrive */
     I_ACQUIRE, /* also of a block */
     I_RELEASE,
     I_KEEP,  /* a lagging block ends */
-    I_FLUSH, /* the loop `stmt` ends: what its blocks keep is released */
+    I_FLUSH, /* end of the loop `stmt`: releases the stages that its blocks keep */
     I_ENTER, /* a loop: the bounds */
-    I_TEST,  /* to `target` where it is over */
+    I_TEST,  /* jumps to `target` at the end of the loop */
     I_NEXT,  /* to `target`, the test */
     I_GRID,
     I_GRID_NEXT,
-    I_BRANCH, /* to `target` where the condition does not hold */
+    I_BRANCH, /* jumps to `target` if the condition is false */
     I_JUMP,
     I_TAKE,
     I_PASS,
@@ -32,10 +32,10 @@ typedef struct Instr {
 } Instr;
 typedef VEC(Instr) Instrs;
 
-/* v is what the machine computes. w is what is meant: a sum leaves out what comes of padding. */
+/* v: value of the machine. w: intended value, in which sums exclude padding. */
 typedef struct Value {
     int32_t v, w;
-    bool pad; /* comes of an element outside of a tensor */
+    bool pad; /* computed from an element outside a tensor */
 } Value;
 
 typedef struct Cell {
@@ -51,9 +51,9 @@ typedef struct Left {
 
 typedef struct GlobalCell {
     int32_t v, w;
-    bool written, again;                   /* again: by several tiles */
-    Left left;                             /* what the tile before has left in it */
-    const Stmt *stmt;                      /* that wrote it */
+    bool written, again;                   /* again: written by several tiles */
+    Left left;                             /* state after the tile before this one */
+    const Stmt *stmt;                      /* the last writer */
     int tile, writer, reader, reader_tile; /* reader_tile: -1 none, -2 several */
     uint32_t clock, reader_clock, stamp;
 } GlobalCell;
@@ -63,9 +63,9 @@ typedef struct Held {
     int pipe, number;
 } Held;
 
-typedef struct Slot { /* one stage of a ring, by its number */
+typedef struct Slot { /* a stage of a ring, by its number */
     int fills, drains, arrivals;
-    uint32_t full[PROCESSES], empty[PROCESSES]; /* clocks that a release hands on */
+    uint32_t full[PROCESSES], empty[PROCESSES]; /* clocks passed on by a release */
     Cell *cells[MAX_FIELDS];
     int64_t bytes;
 } Slot;
@@ -73,7 +73,7 @@ typedef struct Slot { /* one stage of a ring, by its number */
 typedef struct Ring {
     VEC(Slot *) slots;
     int fills_wanted, drains_wanted;
-    int64_t bytes; /* that copies bring; -1: not known yet */
+    int64_t bytes; /* bytes of copies; -1: unknown yet */
 } Ring;
 
 typedef struct Late {
@@ -90,7 +90,7 @@ typedef struct Process {
     bool set[MAX_LOCALS];
     int32_t hi[MAX_LOCALS];
     Held handles[MAX_LOCALS];
-    int hints[MAX_LOCALS]; /* the number asked about; -1: none */
+    int hints[MAX_LOCALS]; /* number of the requested stage; -1: none */
     Cell *tiles[MAX_LOCALS];
     int cursors[MAX_PIPES][2];
     uint32_t clock[PROCESSES];
@@ -112,14 +112,16 @@ typedef struct Machine {
     int process_count;
     Ring rings[MAX_PIPES];
     int passed[MAX_ROLES];
-    uint32_t turned[MAX_ROLES][PROCESSES]; /* the clock that the end of a turn hands on */
+    /* the clock passed on by the end of a turn */
+    uint32_t turned[MAX_ROLES][PROCESSES];
     GlobalCell *tensors[MAX_TENSORS];
-    int64_t counts[MAX_TENSORS]; /* of elements */
+    int64_t counts[MAX_TENSORS]; /* number of elements */
     uint32_t stamp;
     int64_t steps;
-    int deciding; /* a number that is computed now decides something */
+    /* nonzero while a bound, condition or subscript is computed */
+    int deciding;
     bool wrapped;
-    const Stmt *stmt; /* the one that runs */
+    const Stmt *stmt; /* the running statement */
     bool *ran;
     Harm harm;
     const Stmt *harm_stmt;
@@ -127,7 +129,7 @@ typedef struct Machine {
 
 void flatten(const Program *program, Arena *arena, const Role *role, Instrs *out);
 
-void machine_harm(Machine *m, Harm harm); /* the first one counts */
+void machine_harm(Machine *m, Harm harm); /* only the first one is kept */
 Value evaluate_expr(Machine *m, Process *p, const Expr *expr);
 int32_t decide(Machine *m, Process *p, const Expr *expr); /* a subscript, bound or condition */
 void run_assignment(Machine *m, Process *p, const Stmt *stmt);

@@ -2,16 +2,16 @@
  *                [--show N] [--shrink] [--write DIR] [--codes] [--alarms]
  *                [--code CODE] [--verbose] [--theme NAME|each]
  *
- * Judges the rules of the checker that follow paths. Random programs (adversary.h), most of them
- * valid and some with a wound, are checked; what they do is found by interpreting them at many
- * sizes, and what is accepted runs on the emulator as well:
+ * Tests the path rules of the checker. Random programs (adversary.h), most of them valid and
+ * some with a wound, are checked, interpreted at many sizes, and run on the emulator if they are
+ * accepted:
  *   accepted and right    good
- *   accepted and wrong    an escape: the fault of the checker or of the generated code. It fails
- *                         the test, unless its class is known to be open (see `open_faults`)
+ *   accepted and wrong    an escape: a fault of the checker or of the generated code. Fails the
+ *                         test, unless its class is known to be open (see `open_faults`)
  *   refused and wrong     good
  *   refused and harmless  a false alarm, counted by code
  *   undecided             counted
- * An escape is printed with its seed, sizes and finding; --shrink makes it small first. */
+ * An escape is printed with its seed, sizes and finding; --shrink makes the program small first. */
 #include "tests/adversary/judge.h"
 
 #include <stdio.h>
@@ -25,25 +25,23 @@
 #define THEMED 8
 #else
 #define COUNT  300
-#define THEMED 75 /* of each theme, where all are asked for */
+#define THEMED 75 /* programs per theme, with `--theme each` */
 #endif
 #define CODES 1000
-#define BYTES                                                                                      \
-    (UINT64_C(1)                                                                                   \
-     << 30) /* that a process may have: a program that takes more to be checked is counted */
+/* memory of a process: a program whose check needs more is counted */
+#define BYTES (UINT64_C(1) << 30)
 
-/* Faults that the checker still has: escapes of these classes are reported, and do not fail the
- * test. A class is closed by taking it out of this list. None
- * is open. */
+/* Known faults of the checker: escapes of these classes are reported, and do not fail the test.
+ * Remove a class when its fault is mended. None is open. */
 static const Fault open_faults[] = {FAULT_NONE};
 
-/* Harmless programs that are not accepted, by the first code that says why */
+/* Harmless programs that are not accepted, by the code of the first reason */
 typedef struct Alarms {
     int count, by_code[CODES];
     uint64_t seed[CODES]; /* of the first one */
 } Alarms;
 
-/* What the rules that follow paths say; P0461 aside, which is rare. A long run says each of them
+/* Codes of the path rules, except P0461, which is rare. A long run must report each of them
  * often. */
 static const Code path_codes[] = {
     P0209, P0214, P0215, P0216, P0217, P0218, P0219, P0228, P0229, P0235, P0236, P0237, P0238,
@@ -57,15 +55,17 @@ typedef struct Tester {
     double seconds;
     JudgeOptions options;
     const char *folder;
-    Theme theme; /* THEMES: drawn as well */
-    bool each;   /* theme after theme */
+    Theme theme; /* THEMES: draws one */
+    bool each;   /* one theme after the other */
     bool shrinks, codes, alarms, verbose;
-    int shown, code; /* code: of the alarms to be shown; -1: all */
+    /* code: only alarms of this code are shown; -1: all */
+    int shown, code;
     int programs, accepted, right, refused, undecided, wrong_refused, dead, textual, untold, greedy,
         runs, failed;
-    int harmless; /* programs without harm that no rule about the text refuses */
+    /* programs without harm, except those that a rule about the text refuses */
+    int harmless;
     int escapes[FAULTS];
-    uint64_t first[FAULTS]; /* after how many programs */
+    uint64_t first[FAULTS]; /* number of programs before the first one */
     int seen[CODES];
     uint64_t first_greedy;
     Alarms refusals, doubts;
@@ -105,7 +105,7 @@ static void write_file(const Tester *tester, Arena *arena, const char *kind, con
     fclose(file);
 }
 
-/* ---- escapes ---- */
+/* ---- escapes --------------------------------------------------------------------------------- */
 
 static void report_escape(Tester *tester, Arena *arena, Program *program, Judgement *judgement) {
     Fault fault = judgement->fault;
@@ -134,7 +134,7 @@ static void report_escape(Tester *tester, Arena *arena, Program *program, Judgem
     write_file(tester, arena, fault_names[fault], head, text, program->seed);
 }
 
-/* ---- refusals ---- */
+/* ---- refusals -------------------------------------------------------------------------------- */
 
 static int code_number(Code code) { return atoi(code_rows[code].name + 1) % CODES; }
 
@@ -169,7 +169,7 @@ static void show_alarm(Tester *tester, Arena *arena, Program *program, const Dia
                arena_printf(arena, "// harmless, and %s: %s\n", kind, code), text, program->seed);
 }
 
-/* severity: of what says why it is not accepted */
+/* severity: of the reason why it is not accepted */
 static void report_alarm(Tester *tester, Arena *arena, Program *program,
                          const Judgement *judgement, Alarms *alarms, Severity severity) {
     const Diag *diag = first_of(judgement->compiled.diags, severity);
@@ -189,8 +189,8 @@ static const char *verdict_text(const Compiled *compiled) {
                                  : "accepted";
 }
 
-/* A sum that takes in what was computed from padding is for the checker to refuse, though the
- * interpreter's program means it. */
+/* The checker must refuse a sum that includes values computed from padding, even if the program
+ * intends it. */
 static bool sums_padding(const Judgement *judgement) {
     const Compiled *compiled = &judgement->compiled;
     const Diag *diag = first_of(compiled->diags,
@@ -272,7 +272,7 @@ static void show_program(Tester *tester, uint64_t seed) {
     arena_free(arena);
 }
 
-/* ---- all ---- */
+/* ---- main ------------------------------------------------------------------------------------ */
 
 static double now(void) {
     struct timespec time;
@@ -313,7 +313,7 @@ static void report(const Tester *tester) {
     }
 }
 
-/* Codes that a long run says too seldom to judge their rule */
+/* Codes that a long run reports too rarely to test their rule */
 static int rare_codes(const Tester *tester) {
     int rare = 0;
     for (size_t i = 0; i < COUNT_OF(path_codes) && tester->programs >= LONG; i++) {

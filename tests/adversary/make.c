@@ -1,4 +1,4 @@
-/* Expressions, statements and places of a program: made, copied, replaced. */
+/* Constructs, copies and replaces expressions, statements and positions of a program. */
 #include "tests/adversary/adversary.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@ const char *const symbol_names[SYMBOLS] = {"G", "K", "R", "N", "M", "q", "p"};
 uint32_t pick(Program *program, uint32_t below) { return draw(&program->random, below); }
 bool often(Program *program, int percent) { return chance(&program->random, percent); }
 
-/* ---- expressions ---- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 Expr *expr_new(Program *program, ExprKind kind, int of) {
     Expr *expr = NEW(program->arena, Expr);
@@ -75,14 +75,14 @@ const Expr *expr_replace(Program *program, const Expr *expr, const Expr *from, c
     return copy;
 }
 
-/* Has the target of an assignment elements of 8 bits? */
+/* True if the target of an assignment has elements of 8 bits */
 bool is_tiny(const Program *program, const Expr *target) {
     const Local *local = &program->locals[target->of];
     if (target->kind == X_TILE) return local->tiny;
     return target->kind == X_FIELD && program->pipes[local->pipe].fields[target->field].tiny;
 }
 
-/* ---- statements ---- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 Stmt *stmt_new(Program *program, StmtKind kind) {
     Stmt *stmt = NEW(program->arena, Stmt);
@@ -159,7 +159,7 @@ Program *program_copy(Arena *arena, const Program *program) {
     return copy;
 }
 
-/* ---- names and tensors ---- */
+/* ---- names and tensors ----------------------------------------------------------------------- */
 
 int local_new(Program *program, LocalKind kind) {
     int local = program->local_count < MAX_LOCALS - 1 ? program->local_count++ : MAX_LOCALS - 1;
@@ -183,7 +183,7 @@ int tensor_new(Program *program, const char *name, Mode mode, Contents contents,
     return tensor;
 }
 
-/* ---- places ---- */
+/* ---- positions ------------------------------------------------------------------------------- */
 
 static void add_sites(Program *program, Sites *sites, Stmts *list, Site outer) {
     for (size_t i = 0; i < list->count; i++) {

@@ -1,5 +1,5 @@
-/* Programs that multiply tiles whose tails are padded with zeros: operands as they are loaded,
- * computed first, masked, in arms and loops; sums by hand. */
+/* Programs that multiply tiles whose tails are padded with zeros: operands used as loaded, or
+ * computed, masked, in arms and loops; sums without `sum`. */
 #include "tests/adversary/draw.h"
 
 #define ROWS    64
@@ -8,14 +8,15 @@
 
 typedef struct Sketch {
     Program *program;
-    int handle, loop, a, b, c, sums; /* the tensors; `sums`: of sums by hand, -1: none */
+    /* the tensors; `sums`: of explicit sums, -1: none */
+    int handle, loop, a, b, c, sums;
     int acc, by_hand;
     Scope scope;
 } Sketch;
 
 static const Expr *n(Sketch *k, int64_t value) { return number(k->program, value); }
 
-/* An element of an operand: rows walked by i (the first) or j, the sum by x */
+/* An element of an operand: i (the first) or j is its row, x the summed index */
 static const Expr *operand(Sketch *k, ExprKind kind, int of, int which) {
     return element(k->program, kind, of, which, index_of(k->program, which),
                    index_of(k->program, 2), NULL);
@@ -26,7 +27,7 @@ static const Expr *position(Sketch *k, const Expr *x) {
                   binary(k->program, DO_MUL, local_of(k->program, k->loop), n(k, DEPTH)), x);
 }
 
-/* Is x a place of the sum? */
+/* True if x is an index of the sum */
 static const Expr *mask_of(Sketch *k, const Expr *x) {
     const Expr *end = symbol(k->program, SYM_K), *at = position(k, x);
     switch (pick(k->program, 3)) {
@@ -65,7 +66,7 @@ static Stmt *declare(Sketch *k, int local, const Expr *value) {
 
 static void clean_into(Sketch *k, const Expr *to, const Expr *from, int depth, Stmts *out);
 
-/* In arms; in a loop that is left early; whole first and the last tile again */
+/* In arms; in a loop with an early exit; all tiles and then the last one again */
 static void clean_by_control(Sketch *k, const Expr *to, const Expr *from, int depth, Stmts *out) {
     Program *program = k->program;
     uint32_t dice = pick(program, 100);
@@ -117,8 +118,7 @@ static void clean_into(Sketch *k, const Expr *to, const Expr *from, int depth, S
     }
 }
 
-/* An operand: as it was loaded, or a shared tile that is computed of it; `clean`: zero where it
- * is padding */
+/* An operand: as loaded, or a shared tile computed from it; `clean`: zero in the padding */
 static const Expr *operand_draw(Sketch *k, int which, bool clean, Stmts *out) {
     Program *program = k->program;
     const Expr *from = operand(k, X_FIELD, k->handle, which);
@@ -132,7 +132,8 @@ static const Expr *operand_draw(Sketch *k, int which, bool clean, Stmts *out) {
         clean_into(k, to, from, 0, out);
     } else if (often(program, 75)) {
         stmts_add(program, out, assign(program, to, '=', n(k, 1)));
-    } else { /* zero times what is not zero may be refused: for floats it need not be zero */
+    /* 0 * x may be refused: for floats it need not be zero */
+    } else {
         stmts_add(program, out, assign(program, to, '=', dirty_value(k, from)));
         program->textual = true;
     }

@@ -1,4 +1,4 @@
-/* Wounds of stages, instances, turns and tensors that two use. */
+/* Wounds of stages, instances, turns, and tensors that two roles use. */
 #include "tests/adversary/wounds.h"
 
 static const Expr *n(Program *program, int64_t value) { return number(program, value); }
@@ -11,7 +11,7 @@ static const Expr *data_of(Program *program, const Expr *sub) {
     return element(program, X_TENSOR, data, 0, sub, NULL, NULL);
 }
 
-/* ---- shares of instances ---- */
+/* ---- shares of instances --------------------------------------------------------------------- */
 
 static bool is_rank(const Program *program, const Part *part) {
     (void)program;
@@ -41,7 +41,7 @@ bool wound_uniform(Program *program) {
     return true;
 }
 
-/* ---- turns and arrivals ---- */
+/* ---- turns and arrivals ---------------------------------------------------------------------- */
 
 static bool is_turn(const Program *program, const Site *site, const Stmt *stmt) {
     (void)program, (void)site;
@@ -72,7 +72,7 @@ static bool is_arrival(const Program *program, const Site *site, const Stmt *stm
     return stmt->kind == S_UNSAFE && stmt->body.count > 0 && stmt->body.items[0]->kind == S_ARRIVE;
 }
 
-/* The lanes by a number that no text tells, or fewer than there are to be */
+/* Selects lanes by a number that the checker does not know, or too few lanes */
 static const Expr *other_lanes(Program *program) {
     const Expr *lane = expr_new(program, X_LANE, 0), *axis = local_of(program, program->axis);
     switch (pick(program, 4)) {
@@ -128,7 +128,7 @@ bool wound_no_turn(Program *program) {
     return true;
 }
 
-/* ---- stages ---- */
+/* ---- stages ---------------------------------------------------------------------------------- */
 
 static bool is_copy(const Program *program, const Part *part) {
     const Expr *target = part->stmt->target;
@@ -143,7 +143,7 @@ bool wound_bytes(Program *program) {
         part.stmt->by_lanes = true;
     else
         part_put(program, &part, binary(program, DO_ADD, part.expr, n(program, 1)));
-    program->textual = true; /* how many bytes come is known when it is compiled */
+    program->textual = true; /* the number of bytes is known at compile time */
     return true;
 }
 
@@ -153,7 +153,7 @@ static bool is_copied(const Program *program, const Site *site, const Stmt *stmt
     return stmt->kind == S_TILE && is_copy(program, &part);
 }
 
-/* By the same copy, by a copy from elsewhere, or by threads */
+/* Writes again: by the same copy, by a copy from another place, or by threads */
 bool wound_again(Program *program) {
     Site site;
     if (!site_draw(program, is_copied, &site)) return false;
@@ -171,7 +171,7 @@ static bool is_acquire_in_turn(const Program *program, const Site *site, const S
     return program->roles[site->role].in_turn && is_acquire(program, site, stmt);
 }
 
-/* No wound, but where instances take turns */
+/* No wound, except if instances take turns */
 bool wound_asked(Program *program) {
     Site site;
     bool found = often(program, 80) && site_draw(program, is_acquire_in_turn, &site);
@@ -193,7 +193,7 @@ static bool is_element(const Program *program, const Part *part) {
     return part->expr->kind == X_FIELD;
 }
 
-/* Of a handle that is held elsewhere, was released or moved */
+/* Uses a handle that is held elsewhere, was released or moved */
 bool wound_handle(Program *program) {
     Part part;
     int others[MAX_LOCALS], count = 0;
@@ -221,7 +221,8 @@ static bool is_computed(const Program *program, const Part *part) {
     return fills && part->expr->kind != X_TENSOR && !is_tiny(program, target);
 }
 
-/* What was written of the stage before, or was not yet, or is on its way */
+/* Reads a stage of which only the previous content is written, or nothing, or whose copy is in
+ * flight */
 bool wound_produced(Program *program) {
     Part part;
     if (!part_draw(program, is_computed, &part)) return false;
@@ -248,7 +249,7 @@ static size_t end_of_group(const Stmts *list, size_t at) {
     return at;
 }
 
-/* The first pipe whose stages the statement acquires; -1: none */
+/* The first pipe from which the statement acquires; -1: none */
 static int pipe_of(const Stmt *stmt) {
     int pipe = stmt->kind == S_STAGE || stmt->kind == S_ACQUIRE ? stmt->pipe : -1;
     for (size_t i = 0; i < stmt->body.count && pipe < 0; i++) pipe = pipe_of(stmt->body.items[i]);
@@ -261,7 +262,7 @@ static int pipe_of_group(const Stmts *list, size_t at) {
     return pipe;
 }
 
-/* Two hand-overs of different pipes, one after the other, of which one is a loop */
+/* Two adjacent hand-overs of different pipes, one of them a loop */
 static bool begins_exchange(const Program *program, const Site *site, const Stmt *stmt) {
     if (!begins_group(program, site, stmt)) return false;
     size_t next = end_of_group(site->list, site->at);
@@ -273,13 +274,13 @@ static bool begins_exchange(const Program *program, const Site *site, const Stmt
 
 static void shorten_rings(Program *program, const Stmt *stmt) {
     bool acquires = stmt->kind == S_STAGE || stmt->kind == S_ACQUIRE;
-    if (acquires && program->pipes[stmt->pipe].depth < 4) /* 4: several are held at a time */
+    if (acquires && program->pipes[stmt->pipe].depth < 4) /* 4: several stages are held at once */
         program->pipes[stmt->pipe].depth = 1;
     for (size_t i = 0; i < stmt->body.count; i++) shorten_rings(program, stmt->body.items[i]);
 }
 
-/* What was made for one statement of the script comes after what was made for the next one; in a
- * short ring, that may be too late. */
+/* Exchanges the statements of two adjacent events of the script; in a short ring that may
+ * deadlock. */
 bool wound_events(Program *program) {
     Site site;
     bool found = often(program, 90) && site_draw(program, begins_exchange, &site);
@@ -295,9 +296,9 @@ bool wound_events(Program *program) {
     return true;
 }
 
-/* ---- elements that two write, or one writes and another reads ---- */
+/* ---- elements with two writers, or a writer and another reader ------------------------------- */
 
-/* Does the index subscript a tile bare, so that it has a range? */
+/* True if the index subscripts a tile without arithmetic, so that it has a range */
 static bool stands_bare(const Expr *expr, int index) {
     if (expr == NULL) return false;
     bool found = stands_bare(expr->a, index) || stands_bare(expr->b, index);
@@ -306,8 +307,8 @@ static bool stands_bare(const Expr *expr, int index) {
     return found;
 }
 
-/* Of stages and `shared` tiles: subscripts of a register tile are known when the program is
- * compiled. */
+/* True for a subscript of a stage or `shared` tile: subscripts of a register tile are known at
+ * compile time. */
 static bool is_sub_of_tile(const Program *program, const Part *part) {
     if (!part->target || part->expr->kind != X_INDEX) return false;
     const Expr *target = part->stmt->target;
@@ -334,7 +335,7 @@ static bool is_output(const Program *program, const Site *site, const Stmt *stmt
            expr_mentions(stmt->value, X_TILE, -1) && !program->matrix;
 }
 
-/* An output becomes `inout`, and is read where it is written, or beside that */
+/* Makes an output `inout`, and reads it at the written element or at another one */
 bool wound_reader(Program *program) {
     Site site;
     if (!site_draw(program, is_output, &site)) return false;
@@ -350,8 +351,7 @@ bool wound_reader(Program *program) {
     return true;
 }
 
-/* Another role reads where one writes, with nothing between them or with stages that say who is
- * first. */
+/* Another role reads what one writes, unordered, or ordered by stages. */
 bool wound_spy(Program *program) {
     Site from, to;
     if (!site_draw(program, is_output, &from) || !site_draw(program, is_output, &to)) return false;

@@ -1,4 +1,4 @@
-/* Wounds of numbers that decide: arithmetic that wraps, bounds, conditions, masks. */
+/* Wounds of deciding numbers: arithmetic that wraps, bounds, conditions, masks. */
 #include "tests/adversary/wounds.h"
 
 static const Expr *n(Program *program, int64_t value) { return number(program, value); }
@@ -7,7 +7,8 @@ static bool is_deciding_number(const Program *program, const Part *part) {
     (void)program;
     return part->decides && part->expr->kind == X_NUMBER;
 }
-/* Numbers alone are folded when the program is compiled, in as many bits as they need */
+/* Constant expressions are excluded: they are folded at compile time with as many bits as they
+ * need */
 static bool is_counter(const Program *program, const Part *part) {
     (void)program;
     return part->decides && part->expr->kind == X_LOCAL;
@@ -63,7 +64,7 @@ bool wound_wrap(Program *program) {
     return true;
 }
 
-/* What is said in another way, as long as nothing wraps: in one role alone */
+/* A bound or condition, which can be rewritten for one role as long as nothing wraps */
 static bool is_bound_or_condition(const Program *program, const Part *part) {
     (void)program;
     bool whole = part->expr == part->stmt->hi || part->expr == part->stmt->condition;
@@ -109,7 +110,7 @@ bool wound_equivalent(Program *program) {
     return true;
 }
 
-/* The same number or condition in other words */
+/* An equivalent number or condition */
 static const Expr *reworded(Program *program, const Expr *e) {
     switch (e->op) {
     case DO_MIN: return choose(program, binary(program, DO_LE, e->a, e->b), e->a, e->b);
@@ -182,7 +183,7 @@ bool wound_datum(Program *program) {
     return true;
 }
 
-/* The operation on u32 in the place of that on i32, and the other way round; OPS: none */
+/* The u32 operation for an i32 one, and vice versa; OPS: none */
 static Op of_other_sign(Op op) {
     static const Op pairs[][2] = {
         {DO_DIV, DO_UNSIGNED_DIV}, {DO_MOD, DO_UNSIGNED_MOD}, {DO_LT, DO_UNSIGNED_LT}};

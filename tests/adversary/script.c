@@ -1,8 +1,8 @@
-/* The script: hand-overs of stages in one order for all roles. A role is its projection on its
- * own pipes, so that the ends of each pipe agree by construction. */
+/* The script: hand-overs of stages in one order for all roles. Each role is the projection of
+ * the script on its pipes, so that the ends of each pipe agree by construction. */
 #include "tests/adversary/draw.h"
 
-/* ---- what decides ---- */
+/* ---- conditions ------------------------------------------------------------------------------ */
 
 static const Expr *n(Scope *scope, int64_t value) { return number(scope->program, value); }
 static const Expr *at(Scope *scope, ExprKind kind, int tensor, const Expr *sub) {
@@ -77,7 +77,7 @@ int range_of(Program *program, const Expr *bound) {
     return program->range_count++;
 }
 
-/* ---- the script ---- */
+/* ---- the script ------------------------------------------------------------------------------ */
 
 static Stmt *event_draw(Scope *scope) {
     Program *program = scope->program;
@@ -91,7 +91,7 @@ static Stmt *event_draw(Scope *scope) {
 
 static bool is_counted(const Expr *bound) { return bound->kind == X_SYMBOL && bound->of == SYM_K; }
 
-/* Some ranges leave iterations out. */
+/* Gives some ranges a `where`. */
 static void where_draw(Scope *scope, int range) {
     Program *program = scope->program;
     int local = local_new(program, LOCAL_LOOP);
@@ -186,7 +186,7 @@ void script_draw(Scope *scope, int depth, Stmts *out) {
     }
 }
 
-/* ---- its projections ---- */
+/* ---- projections ----------------------------------------------------------------------------- */
 
 static bool concerns(const Program *program, int pipe, int role) {
     const Pipe *row = &program->pipes[pipe];

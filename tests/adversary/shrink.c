@@ -1,19 +1,19 @@
-/* Makes a program smaller as long as it shows the same: statements are dropped, blocks take the
- * place of conditions and loops, parts of expressions that of the whole. */
+/* Makes a program smaller as long as it shows the same fault: removes statements, replaces
+ * conditions and loops by their bodies, and expressions by their parts. */
 #include "tests/adversary/judge.h"
 
 typedef struct Shrinker {
     Arena *arena;
-    const Judgement *like;       /* an accepted program that is wrong */
-    const JudgeOptions *options; /* or one that is harmless and not accepted */
-    Code code;                   /* that is said first, with this severity */
+    const Judgement *like;       /* a wrong program that is accepted */
+    const JudgeOptions *options; /* or a harmless one that is not accepted */
+    Code code;                   /* of the first reason, with this severity */
     Severity severity;
     int tries;
 } Shrinker;
 
 #define TRIES_MOST 1500
 
-/* Is this the code that says first why the program is not accepted? */
+/* True if this code is the first reason why the program is not accepted */
 static bool says_first(const Judgement *judgement, const Shrinker *s) {
     for (size_t i = 0; i < judgement->compiled.diags->items.count; i++) {
         const Diag *diag = judgement->compiled.diags->items.items[i];
@@ -36,7 +36,7 @@ static bool still(Shrinker *s, Program *program) {
     return shows;
 }
 
-/* The same place in a copy */
+/* The same position in a copy */
 static Site site_of(Program *program, size_t at) {
     Sites sites = program_sites(program);
     return at < sites.count ? sites.items[at] : (Site){0};
@@ -48,14 +48,14 @@ static bool try_drop(Shrinker *s, Program **program, size_t at) {
     if (site.list == NULL) return false;
     const Stmt *stmt = site.list->items[site.at];
     bool output = stmt->kind == S_TILE && stmt->target->kind == X_TENSOR;
-    if (output && s->like == NULL) return false; /* without results everything is harmless */
+    if (output && s->like == NULL) return false; /* without results every program is harmless */
     stmts_remove(site.list, site.at);
     if (!still(s, copy)) return false;
     *program = copy;
     return true;
 }
 
-/* A block in the place of the condition, loop or stage around it */
+/* Replaces a condition, loop or stage by its body */
 static bool try_unwrap(Shrinker *s, Program **program, size_t at, bool otherwise) {
     Program *copy = program_copy(s->arena, *program);
     Site site = site_of(copy, at);
@@ -72,7 +72,7 @@ static bool try_unwrap(Shrinker *s, Program **program, size_t at, bool otherwise
     return true;
 }
 
-/* All that was made for one statement of the script: it goes, or its body takes the place */
+/* Removes all statements made for one statement of the script, or replaces them by their bodies */
 static bool try_group(Shrinker *s, Program **program, int group, int how) {
     Program *copy = program_copy(s->arena, *program);
     bool any = false, again = true;

@@ -1,7 +1,7 @@
-/* Sizes and contents that a program is tried with. */
+/* Draws sizes and contents for a program. */
 #include "tests/adversary/adversary.h"
 
-#define FAR 20 /* sizes tried before a size beyond a row's elements is one of them */
+#define FAR 20 /* sizes below it are tried before larger ones */
 
 static bool holds(Op op, int64_t a, int64_t b) {
     if (op == DO_GE) return a >= b;
@@ -39,7 +39,7 @@ static int64_t draw_scalar(Random *random) {
     return large[draw(random, COUNT_OF(large))];
 }
 
-/* What `requires` asks for is met by force where the draw does not. */
+/* Sizes that do not meet `requires` are adjusted. */
 void sizes_draw(Program *program, Random *random, int round, Sizes *sizes) {
     for (int s = 0; s < SYMBOLS; s++)
         sizes->values[s] =
@@ -73,7 +73,7 @@ static uint32_t mixed(uint64_t z) {
     return (uint32_t)(z >> 33);
 }
 
-/* Tensors of data: a permutation, equal numbers, small ones, any. `first`: of the last */
+/* Contents of data tensors: a permutation, equal numbers, small ones, any. `first`: of the last */
 static int32_t data_value(int64_t at, int contents, uint64_t first) {
     static const int32_t any[] = {2147483647, 1000000000, -1,    0, 40503, 65536, 3,
                                   -2147483647, 1500000000, -1500000000};

@@ -1,4 +1,4 @@
-/* One hand-over in one role, and stages in variables that rotate. */
+/* Draws one hand-over in one role, and stage variables that rotate. */
 #include "tests/adversary/draw.h"
 
 static const Expr *n(Scope *scope, int64_t value) { return number(scope->program, value); }
@@ -10,7 +10,7 @@ static int handle_new(Scope *scope, int pipe, bool is_let) {
     return handle;
 }
 
-/* ---- what a producer writes ---- */
+/* ---- producer -------------------------------------------------------------------------------- */
 
 static const Expr *row_of_input(Scope *scope) {
     Program *program = scope->program;
@@ -26,7 +26,7 @@ static const Expr *row_of_input(Scope *scope) {
     }
 }
 
-/* One row of a field (row: NULL where it has one), or all of it */
+/* Writes one row of a field (row: NULL if it has one), or all of it */
 static Stmt *fill_row(Scope *scope, int handle, int pipe, int field, const Expr *row) {
     Program *program = scope->program;
     const Field *shape = &program->pipes[pipe].fields[field];
@@ -55,7 +55,7 @@ static Stmt *fill_whole(Scope *scope, int handle, int pipe, int field) {
     return assign(program, element(program, X_FIELD, handle, field, j, i, NULL), '=', value);
 }
 
-/* Both halves of a row, computed in registers */
+/* Writes both halves of a row, computed in registers */
 static void fill_halves(Scope *scope, int handle, int field, Stmts *out) {
     Program *program = scope->program;
     int half = tile_new(program, LOCAL_TILE, 1, WIDE / 2, 0);
@@ -63,8 +63,8 @@ static void fill_halves(Scope *scope, int handle, int field, Stmts *out) {
     declare->local = half;
     stmts_add(program, out, declare);
     const Expr *i = index_of(program, 0), *y = element(program, X_TILE, half, 0, i, NULL, NULL);
-    const Expr *sooner =
-        binary(program, DO_ADD, n(scope, 0), i); /* bare, the index would run over all of it */
+    /* a bare index would run over the whole tile */
+    const Expr *sooner = binary(program, DO_ADD, n(scope, 0), i);
     const Expr *later = binary(program, DO_ADD, n(scope, WIDE / 2), i);
     stmts_add(program, out,
               assign(program, y, '=', binary(program, DO_ADD, i, n(scope, pick(program, 9)))));
@@ -78,8 +78,8 @@ static void fill_halves(Scope *scope, int handle, int field, Stmts *out) {
 
 static void fill_field(Scope *scope, int handle, int pipe, int field, Stmts *out);
 
-/* Under a condition, and otherwise: in two arms, in two statements, or first all and then some of
- * it again */
+/* Writes under a condition and otherwise: in two arms, in two statements, or everything and then
+ * a part again */
 static void fill_arms(Scope *scope, int handle, int pipe, int field, Stmts *out) {
     Program *program = scope->program;
     const Field *shape = &program->pipes[pipe].fields[field];
@@ -151,7 +151,7 @@ static void touch(Scope *scope, const Stmt *event, int handle, bool produce, Stm
         fill_field(scope, handle, event->pipe, f, out);
 }
 
-/* ---- one hand-over ---- */
+/* ---- one hand-over --------------------------------------------------------------------------- */
 
 static Stmt *acquire_new(Scope *scope, int pipe, bool produce, int handle, bool fresh) {
     Stmt *stmt = stmt_new(scope->program, S_ACQUIRE);
@@ -184,7 +184,7 @@ static int hint_draw(Scope *scope, int pipe, bool produce, Stmts *out) {
     return hint->local;
 }
 
-/* With arrivals by hand: each of the first lanes of each warp */
+/* Explicit arrivals: by each of the first lanes of each warp */
 static void release_by_hand(Scope *scope, int pipe, int handle, Stmts *out) {
     Program *program = scope->program;
     const Role *role = &program->roles[scope->role];
@@ -228,17 +228,17 @@ void event_expand(Scope *scope, const Stmt *event, Stmts *out) {
     stmts_add(program, out, block);
 }
 
-/* ---- rotation ---- */
+/* ---- rotation -------------------------------------------------------------------------------- */
 
 typedef struct Rotation {
     Scope *scope;
     const Stmt *event;
     int handles[4], count;    /* 0 is the oldest */
-    int place[MAX_FIELDS][3]; /* by field and row: where in the rotation it is written */
+    int place[MAX_FIELDS][3]; /* by field and row: position in the rotation that writes it */
     bool produce;
 } Rotation;
 
-/* Writes what is written at this place into the stage of a handle. */
+/* Writes the parts that belong to this position into the stage of a handle. */
 static void fill_place(Rotation *r, int place, int handle, Stmts *out) {
     Program *program = r->scope->program;
     const Pipe *pipe = &program->pipes[r->event->pipe];
@@ -262,7 +262,7 @@ static Stmt *loop_of(Rotation *r) {
     return loop;
 }
 
-/* Acquires, and one place down for each stage */
+/* Acquires a stage and moves each one to the next position */
 static void shift(Rotation *r, Stmts *out) {
     Program *program = r->scope->program;
     stmts_add(program, out, of_handle(r->scope, S_RELEASE, r->handles[0], -1));
@@ -270,8 +270,8 @@ static void shift(Rotation *r, Stmts *out) {
         stmts_add(program, out, of_handle(r->scope, S_MOVE, r->handles[d], r->handles[d + 1]));
 }
 
-/* Each stage is written in parts while it goes from place to place, and released at the oldest.
- * What is computed may be written again before and after the loop. */
+/* Each stage is written in parts while it moves from position to position, and released at the
+ * last one. Computed parts may be written again before and after the loop. */
 static void rotate_producer(Rotation *r, Stmts *out) {
     Program *program = r->scope->program;
     int last = r->count - 1;
@@ -324,7 +324,7 @@ static void rotate_consumer(Rotation *r, Stmts *out) {
     }
 }
 
-/* The same stages one by one: some before the loop, one an iteration */
+/* The same stages one by one: some before the loop, one per iteration */
 static void rotate_plainly(Rotation *r, Stmts *out) {
     for (int d = 0; d < r->count; d++) event_expand(r->scope, r->event, out);
     Stmt *loop = loop_of(r);

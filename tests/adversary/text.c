@@ -1,4 +1,4 @@
-/* A program as text. */
+/* Prints a program. */
 #include "tests/adversary/adversary.h"
 
 typedef struct Printer {
@@ -10,7 +10,7 @@ typedef struct Printer {
 
 static const char *const OPERATORS[OPS] = {"+",  "-",  "*", "/",  "%", "min", "max", "ceil",
                                            "==", "!=", "<", "<=", ">", ">=",  "&&",  "||"};
-/* Those that are written otherwise: %1$s is the first operand, %2$s the second one */
+/* Operations with their own syntax: %1$s is the first operand, %2$s the second */
 static const char *const FORMS[OPS] = {[DO_ABS] = "abs(%1$s)",
                                        [DO_UNSIGNED_DIV] = "i32(u32(%1$s) / u32(%2$s))",
                                        [DO_UNSIGNED_MOD] = "i32(u32(%1$s) % u32(%2$s))",
@@ -18,7 +18,7 @@ static const char *const FORMS[OPS] = {[DO_ABS] = "abs(%1$s)",
                                        [DO_SCALED] = "i32((i64(%1$s) * i64(%2$s)) / i64(%2$s))"};
 static const char *const INDEXES[MAX_INDEXES] = {"i", "j", "x"};
 
-/* ---- expressions ---- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 static const char *local_name(const Printer *p, int local) {
     static const char letters[] = {'v', 'k', 'y', 'w', 's', 'h'};
@@ -37,7 +37,7 @@ static void add_subs(const Printer *p, Str *out, const Expr *expr) {
     if (expr->rank > 0) str_char(out, ']');
 }
 
-/* The form of an operation, with its operands in it */
+/* Prints the form of an operation with its operands */
 static void add_form(const Printer *p, Str *out, const Expr *expr) {
     for (const char *c = FORMS[expr->op]; *c != '\0'; c++) {
         if (c[0] == '%' && c[1] != '\0' && c[2] == '$') {
@@ -113,7 +113,7 @@ static const char *expr_text(const Printer *p, const Expr *expr) {
     return out.text;
 }
 
-/* ---- statements ---- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 static void line(Printer *p, const char *format, ...) PRINTF_LIKE(2, 3);
 static void line(Printer *p, const char *format, ...) {
@@ -144,8 +144,7 @@ static bool is_element(const Expr *expr) {
     return expr->kind == X_TENSOR || expr->kind == X_FIELD || expr->kind == X_TILE;
 }
 
-/* What is computed is cast where the target's elements are narrower; elements are copied as they
- * are */
+/* Computed values are cast if the target's elements are narrower; copied elements are not */
 static void print_assignment(Printer *p, const Stmt *stmt) {
     const char *value = expr_text(p, stmt->value), *op = stmt->op == '='   ? ""
                                                          : stmt->op == '+' ? "+"
@@ -258,11 +257,11 @@ static void print_stmt(Printer *p, const Stmt *stmt) {
              local_name(p, stmt->local), stmt->produce ? "produce" : "consume", stmt->pipe);
         break;
     case S_EVENT:
-    case S_ROTATE: break; /* of scripts alone */
+    case S_ROTATE: break; /* occurs only in scripts */
     }
 }
 
-/* ---- the whole ---- */
+/* ---- program --------------------------------------------------------------------------------- */
 
 static void add_tensor(Str *out, const Tensor *tensor) {
     static const char *const modes[] = {"", "out ", "inout "};
@@ -277,7 +276,7 @@ static void add_tensor(Str *out, const Tensor *tensor) {
     str_add(out, "], ");
 }
 
-/* Does a loop go over the range, or something wait for the pipe? -1: not asked for */
+/* True if a loop uses the range, or a statement waits for the pipe. -1: any */
 static bool mentions(const Stmts *stmts, int range, int pipe) {
     for (size_t i = 0; i < stmts->count; i++) {
         const Stmt *stmt = stmts->items[i];

@@ -1,6 +1,5 @@
-/* What a role does with a stage that it reads: sums, variables in and around loops, conditions
- * that join, inner loops that are left early, tiles that are written in parts, subscripts that
- * are computed. */
+/* Uses of a stage that a role reads: sums, variables in and around loops, conditions that join,
+ * inner loops with early exits, tiles written in parts, computed subscripts. */
 #include "tests/adversary/draw.h"
 
 static const Expr *n(Scope *scope, int64_t value) { return number(scope->program, value); }
@@ -19,7 +18,7 @@ static const Expr *counter(Scope *scope) {
     return local_of(program, which == 0 ? program->axis : scope->loops[which - 1]);
 }
 
-/* ---- values ---- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static bool requires_scalar(const Program *program, Symbol which) {
     int bounds = 0;
@@ -91,7 +90,7 @@ const Expr *small_index(Scope *scope) {
     }
 }
 
-/* For a computed element of a stage: of i, of what counts, and of what was read */
+/* The value for a computed element of a stage: from i, counters, and values that were read */
 const Expr *any_value(Scope *scope) {
     Program *program = scope->program;
     const Expr *i = index_of(program, 0);
@@ -105,7 +104,7 @@ const Expr *any_value(Scope *scope) {
     return value;
 }
 
-/* ---- reading a stage ---- */
+/* ---- reading a stage ------------------------------------------------------------------------- */
 
 static const Expr *stage_row(Scope *scope, int handle, int pipe, const Expr *sub) {
     Program *program = scope->program;
@@ -151,7 +150,7 @@ static Stmt *set_scalar(Scope *scope, int local, char op, const Expr *value) {
     return stmt;
 }
 
-/* A variable that both arms set, or one arm where it has a value already */
+/* A variable that both arms set, or one arm if it has a value already */
 static void use_joined(Scope *scope, int handle, int pipe, Stmts *out) {
     Program *program = scope->program;
     int local;
@@ -168,7 +167,7 @@ static void use_joined(Scope *scope, int handle, int pipe, Stmts *out) {
     stmts_add(program, out, add_to_sums(scope, local_of(program, local)));
 }
 
-/* A variable of the whole tile of the grid, begun at its head */
+/* A variable for a whole iteration of the grid, set at its head */
 static void use_outer(Scope *scope, int handle, int pipe, Stmts *out) {
     Program *program = scope->program;
     int local;
@@ -180,7 +179,7 @@ static void use_outer(Scope *scope, int handle, int pipe, Stmts *out) {
                          stage_row(scope, handle, pipe, safe_sub(scope, WIDE))));
 }
 
-/* A loop without hand-overs, that is left early perhaps, with a variable in it */
+/* A loop without hand-overs, perhaps with an early exit, with a variable */
 static void use_loop(Scope *scope, int handle, int pipe, Stmts *out) {
     Program *program = scope->program;
     Stmt *loop = for_new(program, local_new(program, LOCAL_LOOP),
@@ -214,8 +213,8 @@ static void use_loop(Scope *scope, int handle, int pipe, Stmts *out) {
     stmts_add(program, out, loop);
 }
 
-/* A tile of two rows, written row by row: in registers, or in shared memory, where elements may
- * change threads */
+/* A tile of two rows, written row by row: in registers, or in shared memory, where the reading
+ * thread may differ */
 static void use_tile(Scope *scope, int handle, int pipe, Stmts *out) {
     Program *program = scope->program;
     bool shared = often(program, 50);
@@ -245,7 +244,7 @@ static void use_tile(Scope *scope, int handle, int pipe, Stmts *out) {
         const Expr *other =
             element(program, X_TILE, tile, 0, safe_sub(scope, 2), small_index(scope), NULL);
         stmts_add(program, out, add_to_sums(scope, other));
-        if (often(program, 30)) { /* one element again */
+        if (often(program, 30)) { /* one element a second time */
             const Expr *one =
                 element(program, X_TILE, tile, 0, n(scope, 1), safe_sub(scope, WIDE), NULL);
             stmts_add(program, out, assign(program, one, '=', n(scope, 9)));
@@ -254,8 +253,8 @@ static void use_tile(Scope *scope, int handle, int pipe, Stmts *out) {
     stmts_add(program, out, add_to_sums(scope, binary(program, DO_SUB, first, second)));
 }
 
-/* A variable that is set under a condition, and used under the same one; what is asked may change
- * only afterwards. */
+/* A variable that is set under a condition, and used under the same one; the condition may
+ * change only after that. */
 static void use_guarded(Scope *scope, int handle, int pipe, Stmts *out) {
     Program *program = scope->program;
     int local, asked;
@@ -306,12 +305,12 @@ void use_draw(Scope *scope, int handle, int pipe, Stmts *out) {
         if (scope->writes && scope->width == WIDE) {
             output_draw(scope, stage_row(scope, handle, pipe, lane_of(scope)), out);
             break;
-        } /* fall through */
+        } /* falls through */
     default: use_sum(scope, handle, pipe, out); break;
     }
 }
 
-/* ---- outputs ---- */
+/* ---- outputs --------------------------------------------------------------------------------- */
 
 static int output_new(Scope *scope, int rank) {
     Program *program = scope->program;
@@ -332,7 +331,7 @@ static void add_axis_of_tiles(Program *program, int tensor) {
         add_extent(program, tensor, 0, -1, (int)program->tiles->number);
 }
 
-/* The place of a tile: its number, or a permutation of the numbers */
+/* Position of a tile in an output: its number, or a permutation of the numbers */
 static const Expr *place_of_tile(Scope *scope) {
     Program *program = scope->program;
     const Expr *axis = local_of(program, program->axis);

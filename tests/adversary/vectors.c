@@ -1,4 +1,4 @@
-/* Programs over rows of 32 whole numbers: loaders, roles that compute, outputs of their own. */
+/* Programs over rows of 32 integers: loaders, computing roles, an output for each. */
 #include "tests/adversary/draw.h"
 
 static void draw_inputs(Scope *scope) {
@@ -60,7 +60,7 @@ static void draw_pipes(Program *program) {
     }
 }
 
-/* One consumer may arrive by hand. */
+/* One consumer may arrive explicitly. */
 static void draw_arrivals(Program *program) {
     for (int i = 0; i < program->pipe_count; i++) {
         Pipe *pipe = &program->pipes[i];
@@ -73,7 +73,7 @@ static void draw_arrivals(Program *program) {
     }
 }
 
-/* ---- one role ---- */
+/* ---- one role -------------------------------------------------------------------------------- */
 
 static size_t count_events(const Stmts *script) {
     size_t count = 0;
@@ -120,8 +120,8 @@ static const Stmt *only_part(const Stmt *stmt) {
     return stmt->kind == S_UNSAFE && stmt->body.count > 0 ? stmt->body.items[0] : stmt;
 }
 
-/* Instances that cooperate take turns with a part of the body: from behind an acquire on, and up to
- * its release or to what releases it. */
+/* Cooperating instances put a part of the body into a turn: from after an acquire to its release
+ * or to the statement that contains the release. */
 static void draw_turn(Program *program, Stmts *body) {
     size_t first = 0, last = 0;
     while (first < body->count && body->items[first]->kind != S_ACQUIRE) first++;
@@ -190,7 +190,7 @@ void draw_vectors(Program *program) {
     draw_arrivals(program);
     Stmts script = {0};
     script_draw(&scope, 0, &script);
-    for (int p = 0; p < program->pipe_count; p++) { /* each pipe is used somewhere */
+    for (int p = 0; p < program->pipe_count; p++) { /* each pipe has a use */
         if (program->pipes[p].used) continue;
         Stmt *event = stmt_new(program, S_EVENT);
         event->pipe = p;

@@ -1,5 +1,5 @@
-/* Wounds: what makes a valid program wrong, mostly. Each is one of the mistakes that a path rule
- * is there for. */
+/* Wounds: changes that make a valid program wrong in most cases. Each is an error that a path
+ * rule must find. */
 #include "tests/adversary/wounds.h"
 
 typedef bool (*WoundFunction)(Program *program);
@@ -8,7 +8,7 @@ typedef VEC(Part) Parts;
 
 static const Expr *n(Program *program, int64_t value) { return number(program, value); }
 
-/* ---- parts of expressions ---- */
+/* ---- parts of expressions -------------------------------------------------------------------- */
 
 static void add_parts(Program *program, Parts *parts, Part part, const Expr *expr, bool target) {
     if (expr == NULL) return;
@@ -70,7 +70,7 @@ bool site_draw(Program *program, SiteTest fits, Site *out) {
     return true;
 }
 
-/* ---- who writes what ---- */
+/* ---- writers --------------------------------------------------------------------------------- */
 
 static bool is_output_place(const Program *program, const Part *part) {
     (void)program;
@@ -124,13 +124,13 @@ static bool is_grid(const Program *program, const Site *site, const Stmt *stmt) 
     return stmt->kind == S_GRID;
 }
 
-/* Another statement, another arm or another role writes what one writes. */
+/* Another statement, arm or role writes the same elements. */
 static bool wound_writer(Program *program) {
     Site from, to;
     if (!site_draw(program, is_write, &from)) return false;
     Stmt *stmt = from.list->items[from.at];
     uint32_t dice = pick(program, 3);
-    if (dice == 0) { /* under a condition, and elsewhere otherwise */
+    if (dice == 0) { /* under a condition, and its opposite elsewhere */
         Stmt *arms =
             if_new(program,
                    binary(program, DO_EQ,
@@ -159,7 +159,7 @@ static bool wound_writer(Program *program) {
     Stmt *declare = stmt_new(program, S_DECLARE);
     declare->local = tile;
     declare->value = n(program, 5);
-    if (expr_mentions(stmt->target, X_INDEX, 0)) /* what gives the index its extent */
+    if (expr_mentions(stmt->target, X_INDEX, 0)) /* gives the index its extent */
         copy->value = element(program, X_TILE, tile, 0, index_of(program, 0), NULL, NULL);
     Stmt *grid = to.list->items[to.at];
     stmts_insert(program, &grid->body, 0, declare);
@@ -167,7 +167,7 @@ static bool wound_writer(Program *program) {
     return true;
 }
 
-/* ---- statements that are missing, twice, or elsewhere ---- */
+/* ---- statements removed, doubled, or moved --------------------------------------------------- */
 
 static bool is_fill(const Program *program, const Site *site, const Stmt *stmt) {
     (void)program, (void)site;
@@ -199,7 +199,7 @@ static bool is_fill_in_loop(const Program *program, const Site *site, const Stmt
     return site->loops > 0 && is_fill(program, site, stmt);
 }
 
-/* Of a stage that moves from name to name in the same loop */
+/* True for a write to a stage that moves from name to name in the same loop */
 static bool is_fill_in_rotation(const Program *program, const Site *site, const Stmt *stmt) {
     if (!is_fill_in_loop(program, site, stmt)) return false;
     for (size_t i = 0; i < site->list->count; i++) {
@@ -227,7 +227,7 @@ const Expr *condition_any(Program *program) {
                   n(program, 1 + pick(program, 3)));
 }
 
-/* Sets something under a condition alone */
+/* Makes an assignment conditional */
 static bool wound_condition(Program *program) {
     Site site;
     if (!site_draw(program, is_setting, &site)) return false;
@@ -265,7 +265,8 @@ static bool names(const Stmt *stmt, int local) {
     return found;
 }
 
-/* The one loop of the list, after `at`, that names the local; NULL: other statements do, or none */
+/* The first loop of the list, after `at`, that uses the local; NULL: other statements use it, or
+ * none */
 static Stmt *loop_of_local(const Stmts *list, size_t at, int local) {
     Stmt *loop = NULL;
     for (size_t i = at + 1; i < list->count; i++) {
@@ -281,7 +282,7 @@ static bool is_scalar_of_loop(const Program *program, const Site *site, const St
            loop_of_local(site->list, site->at, stmt->local) != NULL;
 }
 
-/* The declaration goes into the loop that sets the variable, without what it begins with */
+/* Moves the declaration into the loop that sets the variable, without its initial value */
 static bool wound_inward(Program *program) {
     Site site;
     if (!site_draw(program, is_scalar_of_loop, &site)) return false;
@@ -301,7 +302,7 @@ static bool wound_inward(Program *program) {
     return true;
 }
 
-/* The declaration goes out of the loop over the grid */
+/* Moves the declaration out of the loop over the grid */
 static bool wound_outward(Program *program) {
     Site site;
     if (!site_draw(program, is_declared, &site)) return false;
@@ -339,13 +340,13 @@ static bool wound_twice(Program *program) {
     return true;
 }
 
-/* ---- one of them ---- */
+/* ---- selection ------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;
     WoundFunction apply;
     int weight;
-    Theme theme; /* more likely there */
+    Theme theme; /* emphasised by this theme */
 } rows[] = {{"a number", wound_number, 6, THEME_WRAPS},
             {"wrapping arithmetic", wound_wrap, 8, THEME_WRAPS},
             {"a formula that wraps", wound_equivalent, 14, THEME_WRAPS},

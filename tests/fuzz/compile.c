@@ -1,5 +1,6 @@
-/* Any text, compiled whole: it is refused with diagnostics, or gives PTX that the emulator's reader accepts. Never a bug, a crash or
- * a loop without end; all that the passes leave can be printed, also of what is refused. */
+/* Any text, compiled: it is refused with diagnostics, or gives PTX that the emulator's reader
+ * accepts. Never a bug, a crash or an endless loop; the forms of all passes can be printed, also
+ * for refused text. */
 #include "emulator/emulator.h"
 #include "include/pipec.h"
 
@@ -15,7 +16,8 @@ static void compile(const char *text, size_t size, const char *kernel) {
     PipecStatus status = pipec_program_status(program);
     size_t length = 0;
     const char *ptx = pipec_program_ptx(program, &length);
-    bool decided = status != PIPEC_INCOMPLETE; /* else PTX by hand may stand in it, which is the author's */
+    /* otherwise it may contain inline PTX of the author */
+    bool decided = status != PIPEC_INCOMPLETE;
     if (status == PIPEC_BUG || (decided && status != PIPEC_FINE && pipec_diagnostics_errors(pipec_program_diagnostics(program)) == 0)) abort();
     if (ptx) {
         Arena *arena = arena_new();

@@ -1,4 +1,4 @@
-/* Fuzzing the front end: any bytes give a tree or errors, both of which can be printed. */
+/* Fuzzes the front end: any bytes give a tree or errors, and both can be printed. */
 #include "parser/parser.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,5 +1,6 @@
-/* libFuzzer: arbitrary bytes as a .npy file. The first byte chooses the wanted type, the rest is the file. What is read must have the
- * size that its shape says, and reads back the same after it was written. Build with -fsanitize=fuzzer,address,undefined. */
+/* libFuzzer: arbitrary bytes as a .npy file. The first byte selects the wanted type, the rest is
+ * the file. An array that is read has the size of its shape, and is the same after it was
+ * written and read again. Build with -fsanitize=fuzzer,address,undefined. */
 #include "launch/launch.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
-/* Fuzzing the PTX reader and the emulator: any bytes are read or refused, and what is read runs for a while. The
- * length of the text chooses the schedule. */
+/* Fuzzes the PTX reader and the emulator: any bytes are read or refused, and a program that is
+ * read runs for a while. The length of the text selects the schedule. */
 #include "emulator/emulator.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { EXTENT = 1024 };
 
 static const FormulaStep extent_steps[] = {{F_CONST, EXTENT}};
-/* Arguments that fit the parameters, as far as a glance at the text can tell: 128 bytes are a tensor map. */
+/* Arguments that fit the parameters, guessed from the text: 128 bytes are a tensor map. */
 static void pass_arguments(Arena *arena, Manifest *manifest, const char *text) {
     const char *entry = strstr(text, ".entry"), *open = entry ? strchr(entry, '(') : NULL,
                *close = open ? strchr(open, ')') : NULL;

@@ -1,4 +1,4 @@
-/* What ptxas says of a text: its warnings, and spills beyond a few. */
+/* Assembles a text by ptxas: no warnings, and only few spills. */
 #include "tests/generate/generate.h"
 #include "launch/launch.h"
 

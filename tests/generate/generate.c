@@ -1,4 +1,5 @@
-/* The generator: a shape of the index space, inputs that walk it in several ways, a chain of roles over pipes, outputs. */
+/* The generator: a shape of the index space, inputs with several orders of its axes, a chain of
+ * roles over pipes, outputs. */
 #include "tests/generate/generate.h"
 
 #include <string.h>
@@ -10,13 +11,13 @@
 
 typedef enum Mode { PLAIN, REVERSED, STRIDED } Mode;
 
-typedef struct Tensor { /* an input: which axes of the space it has, and how it walks them */
+typedef struct Tensor { /* an input: its axes of the space, and their order */
     Element type;
     bool has[RANK];
     Mode mode[RANK];
     int halo[RANK];
     int copies;  /* tiles of an array field, and a leading axis of the tensor; 0: one plain tile */
-    bool direct; /* read by the computing roles themselves, not copied */
+    bool direct; /* read by the computing roles directly */
 } Tensor;
 
 typedef struct Field {
@@ -25,7 +26,8 @@ typedef struct Field {
     Element type;
     int order[RANK]; /* axes of the space, outermost first */
     int rank;
-    const char *claim; /* computed: what it holds, in the tensors' coordinates */
+    /* computed: its value, in the tensors' coordinates */
+    const char *claim;
     bool exact;
 } Field;
 
@@ -38,8 +40,9 @@ typedef struct Kernel {
     Arena *arena;
     Random random;
     bool integers, by_lanes, persistent, clustered;
-    bool in_turn;   /* of the role under construction */
-    int rank, grid; /* axes, and how many of them the grid walks; the others are ranges */
+    bool in_turn;   /* of the current role */
+    /* axes, and the number of them in the grid; the others are ranges */
+    int rank, grid;
     int tile[RANK];
     Tensor inputs[MAX_INPUTS];
     int input_count;
@@ -56,7 +59,7 @@ typedef struct Kernel {
 static const char *const INDEX[] = {"i", "j", "k", "l"}, *const EXTENT[] = {"A", "B", "C", "D"},
                          *const LOOP[] = {"m", "n", "p", "q"};
 
-/* ---- chance ------------------------------------------------------------------------------------------------------------ */
+/* ---- random numbers -------------------------------------------------------------------------- */
 
 uint32_t draw(Random *random, uint32_t below) { /* splitmix64 */
     uint64_t z = random->state += 0x9e3779b97f4a7c15u;
@@ -77,7 +80,7 @@ static Element any_type(Kernel *k) {
 
 static const char *spelling(Element type) { return element_rows[type].spelling; }
 
-/* ---- the space --------------------------------------------------------------------------------------------------------- */
+/* ---- the space ------------------------------------------------------------------------------- */
 
 static void choose_space(Kernel *k) {
     static const int last[] = {16, 32, 48, 64, 96, 128, 40, 24, 264, 320, 512},
@@ -99,7 +102,7 @@ static void choose_space(Kernel *k) {
     }
 }
 
-/* Must all innermost axes be multiples of 16 elements? Those that the copy engine walks */
+/* True if all innermost axes must be multiples of 16 elements: those of tensor copies */
 static bool aligned(const Kernel *k) {
     bool rows = k->rank > 1;
     for (int i = 0; i < k->input_count; i++) rows |= k->inputs[i].copies > 0;
@@ -120,9 +123,9 @@ static void choose_input(Kernel *k) {
     if (!t->direct && often(k, 20)) t->copies = 2 + (int)pick(k, 2);
 }
 
-/* ---- coordinates ------------------------------------------------------------------------------------------------------- */
+/* ---- coordinates ----------------------------------------------------------------------------- */
 
-/* The tensor's coordinate for position `at` of the space, moved by `by` */
+/* The tensor's coordinate for position `at` of the space, shifted by `by` */
 static void add_coordinate(Str *out, const Tensor *t, int d, const char *at, int by) {
     switch (t->mode[d]) {
     case PLAIN: str_add(out, at); break;
@@ -150,19 +153,20 @@ static const char *tensor_text(Kernel *k, int input, const char *copy, const cha
     return out.text;
 }
 
-/* ---- expressions --------------------------------------------------------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
-/* A value as the role writes it and as `ensures` does; exact where both certainly compute the same */
+/* A value as the role writes it and as `ensures` does; exact: both compute exactly the same */
 typedef struct Text {
     const char *role, *claim;
     bool exact, leaf;
 } Text;
 
-typedef struct Scene { /* where a computing role is */
+typedef struct Scene { /* the context in a computing role */
     Kernel *k;
-    bool held[MAX_PIPES];    /* pipes that it consumes */
+    bool held[MAX_PIPES];    /* pipes from which it holds a stage */
     bool parted;             /* instances share axis 0 */
-    bool started, registers; /* a tile `t` holds the first leaf; a `var` one */
+    /* a tile `t` holds the first leaf; in a `var` tile */
+    bool started, registers;
     Text kept;
     const char *row[RANK];   /* local index of each axis: "i", or "rank*4 + i" */
     const char *place[RANK]; /* position in the space: "m*8 + i" */
@@ -184,7 +188,7 @@ static Text input_leaf(Scene *s, int input, const char *handle, int field) {
     const char *comma = "[";
     for (int d = 0; d < k->rank; d++) {
         int shift = t->halo[d] > 0 ? 1 + (int)pick(k, (uint32_t)(2 * t->halo[d]))
-                                   : 0; /* bare, the index would run over the halo too */
+                                   : 0; /* a bare index would run over the halo too */
         by[d] = shift - t->halo[d];
         if (!t->has[d] || handle == NULL) continue;
         str_printf(&role, "%s%s", comma, s->row[d]);
@@ -231,7 +235,7 @@ static Text leaf(Scene *s) {
     return constant(k);
 }
 
-/* Something both sides certainly decide alike */
+/* A condition that both sides decide in the same way */
 static Text condition(Scene *s) {
     Kernel *k = s->k;
     int d = (int)pick(k, (uint32_t)k->rank);
@@ -253,7 +257,7 @@ static Text combined(Scene *s, const char *format, int depth) {
     Kernel *k = s->k;
     Text a = expression(s, depth - 1), b = expression(s, depth - 1);
     Str r = str_new(k->arena), c = str_new(k->arena);
-    for (const char *f = format; *f != '\0'; f++) { /* @ and # stand for the operands */
+    for (const char *f = format; *f != '\0'; f++) { /* @ and # are the operands */
         if (*f == '@')
             str_add(&r, a.role), str_add(&c, a.claim);
         else if (*f == '#')
@@ -285,7 +289,7 @@ static const char *narrowed(Kernel *k, Element type, const char *text) {
     return plain ? text : arena_printf(k->arena, "%s(%s)", spelling(type), text);
 }
 
-/* ---- pipes and outputs ----------------------------------------------------------------------------------------------------- */
+/* ---- pipes and outputs ----------------------------------------------------------------------- */
 
 static int new_pipe(Kernel *k, bool computed) {
     static const int depths[] = {1, 2, 3, 4, 2, 6};
@@ -348,7 +352,7 @@ static int new_output(Kernel *k, const Field *like, bool inout, const char *clai
     return number;
 }
 
-/* ---- loops ------------------------------------------------------------------------------------------------------------------ */
+/* ---- loops ----------------------------------------------------------------------------------- */
 
 static void open_loops(Kernel *k, const char *role, const char *team, bool turn) {
     Str *out = &k->roles;
@@ -363,7 +367,7 @@ static void close_loops(Kernel *k, bool turn) {
     str_printf(&k->roles, "        }%s\n    }\n", turn ? " }" : "");
 }
 
-/* Positions in the space, of this tile: "m*8 + i" */
+/* Positions of this tile in the space: "m*8 + i" */
 static void places(Kernel *k, const char *const *row, const char **place) {
     for (int d = 0; d < k->rank; d++) place[d] = arena_printf(k->arena, "%s*%d + %s", LOOP[d], k->tile[d], row[d]);
 }
@@ -377,7 +381,7 @@ static int any_warps(Kernel *k) {
     return counts[pick(k, COUNT_OF(counts))];
 }
 
-/* Acquires, in block or flat form; close_stages undoes it in reverse */
+/* Acquires, as block or flat; close_stages undoes it in reverse order */
 typedef struct Held {
     int pipe;
     bool block, produce;
@@ -415,7 +419,7 @@ static void note_end(Kernel *k, int pipe, const char *role) {
     k->pipes[pipe].consumers++;
 }
 
-/* ---- roles ------------------------------------------------------------------------------------------------------------------ */
+/* ---- roles ----------------------------------------------------------------------------------- */
 
 static void copy_input(Kernel *k, int number, const char *copy, bool rank) {
     const Field *field = &k->fields[number];
@@ -468,7 +472,7 @@ static Field result_like(Scene *s, Text value) {
     Kernel *k = s->k;
     Field field = {.input = -1, .type = any_type(k), .exact = value.exact};
     if (s->registers)
-        natural_order(k, &field); /* elements of registers stay with their threads */
+        natural_order(k, &field); /* elements of registers stay in their threads */
     else
         maybe_transposed(k, &field);
     field.claim = narrowed(k, field.type, value.claim);
@@ -476,18 +480,19 @@ static Field result_like(Scene *s, Text value) {
     return field;
 }
 
-/* One value of a computing role, into a field of the produced stage or straight to memory */
+/* One value of a computing role, written to a field of the produced stage or to memory */
 static void compute_value(Scene *s, int pipe) {
     Kernel *k = s->k;
     Text value = expression(s, (int)pick(k, 4));
-    if (pipe < 0 || s->parted) { /* only a tile subscripted bare says how far the indexes run */
+    if (pipe < 0 || s->parted) { /* only a tile subscripted by the bare index gives it an extent */
         value.role = arena_printf(k->arena, "(%s + %s)", s->kept.role, value.role);
         value.claim = arena_printf(k->arena, "(%s + %s)", s->kept.claim, value.claim);
         value.exact = value.exact && s->kept.exact && k->integers;
         value.leaf = false;
     }
     if (k->by_lanes && value.leaf)
-        value.role = arena_printf(k->arena, "min(%s, %s)", value.role, value.role); /* no tensor copy */
+        /* excludes a tensor copy */
+        value.role = arena_printf(k->arena, "min(%s, %s)", value.role, value.role);
     Field field = result_like(s, value);
     const char *text = narrowed(k, field.type, value.role);
     if (pipe >= 0) {
@@ -504,12 +509,13 @@ static void compute_value(Scene *s, int pipe) {
                text);
 }
 
-/* The first leaf goes through a register or shared tile, which bears the role's own part of axis 0 where instances share it */
+/* Stores the first leaf in a register or shared tile, for the role's own part of axis 0 if
+ * instances share it */
 static void keep_leaf(Scene *s, int part, int warps_of_it) {
     Kernel *k = s->k;
     int64_t total = part;
     for (int d = 1; d < k->rank; d++) total *= k->tile[d];
-    bool too_many = total / (32 * warps_of_it) > 32; /* elements in the registers of a thread */
+    bool too_many = total / (32 * warps_of_it) > 32; /* for the registers of a thread */
     Text first = leaf(s), second = expression(s, 1);
     Str dims = str_new(k->arena), at = str_new(k->arena);
     for (int d = 0; d < k->rank; d++) {
@@ -529,7 +535,8 @@ static void keep_leaf(Scene *s, int part, int warps_of_it) {
     s->registers = !shared;
 }
 
-/* May instances in turn acquire without a `turn`? One stage of each pipe an iteration, of rings that are multiples of them */
+/* True if instances in turn may acquire without a `turn`: one stage of each pipe per iteration,
+ * and rings that are multiples of the instances */
 static bool rings_fit(const Kernel *k, int instances) {
     bool fit = k->grid == k->rank;
     for (int p = 0; p < k->pipe_count; p++) fit &= k->pipes[p].stages % instances == 0;
@@ -621,7 +628,7 @@ static void store_role(Kernel *k, int pipe) {
     note_end(k, pipe, role);
 }
 
-/* ---- the whole -------------------------------------------------------------------------------------------------------------- */
+/* ---- program --------------------------------------------------------------------------------- */
 
 static void declare_inputs(Kernel *k) {
     for (int i = 0; i < k->input_count; i++) {
@@ -652,7 +659,7 @@ static void build_roles(Kernel *k) {
         if (k->pipes[p].consumers == 0 || (has_storable(k, p) && often(k, 20))) store_role(k, p);
 }
 
-/* Extents about whole tiles; a zero now and then */
+/* Extents of about whole tiles; sometimes zero */
 static const char *choose_sizes(Kernel *k) {
     Str out = str_new(k->arena);
     for (int d = 0; d < k->rank; d++) {
@@ -667,7 +674,7 @@ static const char *choose_sizes(Kernel *k) {
     return out.text;
 }
 
-/* Some inputs lack axes of the grid: along those the blocks of a cluster share their tiles. */
+/* Inputs that lack axes of the grid: the blocks of a cluster along those axes share their tiles. */
 static void add_cluster(Kernel *k, Str *text) {
     static const int sizes[] = {1, 2, 2, 3, 4, 5, 8};
     int blocks = 1;
@@ -682,7 +689,7 @@ static void add_cluster(Kernel *k, Str *text) {
     str_add(text, ");\n");
 }
 
-/* "@3" in the pipes' heads are the roles that consume pipe 3, known at the end only */
+/* Replaces "@3" in the pipes' heads by the roles that consume pipe 3, which are known at the end */
 static void add_pipes(const Kernel *k, Str *out) {
     for (const char *c = k->pipe_text.text; *c != '\0'; c++) {
         if (*c == '@')

@@ -1,6 +1,7 @@
-/* Random well-formed kernels: a seed goes in, the text of a program comes out, whose `ensures` follows by construction, with
- * sizes to launch it with. What a field of a stage holds is known as an expression over the tensors at the coordinates i, j, k, l
- * of the whole index space, so each output's claim is the expression that its role computes, spelled from outside. */
+/* Random well-formed kernels: the text of a program from a seed, whose `ensures` is right by
+ * construction, and sizes to launch it with. The content of a field is known as an expression
+ * over the tensors at the coordinates i, j, k, l of the whole index space; an output's claim is
+ * the expression that its role computes, in these coordinates. */
 #ifndef TESTS_GENERATE_H
 #define TESTS_GENERATE_H
 
@@ -22,7 +23,8 @@ typedef struct Generated {
 
 Generated generate(Arena *arena, uint64_t seed);
 
-/* Does ptxas take the text, without a warning and with at most so many bytes of spills? What it says is in *said. */
+/* True if ptxas accepts the text, without a warning and with at most `spills` bytes of spills.
+ * *said: its output. */
 bool assembles(Arena *arena, const char *ptx, uint64_t spills, const char **said);
 
 #endif

@@ -1,8 +1,11 @@
-/* generate-test [--count N] [--seed S] [--write DIR] [--only SEED] [--assemble] [--gpu] [--refused]
+/* generate-test [--count N] [--seed S] [--write DIR] [--only SEED] [--assemble] [--gpu]
+ * [--refused]
  *
- * Compiles random kernels, runs them on the emulator on several schedules, and compares with `ensures`; with --gpu also on the GPU,
- * in this one process. A share of the texts is assembled where ptxas is found, every other one with --assemble. A program that fails is printed whole. What the
- * checker may refuse of a random program (a copy that is no box, too much shared memory) is counted, and must stay the smaller part. */
+ * Compiles random kernels, runs them on the emulator on several schedules, and compares with
+ * `ensures`; with --gpu also on the GPU, in this process. If ptxas is found, a share of the
+ * texts is assembled, with --assemble every second one. A failing program is printed. Refusals
+ * that random programs may get (a copy that is not a box, too much shared memory) are counted,
+ * and must be the minority. */
 #include "emulator/emulator.h"
 #include "lib/private.h"
 #include "reference/reference.h"
@@ -13,12 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SPILLS 160 /* bytes: a random register tile may be as large as what a thread has */
+/* bytes: a random register tile may need all registers of a thread */
+#define SPILLS 160
 
 typedef struct Run {
     int passed, failed, refused;
     const char *folder;
-    int every; /* which share of the texts is assembled */
+    int every; /* one in this many texts is assembled */
     bool assemble, show_refused;
     Runtime *gpu;
 } Run;
@@ -32,7 +36,7 @@ static bool fail(Run *run, const Generated *program, const char *what, const Dia
     return false;
 }
 
-/* ---- one run ----------------------------------------------------------------------------------------------------------- */
+/* ---- one run --------------------------------------------------------------------------------- */
 
 static const char *run_once(Run *run, const PipecProgram *program, const Argument *arguments, size_t count,
                             uint64_t schedule, Arena *arena, Diags *diags, bool gpu) {
@@ -91,9 +95,10 @@ static bool run_sizes(Run *run, const PipecProgram *program, const Generated *ge
     return fine;
 }
 
-/* ---- one program ---------------------------------------------------------------------------------------------------------- */
+/* ---- one program ----------------------------------------------------------------------------- */
 
-/* What the checker may say of a kernel that was drawn without looking: no box, too much shared memory, threads or barriers */
+/* True for errors that are expected of random kernels: not a box, too much shared memory,
+ * threads or barriers */
 static bool may_be_refused(const Diags *diags) {
     static const Code allowed[] = {P0211, P0212, P0213, P0500, P0501, P0504};
     for (size_t i = 0; i < diags->items.count; i++) {

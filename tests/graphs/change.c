@@ -1,10 +1,10 @@
-/* Liberties that a role may take without changing how many stages it acquires, and wounds. */
+/* Variations of a role that keep the number of its acquires, and wounds. */
 #include "tests/graphs/graphs.h"
 
 static uint32_t pick(Graph *graph, uint32_t below) { return draw(&graph->random, below); }
 static bool often(Graph *graph, int percent) { return chance(&graph->random, percent); }
 
-/* ---- liberties ---------------------------------------------------------------------------------------------------------- */
+/* ---- variations ------------------------------------------------------------------------------ */
 
 static bool leaves(const Nodes *nodes) {
     for (size_t i = 0; i < nodes->count; i++)
@@ -44,7 +44,7 @@ static void part_loops(Graph *graph, Nodes *nodes) {
     }
 }
 
-/* `let s = ..; use; .. release s;`, released behind some of what follows in its list */
+/* `let s = ..; use; .. release s;`, with the release after some of the following statements */
 static void flatten(Graph *graph, Nodes *nodes, size_t at, bool freely) {
     Node *stage = nodes->items[at], *use = node_copy(graph, stage), *release = node_new(graph, NODE_RELEASE);
     size_t most = at + 2;
@@ -110,7 +110,7 @@ void graph_decorate(Graph *graph, bool freely, bool in_pieces) {
     }
 }
 
-/* ---- wounds ------------------------------------------------------------------------------------------------------------- */
+/* ---- wounds ---------------------------------------------------------------------------------- */
 
 typedef struct Slot {
     Nodes *list;
@@ -137,7 +137,7 @@ static Node *wrapped(Graph *graph, Node *node) {
     return around;
 }
 
-/* False: it does not apply here. */
+/* False: not applicable. */
 static bool wound(Graph *graph, Slots *slots, Wound kind) {
     Slot *slot = &slots->items[pick(graph, (uint32_t)slots->count)],
          *other = &slots->items[pick(graph, (uint32_t)slots->count)];

@@ -4,7 +4,7 @@
 static uint32_t pick(Graph *graph, uint32_t below) { return draw(&graph->random, below); }
 static bool often(Graph *graph, int percent) { return chance(&graph->random, percent); }
 
-/* ---- nodes -------------------------------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 Node *node_new(Graph *graph, NodeKind kind) {
     Node *node = NEW(graph->arena, Node);
@@ -41,7 +41,7 @@ Node *node_copy(Graph *graph, const Node *node) {
     return copy;
 }
 
-/* ---- formulas ----------------------------------------------------------------------------------------------------------- */
+/* ---- formulas -------------------------------------------------------------------------------- */
 
 Term term_draw(Graph *graph, const int *loops, int loop_count, bool outside) {
     Term term = {.kind = TERM_NUMBER, .of = (int)pick(graph, 4)};
@@ -60,7 +60,7 @@ Condition condition_draw(Graph *graph, const int *loops, int loop_count) {
     Condition condition = {.nonempty = -1, .op = (int)pick(graph, OPERATORS)};
     int range = (int)pick(graph, (uint32_t)graph->range_count);
     if (often(graph, 15) && graph->ranges[range].parity < 0)
-        condition.nonempty = range; /* with `where` that is not known before */
+        condition.nonempty = range; /* with `where` whose truth is unknown */
     do condition.left = term_draw(graph, loops, loop_count, false);
     while (condition.left.kind == TERM_NUMBER);
     if (often(graph, 40)) {
@@ -88,7 +88,7 @@ static void draw_ranges(Graph *graph) {
     }
 }
 
-/* ---- the script --------------------------------------------------------------------------------------------------------- */
+/* ---- the script ------------------------------------------------------------------------------ */
 
 typedef struct Scope {
     int loops[8], count, events;
@@ -158,7 +158,7 @@ static void script_list(Graph *graph, Scope *scope, int depth, Nodes *out) {
     }
 }
 
-/* ---- roles and pipes ---------------------------------------------------------------------------------------------------- */
+/* ---- roles and pipes ------------------------------------------------------------------------- */
 
 static bool takes_part(const Graph *graph, const GraphPipe *pipe, int role) {
     (void)graph;
@@ -211,7 +211,7 @@ static void draw_roles(Graph *graph) {
     }
 }
 
-/* ---- projections -------------------------------------------------------------------------------------------------------- */
+/* ---- projections ----------------------------------------------------------------------------- */
 
 static Node *stage_of(Graph *graph, const Node *event, bool produce) {
     Node *node = node_copy(graph, event);
@@ -251,7 +251,7 @@ static Node *of_stage(Graph *graph, NodeKind kind, const Node *stage) {
     return node;
 }
 
-/* The consumer holds the last stage while it takes the next: it needs two. */
+/* The consumer holds the last stage while it takes the next one, so it needs two. */
 static void project_rotation(Graph *graph, int role, const Node *event, Nodes *out) {
     const GraphPipe *pipe = &graph->pipes[event->pipe];
     if (!takes_part(graph, pipe, role)) return;
@@ -302,7 +302,7 @@ static void project(Graph *graph, int role, const Nodes *script, Nodes *out) {
     }
 }
 
-/* A stage that is handed over before the grid is held until behind it, now and then. */
+/* A stage that is handed over before the grid is sometimes held until after it. */
 static void project_outside(Graph *graph, int number, const Node *event) {
     GraphRole *role = &graph->roles[number];
     bool consumes = is_consumer(&graph->pipes[event->pipe], number) && graph->pipes[event->pipe].producer != number;
@@ -331,8 +331,8 @@ Graph *graph_draw(Arena *arena, uint64_t seed) {
         if (!graph->pipes[p].used && !graph->pipes[p].outside) vec_push(arena, &script, event(graph, &scope, p, false));
     for (int r = 0; r < graph->role_count; r++) project(graph, r, &script, &graph->roles[r].body);
     for (int r = 0; r < graph->role_count; r++)
-        graph->roles[r].writes = shares(&graph->roles[r]); /* a tile says how far `i` runs */
-    graph->roles[0].writes = true;                         /* some tensor bears M */
+        graph->roles[r].writes = shares(&graph->roles[r]); /* a tile gives `i` its extent */
+    graph->roles[0].writes = true;                         /* some tensor needs the extent M */
     for (int p = 0; p < graph->pipe_count; p++) {
         if (graph->pipes[p].outside) {
             const Node *once = event(graph, &scope, p, true);

@@ -1,5 +1,6 @@
-/* What a graph does at given sizes, found out by hand, without the compiler: each role, or each instance of one in turn, becomes a list of
- * actions; then all go on until nobody can. It is written from the language reference, not from check/. */
+/* Computes what a graph does at given sizes, without the compiler: each role, or each instance
+ * of one in turn, becomes a list of actions; the processes run until none can continue. Written
+ * from the language reference, independent of check/. */
 #include "tests/graphs/graphs.h"
 
 #include <string.h>
@@ -18,9 +19,10 @@ typedef enum ActionKind {
 typedef struct Action {
     ActionKind kind;
     bool produce;
-    int pipe, number; /* of the stage; of a turn: `number` of all instances'; of a tile: its place in the result */
+    /* number of the stage; turn: number over all instances; tile: its index in the result */
+    int pipe, number;
     int copy;
-    int64_t value; /* that is added; or the row */
+    int64_t value; /* the value to add; or the row */
 } Action;
 
 typedef struct Held {
@@ -28,7 +30,7 @@ typedef struct Held {
     bool produce;
 } Held;
 
-typedef struct Late { /* a lagging block's stage */
+typedef struct Late { /* a stage of a lagging block */
     const Node *block;
     Held held;
 } Late;
@@ -68,7 +70,7 @@ int32_t graph_input(int tensor, int64_t row, int element) {
     return (int32_t)(row * 1009 + element * 31 + tensor * 500009 + 17);
 }
 
-/* ---- formulas ----------------------------------------------------------------------------------------------------------- */
+/* ---- formulas -------------------------------------------------------------------------------- */
 
 static int64_t term(const Machine *m, const Process *p, const Term *term) {
     int64_t value = 0;
@@ -108,7 +110,7 @@ static bool holds(const Machine *m, const Process *p, const Condition *condition
     return truths[condition->op];
 }
 
-/* ---- lists of actions --------------------------------------------------------------------------------------------------- */
+/* ---- lists of actions ------------------------------------------------------------------------ */
 
 typedef enum Flow { FLOW_ON, FLOW_BREAK, FLOW_CONTINUE } Flow;
 
@@ -176,7 +178,8 @@ static Flow loop(Machine *m, Process *p, const Node *node) {
         p->loops[node->loop] = 0;
         return walk(m, p, &node->body);
     }
-    int64_t live = 0, end = end_of(m, p, range); /* pieces count the iterations that are left */
+    /* pieces count the iterations that the filter keeps */
+    int64_t live = 0, end = end_of(m, p, range);
     p->late = &late;
     for (int64_t k = 0; k < end && (node->to < 0 || live < node->to); k++) {
         p->loops[node->loop] = k;
@@ -237,7 +240,7 @@ static void walk_role(Machine *m, Process *p, int64_t first, int64_t step_by, in
     walk(m, p, &p->role->behind);
 }
 
-/* ---- the run ------------------------------------------------------------------------------------------------------------ */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 static bool can_go(const Machine *m, const Process *p, const Action *action) {
     if (action->kind == ACTION_TAKE) return m->passed[p->number] == action->number;
@@ -298,7 +301,7 @@ static void go(Machine *m, Process *p, const Action *action) {
     }
 }
 
-/* How many processes take each stage of the pipe for this role? */
+/* Number of processes that take each stage of the pipe for this role */
 static int takers(const Graph *graph, int role, int pipe) {
     return graph->roles[role].in_turn && graph->pipes[pipe].outside ? graph->roles[role].instances : 1;
 }

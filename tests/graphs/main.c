@@ -1,14 +1,18 @@
-/* graphs-test [--count N] [--seed S] [--only SEED] [--schedules N] [--time SECONDS] [--show N] [--write DIR] [--pieces] [--verbose]
+/* graphs-test [--count N] [--seed S] [--only SEED] [--schedules N] [--time SECONDS] [--show N]
+ *            [--write DIR] [--pieces] [--verbose]
  *
- * Judges the checker's verdicts on balance and deadlock. Random role/pipe programs (graphs.h) are checked; those that nothing but such
- * a verdict refuses are generated all the same, and run on the emulator:
- *   accepted      ends without a finding and with the right results, at sizes from 0 to 5 and on several schedules
- *   P0460         hangs at the sizes that the message names
- *   P0450         hangs at the sizes that the message names, or ends there with unequal counts, counted by hand
- * A well-formed program must be accepted, unless it does hang where the message says. An incomplete verdict (P0461) claims nothing, but few
- * well-formed programs may get one. Other verdicts are counted. What is expected of a run is found by hand (expect.c), and every run must
- * come out so, or else the compiler, the emulator or this test is wrong. --pieces: some roles walk ranges in parts (not all of it is proved).
- * --time goes on with new programs until the time is up. A program that fails is printed whole with its seed, for --only. */
+ * Tests the checker's verdicts on counts and deadlock. Random graphs (graphs.h) are checked;
+ * those that only such a verdict refuses are generated nevertheless, and run on the emulator:
+ *   accepted      ends without a finding and with the right results, at sizes from 0 to 5 and on
+ *                 several schedules
+ *   P0460         hangs at the sizes in the message
+ *   P0450         hangs at the sizes in the message, or ends there with unequal counts
+ * A well-formed program must be accepted, unless it hangs as the message says. An incomplete
+ * verdict (P0461) claims nothing, but few well-formed programs may get one. Other verdicts are
+ * counted. expect.c computes the expected result of each run independently; if a run differs,
+ * the compiler, the emulator or this test is wrong. --pieces: some roles iterate over ranges in
+ * parts (not all of these are proved). --time continues with new programs until the time is up.
+ * A failing program is printed with its seed, for --only. */
 #include "check/check.h"
 #include "codegen/codegen.h"
 #include "emulator/emulator.h"
@@ -27,17 +31,19 @@
 #define COUNT 400
 #endif
 #define LIMIT           20000000 /* warp instructions of a run */
-#define ACTIONS_MOST    3000     /* of a run of an accepted program: longer ones teach nothing new */
-#define NAMED_MOST      200000   /* of one at the sizes that a message names */
+/* most actions of a run of an accepted program: longer ones add no coverage */
+#define ACTIONS_MOST    3000
+#define NAMED_MOST      200000   /* most actions of a run at the sizes in a message */
 #define LARGEST         5        /* of each size */
-#define DRAWN           6        /* sizes drawn for a program, beside the first rows of `fixed` */
-#define SHOWN           20       /* failures that are printed whole */
-#define ACCEPTED_LEAST  5        /* one program in so many is well-formed and accepted */
-#define INCOMPLETE_MOST 0        /* percent of the well-formed ones, */
-#define PIECES_MOST     2        /* and of those with ranges in pieces */
-#define CODES           32       /* different codes that are counted */
+#define DRAWN           6 /* sizes drawn per program, in addition to the first rows of `fixed` */
+#define SHOWN           20       /* most failures that are printed */
+#define ACCEPTED_LEAST  5        /* one program in this many must be well-formed and accepted */
+#define INCOMPLETE_MOST 0        /* most percent of the well-formed ones */
+#define PIECES_MOST     2        /* the same with ranges in pieces */
+#define CODES           32       /* most different codes */
 
-/* ENDED_EARLY: by the reference it hangs, but a stage that copies fill is handed over as soon as they have landed */
+/* ENDED_EARLY: hangs by the reference, but a stage filled by copies is handed over as soon as
+ * they have completed */
 typedef enum Outcome { ENDED, ENDED_EARLY, HUNG, FOUND, TOO_LONG, PRECONDITION, UNUSABLE } Outcome;
 
 typedef struct Tester {
@@ -62,10 +68,10 @@ typedef struct Trial {
     Diags *diags;
     Str ptx;
     Manifest *manifest;
-    const Diag *verdict; /* the first on balance or deadlock; NULL: accepted */
+    const Diag *verdict; /* the first on counts or deadlock; NULL: accepted */
 } Trial;
 
-/* ---- what is said ------------------------------------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static void fail(Trial *trial, const char *what, const Diags *diags) {
     Tester *tester = trial->tester;
@@ -90,12 +96,12 @@ static void write_down(const Trial *trial, const char *what) {
     fclose(file);
 }
 
-/* ---- one run ------------------------------------------------------------------------------------------------------------ */
+/* ---- one run --------------------------------------------------------------------------------- */
 
 static Launch *prepare(const Trial *trial, Arena *arena, const int64_t *sizes, Diags *diags) {
     Argument arguments[SYMBOLS];
     size_t count = 0;
-    for (int s = 0; s < SYMBOLS; s++) /* a kernel without a tensor of M has no M */
+    for (int s = 0; s < SYMBOLS; s++) /* a kernel needs a tensor with extent M for the symbol M */
         for (size_t i = 0; i < trial->manifest->symbols.count; i++)
             if (strcmp(trial->manifest->symbols.items[i].name, symbol_names[s]) == 0)
                 arguments[count++] = (Argument){.name = symbol_names[s],
@@ -129,7 +135,8 @@ static bool says(const Diags *diags, Code code) {
     return false;
 }
 
-/* Runs once, and compares with what is expected. False: something is wrong, and it was said. */
+/* Runs once and compares with the expected result. False: there was a difference, which was
+ * reported. */
 static bool run(Trial *trial, const int64_t *sizes, int resident, uint64_t schedule, size_t most, Outcome *outcome,
                 bool *unequal) {
     Arena *arena = arena_new();
@@ -181,7 +188,7 @@ static bool run(Trial *trial, const int64_t *sizes, int resident, uint64_t sched
     return wrong == NULL;
 }
 
-/* ---- accepted programs -------------------------------------------------------------------------------------------------- */
+/* ---- accepted programs ----------------------------------------------------------------------- */
 
 static bool try_accepted(Trial *trial) {
     static const int64_t fixed[][SYMBOLS] = {{1, 1, 1, 1}, {0, 0, 0, 0}, {2, 2, 2, 2}, {5, 3, 4, 2},
@@ -211,9 +218,9 @@ static bool try_accepted(Trial *trial) {
     return true;
 }
 
-/* ---- refused ones ------------------------------------------------------------------------------------------------------- */
+/* ---- refused ones ---------------------------------------------------------------------------- */
 
-/* The sizes that a message names, as "K = 3"; what it does not name is 1. False: it names none. */
+/* The sizes in a message, as "K = 3"; missing ones are 1. False: there are none. */
 static bool named_sizes(const Diag *verdict, int64_t *sizes) {
     bool any = false;
     for (int s = 0; s < SYMBOLS; s++) {
@@ -231,7 +238,8 @@ static bool named_sizes(const Diag *verdict, int64_t *sizes) {
     return any;
 }
 
-/* With any number of resident blocks, since a block's tiles are meant: does it come out so? */
+/* Confirms the verdict for several numbers of resident blocks, because the message is about the
+ * tiles of one block */
 static bool confirm(Trial *trial, bool *hangs, bool *early, bool *unequal) {
     int64_t sizes[SYMBOLS];
     *hangs = *early = *unequal = false;
@@ -288,9 +296,9 @@ static bool try_refused(Trial *trial) {
     return false;
 }
 
-/* ---- one program -------------------------------------------------------------------------------------------------------- */
+/* ---- one program ----------------------------------------------------------------------------- */
 
-/* False: refused for something else than balance or deadlock. */
+/* False: refused for another reason than counts or deadlock. */
 static bool compile(Trial *trial) {
     Arena *arena = trial->arena;
     const Source *source = source_new(arena, "graph.pipe", trial->text, strlen(trial->text));
@@ -310,7 +318,7 @@ static bool compile(Trial *trial) {
     return true;
 }
 
-/* Do roles wait for each other since some hold stages for too long, or take them in another order? */
+/* True if roles deadlock because some hold stages too long, or take them in another order */
 static bool goes_too_far(Graph *graph) {
     Random random = {graph->seed + 9};
     bool hangs = false;
@@ -319,7 +327,7 @@ static bool goes_too_far(Graph *graph) {
         Expected expected;
         int64_t sizes[SYMBOLS];
         for (int s = 0; s < SYMBOLS; s++) sizes[s] = i < 4 ? i : (int64_t)draw(&random, 9);
-        if (i >= 100) sizes[SYMBOL_Q] = -sizes[SYMBOL_Q]; /* the only one that may be below 0 */
+        if (i >= 100) sizes[SYMBOL_Q] = -sizes[SYMBOL_Q]; /* the only size that may be negative */
         graph_expect(graph, sizes, 1, false, arena, &expected);
         hangs = expected.hangs;
         arena_free(arena);
@@ -327,7 +335,8 @@ static bool goes_too_far(Graph *graph) {
     return hangs;
 }
 
-/* Of four programs two are mutants, one takes all liberties, and one only those with which it stays right by construction. */
+/* Of four programs two are mutants, one has all variations, and one only those that keep it
+ * right by construction. */
 static Graph *draw_program(const Tester *tester, Arena *arena, uint64_t seed) {
     Graph *graph = graph_draw(arena, seed);
     graph_decorate(graph, seed % 4 != 0, tester->pieces);
@@ -348,7 +357,8 @@ static void try_program(Tester *tester, uint64_t seed) {
     tester->well_formed += !trial.graph->mutated;
     bool compiled = compile(&trial), fine = true;
     if (says(trial.diags, P0311))
-        trial.graph->mutated = true; /* a break that is always taken leaves statements unreached */
+        /* statements after a break that is always taken are unreachable */
+        trial.graph->mutated = true;
     if (tester->verbose)
         printf("seed %llu%s: %s\n", (unsigned long long)seed, trial.graph->mutated ? ", mutant" : "",
                !compiled       ? "refused for another reason"
@@ -358,7 +368,7 @@ static void try_program(Tester *tester, uint64_t seed) {
         tester->other++;
         write_down(&trial, "refused");
         if (says(trial.diags, P0310))
-            trial.graph->mutated = true; /* more stages held than the ring has, where no size leads */
+            trial.graph->mutated = true; /* holds more stages than the ring has, at any size */
         if (!trial.graph->mutated) fail(&trial, "a well-formed program is refused", trial.diags), fine = false;
     } else if (trial.verdict == NULL) {
         tester->accepted++;
@@ -373,7 +383,7 @@ static void try_program(Tester *tester, uint64_t seed) {
     arena_free(arena);
 }
 
-/* ---- all ---------------------------------------------------------------------------------------------------------------- */
+/* ---- main ------------------------------------------------------------------------------------ */
 
 static double now(void) {
     struct timespec time;

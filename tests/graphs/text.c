@@ -1,5 +1,6 @@
-/* A graph as a program. Roles keep a vector `acc` of what they have read, which depends on each value and on their order; what they write
- * into stages depends on it, and at the end of a tile it goes into the role's own tensor. */
+/* Prints a graph as a program. Each role keeps a vector `acc` that depends on each value it has
+ * read and on their order; the values that it writes to stages depend on it, and at the end of a
+ * tile it is written to the role's tensor. */
 #include "tests/graphs/graphs.h"
 
 const char *const symbol_names[SYMBOLS] = {"M", "K", "L", "q"};
@@ -13,7 +14,7 @@ typedef struct Printer {
     const char *sum; /* the vector: `acc` in a tile, `base` outside */
 } Printer;
 
-/* ---- formulas ----------------------------------------------------------------------------------------------------------- */
+/* ---- formulas -------------------------------------------------------------------------------- */
 
 static const char *term_text(Graph *graph, const Term *term) {
     static const char *const axes[] = {"t", "u"};
@@ -48,7 +49,7 @@ static const char *condition_text(Graph *graph, const Condition *condition) {
                         term_text(graph, &condition->right));
 }
 
-/* ---- statements --------------------------------------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 static void line(Printer *p, const char *format, ...) PRINTF_LIKE(2, 3);
 static void line(Printer *p, const char *format, ...) {
@@ -146,7 +147,7 @@ static void print_node(Printer *p, const Node *node) {
         line(p, "let h%d = try %s <p%d>;", node->hint, node->produce ? "produce" : "consume", node->pipe);
         break;
     case NODE_EVENT:
-    case NODE_ROTATE: break; /* of scripts alone */
+    case NODE_ROTATE: break; /* occurs only in scripts */
     }
 }
 
@@ -156,7 +157,7 @@ static void print_nodes(Printer *p, const Nodes *nodes) {
     p->indent--;
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------------------------------- */
+/* ---- program --------------------------------------------------------------------------------- */
 
 static void print_role(Printer *p, int number) {
     const GraphRole *role = p->role = &p->graph->roles[number];

@@ -1,9 +1,10 @@
-/* hang-test [--gpu]: kernels that are made to hang, and what is said of them.
+/* hang-test [--gpu]: kernels that are made to hang, and the diagnostics.
  *
- * The PTX of an example, with the watchdog of the waits compiled in, loses one arrival or expects too many bytes. The emulator must
- * find the deadlock, and where there is a GPU, the watchdog must end the kernel within its patience of a second; both name the
- * roles that wait, for which end of which pipe, at which line. A kernel that trapped takes its context with it: each GPU run has a
- * process of its own, and the device is opened in the child alone. */
+ * The PTX of an example, with the watchdog compiled in, loses one arrival or expects too many
+ * bytes. The emulator must find the deadlock, and with a GPU the watchdog must end the kernel
+ * after its limit of a second; both name the roles that wait, the end and pipe, and the line. A
+ * kernel that trapped destroys its context: each GPU run is a separate process, and only the
+ * child opens the device. */
 #include "emulator/emulator.h"
 #include "lib/private.h"
 #include "reference/reference.h"
@@ -20,13 +21,18 @@
 
 typedef struct Case {
     const char *what, *file;
-    const char *size;  /* NAME=value: enough tiles for each block of a whole GPU to go through its rings several times; NULL: any will do */
-    const char *after; /* text behind which the wound is looked for */
-    const char *find;  /* what is replaced there, behind `skip` others of its kind */
+    /* NAME=value: enough tiles for each block of a whole GPU to use its rings several times;
+     * NULL: any */
+    const char *size;
+    const char *after; /* the change is searched for after this text */
+    /* the text to replace, after `skip` other occurrences */
+    const char *find;
     int skip;
-    const char *with;        /* NULL: the whole instruction goes */
-    const char *emulator[3]; /* what the emulator says: who waits for what, with the stage */
-    const char *gpu[3];      /* and the watchdog; none: a GPU may take it otherwise */
+    const char *with;        /* NULL: removes the whole instruction */
+    /* required texts of the emulator: which role waits for what, with the stage */
+    const char *emulator[3];
+    /* of the watchdog; none: the result on a GPU may differ */
+    const char *gpu[3];
 } Case;
 
 static const Case cases[] = {
@@ -114,10 +120,10 @@ static bool expect(bool fine, const Case *c, const char *on, const char *wanted,
     return fine;
 }
 
-/* ---- the wound ----------------------------------------------------------------------------------------------------------- */
+/* ---- the change ------------------------------------------------------------------------------ */
 
-/* The text with the one place changed (skip -1: with all of them from there to the end of the role); NULL: there is none. Lines
- * stay where they are, since the manifest's marks speak of them. */
+/* The text with one place changed (skip -1: all places from there to the end of the role); NULL:
+ * there is none. Line numbers do not change, because the manifest's marks refer to them. */
 static const char *wounded(Arena *arena, const char *ptx, const Case *c) {
     char *text = arena_copy(arena, ptx, strlen(ptx)), *at = strstr(text, c->after);
     if (at == NULL) return NULL;
@@ -140,7 +146,7 @@ static const char *wounded(Arena *arena, const char *ptx, const Case *c) {
     return text;
 }
 
-/* ---- runs ---------------------------------------------------------------------------------------------------------------- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 static Launch *prepare(Arena *arena, const PipecProgram *program, const char *ptx, const Case *c, Diags *diags) {
     LaunchOptions options = {.seed = 1, .watchdog_ns = 1000000000};
@@ -171,7 +177,7 @@ static void on_emulator(Arena *arena, const PipecProgram *program, const char *p
     launch_free(launch);
 }
 
-/* In the child: what was found goes into the pipe, how it ended is the exit code. */
+/* The child: writes the finding to the pipe, and exits with the run's status. */
 static void child_run(Arena *arena, const PipecProgram *program, const char *ptx, const Case *c, int out) {
     Diags *diags = diags_new(arena, program->source);
     RuntimeLack lack;
@@ -184,7 +190,8 @@ static void child_run(Arena *arena, const PipecProgram *program, const char *ptx
         _exit(told ? NO_GPU : 1);
     }
     Launch *launch = prepare(arena, program, ptx, c, diags);
-    alarm(60); /* a kernel that is not ended by its watchdog is not waited for */
+    /* the limit for a kernel that its watchdog does not end */
+    alarm(60);
     RunStatus status = launch == NULL ? RUN_UNAVAILABLE : runtime_run(arena, runtime, launch, &options, &result, diags);
     const char *text = rendered(arena, diags);
     bool told = write(out, text, strlen(text)) >= 0;

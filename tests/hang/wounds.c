@@ -1,13 +1,15 @@
-/* The wounds of tests/hang/wounds.txt: PTX of right programs that loses what the compiler derives, each with the code that must find it.
+/* The changes of tests/hang/wounds.txt: PTX of right programs without an instruction that the
+ * compiler derives, each with the code that must find it.
  *
  *     FILE NAME=VALUE ..: what is wrong
- *     @ TEXT          the places that follow are looked for behind this text (each line moves on)
- *     - TEXT          an instruction that goes; with a `+` line behind it, this text alone is replaced
- *     * TEXT          each such instruction goes, up to the end of the role
+ *     @ TEXT          the following places are searched for after this text
+ *     - TEXT          an instruction to remove; a `+` line after it replaces only this text
+ *     * TEXT          removes each such instruction, up to the end of the role
  *     + TEXT
- *                     `#` in a text that is looked for is a number
- *     = P0730         found on one schedule at least of those tried: by the emulator, or by `ensures` afterwards (P085x)
- * Lines stay where they are, since the manifest's marks speak of them. */
+ *                     `#` in a searched text is a number
+ *     = P0730         found on at least one of the schedules: by the emulator, or by `ensures`
+ *                     after the run (P085x)
+ * Line numbers do not change, because the manifest's marks refer to them. */
 #include "tests/hang/wounds.h"
 
 #include "emulator/emulator.h"
@@ -19,7 +21,7 @@
 #include <string.h>
 
 #define SCHEDULES 12
-#define LIMIT     20000000 /* warp instructions: a wounded kernel may run for ever */
+#define LIMIT     20000000 /* warp instructions: a changed kernel may not end */
 
 typedef struct Edit {
     char kind; /* '@', '-', '*' */
@@ -32,9 +34,9 @@ typedef struct Wound {
     VEC(Edit) edits;
 } Wound;
 
-/* ---- the text ------------------------------------------------------------------------------------------------------------ */
+/* ---- the text -------------------------------------------------------------------------------- */
 
-/* The next place of a text in which `#` stands for digits, and its length */
+/* The next place of a text in which `#` matches digits, and its length */
 static char *find(char *text, const char *pattern, size_t *length) {
     for (; *text; text++) {
         const char *at = text, *want = pattern;
@@ -53,7 +55,7 @@ static void blank_line(char *text, char *at) {
     for (; *at != '\n' && *at; at++) *at = ' ';
 }
 
-/* NULL: the place is not there. */
+/* NULL: the place does not exist. */
 static char *wound_text(Arena *arena, const char *ptx, const Wound *wound) {
     char *text = arena_copy(arena, ptx, strlen(ptx));
     size_t from = 0;
@@ -77,7 +79,7 @@ static char *wound_text(Arena *arena, const char *ptx, const Wound *wound) {
     return text;
 }
 
-/* ---- the runs ------------------------------------------------------------------------------------------------------------ */
+/* ---- the runs -------------------------------------------------------------------------------- */
 
 static bool says(const Diags *diags, const char *code) {
     for (size_t i = 0; i < diags->items.count; i++)
@@ -85,7 +87,7 @@ static bool says(const Diags *diags, const char *code) {
     return false;
 }
 
-/* One schedule: is the code among what is said? `said` gets the text. */
+/* Runs one schedule. True if the code is among the diagnostics, whose text is in *said. */
 static bool found(Arena *arena, const PipecProgram *program, const char *ptx, const Wound *wound, uint64_t seed,
                   Str *said) {
     Diags *diags = diags_new(arena, program->source);
@@ -125,7 +127,7 @@ static bool try_wound(Arena *arena, const Wound *wound, int *failed) {
     return hit;
 }
 
-/* ---- the file ------------------------------------------------------------------------------------------------------------ */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 /* "FILE NAME=VALUE ..: what" */
 static Wound head(Arena *arena, char *line) {

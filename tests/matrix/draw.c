@@ -1,10 +1,10 @@
-/* A shape by chance: types, tiles, layouts, roles, epilogue and sizes. What is drawn fits a block by construction, but for a few that
- * are left as they come, for the compiler to refuse. */
+/* Draws a shape: types, tiles, layouts, roles, epilogue and sizes. Shapes fit a block by
+ * construction, except a few that the compiler must refuse. */
 #include "tests/matrix/matrix.h"
 
 #include <string.h>
 
-#define SHARED_ROOM (224 * 1024) /* of 227 KB: barriers and alignment take some */
+#define SHARED_ROOM (224 * 1024) /* of 227 KB, less barriers and alignment */
 #define TOO_LARGE   3            /* percent of the shapes that need not fit */
 
 static const ClusterRow clusters[] = {{"", 1, 1, 60},
@@ -23,14 +23,14 @@ static int bytes_of(Element type) { return element_rows[type].bytes; }
 static bool whole(const Matrix *x) { return mma_rows[x->kind].sum == E_I32; }
 static int smaller(int a, int b) { return a < b ? a : b; }
 
-/* ---- the tile ------------------------------------------------------------------------------------------------------- */
+/* ---- the tile -------------------------------------------------------------------------------- */
 
 static int rows_of_group(const Matrix *x) { return x->sharing == BY_ROWS ? x->rows / x->groups : x->rows; }
 static int columns_of_group(const Matrix *x) { return x->sharing == BY_COLUMNS ? x->columns / x->groups : x->columns; }
 
 static bool legal_columns(const Matrix *x, int n) {
     const MmaRow *row = &mma_rows[x->kind];
-    bool contiguous = !x->b_by_columns || n % 16 == 0; /* 32 bytes of two each */
+    bool contiguous = !x->b_by_columns || n % 16 == 0; /* 16 elements of two bytes each */
     return n > 0 && n <= 256 && n % (n <= 32 ? row->n_step : row->n_step_large) == 0 && contiguous;
 }
 
@@ -56,7 +56,7 @@ static void draw_inner(Matrix *x) {
     x->copies = often(x, 12) ? 2 : 0;
 }
 
-/* ---- what it takes -------------------------------------------------------------------------------------------------- */
+/* ---- shared memory --------------------------------------------------------------------------- */
 
 static int shared_bytes(const Matrix *x) {
     int tile = x->rows * x->columns, k_tiles = x->copies > 0 ? x->copies : 1;
@@ -72,7 +72,7 @@ static bool registers_fit(const Matrix *x) {
 
 static bool fits(const Matrix *x) { return shared_bytes(x) <= SHARED_ROOM && registers_fit(x); }
 
-/* ---- types and layouts ---------------------------------------------------------------------------------------------- */
+/* ---- types and layouts ----------------------------------------------------------------------- */
 
 static void draw_types(Matrix *x) {
     static const MmaKind kinds[] = {MMA_BF16, MMA_BF16, MMA_BF16, MMA_F16,  MMA_F16, MMA_TF32,
@@ -113,7 +113,7 @@ static void draw_roles(Matrix *x) {
     x->flat = !x->apart && !x->peeled && often(x, 20);
     x->in_turn = x->flat && x->groups > 1 && x->sharing != BY_TILES && x->second != IN_A_LOOP && often(x, 50);
     x->lag = x->apart || x->peeled || x->flat || often(x, 60) ? -1 : pick(x, smaller(x->stages, 3));
-    /* each takes its own stage of the result, and the ring has one for each */
+    /* Each group takes its own stage of the result, so the ring needs one for each */
     if (x->sharing == BY_TILES && x->out_stages > 0 && x->out_stages < x->groups) x->out_stages = x->groups;
     for (int i = 0; i < 4; i++) x->order[i] = i;
     for (int i = 3; i > 0; i--) {
@@ -128,14 +128,14 @@ static void draw_cluster(Matrix *x) {
     int at = pick(x, total);
     x->cluster = clusters;
     while (at >= x->cluster->weight) at -= x->cluster++->weight;
-    x->grouped *= x->n_first ? x->cluster->n : x->cluster->m; /* groups are whole clusters */
+    x->grouped *= x->n_first ? x->cluster->n : x->cluster->m; /* groups consist of whole clusters */
 }
 
-/* ---- sizes ---------------------------------------------------------------------------------------------------------- */
+/* ---- sizes ----------------------------------------------------------------------------------- */
 
 static int up(int size, int multiple) { return (size + multiple - 1) / multiple * multiple; }
 
-/* An axis along which a row of elements lies is a multiple of 16 bytes long */
+/* An axis along which rows are contiguous is a multiple of 16 bytes */
 static void row_along(int *multiple, Element type, bool is) {
     int elements = 16 / bytes_of(type);
     if (is && elements > *multiple) *multiple = elements;
@@ -178,7 +178,7 @@ static void draw_sizes(Matrix *x) {
         x->broken = "N", x->n += n / 2;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------------ */
+/* ---- shape ----------------------------------------------------------------------------------- */
 
 Matrix matrix_draw(Arena *arena, uint64_t seed) {
     Matrix x = {.arena = arena, .random = {seed * 0x2545f4914f6cdd1du + 7}, .seed = seed};

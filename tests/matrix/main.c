@@ -1,9 +1,10 @@
 /* matrix-test [--count N] [--seed S] [--only SEED] [--keep DIR] [--assemble] [--refused] [--gpu]
  *
- * Compiles random matrix kernels and runs them on the emulator, with each filling on another schedule; with --gpu also on the GPU,
- * twice. What goes in is known to the bit, `out` tensors are poisoned before, and what comes out is compared with `ensures` in f64. A
- * shape whose pitch breaks a precondition must be refused at its launch. Programs that need more than a block has are counted apart,
- * and must stay few. A case that fails is printed whole, with the command that repeats it. */
+ * Compiles random matrix kernels and runs them on the emulator, each filling on another
+ * schedule; with --gpu also on the GPU, twice. Inputs are exactly known, `out` tensors are
+ * poisoned, and results are compared with `ensures` in f64. The launch of a shape whose pitch
+ * violates a precondition must be refused. Programs that need more than a block has are counted,
+ * and must be few. A failing case is printed, with the command that repeats it. */
 #include "emulator/emulator.h"
 #include "lib/private.h"
 #include "reference/reference.h"
@@ -21,12 +22,12 @@
 #define COUNT 240
 #endif
 #define REFUSED_MOST 15 /* percent */
-#define ASSEMBLED    24 /* one in so many, where ptxas is found */
+#define ASSEMBLED    24 /* one in this many, if ptxas is found */
 
 typedef struct Tester {
     int passed, failed, right, broken, refused;
     const char *folder;
-    int every; /* which share of the texts is assembled; 0: none */
+    int every; /* one in this many texts is assembled; 0: none */
     bool show_refused;
     Runtime *gpu;
 } Tester;
@@ -41,7 +42,7 @@ typedef struct Trial { /* one program on one filling */
     Diags *diags;
 } Trial;
 
-/* ---- what is said ------------------------------------------------------------------------------------------------------ */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static const char *const filling_names[FILLING_COUNT] = {"coordinates", "choice", "normal"};
 
@@ -69,7 +70,7 @@ static bool fail(const Trial *trial, const char *what, const Diags *diags) {
     return false;
 }
 
-/* ---- one run ----------------------------------------------------------------------------------------------------------- */
+/* ---- one run --------------------------------------------------------------------------------- */
 
 static bool poisoned(const Launch *launch) {
     for (size_t p = 0; p < launch->manifest->parameters.count; p++) {
@@ -97,7 +98,7 @@ static Launch *prepare(Trial *trial) {
                           trial->diags);
 }
 
-/* What is wrong with a run, or NULL; the results are in the launch */
+/* The error of a run, or NULL; the results are in the launch */
 static const char *run(Trial *trial, Launch *launch, bool gpu) {
     Before before = {0};
     RunResult result = {0};
@@ -118,7 +119,7 @@ static const char *run(Trial *trial, Launch *launch, bool gpu) {
     return gpu ? "it is wrong on the GPU" : "it is wrong";
 }
 
-/* The results of two runs: equal to the bit, or within what the claim allows */
+/* True if the results of two runs are equal, or within the tolerance of the claim */
 static bool alike(const Launch *a, const Launch *b, double within) {
     for (size_t p = 0; p < a->manifest->parameters.count; p++) {
         const Array *x = &a->arrays[p], *y = &b->arrays[p];
@@ -150,7 +151,7 @@ static const char *run_on_gpu(Trial *trial, const Launch *emulated) {
     }
     if (runs[0] == NULL || runs[1] == NULL) what = "its second launch is refused";
     if (what == NULL && !alike(runs[0], runs[1], 0)) what = "two runs on the GPU differ";
-    /* each is within it of the truth, perhaps on opposite sides */
+    /* Each is within the tolerance of the exact value, perhaps on opposite sides */
     if (what == NULL && !alike(runs[0], emulated, 2 * within)) what = "the GPU and the emulator differ";
     for (int i = 0; i < 2; i++)
         if (runs[i] != NULL) launch_free(runs[i]);
@@ -182,7 +183,7 @@ static bool run_filling(Trial *trial) {
     return true;
 }
 
-/* ---- one shape --------------------------------------------------------------------------------------------------------- */
+/* ---- one shape ------------------------------------------------------------------------------- */
 
 static bool needs_too_much(const Diags *diags) {
     static const Code codes[] = {P0500, P0501, P0503, P0504, P0505};

@@ -1,12 +1,12 @@
-/* A shape as a program: the text is put together of the pieces that were drawn. `Claim` and fills differ between fillings, the
- * kernel's items do not. */
+/* Prints a shape as a program. The claim and the fills depend on the filling, the kernel's items
+ * do not. */
 #include "tests/matrix/matrix.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Largest absolute values that tell coordinates: sums of 800 products of them are exact where they are formed, and in the type of the
- * result where that is a float of 16 bits, rounded once */
+/* Largest absolute values that encode coordinates: sums of 800 products of them are exact, also
+ * in the type of the result, except that a float of 16 bits is rounded once */
 static const int coded_range[MMA_COUNT] = {
     [MMA_BF16] = 31, [MMA_F16] = 15, [MMA_TF32] = 31, [MMA_E4M3] = 7, [MMA_E5M2] = 5, [MMA_I8] = 201, [MMA_U8] = 101};
 
@@ -32,7 +32,7 @@ static void operand(Str *out, const Matrix *x, bool is_b, int product, const cha
     subscripts(out, x, g, by_columns ? inner : free, by_columns ? free : inner);
 }
 
-/* ---- parameters and claims ------------------------------------------------------------------------------------------ */
+/* ---- parameters and claims ------------------------------------------------------------------- */
 
 static void add_parameters(Str *out, const Matrix *x) {
     for (int p = 0; p < products(x); p++) {
@@ -54,7 +54,8 @@ static void add_parameters(Str *out, const Matrix *x) {
     if (x->scaled) str_add(out, ", alpha: f32");
 }
 
-/* The value of an element, of the sum at `sum` on: as the epilogue computes it, and as the claim says it */
+/* The value of an element whose sum is `sum`: as the epilogue computes it, and as the claim
+ * states it */
 static const char *finished(const Matrix *x, const char *sum, const char *bias, const char *residual, bool scaled,
                             bool rounded) {
     const char *text = whole(x) && x->out != E_I32 ? arena_printf(x->arena, "f32(%s)", sum) : sum;
@@ -92,14 +93,15 @@ static void add_claim(Str *out, const Matrix *x, Filling filling) {
 double matrix_within(const Matrix *x) {
     double rounding = x->out == E_BF16 ? 0x1p-8 : x->out == E_F16 ? 0x1p-10 : 0x1p-20;
     double cut = x->kind == MMA_TF32 ? 0x1p-8 : 0; /* of operands, to 10 bits */
-    /* the bound is relative to the sum of the products' absolute values, which are at most this much over their root mean square */
+    /* The bound is relative to the sum of the products' absolute values, which is at most this
+     * multiple of their root mean square */
     double sums = mma_rows[x->kind].bound * sqrt(800) * 2;
     return x->out == E_I32 ? 0 : rounding + cut + sums;
 }
 
-/* ---- fills ---------------------------------------------------------------------------------------------------------- */
+/* ---- fills ----------------------------------------------------------------------------------- */
 
-/* Whole numbers from -range/2 to range/2 that differ between near coordinates in every direction */
+/* Integers from -range/2 to range/2 that differ between nearby coordinates in every direction */
 static void add_code(Str *out, const Matrix *x, const char *g, const char *r, const char *c, int salt, int range) {
     str_printf(out, "(%s*%s*3 + %s*%s*7 + %s*%s*5 + %s*%d + %s*13", r, r, r, c, c, c, r, 11 + salt, c);
     if (x->batch) str_printf(out, " + %s*37", g);
@@ -112,7 +114,7 @@ static void add_operand_fill(Str *out, const Matrix *x, bool is_b, int product, 
     str_add(out, ", ");
     operand(out, x, is_b, product, "g", "r", "c");
     str_add(out, " = ");
-    if (picks) /* a one in the place that the row's number says, and so from every k tile */
+    if (picks) /* a one at the position given by the row's number, so from every k tile */
         str_printf(out, "c == (r*7 + %d) %% max(%c, 1) ? 1 : 0", product, extent_of(x, product));
     else
         add_code(out, x, "g", "r", "c", product * 2 + is_b, coded_range[x->kind]);
@@ -137,7 +139,7 @@ static void add_example(Str *out, const Matrix *x, Filling filling) {
     str_add(out, ";\n");
 }
 
-/* ---- domains and pipes ---------------------------------------------------------------------------------------------- */
+/* ---- domains and pipes ----------------------------------------------------------------------- */
 
 static const char *loop_names(const Matrix *x) {
     if (!x->batch) return x->n_first ? "(n, m)" : "(m, n)";
@@ -164,7 +166,7 @@ static void add_field(Str *out, const Matrix *x, bool is_b, int product) {
     str_printf(out, ": %s[%d, %d];", field_type(x), by_columns ? x->inner : rows, by_columns ? rows : x->inner);
 }
 
-/* Which pipe brings an operand: 0 or 1 of its loop, apart or together */
+/* The pipe of an operand: 0 or 1 of its loop, separate or shared */
 static const char *pipe_of(const Matrix *x, bool is_b, int product) {
     bool own = product == 1 && x->second == IN_A_LOOP;
     return arena_printf(x->arena, "%s%s", !x->apart ? "ab" : is_b ? "pb" : "pa", own ? "2" : "1");
@@ -174,7 +176,7 @@ static bool loop_has(const Matrix *x, int loop, int product) {
     return x->second == IN_A_LOOP ? product == loop : loop == 0 && product < products(x);
 }
 
-/* Tiles of the result that are worked on side by side */
+/* Number of result tiles that are computed in parallel */
 static int taken_at_once(const Matrix *x) { return x->sharing == BY_TILES ? x->groups : 1; }
 
 static void add_pipes(Str *out, const Matrix *x) {
@@ -199,7 +201,7 @@ static void add_pipes(Str *out, const Matrix *x) {
                    x->columns);
 }
 
-/* ---- the roles that copy -------------------------------------------------------------------------------------------- */
+/* ---- copying roles --------------------------------------------------------------------------- */
 
 static void add_copy(Str *out, const Matrix *x, bool is_b, int product) {
     bool by_columns = is_b ? x->b_by_columns : x->a_by_columns;
@@ -248,7 +250,7 @@ static void add_store_role(Str *out, const Matrix *x) {
     str_add(out, " = o.t[i, j]; }\n        }\n    }\n");
 }
 
-/* ---- the role that multiplies ------------------------------------------------------------------------------------------ */
+/* ---- the multiplying role -------------------------------------------------------------------- */
 
 static const char *row_text(const Matrix *x) {
     bool parts = x->groups > 1 && x->sharing == BY_ROWS;
@@ -292,7 +294,8 @@ static void add_stage(Str *out, const Matrix *x, int loop, const char *op) {
 }
 
 static void add_products(Str *out, const Matrix *x) {
-    bool peeled = x->peeled && x->copies == 0; /* `=` begins a new sum, and of an array's tiles only the first may */
+    /* `=` starts a new sum, which is right only for the first tile of an array */
+    bool peeled = x->peeled && x->copies == 0;
     if (peeled) {
         str_add(out, "            if kt nonempty {\n");
         add_stage(out, x, 0, "=");
@@ -347,7 +350,7 @@ static void add_math_role(Str *out, const Matrix *x) {
     str_add(out, "        }\n    }\n");
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------------ */
+/* ---- program --------------------------------------------------------------------------------- */
 
 const char *matrix_text(const Matrix *x, Filling filling) {
     Str out = str_new(x->arena);

@@ -1,11 +1,12 @@
 /* mutants-test [--only TEXT] [--all] [--say] [FILE..]
  *
- * Wounds the examples and sees that each wound is found: refused by the compiler, or wrong, stuck or out of bounds on one of the
- * example's runs on the emulator.
- *   tests/mutants/written.txt     wounds that people make, each with the code that must find it
- *   tests/mutants/equivalent.txt  mechanical ones that change nothing of what is meant, by rule, with the reason
- * All other mechanical wounds must be found; a rule that matches none is an error too. One wound in a few is tried, and with --all each.
- * --only keeps those whose line holds the text; --say tells of each how it was found. */
+ * Mutates the examples and tests that each mutant is found: refused by the compiler, or wrong,
+ * hanging or out of bounds in one of the example's runs on the emulator.
+ *   tests/mutants/written.txt     errors that people make, each with the code that must find it
+ *   tests/mutants/equivalent.txt  rules for mutants that change nothing, with the reason
+ * All other mutants must be found; a rule that matches none is an error too. Tries a share of
+ * the mutants, with --all each. --only keeps those whose line contains the text; --say prints
+ * how each was found. */
 #include "emulator/emulator.h"
 #include "lib/private.h"
 #include "reference/reference.h"
@@ -17,12 +18,15 @@
 #include <string.h>
 
 #if defined(__SANITIZE_ADDRESS__)
-#define SHARE 60 /* one mechanical wound in so many is tried; an instrumented emulator is slow */
+/* one mutant in this many is tried; an instrumented emulator is slow */
+#define SHARE 60
 #else
 #define SHARE 12
 #endif
-#define SHARE_OF_NAMES 4       /* and one in so many of those, for there are very many that only put another name */
-#define LIMIT          2000000 /* warp instructions of a run; a wounded loop may not end */
+/* the same for mutants that only replace a name, which are numerous */
+#define SHARE_OF_NAMES 4
+/* warp instructions of a run; a mutant's loop may not end */
+#define LIMIT          2000000
 
 typedef struct Rule {
     const char *file, *how, *line, *reason;
@@ -33,7 +37,7 @@ typedef struct Written {
     const char *file, *what, *from, *to, *code;
 } Written;
 
-typedef struct Case { /* a run of an example, as its head says it */
+typedef struct Case { /* a run of an example, given by its head */
     VEC(const char *) values;
     VEC(const char *) fills;
     uint64_t seed;
@@ -50,7 +54,7 @@ typedef struct Tester {
     bool all, say;
 } Tester;
 
-/* ---- files ---------------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static char *slurp(Arena *arena, const char *path) {
     Source none = {.name = path};
@@ -100,7 +104,8 @@ static char *with_lines(char *text) {
     return text;
 }
 
-/* Four lines: "FILE: what", and behind "-", "+" and "=" what stands there, what is put there, and the code that finds it */
+/* Four lines: "FILE: what", then after "-", "+" and "=" the original text, the new text, and the
+ * code that finds it */
 static void read_written(Tester *tester, const char *path) {
     char *rest, *text = slurp(tester->arena, path);
     Written w = {0};
@@ -128,7 +133,7 @@ static void read_head(Tester *tester, const char *text, Cases *cases) {
         char *more;
         Case c = {0};
         if (strncmp(line, "//> exit", 8) == 0 && cases->count > 0)
-            cases->count--; /* what is refused anyhow shows nothing */
+            cases->count--; /* a run that fails without mutation */
         if (strncmp(line, "//> run", 7) != 0) continue;
         for (char *word = strtok_r(line + 7, " ", &more); word != NULL; word = strtok_r(NULL, " ", &more)) {
             if (strcmp(word, "--fill") == 0)
@@ -140,12 +145,12 @@ static void read_head(Tester *tester, const char *text, Cases *cases) {
         }
         vec_push(arena, cases, c);
     }
-    vec_push(arena, cases, (Case){.seed = 1}); /* the bare run: the largest, as a rule */
+    vec_push(arena, cases, (Case){.seed = 1}); /* the run without arguments: usually the largest */
 }
 
-/* ---- one wounded program ------------------------------------------------------------------------------------------------ */
+/* ---- one mutant ------------------------------------------------------------------------------ */
 
-/* The first that is an error, or an incomplete verdict: that is told, too */
+/* The first error or incomplete verdict */
 static const char *first_error(const Diags *diags) {
     for (size_t i = 0; i < diags->items.count; i++) {
         const CodeRow *row = &code_rows[diags->items.items[i]->code];
@@ -186,7 +191,7 @@ static const char *run_case(Arena *arena, PipecProgram *program, const Case *c) 
 }
 
 typedef struct Found {
-    const char *code; /* NULL: it lives */
+    const char *code; /* NULL: not found */
     bool by_compiler;
 } Found;
 
@@ -209,7 +214,7 @@ static Found judge(const char *text, const char *name, const Cases *cases) {
     return (Found){NULL, false};
 }
 
-/* ---- mechanical wounds -------------------------------------------------------------------------------------------------- */
+/* ---- mechanical mutants ---------------------------------------------------------------------- */
 
 static bool matches(const char *pattern, const char *text) { /* `*` is any text */
     if (*pattern == '*') return matches(pattern + 1, text) || (*text != '\0' && matches(pattern, text + 1));
@@ -248,7 +253,7 @@ static void mechanical(Tester *tester, const char *path, const char *text, const
     }
 }
 
-/* ---- written wounds ----------------------------------------------------------------------------------------------------- */
+/* ---- written mutants ------------------------------------------------------------------------- */
 
 static void written(Tester *tester, const Written *w, const char *path, const char *text, const Cases *cases) {
     Arena *arena = arena_new();

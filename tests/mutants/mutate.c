@@ -1,4 +1,4 @@
-/* Wounds of a text, word by word. */
+/* Mutations of a text, token by token. */
 #include "tests/mutants/mutants.h"
 
 #include <ctype.h>
@@ -10,7 +10,7 @@ typedef enum WordKind { WORD_NAME, WORD_NUMBER, WORD_SIGN } WordKind;
 typedef struct Word {
     WordKind kind;
     uint32_t lo, hi;
-    bool fixed; /* part of what says what is meant, or outside of a kernel */
+    bool fixed; /* part of the specification, or outside a kernel */
 } Word;
 
 typedef struct Mutator {
@@ -20,7 +20,7 @@ typedef struct Mutator {
     Mutations *out;
 } Mutator;
 
-/* ---- words ---------------------------------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static uint32_t skip_blank(const char *text, uint32_t at) {
     for (;;) {
@@ -69,7 +69,7 @@ static const char *spelling(const Mutator *x, size_t word) {
 static bool opens(const Mutator *x, size_t word) { return is(x, word, "(") || is(x, word, "[") || is(x, word, "{"); }
 static bool closes(const Mutator *x, size_t word) { return is(x, word, ")") || is(x, word, "]") || is(x, word, "}"); }
 
-/* Behind the end of a statement or an item: behind its `;`, or its block */
+/* Offset after the end of a statement or an item: after its `;` or its block */
 static size_t behind(const Mutator *x, size_t word) {
     for (int depth = 0; word < x->words.count; word++) {
         depth += opens(x, word) - closes(x, word);
@@ -79,7 +79,7 @@ static size_t behind(const Mutator *x, size_t word) {
     return word;
 }
 
-/* Everything is fixed but the items of kernels, without those that say what is meant */
+/* All tokens are fixed except items of kernels that are not specification */
 static void fix(Mutator *x) {
     static const char *const meant[] = {"ensures", "example", "requires", "static"};
     for (size_t i = 0; i < x->words.count; i++) x->words.items[i].fixed = true;
@@ -90,7 +90,8 @@ static void fix(Mutator *x) {
         while (item < end && !is(x, item, "{")) item++;
         for (item += 1; is(x, i, "kernel") && item + 1 < end;) {
             size_t next = behind(x, item);
-            while (is(x, item, "static") && next < end && !is(x, next - 1, ";")) next++; /* behind the sets */
+            /* after the sets */
+            while (is(x, item, "static") && next < end && !is(x, next - 1, ";")) next++;
             bool stays = false;
             if (next <= item) break;
             for (size_t m = 0; m < COUNT_OF(meant); m++) stays |= is(x, item, meant[m]);
@@ -100,7 +101,7 @@ static void fix(Mutator *x) {
     }
 }
 
-/* ---- wounds --------------------------------------------------------------------------------------------------------- */
+/* ---- mutations ------------------------------------------------------------------------------- */
 
 static void wound(Mutator *x, const char *how, size_t first, size_t last, const char *with) {
     vec_push(x->arena, x->out, (Mutation){how, x->words.items[first].lo, x->words.items[last].hi, with});
@@ -124,7 +125,8 @@ static void signs(Mutator *x, size_t word) {
         if (is(x, word, others[i][0])) wound(x, "other sign", word, word, others[i][1]);
 }
 
-/* Names by what they look like, or by the word before them: another of the same kind is put there */
+/* The kind of a name, by its spelling or the word before it: it is replaced by others of the
+ * same kind */
 typedef enum NameKind { NAME_SMALL, NAME_LARGE, NAME_FIELD, NAME_PIPE, NAME_TYPE, NAME_TEAM, NAME_OTHER } NameKind;
 
 static NameKind name_kind(const Mutator *x, size_t word) {
@@ -144,7 +146,8 @@ static NameKind name_kind(const Mutator *x, size_t word) {
 static void names(Mutator *x, size_t word) {
     NameKind kind = name_kind(x, word);
     if (kind == NAME_OTHER) return;
-    for (size_t other = 0; other < x->words.count; other++) { /* each other name of the kind, where it stands first */
+    /* the first occurrence of each other name of the kind */
+    for (size_t other = 0; other < x->words.count; other++) {
         bool first = name_kind(x, other) == kind && !same(x, word, other);
         for (size_t before = 0; before < other && first; before++)
             first = name_kind(x, before) != kind || !same(x, before, other);
@@ -164,7 +167,7 @@ static void words(Mutator *x, size_t word) {
 }
 
 static void subscripts(Mutator *x, size_t word) {
-    size_t begin = word + 1, last = 0; /* the piece before, from `last` on */
+    size_t begin = word + 1, last = 0; /* start of the previous piece */
     int depth = 0;
     if (!is(x, word, "[") && !(is(x, word, "(") && word > 0 && (is(x, word - 1, "for") || is(x, word - 1, "grid"))))
         return;
@@ -205,7 +208,7 @@ void mutations_of(Arena *arena, const char *text, Mutations *out) {
         for (size_t i = 0; i < COUNT_OF(operations) && !x.words.items[w].fixed; i++) operations[i](&x, w);
 }
 
-/* ---- texts ---------------------------------------------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 const char *mutated(Arena *arena, const char *text, const Mutation *mutation) {
     return arena_printf(arena, "%.*s%s%s", (int)mutation->lo, text, mutation->with, text + mutation->hi);

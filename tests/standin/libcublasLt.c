@@ -1,7 +1,8 @@
-/* A libcublasLt.so.13 that needs no GPU, beside the stand-in driver whose memory it computes in: C[M, N] = A[M, K] * B[N, K]^T as
- * bench/lt.c asks for it, and nothing else; everything else is refused, as is what the real one would not take. It proposes eight algorithms, of which
- * the third is none. It also makes a launch of ours do the same, as examples/gemm.pipe and examples/gemm_fp8.pipe are passed their parameters, unless
- * PIPEC_STANDIN holds the word `idle`. */
+/* A libcublasLt.so.13 that needs no GPU; it computes in the memory of the stand-in driver: C[M,
+ * N] = A[M, K] * B[N, K]^T as bench/lt.c requests it. Everything else is refused, as is what the
+ * real one refuses. It proposes eight algorithms, of which the third is invalid. It also makes a
+ * launch of our kernels compute the same, with the parameters of examples/gemm.pipe and
+ * examples/gemm_fp8.pipe, unless PIPEC_STANDIN contains the word `idle`. */
 #include "bench/measure.h"
 #include "tests/standin/standin.h"
 
@@ -14,7 +15,7 @@
 enum { FINE = 0, REFUSED = 7, NOT_SUPPORTED = 15 }; /* CUBLAS_STATUS_.. */
 
 typedef struct Description {
-    int attributes[64]; /* those of four bytes and fewer */
+    int attributes[64]; /* those of at most four bytes */
     float *scales[2];
 } Description;
 
@@ -51,8 +52,9 @@ static void multiply(const void *a, const void *b, uint16_t *c, int64_t m, int64
     free(row);
 }
 
-/* A launch of ours: maps of A, B and C, whose first bytes the stand-in driver makes the address; M, K, N; for e4m3 the scales. `blocks` is not
- * of interest, and which kernel it is is seen by the number of parameters, which only its caller knows: so PIPEC_STANDIN says it, by `e4m3`. */
+/* A launch of our kernels: maps of A, B and C, whose first bytes are the address in the stand-in
+ * driver; M, K, N; for e4m3 the scales. `blocks` is unused. The number of parameters is known
+ * only to the caller, so PIPEC_STANDIN contains `e4m3` for that kernel. */
 static void launch(void **parameters, unsigned blocks) {
     (void)blocks;
     uint64_t address[3];
@@ -160,7 +162,7 @@ int cublasLtMatmul(void *handle, void *description, const void *alpha, const voi
     if (!fits || !types || !scaled || how->attributes[3] != 1 || how->attributes[4] != 0 || one != 1 || zero != 0 ||
         c != d || layout_c != layout_d)
         return REFUSED;
-    /* Columns first: its A is our B */
+    /* Column-major: its A is our B */
     multiply(b, a, d, (int64_t)lb->columns, (int64_t)la->columns, (int64_t)la->rows, e4m3,
              e4m3 ? (double)*how->scales[0] * (double)*how->scales[1] : 1);
     return FINE;

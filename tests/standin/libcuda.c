@@ -1,30 +1,31 @@
-/* A libcuda.so.1 that needs no GPU: device memory is host memory, a launch does what the test says, and the environment says
- * what goes wrong. To use it, build it and name it in PIPEC_LIBCUDA:
+/* A libcuda.so.1 that needs no GPU: device memory is host memory, a launch does what the test
+ * defines, and the environment selects errors. To use it, build it and name it in PIPEC_LIBCUDA:
  *
  *     make build/release/standin/libcuda.so.1
- *     PIPEC_LIBCUDA=build/release/standin/libcuda.so.1 PIPEC_STANDIN=hang pipec run examples/axpy.pipe
+ *     PIPEC_LIBCUDA=build/release/standin/libcuda.so.1 PIPEC_STANDIN=hang \
+ *         pipec run examples/axpy.pipe
  *
- * PIPEC_STANDIN holds words apart by commas; it is read by cuInit. Without any, there is one device of capability 9.0 with an
- * endless memory and a new driver, where launches do nothing.
+ * PIPEC_STANDIN is a comma-separated list of words; cuInit reads it. Without words there is one
+ * device of capability 9.0 with unlimited memory and a new driver, and launches do nothing.
  *
  *     init=N          cuInit fails with error N: 100 no device, 803 driver mismatch, ...
- *     devices=N       there are N devices, 0 too
+ *     devices=N       there are N devices, also 0
  *     capability=M.m  of all devices: 8.0 is older than sm_90a, 12.0 newer
  *     driver=N        cuDriverGetVersion: 11080, 12030, ...
  *     memory=BYTES    of the device
- *     jit             the PTX is rejected, with a log as ptxas writes it, which names line `line`
- *     text=WORD       for jit: only PTX that holds the word is rejected
- *     line=N          for jit and warn; 24 otherwise
- *     warn            the PTX is taken, with a C7510, a spill and a warning in the log
+ *     jit             the PTX is rejected, with a log in the form of ptxas, which names line `line`
+ *     text=WORD       for jit: only PTX that contains the word is rejected
+ *     line=N          for jit and warn; default 24
+ *     warn            the PTX is accepted, with a C7510, a spill and a warning in the log
  *     jit=N           cuModuleLoadDataEx fails with error N and an empty log
- *     hang            a launch does not end; then two warps have written records of the watchdog and it has trapped
+ *     hang            a launch does not end; then two warps have written records of the watchdog
+ *                     and it has trapped
  *     fault=N         a launch ends with error N: 700 illegal address, ...
  *     launch=N        cuLaunchKernelEx fails with error N
  *     map             tensor maps are refused
  *     large           no block fits a multiprocessor
  *     apart           no cluster fits the device
- *     fail=FUNCTION   that entry point, cuMemAlloc_v2 say, fails with error 999
- */
+ *     fail=FUNCTION   that function, for example cuMemAlloc_v2, fails with error 999 */
 #include "runtime/driver.h"
 #include "tests/standin/standin.h"
 
@@ -41,7 +42,7 @@
 EXPORTED extern Standin standin;
 Standin standin;
 
-/* The layout of WatchdogArea (launch/manifest.h), written down a second time on purpose */
+/* The layout of WatchdogArea (launch/manifest.h), repeated on purpose */
 typedef struct Area {
     uint64_t limit_ns, reserved;
     uint32_t records[32][4]; /* site, stage, block, rank */
@@ -51,13 +52,13 @@ static struct {
     char words[1024];
     size_t memory_left;
     Area *area;
-    int polls;        /* of the launch that hangs */
-    DriverError lost; /* what every call says after a fault */
+    int polls;        /* of the hanging launch */
+    DriverError lost; /* result of every call after a fault */
 } state;
 
-/* ---- what the environment says -------------------------------------------------------------------------------------- */
+/* ---- environment ----------------------------------------------------------------------------- */
 
-/* The text after `word` in PIPEC_STANDIN: "" for a word without '='; NULL: it is not there */
+/* The text after `word` in PIPEC_STANDIN: "" for a word without '='; NULL: not present */
 static const char *option(const char *word) {
     size_t length = strlen(word);
     for (const char *at = state.words; *at != 0;) {
@@ -82,14 +83,14 @@ static DriverError failing(const char *symbol) {
                : 0;
 }
 
-/* Every entry point that can fail by option, or because the context is lost, begins with this. */
+/* Every function that can fail by option, or because the context is lost, begins with this. */
 #define BEGIN(symbol)                                                                                                  \
     do {                                                                                                               \
         if (failing(symbol) != 0) return 999;                                                                          \
         if (state.lost != DRIVER_SUCCESS) return state.lost;                                                           \
     } while (0)
 
-/* ---- errors --------------------------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 static const struct {
     DriverError error;
@@ -129,7 +130,7 @@ DriverError standin_error_text(DriverError error, const char **text) {
     return DRIVER_ERROR_INVALID_VALUE;
 }
 
-/* ---- devices and contexts ------------------------------------------------------------------------------------------- */
+/* ---- devices and contexts -------------------------------------------------------------------- */
 
 DriverError standin_init(unsigned flags) {
     const char *words = getenv("PIPEC_STANDIN");
@@ -202,7 +203,7 @@ DriverError standin_context_pop(DriverContext *context) {
     return 0;
 }
 
-/* ---- modules -------------------------------------------------------------------------------------------------------- */
+/* ---- modules --------------------------------------------------------------------------------- */
 
 static void set_log(unsigned count, const unsigned *options, void **values, unsigned which, const char *text) {
     char *buffer = NULL;
@@ -290,7 +291,7 @@ DriverError standin_occupancy_clusters(int *clusters, DriverFunction function, c
     return 0;
 }
 
-/* ---- memory --------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 DriverError standin_memory_info(size_t *available, size_t *total) {
     BEGIN("cuMemGetInfo_v2");
@@ -310,7 +311,8 @@ DriverError standin_memory_new(DevicePointer *pointer, size_t bytes) {
     return 0;
 }
 
-/* A real driver refuses after a fault, and frees with the context; memory of this one would leak. */
+/* A real driver refuses after a fault, and frees memory with the context; the stand-in would
+ * leak. */
 DriverError standin_memory_free(DevicePointer pointer) {
     free((void *)(uintptr_t)pointer);
     standin.allocations--;
@@ -360,7 +362,8 @@ DriverError standin_copy(DevicePointer to, DevicePointer from, size_t bytes, Dri
     return 0;
 }
 
-/* The rules of cuTensorMapEncodeTiled that depend on a launch; the "map" itself is only a mark. */
+/* The rules of cuTensorMapEncodeTiled that depend on a launch; the encoded "map" is only an
+ * identifier. */
 DriverError standin_map_encode(struct CUtensorMap_st *map, unsigned type, uint32_t rank, void *address,
                                const uint64_t *extents, const uint64_t *strides, const uint32_t *box,
                                const uint32_t *element_strides, unsigned interleave, unsigned swizzle,
@@ -389,7 +392,7 @@ DriverError standin_map_encode(struct CUtensorMap_st *map, unsigned type, uint32
     return 0;
 }
 
-/* ---- launches ------------------------------------------------------------------------------------------------------- */
+/* ---- launches -------------------------------------------------------------------------------- */
 
 DriverError standin_launch(const struct CUlaunchConfig_st *given, DriverFunction function, void **parameters,
                            void **extra) {
@@ -460,7 +463,7 @@ DriverError standin_event_query(DriverEvent event) {
 DriverError standin_event_elapsed(float *milliseconds, DriverEvent start, DriverEvent end) {
     BEGIN("cuEventElapsedTime");
     (void)start, (void)end;
-    *milliseconds = (float)standin.launches; /* so that a median can be told */
+    *milliseconds = (float)standin.launches; /* distinct values, so that the test sees the median */
     return 0;
 }
 
@@ -470,7 +473,7 @@ DriverError standin_event_free(DriverEvent event) {
     return state.lost;
 }
 
-/* ---- what only the benchmarks use (bench/cuda.h) --------------------------------------------------------------------- */
+/* ---- functions used only by the benchmarks (bench/cuda.h) ------------------------------------ */
 
 EXPORTED int standin_bus(char *text, int length, int device) __asm__("cuDeviceGetPCIBusId");
 int standin_bus(char *text, int length, int device) {

@@ -1,4 +1,5 @@
-/* A libnvidia-ml.so.1 of one device, the stand-in driver's first, whose SMs run at 1500 MHz with 600 W. */
+/* A libnvidia-ml.so.1 of one device, the stand-in driver's first, whose SMs run at 1500 MHz with
+ * 600 W. */
 #include <stdio.h>
 #include <string.h>
 

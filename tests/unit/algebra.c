@@ -1,4 +1,5 @@
-/* Formulas with the same value have the same form, divisors and bounds hold, and what does not hold is never claimed. */
+/* Normal forms: formulas of equal value have the same form; divisors and bounds hold; nothing
+ * false is proved. */
 #include "algebra/algebra.h"
 
 #include <stdio.h>
@@ -35,7 +36,7 @@ static Expr *call(Bench *bench, Intrinsic which, Expr *a, Expr *b) {
     return expr;
 }
 
-/* In 64 bits */
+/* The operand widened to 64 bits */
 static Expr *wide(Bench *bench, Expr *a) {
     Expr *expr = node(bench, X_CAST, 0);
     expr->type = E_I64;
@@ -61,7 +62,8 @@ static void require(Bench *bench, Expr *condition) {
     vec_push(bench->arena, &bench->prog.preconditions, (Precondition){.condition = condition});
 }
 
-/* symbols: 0 N, 1 K, 2 M, 3 a scalar; locals: 0 the axis t of ceil(N, 64), 1 a `for k in 0 .. ceil(K, 16)`, 2 let, 3 var */
+/* symbols: 0 N, 1 K, 2 M, 3 a scalar; locals: 0 the axis t of ceil(N, 64), 1 a `for k in 0 ..
+ * ceil(K, 16)`, 2 let, 3 var */
 static void set_up(Bench *bench) {
     static const char *const names[] = {"N", "K", "M", "a"};
     for (int i = 0; i < 4; i++)
@@ -164,7 +166,8 @@ static Expr *negated(Bench *bench, Expr *operand) {
     return expr;
 }
 
-/* Is a <= b where the condition has this truth; and is it not known without it? */
+/* True if the condition (or its negation) proves least <= most, and if that is unknown without
+ * it */
 static bool follows(Bench *b, Expr *condition, bool truth, Expr *least, Expr *most) {
     Algebra *algebra = algebra_new(b->arena, &b->prog, &b->role);
     const Poly *room = poly_sum(algebra, algebra_poly(algebra, &b->role, most), algebra_poly(algebra, &b->role, least), -1);
@@ -176,7 +179,7 @@ static bool follows(Bench *b, Expr *condition, bool truth, Expr *least, Expr *mo
     return here && !before && !algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room);
 }
 
-/* Facts of a path: 3 is a scalar of any value, local 3 a variable */
+/* Facts of a path: symbol 3 is a scalar of any value, local 3 a variable */
 static void paths(Bench *b) {
     Expr *a = symbol(b, 3), *v = local(b, 3), *n = symbol(b, 0), *m = symbol(b, 2), *k = symbol(b, 1);
     Expr *zero = number(b, 0), *one = number(b, 1), *eight = number(b, 8);
@@ -220,7 +223,7 @@ static void paths(Bench *b) {
     expect(b, !algebra_impossible(algebra), "what is undone is forgotten");
 }
 
-/* What is concluded on one path is not believed on another: 3 is a scalar of any value. */
+/* Conclusions on one path do not hold on another: symbol 3 is a scalar of any value. */
 static void other_paths(Bench *b) {
     Expr *a = symbol(b, 3), *zero = number(b, 0), *two = number(b, 2);
     Expr *below_zero = make(b, OP_LT, a, zero), *odd = make(b, OP_MOD, a, two);
@@ -238,7 +241,7 @@ static void other_paths(Bench *b) {
     expect(b, algebra_proves(algebra, CLAIM_NOT_NEGATIVE, poly_offset(algebra, four, 1)),
            "a / 2 <= 2: a <= 5");
     algebra_undo(algebra, begin);
-    /* on the path of an even a, this is the greatest i32; else it is cut off */
+    /* If a is even, this is the greatest i32; otherwise it wraps */
     Expr *round = make(b, OP_MUL, call(b, IN_ceil_div, a, two), two);
     Expr *most = make(b, OP_ADD, make(b, OP_SUB, round, a), number(b, INT32_MAX));
     algebra_assume(algebra, &b->role, make(b, OP_EQ, odd, zero), true);
@@ -248,7 +251,7 @@ static void other_paths(Bench *b) {
     expect(b, !algebra_proves(algebra, CLAIM_NOT_NEGATIVE, value), "an odd a rounds up past 2^31");
 }
 
-/* What the one entry says of a - c, where 0 <= a < 8 on the path */
+/* The result of algebra_prove for a - c, with 0 <= a < 8 on the path */
 static Certainty asked(Bench *b, PolyClaim claim, Expr *formula, int64_t c) {
     Expr *a = symbol(b, 3), *natural = make(b, OP_GE, a, number(b, 0));
     Expr *within = make(b, OP_AND, natural, make(b, OP_LT, a, number(b, 8)));
@@ -270,7 +273,7 @@ static void claims(Bench *b) {
     expect(b, asked(b, CLAIM_NOT_ZERO, make(b, OP_MUL, a, number(b, 3)), 7) == CERTAINLY, "3a != 7");
     expect(b, asked(b, CLAIM_NOT_ZERO, a, 7) == NOT_CERTAIN, "a != 7 is not known");
     expect(b, asked(b, CLAIM_NOT_ZERO, number(b, 4), 4) == CERTAINLY_NOT, "4 - 4 is 0");
-    /* cut off to 32 bits, but not on this path */
+    /* Truncated to 32 bits, but exact on this path */
     Expr *large = make(b, OP_MUL, a, number(b, 1 << 28));
     expect(b, asked(b, CLAIM_NOT_NEGATIVE, large, 0) == CERTAINLY, "a << 28 fits below 8");
     expect(b, asked(b, CLAIM_NOT_NEGATIVE, make(b, OP_ADD, large, large), 0) == NOT_CERTAIN,

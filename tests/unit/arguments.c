@@ -1,4 +1,4 @@
-/* Words of the command line. */
+/* Arguments of the command line. */
 #include "launch/launch.h"
 
 #include "tests/unit/expect.h"
@@ -106,7 +106,8 @@ int main(void) {
     refused(&scratch);
     out_of_range(&scratch);
     fills(&scratch);
-    /* the host program's locale does not change what a number is; where there is no such locale this says nothing */
+    /* The host program's locale does not change the meaning of a number; without that locale
+     * this tests nothing */
     if (setlocale(LC_ALL, "de_DE.UTF-8") != NULL) numbers(&scratch);
     scratch_free(&scratch);
     return expect_failures();

@@ -1,4 +1,5 @@
-/* What ptxas prints, line by line, and what becomes of it. Where ptxas is found, texts of pipec are spoilt so that it complains. */
+/* Messages of ptxas, line by line, and their diagnostics. If ptxas is found, texts of pipec are
+ * changed so that it reports errors. */
 #include "launch/launch.h"
 
 #include "include/pipec.h"
@@ -66,7 +67,7 @@ static void reports(Scratch *scratch) {
     EXPECT_ERROR(scratch, P0810, "wait for each other");
 }
 
-/* examples/gemm.pipe's text without its fences */
+/* The text of examples/gemm.pipe without its fences */
 static void real(Scratch *scratch) {
     char name[] = "/tmp/pipec-assembler-XXXXXX", line[4096];
     PipecProgram *program = pipec_compile_file("examples/gemm.pipe", NULL);

@@ -1,4 +1,5 @@
-/* The parts of the benchmarks that need no GPU: number formats, quantiles, the rows and their kernels, the plot. */
+/* The parts of the benchmarks that need no GPU: number formats, quantiles, the rows and their
+ * kernels, the plot. */
 #include "bench/measure.h"
 #include "bench/plot.h"
 #include "bench/rows.h"
@@ -17,7 +18,8 @@ static void formats(void) {
         else
             EXPECT(measure_e4m3(value) == bits);
     }
-    for (int bits = 0; bits < 0x7e; bits++) { /* halfway goes to the even neighbour, all else to the nearer one */
+    /* halfway: the even neighbour, otherwise the nearer one */
+    for (int bits = 0; bits < 0x7e; bits++) {
         double low = measure_from_e4m3((uint8_t)bits), high = measure_from_e4m3((uint8_t)(bits + 1));
         EXPECT(low < high);
         EXPECT(measure_e4m3((low + high) / 2) == (bits & 1 ? bits + 1 : bits));
@@ -38,7 +40,7 @@ static void quantiles(void) {
     EXPECT(isnan(measure_median(values, 0)));
 }
 
-/* Every row has a kernel that compiles and, where ptxas is found, assembles without a word. */
+/* Every row has a kernel that compiles and, if ptxas is found, assembles without a warning. */
 static void rows_are_fit(void) {
     bool ptxas = system("ptxas --version >/dev/null 2>&1") == 0;
     const char *peer;
@@ -83,7 +85,7 @@ static void plots(void) {
     EXPECT(strncmp(text, "<svg xmlns=", 11) == 0 && strcmp(text + length - 7, "</svg>\n") == 0);
     EXPECT(strstr(text, "8192 &lt;a &amp; b&gt;") != NULL && strstr(text, "nan") == NULL &&
            strstr(text, "inf") == NULL);
-    EXPECT(occurrences(text, "<rect") == 1 + 3 + 2); /* ground, legend, bars */
+    EXPECT(occurrences(text, "<rect") == 1 + 3 + 2); /* background, legend, bars */
     EXPECT(occurrences(text, "#c03030") == 2);       /* the limit, in the legend and on its row */
     EXPECT(occurrences(text, "<text") == occurrences(text, "</text>"));
     free(text);

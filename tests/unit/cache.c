@@ -1,4 +1,4 @@
-/* The file of tuned choices: classes of extents, what is found for what, files that are something else, two writers. */
+/* The file of tuned choices: classes of extents, look-up, files of another form, two writers. */
 #include "lib/cache.h"
 
 #include "tests/unit/expect.h"
@@ -35,7 +35,8 @@ static void classes(Scratch *scratch) {
                 {6145, "6145..8192"},
                 {2147483647, "1610612737..2147483648"}};
     for (size_t i = 0; i < COUNT_OF(rows); i++) class_is(scratch, rows[i].extent, rows[i].class);
-    for (int64_t extent = 65; extent < 5000; extent++) { /* each in its own class, and the classes without gaps */
+    /* each extent is in its own class, and the classes have no gaps */
+    for (int64_t extent = 65; extent < 5000; extent++) {
         long low = 0, high = 0;
         EXPECT(sscanf(extent_class(scratch->arena, extent), "%ld..%ld", &low, &high) == 2 && low <= extent &&
                extent <= high && 2 * high <= 3 * low);
@@ -116,7 +117,7 @@ static void oddities(Scratch *scratch) {
                                       WHOLE("{\"kernel\": \"o")};
     for (size_t i = 0; i < COUNT_OF(odd); i++) is_unreadable(scratch, odd[i], strlen(odd[i]));
     is_unreadable(scratch, WHOLE(CHOICE) "\0 ", sizeof WHOLE(CHOICE) + 1);
-    for (size_t length = 0; length < sizeof WHOLE(CHOICE) - 1; length++) /* cut anywhere */
+    for (size_t length = 0; length < sizeof WHOLE(CHOICE) - 1; length++) /* truncated anywhere */
         is_unreadable(scratch, WHOLE(CHOICE), length);
     const char *file = arena_printf(scratch->arena, "%s/odd.json", folder);
     static const char more[] =
@@ -144,7 +145,7 @@ static void aside(Scratch *scratch) {
     EXPECT_ERROR(scratch, P0912, "PIPEC_CACHE=FOLDER");
 }
 
-/* Two processes that add theirs at once lose none. */
+/* Two processes that add choices at once lose none. */
 static void writers(Scratch *scratch) {
     enum { EACH = 40 };
     const char *file = arena_printf(scratch->arena, "%s/many/tune.json", folder);
@@ -180,7 +181,7 @@ static void names(Scratch *scratch) {
     EXPECT(cache_file(scratch->arena, &why) == NULL && strstr(why, "empty") != NULL);
     unsetenv("PIPEC_CACHE");
     EXPECT(strcmp(cache_file(scratch->arena, &why), "/b/pipec/tune.json") == 0);
-    setenv("XDG_CACHE_HOME", "relative", 1); /* which the specification says to pass over */
+    setenv("XDG_CACHE_HOME", "relative", 1); /* the specification says to ignore it */
     EXPECT(strcmp(cache_file(scratch->arena, &why), "/c/.cache/pipec/tune.json") == 0);
     unsetenv("HOME");
     EXPECT(cache_file(scratch->arena, &why) == NULL && strstr(why, "HOME") != NULL);

@@ -1,5 +1,5 @@
-/* Counts of acquires: pairs that people write are proved equal, and what is proved equal is equal wherever it is tried. Random pairs are
- * made of one another by rewriting, and now and then by a mistake. */
+/* Counts of acquires: pairs that people write are proved equal, and pairs that are proved equal
+ * are equal at all tried sizes. Random pairs are made by rewriting, sometimes with an error. */
 #include "check/counts.h"
 #include "check/trace.h"
 #include "derive/derive.h"
@@ -11,7 +11,8 @@
 
 #define PAIRS 150
 #define SAMPLES 60
-#define PROVED_LEAST 110 /* else the random half of the test says nothing; what leaves 32 bits is not proved */
+/* otherwise the random half tests too little; wrapping counts are not proved */
+#define PROVED_LEAST 110
 
 static int failures;
 static uint64_t state = 4;
@@ -23,7 +24,7 @@ static int below(int limit) {
     return (int)((state >> 11) % (uint64_t)limit);
 }
 
-/* ---- one pair ------------------------------------------------------------------------------------------------------ */
+/* ---- one pair -------------------------------------------------------------------------------- */
 
 typedef struct Trial {
     Arena *arena;
@@ -40,7 +41,8 @@ static const char *replaced(Arena *arena, const char *text, const char *by) { /*
     return out.text;
 }
 
-static const char *filled(Arena *arena, const char *text, const char *x, const char *y) { /* @ and $ */
+/* @ and $ */
+static const char *filled(Arena *arena, const char *text, const char *x, const char *y) {
     Str out = str_new(arena);
     for (; *text; text++)
         if (*text == '@' || *text == '$') str_add(&out, *text == '@' ? x : y);
@@ -94,7 +96,7 @@ static int64_t *value_of(const Trial *trial, Sizes *sizes, const char *name) {
     return NULL;
 }
 
-/* At random sizes and contents; false: they differ, and `where` says so */
+/* Compares at random sizes and contents; false: the counts differ, *where: the sizes */
 static bool agree(Trial *trial, Str *where) {
     Sizes *sizes = sizes_new(trial->arena, trial->prog, false);
     Memory memory = {.arena = trial->arena};
@@ -133,7 +135,7 @@ static bool agree(Trial *trial, Str *where) {
     return true;
 }
 
-/* ---- what people write --------------------------------------------------------------------------------------------- */
+/* ---- pairs that people write ----------------------------------------------------------------- */
 
 static const struct { const char *produced, *consumed, *items; } written[] = {
     {"for k in 0 .. n { # }", "for i in 0 .. n/2 { # # } if n % 2 == 1 { # }", ""},
@@ -227,14 +229,15 @@ static void identities(void) {
     }
 }
 
-/* ---- random pairs: each construct is written to both sides, to the second one in another way now and then ------------ */
+/* ---- random pairs: each construct is written for both sides, sometimes in another form for the
+ * second ---- */
 
 typedef struct Writer {
     Str a, b;
-    int depth, loops;   /* variables v0, v1, .. of loops around */
-    bool mistaken;      /* one is enough */
-    bool may_leave;     /* `break` and `continue` have something to leave */
-    bool left;          /* the statements so far leave something */
+    int depth, loops;   /* enclosing loops have variables v0, v1, .. */
+    bool mistaken;      /* at most one error per pair */
+    bool may_leave;     /* there is a loop to leave */
+    bool left;          /* some statement so far leaves a loop */
 } Writer;
 
 static void both(Writer *w, const char *text) {
@@ -244,7 +247,7 @@ static void both(Writer *w, const char *text) {
 
 static void formula(Writer *w, int depth);
 
-/* Writes the operands: what comes out is two pairs of texts, to be put together in either way */
+/* The operands of two pairs of texts, which can be combined in either order */
 typedef struct Texts {
     const char *a, *b;
 } Texts;
@@ -383,7 +386,7 @@ static void loop(Writer *w, int depth) {
     w->left = left;
     str_printf(&w->a, "for v%d in %s .. %s { %s }\n", var, lo.a, hi.a, body.a);
     switch (leaves ? 3 : below(5)) {
-    case 0: /* cut */
+    case 0: /* split */
         str_printf(&w->b, "for v%d in %s .. min(n, %s) { %s }\nfor v%d in max(n, %s) .. %s { %s }\n", var, lo.b, hi.b, body.b, var, lo.b, hi.b, body.b);
         break;
     case 1: /* the first one outside */

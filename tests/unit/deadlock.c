@@ -1,6 +1,7 @@
-/* Random roles and pipes: what the check finds to go on for ever at all counts does so at each of the small ones, run one by one; what it
- * refuses waits; and it seldom fails to decide, though many of these are loops in pieces of loops over one number. Two arguments: how many
- * programs, and the first seed; with a third one, those that stay undecided are printed. */
+/* Random roles and pipes: graphs that the check proves free of deadlock for all counts run to
+ * the end at each small count; refused graphs deadlock; few are undecided, though many have
+ * loops in pieces over one number. Two arguments: number of programs, and first seed; a third
+ * one prints the undecided ones. */
 #include "check/trace.h"
 #include "check/check.h"
 #include "parser/parser.h"
@@ -18,7 +19,7 @@ typedef struct Node {
     NodeKind kind;
     int pipe;             /* OP */
     int range;            /* LOOP */
-    int condition, loop;  /* IF: of the loop `loop`, -1: of none */
+    int condition, loop;  /* IF: index of the loop, -1: none */
     int children[10], count;
 } Node;
 
@@ -41,7 +42,7 @@ static uint32_t draw(Kernel *k, uint32_t below) { /* splitmix64 */
 
 static bool chance(Kernel *k, uint32_t percent) { return draw(k, 100) < percent; }
 
-/* ---- one story, told by all roles -------------------------------------------------------------------------------------- */
+/* ---- a script for all roles ------------------------------------------------------------------ */
 
 static int grow(Kernel *k, int depth, int loop) {
     int index = k->nodes++;
@@ -70,7 +71,7 @@ static bool uses(const Kernel *k, const Node *node, int pipe) {
     return false;
 }
 
-/* A pipe that nothing has come by is added to some loop */
+/* Adds a pipe without events to some loop */
 static void add_use(Kernel *k, int pipe) {
     int to = 0;
     if (uses(k, &k->node[0], pipe)) return;
@@ -107,7 +108,7 @@ static void tell_loop(Kernel *k, Str *out, const Node *node, int role) {
     const char *range = ranges[node->range], *name = arena_printf(k->arena, "v%d", k->names++);
     uint32_t how = node->range == 2 ? 9 : draw(k, 12);
     if (node->range == 3) k->reads = true;
-    if (how == 0) { /* the first one peeled off */
+    if (how == 0) { /* peels off the first one */
         str_printf(out, "if %s nonempty { ", range);
         tell_list(k, out, node, role, "0");
         str_printf(out, "for %s in %s from 1 { ", name, range);
@@ -141,7 +142,7 @@ static void tell(Kernel *k, Str *out, const Node *node, int role, const char *va
     str_add(out, "} ");
 }
 
-/* In some order, each stage held over some of what follows */
+/* In a random order, each stage held during some of the following events */
 static void tell_list(Kernel *k, Str *out, const Node *node, int role, const char *variable) {
     int order[10], closing = 0, held[4], held_count = 0;
     for (int i = 0; i < node->count; i++) order[i] = node->children[i];
@@ -211,7 +212,7 @@ static const char *program(Kernel *k) {
     return out.text;
 }
 
-/* ---- the verdict against the runs -------------------------------------------------------------------------------------- */
+/* ---- verdict and runs ------------------------------------------------------------------------ */
 
 typedef struct Tally {
     int programs, clean, stuck, undecided, needless, missed, other, wrong;
@@ -223,7 +224,7 @@ static int symbol_of(const Prog *prog, const char *name) {
     return -1;
 }
 
-/* Does somebody wait for ever at small sizes? */
+/* True if some process waits for ever at small sizes */
 static bool waits(Arena *arena, Prog *prog, bool reads, int64_t most, int64_t *at) {
     Sizes *sizes = sizes_new(arena, prog, true);
     Traced *traced = trace_new(arena, prog, ALL_PIPES, NULL, NULL);

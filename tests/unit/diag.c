@@ -43,7 +43,7 @@ static void places(void) {
     arena_free(arena);
 }
 
-/* Far into a line a column is not counted from the line's start; it must come out as if it were. */
+/* Columns far into a line are not counted from its start; the result is the same. */
 static void places_in_long_lines(void) {
     Arena *arena = arena_new();
     Str text = str_new(arena);
@@ -52,7 +52,8 @@ static void places_in_long_lines(void) {
     const Source *source = source_new(arena, "x", text.text, text.length);
     for (uint32_t at = 2, wanted = 1; at < source->length; wanted++) {
         uint32_t line, column, length = (uint32_t)utf8_length(source->text + at, source->length - at);
-        for (uint32_t inside = 0; inside < length; inside++) { /* a byte inside of a character has its column */
+        /* a byte inside a character has the character's column */
+        for (uint32_t inside = 0; inside < length; inside++) {
             source_place(source, at + inside, &line, &column);
             EXPECT(line == 2 && column == wanted);
         }
@@ -141,7 +142,8 @@ static void long_line(void) {
     Str out = str_new(text.arena);
     diags_render(text.diags, false, &out);
     for (const char *line = out.text; *line; line += strcspn(line, "\n") + 1) EXPECT(strcspn(line, "\n") < 170);
-    EXPECT(strstr(out.text, "HERE") == NULL); /* the first mark begins at the line's head, which is shown */
+    /* the first mark is at the head of the line, which is shown */
+    EXPECT(strstr(out.text, "HERE") == NULL);
     arena_free(text.arena);
 
     text = text_of(bytes, sizeof bytes);

@@ -1,5 +1,5 @@
-/* What elaboration makes of a program, read from the printed form: statics bound, functions inlined, ranges put in place,
- * dead arms, shared nodes. */
+/* Elaboration, tested by the printed form: statics are bound, functions inlined, ranges
+ * substituted, dead arms removed, nodes shared. */
 #include "check/check.h"
 #include "parser/parser.h"
 #include "prog/stmt.h"
@@ -46,7 +46,7 @@ static void lacks(const char *what, const Run *run, const char *unwanted) {
     printf("elaborate: %s: `%s` is in\n%s\n", what, unwanted, run->text);
 }
 
-/* A kernel around declarations and a body of role `work` */
+/* A kernel with these declarations and this body of role `work` */
 static const char *kernel(Arena *arena, const char *before, const char *items, const char *body) {
     return arena_printf(arena,
                         "%s kernel k(X: f32[M, N], I: i32[M], out Y: f32[M, N], n: i32, a: f32) for sm_90a {\n"

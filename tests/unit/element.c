@@ -1,12 +1,13 @@
-/* Conversions of element types: every pattern of the narrow types, and rounding against a search that knows nothing of bits. */
+/* Conversions of element types: every pattern of the narrow types, and rounding compared with a
+ * search that uses no bit patterns. */
 #include "tests/unit/expect.h"
 
 #include <math.h>
 
 typedef struct Narrow {
     Element type;
-    uint32_t patterns; /* how many there are */
-    uint32_t nan;      /* what a NaN is stored as */
+    uint32_t patterns; /* number of patterns */
+    uint32_t nan;      /* encoding of NaN */
     bool saturates;    /* to the largest finite value */
 } Narrow;
 
@@ -30,7 +31,8 @@ static uint32_t store(Element type, double value) {
     return element_rows[type].bytes == 2 ? wide : byte;
 }
 
-/* Every finite value and infinity comes back; NaN comes back as one NaN; patterns grow with their values */
+/* Every finite value and infinity is preserved; NaN becomes one NaN; patterns are ordered as
+ * their values */
 static void there_and_back(const Narrow *n) {
     for (uint32_t bits = 0; bits < n->patterns; bits++) {
         double value = load(n->type, bits);
@@ -38,7 +40,7 @@ static void there_and_back(const Narrow *n) {
         if (isnan(value))
             EXPECT(again == n->nan);
         else if (isinf(value) && n->saturates)
-            EXPECT(again == bits - 1); /* the largest finite value lies just below infinity */
+            EXPECT(again == bits - 1); /* the largest finite value is the pattern before infinity */
         else
             EXPECT(again == bits);
         uint32_t half = n->patterns / 2;
@@ -47,7 +49,7 @@ static void there_and_back(const Narrow *n) {
     }
 }
 
-/* Between neighbours: nearer wins, a tie goes to the even pattern */
+/* Between adjacent values: the nearer one, for a tie the even pattern */
 static void rounding(const Narrow *n) {
     for (uint32_t bits = 0; bits + 1 < n->patterns / 2; bits++) {
         double low = load(n->type, bits), high = load(n->type, bits + 1);
@@ -73,7 +75,7 @@ static void overflow(void) {
 
 static int64_t stored_integer(Element type, double value) {
     unsigned char bytes[9] = {0};
-    element_store(type, bytes + 1, value); /* any address will do */
+    element_store(type, bytes + 1, value); /* may be unaligned */
     return element_load_integer(type, bytes + 1);
 }
 
@@ -100,7 +102,7 @@ static void wide(void) {
     float single;
     element_store(E_F32, &single, 0.1);
     EXPECT(single == 0.1f && element_load(E_F32, &single) == (double)0.1f);
-    element_store(E_TF32, &single, 0x1.000002p0); /* storage of binary32; contractions cut it */
+    element_store(E_TF32, &single, 0x1.000002p0); /* stored as binary32; contractions truncate it */
     EXPECT(element_load(E_TF32, &single) == 0x1.000002p0);
     element_store(E_F32, &single, 1e300);
     EXPECT(isinf(single));

@@ -1,4 +1,4 @@
-/* Sets of elements against bitmaps: random spans and steps, and what two of them have together. */
+/* Sets of elements compared with bitmaps: random spans and steps, and their intersections. */
 #include "flow/elements.h"
 #include "tests/unit/expect.h"
 
@@ -36,7 +36,7 @@ static bool agrees(const Elements *set, const Map *map) {
     return is_tidy(set) && elements_first(set) == first;
 }
 
-/* Boxes of a tile, some of them turned round, with gaps or over each other */
+/* Boxes of a tile, some transposed, with gaps or overlapping */
 static const Elements *random_steps(Arena *arena, Map *map) {
     ElementSteps steps = {.count = (int)below(4)};
     int64_t lo = 0, hi = 0, total = 1;
@@ -89,7 +89,7 @@ static void expect_pair(Arena *arena) {
     EXPECT(elements_first_common(one, two) == first);
 }
 
-/* Rows of a tile lie side by side; columns do not. What would be too many spans is not made. */
+/* Rows of a tile are contiguous; columns are not. A set with too many spans is not made. */
 static void expect_shapes(Arena *arena) {
     ElementSteps box = {.start = 0, .count = 2, .steps = {1, 128}, .extents = {128, 4096}};
     EXPECT(elements_steps(arena, &box)->count == 1);

@@ -1,14 +1,20 @@
-/* Runs every tests/emulator/NAME.ptx as its head says, on several schedules, and assembles it where ptxas is found.
+/* Runs every tests/emulator/NAME.ptx as its head says, on several schedules, and assembles it if
+ * ptxas is found.
  *
- *   //> threads 96 · tiles 3 · persistent 2 (resident blocks) · cluster 2 (asked for by the launch) · shared 4096 · seeds 4 (schedules tried; 1: the plain one) · limit 5000
- *   //> tensor in|out|inout NAME TYPE EXTENT..          filled with 0, 1, 2, ... (in, inout) or poison (out)
+ *   //> threads 96 · tiles 3 · persistent 2 (resident blocks) · cluster 2 (of the launch) ·
+ *       shared 4096 · seeds 4 (number of schedules; 1: the plain one) · limit 5000
+ *   //> tensor in|out|inout NAME TYPE EXTENT..          filled with 0, 1, 2, .. (in, inout), poison
+ *                                                       (out)
  *   //> map NAME box B0 B1 .. [swizzle 32|64|128]        innermost first
- *   //> pass map N | pointer NAME | scalar NAME TYPE VALUE | extent VALUE | watchdog     the kernel's parameters in order
- *   //> role NAME FIRST WARPS · full|empty PIPE OFFSET STAGES COUNT · field PIPE NAME OFFSET BYTES STAGES
+ *   //> pass map N | pointer NAME | scalar NAME TYPE VALUE | extent VALUE | watchdog
+ *                                                        the kernel's parameters in order
+ *   //> role NAME FIRST WARPS
+ *   //> full|empty PIPE OFFSET STAGES COUNT
+ *   //> field PIPE NAME OFFSET BYTES STAGES
  *   //> expect done|incomplete|rejected|P0730            how it ends
  *   //> says TEXT                                        in the rendered findings
  *   //> check NAME LOW HIGH A B                          element i is A * i + B for LOW <= i < HIGH
- *   //> assemble no                                      ptxas would not take it, on purpose */
+ *   //> assemble no                                      ptxas rejects it, on purpose */
 #include "emulator/emulator.h"
 
 #include "tests/unit/expect.h"

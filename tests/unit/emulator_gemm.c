@@ -1,5 +1,6 @@
-/* A whole GEMM as people write them for the GPU (tests/emulator/programs/gemm.ptx: tensor copies with multicast, clusters with
- * remote arrivals, wgmma with delayed waits, stmatrix, setmaxnreg) against f64, on several schedules; and how long it takes. */
+/* A complete GEMM as people write them for the GPU (tests/emulator/programs/gemm.ptx: tensor
+ * copies with multicast, clusters with remote arrivals, wgmma with delayed waits, stmatrix,
+ * setmaxnreg) compared with f64, on several schedules; and its time. */
 #include "emulator/emulator.h"
 
 #include "tests/unit/expect.h"
@@ -55,7 +56,8 @@ static double *values_of(Arena *arena, const Array *array) {
     return values;
 }
 
-/* Coded by position, so that a wrong place shows as a wrong value; or drawn. */
+/* Values that encode their position, so that a wrong position gives a wrong value; or random
+ * ones. */
 static void fill(Array *array, bool random, uint32_t seed) {
     uint64_t state = seed * 2654435761u + 1;
     for (int64_t i = 0; i < array->count; i++) {

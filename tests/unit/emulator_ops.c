@@ -1,5 +1,5 @@
-/* One row an instruction: source bits, and the bits that the GPU gives. All rows make one kernel, a scope each, which is
- * also assembled where ptxas is found. */
+/* One row per instruction: source bits, and the result bits of the GPU. All rows make one
+ * kernel, a scope each, which is also assembled if ptxas is found. */
 #include "emulator/emulator.h"
 
 #include "tests/unit/expect.h"
@@ -8,7 +8,8 @@
 #include <stdlib.h>
 
 typedef struct Row {
-    const char *kinds; /* of d, a, b, c: r 32 bits, l 64, h 16, p predicate; d is written, the others are given */
+    /* of d, a, b, c: r 32 bits, l 64, h 16, p predicate; d is written, the others are sources */
+    const char *kinds;
     const char *text;
     uint64_t a, b, c, d;
 } Row;
@@ -275,7 +276,8 @@ static size_t fill_rows(Row *rows) {
 
 static uint32_t width_of(char kind) { return kind == 'l' ? 8 : kind == 'h' ? 2 : 4; }
 
-/* Registers have names with a `%`; shared and local variables must not: `%s` in a row is the variable's name. */
+/* Names of registers have a `%`; shared and local variables must not: `%s` in a row is the
+ * variable's name. */
 static void emit_row(Str *out, const Row *row, size_t index) {
     static const char names[] = "dabc";
     str_add(out, "  {\n");

@@ -1,6 +1,7 @@
-/* wgmma against values computed here: every type, swizzle and major, several N. The operands are laid out as a tensor copy
- * would lay them out: rows of `span` bytes, panel after panel, 16-byte chunks exchanged by bits of their address. The kernel
- * copies the image to shared memory, multiplies along the whole of K, and gives back the registers of the accumulator. */
+/* wgmma compared with values computed in this test: every type, swizzle and major, several N.
+ * The operands have the layout of a tensor copy: rows of `span` bytes, panel after panel,
+ * 16-byte chunks permuted by bits of their address. The kernel copies the image to shared
+ * memory, multiplies along the whole of K, and stores the registers of the accumulator. */
 #include "emulator/emulator.h"
 
 #include "tests/unit/expect.h"
@@ -9,11 +10,11 @@
 #include <stdlib.h>
 
 typedef struct Shape {
-    const char *d, *a, *b; /* types, as PTX names them */
+    const char *d, *a, *b; /* in PTX */
     int n, span;           /* of both operands; 16: no swizzle */
     bool across_a, across_b, from_registers, keeps, saturates;
     int sign_a, sign_b;
-    int shift; /* bytes from a place where the pattern may begin to where it does */
+    int shift; /* offset in bytes from an aligned start of the swizzle pattern */
     bool random;
 } Shape;
 
@@ -46,7 +47,7 @@ static Element element_of(const char *name) {
 }
 static bool is_integer(Element type) { return type == E_I8 || type == E_U8 || type == E_I32; }
 
-/* The lower 13 bits of tf32 are not looked at: here they are set wherever they lie. */
+/* The hardware ignores the lower 13 bits of tf32: the test sets them. */
 static void put(Element type, unsigned char *to, double value) {
     if (is_integer(type))
         element_store_integer(type, to, (int64_t)value);
@@ -55,7 +56,7 @@ static void put(Element type, unsigned char *to, double value) {
     if (type == E_TF32) to[0] = 0xff, to[1] |= 0x1f;
 }
 
-/* Rounded to what the type holds */
+/* The value rounded to the type */
 static double held(Element type, double value) {
     unsigned char bytes[8];
     put(type, bytes, value);
@@ -78,7 +79,7 @@ static void fill_operand(Operand *operand, bool random, int seed) {
         }
 }
 
-/* ---- the image ---------------------------------------------------------------------------------------------------- */
+/* ---- the image ------------------------------------------------------------------------------- */
 
 static int panel_bytes(const Operand *operand) {
     return (operand->across ? operand->depth : operand->rows) * operand->span;
@@ -90,7 +91,7 @@ static int image_bytes(const Operand *operand) {
     return (panels * panel_bytes(operand) + 1023) / 1024 * 1024;
 }
 
-/* Where an element lies, from the start of shared memory */
+/* Offset of an element from the start of shared memory */
 static int place(const Operand *operand, int row, int k) {
     int line = operand->across ? k : row, byte = (operand->across ? row : k) * operand->bytes;
     int offset = byte / operand->span * panel_bytes(operand) + line * operand->span + byte % operand->span;
@@ -119,7 +120,7 @@ static uint64_t descriptor(const Operand *operand, int shift) {
     return mode << 62 | (uint64_t)(shift >> 7 & 7) << 49 | stride >> 4 << 32 | leading >> 4 << 16;
 }
 
-/* Bytes from the operand's start to its part for step `step` */
+/* Offset in bytes of the operand's part for step `step` */
 static int advance(const Operand *operand, int step, int step_depth) {
     int k = step * step_depth;
     if (operand->across) return k * operand->span;
@@ -127,7 +128,7 @@ static int advance(const Operand *operand, int step, int step_depth) {
     return byte / operand->span * panel_bytes(operand) + byte % operand->span;
 }
 
-/* ---- the kernel --------------------------------------------------------------------------------------------------- */
+/* ---- the kernel ------------------------------------------------------------------------------ */
 
 static int step_depth(const Shape *shape) {
     int bytes = element_rows[element_of(shape->a)].bytes;
@@ -195,9 +196,10 @@ static const char *kernel(Arena *arena, const Shape *shape, int bytes, int steps
     return ptx.text;
 }
 
-/* ---- fragments ---------------------------------------------------------------------------------------------------- */
+/* ---- fragments ------------------------------------------------------------------------------- */
 
-/* Of thread t: row and column of element e of the accumulator (PTX ISA, figure of the fragment layout of matrix D) */
+/* Position of element e of thread t in the accumulator (PTX ISA, figure of the fragment layout
+ * of matrix D) */
 static int d_cell(int t, int e, int n) {
     int row = t / 32 * 16 + t % 32 / 4 + (e & 2 ? 8 : 0), column = e / 4 * 8 + t % 4 * 2 + (e & 1);
     return row * n + column;
@@ -225,7 +227,7 @@ static double unpack_d(const Shape *shape, const uint32_t *words, int t, int e) 
     return element_load(element_of(shape->d), (const unsigned char *)&words[t * registers(shape) + e]);
 }
 
-/* Four registers a thread and step: rows g and g + 8, then the same in the upper half of K */
+/* Four registers per thread and step: rows g and g + 8, then the same in the upper half of K */
 static void pack_a(uint32_t *words, int steps, int depth) {
     int each = 4 / a.bytes;
     for (int t = 0; t < 128; t++)
@@ -239,7 +241,7 @@ static void pack_a(uint32_t *words, int steps, int depth) {
                 }
 }
 
-/* ---- one case ----------------------------------------------------------------------------------------------------- */
+/* ---- one case -------------------------------------------------------------------------------- */
 
 static double wanted(const Shape *shape, int row, int column, int steps, double *magnitude) {
     double sum = shape->keeps ? d_before[row * shape->n + column] : 0;
@@ -376,7 +378,7 @@ int main(void) {
                 shape.n = columns[(number + 3) % (int)COUNT_OF(columns)];
                 shape.saturates = integers && number % 2 == 1;
                 run_shape(&shape, ptxas && shape.saturates && number % 3 == 0);
-                /* a pattern that does not begin where its address says */
+                /* A pattern that does not begin at an aligned address */
                 shape.shift = spans[s] == 128 ? 512 : spans[s] == 64 ? 256 : 0;
                 if (shape.shift && number % 4 == 0) run_shape(&shape, false);
                 number++;

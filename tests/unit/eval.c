@@ -1,5 +1,5 @@
-/* The arithmetic of expressions against the same in 128 bits, cut to the width: on numbers
- * around the ends of every type and around 0. */
+/* The arithmetic of expressions compared with the same in 128 bits, truncated to the width: on
+ * numbers near the limits of every type and near 0. */
 #include "prog/eval.h"
 
 #include <stdio.h>
@@ -16,12 +16,12 @@ static void expect(bool right, const char *what, Element type, int64_t a, int64_
            (long long)b);
 }
 
-/* The number that the held bits mean */
+/* The number that the stored bits represent */
 static Wide meant(Element type, int64_t held) {
     return type == E_U64 ? (Wide)(uint64_t)held : (Wide)held;
 }
 
-/* Low bits of a number, as they are held */
+/* The low bits of a number, in the stored form */
 static int64_t cut(Element type, Wide number) {
     uint64_t bits = (uint64_t)number;
     if (type == E_I32) return (int32_t)(uint32_t)bits;
@@ -102,7 +102,7 @@ static void casts(void) {
         }
 }
 
-/* ---- expressions ---- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 static bool leaf(const void *data, const Expr *expr, int64_t *out) {
     const int64_t *values = data;

@@ -1,5 +1,5 @@
-/* What unit tests share: expectations that report and go on, and a scratch of arena and diagnostics. Each test program ends
- * with `return expect_failures();`. */
+/* Shared by unit tests: expectations that report and continue, and a scratch of arena and
+ * diagnostics. Each test program ends with `return expect_failures();`. */
 #ifndef TESTS_EXPECT_H
 #define TESTS_EXPECT_H
 
@@ -34,7 +34,8 @@ static inline Scratch scratch_new(void) {
 
 static inline void scratch_free(Scratch *scratch) { arena_free(scratch->arena); }
 
-/* Is there exactly one error, of this code, whose message, notes or helps hold `text`? The list is emptied. */
+/* True if there is exactly one error, of this code, whose message, notes or helps contain
+ * `text`. Empties the list. */
 #define EXPECT_ERROR(scratch, code, text) expect_error((scratch), (code), (text), __FILE__, __LINE__)
 
 static inline bool expect_error(Scratch *scratch, Code code, const char *text, const char *file, int line) {

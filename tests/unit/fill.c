@@ -1,4 +1,5 @@
-/* Fills: the distributions are what they say, each element depends on seed, tensor and index alone, and the bits are these. */
+/* Fills: their distributions; each element depends only on seed, tensor and index; and the exact
+ * bits. */
 #include "launch/private.h"
 
 #include "tests/unit/expect.h"
@@ -56,14 +57,15 @@ static void normal_integers(void) {
     double squares = 0;
     for (int64_t i = 0; i < MANY; i++) {
         squares += at(&bytes, i) * at(&bytes, i);
-        EXPECT(at(&naturals, i) == fmax(at(&bytes, i), 0)); /* clamped, not wrapped */
+        EXPECT(at(&naturals, i) == fmax(at(&bytes, i), 0)); /* saturated, not wrapped */
     }
     EXPECT(fabs(sqrt(squares / MANY) - 16) < 0.5);
     array_free(&bytes);
     array_free(&naturals);
 }
 
-/* Shorter tensors are prefixes; other seeds and tensors differ; narrower types hold the rounded values. */
+/* A shorter tensor is a prefix; other seeds and tensors differ; narrower types hold the rounded
+ * values. */
 static void keyed(void) {
     Fill fill = {.kind = FILL_NORMAL};
     Array a = filled(E_F32, 1000, fill, 5, 2), shorter = filled(E_F32, 10, fill, 5, 2),
@@ -79,7 +81,7 @@ static void keyed(void) {
     array_free(&a), array_free(&shorter), array_free(&seed), array_free(&key), array_free(&half);
 }
 
-/* The bits are part of what a seed means: they are the same on every machine. */
+/* A seed defines the bits on every machine. */
 static void golden(void) {
     Array normal = filled(E_F32, MANY, (Fill){.kind = FILL_NORMAL}, 42, 1);
     uint64_t hash = 14695981039346656037u;
@@ -88,7 +90,7 @@ static void golden(void) {
     array_free(&normal);
 }
 
-/* Threads share large arrays; one processor makes the same of them. */
+/* Large arrays are filled by several threads; one processor gives the same. */
 static void threads(void) {
     static const FillKind kinds[] = {FILL_NORMAL, FILL_UNIFORM, FILL_IOTA};
     cpu_set_t all, one;

@@ -78,7 +78,7 @@ static void bounds(void) {
     FAULT(FORMULA_ZERO_DIVISOR, N, {F_SYMBOL, 2}, {F_MOD, 0});
     FAULT(FORMULA_ZERO_DIVISOR, N, {F_SYMBOL, 2}, {F_CEIL, 0});
     FAULT(FORMULA_ZERO_DIVISOR, N, {F_SYMBOL, 2}, {F_DIV, 0}, ONE, {F_MIN, 0});
-    /* what is not chosen may fault */
+    /* A subtree that is not selected may fault */
     VALUE(0, {F_SYMBOL, 2}, N, {F_SYMBOL, 2}, {F_DIV, 0}, {F_AND, 0});
     VALUE(1, N, N, {F_SYMBOL, 2}, {F_DIV, 0}, {F_OR, 0});
     VALUE(7, ONE, N, N, {F_SYMBOL, 2}, {F_DIV, 0}, {F_SELECT, 0});

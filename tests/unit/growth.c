@@ -1,6 +1,7 @@
-/* Families of programs that grow: chains, products, conditions, loops, functions, roles. Of each, three sizes are checked, the largest below
- * 100 kB of text, and each ends in less than 2 s and 200 MB: what would take more is incomplete. With a family and a size as arguments, the
- * program is printed. */
+/* Families of growing programs: chains, products, conditions, loops, functions, roles. Checks
+ * three sizes of each, the largest below 100 kB of text; each ends in less than 2 s and 200 MB,
+ * with an incomplete verdict if it would need more. With a family and a size as arguments,
+ * prints the program. */
 #include "include/pipec.h"
 #include "tests/unit/expect.h"
 
@@ -9,7 +10,7 @@
 #include <time.h>
 
 #if defined(__SANITIZE_ADDRESS__)
-#define SLOWER 20 /* what the sanitizers cost */
+#define SLOWER 20 /* slowdown by the sanitizers */
 #define SIZES  1
 #else
 #define SLOWER 1
@@ -18,18 +19,19 @@
 #define SECONDS_MOST (2.0 * SLOWER)
 #define MEGA_MOST    (200L * SLOWER)
 
-typedef struct Parts { /* of a kernel whose role `load` gives each tile to `work` */
-    Str file;          /* in front of the kernel */
+typedef struct Parts { /* parts of a kernel whose role `load` passes each tile to `work` */
+    Str file;          /* before the kernel */
     Str params, kernel;
-    Str load, work;    /* of each tile, before the stage is taken */
-    Str use;           /* while it is held; nothing: the tile is copied */
+    Str load, work;    /* for each tile, before the stage is acquired */
+    Str use;           /* while the stage is held; empty: the tile is copied */
 } Parts;
 
 typedef struct Family {
     const char *name;
-    int size;          /* of the smallest; the others are 2 and 4 times as large */
+    int size;          /* of the smallest one; the others are 2 and 4 times as large */
     void (*write)(Parts *parts, int n);
-    int decided;       /* those up to this size are right, and found so: with at most warnings */
+    /* largest size that is decided: right, with at most warnings */
+    int decided;
 } Family;
 
 #define EACH(n) for (int i = 1; i < (n); i++)
@@ -37,7 +39,7 @@ typedef struct Family {
 static void use_if(Parts *p, const char *condition) { str_printf(&p->use, "if %s > 3 { Y[t*T + i] = s.x[i]; }", condition); }
 static void use_last(Parts *p, const char *name, int n) { use_if(p, arena_printf(p->use.arena, "%s%d", name, n - 1)); }
 
-/* ---- values ------------------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static void squares(Parts *p, int n) {
     str_add(&p->work, "let a0 = t + 1;\n");
@@ -96,7 +98,7 @@ static void float_squares(Parts *p, int n) {
     str_printf(&p->use, "Y[t*T + i] = s.x[i] + a%d;", n - 1);
 }
 
-/* ---- control ------------------------------------------------------------------------------------------------------ */
+/* ---- control --------------------------------------------------------------------------------- */
 
 static void conditions(Parts *p, int n) {
     str_add(&p->use, "if t < N");
@@ -147,7 +149,7 @@ static void held_under_conditions(Parts *p, int n) {
     EACH(n) str_printf(&p->work, "if X[t] > %d { let z%d = consume <p>; release z%d; }\n", i, i, i);
 }
 
-/* ---- functions, objects ------------------------------------------------------------------------------------------- */
+/* ---- functions, objects ---------------------------------------------------------------------- */
 
 static void doubling(Parts *p, int n) {
     str_add(&p->file, "fn g0(x: f32) -> f32 { return x + 1; }\n");
@@ -201,7 +203,7 @@ static void pipes(Parts *p, int n) {
         str_printf(&p->work, "consume <p%d> as r { if t < 0 { Y[t*T + i] = r.x[i]; } }\n", i);
     }
 }
-/* One body that goes on and on: stages in blocks and by name, loops, conditions */
+/* One long body: stages in blocks and variables, loops, conditions */
 static void long_body(Parts *p, int n) {
     str_add(&p->kernel, "pipe q[2] load -> work { y: f32[T]; }\n");
     str_add(&p->work, "var y: f32[T] = 0;\n");
@@ -241,7 +243,7 @@ static const Family families[] = {
     {"long-body", 80, long_body, 320},
 };
 
-/* ---- programs ----------------------------------------------------------------------------------------------------- */
+/* ---- programs -------------------------------------------------------------------------------- */
 
 static Str program(Arena *arena, const Family *family, int size) {
     Parts p = {str_new(arena), str_new(arena), str_new(arena), str_new(arena), str_new(arena), str_new(arena)};

@@ -1,5 +1,5 @@
-/* What a role holds of a pipe: of each end the most stages at once, and how many acquires the
- * oldest of them lies back while it waits. Each row is the body of the consumer of two rings of 40
+/* Stages that a role holds: for each end of a pipe the most at once, and the most acquires since
+ * that of the oldest one at a wait. Each row is the body of the consumer of two rings of 40
  * stages, in the loop over the grid; # acquires a stage of `p` and releases it. */
 #include "elaborate/elaborate.h"
 #include "flow/held.h"
@@ -16,11 +16,12 @@ static const struct {
     {"let s = consume <p>; let t = consume <p>; release s; release t; #", 2, 1},
     {"var s = consume <p>; let t = s; # release t;", 2, 1},
     {"var s = consume <p>; release s; { let t = consume <p>; s = t; } # # release s;", 2, 2},
-    /* the stage that is held grows older with each iteration of a short loop */
+    /* The held stage ages by one with each iteration of a short loop */
     {"let s = consume <p>; for i in 0 .. 3 { # } release s; #", 2, 3},
     {"let s = consume <p>; for i in 0 .. 4 { for k in 0 .. 2 { # } } release s;", 2, 8},
     {"let s = consume <p>; for i in 0 .. n { # } release s;", 2, 40},
-    /* late sets: each keeps its stages, on paths that keep as many and on those that keep fewer */
+    /* Late releases: each block keeps its stages, on paths that keep as many and on those that
+     * keep fewer */
     {"for i in 0 .. n { consume <p> lag 2 as s { } }", 3, 2},
     {"for i in 0 .. n { consume <p> lag 2 as s { } # }", 3, 4},
     {"for i in 0 .. n { if i > 3 { continue; } consume <p> lag 2 as s { }"

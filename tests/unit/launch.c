@@ -1,4 +1,5 @@
-/* Arguments to a Launch: extents from numbers and shapes, what is refused and how it is said, and that nothing stays behind. */
+/* Arguments to a Launch: extents from numbers and shapes, refusals and their messages; nothing
+ * stays allocated. */
 #include "launch/launch.h"
 
 #include "tests/unit/expect.h"
@@ -15,7 +16,8 @@ typedef struct Bench {
     char folder[64];
 } Bench;
 
-/* Words apart by blanks; those that begin with `--` are fills, those with `~` come from an example. */
+/* Words separated by blanks; those that begin with `--` are fills, those with `~` come from an
+ * example. */
 static Launch *prepare(Bench *bench, const char *words) {
     Arena *arena = bench->scratch.arena;
     VEC(Argument) arguments = {0};
@@ -50,7 +52,7 @@ static void refused(Bench *bench, const char *words, Code code, const char *text
     EXPECT_ERROR(&bench->scratch, code, text);
 }
 
-/* ---- what holds together ------------------------------------------------------------------------------------------- */
+/* ---- accepted -------------------------------------------------------------------------------- */
 
 static void defaults(Bench *bench) {
     Launch *launch = prepare(bench, "N=5000 M=3 a=0.1 n=7");
@@ -92,7 +94,8 @@ static void shapes(Bench *bench) {
         EXPECT(element_load(E_F32, launch->arrays[SAMPLE_X].data + 8 * 4) == 8);
         launch_free(launch);
     }
-    /* the user's data wins over the example's extent, and the user's number over the example's */
+    /* The user's data has precedence over the example's extent, and the user's number over the
+     * example's */
     launch = prepare(bench, arena_printf(arena, "~N=5000 ~M=7 ~a=1 ~n=3 X=%s n=4", x));
     if (EXPECT(launch != NULL)) {
         EXPECT(launch->symbols[SAMPLE_N] == 9 && launch->symbols[SAMPLE_M] == 7 && launch->symbols[SAMPLE_n] == 4);
@@ -117,7 +120,7 @@ static void shapes(Bench *bench) {
     refused(bench, "X=data.txt M=2 a=1 n=1", P0611, "data.txt");
 }
 
-/* ---- what is refused ----------------------------------------------------------------------------------------------- */
+/* ---- refused --------------------------------------------------------------------------------- */
 
 static void names(Bench *bench) {
     refused(bench, "NN=5 N=5 M=3 a=1 n=1", P0601, "did you mean `N`?");
@@ -189,14 +192,14 @@ static void memory(Bench *bench) {
     static const FormulaStep n[] = {{F_SYMBOL, SAMPLE_N}};
     for (int axis = 1; axis < 5; axis++) bench->manifest->parameters.items[SAMPLE_A].extents[axis] = (Formula){n, 1};
     refused(bench, "N=2146435072 M=3 a=1 n=1", P0609, "the size of `A` does not fit 64 bits");
-    /* far beyond every machine, but a number: said before anything is touched */
+    /* More than any machine has, but a valid number: refused before anything is touched */
     refused(bench, "N=30000 M=1 a=1 n=1", P0610, "are free");
     bench->manifest->parameters.items[SAMPLE_A].rank = 2;
     static const FormulaStep eight[] = {{F_CONST, 8}};
     bench->manifest->parameters.items[SAMPLE_A].extents[1] = (Formula){eight, 1};
 }
 
-/* ---- the other two ways in ----------------------------------------------------------------------------------------- */
+/* ---- the two other entry points -------------------------------------------------------------- */
 
 static void symbols_only(Bench *bench) {
     const Argument arguments[] = {

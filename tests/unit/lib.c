@@ -1,4 +1,4 @@
-/* The library as a C program meets it: everything through pipec.h. */
+/* The library as a C program uses it: everything through pipec.h. */
 #include "include/pipec.h"
 
 #include <math.h>
@@ -62,7 +62,8 @@ static void test_diagnostics(void) {
     PipecProgram *program = pipec_compile(text, strlen(text), &options);
     const PipecDiagnostics *diagnostics = pipec_program_diagnostics(program);
     EXPECT(pipec_program_status(program) == PIPEC_REFUSED && pipec_diagnostics_errors(diagnostics) >= 2);
-    const PipecDiagnostic *first = pipec_diagnostics_get(diagnostics, 0); /* the kernel has no role */
+    /* the kernel has no role */
+    const PipecDiagnostic *first = pipec_diagnostics_get(diagnostics, 0);
     EXPECT(strcmp(first->code, "P0136") == 0 && first->labels[0].line == 1);
     first = pipec_diagnostics_get(diagnostics, 1);
     EXPECT(strcmp(first->code, "P0100") == 0 && first->severity == PIPEC_ERROR && first->label_count >= 1);
@@ -109,7 +110,7 @@ static void test_values(void) {
     pipec_program_free(missing);
 }
 
-/* Of a check every combination of the sets counts; of a compilation the one that is asked for */
+/* A check tries every combination of the sets; a compilation only the requested one */
 static void test_combinations(void) {
     static const char text[] = "kernel k(X: f32[N], out Y: f32[N]) for sm_90a {\n"
                                "    static KEEP = 0 in {0, 1};\n"
@@ -160,7 +161,7 @@ static void hear(void *data, const PipecProgress *progress) {
     heard->calls++, heard->part = progress->part, heard->schedule = progress->schedule;
 }
 
-/* 2,000,000 elements on two schedules: long enough to be asked often */
+/* 2,000,000 elements on two schedules: long enough for several calls */
 static bool progress_is_said(PipecProgram *program) {
     const char *values[] = {"N=2000000"};
     PipecRunOptions options = {.values = values, .value_count = 1};
@@ -182,7 +183,7 @@ static void test_run(void) {
     EXPECT(pipec_run_array_named(run, "Y", &none) && none.data == y.data && !pipec_run_array_named(run, "Z", &none));
     EXPECT(x.rank == 1 && x.extents[0] == 1000 && x.bytes == 4000 && strcmp(x.type, "f32") == 0);
     for (int i = 0; i < 1000; i++) ((float *)x.data)[i] = (float)i;
-    EXPECT(pipec_run_verify(run) == PIPEC_NOT_CHECKED); /* nothing has run */
+    EXPECT(pipec_run_verify(run) == PIPEC_NOT_CHECKED); /* there was no run */
     EXPECT(pipec_run_execute(run, &emulator) == PIPEC_FINE && pipec_run_verify(run) == PIPEC_RIGHT);
     EXPECT(memcmp(x.data, y.data, x.bytes) == 0 && strncmp(pipec_run_verdict(run), "right", 5) == 0);
     EXPECT(progress_is_said(program));
@@ -200,7 +201,7 @@ static void test_run(void) {
     pipec_program_free(program);
 }
 
-/* Y is read and written: each schedule has to begin with the same Y. */
+/* Y is read and written: each schedule must begin with the same Y. */
 static void test_schedules(void) {
     static const char add[] =
         "kernel add(X: f32[N], inout Y: f32[N]) for sm_90a {\n"
@@ -245,7 +246,7 @@ static void test_refused_runs(void) {
     pipec_program_free(program);
 }
 
-/* Launches through the stand-in driver, which counts them and takes host memory for its own */
+/* Launches through the stand-in driver, which counts them and uses host memory */
 static void test_kernel(const char *standin) {
     setenv("PIPEC_LIBCUDA", standin, 1);
     setenv("PIPEC_STANDIN", "", 1);

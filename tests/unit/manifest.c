@@ -1,5 +1,6 @@
-/* The manifest as JSON: the whole text of the sample against tests/unit/manifest.json, so that a change of a field is seen.
- * Run from the root of the repository; with an argument the text is printed for a new golden. */
+/* The manifest as JSON: the whole text of the sample compared with tests/unit/manifest.json, so
+ * that a change of a field is seen. Run in the root of the repository; with an argument it
+ * prints the text for a new golden. */
 #include "launch/launch.h"
 
 #include "tests/unit/expect.h"
@@ -24,7 +25,7 @@ int main(int count, char **words) {
         return words[1][0] == 0;
     }
     EXPECT(strcmp(out.text, golden(&scratch)) == 0);
-    /* what is not there is null or an empty list; names are escaped */
+    /* Absent values are null or an empty list; names are escaped */
     Manifest empty = {.kernel = "k\"1", .target = "sm_90a", .ptx_major = 8, .cluster = {1, 1, 1}};
     Str bare = str_new(scratch.arena);
     manifest_json(&empty, &bare);

@@ -1,4 +1,5 @@
-/* Tensor maps in numbers: an extent of 0 on any axis makes it one of a single element, and nothing else does. */
+/* Tensor maps in numbers: an extent of 0 on any axis, and nothing else, makes it a map of one
+ * element. */
 #include "launch/launch.h"
 
 #include "tests/unit/expect.h"

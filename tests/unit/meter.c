@@ -1,9 +1,10 @@
-/* The meter: wherever it ends a check, the verdict is incomplete, and a check that it leaves alone says what it says without. */
+/* The meter: if it ends a check anywhere, the verdict is incomplete; a check that it does not
+ * end is unchanged. */
 #include "include/pipec.h"
 #include "lib/private.h"
 #include "tests/unit/expect.h"
 
-#define STOPS 40 /* at which the check of a file is ended */
+#define STOPS 40 /* number of steps at which the check of a file is ended */
 
 static bool says(const PipecProgram *program, const char *code) {
     const PipecDiagnostics *said = pipec_program_diagnostics(program);
@@ -12,7 +13,7 @@ static bool says(const PipecProgram *program, const char *code) {
     return false;
 }
 
-/* Steps that the check, or the whole build, takes; its status too */
+/* Steps of the check, or of the whole build; *status: its status */
 static uint64_t steps_of(const char *path, bool check_only, PipecStatus *status) {
     PipecOptions options = {.check_only = check_only};
     PipecProgram *program = pipec_compile_file(path, &options);
@@ -40,7 +41,7 @@ static void test_file(const char *path, bool check_only) {
     end_at(path, check_only, 2 * steps, whole);
 }
 
-/* What one piece of work leaves, the next one has again; steps stay counted. */
+/* Steps used by one piece of work remain counted for the next. */
 static void take_much(void *data) {
     Arena *scratch = arena_scratch(data);
     for (;;) (void)arena_alloc(scratch, 1000);
@@ -51,7 +52,7 @@ static void test_memory(void) {
     Meter *meter = arena_meter(arena);
     meter->bytes_most = 10 << 20;
     for (int i = 0; i < 3; i++) EXPECT(!arena_metered(arena, take_much, arena) && meter->bytes <= meter->bytes_most);
-    (void)arena_alloc(arena, 20 << 20); /* nothing is limited outside */
+    (void)arena_alloc(arena, 20 << 20); /* no limits outside arena_metered */
     meter->bytes_most = UINT64_MAX, meter->steps_most = meter->steps + 1000;
     EXPECT(!arena_metered(arena, take_much, arena) && meter->steps > meter->steps_most);
     arena_free(arena);
@@ -65,7 +66,7 @@ static void add_kernel(Str *text, const char *name, const char *work) {
     str_add(text, "        consume <p> as s { Y[t*128 + i] = s.x[i]; }\n    } }\n}\n");
 }
 
-/* A kernel that takes all the work it may does not take away what the ones after it need. */
+/* A kernel that uses up its share of work does not reduce the share of later ones. */
 static void test_neighbours(void) {
     Arena *arena = arena_new();
     Str text = str_new(arena), breaks = str_new(arena);

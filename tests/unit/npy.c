@@ -1,5 +1,6 @@
-/* .npy files: what numpy writes is read in every version and order, what comes back is what was written, and hostile or differing
- * files are refused with the reason. All files are made here, in a folder of their own. */
+/* .npy files: numpy's files are read in every version and order, written files read back the
+ * same, and malformed or different files are refused with the reason. All files are made in a
+ * temporary folder. */
 #include "launch/launch.h"
 
 #include "tests/unit/expect.h"
@@ -28,7 +29,7 @@ static const char *put(Bench *bench, const char *name, const void *bytes, size_t
     return file;
 }
 
-/* magic, version, length, dictionary as it is given, data */
+/* Magic, version, length, the given dictionary, data */
 static const char *put_npy(Bench *bench, int version, const char *dictionary, const void *data, size_t bytes) {
     Str file = str_new(bench->scratch.arena);
     size_t length = strlen(dictionary);
@@ -45,7 +46,7 @@ static const char *put_npy(Bench *bench, int version, const char *dictionary, co
 
 static const float six[6] = {0, 1, 2, 3, 4, 5};
 
-/* ---- what is read -------------------------------------------------------------------------------------------------- */
+/* ---- accepted files -------------------------------------------------------------------------- */
 
 static void reads(Bench *bench, int version, const char *dictionary, int rank) {
     Array array;
@@ -64,7 +65,8 @@ static void well_formed(Bench *bench) {
     for (int version = 1; version <= 3; version++) reads(bench, version, GOOD_F4, 2);
     reads(bench, 1, "{'shape':(6,),'fortran_order':True,\"descr\":\"=f4\"}", 1);
     reads(bench, 1, "{ 'descr' : 'f4' , 'fortran_order' : False , 'shape' : ( 1 , 1 , 2 , 3 , 1 ) }\n", 5);
-    reads(bench, 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2L, 3L)}", 2); /* Python 2 */
+    /* Python 2 */
+    reads(bench, 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2L, 3L)}", 2);
 }
 
 static void fortran_order(Bench *bench) {
@@ -90,7 +92,7 @@ static void empty(Bench *bench) {
     EXPECT_CLEAN(&bench->scratch);
 }
 
-/* Which dtype holds which type: raw bits may be V or u, nothing else is converted. */
+/* Pairs of dtype and type: raw bits may be V or u, nothing is converted. */
 static void types(Bench *bench) {
     static const struct {
         const char *descr;
@@ -120,7 +122,7 @@ static void types(Bench *bench) {
     }
 }
 
-/* ---- what is refused ----------------------------------------------------------------------------------------------- */
+/* ---- refused files --------------------------------------------------------------------------- */
 
 static void refused(Bench *bench, const char *file, Code code, const char *text) {
     Array array;
@@ -211,7 +213,7 @@ static void hostile_files(Bench *bench) {
     }
 }
 
-/* Every prefix of a good file is refused, and so is a byte too many. */
+/* Every prefix of a valid file is refused, and so is one byte too many. */
 static void truncated(Bench *bench) {
     Str whole = str_new(bench->scratch.arena);
     str_add_bytes(&whole, "\x93NUMPY\1\0", 8);
@@ -230,7 +232,7 @@ static void truncated(Bench *bench) {
     }
 }
 
-/* A FIFO has no size to compare with: what comes is counted. */
+/* A FIFO has no size: the bytes are counted. */
 static void streams(Bench *bench) {
     for (int delta = -1; delta <= 1; delta++) {
         const char *made = put_npy(bench, 1, GOOD_F4, "abcdefghijklmnopqrstuvwxy", (size_t)(24 + delta));
@@ -249,7 +251,7 @@ static void streams(Bench *bench) {
     }
 }
 
-/* ---- what is written ----------------------------------------------------------------------------------------------- */
+/* ---- written files --------------------------------------------------------------------------- */
 
 static int files_in(const char *folder) {
     DIR *directory = opendir(folder);
@@ -315,11 +317,11 @@ static void refused_writes(Bench *bench) {
     EXPECT_CLEAN(scratch);
     struct stat status;
     EXPECT(stat("/dev/null", &status) == 0 && S_ISCHR(status.st_mode));
-    EXPECT(files_in(bench->folder) == before); /* nothing partial stays */
+    EXPECT(files_in(bench->folder) == before); /* no partial file remains */
     array_free(&array);
 }
 
-/* A link keeps pointing where it points; a failed write keeps what was there. */
+/* A symbolic link is kept; a failed write keeps the old file. */
 static void links(Bench *bench) {
     Array array;
     struct stat status;

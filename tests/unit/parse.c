@@ -1,4 +1,5 @@
-/* Words and trees beyond what tests/parse shows: precedence, spans, comments, depth, names that keep their spelling. */
+/* Tokens and trees not covered by tests/parse: precedence, spans, comments, depth, names that
+ * keep their spelling. */
 #include "parser/parser.h"
 
 #include "tests/unit/expect.h"
@@ -41,7 +42,8 @@ static void precedence(void) {
     EXPR("old Y[i] + 1", "((old Y[i]) + 1)");
 }
 
-/* A reduction takes the product that follows: `*` belongs to it, `/ % + -`, comparisons and `?:` end it */
+/* A reduction takes the following product: `*` belongs to it, `/ % + -`, comparisons and `?:`
+ * end it */
 static void reductions(void) {
     EXPR("sum[x] a * b", "(sum[x] (a * b))");
     EXPR("sum[x] a * b + c", "((sum[x] (a * b)) + c)");
@@ -97,7 +99,7 @@ static void spans(void) {
     arena_free(arena);
 }
 
-/* Equal names are equal pointers, whatever kind of word they are */
+/* Equal names are equal pointers, for every kind of token */
 static void spelling(void) {
     Arena *arena = arena_new();
     Diags *diags;
@@ -133,7 +135,8 @@ static void depth(void) {
     EXPECT(errors_of("fn f() ", "{", 10000, "}") == 1);
     EXPECT(errors_of("fn f() { if a { }", " else if b { }", 10000, "}") == 1);
     EXPECT(errors_of("fn f() { ", "for i in 0 .. 3 { ", 10000, "") == 1);
-    EXPECT(errors_of("fn f() { ", "for i in 0 .. 3 { ", 390, "") == 1); /* of the missing ends, once */
+    /* the missing ends are reported once */
+    EXPECT(errors_of("fn f() { ", "for i in 0 .. 3 { ", 390, "") == 1);
     EXPECT(errors_of("const C = 1", " + 1", 900, ";") == 0);
     EXPECT(errors_of("fn f() { ", "g(1);", 20000, "}") == 0);
 }

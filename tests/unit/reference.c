@@ -1,5 +1,5 @@
-/* The reference floor on real programs: texts are checked, arrays are filled, results are formed here in C, and then
- * spoiled one element at a time. */
+/* The reference floor on real programs: programs are checked, arrays filled, results computed in
+ * C, and then changed in one element at a time. */
 #define PIPEC_OWN_MEMORY
 #include "tests/unit/expect.h"
 
@@ -96,7 +96,7 @@ static const char axpy[] = "kernel axpy(X: f32[N], inout Y: f32[N], a: f32) for 
                            "    ensures Y[i] ~ a * X[i] + old Y[i] within 1e-6;\n"
                            "    example N = 1000003, a = 2.5;\n" ROLES("a * s.x[i] + s.y[i]");
 
-/* What a kernel would do, in f32 */
+/* The kernel's results, in f32 */
 static void run_axpy(Case *it) {
     const float *x = (const float *)it->launch->arrays[0].data;
     float *y = (float *)it->launch->arrays[1].data, a = (float)it->launch->scalars[2].number;
@@ -133,7 +133,7 @@ static void test_sample(void) {
     run_axpy(&it);
     Verdict verdict = judge(&it);
     EXPECT(verdict.kind == VERDICT_RIGHT && verdict.sampled && verdict.checked >= 10000 && verdict.elements == 8000001);
-    /* the first and last two, corners of tiles, the ragged edge */
+    /* The first and last two, corners of tiles, the ragged edge */
     static const int64_t always[] = {0, 1, 255, 256, 7999999, 8000000, 8000001 / 256 * 256, 8000001 / 256 * 256 - 1};
     float *y = (float *)it.launch->arrays[1].data;
     for (size_t i = 0; i < COUNT_OF(always); i++) {
@@ -251,7 +251,7 @@ static void test_exact(void) {
     close_case(&it);
 }
 
-/* A product of matrices too large to be checked whole: a sample, of bounded cost */
+/* A matrix product too large for a full check: a sample, of bounded cost */
 static void test_costly(void) {
     static const char text[] =
         "kernel product(X: f32[N], inout Y: f32[N], A: f32[M, K], B: f32[K, M], out C: f32[M, M]) for sm_90a {\n"
@@ -267,7 +267,7 @@ static void test_costly(void) {
     close_case(&it);
 }
 
-/* Not even a few elements can be looked at: said, not passed over. */
+/* Not even a few elements can be checked: that is reported. */
 static void test_too_costly(void) {
     static const char text[] =
         "kernel cubes(X: f32[N], inout Y: f32[N]) for sm_90a {\n"

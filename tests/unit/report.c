@@ -1,5 +1,5 @@
-/* The report: its JSON is well formed, says of lines what the text says, and its numbers are those
- * of the program. */
+/* The report: its JSON is well formed, places have the right lines, and its numbers are those of
+ * the program. */
 #include "include/pipec.h"
 #include "tests/unit/expect.h"
 
@@ -8,7 +8,7 @@
 
 /* ---- JSON (RFC 8259) ------------------------------------------------------------------------- */
 
-/* Each returns what follows, or NULL where the text is none. */
+/* Each returns the rest of the text, or NULL for malformed text. */
 static const char *value(const char *at);
 
 static const char *string(const char *at) {

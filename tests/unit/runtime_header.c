@@ -1,4 +1,5 @@
-/* Our declarations of the driver against the real cuda.h, where one is found: types of functions, names of symbols, values. */
+/* The declarations of runtime/driver.h compared with the real cuda.h, if it is found: types of
+ * functions, names of symbols, values. */
 #include "runtime/driver.h"
 
 #include "launch/manifest.h"
@@ -19,13 +20,14 @@
 #define TEXT(x)     #x
 #define EXPANDED(x) TEXT(x)
 
-/* The functions' types: compatible, or this does not compile. cuda.h's macros turn names into those with their versions. */
+/* The functions' types must be compatible, otherwise this does not compile. cuda.h's macros
+ * append the versions to names. */
 #define DRIVER(field, function, symbol, ...)                                                                           \
     _Static_assert(__builtin_types_compatible_p(__typeof__(((Driver *)0)->field), __typeof__(&function)), symbol);
 #include "runtime/driver.def"
 #undef DRIVER
 
-/* CUDA 12.8 gave this one a second version with the same type; drivers of 12.0 have only the first. */
+/* CUDA 12.8 added a second version with the same type; drivers of 12.0 have only the first. */
 static bool is_older_version(const char *ours, const char *theirs) {
     return strcmp(ours, "cuEventElapsedTime") == 0 && strcmp(theirs, "cuEventElapsedTime_v2") == 0;
 }
@@ -125,7 +127,7 @@ static void launch_config(void) {
            (int)CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
 }
 
-/* The column of util/elements.def, and the swizzles of launch/manifest.h */
+/* The map column of util/elements.def, and the swizzles of launch/manifest.h */
 static void tensor_map_values(void) {
     static const int types[E_COUNT] = {[E_F32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
                                        [E_TF32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,

@@ -1,5 +1,5 @@
-/* Launches with the caller's pointers: maps are encoded once, the stream is passed on, crooked pointers are refused, and the
- * caller's context stays what it was. */
+/* Launches with the caller's pointers: maps are encoded once, the stream is passed on,
+ * misaligned pointers are refused, and the caller's context is unchanged. */
 #include "tests/unit/standin.h"
 
 typedef struct Bench {
@@ -31,7 +31,7 @@ static void cached(Bench *bench) {
     EXPECT(launch(bench, 0x10000, 4000, NULL) == RUN_DONE && bench->standin->encoded == 3);
     EXPECT(launch(bench, 0x10000, 5000, NULL) == RUN_DONE && bench->standin->encoded == 3);
     EXPECT(launch(bench, 0x10000, 100 * 4096, NULL) == RUN_DONE && bench->standin->grid == 4);
-    /* more sets than are kept: the one used last stays */
+    /* More sets than are cached: the most recently used one is kept */
     for (uint64_t i = 0; i < 100; i++) {
         EXPECT(launch(bench, 0x100000 + i * 256, 5000, NULL) == RUN_DONE);
         EXPECT(launch(bench, 0x10000, 5000, NULL) == RUN_DONE);
@@ -65,8 +65,8 @@ static void refused(Bench *bench) {
     EXPECT(bench->standin->encoded == encoded && bench->standin->launches == launches);
 }
 
-/* An empty tensor may have no address. Whether it has one or not, its map is of zeros that belong to the kernel, or, where stores go
- * through it, of bytes beside them. */
+/* An empty tensor may have no address. In both cases its map refers to zeros that belong to the
+ * kernel, or, for stores, to other bytes of the kernel. */
 static void empty(Bench *bench) {
     const int64_t symbols[3] = {0, 3, 7};
     static const uint64_t addresses[] = {0, 0x50000};
@@ -77,13 +77,15 @@ static void empty(Bench *bench) {
     for (size_t i = 0; i < 4; i++) {
         const uint64_t pointers[6] = {addresses[i / 2], 0, 0x30000 + i * 256, 0x40000};
         bench->manifest->maps.items[0].stored = i % 2 == 1;
-        /* what was encoded for the other use is not wanted: as many launches of something else as there are sets */
+        /* Evicts the sets that were encoded for the other use, by as many different launches as
+         * there are sets */
         for (uint64_t n = 0; n < 32; n++) EXPECT(launch(bench, 0x100000 + n * 256, 5000, NULL) == RUN_DONE);
         EXPECT(runtime_launch(bench->kernel, pointers, scalars, symbols, 0, NULL, bench->scratch.diags) == RUN_DONE);
         EXPECT(bench->standin->grid == 1 && bench->standin->map.extents[0] == 1 && bench->standin->map.rank == 1);
         if (i < 2) places[i] = bench->standin->map.address;
         EXPECT(bench->standin->map.address == places[i % 2] && places[i % 2] != 0);
-        if (i % 2 == 1) memset((void *)(uintptr_t)places[1], 0x55, EMPTY_BYTES); /* as such a store would */
+        /* as a store through the map does */
+        if (i % 2 == 1) memset((void *)(uintptr_t)places[1], 0x55, EMPTY_BYTES);
         EXPECT(memcmp((const void *)(uintptr_t)places[0], zeros, EMPTY_BYTES) == 0);
     }
     bench->manifest->maps.items[0].stored = false;
@@ -91,7 +93,7 @@ static void empty(Bench *bench) {
     EXPECT_CLEAN(&bench->scratch);
 }
 
-/* Of two dimensions: strides must be multiples of 16 bytes, which those of no elements need not be. */
+/* Two dimensions: strides must be multiples of 16 bytes, except those of empty tensors. */
 static void empty_matrix(Bench *bench) {
     static const FormulaStep n[] = {{F_SYMBOL, SAMPLE_N}}, m[] = {{F_SYMBOL, SAMPLE_M}};
     ManifestMap *map = &bench->manifest->maps.items[0], old = *map;
@@ -125,7 +127,7 @@ static void close_all(Bench *bench) {
     EXPECT(standin_is_clean(bench->standin));
 }
 
-/* Without maps nothing is allocated; where it cannot be, nothing stays. */
+/* Without maps nothing is allocated; if the allocation fails, nothing remains. */
 static void places(Bench *bench) {
     static const char *const calls[] = {"cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2", "cuStreamSynchronize"};
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
@@ -144,7 +146,7 @@ static void places(Bench *bench) {
     bench->manifest->maps.count = maps;
 }
 
-/* A set that could not be encoded is not found again. */
+/* A set whose encoding failed is not reused. */
 static void half_encoded(Bench *bench) {
     if (!EXPECT(open_all(bench, "map"))) return;
     for (int i = 0; i < 2; i++) {
@@ -154,7 +156,7 @@ static void half_encoded(Bench *bench) {
     close_all(bench);
 }
 
-/* Of three blocks each: the device has four multiprocessors. */
+/* Clusters of three blocks: the device has four multiprocessors. */
 static void clusters(Bench *bench) {
     const uint64_t pointers[6] = {0x10000, 0x20000, 0x30000, 0x40000};
     const int64_t symbols[3] = {5000, 3, 7};

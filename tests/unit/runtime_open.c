@@ -1,4 +1,4 @@
-/* Is there a device, and if not, why: no driver, no device, an older and a newer one, an old driver. */
+/* Opens devices: no driver, no device, an older and a newer one, an old driver. */
 #include "tests/unit/standin.h"
 
 static Scratch scratch;
@@ -21,7 +21,7 @@ static void opens(int ordinal, int ptx_minor, const char *target, const char *wo
     standin_says(words);
     Runtime *runtime = runtime_open(scratch.arena, ordinal, target, 8, ptx_minor, &lack, &why);
     if (EXPECT(runtime != NULL && lack == RUNTIME_FINE)) EXPECT(strcmp(runtime_device_name(runtime), name) == 0);
-    EXPECT(standin->pushed == 0); /* the caller's context is as it was */
+    EXPECT(standin->pushed == 0); /* the caller's context is unchanged */
     runtime_close(runtime);
     EXPECT(standin_is_clean(standin));
 }
@@ -50,7 +50,8 @@ static void versions(void) {
     refused(-1, 6, "driver=12060", RUNTIME_OLD_DRIVER, "it needs CUDA 12.7, the driver has 12.6");
     opens(-1, 5, "sm_90a", "driver=12060", "Stand-in");
     opens(-1, 0, "sm_90a", "driver=12000", "Stand-in");
-    opens(-1, 99, "sm_90a", "driver=13000", "Stand-in"); /* counts as the next version that is known */
+    /* treated as the newest known version */
+    opens(-1, 99, "sm_90a", "driver=13000", "Stand-in");
 }
 
 static void failures(void) {
@@ -60,7 +61,7 @@ static void failures(void) {
     refused(-1, 0, "fail=cuDriverGetVersion", RUNTIME_FAILED, "cuDriverGetVersion");
 }
 
-/* A library that is not there, and one that is not a driver */
+/* A library that does not exist, and one that is not a driver */
 static void libraries(void) {
     const char *was = arena_copy(scratch.arena, getenv("PIPEC_LIBCUDA"), strlen(getenv("PIPEC_LIBCUDA")));
     setenv("PIPEC_LIBCUDA", "/nowhere/libcuda.so.1", 1);

@@ -1,4 +1,5 @@
-/* A whole run on the stand-in driver: what is passed, what comes back, and each way to fail with nothing left behind. */
+/* A whole run on the stand-in driver: parameters, results, and each failure, after which nothing
+ * is left allocated. */
 #include "tests/unit/standin.h"
 
 typedef struct Bench {
@@ -39,7 +40,7 @@ static RunStatus run(Bench *bench, const char *words, int timed) {
     return status;
 }
 
-/* ---- a run that works ---------------------------------------------------------------------------------------------- */
+/* ---- successful runs ------------------------------------------------------------------------- */
 
 /* Y = a * X + Y; the parameters are those of the sample: map of X, Y, Z, N, a, n, watchdog */
 static void axpy(void **parameters, unsigned blocks) {
@@ -77,9 +78,10 @@ static void works(Bench *bench, int timed) {
     const float *got = (const float *)(const void *)bench->launch->arrays[SAMPLE_Y].data;
     const float *from = (const float *)(const void *)x.data, *old = (const float *)(const void *)y.data;
     for (int i = 0; i < 5000; i++)
-        EXPECT(got[i] == old[i] + 2 * from[i]); /* of the first launch, however many were timed */
+        /* of the first launch, independent of the timed ones */
+        EXPECT(got[i] == old[i] + 2 * from[i]);
     EXPECT(launch_guards(bench->launch, bench->scratch.diags));
-    /* the stand-in says that launch i takes i milliseconds */
+    /* In the stand-in launch i takes i milliseconds */
     EXPECT(bench->standin->launches == 1 + timed && bench->standin->encoded == 1);
     double wanted = timed == 0 ? 1e-3 : timed == 3 ? 3e-3 : 3.5e-3;
     EXPECT(bench->result.timed == (timed == 0 ? 1 : timed) && bench->result.seconds > wanted * 0.999 &&
@@ -91,7 +93,8 @@ static void works(Bench *bench, int timed) {
 
 static void grids(Bench *bench) {
     prepare(bench, 100 * 4096);
-    EXPECT(run(bench, "", 0) == RUN_DONE && bench->standin->grid == 4); /* persistent: what is resident */
+    /* persistent: the resident blocks */
+    EXPECT(run(bench, "", 0) == RUN_DONE && bench->standin->grid == 4);
     bench->manifest->persistent = false;
     EXPECT(run(bench, "", 0) == RUN_DONE && bench->standin->grid == 100);
     bench->manifest->persistent = true;
@@ -100,7 +103,8 @@ static void grids(Bench *bench) {
     bench->manifest->preconditions.count = none.count;
     prepare(bench, 0);
     bench->manifest->preconditions.count = preconditions;
-    EXPECT(run(bench, "", 2) == RUN_DONE && bench->standin->grid == 1); /* no tile: one block, and extents of 1 */
+    /* no tile: one block, and extents of 1 */
+    EXPECT(run(bench, "", 2) == RUN_DONE && bench->standin->grid == 1);
     EXPECT(bench->standin->map.extents[0] == 1 && bench->standin->map.rank == 1);
     EXPECT_CLEAN(&bench->scratch);
 }
@@ -141,7 +145,7 @@ static void guards(Bench *bench) {
     bench->standin->kernel = NULL;
 }
 
-/* ---- runs that fail ------------------------------------------------------------------------------------------------ */
+/* ---- failing runs ---------------------------------------------------------------------------- */
 
 static void fails(Bench *bench, const char *words, RunStatus wanted, Code code, const char *text) {
     prepare(bench, 10);

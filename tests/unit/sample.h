@@ -1,7 +1,6 @@
-/* A manifest made by hand, for tests of what reads manifests: axpy on tensors of one axis, with a matrix beside it.
+/* A manifest for tests of its readers: axpy on tensors of one axis, and a matrix.
  *
- *   kernel axpy(X: f32[N], inout Y: f32[N], A: bf16[M, 8], out Z: i32[M], a: f32, n: u8)
- */
+ *   kernel axpy(X: f32[N], inout Y: f32[N], A: bf16[M, 8], out Z: i32[M], a: f32, n: u8) */
 #ifndef TESTS_SAMPLE_H
 #define TESTS_SAMPLE_H
 

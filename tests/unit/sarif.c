@@ -1,5 +1,6 @@
-/* SARIF logs: what the writer makes of diagnostics, and whether it has the properties and values that the standard asks for,
- * which are listed in tests/unit/sarif.txt. With arguments, the logs in these files are validated instead. */
+/* SARIF logs: what the writer makes of diagnostics, and whether it has the properties and values
+ * that the standard asks for, which are listed in tests/unit/sarif.txt. With arguments, the logs
+ * in these files are validated instead. */
 #include "tests/unit/expect.h"
 
 #include <ctype.h>
@@ -16,7 +17,7 @@ typedef struct Check {
     size_t count;
     const char *at;
     Arena *arena;
-    const char *why; /* NULL: nothing is wrong so far */
+    const char *why; /* NULL: no fault so far */
 } Check;
 
 static size_t read_rows(Row *rows) {
@@ -233,7 +234,7 @@ static void results(void) {
     arena_free(arena);
 }
 
-/* All pages have to come out as valid strings, and each rule's first paragraph is prose. */
+/* All pages give valid strings, and each rule's first paragraph is prose. */
 static void every_rule(void) {
     Arena *arena = arena_new();
     Sarif *sarif = sarif_new(arena);
@@ -269,7 +270,7 @@ static void denied(void) {
     arena_free(arena);
 }
 
-/* The validator finds what it is there to find. */
+/* The validator finds each kind of fault. */
 static void faults(void) {
     static const char *const wrong_logs[] = {"",
                                              "{}",

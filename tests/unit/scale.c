@@ -1,5 +1,6 @@
-/* The checker's work grows as the text does: programs of more and more kernels, each with a chain of roles, take arena bytes in
- * proportion to their lines. With a number as argument, such a program of about so many lines is printed, to be measured:
+/* The checker's work is linear in the text: programs with more and more kernels, each with a
+ * chain of roles, need arena bytes in proportion to their lines. With a number as argument,
+ * prints such a program of about so many lines:
  *
  *     build/release/unit/scale 100000 >large.pipe; time build/release/pipec check large.pipe */
 #include "check/check.h"
@@ -8,7 +9,7 @@
 
 #include <stdlib.h>
 
-#define PIPES   7  /* in a chain of one role more */
+#define PIPES   7  /* in a chain of PIPES + 1 roles */
 #define COUNTED 20 /* kernels of the smaller program */
 
 static void middle_role(Str *out, int pipe) {

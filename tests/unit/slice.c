@@ -1,5 +1,5 @@
-/* Slices of Code: what is kept, and that a slice is a well-formed Code. Each row is a role's
- * body and the rows of the slice that keeps the acquires of `p`. */
+/* Slices of Code: the rows that are kept; a slice is a valid Code. Each row is a role's body and
+ * the rows of the slice that keeps the acquires of `p`. */
 #include "elaborate/elaborate.h"
 #include "flow/slice.h"
 #include "parser/parser.h"
@@ -14,13 +14,13 @@ static const struct {
     {"for m in grid { for k in 0 .. n { } # }", "block loop acquire next end end exit"},
     {"for m in grid { for k in 0 .. n { var z = k; if z > 2 { break; } # } }",
      "block loop loop if leave else end acquire next end next end end exit"},
-    /* nothing that is kept is passed over */
+    /* No kept row is skipped by a leave */
     {"for m in grid { for k in 0 .. n { # if n > k { continue; } } }",
      "block loop loop acquire next end next end end exit"},
     {"for m in grid { # } if n > 2 { return; }", "block loop acquire next end end exit"},
     {"for m in grid { for k in 0 .. n { if k > 3 { break; } } # }",
      "block loop acquire next end end exit"},
-    /* a `break` decides whether a `return` comes that passes over an acquire */
+    /* A `break` decides whether a `return` is reached that skips an acquire */
     {"for m in grid { for k in 0 .. n { if k > 3 { break; } if k > b { return; } } # }",
      "block loop loop if leave else end if leave else end next end acquire next end end exit"},
     {"for m in grid { if n > 2 { # } else { if b > 2 { continue; } } # }",

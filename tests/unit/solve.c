@@ -1,5 +1,5 @@
-/* The solver over the Code of a role: of a rule that reuses states, as many are made as are needed
- * at a time, however long the role is. */
+/* The solver over the Code of a role: for a rule that reuses states, the number of states does
+ * not depend on the length of the role. */
 #include "elaborate/elaborate.h"
 #include "flow/solve.h"
 #include "parser/parser.h"
@@ -41,7 +41,8 @@ static Prog *elaborated(Arena *arena, const char *body) {
     return diags->errors ? NULL : prog;
 }
 
-/* States that the rule makes for a role of `count` such statements; each %d is the number of one */
+/* Number of states that the rule makes for a role of `count` such statements; %d is the index of
+ * each */
 static int states_of(const char *statement, int count) {
     Arena *arena = arena_new();
     Str body = str_new(arena);
@@ -57,7 +58,7 @@ static int states_of(const char *statement, int count) {
 int main(void) {
     EXPECT(states_of("if n > %d { }", 40) <= 12);
     EXPECT(states_of("if n > %d { if m > n { } }", 40) <= 20);
-    /* those at the head of a loop are kept, and those that have left until they meet others */
+    /* States at loop heads are kept, and those of leaves until their join */
     EXPECT(states_of("for i in 0 .. n { if i > %d { break; } }", 40) <= 40 + 12);
     EXPECT(states_of("for i in 0 .. n { if i > %d { continue; } }", 40) <= 40 + 12);
     EXPECT(states_of("if n > %d { return; }", 40) <= 40 + 12);

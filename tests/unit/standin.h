@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The stand-in's file: what PIPEC_LIBCUDA names, else ../standin/libcuda.so.1 from where the test's own program lies. */
+/* Sets PIPEC_LIBCUDA to the stand-in's file if it is unset: ../standin/libcuda.so.1, relative to
+ * the test's program. */
 static inline void standin_name(void) {
     char file[4096];
     ssize_t length = readlink("/proc/self/exe", file, sizeof file - 64);
@@ -22,7 +23,8 @@ static inline void standin_name(void) {
     setenv("PIPEC_LIBCUDA", file, 1);
 }
 
-/* Opened here too, so that it stays loaded and keeps its counts between runtimes. Ends the test where it does not load. */
+/* Opens the stand-in a second time, so that it stays loaded and keeps its counts between
+ * runtimes. Ends the test if it does not load. */
 static inline Standin *standin_open(void) {
     standin_name();
     const char *file = getenv("PIPEC_LIBCUDA");

@@ -1,8 +1,8 @@
-/* A mutator of tokens and numbers: accepted programs of the tests and examples with some tokens dropped, doubled, swapped, or put in place of each
- * other, and numbers replaced by those at which arithmetic breaks. Whatever comes out is refused, incomplete or built, in little time; nothing
- * crashes.
+/* A mutator of tokens and numbers: accepted programs of the tests and examples with some tokens
+ * removed, doubled, swapped or replaced, and numbers replaced by critical ones. Each result is
+ * refused, incomplete or built, in little time; nothing crashes.
  *
- *     tokens [COUNT [SEED]]     COUNT programs from SEED on; without it a few of them
+ *     tokens [COUNT [SEED]]     COUNT programs from SEED on; default: a few
  *     tokens --only SEED        prints the program of that seed */
 #include "include/pipec.h"
 #include "tests/unit/expect.h"
@@ -23,12 +23,13 @@
 #define FEW    400
 #endif
 #define SECONDS_MOST (2.0 * SLOWER)
-#define MUTATIONS_MOST 2 /* of a program */
+#define MUTATIONS_MOST 2 /* per program */
 #define BATCH        100
 
 typedef struct Token {
     const char *text;
-    size_t space, length; /* of what stands before it; of itself, behind that */
+    /* space: offset of the space before it; length: of the token */
+    size_t space, length;
 } Token;
 
 typedef VEC(Token) Tokens;
@@ -46,7 +47,7 @@ static uint64_t draw(Random *random, uint64_t below) {
     return (z ^ z >> 31) % below;
 }
 
-/* ---- texts and tokens --------------------------------------------------------------------------------------------- */
+/* ---- texts and tokens ------------------------------------------------------------------------ */
 
 static void read_folder(Arena *arena, const char *folder, Files *files) {
     DIR *dir = opendir(folder);
@@ -87,7 +88,7 @@ static Tokens split(Arena *arena, const char *text) {
     return tokens;
 }
 
-/* ---- mutations ---------------------------------------------------------------------------------------------------- */
+/* ---- mutations ------------------------------------------------------------------------------- */
 
 static Token number(Arena *arena, Random *random) {
     static const char *const numbers[] = {"0",          "1",          "-1",  "2",     "3",         "7",   "2147483647", "2147483648", "4294967295",
@@ -116,13 +117,13 @@ static void insert_tokens(Arena *arena, Tokens *tokens, size_t at, const Token *
     memcpy(&tokens->items[at], copy, count * sizeof *copy);
 }
 
-/* Words, numbers, signs: one of them in place of another of its kind is often understood */
+/* Kind of a token (word, number, sign): a token is often replaced by one of its kind */
 static int kind_of(const Token *token) {
     char c = token->text[token->space];
     return isdigit((unsigned char)c) ? 0 : is_word(c) ? 1 : strchr("(){}[];,:", c) ? 2 : 3;
 }
 
-/* The first token from `at` on that begins a statement, and that is of a kind */
+/* The first token of this kind from `at` on that begins a statement */
 static size_t statement_from(const Tokens *tokens, size_t at) {
     while (at + 1 < tokens->count && !strchr(";{}", tokens->items[at].text[tokens->items[at].space])) at++;
     return at + 1 < tokens->count ? at + 1 : at;
@@ -166,7 +167,7 @@ static Str program(Arena *arena, const Files *files, uint64_t seed) {
     return out;
 }
 
-/* ---- runs --------------------------------------------------------------------------------------------------------- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 static double processor_time(void) {
     struct timespec time;
@@ -191,7 +192,7 @@ static bool compile(const Files *files, uint64_t seed) {
     return fine && took <= 2 * SECONDS_MOST;
 }
 
-/* In a process of its own, which tells the seed that it is at */
+/* Runs in a separate process, which reports its current seed */
 static int run_batch(const Files *files, uint64_t first, uint64_t past, volatile uint64_t *at) {
     pid_t child = fork();
     if (child == 0) {

@@ -1,4 +1,5 @@
-/* Tuning through pipec.h, on the stand-in driver: which combinations are measured, which are out and why, what is kept. */
+/* Tuning through pipec.h, on the stand-in driver: combinations that are measured, those that are
+ * excluded and why, stored choices. */
 #include "include/pipec.h"
 
 #include "tests/unit/standin.h"
@@ -6,7 +7,8 @@
 static char folder[] = "/tmp/pipec-tune-XXXXXX";
 static Standin *standin;
 
-/* Y stays as it is: right where launches do nothing. Blocks tell the stand-in which combination runs. */
+/* Y does not change: right although the stand-in's launches do nothing. The number of blocks
+ * identifies the combination. */
 static const char same[] = "kernel same(inout Y: f32[N]) for sm_90a {\n"
                            "    static T = 256 in {128, 256, 512, 100000, 256}, WIDE = false in {false, true};\n"
                            "    ensures Y[i] == old Y[i];\n"
@@ -68,7 +70,8 @@ static void whole(Scratch *scratch) {
     PipecTune *tune = pipec_tune_file(path, &options);
     const PipecTuneInfo *info = pipec_tune_info(tune);
     EXPECT(pipec_tune_status(tune) == PIPEC_FINE && pipec_diagnostics_count(pipec_tune_diagnostics(tune)) == 0);
-    EXPECT(trials(tune) == 8 && info->rounds == 3 && info->checked); /* a choice that stands twice is one */
+    /* a value that occurs twice counts once */
+    EXPECT(trials(tune) == 8 && info->rounds == 3 && info->checked);
     EXPECT(strcmp(info->kernel, "same") == 0 && strcmp(info->device, "Stand-in") == 0);
     EXPECT(strcmp(info->arguments, "Y: f32[1024]") == 0 && strcmp(info->extents, "N=769..1024") == 0);
     EXPECT(info->kept != NULL && info->not_kept == NULL);
@@ -105,10 +108,10 @@ static void taken(Scratch *scratch) {
     }
     pipec_program_free(tuned);
     EXPECT(!is_tuned(program, &run, 1 + 7)); /* there is no such device */
-    EXPECT(is_tuned(program, NULL, 0));      /* what `example` says */
+    EXPECT(is_tuned(program, NULL, 0));      /* values of `example` */
     values[0] = "N=5";
     EXPECT(!is_tuned(program, &run, 0));
-    values[0] = "M=5"; /* said by the run */
+    values[0] = "M=5"; /* the run reports it */
     EXPECT(!is_tuned(program, &run, 0) && pipec_diagnostics_count(pipec_program_diagnostics(program)) == 0);
     values[0] = "N=800";
     pipec_program_free(program);
@@ -118,7 +121,7 @@ static void taken(Scratch *scratch) {
     EXPECT(standin_is_clean(standin));
 }
 
-/* A choice holds for a class of extents, and one of them may not meet what it demands. */
+/* A choice applies to a class of extents, some of which may not meet its preconditions. */
 static void demands(Scratch *scratch) {
     static const char text[] =
         "kernel same(inout Y: f32[N]) for sm_90a {\n"
@@ -148,7 +151,8 @@ static void demands(Scratch *scratch) {
     pipec_program_free(program);
 }
 
-/* One that is wrong is out, the fastest of the others is chosen, and the status tells. */
+/* A wrong combination is excluded, the fastest other one is chosen, and the status is
+ * PIPEC_REFUSED. */
 static void wrong(Scratch *scratch) {
     const char *path = arena_printf(scratch->arena, "%s/same.pipe", folder);
     PipecTuneOptions options = {.rounds = 1};
@@ -158,7 +162,8 @@ static void wrong(Scratch *scratch) {
     EXPECT(pipec_tune_status(tune) == PIPEC_REFUSED && pipec_tune_info(tune)->kept != NULL);
     EXPECT(has(tune, "T=128 WIDE=0", PIPEC_TRIAL_WRONG, "1 elements are not as `ensures` says"));
     EXPECT(has(tune, "T=128 WIDE=1", PIPEC_TRIAL_WRONG, "1 elements"));
-    EXPECT(has(tune, "T=256 WIDE=0", PIPEC_TRIAL_MEASURED, NULL)); /* on data that the wrong ones did not spoil */
+    /* on data that the wrong ones did not change */
+    EXPECT(has(tune, "T=256 WIDE=0", PIPEC_TRIAL_MEASURED, NULL));
     EXPECT(pipec_tune_trial(tune, 0, &trial) && strcmp(trial.values, "T=256 WIDE=0") == 0);
     pipec_tune_free(tune);
     standin->kernel = stray;
@@ -171,7 +176,8 @@ static void wrong(Scratch *scratch) {
     EXPECT(standin_is_clean(standin));
 }
 
-/* Choices of a static that fixes an extent are other problems; some demand what the extents do not give. */
+/* Values of a static that fixes an extent are other problems; some have preconditions that the
+ * extents do not meet. */
 static void shapes(Scratch *scratch) {
     static const char text[] =
         "kernel rows(inout Y: f32[M, D]) for sm_90a {\n"

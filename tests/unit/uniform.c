@@ -1,5 +1,5 @@
-/* Over what the variables of a role vary. Each row is the body of a role of two instances in the loop over the grid
- * of a cluster of two blocks along `c`; `z` is what is asked about. */
+/* Threads and blocks over which variables vary. Each row is the body of a role of two instances
+ * in the loop over the grid of a cluster of two blocks along `c`; the result is for `z`. */
 #include "elaborate/elaborate.h"
 #include "flow/uniform.h"
 #include "parser/parser.h"
@@ -17,11 +17,11 @@ static const Case cases[] = {
     {"var z = 0; if r == 0 { z = n; }", UNIFORM_ROLE, 0},
     {"var z = 0; if c == 0 { z = n; }", UNIFORM_ROLE, 2},
     {"var z = 0; if c == rank { z = n; }", UNIFORM_INSTANCE, 2},
-    /* what is assigned late in a loop is read early in the next iteration */
+    /* A late assignment in a loop is read early in the next iteration */
     {"var w = 0; var z = 0; for i in 0 .. n { z = w; w = rank; }", UNIFORM_INSTANCE, 0},
     {"var w = 0; var v = 0; var z = 0; for k in 0 .. 2 { for i in 0 .. n { z = v; v = w; w = rank + c; } }",
      UNIFORM_INSTANCE, 2},
-    /* where some have left, the others are alone */
+    /* After some threads have left, the others are divergent */
     {"var z = 0; for i in 0 .. n { if rank < i { break; } z = i; }", UNIFORM_INSTANCE, 0},
     {"var z = 0; for i in 0 .. n { if rank < i { continue; } z = i; }", UNIFORM_INSTANCE, 0},
     {"var z = 0; for i in 0 .. n { z = i; if c < i { break; } }", UNIFORM_ROLE, 2},
@@ -42,13 +42,13 @@ static const Case cases[] = {
     {"unsafe { var z = 0; ptx \"mov.u32 {0}, %smid;\" (out z); }", UNIFORM_LANE, 2},
     {"shared t: f32[T]; t[i] = 0; unsafe { var z = address(t); }", UNIFORM_INSTANCE, 0},
     {"unsafe { var z = address(Y); }", UNIFORM_ROLE, 0},
-    /* stages: those that the block has taken */
+    /* Stages acquired by the block */
     {"let s = consume <p>; let z = s.index; release s;", UNIFORM_ROLE, 0},
     {"unsafe { let z = consume <p>.phase; }", UNIFORM_ROLE, 0},
     {"unsafe { var z = u32(0); for k in 0 .. n { z = consume <p>.phase; if c > k { consume <p> as s { } } } }",
      UNIFORM_ROLE, 2},
     {"let s = consume <p>; unsafe { let z = address(s.x); } release s;", UNIFORM_ROLE, 0},
-    /* what is assigned again is what it holds from there on */
+    /* After a second assignment a variable has only that value */
     {"var w = rank; w = n; var z = w;", UNIFORM_ROLE, 0},
     {"var w = 0; unsafe { w = lane; } w = n; var z = w;", UNIFORM_ROLE, 0},
     {"var w = c; w = n; var z = 0; if w == 0 { z = 1; }", UNIFORM_ROLE, 0},
@@ -58,7 +58,7 @@ static const Case cases[] = {
     {"var w = rank; for i in 0 .. 3 { w = i; } var z = w;", UNIFORM_ROLE, 0},
     {"var w = n; for i in 0 .. n { var z = w; w = rank; w = c; }", UNIFORM_ROLE, 2},
     {"var w = n; if rank == 0 { w = 1; } w = 2; var z = w;", UNIFORM_ROLE, 0},
-    /* how often a loop comes makes no other value of its variable between blocks */
+    /* The number of iterations does not make the loop variable vary between blocks */
     {"for z in 0 .. c { }", UNIFORM_ROLE, 0},
     {"for z in c .. n { }", UNIFORM_ROLE, 2},
     {"for z in 0 .. rank { }", UNIFORM_INSTANCE, 0},
@@ -67,7 +67,7 @@ static const Case cases[] = {
     {"if rank == 0 { for z in 0 .. n { break; } }", UNIFORM_INSTANCE, 0},
     {"var z = 0; for i in even { z = n; }", UNIFORM_ROLE, 0},
     {"var z = 0; for i in odd { z = n; }", UNIFORM_ROLE, 2},
-    /* those that left are back after the region that they went to the end of */
+    /* Threads that left have rejoined after the region that they left */
     {"var w = 0; for i in 0 .. n { if rank < i { continue; } w = i; } var z = n;", UNIFORM_ROLE, 0},
     {"for k in 0 .. n { var z = k; for i in 0 .. n { if rank < i { break; } } }", UNIFORM_ROLE, 0},
     {"for k in 0 .. n { var z = k; if rank < k { break; } }", UNIFORM_INSTANCE, 0},
@@ -85,7 +85,7 @@ static const Case cases[] = {
     {"for i in 0 .. rank { return; } var z = n;", UNIFORM_INSTANCE, 0},
 };
 
-/* In turn: stages are those of one instance. */
+/* In turn: a stage belongs to one instance. */
 static const Case in_turn[] = {
     {"let s = consume <p>; let z = s.index; release s;", UNIFORM_INSTANCE, 0},
     {"unsafe { let z = consume <p>.phase; }", UNIFORM_INSTANCE, 0},
@@ -116,7 +116,7 @@ static const Case bodies[] = {
     {"if rank == 0 { let q = first(); }", UNIFORM_INSTANCE, 0},
 };
 
-/* What goes into inline PTX */
+/* Operands of inline PTX */
 static const Case operands[] = {
     {"var w = rank; unsafe { ptx \"// {0}\" (in w); }", UNIFORM_INSTANCE, 0},
     {"var w = rank; w = c; unsafe { ptx \"// {0}\" (in w + 1); }", UNIFORM_ROLE, 2},

@@ -1,4 +1,4 @@
-/* The ground floor: memory, vectors, strings, names, UTF-8. */
+/* The lowest floor: memory, vectors, strings, names, UTF-8. */
 #include "tests/unit/expect.h"
 
 #include <setjmp.h>
@@ -9,7 +9,7 @@ static void arenas(void) {
         unsigned char *object = arena_alloc(arena, size);
         EXPECT((uintptr_t)object % 16 == 0);
         for (size_t i = 0; i < size; i++) EXPECT(object[i] == 0);
-        memset(object, 0xFF, size); /* the next object must be zero nonetheless */
+        memset(object, 0xFF, size); /* the next object must be zero nevertheless */
     }
     unsigned char *large = arena_alloc(arena, 5u << 20);
     EXPECT(large[0] == 0 && large[(5u << 20) - 1] == 0);
@@ -112,12 +112,13 @@ static void names(Arena *arena) {
 static void closest(void) {
     const char *const words[] = {"load", "store", "math", "loaded", "sum"};
     EXPECT(closest_name("lod", words, 5) == words[0]);
-    EXPECT(closest_name("laod", words, 5) == words[0]); /* neighbours swapped count once */
+    /* an exchange of adjacent letters counts once */
+    EXPECT(closest_name("laod", words, 5) == words[0]);
     EXPECT(closest_name("stroe", words, 5) == words[1]);
     EXPECT(closest_name("loadde", words, 5) == words[3]);
     EXPECT(closest_name("load", words, 5) == words[0]);
     static const char *const letters[] = {"N", "X"};
-    EXPECT(closest_name("M", letters, 2) == NULL); /* one change away, but nothing alike */
+    EXPECT(closest_name("M", letters, 2) == NULL); /* one change away, but no common letter */
     EXPECT(closest_name("x", letters, 2) == letters[1] && closest_name("XX", letters, 2) == letters[1]);
     EXPECT(closest_name("son", words, 5) == NULL);
     EXPECT(closest_name("consumer", words, 5) == NULL);

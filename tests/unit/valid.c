@@ -1,4 +1,4 @@
-/* The validity of Code: a lowered role is valid, and no longer when one row of it is changed. */
+/* Validity of Code: a lowered role is valid, and invalid after a change of one row. */
 #include "elaborate/elaborate.h"
 #include "flow/code.h"
 #include "parser/parser.h"

@@ -1,5 +1,6 @@
-/* Polynomials against numbers: random formulas of all widths, evaluated in their width by prog/eval.c and as polynomials, exactly. The value of a
- * formula is that of its polynomial and of its normal form, lies in its range, and what is proved of it holds. */
+/* Polynomials compared with numbers: random formulas of all widths, evaluated in their width by
+ * prog/eval.c and exactly as polynomials. The value of a formula equals that of its polynomial
+ * and of its normal form, is in its range, and satisfies all that is proved about it. */
 #include "algebra/private.h"
 #include "prog/eval.h"
 
@@ -20,7 +21,7 @@ static int below(int limit) {
 
 static const Element types[SYMBOLS] = {E_I32, E_I32, E_U32, E_I64};
 
-/* ---- formulas ------------------------------------------------------------------------------------------------------ */
+/* ---- formulas -------------------------------------------------------------------------------- */
 
 static Expr *node(Arena *arena, ExprKind kind, Element type) {
     Expr *expr = NEW(arena, Expr);
@@ -88,12 +89,12 @@ static Expr *formula(Arena *arena, Element type, int depth) {
     return expr;
 }
 
-/* ---- polynomials --------------------------------------------------------------------------------------------------- */
+/* ---- polynomials ----------------------------------------------------------------------------- */
 
 typedef struct Numbers {
     const Algebra *algebra;
     const int64_t *symbols;
-    bool lost; /* an atom without a meaning here, or one too large */
+    bool lost; /* an unknown atom, or a value that is too large */
 } Numbers;
 
 static Wide value_of(Numbers *numbers, const Poly *poly);
@@ -144,7 +145,7 @@ static Wide value_of(Numbers *numbers, const Poly *poly) {
     return sum;
 }
 
-/* ---- all ------------------------------------------------------------------------------------------------------------ */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static int64_t sample(Element type) {
     static const int64_t least[] = {0, 1, -1, INT32_MAX, INT32_MIN, UINT32_MAX, 65536, 46341};
