@@ -275,8 +275,6 @@ Early *ahead_read(Gen *gen, const Ahead *ahead, Point **points, size_t count);
 const Ahead *ahead_of(const Gen *gen, int at); /* NULL: nothing is, in this copy of the row */
 void ahead_know(const Early *early, Point *point); /* what was read for it is known there */
 
-/* How a tile lies in shared memory, in words: for the manifest and --report (manifest.c) */
-const char *layout_text(Arena *arena, const Prog *prog, const Layout *layout, Element type, int64_t inner);
 void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options,
                    Manifest *manifest); /* manifest.c: all but marks and waits */
 

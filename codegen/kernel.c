@@ -128,63 +128,48 @@ static void branch_warps(Gen *gen, int first, int count, int label) {
     INS_IF(gen->ptx, mine, "bra.uni", ptx_label(label));
 }
 
-static int role_warps(const Role *role) { return role->warps * role->instances; }
-
-static bool in_group(const Role *role, int group) {
-    return role->first_warp / 4 <= group && (role->first_warp + role_warps(role) - 1) / 4 >= group;
+static void branch_role(Gen *gen, const Role *role, int label) {
+    branch_warps(gen, role->first_warp, role_warps(role), label);
 }
 
-static bool fills_groups(const Role *role) { return role->first_warp % 4 == 0 && role_warps(role) % 4 == 0; }
-
-/* setmaxnreg, executed by all warps of a warpgroup, idle ones too. What the launch gives each thread is `launch_registers`; a warpgroup whose
- * value is that keeps it. It stands where a warpgroup's way parts from the others': ptxas ignores one behind which they meet again. */
 static void set_registers(Gen *gen, int value) {
-    int share = gen->prog->launch_registers;
-    if (value == 0 || value == share) return;
-    INS(gen->ptx, value < share ? "setmaxnreg.dec.sync.aligned.u32" : "setmaxnreg.inc.sync.aligned.u32",
+    if (value == 0) return;
+    INS(gen->ptx,
+        value < gen->prog->launch_registers ? "setmaxnreg.dec.sync.aligned.u32"
+                                            : "setmaxnreg.inc.sync.aligned.u32",
         ptx_int(value));
 }
 
-/* A warpgroup that several roles share, or that has idle warps: registers first, then each to its role. */
-static void gen_shared_group(Gen *gen, int group, const int *labels) {
-    int value = 0;
-    for (size_t r = 0; r < gen->prog->roles.count; r++)
-        if (in_group(&gen->prog->roles.items[r], group)) value = gen->prog->roles.items[r].registers;
-    set_registers(gen, value);
-    for (size_t r = 0; r < gen->prog->roles.count; r++) {
-        const Role *role = &gen->prog->roles.items[r];
-        if (in_group(role, group)) branch_warps(gen, role->first_warp, role_warps(role), labels[r]);
+/* Registers first, then each warp goes to its role. */
+static void gen_group(Gen *gen, const SharedGroup *group, const int *labels) {
+    int others = ptx_new_label(gen->ptx), own = ptx_new_label(gen->ptx);
+    branch_warps(gen, group->first_warp, 4, own);
+    INS(gen->ptx, "bra.uni", ptx_label(others));
+    ptx_place_label(gen->ptx, own);
+    set_registers(gen, group->registers);
+    for (size_t i = 0; i < group->roles.count; i++) {
+        int role = group->roles.items[i];
+        branch_role(gen, &gen->prog->roles.items[role], labels[role]);
     }
     cluster_return(gen);
+    ptx_place_label(gen->ptx, others);
 }
 
-/* Where all warps are launched with what they keep, one chain leads to the roles. Else each warpgroup that roles share comes first. */
+/* One chain leads to the roles that their warps go to from here, and to the warpgroups of others. */
 static void gen_roles(Gen *gen) {
     const Prog *prog = gen->prog;
-    int *labels = NEW_ARRAY(gen->arena, int, prog->roles.count), groups = (prog->warps + 3) / 4;
-    bool moves = prog->launch_registers != 0;
+    int *labels = NEW_ARRAY(gen->arena, int, prog->roles.count);
     for (size_t r = 0; r < prog->roles.count; r++) {
         const Role *role = &prog->roles.items[r];
         labels[r] = ptx_new_label(gen->ptx);
-        if (!moves || fills_groups(role)) branch_warps(gen, role->first_warp, role_warps(role), labels[r]);
+        if (role->code->plan->direct) branch_role(gen, role, labels[r]);
     }
-    for (int g = 0; g < groups && moves; g++) {
-        bool whole = false;
-        for (size_t r = 0; r < prog->roles.count; r++)
-            whole |= fills_groups(&prog->roles.items[r]) && in_group(&prog->roles.items[r], g);
-        if (whole) continue;
-        int others = ptx_new_label(gen->ptx), own = ptx_new_label(gen->ptx);
-        branch_warps(gen, g * 4, 4, own);
-        INS(gen->ptx, "bra.uni", ptx_label(others));
-        ptx_place_label(gen->ptx, own);
-        gen_shared_group(gen, g, labels);
-        ptx_place_label(gen->ptx, others);
-    }
+    for (size_t g = 0; g < prog->plan->groups.count; g++)
+        gen_group(gen, &prog->plan->groups.items[g], labels);
     cluster_return(gen);
     for (size_t r = 0; r < prog->roles.count; r++) {
-        const Role *role = &prog->roles.items[r];
         ptx_place_label(gen->ptx, labels[r]);
-        if (moves && fills_groups(role)) set_registers(gen, role->registers);
+        set_registers(gen, prog->roles.items[r].code->plan->registers);
         gen_role(gen, (int)r);
     }
 }

@@ -144,64 +144,17 @@ static const char *constant_text(Arena *arena, const Expr *value) {
     return arena_printf(arena, "%" PRId64, value->constant.integer);
 }
 
-const char *layout_text(Arena *arena, const Prog *prog, const Layout *layout, Element type, int64_t inner) {
-    static const int spans[] = {[SWIZZLE_NONE] = 0, [SWIZZLE_32] = 32, [SWIZZLE_64] = 64, [SWIZZLE_128] = 128};
-    const char *panels = "", *rows = "row-major";
-    if (layout->swizzle)
-        rows = arena_printf(arena, "swizzled over %d bytes", spans[layout->swizzle]);
-    else if (layout->padding > 0)
-        rows = arena_printf(
-            arena, "rows padded by %" PRId64 " byte%s (a warp's access would take %" PRId64 " rounds of the banks)",
-            layout->padding * element_rows[type].bytes, layout->padding * element_rows[type].bytes == 1 ? "" : "s",
-            layout->rounds);
-    if (layout->panel < inner)
-        panels = layout->swizzle ? arena_printf(arena, ", panels of %" PRId64 " elements", layout->panel)
-                                 : arena_printf(arena, ", panels of %" PRId64 " elements (a box is at most %d wide)",
-                                                layout->panel, prog->target->box_limit);
-    return arena_printf(arena, "%s%s, aligned to %u", rows, panels, layout->alignment);
-}
-
 static void fill_shared(Arena *arena, const Prog *prog, Manifest *manifest) {
-    for (size_t p = 0; p < prog->pipes.count; p++) {
-        const Pipe *pipe = &prog->pipes.items[p];
-        uint32_t stages = (uint32_t)pipe->stages;
-        ManifestShared full = {SHARED_FULL, pipe->name, NULL, pipe->full_reason, pipe->full,
-                               8,           stages,     8,    pipe->full_count};
-        ManifestShared empty = {SHARED_EMPTY,     pipe->name, NULL, pipe->empty_reason, pipe->empty, 8, stages, 8,
-                                pipe->empty_count};
-        vec_push(arena, &manifest->shared, full);
-        vec_push(arena, &manifest->shared, empty);
-        for (size_t f = 0; f < pipe->fields.count; f++) {
-            const Field *field = &pipe->fields.items[f];
-            ManifestShared range = {
-                SHARED_FIELD,
-                pipe->name,
-                field->name,
-                layout_text(arena, prog, &field->layout, field->type, field->extents[field->rank - 1]),
-                pipe->offset + field->offset,
-                field->bytes * (uint32_t)field->count,
-                stages,
-                pipe->stride,
-                0};
-            vec_push(arena, &manifest->shared, range);
-        }
-    }
-    for (size_t r = 0; r < prog->roles.count; r++) {
-        const Role *role = &prog->roles.items[r];
-        for (size_t t = 0; t < role->tiles.count; t++) {
-            const RoleTile *tile = &role->tiles.items[t];
-            if (tile->in_registers) continue;
-            ManifestShared range = {SHARED_TILE,
-                                    NULL,
-                                    tile->name,
-                                    arena_printf(arena, "tile of role %s, one an instance", role->name),
-                                    tile->offset,
-                                    tile->stride,
-                                    (uint32_t)role->instances,
-                                    tile->stride,
-                                    0};
-            vec_push(arena, &manifest->shared, range);
-        }
+    static const SharedKind kinds[] = {[RANGE_FULL] = SHARED_FULL,
+                                       [RANGE_EMPTY] = SHARED_EMPTY,
+                                       [RANGE_FIELD] = SHARED_FIELD,
+                                       [RANGE_TILE] = SHARED_TILE};
+    for (size_t i = 0; i < prog->plan->memory.count; i++) {
+        const Range *range = &prog->plan->memory.items[i];
+        ManifestShared out = {kinds[range->kind], range->pipe,   range->name,
+                              range->note,        range->offset, range->bytes,
+                              range->count,       range->stride, range->arrivals};
+        vec_push(arena, &manifest->shared, out);
     }
 }
 

@@ -24,7 +24,7 @@ static void report_barriers(Report *report, const Pipe *pipe, bool full) {
 
 static void report_field(Report *report, const Pipe *pipe, const Field *field) {
     uint32_t at = pipe->offset + field->offset, bytes = field->bytes * (uint32_t)field->count;
-    const char *layout = layout_text(report->arena, report->prog, &field->layout, field->type,
+    const char *layout = plan_layout(report->arena, report->prog, &field->layout, field->type,
                                      field->extents[field->rank - 1]);
     str_printf(&report->text, "  field  %s: ", field->name);
     fact_open(report, NULL, '{');
@@ -179,54 +179,15 @@ static void report_precondition(Report *report, size_t number) {
 
 /* ---- blocks of an SM ------------------------------------------------------------------------- */
 
-#define RESERVED 1024 /* bytes of shared memory that the system takes of each block: CUDA C
-                       * Programming Guide, "Shared Memory" of compute capability 8 and later */
-
-typedef struct Limit {
-    const char *what;
-    int64_t used, of; /* by a block, by all on an SM */
-} Limit;
-
-/* How many blocks an SM holds, and what keeps it from holding more. Registers count where `regs` or
- * setmaxnreg fix those of the launch; else the assembler may ask for more than this says. */
-static int64_t blocks_of_sm(const Report *report, const char **limited) {
-    const Target *target = report->prog->target;
-    const Limit limits[] = {
-        {"shared memory", report->manifest->shared_bytes + RESERVED, target->sm_shared},
-        {"threads", report->manifest->threads, target->sm_threads},
-        {"registers", (int64_t)report->prog->launch_registers * report->manifest->threads,
-         target->registers_pool}};
-    int64_t most = target->sm_blocks;
-    *limited = "blocks";
-    for (size_t i = 0; i < COUNT_OF(limits); i++)
-        if (limits[i].used > 0 && limits[i].of / limits[i].used < most)
-            most = limits[i].of / limits[i].used, *limited = limits[i].what;
-    return most;
-}
-
-/* Of all stages that copies from tensors fill: what a block may have asked for and not yet used */
-static int64_t bytes_in_flight(const Report *report) {
-    int64_t bytes = 0;
-    for (size_t i = 0; i < report->prog->pipes.count; i++) {
-        const Pipe *pipe = &report->prog->pipes.items[i];
-        const PipeUse *use = use_of_pipe(report, pipe->producer, pipe);
-        int64_t stage = 0;
-        for (size_t f = 0; f < pipe->fields.count; f++)
-            stage += (int64_t)pipe->fields.items[f].bytes * pipe->fields.items[f].count;
-        if (use->tensor_in || use->lanes_in) bytes += stage * pipe->stages;
-    }
-    return bytes;
-}
-
 static void report_occupancy(Report *report) {
-    const char *limited;
-    int64_t blocks = blocks_of_sm(report, &limited), bytes = blocks * bytes_in_flight(report);
+    const KernelPlan *plan = report->prog->plan;
+    int64_t blocks = plan->blocks, bytes = blocks * plan->in_flight;
     str_printf(&report->text,
                "%" PRId64 " block%s an SM, limited by %s; up to %" PRId64
                " bytes in flight an SM, in stages that copies fill\n",
-               blocks, blocks == 1 ? "" : "s", limited, bytes);
+               blocks, blocks == 1 ? "" : "s", plan->limited, bytes);
     fact_integer(report, "blocks_an_sm", blocks);
-    fact_text(report, "limited_by", limited);
+    fact_text(report, "limited_by", plan->limited);
     fact_integer(report, "bytes_in_flight_an_sm", bytes);
 }
 

@@ -336,7 +336,7 @@ static void report_tile(Report *report, const Role *role, const RoleTile *tile) 
                    registers == 1 ? "" : "s");
         fact_integer(report, "registers", registers);
     } else {
-        str_add(&layout, layout_text(report->arena, report->prog, &tile->layout, tile->type,
+        str_add(&layout, plan_layout(report->arena, report->prog, &tile->layout, tile->type,
                                      tile->extents[tile->rank - 1]));
         str_printf(&report->text, " at %u + instance * %u, %s\n", tile->offset, tile->stride,
                    layout.text);

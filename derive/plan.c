@@ -265,6 +265,7 @@ static bool copies_out(const FlowCode *code) {
 
 static const Plan *plan_role(Arena *arena, FlowCode *code) {
     Plan *plan = NEW(arena, Plan);
+    plan_entry(code->prog, code->role, plan);
     plan->apart = apart_regions(arena, code);
     find_signals(arena, code, plan);
     plan->drains = copies_out(code);
@@ -283,4 +284,5 @@ void plan_make(Arena *arena, Prog *prog) {
         FlowCode *code = prog->roles.items[r].code;
         code->plan = plan_role(arena, code);
     }
+    prog->plan = plan_kernel(arena, prog);
 }

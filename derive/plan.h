@@ -5,6 +5,7 @@
  *   plan_ahead.c  what is read before a wait
  *   plan_moves.c  how threads carry out a statement element by element
  *   plan_contractions.c  where operands of matrix instructions lie
+ *   plan_kernel.c what is of the whole block: shared memory, warpgroups
  *   plan_print.c  --emit=plan */
 #ifndef PIPEC_DERIVE_PLAN_H
 #define PIPEC_DERIVE_PLAN_H
@@ -102,6 +103,8 @@ typedef struct Plan {
                     * warp is done with the stage before; -1: it does not */
     Handles *due;  /* by region that is gone through apart: the handles of such rows in it, for which
                     * that is done before the region */
+    bool direct;   /* its warps go to it from the entry, else from their warpgroup */
+    int registers; /* direct: setmaxnreg; 0: none */
     bool drains;   /* copies out of shared memory are complete before the role ends */
     bool **zeros;  /* by tile: NULL, or an accumulator that its first contraction clears. By row:
                     * what it touches must hold zeros, where no contraction came before */
@@ -115,13 +118,44 @@ typedef struct Plan {
     Skipped skipped; /* of a role in turn */
 } Plan;
 
+typedef enum RangeKind { RANGE_FULL, RANGE_EMPTY, RANGE_FIELD, RANGE_TILE } RangeKind;
+
+/* Of shared memory: what is there `count` times, `stride` bytes apart */
+typedef struct Range {
+    RangeKind kind;
+    const char *pipe, *name; /* NULL: none */
+    const char *note;        /* arrivals and whose they are; the layout; the role */
+    uint32_t offset, bytes, count, stride;
+    uint32_t arrivals;       /* of barriers */
+} Range;
+
+/* A warpgroup that roles share or that has idle warps, where registers are handed out: sets its
+ * registers before its warps part. */
+typedef struct SharedGroup {
+    int first_warp;
+    int registers; /* setmaxnreg; 0: none */
+    VEC(int) roles;
+} SharedGroup;
+
+typedef struct KernelPlan {
+    VEC(Range) memory;
+    VEC(SharedGroup) groups;
+    int64_t blocks;      /* that an SM holds, and what keeps it from more. Registers count where they
+                          * are handed out; else the assembler may ask for more than is known here */
+    const char *limited;
+    int64_t in_flight;   /* bytes of a block's stages that copies from tensors fill */
+} KernelPlan;
+
 /* Needs all other facts, and no errors but of what holds whenever the kernel runs (P0450 and after).
- * Leaves the plan of each role in its Code. */
+ * Leaves the plan of each role in its Code, and the kernel's in the program. */
 void plan_make(Arena *arena, Prog *prog);
 
 /* The wait of a row in one copy; `values`: of loop variables, by local. NULL: none */
 const Wait *plan_wait(const FlowCode *code, const Waits *waits, int at, const int64_t *values);
 
+/* How a tile lies in shared memory, in words; `inner`: its last extent */
+const char *plan_layout(Arena *arena, const Prog *prog, const Layout *layout, Element type,
+                        int64_t inner);
 MoveKind plan_move(const Moves *moves, const Expr *read); /* of one of its reads */
 
 /* Bytes from an operand's first matrix to that of a step along the contraction and of 64 rows */
@@ -142,6 +176,8 @@ void plan_names(Arena *arena, const Row *row, bool *tiles);
 void plan_skipped(Arena *arena, FlowCode *code, Plan *plan);
 void plan_waits(Arena *arena, FlowCode *code, Plan *plan);
 void plan_ahead(Arena *arena, const FlowCode *code, Plan *plan); /* needs waits and turns */
+void plan_entry(const Prog *prog, const Role *role, Plan *plan);
+const KernelPlan *plan_kernel(Arena *arena, const Prog *prog);
 void plan_contractions(Arena *arena, const FlowCode *code, Plan *plan);
 void plan_moves(Arena *arena, const FlowCode *code, Plan *plan);
 

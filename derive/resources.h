@@ -29,8 +29,6 @@ typedef struct Resources {
     Groups groups;
 } Resources;
 
-static inline int role_warps(const Role *role) { return role->instances * role->warps; }
-
 /* Are registers handed out among the warpgroups: stated, or wanted for accumulators? Then a block has whole warpgroups. */
 bool hands_out_registers(const Prog *prog);
 int accumulator_registers(const Role *role); /* of a thread, over all tiles that are held as accumulators are */

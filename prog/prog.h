@@ -530,6 +530,8 @@ typedef struct Role {
     struct FlowCode *code; /* the same as rows: flow/code.h; filled by check */
 } Role;
 
+static inline int role_warps(const Role *role) { return role->instances * role->warps; }
+
 /* registers.c: true if a role holds this register tile at the declaration of tile number
  * `where`, by scope */
 bool role_holds_tile(const Role *role, size_t tile, size_t where);
@@ -728,6 +730,7 @@ typedef struct Prog {
     VEC(Let) lets;
     VEC(Claim) claims;
     VEC(Example) examples;
+    const struct KernelPlan *plan; /* derive/plan.h; NULL after errors */
     struct Tiles *tiles;      /* derive/tiles.h; filled by tiles, for later passes */
     /* Filled by resources */
     int warps;                /* of a block, including idle ones */

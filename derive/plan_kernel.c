@@ -1,0 +1,168 @@
+/* The plan of the whole block: what lies where in shared memory, how warps get to their roles, and
+ * how many blocks an SM holds. */
+#include "derive/plan.h"
+#include "derive/resources.h"
+
+#include <inttypes.h>
+
+/* ---- shared memory -------------------------------------------------------------------------- */
+
+const char *plan_layout(Arena *arena, const Prog *prog, const Layout *layout, Element type,
+                        int64_t inner) {
+    const char *panels = "", *rows = "row-major";
+    int64_t padding = layout->padding * element_rows[type].bytes;
+    if (layout->swizzle)
+        rows = arena_printf(arena, "swizzled over %d bytes", 16 << layout->swizzle);
+    else if (padding > 0)
+        rows = arena_printf(arena,
+                            "rows padded by %" PRId64 " byte%s (a warp's access would take %" PRId64
+                            " rounds of the banks)",
+                            padding, padding == 1 ? "" : "s", layout->rounds);
+    if (layout->panel < inner)
+        panels = arena_printf(arena, ", panels of %" PRId64 " elements", layout->panel);
+    if (layout->panel < inner && !layout->swizzle)
+        panels = arena_printf(arena, "%s (a box is at most %d wide)", panels,
+                              prog->target->box_limit);
+    return arena_printf(arena, "%s%s, aligned to %u", rows, panels, layout->alignment);
+}
+
+typedef struct Mapper {
+    Arena *arena;
+    const Prog *prog;
+    KernelPlan *plan;
+} Mapper;
+
+static void add_range(Mapper *m, Range range) { vec_push(m->arena, &m->plan->memory, range); }
+
+static void map_field(Mapper *m, const Pipe *pipe, const Field *field) {
+    add_range(m, (Range){.kind = RANGE_FIELD,
+                         .pipe = pipe->name,
+                         .name = field->name,
+                         .note = plan_layout(m->arena, m->prog, &field->layout, field->type,
+                                             field->extents[field->rank - 1]),
+                         .offset = pipe->offset + field->offset,
+                         .bytes = field->bytes * (uint32_t)field->count,
+                         .count = (uint32_t)pipe->stages,
+                         .stride = pipe->stride});
+}
+
+static void map_pipe(Mapper *m, const Pipe *pipe) {
+    Range barriers = {.kind = RANGE_FULL,
+                      .pipe = pipe->name,
+                      .note = pipe->full_reason,
+                      .offset = pipe->full,
+                      .bytes = 8,
+                      .count = (uint32_t)pipe->stages,
+                      .stride = 8,
+                      .arrivals = pipe->full_count};
+    add_range(m, barriers);
+    barriers.kind = RANGE_EMPTY;
+    barriers.note = pipe->empty_reason;
+    barriers.offset = pipe->empty;
+    barriers.arrivals = pipe->empty_count;
+    add_range(m, barriers);
+    for (size_t f = 0; f < pipe->fields.count; f++) map_field(m, pipe, &pipe->fields.items[f]);
+}
+
+static void map_tiles(Mapper *m, const Role *role) {
+    for (size_t t = 0; t < role->tiles.count; t++) {
+        const RoleTile *tile = &role->tiles.items[t];
+        if (tile->in_registers) continue;
+        add_range(m, (Range){.kind = RANGE_TILE,
+                             .name = tile->name,
+                             .note = arena_printf(m->arena, "tile of role %s, one an instance",
+                                                  role->name),
+                             .offset = tile->offset,
+                             .bytes = tile->stride,
+                             .count = (uint32_t)role->instances,
+                             .stride = tile->stride});
+    }
+}
+
+/* ---- warpgroups ----------------------------------------------------------------------------- */
+
+static bool in_group(const Role *role, int group) {
+    int last = role->first_warp + role_warps(role) - 1;
+    return role->first_warp / WARPGROUP_WARPS <= group && last / WARPGROUP_WARPS >= group;
+}
+
+static bool fills_groups(const Role *role) {
+    return role->first_warp % WARPGROUP_WARPS == 0 && role_warps(role) % WARPGROUP_WARPS == 0;
+}
+
+/* 0: a thread keeps what the launch gives it. */
+static int changed_registers(const Prog *prog, int registers) {
+    return registers == prog->launch_registers ? 0 : registers;
+}
+
+/* setmaxnreg is executed by all warps of a warpgroup, idle ones too, where its way parts from that
+ * of the others: ptxas ignores one after which they meet again. */
+static void find_groups(Mapper *m) {
+    const Prog *prog = m->prog;
+    int count = (prog->warps + WARPGROUP_WARPS - 1) / WARPGROUP_WARPS;
+    for (int g = 0; g < count && prog->launch_registers != 0; g++) {
+        SharedGroup group = {.first_warp = g * WARPGROUP_WARPS};
+        bool whole = false;
+        for (size_t r = 0; r < prog->roles.count; r++) {
+            const Role *role = &prog->roles.items[r];
+            if (!in_group(role, g)) continue;
+            whole |= fills_groups(role);
+            group.registers = changed_registers(prog, role->registers);
+            vec_push(m->arena, &group.roles, (int)r);
+        }
+        if (!whole) vec_push(m->arena, &m->plan->groups, group);
+    }
+}
+
+void plan_entry(const Prog *prog, const Role *role, Plan *plan) {
+    bool handed_out = prog->launch_registers != 0;
+    plan->direct = !handed_out || fills_groups(role);
+    plan->registers =
+        handed_out && plan->direct ? changed_registers(prog, role->registers) : 0;
+}
+
+/* ---- blocks of an SM ------------------------------------------------------------------------ */
+
+#define RESERVED 1024 /* bytes of shared memory that the system takes of each block: CUDA C
+                       * Programming Guide, "Shared Memory" of compute capability 8 and later */
+
+typedef struct Limit {
+    const char *what;
+    int64_t used, of; /* by a block, by all on an SM */
+} Limit;
+
+static void count_blocks(const Prog *prog, KernelPlan *plan) {
+    const Target *target = prog->target;
+    int64_t threads = (int64_t)prog->warps * WARP_LANES;
+    const Limit limits[] = {
+        {"shared memory", (int64_t)prog->shared_bytes + RESERVED, target->sm_shared},
+        {"threads", threads, target->sm_threads},
+        {"registers", prog->launch_registers * threads, target->registers_pool}};
+    plan->blocks = target->sm_blocks;
+    plan->limited = "blocks";
+    for (size_t i = 0; i < COUNT_OF(limits); i++)
+        if (limits[i].used > 0 && limits[i].of / limits[i].used < plan->blocks)
+            plan->blocks = limits[i].of / limits[i].used, plan->limited = limits[i].what;
+}
+
+static void count_bytes(const Prog *prog, KernelPlan *plan) {
+    for (size_t p = 0; p < prog->pipes.count; p++) {
+        const Pipe *pipe = &prog->pipes.items[p];
+        const PipeUse *use = &prog->roles.items[pipe->producer].pipes[p];
+        int64_t stage = 0;
+        for (size_t f = 0; f < pipe->fields.count; f++)
+            stage += (int64_t)pipe->fields.items[f].bytes * pipe->fields.items[f].count;
+        if (use->tensor_in || use->lanes_in) plan->in_flight += stage * pipe->stages;
+    }
+}
+
+const KernelPlan *plan_kernel(Arena *arena, const Prog *prog) {
+    KernelPlan *plan = NEW(arena, KernelPlan);
+    Mapper mapper = {arena, prog, plan};
+    for (size_t p = 0; p < prog->pipes.count; p++) map_pipe(&mapper, &prog->pipes.items[p]);
+    for (size_t r = 0; r < prog->roles.count; r++) map_tiles(&mapper, &prog->roles.items[r]);
+    find_groups(&mapper);
+    count_blocks(prog, plan);
+    count_bytes(prog, plan);
+    return plan;
+}
