@@ -29,7 +29,9 @@ static void param_object(const Elab *e, const Name *name, Object *out) {
 }
 
 static bool has_none(Elab *e, const AstExpr *ast, const Name *name) {
-    Diag *diag = elab_error(e, P0115, ast->span, "`%s` has no subscripts", elab_text_of(e, ast->span));
+    Diag *diag =
+        elab_error(e, P0115, ast->span, "`%s` is not a tile or tensor and takes no subscripts",
+                   elab_text_of(e, ast->span));
     if (name) LABEL(e, diag, name->span, "declared here");
     return false;
 }
@@ -72,7 +74,7 @@ static bool named_object(Elab *e, const AstExpr *ast, Object *out, bool quiet) {
         if (!quiet) {
             Diag *diag = elab_error(e, P0114, ast->span, "`%s` is a stage, not a tile", ast->name);
             LABEL(e, diag, name->span, "declared here");
-            HELP(e, diag, "name one of its fields: `%s.field[i]`", ast->name);
+            HELP(e, diag, "use one of its fields: `%s.field[i]`", ast->name);
         }
         return false;
     case NAME_CONST:
@@ -88,8 +90,11 @@ static bool named_object(Elab *e, const AstExpr *ast, Object *out, bool quiet) {
 
 static bool no_field(Elab *e, const Pipe *pipe, AstName member, bool quiet) {
     if (quiet) return false;
-    Diag *diag = elab_error(e, P0116, member.span, "the pipe `%s` has no field `%s`", pipe->name, member.text);
-    LABEL(e, diag, pipe->span, pipe->fields.count ? "its fields are declared here" : "it carries nothing: a token");
+    Diag *diag =
+        elab_error(e, P0116, member.span, "pipe `%s` has no field `%s`", pipe->name, member.text);
+    LABEL(e, diag, pipe->span,
+          pipe->fields.count ? "its fields are declared here"
+                             : "it has no fields: its stages are tokens");
     VEC(const char *) list = {0};
     for (size_t i = 0; i < pipe->fields.count; i++)
         if (pipe->fields.items[i].name) vec_push(e->arena, &list, pipe->fields.items[i].name);
@@ -117,7 +122,8 @@ static bool not_a_stage(Elab *e, const AstExpr *base, bool quiet) {
             elab_refuse_hint(e, base->span, name);
             return false;
         }
-        Diag *diag = elab_error(e, P0154, base->span, "`%s` is not a stage, and has no fields", base->name);
+        Diag *diag =
+            elab_error(e, P0154, base->span, "`%s` is not a stage and has no fields", base->name);
         LABEL(e, diag, name->span, "declared here");
         return false;
     }
@@ -219,9 +225,10 @@ static bool walks_known(Elab *e, const Expr *x) {
 static void report_array(Elab *e, const AstExpr *ast, const Object *object) {
     const Field *field = field_of(e, object);
     const AstExpr *base = ast->kind == AST_SUBSCRIPT ? ast->subscript.base : ast;
-    Diag *diag = elab_error(e, P0113, ast->span, "`%s` is an array of %d tiles", field->name, field->count);
+    Diag *diag = elab_error(e, P0113, ast->span, "`%s` is declared as an array of %d tiles",
+                            field->name, field->count);
     LABEL(e, diag, field->span, "declared here");
-    HELP(e, diag, "choose a tile first: `%s[0][..]`", elab_text_of(e, base->span));
+    HELP(e, diag, "select a tile of the array first: `%s[0][..]`", elab_text_of(e, base->span));
 }
 
 static bool choose_element(Elab *e, const AstExpr *ast, Object *object) {
@@ -232,21 +239,21 @@ static bool choose_element(Elab *e, const AstExpr *ast, Object *object) {
     }
     Val v = elab_operand(e, elab_expr(e, ast->subscript.subs.items[0]));
     if (elab_is_poison(v)) return false;
-    object->element = elab_coerce(e, v, E_I32, "the number of a tile");
+    object->element = elab_coerce(e, v, E_I32, "the number of a tile in an array");
     if (object->element->kind == X_POISON) return false;
     if (v.x->indexes) {
-        Diag *diag = elab_error(e, P0113, v.x->span, "a tile of an array is chosen by a value without indexes");
-        LABEL(e, diag, field->span, "an array of %d tiles", field->count);
-        HELP(e, diag, "loop over the tiles: `for q in 0 .. %d { .. }`", field->count);
+        Diag *diag = elab_error(e, P0113, v.x->span, "an index cannot select a tile of an array");
+        LABEL(e, diag, field->span, "declared as an array of %d tiles", field->count);
+        HELP(e, diag, "loop over the tiles instead: `for q in 0 .. %d { .. }`", field->count);
         return false;
     }
     known_when_unrolled(e, object->element);
     const Expr *chosen = object->element;
     if (!elab_is_const(chosen) || (chosen->constant.integer >= 0 && chosen->constant.integer < field->count))
         return true;
-    Diag *diag = elab_error(e, P0111, chosen->span, "there is no tile %lld in `%s`",
+    Diag *diag = elab_error(e, P0111, chosen->span, "tile %lld is outside of array `%s`",
                             (long long)chosen->constant.integer, field->name);
-    LABEL(e, diag, field->span, "an array of %d tiles", field->count);
+    LABEL(e, diag, field->span, "declared as an array of %d tiles", field->count);
     return false;
 }
 
@@ -264,8 +271,8 @@ bool elab_object_of(Elab *e, const AstExpr *ast, Object *out, bool quiet) {
 
 static bool old_allowed(Elab *e, const AstExpr *ast, const Object *object) {
     if (e->place != PLACE_CLAIM) {
-        Diag *diag = elab_error(e, P0146, ast->span, "`old` is for `ensures`");
-        NOTE(e, diag, "it is the value before the first launch");
+        Diag *diag = elab_error(e, P0146, ast->span, "`old` outside of `ensures`");
+        NOTE(e, diag, "`old` is the value before the launch, which only claims can use");
         return false;
     }
     if (object->space == SPACE_GLOBAL && e->prog->params.items[object->object].mode == PARAM_INOUT) return true;
@@ -281,23 +288,24 @@ static bool readable(Elab *e, const AstExpr *ast, const Object *object, bool old
     if (object->space != SPACE_GLOBAL) return true;
     const Param *param = &e->prog->params.items[object->object];
     if (e->place == PLACE_CLAIM && param->mode != PARAM_IN && !old) {
-        Diag *diag =
-            elab_error(e, P0144, ast->span, "`%s` is an output: `ensures` says what it should be", param->name);
+        Diag *diag = elab_error(e, P0144, ast->span,
+                                "`%s` is an output and cannot be read in `ensures`", param->name);
         LABEL(e, diag, param->span, "declared here");
         if (param->mode == PARAM_INOUT)
-            HELP(e, diag, "its value before the launch is `old %s`", elab_text_of(e, ast->span));
+            HELP(e, diag, "write `old %s` for its value before the launch",
+                 elab_text_of(e, ast->span));
         return false;
     }
     if (e->place == PLACE_RANGE && param->mode != PARAM_IN) {
-        Diag *diag =
-            elab_error(e, P0144, ast->span, "a range cannot depend on `%s`, which the kernel writes", param->name);
+        Diag *diag = elab_error(e, P0144, ast->span,
+                                "a range depends on `%s`, which the kernel writes", param->name);
         LABEL(e, diag, param->span, "declared here");
         return false;
     }
     if (e->place == PLACE_CONST || e->place == PLACE_GRID || e->place == PLACE_EXAMPLE) {
         Diag *diag = elab_error(e, e->place == PLACE_CONST ? P0110 : P0144, ast->span,
                                 "an element of `%s` cannot be used in %s", param->name, e->place_words);
-        LABEL(e, diag, param->span, "its data are known only while the kernel runs");
+        LABEL(e, diag, param->span, "its elements are known only while the kernel runs");
         return false;
     }
     return true;
@@ -305,10 +313,11 @@ static bool readable(Elab *e, const AstExpr *ast, const Object *object, bool old
 
 static bool sub_fits_register(Elab *e, const Object *object, const Expr *sub) {
     if (object->space != SPACE_REGISTER || walks_known(e, sub)) return true;
-    Diag *diag = elab_error(e, P0155, sub->span,
-                            "a register tile is subscripted by index names and what is known when compiled");
-    LABEL(e, diag, object->span, "this tile is in registers");
-    NOTE(e, diag, "registers have no addresses; a `shared` tile has");
+    Diag *diag =
+        elab_error(e, P0155, sub->span,
+                   "the subscript of a register tile must be an index or a compile-time constant");
+    LABEL(e, diag, object->span, "declared here, in registers");
+    NOTE(e, diag, "registers cannot be addressed; declare the tile `shared` for other subscripts");
     return false;
 }
 
@@ -321,7 +330,8 @@ static Expr *subscript(Elab *e, const Object *object, const AstExpr *ast) {
     if (elab_is_poison(v)) return x;
     if (x->type != E_I32) {
         if (v.flex && elab_is_integer(x->type)) return elab_cast_to(e, v, E_I32, x->span);
-        Diag *diag = elab_error(e, P0104, x->span, "a subscript is i32, and this is %s", elab_type_name(x->type));
+        Diag *diag = elab_error(e, P0104, x->span, "a subscript must be i32, but this is %s",
+                                elab_type_name(x->type));
         if (x->type != E_BOOL) HELP(e, diag, "cast it: `i32(%s)`", elab_text_of(e, x->span));
         return elab_poison(e, x->span).x;
     }
@@ -387,7 +397,7 @@ int elab_add_index(Elab *e, const char *name, Span span) {
         if (space->overflows) return -1;
         space->overflows = true;
         Diag *diag = elab_error(e, P0120, span, "more than %d indexes in one statement", PROG_MAX_INDEXES);
-        HELP(e, diag, "split it");
+        HELP(e, diag, "split the statement");
         return -1;
     }
     int index = space->count++;
@@ -487,7 +497,8 @@ static void help_with_part(Elab *e, const Binding *binding, Diag *diag, const ch
     Object object;
     if (binding->value) look(&walk, binding->value);
     if (!walk.part || !elab_object_of(e, walk.part->subscript.base, &object, true) || object.space == SPACE_GLOBAL) return;
-    HELP(e, diag, "copy the part to a tile that has its extents, and name the elements of that: `part[.., %s] = %s;`", name,
+    HELP(e, diag,
+         "copy the part to a tile of the same extents, and read that: `part[.., %s] = %s;`", name,
          elab_text_of(e, walk.part->span));
 }
 
@@ -497,7 +508,8 @@ static void report_rest(Elab *e, const Binding *binding, const AstExpr *name) {
     if (e->diags->items.count > before) {
         Diag *diag = e->diags->items.items[before];
         if (diag->code == P0100 && !diag->helps.count) {
-            NOTE(e, diag, "an index takes its range from a subscript that is `%s` alone", name->name);
+            NOTE(e, diag, "an index takes its extent from a subscript that is only `%s`",
+                 name->name);
             help_with_part(e, binding, diag, name->name);
         }
     }

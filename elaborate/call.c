@@ -14,9 +14,9 @@ static bool takes_integers(Intrinsic which) {
 
 static Val no_exact_form(Elab *e, Intrinsic which, Span span) {
     const IntrinsicRow *row = &intrinsic_rows[which];
-    Diag *diag = elab_error(e, P0129, span, "`%s` has no exact form", row->name);
-    NOTE(e, diag, "its accuracy is: %s", row->accuracy);
-    HELP(e, diag, "take `%s` out of `exact(..)`", row->name);
+    Diag *diag = elab_error(e, P0129, span, "`%s` has no exact implementation", row->name);
+    NOTE(e, diag, "its accuracy: %s", row->accuracy);
+    HELP(e, diag, "move `%s` out of `exact(..)`", row->name);
     return elab_poison(e, span);
 }
 
@@ -37,9 +37,10 @@ static bool float_args(Elab *e, Intrinsic which, Val *args, int count) {
 static bool integer_args(Elab *e, Intrinsic which, Val *args, int count, Span span) {
     for (int i = 0; i < count; i++) {
         if (elab_is_integer(args[i].x->type)) continue;
-        Diag *diag = elab_error(e, P0104, args[i].x->span, "`ceil(a, b)` is of integers, and this is %s",
-                                elab_type_name(args[i].x->type));
-        HELP(e, diag, "of a float: `ceil(x)`");
+        Diag *diag =
+            elab_error(e, P0104, args[i].x->span, "`ceil(a, b)` takes integers, but this is %s",
+                       elab_type_name(args[i].x->type));
+        HELP(e, diag, "write `ceil(x)` for a float");
         return false;
     }
     if (!elab_unify(e, &args[0], &args[1], span, intrinsic_rows[which].name)) return false;
@@ -47,7 +48,7 @@ static bool integer_args(Elab *e, Intrinsic which, Val *args, int count, Span sp
         if (args[1].x->constant.integer == 0)
             elab_error(e, P0108, args[1].x->span, "`ceil(a, b)` divides by a constant zero");
         else
-            elab_error(e, P0111, args[1].x->span, "`ceil(a, b)` is for b > 0, and this is %lld",
+            elab_error(e, P0111, args[1].x->span, "`ceil(a, b)` needs b > 0, but b is %lld",
                        (long long)args[1].x->constant.integer);
         return false;
     }
@@ -117,15 +118,16 @@ static Val cast(Elab *e, const AstExpr *ast, Element type) {
     if (elab_is_poison(v)) return v;
     if (elab_is_fp8(type)) {
         Diag *diag = elab_error(e, P0130, ast->span, "no cast to %s", elab_type_name(type));
-        NOTE(e, diag, "conversion to 8-bit floats is not part of this version of the language");
+        NOTE(e, diag, "this version of the language has no conversion to 8-bit floats");
         return elab_poison(e, ast->span);
     }
     if (type == E_TF32 || type == E_BOOL) {
         Diag *diag = elab_error(e, P0131, ast->span, "no cast to %s", elab_type_name(type));
         if (type == E_BOOL)
-            HELP(e, diag, "compare: `%s != 0`", elab_text_of(e, ast->call.args.items[0]->span));
+            HELP(e, diag, "write a comparison: `%s != 0`",
+                 elab_text_of(e, ast->call.args.items[0]->span));
         else
-            NOTE(e, diag, "tf32 is the type of fields that a contraction reads; f32 elements are copied to it");
+            NOTE(e, diag, "tf32 is only for fields of pipes; copy f32 elements into them");
         return elab_poison(e, ast->span);
     }
     if (v.x->kind == X_READ && v.x->read->type == type) return v; /* nothing to convert: a copy stays a copy */
@@ -172,9 +174,10 @@ bool elab_step(Elab *e, Span span) {
         Frame *inner = e->frame, *outer = inner;
         while (outer && outer->outer) outer = outer->outer;
         e->frame = NULL; /* said of the call in the kernel, from which the rest follows */
-        Diag *diag = elab_error(e, P0128, outer ? outer->call : span,
-                                "the functions of this kernel make more than %d statements", MAX_STEPS);
-        NOTE(e, diag, "functions are always inlined, at every call");
+        Diag *diag =
+            elab_error(e, P0128, outer ? outer->call : span,
+                       "the functions of this kernel expand to more than %d statements", MAX_STEPS);
+        NOTE(e, diag, "every call of a function is inlined");
         e->frame = inner;
     }
     return !e->exhausted;
@@ -188,7 +191,7 @@ bool elab_enter_fn(Elab *e, const AstItem *fn, const AstExpr *ast) {
         const Frame *below = e->frame == frame ? frame : e->frame->outer; /* the innermost call has a label already */
         for (; below != frame; below = below->outer)
             LABEL(e, diag, below->call, "`%s` is called here", below->fn->fn.name.text);
-        NOTE(e, diag, "functions are inlined: there is no recursion");
+        NOTE(e, diag, "functions are inlined, so recursion is not possible");
         return false;
     }
     return elab_step(e, ast->span);
@@ -207,8 +210,8 @@ static Val returned(Elab *e, const AstStmt *ast, const AstItem *fn, Element type
 
 static Val not_an_expression(Elab *e, const AstItem *fn, Span guilty) {
     Diag *diag = elab_error(e, P0127, guilty, "`%s` cannot be called inside an expression", fn->fn.name.text);
-    PRIMARY(e, diag, "more than lets and branches that return");
-    HELP(e, diag, "name its result first: `let r = %s(..);`", fn->fn.name.text);
+    PRIMARY(e, diag, "its body is more than `let`s and branches that return");
+    HELP(e, diag, "call it in a statement of its own: `let r = %s(..);`", fn->fn.name.text);
     return elab_poison(e, guilty);
 }
 
@@ -285,9 +288,12 @@ static Val give(Elab *e, const AstStmt *const *list, size_t count, const AstItem
 static Val function(Elab *e, const AstExpr *ast, const AstItem *fn) {
     Element type;
     if (!fn->fn.result || fn->fn.result->dims.count || fn->fn.result->is_stage) {
-        Diag *diag = elab_error(e, P0127, ast->span, "`%s` has no value for an expression", fn->fn.name.text);
-        LABEL(e, diag, fn->head, fn->fn.result ? "its result is not a scalar" : "it has no result");
-        if (fn->fn.result) HELP(e, diag, "name its result: `let r = %s;`", elab_text_of(e, ast->span));
+        Diag *diag = elab_error(e, P0127, ast->span, "`%s` returns no value for an expression",
+                                fn->fn.name.text);
+        LABEL(e, diag, fn->head,
+              fn->fn.result ? "it returns a tile, not a scalar" : "it returns nothing");
+        if (fn->fn.result)
+            HELP(e, diag, "call it in a declaration: `let r = %s;`", elab_text_of(e, ast->span));
         return elab_poison(e, ast->span);
     }
     if (!elab_enter_fn(e, fn, ast) || !elab_scalar_type(e, fn->fn.result, &type)) return elab_poison(e, ast->span);
@@ -311,7 +317,8 @@ static Val unknown_function(Elab *e, const AstExpr *ast) {
     if (name && name->kind != NAME_POISON) {
         Diag *diag = elab_error(e, P0121, callee.span, "`%s` is not a function", callee.text);
         LABEL(e, diag, name->span, "declared here");
-        if (name->kind == NAME_PARAM || name->kind == NAME_TILE) HELP(e, diag, "subscripts stand in `[` and `]`");
+        if (name->kind == NAME_PARAM || name->kind == NAME_TILE)
+            HELP(e, diag, "write subscripts in `[` and `]`");
     } else {
         VEC(const char *) list = {0};
         for (int i = 0; i < IN_COUNT; i++)

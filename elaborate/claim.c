@@ -51,7 +51,8 @@ static void let_of_claims(Elab *e, const AstClaim *ast) {
     const AstExpr *target = ast->target;
     const AstExpr *base = target->kind == AST_SUBSCRIPT ? target->subscript.base : target;
     if (base->kind != AST_NAME || !base->name) {
-        if (base->kind != AST_ERROR_EXPR) elab_error(e, P0147, target->span, "a `let` names something new");
+        if (base->kind != AST_ERROR_EXPR)
+            elab_error(e, P0147, target->span, "a `let` needs a new name");
         return;
     }
     Let let = {.name = base->name, .span = base->span};
@@ -77,8 +78,8 @@ static double tolerance(Elab *e, const AstExpr *ast) {
     if (elab_is_poison(v)) return 1;
     double value = !elab_is_const(v.x) ? 0 : v.x->type == E_F32 ? v.x->constant.number : (double)v.x->constant.integer;
     if (elab_is_const(v.x) && v.x->type != E_BOOL && value > 0 && value < 1e30) return value;
-    Diag *diag = elab_error(e, P0148, ast->span, "a tolerance is a positive constant");
-    HELP(e, diag, "`within 1e-3`, or `==` for equal");
+    Diag *diag = elab_error(e, P0148, ast->span, "a tolerance must be a positive constant");
+    HELP(e, diag, "write `~ .. within 1e-3`, or `==` for exact equality");
     return 1;
 }
 
@@ -96,9 +97,10 @@ static bool is_output(Elab *e, const AstExpr *target) {
         elab_resolve_name(e, base->name, base->span); /* a whole tensor */
         return false;
     }
-    Diag *diag = elab_error(e, P0147, target->span, "a claim is about an output");
-    if (name) LABEL(e, diag, name->span, "not declared `out` or `inout`");
-    if (name && name->kind != NAME_PARAM) HELP(e, diag, "`let` gives a name to a part of a formula");
+    Diag *diag =
+        elab_error(e, P0147, target->span, "a claim about something that is not an output");
+    if (name) LABEL(e, diag, name->span, "declared without `out` or `inout`");
+    if (name && name->kind != NAME_PARAM) HELP(e, diag, "write `let` to name a part of a formula");
     return false;
 }
 
@@ -147,8 +149,9 @@ void elab_claims_done(Elab *e) {
     for (size_t i = 0; i < e->prog->params.count; i++) {
         const Param *param = &e->prog->params.items[i];
         if (!param->is_tensor || param->mode == PARAM_IN || is_claimed(e, i)) continue;
-        Diag *diag = elab_error(e, P0149, param->span, "no claim of `ensures` is about `%s`", param->name);
-        PRIMARY(e, diag, "an output that `run` does not check");
+        Diag *diag = elab_error(e, P0149, param->span, "`ensures` has no claim about output `%s`",
+                                param->name);
+        PRIMARY(e, diag, "`run` does not check this output");
     }
 }
 
@@ -166,7 +169,8 @@ static bool known_in_example(const Name *name) { return name->kind == NAME_PARAM
 static const Name *example_name(Elab *e, const AstExpr *base) {
     if (base->kind != AST_NAME || !base->name) {
         if (base->kind != AST_ERROR_EXPR && base->kind != AST_NAME)
-            elab_error(e, P0150, base->span, "an example names an extent or a parameter");
+            elab_error(e, P0150, base->span,
+                       "`example` sets something that is not an extent or a parameter");
         return NULL;
     }
     const Name *name = elab_scope_find(e->claims, base->name);
@@ -182,8 +186,8 @@ static const Name *example_name(Elab *e, const AstExpr *base) {
 static bool twice(Elab *e, const char *name, Span span) {
     for (size_t i = 0; i < e->prog->examples.count; i++) {
         if (e->prog->examples.items[i].name != name) continue;
-        Diag *diag = elab_error(e, P0137, span, "a second value for `%s`", name);
-        LABEL(e, diag, e->prog->examples.items[i].span, "the first one");
+        Diag *diag = elab_error(e, P0137, span, "`example` sets `%s` twice", name);
+        LABEL(e, diag, e->prog->examples.items[i].span, "first set here");
         return true;
     }
     return false;
@@ -194,7 +198,7 @@ static bool example_number(Elab *e, const AstExpr *ast, Element type, Example *r
     Val v = elab_operand(e, elab_expr(e, ast));
     if (elab_is_poison(v)) return false;
     if (!elab_is_const(v.x) || v.x->type == E_BOOL) {
-        elab_error(e, P0110, ast->span, "an example gives numbers");
+        elab_error(e, P0110, ast->span, "values of `example` must be numbers");
         return false;
     }
     row->kind = EXAMPLE_NUMBER;
@@ -203,7 +207,8 @@ static bool example_number(Elab *e, const AstExpr *ast, Element type, Example *r
     row->number = row->is_integer ? (double)row->integer : v.x->constant.number;
     if (elab_is_float(type)) return true;
     if (!row->is_integer) {
-        elab_error(e, P0104, ast->span, "`%s` is %s, and this is f32", row->name, elab_type_name(type));
+        elab_error(e, P0104, ast->span, "`%s` must be %s, but this is f32", row->name,
+                   elab_type_name(type));
         return false;
     }
     if (eval_fits(type, row->integer)) return true;
@@ -259,7 +264,7 @@ static bool example_tensor(Elab *e, const AstExampleItem *ast, Example *row) {
         if (near)
             HELP(e, diag, "did you mean `%s`?", near);
         else
-            NOTE(e, diag, "the fills are: normal, uniform, iota, zeros, and any number");
+            NOTE(e, diag, "a fill is normal, uniform, iota, zeros or a number");
         return false;
     }
     return example_number(e, ast->value, param->type, row);
@@ -273,14 +278,16 @@ static Element scalar_of(const Elab *e, const Name *name) {
 
 static bool example_scalar(Elab *e, const AstExampleItem *ast, const Name *name, Example *row) {
     if (ast->target->kind == AST_SUBSCRIPT) {
-        Diag *diag = elab_error(e, P0115, ast->target->span, "`%s` has no subscripts", name->text);
+        Diag *diag = elab_error(e, P0115, ast->target->span,
+                                "`%s` is not a tensor and takes no subscripts", name->text);
         LABEL(e, diag, name->span, "declared here");
         return false;
     }
     if (!example_number(e, ast->value, scalar_of(e, name), row)) return false;
     bool extent = name->kind == NAME_SYMBOL && e->prog->symbols.items[name->index].is_extent;
     if (!extent || row->integer >= 0) return true;
-    elab_error(e, P0111, ast->value->span, "the extent `%s` is %lld", name->text, (long long)row->integer);
+    elab_error(e, P0111, ast->value->span, "extent `%s` is negative: %lld", name->text,
+               (long long)row->integer);
     return false;
 }
 

@@ -20,8 +20,8 @@ void elab_grid_evaluate(Elab *e, const AstItem *item) {
         if (axis->extent->kind == X_POISON) e->broken = true;
         axis->padded = whole_clusters(e, axis);
         if (elab_is_const(axis->extent) && axis->extent->constant.integer < 0) {
-            elab_error(e, P0111, ast->extent->span, "the extent of the axis `%s` is %lld", axis->name,
-                       (long long)axis->extent->constant.integer);
+            elab_error(e, P0111, ast->extent->span, "the extent of axis `%s` is negative: %lld",
+                       axis->name, (long long)axis->extent->constant.integer);
             e->broken = true;
         }
     }
@@ -106,6 +106,6 @@ void elab_requires_item(Elab *e, const AstItem *item) {
         return;
     }
     if (v.x->constant.integer) return;
-    Diag *diag = elab_error(e, P0145, item->requires_->span, "this can never hold");
-    NOTE(e, diag, "with the values of its constants and statics it is false for every launch");
+    Diag *diag = elab_error(e, P0145, item->requires_->span, "this condition can never hold");
+    NOTE(e, diag, "with these constants and statics it is false for every launch");
 }

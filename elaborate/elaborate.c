@@ -16,11 +16,11 @@ void elab_report_cycle(Elab *e, const char *name, Span span, Span use) {
     Str text = str_new(e->arena);
     for (size_t i = first; i < e->pending.count; i++) str_printf(&text, "`%s` -> ", e->pending.items[i].name);
     str_printf(&text, "`%s`", name);
-    Diag *diag = elab_error(e, P0102, span, "`%s` is declared by means of itself", name);
+    Diag *diag = elab_error(e, P0102, span, "the declaration of `%s` depends on itself", name);
     LABEL(e, diag, use, "used here");
     for (size_t i = first + 1; i < e->pending.count && i < first + 4; i++)
-        LABEL(e, diag, e->pending.items[i].span, "through `%s`", e->pending.items[i].name);
-    NOTE(e, diag, "the cycle is %s", text.text);
+        LABEL(e, diag, e->pending.items[i].span, "via `%s`", e->pending.items[i].name);
+    NOTE(e, diag, "the cycle: %s", text.text);
     e->broken = true;
 }
 
@@ -37,8 +37,9 @@ static Val given(Elab *e, const StaticValue *value, Val standard, Span span) {
     Element type = standard.x->type;
     if (type == E_F32) return elab_val_number(e, value->is_integer ? (double)value->integer : value->number, span);
     if (!value->is_integer || (type == E_BOOL && value->integer != 0 && value->integer != 1)) {
-        Diag *diag = elab_error(e, P0151, span, "the value given for the static `%s` does not fit", value->name);
-        PRIMARY(e, diag, type == E_BOOL ? "a bool: true or false" : "an integer");
+        Diag *diag = elab_error(e, P0151, span,
+                                "the value given for static `%s` has the wrong type", value->name);
+        PRIMARY(e, diag, type == E_BOOL ? "expected a bool: true or false" : "expected an integer");
         return standard;
     }
     return type == E_BOOL ? elab_val_bool(e, value->integer != 0, span) : elab_val_integer(e, value->integer, span);
@@ -50,7 +51,8 @@ static void choices(Elab *e, const AstConst *ast, Constant *row, Val value, bool
         Val v = elab_operand(e, elab_expr(e, ast->choices.items[i]));
         if (elab_is_poison(v)) continue;
         if (!elab_is_const(v.x) || v.x->type == E_F32 || (v.x->type == E_BOOL) != (value.x->type == E_BOOL)) {
-            Diag *diag = elab_error(e, P0151, v.x->span, "a choice of a static is a constant of its kind");
+            Diag *diag = elab_error(e, P0151, v.x->span,
+                                    "the choices of a static must be constants of its type");
             LABEL(e, diag, ast->name.span, "the static");
             continue;
         }
@@ -58,8 +60,10 @@ static void choices(Elab *e, const AstConst *ast, Constant *row, Val value, bool
         vec_push(e->arena, &row->choices, v.x->constant.integer);
     }
     if (found || given || !known || row->choices.count < ast->choices.count || row->choices.count == 0) return;
-    Diag *diag = elab_error(e, P0160, value.x->span, "the value of `%s` is not among its choices", ast->name.text);
-    HELP(e, diag, "add it to the set, or take one of the set");
+    Diag *diag =
+        elab_error(e, P0160, value.x->span, "the value of static `%s` is not in its set of choices",
+                   ast->name.text);
+    HELP(e, diag, "add the value to the set, or use a value from the set");
 }
 
 static void evaluate_decl(Elab *e, int index) {
@@ -146,7 +150,7 @@ void elaborate_names(Arena *arena, Names *words, const Ast *ast, Diags *diags) {
         AstName name = item->kind == AST_ITEM_FN ? item->fn.name : item->kernel.name;
         if (!name.text) continue;
         if (item->kind == AST_ITEM_FN && is_built_in(name.text))
-            elab_error(e, P0101, name.span, "`%s` is built in", name.text);
+            elab_error(e, P0101, name.span, "`%s` is a built-in name", name.text);
         else
             elab_scope_bind(e, names, NAME_CONST, name.text, name.span, (int)i);
     }

@@ -23,8 +23,8 @@ static Val make_logic(Elab *e, BinaryOp op, Val a, Val b, Span span) {
 static bool bools_refused(Elab *e, BinaryOp op, Val a, Val b) {
     if (a.x->type != E_BOOL || op == OP_EQ || op == OP_NE) return false;
     Diag *diag = elab_error(e, P0107, a.x->span, "`%s` between bools", binary_text[op]);
-    LABEL(e, diag, b.x->span, "and this is a bool, too");
-    HELP(e, diag, "combine bools with `&&`, `||`, `==`, `!=`");
+    LABEL(e, diag, b.x->span, "this is a bool as well");
+    HELP(e, diag, "use `&&`, `||`, `==` or `!=` for bools");
     return true;
 }
 
@@ -33,7 +33,7 @@ Val elab_make_binary(Elab *e, BinaryOp op, Val a, Val b, Span span, Span op_span
     if (!elab_unify(e, &a, &b, op_span, binary_text[op]) || bools_refused(e, op, a, b)) return elab_poison(e, span);
     bool compares = op >= OP_EQ && op <= OP_GE;
     if (op == OP_MOD && a.x->type == E_F32) {
-        Diag *diag = elab_error(e, P0104, op_span, "`%%` is for integers");
+        Diag *diag = elab_error(e, P0104, op_span, "`%%` of a float");
         LABEL(e, diag, a.x->span, "this is f32");
         return elab_poison(e, span);
     }
@@ -113,20 +113,21 @@ static const char *grid_text(Elab *e) {
 static Val unknown_name(Elab *e, const char *name, Span span) {
     const Axis *axis = axis_named(e, name);
     if (axis && (e->place == PLACE_ROLE || e->place == PLACE_CLAIM)) {
-        Diag *diag = elab_error(e, P0100, span, "the axis `%s` is not bound here", name);
-        LABEL(e, diag, axis->span, "an axis of the grid");
+        Diag *diag = elab_error(e, P0100, span, "axis `%s` is not available here", name);
+        LABEL(e, diag, axis->span, "declared as an axis of the grid");
         if (e->place == PLACE_ROLE)
-            HELP(e, diag, "bind it with `%s { .. }`", grid_text(e));
+            HELP(e, diag, "loop over the grid: `%s { .. }`", grid_text(e));
         else
-            NOTE(e, diag, "`ensures` sees parameters, extents, statics and constants only");
+            NOTE(e, diag, "`ensures` can use only parameters, extents, statics and constants");
         return elab_poison(e, span);
     }
     const char *near = elab_suggest_name(e, name, is_value_name);
     if (e->target_faulty && !near) return elab_poison(e, span);
     if (e->bare_subscript && e->has_target && !near) {
         Diag *diag = elab_error(e, P0118, span, "`%s` is not an index of the target", name);
-        NOTE(e, diag, "an index stands in a subscript of the target, or is bound by a reduction");
-        HELP(e, diag, "reduce over it: `sum[%s] ..`", name);
+        NOTE(e, diag,
+             "an index must appear in a subscript of the target, or be declared by a reduction");
+        HELP(e, diag, "to reduce over it, write `sum[%s] ..`", name);
         return elab_poison(e, span);
     }
     for (size_t i = 0; i < e->unknown.count && !e->bare_subscript; i++)
@@ -136,7 +137,10 @@ static Val unknown_name(Elab *e, const char *name, Span span) {
     if (near)
         HELP(e, diag, "did you mean `%s`?", near);
     else if (e->bare_subscript)
-        NOTE(e, diag, "an index is bound by the target's subscripts, or by a reduction such as `sum[%s]`", name);
+        NOTE(e, diag,
+             "an index must appear in a subscript of the target, or be declared by a reduction "
+             "such as `sum[%s]`",
+             name);
     return elab_poison(e, span);
 }
 
@@ -161,7 +165,7 @@ static Val whole_tile(Elab *e, const Name *name, int rank, Span span) {
     Str text = str_new(e->arena);
     str_printf(&text, "%s[", name->text);
     for (int i = 0; i < rank && i < 5; i++) str_printf(&text, "%s%c", i ? ", " : "", letters[i]);
-    HELP(e, diag, "name its elements: `%s]`", text.text);
+    HELP(e, diag, "use its elements: `%s]`", text.text);
     return elab_poison(e, span);
 }
 
@@ -196,7 +200,7 @@ static Val axis_value(Elab *e, const Name *name, Span span) {
 /* A range as a number is the count of its iterations; in its own `where` it is the position. */
 static Val domain_value(Elab *e, const Name *name, Span span) {
     if (e->place != PLACE_RANGE) {
-        Diag *diag = elab_error(e, P0144, span, "the range `%s` is not a value", name->text);
+        Diag *diag = elab_error(e, P0144, span, "range `%s` is not a value", name->text);
         LABEL(e, diag, name->span, "declared here");
         HELP(e, diag, "loop over it: `for i in %s { .. }`", name->text);
         return elab_poison(e, span);
@@ -234,7 +238,7 @@ static Val word_value(Elab *e, const char *name, Span span) {
     if (name == e->word_nan) return elab_val_number(e, (double)__builtin_nanf(""), span);
     if (!e->role) {
         Diag *diag = elab_error(e, P0144, span, "`rank` cannot be used in %s", e->place_words);
-        NOTE(e, diag, "it is the number of an instance in its role");
+        NOTE(e, diag, "`rank` is the number of an instance in its role");
         return elab_poison(e, span);
     }
     if (e->role->instances <= 1) return (Val){elab_make_integer(e, E_I32, 0, span), FLEX_INT};
@@ -281,8 +285,8 @@ static const BinaryOp binary_ops[] = {
 
 static Val reduce(Elab *e, const AstExpr *ast) {
     if (!e->space) {
-        Diag *diag = elab_error(e, P0156, ast->span, "a reduction cannot stand here");
-        HELP(e, diag, "name its result first: `let r = %s;`", elab_text_of(e, ast->span));
+        Diag *diag = elab_error(e, P0156, ast->span, "a reduction cannot be used here");
+        HELP(e, diag, "assign it to a name first: `let r = %s;`", elab_text_of(e, ast->span));
         return elab_poison(e, ast->span);
     }
     size_t mark = elab_scope_mark(e->scope);
@@ -292,10 +296,10 @@ static Val reduce(Elab *e, const AstExpr *ast) {
         AstName name = ast->reduce.indexes.items[i];
         const Name *old = name.text ? elab_scope_find(e->scope, name.text) : NULL;
         if (old || (name.text && elab_is_word(e, name.text))) {
-            Diag *diag =
-                elab_error(e, P0119, name.span, "the index `%s` of a reduction is already in scope", name.text);
-            if (old) LABEL(e, diag, old->span, "first meaning of `%s`", name.text);
-            HELP(e, diag, "a reduction binds a new name: choose another");
+            Diag *diag = elab_error(e, P0119, name.span,
+                                    "index `%s` of a reduction is already declared", name.text);
+            if (old) LABEL(e, diag, old->span, "`%s` first declared here", name.text);
+            HELP(e, diag, "choose another name for the index");
             fine = false;
             continue;
         }
@@ -336,7 +340,7 @@ static Val member_value(Elab *e, const AstExpr *ast) {
     if (!elab_object_of(e, ast, &object, false)) return elab_poison(e, ast->span);
     if (object.rank == 0) return read_value(e, ast);
     Diag *diag = elab_error(e, P0114, ast->span, "`%s` is a whole tile, not a value", elab_text_of(e, ast->span));
-    HELP(e, diag, "name its elements: `%s[i]`", elab_text_of(e, ast->span));
+    HELP(e, diag, "use its elements: `%s[i]`", elab_text_of(e, ast->span));
     return elab_poison(e, ast->span);
 }
 
@@ -387,15 +391,17 @@ static Val walk(Elab *e, const AstExpr *ast) {
     case AST_CURSOR: return elab_cursor_value(e, ast);
     case AST_REDUCE: return reduce(e, ast);
     case AST_ACQUIRE: {
-        Diag *diag = elab_error(e, P0154, ast->span, "a stage is acquired in a statement of its own");
-        PRIMARY(e, diag, "not in an expression");
-        HELP(e, diag, "name it before, `let s = %s;`, and release it: `release s;`", elab_text_of(e, ast->span));
+        Diag *diag = elab_error(e, P0154, ast->span, "an acquire inside an expression");
+        PRIMARY(e, diag, "a stage is acquired by a statement");
+        HELP(e, diag, "write `let s = %s;` before this, and `release s;` after its last use",
+             elab_text_of(e, ast->span));
         if (e->role) e->role->forgotten = true;
         break;
     }
     case AST_TRY: {
         Diag *diag = elab_error(e, P0154, ast->span, "a hint is not a value");
-        HELP(e, diag, "name it, `let ready = %s;`, and give it to the acquire: `.. if ready`", elab_text_of(e, ast->span));
+        HELP(e, diag, "write `let ready = %s;`, and pass it to the acquire: `.. if ready`",
+             elab_text_of(e, ast->span));
         break;
     }
     }
@@ -424,16 +430,21 @@ bool elab_constant_integer(Elab *e, const AstExpr *ast, const char *what, int64_
     if (elab_is_poison(v)) return false;
     if (!elab_is_const(v.x)) {
         Diag *diag = elab_error(e, P0110, ast->span, "%s is not a constant", what);
-        PRIMARY(e, diag, "known only at run time");
+        PRIMARY(e, diag, "its value is known only at run time");
         return false;
     }
     if (!elab_is_integer(v.x->type)) {
-        elab_error(e, P0104, ast->span, "%s is an integer, and this is %s", what, elab_type_name(v.x->type));
+        elab_error(e, P0104, ast->span, "%s must be an integer, but this is %s", what,
+                   elab_type_name(v.x->type));
         return false;
     }
     *out = v.x->constant.integer;
     if (*out >= low && *out <= high) return true;
-    Diag *diag = elab_error(e, P0111, ast->span, "%s is %lld", what, (long long)*out);
-    NOTE(e, diag, "allowed are %lld to %lld", (long long)low, (long long)high);
+    if (high == INT32_MAX)
+        elab_error(e, P0111, ast->span, "%s must be at least %lld, but is %lld", what,
+                   (long long)low, (long long)*out);
+    else
+        elab_error(e, P0111, ast->span, "%s must be %lld to %lld, but is %lld", what,
+                   (long long)low, (long long)high, (long long)*out);
     return false;
 }

@@ -50,9 +50,9 @@ static bool pass_extents(Elab *e, const Passing *p, const AstExpr *arg, const As
         if (same_extent(v.x, object->extents[i])) continue;
         Diag *diag = elab_error(e, P0123, arg->span, "extents of `%s` and of its argument disagree", param->name.text);
         LABEL(e, diag, dim->span, "extent %d of the parameter", i);
-        LABEL(e, diag, object->span, "the argument is declared here");
+        LABEL(e, diag, object->span, "argument declared here");
         if (elab_is_const(v.x) && elab_is_const(object->extents[i]))
-            NOTE(e, diag, "%lld is wanted and %lld is given", (long long)v.x->constant.integer,
+            NOTE(e, diag, "expected %lld, found %lld", (long long)v.x->constant.integer,
                  (long long)object->extents[i]->constant.integer);
         return false;
     }
@@ -66,7 +66,7 @@ static bool same_object(const Object *a, const Object *b) {
 static bool distinct(Elab *e, Passing *p, const AstExpr *arg, const Object *object, bool inout) {
     for (size_t i = 0; i < p->tiles.count; i++) {
         if (!same_object(&p->tiles.items[i], object) || (!inout && !p->tile_inout.items[i])) continue;
-        Diag *diag = elab_error(e, P0126, arg->span, "`%s` is passed twice, and `%s` changes it",
+        Diag *diag = elab_error(e, P0126, arg->span, "`%s` is passed twice, but `%s` changes it",
                                 elab_text_of(e, arg->span), p->fn->fn.name.text);
         LABEL(e, diag, p->tile_spans.items[i], "also passed here");
         return false;
@@ -101,7 +101,7 @@ static bool pass_tile(Elab *e, Passing *p, const AstExpr *arg, const AstParam *p
                             arena_printf(e->arena, "expected %s, found %s", elab_type_name(type),
                                          elab_type_name(object.type)));
     if (inout && object.read_only) {
-        Diag *diag = elab_error(e, P0117, arg->span, "`%s` is read-only, and `%s` changes it",
+        Diag *diag = elab_error(e, P0117, arg->span, "`%s` is read-only, but `%s` changes it",
                                 elab_text_of(e, arg->span), p->fn->fn.name.text);
         LABEL(e, diag, object.span, "declared here");
         return false;
@@ -150,9 +150,9 @@ static bool pass_scalar(Elab *e, const Passing *p, const AstExpr *arg, const Ast
 bool elab_refuse_borrowed(Elab *e, const Name *name, Span span, const char *verb) {
     if (!name->borrowed) return false;
     Diag *diag = elab_error(e, P0330, span, "stage `%s` is borrowed and cannot be %s", name->text, verb);
-    PRIMARY(e, diag, "the caller still holds it, and releases it");
+    PRIMARY(e, diag, "the caller still holds this stage and releases it");
     LABEL(e, diag, name->span, "borrowed here");
-    HELP(e, diag, "without `borrow` the parameter takes the stage over");
+    HELP(e, diag, "remove `borrow` to move the stage into the function");
     elab_forget_stage(e, name);
     return true;
 }
@@ -198,10 +198,13 @@ static bool pass_stage(Elab *e, const Passing *p, const AstExpr *arg, const AstP
 
 /* `borrow` of what is no stage, `inout` of a stage */
 static bool refuse_mode(Elab *e, const AstParam *param) {
-    Diag *diag = elab_error(e, P0123, param->mode_span, "`%s` does not stand before %s", elab_text_of(e, param->mode_span),
+    Diag *diag = elab_error(e, P0123, param->mode_span, "`%s` cannot be written before %s",
+                            elab_text_of(e, param->mode_span),
                             param->type->is_stage ? "a stage" : "a tile or a number");
-    LABEL(e, diag, param->type->span, "the parameter's type");
-    NOTE(e, diag, "a stage is moved into the function, or lent to it by `borrow`; tiles and variables that a function changes are `inout`");
+    LABEL(e, diag, param->type->span, "type of the parameter");
+    NOTE(e, diag,
+         "a stage is moved into the function, or lent to it with `borrow`; tiles and variables "
+         "that the function changes are `inout`");
     return false;
 }
 
@@ -311,16 +314,18 @@ static void return_tile(Elab *e, const AstStmt *ast) {
     Object object;
     if (!elab_object_of(e, ast->value, &object, false)) return;
     if (object.rank != frame->tile.rank || object.type != frame->tile.type) {
-        Diag *diag =
-            elab_error(e, P0123, ast->value->span, "this tile is not what `%s` returns", frame->fn->fn.name.text);
-        LABEL(e, diag, frame->fn->fn.result->span, "the result");
+        Diag *diag = elab_error(e, P0123, ast->value->span,
+                                "this tile does not have the type that `%s` returns",
+                                frame->fn->fn.name.text);
+        LABEL(e, diag, frame->fn->fn.result->span, "declared result");
         return;
     }
     for (int i = 0; i < object.rank; i++) {
         if (same_extent(object.extents[i], frame->tile.extents[i])) continue;
-        Diag *diag = elab_error(e, P0123, ast->value->span, "extents of this tile are not those that `%s` returns",
+        Diag *diag = elab_error(e, P0123, ast->value->span,
+                                "the extents of this tile differ from those that `%s` returns",
                                 frame->fn->fn.name.text);
-        LABEL(e, diag, frame->fn->fn.result->span, "the result");
+        LABEL(e, diag, frame->fn->fn.result->span, "declared result");
         return;
     }
     if (frame->single && object.space == SPACE_REGISTER && !object.read_only)
@@ -343,7 +348,7 @@ void elab_return_stmt(Elab *e, const AstStmt *ast) {
     Frame *frame = e->frame;
     if (!frame) {
         if (ast->value) {
-            elab_error(e, P0153, ast->value->span, "a role returns nothing");
+            elab_error(e, P0153, ast->value->span, "`return` with a value in a role");
             return;
         }
         Stmt *s = elab_stmt_new(e, S_LEAVE, ast->span);
@@ -353,7 +358,9 @@ void elab_return_stmt(Elab *e, const AstStmt *ast) {
     }
     const AstType *result = frame->fn->fn.result;
     if (ast->value && !result) {
-        Diag *diag = elab_error(e, P0153, ast->value->span, "`%s` returns nothing", frame->fn->fn.name.text);
+        Diag *diag = elab_error(e, P0153, ast->value->span,
+                                "`return` with a value in `%s`, which returns nothing",
+                                frame->fn->fn.name.text);
         LABEL(e, diag, frame->fn->head, "declared without `-> type`");
         return;
     }
@@ -405,14 +412,14 @@ static bool prepare_result(Elab *e, Frame *frame, Scope *scope) {
     frame->single = frame->last && frame->last->kind == AST_RETURN && count_returns(body) == 1;
     if (!type) return true;
     if (type->is_stage) {
-        Diag *diag = elab_error(e, P0127, type->span, "a function returns a scalar or a tile");
-        NOTE(e, diag, "a stage stays with the function that it was passed to");
+        Diag *diag = elab_error(e, P0127, type->span, "a function must return a scalar or a tile");
+        NOTE(e, diag, "a function cannot return a stage");
         return false;
     }
     if (!elab_always_returns(body)) {
         Diag *diag = elab_error(e, P0125, type->span, "`%s` may end without `return`", frame->fn->fn.name.text);
-        PRIMARY(e, diag, "a value of this type is promised");
-        LABEL(e, diag, body->block.close, "the end can be reached");
+        PRIMARY(e, diag, "it must return a value of this type");
+        LABEL(e, diag, body->block.close, "this end can be reached");
         return false;
     }
     if (type->dims.count) {

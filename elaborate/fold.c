@@ -15,7 +15,7 @@ static bool divisor_bad(Elab *e, Val b, BinaryOp op, Val *out, Span span) {
     bool zero = b.x->type == E_F32 ? b.x->constant.number == 0 : b.x->constant.integer == 0;
     if (!zero) return false;
     Diag *diag = elab_error(e, P0108, b.x->span, "`%s` by a constant zero", op == OP_DIV ? "/" : "%");
-    if (b.x->type == E_F32) HELP(e, diag, "write `inf` or `nan` where they are meant");
+    if (b.x->type == E_F32) HELP(e, diag, "write `inf` or `nan` if that is intended");
     *out = elab_poison(e, span);
     return true;
 }

@@ -29,10 +29,11 @@ bool elab_declare_hint(Elab *e, const AstStmt *ast, bool variable) {
 void elab_refuse_hint(Elab *e, Span span, const Name *name) {
     Hint *hint = &e->role->hints.items[name->index];
     if (hint->pipe < 0) return;
-    Diag *diag = elab_error(e, P0154, span, "`%s` is a hint, and not a value or a stage", name->text);
-    LABEL(e, diag, name->span, "declared here: `try` asks, and acquires nothing");
-    HELP(e, diag, "give it to the next acquire of that end of the pipe: `%s <%s> if %s`", hint->end == END_PRODUCE ? "produce" : "consume",
-         e->prog->pipes.items[hint->pipe].name, name->text);
+    Diag *diag = elab_error(e, P0154, span, "`%s` is a hint, not a value or a stage", name->text);
+    LABEL(e, diag, name->span, "declared here: `try` acquires nothing");
+    HELP(e, diag, "pass it to the next acquire: `%s <%s> if %s`",
+         hint->end == END_PRODUCE ? "produce" : "consume", e->prog->pipes.items[hint->pipe].name,
+         name->text);
     hint->pipe = -1; /* what was meant by it is unknown */
 }
 
@@ -52,9 +53,10 @@ void elab_assign_hint(Elab *e, const AstStmt *ast, const Name *name) {
     const AstExpr *value = ast->assign.value;
     const Hint *hint = &e->role->hints.items[name->index];
     if (value->kind != AST_TRY || ast->assign.op != AST_SET) {
-        Diag *diag = elab_error(e, P0154, value->span, "`%s` is a hint, and this is not", name->text);
+        Diag *diag =
+            elab_error(e, P0154, value->span, "`%s` is a hint, but this is not", name->text);
         LABEL(e, diag, name->span, "declared here");
-        HELP(e, diag, "only `try` makes hints: `%s = try consume <..>;`", name->text);
+        HELP(e, diag, "assign the result of a `try`: `%s = try consume <..>;`", name->text);
         return;
     }
     int pipe = elab_find_pipe(e, value->acquire.pipe);
@@ -65,8 +67,8 @@ void elab_assign_hint(Elab *e, const AstStmt *ast, const Name *name) {
     }
     if (!hint->variable) {
         Diag *diag = elab_error(e, P0117, ast->assign.target->span, "`%s` cannot be assigned", name->text);
-        LABEL(e, diag, name->span, "a hint that is not declared with `var`");
-        HELP(e, diag, "declare it: `var %s = ..`", name->text);
+        LABEL(e, diag, name->span, "declared without `var`");
+        HELP(e, diag, "declare it with `var %s = ..`", name->text);
     }
     ask(e, name->index, value, ast->span);
 }
@@ -83,7 +85,8 @@ int elab_hint_of(Elab *e, AstName wanted, int pipe, End end) {
     if (name->kind != NAME_HINT) {
         Diag *diag = elab_error(e, P0154, wanted.span, "`%s` is not a hint", wanted.text);
         LABEL(e, diag, name->span, "declared here");
-        HELP(e, diag, "a condition stands around the acquire; only what `try` has found out stands at it");
+        HELP(e, diag,
+             "put the acquire inside of `if`; `if` after an acquire takes only a hint from `try`");
         return -1;
     }
     const Hint *hint = &e->role->hints.items[name->index];

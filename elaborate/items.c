@@ -33,7 +33,7 @@ static void target(Elab *e) {
     Diag *diag = elab_error(e, P0133, name.span, "unknown target `%s`", name.text);
     const char *near = elab_suggest(e, name.text, list.items, list.count);
     if (near) HELP(e, diag, "did you mean `%s`?", near);
-    NOTE(e, diag, "the targets are %s", targets_listed(e->arena, any_target, 0));
+    NOTE(e, diag, "known targets: %s", targets_listed(e->arena, any_target, 0));
 }
 
 /* ---- the grid ---------------------------------------------------------------------------------------------------------- */
@@ -45,8 +45,8 @@ static const AstItem *find_grid(Elab *e) {
             grid = item;
             continue;
         }
-        Diag *diag = elab_error(e, P0137, item->head, "a second grid");
-        LABEL(e, diag, grid->head, "the first grid");
+        Diag *diag = elab_error(e, P0137, item->head, "a second `grid`");
+        LABEL(e, diag, grid->head, "the first `grid`");
     }
     return grid;
 }
@@ -58,15 +58,17 @@ static void grouped(Elab *e, const AstItem *grid) {
     if (!elab_constant_integer(e, grid->grid.grouped, "the size of a group", 1, INT32_MAX, &count)) return;
     e->prog->grouped = (int)count;
     if (grid->grid.axes.count >= 2) return;
-    Diag *diag = elab_error(e, P0159, grid->grid.grouped_span, "a grid of one axis cannot be grouped");
-    NOTE(e, diag, "coordinates are taken in groups of the first axis, for each the whole second axis");
-    HELP(e, diag, "leave out `grouped`, or give the grid a second axis");
+    Diag *diag = elab_error(e, P0159, grid->grid.grouped_span, "`grouped` on a grid of one axis");
+    NOTE(e, diag,
+         "`grouped` orders coordinates in groups of the first axis, each with the whole second "
+         "axis");
+    HELP(e, diag, "remove `grouped`, or add a second axis to the grid");
 }
 
 static void declare_axes(Elab *e, const AstItem *grid) {
     if (!grid) {
-        Diag *diag = elab_error(e, P0135, e->prog->span, "the kernel `%s` has no grid", e->prog->name);
-        HELP(e, diag, "say what its blocks are numbered by: `grid (t: ceil(N, 4096));`");
+        Diag *diag = elab_error(e, P0135, e->prog->span, "kernel `%s` has no grid", e->prog->name);
+        HELP(e, diag, "declare the axes of its tiles: `grid (t: ceil(N, 4096));`");
         e->broken = true;
         return;
     }
@@ -101,8 +103,9 @@ static void cluster_axis(Elab *e, const AstAxis *ast, Span *sized) {
         vec_push(e->arena, &list, axis->name);
         if (axis->name != ast->name.text) continue;
         if (sized[i].hi > 0) {
-            Diag *diag = elab_error(e, P0137, ast->name.span, "a second size along `%s`", axis->name);
-            LABEL(e, diag, sized[i], "the first one");
+            Diag *diag =
+                elab_error(e, P0137, ast->name.span, "two cluster sizes along `%s`", axis->name);
+            LABEL(e, diag, sized[i], "first declared here");
             return;
         }
         sized[i] = ast->name.span;
@@ -112,7 +115,8 @@ static void cluster_axis(Elab *e, const AstAxis *ast, Span *sized) {
         axis->cluster = (int)blocks;
         return;
     }
-    Diag *diag = elab_error(e, P0170, ast->name.span, "`%s` is no axis of the grid", ast->name.text);
+    Diag *diag =
+        elab_error(e, P0170, ast->name.span, "`%s` is not an axis of the grid", ast->name.text);
     const char *near = elab_suggest(e, ast->name.text, list.items, list.count);
     if (near) HELP(e, diag, "did you mean `%s`?", near);
     size_t axes = e->prog->axes.count;
@@ -130,8 +134,8 @@ static void clusters(Elab *e) {
     size_t errors = e->diags->errors;
     FOR_ITEMS(e, item, AST_ITEM_CLUSTER) {
         if (first) {
-            Diag *diag = elab_error(e, P0137, item->head, "a second cluster");
-            LABEL(e, diag, first->head, "the first one");
+            Diag *diag = elab_error(e, P0137, item->head, "a second `cluster`");
+            LABEL(e, diag, first->head, "first declared here");
             continue;
         }
         first = item;
@@ -147,18 +151,19 @@ static void clusters(Elab *e) {
     for (size_t i = 0; i < prog->axes.count && prog->cluster <= limit; i++)
         prog->cluster *= prog->axes.items[i].cluster;
     if (prog->cluster > limit) {
-        Diag *diag = elab_error(e, P0506, prog->cluster_span, "a block cluster of %s has at most %d blocks",
-                                prog->target->name, limit);
-        PRIMARY(e, diag, "has more: the product of its sizes");
+        Diag *diag = elab_error(e, P0506, prog->cluster_span,
+                                "a cluster on %s has at most %d blocks", prog->target->name, limit);
+        PRIMARY(e, diag, "the product of these sizes is larger");
         for (size_t i = 0; i < prog->axes.count; i++) prog->axes.items[i].cluster = 1;
         prog->cluster = 1;
     }
     prog->cluster_refused = e->diags->errors > errors;
     if (prog->grouped > 0 && prog->axes.count > 0 && prog->grouped % prog->axes.items[0].cluster != 0) {
         const Axis *axis = &prog->axes.items[0];
-        Diag *diag = elab_error(e, P0171, prog->cluster_span, "groups of %d are no whole clusters of %d along `%s`",
+        Diag *diag = elab_error(e, P0171, prog->cluster_span,
+                                "groups of %d are not a multiple of the cluster size %d along `%s`",
                                 prog->grouped, axis->cluster, axis->name);
-        LABEL(e, diag, axis->span, "coordinates of this axis are grouped");
+        LABEL(e, diag, axis->span, "`grouped` applies to this axis");
         HELP(e, diag, "write `grouped %d`", (prog->grouped / axis->cluster + 1) * axis->cluster);
     }
 }
@@ -187,8 +192,8 @@ static void declare_role(Elab *e, const AstItem *item) {
         role.regs = (int)regs;
     for (size_t i = 0; i < e->prog->roles.count; i++) {
         if (e->prog->roles.items[i].name != role.name || !item->role.name.text) continue;
-        Diag *diag = elab_error(e, P0137, role.span, "a second role `%s`", role.name);
-        LABEL(e, diag, e->prog->roles.items[i].span, "the first one");
+        Diag *diag = elab_error(e, P0137, role.span, "role `%s` is declared twice", role.name);
+        LABEL(e, diag, e->prog->roles.items[i].span, "first declared here");
         e->broken = true;
     }
     vec_push(e->arena, &e->prog->roles, role);
@@ -201,7 +206,7 @@ static int find_role(Elab *e, AstName name, const char *end) {
         if (e->prog->roles.items[i].name == name.text) return (int)i;
         vec_push(e->arena, &list, e->prog->roles.items[i].name);
     }
-    Diag *diag = elab_error(e, P0138, name.span, "there is no role `%s`", name.text);
+    Diag *diag = elab_error(e, P0138, name.span, "unknown role `%s`", name.text);
     PRIMARY(e, diag, "%s", end);
     const char *near = elab_suggest(e, name.text, list.items, list.count);
     if (near) HELP(e, diag, "did you mean `%s`?", near);
@@ -218,9 +223,10 @@ static bool field_type(Elab *e, const AstField *ast, Field *field) {
     }
     size_t rank = ast->type->dims.count;
     if (rank == 0 || rank > PROG_MAX_RANK) {
-        Diag *diag = elab_error(e, P0113, ast->type->span, "a field has 1 to %d dimensions, and this has %zu",
+        Diag *diag = elab_error(e, P0113, ast->type->span,
+                                "a field must have 1 to %d dimensions, but this has %zu",
                                 PROG_MAX_RANK, rank);
-        if (rank == 0) HELP(e, diag, "of one element: `%s[1]`", elab_type_name(field->type));
+        if (rank == 0) HELP(e, diag, "write `%s[1]` for one element", elab_type_name(field->type));
         return false;
     }
     field->rank = (int)rank;
@@ -248,8 +254,8 @@ static void declare_field(Elab *e, const AstField *ast, Pipe *pipe) {
     field.count = (int)count;
     for (size_t i = 0; i < pipe->fields.count; i++) {
         if (pipe->fields.items[i].name != field.name || !ast->name.text) continue;
-        Diag *diag = elab_error(e, P0137, field.span, "a second field `%s`", field.name);
-        LABEL(e, diag, pipe->fields.items[i].span, "the first one");
+        Diag *diag = elab_error(e, P0137, field.span, "field `%s` is declared twice", field.name);
+        LABEL(e, diag, pipe->fields.items[i].span, "first declared here");
         fine = false;
     }
     if (!fine) field.type = E_COUNT, e->broken = true;
@@ -268,9 +274,9 @@ static void pipe_ends(Elab *e, const AstItem *item, Pipe *pipe) {
         }
         for (size_t j = 0; j < i; j++) {
             if (names->items[j].text != names->items[i].text) continue;
-            Diag *diag = elab_error(e, P0139, names->items[i].span, "the role `%s` consumes the pipe twice",
-                                    names->items[i].text);
-            LABEL(e, diag, names->items[j].span, "also named here");
+            Diag *diag = elab_error(e, P0139, names->items[i].span,
+                                    "role `%s` is named twice as a consumer", names->items[i].text);
+            LABEL(e, diag, names->items[j].span, "first named here");
             e->broken = true;
         }
         vec_push(e->arena, &pipe->consumers, role);
@@ -293,12 +299,12 @@ static void declare_pipe(Elab *e, const AstItem *item) {
     if (!item->pipe.stages || !elab_constant_integer(e, item->pipe.stages, "the number of stages", 1, 4096, &stages))
         e->broken = true;
     pipe.stages = (int)stages;
-    declare_arrivals(e, item->pipe.arrivals_full, "the arrivals of a full barrier", &pipe, END_PRODUCE);
-    declare_arrivals(e, item->pipe.arrivals_empty, "the arrivals of an empty barrier", &pipe, END_CONSUME);
+    declare_arrivals(e, item->pipe.arrivals_full, "the arrival count of a full barrier", &pipe, END_PRODUCE);
+    declare_arrivals(e, item->pipe.arrivals_empty, "the arrival count of an empty barrier", &pipe, END_CONSUME);
     for (size_t i = 0; i < e->prog->pipes.count; i++) {
         if (e->prog->pipes.items[i].name != pipe.name || !item->pipe.name.text) continue;
-        Diag *diag = elab_error(e, P0137, pipe.span, "a second pipe `%s`", pipe.name);
-        LABEL(e, diag, e->prog->pipes.items[i].span, "the first one");
+        Diag *diag = elab_error(e, P0137, pipe.span, "pipe `%s` is declared twice", pipe.name);
+        LABEL(e, diag, e->prog->pipes.items[i].span, "first declared here");
         e->broken = true;
     }
     pipe_ends(e, item, &pipe);
@@ -331,8 +337,8 @@ void elab_kernel_declare(Elab *e) {
     clusters(e);
     FOR_ITEMS(e, item, AST_ITEM_ROLE) declare_role(e, item);
     if (e->prog->roles.count == 0) {
-        Diag *diag = elab_error(e, P0136, e->prog->span, "the kernel `%s` has no role", e->prog->name);
-        HELP(e, diag, "`role main: 4 warps { .. }` says who does the work");
+        Diag *diag = elab_error(e, P0136, e->prog->span, "kernel `%s` has no role", e->prog->name);
+        HELP(e, diag, "declare one: `role main: 4 warps { .. }`");
         e->broken = true;
     }
     FOR_ITEMS(e, item, AST_ITEM_PIPE) declare_pipe(e, item);

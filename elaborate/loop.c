@@ -115,7 +115,7 @@ static int find_domain(Elab *e, AstName name) {
     if (found && found->kind == NAME_POISON) return -1;
     VEC(const char *) list = {0};
     for (size_t i = 0; i < e->prog->domains.count; i++) vec_push(e->arena, &list, e->prog->domains.items[i].name);
-    Diag *diag = elab_error(e, P0141, name.span, "there is no range `%s`", name.text);
+    Diag *diag = elab_error(e, P0141, name.span, "unknown range `%s`", name.text);
     const char *near = elab_suggest(e, name.text, list.items, list.count);
     if (near)
         HELP(e, diag, "did you mean `%s`?", near);
@@ -129,11 +129,12 @@ static bool axes_bound(Elab *e, int domain, Span use) {
         if (!(e->domain_axes[domain] >> i & 1) || e->axis_locals[i] >= 0) continue;
         const Axis *axis = &e->prog->axes.items[i];
         const Domain *row = &e->prog->domains.items[domain];
-        Diag *diag = elab_error(e, P0143, use, "the range `%s` depends on the axis `%s`, which is not bound here",
+        Diag *diag = elab_error(e, P0143, use,
+                                "range `%s` depends on axis `%s`, which is not available here",
                                 row->name, axis->name);
-        LABEL(e, diag, row->span, "the range");
-        LABEL(e, diag, axis->span, "the axis");
-        HELP(e, diag, "use it inside of the loop over the grid");
+        LABEL(e, diag, row->span, "range declared here");
+        LABEL(e, diag, axis->span, "axis declared here");
+        HELP(e, diag, "use the range inside of the loop over the grid");
         return false;
     }
     return true;
@@ -221,9 +222,10 @@ static void range_loop(Elab *e, const AstStmt *ast) {
     size_t mark = elab_scope_mark(e->scope);
     const AstNames *vars = &ast->loop.vars;
     if (vars->count != 1 && vars->count) {
-        Diag *diag = elab_error(e, P0142, span_join(vars->items[0].span, vars->items[vars->count - 1].span),
-                                "a range has one variable");
-        LABEL(e, diag, ast->loop.domain.span, "only the grid has several");
+        Diag *diag =
+            elab_error(e, P0142, span_join(vars->items[0].span, vars->items[vars->count - 1].span),
+                       "a loop over a range has one variable");
+        LABEL(e, diag, ast->loop.domain.span, "only a loop over the grid has several");
     }
     bind_variable(e, loop, vars->count ? vars->items[0] : (AstName){0});
     Loop inner = {e->loop, loop, e->frame};
@@ -246,11 +248,12 @@ static bool axes_named(Elab *e, const AstStmt *ast) {
         same = !vars->items[i].text || vars->items[i].text == e->prog->axes.items[i].name;
     if (same) return true;
     Span span = vars->count ? span_join(vars->items[0].span, vars->items[vars->count - 1].span) : ast->loop.head;
-    Diag *diag = elab_error(e, P0142, span, "the variables of a grid loop are the axes, in their order");
+    Diag *diag = elab_error(e, P0142, span,
+                            "the variables of a loop over the grid must be its axes, in order");
     Str text = str_new(e->arena);
     for (size_t i = 0; i < count; i++) str_printf(&text, "%s%s", i ? ", " : "", e->prog->axes.items[i].name);
-    LABEL(e, diag, span_join(e->prog->axes.items[0].span, e->prog->axes.items[count - 1].span), "the axes: %s",
-          text.text);
+    LABEL(e, diag, span_join(e->prog->axes.items[0].span, e->prog->axes.items[count - 1].span),
+          "axes of the grid: %s", text.text);
     HELP(e, diag, count == 1 ? "write `for %s in grid`" : "write `for (%s) in grid`", text.text);
     return false;
 }

@@ -149,9 +149,8 @@ Val elab_operand(Elab *e, Val v) {
     if (fp8 && e->place != PLACE_CLAIM &&
         !e->reducing) { /* the host computes with all of them, the matrix unit sums products */
         Element type = v.x->kind == X_READ ? v.x->read->type : v.x->type;
-        Diag *diag =
-            elab_error(e, P0130, v.x->span, "`%s` values can be copied, but not computed with", elab_type_name(type));
-        NOTE(e, diag, "arithmetic on 8-bit floats is not part of this version of the language");
+        Diag *diag = elab_error(e, P0130, v.x->span, "arithmetic on `%s`", elab_type_name(type));
+        NOTE(e, diag, "8-bit floats can only be copied, and multiplied by a contraction");
         return elab_poison(e, v.x->span);
     }
     Element wide = element_rows[v.x->type].widens;
@@ -178,18 +177,19 @@ Expr *elab_coerce(Elab *e, Val v, Element type, const char *what) {
     if (x->type == type) return elab_settled(e, v);
     if (type == E_BOOL) return elab_condition(e, v).x;
     if (x->type == E_BOOL) {
-        Diag *diag = elab_error(e, P0107, x->span, "%s is a number, and this is a bool", what);
-        HELP(e, diag, "select a number: `%s ? 1 : 0`", elab_text_of(e, x->span));
+        Diag *diag = elab_error(e, P0107, x->span, "%s must be a number, but this is a bool", what);
+        HELP(e, diag, "write a number: `%s ? 1 : 0`", elab_text_of(e, x->span));
         return elab_poison(e, x->span).x;
     }
     bool implied = elab_is_integer(x->type) &&
                    (v.flex == FLEX_ANY || (v.flex == FLEX_INT && elab_is_integer(type)) || widens_to(x->type, type) ||
                     (type == E_F32 && on_host(e)));
     if (implied) return elab_cast_to(e, v, type, x->span);
-    Diag *diag =
-        elab_error(e, P0104, x->span, "%s is %s, and this is %s", what, elab_type_name(type), elab_type_name(x->type));
+    Diag *diag = elab_error(e, P0104, x->span, "%s must be %s, but this is %s", what,
+                            elab_type_name(type), elab_type_name(x->type));
     if (e->role && x->kind == X_REDUCE)
-        HELP(e, diag, "sum into a tile of %s, and cast where it is read", elab_type_name(x->type));
+        HELP(e, diag, "sum into a tile of %s, and cast where that tile is read",
+             elab_type_name(x->type));
     else
         HELP(e, diag, "cast it: `%s`", cast_text(e, type, x->span));
     return elab_poison(e, x->span).x;
@@ -236,16 +236,16 @@ static Expr *stored_narrow(Elab *e, Val v, Element type, Span target, const char
     if (elab_is_fp8(type)) {
         diag = elab_error(e, P0130, x->span, "only elements of the same type can be copied to `%s`, which is %s",
                           target_text, elab_type_name(type));
-        NOTE(e, diag, "conversion to 8-bit floats is not part of this version of the language");
+        NOTE(e, diag, "this version of the language has no conversion to 8-bit floats");
     } else if (type == E_TF32) {
         diag = elab_error(e, P0131, x->span, "only elements of f32 tensors can be copied to `%s`, which is tf32",
                           target_text);
-        NOTE(e, diag, "tf32 is f32 storage that a contraction reads with 10 mantissa bits");
+        NOTE(e, diag, "tf32 is stored as f32, and multiplied with 10 mantissa bits");
     } else {
-        diag = elab_error(e, P0105, x->span, "`%s` is %s, and this value is %s", target_text, elab_type_name(type),
-                          elab_type_name(v.x->type));
+        diag = elab_error(e, P0105, x->span, "`%s` is %s, but this value is %s", target_text,
+                          elab_type_name(type), elab_type_name(v.x->type));
         LABEL(e, diag, target, "stores %s", elab_type_name(type));
-        HELP(e, diag, "narrowing is a written cast: `%s`", cast_text(e, type, x->span));
+        HELP(e, diag, "write the cast: `%s`", cast_text(e, type, x->span));
     }
     return elab_poison(e, x->span).x;
 }
@@ -264,8 +264,9 @@ static void report_pair(Elab *e, const Expr *a, const Expr *b, const char *op, S
         elab_error(e, P0104, span, "`%s` between %s and %s", op, elab_type_name(a->type), elab_type_name(b->type));
     LABEL(e, diag, a->span, "this is %s", elab_type_name(a->type));
     LABEL(e, diag, b->span, "this is %s", elab_type_name(b->type));
-    if (elab_is_integer(a->type) && elab_is_integer(b->type)) NOTE(e, diag, "signed and unsigned integers do not mix");
-    HELP(e, diag, "cast one of them: `%s`", cast_text(e, wanted, guilty->span));
+    if (elab_is_integer(a->type) && elab_is_integer(b->type))
+        NOTE(e, diag, "signed and unsigned integers are not converted to each other");
+    HELP(e, diag, "cast one: `%s`", cast_text(e, wanted, guilty->span));
 }
 
 static bool adapt(Elab *e, Val *v, Element type) {
@@ -297,7 +298,7 @@ bool elab_unify(Elab *e, Val *a, Val *b, Span span, const char *op) {
     if (ta == E_BOOL || tb == E_BOOL) {
         const Expr *guilty = ta == E_BOOL ? a->x : b->x;
         Diag *diag = elab_error(e, P0107, guilty->span, "`%s` between a bool and a number", op);
-        HELP(e, diag, "select a number: `%s ? 1 : 0`", elab_text_of(e, guilty->span));
+        HELP(e, diag, "write a number: `%s ? 1 : 0`", elab_text_of(e, guilty->span));
         return false;
     }
     if (ta == E_F32 || tb == E_F32) return unify_float(e, a, b, span, op);
@@ -319,7 +320,8 @@ bool elab_unify(Elab *e, Val *a, Val *b, Span span, const char *op) {
 
 Val elab_condition(Elab *e, Val v) {
     if (elab_is_poison(v) || v.x->type == E_BOOL) return v;
-    Diag *diag = elab_error(e, P0106, v.x->span, "a condition is a bool, and this is %s", elab_type_name(v.x->type));
+    Diag *diag = elab_error(e, P0106, v.x->span, "a condition must be a bool, but this is %s",
+                            elab_type_name(v.x->type));
     HELP(e, diag, "compare it: `%s != 0`", elab_text_of(e, v.x->span));
     return elab_poison(e, v.x->span);
 }

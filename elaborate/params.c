@@ -9,7 +9,7 @@ static bool tensor_type(Elab *e, const AstParam *ast, Param *param) {
     if (param->type == E_BOOL)
         HELP(e, diag, "use u8 and compare: `Mask[i] != 0`");
     else
-        HELP(e, diag, "declare it f32: fields may be tf32");
+        HELP(e, diag, "declare it f32; only fields of pipes can be tf32");
     return false;
 }
 
@@ -67,7 +67,7 @@ static Expr *named_extent(Elab *e, const AstExpr *ast, int param) {
     if (old && (old->kind == NAME_PARAM || old->kind == NAME_SYMBOL)) {
         Diag *diag = elab_error(e, P0101, ast->span, "`%s` is a parameter and cannot name an extent", name.text);
         LABEL(e, diag, old->span, "declared here");
-        HELP(e, diag, "leave out the parameter: the name of an extent is a value");
+        HELP(e, diag, "remove the parameter: the name of an extent can be used as a value");
         old->kind = NAME_POISON; /* said once */
         return NULL;
     }
@@ -79,8 +79,9 @@ static Expr *named_extent(Elab *e, const AstExpr *ast, int param) {
 static Expr *extent(Elab *e, const AstExpr *ast, int param) {
     if (ast->kind == AST_NAME && ast->name) return named_extent(e, ast, param);
     if (needs_symbol(e, ast)) {
-        Diag *diag = elab_error(e, P0112, ast->span, "an extent is a name or a constant, not a formula");
-        HELP(e, diag, "give the extent a name of its own, and state what holds: `requires M == %s;`",
+        Diag *diag = elab_error(e, P0112, ast->span,
+                                "an extent must be a name or a constant, not a formula");
+        HELP(e, diag, "give the extent a name, and state the formula: `requires M == %s;`",
              elab_text_of(e, ast->span));
         return NULL;
     }
@@ -93,9 +94,10 @@ static bool tensor(Elab *e, const AstParam *ast, Param *param, int index) {
     size_t rank = ast->type->dims.count;
     bool fine = tensor_type(e, ast, param);
     if (rank > PROG_MAX_RANK) {
-        Diag *diag = elab_error(e, P0120, ast->type->span, "a tensor has at most %d dimensions, and this has %zu",
-                                PROG_MAX_RANK, rank);
-        HELP(e, diag, "join dimensions that lie behind each other");
+        Diag *diag =
+            elab_error(e, P0120, ast->type->span,
+                       "a tensor has at most %d dimensions, but this has %zu", PROG_MAX_RANK, rank);
+        HELP(e, diag, "merge adjacent dimensions");
         return false;
     }
     param->is_tensor = true;
@@ -113,13 +115,14 @@ static bool tensor(Elab *e, const AstParam *ast, Param *param, int index) {
 static bool scalar(Elab *e, const AstParam *ast, Param *param) {
     if (ast->mode == AST_OUT || ast->mode == AST_INOUT) {
         Diag *diag = elab_error(e, P0131, ast->mode_span, "a scalar parameter cannot be written");
-        HELP(e, diag, "make it a tensor of one element: `%s: %s[1]`", ast->name.text, elab_text_of(e, ast->type->span));
+        HELP(e, diag, "declare a tensor of one element: `%s: %s[1]`", ast->name.text,
+             elab_text_of(e, ast->type->span));
         return false;
     }
     if (!elab_scalar_type(e, ast->type, &param->type)) return false;
     if (param->type != E_BOOL) return true;
     Diag *diag = elab_error(e, P0131, ast->type->span, "a parameter cannot be bool");
-    HELP(e, diag, "use a `static`, or i32 and `%s != 0`", ast->name.text);
+    HELP(e, diag, "use a `static`, or declare it i32 and test `%s != 0`", ast->name.text);
     return false;
 }
 
@@ -127,7 +130,7 @@ static void one_param(Elab *e, const AstParam *ast, int index) {
     Param param = {.name = ast->name.text, .span = ast->name.span, .symbol = -1, .type = E_F32};
     bool fine = ast->name.text && ast->type;
     if (fine && ast->type->is_stage) {
-        elab_error(e, P0131, ast->type->span, "a kernel cannot take a stage");
+        elab_error(e, P0131, ast->type->span, "a parameter of a kernel cannot be a stage");
         fine = false;
     } else if (ast->mode == AST_BORROW) {
         elab_refuse_word(e, ast->mode_span, "borrow");

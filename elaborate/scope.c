@@ -53,10 +53,10 @@ static const struct {
     Capability needs; /* CAP_COUNT: nothing that a target lacks */
     const char *what;
 } later[] = {
-    {"paired", CAP_PAIRS, "both blocks of a cluster at one coordinate come with the generator of `sm_100a`"},
-    {"heaviest first", CAP_COUNT, "the order of tiles is that of the axes, or `grouped`"},
+    {"paired", CAP_PAIRS, "this needs code generation for `sm_100a`"},
+    {"heaviest first", CAP_COUNT, "tiles are ordered by the axes, or by `grouped`"},
     {"hardware", CAP_TILE_SCHEDULER, "write `grid persistent`"},
-    {"tmem", CAP_TENSOR_MEMORY, "fields in tensor memory come with the generator of `sm_100a`"},
+    {"tmem", CAP_TENSOR_MEMORY, "tensor memory needs code generation for `sm_100a`"},
 };
 
 void elab_refuse_word(Elab *e, Span span, const char *word) {
@@ -66,7 +66,8 @@ void elab_refuse_word(Elab *e, Span span, const char *word) {
         target_lacks(e->arena, e->diags, e->prog, later[row].needs, span);
         return;
     }
-    Diag *diag = elab_error(e, P0132, span, "`%s` is not part of this version of the language", word);
+    Diag *diag =
+        elab_error(e, P0132, span, "this version of the language does not have `%s`", word);
     if (row < COUNT_OF(later)) NOTE(e, diag, "%s", later[row].what);
 }
 
@@ -107,17 +108,18 @@ bool elab_is_word(const Elab *e, const char *name) {
 
 static void report_taken(Elab *e, const char *text, Span span, const Name *old) {
     if (elab_is_word(e, text)) {
-        Diag *diag = elab_error(e, P0101, span, "`%s` has a meaning of its own", text);
+        Diag *diag =
+            elab_error(e, P0101, span, "`%s` is a built-in name and cannot be declared", text);
         HELP(e, diag, "choose another name");
         return;
     }
-    Diag *diag = elab_error(e, P0101, span, "the name `%s` is already in use", text);
+    Diag *diag = elab_error(e, P0101, span, "the name `%s` is already declared", text);
     PRIMARY(e, diag, "declared again here");
     if (old->kind == NAME_INDEX)
-        LABEL(e, diag, old->span, "`%s` is an index here", text);
+        LABEL(e, diag, old->span, "`%s` is used as an index here", text);
     else
         LABEL(e, diag, old->span, "first declared here");
-    NOTE(e, diag, "names do not shadow each other");
+    NOTE(e, diag, "a name cannot be declared again in an inner scope");
     if (old->kind == NAME_HANDLE) HELP(e, diag, "choose another name; for the next stage in the same variable, declare it with `var` and assign: `%s = ..;`", text);
 }
 
@@ -178,8 +180,10 @@ void elab_ended_stage(Elab *e, Diag *diag, const char *text) {
     for (size_t i = e->role->handles.count; i-- > 0;) {
         Handle *handle = &e->role->handles.items[i];
         if (handle->name != text || handle->parameter) continue;
-        LABEL(e, diag, handle->span, "this stage's scope has ended");
-        HELP(e, diag, "release it in its block, or declare a `var` before the block and move the stage to it");
+        LABEL(e, diag, handle->span, "the scope of this stage has ended");
+        HELP(e, diag,
+             "release it inside of its block, or move it to a `var` that is declared before the "
+             "block");
         handle->forgotten = true;
         return;
     }
@@ -192,7 +196,7 @@ int elab_find_pipe(Elab *e, AstName name) {
         if (e->prog->pipes.items[i].name == name.text) return (int)i;
         if (e->prog->pipes.items[i].name) vec_push(e->arena, &list, e->prog->pipes.items[i].name);
     }
-    Diag *diag = elab_error(e, P0140, name.span, "there is no pipe `%s`", name.text);
+    Diag *diag = elab_error(e, P0140, name.span, "unknown pipe `%s`", name.text);
     const char *near = elab_suggest(e, name.text, list.items, list.count);
     if (near) HELP(e, diag, "did you mean `%s`?", near);
     return -1;

@@ -103,7 +103,8 @@ bool elab_element_type(Elab *e, const AstType *type, Element *out) {
     if (near)
         HELP(e, diag, "did you mean `%s`?", near);
     else
-        NOTE(e, diag, "element types are f32 f16 bf16 e4m3 e5m2 i8 u8 i32 u32 i64 u64; tf32 for fields");
+        NOTE(e, diag,
+             "element types: f32 f16 bf16 e4m3 e5m2 i8 u8 i32 u32 i64 u64; for fields also tf32");
     return false;
 }
 
@@ -115,7 +116,8 @@ bool elab_scalar_type(Elab *e, const AstType *type, Element *out) {
     if (!elab_element_type(e, type, out)) return false;
     if (element_rows[*out].widens == *out) return true;
     Diag *diag = elab_error(e, P0131, type->span, "a scalar cannot be %s", elab_type_name(*out));
-    HELP(e, diag, "declare it %s: narrow values are for tiles and tensors", elab_type_name(element_rows[*out].widens));
+    HELP(e, diag, "declare it %s; narrow types are only for tiles and tensors",
+         elab_type_name(element_rows[*out].widens));
     return false;
 }
 
@@ -179,9 +181,9 @@ static bool declare_result(Elab *e, const AstStmt *ast, LocalKind kind) {
         return true;
     }
     if (result.local < 0) {
-        Diag *diag =
-            elab_error(e, P0158, ast->declare.init->span, "`%s` has no result", ast->declare.init->call.callee.text);
-        HELP(e, diag, "call it as a statement of its own");
+        Diag *diag = elab_error(e, P0158, ast->declare.init->span, "`%s` returns nothing",
+                                ast->declare.init->call.callee.text);
+        HELP(e, diag, "call it as a statement: remove the declaration");
         bind_poison(e, name);
         return true;
     }
@@ -239,7 +241,8 @@ static void declare_scalar(Elab *e, const AstStmt *ast, LocalKind kind) {
 
 static bool tile_extents(Elab *e, const AstType *type, int64_t *extents) {
     bool fine = type->dims.count <= PROG_MAX_RANK;
-    if (!fine) elab_error(e, P0120, type->span, "more than %d dimensions", PROG_MAX_RANK);
+    if (!fine)
+        elab_error(e, P0120, type->span, "a tile has more than %d dimensions", PROG_MAX_RANK);
     for (size_t i = 0; i < type->dims.count && i < PROG_MAX_RANK; i++)
         fine &= elab_constant_integer(e, type->dims.items[i], "the extent of a tile", 1, INT32_MAX, &extents[i]);
     return fine;
@@ -254,7 +257,7 @@ static void declare_tile(Elab *e, const AstStmt *ast, bool in_registers) {
     fine &= tile_extents(e, type, extents);
     if (fine && (element == E_BOOL || element == E_TF32 || (in_registers && elab_is_fp8(element)))) {
         Diag *diag = elab_error(e, P0131, type->name.span, "a tile of a role cannot be %s", elab_type_name(element));
-        if (element == E_TF32) NOTE(e, diag, "tf32 is for fields of pipes");
+        if (element == E_TF32) NOTE(e, diag, "only fields of pipes can be tf32");
         fine = false;
     }
     Val init = {0};
@@ -271,9 +274,9 @@ static void declare_tile(Elab *e, const AstStmt *ast, bool in_registers) {
 static void refuse_stage_type(Elab *e, const AstStmt *ast) {
     AstName name = ast->declare.name;
     Diag *diag = elab_error(e, P0131, ast->declare.type->span, "a stage variable is declared without a type");
-    PRIMARY(e, diag, "its pipe is that of the stage it holds");
-    HELP(e, diag, "declare it where its first stage is acquired: `%s %s = consume <%s>;`", ast->kind == AST_LET ? "let" : "var",
-         name.text, ast->declare.type->name.text);
+    PRIMARY(e, diag, "its type follows from the stage that it holds");
+    HELP(e, diag, "declare it with its first stage: `%s %s = consume <%s>;`",
+         ast->kind == AST_LET ? "let" : "var", name.text, ast->declare.type->name.text);
     if (ast->declare.init && declare_stage(e, ast, ast->kind == AST_VAR)) return;
     int pipe = elab_find_pipe(e, ast->declare.type->name);
     bool produces = pipe >= 0 && e->prog->pipes.items[pipe].producer == (int)(e->role - e->prog->roles.items);
@@ -298,8 +301,8 @@ static void declare(Elab *e, const AstStmt *ast) {
     if (init && !type && declare_stage(e, ast, ast->kind == AST_VAR)) return;
     LocalKind kind = ast->kind == AST_LET ? LOCAL_LET : LOCAL_VAR;
     if (type && type->dims.count) {
-        Diag *diag = elab_error(e, P0131, type->span, "`let` names a scalar");
-        HELP(e, diag, "declare a tile with `var %s: %s;` and assign its elements", ast->declare.name.text,
+        Diag *diag = elab_error(e, P0131, type->span, "`let` of a tile");
+        HELP(e, diag, "write `var %s: %s;` and assign its elements", ast->declare.name.text,
              elab_text_of(e, type->span));
         bind_poison(e, ast->declare.name);
         return;
@@ -330,8 +333,8 @@ static void assign_stage(Elab *e, const AstStmt *ast, const Name *name) {
     const Name *from = value->kind == AST_NAME && value->name ? elab_scope_find(e->scope, value->name) : NULL;
     int pipe = -1;
     if (ast->assign.op != AST_SET) {
-        Diag *diag = elab_error(e, P0117, ast->assign.op_span, "stages are moved, and not computed with");
-        LABEL(e, diag, name->span, "a stage");
+        Diag *diag = elab_error(e, P0117, ast->assign.op_span, "a stage can only be moved");
+        LABEL(e, diag, name->span, "declared as a stage");
         HELP(e, diag, "write `=`");
     }
     if (value->kind == AST_ACQUIRE)
@@ -339,7 +342,8 @@ static void assign_stage(Elab *e, const AstStmt *ast, const Name *name) {
     else if (from && from->kind == NAME_HANDLE)
         pipe = e->role->handles.items[from->index].pipe;
     else {
-        Diag *diag = elab_error(e, P0154, value->span, "`%s` is a stage, and this is not", name->text);
+        Diag *diag =
+            elab_error(e, P0154, value->span, "`%s` is a stage, but this is not", name->text);
         LABEL(e, diag, name->span, "declared here");
         elab_forget_stage(e, name);
         return;
@@ -349,15 +353,18 @@ static void assign_stage(Elab *e, const AstStmt *ast, const Name *name) {
         return;
     if (!to->variable) {
         Diag *diag = elab_error(e, P0117, ast->assign.target->span, "`%s` cannot be assigned", name->text);
-        LABEL(e, diag, name->span, to->parameter ? "a parameter" : "a stage that is not declared with `var`");
+        LABEL(e, diag, name->span, to->parameter ? "a parameter" : "declared without `var`");
         if (to->parameter) HELP(e, diag, "move it to a variable: `var t = %s;`", name->text);
-        else HELP(e, diag, "a variable for several stages, one after the other, is declared by `var %s = ..;`", name->text);
+        else
+            HELP(e, diag, "declare it with `var %s = ..;` to assign further stages", name->text);
         elab_forget_stage(e, name);
         return;
     }
     End end = value->kind == AST_ACQUIRE ? elab_end(value->acquire.end) : e->role->handles.items[from->index].end;
     if (pipe != to->pipe || end != to->end) {
-        Diag *diag = elab_error(e, P0154, value->span, "`%s` holds stages of another pipe or end", name->text);
+        Diag *diag =
+            elab_error(e, P0154, value->span,
+                       "`%s` holds stages of another pipe, or of its other end", name->text);
         LABEL(e, diag, name->span, "%s <%s>", to->end == END_PRODUCE ? "produce" : "consume",
               e->prog->pipes.items[to->pipe].name);
         LABEL(e, diag, value->span, "%s <%s>", end == END_PRODUCE ? "produce" : "consume",
@@ -441,10 +448,10 @@ static Expr *tile_value(Elab *e, const AstStmt *ast, const Access *target) {
     v = elab_operand(e, v);
     if (elab_is_poison(v)) return v.x;
     if (elab_is_narrow(target->type) || target->type == E_TF32) {
-        Diag *diag = elab_error(e, P0105, ast->assign.op_span, "`%s` on %s narrows without a written cast",
+        Diag *diag = elab_error(e, P0105, ast->assign.op_span, "`%s` on %s needs a written cast",
                                 op_text[ast->assign.op], elab_type_name(target->type));
         LABEL(e, diag, ast->assign.target->span, "stores %s", elab_type_name(target->type));
-        HELP(e, diag, "write it out: `%s = %s(%s %c ..)`", text, elab_type_name(target->type), text,
+        HELP(e, diag, "write `%s = %s(%s %c ..)`", text, elab_type_name(target->type), text,
              op_text[ast->assign.op][0]);
         return elab_poison(e, ast->span).x;
     }
@@ -496,7 +503,7 @@ static void assign_unknown(Elab *e, const AstStmt *ast) {
     if (near)
         HELP(e, diag, "did you mean `%s`?", near);
     else
-        HELP(e, diag, "declare it: `let %s = ..;`, or `var` where it changes", target->name);
+        HELP(e, diag, "declare it: `let %s = ..;`, or `var` if it changes", target->name);
     elab_expr(e, ast->assign.value);
 }
 
@@ -538,7 +545,9 @@ static void assign_name(Elab *e, const AstStmt *ast) {
 static void assign(Elab *e, const AstStmt *ast) {
     const AstExpr *target = ast->assign.target;
     if (target->kind == AST_NAME) {
-        if (ast->assign.by_lanes) elab_error(e, P0117, ast->assign.lanes_span, "`by lanes` is for tile statements");
+        if (ast->assign.by_lanes)
+            elab_error(e, P0117, ast->assign.lanes_span,
+                       "`by lanes` on a statement that is not a copy of a tile");
         assign_name(e, ast);
     } else if (target->kind == AST_SUBSCRIPT || target->kind == AST_MEMBER) {
         assign_tile(e, ast);
@@ -591,15 +600,16 @@ static void call_stmt(Elab *e, const AstStmt *ast) {
     if (elab_is_fn_call(e, ast->value)) {
         const AstItem *fn = elab_find_fn(e, ast->value->call.callee.text);
         if (!elab_inline_call(e, ast->value).ok || !fn->fn.result) return;
-        Diag *diag = elab_error(e, P0158, ast->span, "the result of `%s` is dropped", fn->fn.name.text);
+        Diag *diag =
+            elab_error(e, P0158, ast->span, "the result of `%s` is not used", fn->fn.name.text);
         LABEL(e, diag, fn->fn.result->span, "declared here");
-        HELP(e, diag, "name its result: `let r = %s;`", elab_text_of(e, ast->value->span));
+        HELP(e, diag, "use its result: `let r = %s;`", elab_text_of(e, ast->value->span));
         return;
     }
     Val v = elab_expr(e, ast->value);
     if (elab_is_poison(v)) return;
     Diag *diag = elab_error(e, P0158, ast->span, "this call has no effect");
-    HELP(e, diag, "name its result: `let r = %s;`", elab_text_of(e, ast->value->span));
+    HELP(e, diag, "use its result: `let r = %s;`", elab_text_of(e, ast->value->span));
 }
 
 void elab_block_items(Elab *e, const AstStmt *block) {

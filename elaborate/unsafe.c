@@ -25,10 +25,12 @@ static bool needs_arrivals(Elab *e, int pipe, End end, Span span, const char *wh
     const char *word = end == END_PRODUCE ? "full" : "empty";
     if (row->declared[end]) return row->declared[end] > 0;
     row->declared[end] = -1; /* said once */
-    Diag *diag = elab_error(e, P0420, span, "%s needs the arrivals of pipe `%s` declared", what, row->name);
-    LABEL(e, diag, row->span, "declared without `arrivals %s`: they are derived", word);
-    HELP(e, diag, "declare how many make a phase of the %s barrier: `pipe %s[%d] .. arrivals %s n`", word, row->name,
-         row->stages, word);
+    Diag *diag =
+        elab_error(e, P0420, span, "%s needs declared arrivals of pipe `%s`", what, row->name);
+    LABEL(e, diag, row->span, "declared without `arrivals %s`", word);
+    HELP(e, diag,
+         "declare the arrivals per phase of the %s barrier: `pipe %s[%d] .. arrivals %s n`", word,
+         row->name, row->stages, word);
     return false;
 }
 
@@ -75,7 +77,7 @@ static bool find_cursor(Elab *e, const AstExpr *ast, Unsafe *out) {
     if (produce ? pipe->producer == role : pipe_consumed_by(pipe, role)) return e->role->pipes[out->pipe].uses = true;
     Diag *diag = elab_error(e, produce ? P0400 : P0401, ast->span, "role `%s` does not %s pipe `%s`", e->role->name,
                             produce ? "produce" : "consume", pipe->name);
-    LABEL(e, diag, pipe->span, "its ends are named here");
+    LABEL(e, diag, pipe->span, "its roles are named here");
     return false;
 }
 
@@ -92,9 +94,10 @@ static bool has_field(const Elab *e, int pipe, const char *name) {
 }
 
 static bool no_barrier(Elab *e, Span span) {
-    Diag *diag = elab_error(e, P0154, span, "`%s` is no barrier", elab_text_of(e, span));
-    HELP(e, diag, "barriers are `s.full` and `s.empty` of a stage, or `consume <p>.full` of the next one, or `consume <p>.full[i]` of "
-                  "number i");
+    Diag *diag = elab_error(e, P0154, span, "`%s` is not a barrier", elab_text_of(e, span));
+    HELP(e, diag,
+         "write `s.full` or `s.empty` of a stage, `consume <p>.full` of the next stage, or "
+         "`consume <p>.full[i]` of stage i");
     return false;
 }
 
@@ -114,7 +117,7 @@ static bool cursor_barrier(Elab *e, const AstExpr *ast, Unsafe *out) {
     if (!find_cursor(e, cursor, out)) return false;
     if (ast->kind != AST_SUBSCRIPT) return true;
     if (ast->subscript.subs.count != 1) {
-        elab_error(e, P0113, ast->span, "a barrier has one subscript, the number of its stage");
+        elab_error(e, P0113, ast->span, "a barrier takes one subscript, the number of the stage");
         return false;
     }
     out->stage = integer_of(e, ast->subscript.subs.items[0], E_I32, "the number of a stage");
@@ -122,8 +125,10 @@ static bool cursor_barrier(Elab *e, const AstExpr *ast, Unsafe *out) {
     if (!out->stage || !elab_is_const(out->stage)) return out->stage != NULL;
     number = out->stage->constant.integer;
     if (number >= 0 && number < stages) return true;
-    Diag *diag = elab_error(e, P0202, out->stage->span, "there is no stage %lld", (long long)number);
-    LABEL(e, diag, e->prog->pipes.items[out->pipe].span, "its ring has %lld", (long long)stages);
+    Diag *diag = elab_error(e, P0202, out->stage->span, "stage %lld is outside of the ring",
+                            (long long)number);
+    LABEL(e, diag, e->prog->pipes.items[out->pipe].span, "the ring has %lld stages",
+          (long long)stages);
     return false;
 }
 
@@ -268,8 +273,11 @@ Val elab_address(Elab *e, const AstExpr *ast) {
     bool array = pipe && pipe->fields.items[object.field].is_array;
     if (object.space == SPACE_REGISTER || object.space == SPACE_LET || array != subscript ||
         (subscript && arg->subscript.subs.count != 1)) {
-        Diag *diag = elab_error(e, P0115, arg->span, "`%s` is no tile in memory", elab_text_of(e, arg->span));
-        HELP(e, diag, array ? "name one tile of the array: `address(%s[k])`" : "addresses are those of whole tiles: `address(s.x)`",
+        Diag *diag = elab_error(e, P0115, arg->span, "`%s` is not a tile in shared memory",
+                                elab_text_of(e, arg->span));
+        HELP(e, diag,
+             array ? "select one tile of the array: `address(%s[k])`"
+                   : "write the name of a whole tile: `address(s.x)`",
              elab_text_of(e, base->span));
         return elab_poison(e, ast->span);
     }
@@ -350,16 +358,19 @@ static bool operand_in(Elab *e, const AstOperand *ast, PtxOperand *out) {
     out->value = elab_settled(e, v);
     out->type = out->value->type;
     if (is_half(out->type) || element_rows[out->type].widens == out->type) return true;
-    return refuse_operand(e, ast->span, arena_printf(e->arena, "an operand cannot be %s", elab_type_name(out->type)),
-                          "operands are f32, i32, u32, i64, u64, bool, f16 and bf16");
+    return refuse_operand(
+        e, ast->span, arena_printf(e->arena, "an operand cannot be %s", elab_type_name(out->type)),
+        "operands can be f32, i32, u32, i64, u64, bool, f16 or bf16");
 }
 
 static bool operand_out(Elab *e, const AstOperand *ast, PtxOperand *out) {
     const Name *name = ast->name.text ? elab_scope_find(e->scope, ast->name.text) : NULL;
     if (!ast->name.text || (name && name->kind == NAME_POISON)) return false;
     if (!name || name->kind != NAME_LOCAL || e->role->locals.items[name->index].kind != LOCAL_VAR)
-        return refuse_operand(e, ast->name.span, arena_printf(e->arena, "`%s` is no variable of one value", ast->name.text),
-                              "declare what comes out before: `var x: u32;`");
+        return refuse_operand(
+            e, ast->name.span,
+            arena_printf(e->arena, "`%s` is not a scalar variable", ast->name.text),
+            "declare the output before: `var x: u32;`");
     out->local = name->index;
     out->type = e->role->locals.items[name->index].type;
     if (ast->mode == AST_OPERAND_INOUT) out->value = elab_make_local(e, name->index, ast->span);
@@ -368,9 +379,10 @@ static bool operand_out(Elab *e, const AstOperand *ast, PtxOperand *out) {
     if (!elab_element_type(e, &(AstType){.span = ast->type.span, .name = ast->type}, &type)) return false;
     if (type != out->type && !(is_half(type) && out->type == E_F32))
         return refuse_operand(e, ast->type.span,
-                              arena_printf(e->arena, "`%s` is %s, and cannot be %s in the text", ast->name.text,
-                                           elab_type_name(out->type), elab_type_name(type)),
-                              "f32 variables may be f16 and bf16 there, others are what they are");
+                              arena_printf(e->arena, "`%s` is %s and cannot be %s in the PTX text",
+                                           ast->name.text, elab_type_name(out->type),
+                                           elab_type_name(type)),
+                              "only f32 variables can be converted, to f16 or bf16");
     out->type = type;
     return true;
 }
@@ -395,8 +407,10 @@ static bool check_places(Elab *e, const AstStmt *ast) {
     }
     for (size_t i = 0; i < count; i++)
         if (!named[i])
-            return refuse_operand(e, ast->ptx.operands.items[i].span, arena_printf(e->arena, "the text does not name {%zu}", i),
-                                  "name it there, or take it out");
+            return refuse_operand(
+                e, ast->ptx.operands.items[i].span,
+                arena_printf(e->arena, "the PTX text does not name operand {%zu}", i),
+                "use it in the text, or remove the operand");
     return true;
 }
 
