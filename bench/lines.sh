@@ -1,10 +1,11 @@
 #!/bin/bash
-# lines.sh [BUILD_DIR] [RUNS]: how long `pipec check` takes for long files: time of the processor, with the start of the process, the
-# shortest of RUNS (7) runs: on a machine that does other things too, the others measure those.
-#   many kernels   those of examples/, tests/run and the accepted ones of tests/check that share nothing with the rest of their file, one
-#                  after the other, again and again, each time under another name
-#   one kernel     five roles, whose bodies go on and on: copies, loops, conditions, stages held and moved, calls, register tiles
-# Needs no GPU. Nothing here is a test: how fast a machine is, is no property of the compiler.
+# lines.sh [BUILD_DIR] [RUNS]: time of `pipec check` for long files: CPU time including the start of
+# the process, the shortest of RUNS (7) runs, because other processes disturb the others.
+#   many kernels   those of examples/, tests/run and the accepted ones of tests/check that do not
+#                  depend on the rest of their file, repeated under new names
+#   one kernel     five roles with long bodies: copies, loops, conditions, stages held and moved,
+#                  calls, register tiles
+# Needs no GPU. This is no test, because the time depends on the machine.
 set -eu
 cd "$(dirname "$0")/.."
 pipec=${1:-build/release}/pipec
@@ -13,7 +14,7 @@ runs=${2:-7}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# Kernels of other files; many N: until there are N lines
+# Kernels of other files; many N: at least N lines
 collect() {
     for file in examples/*.pipe tests/run/*.pipe tests/check/*-ok.pipe; do
         grep -qE '^(const|static|fn) |^//> (check|build)|sm_(80|89|90|100a|120a) ' "$file" || echo "$file"
@@ -74,7 +75,7 @@ one() {
     }'
 }
 
-# time WHAT FILE: a line of the table
+# time WHAT FILE: prints a row of the table
 time_check() {
     local code=0 note=
     "$pipec" check "$2" >"$scratch/said" 2>&1 || code=$?

@@ -1,13 +1,13 @@
-# arms.awk -v first=N -v sites=FILE [-v all=1] SOURCE.c: the source with a question in front of each
-# piece of a rule: is it left out? Lines keep their numbers. Appends "NUMBER FILE:LINE:NAME" to
-# `sites` for each piece, from number `first` on. What a piece is says tools/arms.sh.
+# arms.awk -v first=N -v sites=FILE [-v all=1] SOURCE.c: the source with a test before each piece of
+# a rule, which can remove the piece. Line numbers do not change. Appends "NUMBER FILE:LINE:NAME" to
+# `sites` for each piece, from number `first` on. tools/arms.sh defines the pieces.
 
 function site(name) {
     print first + count, FILENAME ":" at ":" name >> sites
     return first + count++
 }
 
-# Labels of `case` come in groups with one body. A group that does nothing but `break` has no arms.
+# Adjacent labels of `case` form a group with one body. A group with only a `break` has no arms.
 function close_group(body,    i) {
     for (i = 1; i <= open; i++) {
         group_of[++labels] = body ~ /^ *break;/ ? 0 : groups + 1
@@ -63,7 +63,7 @@ function is_statement(text,    opened, closed) {
     return text ~ /^ +[a-z_]+((->|\.)[a-z_]+|\[[^]]*\])* ?([|&+-]?=[^=]|\(|\+\+)/
 }
 
-# The statements, of one line each, of a function where paths meet
+# The statements of one line in a function that joins paths
 function mark_joined(text,    question) {
     if (!joins || !is_statement(text)) return text
     question = "if (!arm_lost(" site(joins "()") ")) "
@@ -72,7 +72,7 @@ function mark_joined(text,    question) {
     return substr(text, 1, RLENGTH) "{ " question substr(text, RLENGTH + 1) " }"
 }
 
-# Rows of tables: they are made empty when the program starts.
+# Rows of tables are emptied at the start of the program.
 function mark_rows(text) {
     if (text ~ /^static const [A-Za-z]+ [a-z_]+\[/ && text ~ /= \{$/) {
         table = text
@@ -96,7 +96,7 @@ function mark_rows(text) {
     return text
 }
 
-# What a rule may leave empty
+# Hooks that a rule may leave empty
 function mark_hooks(text,    rest, hook) {
     if (text ~ /^static const Rule rule = \{/) {
         in_rule = 1

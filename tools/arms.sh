@@ -1,17 +1,17 @@
 #!/bin/sh
-# arms.sh [FILE | FILE:LINE | FILE:LINE:NAME]..: would a lost piece of a rule be noticed? One build
-# in which the environment leaves out one piece of the rules that follow paths: of all files of
-# flow/ and check/ but those that make, print or validate rows. tools/arms.awk finds the pieces in
-# the sources:
-#   - an arm of a step: in a function named step, follow, visit or asks, with or without more words,
-#     a label of `case` whose group does something (the switch is left instead), or a row that is
-#     asked for (`kind == ROW_X` holds for none);
+# arms.sh [FILE | FILE:LINE | FILE:LINE:NAME]..: mutation test of the path rules. Makes one build in
+# which the environment removes one piece of a rule: of all files of flow/ and check/ except those
+# that make, print or validate rows. tools/arms.awk finds the pieces in the sources:
+#   - an arm of a step: in a function named step, follow, visit or asks, possibly with more words,
+#     a label of `case` whose group has an effect (the switch is left instead), or a comparison with
+#     a row kind (`kind == ROW_X` is never true);
 #   - a row of a table at the top of a file: it is empty;
 #   - a statement of one line of a join: of a function named join, meet, merge, both, either, wider;
 #   - a hook that a rule may leave empty: enters, second, follows, trips, meets.
-# ALL=1: the arms of all other functions too. Leaves out each piece, or those given, and runs tests
-# until one fails. Prints what nobody misses, and whether a program reaches it. The last line says
-# how many were left out. Minutes on an idle machine; no part of `make test`.
+# ALL=1: the arms of all other functions too. Removes each piece, or the given ones, and runs tests
+# until one fails. Prints the pieces that no test misses, and whether a program reaches them. The
+# last line has the number of removed pieces. Takes minutes on an idle machine; not part of `make
+# test`.
 set -u
 tree=${BUILD:-build}/arms
 units="held solve uniform slice widths deadlock counts elements"
@@ -21,7 +21,7 @@ for name in *; do
     [ -e "$tree/$name" ] || ln -s "$PWD/$name" "$tree/$name"
 done
 
-# keep FILE: FILE.new takes its place, unless they are the same: then it is not compiled again
+# keep FILE: replaces FILE by FILE.new if they differ; an unchanged file is not compiled again
 keep() {
     if cmp -s "$1.new" "$1"; then rm "$1.new"; else mv "$1.new" "$1"; fi
 }
@@ -83,8 +83,8 @@ quiet() {
     timeout 300 "$@" >/dev/null 2>&1
 }
 
-# suites NUMBER SUITE..: do they pass without this piece? Only the items that come there, where they
-# are few; all, where they are many or it is left out as the program starts
+# suites NUMBER SUITE..: true if they pass without this piece. Runs only the items that reach it if
+# they are few; all items otherwise, or if the piece is removed at the start of the program
 suites() {
     number=$1
     shift
@@ -98,7 +98,7 @@ suites() {
     done
 }
 
-# run NUMBER: do the tests pass without this piece? The quick ones first
+# run NUMBER: true if the tests pass without this piece. The quick ones first
 run() {
     suites "$1" check || return 1
     for unit in $units; do quiet build/release/unit/$unit || return 1; done
@@ -106,7 +106,7 @@ run() {
         quiet build/release/adversary-test --theme each && quiet build/release/graphs-test
 }
 
-# index SUITE..: which items of the suites come to which pieces
+# index SUITE..: records which items of the suites reach which pieces
 index() {
     rm -f said
     PIPEC_REACHED=$PWD/said "$driver" --jobs 1 "$@" >/dev/null ||

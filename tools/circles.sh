@@ -1,13 +1,13 @@
 #!/bin/sh
-# circles.sh FOLDER..: which files of a folder call each other in a circle? A file calls another
-# where it names a function that the other defines (not `static`). Prints each circle, one a line,
-# its files in order of the alphabet; nothing where there is none. Exits with 0.
+# circles.sh FOLDER..: prints cycles of calls between the files of a folder. A file calls another if
+# it names a function that the other defines (not `static`). Prints one cycle per line, with its
+# files in alphabetical order; nothing if there is none. Exits with 0.
 set -eu
 for folder; do
     awk '
     FNR == 1 { files[++count] = FILENAME }
     { gsub(/"([^"\\]|\\.)*"/, "\"\"") }
-    # comments: they name what they speak of
+    # Comments may name functions
     { line = $0
       for (;;) {
           if (comment) {

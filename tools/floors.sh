@@ -1,6 +1,6 @@
 #!/bin/sh
-# floors.sh: who may include whom, as CONTRIBUTING.md draws the house. A floor is entered through its door (its public headers);
-# the rest of it is private. cli/ is a guest like any other: it sees include/pipec.h and itself.
+# floors.sh: checks includes between floors as listed in CONTRIBUTING.md. Other floors may include
+# only the public headers of a floor. cli/ may include only include/pipec.h and itself.
 set -eu
 awk '
 BEGIN {
@@ -48,14 +48,14 @@ BEGIN {
             "emulator/emulator.h " \
             "runtime/runtime.h " \
             "include/pipec.h "
-    # doors that only some may use
+    # public headers that only some floors may include
     only["parser/ast.h"] = " elaborate lib "; only["elaborate/elaborate.h"] = " check "; only["parser/parser.h"] = " lib "; only["check/check.h"] = " lib "; only["check/passes.def"] = " lib "
-    # codegen/ prints rows; what rules find out about them is not its business
+    # codegen/ prints rows, without access to the results of rules
     split("solve context slice machine elements touched origin multiplied held uniform arrivals values match", rules, " ")
     for (i in rules) only["flow/" rules[i] ".h"] = " derive check lib "
     split("derive tiles lags resources", derived, " ")
     for (i in derived) only["derive/" derived[i] ".h"] = " check lib "
-    # the statements: all others read the rows that they are lowered to
+    # statements: all other floors read the rows that they are lowered to
     statements = " prog elaborate reference flow/lower.c "
 }
 function may_walk(file, from) { return index(statements, " " from " ") || index(statements, " " file " ") }
@@ -72,6 +72,6 @@ function may_walk(file, from) { return index(statements, " " from " ") || index(
 END { exit bad }' $(find util lexer parser prog elaborate algebra flow derive check launch codegen reference emulator runtime lib cli \
     -name '*.[chly]' -o -name '*.def')
 
-# codegen/ prints rows from above to below: only expressions and the addresses in them call each other
+# codegen/ must not contain call cycles, except between expressions and the addresses in them
 circles=$(sh tools/circles.sh codegen)
 [ "$circles" = "codegen/layout.c codegen/values.c" ] || { echo "call circles: $circles" >&2; exit 1; }

@@ -1,6 +1,7 @@
 #!/bin/sh
-# fuzz.sh BUILD_DIR SECONDS: libFuzzer on every tests/fuzz/*.c, the seconds shared among them, two at a time. What crashes is
-# kept in BUILD_DIR/NAME-*. Skipped, loudly, where clang or its fuzzing library is missing.
+# fuzz.sh BUILD_DIR SECONDS: runs libFuzzer on every tests/fuzz/*.c, two at a time, with a total of
+# SECONDS. Keeps crashing inputs in BUILD_DIR/NAME-*. Skipped, with a message, if clang or its
+# fuzzing library is missing.
 set -u
 B=$1
 seconds=$2
@@ -24,7 +25,7 @@ each=$((seconds * 2 / $#))
 [ $each -ge 1 ] || each=1
 passed=0 failed=0
 
-# fuzz NAME: the corpus is grown in BUILD_DIR; seeds are what the tests hold
+# fuzz NAME: the corpus grows in BUILD_DIR; the seeds are files of the tests
 fuzz() {
     seeds=
     case $1 in

@@ -1,7 +1,8 @@
 #!/bin/sh
-# limits.sh [NAME..]: is a limit that is hit ever taken for a proof? In a copy of the sources each limit of an analysis is made 1, one after
-# the other, or those given; then no program of the tests that is refused or undecided may be accepted. The last line says how many limits
-# there are, and how many of them hold. Ten minutes and more; no part of `make test`.
+# limits.sh [NAME..]: tests that a reached limit is never taken as a proof. In a copy of the sources
+# each limit of an analysis, or each given one, is set to 1; then no program of the tests that is
+# refused or undecided may be accepted. The last line has the number of limits, and of those that
+# hold. Takes ten minutes and more; not part of `make test`.
 set -u
 copy=${BUILD:-build/limits}/copy
 mkdir -p "$copy"
@@ -13,7 +14,7 @@ refused() { # FILE..: those that are refused or undecided
 build || { echo "limits: it does not build"; exit 2; }
 base=$(refused tests/check/*.pipe tests/known/*.pipe)
 if [ $# -eq 0 ]; then
-    # ROW_STEPS and WORDS_A_STEP say what work costs
+    # ROW_STEPS and WORDS_A_STEP are costs, not limits
     set -- $(sed -nE 's/^#define ([A-Z_]+_(MOST|STEPS|WORK)|MAX_TRIPS)[ \t]+[0-9].*/\1/p' check/*.[ch] flow/*.[ch] derive/*.[ch] algebra/*.[ch] |
         grep -v -x ROW_STEPS | sort -u)
 fi

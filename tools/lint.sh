@@ -1,5 +1,6 @@
 #!/bin/sh
-# lint.sh BUILD_DIR: what static analysis finds, where the tools are there, and which functions and files are long.
+# lint.sh BUILD_DIR: static analysis, if the tools are installed, and the longest functions and
+# files.
 set -u
 B=$1
 status=0

@@ -1,6 +1,7 @@
 #!/bin/sh
-# pages.sh DIR: the pages DIR/PNNNN.md as C, for `pipec explain`. Prints the definitions of explain_pages and
-# explain_page_count (util/util.h). Texts are arrays of characters: C promises string literals only up to 4095 bytes.
+# pages.sh DIR: converts the pages DIR/PNNNN.md to C, for `pipec explain`. Prints the definitions of
+# explain_pages and explain_page_count (util/util.h). Texts are arrays of characters, because C
+# guarantees string literals only up to 4095 bytes.
 set -eu
 echo '#include "util/util.h"'
 count=0

@@ -1,16 +1,16 @@
 #!/bin/sh
-# reintroduce.sh [NAME..]: would `make test` find the faults that the checker once had
-# (docs/adversary.md)? Each call of put_back puts one of them into a copy of the sources as they
-# are now; adversary-test, as tools/test.sh runs it, has to fail. One that changes nothing any
-# more, or that does not build, fails too. The last line says how many were put back and noticed.
-# About half a minute for each; no part of `make test`.
+# reintroduce.sh [NAME..]: tests that `make test` finds faults that the checker once had
+# (docs/adversary.md). Each call of put_back puts one of them into a copy of the present sources;
+# adversary-test must then fail, with the options of tools/test.sh. A change that has no effect on
+# the sources, or does not build, is a failure too. The last line has the numbers of faults that
+# were put back and noticed. Takes about half a minute per fault; not part of `make test`.
 set -u
 tree=${BUILD:-build}/reintroduce
 wanted=$*
 floors=$(sed -n 's/^FLOORS := //p' Makefile)
 back=0 noticed=0
 
-# restore: the sources as they are; what is the same is not compiled again
+# restore: restores the sources; unchanged files are not compiled again
 restore() {
     for folder in $floors; do
         mkdir -p "$tree/$folder"
@@ -33,7 +33,8 @@ adversary() {
         timeout 300 build/release/adversary-test --theme each >adversary.log 2>&1)
 }
 
-# put_back NAME FILE WHAT EXPRESSION..: what is wrong then, and the expressions of sed that do it
+# put_back NAME FILE WHAT EXPRESSION..: a description of the fault, and the sed expressions that
+# make it
 put_back() {
     name=$1 file=$2 what=$3
     shift 3

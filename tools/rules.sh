@@ -1,8 +1,10 @@
 #!/bin/sh
-# rules.sh [CODE.. | FILE:LINE..]: would a lost rule be noticed? One build in which the environment can silence a row of util/errors.def,
-# or one call that reports something. Silences each row of the front end (P0001 to P0599) and each call in it, or those given, and runs
-# those tests of the suites `parse` and `check` that hear of it, until one fails. Prints what nobody misses.
-# The last line says how many were silenced. About a minute; no part of `make test`.
+# rules.sh [CODE.. | FILE:LINE..]: mutation test of the messages. Makes one build in which the
+# environment can silence a row of util/errors.def, or one call that reports something. Silences
+# each row of the front end (P0001 to P0599) and each call for it, or the given ones, and runs the
+# tests of the suites `parse` and `check` that report it, until one fails. Prints those that no test
+# misses. The last line has the number of silenced ones. Takes about a minute; not part of `make
+# test`.
 set -u
 BUILD=${BUILD:-build/rules}
 driver=$BUILD/release/tests-driver
@@ -15,7 +17,7 @@ if [ $# -eq 0 ]; then
         $(grep -nE '(diag_at|diag_plain|elab_error|lexer_report)\(' parser/*.[cy] lexer/*.l prog/*.c elaborate/*.c algebra/*.c flow/*.c derive/*.c check/*.c codegen/*.c |
             awk -F: '{ print $1 ":" $2 + ($1 ~ /[.]l$/) }') # the functions of a flex file are a line further down, says flex
 fi
-# Items that say a code or from a place, the shortest name first: the program of that very mistake, mostly
+# Items that report a code or from a place, shortest name first: usually the program for this error
 sort -u "$said" | awk '{ print $2, $1; print $3, $1 }' | sort -u | awk '{ print length($2), $0 }' | sort -n | cut -d' ' -f2- >"$said.index"
 silenced=0 noticed=0
 for rule; do

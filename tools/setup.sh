@@ -1,6 +1,7 @@
 #!/bin/sh
-# setup.sh: is there what a build needs? A C compiler with its headers, flex and bison. What is missing is installed with
-# apt where that is possible without a question (root, or sudo without a password); else the sentence says what to install.
+# setup.sh: checks for the tools of a build: a C compiler with its headers, flex and bison. Installs
+# missing ones with apt if that needs no question (root, or sudo without a password); otherwise
+# prints what to install.
 set -eu
 
 missing=
@@ -32,7 +33,7 @@ say "installing" $missing
 export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-# quiet COMMAND..: its output is shown where it fails
+# quiet COMMAND..: prints its output only if it fails
 quiet() {
     "$@" >"$log" 2>&1 </dev/null && return 0
     code=$?

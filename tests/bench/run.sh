@@ -1,6 +1,7 @@
 #!/bin/sh
-# run.sh BUILD_DIR: the benchmarks on the stand-ins for the driver, cuBLASLt and NVML: what they print, refuse and end with. What they measure
-# there means nothing. One line a case, then "N passed, N failed".
+# run.sh BUILD_DIR: the benchmarks on the stand-ins for the driver, cuBLASLt and NVML: their output,
+# refusals and exit codes. The measured times mean nothing. One line per case, then "N passed, N
+# failed".
 set -u
 B=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../.." || exit 1
@@ -12,7 +13,8 @@ ASAN_OPTIONS=detect_leaks=0
 export PIPEC_LIBCUDA LD_LIBRARY_PATH ASAN_OPTIONS
 passed=0 failed=0
 
-# expect NAME CODE WORDS_FOR_THE_STANDIN PATTERN OPTIONS..: the exit code of bench/gemm, and a line that it prints
+# expect NAME CODE WORDS_FOR_THE_STANDIN PATTERN OPTIONS..: checks the exit code of bench/gemm, and
+# a line of its output
 expect() {
     name=$1 code=$2 words=$3 pattern=$4
     shift 4

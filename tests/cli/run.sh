@@ -1,6 +1,7 @@
 #!/bin/sh
-# run.sh BUILD_DIR: the command line as a user meets it: exit codes, messages, files. One line a case, then "N passed, N failed[, N skipped]".
-# What a GPU would do is played by the stand-in driver, so that the cases are the same on every machine.
+# run.sh BUILD_DIR: the command line: exit codes, messages, files. One line per case, then "N
+# passed, N failed[, N skipped]". The stand-in driver replaces a GPU, so that the cases are the same
+# on every machine.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 B=$(cd "$1" && pwd)
@@ -27,7 +28,8 @@ verdict() {
     fi
 }
 
-# expect NAME CODE TEXT COMMAND..: the exit code, and a text that stands in what is printed; `-`: nothing is printed
+# expect NAME CODE TEXT COMMAND..: checks the exit code, and for a text in the output; `-`: no
+# output
 expect() {
     name=$1 code=$2 text=$3
     shift 3
@@ -50,7 +52,7 @@ holds() {
     if "$@" >/dev/null 2>&1; then verdict "$name" ""; else verdict "$name" "not so"; fi
 }
 
-# skip WHAT: said, and counted
+# skip WHAT: prints and counts it
 skip() {
     echo "SKIP  $1"
     skipped=$((skipped + 1))
@@ -60,7 +62,7 @@ absent() { for file in "$@"; do [ ! -e "$file" ] || return 1; done; }
 printed() { grep -qF -- "$1" out; }
 said() { grep -qF -- "$1" err; }
 
-# gpu NAME CODE TEXT WORDS COMMAND..: as expect, with the stand-in driver told WORDS
+# gpu NAME CODE TEXT WORDS COMMAND..: as expect, with WORDS for the stand-in driver
 gpu() {
     name=$1 code=$2 text=$3 words=$4
     shift 4
@@ -230,7 +232,7 @@ cp copy.pipe source.json
 cp copy.pipe source.ptx
 ln source.ptx hard.ptx
 ln -s ../source.ptx folder/soft.ptx
-# spares NAME SOURCE COMMAND..: refused with 2, and the source is as it was
+# spares NAME SOURCE COMMAND..: refused with 2, and the source is unchanged
 spares() {
     name=$1 source=$2
     shift 2
@@ -532,7 +534,7 @@ case $B in
 *asan*) skip "progress of a long run: it would take minutes under the sanitizers" ;;
 *)
     expect "a long run" 0 "right (a sample" "$P" run gemm.pipe --on emulator M=2048 N=2048 K=512
-    # the emulated time, as it says itself: the process also draws the inputs and checks the results
+    # the emulator's own time: the process also generates inputs and checks results
     if awk '$2 ~ /^(ms|s),$/ { ms = $2 == "s," ? $1 * 1000 : $1 } END { exit !(ms >= 2000) }' out; then
         holds "is not silent" grep -Eq '^emulating: [0-9]+ % in [0-9]+ (s|min), about [0-9]+ (s|min) left$' err
         holds "nor noisy" sh -c '[ "$(wc -l <err)" -le 8 ]'
@@ -556,7 +558,7 @@ printf 'kernel' >"$(printf 'odd\377"\n.pipe')"
 expect "json of an odd name" 1 '{"file":"odd\ufffd\"\u000a.pipe","kernel":null' "$P" run odd*.pipe --format=json
 expect "json of tune without a GPU" 2 '"trials":[{"values":' "$P" tune gemm.pipe --format=json
 
-# ---- what a first build says on a bare machine: apt is heard only where it fails
+# ---- the first build on a bare machine: apt's output is shown only on failure
 mkdir bare
 printf '#!/bin/sh\necho 0\n' >bare/id
 printf '#!/bin/sh\necho "apt: $*"\necho "E: no network" >&2\nexit ${APT_EXIT:-0}\n' >bare/apt-get
@@ -575,7 +577,7 @@ expect "all codes" 0 "P0850  result is not as" "$P" explain
 "$P" explain >out 2>err
 holds "every code has its page" sh -c "test \$(wc -l <out) -eq \$(grep -c '^DIAG(' '$here/../../util/errors.def')"
 
-# ---- tune: what stands in no need of a GPU, then with the stand-in, where a launch takes longer the later it comes
+# ---- tune: cases that need no GPU, then with the stand-in, whose launches take longer and longer
 expect "tune without a file" 2 "no file is named" "$P" tune
 expect "tune: help" 0 "pipec tune FILE" "$P" tune --help
 expect "tune without a GPU" 2 "error[P0800]: no GPU can be used" "$P" tune same.pipe

@@ -57,8 +57,8 @@ static void flatten(Graph *graph, Nodes *nodes, size_t at, bool freely) {
     graph->by_call |= release->by_call;
     nodes_insert(graph, nodes, at + 1, use);
     while (most < nodes->count && nodes->items[most]->kind != NODE_LEAVE) most++;
-    size_t behind = freely ? most - (at + 2) : 0;
-    nodes_insert(graph, nodes, at + 2 + pick(graph, (uint32_t)(behind < 3 ? behind : 3) + 1), release);
+    size_t room = freely ? most - (at + 2) : 0;
+    nodes_insert(graph, nodes, at + 2 + pick(graph, (uint32_t)(room < 3 ? room : 3) + 1), release);
 }
 
 static bool is_block(const Nodes *nodes, size_t at) {
@@ -197,7 +197,7 @@ void graph_mutate(Graph *graph) {
         GraphRole *role = &graph->roles[pick(graph, (uint32_t)graph->role_count)];
         collect(graph, &role->before, &slots);
         collect(graph, &role->body, &slots);
-        collect(graph, &role->behind, &slots);
+        collect(graph, &role->after, &slots);
         if (slots.count == 0 || graph->names + 40 > MAX_NAMES) continue;
         Wound kind = (Wound)pick(graph, WOUNDS);
         if (!wound(graph, &slots, kind)) continue;

@@ -312,7 +312,7 @@ static void project_outside(Graph *graph, int number, const Node *event) {
     }
     Node *stage = stage_of(graph, event, false);
     flat(graph, &role->before, stage, false);
-    vec_push(graph->arena, &role->behind, of_stage(graph, NODE_RELEASE, stage));
+    vec_push(graph->arena, &role->after, of_stage(graph, NODE_RELEASE, stage));
 }
 
 Graph *graph_draw(Arena *arena, uint64_t seed) {

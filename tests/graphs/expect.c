@@ -237,7 +237,7 @@ static void walk_role(Machine *m, Process *p, int64_t first, int64_t step_by, in
         if (flow == FLOW_BREAK) break;
     }
     flush(m, p, NULL);
-    walk(m, p, &p->role->behind);
+    walk(m, p, &p->role->after);
 }
 
 /* ---- the run --------------------------------------------------------------------------------- */

@@ -103,7 +103,7 @@ typedef struct GraphRole {
     int warps, instances;       /* instances > 1: of a warpgroup each */
     /* writes: it reads stages, and writes a result to its tensor */
     bool in_turn, writes;
-    Nodes before, body, behind; /* before, in and after the loop over the grid */
+    Nodes before, body, after; /* before, in and after the loop over the grid */
 } GraphRole;
 
 typedef struct Graph {

@@ -190,7 +190,7 @@ static void print_role(Printer *p, int number) {
     line(p, "}");
     p->indent--;
     p->sum = "base";
-    print_nodes(p, &role->behind);
+    print_nodes(p, &role->after);
     line(p, "}");
 }
 

@@ -70,7 +70,7 @@ static bool opens(const Mutator *x, size_t word) { return is(x, word, "(") || is
 static bool closes(const Mutator *x, size_t word) { return is(x, word, ")") || is(x, word, "]") || is(x, word, "}"); }
 
 /* Offset after the end of a statement or an item: after its `;` or its block */
-static size_t behind(const Mutator *x, size_t word) {
+static size_t end_of_item(const Mutator *x, size_t word) {
     for (int depth = 0; word < x->words.count; word++) {
         depth += opens(x, word) - closes(x, word);
         if (depth < 0) return word;
@@ -84,12 +84,12 @@ static void fix(Mutator *x) {
     static const char *const meant[] = {"ensures", "example", "requires", "static"};
     for (size_t i = 0; i < x->words.count; i++) x->words.items[i].fixed = true;
     for (size_t i = 0; i < x->words.count;) {
-        size_t end = behind(x, i);
+        size_t end = end_of_item(x, i);
         if (end <= i) break;
         size_t item = i;
         while (item < end && !is(x, item, "{")) item++;
         for (item += 1; is(x, i, "kernel") && item + 1 < end;) {
-            size_t next = behind(x, item);
+            size_t next = end_of_item(x, item);
             /* after the sets */
             while (is(x, item, "static") && next < end && !is(x, next - 1, ";")) next++;
             bool stays = false;
@@ -191,7 +191,7 @@ static void subscripts(Mutator *x, size_t word) {
 static void statements(Mutator *x, size_t word) {
     if (word == 0 || !(is(x, word - 1, ";") || is(x, word - 1, "{") || is(x, word - 1, "}")) || is(x, word, "}"))
         return;
-    size_t end = behind(x, word);
+    size_t end = end_of_item(x, word);
     if (end > word) wound(x, "deleted", word, end - 1, "");
 }
 

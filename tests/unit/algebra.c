@@ -174,9 +174,9 @@ static bool follows(Bench *b, Expr *condition, bool truth, Expr *least, Expr *mo
     bool before = algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room);
     PathMark mark = algebra_mark(algebra);
     algebra_assume(algebra, &b->role, condition, truth);
-    bool here = algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room);
+    bool inside = algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room);
     algebra_undo(algebra, mark);
-    return here && !before && !algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room);
+    return inside && !before && !algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room);
 }
 
 /* Facts of a path: symbol 3 is a scalar of any value, local 3 a variable */
