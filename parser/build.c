@@ -18,7 +18,7 @@ Sized make_expr(Parse *p, AstExprKind kind, Span span, int depth) {
         if (!p->too_long) {
             Diag *diag =
                 lexer_report(&p->lexer, P0019, span, "the expression has more than %d operations in a row", DEPTH_MAX);
-            diag_help(p->lexer.diags, diag, "give parts of it names with `let`");
+            diag_help(p->lexer.diags, diag, "declare parts of it with `let`");
         }
         p->too_long = true;
         /* The action writes to the node, so no other tree may share it */
@@ -128,7 +128,7 @@ AstStmt *make_assign(Parse *p, Sized target, AstAssignOp op, Span op_span, AstEx
         if (is_rest(p, target.tree->span)) return make_stmt(p, AST_ERROR_STMT, target.tree->span);
         Diag *diag = lexer_report(&p->lexer, P0022, target.tree->span, "this cannot be assigned to");
         diag_help(p->lexer.diags, diag,
-                  "a variable, `name[i, j]` or `stage.field[i, j]` stands left of the assignment");
+                  "write a variable, `name[i, j]` or `stage.field[i, j]` before the operator");
         return make_stmt(p, AST_ERROR_STMT, target.tree->span);
     }
     AstStmt *stmt = make_stmt(p, AST_ASSIGN, target.tree->span);
@@ -150,11 +150,11 @@ AstStmt *make_expr_stmt(Parse *p, Span span, Sized value) {
         return stmt;
     }
     if (expr->kind != AST_ERROR_EXPR && !is_rest(p, span)) {
-        Diag *diag = lexer_report(&p->lexer, P0023, span, "this statement does nothing");
+        Diag *diag = lexer_report(&p->lexer, P0023, span, "this statement has no effect");
         if (expr->kind == AST_BINARY && expr->binary.op == AST_EQ && is_place(expr->binary.left))
-            diag_help(p->lexer.diags, diag, "`==` compares; an assignment is written with `=`");
+            diag_help(p->lexer.diags, diag, "`==` compares; write `=` to assign");
         else
-            diag_note(p->lexer.diags, diag, "a statement is a declaration, an assignment or a call");
+            diag_note(p->lexer.diags, diag, "write a declaration, an assignment or a call");
     }
     return make_stmt(p, AST_ERROR_STMT, span);
 }
@@ -180,7 +180,7 @@ AstDomain *make_domain(Parse *p, Span span, AstDomainKind kind, const AstExpr *n
         if (name->kind != AST_ERROR_EXPR) {
             Diag *diag = lexer_report(&p->lexer, P0001, name->span,
                                       "expected a name or a range after `in`, found an expression");
-            diag_help(p->lexer.diags, diag, "a loop runs over `grid`, a `range`'s name, or `a .. b`");
+            diag_help(p->lexer.diags, diag, "write `grid`, the name of a `range`, or `a .. b`");
         }
     }
     return domain;
@@ -194,7 +194,8 @@ Chain make_if(Parse *p, Span span, AstStmt *head, AstStmt *then, Chain otherwise
         return (Chain){head, otherwise.links + 1};
     }
     if (otherwise.links == ELSE_IF_MAX)
-        lexer_report(&p->lexer, P0008, head->branch.head, "more than %d `else if` follow one another", ELSE_IF_MAX);
+        lexer_report(&p->lexer, P0008, head->branch.head, "more than %d `else if` in a row",
+                     ELSE_IF_MAX);
     return (Chain){head, otherwise.links + 1};
 }
 
@@ -231,19 +232,20 @@ AstType *make_type(Parse *p, Span span, AstName name, const Exprs *dims) {
 
 void report_set_in_condition(Parse *p, Span op_span) {
     Diag *diag = lexer_report(&p->lexer, P0011, op_span, "`=` in a condition");
-    diag_help(p->lexer.diags, diag, "a comparison is written with `==`");
+    diag_help(p->lexer.diags, diag, "write `==` to compare");
 }
 
 void report_chain(Parse *p, const AstExpr *first, Span second_op) {
     if (first->kind != AST_BINARY) return; /* the tree was cut off */
-    Diag *diag = lexer_report(&p->lexer, P0015, second_op, "comparisons do not chain");
+    Diag *diag = lexer_report(&p->lexer, P0015, second_op, "comparisons cannot be chained");
     diag_label(p->lexer.diags, diag, first->binary.op_span, "the first comparison");
-    diag_help(p->lexer.diags, diag, "write `a < b && b < c`, or parentheses if a truth value is compared");
+    diag_help(p->lexer.diags, diag, "write `a < b && b < c`, or parentheses to compare a bool");
 }
 
 void report_no_stage_name(Parse *p, Span where, bool is_block) {
     Diag *diag = lexer_report(&p->lexer, P0010, where,
-                              is_block ? "expected `as` and a name for the stage" : "the stage has no name");
+                              is_block ? "expected `as` and a name for the stage"
+                                       : "the stage needs a name");
     if (is_block)
         diag_help(p->lexer.diags, diag, "write `consume <p> as s { ... }`");
     else
@@ -251,12 +253,14 @@ void report_no_stage_name(Parse *p, Span where, bool is_block) {
 }
 
 void report_no_angles(Parse *p, const char *word, AstName pipe) {
-    Diag *diag = lexer_report(&p->lexer, P0025, pipe.span, "the pipe stands in angle brackets");
+    Diag *diag =
+        lexer_report(&p->lexer, P0025, pipe.span, "the name of a pipe must be in angle brackets");
     diag_help(p->lexer.diags, diag, "write `%s <%s>`", word, pipe.text);
 }
 
 void report_no_width(Parse *p, Span where) {
-    Diag *diag = lexer_report(&p->lexer, P0026, where, "expected how many warps or warpgroups the role has");
+    Diag *diag = lexer_report(&p->lexer, P0026, where,
+                              "expected the number of warps or warpgroups of the role");
     diag_help(p->lexer.diags, diag, "write `role name: 1 warp`, `4 warps` or `2 warpgroups`");
 }
 
@@ -268,7 +272,8 @@ void report_no_target(Parse *p, Span where) {
 void report_bare_release(Parse *p, Span span) {
     Diag *diag = lexer_report(&p->lexer, P0012, span, "`release` needs the name of a stage");
     diag_help(p->lexer.diags, diag, "write `release s;` for a stage from `let s = consume <p>;`");
-    diag_note(p->lexer.diags, diag, "the block forms of `consume` and `produce` release by themselves");
+    diag_note(p->lexer.diags, diag,
+              "the block forms of `consume` and `produce` release the stage at their end");
 }
 
 void report_empty_statement(Parse *p, Span span, bool after_block) {
@@ -280,9 +285,11 @@ void report_empty_statement(Parse *p, Span span, bool after_block) {
  * this one */
 void report_foreign_loop(Parse *p, Span span, Span until) {
     bool is_while = span.lo == until.lo;
-    Diag *diag = lexer_report(&p->lexer, P0017, span,
-                              is_while ? "there is no `while` loop" : "there is no `for` loop in this form");
-    diag_note(p->lexer.diags, diag, "loops run over domains, so that roles that meet in a pipe count alike");
+    Diag *diag =
+        lexer_report(&p->lexer, P0017, span,
+                     is_while ? "Pipe has no `while` loop" : "Pipe has no `for` loop of this form");
+    diag_note(p->lexer.diags, diag,
+              "loops have a known range, so that the iterations of two roles can be compared");
     diag_help(p->lexer.diags, diag, "write `for i in 0 .. n { ... }`, or loop over `grid` or a `range`");
     p->failed = true;
     p->failure = (Span){until.hi, until.hi};
@@ -294,7 +301,7 @@ void report_claim(Parse *p, Span where, const char *message) {
 }
 
 void report_depth(Parse *p, Span span) {
-    Diag *diag = lexer_report(&p->lexer, P0008, span, "this is nested too deeply");
-    diag_help(p->lexer.diags, diag, "give inner parts names with `let`");
+    Diag *diag = lexer_report(&p->lexer, P0008, span, "the nesting is too deep");
+    diag_help(p->lexer.diags, diag, "declare inner parts with `let`");
     p->lexer.stopped = true;
 }

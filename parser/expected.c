@@ -169,15 +169,15 @@ static void add_advice(Parse *p, Diag *diag, Word found, Span span, const Set *s
     if (found.token == TOK_NAME && (word_is(p, span, "and") || word_is(p, span, "or")))
         diag_help(diags, diag, "the logical operators are `&&` and `||`");
     else if (constant && set->has[TOK_LET])
-        diag_help(diags, diag, "constants are declared outside of roles; here it is `let`");
+        diag_help(diags, diag, "declare constants outside of roles, or write `let`");
     else if (found.token == TOK_NAME)
         add_resembling(p, diag, span, set);
     else if (found.token == TOK_SET && set->has[TOK_EQ])
-        diag_help(diags, diag, "a comparison is written with `==`");
+        diag_help(diags, diag, "write `==` to compare");
     else if (found.token == TOK_DOT && set->has[TOK_INTEGER])
-        diag_help(diags, diag, "a number begins with a digit: `0.5`");
+        diag_help(diags, diag, "write a digit before the point: `0.5`");
     else if (found.token == TOK_ARROW && set->has[TOK_DOT])
-        diag_help(diags, diag, "a field is written `s.x`");
+        diag_help(diags, diag, "write `s.x` for a field");
 }
 
 void report_syntax(Parse *p, Word found, Span span, const Word *expected, int count) {
@@ -201,7 +201,7 @@ void report_syntax(Parse *p, Word found, Span span, const Word *expected, int co
         Diag *diag = lexer_report(lexer, P0001, gap, "expected %s, found the end of the file", wanted);
         add_open_bracket(p, diag);
     } else if (found.token == TOK_RBRACE && set.has[TOK_KERNEL]) {
-        lexer_report(lexer, P0001, span, "this `}` closes nothing");
+        lexer_report(lexer, P0001, span, "`}` without a block to close");
     } else if (found.token == TOK_SEMICOLON && begins) {
         report_empty_statement(p, span, false);
     } else if (set.has[TOK_SEMICOLON] && !set.has[TOK_LBRACE] && !begins && ends_statement(p, found, span)) {
@@ -214,8 +214,8 @@ void report_syntax(Parse *p, Word found, Span span, const Word *expected, int co
     } else if (set.has[TOK_TILDE]) {
         report_claim(p, span, arena_printf(lexer->arena, "expected `~` or `==`, found %s", what));
     } else if (found.token == TOK_TILDE && set.has[TOK_INTEGER]) {
-        Diag *diag = lexer_report(lexer, P0016, span, "there is no operator `~`");
-        diag_note(lexer->diags, diag, "Pipe has no operators on bits");
+        Diag *diag = lexer_report(lexer, P0016, span, "Pipe has no operator `~`");
+        diag_note(lexer->diags, diag, "Pipe has no bitwise operators");
     } else {
         Diag *diag = lexer_report(lexer, P0001, span, "expected %s, found %s", phrase_of(p, &set), what);
         add_advice(p, diag, found, span, &whole);

@@ -24,8 +24,8 @@ Ast *parser_parse(Arena *arena, Names *names, const Source *source, Diags *diags
         vec_push(arena, &p->ast->kernel_names, item->kernel.name.text);
     }
     if (p->ast->items.count == 0 && diags->errors == before) {
-        Diag *diag = diag_at(diags, P0009, (Span){0, 0}, "the file holds nothing");
-        diag_help(diags, diag, "a file holds kernels: `kernel name(...) for sm_90a { ... }`");
+        Diag *diag = diag_at(diags, P0009, (Span){0, 0}, "the file contains no kernel");
+        diag_help(diags, diag, "write a kernel: `kernel name(...) for sm_90a { ... }`");
     }
     return p->ast;
 }

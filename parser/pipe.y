@@ -379,7 +379,7 @@ claim:
         NEW_NODE($$, AstClaim){.span = @$, .target = $postfix.tree, .value = $expr.tree};
     }
   | postfix "=" expr {
-        report_claim(p, @2, "`ensures` claims, it does not assign");
+        report_claim(p, @2, "`=` in a claim of `ensures`");
         NEW_NODE($$, AstClaim){.span = @$, .target = $postfix.tree, .value = $expr.tree};
     }
   ;

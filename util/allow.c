@@ -71,21 +71,25 @@ static void read_code(const Reader *reader, Span word, uint32_t line) {
     name[length] = 0;
     Code code;
     if (!code_by_name(name, &code)) {
-        Diag *diag = diag_at(diags, P0031, word, "there is no code `%s`", name);
+        Diag *diag = diag_at(diags, P0031, word, "unknown code `%s`", name);
         const char *near = code_near(name);
         if (near)
             diag_help(diags, diag, "did you mean `%s`?", near);
         else
-            diag_help(diags, diag, "the message to be silenced shows its code in brackets");
+            diag_help(diags, diag, "write the code that the message shows in brackets");
     } else if (!can_be_silenced(code)) {
         Diag *diag = diag_at(diags, P0032, word, "`%s` cannot be silenced", code_rows[code].name);
         const char *title = code_rows[code].title;
         if (code_rows[code].severity == SEVERITY_ERROR)
-            diag_note(diags, diag, "it is an error (%s): only warnings and notes are silenced", title);
+            diag_note(diags, diag, "it is an error (%s); only warnings and notes can be silenced",
+                      title);
         else if (code_rows[code].severity == SEVERITY_INCOMPLETE)
-            diag_note(diags, diag, "it says that nothing is proved (%s): only warnings and notes are silenced", title);
+            diag_note(
+                diags, diag,
+                "it means that nothing is proved (%s); only warnings and notes can be silenced",
+                title);
         else
-            diag_note(diags, diag, "it is about comments that silence others");
+            diag_note(diags, diag, "it is about `allow` comments");
     } else {
         Allow allow = {code, line, word};
         vec_push(diags->arena, &reader->levels->allows, allow);
@@ -106,10 +110,10 @@ static void read_allow(const Reader *reader, size_t index, uint32_t at) {
     }
     if (at < end && source->text[at] == ':' && skip_blanks(source, at + 1, end) < end) return;
     while (end > reader->comments[index].lo && is_blank(source->text[end - 1])) end--;
-    Diag *diag =
-        diag_at(reader->diags, P0030, (Span){reader->comments[index].lo, end}, "this silences without a reason");
+    Diag *diag = diag_at(reader->diags, P0030, (Span){reader->comments[index].lo, end},
+                         "`allow` comment without a reason");
     diag_help(reader->diags, diag,
-              "say behind a colon why it is right here: `// allow P0241: each block has its own length`");
+              "write the reason after a colon: `// allow P0241: each block has its own length`");
 }
 
 void allows_read(Levels *levels, const Span *comments, size_t count, Diags *diags) {
@@ -128,8 +132,10 @@ void allows_unused(Diags *diags) {
     for (size_t i = 0; i < diags->levels->allows.count; i++) {
         const Allow *allow = &diags->levels->allows.items[i];
         if (diags->used[i] || !is_about_text(allow->code)) continue;
-        Diag *diag = diag_at(diags, P0033, allow->word, "this silences nothing: there is no %s on line %u",
+        Diag *diag = diag_at(diags, P0033, allow->word,
+                             "`allow` comment without effect: there is no %s on line %u",
                              code_rows[allow->code].name, (unsigned)allow->line);
-        diag_help(diags, diag, "delete it, or move it to the line that the message names, or to the line above");
+        diag_help(diags, diag,
+                  "remove it, or move it to the line of the message or to the line above");
     }
 }

@@ -96,7 +96,7 @@ expect "flag with a value" 2 '`--bench` takes no value' "$P" run axpy.pipe --ben
 
 # ---- check
 expect "check is silent when all is right" 0 - "$P" check axpy.pipe two.pipe
-expect "check of what is not proved" 4 "incomplete[P0490]: pipe \`rows\` is not proved" "$P" check axpy.pipe unproved.pipe
+expect "check of what is not proved" 4 "incomplete[P0490]: cannot prove the barriers of pipe \`rows\`" "$P" check axpy.pipe unproved.pipe
 expect "an error is worse than what is not proved" 1 "incomplete[P0490]" sh -c "echo kernel >bad.pipe; '$P' check unproved.pipe bad.pipe"
 expect "what is not proved, denied" 1 "error[P0490]" "$P" check -D incomplete unproved.pipe
 expect "build of what is not proved" 4 "incomplete[P0490]" "$P" build unproved.pipe
@@ -145,9 +145,9 @@ expect "sarif of several files is one log" 1 '"uri":"b%20d.pipe"' "$P" check --f
 holds "sarif is valid" valid
 holds "sarif is one run" sh -c '[ "$(grep -c "\"runs\"" out)" = 1 ]'
 holds "sarif has the missing file" printed '{"uri":"missing.pipe"}}'
-holds "sarif has the note" printed '"level":"note","message":{"text":"no claim of'
+holds "sarif has the note" printed '"level":"note","message":{"text":"`ensures` has no claim'
 holds "sarif goes to standard output alone" test ! -s err
-expect "sarif of denied notes" 1 '"level":"error","message":{"text":"no claim of' "$P" check --format=sarif -D P0149 uncovered.pipe
+expect "sarif of denied notes" 1 '"level":"error","message":{"text":"`ensures` has no claim' "$P" check --format=sarif -D P0149 uncovered.pipe
 holds "sarif of denied notes is valid" valid
 
 # ---- check: standard input under a name, several files, order
