@@ -1,35 +1,40 @@
-/* Bank conflicts: tiles whose rows would leave a warp's lanes in a few banks of shared memory -> padding behind each row.
+/* Bank conflicts: pads the rows of tiles whose rows would put a warp's lanes into a few banks of
+ * shared memory.
  *
- * Shared memory has 32 banks of 4 bytes; lanes that want different words of one bank are served one after another. Lanes walk a statement's
- * elements with the last index innermost, so a tile subscripted by that index in an axis other than its last is walked down its rows: where a row is a
- * multiple of 32 words, all lanes meet in one bank. A word behind each row spreads them. Only what ordinary loads and stores alone touch may be padded: copy
- * engine and matrix unit have patterns of their own (swizzles). It is done where it at least halves what the statements take. */
+ * Shared memory has 32 banks of 4 bytes; lanes that access different words of one bank are
+ * served one after another. Lanes traverse a statement's elements with the last index innermost,
+ * so a tile that this index subscripts in an axis other than its last is traversed column by
+ * column: if a row is a multiple of 32 words, all lanes access one bank. A word of padding after
+ * each row spreads them. Only tiles that ordinary loads and stores alone access may be padded:
+ * copy engine and matrix unit have layouts of their own (swizzles). A tile is padded if that at
+ * least halves the rounds of its statements. */
 #include "derive/tiles.h"
 #include "flow/elements.h"
 
 #define BANKS       32
 #define BANK_BYTES  4
 #define LANES       32
-#define VECTOR_MOST 16 /* elements that a lane takes at once */
+#define VECTOR_MOST 16 /* elements that a lane accesses at once */
 
-/* A tile that may be padded: its layout, and one access to say how it is shaped */
+/* A tile that may be padded: its layout, and one access for its shape */
 typedef struct Candidate {
     Layout *layout;
     const Role *role;
     const Access *access;
-    int64_t unit;          /* elements of padding that keep every access aligned */
-    int64_t plain, padded; /* what its statements take, in rounds of the banks */
+    int64_t unit;          /* padding, in elements, that keeps every access aligned */
+    int64_t plain, padded; /* rounds of its statements, without and with padding */
     int64_t worst;         /* rounds of the worst access without padding */
-    bool fixed;            /* someone else than ordinary loads and stores touches it */
+    bool fixed;            /* accessed by other than ordinary loads and stores */
 } Candidate;
 
 typedef VEC(Candidate) Candidates;
 
-/* ---- one access ------------------------------------------------------------------------------------------------------- */
+/* ---- one access ------------------------------------------------------------------------------ */
 
 static int64_t divided(int64_t a, int64_t by) { return a >= 0 ? a / by : -((-a + by - 1) / by); }
 
-/* Elements that a lane takes at once, and along which index (-1: along the walk) */
+/* Number of elements that a lane accesses at once, and their index (-1: in the order of the
+ * traversal) */
 static int vector_of(const Site *site, int *axis) {
     *axis = -1;
     if (site->tile->spread) return layout_vector(site->tile->spread, axis);
@@ -44,7 +49,7 @@ static void split(const IndexSpace *space, const int *axes, int count, int64_t f
     }
 }
 
-/* The indexes of a lane's first element; false where the statement has fewer */
+/* The indexes of a lane's first element; false if the statement has fewer */
 static bool place_lane(const Site *site, int lane, int64_t *indexes) {
     const IndexSpace *space = &site->tile->space;
     const RegisterLayout *spread = site->tile->spread;
@@ -66,7 +71,8 @@ static bool place_lane(const Site *site, int lane, int64_t *indexes) {
     return spread || flat < total;
 }
 
-/* Element of the tile at these indexes, up to a constant; rows lie `pitch` elements apart */
+/* Element offset in the tile for these indexes, up to a constant; rows are `pitch` elements
+ * apart */
 static int64_t element_at(Tiles *tiles, const Site *site, const Access *access, int64_t pitch, const int64_t *indexes) {
     int64_t position = 0;
     for (int d = 0; d < access->rank; d++) {
@@ -78,7 +84,8 @@ static int64_t element_at(Tiles *tiles, const Site *site, const Access *access, 
     return position;
 }
 
-/* Rounds of the banks in which a warp's lanes are served, each `words` words from its element on: in groups that fill the banks. */
+/* Rounds in which the banks serve a warp, each lane `words` words from its element: in groups of
+ * lanes that use each bank once. */
 static int64_t rounds_of(Tiles *tiles, const Site *site, const Access *access, int64_t pitch, int words) {
     int64_t bytes = element_rows[access->type].bytes, rounds = 0;
     for (int first = 0; first < LANES; first += LANES / words) {
@@ -101,7 +108,8 @@ static int64_t rounds_of(Tiles *tiles, const Site *site, const Access *access, i
     return rounds;
 }
 
-/* Rounds for as many elements of each lane as the longest vector has. A vector that lies in one row, aligned, is one access. */
+/* Rounds for as many elements per lane as the longest vector has. A vector within one row,
+ * aligned, is one access. */
 static int64_t cost_of(Tiles *tiles, const Site *site, const Access *access, int64_t row, int64_t padding) {
     int64_t bytes = element_rows[access->type].bytes;
     int axis, vector = vector_of(site, &axis);
@@ -113,9 +121,9 @@ static int64_t cost_of(Tiles *tiles, const Site *site, const Access *access, int
     return rounds * (whole ? VECTOR_MOST / vector : VECTOR_MOST);
 }
 
-/* ---- tiles ------------------------------------------------------------------------------------------------------------ */
+/* ---- tiles ----------------------------------------------------------------------------------- */
 
-/* One that no block's shared memory holds is refused: nothing is gained by padding it. */
+/* A tile that exceeds a block's shared memory is refused later, so padding is pointless. */
 static bool holds_too_much(Tiles *tiles, const Role *role, const Access *access) {
     int64_t elements = 1;
     for (int d = 0; d < access->rank; d++)
@@ -138,7 +146,7 @@ static Candidate *candidate_of(Tiles *tiles, Candidates *all, const Site *site, 
     return &all->items[all->count - 1];
 }
 
-/* Accumulators are moved by matrices, whose rows are 16 bytes in one piece. */
+/* Accumulators are moved by ldmatrix and stmatrix, whose rows are 16 contiguous bytes. */
 static bool is_ordinary(const Site *site) {
     if (site->poisoned || (site->tile->class != TILE_MAP && site->tile->class != TILE_LANES)) return false;
     for (int i = 0; i < site->tile->space.bound; i++)
@@ -176,8 +184,8 @@ static void weigh_all(Tiles *tiles, Candidates *all, bool measure) {
 
 void tiles_banks(Tiles *tiles) {
     Candidates all = {0};
-    weigh_all(tiles, &all, false); /* how each may be padded */
-    weigh_all(tiles, &all, true);  /* and what that would change */
+    weigh_all(tiles, &all, false); /* possible paddings */
+    weigh_all(tiles, &all, true);  /* their rounds */
     for (size_t i = 0; i < all.count; i++) {
         const Candidate *candidate = &all.items[i];
         if (candidate->fixed || 2 * candidate->padded > candidate->plain) continue;

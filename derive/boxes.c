@@ -1,19 +1,21 @@
-/* A copy between a tensor and a tile -> boxes of a tensor map, or the reason why it is none.
+/* Copies between a tensor and a tile as boxes of a tensor map, or the reason why that is
+ * impossible.
  *
- * A box copies a dense block: each tensor axis contributes base + one index (or several that walk it without a gap, in mixed
- * radix), in the same order as the tile's dimensions. It is at most 256 elements an axis, its inner extent a multiple of 16
- * bytes, and each box must be one dense run of shared memory that starts at a multiple of 128 bytes (PTX ISA, tensor copies).
- * A tile wider than a box, or swizzled, is cut into panels, see Layout. */
+ * A box copies a dense block: each tensor axis contributes base + one index (or several that
+ * traverse it without a gap, in mixed radix), in the order of the tile's dimensions. It has at
+ * most 256 elements per axis, its inner extent is a multiple of 16 bytes, and each box must be
+ * one dense run of shared memory that starts at a multiple of 128 bytes (PTX ISA, tensor
+ * copies). A tile wider than a box, or swizzled, is divided into panels, see Layout. */
 #include "derive/tiles.h"
 
 #define BOX_INNER_BYTES 16
 #define BOX_START_BYTES 128
 #define STRIDE_LIMIT    (INT64_C(1) << 40)
 
-/* One tensor axis of the copy, outermost first */
+/* A tensor axis of the copy, outermost first */
 typedef struct Walk {
-    int64_t length; /* elements walked, 1 without an index */
-    int64_t stride; /* elements in the tile from one to the next; 0 without an index */
+    int64_t length; /* elements traversed, 1 without an index */
+    int64_t stride; /* distance in the tile, in elements, of adjacent ones; 0 without an index */
     int inner;      /* the tile dimension of its fastest index, -1 */
 } Walk;
 
@@ -25,7 +27,7 @@ static bool refuse(Reason *reason, Code code, Span span, const char *text, const
 static const char *const BY_LANES = "write `by lanes` after the copy: the lanes of the role then "
                                     "copy it in pieces";
 
-/* ---- what an axis walks --------------------------------------------------------------------------------------------- */
+/* ---- traversal of an axis -------------------------------------------------------------------- */
 
 static bool axis_indexes(Tiles *tiles, Site *site, const Access *global, int axis, int *order, int *count,
                          Reason *reason) {
@@ -61,7 +63,7 @@ static bool axis_indexes(Tiles *tiles, Site *site, const Access *global, int axi
     return true;
 }
 
-/* Which tile dimension an index walks, each by itself with coefficient 1 */
+/* The tile dimension of each index, which it must subscript alone with coefficient 1 */
 static bool tile_dimensions(Tiles *tiles, Site *site, const Access *local, int *dim_of, Reason *reason) {
     const IndexSpace *space = &site->tile->space;
     for (int i = 0; i < space->count; i++) dim_of[i] = -1;
@@ -85,7 +87,7 @@ static bool tile_dimensions(Tiles *tiles, Site *site, const Access *local, int *
     return true;
 }
 
-/* Elements of the tile from one element of dimension d to the next, within a panel */
+/* Distance in elements along dimension d of the tile, within a panel */
 static int64_t tile_stride(const Prog *prog, const Role *role, const Access *local, const Layout *layout, int d) {
     int64_t stride = 1;
     for (int k = local->rank - 1; k > d; k--)
@@ -93,7 +95,7 @@ static int64_t tile_stride(const Prog *prog, const Role *role, const Access *loc
     return stride;
 }
 
-/* Adds one index to the walk along axis `a`. */
+/* Adds one index to the traversal of axis `a`. */
 static bool walk_index(Tiles *tiles, Site *site, const Access *global, const Access *local, const Layout *layout, int a,
                        int index, int dim, Walk *walk, Reason *reason) {
     int64_t stride = tile_stride(tiles->prog, site->role, local, layout, dim),
@@ -154,7 +156,7 @@ static bool walk_axes(Tiles *tiles, Site *site, const Access *global, const Acce
     return true;
 }
 
-/* ---- cutting -------------------------------------------------------------------------------------------------------- */
+/* ---- box extents ----------------------------------------------------------------------------- */
 
 static int64_t largest_divisor(int64_t length, int64_t limit, int64_t unit) {
     for (int64_t d = length < limit ? length : limit; d > 0; d--)
@@ -162,10 +164,11 @@ static int64_t largest_divisor(int64_t length, int64_t limit, int64_t unit) {
     return 0;
 }
 
-/* The smallest count of elements of which `bytes` each make a multiple of `multiple` bytes; all are powers of two */
+/* The least number of elements of `bytes` bytes whose size is a multiple of `multiple`; all are
+ * powers of two */
 static int64_t unit_of(int64_t bytes, int64_t multiple) { return bytes >= multiple ? 1 : multiple / bytes; }
 
-/* 2^k with k maximal such that it divides `value`, at most `limit` */
+/* The greatest power of two that divides `value`, at most `limit` */
 static int64_t power_of_two(int64_t value, int64_t limit) {
     int64_t power = 1;
     while (power < limit && value % (power * 2) == 0) power *= 2;
@@ -175,26 +178,28 @@ static int64_t power_of_two(int64_t value, int64_t limit) {
 int64_t boxes_panel(const Target *target, Element type, int rank, const int64_t *extents) {
     int64_t rows = 1, last = extents[rank - 1], bytes = element_rows[type].bytes;
     for (int d = 0; d + 1 < rank; d++) rows *= extents[d];
-    if (last <= target->box_limit || rows == 1) return last; /* one row is one run however it is cut */
+    if (last <= target->box_limit || rows == 1) return last; /* one row is one run for any box */
     int64_t unit = unit_of(bytes, BOX_INNER_BYTES);
     while (unit < BOX_START_BYTES && rows * unit * bytes % BOX_START_BYTES != 0) unit *= 2;
     int64_t panel = largest_divisor(last, target->box_limit, unit);
     return panel ? panel : last;
 }
 
-/* Where boxes may start in shared memory: where the swizzle pattern does, if there is one (PTX ISA 5.5.7) */
+/* Alignment of boxes in shared memory: that of the swizzle pattern, if there is one (PTX ISA
+ * 5.5.7) */
 static int64_t box_start(const Layout *layout) {
     return layout->swizzle ? (TILES_SPAN_LEAST / 2 << layout->swizzle) * TILES_SPAN_ROWS : BOX_START_BYTES;
 }
 
-/* A box extent along an axis that is walked in steps of stride * bytes: all of it, or a part whose step keeps the starts aligned */
+/* A box extent along an axis traversed in steps of stride * bytes: all of it, or a part whose
+ * step keeps the starts aligned */
 static int64_t cut(const Target *target, int64_t length, int64_t step_bytes, int64_t unit, int64_t start) {
     if (length <= target->box_limit && length % unit == 0) return length;
     int64_t aligned = start / power_of_two(step_bytes, start);
     return largest_divisor(length, target->box_limit, aligned > unit ? aligned : unit);
 }
 
-/* With the next extent that could be cut, where `unit` says how */
+/* Reports the reason, with the nearest possible extent, for which `unit` is given */
 static bool not_cut(Tiles *tiles, const Access *global, int axis, int64_t length, int64_t step_bytes, int64_t unit,
                     int64_t start, Reason *reason) {
     const char *help =
@@ -216,8 +221,9 @@ static bool not_cut(Tiles *tiles, const Access *global, int axis, int64_t length
         help);
 }
 
-/* The box extent along axis `a`, 0 where none fits. `run` is how many elements the box holds in one dense run so far, 0 where
- * it can grow no more; `step` is how far apart in the tile neighbours along the axis lie. */
+/* The box extent along axis `a`, 0: none is possible. `run`: number of elements that the box has
+ * in one dense run so far, 0: it cannot grow; `step`: distance in the tile of neighbours along
+ * the axis. */
 static int64_t box_extent(const Target *target, const Walk *walk, int64_t bytes, bool innermost, int64_t start,
                           int64_t *run) {
     int64_t box = 1;
@@ -260,7 +266,8 @@ static bool cut_axes(Tiles *tiles, Site *site, const Access *global, const Acces
     return true;
 }
 
-/* Where the first box starts in the tile: a multiple of 128 bytes or of a swizzle pattern, and of whole panels */
+/* Checks the start of the first box in the tile: a multiple of 128 bytes or of a swizzle
+ * pattern, and of whole panels */
 static bool start_aligned(Tiles *tiles, Site *site, const Access *local, const Layout *layout, Reason *reason) {
     int64_t bytes = element_rows[local->type].bytes,
             extent = tile_extent(tiles->prog, site->role, local, local->rank - 1);
@@ -283,8 +290,9 @@ static bool start_aligned(Tiles *tiles, Site *site, const Access *local, const L
     return true;
 }
 
-/* Where the first box starts in the tensor: at a multiple of 16 bytes along the last axis, or the copy engine traps (an illegal
- * instruction on an H200, loads and stores alike); along the other axes anywhere, negative too. */
+/* Checks the start of the first box in the tensor: a multiple of 16 bytes along the last axis,
+ * otherwise the copy engine traps (an illegal instruction on an H200, for loads and stores); any
+ * coordinate along the other axes, also negative. */
 static bool origin_aligned(Tiles *tiles, Site *site, const Access *global, Reason *reason) {
     int last = global->rank - 1;
     int64_t unit = unit_of(element_rows[global->type].bytes, BOX_INNER_BYTES);
@@ -318,10 +326,10 @@ bool boxes_plan(Tiles *tiles, Site *site, const Access *global, const Access *lo
            start_aligned(tiles, site, local, layout, reason) && origin_aligned(tiles, site, global, reason);
 }
 
-/* ---- parts for the blocks of a cluster -------------------------------------------------------------------------------- */
+/* ---- parts for blocks of a cluster ----------------------------------------------------------- */
 
-/* Whole boxes along an axis where their number allows; else slices along the outermost axis that the boxes have: those are dense
- * runs too, and start where boxes may. */
+/* Divides into whole boxes along an axis if their number allows that; otherwise into slices
+ * along the outermost axis of the boxes: those are dense runs too, and start at valid addresses. */
 bool boxes_part(BoxPlan *plan, const Layout *layout, int64_t element_bytes, int parts, Multicast *out) {
     BoxCopy *copy = &plan->copy;
     int outer = 0;
@@ -334,7 +342,7 @@ bool boxes_part(BoxPlan *plan, const Layout *layout, int64_t element_bytes, int 
         *out = (Multicast){.parts = parts, .axis = d, .elements = copy->tile[d], .bytes = count / parts * copy->step[d]};
         return true;
     }
-    int64_t pitch = element_bytes; /* from one element of that axis to the next in a box */
+    int64_t pitch = element_bytes; /* distance of adjacent elements of that axis in a box */
     for (int d = 0; d < outer; d++) pitch *= plan->box[d];
     bool several = copy->tile[outer] != plan->box[outer];
     int64_t slice = plan->box[outer] / parts;
@@ -347,15 +355,15 @@ bool boxes_part(BoxPlan *plan, const Layout *layout, int64_t element_bytes, int 
     return true;
 }
 
-/* ---- pitches and maps ----------------------------------------------------------------------------------------------- */
+/* ---- pitches and maps ------------------------------------------------------------------------ */
 
-/* Bytes from one element of the axis to the next: what lies inside it */
+/* Distance in bytes of adjacent elements of the axis: the size of the axes inside it */
 static Expr *stride_of(Tiles *tiles, const Param *param, int axis) {
     Expr *stride = expr_integer(tiles->arena, E_I64, element_rows[param->type].bytes, param->span);
     Expr *product = NULL;
     for (int a = axis + 1; a < param->rank; a++) {
         Expr *extent = param->extents[a];
-        int64_t value; /* a launch has no width; of constants the product may need 64 bits */
+        int64_t value; /* launch formulas have no width; a product of constants may need 64 bits */
         if (expr_constant(extent, &value)) extent = expr_integer(tiles->arena, E_I64, value, param->span);
         product = product ? expr_binary(tiles->arena, OP_MUL, product, extent, param->span) : extent;
     }
@@ -421,8 +429,9 @@ void boxes_require(Tiles *tiles, Site *site, const Access *global, bool store) {
     }
 }
 
-/* TMA loads fill with zeros element by element, but TMA stores are clipped to whole 16 bytes (seen on an H200): a tensor of one axis that
- * may end within them would be overrun. (Of several axes the pitch is a multiple of 16 bytes, and so is the end.) */
+/* TMA loads fill with zeros element by element, but TMA stores are clipped to whole 16 bytes
+ * (seen on an H200): a tensor of one axis that may end within them would be overrun. (With
+ * several axes the pitch is a multiple of 16 bytes, and so is the end.) */
 static int64_t store_granule(Tiles *tiles, const Param *param) {
     int64_t granule = BOX_INNER_BYTES / element_rows[param->type].bytes;
     if (param->rank > 1 ||

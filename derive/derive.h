@@ -1,5 +1,5 @@
-/* derive: what follows from the program: classes of copies, boxes, layouts, matrix shapes, warps, registers, barriers, counts and the map
- * of shared memory. The door of the floor. */
+/* derive: facts that follow from the program: classes of copies, boxes, layouts, matrix shapes,
+ * warps, registers, barriers, counts and the map of shared memory. Public header of the floor. */
 #ifndef PIPEC_DERIVE_H
 #define PIPEC_DERIVE_H
 
@@ -7,14 +7,17 @@
 
 typedef struct Tiles Tiles;
 
-/* needs Code; leaves preconditions so that formulas of extents and scalars fit their types. First of all passes that form polynomials: what was
- * formed before does not know of them. */
+/* Needs Code; adds preconditions so that formulas of extents and scalars fit their types. Must
+ * run before all passes that form polynomials, because earlier polynomials do not use these
+ * preconditions. */
 void widths_require(Arena *arena, Prog *prog);
 
-/* needs elaborated; leaves index extents, affine subscripts, classes, boxes, maps, layouts, pipe uses, preconditions */
+/* Needs elaborate; sets index extents, affine subscripts, classes, boxes, maps, layouts, pipe
+ * uses, preconditions */
 Tiles *tiles_check(Arena *arena, Prog *prog, Diags *diags);
 
-/* needs classes and pipe uses; leaves warps, lanes, registers, barriers, counts and the shared-memory map */
+/* Needs classes and pipe uses; sets warps, lanes, registers, barriers, counts and the
+ * shared-memory map */
 void resources_check(Arena *arena, Prog *prog, Diags *diags);
 
 #endif

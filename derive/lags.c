@@ -1,6 +1,7 @@
-/* How late a `consume` block releases. A written lag is checked. Without one, a block whose stage
- * is only read by bulk stores or matrix instructions is released one iteration later, where that
- * closes no new ring of waits, so that the next ones are issued before the last ones are done. */
+/* Lags: the number of iterations by which a `consume` block delays its release. A written lag is
+ * checked. Otherwise, a block whose stage is only read by bulk stores or matrix instructions
+ * releases one iteration later if that creates no new deadlock, so that the next ones are issued
+ * before the last ones are done. */
 #include "derive/lags.h"
 
 static void refuse_produce(const Prog *prog, const FlowCode *code, const Row *row, Diags *diags) {
@@ -54,8 +55,8 @@ void lags_written(const Prog *prog, FlowCode *code, Diags *diags) {
 typedef struct Scan {
     const Row *row;
     int handle;
-    bool flies;   /* some bulk store or matrix instruction reads the stage */
-    bool touches; /* something else does */
+    bool flies;   /* a bulk store or matrix instruction reads the stage */
+    bool touches; /* another row accesses it */
 } Scan;
 
 static bool reads_asynchronously(const Tile *tile, const Access *access) {
@@ -74,8 +75,8 @@ static void scan_access(Access *access, bool written, void *data) {
         scan->touches = true;
 }
 
-/* Is the stage read by what runs on by itself alone, in a loop that acquires nothing else and is
- * not left early? */
+/* True if only asynchronous operations read the stage, in a loop without other acquires and
+ * without early exits */
 static bool pays(Arena *arena, const FlowCode *code, const Late *late) {
     const Region *loop = &code->regions.items[late->loop];
     Scan scan = {.handle = late->handle};
@@ -90,7 +91,7 @@ static bool pays(Arena *arena, const FlowCode *code, const Late *late) {
     return scan.flies;
 }
 
-/* Stages that the producer of a pipe holds at once; -1: not known */
+/* Number of stages that the producer of a pipe holds at once; -1: unknown */
 static int produced(const Prog *prog, int pipe) {
     int role = prog->pipes.items[pipe].producer;
     const Held *held =
@@ -107,13 +108,13 @@ static bool lags(Arena *arena, const Prog *prog, const FlowCode *code, const Lat
     if (pipe->stages < 2 || held->at[late->acquire] >= pipe->stages) return false;
     bool grid = code->regions.items[late->loop].kind == REGION_GRID;
     if (grid && !prog->persistent) return false; /* one iteration */
-    if (grid && role->in_turn) return false;     /* held through the iterations of the others */
+    if (grid && role->in_turn) return false; /* held during the iterations of the other instances */
     return pays(arena, code, late);
 }
 
 bool lags_derive(Arena *arena, const Prog *prog, FlowCode *code) {
-    int *directly =
-        NEW_ARRAY(arena, int, code->regions.count + 1); /* blocks that stand directly in a loop */
+    /* number of blocks directly in each loop */
+    int *directly = NEW_ARRAY(arena, int, code->regions.count + 1);
     bool any = false;
     for (size_t i = 0; i < code->lates.count; i++)
         directly[code->lates.items[i].loop] += code->lates.items[i].direct;
@@ -121,7 +122,7 @@ bool lags_derive(Arena *arena, const Prog *prog, FlowCode *code) {
         Late *late = &code->lates.items[i];
         if (code->rows.items[late->acquire].lag >= 0 || !known(prog, code, late->handle)) continue;
         if (directly[late->loop] > 1 || !lags(arena, prog, code, late))
-            continue; /* a loop of many is not looked through for each */
+            continue; /* bounds the work for a loop with many blocks */
         late->lag = 1;
         any = true;
     }

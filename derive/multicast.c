@@ -1,10 +1,12 @@
-/* Multicast: a load into a stage whose coordinates are the same in several blocks of a cluster is made once for all of them, each
- * block loading its part. Comes in with what varies along which axes of the cluster; goes out with who shares the copy, or with the
- * place that keeps them apart: all blocks that share a stage's copies must acquire it equally often, and all must make the copy. */
+/* Multicast: a load into a stage whose coordinates are the same in several blocks of a cluster
+ * is issued once for all of them, each block loading a part. Needs the variation of values along
+ * the cluster's axes; sets the blocks that share the copy, or reports what prevents it: all
+ * blocks that share a stage's copies must acquire it equally often, and all must execute the
+ * copy. */
 #include "flow/origin.h"
 #include "derive/tiles.h"
 
-/* Along which axes do the coordinates of the copy differ, on either side? */
+/* Axes along which the coordinates of the copy differ, on either side */
 static uint32_t coordinates_along(const Site *site) {
     const Access *ends[] = {&site->tile->target, site->tile->value->read};
     uint32_t along = 0;
@@ -19,10 +21,12 @@ static Pipe *pipe_of(const Tiles *tiles, const Site *site) {
     return &tiles->prog->pipes.items[site->role->handles.items[site->tile->target.object].pipe];
 }
 
-/* Blocks that share copies wait for each other. One role acquires its pipes in the same order in all of them, and where all pipes are
- * acquired equally often, the roles of all blocks depend on each other alike: no ring of waits closes that is not in one block
- * already. Neither is known of the copies of two roles beside pipes that differ along axes of which the first role's are shared along one: then
- * the second's are shared along none of these, since a ring may go through the blocks along one axis and back along another. */
+/* Blocks that share copies wait for each other. One role acquires its pipes in the same order in
+ * all blocks, and if all pipes are acquired equally often, the dependences between roles are the
+ * same in all blocks: a cycle over blocks implies one in a single block. This argument fails for
+ * the copies of two roles and pipes that vary along axes, if the first role shares along one of
+ * these axes: then the second may share along none of them, because a cycle could go through the
+ * blocks along one axis and back along another. */
 static uint32_t contested_axes(const Tiles *tiles, const Site *site) {
     uint32_t uneven = 0, taken = 0;
     for (size_t p = 0; p < tiles->prog->pipes.count; p++) {
@@ -59,7 +63,7 @@ void multicast_piece(Tiles *tiles, Site *site) {
     uint32_t axes = shared_axes(tiles, site), *bytes = &site->tile->bulk.bytes;
     int parts = cluster_count(tiles->prog, axes);
     if (axes == 0) return;
-    bool parted = *bytes % (16 * (uint32_t)parts) == 0; /* what bulk copies move is a multiple of 16 bytes */
+    bool parted = *bytes % (16 * (uint32_t)parts) == 0; /* bulk copies move multiples of 16 bytes */
     if (parted) {
         *bytes /= (uint32_t)parts;
         site->tile->multicast = (Multicast){
@@ -68,15 +72,18 @@ void multicast_piece(Tiles *tiles, Site *site) {
     settle(tiles, site, axes, parted);
 }
 
-/* ---- what keeps a copy from it ----------------------------------------------------------------------------------------- */
+/* ---- obstacles ------------------------------------------------------------------------------- */
 
-typedef struct Control { /* the innermost bound or condition around a row that differs along an axis */
+/* the innermost bound or condition around a row that differs along an axis */
+typedef struct Control {
     const Role *role;
-    const Row *tile; /* around this row; NULL: around whatever acquires `pipe` */
+    /* around this row; NULL: around the acquires of `pipe` */
+    const Row *tile;
     int pipe;
     uint32_t along;
     Expr *cause;
-    const Row *leave; /* the bound or condition decides about this LEAVE; NULL: about the row */
+    /* the bound or condition decides about this LEAVE; NULL: about the row */
+    const Row *leave;
 } Control;
 
 static bool is_sought(const Control *control, const Row *row) {
@@ -96,7 +103,7 @@ static Expr *differing(const Control *control, int region) {
     return NULL;
 }
 
-/* A LEAVE out of a region around, that only some blocks take */
+/* A LEAVE out of an enclosing region that only some blocks take */
 static const Row *differing_leave(const Control *control, int region) {
     const FlowCode *code = control->role->code;
     for (size_t at = 0; at < code->rows.count; at++) {
@@ -123,7 +130,8 @@ static void show_origin(Tiles *tiles, const Role *role, Diag *diag, Expr *cause,
     origin_show(tiles->arena, tiles->prog, role, tiles->diags, diag, cause, (Differs){.along = along});
 }
 
-/* The bound or condition that keeps the blocks apart, of the statement itself or of what acquires the pipe */
+/* Reports the bound or condition that differs between the blocks, for the statement or for the
+ * acquires of its pipe */
 static void show_control(Tiles *tiles, const Site *site, Diag *diag, uint32_t along) {
     const Pipe *pipe = pipe_of(tiles, site);
     if (contested_axes(tiles, site) & along) {

@@ -1,13 +1,13 @@
-/* What a kernel takes of a block: comes in classified and with the uses of its pipes known, goes out with warps, lanes,
- * named barriers, arrivals and the map of shared memory settled, or refused with the table of who takes what. */
+/* Resources of a block. Needs classes and the uses of pipes; sets warps, lanes, named barriers,
+ * arrivals and the map of shared memory, or refuses with a table of their users. */
 #include "derive/resources.h"
 #include "flow/multiplied.h"
 
-/* ---- one lane ----------------------------------------------------------------------------------------------------- */
+/* ---- one lane -------------------------------------------------------------------------------- */
 
 typedef struct LaneScan {
     Resources *res;
-    bool needs_lanes;  /* some statement is the work of all lanes */
+    bool needs_lanes;  /* some statement is executed by all lanes */
     const Role *role;
     bool waits; /* some statement waits for the instance's threads */
 } LaneScan;
@@ -37,7 +37,8 @@ static void scan_row(LaneScan *scan, const Row *row) {
 static void settle_lanes(Resources *res, Role *role, int *next_barrier) {
     LaneScan scan = {.res = res, .role = role};
     for (size_t at = 0; at < role->code->rows.count; at++) scan_row(&scan, &role->code->rows.items[at]);
-    bool exchanges = scan.waits; /* threads of an instance read what others of it wrote, or write what others have read */
+    /* threads of an instance read data written by others of it, or overwrite data read by others */
+    bool exchanges = scan.waits;
     role->one_lane = role->instances == 1 && role->warps == 1 && !scan.needs_lanes;
     for (size_t i = 0; i < role->tiles.count; i++) exchanges |= !role->tiles.items[i].in_registers;
     role->barrier = 0;
@@ -56,7 +57,7 @@ static int barriers_end(const Role *role) {
 
 static void settle_barriers(Resources *res) {
     Prog *prog = res->prog;
-    int next = 1; /* 0 is the whole block's */
+    int next = 1; /* 0 belongs to the whole block */
     for (size_t i = 0; i < prog->roles.count; i++) settle_lanes(res, &prog->roles.items[i], &next);
     if (!prog->target || next <= prog->target->named_barriers) return;
     const Role *last = NULL;
@@ -72,7 +73,7 @@ static void settle_barriers(Resources *res) {
     diag_help(res->diags, diag, "use roles of one warp, or fewer instances");
 }
 
-/* ---- arrivals ----------------------------------------------------------------------------------------------------- */
+/* ---- arrivals -------------------------------------------------------------------------------- */
 
 static void add_piece(Str *text, const char *piece) {
     if (text->length) str_add(text, " + ");
@@ -85,7 +86,8 @@ static const char *warps_piece(Resources *res, const Role *role, int pipe) {
     return arena_printf(res->arena, "%d warp%s of `%s`", warps, warps == 1 ? "" : "s", role->name);
 }
 
-/* Every barrier's phase needs each warp that waits for it at least once: a warp that did not arrive could be lapped. */
+/* Every phase of a barrier needs at least one arrival of each warp that waits for it: otherwise
+ * that warp could be lapped. */
 static void settle_full(Resources *res, int index, Pipe *pipe) {
     Role *role = &res->prog->roles.items[pipe->producer];
     PipeUse *use = &role->pipes[index];
@@ -112,8 +114,9 @@ static void settle_full(Resources *res, int index, Pipe *pipe) {
     pipe->full_reason = text.text;
 }
 
-/* A matrix instruction is of all warps of a warpgroup (PTX ISA 9.7.15.1): where it is done in one, none is behind it. A stage that is given
- * back without one has no such moment. */
+/* A matrix instruction is executed by all warps of a warpgroup (PTX ISA 9.7.15.1): when it is
+ * complete in one warp, all have issued it. This does not hold for a stage that is released
+ * without one. */
 static void settle_empty(Resources *res, const Role *role, int index, Pipe *pipe, Str *text) {
     PipeUse *use = &role->pipes[index];
     int takes = role_takes(role, index);
@@ -129,10 +132,10 @@ static void settle_empty(Resources *res, const Role *role, int index, Pipe *pipe
                                  role->name));
 }
 
-/* What ordinary accesses have done to a stage is visible to the async proxy only after a fence. */
+/* Ordinary accesses to a stage are visible to the async proxy only after a fence. */
 static void settle_fences(Prog *prog, int index, const Pipe *pipe) {
     PipeUse *in = &prog->roles.items[pipe->producer].pipes[index];
-    bool asynchronous = false; /* some consumer reads the stages so */
+    bool asynchronous = false; /* some consumer reads the stages asynchronously */
     for (size_t c = 0; c < pipe->consumers.count; c++) {
         PipeUse *out = &prog->roles.items[pipe->consumers.items[c]].pipes[index];
         asynchronous |= out->bulk_out || out->mma_out || out->by_hand;
@@ -145,7 +148,7 @@ static bool has_uses(const Prog *prog, int role) {
     return valid_index(role, prog->roles.count) && prog->roles.items[role].pipes;
 }
 
-/* Are both ends known? */
+/* True if both ends are known */
 static bool has_ends(const Prog *prog, const Pipe *pipe) {
     bool known = has_uses(prog, pipe->producer);
     for (size_t c = 0; c < pipe->consumers.count; c++)
@@ -167,7 +170,9 @@ static void settle_arrivals(Resources *res) {
             settle_empty(res, role, (int)p, pipe, &text);
         }
         int blocks = __builtin_popcount(cluster_reach(prog, pipe));
-        if (blocks > 1) { /* into whose stages this block copies: none is overwritten before all of them have released it */
+        /* blocks whose stages this block copies into: each is overwritten only after all of them
+         * have released it */
+        if (blocks > 1) {
             pipe->empty_count *= (uint32_t)blocks;
             pipe->empty_reason = arena_printf(res->arena, "(%s) x %d blocks that its copies reach", text.text, blocks);
             continue;

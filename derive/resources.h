@@ -1,5 +1,5 @@
-/* resources: what a block of the machine has, and who takes it.
- *   resources.c            order: lanes, barriers, arrivals, then the parts below
+/* resources: the resources of a block, and their users.
+ *   resources.c            order: lanes, barriers, arrivals, then the files below
  *   resources_warps.c      warps of the roles
  *   resources_registers.c  registers of their threads
  *   resources_memory.c     the map of shared memory
@@ -17,8 +17,8 @@
 #define MAX_GROUPS 64      /* more than any block has */
 
 typedef struct Groups {
-    int used[MAX_GROUPS];  /* warps taken of each warpgroup */
-    int regs[MAX_GROUPS];  /* as stated by a role in it, or derived; 0: none */
+    int used[MAX_GROUPS];  /* warps used in each warpgroup */
+    int regs[MAX_GROUPS];  /* stated by a role in it, or derived; 0: none */
     int count;
 } Groups;
 
@@ -29,13 +29,16 @@ typedef struct Resources {
     Groups groups;
 } Resources;
 
-/* Are registers handed out among the warpgroups: stated, or wanted for accumulators? Then a block has whole warpgroups. */
+/* True if warpgroups get different registers: stated by a role, or needed for accumulators. Then
+ * a block has whole warpgroups. */
 bool hands_out_registers(const Prog *prog);
-int accumulator_registers(const Role *role); /* of a thread, over all tiles that are held as accumulators are */
+/* registers per thread over all tiles that are held as accumulators */
+int accumulator_registers(const Role *role);
 
-void resources_warps(Resources *res);     /* needs roles; leaves first_warp and prog->warps */
-void resources_registers(Resources *res); /* needs first_warp; leaves registers */
-void resources_memory(Resources *res);    /* needs layouts; leaves offsets, strides, prog->shared_bytes */
+void resources_warps(Resources *res);     /* needs roles; sets first_warp and prog->warps */
+void resources_registers(Resources *res); /* needs first_warp; sets registers */
+/* needs layouts; sets offsets, strides, prog->shared_bytes */
+void resources_memory(Resources *res);
 
 void resources_launch(Resources *res);    /* needs tensor maps */
 

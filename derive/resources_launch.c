@@ -1,5 +1,5 @@
-/* What a launch hands over: the bytes of a kernel's parameters, as codegen lists them (codegen/manifest.c): tensor maps, pointers,
- * extents, scalars, and the area of the watchdog, which runs compile in. */
+/* Bytes of a kernel's launch parameters, in the order of codegen/manifest.c: tensor maps,
+ * pointers, extents, scalars, and the watchdog's area, which runs compile in. */
 #include "derive/resources.h"
 
 #define MAP_BYTES     128
@@ -8,7 +8,7 @@
 
 typedef struct Parameters {
     int maps, pointers, extents;
-    int scalars, scalar_bytes; /* padded, behind the extents */
+    int scalars, scalar_bytes; /* padded, after the extents */
 } Parameters;
 
 static int up_to(int bytes, int size) { return (bytes + size - 1) / size * size; }

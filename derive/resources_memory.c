@@ -1,12 +1,13 @@
-/* The map of a block's shared memory: pipes and `shared` tiles by falling alignment, then the barriers. Each stage starts
- * where its strictest field may start, so that stage i of any field is base + i * stride. */
+/* The map of a block's shared memory: pipes and `shared` tiles by descending alignment, then the
+ * barriers. Each stage starts at a multiple of its strictest field's alignment, so that stage i
+ * of any field is at base + i * stride. */
 #include "derive/resources.h"
 
 #define BARRIER_BYTES 8
 #define LEAST_ALIGNMENT 16
 
-/* Bytes are exact up to BYTES_MOST, where they saturate. What exceeds 32 bits is refused, so that what is kept in Prog may be
- * cut to them. */
+/* Byte counts are exact up to BYTES_MOST, where they saturate. More than 32 bits is refused, so
+ * that Prog can hold 32 bits. */
 #define BYTES_MOST (UINT64_C(1) << 60)
 
 static uint64_t at_most(uint64_t bytes) { return bytes > BYTES_MOST ? BYTES_MOST : bytes; }
@@ -16,7 +17,8 @@ static uint64_t times(uint64_t a, uint64_t b) {
     return __builtin_mul_overflow(a, b, &product) ? BYTES_MOST : at_most(product);
 }
 
-static uint64_t plus(uint64_t a, uint64_t b) { return at_most(a + b); } /* of two that are at most BYTES_MOST */
+/* operands at most BYTES_MOST */
+static uint64_t plus(uint64_t a, uint64_t b) { return at_most(a + b); }
 
 static uint64_t up_to(uint64_t bytes, uint32_t alignment) {
     return at_most((bytes + alignment - 1) / alignment * alignment);
@@ -28,7 +30,7 @@ static uint32_t alignment_of(const Layout *layout) {
     return layout->alignment > LEAST_ALIGNMENT ? layout->alignment : LEAST_ALIGNMENT;
 }
 
-/* Panels hold all rows, and the last one is whole even where the tile does not fill it. */
+/* Panels hold all rows, and the last one is whole even if the tile does not fill it. */
 static uint64_t tile_bytes(const Layout *layout, Element type, int rank, const int64_t *extents) {
     uint64_t rows = 1, last = rank > 0 ? (uint64_t)extents[rank - 1] : 1;
     uint64_t panel = layout->panel > 0 ? (uint64_t)layout->panel : last;
@@ -64,13 +66,13 @@ static uint64_t lay_out_stage(Resources *res, Pipe *pipe, uint32_t *alignment) {
     return offset;
 }
 
-/* One thing that takes room: a pipe, or a shared tile of a role */
+/* A user of shared memory: a pipe, or a shared tile of a role */
 typedef struct Piece {
     Pipe *pipe;
     Role *role;
     RoleTile *tile;
     uint32_t alignment;
-    uint64_t each, bytes; /* of one stage or instance, and of all */
+    uint64_t each, bytes; /* each: one stage or instance; bytes: all */
     bool placed;
 } Piece;
 
@@ -97,7 +99,7 @@ static void collect(Resources *res, Pieces *pieces) {
         }
 }
 
-/* With its barriers */
+/* Bytes, including its barriers */
 static uint64_t weight(const Piece *piece) {
     if (!piece->pipe) return piece->bytes;
     return plus(piece->bytes, times((uint64_t)(piece->pipe->stages > 0 ? piece->pipe->stages : 0), 2 * BARRIER_BYTES));
@@ -157,7 +159,7 @@ static void add_table(Resources *res, Diag *diag, const Pieces *pieces, uint64_t
                   (unsigned long long)barriers / (2 * BARRIER_BYTES), 2 * BARRIER_BYTES);
 }
 
-/* The fix: fewer stages of one pipe, where that alone is enough */
+/* Help: fewer stages of one pipe, if that suffices */
 static void add_fix(Resources *res, Diag *diag, const Pieces *pieces, uint64_t total) {
     const Piece *best = NULL;
     uint64_t most = 0, limit = res->prog->target->shared_limit;
@@ -177,7 +179,7 @@ static void add_fix(Resources *res, Diag *diag, const Pieces *pieces, uint64_t t
                   res->prog->pipes.count ? ": removing stages from one pipe is not enough" : "");
 }
 
-/* Padding saves time and costs room: where there is none left it goes, and true is returned. */
+/* Padding trades memory for time: if memory does not suffice, it is removed, and true returned. */
 static bool without_padding(Prog *prog) {
     bool any = false;
     for (size_t p = 0; p < prog->pipes.count; p++)

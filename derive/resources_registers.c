@@ -1,20 +1,24 @@
-/* Registers of a block's threads. All are launched with the same number; setmaxnreg, which whole warpgroups execute, moves
- * them from the ones that issue copies to the ones that compute. Budgets are stated, or derived where accumulators of
- * matrix instructions need them. */
+/* Registers of a block's threads. All are launched with the same number; setmaxnreg, which whole
+ * warpgroups execute, moves registers from warpgroups that issue copies to those that compute.
+ * Budgets are stated, or derived if accumulators of matrix instructions need them. */
 #include "derive/resources.h"
 
-#define REGISTERS_LEAST 24 /* what setmaxnreg takes: multiples of 8 from 24 to 256 */
+/* limits of setmaxnreg: multiples of 8 from 24 to 256 */
+#define REGISTERS_LEAST 24
 #define REGISTERS_MOST  256
 
 /* Derived budgets */
 #define ACCUMULATING_MOST   240
-#define BESIDE_SUMS         26 /* of one instruction, measured */
+#define BESIDE_SUMS         26 /* registers other than one instruction's sums, measured */
 #define BESIDE_ACCUMULATORS 32 /* addresses, descriptors, loop and stage counters */
-#define ISSUING             40 /* one lane that issues copies; with less, ptxas may ignore setmaxnreg (C7507) */
-#define COPYING             40 /* all lanes, at little work */
-#define BESIDE_TILES        8  /* at the very least: measured are 11 beside a tile that is filled and stored */
+/* one lane that issues copies; with fewer, ptxas may ignore setmaxnreg (C7507) */
+#define ISSUING             40
+#define COPYING             40 /* all lanes, with little computation */
+/* the least other registers of a role with tiles; 11 were measured for a tile that is filled and
+ * stored */
+#define BESIDE_TILES        8
 
-/* ---- stated ------------------------------------------------------------------------------------------------------- */
+/* ---- stated ---------------------------------------------------------------------------------- */
 
 static bool budgets_are_possible(Resources *res) {
     bool possible = true;
@@ -84,7 +88,7 @@ static void refuse_pool(Resources *res, const Role *greedy, int asked) {
         diag_help(res->diags, diag, "write a smaller `regs` for the other warpgroups");
 }
 
-/* ---- accumulators --------------------------------------------------------------------------------------------------- */
+/* ---- accumulators ---------------------------------------------------------------------------- */
 
 int accumulator_registers(const Role *role) {
     size_t where;
@@ -101,7 +105,7 @@ bool hands_out_registers(const Prog *prog) {
     return false;
 }
 
-/* What the roles of a warpgroup do; more needs more */
+/* The work of the roles of a warpgroup; a greater one needs more registers */
 typedef enum GroupWork { WORK_STATED, WORK_ISSUES, WORK_COPIES, WORK_COMPUTES, WORK_ACCUMULATES } GroupWork;
 
 static GroupWork work_of(const Resources *res, int group) {
@@ -118,7 +122,7 @@ static GroupWork work_of(const Resources *res, int group) {
     return work;
 }
 
-/* What is left for each group whose work is `from` or more, when the others have little */
+/* Registers of each group whose work is `from` or more, if the others get little */
 static int share(const Resources *res, const GroupWork *work, GroupWork from) {
     int left = res->prog->launch_registers * res->groups.count, open = 0;
     for (int g = 0; g < res->groups.count; g++) {
@@ -131,13 +135,14 @@ static int share(const Resources *res, const GroupWork *work, GroupWork from) {
     return each > ACCUMULATING_MOST ? ACCUMULATING_MOST : each < REGISTERS_LEAST ? REGISTERS_LEAST : each;
 }
 
-/* Groups that state nothing, where some of them accumulate: those that compute share what the others leave, those that
- * accumulate alone where that is not enough for them. */
+/* Sets groups without a stated budget, if some of them accumulate: computing groups share the
+ * registers that the others leave; if that is too little for the accumulating ones, only these
+ * share them. */
 static void derive(Resources *res) {
     Groups *groups = &res->groups;
     GroupWork work[MAX_GROUPS] = {WORK_STATED}, most = WORK_STATED, from = WORK_COMPUTES;
     int need = 0;
-    if (groups->count == 1) return; /* nobody to take from */
+    if (groups->count == 1) return; /* no other group */
     for (int g = 0; g < groups->count; g++) {
         work[g] = work_of(res, g);
         if (work[g] > most) most = work[g];
@@ -191,8 +196,8 @@ static void refuse_accumulators(Resources *res, const Role *role, int taken, int
         diag_help(diags, diag, "split the rows among more warpgroups");
 }
 
-/* A single instruction is compiled within the registers that all threads are launched with, whatever is handed out later (ptxas
- * C7602): its sums, 64 x n over the warpgroup, and what it needs beside them. */
+/* One instruction must compile with the registers of the launch, whatever is moved later (ptxas
+ * C7602): its sums, 64 x n over the warpgroup, and its other operands. */
 static void check_instructions(Resources *res, const Role *role) {
     Diags *diags = res->diags;
     int launch = res->prog->launch_registers, room = launch - BESIDE_SUMS;
@@ -200,7 +205,8 @@ static void check_instructions(Resources *res, const Role *role) {
         const RoleTile *tile = &role->tiles.items[i];
         int64_t columns = tile->rank == 2 ? tile->extents[1] : 0;
         if (!tile->in_registers || !layout_accumulates(&tile->held) || element_rows[tile->type].bytes != 4) continue;
-        if (columns > 256 || columns / 2 <= room) continue; /* wider ones are not the sums of one instruction */
+        /* wider than the sums of one instruction */
+        if (columns > 256 || columns / 2 <= room) continue;
         Diag *diag = diag_at(diags, P0505, tile->span,
                              "a matrix instruction of %lld columns needs %lld registers per "
                              "thread, but a thread has %d",
@@ -224,7 +230,8 @@ static void check_accumulators(Resources *res) {
     }
 }
 
-/* The budget that a role states is less than one of its tiles alone: the assembler would keep elements in local memory (P0812). */
+/* The stated budget of a role is less than one of its tiles needs: the assembler would keep
+ * elements in local memory (P0812). */
 static bool refuse_stated(Resources *res, const Role *role, const RoleTile *tile) {
     int64_t needs = tile_registers(tile) + BESIDE_TILES;
     if (!role->regs || needs <= role->regs) return false;
@@ -242,7 +249,7 @@ static bool refuse_stated(Resources *res, const Role *role, const RoleTile *tile
     return true;
 }
 
-/* No thread could hold it, whatever else the role does. */
+/* Refuses tiles that no thread can hold, whatever else the role does. */
 static bool tiles_fit(Resources *res) {
     Prog *prog = res->prog;
     Diags *diags = res->diags;
@@ -252,11 +259,11 @@ static bool tiles_fit(Resources *res) {
             const Role *role = &prog->roles.items[i];
             const RoleTile *tile = &role->tiles.items[t];
             if (!tile->in_registers || tile->unspread || accumulator_registers(role) > 0)
-                continue; /* of accumulators more is said below */
+                continue; /* accumulators are checked elsewhere */
             if (tile_registers(tile) <= prog->target->registers_max) {
                 if (!refuse_stated(res, role, tile)) continue;
                 fit = false;
-                break; /* once a role */
+                break; /* reports once per role */
             }
             Str words = str_new(res->arena);
             layout_print(&tile->held, role->warps * 32, &words);
@@ -274,7 +281,7 @@ static bool tiles_fit(Resources *res) {
     return fit;
 }
 
-/* ---- all ------------------------------------------------------------------------------------------------------------ */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 void resources_registers(Resources *res) {
     Prog *prog = res->prog;

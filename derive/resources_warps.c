@@ -1,6 +1,6 @@
-/* Warps of a block. Roles of four warps or more begin at a warpgroup, in declared order; smaller ones fill
- * the first warpgroup with room whose stated registers agree with theirs, so that setmaxnreg, which a whole warpgroup
- * executes (PTX ISA 9.7.20.5), never meets two wishes. */
+/* Warps of a block. Roles of four warps or more begin at a warpgroup, in declared order; smaller
+ * ones fill the first warpgroup with room whose stated registers agree with theirs, because
+ * setmaxnreg applies to a whole warpgroup (PTX ISA 9.7.20.5). */
 #include "derive/resources.h"
 
 static void take(Groups *groups, Role *role, int group, int at) {
@@ -17,7 +17,7 @@ static void take(Groups *groups, Role *role, int group, int at) {
 
 static bool is_large(const Role *role) { return role->warpgroups || role_warps(role) >= WARPGROUP_WARPS; }
 
-/* One value for its warpgroup: two that are stated must be equal */
+/* A warpgroup has one budget: two stated ones must be equal */
 static bool agrees(const Groups *groups, int group, const Role *role) {
     return !groups->regs[group] || !role->regs || groups->regs[group] == role->regs;
 }

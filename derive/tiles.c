@@ -1,13 +1,14 @@
-/* needs elaborated; leaves index extents, affine subscripts, classes, boxes, maps, layouts, uses, preconditions.
+/* Needs elaborate; sets index extents, affine subscripts, classes, boxes, maps, layouts, uses,
+ * preconditions.
  *
- * Every tile statement of every role is looked at once, then `ensures`, then the copies together, since their layouts must
- * agree; then what all statements of a role write (coverage), and where zero fill goes (padding). */
+ * Visits every tile statement of every role once, then `ensures`, then all copies together,
+ * because their layouts must agree. */
 #include "derive/tiles.h"
 #include "flow/code.h"
 
 #include <string.h>
 
-/* ---- names and shapes ------------------------------------------------------------------------------------------------- */
+/* ---- names and shapes ------------------------------------------------------------------------ */
 
 const char *tiles_text(Tiles *tiles, Span span) {
     const Source *source = tiles->prog->source;
@@ -91,7 +92,7 @@ Site *tiles_site(Tiles *tiles, const Stmt *stmt) {
     return NULL;
 }
 
-/* ---- reads ---------------------------------------------------------------------------------------------------------- */
+/* ---- reads ----------------------------------------------------------------------------------- */
 
 typedef struct Gather {
     Tiles *tiles;
@@ -140,13 +141,13 @@ static bool gather_target(Tiles *tiles, const Role *role, const Access *target, 
     return poisoned;
 }
 
-/* ---- statements ------------------------------------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 typedef struct Walker {
     Tiles *tiles;
     Role *role;
     Algebra *algebra;
-    IndexSpace *space; /* of the reductions of a scalar statement, else NULL */
+    IndexSpace *space; /* of the reductions of a scalar statement, otherwise NULL */
     int at;            /* row */
 } Walker;
 
@@ -181,7 +182,8 @@ static bool has_index(const Access *access) {
     return false;
 }
 
-/* Reads outside of tile statements: one element, the same for all threads that evaluate it, or many of a reduction */
+/* Reads outside of tile statements: one element, the same for all threads that evaluate it, or
+ * many elements of a reduction */
 static void check_scalar_read(Walker *walker, const IndexSpace *space, Access *read) {
     Tiles *tiles = walker->tiles;
     Role *role = walker->role;
@@ -235,7 +237,7 @@ static void visit_row(Walker *walker, const Row *row) {
         add_site(walker, row);
 }
 
-/* ---- `ensures` and `example` ------------------------------------------------------------------------------------------ */
+/* ---- `ensures` and `example` ----------------------------------------------------------------- */
 
 static void check_formula(Tiles *tiles, IndexSpace *space, Access *target, Expr *value) {
     Accesses reads = {0};
@@ -262,7 +264,7 @@ static void check_example(Tiles *tiles, Example *example) {
 
 static void check_ensures(Tiles *tiles) {
     Prog *prog = tiles->prog;
-    tiles->formulas->launched = true; /* the host computes with whole numbers */
+    tiles->formulas->launched = true; /* the host computes with unbounded integers */
     for (size_t i = 0; i < prog->lets.count; i++)
         check_formula(tiles, &prog->lets.items[i].space, NULL, prog->lets.items[i].value);
     for (size_t i = 0; i < prog->claims.count; i++)
@@ -271,7 +273,7 @@ static void check_ensures(Tiles *tiles) {
     tiles->formulas->launched = false;
 }
 
-/* ---- uses of pipes and tensors ---------------------------------------------------------------------------------------- */
+/* ---- uses of pipes and tensors --------------------------------------------------------------- */
 
 static PipeUse *use_of(const Site *site, const Access *access) {
     return &site->role->pipes[site->role->handles.items[access->object].pipe];
@@ -282,7 +284,7 @@ static void note_read(Prog *prog, Role *role, const Access *read) {
     if (read->space == SPACE_STAGE) role->pipes[role->handles.items[read->object].pipe].generic_out = true;
 }
 
-/* Read by the matrix unit itself */
+/* The matrix unit reads the operand */
 static void note_operand(const Site *site, const MmaOperand *operand) {
     if (operand->tile->space == SPACE_STAGE) use_of(site, operand->tile)->mma_out = true;
 }
@@ -296,7 +298,7 @@ static void note_site(Prog *prog, Site *site) {
     Access *target = &tile->target;
     bool copy = tile->class != TILE_MAP && tile->class != TILE_MMA && tile->class != TILE_REDUCTION;
     if (tile->class == TILE_UNCLASSIFIED) return;
-    const Access *moved = copy ? tile->value->read : NULL; /* by the copy itself */
+    const Access *moved = copy ? tile->value->read : NULL; /* read by the copy itself */
     for (size_t i = 0; i < site->reads.count; i++)
         if (site->reads.items[i] != moved && !is_operand(tile, site->reads.items[i]))
             note_read(prog, site->role, site->reads.items[i]);
@@ -370,7 +372,7 @@ static void find_uses(Tiles *tiles) {
     }
 }
 
-/* ---- preconditions of formulas ---------------------------------------------------------------------------------------- */
+/* ---- preconditions of formulas --------------------------------------------------------------- */
 
 void tiles_precondition(Tiles *tiles, Expr *condition, const char *text, const char *reason, const char *help,
                         Span span) {
@@ -406,7 +408,7 @@ static void require_grid(Tiles *tiles) {
         "launch the kernel in parts, or choose larger tiles", span);
 }
 
-/* A divisor that is a formula over symbols alone must not be zero, one of ceil must be positive. */
+/* A divisor that is a formula of symbols only must not be zero, one of ceil must be positive. */
 static void visit_divisor(Expr *expr, void *data) {
     Tiles *tiles = data;
     Expr *divisor = NULL;
@@ -456,7 +458,7 @@ static void require_divisors(Tiles *tiles) {
     for (size_t i = 0; i < prog->roles.count; i++) divisors_of(tiles, prog->roles.items[i].code);
 }
 
-/* ---- all ---------------------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static void alignments(Prog *prog) {
     for (size_t i = 0; i < prog->params.count; i++) {

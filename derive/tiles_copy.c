@@ -1,11 +1,12 @@
-/* Copies: which statements the copy engines can do, how tiles are laid out for them, and the class of each statement.
+/* Copies: statements that the copy engines can execute, layouts of the tiles for them, and the
+ * class of each statement.
  *
- * First all layouts, since every copy into or out of a tile must agree with the others, and with the matrix instructions that
- * read it; then the classes. What is no copy, or
- * is a store that fits no box, is a map that the role's threads compute. */
+ * First all layouts, because every copy of a tile must agree with the others, and with the
+ * matrix instructions that read the tile; then the classes. A statement that is no copy, or a
+ * store that fits no box, is a map that the role's threads compute. */
 #include "derive/tiles.h"
 
-/* ---- positions ------------------------------------------------------------------------------------------------------ */
+/* ---- positions ------------------------------------------------------------------------------- */
 
 static const Poly *linear(Tiles *tiles, Site *site, const Access *access, const Poly *const *pitches) {
     Algebra *algebra = site->algebra;
@@ -40,7 +41,7 @@ const Poly *local_position(Tiles *tiles, Site *site, const Access *access, const
     return linear(tiles, site, access, pitches);
 }
 
-/* ---- what a statement asks for ---------------------------------------------------------------------------------------- */
+/* ---- requested layouts ----------------------------------------------------------------------- */
 
 typedef enum Wish { WISH_NONE, WISH_LOAD, WISH_STORE, WISH_LANES } Wish;
 
@@ -50,10 +51,12 @@ static Wish wish_of(const Tiles *tiles, const Site *site) {
     if (site->poisoned || tile->class == TILE_REDUCTION || tile->op != ASSIGN_SET || tile->value->kind != X_READ)
         return WISH_NONE;
     const Access *read = tile->value->read;
-    if (!element_same_bits(tile->target.type, read->type)) return WISH_NONE; /* a conversion is a computation */
+    /* a conversion is a computation */
+    if (!element_same_bits(tile->target.type, read->type)) return WISH_NONE;
     if (tile->target.space == SPACE_STAGE && read->space == SPACE_GLOBAL)
         return tile->by_lanes ? WISH_LANES : WISH_LOAD;
-    bool produced = read->space == SPACE_STAGE && site->role->handles.items[read->object].end == END_PRODUCE; /* its threads have just written it */
+    /* its threads have just written it */
+    bool produced = read->space == SPACE_STAGE && site->role->handles.items[read->object].end == END_PRODUCE;
     if (tile->target.space == SPACE_GLOBAL && (read->space == SPACE_STAGE || read->space == SPACE_SHARED))
         return tile->by_lanes || produced || !engine ? WISH_NONE : WISH_STORE;
     return WISH_NONE;
@@ -66,7 +69,7 @@ static Access *tile_of(const Site *site) {
     return site->tile->target.space == SPACE_GLOBAL ? site->tile->value->read : &site->tile->target;
 }
 
-/* ---- contiguous pieces ------------------------------------------------------------------------------------------------ */
+/* ---- contiguous pieces ----------------------------------------------------------------------- */
 
 static bool certainly_inside(Tiles *tiles, Site *site, const Access *global) {
     Algebra *algebra = site->algebra;
@@ -83,7 +86,7 @@ static bool certainly_inside(Tiles *tiles, Site *site, const Access *global) {
     return inside;
 }
 
-/* The position without its indexes, where each index advances it by `steps[i]` */
+/* The position without its indexes; steps[i]: the distance that index i advances it */
 static const Poly *walk_of(Site *site, const Poly *position, int64_t *steps) {
     const Poly *factor, *rest = position;
     for (int i = 0; i < site->tile->space.count; i++) {
@@ -93,7 +96,8 @@ static const Poly *walk_of(Site *site, const Poly *position, int64_t *steps) {
     return rest;
 }
 
-/* One contiguous piece on both sides, walked alike, at multiples of 16 bytes, and certainly inside of the tensor */
+/* True for one contiguous piece on both sides, traversed in the same order, at multiples of 16
+ * bytes, and proved to be inside the tensor */
 static bool one_piece(Tiles *tiles, Site *site, const Access *global, const Access *local, const Layout *layout,
                       uint32_t *bytes) {
     int64_t there[PROG_MAX_INDEXES] = {0}, here[PROG_MAX_INDEXES] = {0}, step = 1,
@@ -106,7 +110,8 @@ static bool one_piece(Tiles *tiles, Site *site, const Access *global, const Acce
     const Poly *to = position ? walk_of(site, position, here) : NULL;
     if (!from || !to) return false;
     bool done[PROG_MAX_INDEXES] = {false};
-    for (int n = 0; n < space->count; n++) { /* the indexes in mixed radix: 1, then the extent, then the product .. */
+    /* the indexes in mixed radix: 1, then the extent, then the product .. */
+    for (int n = 0; n < space->count; n++) {
         int next = -1;
         for (int i = 0; i < space->count; i++)
             if (!done[i] && there[i] == step && here[i] == step && (next < 0 || space->items[i].extent == 1)) next = i;
@@ -123,7 +128,7 @@ static bool one_piece(Tiles *tiles, Site *site, const Access *global, const Acce
     return certainly_inside(tiles, site, global);
 }
 
-/* ---- layouts ---------------------------------------------------------------------------------------------------------- */
+/* ---- layouts --------------------------------------------------------------------------------- */
 
 static void plain_layouts(Prog *prog) {
     for (size_t p = 0; p < prog->pipes.count; p++)
@@ -140,14 +145,15 @@ static void plain_layouts(Prog *prog) {
         }
 }
 
-/* One span to a panel; the pattern is taken from bits of the address, and repeats after 8 rows (PTX ISA 5.5.7, 9.7.15.5.1) */
+/* One span per panel; the swizzle depends on address bits, and repeats after 8 rows (PTX ISA
+ * 5.5.7, 9.7.15.5.1) */
 static Layout swizzled(Element type, int64_t span) {
     int swizzle = span == 128 ? 3 : span == 64 ? 2 : 1;
     return (Layout){
         .panel = span / element_rows[type].bytes, .swizzle = swizzle, .alignment = (uint32_t)(TILES_SPAN_ROWS * span)};
 }
 
-/* The narrowest of what the operands of a tile can have */
+/* The narrowest span that all operands of a tile allow */
 static void operand_layouts(Tiles *tiles) {
     for (size_t i = 0; i < tiles->sites.count; i++) {
         const Site *site = tiles->sites.items[i];
@@ -164,7 +170,7 @@ static void operand_layouts(Tiles *tiles) {
     }
 }
 
-/* Can all tensor copies of the tile do with this layout? */
+/* True if all tensor copies of the tile are possible with this layout */
 static bool copies_agree(Tiles *tiles, const Layout *of, const Layout *layout) {
     for (size_t i = 0; i < tiles->sites.count; i++) {
         Site *site = tiles->sites.items[i];
@@ -191,7 +197,8 @@ static bool meets_accumulator(const Site *site) {
     return any;
 }
 
-/* Threads of a warp move eight rows of an accumulator at once: without a swizzle to and from the same banks */
+/* Threads of a warp move eight rows of an accumulator at once: without a swizzle these would use
+ * the same banks */
 static void accumulator_layout(Tiles *tiles, const Site *site, const Access *access) {
     Layout *layout = access_layout(tiles->prog, site->role, access);
     if (layout == NULL || access->rank < 2 || layout->addressed) return;
@@ -213,7 +220,7 @@ static void accumulator_layouts(Tiles *tiles) {
     }
 }
 
-/* Panels where a copy that can be no single piece needs them */
+/* Panels for a copy that cannot be a single piece */
 static void choose_layouts(Tiles *tiles) {
     plain_layouts(tiles->prog);
     operand_layouts(tiles);
@@ -237,9 +244,10 @@ static void choose_layouts(Tiles *tiles) {
     }
 }
 
-/* ---- pieces of a lane ------------------------------------------------------------------------------------------------- */
+/* ---- pieces of a lane ------------------------------------------------------------------------ */
 
-/* Do `elements` neighbours along index `last` lie side by side, at multiples of their size, wherever the walk is? */
+/* True if `elements` adjacent elements along index `last` are contiguous and aligned to their
+ * size at every position */
 static bool aligned_pieces(Site *site, const Poly *position, int last, int64_t elements) {
     int64_t steps[PROG_MAX_INDEXES] = {0};
     const Poly *factor, *rest, *base = position;
@@ -256,14 +264,15 @@ static void lane_pieces(Tiles *tiles, Site *site) {
     Layout *layout = access_layout(tiles->prog, site->role, local);
     Layout plain = *layout;
     plain.panel = tile_extent(tiles->prog, site->role, local, final), plain.swizzle = 0;
-    /* a piece stays within a panel where the panel is a multiple of it, and within 16 bytes that a swizzle moves together: the
-     * row-major position says enough */
+    /* A piece stays within a panel if the panel is a multiple of it, and within 16 bytes that a
+     * swizzle moves together: the row-major position suffices */
     const Poly *to = local_position(tiles, site, local, &plain), *from = global_position(tiles, site, global);
     bool last_axis = last >= 0 && local->affine[final].is && global->affine[global->rank - 1].is;
     for (int d = 0; d + 1 < global->rank && last_axis; d++) last_axis = !(global->subs[d]->indexes >> last & 1);
     for (; elements > 1; elements /= 2) {
         if (!last_axis || tile->space.items[last].extent % elements != 0 || layout->panel % elements != 0) continue;
-        /* the last coordinate too: a piece that begins before the tensor's first column would be taken for outside */
+        /* The last coordinate too: a piece that begins before the tensor's first column would
+         * count as outside */
         const Poly *column = algebra_poly(site->algebra, site->role, global->affine[global->rank - 1].base);
         if (poly_divisor(site->algebra, column) % elements != 0) continue;
         if (aligned_pieces(site, to, last, elements) && aligned_pieces(site, from, last, elements)) break;
@@ -275,7 +284,7 @@ static void lane_pieces(Tiles *tiles, Site *site) {
     if (param->alignment < elements * bytes) param->alignment = (uint32_t)(elements * bytes);
 }
 
-/* ---- classes ---------------------------------------------------------------------------------------------------------- */
+/* ---- classes --------------------------------------------------------------------------------- */
 
 static void refuse_copy(Tiles *tiles, Site *site, const Reason *reason) {
     const Param *param = &tiles->prog->params.items[tensor_of(site)->object];
@@ -312,7 +321,7 @@ static void take_boxes(Tiles *tiles, Site *site, BoxPlan *plan, bool store) {
     boxes_require(tiles, site, global, store);
 }
 
-/* A load without a copy engine: by the lanes, and only where that is written */
+/* A load on a target without a copy engine: by the lanes, and only if that is written */
 static bool refuse_engine(Tiles *tiles, Site *site) {
     if (tiles->prog->target->has[CAP_COPY_ENGINE]) return false;
     Diag *diag = target_lacks(tiles->arena, tiles->diags, tiles->prog, CAP_COPY_ENGINE, site->row->span);

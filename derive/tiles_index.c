@@ -1,21 +1,25 @@
-/* Over which range each index of a statement runs, the affine form of its subscripts, and the proof that tiles are subscripted
- * inside. An index ranges over the extent of what it subscripts bare: tiles, and tensors where no tile stands or in
- * `ensures`. Everything that disagrees is reported with both places. */
+/* Ranges of the indexes of a statement, the affine form of its subscripts, and the proof that
+ * subscripts are inside their tiles. An index ranges over the extent of the dimension that it
+ * subscripts without arithmetic: of tiles, and of tensors if the statement has no tile or is in
+ * `ensures`. Disagreements are reported with both places. */
 #include "derive/tiles.h"
 #include "flow/values.h"
 
-/* ---- ranges ------------------------------------------------------------------------------------------------------- */
+/* ---- ranges ---------------------------------------------------------------------------------- */
 
 typedef struct Ranges {
     Tiles *tiles;
     const Role *role;
     IndexSpace *space;
-    bool in_ensures, of_let; /* where only tensors stand; of a `let`, which has no extents of its own */
+    /* in_ensures: only tensors occur; of_let: a `let` has no extents of its own */
+    bool in_ensures, of_let;
     Span where[PROG_MAX_INDEXES];       /* the subscript that gave the extent */
-    const char *what[PROG_MAX_INDEXES]; /* of which object */
+    const char *what[PROG_MAX_INDEXES]; /* the object that it subscripts */
     bool failed[PROG_MAX_INDEXES];
-    bool said;                 /* one of them: where two are swapped the others follow */
-    Span bare_global[PROG_MAX_INDEXES]; /* a tensor subscripted bare that gives no range */
+    /* reported: if two indexes are swapped, the others would follow */
+    bool said;
+    /* a tensor that is subscripted without arithmetic but gives no range */
+    Span bare_global[PROG_MAX_INDEXES];
 } Ranges;
 
 static bool known(const Index *index) { return index->extent >= 0 || index->dynamic; }
@@ -144,7 +148,7 @@ bool tiles_ranges(Tiles *tiles, const Role *role, IndexSpace *space, Access *tar
     return fine;
 }
 
-/* ---- affine forms ------------------------------------------------------------------------------------------------- */
+/* ---- affine forms ---------------------------------------------------------------------------- */
 
 static bool add_scaled(Affine *to, const Affine *from, int64_t scale) {
     for (int i = 0; i < PROG_MAX_INDEXES; i++) {
@@ -197,8 +201,8 @@ static Affine affine_of(Tiles *tiles, const Role *role, Algebra *algebra, Expr *
     return out;
 }
 
-/* An element beyond 32 bits is outside of every extent, and so is what is left of it, cut off: above, up to as much again; below, as far as extents
- * keep away from 2^31. */
+/* An index beyond 32 bits is outside of every extent, and so is its truncation: above, up to as
+ * much again; below, as far as extents keep away from 2^31. */
 static bool stays_outside(const Affine *affine, const IndexSpace *space) {
     int64_t up = 0, down = 0, span;
     if (affine->base->type != E_I32 && affine->base->type != E_I64) return false;
@@ -211,7 +215,7 @@ static bool stays_outside(const Affine *affine, const IndexSpace *space) {
     return up <= INT32_MAX && -down <= INT32_MAX - EXTENT_MOST;
 }
 
-/* ---- quotients ------------------------------------------------------------------------------------------------------ */
+/* ---- quotients ------------------------------------------------------------------------------- */
 
 typedef struct Quotients {
     Tiles *tiles;
@@ -219,8 +223,9 @@ typedef struct Quotients {
     bool changed;
 } Quotients;
 
-/* `(n*128 + j) / 128` with j below 128 is n for all j: what does not tell results apart leaves the quotient, which is then evaluated, and what it
- * subscripts read, once for all of them. */
+/* `(n*128 + j) / 128` with j below 128 is n for all j: an index that does not change the
+ * quotient is removed from it, so that the quotient, and reads that it subscripts, are evaluated
+ * once for all values of the index. */
 static void visit_quotient(Expr *expr, void *data) {
     Quotients *q = data;
     const Site *site = q->site;
@@ -256,7 +261,7 @@ void tiles_quotients(Tiles *tiles, const Site *site) {
     if (q.changed) expr_visit(tiles->arena, site->tile->value, visit_derive, &q);
 }
 
-/* A constant that divides the value, whatever its variables are; 0 of a constant 0 */
+/* A constant that divides the value for all values of its variables; 0 for a constant 0 */
 static int64_t multiple_of(const Expr *expr) {
     if (expr->kind == X_CONST && expr->constant.integer == INT64_MIN) return 1;
     if (expr->kind == X_CONST)
@@ -274,7 +279,7 @@ static int64_t multiple_of(const Expr *expr) {
     return a;
 }
 
-/* ---- inside of the tile ------------------------------------------------------------------------------------------- */
+/* ---- inside of the tile ---------------------------------------------------------------------- */
 
 static bool atom_interval(Algebra *algebra, const IndexSpace *space, int id, int64_t *lo, int64_t *hi) {
     const Atom *atom = &algebra->atoms.items[id];
@@ -349,7 +354,7 @@ static void report_unproved(Tiles *tiles, const Role *role, const Access *access
 }
 
 typedef struct Sides {
-    bool low, high; /* certainly no less than 0; and below the extent */
+    bool low, high; /* proved: at least 0; below the extent */
 } Sides;
 
 static Sides sides(Algebra *algebra, const Poly *position, const Poly *past) {
@@ -359,7 +364,7 @@ static Sides sides(Algebra *algebra, const Poly *position, const Poly *past) {
     return out;
 }
 
-/* With what variables hold at the row, and what the path to it has decided */
+/* Uses the values of variables at the row, and the conditions of its path */
 static Sides sides_on_path(Tiles *tiles, const Place *place, Expr *sub, const Poly *past) {
     FlowCode *code = place->role->code;
     PathMark mark = values_assume(tiles->arena, code, place->at);
@@ -401,7 +406,8 @@ bool tiles_subscripts(Tiles *tiles, const Place *place, Access *access) {
         access->affine[d] = affine_of(tiles, role, place->algebra, sub);
         access->affine[d].is = access->affine[d].is && stays_outside(&access->affine[d], place->space);
         if (access->affine[d].is) access->affine[d].multiple = multiple_of(access->affine[d].base);
-        if (!is_tile_space(access->space) || sub->kind == X_INDEX) continue; /* bare: the extents agree */
+        /* without arithmetic: the extents agree */
+        if (!is_tile_space(access->space) || sub->kind == X_INDEX) continue;
         Expr *extent = access_extent(tiles, role, access, d);
         if (extent) fine &= check_inside(tiles, place, access, sub, extent);
     }

@@ -1,8 +1,9 @@
-/* Contractions: which statements are matrix instructions, and which.
+/* Contractions: statements that are matrix instructions.
  *
- * `acc[i, j] += sum[x] a * b`, a over i and x, b over j and x, in shared memory, a also in registers, is work of a warpgroup's matrix unit
- * (PTX ISA 9.7.15). What is such a contraction but has no instruction is refused with the nearest that has one; other
- * reductions are left to those who generate them. */
+ * `acc[i, j] += sum[x] a * b`, a over i and x, b over j and x, in shared memory, a also in
+ * registers, runs on a warpgroup's matrix unit (PTX ISA 9.7.15). A contraction without an
+ * instruction is refused with the nearest shape that has one; other reductions stay
+ * unclassified. */
 #include "derive/tiles.h"
 
 #define COLUMNS_MOST 256
@@ -15,9 +16,9 @@ typedef struct Contraction {
     MmaOperand operands[2];
 } Contraction;
 
-enum { INDEX_ROW, INDEX_COLUMN, INDEX_INNER }; /* of the statement's space */
+enum { INDEX_ROW, INDEX_COLUMN, INDEX_INNER }; /* in the statement's space */
 
-/* ---- the form ------------------------------------------------------------------------------------------------------- */
+/* ---- the form -------------------------------------------------------------------------------- */
 
 static const Expr *without_casts(const Expr *expr) {
     while (expr->kind == X_CAST && (expr->type == E_F32 || expr->type == E_I32)) expr = expr->cast;
@@ -30,7 +31,7 @@ static uint32_t indexes_of(const Access *access) {
     return indexes;
 }
 
-/* A sum of products of two tiles, into a register tile? */
+/* True for a sum of products of two tiles, into a register tile */
 static bool is_contraction(Contraction *c) {
     static const uint32_t row = 1u << INDEX_ROW | 1u << INDEX_INNER, column = 1u << INDEX_COLUMN | 1u << INDEX_INNER;
     const Tile *tile = c->site->tile;
@@ -52,7 +53,7 @@ static bool is_contraction(Contraction *c) {
     return true;
 }
 
-/* ---- who, and of which types ---------------------------------------------------------------------------------------- */
+/* ---- role and types -------------------------------------------------------------------------- */
 
 static bool by_warpgroups(Contraction *c) {
     const Role *role = c->site->role;
@@ -136,9 +137,9 @@ static bool sums_in(Contraction *c, const MmaRow *row) {
     return false;
 }
 
-/* ---- extents -------------------------------------------------------------------------------------------------------- */
+/* ---- extents --------------------------------------------------------------------------------- */
 
-/* "the nearest are 248 and 256"; 0: there is none on that side */
+/* "the nearest are 248 and 256"; 0: none on that side */
 static const char *nearest(Contraction *c, int64_t below, int64_t above) {
     if (below > 0 && above > 0)
         return arena_printf(c->tiles->arena, "the nearest extents are %lld and %lld",
@@ -199,7 +200,7 @@ static bool extents(Contraction *c, const MmaRow *row) {
                                         row->k, spelling(row->operands)));
 }
 
-/* ---- operands ------------------------------------------------------------------------------------------------------- */
+/* ---- operands -------------------------------------------------------------------------------- */
 
 static Diag *refuse_place(Contraction *c, Code code, const Access *tile, Span span, const char *text) {
     Diag *diag = diag_at(c->tiles->diags, code, span, "%s", text);
@@ -207,7 +208,7 @@ static Diag *refuse_place(Contraction *c, Code code, const Access *tile, Span sp
     return diag;
 }
 
-/* Which axes the two indexes walk */
+/* The axes subscripted by the two indexes */
 static bool operand_axes(Contraction *c, MmaOperand *operand, int free) {
     const Access *tile = operand->tile;
     operand->free = operand->inner = -1;
@@ -331,7 +332,7 @@ static bool operand_layout(Contraction *c, const MmaOperand *operand, int64_t pa
     return false;
 }
 
-/* ---- operands in registers ------------------------------------------------------------------------------------------ */
+/* ---- operands in registers ------------------------------------------------------------------- */
 
 static void help_through_shared(Contraction *c, Diag *diag, const Access *tile) {
     const RoleTile *declared = &c->site->role->tiles.items[tile->object];
@@ -342,8 +343,9 @@ static void help_through_shared(Contraction *c, Diag *diag, const Access *tile) 
               spelling(declared->type), extents.text, declared->name);
 }
 
-/* Threads hold an accumulator's pairs of columns where the first operand of a 16-bit type has them (PTX ISA 9.7.15.5.1, figures of the A and D
- * fragments); for narrower and wider types other threads have them. */
+/* An accumulator's threads hold the pairs of columns that they need as first operand of a 16-bit
+ * type (PTX ISA 9.7.15.5.1, figures of the A and D fragments); for narrower and wider types
+ * other threads need them. */
 static bool operand_in_registers(Contraction *c, MmaOperand *operand, const MmaRow *row) {
     const Access *tile = operand->tile;
     bool in_order = tile->rank == 2 && tile->subs[0]->kind == X_INDEX && tile->subs[0]->index == INDEX_ROW &&
@@ -379,7 +381,7 @@ static bool second_in_memory(Contraction *c) {
     return false;
 }
 
-/* ---- the statement -------------------------------------------------------------------------------------------------- */
+/* ---- the statement --------------------------------------------------------------------------- */
 
 static bool operand(Contraction *c, MmaOperand *operand, int free, const MmaRow *row) {
     const Access *tile = operand->tile;

@@ -1,34 +1,38 @@
-/* How register tiles are spread over threads: from the statements that name them to RoleTile.held and Tile.spread.
+/* Distribution of register tiles over threads: from the statements that use them to
+ * RoleTile.held and Tile.spread.
  *
- * Axes of tiles that one index name subscripts lie in the same threads: they are one class, and a class has one spread. Contractions and
- * constant subscripts say what some classes are; the rest of what stands together with accumulators follows them, and what
- * never meets one is blocked. Two different answers for one class, or one class twice in a tile, is an exchange between threads, which is
- * refused with both places. */
+ * Axes of tiles that are subscripted by one index must be in the same threads: they form a
+ * class, and a class has one spread. Contractions and constant subscripts determine some
+ * classes; other classes that occur together with accumulators follow them; the rest is blocked.
+ * Two different spreads for one class, or one class twice in a tile, would need an exchange
+ * between threads, which is refused with both places. */
 #include "derive/tiles.h"
 
 #define VECTOR_MOST 4 /* elements of a blocked vector */
 
-/* A class of axes and indexes; facts are those of its first node */
+/* A class of axes and indexes (union-find); its facts are those of its first node */
 typedef struct Node {
-    size_t same;     /* towards the first node of the class */
-    size_t together; /* towards the first class of those that meet in tiles and statements */
+    size_t same;     /* link to the first node of the class */
+    /* link to the first class of those that occur together in tiles and statements */
+    size_t together;
     bool used;       /* an axis, or an index that subscripts a register tile */
-    bool marked;     /* said to be of `kind`, at `where` */
-    bool joined;     /* of a class of several */
+    bool marked;     /* determined as `kind`, at `where` */
+    bool joined;     /* has several nodes */
     SpreadKind kind;
     Span where;
     int64_t unit;   /* divides all extents, and all bases of subscripts */
     int64_t extent; /* of the first; with `parts`, others are parts of it */
     bool parts;
-    bool settled; /* `spread` is the pattern: its last digit is each one's own */
+    /* `spread` is the pattern; each axis has its own last digit */
+    bool settled;
     Spread spread;
 } Node;
 
-/* Nodes that need threads of their own: the axes of a tile, or the indexes of a statement */
+/* Nodes that need distinct threads: the axes of a tile, or the indexes of a statement */
 typedef struct Group {
     size_t first;
     int count;
-    const RoleTile *tile; /* NULL: of `site` */
+    const RoleTile *tile; /* NULL: a statement, `site` */
     Site *site;
 } Group;
 
@@ -38,10 +42,10 @@ typedef struct Registers {
     int threads;
     size_t count;
     Node *nodes;
-    VEC(Group) groups; /* tiles, then statements so far */
+    VEC(Group) groups; /* of tiles, then of statements so far */
 } Registers;
 
-/* ---- classes -------------------------------------------------------------------------------------------------------- */
+/* ---- classes --------------------------------------------------------------------------------- */
 
 static size_t first_of(const Registers *r, size_t node) {
     while (r->nodes[node].same != node) node = r->nodes[node].same;
@@ -109,8 +113,8 @@ static bool mark(Registers *r, Site *site, const Access *access, int d, SpreadKi
     return false;
 }
 
-/* A tile or statement that has both classes: they cannot become one. An index that nothing was joined to is in its own statement
- * alone, which is the last. */
+/* A tile or statement with both classes, which therefore cannot be joined. An index that is not
+ * joined yet occurs only in the last statement. */
 static const Group *apart(const Registers *r, size_t a, size_t b, size_t index) {
     for (size_t g = b == index && !r->nodes[b].joined ? r->groups.count - 1 : 0; g < r->groups.count; g++) {
         const Group *group = &r->groups.items[g];
@@ -165,7 +169,7 @@ static bool join(Registers *r, Site *site, const Access *access, int d, size_t i
     return true;
 }
 
-/* ---- what statements say ---------------------------------------------------------------------------------------------- */
+/* ---- facts from statements ------------------------------------------------------------------- */
 
 static bool is_map(const Registers *r, const Site *site) {
     return site->role == r->role && !site->poisoned && site->tile->class == TILE_UNCLASSIFIED;
@@ -205,7 +209,8 @@ static void mark_constants(Registers *r, Site *site) {
     }
 }
 
-/* The first operand's fragments of a 16-bit type are those of an accumulator (PTX ISA 9.7.15.5.1). */
+/* The first operand's fragments of a 16-bit type are those of an accumulator (PTX ISA
+ * 9.7.15.5.1). */
 static void mark_matrix(Registers *r, Site *site, const Access *access) {
     if (mark(r, site, access, 0, SPREAD_ROWS)) mark(r, site, access, 1, SPREAD_COLUMNS);
 }
@@ -268,12 +273,12 @@ static void read_statements(Registers *r) {
     }
 }
 
-/* ---- patterns --------------------------------------------------------------------------------------------------------- */
+/* ---- patterns -------------------------------------------------------------------------------- */
 
 static Digit in_thread(int place, int64_t extent, int64_t stride) { return (Digit){true, place, extent, stride}; }
 static Digit in_register(int place, int64_t extent, int64_t stride) { return (Digit){false, place, extent, stride}; }
 
-/* All digits but the last one */
+/* All digits except the last one */
 static Spread pattern_of(SpreadKind kind) {
     Spread out = {.kind = kind, .granule = 1};
     switch (kind) {
@@ -294,7 +299,7 @@ static Spread pattern_of(SpreadKind kind) {
     return out;
 }
 
-/* The pattern over a whole axis: how many granules it has */
+/* The pattern for a whole axis, with its number of granules */
 static Spread spread_over(const Spread *pattern, int axis, int64_t extent) {
     static const int places[] = {[SPREAD_ROWS] = 3, [SPREAD_COLUMNS] = 2, [SPREAD_EVERY] = 4, [SPREAD_BLOCKED] = 2};
     Spread out = *pattern;
@@ -305,7 +310,8 @@ static Spread spread_over(const Spread *pattern, int axis, int64_t extent) {
     return out;
 }
 
-/* Vectors along the innermost, then as many of the threads that have room as divide what is left */
+/* Vectors along the innermost axis, then as many threads of `room` as divide the remaining
+ * extent */
 static Spread blocked(int64_t unit, bool vectors, Digit *room) {
     Spread out = pattern_of(SPREAD_BLOCKED);
     int64_t vector = vectors ? VECTOR_MOST : 1;
@@ -320,9 +326,9 @@ static Spread blocked(int64_t unit, bool vectors, Digit *room) {
 
 static void settle(Node *class, Spread pattern) { class->settled = true, class->spread = pattern; }
 
-/* ---- components ------------------------------------------------------------------------------------------------------- */
+/* ---- components ------------------------------------------------------------------------------ */
 
-/* What stands together in a tile or statement shares the threads */
+/* Classes that occur together in a tile or statement share the threads */
 static void find_components(Registers *r) {
     for (size_t g = 0; g < r->groups.count; g++) {
         const Group *group = &r->groups.items[g];
@@ -356,7 +362,8 @@ static bool meets(const Registers *r, size_t class, SpreadKind kind) {
     return false;
 }
 
-/* Beside accumulators: what meets rows alone goes along their columns, and the other way round; the rest is in every thread. */
+/* Classes that occur with accumulators: one that occurs only with rows is distributed as
+ * columns, and vice versa; the rest is in every thread. */
 static void beside_accumulators(Registers *r, size_t class) {
     Node *node = &r->nodes[class];
     bool rows = meets(r, class, SPREAD_ROWS), columns = meets(r, class, SPREAD_COLUMNS);
@@ -376,7 +383,8 @@ static int width_of(const Registers *r, const Group *group, size_t component) {
     return width;
 }
 
-/* Classes of the component in the order of its widest tile or statement, others before them; returns how many */
+/* Classes of the component in the order of its widest tile or statement, others before them;
+ * returns their number */
 static int order_of(const Registers *r, size_t component, size_t *order) {
     const Group *widest = NULL;
     int count = 0, width = 0;
@@ -394,7 +402,8 @@ static int order_of(const Registers *r, size_t component, size_t *order) {
     return count;
 }
 
-/* Do all tiles and statements of the component have all of its classes, whole? Then it can be flattened. */
+/* True if all tiles and statements of the component have all of its classes, whole: then it can
+ * be flattened */
 static bool is_flat(const Registers *r, size_t component, const size_t *order, int count) {
     for (int i = 0; i < count; i++)
         if (r->nodes[order[i]].parts) return false;
@@ -405,7 +414,7 @@ static bool is_flat(const Registers *r, size_t component, const size_t *order, i
     return true;
 }
 
-/* One vector after another of the flattened axes; a last round may be partial. */
+/* One vector after another of the flattened axes; the last round may be partial. */
 static void flatten(Registers *r, const size_t *order, int count) {
     const Node *inner = &r->nodes[order[count - 1]];
     Spread out = pattern_of(SPREAD_BLOCKED);
@@ -416,7 +425,7 @@ static void flatten(Registers *r, const size_t *order, int count) {
     out.granule = vector * r->threads;
     out.members = count;
     for (int i = 0; i < count; i++)
-        out.axes[i] = (int)order[i]; /* the class, until an axis or index of it takes its place */
+        out.axes[i] = (int)order[i]; /* the class; replaced later by an axis or index of it */
     for (int i = 0; i < count; i++) settle(&r->nodes[order[i]], out);
 }
 
@@ -429,7 +438,7 @@ static void settle_component(Registers *r, size_t component) {
         flatten(r, order, count);
         return;
     }
-    for (int i = count - 1; i >= 0; i--) /* the widest's innermost first */
+    for (int i = count - 1; i >= 0; i--) /* the widest one's innermost axis first */
         settle(&r->nodes[order[i]], blocked(r->nodes[order[i]].unit, i == count - 1, &room));
 }
 
@@ -450,7 +459,7 @@ static void settle_classes(Registers *r) {
     }
 }
 
-/* ---- layouts ---------------------------------------------------------------------------------------------------------- */
+/* ---- layouts --------------------------------------------------------------------------------- */
 
 static int member_of(const Registers *r, const Group *group, size_t class) {
     int found = -1;
@@ -466,7 +475,7 @@ static int64_t group_extent(const Group *group, int i) {
 static void add_spread(const Registers *r, const Group *group, int axis, RegisterLayout *out) {
     Spread pattern = r->nodes[first_of(r, group->first + (size_t)axis)].spread;
     int64_t extent = group_extent(group, axis);
-    if (layout_spread(out, axis, NULL)) return; /* flattened, with an earlier one */
+    if (layout_spread(out, axis, NULL)) return; /* flattened, with an earlier axis */
     if (pattern.members > 1) {
         extent = 1;
         for (int m = 0; m < pattern.members; m++) {
@@ -477,7 +486,7 @@ static void add_spread(const Registers *r, const Group *group, int axis, Registe
     out->spreads[out->count++] = spread_over(&pattern, axis, extent);
 }
 
-/* Indexes that subscript no register tile take threads that would repeat one another */
+/* Indexes that subscript no register tile use threads that would otherwise hold replicas */
 static void add_free(const Registers *r, const Group *group, int axis, RegisterLayout *out) {
     Digit rooms[2 * PROG_MAX_INDEXES + 1] = {in_thread(1, 1, 0)};
     int vector_axis;
@@ -494,7 +503,8 @@ static void layout_of(const Registers *r, const Group *group, RegisterLayout *ou
         if (!r->nodes[group->first + (size_t)i].used) add_free(r, group, i, out);
 }
 
-/* Rows of two accumulators along two indexes: a thread's place along one is its place along the other. */
+/* Reports rows of two accumulators along two indexes: a thread's position along one is its
+ * position along the other. */
 static void check_apart(Registers *r, Site *site, const Group *group) {
     Diags *diags = r->tiles->diags;
     const IndexSpace *space = &site->tile->space;
@@ -516,7 +526,7 @@ static void check_apart(Registers *r, Site *site, const Group *group) {
         }
 }
 
-/* ---- parts ------------------------------------------------------------------------------------------------------------ */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 static void refuse_part(Registers *r, Site *site, const Access *access, int d, const char *what, int64_t size,
                         int64_t granule) {
@@ -538,7 +548,8 @@ static void refuse_part(Registers *r, Site *site, const Access *access, int d, c
     site->poisoned = true;
 }
 
-/* Parts of an axis that is spread as an accumulator's are whole granules; of blocked axes they are by construction. */
+/* Checks parts of an axis with an accumulator's spread: whole granules; parts of blocked axes
+ * are whole by construction. */
 static void check_parts(Registers *r, Site *site, const Access *access) {
     const RegisterLayout *held = &r->role->tiles.items[access->object].held;
     Arena *arena = r->tiles->arena;
@@ -561,7 +572,7 @@ static void check_parts(Registers *r, Site *site, const Access *access) {
     }
 }
 
-/* ---- all -------------------------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static void role_registers(Registers *r) {
     size_t statements = 0;

@@ -1,10 +1,11 @@
-/* One notation: what a tile statement may name left and right. A destination is read at its own subscripts only, a consumed
- * stage is not written, and tensors that the kernel writes are read only where it writes them. */
+/* Notation: objects that a tile statement may name on either side. A destination is read only at
+ * its own subscripts, a consumed stage is not written, and tensors that the kernel writes are
+ * read only where it writes them. */
 #include "derive/tiles.h"
 
-/* ---- directions --------------------------------------------------------------------------------------------------- */
+/* ---- directions ------------------------------------------------------------------------------ */
 
-/* Of an end that the role does not have `roles` says so, once. */
+/* The pass `roles` reports an end that the role does not have, once. */
 static bool has_end(const Tiles *tiles, const Role *role, const Handle *handle) {
     const Pipe *pipe = &tiles->prog->pipes.items[handle->pipe];
     int number = (int)(role - tiles->prog->roles.items);
@@ -41,10 +42,11 @@ static void check_directions(Tiles *tiles, Site *site, bool reduces) {
     }
 }
 
-/* ---- the destination on the right ----------------------------------------------------------------------------------- */
+/* ---- the destination on the right ------------------------------------------------------------ */
 
-/* Two subscripts without an index are two numbers in each execution of the statement: another slice, or the same one, and in
- * either case no element is read that another one's assignment writes. Only where they certainly differ is `*apart` said. */
+/* Subscripts without an index are two numbers in each execution of the statement: different
+ * slices, or the same one; in either case no element is read that another assignment of the
+ * statement writes. Sets *apart only if they certainly differ. */
 static void compare_slices(Site *site, Expr *a, Expr *b, bool *apart) {
     int64_t distance;
     const Poly *difference = poly_sum(site->algebra, algebra_poly(site->algebra, site->role, a),
@@ -84,9 +86,10 @@ static void check_destination(Tiles *tiles, Site *site) {
     }
 }
 
-/* ---- every element once ------------------------------------------------------------------------------------------- */
+/* ---- every element once ---------------------------------------------------------------------- */
 
-/* Do the indexes of one subscript give each place once? In a mixed radix they do: each step is longer than all smaller ones reach. */
+/* True if the indexes of one subscript reach each position once: in a mixed radix each step is
+ * longer than all smaller ones together. */
 static bool tells_apart(const Affine *affine, const IndexSpace *space) {
     int64_t reached = 0;
     bool done[PROG_MAX_INDEXES] = {false}, open = false;
@@ -102,7 +105,7 @@ static bool tells_apart(const Affine *affine, const IndexSpace *space) {
         if (step <= reached || open) return false;
         done[next] = true;
         if (space->items[next].extent < 0)
-            open = true; /* reaches as far as the launch says */
+            open = true; /* a launch decides its extent */
         else if (__builtin_mul_overflow(step, space->items[next].extent - 1, &span) ||
                  __builtin_add_overflow(reached, span, &reached))
             return false;
@@ -118,7 +121,7 @@ static void check_once(Tiles *tiles, Site *site) {
         for (int d = 0; d < target->rank && !told; d++) {
             if (!target->affine[d].is)
                 told = target->space == SPACE_GLOBAL &&
-                       (target->subs[d]->indexes >> i & 1); /* a scatter: the table's word */
+                       (target->subs[d]->indexes >> i & 1); /* a scatter: the table decides */
             else
                 told = target->affine[d].coef[i] != 0 && tells_apart(&target->affine[d], space);
         }
@@ -134,15 +137,17 @@ static void check_once(Tiles *tiles, Site *site) {
     }
 }
 
-/* ---- tensors that the kernel writes --------------------------------------------------------------------------------- */
+/* ---- tensors that the kernel writes ---------------------------------------------------------- */
 
-/* The part of one axis that is reached, as its base and the walk over it: digits of a mixed radix. `rank*64 + i` with i below 64 walks as
- * `j` below 128 does, so that a read of whole tiles matches writes by instance. */
+/* The part of one axis that is reached: its base and the digits of a mixed radix. `rank*64 + i`
+ * with i below 64 reaches the same as `j` below 128, so that a read of whole tiles matches
+ * writes by instance. */
 typedef struct Reach {
     const Poly *base;
     int count;
     int64_t coef[PROG_MAX_INDEXES + 1], extent[PROG_MAX_INDEXES + 1];
-    int domains[4], domain_count; /* of loops that the base mentions, by name; -1 would be a private loop */
+    /* ranges of the loops in the base; -1: a loop without a named range */
+    int domains[4], domain_count;
 } Reach;
 
 static void add_digit(Reach *reach, int64_t coef, int64_t extent) {
@@ -164,7 +169,7 @@ static void join_digits(Reach *reach) {
     reach->count = kept;
 }
 
-/* The range of which the variable's loop is a piece, or -1 */
+/* The range that the variable's loop is a piece of, or -1 */
 static int range_of(const FlowCode *code, int local) {
     int domain = -1;
     for (size_t r = 0; r < code->regions.count; r++)
@@ -173,7 +178,8 @@ static int range_of(const FlowCode *code, int local) {
     return domain;
 }
 
-/* Loops over the same named range are the same walk in every role; the common table of atoms says so by a shared atom. */
+/* Loops over the same named range are equal in every role: their variables become one atom of
+ * the common table. */
 static const Poly *common_loops(Tiles *tiles, const Role *role, const Poly *poly) {
     Algebra *algebra = tiles->formulas;
     for (size_t id = 0; poly && id < algebra->atoms.count; id++) {
@@ -181,7 +187,7 @@ static const Poly *common_loops(Tiles *tiles, const Role *role, const Poly *poly
         if (atom.kind != ATOM_LOCAL || atom.role != role || !poly_mentions(algebra, poly, (int)id)) continue;
         int domain = range_of(role->code, atom.index);
         if (domain < 0) continue;
-        Expr *stand_in = NEW(tiles->arena, Expr); /* an axis number beyond the real ones stands for the range */
+        Expr *stand_in = NEW(tiles->arena, Expr); /* an unused axis number represents the range */
         *stand_in = (Expr){.kind = X_AXIS, .type = E_I32};
         stand_in->index = (int)tiles->prog->axes.count + domain;
         poly = poly_replace(algebra, poly, (int)id, algebra_poly(algebra, NULL, stand_in));
@@ -273,7 +279,7 @@ static void check_outputs(Tiles *tiles, Site *site) {
     }
 }
 
-/* ---- `by lanes` --------------------------------------------------------------------------------------------------- */
+/* ---- `by lanes` ------------------------------------------------------------------------------ */
 
 static void check_lanes(Tiles *tiles, Site *site) {
     const Tile *tile = site->tile;
@@ -300,7 +306,7 @@ static void check_lanes(Tiles *tiles, Site *site) {
     site->poisoned = true;
 }
 
-/* ---- all ---------------------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static void note_reduction(Expr *expr, void *found) {
     if (expr->kind == X_REDUCE) *(bool *)found = true;

@@ -1,6 +1,8 @@
-/* Widths: what a launch has to see to so that a kernel's numbers fit their types. Takes the program as lowered; leaves a precondition for each
- * formula of extents and scalars alone that is observed (compared, divided, a limit of a loop, a subscript) and does not certainly fit, by ranges
- * and by the conditions around it. Of unsigned numbers, whose overflow is meant, those alone that the launch computes as well: axes of the grid. */
+/* Widths: launch preconditions under which a kernel's numbers fit their types. Needs the lowered
+ * program; adds a precondition for each formula of only extents and scalars that is observed
+ * (compared, divided, a limit of a loop, a subscript) and is not proved to fit, by ranges and by
+ * the conditions around it. For unsigned numbers, whose overflow is defined, only those that the
+ * launch computes too: axes of the grid. */
 #include "derive/derive.h"
 
 #include "algebra/algebra.h"
@@ -10,7 +12,7 @@
 
 #include <string.h>
 
-#define ROUNDS_MOST 8 /* what is within another formula comes first */
+#define ROUNDS_MOST 8 /* inner formulas come first */
 #define NESTED_MOST 256
 #define NODES_MOST 4096
 
@@ -19,12 +21,12 @@ typedef struct Widths {
     Prog *prog;
     const Role *role;   /* NULL: formulas of the kernel */
     Algebra *algebra;
-    bool at_launch;     /* the launch computes it too, without an end to its numbers */
-    int nodes;          /* of one expression that are still visited, or made */
+    bool at_launch;     /* the launch computes it too, with unbounded integers */
+    int nodes;          /* most further nodes of one expression to visit or make */
     size_t added;
 } Widths;
 
-/* ---- formulas as expressions ------------------------------------------------------------------------------------------ */
+/* ---- formulas as expressions ----------------------------------------------------------------- */
 
 static Expr *expression(Widths *w, const Poly *poly, Span span, int depth);
 
@@ -37,7 +39,7 @@ static Expr *call(const Widths *w, Intrinsic which, Expr *a, Expr *b, Span span)
     return expr;
 }
 
-/* NULL: not of extents and scalars alone, or no operation of launches */
+/* NULL: not of extents and scalars only, or not available in launch formulas */
 static Expr *of_atom(Widths *w, int id, Span span, int depth) {
     const Atom atom = w->algebra->atoms.items[id];
     if (atom.kind == ATOM_SYMBOL) {
@@ -58,7 +60,7 @@ static Expr *integer(const Widths *w, int64_t value, Span span) {
     return expr_integer(w->arena, value < INT32_MIN || value > INT32_MAX ? E_I64 : E_I32, value, span);
 }
 
-/* Without its sign */
+/* Absolute value of the term */
 static Expr *of_term(Widths *w, const Term *term, Span span, int depth) {
     Expr *product = integer(w, term->coef < 0 ? -term->coef : term->coef, span);
     for (int k = 0; k < term->count && product; k++) {
@@ -82,7 +84,7 @@ static Expr *expression(Widths *w, const Poly *poly, Span span, int depth) {
     return sum ? sum : integer(w, 0, span);
 }
 
-/* ---- what is observed -------------------------------------------------------------------------------------------------- */
+/* ---- what is observed ------------------------------------------------------------------------ */
 
 static bool example_value(const void *data, const Expr *expr, int64_t *out) {
     const Prog *prog = data;
@@ -95,7 +97,7 @@ static bool example_value(const void *data, const Expr *expr, int64_t *out) {
     return false;
 }
 
-/* The program's own example is to run: where that exceeds the type, it is meant to. */
+/* The program's own example must run: if it exceeds the type, that is intended. */
 static bool example_exceeds(const Prog *prog, const Expr *condition) {
     int64_t truth;
     return eval_expr(&(EvalEnv){.leaf = example_value, .data = prog, .exact = true}, condition, &truth) && !truth;
@@ -120,7 +122,8 @@ static void require(Widths *w, const Expr *observed, const Poly *poly, int64_t l
     w->added++;
 }
 
-/* All of the type that is computed in: a cast from another means to cut off. A launch knows one type. */
+/* True if the whole formula is of one type: a cast from another type truncates on purpose. A
+ * launch has only one type. */
 static bool speaks_of_symbols(const Widths *w, const Poly *poly, Element type) {
     const Algebra *algebra = w->algebra;
     for (int i = 0; i < poly->count; i++)
@@ -133,7 +136,8 @@ static bool speaks_of_symbols(const Widths *w, const Poly *poly, Element type) {
     return true;
 }
 
-/* What an index adds to a subscript is outside of every extent where it does not fit. */
+/* An index contributes to a subscript only values outside of every extent if the sum does not
+ * fit. */
 static const Poly *without_indexes(Widths *w, const Poly *poly) {
     for (int i = 0; i < PROG_MAX_INDEXES && poly; i++) {
         int id = algebra_atom_index(w->algebra, i);
@@ -146,7 +150,7 @@ typedef struct Limits {
     const Poly *least, *most;
 } Limits;
 
-/* Of what counts: an axis, a rank, a variable of a loop. False: it is none, or not known */
+/* Limits of a counter: an axis, a rank, a loop variable. False: it is none, or unknown */
 static bool limits_of(Widths *w, int id, Limits *out) {
     Algebra *algebra = w->algebra;
     const Atom copy = algebra->atoms.items[id], *atom = &copy;
@@ -176,7 +180,7 @@ static int innermost(Widths *w, const Poly *poly, Limits *limits) {
     return best >= 0 && limits_of(w, best, limits) ? best : -1;
 }
 
-/* Where what counts makes the polynomial greatest, or least; NULL: not known where */
+/* The polynomial at the limits of its counters, where it is greatest or least; NULL: unknown */
 static const Poly *at_limits(Widths *w, const Poly *poly, bool greatest) {
     Algebra *algebra = w->algebra;
     const Poly *factor, *rest;
@@ -203,7 +207,7 @@ static void require_limit(Widths *w, const Expr *expr, const Poly *poly, bool gr
         require(w, expr, far, limit, greatest ? OP_LE : OP_GE);
 }
 
-/* Has it a formula that may not fit? */
+/* True if it contains a formula that may not fit */
 static bool computes(const Widths *w, const Expr *expr) {
     if (!expr || element_rows[expr->type].bytes != 4) return false;
     if (expr->kind == X_LOCAL) return w->role && expr->index >= 0 && w->role->locals.items[expr->index].kind == LOCAL_LET;
@@ -247,7 +251,8 @@ static void visit_binary(Widths *w, const Expr *expr, int depth) {
     observe(w, expr->binary.right);
 }
 
-/* What is shared is visited again, up to a number of nodes: what is left out is not required, and then nothing is concluded from it. */
+/* Shared nodes are visited again, up to a number of nodes: formulas that are skipped get no
+ * precondition, and no conclusions are drawn from them. */
 static void visit(Widths *w, Expr *expr, int depth) {
     if (!expr || depth <= 0 || w->nodes-- <= 0) return;
     switch (expr->kind) {
@@ -287,15 +292,16 @@ static void visit_whole(Expr *expr, void *data) {
     visit(w, expr, NESTED_MOST);
 }
 
-/* ---- rows, with the conditions around them ------------------------------------------------------------------------- */
+/* ---- rows, with the conditions around them --------------------------------------------------- */
 
-/* What speaks of variables may change before it is used. */
+/* A condition on variables may change before its use, so it is not assumed. */
 static void assume(Widths *w, Expr *condition, bool truth) {
     const Poly *poly = condition ? algebra_poly(w->algebra, w->role, condition) : NULL;
     if (poly && !poly_changes(w->algebra, poly)) algebra_assume(w->algebra, w->role, condition, truth);
 }
 
-/* Rows of a region come between its first row and its END: `marks` holds what was known before each. */
+/* Rows of a region are between its first row and its END: `marks` holds the facts known before
+ * each. */
 static void visit_row(Widths *w, const FlowCode *code, const Row *row, PathMark *marks) {
     const Region *region = &code->regions.items[row->region];
     PathMark *mark = &marks[row->region];
@@ -330,7 +336,7 @@ static void kernel_formulas(Widths *w) {
     w->at_launch = false;
 }
 
-/* What was found before a precondition was known may say less. */
+/* Discards results from before a precondition was added, which may be weaker. */
 static void begin_anew(Widths *w) {
     for (size_t r = 0; r < w->prog->roles.count; r++) {
         Role *role = &w->prog->roles.items[r];
