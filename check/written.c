@@ -80,40 +80,41 @@ Touched written_touched(Written *w, const IndexSpace *space, const Access *acces
 /* ---- where paths meet ------------------------------------------------------------------------------------------------------ */
 
 /* A stage that is held on one of the paths only is the business of the linear rule. */
-static bool join_holds(Written *w, State *to, const State *from, Span at) {
-    bool changed = false;
+static void join_holds(Written *w, State *to, const State *from, Span at) {
     const Holdings held = to->holds;
     for (size_t i = 0; i < held.count && held.items != from->holds.items; i++) {
         int handle = held.items[i].handle;
         const Hold *a = held.items[i].hold, *b = written_hold(from, handle);
-        if (a == b) continue;
-        if (b && a->pipe == b->pipe) set_hold(w, to, handle, written_join_hold(w, a, b, at, &changed));
-        else set_hold(w, to, handle, NULL), changed = true;
+        bool same = b && a->pipe == b->pipe;
+        if (a != b) set_hold(w, to, handle, same ? written_join_hold(w, a, b, at) : NULL);
     }
-    return changed;
 }
 
-static bool join_objects(Written *w, State *to, const State *from) {
-    bool changed = false;
+static void join_objects(Written *w, State *to, const State *from) {
     for (size_t i = 0; i < w->count && to->must != from->must; i++) {
         const Elements *a = to->must[i], *b = from->must[i];
         if (a == b || elements_hold(b, a)) continue;
         written_set(w, to, (int)i, written_known(w, elements_common(w->arena, a, b), elements_none()));
-        changed = true;
     }
-    return changed;
+}
+
+/* A list that is shared never changes: what changes of a state after it was copied is another list. */
+static bool is_same(const State *a, const State *b) {
+    return a->must == b->must && a->holds.items == b->holds.items && a->guards.items == b->guards.items &&
+           a->slabs.items == b->slabs.items;
 }
 
 static bool join(Flow *flow, void *to, const void *from, int at, int source) {
     Written *w = flow->data;
     State *state = to, *other = copy(flow, from);
-    Span place = flow->code->regions.items[flow->code->rows.items[at].region].head;
+    const State *before = copy(flow, to);
+    const Region *region = &flow->code->regions.items[flow->code->rows.items[at].region];
     written_learn(w, state, other, at, source);
-    bool changed = written_join_guards(w, state, other);
-    changed |= join_objects(w, state, other);
-    changed |= join_holds(w, state, other, place);
-    if (state->arm != other->arm || source == flow->code->regions.items[flow->code->rows.items[at].region].end) state->arm = -1;
-    return changed;
+    written_join_guards(w, state, other);
+    join_objects(w, state, other);
+    join_holds(w, state, other, region->head);
+    if (state->arm != other->arm || source == region->end) state->arm = -1;
+    return !is_same(before, state);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------------------------------ */
@@ -138,13 +139,12 @@ static void acquire(Written *w, State *state, const Row *row) {
 static void release(Written *w, State *state, const Row *row) {
     const Hold *hold = valid_index(row->handle, handles_of(w)) ? written_hold(state, row->handle) : NULL;
     Release *at = &w->releases[w->at];
-    bool changed = false;
     if (!hold) return;
     set_hold(w, state, row->handle, NULL);
     if (!w->flow->last) return;
     if (!at->holds) *at = (Release){w->at, NEW_ARRAY(w->arena, const Hold *, w->role->instances + 1)};
     const Hold **known = &at->holds[w->flow->rank];
-    *known = *known ? written_join_hold(w, *known, hold, row->span, &changed) : hold;
+    *known = *known ? written_join_hold(w, *known, hold, row->span) : hold;
 }
 
 static void move(Written *w, State *state, const Row *row) {

@@ -153,7 +153,8 @@ int64_t written_field_elements(const Field *field);
 int64_t written_field_start(const Pipe *pipe, int field);
 Span written_place_of(const Written *w, int acquire);
 const Hold *written_acquire(Written *w, int pipe, int acquire); /* NULL: a token, or too large to exist */
-const Hold *written_join_hold(Written *w, const Hold *to, const Hold *from, Span at, bool *changed);
+/* `to` itself where it says as much as the result */
+const Hold *written_join_hold(Written *w, const Hold *to, const Hold *from, Span at);
 void written_stage_row(Written *w, State *state, Site *site);
 void written_judge(Written *w, size_t before); /* before: errors that were there when it began */
 /* Was an error found in this text, among the first so many? Then statements may be missing, and what they would have written is not. */
@@ -168,7 +169,7 @@ void written_open(Written *w, State *state, int object);
 void written_forget(Written *w, State *state, int region); /* what speaks of one iteration of the loop */
 /* Paths `from` meet paths `to` at the end of an IF or loop: what is known of its condition is kept. Before their sets are joined */
 void written_learn(Written *w, State *to, State *from, int at, int source);
-bool written_join_guards(Written *w, State *to, const State *from);
+void written_join_guards(Written *w, State *to, const State *from);
 void written_report(Written *w);
 
 /* ---- loops ----------------------------------------------------------------------------------------------------------------- */

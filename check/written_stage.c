@@ -73,11 +73,10 @@ static bool same_hold(const Hold *a, const Hold *b) {
     const Elements *two[] = {b->must, b->own, b->may, b->flying, b->fresh, b->seen};
     for (size_t i = 0; i < COUNT_OF(one); i++)
         if (!elements_equal(one[i], two[i])) return false;
-    return a->marks == b->marks && a->differs == b->differs && a->open == b->open;
+    return a->marks == b->marks && a->differs == b->differs && a->open == b->open && a->poisoned == b->poisoned;
 }
 
-/* `changed`: `to` does not say as much as the result. Poison does not count: it comes with a message. */
-const Hold *written_join_hold(Written *w, const Hold *to, const Hold *from, Span at, bool *changed) {
+const Hold *written_join_hold(Written *w, const Hold *to, const Hold *from, Span at) {
     if (to == from) return to;
     Hold *made = NEW(w->arena, Hold);
     *made = *to;
@@ -92,9 +91,7 @@ const Hold *written_join_hold(Written *w, const Hold *to, const Hold *from, Span
         made->differs_at = to->bytes != from->bytes ? at : from->differs_at;
     }
     made->marks = join_marks(w, to->marks, from->marks);
-    bool same = same_hold(made, to);
-    *changed |= !same;
-    return same && made->poisoned == to->poisoned ? to : made;
+    return same_hold(made, to) ? to : made;
 }
 
 /* ---- what orders statements ------------------------------------------------------------------------------------------------ */

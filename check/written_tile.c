@@ -116,24 +116,28 @@ void written_learn(Written *w, State *to, State *from, int at, int source) {
     }
 }
 
-static bool join_slabs(Written *w, State *to, const State *from);
+static void join_slabs(Written *w, State *to, const State *from);
+
+static bool same_guards(const Guards *a, const Guards *b) {
+    bool same = a->count == b->count;
+    for (size_t i = 0; i < a->count && same; i++) same = a->items[i] == b->items[i];
+    return same;
+}
 
 /* What is known on both: the same guard, or one of which the other paths have written all */
-bool written_join_guards(Written *w, State *to, const State *from) {
+void written_join_guards(Written *w, State *to, const State *from) {
     Guards kept = {0};
-    bool changed = false;
     for (size_t i = 0; i < to->guards.count; i++) {
         const Guard *what = to->guards.items[i];
-        bool stays = has_guard(&from->guards, what) || elements_hold(from->must[what->object], what->set);
-        if (stays) add_guard(w, &kept, what);
-        changed |= !stays;
+        if (has_guard(&from->guards, what) || elements_hold(from->must[what->object], what->set))
+            add_guard(w, &kept, what);
     }
     for (size_t i = 0; i < from->guards.count; i++) {
         const Guard *what = from->guards.items[i];
         if (elements_hold(to->must[what->object], what->set)) add_guard(w, &kept, what);
     }
-    if (changed || kept.count != to->guards.count) to->guards = kept;
-    return join_slabs(w, to, from) || changed;
+    if (!same_guards(&kept, &to->guards)) to->guards = kept;
+    join_slabs(w, to, from);
 }
 
 /* ---- slabs ----------------------------------------------------------------------------------------------------------------- */
@@ -161,13 +165,11 @@ static void add_slab(Written *w, Slabs *slabs, const Slab *slab) {
     *slabs = (Slabs){made, slabs->count + 1};
 }
 
-static bool join_slabs(Written *w, State *to, const State *from) {
+static void join_slabs(Written *w, State *to, const State *from) {
     Slabs kept = {0};
     for (size_t i = 0; i < to->slabs.count; i++)
         if (has_slab(&from->slabs, to->slabs.items[i])) add_slab(w, &kept, to->slabs.items[i]);
-    bool changed = kept.count != to->slabs.count;
-    if (changed) to->slabs = kept;
-    return changed;
+    if (kept.count != to->slabs.count) to->slabs = kept;
 }
 
 static void note_slab(Written *w, State *state, int object, const Touched *what) {
