@@ -20,6 +20,8 @@
 #define MAX_NOTES   6
 #define TENSOR_RANK 3
 #define MAX_INDEXES 3
+typedef struct Expr Expr;
+typedef VEC(const Expr *) Operands;
 
 typedef enum Symbol { SYM_G, SYM_K, SYM_R, SYM_N, SYM_M, SYM_Q, SYM_P, SYMBOLS } Symbol;
 extern const char *const symbol_names[SYMBOLS]; /* extents, then the scalars q and p */
@@ -65,7 +67,6 @@ typedef enum Op {
     OPS
 } Op;
 
-typedef struct Expr Expr;
 struct Expr { /* immutable: statements share them */
     ExprKind kind;
     Op op;
@@ -95,6 +96,7 @@ typedef enum StmtKind {
     S_UNSAFE, /* body: S_ARRIVE and S_DROP */
     S_ARRIVE, /* arrives with the lanes for which the condition holds */
     S_DROP,   /* release without signal */
+    S_CALL,   /* of a function: `body` */
     S_HINT,
     S_EVENT, /* of a script: hands over one stage of a pipe */
     /* of a script: `window` stages before a loop, then one per iteration */
@@ -121,6 +123,7 @@ struct Stmt {
     int extents[MAX_INDEXES]; /* of the indexes; 0: unknown yet */
     int number;               /* unique in the program */
     int group;                /* the script's statement that it was made for; 0: none */
+    int called; /* the function that computes its formula; 0: none */
 };
 
 /* ---- programs -------------------------------------------------------------------------------- */
@@ -194,6 +197,9 @@ typedef enum Theme {
     THEME_RACES,     /* writers of tensors */
     THEME_CARRIED,   /* values that outlive a tile of the grid */
     THEME_STAGES,    /* flat stages, hints, several pipes */
+    THEME_FUNCTIONS, /* parts that functions do */
+    THEME_EXCHANGE,  /* roles that consume what they produce */
+    THEME_CLUSTERS,  /* blocks that share copies */
     THEMES
 } Theme;
 extern const char *const theme_names[THEMES];
@@ -212,6 +218,8 @@ typedef struct Program {
     const Expr *wheres[MAX_NOTES]; /* conditions of their iterations; NULL: all */
     int counters[MAX_NOTES];       /* the local that counts in `where` */
     int pipe_count, role_count, local_count, tensor_count, require_count, range_count, groups;
+    int functions; /* how many there are */
+    int cluster;   /* blocks along the grid's axis that run together; 1: none do */
     bool persistent, matrix;
     int axis;          /* the local */
     const Expr *tiles; /* of the grid */
@@ -274,9 +282,30 @@ Sites program_sites(Program *program);
 Program *program_draw(Arena *arena, uint64_t seed, Theme theme);
 void draw_vectors(Program *program);  /* vectors.c */
 void draw_matrices(Program *program); /* matrices.c */
+void draw_functions(Program *program); /* functions.c */
 bool wound(Program *program);         /* wounds.c; false: no position for the drawn wound */
 const char *program_text(Program *program);
 const char *stmt_text(Program *program, const Stmt *stmt); /* its first line; NULL: "the end" */
+
+/* ---- functions ------------------------------------------------------------------------------- */
+
+typedef enum ParamKind {
+    PARAM_TENSOR,
+    PARAM_SYMBOL,
+    PARAM_SCALAR,
+    PARAM_TILE,
+    PARAM_STAGE
+} ParamKind;
+typedef struct Param {
+    ParamKind kind;
+    int of;       /* tensor, symbol or local */
+    bool written; /* a stage: taken over */
+} Param;
+typedef VEC(Param) Params;
+/* May a function compute it? */
+bool is_formula(const Expr *expr);
+/* What the function that is called gets: all that its body names and does not declare */
+Params call_params(const Program *program, Arena *arena, const Stmt *call);
 
 /* ---- outcomes -------------------------------------------------------------------------------- */
 

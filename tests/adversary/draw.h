@@ -30,6 +30,9 @@ const Expr *condition_draw(Scope *scope);
 const Expr *bound_draw(Scope *scope);
 int range_of(Program *program, const Expr *bound);
 
+/* vectors.c */
+bool program_exchanges(const Program *program, int pipe); /* is its producer among its consumers? */
+
 /* stages.c */
 void event_expand(Scope *scope, const Stmt *event, Stmts *out);
 void rotation_expand(Scope *scope, const Stmt *event, Stmts *out);

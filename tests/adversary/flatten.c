@@ -39,6 +39,10 @@ static void leave_around(Flattener *f, const Around *around) {
 static void flatten_leave(Flattener *f, const Stmt *leave) {
     for (Around *around = f->around; around != NULL; around = around->outer) {
         bool loop = is_loop(around->stmt);
+        if (around->stmt->kind == S_CALL) { /* breaks and continues stay in the function */
+            vec_push(f->arena, &around->breaks, emit(f, I_JUMP, leave));
+            return;
+        }
         if (loop && leave->leave == LEAVE_BREAK) {
             vec_push(f->arena, &around->breaks, emit(f, I_JUMP, leave));
             return;
@@ -91,6 +95,15 @@ static void flatten_inside(Flattener *f, const Stmt *stmt, InstrKind first) {
     leave_around(f, &around);
 }
 
+static void flatten_call(Flattener *f, const Stmt *stmt) {
+    Around around = {.outer = f->around, .stmt = stmt};
+    emit(f, I_STMT, stmt);
+    f->around = &around;
+    flatten_list(f, &stmt->body);
+    f->around = around.outer;
+    for (size_t i = 0; i < around.breaks.count; i++) aim(f, around.breaks.items[i]);
+}
+
 static void flatten_list(Flattener *f, const Stmts *stmts) {
     for (size_t i = 0; i < stmts->count; i++) {
         const Stmt *stmt = stmts->items[i];
@@ -101,6 +114,7 @@ static void flatten_list(Flattener *f, const Stmts *stmts) {
         case S_UNSAFE: flatten_list(f, &stmt->body); break;
         case S_LEAVE: flatten_leave(f, stmt); break;
         case S_STAGE: flatten_inside(f, stmt, I_ACQUIRE); break;
+        case S_CALL: flatten_call(f, stmt); break;
         case S_TURN: flatten_inside(f, stmt, I_TAKE); break;
         case S_ACQUIRE: emit(f, I_ACQUIRE, stmt); break;
         case S_RELEASE:

@@ -206,12 +206,22 @@ static void move(Machine *m, Process *p, const Stmt *stmt) {
     from->held = false;
 }
 
+/* Numbers are passed by value: they are read, whatever the function does. */
+static void call(Machine *m, Process *p, const Stmt *stmt) {
+    Params params = call_params(m->program, m->arena, stmt);
+    for (size_t i = 0; i < params.count && !p->skipping; i++)
+        if (params.items[i].kind == PARAM_SCALAR && !params.items[i].written &&
+            !p->set[params.items[i].of])
+            machine_harm(m, HARM_UNWRITTEN);
+}
+
 static void run_stmt(Machine *m, Process *p, const Stmt *stmt) {
     switch (stmt->kind) {
     case S_DECLARE: declare(m, p, stmt); break;
     case S_SET: set_scalar(m, p, stmt); break;
     case S_MOVE: move(m, p, stmt); break;
     case S_ARRIVE: arrive(m, p, stmt); break;
+    case S_CALL: call(m, p, stmt); break;
     case S_TILE:
         if (!p->skipping) run_assignment(m, p, stmt);
         break;
@@ -421,6 +431,16 @@ static void look_at_results(Machine *m, Outcome *out) {
     }
 }
 
+/* Tiles and blocks are padded to whole clusters. */
+static void count_blocks(Machine *m, int resident) {
+    int size = m->program->cluster;
+    int64_t clusters = m->tiles > 0 ? (m->tiles + size - 1) / size : 0;
+    m->tiles = clusters * size;
+    int most = resident / size > 1 ? resident / size : 1;
+    if (clusters < 1) clusters = 1;
+    m->blocks = (int)(m->program->persistent && clusters > most ? most : clusters) * size;
+}
+
 void interpret(const Program *program, const Sizes *sizes, int resident, bool *ran, Arena *arena,
                Outcome *out) {
     Machine *m = NEW(arena, Machine);
@@ -432,9 +452,7 @@ void interpret(const Program *program, const Sizes *sizes, int resident, bool *r
     fill_tensors(m);
     Process *p = NEW(arena, Process);
     m->tiles = evaluate_expr(m, p, program->tiles).v;
-    if (m->tiles < 0) m->tiles = 0;
-    m->blocks = m->tiles > 1 ? (int)m->tiles : 1;
-    if (program->persistent && m->blocks > resident) m->blocks = resident;
+    count_blocks(m, resident);
     for (int r = 0; r < program->role_count; r++)
         flatten(program, arena, &program->roles[r], &m->codes[r]);
     for (m->block = 0; m->block < m->blocks && m->harm == HARM_NONE; m->block++) run_block(m);

@@ -167,7 +167,8 @@ static void outcome_at(Program *program, const Sizes *sizes, int resident, bool 
         (program->tiles->kind != X_NUMBER && tiles < 2))
         return;
     Outcome other;
-    interpret(program, sizes, resident == 1 ? 6 : 1, NULL, arena, &other);
+    interpret(program, sizes, resident == program->cluster ? 6 * resident : program->cluster, NULL,
+              arena, &other);
     if (other.harm == HARM_NONE && !same_results(program, out, &other, sizes))
         out->harm = HARM_CARRIED;
 }
@@ -194,7 +195,7 @@ static void try_sizes(Program *program, Arena *arena, const JudgeOptions *option
                       bool runs, Random *random, Judgement *out) {
     Sizes sizes;
     Outcome outcome;
-    int resident = 1 + round % RESIDENT;
+    int resident = (1 + round % RESIDENT) * program->cluster;
     sizes_draw(program, random, round, &sizes);
     if (!sizes_meet(program, &sizes)) return;
     Arena *inner = arena_new();

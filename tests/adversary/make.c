@@ -216,12 +216,14 @@ size_t program_number(Program *program) {
 }
 
 const char *const theme_names[THEMES] = {"any",       "turns", "wraps",   "padding", "rotation",
-                                         "variables", "races", "carried", "stages"};
+                                         "variables", "races", "carried", "stages",
+                                         "functions", "exchange", "clusters"};
 
 Program *program_draw(Arena *arena, uint64_t seed, Theme theme) {
     Program *program = NEW(arena, Program);
     program->arena = arena;
     program->seed = seed;
+    program->cluster = 1;
     program->random = (Random){seed * 2654435761u + 12345};
     program->theme = often(program, 40) ? THEME_ANY : (Theme)(1 + pick(program, THEMES - 1));
     if (theme != THEMES) program->theme = theme;
@@ -232,5 +234,7 @@ Program *program_draw(Arena *arena, uint64_t seed, Theme theme) {
     uint32_t dice = pick(program, 100);
     int wounds = dice < 30 ? 0 : dice < 90 ? 1 : 2;
     for (int tries = 0; tries < 12 && program->wound_count < wounds; tries++) wound(program);
+    bool any = program->theme == THEME_ANY;
+    if (program->theme == THEME_FUNCTIONS || (any && often(program, 20))) draw_functions(program);
     return program;
 }

@@ -17,7 +17,12 @@ static const Expr *row_of_input(Scope *scope) {
     const Expr *axis = local_of(program, program->axis);
     const Expr *counter =
         scope->loop_count > 0 ? local_of(program, scope->loops[scope->loop_count - 1]) : axis;
-    switch (pick(program, 5)) {
+    uint32_t dice = pick(program, 5);
+    if (program->theme == THEME_CLUSTERS && often(program, 50)) { /* the same for all blocks */
+        if (scope->loop_count == 0) return symbol(program, often(program, 50) ? SYM_Q : SYM_G);
+        dice = 1;
+    }
+    switch (dice) {
     case 0: return axis;
     case 1: return counter;
     case 2: return binary(program, DO_ADD, axis, counter);
@@ -26,20 +31,31 @@ static const Expr *row_of_input(Scope *scope) {
     }
 }
 
-/* Writes one row of a field (row: NULL if it has one), or all of it */
+/* What an instance writes; its index runs over the share of the instance */
+static const Expr *value_of_share(Scope *scope) {
+    Program *program = scope->program;
+    const Expr *value = any_value(scope);
+    if (scope->width == WIDE) return value;
+    const Expr *i = index_of(program, 0);
+    return binary(program, DO_ADD, value,
+                  element(program, X_TILE, scope->sums, 0, i, NULL, NULL));
+}
+
+/* Writes one row of a field (row: NULL if it has one), or all of it; the instance's share of
+ * that */
 static Stmt *fill_row(Scope *scope, int handle, int pipe, int field, const Expr *row) {
     Program *program = scope->program;
     const Field *shape = &program->pipes[pipe].fields[field];
-    const Expr *i = index_of(program, 0), *value;
-    const Expr *target = row != NULL ? element(program, X_FIELD, handle, field, row, i, NULL)
-                                     : element(program, X_FIELD, handle, field, i, NULL, NULL);
+    const Expr *i = index_of(program, 0), *lane = lane_of(scope), *value;
+    const Expr *target = row != NULL ? element(program, X_FIELD, handle, field, row, lane, NULL)
+                                     : element(program, X_FIELD, handle, field, lane, NULL, NULL);
     if (shape->copied)
         value = element(program, X_TENSOR, scope->rows, 0,
                         row != NULL ? binary(program, DO_ADD, row_of_input(scope), row)
                                     : row_of_input(scope),
                         i, NULL);
     else
-        value = any_value(scope);
+        value = value_of_share(scope);
     return assign(program, target, '=', value);
 }
 
@@ -51,8 +67,9 @@ static Stmt *fill_whole(Scope *scope, int handle, int pipe, int field) {
     const Expr *value = shape->copied
                             ? element(program, X_TENSOR, scope->rows, 0,
                                       binary(program, DO_ADD, row_of_input(scope), j), i, NULL)
-                            : binary(program, DO_ADD, any_value(scope), j);
-    return assign(program, element(program, X_FIELD, handle, field, j, i, NULL), '=', value);
+                            : binary(program, DO_ADD, value_of_share(scope), j);
+    return assign(program, element(program, X_FIELD, handle, field, j, lane_of(scope), NULL), '=',
+                  value);
 }
 
 /* Writes both halves of a row, computed in registers */
@@ -133,7 +150,8 @@ static void fill_field(Scope *scope, int handle, int pipe, int field, Stmts *out
         fill_arms(scope, handle, pipe, field, out);
     } else if (shape->rank == 2 && often(program, 60)) {
         fill_rows(scope, handle, pipe, field, out);
-    } else if (shape->rank == 1 && !shape->copied && often(program, 20)) {
+    } else if (shape->rank == 1 && !shape->copied && scope->width == WIDE &&
+               often(program, 20)) {
         fill_halves(scope, handle, field, out);
     } else {
         stmts_add(program, out, fill_whole(scope, handle, pipe, field));
@@ -203,10 +221,10 @@ static void release_by_hand(Scope *scope, int pipe, int handle, Stmts *out) {
     if (second != first) stmts_add(program, out, second);
 }
 
-void event_expand(Scope *scope, const Stmt *event, Stmts *out) {
+static void hand_over(Scope *scope, const Stmt *event, bool produce, Stmts *out) {
     Program *program = scope->program;
     const Pipe *pipe = &program->pipes[event->pipe];
-    bool produce = pipe->producer == scope->role, by_hand = !produce && pipe->arrivals > 0;
+    bool by_hand = !produce && pipe->arrivals > 0;
     int handle = handle_new(scope, event->pipe, true),
         hint = hint_draw(scope, event->pipe, produce, out);
     if (by_hand || often(program, program->theme == THEME_STAGES ? 60 : 35)) {
@@ -226,6 +244,18 @@ void event_expand(Scope *scope, const Stmt *event, Stmts *out) {
     if (scope->alone && !produce && pipe->depth > 2 && often(program, 12)) block->lag = 1;
     touch(scope, event, handle, produce, &block->body);
     stmts_add(program, out, block);
+}
+
+/* Does the role consume what it produces? */
+static bool exchanges(const Scope *scope, int pipe) {
+    return program_exchanges(scope->program, pipe) &&
+           scope->program->pipes[pipe].producer == scope->role;
+}
+
+void event_expand(Scope *scope, const Stmt *event, Stmts *out) {
+    bool produces = scope->program->pipes[event->pipe].producer == scope->role;
+    hand_over(scope, event, produces, out);
+    if (exchanges(scope, event->pipe)) hand_over(scope, event, false, out);
 }
 
 /* ---- rotation -------------------------------------------------------------------------------- */
@@ -334,6 +364,20 @@ static void rotate_plainly(Rotation *r, Stmts *out) {
     stmts_add(r->scope->program, out, loop);
 }
 
+/* A role is `window` stages ahead of its own use. */
+static void rotate_exchange(Rotation *r, Stmts *out) {
+    for (int d = 0; d < r->count; d++) hand_over(r->scope, r->event, true, out);
+    Stmt *loop = loop_of(r);
+    Scope inner = *r->scope;
+    open_loop(&inner, r->event);
+    bool first = often(r->scope->program, 60);
+    if (first) hand_over(&inner, r->event, true, &loop->body);
+    hand_over(&inner, r->event, false, &loop->body);
+    if (!first) hand_over(&inner, r->event, true, &loop->body);
+    stmts_add(r->scope->program, out, loop);
+    for (int d = 0; d < r->count; d++) hand_over(r->scope, r->event, false, out);
+}
+
 void rotation_expand(Scope *scope, const Stmt *event, Stmts *out) {
     Program *program = scope->program;
     const Pipe *pipe = &program->pipes[event->pipe];
@@ -341,6 +385,10 @@ void rotation_expand(Scope *scope, const Stmt *event, Stmts *out) {
                   .event = event,
                   .count = event->window,
                   .produce = pipe->producer == scope->role};
+    if (exchanges(scope, event->pipe)) {
+        rotate_exchange(&r, out);
+        return;
+    }
     bool plain = often(program, program->theme == THEME_ROTATION && r.produce ? 5 : 30);
     if (plain || (pipe->arrivals > 0 && !r.produce)) {
         rotate_plainly(&r, out);

@@ -6,6 +6,8 @@ typedef struct Printer {
     Arena *arena;
     Str out;
     int indent;
+    Str *functions; /* that the kernel calls */
+    Operands *operands; /* of the formula that is the body of a function; NULL: none is */
 } Printer;
 
 static const char *const OPERATORS[OPS] = {"+",  "-",  "*", "/",  "%", "min", "max", "ceil",
@@ -68,8 +70,21 @@ static void add_binary(const Printer *p, Str *out, const Expr *expr, bool inside
     if (called || inside) str_char(out, ')');
 }
 
+static bool is_operand(const Expr *expr) {
+    return expr->kind != X_NUMBER && expr->kind != X_BINARY && expr->kind != X_SELECT;
+}
+
+static void add_operand(const Printer *p, Str *out, const Expr *expr) {
+    str_printf(out, "a%zu", p->operands->count);
+    vec_push(p->arena, p->operands, expr);
+}
+
 static void add_expr(const Printer *p, Str *out, const Expr *expr, bool inside) {
     const Program *program = p->program;
+    if (p->operands != NULL && is_operand(expr)) {
+        add_operand(p, out, expr);
+        return;
+    }
     switch (expr->kind) {
     case X_NUMBER:
         if (expr->number < 0)
@@ -113,6 +128,35 @@ static const char *expr_text(const Printer *p, const Expr *expr) {
     return out.text;
 }
 
+/* Adds the function that computes a formula; returns its call. */
+static const char *computed_text(const Printer *p, const Expr *expr, int function) {
+    Operands operands = {0};
+    Printer inner = {.program = p->program, .arena = p->arena, .operands = &operands};
+    Str body = str_new(p->arena), call = str_new(p->arena);
+    bool decides = expr->kind == X_BINARY && ((expr->op >= DO_EQ && expr->op <= DO_OR) ||
+                                              expr->op == DO_UNSIGNED_LT);
+    if (expr->kind == X_SELECT)
+        str_printf(&body, "if %s { return %s; } return %s;", expr_text(&inner, expr->c),
+                   expr_text(&inner, expr->a), expr_text(&inner, expr->b));
+    else
+        str_printf(&body, "return %s;", expr_text(&inner, expr));
+    str_printf(p->functions, "fn f%d(", function);
+    str_printf(&call, "f%d(", function);
+    for (size_t i = 0; i < operands.count; i++) {
+        str_printf(p->functions, "%sa%zu: i32", i > 0 ? ", " : "", i);
+        str_printf(&call, "%s%s", i > 0 ? ", " : "", expr_text(p, operands.items[i]));
+    }
+    str_printf(p->functions, ") -> %s { %s }\n", decides ? "bool" : "i32", body.text);
+    str_char(&call, ')');
+    return call.text;
+}
+
+/* A bound, a condition or a value of the statement */
+static const char *formula_text(const Printer *p, const Stmt *stmt, const Expr *expr) {
+    bool called = stmt->called > 0 && is_formula(expr);
+    return called ? computed_text(p, expr, stmt->called) : expr_text(p, expr);
+}
+
 /* ---- statements ------------------------------------------------------------------------------ */
 
 static void line(Printer *p, const char *format, ...) PRINTF_LIKE(2, 3);
@@ -146,7 +190,7 @@ static bool is_element(const Expr *expr) {
 
 /* Computed values are cast if the target's elements are narrower; copied elements are not */
 static void print_assignment(Printer *p, const Stmt *stmt) {
-    const char *value = expr_text(p, stmt->value), *op = stmt->op == '='   ? ""
+    const char *value = formula_text(p, stmt, stmt->value), *op = stmt->op == '='   ? ""
                                                          : stmt->op == '+' ? "+"
                                                                            : "-";
     if (is_tiny(p->program, stmt->target) && !is_element(stmt->value))
@@ -158,7 +202,7 @@ static void print_assignment(Printer *p, const Stmt *stmt) {
 static void print_declaration(Printer *p, const Stmt *stmt) {
     const Local *local = &p->program->locals[stmt->local];
     const char *name = local_name(p, stmt->local),
-               *value = stmt->value ? expr_text(p, stmt->value) : NULL;
+               *value = stmt->value ? formula_text(p, stmt, stmt->value) : NULL;
     const char *word = local->kind == LOCAL_SHARED ? "shared" : local->is_let ? "let" : "var";
     if (local->kind == LOCAL_SCALAR && value != NULL)
         line(p, "%s %s = %s;", word, name, value);
@@ -173,7 +217,7 @@ static void print_for(Printer *p, const Stmt *stmt) {
         line(p, "for %s in r%d {", local_name(p, stmt->local), stmt->range);
     else
         line(p, "for %s in %s .. %s {", local_name(p, stmt->local), expr_text(p, stmt->lo),
-             expr_text(p, stmt->hi));
+             formula_text(p, stmt, stmt->hi));
     print_list(p, &stmt->body);
     line(p, "}");
 }
@@ -209,6 +253,55 @@ static void print_block(Printer *p, const char *word, const Stmts *stmts) {
     line(p, "}");
 }
 
+static void add_tensor(Str *out, const Tensor *tensor);
+
+static void add_param(const Printer *p, Str *out, const Param *param) {
+    const Program *program = p->program;
+    const Local *local = &program->locals[param->of];
+    const char *changed = param->written ? "inout " : "", *name = local_name(p, param->of);
+    Tensor tensor = program->tensors[param->of];
+    switch (param->kind) {
+    case PARAM_TENSOR:
+        tensor.mode = param->written ? TENSOR_INOUT : TENSOR_IN;
+        add_tensor(out, &tensor);
+        break;
+    case PARAM_SYMBOL: str_printf(out, "%s: i32", symbol_names[param->of]); break;
+    case PARAM_SCALAR: str_printf(out, "%s%s: i32", changed, name); break;
+    case PARAM_TILE:
+        str_printf(out, "%s%s: %s", changed, name,
+                   type_text(p, local->tiny, local->rank, local->extents));
+        break;
+    case PARAM_STAGE:
+        str_printf(out, "%s%s: stage p%d", param->written ? "" : "borrow ", name, local->pipe);
+        break;
+    }
+}
+
+static const char *param_name(const Printer *p, const Param *param) {
+    if (param->kind == PARAM_TENSOR) return p->program->tensors[param->of].name;
+    return param->kind == PARAM_SYMBOL ? symbol_names[param->of] : local_name(p, param->of);
+}
+
+/* The function comes before the kernel, and after those that it calls. */
+static void print_call(Printer *p, const Stmt *stmt) {
+    Params params = call_params(p->program, p->arena, stmt);
+    Printer body = {.program = p->program, .arena = p->arena, .out = str_new(p->arena),
+                    .functions = p->functions};
+    Str call = str_new(p->arena), head = str_new(p->arena);
+    str_printf(&head, "fn f%d(", stmt->other);
+    str_printf(&call, "f%d(", stmt->other);
+    for (size_t i = 0; i < params.count; i++) {
+        str_add(&head, i > 0 ? ", " : "");
+        add_param(p, &head, &params.items[i]);
+        str_printf(&call, "%s%s", i > 0 ? ", " : "", param_name(p, &params.items[i]));
+    }
+    line(&body, "%s) {", head.text);
+    print_list(&body, &stmt->body);
+    line(&body, "}");
+    str_add(p->functions, body.out.text);
+    line(p, "%s);", call.text);
+}
+
 static void print_stmt(Printer *p, const Stmt *stmt) {
     static const char *const leaves[] = {"break", "continue", "return"};
     switch (stmt->kind) {
@@ -219,7 +312,7 @@ static void print_stmt(Printer *p, const Stmt *stmt) {
         line(p, "}");
         break;
     case S_IF:
-        line(p, "if %s {", expr_text(p, stmt->condition));
+        line(p, "if %s {", formula_text(p, stmt, stmt->condition));
         print_list(p, &stmt->body);
         if (stmt->otherwise.count > 0) {
             line(p, "} else {");
@@ -238,13 +331,14 @@ static void print_stmt(Printer *p, const Stmt *stmt) {
              stmt->op == '='   ? ""
              : stmt->op == '+' ? "+"
                                : "-",
-             expr_text(p, stmt->value));
+             formula_text(p, stmt, stmt->value));
         break;
     case S_TILE: print_assignment(p, stmt); break;
     case S_CONTRACT:
         line(p, "%s %s= sum[x] %s * %s;", expr_text(p, stmt->target), stmt->op == '+' ? "+" : "",
              expr_text(p, stmt->left), expr_text(p, stmt->right));
         break;
+    case S_CALL: print_call(p, stmt); break;
     case S_TURN: print_block(p, "turn", &stmt->body); break;
     case S_UNSAFE: print_block(p, "unsafe", &stmt->body); break;
     case S_ARRIVE:
@@ -273,7 +367,7 @@ static void add_tensor(Str *out, const Tensor *tensor) {
         else
             str_printf(out, "%d", tensor->extents[d].number);
     }
-    str_add(out, "], ");
+    str_char(out, ']');
 }
 
 /* True if a loop uses the range, or a statement waits for the pipe. -1: any */
@@ -300,7 +394,10 @@ static void print_head(Printer *p) {
     const Program *program = p->program;
     Str tensors = str_new(p->arena);
     str_add(&tensors, "");
-    for (int i = 0; i < program->tensor_count; i++) add_tensor(&tensors, &program->tensors[i]);
+    for (int i = 0; i < program->tensor_count; i++) {
+        add_tensor(&tensors, &program->tensors[i]);
+        str_add(&tensors, ", ");
+    }
     line(p, "kernel k(%sq: i32, p: i32) for sm_90a {", tensors.text);
     p->indent++;
     for (int i = 0; i < program->require_count; i++)
@@ -308,6 +405,8 @@ static void print_head(Printer *p) {
              OPERATORS[program->requires[i].op], (long long)program->requires[i].number);
     line(p, "grid %s(%s: %s);", program->persistent ? "persistent " : "",
          local_name(p, program->axis), expr_text(p, program->tiles));
+    if (program->cluster > 1)
+        line(p, "cluster (%s: %d);", local_name(p, program->axis), program->cluster);
     for (int i = 0; i < program->range_count; i++)
         if (is_used(program, i, -1))
             line(p, "range r%d = 0 .. %s%s%s;", i, expr_text(p, program->ranges[i]),
@@ -335,7 +434,12 @@ static void print_pipes(Printer *p) {
 }
 
 const char *program_text(Program *program) {
-    Printer p = {.program = program, .arena = program->arena, .out = str_new(program->arena)};
+    Str functions = str_new(program->arena);
+    str_add(&functions, "");
+    Printer p = {.program = program,
+                 .arena = program->arena,
+                 .out = str_new(program->arena),
+                 .functions = &functions};
     print_head(&p);
     print_pipes(&p);
     for (int i = 0; i < program->role_count; i++) {
@@ -349,11 +453,16 @@ const char *program_text(Program *program) {
     }
     p.indent = 0;
     line(&p, "}");
-    return p.out.text;
+    str_add(&functions, p.out.text);
+    return functions.text;
 }
 
 const char *stmt_text(Program *program, const Stmt *stmt) {
-    Printer p = {.program = program, .arena = program->arena, .out = str_new(program->arena)};
+    Str functions = str_new(program->arena);
+    Printer p = {.program = program,
+                 .arena = program->arena,
+                 .out = str_new(program->arena),
+                 .functions = &functions};
     if (stmt == NULL) return "the end";
     print_stmt(&p, stmt);
     for (char *c = p.out.text; *c != '\0'; c++)

@@ -123,8 +123,14 @@ static Stmt *add_to_sums(Scope *scope, const Expr *value) {
 }
 
 static void use_sum(Scope *scope, int handle, int pipe, Stmts *out) {
-    stmts_add(scope->program, out,
-              add_to_sums(scope, stage_row(scope, handle, pipe, lane_of(scope))));
+    Program *program = scope->program;
+    const Expr *lane = lane_of(scope);
+    if (scope->width < WIDE && program_exchanges(program, pipe) && often(program, 60)) {
+        const Expr *other = binary(program, DO_SUB, n(scope, 1), expr_new(program, X_RANK, 0));
+        lane = binary(program, DO_ADD, binary(program, DO_MUL, other, n(scope, scope->width)),
+                      index_of(program, 0)); /* of the other instance */
+    }
+    stmts_add(program, out, add_to_sums(scope, stage_row(scope, handle, pipe, lane)));
 }
 
 static void use_element(Scope *scope, int handle, int pipe, Stmts *out) {

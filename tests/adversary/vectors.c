@@ -20,7 +20,8 @@ static void draw_requires(Program *program) {
 
 static void draw_fields(Program *program, Pipe *pipe) {
     pipe->field_count = often(program, 30) ? 2 : 1;
-    bool loads = pipe->producer == 0 && often(program, program->theme == THEME_ROTATION ? 20 : 60);
+    int copies = program->theme == THEME_ROTATION ? 20 : program->theme == THEME_CLUSTERS ? 85 : 60;
+    bool loads = pipe->producer == 0 && often(program, copies);
     for (int f = 0; f < pipe->field_count; f++) {
         Field *field = &pipe->fields[f];
         *field = (Field){.copied = loads, .rank = often(program, 40) ? 2 : 1};
@@ -37,6 +38,19 @@ static void add_pipe(Program *program, int producer, int consumer, int other) {
     draw_fields(program, pipe);
 }
 
+bool program_exchanges(const Program *program, int pipe) {
+    const Pipe *row = &program->pipes[pipe];
+    for (int c = 0; c < row->consumer_count; c++)
+        if (row->consumers[c] == row->producer) return true;
+    return false;
+}
+
+/* Role 1 consumes what it produces, and role 2 perhaps as well. */
+static void draw_exchange(Program *program) {
+    bool other = program->role_count == 3 && often(program, 30);
+    add_pipe(program, 1, 1, other ? 2 : -1);
+}
+
 static void draw_pipes(Program *program) {
     program->role_count = often(program, 45) ? 3 : 2;
     bool three = program->role_count == 3, fork = three && often(program, 30);
@@ -44,18 +58,23 @@ static void draw_pipes(Program *program) {
     if (three && !fork) add_pipe(program, often(program, 60), 2, -1);
     if (often(program, program->theme == THEME_STAGES ? 80 : 30))
         add_pipe(program, 0, 1 + (int)pick(program, (uint32_t)program->role_count - 1), -1);
+    if (often(program, program->theme == THEME_EXCHANGE ? 100 : 5)) draw_exchange(program);
     for (int r = 0; r < program->role_count; r++) {
         Role *role = &program->roles[r];
-        bool produces = false;
-        for (int i = 0; i < program->pipe_count; i++) produces |= program->pipes[i].producer == r;
+        bool produces = false, exchanges = false;
+        for (int i = 0; i < program->pipe_count; i++) {
+            if (program->pipes[i].producer != r) continue;
+            exchanges |= program_exchanges(program, i);
+            produces |= !program_exchanges(program, i);
+        }
         role->warps = 1 + often(program, 15);
         role->instances = 1;
         bool turns = r == 1 && program->theme == THEME_TURNS;
-        if (r == 0 || (!turns && !often(program, 20))) continue;
+        if (r == 0 || (!turns && !often(program, exchanges ? 50 : 20))) continue;
         role->warpgroups = true;
         role->warps = 4;
         role->instances = turns || often(program, 75) ? 2 : 1;
-        role->in_turn = role->instances == 2 && often(program, turns ? 60 : 50);
+        role->in_turn = role->instances == 2 && !exchanges && often(program, turns ? 60 : 50);
         if (produces && !role->in_turn) role->instances = 1;
     }
 }
@@ -65,8 +84,8 @@ static void draw_arrivals(Program *program) {
     for (int i = 0; i < program->pipe_count; i++) {
         Pipe *pipe = &program->pipes[i];
         const Role *role = &program->roles[pipe->consumers[0]];
-        if (pipe->consumer_count > 1 || !often(program, program->theme == THEME_TURNS || program->theme == THEME_STAGES ? 40 : 12))
-            continue;
+        bool likely = program->theme == THEME_TURNS || program->theme == THEME_STAGES;
+        if (pipe->consumer_count > 1 || !often(program, likely ? 40 : 12)) continue;
         int lanes = often(program, 80) ? 1 : 32;
         pipe->arrivals =
             lanes * (role->warpgroups ? 4 : role->warps) * (role->in_turn ? 1 : role->instances);
@@ -184,6 +203,8 @@ void draw_vectors(Program *program) {
     program->axis = local_new(program, LOCAL_LOOP);
     program->locals[program->axis].name = "t";
     program->tiles = often(program, 10) ? number(program, 5) : symbol(program, SYM_G);
+    if (often(program, program->theme == THEME_CLUSTERS ? 100 : 4))
+        program->cluster = often(program, 60) ? 2 : 2 + (int)pick(program, 3);
     draw_inputs(&scope);
     draw_requires(program);
     draw_pipes(program);

@@ -379,7 +379,7 @@ static const struct {
             {"an order exchanged", wound_order, 4, THEME_PADDING},
             {"a statement twice", wound_twice, 3, THEME_ANY},
             {"a stage under a condition", wound_stage, 4, THEME_STAGES},
-            {"a ring too short", wound_ring, 13, THEME_STAGES},
+            {"a ring too short", wound_ring, 20, THEME_STAGES},
             {"an end forgotten", wound_end, 3, THEME_STAGES},
             {"a hint too early", wound_hint, 17, THEME_STAGES},
             {"a hint", wound_asked, 19, THEME_TURNS},
