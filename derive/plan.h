@@ -6,7 +6,7 @@
  *   plan_moves.c  how threads carry out a statement element by element
  *   plan_contractions.c  where operands of matrix instructions lie
  *   plan_kernel.c what is of the whole block: shared memory, warpgroups
- *   plan_print.c  --emit=plan */
+ *   plan_print.c, plan_print_rows.c  --emit=plan */
 #ifndef PIPEC_DERIVE_PLAN_H
 #define PIPEC_DERIVE_PLAN_H
 
@@ -176,6 +176,7 @@ void plan_names(Arena *arena, const Row *row, bool *tiles);
 void plan_skipped(Arena *arena, FlowCode *code, Plan *plan);
 void plan_waits(Arena *arena, FlowCode *code, Plan *plan);
 void plan_ahead(Arena *arena, const FlowCode *code, Plan *plan); /* needs waits and turns */
+void plan_print_row(const FlowCode *code, const Plan *plan, int at, Str *out);
 void plan_entry(const Prog *prog, const Role *role, Plan *plan);
 const KernelPlan *plan_kernel(Arena *arena, const Prog *prog);
 void plan_contractions(Arena *arena, const FlowCode *code, Plan *plan);

@@ -1,132 +1,148 @@
-/* --emit=plan: what is emitted beside the rows of each role. */
+/* --emit=plan: all that is derived: of the block, of each role, of its rows (plan_print_rows.c). */
 #include "derive/plan.h"
 
 #include <inttypes.h>
 
-static void print_copy(const FlowCode *code, int at, const Wait *wait, Str *out) {
-    int loops = 0;
-    for (int r = code->rows.items[at].region; r >= 0; r = code->regions.items[r].parent) {
-        const Region *region = &code->regions.items[r];
-        if (!region_unrolled(region)) continue;
-        int64_t value = wait->copy[loops++];
-        if (value == PLAN_ANY) continue;
-        str_printf(out, ", where `%s` is %" PRId64, code->role->locals.items[region->var].name, value);
-    }
+/* ---- the block ------------------------------------------------------------------------------ */
+
+static void print_range(const Range *range, Str *out) {
+    static const char *const kinds[] = {[RANGE_FULL] = "full barriers",
+                                        [RANGE_EMPTY] = "empty barriers",
+                                        [RANGE_FIELD] = "field",
+                                        [RANGE_TILE] = "tile"};
+    str_printf(out, "  at %u, %u x %u bytes", range->offset, range->count, range->bytes);
+    if (range->count > 1) str_printf(out, ", %u apart", range->stride);
+    str_printf(out, ": %s %s%s%s", kinds[range->kind], range->pipe ? range->pipe : "",
+               range->pipe && range->name ? "." : "", range->name ? range->name : "");
+    if (range->arrivals > 0) str_printf(out, ", %u arrivals", range->arrivals);
+    str_printf(out, ", %s\n", range->note);
 }
 
-static void print_waits(const FlowCode *code, int at, const Waits *waits, const char *where, Str *out) {
-    for (size_t i = 0; i < waits->count; i++) {
-        const Wait *wait = &waits->items[i];
-        str_printf(out, "  row %d, %s: matrix instructions but those of the last %d groups are done",
-                   at, where, wait->depth);
-        if (wait->tile >= 0 || wait->handle >= 0)
-            str_printf(out, ", which use `%s`",
-                       wait->tile >= 0 ? code->role->tiles.items[wait->tile].name
-                                       : code->role->handles.items[wait->handle].name);
-        if (wait->pin >= 0)
-            str_printf(out, ", after a spin at the barrier of `%s`", code->role->handles.items[wait->pin].name);
-        print_copy(code, at, wait, out);
-        str_char(out, '\n');
-    }
-}
-
-static void print_ahead(const FlowCode *code, int at, const Ahead *ahead, Str *out) {
-    if (ahead == NULL) return;
-    const Row *row = code_row(code, at);
-    for (size_t i = 0; i < ahead->exprs.count; i++) {
-        str_printf(out, "  row %d: reads before its wait ", at);
-        expr_print(ahead->exprs.items[i], code->prog, code->role, &row->tile->space, out);
-        str_char(out, '\n');
-    }
-    if (ahead->release >= 0)
-        str_printf(out, "  row %d: is carried out at the wait of row %d\n", ahead->release, at);
-}
-
-static const char *const move_names[] = {[MOVE_EACH] = "one by one",
-                                         [MOVE_VECTOR] = "as vectors",
-                                         [MOVE_REGISTERS] = "in registers",
-                                         [MOVE_MATRICES] = "as matrices",
-                                         [MOVE_TRANSPOSED] = "as matrices, transposed"};
-
-static void print_access(const FlowCode *code, int at, const Access *access, MoveKind kind, Str *out) {
-    const Tile *tile = code_row(code, at)->tile;
-    str_add(out, ", `");
-    access_print(access, code->prog, code->role, &tile->space, out);
-    str_printf(out, "` %s", move_names[kind]);
-}
-
-static void print_moves(const FlowCode *code, int at, const Moves *moves, Str *out) {
-    static const char *const walks[] = {[WALK_ONE] = "one thread",
-                                        [WALK_FLAT] = "threads in turn",
-                                        [WALK_LAUNCH] = "the last index over the threads",
-                                        [WALK_REGISTERS] = "as registers hold it"};
-    if (moves == NULL) return;
-    str_printf(out, "  row %d: %s", at, walks[moves->walk]);
-    if (moves->walk == WALK_FLAT || moves->walk == WALK_REGISTERS)
-        str_printf(out, ", %d element%s at once, %d of these in flight", moves->vector,
-                   moves->vector == 1 ? "" : "s", moves->batch);
-    if (moves->looped > 0) str_printf(out, ", a loop of %" PRId64, moves->looped);
-    print_access(code, at, &code_row(code, at)->tile->target, moves->target, out);
-    for (size_t i = 0; i < moves->reads.count; i++)
-        print_access(code, at, moves->reads.items[i].expr->read, moves->reads.items[i].kind, out);
-    if (moves->joins) str_add(out, ", after a barrier of the instance");
-    if (moves->publishes) str_add(out, ", a fence and the barrier after it");
+static void print_group(const Prog *prog, const SharedGroup *group, Str *out) {
+    str_printf(out, "  warpgroup from warp %d:", group->first_warp);
+    for (size_t i = 0; i < group->roles.count; i++)
+        str_printf(out, "%s %s", i > 0 ? "," : "", prog->roles.items[group->roles.items[i]].name);
+    if (group->registers > 0) str_printf(out, ", setmaxnreg %d", group->registers);
     str_char(out, '\n');
 }
 
-static void print_matrix(const Matrix *matrix, const char *which, Str *out) {
-    if (!matrix->in_memory) {
-        str_printf(out, ", %s in registers", which);
-        return;
+static void print_map(const Prog *prog, size_t number, Str *out) {
+    const Map *map = &prog->maps.items[number];
+    str_printf(out, "  map %zu of %s: %s, boxes of", number, prog->params.items[map->param].name,
+               map->stored ? "stored" : "loaded");
+    for (int d = 0; d < map->rank; d++)
+        str_printf(out, "%s %" PRId64, d > 0 ? " x" : "", map->box[d]);
+    if (map->swizzle) str_printf(out, ", swizzled over %d bytes", 16 << map->swizzle);
+    for (int d = 0; d < map->rank; d++) {
+        str_add(out, d > 0 ? ", stride " : ", extent ");
+        if (d > 0) expr_print(map->strides[d], prog, NULL, NULL, out), str_add(out, " extent ");
+        expr_print(map->extents[d], prog, NULL, NULL, out);
     }
-    str_printf(out, ", %s: leading %" PRId64 ", stride %" PRId64 ", step %" PRId64, which,
-               matrix->leading, matrix->stride, matrix->step);
-    if (matrix->panel_steps > 0)
-        str_printf(out, ", after each %" PRId64 " of these %" PRId64, matrix->panel_steps,
-                   matrix->panel);
-}
-
-static void print_contraction(int at, const Contraction *contraction, Str *out) {
-    if (contraction == NULL) return;
-    str_printf(out, "  row %d: %d registers a slab", at, contraction->sums);
-    print_matrix(&contraction->a, "first operand", out);
-    print_matrix(&contraction->b, "second operand", out);
     str_char(out, '\n');
 }
 
-static void print_row(const FlowCode *code, const Plan *plan, int at, Str *out) {
-    print_waits(code, at, &plan->waits[at], "before", out);
-    print_ahead(code, at, plan->ahead[at], out);
-    print_contraction(at, plan->contractions[at], out);
-    print_moves(code, at, plan->moves[at], out);
-    print_waits(code, at, &plan->joins[at], "end of the second arm", out);
-    if (plan->signals[at] >= 0)
-        str_printf(out, "  row %d: the warp is done with the stage of `%s` before it arrives\n", at,
-                   code->role->handles.items[plan->signals[at]].name);
-    if (plan->commits && plan->commits[at]) str_printf(out, "  row %d, after: commits its group\n", at);
-    if (plan->clears[at])
-        str_printf(out, "  row %d: emits no zeros, the first contraction clears the tile\n", at);
-    if (plan->passes[at]) str_printf(out, "  row %d, after: passes turn %d on\n", at, plan->passes[at]);
+static void print_kernel(const Prog *prog, const KernelPlan *plan, Str *out) {
+    str_printf(out, "block: %d warps, %u bytes of shared memory", prog->warps, prog->shared_bytes);
+    if (prog->launch_registers)
+        str_printf(out, ", launched with %d registers a thread", prog->launch_registers);
+    str_printf(out, "\n  %" PRId64 " on an SM, limited by %s, %" PRId64 " bytes in flight each\n",
+               plan->blocks, plan->limited, plan->in_flight);
+    for (size_t i = 0; i < plan->memory.count; i++) print_range(&plan->memory.items[i], out);
+    for (size_t i = 0; i < plan->groups.count; i++) print_group(prog, &plan->groups.items[i], out);
+    for (size_t i = 0; i < prog->maps.count; i++) print_map(prog, i, out);
+}
+
+/* ---- a role --------------------------------------------------------------------------------- */
+
+static void print_tile(const Prog *prog, const Role *role, const RoleTile *tile, Str *out) {
+    str_printf(out, "  tile %s: ", tile->name);
+    if (tile->in_registers)
+        layout_print(&tile->held, role->warps * 32, out);
+    else
+        str_add(out, plan_layout(out->arena, prog, &tile->layout, tile->type,
+                                 tile->extents[tile->rank - 1]));
+    str_char(out, '\n');
+}
+
+static void print_use(const Pipe *pipe, const PipeUse *use, Str *out) {
+    const struct {
+        bool is;
+        const char *text;
+    } facts[] = {
+        {use->in_turn, "a stage is one instance's"},
+        {use->lanes_in, use->waits_copies ? "cp.async in, waited for" : "cp.async in"},
+        {use->generic_in, "stores in"},
+        {use->generic_out, "loads out"},
+        {use->bulk_out, "copies out"},
+        {use->mma_out, "matrix instructions out"},
+        {use->lanes_arrive, "each lane arrives"},
+        {use->warps_arrive, "a lane of each warp arrives"},
+        {use->instance_arrives, "a lane of the instance arrives"},
+        {use->fenced[END_PRODUCE], "a fence between proxies before a stage is full"},
+        {use->fenced[END_CONSUME], "a fence between proxies before a stage is empty"},
+    };
+    str_printf(out, "  pipe %s:", pipe->name);
+    const char *between = " ";
+    if (use->tensor_in) str_printf(out, " %u bytes copied in", use->tx_bytes), between = ", ";
+    for (size_t i = 0; i < COUNT_OF(facts); i++)
+        if (facts[i].is) str_printf(out, "%s%s", between, facts[i].text), between = ", ";
+    str_char(out, '\n');
+}
+
+static void print_threads(const Role *role, const Plan *plan, Str *out) {
+    str_printf(out, "role %s: %d warps from warp %d", role->name, role_warps(role),
+               role->first_warp);
+    if (role->instances > 1) str_printf(out, " in %d instances", role->instances);
+    if (role->one_lane) str_add(out, ", in one lane");
+    if (plan->registers > 0) str_printf(out, ", setmaxnreg %d", plan->registers);
+    if (role->barrier > 0) str_printf(out, ", named barriers from %d", role->barrier);
+    if (role->turns > 0) str_printf(out, ", turns at barriers from %d", role->tokens);
+    str_char(out, '\n');
+}
+
+static void print_lates(const FlowCode *code, Str *out) {
+    for (size_t i = 0; i < code->lates.count; i++) {
+        const Late *late = &code->lates.items[i];
+        if (late->lag > 0)
+            str_printf(out, "  stage %s: released %d iteration%s late\n",
+                       code->role->handles.items[late->handle].name, late->lag,
+                       late->lag == 1 ? "" : "s");
+    }
+}
+
+static void print_regions(const FlowCode *code, const Plan *plan, Str *out) {
+    for (size_t r = 0; r < code->regions.count; r++) {
+        if (!plan->apart[r]) continue;
+        str_printf(out, "  region %zu: lanes of a warp go through it apart, and meet after it", r);
+        for (size_t i = 0; i < plan->due[r].count; i++)
+            str_printf(out, "; the warp is done with the stage of `%s` before",
+                       code->role->handles.items[plan->due[r].items[i]].name);
+        str_char(out, '\n');
+    }
 }
 
 static void print_role(const FlowCode *code, const Plan *plan, Str *out) {
-    for (size_t r = 0; r < code->regions.count; r++)
-        if (plan->apart[r])
-            str_printf(out, "  region %zu: lanes of a warp go through it apart, and meet after it\n", r);
-    if (plan->drains) str_add(out, "  copies out of shared memory are complete before the role ends\n");
-    for (size_t at = 0; at < code->rows.count; at++) print_row(code, plan, (int)at, out);
+    const Role *role = code->role;
+    print_threads(role, plan, out);
+    for (size_t t = 0; t < role->tiles.count; t++)
+        print_tile(code->prog, role, &role->tiles.items[t], out);
+    for (size_t p = 0; p < code->prog->pipes.count; p++)
+        if (role->pipes[p].uses) print_use(&code->prog->pipes.items[p], &role->pipes[p], out);
+    print_lates(code, out);
+    print_regions(code, plan, out);
+    for (size_t at = 0; at < code->rows.count; at++) plan_print_row(code, plan, (int)at, out);
     const FlowCode *skipped = plan->skipped.code;
     for (size_t at = 0; skipped && at < skipped->rows.count; at++)
         if (skipped->rows.items[at].kind == ROW_ACQUIRE)
             str_printf(out, "  row %d: steps the cursor in iterations of other instances too\n",
                        skipped->whole_rows.items[at]);
+    if (plan->drains) str_add(out, "  the role ends when copies out of shared memory are complete\n");
 }
 
 void plan_print(const Prog *prog, Arena *arena, Str *out) {
     (void)arena;
-    for (size_t r = 0; r < prog->roles.count; r++) {
-        const FlowCode *code = prog->roles.items[r].code;
-        str_printf(out, "role %s\n", prog->roles.items[r].name);
-        if (code->plan) print_role(code, code->plan, out);
-    }
+    if (prog->plan == NULL) return;
+    print_kernel(prog, prog->plan, out);
+    for (size_t r = 0; r < prog->roles.count; r++)
+        print_role(prog->roles.items[r].code, prog->roles.items[r].code->plan, out);
 }

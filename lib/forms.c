@@ -42,7 +42,7 @@ static const FormRow rows[] = {
     {{"ast", "the tree of the text", false}, NEEDS_AST, print_ast, NULL},
 #define SHOWN(name, function, needs, leaves, when, print, what) {{#name, what, false}, NEEDS_PASS, NULL, print},
 #include "check/passes.def"
-    {{"prog", "the checked program, with what was derived", false}, NEEDS_PROG, NULL, prog_print},
+    {{"prog", "the checked program", false}, NEEDS_PROG, NULL, prog_print},
     {{"manifest", "what a launcher needs, as JSON", true}, NEEDS_PTX, print_manifest, NULL},
     {{"report", "what was derived and why, as JSON", true}, NEEDS_PTX, print_report, NULL},
     {{"ptx", "the PTX text", true}, NEEDS_PTX, print_ptx, NULL},

@@ -96,16 +96,6 @@ static void print_domains(Out *o) {
     }
 }
 
-static const char *const swizzles[] = {"none", "32", "64", "128"};
-
-static void print_layout(Out *o, const Layout *layout) {
-    if (!layout->alignment) return;
-    const char *swizzle = layout->swizzle >= 0 && layout->swizzle < 4 ? swizzles[layout->swizzle] : "?";
-    str_printf(o->text, " panel %lld swizzle %s align %u", (long long)layout->panel, swizzle,
-               (unsigned)layout->alignment);
-    if (layout->padding) str_printf(o->text, " padding %lld", (long long)layout->padding);
-}
-
 static void print_fields(Out *o, const Pipe *pipe) {
     o->depth++;
     for (size_t i = 0; i < pipe->fields.count; i++) {
@@ -117,8 +107,6 @@ static void print_fields(Out *o, const Pipe *pipe) {
         for (int d = 0; d < field->rank; d++)
             str_printf(o->text, "%s%lld", d ? ", " : "", (long long)field->extents[d]);
         str_char(o->text, ']');
-        if (field->bytes) str_printf(o->text, " at %u bytes %u", (unsigned)field->offset, (unsigned)field->bytes);
-        print_layout(o, &field->layout);
         str_char(o->text, '\n');
     }
     o->depth--;
@@ -134,33 +122,6 @@ static void print_pipes(Out *o) {
             str_printf(o->text, "%s %s", j ? "," : "", o->prog->roles.items[pipe->consumers.items[j]].name);
         str_char(o->text, '\n');
         print_fields(o, pipe);
-        o->depth++;
-        if (pipe->full_count) {
-            if (pipe->fields.count)
-                LINE(o, "stages at %u, %u bytes each", (unsigned)pipe->offset, (unsigned)pipe->stride);
-            LINE(o, "full barriers at %u count %u: %s", (unsigned)pipe->full, (unsigned)pipe->full_count,
-                 pipe->full_reason ? pipe->full_reason : "");
-            LINE(o, "empty barriers at %u count %u: %s", (unsigned)pipe->empty, (unsigned)pipe->empty_count,
-                 pipe->empty_reason ? pipe->empty_reason : "");
-        }
-        o->depth--;
-    }
-}
-
-static void print_maps(Out *o) {
-    for (size_t i = 0; i < o->prog->maps.count; i++) {
-        const Map *map = &o->prog->maps.items[i];
-        begin_line(o);
-        str_printf(o->text, "map %zu of %s: %s, swizzle %s", i, o->prog->params.items[map->param].name,
-                   map->stored ? "stored" : "loaded",
-                   map->swizzle >= 0 && map->swizzle < 4 ? swizzles[map->swizzle] : "?");
-        for (int d = 0; d < map->rank; d++) {
-            str_add(o->text, " (");
-            formula(o, map->extents[d], NULL);
-            if (d) str_add(o->text, " stride "), formula(o, map->strides[d], NULL);
-            str_printf(o->text, " box %lld)", (long long)map->box[d]);
-        }
-        str_char(o->text, '\n');
     }
 }
 
@@ -254,71 +215,9 @@ static const char *handle_end(const Out *o, int handle) {
     return produces ? "produce" : "consume";
 }
 
-static void print_operand(Out *o, const char *name, const MmaOperand *operand) {
-    if (operand->tile->space == SPACE_REGISTER) {
-        str_printf(o->text, " %s in registers", name);
-        return;
-    }
-    str_printf(o->text, " %s %s-major (axes %d, %d)", name, operand->mn_major ? "mn" : "k", operand->free,
-               operand->inner);
-}
-
-static void print_mma(Out *o, const Mma *mma) {
-    const MmaRow *row = &mma_rows[mma->kind];
-    begin_line(o);
-    str_printf(o->text, "matrix instruction %s: %d x m64n%dk%d, %d step%s,", row->name, mma->slabs, mma->n, row->k,
-               mma->steps, mma->steps == 1 ? "" : "s");
-    print_operand(o, "a", &mma->a);
-    print_operand(o, "b", &mma->b);
-    str_char(o->text, '\n');
-}
-
 static void print_axes(Out *o, uint32_t axes) {
     for (size_t i = 0; i < o->prog->axes.count; i++)
         if (axes >> i & 1) str_printf(o->text, " %s", o->prog->axes.items[i].name);
-}
-
-static void print_multicast(Out *o, const Multicast *multicast) {
-    if (!multicast->axes) return;
-    begin_line(o);
-    str_add(o->text, "multicast along");
-    print_axes(o, multicast->axes);
-    if (multicast->parts > 1)
-        str_printf(o->text, ", %d parts along dimension %d, %lld elements and %lld bytes apart", multicast->parts,
-                   multicast->axis, (long long)multicast->elements, (long long)multicast->bytes);
-    else
-        str_add(o->text, ", by the first block");
-    str_char(o->text, '\n');
-}
-
-static void print_class(Out *o, const Tile *tile) {
-    o->depth++;
-    switch (tile->class) {
-    case TILE_UNCLASSIFIED: break;
-    case TILE_TENSOR_LOAD:
-    case TILE_TENSOR_STORE:
-        begin_line(o);
-        str_printf(o->text, "%s by map %d:", tile->class == TILE_TENSOR_LOAD ? "tensor load" : "tensor store",
-                   tile->box.map);
-        for (int d = 0; d < tile->box.rank; d++) {
-            str_add(o->text, " (from ");
-            formula(o, tile->box.start[d], &tile->space);
-            str_printf(o->text, " covers %lld step %lld)", (long long)tile->box.tile[d], (long long)tile->box.step[d]);
-        }
-        str_char(o->text, '\n');
-        break;
-    case TILE_BULK_LOAD: LINE(o, "bulk load of %u bytes", (unsigned)tile->bulk.bytes); break;
-    case TILE_BULK_STORE: LINE(o, "bulk store of %u bytes", (unsigned)tile->bulk.bytes); break;
-    case TILE_LANES:
-        LINE(o, "by lanes, %d element%s at once%s", tile->piece.elements, tile->piece.elements == 1 ? "" : "s",
-             tile->piece.asynchronous ? ", asynchronous" : "");
-        break;
-    case TILE_MAP: LINE(o, "map"); break;
-    case TILE_MMA: print_mma(o, &tile->mma); break;
-    case TILE_REDUCTION: LINE(o, "reduction"); break;
-    }
-    print_multicast(o, &tile->multicast);
-    o->depth--;
 }
 
 static void print_tile(Out *o, const Tile *tile) {
@@ -334,7 +233,6 @@ static void print_tile(Out *o, const Tile *tile) {
     if (tile->by_lanes) str_add(o->text, " by lanes");
     if (tile->multicast_required) str_add(o->text, " multicast required");
     str_char(o->text, '\n');
-    print_class(o, tile);
 }
 
 static void print_stmt(Out *o, const Stmt *s);
@@ -524,31 +422,6 @@ static void print_locals(Out *o) {
         str_printf(o->text, "%s %s: %s[", tile->in_registers ? "registers" : "shared", tile->name, type_of(tile->type));
         for (int d = 0; d < tile->rank; d++) str_printf(o->text, "%s%lld", d ? ", " : "", (long long)tile->extents[d]);
         str_char(o->text, ']');
-        if (tile->stride)
-            str_printf(o->text, " at %u, %u bytes an instance", (unsigned)tile->offset, (unsigned)tile->stride);
-        if (!tile->in_registers) print_layout(o, &tile->layout);
-        if (tile->in_registers) {
-            str_add(o->text, ": ");
-            layout_print(&tile->held, o->role->warps * 32, o->text);
-        }
-        str_char(o->text, '\n');
-    }
-}
-
-static void print_uses(Out *o) {
-    for (size_t i = 0; o->role->pipes && i < o->prog->pipes.count; i++) {
-        const PipeUse *use = &o->role->pipes[i];
-        if (!use->uses) continue;
-        begin_line(o);
-        str_printf(o->text, "uses %s:", o->prog->pipes.items[i].name);
-        if (use->in_turn) str_add(o->text, " a stage is one instance's;");
-        if (use->tensor_in) str_printf(o->text, " copies in, %u bytes;", (unsigned)use->tx_bytes);
-        if (use->lanes_in) str_printf(o->text, " lanes in%s;", use->waits_copies ? ", waited for" : "");
-        if (use->generic_in) str_add(o->text, " stores in;");
-        if (use->generic_out) str_add(o->text, " loads out;");
-        if (use->bulk_out) str_add(o->text, " copies out;");
-        if (use->mma_out) str_add(o->text, " matrix instructions out;");
-        if (use->instance_arrives) str_add(o->text, " one arrival an instance;");
         str_char(o->text, '\n');
     }
 }
@@ -560,16 +433,9 @@ static void print_role(Out *o, const Role *role) {
                role->instances == 1 ? "" : "s", role->warps, role->warps == 1 ? "" : "s");
     if (role->in_turn) str_add(o->text, " in turn");
     if (role->regs) str_printf(o->text, " regs %d", role->regs);
-    if (o->prog->warps) str_printf(o->text, ", from warp %d", role->first_warp);
-    if (role->registers) str_printf(o->text, ", %d registers a thread", role->registers);
-    if (role->one_lane) str_add(o->text, ", in one lane");
-    if (role->barrier) str_printf(o->text, ", barrier %d", role->barrier);
-    if (role->turns && role->tokens)
-        str_printf(o->text, ", tokens %d to %d", role->tokens, role->tokens + role->turns * role->instances - 1);
     str_char(o->text, '\n');
     o->depth++;
     print_locals(o);
-    print_uses(o);
     LINE(o, "body");
     print_body(o, role->body);
     o->depth--;
@@ -588,8 +454,6 @@ void prog_print(const Prog *prog, Arena *arena, Str *out) {
     print_preconditions(&o);
     print_claims(&o);
     print_examples(&o);
-    print_maps(&o);
     print_pipes(&o);
     for (size_t i = 0; i < prog->roles.count; i++) print_role(&o, &prog->roles.items[i]);
-    if (prog->warps) LINE(&o, "block: %d warps, %u bytes of shared memory", prog->warps, (unsigned)prog->shared_bytes);
 }

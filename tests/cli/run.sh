@@ -275,7 +275,7 @@ for form in $("$P" build --emit=list | cut -d ' ' -f 1); do
     "$P" build copy.pipe --emit=$form >out 2>err
     holds "emit $form" test -s out -a ! -s err
 done
-for form in $("$P" build --emit=list | cut -d ' ' -f 1 | grep -v -e manifest -e report -e ptx -e prog); do
+for form in $("$P" build --emit=list | cut -d ' ' -f 1 | grep -v -e manifest -e report -e ptx -e prog -e plan); do
     expect "emit $form of what is refused" 1 "error[P0306]" "$P" build refused.pipe --emit=$form
     holds "its $form is there" test -s out
 done

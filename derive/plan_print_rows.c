@@ -1,0 +1,162 @@
+/* --emit=plan: what is derived for each row of a role. */
+#include "derive/plan.h"
+
+#include <inttypes.h>
+
+static void print_copy(const FlowCode *code, int at, const Wait *wait, Str *out) {
+    int loops = 0;
+    for (int r = code->rows.items[at].region; r >= 0; r = code->regions.items[r].parent) {
+        const Region *region = &code->regions.items[r];
+        if (!region_unrolled(region)) continue;
+        int64_t value = wait->copy[loops++];
+        if (value == PLAN_ANY) continue;
+        str_printf(out, ", where `%s` is %" PRId64, code->role->locals.items[region->var].name, value);
+    }
+}
+
+static void print_waits(const FlowCode *code, int at, const Waits *waits, const char *where, Str *out) {
+    for (size_t i = 0; i < waits->count; i++) {
+        const Wait *wait = &waits->items[i];
+        str_printf(out, "  row %d, %s: matrix instructions but those of the last %d groups are done",
+                   at, where, wait->depth);
+        if (wait->tile >= 0 || wait->handle >= 0)
+            str_printf(out, ", which use `%s`",
+                       wait->tile >= 0 ? code->role->tiles.items[wait->tile].name
+                                       : code->role->handles.items[wait->handle].name);
+        if (wait->pin >= 0)
+            str_printf(out, ", after a spin at the barrier of `%s`", code->role->handles.items[wait->pin].name);
+        print_copy(code, at, wait, out);
+        str_char(out, '\n');
+    }
+}
+
+static void print_ahead(const FlowCode *code, int at, const Ahead *ahead, Str *out) {
+    if (ahead == NULL) return;
+    const Row *row = code_row(code, at);
+    for (size_t i = 0; i < ahead->exprs.count; i++) {
+        str_printf(out, "  row %d: reads before its wait ", at);
+        expr_print(ahead->exprs.items[i], code->prog, code->role, &row->tile->space, out);
+        str_char(out, '\n');
+    }
+    if (ahead->release >= 0)
+        str_printf(out, "  row %d: is carried out at the wait of row %d\n", ahead->release, at);
+}
+
+static void print_boxes(const FlowCode *code, const Tile *tile, Str *out) {
+    const BoxCopy *box = &tile->box;
+    str_printf(out, " by map %d, %" PRId64 " boxes", box->map, copy_boxes(code->prog, box));
+    for (int d = 0; d < box->rank; d++) {
+        str_add(out, ", from ");
+        expr_print(box->start[d], code->prog, code->role, &tile->space, out);
+        str_printf(out, " on %" PRId64, box->tile[d]);
+        if (box->step[d] != 0) str_printf(out, " (a box is %" PRId64 " bytes)", box->step[d]);
+    }
+}
+
+static void print_multicast(const Prog *prog, const Multicast *multicast, Str *out) {
+    if (multicast->axes == 0) return;
+    str_add(out, ", multicast along");
+    for (size_t a = 0; a < prog->axes.count; a++)
+        if (multicast->axes >> a & 1) str_printf(out, " `%s`", prog->axes.items[a].name);
+    if (multicast->parts > 1)
+        str_printf(out, " in %d parts, %" PRId64 " bytes apart", multicast->parts,
+                   multicast->bytes);
+    else
+        str_add(out, " by the first block");
+}
+
+/* Of a statement that the copy engine or lanes carry out */
+static void print_copy_of(const FlowCode *code, int at, const Tile *tile, Str *out) {
+    static const char *const classes[] = {[TILE_TENSOR_LOAD] = "tensor load",
+                                          [TILE_TENSOR_STORE] = "tensor store",
+                                          [TILE_BULK_LOAD] = "bulk load",
+                                          [TILE_BULK_STORE] = "bulk store",
+                                          [TILE_LANES] = "by lanes",
+                                          [TILE_REDUCTION] = NULL};
+    if (classes[tile->class] == NULL) return;
+    str_printf(out, "  row %d: %s", at, classes[tile->class]);
+    if (tile->class == TILE_TENSOR_LOAD || tile->class == TILE_TENSOR_STORE)
+        print_boxes(code, tile, out);
+    else if (tile->class == TILE_LANES)
+        str_add(out, tile->piece.asynchronous ? ", cp.async" : ", through registers");
+    else
+        str_printf(out, " of %u bytes", tile->bulk.bytes);
+    print_multicast(code->prog, &tile->multicast, out);
+    if (tile->order & ORDER_FENCE) str_add(out, ", after a fence between proxies");
+    if (tile->order & ORDER_THREADS) str_add(out, ", after a barrier of the instance");
+    if (tile->order & ORDER_STORES) str_add(out, ", after the stores before it");
+    str_char(out, '\n');
+}
+
+static const char *const move_names[] = {[MOVE_EACH] = "one by one",
+                                         [MOVE_VECTOR] = "as vectors",
+                                         [MOVE_REGISTERS] = "in registers",
+                                         [MOVE_MATRICES] = "as matrices",
+                                         [MOVE_TRANSPOSED] = "as matrices, transposed"};
+
+static void print_access(const FlowCode *code, int at, const Access *access, MoveKind kind, Str *out) {
+    const Tile *tile = code_row(code, at)->tile;
+    str_add(out, ", `");
+    access_print(access, code->prog, code->role, &tile->space, out);
+    str_printf(out, "` %s", move_names[kind]);
+}
+
+static void print_moves(const FlowCode *code, int at, const Moves *moves, Str *out) {
+    static const char *const walks[] = {[WALK_ONE] = "one thread",
+                                        [WALK_FLAT] = "threads in turn",
+                                        [WALK_LAUNCH] = "the last index over the threads",
+                                        [WALK_REGISTERS] = "as registers hold it"};
+    if (moves == NULL) return;
+    str_printf(out, "  row %d: %s", at, walks[moves->walk]);
+    if (moves->walk == WALK_FLAT || moves->walk == WALK_REGISTERS)
+        str_printf(out, ", %d element%s at once, %d of these in flight", moves->vector,
+                   moves->vector == 1 ? "" : "s", moves->batch);
+    if (moves->looped > 0) str_printf(out, ", a loop of %" PRId64, moves->looped);
+    print_access(code, at, &code_row(code, at)->tile->target, moves->target, out);
+    for (size_t i = 0; i < moves->reads.count; i++)
+        print_access(code, at, moves->reads.items[i].expr->read, moves->reads.items[i].kind, out);
+    if (moves->joins) str_add(out, ", after a barrier of the instance");
+    if (moves->publishes) str_add(out, ", a fence and the barrier after it");
+    str_char(out, '\n');
+}
+
+static void print_matrix(const Matrix *matrix, const char *which, Str *out) {
+    if (!matrix->in_memory) {
+        str_printf(out, ", %s in registers", which);
+        return;
+    }
+    str_printf(out, ", %s: leading %" PRId64 ", stride %" PRId64 ", step %" PRId64, which,
+               matrix->leading, matrix->stride, matrix->step);
+    if (matrix->panel_steps > 0)
+        str_printf(out, ", after each %" PRId64 " of these %" PRId64, matrix->panel_steps,
+                   matrix->panel);
+}
+
+static void print_contraction(const FlowCode *code, int at, const Contraction *contraction,
+                              Str *out) {
+    if (contraction == NULL) return;
+    const Mma *mma = &code_row(code, at)->tile->mma;
+    const MmaRow *row = &mma_rows[mma->kind];
+    str_printf(out, "  row %d: m64n%dk%d.%s, %d slabs of %d registers, %d steps", at, mma->n,
+               row->k, row->name, mma->slabs, contraction->sums, mma->steps);
+    print_matrix(&contraction->a, "first operand", out);
+    print_matrix(&contraction->b, "second operand", out);
+    str_char(out, '\n');
+}
+
+void plan_print_row(const FlowCode *code, const Plan *plan, int at, Str *out) {
+    const Row *row = code_row(code, at);
+    print_waits(code, at, &plan->waits[at], "before", out);
+    if (row->kind == ROW_TILE) print_copy_of(code, at, row->tile, out);
+    print_ahead(code, at, plan->ahead[at], out);
+    print_contraction(code, at, plan->contractions[at], out);
+    print_moves(code, at, plan->moves[at], out);
+    print_waits(code, at, &plan->joins[at], "end of the second arm", out);
+    if (plan->signals[at] >= 0)
+        str_printf(out, "  row %d: the warp is done with the stage of `%s` before it arrives\n", at,
+                   code->role->handles.items[plan->signals[at]].name);
+    if (plan->commits && plan->commits[at]) str_printf(out, "  row %d, after: commits its group\n", at);
+    if (plan->clears[at])
+        str_printf(out, "  row %d: emits no zeros, the first contraction clears the tile\n", at);
+    if (plan->passes[at]) str_printf(out, "  row %d, after: passes turn %d on\n", at, plan->passes[at]);
+}
