@@ -1,5 +1,6 @@
 /* The test driver: tests-driver [--gpu|--no-gpu] [--bless] [--known] [--filter TEXT] [--first]
- * [--jobs N] SUITE.. (`all`: each). --first: stops after the first failed item.
+ * [--jobs N] [--taken FOLDER] SUITE.. (`all`: each). --first: stops after the first failed item.
+ * --taken: suite `assemble` keeps the texts there that ptxas has taken.
  *
  * Runs in the repository's root and needs only its files and, for suite `assemble`, ptxas. Items
  * are distributed over processes, so that a crash is one failure of one item. Items that use a
@@ -26,7 +27,7 @@ static const Suite *const suites[] = {&suite_parse,    &suite_check, &suite_code
 
 typedef struct Options {
     bool bless, gpu, no_gpu, known, first;
-    const char *filter;
+    const char *filter, *taken;
     int jobs;
     bool wanted[COUNT_OF(suites)];
 } Options;
@@ -76,6 +77,7 @@ static void run_item(const Item *item, const Options *options, bool gpu, Tally *
                  .bless = options->bless,
                  .gpu = gpu,
                  .show_known = options->known,
+                 .taken = options->taken,
                  .out = str_new(arena)};
 #ifdef PIPEC_WITHOUT
     setenv("PIPEC_ITEM", item->name, 1);
@@ -193,7 +195,8 @@ static Tally run_all(Arena *arena, const Options *options) {
 /* ---- the command line ------------------------------------------------------------------------ */
 
 static int usage(void) {
-    fprintf(stderr, "usage: tests-driver [--gpu|--no-gpu] [--bless] [--known] [--filter TEXT] [--first] [--jobs N] SUITE..\n"
+    fprintf(stderr, "usage: tests-driver [--gpu|--no-gpu] [--bless] [--known] [--filter TEXT] [--first] [--jobs N]\n"
+                    "                    [--taken FOLDER] SUITE..\n"
                     "suites: all");
     for (size_t i = 0; i < COUNT_OF(suites); i++) fprintf(stderr, " %s", suites[i]->name);
     fprintf(stderr, "\n");
@@ -222,6 +225,7 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--gpu") == 0) options.gpu = true;
         else if (strcmp(argv[i], "--no-gpu") == 0) options.no_gpu = true;
         else if (strcmp(argv[i], "--filter") == 0 && more) options.filter = argv[++i];
+        else if (strcmp(argv[i], "--taken") == 0 && more) options.taken = argv[++i];
         else if (strcmp(argv[i], "--jobs") == 0 && more) options.jobs = atoi(argv[++i]);
         else if (want(&options, argv[i])) any = true;
         else return usage();

@@ -2,7 +2,8 @@
  *
  * tests/ptx/NAME.pipe gives exactly NAME.ptx, and NAME.watchdog.ptx with the watchdog compiled
  * in. If ptxas is found, the text of every program of the repository assembles without a
- * warning, a spill or local memory. */
+ * warning, a spill or local memory. With --taken FOLDER, texts that passed are kept there whole,
+ * and a text that is equal to the kept one of its kernel is not assembled again. */
 #include "launch/launch.h"
 #include "tests/suite.h"
 
@@ -52,7 +53,18 @@ static void list_ptx(Arena *arena, Items *items) { files_in(arena, "tests/ptx", 
 
 /* ---- ptxas ----------------------------------------------------------------------------------- */
 
-static bool have_ptxas(void) { return system("ptxas --version >/dev/null 2>&1") == 0; }
+#define PTXAS "ptxas -arch=sm_90a -v -o /dev/null"
+
+/* What `ptxas --version` prints, read once before the driver starts its processes; "": not found */
+static char ptxas_version[1024];
+
+static bool have_ptxas(void) {
+    FILE *says = popen("ptxas --version 2>/dev/null", "r");
+    if (!says) return false;
+    size_t length = fread(ptxas_version, 1, sizeof ptxas_version - 1, says);
+    ptxas_version[length] = 0;
+    return pclose(says) == 0 && length > 0;
+}
 
 static void list_assemble(Arena *arena, Items *items) {
     if (!have_ptxas()) {
@@ -63,17 +75,33 @@ static void list_assemble(Arena *arena, Items *items) {
     files_in(arena, "tests/ptx", ".pipe", false, items);
     files_in(arena, "tests/run", ".pipe", false, items);
     files_in(arena, "bench", ".pipe", false, items);
-    files_in(arena, "bench", ".pipe", false, items);
 }
 
-static void assemble(Test *test, const char *what, const char *ptx) {
-    char name[] = "/tmp/pipec-ptx-XXXXXX";
-    int file = mkstemp(name);
-    bool written = file >= 0 && write(file, ptx, strlen(ptx)) == (ssize_t)strlen(ptx);
-    if (file >= 0) close(file);
-    if (!expect(test, written, "cannot write %s", name)) return;
-    const char *command = arena_printf(test->arena, "ptxas -arch=sm_90a -v -o /dev/null %s 2>&1", name);
-    FILE *says = popen(command, "r");
+static bool write_whole(const char *path, const char *text) {
+    FILE *file = fopen(path, "wb");
+    bool fine = file && fputs(text, file) >= 0;
+    return (!file || fclose(file) == 0) && fine;
+}
+
+/* Where the text of a kernel is kept: FOLDER/tests-run-NAME.pipe.KERNEL[.watchdog] */
+static const char *taken_path(const Test *test, const char *kernel, bool watchdog) {
+    const char *name = arena_printf(test->arena, "%s.%s%s", test->item, kernel, watchdog ? ".watchdog" : "");
+    char *flat = arena_copy(test->arena, name, strlen(name));
+    for (char *at = flat; *at; at++)
+        if (*at == '/') *at = '-';
+    return arena_printf(test->arena, "%s/%s", test->taken, flat);
+}
+
+/* Renamed when it is complete: another process may read it meanwhile. */
+static void keep(Test *test, const char *path, const char *record) {
+    const char *part = arena_printf(test->arena, "%s.%d", path, (int)getpid());
+    if (!write_whole(part, record) || rename(part, path) != 0) expect(test, false, "cannot write %s", path);
+}
+
+static bool assembles(Test *test, const char *what, const char *ptx) {
+    const char *name = arena_printf(test->arena, "/tmp/pipec-ptx-%d", (int)getpid());
+    if (!write_whole(name, ptx)) return expect(test, false, "cannot write %s", name);
+    FILE *says = popen(arena_printf(test->arena, PTXAS " %s 2>&1", name), "r");
     Str complaints = str_new(test->arena);
     char line[1024];
     bool any = false;
@@ -83,8 +111,24 @@ static void assemble(Test *test, const char *what, const char *ptx) {
         any = true;
     }
     int code = says ? pclose(says) : -1;
-    expect(test, code == 0 && !any, "%s: ptxas ends with %d and says\n%s", what, code, any ? complaints.text : "");
     unlink(name);
+    return expect(test, code == 0 && !any, "%s: ptxas ends with %d and says\n%s", what, code,
+                  any ? complaints.text : "");
+}
+
+static void assemble(Test *test, const char *kernel, bool watchdog, const char *ptx) {
+    const char *what = arena_printf(test->arena, "%s%s", kernel, watchdog ? ", with the watchdog" : "");
+    if (!test->taken) {
+        assembles(test, what, ptx);
+        return;
+    }
+    const char *path = taken_path(test, kernel, watchdog);
+    const char *record = arena_printf(test->arena, "%s%s\n%s", ptxas_version, PTXAS, ptx);
+    const char *taken = file_read(test->arena, path, NULL);
+    if (taken && strcmp(taken, record) == 0)
+        expect(test, true, "%s", "");
+    else if (assembles(test, what, ptx))
+        keep(test, path, record);
 }
 
 static void run_assemble(Test *test) {
@@ -103,8 +147,7 @@ static void run_assemble(Test *test) {
         for (int watchdog = 0; watchdog < 2; watchdog++) {
             PipecProgram *program = compile(test, text, length, kernel, watchdog);
             if (!program) continue;
-            assemble(test, arena_printf(test->arena, "%s%s", kernel, watchdog ? ", with the watchdog" : ""),
-                     pipec_program_ptx(program, NULL));
+            assemble(test, kernel, watchdog, pipec_program_ptx(program, NULL));
             pipec_program_free(program);
         }
     }

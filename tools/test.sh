@@ -14,6 +14,7 @@ if [ "$1" = --part ]; then
     shift
     "$@" >"$log" 2>&1
     echo $? >"$log.code"
+    times >"$log.times"
     exit 0
 fi
 
@@ -21,6 +22,8 @@ B=$1
 logs=$B/test-logs
 rm -rf "$logs"
 mkdir -p "$logs"
+taken=$(dirname "$B")/taken # texts that ptxas has taken, of builds of all modes
+mkdir -p "$taken"
 jobs=$(nproc 2>/dev/null || echo 1)
 
 # NAME COMMAND.. : the longest parts first, so that the last ones to end are short
@@ -29,7 +32,8 @@ parts() {
     echo "matrix $B/matrix-test"
     echo "generate $B/generate-test"
     [ -f tests/cli/run.sh ] && echo "cli sh tests/cli/run.sh $B"
-    for suite in corpus known check codes docs parse ptx assemble; do echo "$suite $B/tests-driver --jobs 1 $suite"; done
+    echo "assemble $B/tests-driver --jobs 1 --taken $taken assemble"
+    for suite in corpus known check codes docs parse ptx; do echo "$suite $B/tests-driver --jobs 1 $suite"; done
     echo "graphs $B/graphs-test"
     echo "adversary $B/adversary-test"
     echo "adversary-themes $B/adversary-test --theme each"
@@ -46,6 +50,11 @@ parts() {
 parts >"$logs/list"
 sed "s|^\([^ ]*\) |$logs/\1 |" "$logs/list" | xargs -P "$jobs" -L 1 sh "$0" --part
 
+# seconds NAME: processor time of a part and its processes; `times` writes 0m1.234s 0m0.100s for them in its second line
+seconds() {
+    sed -n '2s/[ms]/ /gp' "$logs/$1.times" 2>/dev/null | awk '{ printf "%.1f s", 60 * $1 + $2 + 60 * $3 + $4 }'
+}
+
 # count NAME: adds the last line of a part's log; a part without such a line counts as one test
 passed=0 failed=0 skipped=0
 count() {
@@ -56,7 +65,7 @@ count() {
     case $line in
     *[0-9]" passed, "[0-9]*" failed"*)
         sed -e '$d' -e "/^pass /d" "$log"
-        echo "$name: $line"
+        echo "$name: $line ($(seconds "$name"))"
         set -- $(echo "$line" | sed 's/[^0-9]/ /g') 0
         passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
         # an exit code that the counts do not explain
