@@ -1,8 +1,8 @@
-/* What was asked of the prover: the claim, the formula, and all that is known where it is asked. The
- * same is asked again and again: by each rule, and in each round of a loop. */
+/* Cache of the prover: claim, formula, and all facts known at the place. The same queries recur:
+ * in each rule, and in each round of a loop. */
 #include "algebra/private.h"
 
-#define ROOM_FIRST 64 /* a power of two, as is each room after it */
+#define ROOM_FIRST 64 /* a power of two, as all later sizes */
 
 static uint64_t mixed(uint64_t hash, uint64_t value) {
     hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
@@ -39,7 +39,7 @@ static bool is_asked(const Algebra *algebra, const Asked *asked, PolyClaim claim
     return true;
 }
 
-/* The place of the question, or the free one where it belongs */
+/* The slot of the query, or the free slot for it */
 static Asked **place_of(Algebra *algebra, uint64_t hash, PolyClaim claim, const Poly *poly) {
     AskedTable *all = &algebra->asked;
     for (size_t at = hash & (all->room - 1);; at = (at + 1) & (all->room - 1)) {

@@ -1,5 +1,6 @@
-/* Atoms: what polynomials are made of, each interned once by a key that names what it stands for. Takes kinds and operands; gives ids. Also what
- * is asked of all atoms below a polynomial: does it mention one, put another formula in its place, bring it into another algebra. */
+/* Atoms, of which polynomials consist, each interned once by a key that identifies it. Takes
+ * kinds and operands; returns ids. Also operations on all atoms in a polynomial: contains,
+ * replace, import. */
 #include "algebra/private.h"
 
 #include <assert.h>
@@ -33,9 +34,9 @@ bool poly_wraps(const Algebra *algebra, const Poly *poly) {
     return false;
 }
 
-#define CACHED 64 /* results of one search that are kept: formulas share much */
+#define CACHED 64 /* most cached results of one search: formulas share many atoms */
 
-/* What an atom is made of is older than it is. */
+/* The operands of an atom have lower ids than the atom. */
 static bool may_hold(const Atom *atom, int id, int inner) { return id >= inner && atom->within >> inner % 64 & 1; }
 
 static bool poly_may_hold(const Algebra *algebra, const Poly *poly, int inner) {
@@ -47,11 +48,11 @@ static bool poly_may_hold(const Algebra *algebra, const Poly *poly, int inner) {
     return false;
 }
 
-/* Where one atom is looked for in others */
+/* A search for one atom in others */
 typedef struct Search {
     const Algebra *algebra;
     int atom;
-    int without[CACHED]; /* 1 + id of an atom that it is not in */
+    int without[CACHED]; /* 1 + id of an atom that does not contain it */
 } Search;
 
 static bool is_in(Search *search, const Poly *poly);
@@ -91,7 +92,7 @@ static size_t bucket_of(const Algebra *algebra, const char *key) {
     return slot;
 }
 
-/* What is asked of all atoms in an atom again and again */
+/* Precomputes facts about all atoms in an atom */
 static void summarise(const Algebra *algebra, Atom *atom, int id) {
     atom->within = UINT64_C(1) << id % 64;
     atom->bounds = atom->kind == ATOM_BOUND ? atom->index : 0;
@@ -114,14 +115,14 @@ static void summarise(const Algebra *algebra, Atom *atom, int id) {
                 if (atom->question < 0) atom->question = inner->question;
                 if (atom->quotient < 0) atom->quotient = inner->quotient;
             }
-    /* a question about the variable of a sum has many answers */
+    /* A question about the variable of a sum has several answers */
     bool asks = atom->type == E_BOOL || atom->kind == ATOM_MIN || atom->kind == ATOM_MAX;
     int64_t by;
     if (atom->question < 0 && asks && !atom->bounds) atom->question = id;
     if (atom->quotient < 0 && atom->kind == ATOM_FLOOR && poly_is_constant(atom->args[1], &by)) atom->quotient = id;
 }
 
-/* The key need not live on. */
+/* Copies the key. */
 static int intern(Algebra *algebra, Atom atom) {
     if ((algebra->atoms.count + 1) * 2 > algebra->bucket_count) {
         algebra->bucket_count = algebra->bucket_count ? algebra->bucket_count * 2 : 32;
@@ -132,7 +133,7 @@ static int intern(Algebra *algebra, Atom atom) {
     size_t slot = bucket_of(algebra, atom.key);
     if (!algebra->buckets[slot]) {
         atom.key = arena_copy(algebra->arena, atom.key, strlen(atom.key));
-        atom.self = NULL; /* that of another algebra */
+        atom.self = NULL; /* belongs to another algebra */
         summarise(algebra, &atom, (int)algebra->atoms.count);
         vec_push(algebra->arena, &algebra->atoms, atom);
         algebra->buckets[slot] = (int)algebra->atoms.count;
@@ -140,7 +141,7 @@ static int intern(Algebra *algebra, Atom atom) {
     return algebra->buckets[slot] - 1;
 }
 
-/* Keys are written by hand, from their end: printf takes longer than all the rest. */
+/* Writes digits from the end: printf would take most of the time. */
 static char *write_number(char *at, uint64_t value, unsigned base) {
     do *--at = "0123456789abcdef"[value % base];
     while (value /= base);
@@ -186,8 +187,9 @@ static const char *version_key(KeyRoom *room, const char *tag, int local, int ro
     return at;
 }
 
-/* Levels order the atoms so that bounds lead downwards: symbols, formulas of them, axes, ranks, loops from the outer to the
- * inner one, indexes. An operation lies just above its operands. */
+/* Levels order the atoms so that bounds lead to lower levels: symbols, formulas of them, axes,
+ * ranks, loops from outer to inner, indexes. The level of an operation is just above its
+ * operands'. */
 int atom_simple(Algebra *algebra, AtomKind kind, int index, const Role *role, Element type) {
     Atom atom = {.kind = kind, .index = index, .role = role, .type = type};
     char tag = 'S';
@@ -238,7 +240,8 @@ const Local *atom_limited(const Atom *atom) {
     return local->lo && local->hi ? local : NULL;
 }
 
-/* An operation of up to three operands; `tag` names the operation in the key. NULL where an operand is not known. */
+/* An operation of up to three operands; `tag` identifies the operation in the key. NULL if an
+ * operand is unknown. */
 const Poly *algebra_operation(Algebra *algebra, AtomKind kind, const char *tag, Element type, const Poly *const *args,
                               int count) {
     Str *key = &algebra->key;
@@ -284,16 +287,16 @@ int algebra_bound(Algebra *algebra, const Poly *body) {
     return intern(algebra, atom);
 }
 
-/* Not to be taken apart: equal only to itself */
+/* Without structure: equal only to itself */
 const Poly *atom_by_place(Algebra *algebra, const Expr *expr, Element type, bool changes) {
     Atom atom = {.kind = ATOM_OPAQUE, .type = type, .level = (1 << 28) + 1, .changes = changes};
     atom.key = arena_printf(algebra->arena, "@%p", (const void *)expr);
     return poly_atom(algebra, intern(algebra, atom));
 }
 
-/* ---- in another algebra, and other formulas in place of atoms ---------------------------------------------------------- */
+/* ---- import, and replacement of atoms -------------------------------------------------------- */
 
-/* The operation of `old` on other operands; forms that commute come out in one order */
+/* The operation of `old` on other operands; commutative operations get one order */
 static const Poly *operation_again(Algebra *algebra, const Atom *old, const Poly *const *args, int count) {
     switch (old->kind) {
     case ATOM_DIV: return form_div(algebra, args[0], args[1], old->type);
@@ -324,8 +327,8 @@ static const Poly *operation_again(Algebra *algebra, const Atom *old, const Poly
 }
 
 static const Poly *import_atom(Algebra *algebra, Algebra *from, int id) {
-    (void)range_of_atom(from, id); /* of a loop's variable its own role's algebra knows it */
-    Atom atom = from->atoms.items[id]; /* its key names what it stands for, in every algebra */
+    (void)range_of_atom(from, id); /* its role's algebra knows the range of a loop variable */
+    Atom atom = from->atoms.items[id]; /* the key is the same in every algebra */
     const Poly *args[3] = {NULL, NULL, NULL};
     int count = 0;
     for (; count < 3 && atom.args[count]; count++)
@@ -359,18 +362,18 @@ const Poly *algebra_version(Algebra *algebra, const Role *role, int local, int r
     return poly_atom(algebra, intern(algebra, atom));
 }
 
-/* One formula takes the place of an atom */
+/* Replacement of an atom by a formula */
 typedef struct Replacing {
     Algebra *algebra;
     const Poly *by;
     Search search;
-    int ids[CACHED]; /* 1 + id of an atom that it is in, and what becomes of that */
+    int ids[CACHED]; /* 1 + id of an atom that contains it, and the result for that atom */
     const Poly *made[CACHED];
 } Replacing;
 
 static const Poly *replace(Replacing *r, const Poly *poly);
 
-/* `old` with the formula put in its operands */
+/* `old` with the formula substituted in its operands */
 static const Poly *operation_with(Replacing *r, Atom old) {
     const Poly *args[3] = {NULL, NULL, NULL};
     int count = 0;
@@ -391,7 +394,7 @@ static const Poly *replace_in_atom(Replacing *r, int id) {
 static const Poly *replace(Replacing *r, const Poly *poly) {
     Algebra *algebra = r->algebra;
     if (!is_in(&r->search, poly)) return poly;
-    Poly *same = poly_new(algebra, poly->count); /* terms that stay as they are */
+    Poly *same = poly_new(algebra, poly->count); /* unchanged terms */
     const Poly *result = poly_constant(algebra, 0);
     for (int i = 0; i < poly->count && result; i++) {
         const Term *term = &poly->terms[i];

@@ -1,13 +1,14 @@
-/* The first step of the prover: is a formula at least 0 by the ranges of its atoms, or by their
- * bounds, put in one after the other? Bounds come from the limits of axes, loops, ranks and
- * indexes, from facts, and from the laws of quotients, min and max. "False" means "not known". */
+/* The prover's first step: tests if a formula is at least 0 by the ranges of its atoms, or by
+ * substituting their bounds one after the other. Bounds come from the limits of axes, loops,
+ * ranks and indexes, from facts, and from the laws of quotients, min and max. "False" means
+ * "unknown". */
 #include "algebra/private.h"
 
 #define BOUND_STEPS 600
 #define BOUND_DEPTH 12
 #define SLACK_LIMIT (INT64_C(1) << 40)
 
-/* ---- of atoms -------------------------------------------------------------------------------- */
+/* ---- bounds of atoms ------------------------------------------------------------------------- */
 
 static void add_bound(Algebra *algebra, AtomBounds *bounds, int64_t scale, const Poly *poly) {
     if (poly) vec_push(algebra->arena, bounds, (AtomBound){scale, poly});
@@ -15,8 +16,8 @@ static void add_bound(Algebra *algebra, AtomBounds *bounds, int64_t scale, const
 
 static bool prove(Algebra *algebra, const Poly *poly, int depth, int64_t slack);
 
-/* a quotient q of C's a / b for b > 0 and a >= 0: b*q <= a <= b*q + b - 1; a remainder: 0 <= r <= b - 1 and r <= a;
- * ceil for b > 0: a <= b*q <= a + b - 1, and b*q == a where b divides a */
+/* A quotient q of C's a / b for b > 0 and a >= 0: b*q <= a <= b*q + b - 1; a remainder: 0 <= r
+ * <= b - 1 and r <= a; ceil for b > 0: a <= b*q <= a + b - 1, and b*q == a if b divides a */
 static void bounds_of_division(Algebra *algebra, const Atom *atom, bool lower, AtomBounds *bounds, int depth) {
     const Poly *a = atom->args[0], *b = atom->args[1], *slack;
     int64_t by;
@@ -68,7 +69,8 @@ void atom_bounds(Algebra *algebra, int id, bool lower, AtomBounds *bounds) {
         break;
     case ATOM_LOCAL:
         if (atom->role != algebra->role || !(local = atom_limited(atom))) break;
-        Bindings now = algebra_hold(algebra, (Bindings){0}); /* bounds speak of what was held where the loop began */
+        /* bounds use the values at the start of the loop */
+        Bindings now = algebra_hold(algebra, (Bindings){0});
         const Poly *bound = lower ? algebra_poly(algebra, atom->role, local->lo)
                                   : poly_sum(algebra, algebra_poly(algebra, atom->role, local->hi), one, -1);
         (void)algebra_hold(algebra, now);
@@ -124,10 +126,10 @@ static AtomBounds bounds_of(Algebra *algebra, int id, bool lower, int depth) {
         if ((atom.kind == ATOM_MAX) == lower) {
             add_bound(algebra, &bounds, 1, atom.args[0]);
             add_bound(algebra, &bounds, 1, atom.args[1]);
-        } /* the other side is a matter of cases, see prove() */
+        } /* prove() handles the other side by cases */
         break;
     case ATOM_TRUTH: add_bound(algebra, &bounds, 1, poly_constant(algebra, lower ? 0 : 1)); break;
-    case ATOM_FLOOR: /* by * it <= a <= by * it + by - 1 */
+    case ATOM_FLOOR: /* by * value <= a <= by * value + by - 1 */
         if (poly_is_constant(atom.args[1], &by))
             add_bound(algebra, &bounds, by, lower ? poly_offset(algebra, atom.args[0], 1 - by) : atom.args[0]);
         break;
@@ -161,7 +163,7 @@ static int highest_atom(const Algebra *algebra, const Poly *poly, int below) {
     return best;
 }
 
-/* min, max and a choice are one of their operands: what holds for both holds. */
+/* min, max and a select are one of their operands: what holds for both operands holds for them. */
 static bool by_cases(Algebra *algebra, const Poly *poly, int id, int depth, int64_t slack) {
     Atom atom = algebra->atoms.items[id];
     if (atom.kind != ATOM_MIN && atom.kind != ATOM_MAX && atom.kind != ATOM_SELECT) return false;
@@ -170,7 +172,7 @@ static bool by_cases(Algebra *algebra, const Poly *poly, int id, int depth, int6
            prove(algebra, poly_replace(algebra, poly, id, atom.args[first + 1]), depth - 1, slack);
 }
 
-/* A precondition says so, or more than that */
+/* True if a precondition states it, or a stronger fact */
 static bool is_stated(Algebra *algebra, const Poly *poly) {
     int64_t more;
     for (size_t i = 0; poly && i < algebra->stated.count; i++) {
@@ -181,8 +183,9 @@ static bool is_stated(Algebra *algebra, const Poly *poly) {
     return false;
 }
 
-/* Is poly >= -slack? Eliminates the highest atom by one of its bounds and goes on; of atoms on the same level (symbols) each
- * may be first. A bound of scale k multiplies all by k, so that a whole number that is more than -k is at least 0. */
+/* True if poly >= -slack is proved. Eliminates the highest atom by one of its bounds and
+ * recurses; atoms of the same level (symbols) are tried in each order. A bound of scale k
+ * multiplies all by k, so that an integer greater than -k is at least 0. */
 static bool prove(Algebra *algebra, const Poly *poly, int depth, int64_t slack) {
     if (!poly || depth <= 0 || algebra->steps-- <= 0) return false;
     int64_t common = poly_content(poly);
@@ -215,7 +218,7 @@ static bool prove(Algebra *algebra, const Poly *poly, int depth, int64_t slack) 
 }
 
 bool bounds_prove(Algebra *algebra, const Poly *poly) {
-    int before = algebra->steps; /* of a search around this one */
+    int before = algebra->steps; /* of an enclosing search */
     algebra_learn(algebra);
     algebra->steps = BOUND_STEPS;
     bool proved = prove(algebra, poly, BOUND_DEPTH, 0);

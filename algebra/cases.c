@@ -1,24 +1,23 @@
-/* The second step of the prover: cases and substitution. Each question (ATOM_TRUTH) that what is
- * known does not answer is answered both ways; for claims of equality, variables under quotients
- * are replaced by c * whole + rest, and where two conditions leave a value no choice it is put in.
- * In each case, linear elimination decides. Takes any formula; promises that a yes holds for all
- * integers. */
+/* The prover's second step: cases and substitution. Each question (ATOM_TRUTH) that the facts do
+ * not answer gives two cases; for claims of equality, variables in quotients are replaced by c *
+ * whole + rest, and a value that two conditions determine is substituted. In each case, linear
+ * elimination decides. Takes any formula; a yes holds for all integers. */
 #include "algebra/private.h"
 
 #define STEPS_MOST 500
-#define PARTS_MOST 1024 /* values of a remainder */
-#define SPLITS_MOST 5   /* questions and choices within each other, of `at least 0` */
+#define PARTS_MOST 1024 /* most values of a remainder */
+#define SPLITS_MOST 5   /* nesting depth of questions and choices, for `at least 0` */
 
 typedef VEC(const Poly *) Polys;
 
 typedef struct Case {
     Algebra *algebra;
-    Polys facts;   /* each >= 0 */
+    Polys facts;   /* each fact >= 0 */
     const Poly *poly;
-    bool least;     /* the question: at least 0; else: 0 */
-    Choice *choices; /* that are not made yet, in normal form */
+    bool least;     /* the claim: true: at least 0; false: 0 */
+    Choice *choices; /* unresolved ones, in normal form */
     size_t choice_count;
-    int splits;     /* cases that it may still be taken apart in */
+    int splits;     /* remaining depth of cases */
 } Case;
 
 static void know(Case *now, const Poly *fact) {
@@ -39,7 +38,7 @@ static const Poly *in_choice(Algebra *algebra, const Poly *fact, const Put *put)
     return put ? poly_replace(algebra, fact, put->atom, put->by) : poly_normal(algebra, fact);
 }
 
-/* Both sets of facts, replaced or in normal form */
+/* Both sets of facts, after replacement or in normal form */
 static Choice of_choice(Algebra *algebra, const Choice *choice, const Put *put) {
     Choice out = *choice;
     for (int side = 0; side < 2; side++) {
@@ -52,7 +51,7 @@ static Choice of_choice(Algebra *algebra, const Choice *choice, const Put *put) 
 
 static void replace(Case *now, int atom, const Poly *by) {
     const Atom old = now->algebra->atoms.items[atom];
-    if (old.kind == ATOM_FLOOR) { /* what it was remains true: 0 <= a - it * b <= b - 1 */
+    if (old.kind == ATOM_FLOOR) { /* its definition still holds: 0 <= a - value * b <= b - 1 */
         const Poly *rest = poly_sum(now->algebra, old.args[0], poly_product(now->algebra, by, old.args[1]), -1);
         know(now, rest);
         know(now, poly_offset(now->algebra, poly_sum(now->algebra, old.args[1], rest, -1), -1));
@@ -67,9 +66,9 @@ static void replace(Case *now, int atom, const Poly *by) {
     now->poly = poly_replace(now->algebra, now->poly, atom, by);
 }
 
-/* ---- questions ------------------------------------------------------------------------------------------------------- */
+/* ---- questions ------------------------------------------------------------------------------- */
 
-/* One whose own operand holds no other, a min or max among them; -1: none */
+/* A question whose operand contains no other one, min and max included; -1: none */
 static int question(const Algebra *algebra, const Poly *poly) {
     for (int i = 0; i < poly->count; i++)
         for (int k = 0; k < poly->terms[i].count; k++) {
@@ -88,7 +87,8 @@ static bool proved(Case now) { return now.least ? at_least(now) : zero(now); }
 
 static bool is_extreme(const Atom *atom) { return atom->kind == ATOM_MIN || atom->kind == ATOM_MAX; }
 
-/* Is it >= 0? Of a min or max: the second operand less the first. NULL: a question without a formula */
+/* The formula that is >= 0 if the answer is yes. For a min or max: the second operand minus the
+ * first. NULL: not a formula */
 static const Poly *asked_by(Algebra *algebra, const Atom *atom) {
     if (is_extreme(atom)) return poly_sum(algebra, atom->args[1], atom->args[0], -1);
     return atom->kind == ATOM_TRUTH ? atom->args[0] : NULL;
@@ -115,9 +115,9 @@ static bool by_answers(Case now, int id) {
     return answer(now, id, true) && answer(now, id, false);
 }
 
-/* ---- quotients ------------------------------------------------------------------------------------------------------- */
+/* ---- quotients ------------------------------------------------------------------------------- */
 
-/* A quotient by a constant whose operand holds no other; -1: none */
+/* A quotient by a constant whose operand contains no other one; -1: none */
 static int quotient(const Algebra *algebra, const Poly *poly) {
     for (int i = 0; i < poly->count; i++)
         for (int k = 0; k < poly->terms[i].count; k++) {
@@ -134,7 +134,7 @@ static bool stands_in(const Poly *poly, int atom) {
     return false;
 }
 
-/* What divides all divisors of quotients right above the atom; 0: too large */
+/* A multiple of all divisors of quotients that contain the atom directly; 0: too large */
 static int64_t divisor(Algebra *algebra, const Poly *poly, int atom, int64_t so_far) {
     for (int i = 0; i < poly->count && so_far; i++)
         for (int k = 0; k < poly->terms[i].count && so_far; k++) {
@@ -158,13 +158,14 @@ static bool by_parts(Case now, int id) {
     Algebra *algebra = now.algebra;
     const Poly *under = algebra->atoms.items[id].args[0];
     int atom = -1;
-    for (int i = 0; i < under->count; i++) /* not one of those that are parts already, where there is another */
+    for (int i = 0; i < under->count; i++) /* prefers an atom that is not a part already */
         for (int k = 0; k < under->terms[i].count; k++) {
             int found = under->terms[i].atoms[k];
             if (atom < 0 || algebra->atoms.items[atom].kind == ATOM_REST || (algebra->atoms.items[atom].kind == ATOM_WHOLE && algebra->atoms.items[found].kind != ATOM_REST && found < atom))
                 atom = found;
         }
-    if (algebra->atoms.items[atom].kind == ATOM_REST) { /* with others, in a product: value by value */
+    /* in a product with others: by its values */
+    if (algebra->atoms.items[atom].kind == ATOM_REST) {
         int64_t limit;
         if (!poly_is_constant(algebra->atoms.items[atom].args[0], &limit) || limit > 16) return false;
         for (int64_t value = 0; value < limit; value++) {
@@ -192,9 +193,9 @@ static bool by_parts(Case now, int id) {
     return true;
 }
 
-/* ---- values without a choice ----------------------------------------------------------------------------------------- */
+/* ---- determined values ----------------------------------------------------------------------- */
 
-/* fact = coef * atom + rest with a coef of 1 or -1, so that the atom is known where the fact is 0; -1: none */
+/* An atom with coefficient 1 or -1, and its value for which the fact is 0; -1: none */
 static int solvable(Algebra *algebra, const Poly *fact, const Poly **value) {
     for (int i = fact->count; i-- > 0;) {
         const Poly *rest;
@@ -224,7 +225,8 @@ static bool forced(Case *now, const Poly *fact) {
     return true;
 }
 
-/* A condition that holds with no room to spare: of the facts, or the limits of a remainder */
+/* Substitutes the value of a condition that holds with equality: of the facts, or of the limits
+ * of a remainder */
 static bool substitute(Case *now) {
     for (size_t i = 0; i < now->facts.count; i++)
         if (forced(now, now->facts.items[i])) return true;
@@ -239,7 +241,7 @@ static bool substitute(Case *now) {
     return false;
 }
 
-/* ---- the search ------------------------------------------------------------------------------------------------------- */
+/* ---- the search ------------------------------------------------------------------------------ */
 
 static bool zero(Case now) {
     int id;
@@ -254,7 +256,7 @@ static bool zero(Case now) {
     return impossible(&now, NULL);
 }
 
-/* A question that a fact asks: which of two is the least, is it true? */
+/* A question in a fact: which of two is the least, is it true; -1: none */
 static int asked_in_facts(const Case *now) {
     for (size_t i = 0; i < now->facts.count; i++) {
         int id = question(now->algebra, now->facts.items[i]);
@@ -287,13 +289,14 @@ static bool at_least(Case now) {
     return (id = asked_in_facts(&now)) >= 0 && by_answers(now, id);
 }
 
-/* ---- what is known where a proof begins ------------------------------------------------------- */
+/* ---- facts at the start of a proof ----------------------------------------------------------- */
 
-/* All atoms below polynomials, each once; `done` are those whose limits are known already. */
+/* All atoms in polynomials, without duplicates; the limits of the first `done` are already
+ * added. */
 typedef struct Reached {
     Algebra *algebra;
     bool *seen, *done;
-    size_t room; /* of both */
+    size_t room; /* of both arrays */
 } Reached;
 
 static void make_room(Reached *reached) {
@@ -334,7 +337,7 @@ static void know_limits(Case *now, Reached *reached, int id) {
     }
 }
 
-/* What atoms by themselves are, those that limits bring in included */
+/* Adds the ranges of all atoms, including those that occur only in limits */
 static void know_ranges(Case *now) {
     Reached reached = {.algebra = now->algebra};
     reach(&reached, now->poly);
@@ -360,7 +363,7 @@ static const Poly *normal_fact(Algebra *algebra, NormalFacts *made, const Poly *
     return made->items[i].normal;
 }
 
-/* What n divides is n times another number, so that quotients of it come out whole. */
+/* Replaces a multiple of n by n times a new atom, so that quotients of it are exact. */
 static void spell_multiples(Case *now) {
     Algebra *algebra = now->algebra;
     const Divides *divides;
@@ -376,7 +379,7 @@ static void spell_multiples(Case *now) {
 static Case case_of(Algebra *algebra, const Poly *normal) {
     const Facts *stated = &algebra->stated, *facts = &algebra->facts;
     Case now = {.algebra = algebra, .poly = normal, .splits = SPLITS_MOST};
-    if (algebra->normals_path != algebra->path) /* they follow signs that hold on a path */
+    if (algebra->normals_path != algebra->path) /* they use signs that are known on a path */
         algebra->normals.count = algebra->stated_normals.count = 0;
     algebra->normals_path = algebra->path;
     now.choices = NEW_ARRAY(algebra->arena, Choice, algebra->choices.count + 1);
@@ -403,7 +406,7 @@ bool cases_prove(Algebra *algebra, PolyClaim claim, const Poly *poly) {
     if (claim == CLAIM_ZERO && poly_changes(algebra, normal)) return normal->count == 0;
     Case now = case_of(algebra, normal);
     now.least = claim != CLAIM_ZERO;
-    if (claim == CLAIM_NOT_ZERO) { /* were it 0, the facts would contradict each other */
+    if (claim == CLAIM_NOT_ZERO) { /* assumes that it is 0, and proves a contradiction */
         know(&now, normal);
         know(&now, poly_minus(algebra, normal));
         now.poly = poly_constant(algebra, -1);

@@ -1,5 +1,5 @@
-/* What is known of a program wherever one is in it: what its preconditions and extents state, and
- * what divides a formula. Takes a program; gives facts, each certainly true. */
+/* Facts that hold everywhere in a program: from its preconditions and extents, and divisors of
+ * formulas. Takes a program; each fact is true for all launches. */
 #include "algebra/private.h"
 
 Algebra *algebra_new(Arena *arena, const Prog *prog, const Role *role) {
@@ -21,11 +21,11 @@ Algebra *algebra_of_counts(Arena *arena, const Prog *prog) {
     return algebra;
 }
 
-/* ---- what is stated ------------------------------------------------------------------------- */
+/* ---- preconditions and extents --------------------------------------------------------------- */
 
 static void state(Algebra *algebra, const Poly *poly) {
     int64_t common = poly ? poly_content(poly) : 1;
-    if (common > 1) poly = poly_divided(algebra, poly, common, true); /* of whole numbers it says as much */
+    if (common > 1) poly = poly_divided(algebra, poly, common, true); /* equivalent for integers */
     if (poly) vec_push(algebra->arena, &algebra->stated, poly);
 }
 
@@ -53,7 +53,7 @@ static void learn(Algebra *algebra, Expr *condition) {
     if (op == OP_GT) state(algebra, poly_offset(algebra, poly_sum(algebra, a, b, -1), -1));
 }
 
-/* A launch takes no tensor whose extents are others, or too large. */
+/* A launch refuses tensors with other extents, or too large ones. */
 static void learn_extents(Algebra *algebra, const Param *param) {
     for (int axis = 0; param->is_tensor && axis < param->rank; axis++) {
         Expr *extent = param->extents[axis];
@@ -71,7 +71,7 @@ void algebra_learn(Algebra *algebra) {
         learn(algebra, prog->preconditions.items[algebra->preconditions_seen++].condition);
 }
 
-/* ---- divisors ----------------------------------------------------------------------------------------------------- */
+/* ---- divisors -------------------------------------------------------------------------------- */
 
 const Divides *divides_at(const Algebra *algebra, size_t i) {
     size_t stated = algebra->stated_divides.count;
@@ -106,7 +106,8 @@ static int64_t atom_divisor(Algebra *algebra, int id, int depth) {
         int64_t both = common_divisor(divisor_of(algebra, atom.args[0], depth - 1), divisor_of(algebra, atom.args[1], depth - 1));
         return both > known ? both : known;
     }
-    if (atom.kind == ATOM_WRAP && element_rows[atom.type].bytes < 8) { /* what is cut off is a multiple of 2^width */
+    /* truncation removes a multiple of 2^width */
+    if (atom.kind == ATOM_WRAP && element_rows[atom.type].bytes < 8) {
         int64_t left = common_divisor(divisor_of(algebra, atom.args[0], depth - 1), INT64_C(1) << (8 * element_rows[atom.type].bytes));
         return left > known ? left : known;
     }
@@ -128,7 +129,7 @@ static int64_t divisor_of(Algebra *algebra, const Poly *poly, int depth) {
     int64_t common = 0;
     for (int i = 0; i < poly->count; i++) common = common_divisor(common, term_divisor(algebra, &poly->terms[i], depth));
     if (depth <= 0 || poly->count == 0) return common;
-    const Divides *known; /* a sum that is divisible as a whole */
+    const Divides *known; /* a known divisor of the whole sum */
     for (size_t i = 0; (known = divides_at(algebra, i)); i++) {
         if (known->poly->count < 2) continue;
         const Term *lead = &known->poly->terms[known->poly->count - 1];

@@ -1,12 +1,13 @@
-/* Integer formulas -> canonical polynomials over atoms. Two formulas that differ in spelling only (K * 2 + K and 3 * K,
- * `let`s, exact divisions) come out the same. What is no polynomial (ceil, min, a load from memory) becomes an atom that is
- * compared by the canonical forms of its own operands. Promises: equal forms are equal values; the converse does not hold. */
+/* Integer formulas to canonical polynomials over atoms. Formulas that differ only in spelling (K
+ * * 2 + K and 3 * K, `let`s, exact divisions) get the same polynomial. Other operations (ceil,
+ * min, a load from memory) become atoms, compared by the canonical forms of their operands.
+ * Equal forms are equal values; the converse does not hold. */
 #include "algebra/private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the operations that have laws -------------------------------------------------------------------------------- */
+/* ---- operations with laws -------------------------------------------------------------------- */
 
 /* ceil((c * a + r) / c) = a + ceil(r / c) for every sign, so the exact part is taken out */
 const Poly *form_ceil(Algebra *algebra, const Poly *a, const Poly *b, Element type) {
@@ -68,10 +69,11 @@ const Poly *poly_extreme(Algebra *algebra, bool is_max, const Poly *a, const Pol
     return form_extreme(algebra, is_max, a, b, E_I64);
 }
 
-/* ---- expressions -------------------------------------------------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
-/* A comparison of integers is a question whether a difference is >= 0, and conditions are numbers 0 and 1: however a condition is
- * written, it is the same polynomial. NULL: compares floats, or grew too large. */
+/* A comparison of integers is a question whether a difference is >= 0, and conditions are
+ * numbers 0 and 1: every spelling of a condition gives the same polynomial. NULL: compares
+ * floats, or is too large. */
 static const Poly *truth_poly(Algebra *algebra, const Expr *expr, const Poly *left, const Poly *right) {
     Element type = expr->binary.left->type;
     if (!type_is_integer(type) && type != E_BOOL) return NULL;
@@ -97,12 +99,13 @@ static const Poly *truth_poly(Algebra *algebra, const Expr *expr, const Poly *le
     return NULL;
 }
 
-/* A launch computes with integers of all types alike. */
+/* A launch computes with integers of all types in the same way. */
 static Element exact_type(const Algebra *algebra, const Expr *expr) {
     return algebra->launched && type_is_integer(expr->type) ? E_I64 : expr->type;
 }
 
-/* `+ - *`: nothing is observed, what is cut off does no harm. NULL: another operation, or too large */
+/* `+ - *`: no value is observed, so truncation is harmless. NULL: another operation, or too
+ * large */
 static const Poly *sum_or_product(Algebra *algebra, const Role *role, const Expr *expr) {
     BinaryOp op = expr->binary.op;
     if (!type_is_integer(expr->type) || (op != OP_ADD && op != OP_SUB && op != OP_MUL)) return NULL;
@@ -118,7 +121,7 @@ static const Poly *binary_poly(Algebra *algebra, const Role *role, const Expr *e
     const Poly *left = algebra_poly(algebra, role, expr->binary.left);
     const Poly *right = algebra_poly(algebra, role, expr->binary.right);
     const Poly *const both[2] = {left, right}, *const swapped[2] = {right, left};
-    int64_t by; /* by -1 the least number gives itself, as its opposite is cut off */
+    int64_t by; /* by -1 the least number gives itself, because its negation wraps */
     bool turns = type_is_integer(expr->type) && poly_is_constant(right, &by) && by == -1;
     if (turns && op == OP_DIV) return poly_minus(algebra, left);
     if (turns && op == OP_MOD) return poly_constant(algebra, 0);
@@ -126,7 +129,7 @@ static const Poly *binary_poly(Algebra *algebra, const Role *role, const Expr *e
     if (type_is_integer(expr->type) && op == OP_MOD) return form_mod(algebra, left, right, exact_type(algebra, expr));
     const Poly *truth = truth_poly(algebra, expr, left, right);
     if (truth) return truth;
-    /* of the comparisons one spelling each: a > b is b < a */
+    /* One spelling for each comparison: a > b is b < a */
     if (op == OP_GT) return algebra_operation(algebra, ATOM_OPAQUE, "b9", expr->type, swapped, 2);
     if (op == OP_GE) return algebra_operation(algebra, ATOM_OPAQUE, "b8", expr->type, swapped, 2);
     const char *tag = op == OP_LT   ? "b9"
@@ -144,14 +147,14 @@ static const Poly *call_poly(Algebra *algebra, const Role *role, const Expr *exp
         if (expr->call.which == IN_min) return form_extreme(algebra, false, args[0], args[1], type);
         if (expr->call.which == IN_max) return form_extreme(algebra, true, args[0], args[1], type);
     }
-    /* a launch does not cut off what others give */
+    /* A launch does not truncate values that kernels truncate */
     const char *where = algebra->launched && type_is_integer(expr->type) ? "launch" : "call";
     return algebra_operation(algebra, ATOM_OPAQUE,
                      arena_printf(algebra->arena, "%s%d.%d", where, (int)expr->call.which, (int)expr->call.accuracy),
                      expr->type, args, expr->call.count);
 }
 
-/* The residue of what the local holds */
+/* The residue of the local's value */
 static const Poly *local_poly(Algebra *algebra, const Role *role, const Expr *expr) {
     if (!role || expr->index < 0) return atom_by_place(algebra, expr, expr->type, true);
     const Local *local = &role->locals.items[expr->index];
@@ -162,17 +165,19 @@ static const Poly *local_poly(Algebra *algebra, const Role *role, const Expr *ex
     }
     if (local->kind == LOCAL_LET && local->value) {
         const Poly *value = algebra_residue(algebra, role, local->value);
-        if (!poly_changes(algebra, value)) return value; /* else it may have changed since */
+        if (!poly_changes(algebra, value)) return value; /* otherwise it may have changed */
     }
     const Poly *poly = poly_atom(algebra, algebra_atom_local(algebra, role, expr->index));
     algebra->held |= local->kind == LOCAL_VAR || local->kind == LOCAL_LET;
     return poly;
 }
 
-/* A load from a tensor that no role writes is a function of its subscripts; any other memory may change. */
+/* A load from a tensor that no role writes is a function of its subscripts; other memory may
+ * change. */
 static const Poly *read_poly(Algebra *algebra, const Role *role, const Expr *expr) {
     const Access *read = expr->read;
-    Element type = type_is_integer(read->type) ? read->type : expr->type; /* a narrow one is widened as it is read */
+    /* a narrow one is widened by the load */
+    Element type = type_is_integer(read->type) ? read->type : expr->type;
     if (read->space != SPACE_GLOBAL || read->object < 0 || read->rank > 3 ||
         algebra->prog->params.items[read->object].mode != PARAM_IN)
         return atom_by_place(algebra, expr, type, true);
@@ -236,10 +241,11 @@ static const Poly *form(Algebra *algebra, const Role *role, Expr *expr) {
     return NULL;
 }
 
-/* ---- what has been made --------------------------------------------------------------------------------------------- */
+/* ---- cache of formulas ----------------------------------------------------------------------- */
 
-#define EVERYWHERE (-1) /* version of formulas that no variable is in */
-#define LAUNCHED   (-2) /* of those that are evaluated at the launch */
+/* version of formulas without variables */
+#define EVERYWHERE (-1)
+#define LAUNCHED   (-2) /* of formulas that are evaluated at launch */
 
 static const IndexSpace *space_of(const Algebra *algebra, const Expr *expr) { return expr->indexes ? algebra->space : NULL; }
 
@@ -265,7 +271,7 @@ static void remember(Algebra *algebra, struct Memo made) {
     algebra->memo_count++;
 }
 
-/* NULL: it has not been made here */
+/* NULL: not in the cache for this version */
 static struct Memo *find_made(Algebra *algebra, const Expr *expr) {
     if (!algebra->memo_capacity) return NULL;
     const IndexSpace *space = space_of(algebra, expr);
@@ -287,7 +293,8 @@ const Poly *algebra_residue(Algebra *algebra, const Role *role, Expr *expr) {
     bool held = algebra->held;
     algebra->held = false;
     const Poly *poly = form(algebra, role, expr);
-    if (!poly) poly = atom_by_place(algebra, expr, expr->type, true); /* too large to take apart */
+    /* too large for a polynomial */
+    if (!poly) poly = atom_by_place(algebra, expr, expr->type, true);
     int version = algebra->launched ? LAUNCHED : algebra->held ? algebra->bindings.version : EVERYWHERE;
     remember(algebra, (struct Memo){expr, version, space_of(algebra, expr), poly, NULL});
     algebra->held |= held;
@@ -302,7 +309,7 @@ const Poly *algebra_poly(Algebra *algebra, const Role *role, Expr *expr) {
     if (!cut) return residue;
     const Poly *value = algebra_value(algebra, residue, expr->type);
     if (!value) value = atom_by_place(algebra, expr, expr->type, true);
-    find_made(algebra, expr)->value = value; /* the table may have grown */
+    find_made(algebra, expr)->value = value; /* the table may have been reallocated */
     return value;
 }
 

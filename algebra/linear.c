@@ -1,6 +1,7 @@
-/* Fourier and Motzkin's elimination, over the monomials of polynomials as if each were a variable of its own. Takes sums that
- * are all >= 0; says whether that is certainly impossible for integers. What grows too large is left out, and then the answer
- * is "not known": a system with fewer conditions has more solutions. */
+/* Fourier-Motzkin elimination over the monomials of polynomials, each taken as a variable. Takes
+ * sums that are all >= 0; proves that no integers satisfy them. Conditions that become too large
+ * are dropped, and then the answer is "unknown": a system with fewer conditions has more
+ * solutions. */
 #include "algebra/private.h"
 
 #include <string.h>
@@ -13,14 +14,15 @@ typedef struct Row {
 } Row;
 
 typedef struct Rows {
-    Row *items; /* of which the coefficients of the system's variables are set */
+    Row *items; /* only the coefficients of the system's variables are set */
     size_t capacity;
 } Rows;
 
 typedef struct System {
     Algebra *algebra;
     const Term *terms[VARIABLES_MOST]; /* the monomials */
-    int variables, expanded;           /* of which the atoms' own bounds are in */
+    /* expanded: variables whose atoms' bounds were added */
+    int variables, expanded;
     Rows rows, spare;
     int count;
     bool impossible;
@@ -41,7 +43,8 @@ static int find(const System *system, const Term *term) {
     return -1;
 }
 
-/* Divides the row by what its coefficients have in common; the constant is rounded down. False: there are none. */
+/* Divides the row by the common divisor of its coefficients; the constant is rounded down.
+ * False: there are none. */
 static bool reduce(const System *system, Row *row) {
     int64_t common = 0;
     for (int v = 0; v < system->variables && common != 1; v++)
@@ -64,7 +67,8 @@ static void copy_row(const System *system, Row *to, const Row *from) {
     memcpy(to->coefs, from->coefs, (size_t)system->variables * sizeof *from->coefs);
 }
 
-/* In least terms; of two that differ in the constant alone the stronger one stays. The row is changed. */
+/* Adds a row in lowest terms; of two that differ only in the constant the stronger one is kept.
+ * Changes the row. */
 static void add_row(System *system, Row *row) {
     Rows *rows = &system->rows;
     if (!reduce(system, row)) {
@@ -109,7 +113,7 @@ static bool add_poly(System *system, const Poly *poly) {
     return true;
 }
 
-/* By itself, or by a condition on it alone */
+/* By its range, or by a condition with no other atom */
 static bool never_negative(const System *system, int id) {
     const Algebra *algebra = system->algebra;
     const Atom *atom = &algebra->atoms.items[id];
@@ -124,7 +128,7 @@ static bool never_negative(const System *system, int id) {
            (atom->kind == ATOM_SYMBOL && algebra->prog->symbols.items[atom->index].is_extent);
 }
 
-/* 0 <= a - floor(a / b) * b <= b - 1; within a product where b is no constant */
+/* 0 <= a - floor(a / b) * b <= b - 1; within a product if b is no constant */
 static void add_quotient(System *system, int id, bool alone) {
     Algebra *algebra = system->algebra;
     const Atom atom = algebra->atoms.items[id];
@@ -136,7 +140,7 @@ static void add_quotient(System *system, int id, bool alone) {
     if (!poly_is_constant(atom.args[1], &by) && bounds_prove(algebra, atom.args[0])) add_poly(system, self);
 }
 
-/* What is known of a monomial by itself */
+/* Adds the known bounds of a monomial */
 static void add_bounds(System *system, const Term *term) {
     Algebra *algebra = system->algebra;
     bool truths = true, positive = true;
@@ -152,7 +156,8 @@ static void add_bounds(System *system, const Term *term) {
     if (positive) add_poly(system, self);
     if (truths) add_poly(system, poly_offset(algebra, poly_minus(algebra, self), 1));
     for (int k = 0; k < term->count; k++) add_quotient(system, term->atoms[k], term->count == 1);
-    if (term->count == 2 && term->atoms[0] == term->atoms[1]) { /* of integers no square is less than its root */
+    /* no square of an integer is less than its root */
+    if (term->count == 2 && term->atoms[0] == term->atoms[1]) {
         const Poly *root = poly_atom(algebra, term->atoms[0]);
         add_poly(system, poly_sum(algebra, self, root, -1));
         add_poly(system, poly_sum(algebra, self, root, 1));
@@ -170,7 +175,7 @@ static void add_bounds(System *system, const Term *term) {
     }
 }
 
-/* It has a monomial that is in, or a quotient or extreme of one */
+/* True if it shares a monomial with the system, or contains a quotient or extreme of one */
 static bool touches_in(const System *system, const Poly *poly, Visited *visited) {
     for (int i = 0; i < poly->count; i++)
         if (poly->terms[i].count > 0 && find(system, &poly->terms[i]) >= 0) return true;
@@ -187,7 +192,7 @@ static bool touches_in(const System *system, const Poly *poly, Visited *visited)
 
 static bool touches(const System *system, const Poly *poly) { return touches_in(system, poly, &(Visited){0}); }
 
-/* Conditions that share monomials with those that are in, directly or not */
+/* Adds the conditions that share monomials with the system, directly or indirectly */
 static void collect(System *system, const Poly *const *polys, size_t count) {
     bool *in = NEW_ARRAY(system->algebra->arena, bool, count + 1);
     for (bool more = true; more;) {
@@ -201,9 +206,9 @@ static void collect(System *system, const Poly *const *polys, size_t count) {
     }
 }
 
-typedef struct Choosing { /* what the elimination of a variable would bring */
-    int rows;   /* of the system after it */
-    bool exact; /* it loses no integers: one of each two rows that are combined has it once */
+typedef struct Choosing { /* the cost of eliminating a variable */
+    int rows;   /* number of rows after it */
+    bool exact; /* loses no integers: in each combination one of the two coefficients is 1 */
 } Choosing;
 
 static Choosing weigh(const System *system, int v) {
@@ -218,8 +223,8 @@ static Choosing weigh(const System *system, int v) {
     return (Choosing){system->count - above - below + above * below, above_once || below_once};
 }
 
-/* The variable to eliminate next: exactly where that can be, then with the fewest new rows; -1: none is left, or they
- * would be too many */
+/* The variable to eliminate next: an exact elimination if possible, then one with the fewest new
+ * rows; -1: none is left, or all are too expensive */
 static int cheapest(const System *system) {
     int best = -1;
     Choosing least = {ROWS_MOST, false};
@@ -252,7 +257,7 @@ static void eliminate(System *system, int v) {
     for (int r = 0; r < count && !system->impossible; r++) {
         if (old[r].coefs[v] == 0) add_row(system, &old[r]);
         for (int s = 0; s < count && old[r].coefs[v] > 0 && !system->impossible; s++) {
-            system->algebra->work -= 8; /* terms, by their time */
+            system->algebra->work -= 8; /* in terms, by their time */
             if (old[s].coefs[v] < 0 && combined(system, &old[r], &old[s], v, &row)) add_row(system, &row);
         }
     }

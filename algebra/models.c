@@ -1,6 +1,7 @@
-/* Models: values of atoms with which all holds that is known at a place. What a model denies has no
- * proof, so none is looked for: most questions are whether a condition may be true and whether it
- * may be false, and both are so. A few models are tried; where none fits, nothing is said. */
+/* Models: values of atoms that satisfy all facts at a place. A claim that a model falsifies has
+ * no proof, so the search is skipped: most queries ask whether a condition may be true and
+ * whether it may be false, and usually both are possible. Few models are tried; if none fits,
+ * nothing follows. */
 #include "algebra/private.h"
 
 typedef struct Interval {
@@ -24,18 +25,18 @@ static bool poly_value(Algebra *algebra, Model *model, const Poly *poly, int64_t
     return true;
 }
 
-/* ---- atoms that have a choice ---------------------------------------------------------------- */
+/* ---- free atoms ------------------------------------------------------------------------------ */
 
 static int64_t in_64_bits(Wide value) {
     return value < INT64_MIN ? INT64_MIN : value > INT64_MAX ? INT64_MAX : (int64_t)value;
 }
 
-/* Has it limits that its range is not all of? */
+/* True if the kind has limits narrower than its range */
 static bool has_limits(AtomKind kind) {
     return kind == ATOM_AXIS || kind == ATOM_RANK || kind == ATOM_INDEX || kind == ATOM_LOCAL;
 }
 
-/* All that the prover knows of the atom by itself; false: a bound has no value. */
+/* The interval of the atom by its known bounds; false: a bound has no value. */
 static bool interval_of(Algebra *algebra, Model *model, int id, Interval *out) {
     Range range = range_of_atom(algebra, id);
     bool limits = has_limits(algebra->atoms.items[id].kind);
@@ -54,13 +55,13 @@ static bool interval_of(Algebra *algebra, Model *model, int id, Interval *out) {
 }
 
 typedef struct Choose {
-    int64_t size;    /* of extents, scalars and what memory holds */
+    int64_t size;    /* of extents, scalars and contents of memory */
     int64_t version; /* of a variable at one place */
-    bool most, next; /* variables: the end of their range, or the place after its begin */
+    bool most, next; /* variables: the end of their range, or the second value */
 } Choose;
 
-/* In later models one atom is chosen so and another one so: by `by`, the number of the atom, or the
- * sum of its operands, so that a read of one place is one value. */
+/* In later models the choice depends on `by`: the number of the atom, or the sum of its
+ * operands, so that reads of one element have one value. */
 static int64_t picked(const Model *model, const Atom *atom, int64_t by, Interval in) {
     static const Choose table[] = {{4096, 0, 0, 0}, {0, 1, 0, 0},       {1, 0, 0, 0},
                                    {4096, 1, 1, 0}, {1 << 30, 0, 0, 0}, {1000, 1, 0, 1}};
@@ -77,7 +78,7 @@ static int64_t picked(const Model *model, const Atom *atom, int64_t by, Interval
 /* ---- operations ------------------------------------------------------------------------------ */
 
 static bool division(AtomKind kind, int64_t a, int64_t b, int64_t *out) {
-    if (b <= 0) return false; /* a divisor that is negative is seldom */
+    if (b <= 0) return false; /* negative divisors are rare */
     if (kind == ATOM_DIV) *out = a / b;
     if (kind == ATOM_MOD) *out = a % b;
     if (kind == ATOM_FLOOR) *out = floor_of(a, b);
@@ -142,7 +143,7 @@ static void make_room(Algebra *algebra, Model *model, size_t wanted) {
     model->room = room;
 }
 
-/* Of what an index is in, the value depends on the statement. False: it has none. */
+/* Values that contain an index depend on the statement. False: no value. */
 static bool atom_value(Algebra *algebra, Model *model, int id, int64_t *out) {
     if (algebra->atoms.items[id].indexed) return find_value(algebra, model, id, out);
     make_room(algebra, model, (size_t)id + 1);
@@ -157,7 +158,7 @@ static bool atom_value(Algebra *algebra, Model *model, int id, int64_t *out) {
     return made.known;
 }
 
-/* ---- what is known --------------------------------------------------------------------------- */
+/* ---- facts ----------------------------------------------------------------------------------- */
 
 static bool holds(Algebra *algebra, Model *model, const Poly *fact) {
     int64_t value;
@@ -175,7 +176,7 @@ static bool divides(Algebra *algebra, Model *model, const Divides *divides) {
     return poly_value(algebra, model, divides->poly, &value) && value % divides->by == 0;
 }
 
-/* What is stated of the program, each fact once */
+/* Checks the facts of the program, each once */
 static bool fits_program(Algebra *algebra, Model *model) {
     while (!model->broken && model->stated < algebra->stated.count)
         model->broken = !holds(algebra, model, algebra->stated.items[model->stated++]);
@@ -212,7 +213,7 @@ bool models_deny(Algebra *algebra, PolyClaim claim, const Poly *poly) {
         Model *model = &algebra->models[i];
         if (!fits_program(algebra, model) || !denies(algebra, model, claim, poly)) continue;
         if (!fits_path(algebra, model)) continue;
-        Model first = algebra->models[0]; /* what fits here fits the next place too */
+        Model first = algebra->models[0]; /* a model of this place often fits the next one */
         algebra->models[0] = *model;
         algebra->models[i] = first;
         return true;

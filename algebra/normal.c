@@ -1,12 +1,15 @@
-/* Normal forms of formulas of integers: choices, quotients and remainders are spelled out in two kinds of atoms,
- * TRUTH (is it >= 0?) and FLOOR (a quotient rounded down), so that the laws between them need to be known of these two only.
- * Takes and gives polynomials; promises the same value wherever all divisors of `ceil` are positive, as the language has it. */
+/* Normal forms of integer formulas: selects, quotients and remainders are expressed by two kinds
+ * of atoms, TRUTH (is it >= 0?) and FLOOR (a quotient rounded down), so that only the laws of
+ * these two are needed. Takes and returns polynomials, of the same value if all divisors of
+ * `ceil` are positive, as the language requires. */
 #include "algebra/private.h"
 
 #include <string.h>
 
-#define THRESHOLDS_MOST 64 /* of a quotient whose operand has so many values at most */
-#define PEELED_MOST 16     /* terms of a sum that a constant in its limit adds or takes */
+/* most values of an operand whose quotient is expressed by thresholds */
+#define THRESHOLDS_MOST 64
+/* most terms of a sum that are split off for a constant in its limit */
+#define PEELED_MOST 16
 
 static int64_t constant_of(const Poly *poly) { return poly->count && poly->terms[0].count == 0 ? poly->terms[0].coef : 0; }
 
@@ -36,7 +39,7 @@ static bool narrow(const Algebra *algebra, const Poly *poly, int64_t *least, int
     return true;
 }
 
-/* ---- truths ------------------------------------------------------------------------------------------------------- */
+/* ---- truths ---------------------------------------------------------------------------------- */
 
 const Poly *poly_truth(Algebra *algebra, const Poly *poly) {
     int64_t value, least, most;
@@ -45,7 +48,7 @@ const Poly *poly_truth(Algebra *algebra, const Poly *poly) {
     int64_t common = poly_content(poly);
     if (common > 1) poly = poly_divided(algebra, poly, common, true);
     const Term *last = &poly->terms[poly->count - 1];
-    if (last->coef < 0) { /* of the two that are each other's opposite, one */
+    if (last->coef < 0) { /* one form for a question and its opposite */
         const Poly *opposite = poly_offset(algebra, poly_minus(algebra, poly), -1);
         return opposite ? poly_sum(algebra, poly_constant(algebra, 1), poly_truth(algebra, opposite), -1) : NULL;
     }
@@ -57,7 +60,8 @@ const Poly *poly_truth(Algebra *algebra, const Poly *poly) {
     return algebra_operation(algebra, ATOM_TRUTH, "truth", E_BOOL, (const Poly *[]){poly}, 1);
 }
 
-/* A truth below the polynomial that the decided one decides too: both speak of the same sum, with another constant. -1: none */
+/* A truth in the polynomial that follows from the decided one: both are about the same sum, with
+ * another constant. -1: none */
 static int follows(Algebra *algebra, const Poly *poly, const Poly *of, bool value, Visited *visited) {
     for (int i = 0; i < poly->count; i++)
         for (int k = 0; k < poly->terms[i].count; k++) {
@@ -92,7 +96,7 @@ const Poly *poly_spelled(Algebra *algebra, int extreme) {
     return chosen(algebra, poly_truth(algebra, poly_sum(algebra, atom.args[1], atom.args[0], -1)), atom.args[is_max], atom.args[!is_max]);
 }
 
-/* ---- quotients ---------------------------------------------------------------------------------------------------- */
+/* ---- quotients ------------------------------------------------------------------------------- */
 
 /* floor(floor(a / d) + y, c) = floor((a + d * y) / (c * d)) */
 static const Poly *flattened(Algebra *algebra, const Poly *poly, int64_t by) {
@@ -114,7 +118,8 @@ static const Poly *floor_by_constant(Algebra *algebra, const Poly *poly, int64_t
     int64_t value, least, most;
     const Poly *whole = poly_divided(algebra, poly, by, true), *rest = poly_divided(algebra, poly, by, false);
     if (poly_is_constant(rest, &value)) return whole;
-    int64_t common = common_divisor(poly_content(rest), by); /* all but the constant term are multiples of it */
+    /* a common divisor of all terms except the constant */
+    int64_t common = common_divisor(poly_content(rest), by);
     if (common > 1) {
         rest = poly_divided(algebra, rest, common, true);
         by /= common;
@@ -136,7 +141,8 @@ const Poly *poly_floor(Algebra *algebra, const Poly *poly, const Poly *by) {
     if (!poly || !by) return NULL;
     if (poly_is_constant(by, &constant)) {
         if (constant > 0) return floor_by_constant(algebra, poly, constant);
-        return algebra_operation(algebra, ATOM_DIV, "div", E_I64, (const Poly *[]){poly, by}, 2); /* there is no such value */
+        /* undefined in the language */
+        return algebra_operation(algebra, ATOM_DIV, "div", E_I64, (const Poly *[]){poly, by}, 2);
     }
     const Poly *whole = poly_constant(algebra, 0), *rest = poly;
     for (int i = 0; i < poly->count && by->count == 1 && whole && rest; i++) { /* by * a + r */
@@ -164,14 +170,14 @@ static const Poly *quotient(Algebra *algebra, const Poly *a, const Poly *b) {
     bool constant = poly_is_constant(b, &by);
     if (constant && by == 0) return algebra_operation(algebra, ATOM_DIV, "div", E_I64, (const Poly *[]){a, b}, 2);
     if (constant && by < 0) return by == INT64_MIN ? NULL : poly_minus(algebra, quotient(algebra, a, poly_constant(algebra, -by)));
-    /* nothing may be asked of a divisor of 0 */
+    /* Division by 0 is undefined, so no question about the divisor is formed */
     if (!constant && !bounds_prove(algebra, b)) return algebra_operation(algebra, ATOM_DIV, "div", E_I64, (const Poly *[]){a, b}, 2);
     if (bounds_prove(algebra, a)) return poly_floor(algebra, a, b);
     if (bounds_prove(algebra, opposite)) return poly_minus(algebra, poly_floor(algebra, opposite, b));
     return chosen(algebra, poly_truth(algebra, a), poly_floor(algebra, a, b), poly_minus(algebra, poly_floor(algebra, opposite, b)));
 }
 
-/* ---- sums --------------------------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 static int outermost_bound(const Algebra *algebra, const Poly *poly) {
     int best = -1, index = 0;
@@ -183,7 +189,7 @@ static int outermost_bound(const Algebra *algebra, const Poly *poly) {
     return best;
 }
 
-/* A constant in the limit is so many terms more or fewer. */
+/* A constant in the limit adds or removes that many terms. */
 const Poly *poly_sums(Algebra *algebra, const Poly *limit, const Poly *body) {
     if (!limit || !body) return NULL;
     int64_t constant = constant_of(limit);
@@ -199,11 +205,11 @@ const Poly *poly_sums(Algebra *algebra, const Poly *limit, const Poly *body) {
     return poly_sum(algebra, sum, algebra_operation(algebra, ATOM_SUM, "sum", E_I64, (const Poly *[]){base, body}, 2), 1);
 }
 
-/* ---- all ---------------------------------------------------------------------------------------------------------- */
+/* ---- normal form ----------------------------------------------------------------------------- */
 
 #define CACHED 64
 
-/* Atoms that one formula holds many times, and their normal forms */
+/* Normal forms of atoms that occur often in one formula */
 typedef struct Normals {
     Algebra *algebra;
     int ids[CACHED]; /* 1 + id */

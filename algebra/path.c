@@ -1,10 +1,10 @@
-/* Facts of a path: what a condition, the range of a loop or a `where` says of the values at one
- * place. Takes conditions as expressions, with their truth; gives polynomials that are certainly
- * >= 0, and choices where one of two sets of them holds. The caller undoes them where the path
- * ends, or where a variable that they mention is assigned. */
+/* Facts of a path: consequences of a condition, the range of a loop or a `where` for the values
+ * at one place. Takes conditions as expressions, with their truth; returns polynomials that are
+ * >= 0, and choices, of which one of two sets holds. The caller removes them at the end of the
+ * path, or when a variable in them is assigned. */
 #include "algebra/private.h"
 
-#define NESTED_MOST 64 /* conditions within each other */
+#define NESTED_MOST 64 /* most nested conditions */
 
 typedef struct Reading {
     Algebra *algebra;
@@ -98,7 +98,7 @@ static void read_select(Reading *reading, Expr *condition, bool truth, int depth
     choose(reading, &then, &otherwise);
 }
 
-/* What a `let` stands for, where that cannot have changed since */
+/* The value of a `let`, if it cannot have changed since */
 static Expr *let_value(const Reading *reading, const Expr *expr) {
     if (expr->kind != X_LOCAL || !reading->role || expr->index < 0) return NULL;
     const Local *local = &reading->role->locals.items[expr->index];
@@ -125,7 +125,7 @@ static void read(Reading *reading, Expr *condition, bool truth, int depth) {
     }
 }
 
-/* ---- the stack ------------------------------------------------------------------------------ */
+/* ---- the stack ------------------------------------------------------------------------------- */
 
 PathMark algebra_mark(Algebra *algebra) {
     algebra_learn(algebra);

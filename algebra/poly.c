@@ -1,11 +1,12 @@
-/* Polynomials over atoms: sums of products with 64-bit coefficients, in one order, so that equal ones are equal term by term. NULL, which stands
- * for "not known", is passed on; it comes out where a coefficient overflows or the form grows too large. */
+/* Polynomials over atoms: sums of products with 64-bit coefficients, in one order, so that equal
+ * ones have equal terms. NULL means "unknown" and is passed on; it results if a coefficient
+ * overflows or a polynomial becomes too large. */
 #include "algebra/private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define PRODUCTS_MOST 16384 /* terms, before those that are alike are added up */
+#define PRODUCTS_MOST 16384 /* most terms before equal ones are combined */
 
 int64_t common_divisor(int64_t a, int64_t b) {
     uint64_t x = a < 0 ? 0u - (uint64_t)a : (uint64_t)a, y = b < 0 ? 0u - (uint64_t)b : (uint64_t)b;
@@ -23,7 +24,7 @@ static size_t bytes_of(int terms) {
 
 Poly *poly_new(Algebra *algebra, int terms) { return arena_alloc(algebra->arena, bytes_of(terms)); }
 
-/* It was made with room for so many terms; those after its own were never written. */
+/* Frees the room for terms that were never written. */
 static Poly *trimmed(Algebra *algebra, Poly *poly, int terms) {
     arena_trim(algebra->arena, poly, bytes_of(terms), bytes_of(poly->count));
     return poly;
@@ -71,7 +72,7 @@ bool poly_equal(const Poly *a, const Poly *b) {
     return true;
 }
 
-/* What is within the limits of formulas and work; NULL: it is not */
+/* The polynomial if it is within the limits of size and work, otherwise NULL */
 static const Poly *accepted(Algebra *algebra, const Poly *poly) {
     algebra->work -= poly->count;
     return poly->count > algebra->most_terms || algebra->work < 0 ? NULL : poly;
@@ -100,7 +101,8 @@ const Poly *poly_sum(Algebra *algebra, const Poly *a, const Poly *b, int64_t sca
 /* 0 or 1: its square is itself */
 static bool is_truth(const Algebra *algebra, int id) { return algebra->atoms.items[id].type == E_BOOL; }
 
-/* Two questions about the same sum, with another constant: a yes to the one is a yes to the other. The stronger one; -1: they are not */
+/* Two questions about the same sum with different constants, where a yes to one implies a yes to
+ * the other: the stronger one; -1: they are not */
 static int stronger(const Algebra *algebra, int a, int b) {
     if (algebra->atoms.items[a].kind != ATOM_TRUTH || algebra->atoms.items[b].kind != ATOM_TRUTH) return -1;
     const Poly *p = algebra->atoms.items[a].args[0], *q = algebra->atoms.items[b].args[0];
@@ -121,7 +123,7 @@ static bool multiply_terms(const Algebra *algebra, const Term *a, const Term *b,
         if (out->count > 0 && out->atoms[out->count - 1] == atom && is_truth(algebra, atom)) continue;
         int other = out->count - 1, both = -1;
         for (; other >= 0 && (both = stronger(algebra, out->atoms[other], atom)) < 0;) other--;
-        if (both == atom) { /* it takes the other's place, and the order by ids is kept */
+        if (both == atom) { /* replaces the other, in the order of ids */
             memmove(&out->atoms[other], &out->atoms[other + 1], (size_t)(out->count - other - 1) * sizeof *out->atoms);
             out->count--;
         }
@@ -134,7 +136,7 @@ static bool multiply_terms(const Algebra *algebra, const Term *a, const Term *b,
 
 static int by_order(const void *a, const void *b) { return compare_terms(a, b); }
 
-/* Terms in any order, some alike: sorted, added up, in place */
+/* Sorts and combines terms, in place */
 static const Poly *gathered(Algebra *algebra, Poly *poly) {
     int count = 0;
     bool sorted = true;
@@ -186,7 +188,8 @@ const Poly *poly_minus(Algebra *algebra, const Poly *poly) {
     return accepted(algebra, minus);
 }
 
-/* a / by where it is exact for all values: every term of `a` is a multiple of the one term of `by` */
+/* a / by if that is exact for all values: every term of `a` is a multiple of the single term of
+ * `by` */
 const Poly *poly_divide_exactly(Algebra *algebra, const Poly *a, const Poly *by) {
     if (!a || !by || by->count != 1) return NULL;
     const Poly *quotient = poly_constant(algebra, 0);
@@ -211,7 +214,7 @@ const Poly *poly_divide_exactly(Algebra *algebra, const Poly *a, const Poly *by)
 
 int64_t floor_of(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
-/* Of all terms but the constant one; 0: there are none */
+/* Common divisor of all terms except the constant one; 0: there are none */
 int64_t poly_content(const Poly *poly) {
     int64_t common = 0;
     for (int i = 0; i < poly->count; i++)
@@ -219,7 +222,7 @@ int64_t poly_content(const Poly *poly) {
     return common;
 }
 
-/* Each coefficient divided, rounded down; `whole` false: the remainders of these divisions */
+/* Divides each coefficient, rounded down; `whole` false: the remainders of these divisions */
 const Poly *poly_divided(Algebra *algebra, const Poly *poly, int64_t by, bool whole) {
     Poly *out = arena_alloc(algebra->arena, sizeof(Poly) + (size_t)(poly->count + 1) * sizeof(Term));
     out->count = 0;
@@ -249,6 +252,6 @@ bool poly_split(Algebra *algebra, const Poly *poly, int atom, const Poly **facto
         memmove(&out->atoms[at], &out->atoms[at + 1], (size_t)(out->count - at) * sizeof *out->atoms);
     }
     *rest = trimmed(algebra, without, poly->count);
-    *factor = gathered(algebra, with); /* terms without the atom need not be in order any more */
+    *factor = gathered(algebra, with); /* terms without the atom may be out of order */
     return *factor && !poly_mentions(algebra, *factor, atom) && !poly_mentions(algebra, *rest, atom);
 }

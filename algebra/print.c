@@ -1,7 +1,8 @@
-/* Polynomials as text, for --emit=values and for tests: terms in their order, atoms by the names of what they stand for. */
+/* Polynomials as text, for --emit=values and for tests: terms in their order, atoms by the names
+ * of their objects. */
 #include "algebra/algebra.h"
 
-#define DEPTH_MOST 8 /* of atoms within atoms */
+#define DEPTH_MOST 8 /* most nested atoms */
 
 static void print(const Algebra *algebra, const Poly *poly, int depth, Str *out);
 
@@ -14,7 +15,7 @@ static void print_args(const Algebra *algebra, const char *name, const Atom *ato
     str_char(out, ')');
 }
 
-/* Keys of atoms that are no operations end with an address, which differs from run to run. */
+/* Keys of opaque atoms end with an address, which differs between runs. */
 static void print_opaque(const Algebra *algebra, const Atom *atom, int depth, Str *out) {
     size_t length = 0;
     while (atom->key[length] && atom->key[length] != '(' && atom->key[length] != '@') length++;

@@ -1,50 +1,57 @@
-/* What the files of the floor share. */
+/* algebra, private: shared by the files of the floor. */
 #ifndef PIPEC_ALGEBRA_PRIVATE_H
 #define PIPEC_ALGEBRA_PRIVATE_H
 
 #include "algebra/algebra.h"
 
-Poly *poly_new(Algebra *algebra, int terms);                                             /* poly.c */
-const Poly *poly_divide_exactly(Algebra *algebra, const Poly *a, const Poly *by);        /* NULL: it is not exact for all values */
-int64_t common_divisor(int64_t a, int64_t b);                                            /* the greatest, 0 of two zeros */
-int64_t floor_of(int64_t a, int64_t b);                                                  /* a / b for b > 0, rounded down */
-int64_t poly_content(const Poly *poly);                                                  /* what divides all coefficients but the constant; 0: there are none */
+/* poly.c */
+Poly *poly_new(Algebra *algebra, int terms);
+/* NULL: not exact for all values */
+const Poly *poly_divide_exactly(Algebra *algebra, const Poly *a, const Poly *by);
+int64_t common_divisor(int64_t a, int64_t b); /* the greatest one, 0 of two zeros */
+/* a / b for b > 0, rounded down */
+int64_t floor_of(int64_t a, int64_t b);
+/* common divisor of all coefficients except the constant; 0: there are none */
+int64_t poly_content(const Poly *poly);
 const Poly *poly_divided(Algebra *algebra, const Poly *poly, int64_t by, bool whole);
 
-int atom_simple(Algebra *algebra, AtomKind kind, int index, const Role *role, Element type); /* atom.c */
-const Poly *atom_by_place(Algebra *algebra, const Expr *expr, Element type, bool changes);  /* equal only to itself */
+/* atom.c */
+int atom_simple(Algebra *algebra, AtomKind kind, int index, const Role *role, Element type);
+/* equal only to itself */
+const Poly *atom_by_place(Algebra *algebra, const Expr *expr, Element type, bool changes);
 void poly_add_key(Str *key, const Poly *poly);
 
-/* Operations that have laws (form.c); `type` is that of the atom, where one is left */
+/* Operations with laws (form.c); `type`: of the atom, if one remains */
 const Poly *form_ceil(Algebra *algebra, const Poly *a, const Poly *b, Element type);
 const Poly *form_div(Algebra *algebra, const Poly *a, const Poly *b, Element type);
 const Poly *form_mod(Algebra *algebra, const Poly *a, const Poly *b, Element type);
 const Poly *form_extreme(Algebra *algebra, bool is_max, const Poly *a, const Poly *b, Element type);
 
-/* ---- ranges (range.c) -------------------------------------------------------------------------------------------- */
+/* ---- ranges (range.c) ------------------------------------------------------------------------ */
 
 __extension__ typedef __int128 Wide;
-#define WIDE_MOST ((Wide)1 << 120) /* stands for all that is greater */
+#define WIDE_MOST ((Wide)1 << 120) /* represents all greater values */
 
 /* least <= value <= most */
 struct Range {
     Wide least, most;
 };
 
-bool type_is_integer(Element type); /* a BOOL is none */
-Range range_of_type(Element type);  /* all, of floats */
+bool type_is_integer(Element type); /* false for BOOL */
+Range range_of_type(Element type);  /* the widest range for floats */
 Range range_of_atom(Algebra *algebra, int id);
 Range range_of_poly(Algebra *algebra, const Poly *poly);
 bool range_within(Range inner, Range outer);
-/* A limit as a constant formula; NULL: it has none that 64 bits hold */
+/* A limit as a constant formula; NULL: beyond 64 bits */
 const Poly *range_limit(Algebra *algebra, Range range, bool lower);
-/* The limits of a type, less a polynomial; each is >= 0 where it fits */
+/* Distances of a polynomial to the limits of a type; both are >= 0 if it fits */
 void range_rooms(Algebra *algebra, const Poly *poly, Element type, const Poly *out[2]);
 
-/* ---- steps of the prover, in their order ---------------------------------------------------- */
+/* ---- steps of the prover --------------------------------------------------------------------- */
 
 void algebra_learn(Algebra *algebra); /* facts from preconditions (facts.c) */
-const Divides *divides_at(const Algebra *algebra, size_t i); /* of all that hold here; NULL: no more */
+/* of all that hold at the place; NULL: no more */
+const Divides *divides_at(const Algebra *algebra, size_t i);
 
 /* scale * atom >= poly (or <= poly), scale > 0 */
 typedef struct AtomBound {
@@ -52,10 +59,10 @@ typedef struct AtomBound {
     const Poly *poly;
 } AtomBound;
 typedef VEC(AtomBound) AtomBounds;
-void atom_bounds(Algebra *algebra, int id, bool lower, AtomBounds *bounds); /* of what is no operation */
+void atom_bounds(Algebra *algebra, int id, bool lower, AtomBounds *bounds); /* except operations */
 bool bounds_prove(Algebra *algebra, const Poly *poly); /* >= 0, by ranges and bounds (bounds.c) */
 
-/* Numbers for atoms, with which what is known at a place holds or does not (models.c) */
+/* Values of atoms, tested against the facts of a place (models.c) */
 #define MODELS 10
 typedef struct ModelValue {
     bool tried, known;
@@ -65,34 +72,34 @@ typedef struct Model {
     int number;
     ModelValue *values; /* by atom */
     size_t room;
-    size_t stated, divides; /* of the program, that were looked at */
-    bool broken;            /* one of them does not hold */
+    size_t stated, divides; /* number of facts of the program that were checked */
+    bool broken;            /* one of them is false */
 } Model;
-/* Do numbers show that the claim does not hold wherever the facts do? Then it cannot be proved. */
+/* True if a model of the facts falsifies the claim: then there is no proof. */
 bool models_deny(Algebra *algebra, PolyClaim claim, const Poly *poly);
 
-/* What was asked, and the answer, once it is known (asked.c) */
+/* A query and its answer, once known (asked.c) */
 struct Asked {
-    uint64_t hash; /* of the question: */
+    uint64_t hash; /* of the query, which is: */
     PolyClaim claim;
     const Poly *poly;
-    Facts facts;             /* of the path; no choices and divisors */
+    Facts facts;             /* of the path; cached only without choices and divisors */
     const IndexSpace *space; /* that of the algebra */
-    size_t stated;           /* facts that were known of the program */
+    size_t stated;           /* number of facts known of the program */
     bool known;
     Certainty certainty;
 };
 Asked *prover_asked(Algebra *algebra, PolyClaim claim, const Poly *poly); /* never NULL */
 
 bool cases_prove(Algebra *algebra, PolyClaim claim, const Poly *poly); /* cases.c */
-/* >= 0 by linear elimination, without cases; of a normal form */
+/* True if >= 0 is proved by linear elimination, without cases; of a normal form */
 bool cases_known(Algebra *algebra, const Poly *poly);
 
-/* Is there certainly no integer solution of: all of these are >= 0? NULL for `also`: all count;
- * else those that have to do with it, and it (linear.c) */
+/* True if no integers satisfy: all of these are >= 0. `also` NULL: uses all of them; otherwise
+ * those related to `also`, and it (linear.c) */
 bool polys_impossible(Algebra *algebra, const Poly *const *polys, size_t count, const Poly *also);
 
-/* Formulas share much: atoms that a walk has been at, the last ones. */
+/* The atoms that a traversal visited last, because formulas share many. */
 typedef struct Visited {
     int ids[64]; /* 1 + id */
 } Visited;

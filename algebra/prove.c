@@ -1,11 +1,11 @@
-/* The prover. algebra_prove takes a claim about a formula. It first settles the values that may be
- * cut off to their width, then asks models, then tries ranges and bounds, then cases. A yes holds
- * for all integers that the facts allow. The functions that other passes ask about expressions follow. */
+/* The prover. algebra_prove takes a claim about a formula. It first resolves values that may be
+ * truncated, then tries models, then ranges and bounds, then cases. A yes holds for all integers
+ * that the facts allow. Then functions for queries about expressions. */
 #include "algebra/private.h"
 
 #include <assert.h>
 
-/* ---- values that may be cut off --------------------------------------------------------------- */
+/* ---- values that may be truncated ------------------------------------------------------------ */
 
 typedef VEC(int) Ids;
 
@@ -13,7 +13,7 @@ static bool not_negative(Algebra *algebra, const Poly *poly) {
     return bounds_prove(algebra, poly) || cases_prove(algebra, CLAIM_NOT_NEGATIVE, poly);
 }
 
-/* An ATOM_WRAP that is not among those tried, inner ones first, as they were made; -1: none */
+/* The first ATOM_WRAP, inner ones first, that was not tried; -1: none */
 static int next_wrap(const Algebra *algebra, const Poly *poly, const Ids *tried) {
     for (size_t id = 0; id < algebra->atoms.count; id++) {
         bool known = algebra->atoms.items[id].kind != ATOM_WRAP;
@@ -23,8 +23,8 @@ static int next_wrap(const Algebra *algebra, const Poly *poly, const Ids *tried)
     return -1;
 }
 
-/* What fits its type by all that is known here replaces its ATOM_WRAP; `tried` are those that do
- * not fit, and grows. */
+/* Replaces each ATOM_WRAP whose formula is proved to fit its type; `tried` collects those that
+ * do not fit. */
 static const Poly *settled(Algebra *algebra, const Poly *poly, Ids *tried) {
     while (poly && poly_wraps(algebra, poly) && algebra->work > 0) {
         int id = next_wrap(algebra, poly, tried);
@@ -40,7 +40,7 @@ static const Poly *settled(Algebra *algebra, const Poly *poly, Ids *tried) {
     return poly;
 }
 
-/* The facts, settled; those as they were, to be put back */
+/* Resolves the facts; returns the previous ones, which the caller restores */
 static Facts settle_facts(Algebra *algebra, Ids *tried) {
     Facts before = algebra->facts, after = {0};
     bool any = false;
@@ -51,7 +51,7 @@ static Facts settle_facts(Algebra *algebra, Ids *tried) {
     return before;
 }
 
-/* ---- the entry -------------------------------------------------------------------------------- */
+/* ---- entry ----------------------------------------------------------------------------------- */
 
 static bool by_bounds(Algebra *algebra, PolyClaim claim, const Poly *poly) {
     const Poly *minus = poly_minus(algebra, poly);
@@ -65,7 +65,7 @@ static bool by_bounds(Algebra *algebra, PolyClaim claim, const Poly *poly) {
     return false;
 }
 
-/* By its range alone, the formula is such that the claim holds nowhere. */
+/* True if the formula's range contradicts the claim. */
 static bool never(Algebra *algebra, PolyClaim claim, const Poly *poly) {
     Range range = range_of_poly(algebra, poly);
     bool apart = range.least > 0 || range.most < 0, zero = range.least == 0 && range.most == 0;
@@ -101,7 +101,7 @@ Certainty algebra_prove(Algebra *algebra, PolyClaim claim, const Poly *poly) {
     algebra_work_anew(algebra);
     algebra_learn(algebra);
     if (!poly) return NOT_CERTAIN;
-    if (algebra->choices.count || algebra->divides.count) /* seldom */
+    if (algebra->choices.count || algebra->divides.count) /* rare */
         return prove_settled(algebra, claim, poly);
     Asked *asked = prover_asked(algebra, claim, poly);
     if (asked->known) return asked->certainty;
@@ -118,11 +118,11 @@ bool algebra_impossible(Algebra *algebra) {
     return algebra_proves(algebra, CLAIM_NOT_NEGATIVE, poly_constant(algebra, -1));
 }
 
-/* ---- of expressions --------------------------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 bool algebra_equal(Arena *arena, const Prog *prog, const Role *a_role, Expr *a, const Role *b_role,
                    Expr *b) {
-    if (a->kind == X_POISON || b->kind == X_POISON) return true; /* silent on poison */
+    if (a->kind == X_POISON || b->kind == X_POISON) return true; /* no report about poison */
     Algebra *algebra = algebra_of_counts(arena, prog);
     const Poly *x = algebra_poly(algebra, a_role, a), *y = algebra_poly(algebra, b_role, b);
     return poly_equal(x, y) || algebra_proves(algebra, CLAIM_ZERO, poly_sum(algebra, x, y, -1));

@@ -1,12 +1,13 @@
-/* Ranges: the least and the greatest value of polynomials and atoms, and what a kernel observes of a polynomial that may not fit its type. Takes
- * types, preconditions, extents and the limits of loops, of no path; promises that each value lies within. In 128 bits, where nothing overflows. */
+/* Ranges: least and greatest value of polynomials and atoms, and the observed value of a
+ * polynomial that may not fit its type. Uses types, preconditions, extents and the limits of
+ * loops, but no path. Computed in 128 bits, which do not overflow. */
 #include "algebra/private.h"
 
 #include <string.h>
 
-#define FITTING_MOST 3 /* proofs that a polynomial fits, within each other */
+#define FITTING_MOST 3 /* nesting depth of proofs that a polynomial fits */
 
-/* ---- numbers ------------------------------------------------------------------------------------------------------ */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 static const Range everything = {-WIDE_MOST, WIDE_MOST};
 
@@ -32,7 +33,7 @@ bool range_within(Range inner, Range outer) { return inner.least >= outer.least 
 
 static Range crossed(Range a, Range b) {
     Range both = {a.least > b.least ? a.least : b.least, a.most < b.most ? a.most : b.most};
-    return both.least <= both.most ? both : a; /* nothing is left where nothing comes */
+    return both.least <= both.most ? both : a; /* an empty range is on a path that is never taken */
 }
 
 bool type_is_integer(Element type) {
@@ -55,7 +56,7 @@ const Poly *range_limit(Algebra *algebra, Range range, bool lower) {
     return limit < INT64_MIN || limit > INT64_MAX ? NULL : poly_constant(algebra, (int64_t)limit);
 }
 
-/* ---- of atoms ------------------------------------------------------------------------------------------------------ */
+/* ---- of atoms -------------------------------------------------------------------------------- */
 
 typedef enum Rounding { TO_ZERO, DOWN, UP } Rounding;
 
@@ -65,7 +66,7 @@ static Wide divided(Wide a, Wide b, Rounding rounding) {
     return quotient + (rounding == UP && rest > 0);
 }
 
-/* Of a quotient by what is positive, or of a divisor of which nothing is known but that it is not 0 */
+/* Of a quotient with a positive divisor, or with one that is only known not to be 0 */
 static Range of_quotient(Range a, Range b, Rounding rounding) {
     Wide far = a.most > -a.least ? a.most : -a.least;
     if (b.least < 1) return (Range){-far, far};
@@ -74,7 +75,7 @@ static Range of_quotient(Range a, Range b, Rounding rounding) {
     return (Range){w < x ? w : x, y > z ? y : z};
 }
 
-/* It has the sign of the dividend, and is less than the divisor */
+/* It has the sign of the dividend, and its absolute value is less than the divisor's */
 static Range of_remainder(Range a, Range b) {
     Range out = {a.least < 0 ? a.least : 0, a.most > 0 ? a.most : 0};
     return b.least < 1 ? out : crossed(out, (Range){1 - b.most, b.most - 1});
@@ -88,7 +89,7 @@ static int find_term(const Poly *poly, const Term *term) {
     return -1;
 }
 
-/* As preconditions have it that speak of the product of these atoms, by the ranges of what else is in them */
+/* Narrowed by preconditions on the product of these atoms, with the ranges of their other atoms */
 static Range stated_range(Algebra *algebra, const Term *term, Range range) {
     if (algebra->fitting == FITTING_MOST) return range;
     algebra_learn(algebra);
@@ -116,7 +117,7 @@ static Range of_symbol(Algebra *algebra, int id) {
     return stated_range(algebra, &self, extent ? (Range){0, EXTENT_MOST} : range_of_type(atom->type));
 }
 
-/* 0 <= it < what `past` is within */
+/* 0 <= value < past, for the range of past */
 static Range below(Range past) { return (Range){0, past.most > 1 ? past.most - 1 : 0}; }
 
 static Range of_index(Algebra *algebra, const Atom *atom) {
@@ -131,7 +132,8 @@ static Range of_local(Algebra *algebra, const Atom *atom) {
     Range type = range_of_type(atom->type);
     const Local *local = atom_limited(atom);
     if (!local) return type;
-    Bindings now = algebra_hold(algebra, (Bindings){0}); /* bounds speak of what was held where the loop began */
+    /* bounds use the values at the start of the loop */
+    Bindings now = algebra_hold(algebra, (Bindings){0});
     Range lo = range_of_poly(algebra, algebra_poly(algebra, atom->role, local->lo));
     Range hi = range_of_poly(algebra, algebra_poly(algebra, atom->role, local->hi));
     (void)algebra_hold(algebra, now);
@@ -206,11 +208,11 @@ Range range_of_atom(Algebra *algebra, int id) {
     Atom *atom = &algebra->atoms.items[id];
     const IndexSpace *space = atom->indexed ? algebra->space : NULL;
     if (atom->range && atom->space == space) return *atom->range;
-    /* limits of loops that speak of the variable itself, in a program that is refused */
+    /* Limits of a loop that contain the variable itself, in a program that is refused */
     atom->range = keep(algebra, atom->kind == ATOM_LOCAL ? range_of_type(atom->type) : everything);
     atom->space = space;
     Range range = compute(algebra, id);
-    bool whole = algebra->fitting < FITTING_MOST; /* else preconditions were left out */
+    bool whole = algebra->fitting < FITTING_MOST; /* otherwise preconditions were not used */
     algebra->atoms.items[id].range = whole ? keep(algebra, range) : NULL;
     return range;
 }
@@ -233,9 +235,10 @@ Range range_of_poly(Algebra *algebra, const Poly *poly) {
     return sum;
 }
 
-/* ---- what is observed ----------------------------------------------------------------------------------------------- */
+/* ---- observed values ------------------------------------------------------------------------- */
 
-/* Coefficients modulo 2^bits, nearest to 0; what was cut off at no fewer bits is as good as the whole. */
+/* Reduces coefficients modulo 2^bits, nearest to 0; removes truncations to at least as many
+ * bits. */
 static const Poly *reduced(Algebra *algebra, const Poly *poly, int bits) {
     const Poly *out = poly_constant(algebra, 0);
     for (int i = 0; i < poly->count && out; i++) {
@@ -266,7 +269,7 @@ void range_rooms(Algebra *algebra, const Poly *poly, Element type, const Poly *o
     out[1] = poly_sum(algebra, most, poly, -1);
 }
 
-/* By preconditions and limits of loops, of no path: what is said of a formula is so wherever it stands. */
+/* By preconditions and limits of loops, without a path: the result holds at every place. */
 static bool fits_everywhere(Algebra *algebra, const Poly *poly, Element type) {
     const Poly *room[2];
     if (algebra->fitting == FITTING_MOST || bits_of(type) > 32) return false;

@@ -1,7 +1,8 @@
-/* Loops as formulas: the sum of a body over the iterations, and where a loop that is left early ends. Takes normal forms in which
- * the loop's variable is an atom; gives normal forms without it. Conditions on the variable cut the range in pieces, quotients
- * go through its remainders one by one, polynomials have closed forms; what is left is an ATOM_SUM of its own, the same
- * wherever the body is. NULL: not known. */
+/* Loops as formulas: the sum of a body over the iterations, and the end of a loop with an early
+ * exit. Takes normal forms with the loop variable as an atom; returns normal forms without it.
+ * Conditions on the variable divide the range, quotients are split by remainder, polynomials
+ * have closed forms; the rest becomes an ATOM_SUM, which is equal for equal bodies. NULL:
+ * unknown. */
 #include "algebra/private.h"
 
 #define REMAINDERS_MOST 64
@@ -20,11 +21,11 @@ static const Poly *extreme(Algebra *algebra, bool is_max, const Poly *a, const P
 const Poly *poly_larger(Algebra *algebra, const Poly *a, const Poly *b) { return extreme(algebra, true, a, b); }
 const Poly *poly_smaller(Algebra *algebra, const Poly *a, const Poly *b) { return extreme(algebra, false, a, b); }
 
-/* ---- looking into atoms --------------------------------------------------------------------------------------------- */
+/* ---- search in atoms ------------------------------------------------------------------------- */
 
 typedef bool Wanted(Algebra *algebra, const Atom *atom, int of);
 
-/* An atom below the polynomial, inner ones first; -1: none */
+/* An atom in the polynomial, inner ones first; -1: none */
 static int seek_in(Algebra *algebra, const Poly *poly, Wanted *wanted, int of, Visited *visited) {
     for (int i = 0; i < poly->count; i++)
         for (int k = 0; k < poly->terms[i].count; k++) {
@@ -57,7 +58,8 @@ static bool quotient_of(Algebra *algebra, const Atom *atom, int of) {
     int64_t by;
     (void)algebra;
     if (atom->kind != ATOM_FLOOR || !poly_is_constant(atom->args[1], &by)) return false;
-    for (int i = 0; i < atom->args[0]->count; i++) /* the variable itself, not below */
+    /* the variable itself, not atoms that contain it */
+    for (int i = 0; i < atom->args[0]->count; i++)
         for (int k = 0; k < atom->args[0]->terms[i].count; k++)
             if (atom->args[0]->terms[i].atoms[k] == of) return true;
     return false;
@@ -68,9 +70,10 @@ static bool free_truth(Algebra *algebra, const Atom *atom, int of) {
            (!atom->args[1] || !poly_mentions(algebra, atom->args[1], of)) && (!atom->args[2] || !poly_mentions(algebra, atom->args[2], of));
 }
 
-/* ---- sums ------------------------------------------------------------------------------------------------------------ */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
-/* coef * atom + rest >= 0 holds from some value on (coef > 0), or up to it: the first value of the other side */
+/* coef * atom + rest >= 0 holds from some value on (coef > 0), or up to it: the first value on
+ * the other side */
 static const Poly *turning_point(Algebra *algebra, int64_t coef, const Poly *rest) {
     if (coef > 0) return poly_floor(algebra, poly_offset(algebra, poly_minus(algebra, rest), coef - 1), poly_constant(algebra, coef));
     return poly_offset(algebra, poly_floor(algebra, rest, poly_constant(algebra, -coef)), 1);
@@ -137,7 +140,7 @@ static const Poly *exactly(Algebra *algebra, const Poly *poly, int64_t by) {
     return poly ? sum : NULL;
 }
 
-/* A product of atoms: those that have nothing to do with the variable, its power, and the rest */
+/* Splits a product of atoms: those without the variable, its power, and the rest */
 static const Poly *of_term(Algebra *algebra, int atom, const Poly *lo, const Poly *hi, const Term *term) {
     const Poly *outer = poly_constant(algebra, term->coef), *inner = poly_constant(algebra, 1), *sum;
     int degree = 0;
@@ -182,9 +185,9 @@ const Poly *poly_sum_over(Algebra *algebra, int atom, const Poly *lo, const Poly
     return over(algebra, atom, lo, hi, body, DEPTH_MOST);
 }
 
-/* ---- loops that are left early --------------------------------------------------------------------------------------- */
+/* ---- loops with early exits ------------------------------------------------------------------ */
 
-/* One behind `at`, where that is an iteration at all; else all of them */
+/* at + 1 if `at` is an iteration; otherwise the whole range */
 static const Poly *behind(Algebra *algebra, const Poly *at, const Poly *hi) {
     return poly_smaller(algebra, hi, poly_offset(algebra, at, 1));
 }
@@ -204,7 +207,7 @@ static const Poly *first(Algebra *algebra, int atom, const Poly *lo, const Poly 
     }
     truth = seek(algebra, stop, linear_truth, atom);
     if (truth >= 0 && poly_linear_in(algebra, algebra->atoms.items[truth].args[0], atom, &coef, &rest)) {
-        /* `stop` up to the turning point, then behind it: the first of the two that comes */
+        /* `stop` up to the turning point, then after it: the first exit of the two */
         const Poly *at = turning_point(algebra, coef, rest), *early = poly_decided(algebra, stop, truth, coef < 0), *late = poly_decided(algebra, stop, truth, coef > 0);
         if (!at || !early || !late) return NULL;
         at = poly_larger(algebra, lo, poly_smaller(algebra, hi, at));
@@ -214,7 +217,7 @@ static const Poly *first(Algebra *algebra, int atom, const Poly *lo, const Poly 
             const Poly *once = behind(algebra, lo, hi);
             return poly_sum(algebra, hi, poly_product(algebra, here, poly_sum(algebra, once, hi, -1)), 1);
         }
-        if (late->count == 0) { /* ends within, or not at all */
+        if (late->count == 0) { /* ends within the first part, or never */
             const Poly *end = first(algebra, atom, lo, at, early, depth - 1), *last = end ? poly_offset(algebra, end, -1) : NULL;
             if (!last) return NULL;
             const Poly *stops = poly_replace(algebra, early, atom, last), *any = poly_truth(algebra, poly_sum(algebra, last, lo, -1));
