@@ -1,7 +1,7 @@
 /* Memory of one compilation: a bump allocator, freed as a whole.
  *
- * Small objects are cut from blocks that double up to BLOCK_MAX; an object that would waste a
- * block gets its own. Blocks of a freed scratch arena are kept for the next one: returning pages
+ * Small objects are cut from blocks: a first one of BLOCK_MIN, then one or four large pages; an
+ * object that would waste such a block gets its own. Blocks of a freed scratch arena are kept for the next one: returning pages
  * to the system and getting them again takes longer than the check of a kernel. Under
  * AddressSanitizer every object is a separate block, so that overruns inside the arena are
  * found. Callers never see a failed allocation: the arena jumps to the target that its owner has
@@ -28,7 +28,8 @@
 
 #define ALIGNMENT 16u
 #define BLOCK_MIN (64u << 10)
-#define BLOCK_MAX (2u << 20) /* a large page */
+#define LARGE_PAGE (2u << 20)
+#define BLOCK_MAX (4 * LARGE_PAGE)
 /* bytes of the first allocation of a list, at most 8 items */
 #define VEC_FIRST 512
 /* bytes whose initialisation takes about one step of the meter */
@@ -37,7 +38,7 @@
 typedef struct Block Block;
 struct Block {
     Block *next;
-    /* bytes after the header; cut blocks: BLOCK_MIN doubled, less this header */
+    /* bytes after the header; cut blocks: see block_size, less this header */
     size_t size;
     bool is_cut; /* holds several objects */
     char pad[15];
@@ -48,7 +49,6 @@ struct Arena {
     Block *blocks;
     Block *spare;     /* of a root: cut blocks of freed scratch arenas, zeroed */
     char *next, *end; /* the free part of the current block */
-    size_t block_size;
     size_t bytes;
     jmp_buf *on_failure;
     /* of a root: jump target when the meter ends the work; NULL: it does not end */
@@ -61,7 +61,6 @@ struct Arena {
 Arena *arena_new(void) {
     Arena *arena = calloc(1, sizeof *arena);
     if (!arena) return NULL;
-    arena->block_size = BLOCK_MIN;
     arena->meter = &arena->own;
     arena->own.steps_most = arena->own.bytes_most = UINT64_MAX;
     return arena;
@@ -90,23 +89,24 @@ static Arena *root_of(Arena *arena) {
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* A block of this size is one large page if the system has them: the first access to each page
+/* A block of this size lies on large pages if the system has them: the first access to each page
  * of 4 KiB costs more than the work done with it. */
-static bool is_large_page(size_t size) { return sizeof(Block) + size == BLOCK_MAX; }
+static bool is_of_large_pages(size_t size) { return (sizeof(Block) + size) % LARGE_PAGE == 0; }
 
-static void *large_page(void) {
-    char *at = mmap(NULL, 2 * BLOCK_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+static void *large_pages(size_t bytes) {
+    char *at = mmap(NULL, bytes + LARGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) return NULL;
-    size_t before = -(uintptr_t)at % BLOCK_MAX;
+    size_t before = -(uintptr_t)at % LARGE_PAGE;
     if (before) (void)munmap(at, before);
-    (void)munmap(at + before + BLOCK_MAX, BLOCK_MAX - before);
-    (void)madvise(at + before, BLOCK_MAX, MADV_HUGEPAGE);
+    (void)munmap(at + before + bytes, LARGE_PAGE - before);
+    (void)madvise(at + before, bytes, MADV_HUGEPAGE);
     return at + before;
 }
 
 /* Zeroed; NULL: no memory. */
 static Block *block_new(size_t size) {
-    Block *block = is_large_page(size) ? large_page() : calloc(1, sizeof *block + size);
+    size_t bytes = sizeof(Block) + size;
+    Block *block = is_of_large_pages(size) ? large_pages(bytes) : calloc(1, bytes);
     if (block) block->size = size;
     return block;
 }
@@ -115,8 +115,8 @@ static void free_blocks(Arena *arena, Block *blocks) {
     for (Block *next; blocks; blocks = next) {
         next = blocks->next;
         arena->meter->bytes -= blocks->size;
-        if (is_large_page(blocks->size))
-            (void)munmap(blocks, BLOCK_MAX);
+        if (is_of_large_pages(blocks->size))
+            (void)munmap(blocks, sizeof(Block) + blocks->size);
         else
             free(blocks);
     }
@@ -237,6 +237,12 @@ static size_t rounded_up(size_t bytes) {
     return bytes ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
 }
 
+/* Of the next block that objects are cut from */
+static size_t block_size(const Arena *arena, size_t object) {
+    if (!arena->blocks && object <= BLOCK_MIN / 4) return BLOCK_MIN;
+    return arena->bytes < BLOCK_MAX && object <= LARGE_PAGE / 4 ? LARGE_PAGE : BLOCK_MAX;
+}
+
 void *arena_alloc(Arena *arena, size_t bytes) {
     if (bytes > SIZE_MAX / 4) arena_fail(arena);
     arena->bytes += bytes;
@@ -244,11 +250,10 @@ void *arena_alloc(Arena *arena, size_t bytes) {
     if (OBJECT_A_BLOCK) return new_block(arena, bytes, false);
     size_t rounded = rounded_up(bytes);
     if (rounded > (size_t)(arena->end - arena->next)) {
-        if (rounded > arena->block_size / 4) return new_block(arena, rounded, false);
-        size_t size = arena->block_size - sizeof(Block);
+        if (rounded > BLOCK_MAX / 4) return new_block(arena, rounded, false);
+        size_t size = block_size(arena, rounded) - sizeof(Block);
         arena->next = new_block(arena, size, true);
         arena->end = arena->next + size;
-        if (arena->block_size < BLOCK_MAX) arena->block_size *= 2;
     }
     char *object = arena->next;
     arena->next += rounded;
