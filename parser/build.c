@@ -235,8 +235,17 @@ void report_set_in_condition(Parse *p, Span op_span) {
     diag_help(p->lexer.diags, diag, "write `==` to compare");
 }
 
-void report_chain(Parse *p, const AstExpr *first, Span second_op) {
-    if (first->kind != AST_BINARY) return; /* the tree was cut off */
+static bool is_comparison(const AstExpr *expr) {
+    return expr->kind == AST_BINARY && expr->binary.op >= AST_EQ && expr->binary.op <= AST_GE;
+}
+
+/* In brackets, it stands for more text than its own */
+static bool is_bare(const AstExpr *expr, Span text) {
+    return expr->span.lo == text.lo && expr->span.hi == text.hi;
+}
+
+void report_chain(Parse *p, const AstExpr *first, Span text, Span second_op) {
+    if (!is_comparison(first) || !is_bare(first, text)) return;
     Diag *diag = lexer_report(&p->lexer, P0015, second_op, "comparisons cannot be chained");
     diag_label(p->lexer.diags, diag, first->binary.op_span, "the first comparison");
     diag_help(p->lexer.diags, diag, "write `a < b && b < c`, or parentheses to compare a bool");

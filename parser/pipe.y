@@ -46,6 +46,7 @@ static void *no_memory(size_t bytes) {
  * before it */
 #define YYLLOC_DEFAULT(current, rhs, count) ((current) = join(&YYRHSLOC(rhs, 0), (count)))
 static Span join(const Span *before, int count) {
+    if (count == 1) return before[1]; /* most rules */
     Span span = {before[0].hi, before[0].hi};
     bool begun = false;
     for (int i = 1; i <= count; i++) {
@@ -129,12 +130,18 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
 %token EQ "==" NE "!=" LT "<" LE "<=" GT ">" GE ">=" AND "&&" OR "||" NOT "!"
 %token PLUS "+" MINUS "-" STAR "*" SLASH "/" PERCENT "%"
 
+/* What binds least comes first */
+%right "?"
+%left "||"
+%left "&&"
+%left "==" "!=" "<" "<=" ">" ">="
+%left "+" "-"
+
 %type <label> name
 %type <name> word
 %type <names> names
-%type <expr> expr or and comparison relation sum_of product closed_product open_product closed open factors
-%type <expr> closed_factors
-%type <expr> postfix primary condition value acquire hinted pipe_end lag opt_regs opt_grouped
+%type <expr> expr closed_product open_product closed open factors closed_factors
+%type <expr> postfix condition value acquire hinted pipe_end lag opt_regs opt_grouped
 %type <binary> relational
 %type <reduce> reduction
 %type <exprs> exprs args choices dims
@@ -760,33 +767,22 @@ pipe_end:
 
 /* ---- expressions ----------------------------------------------------------------------------- */
 
+/* Operators are told apart by precedence, not by a nonterminal for each level: every operand would be
+ * reduced through all levels. Accepts `a < b < c`, to refuse it by name. */
 expr:
-    or
-  | or[condition] "?" expr[then] ":" expr[otherwise] { $$ = make_select(p, @$, $condition, $then, $otherwise); }
-  ;
-
-or:
-    and
-  | or[left] "||" and[right]  { $$ = make_binary(p, AST_OR, @$, $left, @2, $right); }
-  ;
-
-and:
-    comparison
-  | and[left] "&&" comparison[right] { $$ = make_binary(p, AST_AND, @$, $left, @2, $right); }
-  ;
-
-/* Accepts `a < b < c`, to refuse it by name */
-comparison:
-    sum_of
-  | relation
-  ;
-
-relation:
-    sum_of[left] relational sum_of[right]   { $$ = make_binary(p, $relational, @$, $left, @2, $right); }
-  | relation[left] relational sum_of[right] {
-        report_chain(p, $left.tree, @2);
+    closed_product
+  | open_product
+  | expr[condition] "?" expr[then] ":" expr[otherwise] %prec "?" {
+        $$ = make_select(p, @$, $condition, $then, $otherwise);
+    }
+  | expr[left] "||" expr[right]  { $$ = make_binary(p, AST_OR, @$, $left, @2, $right); }
+  | expr[left] "&&" expr[right]  { $$ = make_binary(p, AST_AND, @$, $left, @2, $right); }
+  | expr[left] relational expr[right] %prec "==" {
+        report_chain(p, $left.tree, @left, @2);
         $$ = make_binary(p, $relational, @$, $left, @2, $right);
     }
+  | expr[left] "+" expr[right]   { $$ = make_binary(p, AST_ADD, @$, $left, @2, $right); }
+  | expr[left] "-" expr[right]   { $$ = make_binary(p, AST_SUB, @$, $left, @2, $right); }
   ;
 
 relational:
@@ -798,31 +794,24 @@ relational:
   | ">="                    { $$ = AST_GE; }
   ;
 
-sum_of:
-    product
-  | sum_of[left] "+" product[right] { $$ = make_binary(p, AST_ADD, @$, $left, @2, $right); }
-  | sum_of[left] "-" product[right] { $$ = make_binary(p, AST_SUB, @$, $left, @2, $right); }
-  ;
-
 /* A reduction takes the whole product that follows it, so after a product whose last factor is a
  * reduction (`open`), `/` and `%` may follow but not `*`, which belongs to the reduction. */
-product:
-    closed_product
-  | open_product
-  ;
-
 closed_product:
     closed
   | closed_product[left] "*" closed[right] { $$ = make_binary(p, AST_MUL, @$, $left, @2, $right); }
-  | product[left] "/" closed[right]        { $$ = make_binary(p, AST_DIV, @$, $left, @2, $right); }
-  | product[left] "%" closed[right]        { $$ = make_binary(p, AST_MOD, @$, $left, @2, $right); }
+  | closed_product[left] "/" closed[right] { $$ = make_binary(p, AST_DIV, @$, $left, @2, $right); }
+  | closed_product[left] "%" closed[right] { $$ = make_binary(p, AST_MOD, @$, $left, @2, $right); }
+  | open_product[left] "/" closed[right]   { $$ = make_binary(p, AST_DIV, @$, $left, @2, $right); }
+  | open_product[left] "%" closed[right]   { $$ = make_binary(p, AST_MOD, @$, $left, @2, $right); }
   ;
 
 open_product:
     open
   | closed_product[left] "*" open[right]   { $$ = make_binary(p, AST_MUL, @$, $left, @2, $right); }
-  | product[left] "/" open[right]          { $$ = make_binary(p, AST_DIV, @$, $left, @2, $right); }
-  | product[left] "%" open[right]          { $$ = make_binary(p, AST_MOD, @$, $left, @2, $right); }
+  | closed_product[left] "/" open[right]   { $$ = make_binary(p, AST_DIV, @$, $left, @2, $right); }
+  | closed_product[left] "%" open[right]   { $$ = make_binary(p, AST_MOD, @$, $left, @2, $right); }
+  | open_product[left] "/" open[right]     { $$ = make_binary(p, AST_DIV, @$, $left, @2, $right); }
+  | open_product[left] "%" open[right]     { $$ = make_binary(p, AST_MOD, @$, $left, @2, $right); }
   ;
 
 closed:
@@ -856,12 +845,6 @@ reduction:
   ;
 
 postfix:
-    primary
-  | postfix[base] "[" exprs "]" { $$ = make_subscript(p, @$, $base, $exprs); }
-  | postfix[base] "." word  { $$ = make_member(p, @$, $base, AT($word, @word)); }
-  ;
-
-primary:
     INTEGER                 { $$ = make_expr(p, AST_INTEGER, @$, 0); $$.tree->integer = $1; }
   | FLOAT                   { $$ = make_expr(p, AST_FLOAT, @$, 0); $$.tree->number = $1; }
   | "true"                  { $$ = make_expr(p, AST_BOOL, @$, 0); $$.tree->truth = true; }
@@ -878,6 +861,8 @@ primary:
     }
   | pipe_end
   | "(" condition ")"       { $$ = $condition; }
+  | postfix[base] "[" exprs "]" { $$ = make_subscript(p, @$, $base, $exprs); }
+  | postfix[base] "." word  { $$ = make_member(p, @$, $base, AT($word, @word)); }
   ;
 
 args:
