@@ -164,7 +164,7 @@ void arena_fail(Arena *arena) {
 Meter *arena_meter(const Arena *arena) { return arena->meter; }
 
 /* The meter is exceeded: jumps out of the metered work, if there is any. */
-static void end_work(Arena *arena) {
+RARE static void end_work(Arena *arena) {
     jmp_buf *on_end = root_of(arena)->on_end;
     if (on_end) longjmp(*on_end, 1);
 }
@@ -243,21 +243,28 @@ static size_t block_size(const Arena *arena, size_t object) {
     return arena->bytes < BLOCK_MAX && object <= LARGE_PAGE / 4 ? LARGE_PAGE : BLOCK_MAX;
 }
 
+static void *cut(Arena *arena, size_t rounded) {
+    char *object = arena->next;
+    arena->next += rounded;
+    return object;
+}
+
+/* The block that is being cut has no room for the object. */
+RARE static void *cut_anew(Arena *arena, size_t rounded) {
+    if (rounded > BLOCK_MAX / 4) return new_block(arena, rounded, false);
+    size_t size = block_size(arena, rounded) - sizeof(Block);
+    arena->next = new_block(arena, size, true);
+    arena->end = arena->next + size;
+    return cut(arena, rounded);
+}
+
 void *arena_alloc(Arena *arena, size_t bytes) {
     if (bytes > SIZE_MAX / 4) arena_fail(arena);
     arena->bytes += bytes;
     arena_count(arena, 1 + bytes / BYTES_A_STEP);
     if (OBJECT_A_BLOCK) return new_block(arena, bytes, false);
     size_t rounded = rounded_up(bytes);
-    if (rounded > (size_t)(arena->end - arena->next)) {
-        if (rounded > BLOCK_MAX / 4) return new_block(arena, rounded, false);
-        size_t size = block_size(arena, rounded) - sizeof(Block);
-        arena->next = new_block(arena, size, true);
-        arena->end = arena->next + size;
-    }
-    char *object = arena->next;
-    arena->next += rounded;
-    return object;
+    return rounded > (size_t)(arena->end - arena->next) ? cut_anew(arena, rounded) : cut(arena, rounded);
 }
 
 void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes) {
@@ -313,8 +320,9 @@ char *arena_printf(Arena *arena, const char *format, ...) {
 }
 
 size_t arena_array_bytes(Arena *arena, size_t size, size_t count) {
-    if (size && count > SIZE_MAX / 4 / size) arena_fail(arena);
-    return size * count;
+    size_t bytes;
+    if (__builtin_mul_overflow(size, count, &bytes) || bytes > SIZE_MAX / 4) arena_fail(arena);
+    return bytes;
 }
 
 void vec_reserve(Arena *arena, void **items, size_t *capacity, size_t wanted, size_t item_bytes) {

@@ -15,16 +15,17 @@ struct Milestone {
 };
 
 static uint32_t next_character(const Source *source, uint32_t at) {
+    if ((unsigned char)source->text[at] < 0x80) return at + 1;
     int length = utf8_length(source->text + at, source->length - at);
     return at + (length ? (uint32_t)length : 1);
 }
 
 static void set_milestones(Arena *arena, Source *source) {
     struct Milestone *stones = NEW_ARRAY(arena, struct Milestone, source->length / STRIDE + 1);
-    uint32_t characters = 0, stone = 0;
-    for (uint32_t at = 0; at <= source->length; at = next_character(source, at), characters++) {
-        if (at >= stone * STRIDE) stones[stone++] = (struct Milestone){at, characters};
-        if (at == source->length) break;
+    uint32_t at = 0, characters = 0;
+    for (uint32_t stone = 0; stone * STRIDE <= source->length; stone++) {
+        for (; at < stone * STRIDE; characters++) at = next_character(source, at);
+        stones[stone] = (struct Milestone){at, characters};
     }
     source->milestones = stones;
 }
@@ -42,20 +43,26 @@ static uint32_t characters_before(const Source *source, uint32_t offset) {
     return characters;
 }
 
+/* Where the line after the one at `at` starts; NULL: that one is the last */
+static const char *next_line(const char *at, const char *end) {
+    const char *newline = memchr(at, '\n', (size_t)(end - at));
+    return newline ? newline + 1 : NULL;
+}
+
+static void set_lines(Arena *arena, Source *source) {
+    const char *end = source->text + source->length;
+    for (const char *at = source->text; at; at = next_line(at, end)) source->lines++;
+    uint32_t *starts = NEW_ARRAY(arena, uint32_t, source->lines), line = 0;
+    for (const char *at = source->text; at; at = next_line(at, end)) starts[line++] = (uint32_t)(at - source->text);
+    source->line_starts = starts;
+}
+
 Source *source_new(Arena *arena, const char *name, const char *text, size_t length) {
     Source *source = NEW(arena, Source);
     source->name = arena_copy(arena, name, strlen(name));
     source->text = arena_copy(arena, text, length);
     source->length = (uint32_t)length;
-
-    uint32_t lines = 1;
-    for (size_t i = 0; i < length; i++) lines += text[i] == '\n';
-    uint32_t *starts = NEW_ARRAY(arena, uint32_t, lines);
-    uint32_t line = 1;
-    for (size_t i = 0; i < length; i++)
-        if (text[i] == '\n') starts[line++] = (uint32_t)i + 1;
-    source->line_starts = starts;
-    source->lines = lines;
+    set_lines(arena, source);
     set_milestones(arena, source);
     return source;
 }

@@ -16,9 +16,11 @@
 #if defined(__GNUC__)
 #define PRINTF_LIKE(text, first) __attribute__((format(printf, text, first)))
 #define NO_RETURN __attribute__((noreturn))
+#define RARE __attribute__((cold, noinline)) /* kept out of the functions that call it */
 #else
 #define PRINTF_LIKE(text, first)
 #define NO_RETURN
+#define RARE
 #endif
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -103,8 +105,10 @@ size_t arena_array_bytes(Arena *arena, size_t size, size_t count);
         size_t count;     \
         size_t capacity;  \
     }
-#define vec_push(arena, vec, ...)                                                                              \
-    (vec_reserve((arena), (void **)&(vec)->items, &(vec)->capacity, (vec)->count + 1, sizeof *(vec)->items),    \
+#define vec_push(arena, vec, ...)                                                                 \
+    ((vec)->count < (vec)->capacity ? (void)0                                                     \
+                                    : vec_reserve((arena), (void **)&(vec)->items, &(vec)->capacity, \
+                                                  (vec)->count + 1, sizeof *(vec)->items),        \
      (void)((vec)->items[(vec)->count++] = (__VA_ARGS__)))
 void vec_reserve(Arena *arena, void **items, size_t *capacity, size_t wanted, size_t item_bytes);
 
