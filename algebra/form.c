@@ -275,14 +275,14 @@ static void remember(Algebra *algebra, struct Memo made) {
 static struct Memo *find_made(Algebra *algebra, const Expr *expr) {
     if (!algebra->memo_capacity) return NULL;
     const IndexSpace *space = space_of(algebra, expr);
-    int version = algebra->launched ? LAUNCHED : algebra->bindings.version;
-    for (;; version = EVERYWHERE) {
+    int version = algebra->launched ? LAUNCHED : EVERYWHERE;
+    for (;; version = algebra->bindings.version) {
         struct Memo *found = &algebra->memo[memo_slot(algebra, expr, version, space)];
         if (found->expr) {
             algebra->held |= version != EVERYWHERE;
             return found;
         }
-        if (version == EVERYWHERE || version == LAUNCHED) return NULL;
+        if (version != EVERYWHERE) return NULL;
     }
 }
 

@@ -14,10 +14,9 @@ static const Range everything = {-WIDE_MOST, WIDE_MOST};
 static Wide clamped(Wide value) { return value > WIDE_MOST ? WIDE_MOST : value < -WIDE_MOST ? -WIDE_MOST : value; }
 
 static Wide times(Wide a, Wide b) {
-    Wide x = a < 0 ? -a : a, y = b < 0 ? -b : b;
-    if (x == 0 || y == 0) return 0;
-    Wide product = x > WIDE_MOST / y ? WIDE_MOST : x * y;
-    return (a < 0) == (b < 0) ? product : -product;
+    Wide product;
+    if (__builtin_mul_overflow(a, b, &product)) return (a < 0) == (b < 0) ? WIDE_MOST : -WIDE_MOST;
+    return clamped(product);
 }
 
 static Range hull(Range a, Range b) {
@@ -27,6 +26,11 @@ static Range hull(Range a, Range b) {
 static Range of_product(Range a, Range b) {
     Wide w = times(a.least, b.least), x = times(a.least, b.most), y = times(a.most, b.least), z = times(a.most, b.most);
     return hull((Range){w < x ? w : x, w < x ? x : w}, (Range){y < z ? y : z, y < z ? z : y});
+}
+
+static Range of_multiple(Range a, int64_t by) {
+    Wide x = times(a.least, by), y = times(a.most, by);
+    return by < 0 ? (Range){y, x} : (Range){x, y};
 }
 
 bool range_within(Range inner, Range outer) { return inner.least >= outer.least && inner.most <= outer.most; }
@@ -225,11 +229,11 @@ Range range_of_poly(Algebra *algebra, const Poly *poly) {
     Range sum = {0, 0};
     if (!poly) return everything;
     for (int i = 0; i < poly->count; i++) {
-        const Term term = poly->terms[i];
-        Range product = {1, 1};
-        for (int k = 0; k < term.count; k++) product = of_product(product, range_of_atom(algebra, term.atoms[k]));
-        if (term.count > 1) product = stated_range(algebra, &term, product);
-        product = of_product(product, (Range){term.coef, term.coef});
+        const Term *term = &poly->terms[i];
+        Range product = term->count > 0 ? range_of_atom(algebra, term->atoms[0]) : (Range){1, 1};
+        for (int k = 1; k < term->count; k++) product = of_product(product, range_of_atom(algebra, term->atoms[k]));
+        if (term->count > 1) product = stated_range(algebra, term, product);
+        product = of_multiple(product, term->coef);
         sum = (Range){clamped(sum.least + product.least), clamped(sum.most + product.most)};
     }
     return sum;

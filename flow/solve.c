@@ -128,7 +128,7 @@ static bool steps_over(const Rule *rule, RowKind kind) {
     return !rule->rows || (rule->rows >> kind & 1);
 }
 
-static void step(Flow *flow, int at, Cases *cases) {
+static void step(Flow *flow, int at, const Cases *cases) {
     int bound = flow->context.bound_count;
     if (!cases->count || !steps_over(flow->rule, flow->code->rows.items[at].kind)) return;
     Bindings before = enter_row(flow, at);
