@@ -36,23 +36,22 @@ SRC    := $(foreach f,$(FLOORS),$(sort $(wildcard $(f)/*.c)))
 GEN    := $(B)/pipe.tab.c $(B)/pipe.lex.c $(B)/pages.c
 OBJ    := $(SRC:%.c=$(B)/%.o) $(GEN:%.c=%.o)
 CLI    := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard cli/*.c)))
-DRIVER := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/*.c)))
 UNIT   := $(patsubst tests/unit/%.c,$(B)/unit/%,$(sort $(wildcard tests/unit/*.c)))
 FUZZ   := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(sort $(wildcard tests/fuzz/*.c)))
 MEASURE := $(patsubst %.c,$(B)/%.o,$(filter-out bench/bandwidth.c bench/gemm.c,$(sort $(wildcard bench/*.c))))
 BENCH  := $(B)/bench/bandwidth $(B)/bench/gemm
-GENERATE := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/generate/*.c)))
-MATRIX   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/matrix/*.c)))
-MUTANTS  := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/mutants/*.c)))
-GRAPHS   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/graphs/*.c)))
-ADVERSARY := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/adversary/*.c)))
-HANG     := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/hang/*.c)))
+# Test programs: NAME-test is linked from tests/NAME, tests-driver from tests
+PROGRAMS := generate matrix graphs mutants adversary hang
+objects   = $(patsubst %.c,$(B)/%.o,$(sort $(wildcard $(1)/*.c)))
+DRAWING  := $(filter-out %/main.o,$(call objects,tests/generate)) # draws random programs, for several of them
+TESTS    := $(B)/tests-driver $(PROGRAMS:%=$(B)/%-test)
 
-all: $(B)/pipec $(B)/libpipec.so $(B)/libpipec.a
+BINARIES := $(B)/pipec $(B)/libpipec.so $(B)/libpipec.a
+# `make` and `make all` end with what to try next; other goals, and makes within makes, do not
+QUIET_END = $(SILENT)$(filter-out all,$(MAKECMDGOALS))$(filter-out 0,$(MAKELEVEL))
+all: $(BINARIES)
+	@$(if $(QUIET_END),:,echo "  next: $(B)/pipec run examples/axpy.pipe")
 
-$(B)/pipec: $(CLI) $(B)/libpipec.a
-	$(call say,link)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 $(B)/libpipec.a: $(OBJ)
 	$(call say,link)
 	$(Q)rm -f $@ && ar rcs $@ $^
@@ -73,37 +72,26 @@ $(B)/pages.c: $(wildcard docs/errors/*.md) tools/pages.sh
 	$(call say,pages,of the errors)
 	$(Q)sh tools/pages.sh docs/errors > $@.new && mv $@.new $@
 
-$(B)/%.o: %.c | $(B)/pipe.tab.h
+define compile
 	@mkdir -p $(@D)
 	$(call say,cc,the sources (V=1 shows each))
 	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+endef
+$(B)/%.o: %.c | $(B)/pipe.tab.h
+	$(compile)
 $(B)/%.o: $(B)/%.c $(B)/pipe.tab.h
-	$(call say,cc,the sources (V=1 shows each))
-	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+	$(compile)
 
 # ---- tests: everything that needs no GPU; on a GPU machine the driver uses it as well
 
-$(B)/tests-driver: $(DRIVER) $(B)/libpipec.a
+$(B)/pipec: $(CLI)
+$(B)/tests-driver: $(call objects,tests)
+$(foreach p,$(PROGRAMS),$(eval $(B)/$(p)-test: $(call objects,tests/$(p))))
+$(B)/matrix-test $(B)/graphs-test $(B)/adversary-test: $(DRAWING)
+$(BENCH): $(B)/bench/%: $(B)/bench/%.o $(MEASURE)
+$(B)/pipec $(TESTS) $(BENCH): $(B)/libpipec.a
 	$(call say,link)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
-$(B)/generate-test: $(GENERATE) $(B)/libpipec.a
-	$(call say,link)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
-$(B)/matrix-test: $(MATRIX) $(filter-out %/main.o,$(GENERATE)) $(B)/libpipec.a
-	$(call say,link)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
-$(B)/graphs-test: $(GRAPHS) $(filter-out %/main.o,$(GENERATE)) $(B)/libpipec.a
-	$(call say,link)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
-$(B)/mutants-test: $(MUTANTS) $(B)/libpipec.a
-	$(call say,link)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
-$(B)/adversary-test: $(ADVERSARY) $(filter-out %/main.o,$(GENERATE)) $(B)/libpipec.a
-	$(call say,link)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
-$(B)/hang-test: $(HANG) $(B)/libpipec.a
-	$(call say,link)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(B)/libpipec.a $(LIBS)
 $(B)/unit/%: tests/unit/%.c $(B)/libpipec.a
 	@mkdir -p $(@D)
 	$(call say,link)
@@ -112,35 +100,26 @@ $(B)/fuzz/%: tests/fuzz/%.c $(B)/libpipec.a
 	@mkdir -p $(@D)
 	$(call say,link)
 	$(Q)$(CC) $(CFLAGS_ALL) -fsanitize=fuzzer -MMD -MP $(LDFLAGS_ALL) -o $@ $< $(B)/libpipec.a $(LIBS)
-$(BENCH): $(B)/bench/%: $(B)/bench/%.o $(MEASURE) $(B)/libpipec.a
-	$(call say,link)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 $(B)/unit/bench: $(MEASURE)
 
 # A libcuda.so.1 without a GPU: unit tests find it beside them, others name it in PIPEC_LIBCUDA. The two others are for the benchmarks.
-STANDIN := $(B)/standin/libcuda.so.1
-$(STANDIN): tests/standin/libcuda.c tests/standin/standin.h runtime/driver.h runtime/driver.def
-	@mkdir -p $(@D)
-	$(call say,link)
-	$(Q)$(CC) $(BASE) -O1 -shared -o $@ $<
-STANDINS := $(STANDIN) $(B)/standin/libcublasLt.so.13 $(B)/standin/libnvidia-ml.so.1
+STANDINS := $(addprefix $(B)/standin/,libcuda.so.1 libcublasLt.so.13 libnvidia-ml.so.1)
+$(B)/standin/libcuda.so.1: tests/standin/libcuda.c tests/standin/standin.h runtime/driver.h runtime/driver.def
 $(B)/standin/libcublasLt.so.13: tests/standin/libcublasLt.c tests/standin/standin.h bench/measure.c bench/measure.h
+$(B)/standin/libnvidia-ml.so.1: tests/standin/libnvidia-ml.c
+$(STANDINS):
 	@mkdir -p $(@D)
 	$(call say,link)
 	$(Q)$(CC) $(BASE) -O2 -shared -o $@ $(filter %.c,$^) -lm -ldl
-$(B)/standin/libnvidia-ml.so.1: tests/standin/libnvidia-ml.c
-	@mkdir -p $(@D)
-	$(call say,link)
-	$(Q)$(CC) $(BASE) -O1 -shared -o $@ $<
 
-test-build: all $(B)/tests-driver $(UNIT) $(B)/generate-test $(B)/matrix-test $(B)/graphs-test $(B)/mutants-test $(B)/adversary-test $(B)/hang-test $(BENCH) $(STANDINS)
+test-build: $(BINARIES) $(TESTS) $(UNIT) $(BENCH) $(STANDINS)
 fuzz-build: $(FUZZ)
-bench-build: all $(BENCH)
+bench-build: $(BINARIES) $(BENCH)
 
 # All cores, unless the command line says how many. What is missing is installed first, but only where there is something to build
 JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc 2>/dev/null || echo 1))
 run:
-	@$(MAKE) -q all 2>/dev/null || { sh tools/setup.sh && $(MAKE) $(JOBS) all; }
+	@$(MAKE) -q $(BINARIES) 2>/dev/null || { sh tools/setup.sh && $(MAKE) $(JOBS) all; }
 	$(B)/pipec run examples/axpy.pipe
 	@echo
 	@echo "Next:"
@@ -161,7 +140,7 @@ bench: bench-build
 
 # ---- housekeeping
 
-FORMATTED := $(wildcard $(FLOORS:%=%/*.[ch]) cli/*.[ch] tests/*.[ch] tests/generate/*.[ch] tests/matrix/*.[ch] tests/graphs/*.[ch] tests/adversary/*.[ch] tests/mutants/*.[ch] tests/hang/*.[ch] tests/unit/*.[ch] tests/fuzz/*.c bench/*.[ch] include/*.h)
+FORMATTED := $(wildcard $(patsubst %,%/*.[ch],$(FLOORS) cli tests $(PROGRAMS:%=tests/%) tests/unit tests/fuzz tests/standin bench include examples/embed))
 format:
 	clang-format -i $(FORMATTED)
 lint: all
@@ -185,7 +164,8 @@ install: all
 clean:
 	rm -rf $(BUILD)
 
--include $(OBJ:.o=.d) $(CLI:.o=.d) $(DRIVER:.o=.d) $(UNIT:=.d) $(FUZZ:=.d) $(BENCH:=.d) $(MEASURE:.o=.d) $(GENERATE:.o=.d) $(MATRIX:.o=.d) $(GRAPHS:.o=.d) $(MUTANTS:.o=.d) $(ADVERSARY:.o=.d) $(HANG:.o=.d)
+-include $(patsubst %.o,%.d,$(OBJ) $(CLI) $(foreach folder,tests $(PROGRAMS:%=tests/%) bench,$(call objects,$(folder))))
+-include $(UNIT:=.d) $(FUZZ:=.d)
 .PHONY: all run test test-build fuzz fuzz-build bless bench bench-build format lint install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
