@@ -59,8 +59,7 @@ static bool in_grid(const Turns *turns, int region) {
     return false;
 }
 
-/* ---- where a turn stands
- * --------------------------------------------------------------------------------------------- */
+/* ---- where a turn stands --------------------------------------------------------------------- */
 
 static void refuse_alone(Turns *turns, Span span, const char *what) {
     const Role *role = turns->role;
@@ -211,8 +210,7 @@ static void check_leave(Turns *turns, const Row *row) {
     if (!row->again && row->target == turns->owner) refuse_past(turns, row, first, early);
 }
 
-/* ---- pipes
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- pipes ----------------------------------------------------------------------------------- */
 
 static void mark_pipes(Turns *turns) {
     for (size_t p = 0; p < turns->prog->pipes.count; p++) {
@@ -262,8 +260,7 @@ void turns_check(Arena *arena, Prog *prog, Diags *diags) {
     }
 }
 
-/* ---- who acquires first
- * ----------------------------------------------------------------------------------------------- */
+/* ---- who acquires first ---------------------------------------------------------------------- */
 
 /* An instance that waits for stage m of a ring of N must know that stage m - N has been there: else the parity that
  * it waits for is that of the round before. Instances that acquire inside of one turn follow one another. Else an

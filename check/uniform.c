@@ -20,8 +20,7 @@ typedef struct Uniform {
     VEC(Span) told;    /* conditions and bounds that something was refused under: one mistake */
 } Uniform;
 
-/* ---- what a row asks of its threads
- * ---------------------------------------------------------------------------------- */
+/* ---- what a row asks of its threads ---------------------------------------------------------- */
 
 typedef enum Asks {
     ASKS_NOTHING,
@@ -80,8 +79,7 @@ static bool is_met(Asks what, Uniformity control) {
     return false;
 }
 
-/* ---- refusals
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------------------- */
 
 static const char *operation(const Row *row) {
     if (row->kind == ROW_ACQUIRE) return "acquires a stage";
@@ -155,8 +153,7 @@ static void refuse(Uniform *uniform, const Row *row, const Control *control) {
     help(uniform, diag, row, control->how);
 }
 
-/* ---- lanes in tile statements
- * ------------------------------------------------------------------------------------------ */
+/* ---- lanes in tile statements ---------------------------------------------------------------- */
 
 typedef struct OneLane {
     Arena *arena;
@@ -192,8 +189,7 @@ static void refuse_lanes(Uniform *uniform, const Row *row) {
               "element; or use inline PTX");
 }
 
-/* ---- rows
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static Control narrower(Control control, Expr *expr, int region) {
     if (!expr || expr->kind == X_POISON || expr->uniformity <= control.how) return control;

@@ -1,10 +1,11 @@
-/* Subscripts: what is subscripted, and which unknown names in them are indexes.
+/* Subscripts: the subscripted object, and unknown names in subscripts, which may be indexes.
  *
- * An unknown name in a subscript of a statement's target binds an index where it subscripts something bare, left or right:
- * without that it could have no range, and is a misspelt name. */
+ * An unknown name in a subscript of a statement's target becomes an index if some object, on
+ * either side, is subscripted by the bare name: otherwise it would have no range, and is a
+ * misspelt name. */
 #include "elaborate/private.h"
 
-/* ---- what is subscripted -------------------------------------------------------------------------------------------- */
+/* ---- subscripted objects --------------------------------------------------------------------- */
 
 Object elab_tile_object(Elab *e, int tile) {
     const RoleTile *row = &e->role->tiles.items[tile];
@@ -165,8 +166,9 @@ static bool is_array(const Elab *e, const Object *object) {
 
 #define KNOWN_MOST 10000
 
-/* A loop whose bounds are known and whose variable chooses a register or a tile of an array is unrolled, and so are those around it whose variables its
- * bounds are computed from. Lets are looked through, and could double the work each: `left` bounds it. */
+/* A loop with known bounds whose variable selects a register or a tile of an array is unrolled,
+ * and so are enclosing loops whose variables occur in its bounds. Traversing shared lets could
+ * double the work each time: `left` bounds it. */
 static bool known(Elab *e, const Expr *x, int *left);
 
 static bool known_local(Elab *e, int index, int *left) {
@@ -183,7 +185,7 @@ static bool known_call(Elab *e, const Expr *x, int *left) {
     return known(e, x->call.args[0], left) && known(e, x->call.args[1], left);
 }
 
-/* Of integers and their comparisons alone: what codegen folds (codegen/values.c) */
+/* True for integers and their comparisons: the expressions that codegen folds (codegen/values.c) */
 static bool known(Elab *e, const Expr *x, int *left) {
     if (--*left < 0) return false;
     if (x->kind == X_POISON) return true;
@@ -215,7 +217,7 @@ static bool known_when_unrolled(Elab *e, const Expr *x) {
     return known(e, x, &left);
 }
 
-/* An index and something known, in sums and products */
+/* True for sums and products of an index and known values */
 static bool walks_known(Elab *e, const Expr *x) {
     if (x->kind == X_INDEX || !x->indexes) return x->kind == X_INDEX || known_when_unrolled(e, x);
     return x->kind == X_BINARY && (x->binary.op == OP_ADD || x->binary.op == OP_SUB || x->binary.op == OP_MUL) &&
@@ -267,7 +269,7 @@ bool elab_object_of(Elab *e, const AstExpr *ast, Object *out, bool quiet) {
     return quiet || ast->kind == AST_ERROR_EXPR ? false : has_none(e, ast, NULL);
 }
 
-/* ---- an access ------------------------------------------------------------------------------------------------------ */
+/* ---- an access ------------------------------------------------------------------------------- */
 
 static bool old_allowed(Elab *e, const AstExpr *ast, const Object *object) {
     if (e->place != PLACE_CLAIM) {
@@ -283,7 +285,8 @@ static bool old_allowed(Elab *e, const AstExpr *ast, const Object *object) {
     return false;
 }
 
-/* What may be read where: formulas of ranges read inputs only, `ensures` sees outputs only as claims. */
+/* What may be read in which place: formulas of ranges read only inputs, `ensures` reads outputs
+ * only as claims. */
 static bool readable(Elab *e, const AstExpr *ast, const Object *object, bool old) {
     if (object->space != SPACE_GLOBAL) return true;
     const Param *param = &e->prog->params.items[object->object];
@@ -354,7 +357,8 @@ Access *elab_access_of(Elab *e, const AstExpr *ast, bool write) {
     const AstExpr *base = read->kind == AST_SUBSCRIPT ? read->subscript.base : read;
     Object object;
     if (!elab_object_of(e, base, &object, false)) {
-        if (read->kind == AST_SUBSCRIPT && e->has_target) /* also what is wrong in the subscripts */
+        /* also reports errors in the subscripts */
+        if (read->kind == AST_SUBSCRIPT && e->has_target)
             for (size_t i = 0; i < read->subscript.subs.count; i++) elab_expr(e, read->subscript.subs.items[i]);
         return NULL;
     }
@@ -389,7 +393,7 @@ Access *elab_access_of(Elab *e, const AstExpr *ast, bool write) {
     return fine ? access : NULL;
 }
 
-/* ---- indexes of a statement ------------------------------------------------------------------------------------------ */
+/* ---- indexes of a statement ------------------------------------------------------------------ */
 
 int elab_add_index(Elab *e, const char *name, Span span) {
     IndexSpace *space = e->space;
@@ -412,9 +416,10 @@ bool elab_is_unknown_name(Elab *e, const AstExpr *ast) {
 
 typedef struct Walk {
     Elab *e;
-    const char *wanted; /* a bare name looked for; NULL: any that is unknown */
+    const char *wanted; /* a bare name to search for; NULL: any unknown name */
     const AstExpr *found;
-    const AstExpr *part; /* an element on the way in one of whose subscripts `wanted` stands behind a base */
+    /* an element with `wanted` after a base in one of its subscripts */
+    const AstExpr *part;
 } Walk;
 
 static void look(Walk *walk, const AstExpr *ast);
@@ -440,7 +445,7 @@ static bool binds(const AstExpr *reduction, const char *name) {
     return false;
 }
 
-/* Does `wanted` stand bare in a subscript below? */
+/* Searches for `wanted` as a bare subscript */
 static void look(Walk *walk, const AstExpr *ast) {
     if (walk->found) return;
     switch (ast->kind) {
@@ -457,7 +462,7 @@ static void look(Walk *walk, const AstExpr *ast) {
         if (walk->wanted && !binds(ast, walk->wanted)) look(walk, ast->reduce.body);
         break;
     case AST_OLD: look(walk, ast->old); break;
-    case AST_ERROR_EXPR: walk->found = ast; break; /* who knows */
+    case AST_ERROR_EXPR: walk->found = ast; break; /* its content is unknown */
     case AST_INTEGER:
     case AST_FLOAT:
     case AST_BOOL:
@@ -476,7 +481,7 @@ static bool has_range(Elab *e, const char *name, const AstExpr *target, const As
     return walk.found != NULL;
 }
 
-/* What becomes of the unknown names in the target's subscripts, in the order of the text */
+/* The fate of unknown names in the target's subscripts, in the order of the text */
 typedef struct Binding {
     const AstExpr *target, *value;
     void (*found)(Elab *e, const struct Binding *binding, const AstExpr *name);
@@ -491,7 +496,8 @@ static void bind_poison(Elab *e, const Binding *binding, const AstExpr *name) {
     elab_scope_bind(e, e->scope, NAME_POISON, name->name, name->span, 0);
 }
 
-/* C[m*64 + i, u*32 + j] = acc[i, u*32 + j]: how wide the part is, only a tile of its own can say. */
+/* C[m*64 + i, u*32 + j] = acc[i, u*32 + j]: only a separate tile could define the extent of the
+ * part. */
 static void help_with_part(Elab *e, const Binding *binding, Diag *diag, const char *name) {
     Walk walk = {.e = e, .wanted = name};
     Object object;
@@ -561,8 +567,8 @@ void elab_bind_indexes(Elab *e, const AstExpr *target, const AstExpr *value) {
     Binding binding = {target, value, bind_index};
     each_unknown(e, &binding, target);
     e->space->bound = e->space->count;
-    /* `Y[t*T + i] = s.x[j]`: an index of the target without a range and one on the right that is not the target's are one
-     * mistake, which is said where `j` stands. */
+    /* `Y[t*T + i] = s.x[j]`: an index of the target without a range and another one on the right
+     * are one error, which is reported at `j`. */
     binding.found = has_stray(e, value) ? bind_poison : report_rest;
     each_unknown(e, &binding, target);
 }

@@ -1,12 +1,13 @@
-/* Calls inside expressions: casts, intrinsics by their rows, `exact`, and functions whose body is an expression: lets and
- * branches that end in `return`, put in place of the call with shared arguments. */
+/* Calls in expressions: casts, intrinsics by their rows, `exact`, and functions whose body is an
+ * expression: lets and branches that end in `return`, substituted for the call with shared
+ * arguments. */
 #include "elaborate/private.h"
 
 #include <string.h>
 
-#define MAX_STEPS 100000 /* statements that inlining may make */
+#define MAX_STEPS 100000 /* most statements that inlining may create */
 
-/* ---- intrinsics ----------------------------------------------------------------------------------------------------- */
+/* ---- intrinsics ------------------------------------------------------------------------------ */
 
 static bool takes_integers(Intrinsic which) {
     return which == IN_abs || which == IN_min || which == IN_max || which == IN_ceil_div;
@@ -110,7 +111,7 @@ static Val intrinsic(Elab *e, const AstExpr *ast, Intrinsic which) {
     return elab_make_call(e, which, args, count, ast->span);
 }
 
-/* ---- casts ---------------------------------------------------------------------------------------------------------- */
+/* ---- casts ----------------------------------------------------------------------------------- */
 
 static Val cast(Elab *e, const AstExpr *ast, Element type) {
     if (!arity(e, ast, 1)) return elab_poison(e, ast->span);
@@ -130,7 +131,8 @@ static Val cast(Elab *e, const AstExpr *ast, Element type) {
             NOTE(e, diag, "tf32 is only for fields of pipes; copy f32 elements into them");
         return elab_poison(e, ast->span);
     }
-    if (v.x->kind == X_READ && v.x->read->type == type) return v; /* nothing to convert: a copy stays a copy */
+    /* nothing to convert: a copy remains a copy */
+    if (v.x->kind == X_READ && v.x->read->type == type) return v;
     v = elab_operand(e, v);
     if (elab_is_poison(v)) return v;
     if (v.x->type == E_BOOL)
@@ -156,7 +158,7 @@ static Val select_call(Elab *e, const AstExpr *ast) {
     return elab_make_select(e, c, a, b, ast->span);
 }
 
-/* ---- functions in expressions ---------------------------------------------------------------------------------------- */
+/* ---- functions in expressions ---------------------------------------------------------------- */
 
 const AstItem *elab_find_fn(Elab *e, const char *name) {
     for (size_t i = 0; i < e->ast->fns.count; i++)
@@ -173,7 +175,7 @@ bool elab_step(Elab *e, Span span) {
         e->exhausted = true;
         Frame *inner = e->frame, *outer = inner;
         while (outer && outer->outer) outer = outer->outer;
-        e->frame = NULL; /* said of the call in the kernel, from which the rest follows */
+        e->frame = NULL; /* reported at the call in the kernel, the cause of the rest */
         Diag *diag =
             elab_error(e, P0128, outer ? outer->call : span,
                        "the functions of this kernel expand to more than %d statements", MAX_STEPS);
@@ -188,7 +190,8 @@ bool elab_enter_fn(Elab *e, const AstItem *fn, const AstExpr *ast) {
     for (const Frame *frame = e->frame; frame; frame = frame->outer) {
         if (frame->fn != fn) continue;
         Diag *diag = elab_error(e, P0124, ast->call.callee.span, "`%s` calls itself", fn->fn.name.text);
-        const Frame *below = e->frame == frame ? frame : e->frame->outer; /* the innermost call has a label already */
+        /* the innermost call has a label already */
+        const Frame *below = e->frame == frame ? frame : e->frame->outer;
         for (; below != frame; below = below->outer)
             LABEL(e, diag, below->call, "`%s` is called here", below->fn->fn.name.text);
         NOTE(e, diag, "functions are inlined, so recursion is not possible");
@@ -215,7 +218,7 @@ static Val not_an_expression(Elab *e, const AstItem *fn, Span guilty) {
     return elab_poison(e, guilty);
 }
 
-/* The statements from here on as one value; those after a branch that falls through continue it. */
+/* The remaining statements as one value; those after a branch that falls through continue it. */
 static Val branch_value(Elab *e, const AstStmt *const *list, size_t count, const AstItem *fn, Element type) {
     const AstStmt *ast = list[0];
     if (!ast->branch.condition) return not_an_expression(e, fn, ast->branch.head);
@@ -309,7 +312,7 @@ static Val function(Elab *e, const AstExpr *ast, const AstItem *fn) {
     return v;
 }
 
-/* ---- which ---------------------------------------------------------------------------------------------------------- */
+/* ---- kinds of calls -------------------------------------------------------------------------- */
 
 static Val unknown_function(Elab *e, const AstExpr *ast) {
     AstName callee = ast->call.callee;

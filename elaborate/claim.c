@@ -1,12 +1,14 @@
-/* `ensures` and `example`: what the kernel computes, in terms of its parameters alone, and data to try it on. */
+/* `ensures` and `example`: results of the kernel as formulas of its parameters, and data for a
+ * run. */
 #include "elaborate/private.h"
 #include "prog/eval.h"
 
 #include <string.h>
 
-/* ---- ensures ---------------------------------------------------------------------------------------------------------- */
+/* ---- ensures --------------------------------------------------------------------------------- */
 
-/* Indexes of a claim: every unknown name in the target binds one, in a subscript of its own */
+/* Indexes of a claim: every unknown name in the target is one, and must be a subscript of its
+ * own */
 static bool bare_targets(Elab *e, const AstExpr *target, bool constants) {
     bool fine = true;
     for (size_t i = 0; i < target->subscript.subs.count; i++) {
@@ -104,7 +106,8 @@ static bool is_output(Elab *e, const AstExpr *target) {
     return false;
 }
 
-/* The two sides of a comparison: an integer becomes the float beside it; precision is what `within` is about. */
+/* The two sides of a comparison: an integer is converted to the float of the other side;
+ * `within` defines the precision. */
 static Expr *claimed(Elab *e, Val v, const Access *target, const char *text) {
     v = elab_operand(e, v);
     if (elab_is_poison(v)) return v.x;
@@ -155,7 +158,7 @@ void elab_claims_done(Elab *e) {
     }
 }
 
-/* ---- example ------------------------------------------------------------------------------------------------------------ */
+/* ---- example --------------------------------------------------------------------------------- */
 
 static bool is_fill(const char *name) {
     static const char *const fills[] = {"normal", "uniform", "iota", "zeros"};
@@ -229,7 +232,7 @@ static bool example_formula(Elab *e, const AstExpr *target, const AstExpr *value
     fine = fine && bare_targets(e, target, false);
     row->kind = EXAMPLE_FORMULA;
     if (fine) {
-        for (int i = 0; i < param->rank; i++) { /* the tensor's own extents */
+        for (int i = 0; i < param->rank; i++) { /* extents of the tensor itself */
             Index *index = &row->space.items[i];
             if (elab_is_const(param->extents[i]))
                 index->extent = param->extents[i]->constant.integer;
@@ -238,7 +241,7 @@ static bool example_formula(Elab *e, const AstExpr *target, const AstExpr *value
         }
         Element wide = element_rows[param->type].widens;
         Val v = elab_operand(e, elab_expr(e, value));
-        /* data are converted as they are stored: a formula of indexes may fill floats, too */
+        /* The value is converted to the stored type: a formula of indexes may fill floats too */
         bool converts = !elab_is_poison(v) && v.x->type != E_BOOL && v.x->type != wide;
         row->value = converts ? elab_cast_to(e, v, wide, value->span) : elab_coerce(e, v, wide, "an element");
         fine = row->value->kind != X_POISON;

@@ -1,7 +1,8 @@
-/* The grid, ranges and requirements: formulas over what is known at launch and, for ranges, over the grid's axes. */
+/* The grid, ranges and requirements: formulas of values known at launch; ranges may also use the
+ * grid's axes. */
 #include "elaborate/items.h"
 
-/* ---- the grid -------------------------------------------------------------------------------------------------------- */
+/* ---- the grid -------------------------------------------------------------------------------- */
 
 /* ceil(extent, cluster) * cluster */
 static Expr *whole_clusters(Elab *e, const Axis *axis) {
@@ -27,7 +28,7 @@ void elab_grid_evaluate(Elab *e, const AstItem *item) {
     }
 }
 
-/* ---- ranges ------------------------------------------------------------------------------------------------------------- */
+/* ---- ranges ---------------------------------------------------------------------------------- */
 
 void elab_domains_declare(Elab *e) {
     const AstItems *items = &e->kernel->kernel.items;
@@ -45,7 +46,7 @@ void elab_domains_declare(Elab *e) {
 
 static void evaluate_domain(Elab *e, int index) {
     const AstItem *item = e->domain_items.items[index];
-    Elab saved = *e; /* the place where the range was needed */
+    Elab saved = *e; /* the place that needed the range */
     e->domain_progress[index] = BUSY;
     elab_pend(e, item->range.name.text, item->range.name.span);
     e->scope = e->axes, e->place = PLACE_RANGE, e->place_words = "a range";
@@ -81,10 +82,11 @@ void elab_domains_evaluate(Elab *e) {
     for (size_t i = 0; i < e->prog->domains.count; i++) elab_domain_ready(e, (int)i, e->prog->domains.items[i].span);
 }
 
-/* ---- requires ------------------------------------------------------------------------------------------------------------ */
+/* ---- requires -------------------------------------------------------------------------------- */
 
 static void one_requirement(Elab *e, Expr *x) {
-    if (x->kind == X_BINARY && x->binary.op == OP_AND) { /* each part can be said by itself at launch */
+    /* a launch can check and report each part */
+    if (x->kind == X_BINARY && x->binary.op == OP_AND) {
         one_requirement(e, x->binary.left);
         one_requirement(e, x->binary.right);
         return;

@@ -1,10 +1,11 @@
-/* elaborate: Ast -> Prog. Declarations of a kernel may refer to each other in any order: their names are bound first, then
- * each is evaluated when it is needed, and one that is needed while it is being evaluated is a cycle. */
+/* elaborate: Ast -> Prog. Declarations of a kernel may refer to each other in any order: their
+ * names are bound first, then each is evaluated when it is needed; one that is needed during its
+ * own evaluation is a cycle. */
 #include "elaborate/items.h"
 
 #include <string.h>
 
-/* ---- cycles ---------------------------------------------------------------------------------------------------------- */
+/* ---- cycles ---------------------------------------------------------------------------------- */
 
 void elab_pend(Elab *e, const char *name, Span span) { vec_push(e->arena, &e->pending, (Pending){name, span}); }
 void elab_unpend(Elab *e) { e->pending.count--; }
@@ -24,7 +25,7 @@ void elab_report_cycle(Elab *e, const char *name, Span span, Span use) {
     e->broken = true;
 }
 
-/* ---- constants ------------------------------------------------------------------------------------------------------- */
+/* ---- constants ------------------------------------------------------------------------------- */
 
 static const StaticValue *given_value(const Elab *e, const char *name) {
     for (size_t i = 0; i < e->static_count; i++)
@@ -32,7 +33,7 @@ static const StaticValue *given_value(const Elab *e, const char *name) {
     return NULL;
 }
 
-/* A value from outside has the kind of the default: integer, number or bool. */
+/* A value from the caller has the kind of the default: integer, number or bool. */
 static Val given(Elab *e, const StaticValue *value, Val standard, Span span) {
     Element type = standard.x->type;
     if (type == E_F32) return elab_val_number(e, value->is_integer ? (double)value->integer : value->number, span);
@@ -77,7 +78,7 @@ static void evaluate_decl(Elab *e, int index) {
     decl->progress = BUSY;
     elab_pend(e, ast->name.text, ast->name.span);
     e->scope = decl->scope, e->place = PLACE_CONST, e->place_words = "a constant", e->space = NULL, e->frame = NULL;
-    /* A constant: in this place a name is one or refused, and what is made of constants is folded */
+    /* A constant: other names are refused here, and expressions of constants are folded */
     Val v = elab_operand(e, elab_expr(e, ast->value));
     Constant row = {.name = ast->name.text, .span = ast->name.span, .is_static = ast->is_static};
     const StaticValue *outside = ast->is_static && !elab_is_poison(v) ? given_value(e, ast->name.text) : NULL;
@@ -121,7 +122,7 @@ static void declare_consts(Elab *e, const AstItem *item, Scope *scope) {
     }
 }
 
-/* ---- functions of the file ---------------------------------------------------------------------------------------------- */
+/* ---- functions of the file ------------------------------------------------------------------- */
 
 static bool is_built_in(const char *name) {
     Element ignored;
@@ -138,7 +139,7 @@ static void know_words(Elab *e) {
     e->word_warp = names_intern(e->names, "warp", 4);
 }
 
-/* Functions and kernels are called by their names: a namespace of its own */
+/* Functions and kernels have a separate namespace */
 void elaborate_names(Arena *arena, Names *words, const Ast *ast, Diags *diags) {
     Elab *e = NEW(arena, Elab);
     *e = (Elab){.arena = arena, .names = words, .ast = ast, .diags = diags};
@@ -156,7 +157,7 @@ void elaborate_names(Arena *arena, Names *words, const Ast *ast, Diags *diags) {
     }
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------------------ */
+/* ---- kernel ---------------------------------------------------------------------------------- */
 
 static void setup(Elab *e) {
     Prog *prog = e->prog;
@@ -197,7 +198,7 @@ Prog *elaborate(Arena *arena, Names *names, const Ast *ast, const AstItem *kerne
         if (e->decls.items[i].progress == UNSEEN) evaluate_decl(e, (int)i);
     }
     elab_kernel_evaluate(e);
-    for (size_t i = 0; i < e->decls.count; i++) { /* only now it is known which are read */
+    for (size_t i = 0; i < e->decls.count; i++) { /* which constants are read is only known now */
         if (e->decls.items[i].row.name) vec_push(arena, &e->prog->constants, e->decls.items[i].row);
     }
     return e->broken ? NULL : e->prog;

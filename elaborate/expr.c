@@ -1,7 +1,8 @@
-/* Expressions: names resolved, operators typed. Every function gives a value, X_POISON after an error. */
+/* Expressions: resolves names, types operators. Every function returns a value, X_POISON after
+ * an error. */
 #include "elaborate/private.h"
 
-/* ---- operators ------------------------------------------------------------------------------------------------------ */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 static const char *const binary_text[] = {
     [OP_ADD] = "+", [OP_SUB] = "-", [OP_MUL] = "*", [OP_DIV] = "/", [OP_MOD] = "%",  [OP_EQ] = "==", [OP_NE] = "!=",
@@ -70,7 +71,7 @@ Val elab_make_unary(Elab *e, UnaryOp op, Val a, Span span) {
 
 Val elab_make_select(Elab *e, Val c, Val a, Val b, Span span) {
     c = elab_condition(e, c);
-    /* narrow values of one type stay what they are, so that a masked copy is a copy */
+    /* Two narrow values of one type keep it, so that a masked copy is a copy */
     bool same_narrow = a.x->type == b.x->type && elab_is_narrow(a.x->type) && !elab_is_fp8(a.x->type);
     if (!same_narrow && !elab_unify(e, &a, &b, span, "?:")) return elab_poison(e, span);
     if (elab_is_poison(c) || elab_is_poison(a) || elab_is_poison(b)) return elab_poison(e, span);
@@ -86,7 +87,7 @@ Val elab_make_select(Elab *e, Val c, Val a, Val b, Span span) {
     return (Val){x, a.x->type == E_F32 ? FLEX_NONE : least(a.flex, b.flex)};
 }
 
-/* ---- names ----------------------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static bool is_value_name(const Name *name) {
     return name->kind == NAME_CONST || name->kind == NAME_SYMBOL || name->kind == NAME_PARAM ||
@@ -100,7 +101,7 @@ static const Axis *axis_named(const Elab *e, const char *name) {
     return NULL;
 }
 
-/* "for (m, n) in grid", for a help */
+/* "for (m, n) in grid", for a help text */
 static const char *grid_text(Elab *e) {
     Str text = str_new(e->arena);
     size_t count = e->prog->axes.count;
@@ -132,7 +133,8 @@ static Val unknown_name(Elab *e, const char *name, Span span) {
     }
     for (size_t i = 0; i < e->unknown.count && !e->bare_subscript; i++)
         if (e->unknown.items[i] == name) return elab_poison(e, span);
-    if (!e->bare_subscript) vec_push(e->arena, &e->unknown, name); /* an index is bound by each statement for itself */
+    /* each statement binds its own indexes */
+    if (!e->bare_subscript) vec_push(e->arena, &e->unknown, name);
     Diag *diag = elab_error(e, P0100, span, "unknown name `%s`", name);
     if (near)
         HELP(e, diag, "did you mean `%s`?", near);
@@ -276,7 +278,7 @@ Val elab_resolve_name(Elab *e, const char *text, Span span) {
     return elab_poison(e, span);
 }
 
-/* ---- the walk -------------------------------------------------------------------------------------------------------- */
+/* ---- traversal ------------------------------------------------------------------------------- */
 
 static const BinaryOp binary_ops[] = {
     [AST_ADD] = OP_ADD, [AST_SUB] = OP_SUB, [AST_MUL] = OP_MUL, [AST_DIV] = OP_DIV, [AST_MOD] = OP_MOD,
@@ -357,7 +359,7 @@ static bool is_stage(Elab *e, const AstExpr *ast) {
     return ast->kind == AST_ACQUIRE || ast->kind == AST_TRY || (name && (name->kind == NAME_HANDLE || name->kind == NAME_HINT));
 }
 
-/* Two operands; of two stages, which are none, one is refused. */
+/* Two operands; if both are stages, which are no values, only one is refused. */
 static void operands(Elab *e, const AstExpr *left, const AstExpr *right, Val *a, Val *b) {
     *a = elab_expr(e, left);
     *b = is_stage(e, left) && is_stage(e, right) ? elab_poison(e, right->span) : elab_expr(e, right);

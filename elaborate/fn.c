@@ -1,8 +1,9 @@
-/* Functions inlined as statements: a block of its own that `return` leaves. Scalars are passed by value, tiles by reference,
- * stages by move or by `borrow`. A function sees its parameters and the constants and functions of its file, nothing of the caller. */
+/* Functions inlined as statements: a block that `return` leaves. Scalars are passed by value,
+ * tiles by reference, stages by move or by `borrow`. A function sees its parameters and the
+ * constants and functions of its file, not the caller's names. */
 #include "elaborate/private.h"
 
-/* ---- arguments ------------------------------------------------------------------------------------------------------ */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 typedef struct Passing {
     const AstItem *fn;
@@ -34,7 +35,8 @@ static Val in_scope(Elab *e, Scope *scope, const AstExpr *ast) {
     return v;
 }
 
-/* A new name in an extent of a parameter is bound by the argument's extent; others must agree. */
+/* A new name in an extent of a parameter is bound to the argument's extent; other extents must
+ * agree. */
 static bool pass_extents(Elab *e, const Passing *p, const AstExpr *arg, const AstParam *param, const Object *object) {
     for (int i = 0; i < object->rank; i++) {
         const AstExpr *dim = param->type->dims.items[i];
@@ -87,7 +89,8 @@ static bool pass_tile(Elab *e, Passing *p, const AstExpr *arg, const AstParam *p
         size_t before = e->diags->items.count;
         if (arg->kind == AST_NAME || arg->kind == AST_MEMBER) elab_object_of(e, arg, &object, false);
         if (e->diags->items.count != before) return false;
-        if (arg->kind == AST_NAME && arg->name && elab_scope_find(e->scope, arg->name)) return false; /* poison */
+        /* poison */
+        if (arg->kind == AST_NAME && arg->name && elab_scope_find(e->scope, arg->name)) return false;
         return bad_argument(e, p, arg, param, "expected the name of a tile");
     }
     if (object.space == SPACE_LET)
@@ -113,7 +116,7 @@ static bool pass_tile(Elab *e, Passing *p, const AstExpr *arg, const AstParam *p
     return true;
 }
 
-/* inout x: f32: the caller's variable itself */
+/* inout x: f32: refers to the caller's variable */
 static bool pass_variable(Elab *e, const Passing *p, const AstExpr *arg, const AstParam *param, Element type) {
     const Name *name = arg->kind == AST_NAME && arg->name ? elab_scope_find(e->scope, arg->name) : NULL;
     if (name && name->kind == NAME_POISON) return false;
@@ -196,7 +199,7 @@ static bool pass_stage(Elab *e, const Passing *p, const AstExpr *arg, const AstP
     return true;
 }
 
-/* `borrow` of what is no stage, `inout` of a stage */
+/* Refuses `borrow` of what is no stage, `inout` of a stage */
 static bool refuse_mode(Elab *e, const AstParam *param) {
     Diag *diag = elab_error(e, P0123, param->mode_span, "`%s` cannot be written before %s",
                             elab_text_of(e, param->mode_span),
@@ -235,7 +238,7 @@ bool elab_pass_arguments(Elab *e, const AstItem *fn, const AstExpr *ast, Scope *
     return fine;
 }
 
-/* ---- returns ------------------------------------------------------------------------------------------------------------ */
+/* ---- returns --------------------------------------------------------------------------------- */
 
 bool elab_always_returns(const AstStmt *ast) {
     if (!ast) return false;
@@ -308,7 +311,8 @@ static void leave_function(Elab *e, const AstStmt *ast) {
     elab_emit(e, s);
 }
 
-/* What the function returns is one of its own register tiles, handed over, or copied where there are several returns. */
+/* The function returns one of its own register tiles: moved, or copied if there are several
+ * returns. */
 static void return_tile(Elab *e, const AstStmt *ast) {
     Frame *frame = e->frame;
     Object object;
@@ -378,7 +382,7 @@ void elab_return_stmt(Elab *e, const AstStmt *ast) {
     leave_function(e, ast);
 }
 
-/* ---- the call ------------------------------------------------------------------------------------------------------------- */
+/* ---- the call -------------------------------------------------------------------------------- */
 
 static bool prepare_tile(Elab *e, Frame *frame, Scope *scope) {
     const AstType *type = frame->fn->fn.result;
@@ -423,7 +427,7 @@ static bool prepare_result(Elab *e, Frame *frame, Scope *scope) {
         return false;
     }
     if (type->dims.count) {
-        /* of a tile handed over, only what is declared in the function may be */
+        /* A tile can only be moved if it is declared in the function */
         frame->single = frame->single && frame->last->value && frame->last->value->kind == AST_NAME &&
                         !elab_scope_find(scope, frame->last->value->name ? frame->last->value->name : "");
         return prepare_tile(e, frame, scope);
@@ -435,7 +439,7 @@ static bool prepare_result(Elab *e, Frame *frame, Scope *scope) {
     return true;
 }
 
-/* A call that was refused: whether it takes the stages that are moved into it is unknown. */
+/* A call that was refused: the stages passed to it have an unknown state. */
 static void forget_stages(Elab *e, const AstItem *fn, const AstExpr *ast) {
     for (size_t i = 0; i < ast->call.args.count && i < fn->fn.params.count; i++) {
         const AstExpr *arg = ast->call.args.items[i];

@@ -1,5 +1,5 @@
-/* Constants: integers are folded in 64 bits, floats in f64 and rounded where they meet a value. What overflows or divides by
- * zero is reported here. */
+/* Constants: integers are folded in 64 bits, floats in f64 and rounded when combined with a
+ * value. Reports overflow and division by zero. */
 #include "elaborate/private.h"
 #include "prog/eval.h"
 
@@ -20,7 +20,7 @@ static bool divisor_bad(Elab *e, Val b, BinaryOp op, Val *out, Span span) {
     return true;
 }
 
-/* A flexible result takes the type that holds it; a typed one must fit its type. */
+/* A flexible result gets the type that holds it; a typed one must fit its type. */
 static bool give_integer(Elab *e, int64_t value, Element type, Flex flex, Span span, Val *out) {
     if (flex) {
         *out = elab_val_integer(e, value, span);
@@ -60,7 +60,7 @@ static bool fold_floats(Elab *e, BinaryOp op, Val a, Val b, Span span, Val *out)
     return true;
 }
 
-/* What one constant side decides: `false && x`, `true && x`, x / 0 */
+/* Results that one constant operand decides: `false && x`, `true && x`, x / 0 */
 static bool fold_half(Elab *e, BinaryOp op, Val a, Val b, Span span, Val *out) {
     if (op == OP_AND || op == OP_OR) {
         bool decides = op == OP_OR;

@@ -1,5 +1,6 @@
-/* Hints: `let ready = try consume <p>;` asks whether the next stage is there, without waiting; `consume <p> if ready as s` does not wait
- * where it was. That no acquire comes between the two is proved by hints.c. */
+/* Hints: `let ready = try consume <p>;` tests without waiting if the next stage is ready;
+ * `consume <p> if ready as s` does not wait if it was. hints.c proves that no acquire is between
+ * the two. */
 #include "elaborate/private.h"
 
 End elab_end(AstEnd end) { return end == AST_PRODUCE ? END_PRODUCE : END_CONSUME; }
@@ -34,7 +35,7 @@ void elab_refuse_hint(Elab *e, Span span, const Name *name) {
     HELP(e, diag, "pass it to the next acquire: `%s <%s> if %s`",
          hint->end == END_PRODUCE ? "produce" : "consume", e->prog->pipes.items[hint->pipe].name,
          name->text);
-    hint->pipe = -1; /* what was meant by it is unknown */
+    hint->pipe = -1; /* its pipe is unknown */
 }
 
 static void another(Elab *e, Span span, const Name *name, int pipe, End end) {
@@ -46,7 +47,7 @@ static void another(Elab *e, Span span, const Name *name, int pipe, End end) {
                             name->text, words[hint->end], there, words[end], here);
     LABEL(e, diag, hint->span, "declared here");
     HELP(e, diag, "write `let h = try %s <%s>;` before it, and `if h` here", words[end], here);
-    hint->pipe = -1; /* which of the two was meant is unknown */
+    hint->pipe = -1; /* it is unknown which of the two was intended */
 }
 
 void elab_assign_hint(Elab *e, const AstStmt *ast, const Name *name) {

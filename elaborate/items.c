@@ -8,7 +8,7 @@
         for (const AstItem *item = (e)->kernel->kernel.items.items[i_]; item; item = NULL)                             \
             if (item->kind == (wanted))
 
-/* ---- the target ------------------------------------------------------------------------------------------------------ */
+/* ---- the target ------------------------------------------------------------------------------ */
 
 static bool any_target(const Target *row, int what) {
     (void)row, (void)what;
@@ -36,7 +36,7 @@ static void target(Elab *e) {
     NOTE(e, diag, "known targets: %s", targets_listed(e->arena, any_target, 0));
 }
 
-/* ---- the grid ---------------------------------------------------------------------------------------------------------- */
+/* ---- the grid -------------------------------------------------------------------------------- */
 
 static const AstItem *find_grid(Elab *e) {
     const AstItem *grid = NULL;
@@ -51,7 +51,7 @@ static const AstItem *find_grid(Elab *e) {
     return grid;
 }
 
-/* Coordinates in groups of the first axis: what is near in time shares tiles in the cache */
+/* Coordinates in groups of the first axis, so that concurrent blocks share tiles in the cache */
 static void grouped(Elab *e, const AstItem *grid) {
     int64_t count = 0;
     if (!grid->grid.grouped) return;
@@ -91,7 +91,7 @@ static void declare_axes(Elab *e, const AstItem *grid) {
     }
 }
 
-/* ---- the cluster --------------------------------------------------------------------------------------------------------- */
+/* ---- the cluster ----------------------------------------------------------------------------- */
 
 static void cluster_axis(Elab *e, const AstAxis *ast, Span *sized) {
     int64_t blocks = 1;
@@ -111,7 +111,7 @@ static void cluster_axis(Elab *e, const AstAxis *ast, Span *sized) {
         sized[i] = ast->name.span;
         if (!elab_constant_integer(e, ast->extent, "the size of a cluster", 1, INT32_MAX, &blocks)) return;
         if (blocks > e->prog->target->cluster_limit)
-            blocks = e->prog->target->cluster_limit + 1; /* too many, and no overflow */
+            blocks = e->prog->target->cluster_limit + 1; /* too many, without overflow */
         axis->cluster = (int)blocks;
         return;
     }
@@ -125,7 +125,7 @@ static void cluster_axis(Elab *e, const AstAxis *ast, Span *sized) {
               "the axes of the grid");
 }
 
-/* Blocks that run together, next to one another along axes of the grid */
+/* Clusters of blocks that are adjacent along axes of the grid */
 static void clusters(Elab *e) {
     Prog *prog = e->prog;
     Span sized[PROG_MAX_RANK] = {{0, 0}};
@@ -168,7 +168,7 @@ static void clusters(Elab *e) {
     }
 }
 
-/* ---- roles ---------------------------------------------------------------------------------------------------------------- */
+/* ---- roles ----------------------------------------------------------------------------------- */
 
 static void declare_role(Elab *e, const AstItem *item) {
     Role role = {.name = item->role.name.text ? item->role.name.text : "?",
@@ -213,7 +213,7 @@ static int find_role(Elab *e, AstName name, const char *end) {
     return -1;
 }
 
-/* ---- pipes ----------------------------------------------------------------------------------------------------------------- */
+/* ---- pipes ----------------------------------------------------------------------------------- */
 
 static bool field_type(Elab *e, const AstField *ast, Field *field) {
     if (!ast->type || ast->type->is_stage || !elab_element_type(e, ast->type, &field->type)) return false;
@@ -283,7 +283,8 @@ static void pipe_ends(Elab *e, const AstItem *item, Pipe *pipe) {
     }
 }
 
-#define ARRIVALS_MOST ((1 << 20) - 1) /* of a phase (PTX ISA 9.7.13.15.2) */
+/* most arrivals per phase (PTX ISA 9.7.13.15.2) */
+#define ARRIVALS_MOST ((1 << 20) - 1)
 
 static void declare_arrivals(Elab *e, const AstExpr *ast, const char *what, Pipe *pipe, End end) {
     if (!ast) return;
@@ -312,7 +313,7 @@ static void declare_pipe(Elab *e, const AstItem *item) {
     vec_push(e->arena, &e->prog->pipes, pipe);
 }
 
-/* ---- bodies ------------------------------------------------------------------------------------------------------------------ */
+/* ---- bodies ---------------------------------------------------------------------------------- */
 
 static void role_body(Elab *e, const AstItem *item, int index) {
     e->role = &e->prog->roles.items[index];

@@ -9,8 +9,9 @@ void elab_pend(Elab *e, const char *name, Span span);
 void elab_unpend(Elab *e);
 void elab_report_cycle(Elab *e, const char *name, Span span, Span use);
 
-void elab_kernel_declare(Elab *e);  /* names of parameters, extents, axes, ranges, pipes and roles */
-void elab_kernel_evaluate(Elab *e); /* everything else, roles last */
+/* names of parameters, extents, axes, ranges, pipes and roles */
+void elab_kernel_declare(Elab *e);
+void elab_kernel_evaluate(Elab *e); /* all other parts, roles last */
 void elab_params_declare(Elab *e);
 void elab_grid_evaluate(Elab *e, const AstItem *item);
 void elab_domains_declare(Elab *e);

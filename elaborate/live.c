@@ -1,6 +1,6 @@
-/* Ranges with `where`: which of their iterations are live is known only by asking each of them.
- * Whether there is a live one is searched for, by statements of its own; a piece counts the live
- * ones, and leaves out those that are not its own. */
+/* Ranges with `where`: an iteration is live if its `where` is true, which is only known by
+ * evaluation. Generated statements search for a live iteration; a piece counts the live ones,
+ * and skips those that are not its own. */
 #include "elaborate/private.h"
 
 static Val local_val(Elab *e, int local, Span span) {
@@ -29,7 +29,7 @@ Expr *elab_search_live(Elab *e, Stmt *loop, Span span) {
     return elab_make_local(e, found, span);
 }
 
-/* The end of a piece, as it is before the loop */
+/* The end of a piece, evaluated before the loop */
 static Expr *kept(Elab *e, Val end, const char *name, Span span) {
     if (elab_is_const(end.x) || elab_is_poison(end)) return end.x;
     int local = elab_add_local(e, name, span, LOCAL_LET, E_I32);

@@ -1,8 +1,9 @@
-/* Loops over the grid, over ranges and pieces of them, and plain ones; branches; stage blocks. A range's formula is over the
- * grid's axes; a loop over it puts in the locals that the role has bound them to. */
+/* Loops over the grid, over ranges and pieces of them, and plain ones; branches; stage blocks. A
+ * range's formula uses the grid's axes; a loop over it substitutes the locals that the role has
+ * bound to them. */
 #include "elaborate/private.h"
 
-/* ---- formulas in their place ------------------------------------------------------------------------------------------- */
+/* ---- substitution in formulas ---------------------------------------------------------------- */
 
 typedef struct Pair {
     Expr *from, *to;
@@ -12,7 +13,7 @@ typedef struct Copy {
     Elab *e;
     Expr *(*replace)(Elab *, Expr *, void *);
     void *data;
-    Pair *pairs; /* an open hash table: shared nodes are copied once */
+    Pair *pairs; /* hash table with open addressing: shared nodes are copied once */
     size_t capacity, count;
 } Copy;
 
@@ -98,7 +99,7 @@ Expr *elab_substitute(Elab *e, Expr *x, Expr *(*replace)(Elab *, Expr *, void *)
 }
 
 static Expr *bind_axes(Elab *e, Expr *x, void *data) {
-    const int *variable = data; /* the position, in a `where` */
+    const int *variable = data; /* in a `where`: the position */
     if (x->kind == X_AXIS)
         return e->axis_locals[x->index] >= 0 ? elab_make_local(e, e->axis_locals[x->index], x->span)
                                              : elab_poison(e, x->span).x;
@@ -106,7 +107,7 @@ static Expr *bind_axes(Elab *e, Expr *x, void *data) {
     return NULL;
 }
 
-/* ---- ranges --------------------------------------------------------------------------------------------------------------- */
+/* ---- ranges ---------------------------------------------------------------------------------- */
 
 static int find_domain(Elab *e, AstName name) {
     if (!name.text) return -1;
@@ -150,7 +151,7 @@ static Val extreme(Elab *e, Intrinsic which, Val a, Val b, Span span) {
     return elab_make_call(e, which, args, 2, span);
 }
 
-/* kt from a, kt[a .. b]: positions count from the range's first */
+/* kt from a, kt[a .. b]: positions count from the range's first iteration */
 static void piece(Elab *e, const AstDomain *ast, Stmt *loop) {
     Val lo = {loop->loop.lo, FLEX_INT}, hi = {loop->loop.hi, FLEX_INT}, zero = elab_val_integer(e, 0, ast->span);
     if (ast->to) {
@@ -181,7 +182,7 @@ static void named_bounds(Elab *e, const AstDomain *ast, Stmt *loop) {
     if (!loop->loop.whole) piece(e, ast, loop);
 }
 
-/* Of a range with `where` that is looped over, which is what the body asks */
+/* True for a piece of a range with `where` that is looped over: the body then tests the `where` */
 static bool takes_live_piece(Elab *e, const AstDomain *ast, const Stmt *loop, LivePiece *piece) {
     if (loop->loop.domain < 0 || !e->prog->domains.items[loop->loop.domain].where) return false;
     Val from, to;
@@ -192,7 +193,7 @@ static bool takes_live_piece(Elab *e, const AstDomain *ast, const Stmt *loop, Li
     return true;
 }
 
-/* Declares the variable, too */
+/* Also declares the variable */
 static void bind_variable(Elab *e, Stmt *loop, AstName name) {
     loop->loop.var = elab_bind_local(e, name, LOCAL_LOOP, E_I32);
     e->loop_of.items[loop->loop.var] = loop;
@@ -237,12 +238,12 @@ static void range_loop(Elab *e, const AstStmt *ast) {
     elab_emit(e, loop);
 }
 
-/* ---- the grid --------------------------------------------------------------------------------------------------------------- */
+/* ---- the grid -------------------------------------------------------------------------------- */
 
 static bool axes_named(Elab *e, const AstStmt *ast) {
     const AstNames *vars = &ast->loop.vars;
     size_t count = e->prog->axes.count;
-    if (count == 0 || e->broken) return true; /* said where the grid is missing or wrong */
+    if (count == 0 || e->broken) return true; /* reported at the missing or wrong grid */
     bool same = vars->count == count;
     for (size_t i = 0; same && i < count; i++)
         same = !vars->items[i].text || vars->items[i].text == e->prog->axes.items[i].name;
@@ -292,7 +293,7 @@ void elab_loop_stmt(Elab *e, const AstStmt *ast) {
         range_loop(e, ast);
 }
 
-/* ---- branches ------------------------------------------------------------------------------------------------------------------ */
+/* ---- branches -------------------------------------------------------------------------------- */
 
 /* A loop over a whole range, without a body */
 static Stmt *whole_loop(Elab *e, int domain, Span span) {
@@ -317,7 +318,7 @@ static Expr *nonempty(Elab *e, const AstStmt *ast, Stmt **search, int *domain) {
     return elab_make_binary(e, OP_LT, lo, hi, span, span).x;
 }
 
-/* An arm that a constant rules out is checked, and leaves nothing behind. */
+/* An arm that a constant excludes is checked, and then removed. */
 static void dead_arm(Elab *e, const AstStmt *ast) {
     if (!ast) return;
     size_t locals = e->role->locals.count, handles = e->role->handles.count, tiles = e->role->tiles.count;
@@ -346,7 +347,7 @@ void elab_if_stmt(Elab *e, const AstStmt *ast) {
     elab_emit(e, s);
 }
 
-/* ---- stage blocks ---------------------------------------------------------------------------------------------------------------- */
+/* ---- stage blocks ---------------------------------------------------------------------------- */
 
 void elab_stage_stmt(Elab *e, const AstStmt *ast) {
     Stmt *s = elab_stmt_new(e, S_STAGE, ast->span);

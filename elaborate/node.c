@@ -1,12 +1,13 @@
-/* Expression nodes: making them, their types and conversions. Integer constants, statics and extents become the float
- * beside them, what is narrow widens, everything else needs a written cast: said here, with the cast to write. */
+/* Expression nodes: construction, types and conversions. Integer constants, statics and extents
+ * are converted to the float type of the other operand, narrow types widen, everything else
+ * needs an explicit cast, which the message contains. */
 #include "elaborate/private.h"
 #include "prog/eval.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ---- facts of types ------------------------------------------------------------------------------------------------ */
+/* ---- facts of types -------------------------------------------------------------------------- */
 
 bool elab_is_float(Element type) { return element_rows[type].kind == ELEMENT_FLOAT; }
 bool elab_is_integer(Element type) {
@@ -17,7 +18,7 @@ bool elab_is_fp8(Element type) { return type == E_E4M3 || type == E_E5M2; }
 bool elab_is_const(const Expr *x) { return x->kind == X_CONST; }
 const char *elab_type_name(Element type) { return element_rows[type].spelling; }
 
-/* ---- making -------------------------------------------------------------------------------------------------------- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 Expr *elab_node(Elab *e, ExprKind kind, Element type, Span span) {
     Expr *x = NEW(e->arena, Expr);
@@ -83,7 +84,7 @@ static Expr *make_cast(Elab *e, Expr *operand_, Element type, Span span) {
     return x;
 }
 
-/* ---- conversions ---------------------------------------------------------------------------------------------------- */
+/* ---- conversions ----------------------------------------------------------------------------- */
 
 Expr *elab_settled(Elab *e, Val v) {
     Expr *x = v.x;
@@ -146,8 +147,8 @@ Expr *elab_cast_to(Elab *e, Val v, Element type, Span span) {
 Val elab_operand(Elab *e, Val v) {
     if (elab_is_poison(v)) return v;
     bool fp8 = elab_is_fp8(v.x->type) || (v.x->kind == X_READ && elab_is_fp8(v.x->read->type));
-    if (fp8 && e->place != PLACE_CLAIM &&
-        !e->reducing) { /* the host computes with all of them, the matrix unit sums products */
+    /* the host uses its full precision, the matrix unit sums products */
+    if (fp8 && e->place != PLACE_CLAIM && !e->reducing) {
         Element type = v.x->kind == X_READ ? v.x->read->type : v.x->type;
         Diag *diag = elab_error(e, P0130, v.x->span, "arithmetic on `%s`", elab_type_name(type));
         NOTE(e, diag, "8-bit floats can only be copied, and multiplied by a contraction");
@@ -162,10 +163,12 @@ static const char *cast_text(Elab *e, Element type, Span span) {
     return arena_printf(e->arena, "%s(%s)", elab_type_name(type), elab_text_of(e, span));
 }
 
-/* `ensures` and `example` are evaluated on the host, in 64-bit floating point: there an integer beside a float becomes one. */
+/* The host evaluates `ensures` and `example` in f64, so an integer combined with a float becomes
+ * one. */
 static bool on_host(const Elab *e) { return e->place == PLACE_CLAIM || e->place == PLACE_EXAMPLE; }
 
-/* Can an i32 become an i64 without being asked? Only without change of sign. */
+/* True if one integer type converts implicitly to the other: only to a wider one of the same
+ * signedness. */
 static bool widens_to(Element from, Element to) {
     return (from == E_I32 && to == E_I64) || (from == E_U32 && to == E_U64);
 }
@@ -195,8 +198,9 @@ Expr *elab_coerce(Elab *e, Val v, Element type, const char *what) {
     return elab_poison(e, x->span).x;
 }
 
-/* Does the value already have the precision of the stored type? Casts to it, copies of it, constants that it holds, and
- * choices between such; `left` bounds what shared choices would double. */
+/* True if the value has the precision of the stored type already: casts to it, copies of it,
+ * constants that it represents, and selects of such values; `left` bounds the traversal of
+ * shared nodes. */
 static bool has_precision(const Expr *x, Element type, int *left) {
     if (--*left < 0) return false;
     switch (x->kind) {
@@ -225,7 +229,7 @@ static bool has_precision(const Expr *x, Element type, int *left) {
 static Expr *stored_narrow(Elab *e, Val v, Element type, Span target, const char *target_text) {
     Element wide = element_rows[type].widens;
     Expr *x = v.x;
-    if (x->type == type) return x; /* the written cast itself */
+    if (x->type == type) return x; /* the explicit cast itself */
     if (x->kind == X_READ && elab_is_fp8(type) && x->read->type == type) return x;
     v = elab_operand(e, v);
     if (elab_is_poison(v)) return v.x;
@@ -256,7 +260,7 @@ Expr *elab_stored(Elab *e, Val v, Element type, Span target, const char *target_
     return elab_coerce(e, v, type, arena_printf(e->arena, "`%s`", target_text));
 }
 
-/* ---- two values of one type ------------------------------------------------------------------------------------------ */
+/* ---- two values of one type ------------------------------------------------------------------ */
 
 static void report_pair(Elab *e, const Expr *a, const Expr *b, const char *op, Span span, const Expr *guilty,
                         Element wanted) {

@@ -1,16 +1,16 @@
-/* The order of a role's statements, once it is whole. Comes in with its statements; goes out with turns numbered, and
- * with each release without a signal moved up to the last arrival, where nothing between them touches the stage or
- * leaves: the other end may go on from the last arrival, so there is where the stage is given up. */
+/* The order of a role's statements, after all are elaborated. Numbers the turns, and moves each
+ * release without a signal up to the last arrival if no statement between them accesses the
+ * stage or leaves: the other end may continue after the last arrival, so the stage is given up
+ * there. */
 #include "elaborate/private.h"
 
-/* ---- releases without a signal
- * -------------------------------------------------------------------------------------- */
+/* ---- releases without a signal --------------------------------------------------------------- */
 
 typedef struct About { /* one stage, in a statement and those inside it */
     Arena *arena;
     Stmt *all; /* the statement */
     int handle;
-    bool arrives, touches; /* touches: or leaves the statement */
+    bool arrives, touches; /* touches: accesses the stage, or leaves the statement */
 } About;
 
 typedef struct Wanted {
@@ -45,7 +45,7 @@ static void evaluate(Expr *expr, About *about) {
     if (expr) read(expr, about);
 }
 
-/* What the statement itself reads and writes, without those inside it */
+/* Accesses of the statement itself, without those inside it */
 static void about_accesses(Stmt *stmt, About *about) {
     switch (stmt->kind) {
     case S_SCALAR: evaluate(stmt->scalar.value, about); break;
@@ -84,7 +84,7 @@ static void about_stmt(Stmt *stmt, void *data) {
     about_accesses(stmt, about);
 }
 
-/* The other end may go on from the last arrival on: there is where the stage is given up. */
+/* The other end may continue after the last arrival: the stage is given up there. */
 static void move_up(Stmts *list, size_t at, Arena *arena) {
     Stmt *release = list->items[at];
     About about = {.arena = arena, .handle = release->release.handle};
@@ -110,7 +110,7 @@ static void move_all_up(Stmt *stmt, void *data) {
 
 void elab_order_releases(Arena *arena, Role *role) { stmt_visit(role->body, move_all_up, arena); }
 
-/* ---- turns ------------------------------------------------------------------------------------------------------- */
+/* ---- turns ----------------------------------------------------------------------------------- */
 
 static void number_turn(Stmt *stmt, void *data) {
     Role *role = data;

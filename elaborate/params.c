@@ -1,5 +1,6 @@
-/* Parameters: tensors with their extents, scalars. A name of an extent that nothing else bears is a symbol, known at launch;
- * equal names are one symbol; a constant or static of that name fixes it. */
+/* Parameters: tensors with their extents, scalars. An otherwise unbound name of an extent is a
+ * symbol, known at launch; equal names are one symbol; a constant or static of that name fixes
+ * it. */
 #include "elaborate/items.h"
 
 static bool tensor_type(Elab *e, const AstParam *ast, Param *param) {
@@ -27,7 +28,7 @@ static int add_symbol(Elab *e, AstName name, bool is_extent, int param) {
     return symbol;
 }
 
-/* `X: f32[N*2]`: data of an odd extent would have no meaning for N */
+/* `X: f32[N*2]`: data of an odd extent would give N no value */
 static bool needs_symbol(Elab *e, const AstExpr *ast) {
     switch (ast->kind) {
     case AST_NAME: {
@@ -68,7 +69,7 @@ static Expr *named_extent(Elab *e, const AstExpr *ast, int param) {
         Diag *diag = elab_error(e, P0101, ast->span, "`%s` is a parameter and cannot name an extent", name.text);
         LABEL(e, diag, old->span, "declared here");
         HELP(e, diag, "remove the parameter: the name of an extent can be used as a value");
-        old->kind = NAME_POISON; /* said once */
+        old->kind = NAME_POISON; /* reported once */
         return NULL;
     }
     int64_t value;
@@ -147,7 +148,7 @@ static void one_param(Elab *e, const AstParam *ast, int index) {
     e->prog->params.items[index] = param;
 }
 
-/* Scalars first: `n: i32` behind `X: f32[n]` is the mistake, not the other way around. */
+/* Scalars first: for `n: i32` after `X: f32[n]` the scalar is the error. */
 void elab_params_declare(Elab *e) {
     const AstParams *params = &e->kernel->kernel.params;
     for (size_t i = 0; i < params->count; i++)

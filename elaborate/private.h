@@ -1,22 +1,22 @@
-/* elaborate: private to elaborate/. The state of one elaboration, and what its files offer each other:
- *   elaborate.c         declarations in any order, constants; params.c, domain.c, items.c the
- *                       items of a kernel (items.h)
- *   scope.c   names: one namespace, no shadowing, did-you-mean, errors
- *   node.c    expression nodes: types, conversions, uniformity; fold.c constants
- *   expr.c    names and operators; access.c subscripts and indexes; call.c casts, intrinsics,
- *                       functions in expressions
- *   stmt.c    statements; loop.c loops, ranges, stages; fn.c functions inlined as statements
- *   hint.c    `try` and the acquires behind it; unsafe.c what stands in `unsafe`
- *   claim.c   ensures, example
- *   order.c   the order of turns, and of releases without a signal */
+/* elaborate, private: the state of one elaboration, and the functions of its files:
+ *   elaborate.c  declarations in any order, constants; params.c, domain.c, items.c the items of a
+ *                kernel (items.h)
+ *   scope.c      names: one namespace, no shadowing, suggestions, errors
+ *   node.c       expression nodes: types, conversions, uniformity; fold.c constants
+ *   expr.c       names and operators; access.c subscripts and indexes; call.c casts, intrinsics,
+ *                functions in expressions
+ *   stmt.c       statements; loop.c loops, ranges, stages; fn.c functions inlined as statements
+ *   hint.c       `try` and the acquires after it; unsafe.c contents of `unsafe`
+ *   claim.c      ensures, example
+ *   order.c      the order of turns, and of releases without a signal */
 #ifndef PIPEC_ELABORATE_PRIVATE_H
 #define PIPEC_ELABORATE_PRIVATE_H
 
 #include "elaborate/elaborate.h"
 #include "prog/stmt.h"
 
-/* How far a value adapts to the type beside it: not at all; to any integer type (axes, indexes, loop variables); to any
- * number (constants, statics, extents). */
+/* Types that a value adapts to: none; any integer type (axes, indexes, loop variables); any
+ * number type (constants, statics, extents). */
 typedef enum Flex { FLEX_NONE, FLEX_INT, FLEX_ANY } Flex;
 
 typedef struct Val {
@@ -24,7 +24,8 @@ typedef struct Val {
     Flex flex;
 } Val;
 
-typedef enum Progress { UNSEEN, BUSY, DONE } Progress; /* of declarations that may refer to each other */
+/* of declarations that may refer to each other */
+typedef enum Progress { UNSEEN, BUSY, DONE } Progress;
 
 typedef enum NameKind {
     NAME_POISON,
@@ -38,15 +39,15 @@ typedef enum NameKind {
     NAME_HINT,   /* role->hints */
     NAME_TILE,   /* `object`: a tile of the role, of a stage or of global memory */
     NAME_INDEX,  /* space->items */
-    NAME_VALUE,  /* `value`: an argument put in place of a parameter */
+    NAME_VALUE,  /* `value`: an argument that replaces a parameter */
     NAME_LET     /* prog->lets */
 } NameKind;
 
-/* Something that can be subscripted */
+/* An object that can be subscripted */
 typedef struct Object {
     Space space;
     int object, field;
-    Expr *element; /* of an array field, else NULL */
+    Expr *element; /* of an array field, otherwise NULL */
     Element type;
     int rank;
     Expr *extents[PROG_MAX_RANK]; /* NULL for lets */
@@ -62,7 +63,8 @@ struct Name {
     int index;
     Val value;
     Object object;
-    bool borrowed; /* NAME_HANDLE: a `borrow` parameter, another name for a stage of the caller */
+    /* NAME_HANDLE: a `borrow` parameter, an alias of a stage of the caller */
+    bool borrowed;
     Name *next; /* in its bucket */
 };
 
@@ -71,12 +73,12 @@ struct Scope {
     Scope *outer;
     Name **buckets;
     size_t bucket_count;
-    VEC(Name *) live; /* in order of binding; the tail is undone at the end of a block */
+    VEC(Name *) live; /* in order of binding; the end is unbound at the end of a block */
 };
 
 typedef struct Decl { /* a const or static */
     const AstConst *ast;
-    Scope *scope;     /* of its names: the file's or the kernel's */
+    Scope *scope;     /* scope for names in it: the file's or the kernel's */
     Progress progress;
     Val value;
     Constant row;     /* name NULL after an error */
@@ -87,11 +89,11 @@ typedef struct Pending { /* declarations under evaluation, for cycles */
     Span span;
 } Pending;
 
-/* Where an expression stands decides which names it sees. */
+/* The place of an expression decides which names are visible. */
 typedef enum Place {
     PLACE_CONST,    /* constants only */
-    PLACE_GRID,     /* and symbols: extents of axes, requires */
-    PLACE_RANGE,    /* and axes, ranges, elements of `in` tensors, scalars */
+    PLACE_GRID,     /* also symbols: extents of axes, requires */
+    PLACE_RANGE,    /* also axes, ranges, elements of `in` tensors, scalars */
     PLACE_CLAIM,    /* `ensures` */
     PLACE_EXAMPLE,  /* constants, symbols, indexes */
     PLACE_ROLE
@@ -106,7 +108,7 @@ struct Frame {
     int result;         /* local of a scalar result, -1 */
     bool has_tile;
     Object tile;        /* of a tile result */
-    const AstStmt *last; /* of the function's body: a `return` there needs no leave */
+    const AstStmt *last; /* of the function's body: a `return` there needs no LEAVE */
     bool single;         /* and it is the only `return` */
 };
 
@@ -114,7 +116,8 @@ typedef struct Loop Loop;
 struct Loop {
     Loop *outer;
     Stmt *stmt;
-    Frame *frame; /* a break inside an inlined function does not see the caller's loops */
+    /* a break in an inlined function must not leave the caller's loops */
+    Frame *frame;
 };
 
 typedef struct Elab {
@@ -128,47 +131,50 @@ typedef struct Elab {
     Prog *prog;
     const char *word_rank, *word_inf, *word_nan, *word_lane, *word_warp;
 
-    Scope *file, *outer, *scope; /* of the file, of the kernel, the one now used */
+    Scope *file, *outer, *scope; /* of the file; of the kernel; the present one */
     Scope *claims;               /* of `ensures`: the kernel's names and its lets */
     VEC(Decl) decls;
     VEC(Pending) pending;
     VEC(const AstItem *) domain_items; /* as prog->domains */
     Progress *domain_progress;
-    uint32_t *domain_axes;             /* which axes a domain needs */
-    bool broken;                       /* a declaration is wrong: later passes would stumble over it */
+    uint32_t *domain_axes;             /* axes that a domain needs */
+    bool broken;                       /* a declaration is wrong: later passes must not use it */
     Scope *axes;                       /* of ranges: the kernel's names and the axes */
 
     Place place;
     const char *place_words;   /* "the grid", for messages */
-    int domain;                /* PLACE_RANGE: the one being evaluated, whose name is the position in its `where`; -1 */
+    /* PLACE_RANGE: the domain under evaluation, whose name is the position in its `where`; -1 */
+    int domain;
     bool domain_where;
     uint32_t axes_used;        /* PLACE_RANGE */
     Role *role;                /* NULL outside of roles */
-    IndexSpace *space;         /* of the statement; NULL: no reduction can stand here */
+    IndexSpace *space;         /* of the statement; NULL: reductions are not allowed */
     bool exact;
-    bool reducing;             /* inside of the body of a reduction */
-    bool bare_subscript;       /* the name now resolved stands bare in a subscript */
+    bool reducing;             /* in the body of a reduction */
+    bool bare_subscript;       /* the present name is a bare subscript */
     bool has_target;           /* the statement has a target whose indexes are bound */
-    VEC(const char *) unknown; /* names without a meaning that have been told of: the declaration that is missing is one mistake */
-    bool target_faulty;        /* it was refused: names that it might have bound are not asked for */
+    /* names that were reported as unknown: a missing declaration is one error */
+    VEC(const char *) unknown;
+    /* the target was refused: names that it might have bound are not reported */
+    bool target_faulty;
     int axis_locals[PROG_MAX_RANK]; /* locals of the axes bound in this role, -1 */
     Frame *frame;
     Loop *loop;
-    Stmts *out;                /* the list that statements are added to */
-    VEC(Stmt *) loop_of;       /* of a loop variable: its S_FOR; as role->locals */
+    Stmts *out;                /* statements are appended to this list */
+    VEC(Stmt *) loop_of;       /* indexed as role->locals: the S_FOR of a loop variable */
     size_t steps;              /* statements and expression bodies of inlined functions */
     bool exhausted;
-    int suggestions;           /* left to look for: the search costs */
-    bool unsafe;               /* inside of an `unsafe` block, */
-    Frame *unsafe_frame;       /* that stands in this function's text */
-    VEC(uint64_t) reported;    /* places already complained of inside functions */
+    int suggestions;           /* remaining number of searches for suggestions */
+    bool unsafe;               /* inside an `unsafe` block */
+    Frame *unsafe_frame;       /* in the text of this function */
+    VEC(uint64_t) reported;    /* places already reported in inlined functions */
 } Elab;
 
-/* ---- scope ------------------------------------------------------------------------------------------------------- */
+/* ---- scope ----------------------------------------------------------------------------------- */
 
 Scope *elab_scope_new(Elab *e, Scope *outer);
-Name *elab_scope_find(const Scope *scope, const char *text); /* through the outer ones; NULL */
-/* Binds a name; one that is taken is reported, and bound for the sake of what follows. Never NULL. */
+Name *elab_scope_find(const Scope *scope, const char *text); /* also in outer scopes; NULL: none */
+/* Binds a name; a duplicate is reported, and bound anyway. Never NULL. */
 Name *elab_scope_bind(Elab *e, Scope *scope, NameKind kind, const char *text, Span span, int index);
 size_t elab_scope_mark(const Scope *scope);
 void elab_scope_undo(Scope *scope, size_t mark);
@@ -178,18 +184,20 @@ Diag *elab_error(Elab *e, Code code, Span span, const char *format, ...) PRINTF_
 #ifdef FROM_HERE
 #define elab_error(e, ...) (FROM_HERE((e)->diags), elab_error(e, __VA_ARGS__))
 #endif
-void elab_refuse_word(Elab *e, Span span, const char *word); /* forms that this version does not have */
+/* for syntax that this version lacks */
+void elab_refuse_word(Elab *e, Span span, const char *word);
 const char *elab_text_of(Elab *e, Span span);                /* source text, shortened */
 bool elab_is_word(const Elab *e, const char *name);          /* rank, inf, nan */
 int elab_find_pipe(Elab *e, AstName name);                   /* -1 after an error */
-void elab_ended_stage(Elab *e, Diag *diag, const char *text); /* of an unknown name: says so where it was a stage's */
+/* for an unknown name: adds a note if it was that of a stage */
+void elab_ended_stage(Elab *e, Diag *diag, const char *text);
 
 #define LABEL(e, diag, span, ...) ((void)diag_label((e)->diags, (diag), (span), __VA_ARGS__))
 #define PRIMARY(e, diag, ...) ((void)diag_primary((e)->diags, (diag), __VA_ARGS__))
 #define HELP(e, diag, ...) ((void)diag_help((e)->diags, (diag), __VA_ARGS__))
 #define NOTE(e, diag, ...) ((void)diag_note((e)->diags, (diag), __VA_ARGS__))
 
-/* ---- nodes ------------------------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 Expr *elab_node(Elab *e, ExprKind kind, Element type, Span span);
 Val elab_poison(Elab *e, Span span);
@@ -209,58 +217,65 @@ bool elab_is_const(const Expr *x);
 const char *elab_type_name(Element type);
 /* A value ready for arithmetic: narrow casts widened, fp8 refused */
 Val elab_operand(Elab *e, Val v);
-Expr *elab_settled(Elab *e, Val v);  /* a constant rounded to its type; ready for the Prog */
-Expr *elab_cast_to(Elab *e, Val v, Element type, Span span); /* without questions; folds constants, poison after an error */
-/* Implied conversion of `v` to a wanted arithmetic type; says what does not fit */
+/* a constant rounded to its type; can be stored in the Prog */
+Expr *elab_settled(Elab *e, Val v);
+/* without checks; folds constants, poison after an error */
+Expr *elab_cast_to(Elab *e, Val v, Element type, Span span);
+/* Implicit conversion of `v` to an arithmetic type; reports one that is not allowed */
 Expr *elab_coerce(Elab *e, Val v, Element type, const char *what);
-/* What is stored in an element of this type: implied conversions, written casts, copies */
+/* The value to store in an element of this type: implicit conversions, explicit casts, copies */
 Expr *elab_stored(Elab *e, Val v, Element type, Span target, const char *target_text);
-bool elab_unify(Elab *e, Val *a, Val *b, Span span, const char *op); /* both sides to one type; false after an error */
+/* converts both to one type; false after an error */
+bool elab_unify(Elab *e, Val *a, Val *b, Span span, const char *op);
 Val elab_make_binary(Elab *e, BinaryOp op, Val a, Val b, Span span, Span op_span);
 Val elab_make_unary(Elab *e, UnaryOp op, Val a, Span span);
 Val elab_make_select(Elab *e, Val c, Val a, Val b, Span span);
 Val elab_make_call(Elab *e, Intrinsic which, Val *args, int count, Span span);
-Val elab_condition(Elab *e, Val v); /* a bool, or reported */
-/* Copies an expression with axes, indexes or locals replaced: `replace` returns NULL where a node stays */
+Val elab_condition(Elab *e, Val v); /* a bool; others are reported */
+/* Copies an expression with axes, indexes or locals replaced: `replace` returns NULL to keep a
+ * node */
 Expr *elab_substitute(Elab *e, Expr *x, Expr *(*replace)(Elab *, Expr *, void *), void *data);
 
-/* ---- folding: false where the operands are not constant or the operation fails (then reported) ---------------------- */
+/* ---- folding: false if the operands are not constant or the operation fails (reported) ------- */
 
 bool elab_fold_binary(Elab *e, BinaryOp op, Val a, Val b, Span span, Val *out);
 bool elab_fold_unary(Elab *e, UnaryOp op, Val a, Span span, Val *out);
 bool elab_fold_call(Elab *e, Intrinsic which, Val *args, int count, Span span, Val *out);
 bool elab_float_fits(Element type, double value); /* exactly */
 
-/* ---- expressions ------------------------------------------------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 Val elab_expr(Elab *e, const AstExpr *ast);
-Val elab_expr_at(Elab *e, const AstExpr *ast, Place place, const char *words); /* saves and restores the place */
+/* saves and restores the place */
+Val elab_expr_at(Elab *e, const AstExpr *ast, Place place, const char *words);
 bool elab_constant_integer(Elab *e, const AstExpr *ast, const char *what, int64_t least, int64_t most, int64_t *out);
 Val elab_resolve_name(Elab *e, const char *name, Span span);
 Val elab_decl_value(Elab *e, int decl, Span use);
-bool elab_object_of(Elab *e, const AstExpr *ast, Object *out, bool quiet); /* quiet: false and no message where it is none */
+/* quiet: false without a message if it is no object */
+bool elab_object_of(Elab *e, const AstExpr *ast, Object *out, bool quiet);
 Access *elab_access_of(Elab *e, const AstExpr *ast, bool write);
 bool elab_is_unknown_name(Elab *e, const AstExpr *ast);
-/* Binds the indexes of a statement: unknown names in the target's subscripts that have a range somewhere */
+/* Binds the indexes of a statement: unknown names in the target's subscripts with a range */
 void elab_bind_indexes(Elab *e, const AstExpr *target, const AstExpr *value);
 int elab_add_index(Elab *e, const char *name, Span span); /* -1 after an error */
 Val elab_call(Elab *e, const AstExpr *ast);
 const AstItem *elab_find_fn(Elab *e, const char *name);
 bool elab_is_fn_call(Elab *e, const AstExpr *ast);
 
-/* ---- statements -------------------------------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 Stmt *elab_stmt_new(Elab *e, StmtKind kind, Span span);
 void elab_emit(Elab *e, Stmt *stmt);
 void elab_stmt(Elab *e, const AstStmt *ast);
-Stmt *elab_body_of(Elab *e, const AstStmt *ast); /* a block of its own scope, as one S_BLOCK */
+Stmt *elab_body_of(Elab *e, const AstStmt *ast); /* a block with its own scope, as one S_BLOCK */
 void elab_block_items(Elab *e, const AstStmt *block);
 typedef struct ScopeMark {
     size_t tiles, locals;
 } ScopeMark;
 
 ScopeMark elab_mark(const Elab *e);
-/* `block` is the scope of the tiles and variables declared since `first`; not of the two that are kept, -1: none */
+/* `block` is the scope of the tiles and variables declared since `first`, except the two kept
+ * ones, -1: none */
 void elab_end_scope(Elab *e, Stmt *block, ScopeMark first, int kept_tile, int kept_local);
 int elab_add_local(Elab *e, const char *name, Span span, LocalKind kind, Element type);
 int elab_bind_local(Elab *e, AstName name, LocalKind kind, Element type);
@@ -275,41 +290,55 @@ void elab_loop_stmt(Elab *e, const AstStmt *ast);
 void elab_if_stmt(Elab *e, const AstStmt *ast);
 void elab_stage_stmt(Elab *e, const AstStmt *ast);
 
-/* Ranges with `where`, live.c. loop: one over the whole range, without a body. The result is true where it has a live
- * iteration. */
+/* Ranges with `where`, live.c. loop: over the whole range, without a body. The result is true if
+ * the range has a live iteration. */
 Expr *elab_search_live(Elab *e, Stmt *loop, Span span);
-/* A piece of such a range: its live iterations from number `from` up to `to`, not included; NULL: to the last one */
+/* A piece of such a range: its live iterations from number `from` to `to`, exclusive; NULL: to
+ * the last one */
 typedef struct LivePiece {
-    int count; /* a local: live iterations so far */
+    int count; /* a local: number of live iterations so far */
     Expr *from, *to;
 } LivePiece;
-LivePiece elab_live_piece(Elab *e, int domain, const Val *from, const Val *to, Span span); /* comes before the loop */
-Stmt *elab_live_body(Elab *e, const LivePiece *piece, const AstStmt *ast, Span span);      /* of the loop */
-bool elab_declare_hint(Elab *e, const AstStmt *ast, bool variable); /* let ready = try consume <p>; false: it is none */
+/* to be placed before the loop */
+LivePiece elab_live_piece(Elab *e, int domain, const Val *from, const Val *to, Span span);
+/* of the loop */
+Stmt *elab_live_body(Elab *e, const LivePiece *piece, const AstStmt *ast, Span span);
+/* let ready = try consume <p>; false: not a hint */
+bool elab_declare_hint(Elab *e, const AstStmt *ast, bool variable);
 void elab_assign_hint(Elab *e, const AstStmt *ast, const Name *name);
-void elab_refuse_hint(Elab *e, Span span, const Name *name); /* stands in the place of a value or of a stage; said once a hint */
-int elab_hint_of(Elab *e, AstName hint, int pipe, End end); /* of an acquire; -1 without one, and after an error */
+/* used as a value or a stage; reported once per hint */
+void elab_refuse_hint(Elab *e, Span span, const Name *name);
+/* of an acquire; -1 without one, and after an error */
+int elab_hint_of(Elab *e, AstName hint, int pipe, End end);
 End elab_end(AstEnd end);
 /* unsafe.c */
 bool elab_is_unsafe(const Elab *e);
 void elab_unsafe_block(Elab *e, const AstStmt *ast);
 void elab_signal_stmt(Elab *e, const AstStmt *ast); /* arrive, wait, expect, step */
 void elab_ptx_stmt(Elab *e, const AstStmt *ast);
-bool elab_release_silent(Elab *e, const AstStmt *ast, int handle);             /* may it be without signal? false after an error */
-bool elab_unwaited(Elab *e, const AstExpr *acquire, int pipe, End end);       /* `if true`; false too after an error */
-bool elab_stage_member(Elab *e, const AstExpr *ast, Val *out);                /* s.index, s.full, s.empty; false: it is none of them */
-Val elab_cursor_value(Elab *e, const AstExpr *ast);                           /* consume <p>.index, consume <p>.full[i], .. */
-bool elab_is_thread_word(const Elab *e, const char *name);                    /* lane, warp, where no other name hides them */
+/* true if it may be without signal; false after an error */
+bool elab_release_silent(Elab *e, const AstStmt *ast, int handle);
+/* `if true`; also false after an error */
+bool elab_unwaited(Elab *e, const AstExpr *acquire, int pipe, End end);
+/* s.index, s.full, s.empty; false: none of them */
+bool elab_stage_member(Elab *e, const AstExpr *ast, Val *out);
+/* consume <p>.index, consume <p>.full[i], .. */
+Val elab_cursor_value(Elab *e, const AstExpr *ast);
+/* lane, warp, unless another name hides them */
+bool elab_is_thread_word(const Elab *e, const char *name);
 Val elab_thread_value(Elab *e, const char *name, Span span);
 Val elab_address(Elab *e, const AstExpr *ast);                                /* address(s.x) */
 void elab_acquire_into(Elab *e, int handle, const AstExpr *acquire, Span span);
 int elab_bind_handle(Elab *e, AstName name, int pipe, End end, bool variable);
 void elab_domain_ready(Elab *e, int domain, Span use);
-/* Binds the parameters in `scope`; block: of a call as a statement, where scalars become locals and stages are moved; NULL in an expression. */
+/* Binds the parameters in `scope`; block: of a call as a statement, for which scalars become
+ * locals and stages are moved; NULL in an expression. */
 bool elab_pass_arguments(Elab *e, const AstItem *fn, const AstExpr *ast, Scope *scope, Stmt *block);
-void elab_forget_stage(Elab *e, const Name *name); /* a NAME_HANDLE: what it holds is unknown from here on */
-bool elab_refuse_borrowed(Elab *e, const Name *name, Span span, const char *verb); /* true: it is borrowed, and that was said */
-/* A call as the whole of a statement. Result: local >= 0 of a scalar, or a tile. */
+/* a NAME_HANDLE: its content is unknown from now on */
+void elab_forget_stage(Elab *e, const Name *name);
+/* true: it is borrowed, which was reported */
+bool elab_refuse_borrowed(Elab *e, const Name *name, Span span, const char *verb);
+/* A call that is a whole statement. Result: a local >= 0 for a scalar, or a tile. */
 typedef struct Result {
     bool ok, has_tile;
     int local;
@@ -317,11 +346,13 @@ typedef struct Result {
 } Result;
 Result elab_inline_call(Elab *e, const AstExpr *ast);
 void elab_return_stmt(Elab *e, const AstStmt *ast);
-bool elab_enter_fn(Elab *e, const AstItem *fn, const AstExpr *ast); /* false after an error: recursion, too large */
-bool elab_step(Elab *e, Span span); /* counts what inlining makes; false when it is too much, said once */
+/* false after an error: recursion, too large */
+bool elab_enter_fn(Elab *e, const AstItem *fn, const AstExpr *ast);
+/* counts statements of inlining; false above the limit, reported once */
+bool elab_step(Elab *e, Span span);
 bool elab_always_returns(const AstStmt *ast);
 
-/* ---- the rest ---------------------------------------------------------------------------------------------------- */
+/* ---- other files ----------------------------------------------------------------------------- */
 
 void elab_ensures_item(Elab *e, const AstItem *item);
 void elab_example_item(Elab *e, const AstItem *item);

@@ -1,10 +1,11 @@
-/* Names: one namespace without shadowing, found through hash tables that chain from a role to its kernel to its file.
- * Bindings are undone in the order of a stack. Errors inside inlined functions are said once, with the first call. */
+/* Names: one namespace without shadowing, in hash tables that are linked from a role to its
+ * kernel to its file. Bindings are removed in stack order. Errors in inlined functions are
+ * reported once, with the first call. */
 #include "elaborate/private.h"
 
 #include <string.h>
 
-/* ---- errors -------------------------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 static bool already_reported(Elab *e, Code code, Span span) {
     uint64_t key = (uint64_t)code << 48 ^ (uint64_t)span.lo << 24 ^ span.hi;
@@ -47,10 +48,10 @@ const char *elab_text_of(Elab *e, Span span) {
     return text.length ? text.text : "";
 }
 
-/* Forms of the language that later versions have; a reader of the design must not be told that they are misspelt. */
+/* Syntax of later versions: must not be reported as misspelt. */
 static const struct {
     const char *word;
-    Capability needs; /* CAP_COUNT: nothing that a target lacks */
+    Capability needs; /* CAP_COUNT: independent of the target */
     const char *what;
 } later[] = {
     {"paired", CAP_PAIRS, "this needs code generation for `sm_100a`"},
@@ -71,7 +72,7 @@ void elab_refuse_word(Elab *e, Span span, const char *word) {
     if (row < COUNT_OF(later)) NOTE(e, diag, "%s", later[row].what);
 }
 
-/* ---- scopes -------------------------------------------------------------------------------------------------------- */
+/* ---- scopes ---------------------------------------------------------------------------------- */
 
 static size_t hash_of(const char *text) { return (size_t)((uintptr_t)text >> 4) * 0x9E3779B97F4A7C15u >> 20; }
 
@@ -123,7 +124,8 @@ static void report_taken(Elab *e, const char *text, Span span, const Name *old) 
     if (old->kind == NAME_HANDLE) HELP(e, diag, "choose another name; for the next stage in the same variable, declare it with `var` and assign: `%s = ..;`", text);
 }
 
-/* Which of two is meant from here on is unknown: nothing is said about stages, nor about what is of another kind. */
+/* It is unknown which of two declarations later uses refer to: suppresses errors about stages,
+ * and about other kinds of objects. */
 static void forget(Elab *e, const Name *old, Name *name) {
     if (old->kind == NAME_HANDLE) elab_forget_stage(e, old);
     if (name->kind == NAME_HANDLE) elab_forget_stage(e, name);
@@ -138,7 +140,7 @@ Name *elab_scope_bind(Elab *e, Scope *scope, NameKind kind, const char *text, Sp
     if (old || elab_is_word(e, text)) {
         if (!old || old->kind != NAME_POISON) report_taken(e, text, span, old);
         if (old) forget(e, old, name);
-    } /* bound nevertheless: what follows means this one */
+    } /* bound anyway: later uses refer to this one */
     vec_push(e->arena, &scope->live, name);
     if (scope->live.count > scope->bucket_count * 2)
         enlarge(e, scope);
@@ -156,9 +158,9 @@ void elab_scope_undo(Scope *scope, size_t mark) {
     }
 }
 
-/* ---- did you mean --------------------------------------------------------------------------------------------------- */
+/* ---- did you mean ---------------------------------------------------------------------------- */
 
-/* Of one-letter names every other one is near: no suggestion helps. */
+/* All one-letter names are similar, so there is no suggestion. */
 const char *elab_suggest(Elab *e, const char *wanted, const char *const *list, size_t count) {
     if (strlen(wanted) < 2 || e->suggestions <= 0) return NULL;
     e->suggestions--;
@@ -174,7 +176,7 @@ const char *elab_suggest_name(Elab *e, const char *wanted, bool (*fits)(const Na
     return elab_suggest(e, wanted, list.items, list.count);
 }
 
-/* What is missing here is a stage whose scope has ended: it was meant, and nothing more is said about it. */
+/* Notes that the scope of a stage of this name has ended; it is reported once. */
 void elab_ended_stage(Elab *e, Diag *diag, const char *text) {
     if (!e->role || e->frame) return;
     for (size_t i = e->role->handles.count; i-- > 0;) {

@@ -1,8 +1,9 @@
-/* Statements of roles and inlined functions: declarations, assignments, tile statements. After an error in a part, the
- * statement is still added with what is known, so that later passes do not miss it. */
+/* Statements of roles and inlined functions: declarations, assignments, tile statements. After
+ * an error in a part, the statement is still added with its known parts, so that later passes do
+ * not report it as missing. */
 #include "elaborate/private.h"
 
-/* ---- building -------------------------------------------------------------------------------------------------------- */
+/* ---- construction ---------------------------------------------------------------------------- */
 
 Stmt *elab_stmt_new(Elab *e, StmtKind kind, Span span) {
     Stmt *s = NEW(e->arena, Stmt);
@@ -86,7 +87,7 @@ void elab_copy_tile(Elab *e, Object to, Object from, Span span) {
     emit_tile(e, tile, span);
 }
 
-/* ---- types ----------------------------------------------------------------------------------------------------------- */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 bool elab_element_type(Elab *e, const AstType *type, Element *out) {
     AstName name = type->name;
@@ -121,7 +122,7 @@ bool elab_scalar_type(Elab *e, const AstType *type, Element *out) {
     return false;
 }
 
-/* ---- declarations ----------------------------------------------------------------------------------------------------- */
+/* ---- declarations ---------------------------------------------------------------------------- */
 
 static void bind_poison(Elab *e, AstName name) { elab_scope_bind(e, e->scope, NAME_POISON, name.text, name.span, 0); }
 
@@ -145,7 +146,7 @@ void elab_acquire_into(Elab *e, int handle, const AstExpr *acquire, Span span) {
     elab_emit(e, s);
 }
 
-/* let s = consume <p>; let s = t; false where the value is not a stage */
+/* let s = consume <p>; let s = t; false if the value is not a stage */
 static bool declare_stage(Elab *e, const AstStmt *ast, bool variable) {
     const AstExpr *init = ast->declare.init;
     if (init->kind == AST_TRY) return elab_declare_hint(e, ast, variable);
@@ -204,7 +205,7 @@ static bool declare_result(Elab *e, const AstStmt *ast, LocalKind kind) {
 }
 
 static Val scalar_value(Elab *e, const AstExpr *ast, IndexSpace **space) {
-    IndexSpace *before = e->space, own = {0}; /* few values hold reductions */
+    IndexSpace *before = e->space, own = {0}; /* few values contain reductions */
     e->space = &own;
     Val v = elab_expr(e, ast);
     e->space = before;
@@ -270,7 +271,7 @@ static void declare_tile(Elab *e, const AstStmt *ast, bool in_registers) {
     if (ast->declare.init && !elab_is_poison(init)) elab_fill_tile(e, bound->object, init, ast->span);
 }
 
-/* var s: stage p; its end is the role's; nothing is said of what it holds */
+/* var s: stage p; it has the role's end of the pipe; no error about its content */
 static void refuse_stage_type(Elab *e, const AstStmt *ast) {
     AstName name = ast->declare.name;
     Diag *diag = elab_error(e, P0131, ast->declare.type->span, "a stage variable is declared without a type");
@@ -313,7 +314,7 @@ static void declare(Elab *e, const AstStmt *ast) {
         declare_scalar(e, ast, kind);
 }
 
-/* ---- assignments -------------------------------------------------------------------------------------------------------- */
+/* ---- assignments ----------------------------------------------------------------------------- */
 
 static const char *const op_text[] = {
     [AST_SET] = "=", [AST_SET_ADD] = "+=", [AST_SET_SUB] = "-=", [AST_SET_MUL] = "*=", [AST_SET_DIV] = "/="};
@@ -420,7 +421,7 @@ static void assign_scalar(Elab *e, const AstStmt *ast, const Name *name) {
     elab_assign_local(e, name->index, elab_coerce(e, v, type, text), space, ast->span);
 }
 
-/* A statement whose target is wrong still writes it, as far as later passes are concerned. */
+/* A statement with a wrong target counts as writing it in later passes. */
 static Access *target_of(Elab *e, const AstExpr *ast) {
     Access *access = elab_access_of(e, ast, true);
     if (access) return access;
@@ -537,11 +538,11 @@ static void assign_name(Elab *e, const AstStmt *ast) {
     case NAME_POISON: break;
     }
     AstExprKind kind = ast->assign.value->kind;
-    bool whole = kind == AST_NAME || kind == AST_MEMBER; /* `y = x` of tiles is one mistake */
+    bool whole = kind == AST_NAME || kind == AST_MEMBER; /* `y = x` of tiles is one error */
     if (kind != AST_ACQUIRE && !whole) elab_expr(e, ast->assign.value);
 }
 
-/* What else could stand left of an assignment the parser refuses */
+/* The parser refuses all other left sides of an assignment */
 static void assign(Elab *e, const AstStmt *ast) {
     const AstExpr *target = ast->assign.target;
     if (target->kind == AST_NAME) {
@@ -554,7 +555,7 @@ static void assign(Elab *e, const AstStmt *ast) {
     }
 }
 
-/* ---- the others ---------------------------------------------------------------------------------------------------------- */
+/* ---- other statements ------------------------------------------------------------------------ */
 
 static void release(Elab *e, const AstStmt *ast) {
     AstName wanted = ast->release.name;
@@ -616,7 +617,7 @@ void elab_block_items(Elab *e, const AstStmt *block) {
     for (size_t i = 0; i < block->block.body.count; i++) elab_stmt(e, block->block.body.items[i]);
 }
 
-/* `first` is the first local, `kept` the result of a function, which is the caller's */
+/* `first` is the first local, `kept` the result of a function, which belongs to the caller */
 static void end_locals(Elab *e, Stmt *block, size_t first, int kept) {
     for (size_t i = first; i < e->role->locals.count; i++) {
         Local *local = &e->role->locals.items[i];
@@ -660,7 +661,7 @@ Stmt *elab_body_of(Elab *e, const AstStmt *ast) {
 
 static void turn(Elab *e, const AstStmt *ast) {
     Stmt *s = elab_body_of(e, ast);
-    s->block.turn = 1; /* numbered when the role is whole */
+    s->block.turn = 1; /* numbered at the end of the role */
     s->head = (Span){ast->span.lo, ast->span.lo + 4};
     elab_emit(e, s);
 }

@@ -1,6 +1,7 @@
-/* `unsafe { }`: signals, waits, steps, inline PTX, and the values that only it may name. Each is one S_UNSAFE. A value is put into a local
- * in front of the statement that names it: it is no formula, and may differ from one time to the next. What goes beyond arrivals that
- * can be counted leaves its pipe unproved. */
+/* `unsafe { }`: signals, waits, steps, inline PTX, and the values available only in it. Each is
+ * one S_UNSAFE. A value is stored in a local before the statement that uses it, because it is no
+ * formula and may differ between evaluations. A pipe with arrivals that cannot be counted
+ * becomes unproved. */
 #include "elaborate/private.h"
 
 #include <stdlib.h>
@@ -10,7 +11,7 @@ static bool in_role(const Elab *e) { return e->role && e->place == PLACE_ROLE; }
 
 bool elab_is_unsafe(const Elab *e) { return e->unsafe && e->unsafe_frame == e->frame; }
 
-/* True: it stands where it may; else that is said. */
+/* True if the place is in an `unsafe` block; otherwise reports it. */
 static bool needs_unsafe(Elab *e, Span span, const char *what) {
     if (elab_is_unsafe(e)) return true;
     Diag *diag = elab_error(e, P0422, span, "%s outside of an `unsafe` block", what);
@@ -19,12 +20,12 @@ static bool needs_unsafe(Elab *e, Span span, const char *what) {
     return false;
 }
 
-/* The barrier that `end` signals: its arrivals have to be declared. */
+/* The arrivals at the barrier that `end` signals must be declared. */
 static bool needs_arrivals(Elab *e, int pipe, End end, Span span, const char *what) {
     Pipe *row = &e->prog->pipes.items[pipe];
     const char *word = end == END_PRODUCE ? "full" : "empty";
     if (row->declared[end]) return row->declared[end] > 0;
-    row->declared[end] = -1; /* said once */
+    row->declared[end] = -1; /* reported once */
     Diag *diag =
         elab_error(e, P0420, span, "%s needs declared arrivals of pipe `%s`", what, row->name);
     LABEL(e, diag, row->span, "declared without `arrivals %s`", word);
@@ -46,7 +47,7 @@ static void leave_unproved(Elab *e, const Unsafe *what) {
     if (what->pipe >= 0) e->prog->pipes.items[what->pipe].unproved = true;
 }
 
-/* ---- what is meant ------------------------------------------------------------------------------------------------ */
+/* ---- stages and barriers --------------------------------------------------------------------- */
 
 static bool find_stage(Elab *e, AstName wanted, Unsafe *out) {
     const Name *name = wanted.text ? elab_scope_find(e->scope, wanted.text) : NULL;
@@ -101,7 +102,7 @@ static bool no_barrier(Elab *e, Span span) {
     return false;
 }
 
-/* Integer operands of signals: counted in 32 bits */
+/* Integer operands of signals have 32 bits */
 static Expr *integer_of(Elab *e, const AstExpr *ast, Element type, const char *what) {
     Val v = elab_operand(e, elab_expr(e, ast));
     if (elab_is_poison(v)) return NULL;
@@ -132,7 +133,8 @@ static bool cursor_barrier(Elab *e, const AstExpr *ast, Unsafe *out) {
     return false;
 }
 
-/* s, s.full, s.empty, consume <p>.full, consume <p>.full[i]; of `s` alone the barrier that its release signals */
+/* s, s.full, s.empty, consume <p>.full, consume <p>.full[i]; `s` alone is the barrier that its
+ * release signals */
 static bool find_barrier(Elab *e, const AstExpr *ast, Unsafe *out) {
     if (ast->kind == AST_NAME) {
         out->own = true;
@@ -150,9 +152,9 @@ static bool find_barrier(Elab *e, const AstExpr *ast, Unsafe *out) {
 
 static End signalled_by(const Unsafe *what) { return what->full ? END_PRODUCE : END_CONSUME; }
 
-/* ---- values -------------------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
-/* 0 <= the value < this; 0: it has no limit */
+/* Exclusive upper limit of a value that is at least 0; 0: none */
 static int64_t limit_of(const Elab *e, UnsafeValue value, const Unsafe *what) {
     switch (value) {
     case VALUE_INDEX: return e->prog->pipes.items[what->pipe].stages;
@@ -248,7 +250,8 @@ Val elab_thread_value(Elab *e, const char *name, Span span) {
     return value_of(e, name == e->word_lane ? VALUE_LANE : VALUE_WARP, E_I32, &what, span);
 }
 
-/* address(s.x), address(s.x[k]) of an array, address(t) of a `shared` tile, address(X) of a tensor: where its first element lies */
+/* address(s.x), address(s.x[k]) of an array, address(t) of a `shared` tile, address(X) of a
+ * tensor: address of the first element */
 Val elab_address(Elab *e, const AstExpr *ast) {
     Unsafe what = {.handle = -1, .pipe = -1, .local = -1};
     const AstExpr *arg = ast->call.args.count ? ast->call.args.items[0] : NULL;
@@ -299,7 +302,7 @@ Val elab_address(Elab *e, const AstExpr *ast) {
     return value_of(e, VALUE_ADDRESS, global ? E_U64 : E_U32, &what, ast->span);
 }
 
-/* ---- statements ---------------------------------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 void elab_unsafe_block(Elab *e, const AstStmt *ast) {
     bool before = e->unsafe;

@@ -1,11 +1,12 @@
 /* Arrivals of an instance at the stages that it holds.
  *
- * A state is what all threads of the instance have done on one path: for each handle how often its stage was arrived
- * at, as an interval. A condition that is the same in all threads takes them all into one arm: where the arms meet,
- * either happened, and the interval encloses both. A condition that differs between lanes takes some threads into
- * each arm: where these meet, both happened, and what the arms added is summed. Values are computed in each thread,
- * so `lane == 0` is known; threads of which it is not known where they are count as perhaps. A loop whose length is
- * not known adds any number of times what one iteration adds. */
+ * A state describes all threads of the instance on one path: for each handle the number of
+ * arrivals at its stage, as an interval. A condition that is the same in all threads takes all
+ * of them into one arm: at the join either arm happened, and the interval encloses both. A
+ * condition that differs between lanes takes some threads into each arm: at the join both
+ * happened, and the counts of the arms are added. Values are computed per thread, so `lane == 0`
+ * is known; threads whose path is unknown count as possible. A loop of unknown length adds any
+ * multiple of one iteration's count. */
 #include "flow/arrivals.h"
 #include "flow/solve.h"
 #include "prog/eval.h"
@@ -15,34 +16,35 @@
 #define WARPS_MOST 32
 #define WARP_LANES 32
 
-typedef struct Threads { /* of the instance: a bit each */
+typedef struct Threads { /* of the instance, one bit each */
     uint32_t warps[WARPS_MOST];
 } Threads;
 
-typedef struct Value { /* of a variable in each thread; never changed once it is made */
+typedef struct Value { /* of a variable, per thread; immutable */
     Threads known;
     int64_t at[]; /* by thread */
 } Value;
 
-typedef struct Count { /* arrivals at the stage that a handle holds */
+typedef struct Count { /* arrivals at the stage of a handle */
     int64_t least, most;
     bool attained;
-    uint32_t sure, came; /* warps that certainly, and perhaps, arrived */
-    uint32_t touched;    /* warps that touched the stage since their last arrival */
+    uint32_t sure, came; /* warps that certainly, and possibly, have arrived */
+    uint32_t touched;    /* warps that accessed the stage since their last arrival */
     Span touched_at, arrived_at;
     const Arrive *arrives;
 } Count;
 
-typedef struct Parting { /* an IF whose condition differs between threads, and what was counted before it */
+/* an IF whose condition differs between threads, and the counts before it */
+typedef struct Parting {
     int region;
     const Count *counts;
     const struct Parting *outer;
 } Parting;
 
 typedef struct State {
-    Threads sure, may;    /* that are on this path */
+    Threads sure, may;    /* threads on this path */
     Count *counts;        /* by handle */
-    const Value **values; /* by local; NULL: not known */
+    const Value **values; /* by local; NULL: unknown */
     const Parting *parting;
 } State;
 
@@ -53,8 +55,7 @@ typedef struct Rules {
     Arrivals *out;
 } Rules;
 
-/* ---- threads
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 static bool any(const Threads *threads) {
     uint32_t all = 0;
@@ -82,7 +83,7 @@ static void add(Threads *threads, int thread) {
     threads->warps[thread / WARP_LANES] |= UINT32_C(1) << (thread % WARP_LANES);
 }
 
-/* Where one of two paths was taken by all of its threads */
+/* Joins two paths of which all threads took one */
 static bool either(State *to, const State *from) {
     State before = *to;
     for (int w = 0; w < WARPS_MOST; w++)
@@ -90,7 +91,7 @@ static bool either(State *to, const State *from) {
     return memcmp(&before.sure, &to->sure, sizeof before.sure) || memcmp(&before.may, &to->may, sizeof before.may);
 }
 
-/* Where threads meet that parted */
+/* Joins threads that diverged */
 static bool both(State *to, const State *from) {
     State before = *to;
     for (int w = 0; w < WARPS_MOST; w++)
@@ -98,8 +99,7 @@ static bool both(State *to, const State *from) {
     return memcmp(&before.sure, &to->sure, sizeof before.sure) || memcmp(&before.may, &to->may, sizeof before.may);
 }
 
-/* ---- values in each thread
- * --------------------------------------------------------------------------------------------- */
+/* ---- values per thread ----------------------------------------------------------------------- */
 
 typedef struct At { /* one thread at a place */
     const Flow *flow;
@@ -134,7 +134,7 @@ static const Value *value_of(Flow *flow, const State *state, const Expr *expr) {
     return any(&made->known) ? made : NULL;
 }
 
-/* The threads of the path have the new value; those that are perhaps on it one of two. */
+/* Sets the value for threads on the path; threads that are possibly on it have either value. */
 static void set(Flow *flow, State *state, int local, const Value *value) {
     const Rules *rules = flow->data;
     const Value *old = state->values[local];
@@ -149,7 +149,7 @@ static void set(Flow *flow, State *state, int local, const Value *value) {
     state->values[local] = any(&made->known) ? made : NULL;
 }
 
-/* What the threads of both paths have; `joined`: the paths' threads are apart, each has its own. */
+/* Joins values; `apart`: the paths have different threads, which keep their values. */
 static const Value *meet_values(Flow *flow, const State *to, const State *from, int local, bool apart) {
     const Rules *rules = flow->data;
     const Value *a = to->values[local], *b = from->values[local];
@@ -167,8 +167,7 @@ static const Value *meet_values(Flow *flow, const State *to, const State *from, 
     return any(&made->known) ? made : NULL;
 }
 
-/* ---- counts
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- counts ---------------------------------------------------------------------------------- */
 
 static int64_t sum(int64_t a, int64_t b) { return a + b < ARRIVALS_MANY ? a + b : ARRIVALS_MANY; }
 
@@ -185,7 +184,7 @@ static const Arrive *with_rows(Flow *flow, const Arrive *to, const Arrive *from)
     return to;
 }
 
-/* Of the labels those stay that came first. */
+/* Keeps the earlier labels. */
 static void meet_marks(Flow *flow, Count *to, const Count *from) {
     if (from->touched && !to->touched) to->touched_at = from->touched_at, to->arrived_at = from->arrived_at;
     if (!to->arrived_at.hi) to->arrived_at = from->arrived_at;
@@ -193,7 +192,7 @@ static void meet_marks(Flow *flow, Count *to, const Count *from) {
     to->arrives = with_rows(flow, to->arrives, from->arrives);
 }
 
-/* One of both happened. */
+/* Joins counts of which one happened. */
 static bool meet_counts(Flow *flow, Count *to, const Count *from, bool unknown_trips, bool widens) {
     Count before = *to;
     bool differ = from->least != to->least || from->most != to->most;
@@ -206,7 +205,7 @@ static bool meet_counts(Flow *flow, Count *to, const Count *from, bool unknown_t
            to->sure != before.sure || to->came != before.came || to->touched != before.touched;
 }
 
-/* Both happened; `base` was counted before the threads parted. */
+/* Adds counts that both happened; `base` was counted before the threads diverged. */
 static void add_counts(Flow *flow, Count *to, const Count *from, const Count *base) {
     to->least = sum(to->least, from->least - base->least);
     to->most = from->most >= ARRIVALS_MANY ? ARRIVALS_MANY : sum(to->most, from->most - base->most);
@@ -217,8 +216,7 @@ static void add_counts(Flow *flow, Count *to, const Count *from, const Count *ba
     to->touched = touched;
 }
 
-/* ---- the rule
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- divergence ------------------------------------------------------------------------------ */
 
 static void *start(Flow *flow) {
     const Rules *rules = flow->data;
@@ -248,7 +246,7 @@ static void *copy(Flow *flow, const void *from) {
     return made;
 }
 
-/* The outermost IF in the region at which the path's threads parted from others */
+/* The outermost IF in the region at which the path's threads diverged from others */
 static const Parting *parted_in(const Flow *flow, const State *state, int region) {
     const Parting *found = NULL;
     for (const Parting *at = state->parting; at && code_inside(flow->code, at->region, region); at = at->outer)
@@ -261,8 +259,8 @@ static void leave_partings(const Flow *flow, State *state, int region) {
     if (outermost) state->parting = outermost->outer;
 }
 
-/* Threads meet that parted in the region that ends here. Those that parted first did nothing of what the others did
- * after that. */
+/* Joins threads that diverged in the region that ends here. Threads that diverged first did
+ * nothing of the other threads' later work. */
 static bool join_parted(Flow *flow, State *to, const State *from, int region) {
     const Parting *a = parted_in(flow, to, region), *b = parted_in(flow, from, region);
     if (!a && !b) return false;
@@ -298,8 +296,7 @@ static bool join(Flow *flow, void *into, const void *other, int at, int source) 
     return either(to, from) || changed;
 }
 
-/* ---- rows
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const Handle *handle_of(const Rules *rules, int handle) {
     if (!valid_index(handle, rules->role->handles.count)) return NULL;
@@ -307,7 +304,7 @@ static const Handle *handle_of(const Rules *rules, int handle) {
     return valid_index(row->pipe, rules->prog->pipes.count) ? row : NULL;
 }
 
-/* The bytes of copies are announced by an arrival of their own, by the first warp. */
+/* The first warp makes a separate arrival for the bytes of copies. */
 static void acquire(const Rules *rules, const Row *row, State *state) {
     const Handle *what = handle_of(rules, row->handle);
     if (!what) return;
@@ -362,15 +359,14 @@ static void touch(Access *access, bool written, void *data) {
     count->touched_at = access->span;
 }
 
-/* Copies into a stage hold its phase open by their bytes. */
+/* Copies into a stage keep its phase open until their bytes arrive. */
 static void touches(Flow *flow, const Row *row, State *state) {
     TileClass class = row->kind == ROW_TILE ? row->tile->class : TILE_MAP;
     if (class == TILE_UNCLASSIFIED || class == TILE_TENSOR_LOAD || class == TILE_BULK_LOAD) return;
     row_accesses(flow->arena, flow->code, row, touch, &(Touch){flow->data, state});
 }
 
-/* ---- where a stage is given up
- * ----------------------------------------------------------------------------------------- */
+/* ---- release of a stage ---------------------------------------------------------------------- */
 
 static Site *site_of(Flow *flow, int at, int pipe) {
     const Rules *rules = flow->data;
@@ -386,7 +382,7 @@ static Site *site_of(Flow *flow, int at, int pipe) {
     return &out->sites.items[out->sites.count - 1];
 }
 
-/* What the derived signal of a release adds */
+/* Adds the derived signal of a release */
 static void signal(const Rules *rules, const Handle *what, Count *count) {
     const PipeUse *use = &rules->role->pipes[what->pipe];
     int64_t a_warp = (use->lanes_arrive ? WARP_LANES : 0) + (use->warps_arrive ? 1 : 0);
@@ -422,8 +418,7 @@ static void give_up(Flow *flow, int at, const State *state) {
     site->arrives = with_rows(flow, site->arrives, count.arrives);
 }
 
-/* ---- the rule, again
- * --------------------------------------------------------------------------------------------------- */
+/* ---- the rule -------------------------------------------------------------------------------- */
 
 static bool parts_threads(const Region *region) {
     return region->condition && region->condition->uniformity == UNIFORM_LANE;
@@ -486,7 +481,7 @@ static void step(Flow *flow, int at, void *data) {
     }
 }
 
-/* Loops with arrivals are followed trip by trip. */
+/* Loops with arrivals are followed iteration by iteration. */
 static bool follows(Flow *flow, int region, const void *state) {
     const Region *row = &flow->code->regions.items[region];
     (void)state;
@@ -506,7 +501,7 @@ static const Rule rule = {.name = "arrivals",
                           .enters = enters,
                           .follows = follows};
 
-/* Does the role give up stages whose arrivals are declared? */
+/* True if the role releases stages with declared arrivals */
 static bool is_asked(const FlowCode *code) {
     for (size_t i = 0; i < code->role->handles.count; i++) {
         const Handle *what = &code->role->handles.items[i];

@@ -1,4 +1,4 @@
-/* arrivals: how often each stage that is given up is arrived at, where `unsafe` does it by hand. */
+/* arrivals: number of arrivals at each released stage, for explicit arrivals of `unsafe`. */
 #ifndef PIPEC_FLOW_ARRIVALS_H
 #define PIPEC_FLOW_ARRIVALS_H
 
@@ -11,30 +11,31 @@ typedef struct Arrive { /* a row that arrives at a stage on some path */
     const struct Arrive *next;
 } Arrive;
 
-/* What one instance does for a stage that it gives up, on all paths */
+/* Arrivals of one instance at a stage that it releases, over all paths */
 typedef struct Share {
-    bool comes;          /* it gives the stage up here at all */
+    bool comes;          /* it reaches this release */
     int64_t least, most; /* arrivals */
-    bool attained;       /* some paths have `least`, and some have `most`; else they are bounds */
-    uint32_t warps;      /* those that arrive on every path */
+    /* some paths have `least`, and some have `most`; otherwise they are bounds */
+    bool attained;
+    uint32_t warps;      /* warps that arrive on every path */
 } Share;
 
-typedef struct Site { /* a row that gives a stage up: for each instance, or for the one that has it */
+typedef struct Site { /* a row that releases a stage: for each instance, or for the one in turn */
     int row, pipe;
-    int instance;          /* in turn: which one; else -1: all */
+    int instance;          /* in turn: the instance; otherwise -1: all */
     Share *shares;         /* by instance */
     const Arrive *arrives; /* of all instances */
-    bool late;             /* the stage is touched after its last arrival, here: */
+    bool late;             /* the stage is accessed after its last arrival, at: */
     Span touched_at, arrived_at;
 } Site;
 
 typedef struct Arrivals {
-    bool complete;   /* else it has more warps than are followed */
-    VEC(Site) sites; /* in the order in which they were found */
+    bool complete;   /* otherwise it has more warps than the analysis follows */
+    VEC(Site) sites; /* in the order of their discovery */
 } Arrivals;
 
-/* Of the pipes with declared arrivals of which `unsafe` does no more than can be followed. Needs uniformity, and how
- * the releases of each pipe arrive (PipeUse). */
+/* For the pipes with declared arrivals whose use by `unsafe` can be followed. Needs uniformity,
+ * and the kind of arrival of each pipe's releases (PipeUse). */
 const Arrivals *flow_arrivals(Arena *arena, FlowCode *code);
 
 #endif

@@ -1,4 +1,4 @@
-/* Code: what rows read and write, and which regions lie in which. */
+/* Code: reads and writes of rows, and nesting of regions. */
 #include "flow/code.h"
 
 const char *const row_names[ROW_COUNT] = {
@@ -12,7 +12,7 @@ bool code_inside(const FlowCode *code, int inner, int outer) {
     return inner == outer;
 }
 
-/* ---- what a row reads and writes --------------------------------------------------------------------------------------- */
+/* ---- accesses of a row ----------------------------------------------------------------------- */
 
 static void visit_if(Expr *expr, void (*visit)(Expr *, void *), void *data) {
     if (expr) visit(expr, data);
@@ -69,7 +69,7 @@ static int goes_to(const FlowCode *code, const Row *leave) {
     return leave->again ? target->next : target->end;
 }
 
-/* By region: the last row that a LEAVE in it goes to; 0: there is none */
+/* By region: the last row that is the target of a LEAVE in it; 0: none */
 static int *find_farthest(Arena *arena, const FlowCode *code, bool returns) {
     int *farthest = NEW_ARRAY(arena, int, code->regions.count + 1);
     for (size_t at = 0; at < code->rows.count; at++) {
@@ -85,12 +85,12 @@ static int *find_farthest(Arena *arena, const FlowCode *code, bool returns) {
 int *code_meetings(Arena *arena, const FlowCode *code, bool returns) {
     int *farthest = find_farthest(arena, code, returns);
     int *meetings = NEW_ARRAY(arena, int, code->regions.count + 1);
-    for (int r = 0; r < (int)code->regions.count; r++) { /* those around it come first */
+    for (int r = 0; r < (int)code->regions.count; r++) { /* enclosing regions come first */
         const Region *region = &code->regions.items[r];
         int at = farthest[r] > region->end ? farthest[r] : region->end;
         int home = code->rows.items[at].region;
         bool left = home != r && farthest[home] >= code->regions.items[home].end;
-        meetings[r] = left ? meetings[home] : at; /* those that are there alone may leave */
+        meetings[r] = left ? meetings[home] : at; /* threads that are alone there may leave */
     }
     return meetings;
 }

@@ -1,8 +1,8 @@
-/* Context: what is known at one place of a path. */
+/* Context: facts known at one place of a path. */
 #include "flow/context.h"
 #include "prog/eval.h"
 
-/* ---- what is known context ------------------------------------------------------------------------------------------- */
+/* ---- known facts ----------------------------------------------------------------------------- */
 
 static const Poly *bound_poly(const Context *context, const Poly *poly) {
     for (int i = context->bound_count; i-- > 0 && poly;)
@@ -19,7 +19,8 @@ bool context_value(const Context *context, Expr *expr, int64_t *out) { return po
 const Poly *context_condition(const Context *context, Expr *condition, bool *truth) {
     *truth = true;
     while (condition && condition->kind == X_UNARY && condition->unary.op == OP_NOT) condition = condition->unary.operand, *truth = !*truth;
-    if (condition && condition->kind == X_BINARY && condition->binary.left->type != E_F32) { /* of floats !(x < y) is not y <= x */
+    /* for floats !(x < y) is not y <= x */
+    if (condition && condition->kind == X_BINARY && condition->binary.left->type != E_F32) {
         BinaryOp op = condition->binary.op;
         Expr *left = condition->binary.left, *right = condition->binary.right;
         bool turned = op == OP_GT || op == OP_LE, negated = op == OP_LE || op == OP_GE || op == OP_NE;
@@ -59,7 +60,7 @@ int context_nonempty(const Context *context, int domain) {
 
 static int plain_truth(const Context *context, Expr *condition);
 
-/* Conditions such as `rank == 0`, and what is assumed: 1, 0, or -1 where it is not known */
+/* Truth of conditions such as `rank == 0`, and of assumed ones: 1, 0, or -1: unknown */
 int context_truth(const Context *context, Expr *condition) {
     int truth = condition ? plain_truth(context, condition) : -1;
     return truth < 0 && condition ? assumed_truth(context, condition) : truth;
@@ -76,7 +77,7 @@ static int plain_truth(const Context *context, Expr *condition) {
     if (op == OP_AND || op == OP_OR) {
         int left = context_truth(context, condition->binary.left), right = context_truth(context, condition->binary.right);
         if (left == (op == OP_OR) || right == (op == OP_OR)) return op == OP_OR;
-        return left < 0 || right < 0 ? -1 : op != OP_OR; /* neither side decides alone */
+        return left < 0 || right < 0 ? -1 : op != OP_OR; /* no side decides alone */
     }
     if (condition->binary.left->type == E_F32) return -1;
     if (!context_value(context, condition->binary.left, &a) || !context_value(context, condition->binary.right, &b)) return -1;

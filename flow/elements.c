@@ -1,5 +1,5 @@
-/* Sets of elements as sorted spans; see elements.h. Union, intersection and difference are one merge of two lists of spans, which differ
- * in which places they keep. */
+/* Sets of elements as sorted spans; see elements.h. Union, intersection and difference are one
+ * merge of two lists of spans, with different parts of the result kept. */
 #include "flow/elements.h"
 
 #include <assert.h>
@@ -23,7 +23,7 @@ const Elements *elements_span(Arena *arena, int64_t lo, int64_t hi) {
     return made;
 }
 
-/* ---- places in steps ------------------------------------------------------------------------------------------------------ */
+/* ---- elements of steps ----------------------------------------------------------------------- */
 
 static void swap(ElementSteps *steps, int a, int b) {
     int64_t step = steps->steps[a], extent = steps->extents[a];
@@ -31,7 +31,7 @@ static void swap(ElementSteps *steps, int a, int b) {
     steps->steps[b] = step, steps->extents[b] = extent;
 }
 
-/* Steps upwards, the smallest first, without those that go nowhere. False: there is no place. */
+/* Sorts steps in ascending order, without those of extent 1. False: there is no element. */
 static bool sort_steps(ElementSteps *steps) {
     int kept = 0;
     for (int i = 0; i < steps->count; i++) {
@@ -49,7 +49,8 @@ static bool sort_steps(ElementSteps *steps) {
     return true;
 }
 
-/* The places of the first steps that lie side by side; those steps are taken out. */
+/* Removes the first steps if their elements are contiguous, and returns their number of
+ * elements. */
 static int64_t take_neighbours(ElementSteps *steps) {
     int64_t length = 1;
     int taken = 0;
@@ -67,7 +68,7 @@ static int compare_spans(const void *a, const void *b) {
     return one->lo < two->lo ? -1 : one->lo > two->lo;
 }
 
-/* Spans in any order become a set. */
+/* Sorts and joins spans. */
 static void tidy(Elements *set) {
     size_t kept = 0;
     qsort(set->spans, set->count, sizeof *set->spans, compare_spans);
@@ -98,13 +99,13 @@ const Elements *elements_steps(Arena *arena, const ElementSteps *places) {
     return made;
 }
 
-/* ---- two sets ------------------------------------------------------------------------------------------------------------- */
+/* ---- two sets -------------------------------------------------------------------------------- */
 
-/* Goes along both lists; between two ends of spans, places are in `a`, in `b`, in both or in neither: `keeps` says of
- * each of these, as 2 * in_b + in_a, whether the result has them. */
+/* Traverses both lists; the elements between two ends of spans are in `a`, in `b`, in both or in
+ * neither: `keeps`, indexed by 2 * in_b + in_a, tells if the result contains them. */
 static const Elements *merge(Arena *arena, const Elements *a, const Elements *b, const bool keeps[4]) {
     Elements *made = with_room(arena, a->count + b->count + 1);
-    size_t i = 0, k = 0; /* ends of spans passed: two a span */
+    size_t i = 0, k = 0; /* passed ends, two per span */
     bool inside = false;
     while (i < 2 * a->count || k < 2 * b->count) {
         int32_t next_a = i == 2 * a->count ? INT32_MAX : i % 2 ? a->spans[i / 2].hi : a->spans[i / 2].lo;

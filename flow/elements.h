@@ -1,12 +1,13 @@
-/* Sets of elements of a stage or tile, numbered from 0: sorted spans that do not touch each other. A set never changes, so states
- * share it; equal pointers are equal sets. A function gives NULL where the result has more than ELEMENTS_SPANS spans: the caller
- * then does not know the set. */
+/* Sets of elements of a stage or tile, numbered from 0: sorted, disjoint spans with gaps between
+ * them. A set is immutable, so states share it; equal pointers are equal sets. A function
+ * returns NULL if the result has more than ELEMENTS_SPANS spans: the set is then unknown. */
 #ifndef PIPEC_FLOW_ELEMENTS_H
 #define PIPEC_FLOW_ELEMENTS_H
 
 #include "util/util.h"
 
-#define MAX_ELEMENTS   (1 << 22) /* of a stage or tile; larger ones never fit into shared memory, which `resources` reports */
+/* of a stage or tile; larger ones never fit into shared memory, which `resources` reports */
+#define MAX_ELEMENTS   (1 << 22)
 #define ELEMENTS_SPANS (1 << 16) /* of one set */
 
 typedef struct ElementSpan {
@@ -18,7 +19,7 @@ typedef struct Elements {
     ElementSpan spans[];
 } Elements;
 
-/* Places at `start` plus a multiple of each step below its extent */
+/* `start` plus a multiple, below its extent, of each step */
 typedef struct ElementSteps {
     int64_t start;
     int count;
@@ -27,13 +28,16 @@ typedef struct ElementSteps {
 
 const Elements *elements_none(void);
 const Elements *elements_span(Arena *arena, int64_t lo, int64_t hi);
-const Elements *elements_steps(Arena *arena, const ElementSteps *steps); /* none of them is negative */
+/* no element is negative */
+const Elements *elements_steps(Arena *arena, const ElementSteps *steps);
 
 const Elements *elements_union(Arena *arena, const Elements *a, const Elements *b);
 const Elements *elements_common(Arena *arena, const Elements *a, const Elements *b);
-const Elements *elements_less(Arena *arena, const Elements *a, const Elements *b); /* of `a`, not of `b` */
+/* elements of `a` that are not in `b` */
+const Elements *elements_less(Arena *arena, const Elements *a, const Elements *b);
 
-bool elements_hold(const Elements *outer, const Elements *inner); /* all of the inner ones? */
+/* true if `outer` contains `inner` */
+bool elements_hold(const Elements *outer, const Elements *inner);
 bool elements_equal(const Elements *a, const Elements *b);
 bool elements_has(const Elements *set, int64_t element);
 int64_t elements_first_common(const Elements *a, const Elements *b); /* -1: none */

@@ -1,18 +1,19 @@
-/* The rule `window`: which stages are held, and for how many acquires of their end. Comes in with
- * Code and the lags of its late sets; goes out as facts. Stages that are held on some path only
- * count as held. */
+/* The rule `window`: the stages that a role holds, and their ages in acquires of their end.
+ * Needs Code and the lags of its late sets; returns facts. A stage that is held on some path
+ * counts as held. */
 #include "flow/held.h"
 
 #include "flow/solve.h"
 
 #include <string.h>
 
-#define TRIPS_MOST 8 /* of a loop that is followed trip by trip */
-#define AGE_EXACT 16 /* what a loop makes older than that counts as old as the ring is long */
+#define TRIPS_MOST 8 /* most iterations of a loop that is followed */
+/* greater ages that a loop causes count as the length of the ring */
+#define AGE_EXACT 16
 
 /* A state: the stages that are held on some path, those of handles by handle, then those of late
- * sets, by set, the youngest first. An age is the largest of the paths'; of a late set that of the
- * i-th youngest stage. */
+ * sets, by set, the youngest first. An age is the greatest over the paths; in a late set that of
+ * the i-th youngest stage. */
 typedef struct State {
     int count, capacity;
     Holding *items;
@@ -47,7 +48,7 @@ static void take_out(State *state, int at) {
             (size_t)(state->count - at) * sizeof *state->items);
 }
 
-/* By late set, none first; of none by handle */
+/* By late set, none first; without a set by handle */
 static int order(const Holding *a, const Holding *b) {
     if (a->late != b->late) return a->late < b->late ? -1 : 1;
     return a->late >= 0 ? 0 : a->handle - b->handle;
@@ -108,7 +109,7 @@ static void let_go(State *state, int handle) {
 
 static void hold(Flow *flow, State *state, Holding what) {
     int at = 0;
-    let_go(state, what.handle); /* it was overwritten, as the linear rule says */
+    let_go(state, what.handle); /* it was overwritten; the linear rule reports that */
     while (at < state->count && order(&state->items[at], &what) < 0) at++;
     insert(flow, state, at, what);
 }
@@ -131,7 +132,7 @@ static void note_crowd(Flow *flow, int at, const State *state, int pipe, End end
     vec_push(flow->arena, &held->crowds, crowd);
 }
 
-/* The end's cursor steps on: each stage that is held is one acquire older. */
+/* Advances the end's cursor: each held stage becomes one acquire older. */
 static int pass(Flow *flow, State *state, int pipe, End end) {
     HeldEnd *facts = &((Held *)flow->data)->ends[2 * pipe + (int)end];
     int count = 0;
@@ -168,7 +169,7 @@ static void move(Flow *flow, const Row *row, State *state) {
     hold(flow, state, taken);
 }
 
-/* The late set takes the stage over, and releases its oldest one where it has more than its lag. */
+/* The late set takes the stage, and releases its oldest one if it has more than its lag. */
 static void keep(Flow *flow, const Row *row, State *state) {
     int at = find(state, row->handle), lag = flow->code->lates.items[row->late].lag, count = 0;
     if (at < 0) return;
@@ -199,8 +200,8 @@ static void step(Flow *flow, int at, void *data) {
     if (row->kind == ROW_MOVE && known(flow, row->other)) move(flow, row, state);
 }
 
-/* Does the loop acquire stages of an end of which some are held? Of a late set of its own it is not
- * followed how it fills: it is taken for full. */
+/* True if the loop acquires stages of an end of which some are held. The analysis does not
+ * follow how a late set of the loop fills: it counts as full. */
 static bool acquires(const Flow *flow, int region, const State *state) {
     const FlowCode *code = flow->code;
     bool any = false;
@@ -217,7 +218,8 @@ static bool acquires(const Flow *flow, int region, const State *state) {
     return any;
 }
 
-/* A short loop that acquires while a stage of the same end is held: it grows older by so many */
+/* True for a short loop that acquires while a stage of the same end is held, whose age it
+ * increases */
 static bool follows(Flow *flow, int region, const void *state) {
     const Region *loop = &flow->code->regions.items[region];
     int64_t lo, hi;

@@ -1,41 +1,42 @@
-/* What a role holds of its pipes: how many stages of an end at once, and how far back the oldest of
- * them lies. */
+/* held: stages of a pipe's end that a role holds at once, and the age of the oldest. */
 #ifndef PIPEC_FLOW_HELD_H
 #define PIPEC_FLOW_HELD_H
 
 #include "flow/code.h"
 
-/* Of one end of a pipe. The n-th acquire of the end takes its n-th stage. A stage is held from its
- * acquire to its release; the stages that a late set keeps are held too. What `step` passes over is
- * not counted: nothing is proved of such a pipe. */
+/* For one end of a pipe. The n-th acquire of the end gets its n-th stage. A stage is held from
+ * its acquire to its release; the stages of a late set are held too. Stages skipped by `step`
+ * are not counted: nothing is proved about such a pipe. */
 typedef struct HeldEnd {
-    int most;   /* stages that are held at once, at most */
-    int window; /* number of an acquire less the number of the oldest stage that is held while it
-                 * waits; 0 where none is held; at most; larger ones than the ring are given as the
-                 * ring */
+    int most;   /* most stages held at once */
+    /* greatest difference between the number of an acquire and that of the oldest stage held
+     * while it waits; 0 if none is held; limited to the length of the ring */
+    int window;
 } HeldEnd;
 
-/* One stage that is held */
+/* A held stage */
 typedef struct Holding {
-    int handle;   /* that has it, or had it when the late set took it over */
-    int late;     /* the late set that keeps it, -1: none */
-    int age;      /* acquires of the end since its own, itself included */
-    int acquired; /* the row */
+    /* handle that has it, or had it when the late set took it */
+    int handle;
+    int late;     /* the late set that contains it, -1: none */
+    int age;      /* acquires of the end since its own, inclusive */
+    int acquired; /* its row */
 } Holding;
 
-/* More stages than the ring has are held at once after this acquire: it waits for itself. */
+/* After this acquire more stages are held than the ring has: it waits for itself. */
 typedef struct Crowd {
     int row;
-    VEC(Holding) holdings; /* of that end, the stage of this acquire among them */
+    VEC(Holding) holdings; /* of that end, including the stage of this acquire */
 } Crowd;
 
 struct Held {
     HeldEnd *ends; /* by 2 * pipe + End */
-    int *at;       /* by row: ACQUIRE: the stages of its end that are held from there on, at most */
+    /* by row: ACQUIRE: most stages of its end that are held after it */
+    int *at;
     VEC(Crowd) crowds; /* the first one of each pipe */
 };
 
-/* With the lags that the late sets have now */
+/* With the present lags of the late sets */
 const Held *flow_held(Arena *arena, FlowCode *code);
 
 #endif

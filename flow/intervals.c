@@ -1,7 +1,7 @@
 /* Intervals of variables; see intervals.h. A rule of the solver: a state is an interval for each
- * variable that is followed, joins are hulls. Loops of few constant trips are followed one by one;
- * at the heads of others an end that grows goes on to the next constant of the role, so that the
- * fixed point is reached after a few rounds. */
+ * variable that is followed, joins are hulls. Loops of few constant iterations are followed one
+ * by one; at the heads of others a growing end is widened to the next constant of the role, so
+ * that the fixed point is reached after a few rounds. */
 #include "flow/intervals.h"
 #include "flow/solve.h"
 #include "flow/values.h"
@@ -10,12 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRIPS_MOST   64   /* of loops that are followed trip by trip, within each other together */
-#define GROWS_MOST   2    /* rounds in which the ends at a head grow as they like */
+/* most iterations of nested loops that are followed, multiplied */
+#define TRIPS_MOST   64
+#define GROWS_MOST   2    /* rounds at a head without widening */
 #define NODES_MOST   2000 /* of one expression */
-#define RECORDS_MOST 4000000 /* rows times variables: beyond that nothing is known */
+/* most rows times variables: above that nothing is known */
+#define RECORDS_MOST 4000000
 
-typedef struct Interval { /* least > most: nothing comes here */
+typedef struct Interval { /* least > most: empty */
     int64_t least, most;
 } Interval;
 
@@ -23,12 +25,13 @@ struct Intervals {
     Arena *arena;
     const FlowCode *code;
     int count;
-    int *slots;             /* by local: its place in a state, -1: not followed */
-    int *locals;            /* the other way round */
-    int *grown;             /* by region: rounds in which its head grew */
-    Interval *rows;         /* by row and slot: before the row, on all paths */
-    VEC(int64_t) constants; /* of the role's expressions, ascending: where a growing end stops */
-    int nodes;              /* left of the expression that is evaluated */
+    int *slots;             /* by local: its index in a state, -1: not followed */
+    int *locals;            /* the inverse */
+    int *grown;             /* by region: number of rounds in which its head grew */
+    Interval *rows;         /* by row and slot: before the row, over all paths */
+    /* of the role's expressions, ascending: limits for widening */
+    VEC(int64_t) constants;
+    int nodes;              /* remaining for the expression under evaluation */
 };
 
 static const Interval nothing = {1, 0};
@@ -51,7 +54,7 @@ static bool is_integer(Element type) {
     return kind == ELEMENT_SIGNED || kind == ELEMENT_UNSIGNED || kind == ELEMENT_BOOLEAN;
 }
 
-/* Of 32 bits: sums of those are exact in 64. */
+/* 32 bits: sums of those are exact in 64. */
 static bool has_interval(Element type) { return is_integer(type) && element_rows[type].bytes <= 4; }
 
 static Interval of_type(Element type) {
@@ -62,7 +65,7 @@ static Interval of_type(Element type) {
     return (Interval){-past, past - 1};
 }
 
-/* What exceeds the type is some other number of it. */
+/* A value that exceeds the type wraps to any value of it. */
 static Interval fitted(Element type, int64_t least, int64_t most) {
     Interval all = of_type(type);
     return least < all.least || most > all.most ? all : (Interval){least, most};
@@ -193,7 +196,7 @@ static Interval evaluate(struct Intervals *v, const Interval *state, const Expr 
 
 /* ---- conditions ------------------------------------------------------------------------------ */
 
-/* What a variable may be where it compares so with what lies in the interval */
+/* Values of a variable for which the comparison with some value of the interval holds */
 static Interval compared(BinaryOp op, Interval with, Interval all) {
     if (is_nothing(with)) return nothing;
     switch (op) {
@@ -274,7 +277,7 @@ static void *copy(Flow *flow, const void *from) {
     return state;
 }
 
-/* An end that grows at the head of a loop goes on to the next constant. */
+/* Widens a growing end at the head of a loop to the next constant. */
 static Interval widened(const struct Intervals *v, Interval old, Interval now, Interval all) {
     Interval out = now;
     if (now.least < old.least) out.least = all.least;
@@ -328,7 +331,8 @@ static void enters(Flow *flow, int region, bool truth, void *state) {
     if (condition) narrow(flow->data, state, condition, truth, 0);
 }
 
-/* Trips of the loop and of those around it that are followed, together; 0: it is not */
+/* Product of the iterations of the loop and its enclosing loops that are followed; 0: not
+ * followed */
 static int64_t trips_followed(const FlowCode *code, int region) {
     int64_t all = 1, lo, hi;
     for (int r = region; r >= 0; r = code->regions.items[r].parent) {
@@ -358,7 +362,7 @@ static const Rule rule = {.name = "intervals",
                           .enters = enters,
                           .follows = follows};
 
-/* ---- what is followed ------------------------------------------------------------------------ */
+/* ---- followed variables ---------------------------------------------------------------------- */
 
 static void find_constant(Expr *expr, void *data) {
     struct Intervals *v = data;
@@ -397,7 +401,7 @@ static void follow(struct Intervals *v, int local) {
     v->slots[local] = v->count++;
 }
 
-/* Variables that loops change, and what is set from them */
+/* Variables that loops change, and those set from them */
 static void find_followed_locals(struct Intervals *v) {
     const FlowCode *code = v->code;
     for (size_t at = 0; at < code->rows.count; at++) {
@@ -435,10 +439,11 @@ static struct Intervals *find(Arena *arena, FlowCode *code) {
     return v;
 }
 
-/* ---- what is assumed ------------------------------------------------------------------------- */
+/* ---- assumptions ----------------------------------------------------------------------------- */
 
 void intervals_assume(Arena *arena, FlowCode *code, int at) {
-    if (!code->intervals) code->intervals = find(code->algebra->arena, code); /* kept, whoever asks first */
+    /* cached for all callers */
+    if (!code->intervals) code->intervals = find(code->algebra->arena, code);
     const struct Intervals *v = code->intervals;
     if (!v->count) return;
     Algebra *algebra = code->algebra;

@@ -4,11 +4,11 @@
 #include "algebra/algebra.h"
 #include "prog/stmt.h"
 
-typedef struct Scope { /* what a leave passes on its way out, innermost last */
+typedef struct Scope { /* actions of a leave on its way out, innermost last */
     const Stmt *stmt;
-    int region;        /* that it targets, -1: none of its own */
-    int late;          /* a stage block: its late set, -1: it releases at once */
-    size_t opened;     /* objects that were open before it */
+    int region;        /* its target, -1: none */
+    int late;          /* a stage block: its late set, -1: releases at once */
+    size_t opened;     /* number of objects that were open before it */
 } Scope;
 
 typedef struct Opened {
@@ -24,14 +24,14 @@ typedef struct Lower {
     VEC(Opened) open;
     bool *opened;      /* by handle: it is in `open` */
     bool leaving;
-    VEC(const Stmt *) late_blocks; /* of code->lates: the stage block */
-    int blocks;        /* of stages, around */
-    int outside;       /* of these, around the innermost loop */
+    VEC(const Stmt *) late_blocks; /* indexed as code->lates: the stage block */
+    int blocks;        /* number of enclosing stage blocks */
+    int outside;       /* number of these outside the innermost loop */
 } Lower;
 
 static void lower(Lower *l, Stmt *stmt);
 
-/* ---- rows and regions -------------------------------------------------------------------------------------------------- */
+/* ---- rows and regions ------------------------------------------------------------------------ */
 
 static Row *row(Lower *l, RowKind kind, Stmt *stmt, Span span) {
     Row made = {.kind = kind, .region = l->region, .span = span, .head = stmt ? stmt->head : span, .stmt = stmt};
@@ -69,7 +69,7 @@ static void end(Lower *l, int index, Stmt *stmt) {
     l->region = region_of(l, index)->parent;
 }
 
-/* ---- scopes ------------------------------------------------------------------------------------------------------------ */
+/* ---- scopes ---------------------------------------------------------------------------------- */
 
 static void open(Lower *l, ObjectKind object, int index, Stmt *stmt, Span span) {
     Row *made = row(l, ROW_OPEN, stmt, span);
@@ -83,7 +83,7 @@ static void open_handle(Lower *l, int handle, Stmt *stmt) {
     open(l, OBJECT_HANDLE, handle, stmt, stmt->kind == S_STAGE ? stmt->head : stmt->span);
 }
 
-/* Scope ends down to `depth`; a leave closes them on its path only */
+/* Closes scopes down to `depth`; a leave closes them only on its path */
 static void close(Lower *l, size_t depth, Stmt *stmt, Span at, bool leave) {
     for (size_t i = l->open.count; i-- > depth;) {
         const Opened *what = &l->open.items[i];
@@ -97,7 +97,7 @@ static void close(Lower *l, size_t depth, Stmt *stmt, Span at, bool leave) {
     if (!leave) l->open.count = depth;
 }
 
-/* ---- stages ------------------------------------------------------------------------------------------------------------ */
+/* ---- stages ---------------------------------------------------------------------------------- */
 
 static Row *acquire(Lower *l, Stmt *stmt, int handle, int hint, bool unwaited) {
     open_handle(l, handle, stmt);
@@ -111,7 +111,7 @@ static void let_go(Lower *l, const Stmt *block, int late, Stmt *stmt, Span at) {
     made->handle = block->stage.handle, made->late = late, made->block = true;
 }
 
-/* Does the region stand in its loop under no condition? */
+/* True if no condition is between the region and its loop */
 static bool stands_directly(Lower *l, int region) {
     while (!region_loops(region_of(l, region)))
         if (region_of(l, region)->kind == REGION_IF) return false;
@@ -119,8 +119,8 @@ static bool stands_directly(Lower *l, int region) {
     return true;
 }
 
-/* Every `consume` block in a loop may lag: the sets of a loop are there before its first row, since a
- * LEAVE flushes those of blocks after it too. */
+/* Every `consume` block in a loop may lag: the sets of a loop are created before its first row,
+ * because a LEAVE also flushes those of later blocks. */
 static void late_sets(Lower *l, const Stmt *stmt, int loop);
 
 static void late_set(Lower *l, const Stmt *stmt, int loop) {
@@ -145,7 +145,7 @@ static void late_sets(Lower *l, const Stmt *stmt, int loop) {
         break;
     case S_STAGE: late_set(l, stmt, loop); break;
     case S_GRID:
-    case S_FOR: /* has sets of its own */
+    case S_FOR: /* has its own sets */
     case S_SCALAR:
     case S_TILE:
     case S_LEAVE:
@@ -186,7 +186,7 @@ static void flush(Lower *l, int loop, Stmt *stmt, Span at) {
         if (l->code->lates.items[i].loop == loop) row(l, ROW_FLUSH, stmt, at)->late = (int)i;
 }
 
-/* ---- leaves ------------------------------------------------------------------------------------------------------------ */
+/* ---- leaves ---------------------------------------------------------------------------------- */
 
 static void leave(Lower *l, Stmt *stmt) {
     size_t depth = l->open.count;
@@ -216,7 +216,7 @@ static void leave(Lower *l, Stmt *stmt) {
     l->leaving = false;
 }
 
-/* ---- compounds --------------------------------------------------------------------------------------------------------- */
+/* ---- compound statements --------------------------------------------------------------------- */
 
 static void open_scope(Lower *l, Stmt *stmt) {
     for (size_t i = 0; i < stmt->block.locals.count; i++)
@@ -225,7 +225,8 @@ static void open_scope(Lower *l, Stmt *stmt) {
         open(l, OBJECT_TILE, stmt->block.tiles.items[i], stmt, stmt->span);
 }
 
-/* A block is a region where a `return` leaves it, or where it is a turn; else its rows stand in the region around. */
+/* A block is a region if a `return` leaves it, or if it is a turn; otherwise its rows belong to
+ * the enclosing region. */
 static void block(Lower *l, Stmt *stmt) {
     size_t depth = l->open.count;
     bool turn = stmt->block.turn > 0;
@@ -275,7 +276,7 @@ static void loop(Lower *l, Stmt *stmt) {
     flush(l, index, stmt, stmt->head);
 }
 
-/* The region of a loop that has been lowered; -1: of none */
+/* The region of a loop that is already lowered; -1: none */
 static int loop_before(const Lower *l, const Stmt *loop) {
     for (size_t at = l->code->rows.count; loop && at-- > 0;)
         if (l->code->rows.items[at].stmt == loop && l->code->rows.items[at].kind == ROW_LOOP)

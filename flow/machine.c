@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-#define ROW_STEPS 4 /* of the meter, that a row takes */
+#define ROW_STEPS 4 /* cost of a row in steps of the meter */
 
-/* Words of a process, from its `at`: the step; trips by depth; cursors; how many stages it
- * holds, and these by handle; executions of its turns; how many stages late sets keep, and these
+/* Words of a process, from its `at`: the step; iterations by depth; cursors; number of held
+ * stages, and these by handle; executions of its turns; number of stages in late sets, and these
  * by age. */
 enum { WORD_STEP, WORD_TRIPS };
 
-/* ---- building -------------------------------------------------------------------------------- */
+/* ---- construction ---------------------------------------------------------------------------- */
 
 bool role_is_several(const Role *role) {
     return role->instances > 1 && (role->in_turn || role->turns);
@@ -63,7 +63,8 @@ static void find_heads(Machine *m, Member *member) {
     }
 }
 
-/* Handles that a row acquires, in the order of the text; then those that others move stages to */
+/* Handles that a row acquires, in the order of the text; then those that other handles move
+ * stages to */
 static void add_cursors(Machine *m, Member *member) {
     const FlowCode *code = member->code;
     member->cursor = NEW_ARRAY(m->arena, int, code->role->handles.count + 1);
@@ -150,7 +151,7 @@ void machine_copy(const Machine *m, State *to, const State *from) {
     memcpy(to->bytes, from->bytes, (size_t)m->bytes);
 }
 
-/* ---- places ---------------------------------------------------------------------------------- */
+/* ---- positions ------------------------------------------------------------------------------- */
 
 Position machine_position(const Machine *m, const State *state, int process) {
     const Process *row = &m->processes.items[process];
@@ -198,7 +199,7 @@ int turn_number(const Position *place, int turn) {
                          : place->turned[turn] * role->instances + place->instance;
 }
 
-/* Is this another instance's iteration? Then cursors step, and nothing else is done. */
+/* True in another instance's iteration: then only cursors advance */
 static bool skips(const Position *place) {
     const Member *member = place->member;
     if (place->instance < 0 || !member->role->in_turn || member->grid < 0) return false;
@@ -208,15 +209,15 @@ static bool skips(const Position *place) {
     return place->trips[grid->depth - 1] % member->role->instances != place->instance;
 }
 
-/* Is its pipe in the machine? */
+/* True if its pipe is in the machine */
 static bool taken_part(const Position *place, const Row *row) {
     return valid_index(row->handle, place->member->role->handles.count) &&
            place->member->cursor[row->handle] >= 0;
 }
 
-/* ---- stages that a process holds ------------------------------------------------------------- */
+/* ---- held stages ----------------------------------------------------------------------------- */
 
-/* The first stage held that is not of a variable before this one */
+/* The first held stage of this variable or a later one */
 static int held_at(const Position *place, int handle) {
     int at = 0;
     while (at < *place->held_count && place->held[HELD_WORDS * at + HELD_HANDLE] < handle) at++;
@@ -388,7 +389,7 @@ static void pass(Machine *m, State *state, const Position *place, const Row *row
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* Past the rows at which nothing happens */
+/* The next row with an effect */
 static int settled(const FlowCode *code, int at) {
     for (;; at++) {
         const Row *row = &code->rows.items[at];
@@ -403,7 +404,7 @@ static void go_to(const Position *place, int row) {
     *place->step = 2 * settled(place->member->code, row);
 }
 
-/* False: whether it has another iteration is open */
+/* False: it is open if there is another iteration */
 static bool test(Machine *m, const State *state, const Position *place, const Region *region) {
     int index = (int)(region - place->member->code->regions.items);
     Answer answer = m->oracle.trip(m, state, place, index);
@@ -440,7 +441,7 @@ static void leave(const Position *place, const Row *row) {
     go_to(place, row->again ? target->next : target->end + 1);
 }
 
-/* Rows after which the next one follows */
+/* Executes rows that are followed by the next row */
 static void act(Machine *m, State *state, const Position *place, const Row *row) {
     bool skipping = skips(place);
     switch (row->kind) {
@@ -484,7 +485,7 @@ static void act(Machine *m, State *state, const Position *place, const Row *row)
     go_to(place, *place->step / 2 + 1);
 }
 
-/* One step of a process that does not wait; false: it is open what comes next */
+/* Executes one step of a process that does not wait; false: the next step is open */
 static bool go(Machine *m, State *state, const Position *place) {
     const Row *row = position_row(place);
     const Region *region = &place->member->code->regions.items[row->region];
@@ -518,7 +519,7 @@ static bool is_enabled(const Machine *m, const State *state, const Position *pla
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-/* One step, and what it comes to where the run ends with it; else OUTCOME_ENDED */
+/* Executes one step; returns the outcome if the run ends with it, otherwise OUTCOME_ENDED */
 static Outcome one_step(Machine *m, State *state, const Position *place) {
     if (!go(m, state, place)) {
         m->decider = place->process;
@@ -531,7 +532,7 @@ static Outcome one_step(Machine *m, State *state, const Position *place) {
     return m->beyond ? OUTCOME_BEYOND : OUTCOME_ENDED;
 }
 
-/* The process that goes first of those that can; -1: there is none */
+/* The process to run next among those that can; -1: none */
 static int next_process(const Machine *m, const State *state) {
     int next = -1;
     Position first = {0};
@@ -565,7 +566,7 @@ static Outcome run_ordered(Machine *m, State *state) {
     return all_ended(m, state) ? OUTCOME_ENDED : OUTCOME_STUCK;
 }
 
-/* Each process goes as far as it can, one after the other, until none can go on. */
+/* Runs each process as far as possible, one after the other, until none can continue. */
 Outcome machine_run(Machine *m, State *state) {
     if (m->oracle.before) return run_ordered(m, state);
     for (bool moved = true; moved;) {

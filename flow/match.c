@@ -1,4 +1,4 @@
-/* Which iteration of a producer filled the stage that a consumer holds; see match.h. */
+/* The iteration of a producer that filled the stage of a consumer; see match.h. */
 #include "flow/match.h"
 
 #include "flow/values.h"
@@ -18,7 +18,8 @@ static Ints acquires(Arena *arena, const FlowCode *code, int pipe, End end) {
     return rows;
 }
 
-/* Does some LEAVE go to the region's END or next iteration, but one that stands after row `at` and goes to the next iteration? */
+/* True if some LEAVE goes to the region's END or next iteration, except one after row `at` that
+ * goes to the next iteration */
 static bool is_left(const FlowCode *code, int region, int at) {
     for (size_t i = 0; i < code->rows.count; i++) {
         const Row *row = &code->rows.items[i];
@@ -27,7 +28,8 @@ static bool is_left(const FlowCode *code, int region, int at) {
     return false;
 }
 
-/* The loops around an acquire, outermost first; false where it may come otherwise than once in each iteration. */
+/* The loops around an acquire, outermost first; false if it may not be executed exactly once per
+ * iteration. */
 static bool loops_around(Arena *arena, const FlowCode *code, int at, Ints *out) {
     Ints inner = {0};
     for (int r = code->rows.items[at].region; r >= 0; r = code->regions.items[r].parent) {
@@ -50,15 +52,16 @@ typedef struct Matching {
     Arena *arena;
     FlowCode *producer, *consumer;
     Ints from;         /* the producer's loops, outermost first */
-    Ints rows, *loops; /* the consumer's acquires, in the order of the text, and the loops around each */
-    int own;           /* the acquire that is asked for */
+    /* the consumer's acquires, in the order of the text, and the loops around each */
+    Ints rows, *loops;
+    int own;           /* the acquire of the query */
     Matches now, *out;
     bool found;
 } Matching;
 
 static bool match(Matching *m, size_t level, size_t own_level, size_t lo, size_t hi);
 
-/* A formula of the producer, in the consumer's algebra and its variables */
+/* A formula of the producer, converted to the consumer's algebra and variables */
 static const Poly *translated(const Matching *m, Expr *expr) {
     Algebra *algebra = m->consumer->algebra;
     const Poly *poly = algebra_poly(algebra, m->producer->role, expr);
@@ -78,7 +81,8 @@ static int loop_at(const Matching *m, size_t row, size_t own_level) {
     return own_level < m->loops[row].count ? m->loops[row].items[own_level] : -1;
 }
 
-/* The acquires are loops over pieces of the producer's range, or single ones, that follow each other from its lower to its upper bound. */
+/* True if the acquires are loops over pieces of the producer's range, or single ones, that
+ * follow each other from its lower to its upper bound. */
 static bool match_pieces(Matching *m, size_t level, size_t own_level, size_t lo, size_t hi) {
     const Region *range = &m->producer->regions.items[m->from.items[level]];
     Algebra *algebra = m->consumer->algebra;
@@ -104,7 +108,7 @@ static bool match_pieces(Matching *m, size_t level, size_t own_level, size_t lo,
 
 #define TRIPS_MOST 8
 
-/* The consumer has written out the trips of a constant loop of the producer. */
+/* True if the consumer has unrolled a constant loop of the producer in its text. */
 static bool match_trips(Matching *m, size_t level, size_t own_level, size_t lo, size_t hi) {
     const Region *range = &m->producer->regions.items[m->from.items[level]];
     int64_t first, past;
@@ -123,7 +127,8 @@ static bool match_grid(Matching *m, size_t level, size_t own_level, size_t lo, s
     return m->consumer->regions.items[loop].kind == REGION_GRID && match(m, level + 1, own_level + 1, lo, hi);
 }
 
-/* Acquires lo .. hi of the consumer against one iteration of the producer's loops before number `level` */
+/* Matches acquires lo .. hi of the consumer with one iteration of the producer's loops before
+ * number `level` */
 static bool match(Matching *m, size_t level, size_t own_level, size_t lo, size_t hi) {
     if (level == m->from.count) {
         if (hi - lo != 1 || m->loops[lo].count != own_level) return false;

@@ -1,8 +1,10 @@
-/* Is each stage of a pipe that a role takes read by a matrix instruction on every path from its acquire to its release?
+/* True for a pipe of a role if a matrix instruction reads each stage on every path from its
+ * acquire to its release.
  *
- * Then one lane may tell for the whole warpgroup that the stage is empty: its instruction is done, so all warps have issued it, and none
- * of them still waits for the stage (PTX ISA 9.7.15.1). On a path without one, a warp that lags behind would find the barrier a phase
- * further than the one that it waits for, and never go on: there every warp has to arrive. What is not known counts as such a path. */
+ * Then one lane may release for the whole warpgroup: its instruction is complete, so all warps
+ * have issued it, and none of them still waits for the stage (PTX ISA 9.7.15.1). On a path
+ * without one, a late warp could find the barrier one phase too far, and wait for ever: then
+ * every warp must arrive. An unknown path counts as one without. */
 #include "flow/multiplied.h"
 
 #include "flow/solve.h"
@@ -14,7 +16,8 @@ typedef struct Multiplied {
     bool always;
 } Multiplied;
 
-/* A state is a bit for each handle: on every path, a matrix instruction has read the stage since it was acquired. */
+/* A state is a bit per handle: on every path, a matrix instruction has read the stage since its
+ * acquire. */
 
 static size_t words(const Flow *flow) { return flow->code->role->handles.count / 64 + 1; }
 

@@ -1,6 +1,7 @@
-/* How a value comes to differ. Comes in with what uniformity derived of each expression and variable; goes out as
- * the steps of a message: a variable differs because a value that it gets does, because of the conditions and bounds
- * that it gets it under, or because a loop around is left by some and not by others. */
+/* Reasons why a value differs between threads or blocks. Needs the uniformity of each expression
+ * and variable; adds the steps to a message: a variable differs because an assigned value does,
+ * because of the conditions and bounds of its assignments, or because only some threads leave an
+ * enclosing loop. */
 #include "flow/origin.h"
 
 #include "flow/reaching.h"
@@ -10,9 +11,9 @@ typedef struct Step {
     const char *text;
 } Step;
 
-typedef struct Around { /* the innermost condition or bound that differs, around a row */
+typedef struct Around { /* the innermost differing condition or bound around a row */
     Expr *cause;
-    int region; /* whose it is */
+    int region; /* its region */
 } Around;
 
 typedef struct Origin {
@@ -21,19 +22,20 @@ typedef struct Origin {
     const Role *role;
     FlowCode *code;
     Differs how;
-    Around *around;     /* by region: of the rows in it */
-    const Row **leaves; /* by region: the first that goes to it under control that differs */
-    VEC(int) seen;      /* variables that were followed */
+    Around *around;     /* by region: for its rows */
+    const Row **leaves; /* by region: the first leave to it under differing control */
+    VEC(int) seen;      /* variables already followed */
     VEC(Step) steps;
-    /* of the variable now followed: the first row for each reason */
+    /* Of the current variable: the first row for each reason */
     int local;
     const Row *by_value, *by_control, *by_leave;
     Expr *value;
     Around control;
-    const Row *leave; /* after which the others are alone that get their value by `by_leave` */
+    const Row *leave; /* after it, the remaining threads get their value by `by_leave` */
 } Origin;
 
-/* What an expression holds that differs of itself, and the first variable that does and was not followed yet */
+/* The part of an expression that differs itself, and its first differing variable that was not
+ * followed yet */
 typedef struct Parts {
     const Origin *origin;
     const Expr *rank, *read, *axis, *local;
@@ -60,8 +62,7 @@ static void step(Origin *origin, Span span, const char *format, ...) {
 
 static Span place_of(const Row *row) { return row->head.hi > row->head.lo ? row->head : row->span; }
 
-/* ---- expressions
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 static bool own_read(const Origin *origin, const Access *read) {
     if (origin->how.along) return read->space != SPACE_GLOBAL;
@@ -99,8 +100,7 @@ static bool explains(const Origin *origin, Expr *expr) {
     return parts.rank || parts.read || parts.axis || parts.local;
 }
 
-/* ---- rows
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static Around narrower(const Origin *origin, Around around, Expr *expr, int region) {
     return explains(origin, expr) ? (Around){expr, region} : around;
@@ -137,7 +137,7 @@ static void assigned(Origin *origin, const Row *row, Expr *value, int control) {
     if (origin->leave) origin->by_leave = row;
 }
 
-/* A number of a thread, or what inline PTX leaves in a variable */
+/* True for the index of a thread, or an output of inline PTX */
 static bool gives(const Unsafe *what, int local) {
     bool any = what->kind == UNSAFE_VALUE && what->local == local;
     for (size_t i = 0; i < what->operands.count; i++) any |= what->operands.items[i].local == local;
@@ -159,7 +159,7 @@ static void find_below(Expr *expr, void *data) {
     expr_visit(((const Sought *)data)->arena, expr, find_node, data);
 }
 
-/* The first row that evaluates the expression; -1: none does */
+/* The first row that evaluates the expression; -1: none */
 static int row_of(const Origin *origin, const Expr *expr) {
     Sought sought = {.expr = expr, .arena = origin->arena};
     for (size_t at = 0; at < origin->code->rows.count; at++) {
@@ -169,7 +169,7 @@ static int row_of(const Origin *origin, const Expr *expr) {
     return -1;
 }
 
-/* Looks for what gives the variable the value that is used */
+/* Searches for the assignments of the variable that reach the use */
 static void search(Origin *origin, const Expr *use) {
     int used = row_of(origin, use);
     const bool *reaches =
@@ -191,10 +191,9 @@ static void search(Origin *origin, const Expr *use) {
     }
 }
 
-/* ---- steps
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
-/* One step back from a variable; what is to be followed next, or NULL */
+/* Follows a variable one step back; returns the next expression to follow, or NULL */
 static Expr *follow(Origin *origin, const Expr *use) {
     const Local *local = &origin->role->locals.items[use->index];
     const char *among = origin_among(origin->how);

@@ -1,4 +1,4 @@
-/* Code as text, one row a line, indented by its regions: --emit=code. */
+/* Code as text, one row per line, indented by regions: --emit=code. */
 #include "flow/code.h"
 #include "flow/values.h"
 
@@ -137,7 +137,7 @@ static int depth_of(const FlowCode *code, const Row *row) {
     return depth - (bracket && row->region > 0);
 }
 
-/* What the variables that a row reads hold there */
+/* Values of the variables that a row reads */
 typedef struct Read {
     Out *out;
     Arena *arena;

@@ -1,4 +1,4 @@
-/* What passes leave of each role, as text: --emit=uniform, --emit=stages, --emit=arrivals. */
+/* Facts that passes set in each role, as text: --emit=uniform, --emit=stages, --emit=arrivals. */
 #include "flow/arrivals.h"
 #include "flow/held.h"
 

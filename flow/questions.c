@@ -1,5 +1,6 @@
-/* Which conditions are asked for again by a later row of the same iteration: on those the solver follows paths apart. Conditions are formulas in
- * versions of variables (values.h), so equal ones have equal truths. */
+/* Conditions that a later row of the same iteration tests again: the solver distinguishes paths
+ * by them. Conditions are formulas of versions of variables (values.h), so equal ones have equal
+ * truths. */
 #include "flow/questions.h"
 #include "flow/values.h"
 
@@ -7,8 +8,8 @@ typedef struct Finder {
     Arena *arena;
     FlowCode *code;
     Questions *out;
-    int *next;         /* by region: the next later region that asks for the same; -1: none */
-    int *buckets;      /* by hash: the last region seen, -1: none */
+    int *next;         /* by region: the next later region with the same condition; -1: none */
+    int *buckets;      /* by hash: the last such region, -1: none */
     size_t bucket_count;
 } Finder;
 
@@ -27,7 +28,7 @@ bool question_same(const Question *a, const Question *b) {
     return a->kind != ASSUMED_CONDITION || poly_equal(a->condition, b->condition);
 }
 
-/* Under a condition that differs between lanes paths are not whole: some threads are on one and some on the other. */
+/* Under a condition that differs between lanes a path has only some of the threads. */
 static bool parts_threads(const FlowCode *code, int region) {
     for (; region >= 0; region = code->regions.items[region].parent) {
         const Expr *condition = code->regions.items[region].condition;
@@ -55,13 +56,14 @@ static void find_question(Finder *f, int region) {
     out->asks = out->condition && !poly_changes(f->code->algebra, out->condition);
 }
 
-/* The end of the iteration that the region stands in */
+/* The end of the iteration that contains the region */
 static int iteration_end(const FlowCode *code, int region) {
     int parent = code->regions.items[region].parent, loop = parent < 0 ? -1 : code->regions.items[parent].loop;
     return loop < 0 ? (int)code->rows.count : code->regions.items[loop].next;
 }
 
-/* The row up to which what `region` decides is wanted where `later` asks for it: every iteration of the loops between them asks. */
+/* The row up to which the answer at `region` is needed if `later` tests it: every iteration of
+ * the loops between them tests it. */
 static int wanted_until(const FlowCode *code, int region, int later) {
     int until = code->regions.items[later].begin;
     for (int r = code->regions.items[later].parent; r >= 0 && !code_inside(code, region, r); r = code->regions.items[r].parent)
@@ -87,18 +89,18 @@ static void find_last(Finder *f, int region) {
     }
 }
 
-/* ---- what follows from an answer ----------------------------------------------------------------------------- */
+/* ---- implied answers ------------------------------------------------------------------------- */
 
-#define LATER_MOST 8 /* IFs after one that are compared with it */
+#define LATER_MOST 8 /* most later IFs that are compared with one */
 
-/* Do a >= 0 and b >= 0 part the values of one quantity at the same place, or next to it? */
+/* True if a >= 0 and b >= 0 divide the values of one quantity at the same or adjacent values */
 static bool part_alike(Algebra *algebra, const Poly *a, const Poly *b) {
     int64_t value;
     if (poly_is_constant(poly_sum(algebra, a, b, -1), &value)) return value >= -1 && value <= 1;
     return poly_is_constant(poly_sum(algebra, a, b, 1), &value) && value >= -2 && value <= 0;
 }
 
-/* The next comparison in the condition, from number *at on; NULL: there is none */
+/* The next comparison in the condition, from number *at on; NULL: none */
 static const Poly *next_compared(const Algebra *algebra, const Poly *condition, int *at) {
     int n = 0;
     for (int t = 0; t < condition->count; t++)
@@ -111,8 +113,8 @@ static const Poly *next_compared(const Algebra *algebra, const Poly *condition, 
     return NULL;
 }
 
-/* Do both compare one quantity with neighbouring numbers? Of chains of comparisons that are further
- * apart too many paths would be followed. */
+/* True if both compare one quantity with adjacent numbers. Comparisons of more distant numbers
+ * would give too many paths. */
 static bool compare_alike(Algebra *algebra, const Poly *a, const Poly *b) {
     const Poly *x, *y;
     for (int i = 0; (x = next_compared(algebra, a, &i)) != NULL;)
@@ -121,7 +123,7 @@ static bool compare_alike(Algebra *algebra, const Poly *a, const Poly *b) {
     return false;
 }
 
-/* What the path to the IF makes of its condition: 1, 0, or -1: it is open */
+/* Truth of the IF's condition on its path: 1, 0, or -1: open */
 static int decided(const Finder *f, int region) {
     FlowCode *code = f->code;
     Bindings before = values_at(f->arena, code, code->regions.items[region].begin);
@@ -130,7 +132,7 @@ static int decided(const Finder *f, int region) {
     return truth;
 }
 
-/* Does one of the two answers to the IF decide the later one, which its path leaves open? */
+/* True if one of the two answers of the IF decides the later one, which is open on its path */
 static bool decides(const Finder *f, int region, int later) {
     FlowCode *code = f->code;
     PathMark mark = values_assume(f->arena, code, code->regions.items[later].begin);
@@ -145,7 +147,7 @@ static bool decides(const Finder *f, int region, int later) {
     return found;
 }
 
-/* The answer is kept for later IFs whose conditions follow from it, or are excluded by it. */
+/* Keeps the answer for later IFs whose conditions it implies or excludes. */
 static void find_followers(Finder *f, int region) {
     Question *question = &f->out->items[region];
     const Region *regions = f->code->regions.items;

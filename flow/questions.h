@@ -1,4 +1,5 @@
-/* questions: private to flow/: what the IFs and loops of a role ask for, and up to which row the same is asked for again. */
+/* flow, private: conditions that the IFs and loops of a role test, and the last row that tests
+ * the same. */
 #ifndef PIPEC_FLOW_QUESTIONS_H
 #define PIPEC_FLOW_QUESTIONS_H
 
@@ -7,18 +8,20 @@
 
 typedef struct Question {
     AssumedKind kind;      /* ASSUMED_CONDITION or ASSUMED_NONEMPTY */
-    const Poly *condition; /* CONDITION: in the one spelling; NULL: not known */
+    const Poly *condition; /* CONDITION: in canonical form; NULL: unknown */
     int number;            /* NONEMPTY: of the range */
-    bool truth;            /* of `condition` where the region's own condition holds */
-    bool asks;             /* it can be followed: nothing in it changes unseen */
-    int until;             /* the last row that asks for the same; the region's first row where none does */
-    bool decided;          /* what the path alone makes of it is known: `answer`, 1, 0 or -1 */
+    bool truth;            /* of `condition` if the region's own condition holds */
+    bool asks;             /* can be followed: nothing in it changes unnoticed */
+    /* the last row that tests the same; otherwise the region's first row */
+    int until;
+    /* `answer`, 1, 0 or -1, was computed from the path alone */
+    bool decided;
     int answer;
 } Question;
 
 struct Questions {
     Question *items; /* by region */
-    bool tiles_asked, has_tiles; /* does a block certainly have a tile of the grid? */
+    bool tiles_asked, has_tiles; /* has_tiles: each block has a tile of the grid */
 };
 
 Questions *questions_find(Arena *arena, FlowCode *code);

@@ -1,5 +1,5 @@
-/* The rows whose value of a variable reaches another row. A rule of the solver: a state is the set
- * of them, a bit for each row that sets the variable. */
+/* Reaching definitions of a variable. A rule of the solver: a state is a set of rows, one bit
+ * for each row that sets the variable. */
 #include "flow/reaching.h"
 
 #include "flow/solve.h"
@@ -8,9 +8,9 @@
 
 typedef struct Reaching {
     int at;
-    size_t words;  /* of a state */
+    size_t words;  /* size of a state */
     int *numbers;  /* by row: its bit; -1: it does not set the variable */
-    uint64_t *out; /* what comes to row `at` */
+    uint64_t *out; /* the state at row `at` */
 } Reaching;
 
 static void *start(Flow *flow) {
@@ -47,7 +47,7 @@ static void step(Flow *flow, int at, void *state) {
     bits[number / 64] |= (uint64_t)1 << number % 64;
 }
 
-/* What comes to the row in earlier rounds comes to it in the last one. */
+/* The result grows to that of the last round. */
 static bool reports(const Flow *flow) {
     (void)flow;
     return false;

@@ -1,4 +1,4 @@
-/* reaching: where does a variable get the value that it has at a row? */
+/* reaching: the assignments whose value a variable may have at a row. */
 #ifndef PIPEC_FLOW_REACHING_H
 #define PIPEC_FLOW_REACHING_H
 

@@ -1,5 +1,4 @@
-/* slice: the rows of a Code that matter for one question, with the control that decides about
- * them. */
+/* slice: the rows of a Code that affect one property, with the control that decides about them. */
 #include "flow/slice.h"
 
 #include <stdlib.h>
@@ -8,8 +7,8 @@ typedef struct Slicer {
     const FlowCode *code;
     bool *kept;    /* by row */
     bool *regions; /* by region: its first row, END, NEXT and ELSE are kept */
-    int *rows;     /* by row: its number in the slice, or that of the next row that is kept */
-    int *numbers;  /* by region: its number in the slice, -1: none */
+    int *rows;     /* by row: its index in the slice, or that of the next kept row */
+    int *numbers;  /* by region: its index in the slice, -1: none */
 } Slicer;
 
 static bool begins_region(RowKind kind) {
@@ -20,14 +19,14 @@ static bool frames(RowKind kind) {
     return begins_region(kind) || kind == ROW_NEXT || kind == ROW_ELSE || kind == ROW_END;
 }
 
-/* A region is kept where it holds a row that is kept. */
+/* A region is kept if it contains a kept row. */
 static void keep_row(Slicer *s, int at) {
     s->kept[at] = true;
     for (int r = s->code->rows.items[at].region; r >= 0; r = s->code->regions.items[r].parent)
         s->regions[r] = true;
 }
 
-/* Does the LEAVE go where the path would go without it, past no row that is kept? */
+/* True if the LEAVE has no effect on kept rows: control would reach its target anyway. */
 static bool goes_there_anyway(const Slicer *s, int leave) {
     const Row *from = &s->code->rows.items[leave];
     for (int at = leave + 1;;) {
@@ -46,7 +45,7 @@ static bool goes_there_anyway(const Slicer *s, int leave) {
     }
 }
 
-/* A LEAVE matters where it passes over rows that are kept; these may be LEAVEs. */
+/* A LEAVE is kept if it skips kept rows; these may be LEAVEs. */
 static void keep_leaves(Slicer *s) {
     for (bool more = true; more;) {
         more = false;
@@ -60,7 +59,7 @@ static void keep_leaves(Slicer *s) {
     }
 }
 
-/* A BLOCK that no LEAVE ends is its rows. */
+/* A BLOCK without LEAVEs is replaced by its rows. */
 static void drop_blocks(Slicer *s) {
     bool *left = s->regions;
     for (size_t r = 1; r < s->code->regions.count; r++) {

@@ -1,47 +1,52 @@
-/* The solver; see solve.h. Paths are kept as cases: a list of states, each with what its paths assume. */
+/* The solver; see solve.h. Paths are represented by cases: a list of states, each with the
+ * assumptions of its paths. */
 #include "flow/solve.h"
 #include "flow/questions.h"
 #include "flow/values.h"
 
 #include <string.h>
 
-#define CASES_MOST 16 /* followed apart at one place */
+#define CASES_MOST 16 /* most cases at one place */
 
 typedef struct Case {
     Assumptions assumed;
     void *state;
-    int source; /* the row that it comes from, where paths meet */
+    int source; /* the row that it comes from, at a join */
 } Case;
 
 typedef VEC(Case) Cases;
 
-typedef struct Frame { /* of a region that is being followed */
+typedef struct Frame { /* a region on the current path */
     Cases ends, agains;
 } Frame;
 
-typedef struct Answered { /* a proof, for the cases that assume the same in the same epoch */
+typedef struct Answered { /* a proof, for the cases with these assumptions in this epoch */
     int epoch, answer;
     Assumptions assumed;
 } Answered;
 
 typedef struct Head { /* of a region */
-    Cases cases;        /* loops: the state at the head, kept from one round of the loops around it to the next */
+    /* loops: the state at the head, kept from one round of the enclosing loops to the next */
+    Cases cases;
     int epoch;          /* of `cases` */
-    Expr *runs;         /* loops: the question whether there is an iteration */
-    VEC(Answered) decided, impossible; /* what was proved of its question, and of its iterations */
+    Expr *runs;         /* loops: the question if there is an iteration */
+    VEC(Answered) decided, impossible; /* proofs about its question, and about its iterations */
 } Head;
 
 typedef struct Solver {
     Frame *frames;  /* by region */
     Head *heads;    /* by region */
-    int epoch;      /* names a context: the rank, and variables of loops that are followed trip by trip */
-    int epochs;     /* names given so far */
-    VEC(void *) spare; /* states that nothing needs any more, of a rule that reuses them */
+    /* identifies a context: the rank, and variables of loops that are followed iteration by
+     * iteration */
+    int epoch;
+    int epochs;     /* number of epochs so far */
+    /* unused states, of a rule that reuses them */
+    VEC(void *) spare;
 } Solver;
 
 static void run(Flow *flow, int at, int end, Cases *cases);
 
-/* ---- cases --------------------------------------------------------------------------------------------------------------- */
+/* ---- cases ----------------------------------------------------------------------------------- */
 
 static bool same_assumption(const Assumed *a, const Assumed *b) {
     if (a->kind != b->kind || a->number != b->number || a->truth != b->truth || a->trip != b->trip) return false;
@@ -67,7 +72,7 @@ static void discard(Flow *flow, const Case *dead) {
     if (flow->rule->reuses) vec_push(flow->arena, &flow->solver->spare, dead->state);
 }
 
-/* Those from number `left` on are not needed any more. */
+/* Frees the cases from number `left` on. */
 static void discard_cases(Flow *flow, Cases *cases, size_t left) {
     for (size_t i = left; i < cases->count; i++) discard(flow, &cases->items[i]);
     cases->count = left;
@@ -82,7 +87,7 @@ static Case copy_case(Flow *flow, const Case *from) {
     return made;
 }
 
-/* Most lists are of one case: room for those that there are. */
+/* Most lists have one case, so memory is allocated for the exact number. */
 static Cases room_for(Flow *flow, size_t count) {
     return (Cases){.items = NEW_ARRAY(flow->arena, Case, count), .capacity = count};
 }
@@ -99,7 +104,7 @@ static void assume(Flow *flow, Case *on, Assumed what) {
     vec_push(flow->arena, &on->assumed, what);
 }
 
-/* The context speaks of this case from here on. */
+/* Makes the context that of this case. */
 static void enter_case(Flow *flow, const Case *on, int bound) {
     flow->context.assumed = &on->assumed;
     flow->context.bound_count = bound;
@@ -118,7 +123,7 @@ static void leave_case(Flow *flow, int bound) {
     flow->context.bound_count = bound;
 }
 
-/* Formulas are those of this row from here on. */
+/* Uses the formulas of this row. */
 static Bindings enter_row(Flow *flow, int at) {
     if (flow->rule->together) return flow->context.algebra->bindings;
     return values_at(flow->arena, flow->code, at);
@@ -141,9 +146,9 @@ static void step(Flow *flow, int at, const Cases *cases) {
     (void)algebra_hold(flow->context.algebra, before);
 }
 
-/* ---- where paths meet ---------------------------------------------------------------------------------------------------- */
+/* ---- joins ----------------------------------------------------------------------------------- */
 
-typedef struct Meeting { /* paths that are joined into one, with the rows that they come from */
+typedef struct Meeting { /* paths that are joined, with the rows that they come from */
     VEC(void *) states;
     VEC(int) sources;
 } Meeting;
@@ -153,8 +158,8 @@ static void come(Flow *flow, Meeting *meeting, const Case *on, int source) {
     vec_push(flow->arena, &meeting->sources, source);
 }
 
-/* Tells the rule of the cases from number `first` on that assume the same as it does. At the end of an iteration the state that it began
- * with comes first. */
+/* Calls the rule's `meets` for the cases from number `first` on with equal assumptions. At the
+ * end of an iteration the state at its start comes first. */
 static void meet(Flow *flow, int at, const Cases *cases, size_t first, const Cases *heads) {
     const Region *region = &flow->code->regions.items[flow->code->rows.items[at].region];
     const Assumptions *assumed = &cases->items[first].assumed;
@@ -174,7 +179,8 @@ static bool is_first(const Cases *cases, size_t i) {
     return true;
 }
 
-/* Joins the cases that assume the same. `heads`: the cases that the iteration began with, which ends here; else NULL */
+/* Joins the cases with equal assumptions. `heads`: the cases at the start of the iteration that
+ * ends at this row; otherwise NULL */
 static void merge(Flow *flow, Cases *cases, int at, const Cases *heads) {
     size_t kept = 0;
     for (size_t i = 0; flow->last && flow->rule->meets && i < cases->count; i++)
@@ -211,26 +217,26 @@ static void forget(Flow *flow, Cases *cases, int at, Keeps *keeps) {
     }
 }
 
-/* Cases that assume the same become one: before threads part, and where those that parted meet,
- * before other cases meet them. */
+/* Joins the cases with equal assumptions: before threads diverge, and where diverged threads
+ * rejoin, before other cases join them. */
 static void reunite(Flow *flow, Cases *cases, int at) {
     if (flow->rule->enters && cases->count > 1) merge(flow, cases, at, NULL);
 }
 
-/* Drops assumptions, and joins the cases that assume the same after that. */
+/* Drops assumptions, and joins the cases that then have equal assumptions. */
 static void drop(Flow *flow, Cases *cases, int at, Keeps *keeps) {
     reunite(flow, cases, at);
     forget(flow, cases, at, keeps);
     if (cases->count > 1) merge(flow, cases, at, NULL);
 }
 
-/* Asked for again after this row? */
+/* True if a row after this one tests it again */
 static bool keeps_wanted(const Flow *flow, const Assumed *what, int at) {
     (void)flow;
     return what->until > at;
 }
 
-/* Assumed before the iteration that ends at this row began? */
+/* True if it was assumed before the iteration that ends at this row */
 static bool keeps_outer(const Flow *flow, const Assumed *what, int at) {
     int begin = flow->code->regions.items[flow->code->rows.items[at].region].begin;
     return what->made <= begin;
@@ -241,7 +247,8 @@ static void add(Flow *flow, Cases *to, const Cases *from) {
     for (size_t i = 0; i < from->count; i++) vec_push(flow->arena, to, from->items[i]);
 }
 
-/* Those that left last come first: a rule that joins them one after the other ends with the one that left first. */
+/* The last leaves come first: a rule that joins them one after the other ends with the first
+ * one. */
 static void add_leaves(Flow *flow, Cases *to, const Cases *from) {
     for (size_t i = from->count; i-- > 0;) vec_push(flow->arena, to, from->items[i]);
 }
@@ -250,7 +257,7 @@ static void came_from(Cases *cases, int at) {
     for (size_t i = 0; i < cases->count; i++) cases->items[i].source = at;
 }
 
-/* Paths of `from` reach the head of a loop too: true where it changes. */
+/* Joins `from` to the head of a loop: true if it changes. */
 static bool join_head(Flow *flow, Cases *head, const Cases *from, int at) {
     bool changed = false;
     for (size_t i = 0; i < from->count; i++) {
@@ -266,7 +273,7 @@ static bool join_head(Flow *flow, Cases *head, const Cases *from, int at) {
     return changed;
 }
 
-/* ---- decisions ----------------------------------------------------------------------------------------------------------- */
+/* ---- decisions ------------------------------------------------------------------------------- */
 
 static void assume_case(const Flow *flow, const Assumed *what) {
     FlowCode *code = flow->code;
@@ -283,7 +290,7 @@ static void assume_case(const Flow *flow, const Assumed *what) {
     }
 }
 
-/* All that is known of the paths of the case that come to row `at` */
+/* Assumes all facts of the case's paths to row `at` */
 static PathMark assume_all(const Flow *flow, int at) {
     Algebra *algebra = flow->code->algebra;
     const Assumptions *assumed = flow->context.assumed;
@@ -309,7 +316,8 @@ int flow_decides(const Flow *flow, int at, int arm, int region) {
     Algebra *algebra = flow->code->algebra;
     Expr *question = question_of(flow, region);
     if (flow->rule->together || !question) return -1;
-    if (question->uniformity == UNIFORM_LANE) return -1; /* true in some lanes and false in others */
+    /* true in some lanes and false in others */
+    if (question->uniformity == UNIFORM_LANE) return -1;
     PathMark mark = assume_all(flow, at);
     if (arm >= 0) values_assume_if(flow->arena, flow->code, flow->code->rows.items[at].region, arm);
     Bindings before = values_at(flow->arena, flow->code, flow->code->regions.items[region].begin);
@@ -325,7 +333,7 @@ static const Answered *answered(const Flow *flow, const Answered *items, size_t 
     return NULL;
 }
 
-/* What the path alone makes of its question: once for all rules */
+/* The answer from the path alone: cached for all rules */
 static int decide_plainly(const Flow *flow, int region) {
     Question *question = &flow->code->questions->items[region];
     Flow plain = *flow;
@@ -335,7 +343,7 @@ static int decide_plainly(const Flow *flow, int region) {
     return question->answer;
 }
 
-/* What the path to the region, the case, and the values that are known make of its question */
+/* The answer from the path to the region, the case, and the known values */
 static int decide(const Flow *flow, int region) {
     static const Assumptions nothing = {0};
     const Assumptions *assumed = flow->context.assumed ? flow->context.assumed : &nothing;
@@ -350,7 +358,7 @@ static int decide(const Flow *flow, int region) {
     return truth;
 }
 
-/* ---- regions ------------------------------------------------------------------------------------------------------------- */
+/* ---- regions --------------------------------------------------------------------------------- */
 
 static void meet_at_end(Flow *flow, int region, Cases *cases) {
     int at = flow->code->regions.items[region].end;
@@ -369,7 +377,8 @@ static void follow_block(Flow *flow, int region, Cases *cases) {
     meet_at_end(flow, region, cases);
 }
 
-/* Parts the cases by the answer to what the region asks for; those of which it is known go one way. */
+/* Divides the cases by the answer to the region's question; cases with a known answer take one
+ * way. */
 static void part(Flow *flow, int region, Cases *cases, Cases *yes, Cases *no) {
     const Region *row = &flow->code->regions.items[region];
     static const Question unasked = {0};
@@ -425,8 +434,8 @@ static void follow_if(Flow *flow, int region, Cases *cases) {
     meet_at_end(flow, region, cases);
 }
 
-/* Does a block certainly have a tile of the grid? A persistent one may find that others have taken
- * all; without tiles, one block runs that has none. */
+/* True if each block has a tile of the grid. A persistent block may get none; without tiles, one
+ * block runs without a tile. */
 static bool has_tiles(const Flow *flow) {
     const Prog *prog = flow->code->prog;
     Questions *asked = flow->code->questions;
@@ -434,7 +443,7 @@ static bool has_tiles(const Flow *flow) {
     asked->tiles_asked = true, asked->has_tiles = !prog->persistent;
     for (size_t a = 0; a < prog->axes.count && asked->has_tiles; a++) {
         Expr *extent = prog->axes.items[a].extent;
-        Arena *arena = flow->code->algebra->arena; /* where formulas are kept by their expression */
+        Arena *arena = flow->code->algebra->arena; /* caches formulas by their expression */
         Expr *none = expr_integer(arena, extent->type, 0, extent->span);
         Expr *some = expr_binary(arena, OP_GT, extent, none, extent->span);
         asked->has_tiles = algebra_decides(flow->code->algebra, NULL, some) == CERTAINLY;
@@ -442,7 +451,7 @@ static bool has_tiles(const Flow *flow) {
     return asked->has_tiles;
 }
 
-/* Does the role do anything after the loop over the grid? */
+/* True if the role does anything after the loop over the grid */
 static bool goes_on(const FlowCode *code, const Region *grid) {
     for (size_t at = (size_t)grid->end + 1; at < code->rows.count; at++) {
         RowKind kind = code->rows.items[at].kind;
@@ -461,7 +470,7 @@ int flow_runs(const Flow *flow, int region) {
     return row->where ? -1 : 1;
 }
 
-/* One iteration; `cases` become the states at its end */
+/* Follows one iteration; `cases` become the states at its end */
 static void iterate(Flow *flow, int region, Cases *cases) {
     const Region *row = &flow->code->regions.items[region];
     Frame *frame = &flow->solver->frames[region];
@@ -480,7 +489,7 @@ static void iterate(Flow *flow, int region, Cases *cases) {
     step(flow, row->next, cases);
 }
 
-/* ---- loops --------------------------------------------------------------------------------------------------------------- */
+/* ---- loops ----------------------------------------------------------------------------------- */
 
 static bool constant_trips(Flow *flow, int region, const Cases *cases, int64_t *lo, int64_t *hi) {
     const Region *row = &flow->code->regions.items[region];
@@ -513,7 +522,7 @@ static int trips_apart(Flow *flow, int region, const Cases *cases) {
     return flow->rule->trips(flow, region);
 }
 
-/* The first iteration begins: number 0, if the first `apart` ones are told from each other and from those after them. */
+/* Begins the first iteration: number 0, if the first `apart` ones are distinguished. */
 static void mark_first(Flow *flow, int region, Cases *cases, int apart) {
     const Region *row = &flow->code->regions.items[region];
     for (size_t i = 0; apart > 0 && i < cases->count; i++)
@@ -521,7 +530,8 @@ static void mark_first(Flow *flow, int region, Cases *cases, int apart) {
                (Assumed){.kind = ASSUMED_TRIP, .number = region, .truth = true, .made = row->begin, .until = row->next});
 }
 
-/* Does what the case assumes contradict what is known in the body of the loop? Then there is no such iteration. */
+/* True if the case's assumptions contradict the facts in the loop's body: then there is no such
+ * iteration. */
 static bool is_impossible(Flow *flow, int region, const Case *on) {
     int bound = flow->context.bound_count;
     Head *memo = &flow->solver->heads[region];
@@ -536,7 +546,7 @@ static bool is_impossible(Flow *flow, int region, const Case *on) {
     return impossible;
 }
 
-/* The iterations after those that have ended begin. */
+/* Begins the iterations after those that have ended. */
 static void mark_next(Flow *flow, int region, Cases *cases, int apart) {
     size_t kept = 0;
     for (size_t i = 0; apart > 0 && i < cases->count; i++) {
@@ -554,7 +564,8 @@ static void mark_next(Flow *flow, int region, Cases *cases, int apart) {
     if (apart > 0) cases->count = kept;
 }
 
-/* Until the states at the head stay as they are. Leaves the states at the end of an iteration in `ends`. */
+/* Iterates until the states at the head do not change. Stores the states at the end of an
+ * iteration in `ends`. */
 static void fixed_point(Flow *flow, int region, Cases *entry, Cases *ends, int apart) {
     const Region *row = &flow->code->regions.items[region];
     Head *head = &flow->solver->heads[region];
@@ -600,11 +611,12 @@ static void follow_loop(Flow *flow, int region, Cases *cases) {
     bool apart = !flow->rule->together && flow->code->questions->items[region].asks;
     if (apart) part(flow, region, cases, &runs, &skips);
     else runs = *cases;
-    drop(flow, &runs, row->begin, keeps_wanted); /* what no later row asks for, the end of an iteration has forgotten too */
+    /* at the end of an iteration, assumptions that no later row tests are dropped too */
+    drop(flow, &runs, row->begin, keeps_wanted);
     drop(flow, &skips, row->begin, keeps_wanted);
     Cases entry = copy_cases(flow, &runs);
     int bound = flow->context.bound_count;
-    bool certain = apart; /* of a range with `where` too: it is asked for an iteration that is live */
+    bool certain = apart; /* also for a range with `where`: live iterations count */
     if (!apart && runs.count) {
         Bindings before = enter_row(flow, row->begin);
         enter_case(flow, &runs.items[0], bound);
@@ -624,7 +636,7 @@ static void follow_loop(Flow *flow, int region, Cases *cases) {
     meet_at_end(flow, region, cases);
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void leave(Flow *flow, int at, Cases *cases) {
     const Row *row = &flow->code->rows.items[at];
@@ -642,7 +654,7 @@ static void follow_region(Flow *flow, int region, Cases *cases) {
     }
 }
 
-/* The rows from `at` to `end`, which is not among them. No cases: nothing reaches them. */
+/* Follows the rows from `at` to `end`, exclusive. Without cases nothing reaches them. */
 static void run(Flow *flow, int at, int end, Cases *cases) {
     while (at < end && cases->count) {
         const Row *row = &flow->code->rows.items[at];
@@ -665,7 +677,7 @@ static Solver *solver_new(Arena *arena, const FlowCode *code) {
     return solver;
 }
 
-/* The whole role once: without reports until all heads stand, then with them. */
+/* Follows the whole role once: without reports until all heads are stable, then with them. */
 static void round_of(Flow *flow, bool last) {
     Cases cases = room_for(flow, 1);
     flow->last = last;

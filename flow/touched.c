@@ -1,17 +1,20 @@
-/* The elements of a stage or tile that an access touches over its indexes; see touched.h. */
+/* Elements of a stage or tile that an access reaches over its indexes; see touched.h. */
 #include "flow/touched.h"
 
-#define RANGES_MOST 4 /* loops around whose variables are followed in one subscript */
+/* most enclosing loops whose variables are followed in one subscript */
+#define RANGES_MOST 4
 
 typedef struct Dim {
     const Affine *sub;
     int64_t extent, pitch;
     bool known;       /* the base is `value` */
-    bool ranged;      /* the base is `value` and multiples of variables of loops with constant bounds */
+    /* the base is `value` plus multiples of variables of loops with constant bounds */
+    bool ranged;
     int64_t value;
     int ranges;
     int64_t coefs[RANGES_MOST], trips[RANGES_MOST];
-    const Poly *base; /* not known, but a formula that stays the same; else NULL */
+    /* unknown, but a formula that does not change; otherwise NULL */
+    const Poly *base;
 } Dim;
 
 static bool reach(int64_t coef, int64_t extent, int64_t *lo, int64_t *hi) {
@@ -21,7 +24,7 @@ static bool reach(int64_t coef, int64_t extent, int64_t *lo, int64_t *hi) {
     return !__builtin_add_overflow(span < 0 ? *lo : *hi, span, span < 0 ? lo : hi);
 }
 
-/* Does the subscript stay inside for all indexes, with this base? One that was refused may not. */
+/* True if the subscript is inside for all indexes, with this base. A refused one may not be. */
 static bool stays_inside(const IndexSpace *space, const Dim *dim, int64_t base) {
     int64_t lo = base, hi = base;
     for (int i = 0; space && i < space->count; i++)
@@ -31,7 +34,7 @@ static bool stays_inside(const IndexSpace *space, const Dim *dim, int64_t base) 
     return lo >= 0 && hi < dim->extent;
 }
 
-/* A base that is a sum of constants times the variables of constant loops around the row */
+/* Recognises a base that is a sum of constants times the variables of enclosing constant loops */
 static void find_ranges(const Standing *place, const IndexSpace *space, Dim *dim, const Poly *base) {
     const Context *context = place->context;
     const FlowCode *code = place->code;
@@ -64,7 +67,7 @@ static Dim dim_of(const Standing *place, const IndexSpace *space, const Affine *
     return dim;
 }
 
-/* A dimension whose base is not known is taken whole, or, `within`, as if its base were 0. */
+/* A dimension with unknown base counts as whole, or, with `within`, as if its base were 0. */
 static const Elements *places(Arena *arena, const IndexSpace *space, const Dim *dims, int count, int64_t start, bool within) {
     ElementSteps steps = {.start = start};
     for (int i = 0; space && i < space->count; i++) steps.extents[steps.count++] = space->items[i].extent;

@@ -1,24 +1,25 @@
-/* Uniformity of data and control, over the instances and lanes of a role and over the blocks of a
- * cluster. A rule of the solver; a state says of each variable over what it varies.
+/* Uniformity of data and control, over the instances and lanes of a role and over the blocks of
+ * a cluster. A rule of the solver; a state has the variation of each variable.
  *
- * A variable varies as what is assigned to it does, and as the control varies under which it is
- * assigned. The control of a row varies as the conditions and bounds of the regions around it do.
- * Where a LEAVE in a region takes some of the threads that have parted there further out, the
- * others are alone up to the END of the region in which all of them are together again. An
- * expression varies as it does in any row that evaluates it. */
+ * A variable varies as the assigned values do, and as the control of its assignments does. The
+ * control of a row varies as the conditions and bounds of enclosing regions do. If a LEAVE in a
+ * region takes some of the diverged threads further out, the other threads are alone up to the
+ * END of the region in which all have rejoined. An expression varies as it does in any row that
+ * evaluates it. */
 #include "flow/uniform.h"
 
 #include "flow/solve.h"
 
 #include <string.h>
 
-/* Over what something varies: a set, so paths meet in the union. Lanes differ in instances too. */
+/* A variation: a set, so joins are unions. Variation between lanes implies variation between
+ * instances. */
 typedef uint8_t Vary;
 
 #define INSTANCES 1u
 #define LANES     2u
 #define AMONG     3u
-#define AXES      2 /* from this bit on: between blocks along axes of the cluster */
+#define AXES      2 /* first bit for blocks along axes of the cluster */
 _Static_assert(AXES + PROG_MAX_RANK <= 8, "a Vary has a bit for each axis");
 
 typedef struct Uniform {
@@ -29,8 +30,8 @@ typedef struct Uniform {
     int *meetings; /* by region: code_meetings */
 } Uniform;
 
-/* A state: by local; by region around the row: what keeps threads out of it, and what makes some
- * leave; by pipe: how often the role has acquired it */
+/* A state: by local; by region around the row: variation of entering it, and of leaving it; by
+ * pipe: variation of the number of acquires */
 typedef struct State {
     Vary *locals, *regions, *pipes;
     size_t size;
@@ -51,7 +52,7 @@ static void widen(Vary vary, Uniformity *among, uint32_t *along) {
     *along |= (uint32_t)vary >> AXES;
 }
 
-/* ---- states --------------------------------------------------------------------------------- */
+/* ---- states ---------------------------------------------------------------------------------- */
 
 static State *state_new(Flow *flow) {
     const Uniform *u = flow->data;
@@ -90,7 +91,7 @@ static bool join(Flow *flow, void *to, const void *from, int at, int source) {
     return grown != 0;
 }
 
-/* ---- data ----------------------------------------------------------------------------------- */
+/* ---- data ------------------------------------------------------------------------------------ */
 
 typedef struct Evaluated {
     const Uniform *uniform;
@@ -123,7 +124,7 @@ static void put(const Uniform *u, State *state, int local, Vary value) {
     widen(value, &row->uniformity, &row->along);
 }
 
-/* ---- control -------------------------------------------------------------------------------- */
+/* ---- control --------------------------------------------------------------------------------- */
 
 static Vary control(const Uniform *u, const State *state, int region) {
     Vary all = 0;
@@ -137,7 +138,7 @@ static void publish(const Uniform *u, const State *state, int region) {
     widen(control(u, state, region), &row->control, &row->along);
 }
 
-/* Threads part in the region as `own` says. */
+/* Adds the divergence `own` in the region. */
 static void part(const Uniform *u, State *state, int region, Vary own) {
     int home = u->code->rows.items[u->meetings[region]].region;
     if (!own) return;
@@ -152,9 +153,9 @@ static void enter(const Uniform *u, State *state, int region, Vary own) {
     part(u, state, region, own);
 }
 
-/* How often the iterations come is a matter of the control of the body: in each of them the
- * variable is the same in blocks where it began so. What `where` asks is asked of the variable and
- * the axes alone, which keep their values. */
+/* The number of iterations affects the control of the body: in each iteration the variable is
+ * the same in blocks if it began so. A `where` reads only the variable and the axes, which do
+ * not change. */
 static void enter_loop(const Uniform *u, State *state, int region) {
     const Region *row = &u->code->regions.items[region];
     Vary lo = of(u, state, row->lo);
@@ -166,14 +167,14 @@ static void enter_loop(const Uniform *u, State *state, int region) {
     part(u, state, region, of(u, state, row->where));
 }
 
-/* Those that are left in the loop are in the next iteration. */
+/* Threads that are still in the loop take part in the next iteration. */
 static void end_iteration(const Uniform *u, State *state, int region) {
     int var = u->code->regions.items[region].var;
     if (u->code->regions.items[region].kind != REGION_FOR || var < 0) return;
     put(u, state, var, state->locals[var] | (control(u, state, region) & AMONG));
 }
 
-/* ---- rows ----------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static bool in_grid(const Uniform *u, int region) {
     for (; region >= 0; region = u->code->regions.items[region].parent)
@@ -181,8 +182,8 @@ static bool in_grid(const Uniform *u, int region) {
     return false;
 }
 
-/* An instance of a role in turn carries from its iterations of the grid to its next ones what the
- * others do not see. */
+/* An instance of a role in turn keeps values from its iterations of the grid to its next ones,
+ * which the other instances do not have. */
 static void set(const Uniform *u, State *state, const Row *row) {
     Vary value = of(u, state, row->value) | control(u, state, row->region);
     bool known = valid_index(row->local, u->role->locals.count);
@@ -191,8 +192,8 @@ static void set(const Uniform *u, State *state, const Row *row) {
     put(u, state, row->local, value);
 }
 
-/* A value of `unsafe`, which its own statement alone reads. Of a role in turn each instance has
- * stages of its own. */
+/* A value of `unsafe`, which only its own statement reads. In a role in turn each instance has
+ * its own stages. */
 static Uniformity own_value(const Uniform *u, const Unsafe *what) {
     Uniformity own = u->role->instances > 1 ? UNIFORM_INSTANCE : UNIFORM_ROLE;
     switch (what->value) {
@@ -208,7 +209,7 @@ static Uniformity own_value(const Uniform *u, const Unsafe *what) {
     return UNIFORM_LANE;
 }
 
-/* Each thread may have its own of what inline PTX gives. */
+/* Outputs of inline PTX may differ between all threads. */
 static void unsafe(const Uniform *u, State *state, const Row *row) {
     const Unsafe *what = row->unsafe;
     Vary taken = what->pipe >= 0 ? state->pipes[what->pipe] : 0;
@@ -217,7 +218,7 @@ static void unsafe(const Uniform *u, State *state, const Row *row) {
         put(u, state, what->operands.items[i].local, vary(u, UNIFORM_LANE, UINT32_MAX));
 }
 
-/* Of how often a pipe is acquired matters where blocks differ. */
+/* The number of acquires of a pipe matters if blocks differ. */
 static void acquire(const Uniform *u, State *state, const Row *row) {
     if (!valid_index(row->handle, u->role->handles.count)) return;
     int pipe = u->role->handles.items[row->handle].pipe;
@@ -246,7 +247,7 @@ static void step(Flow *flow, int at, void *data) {
         unsafe(u, state, row);
         break;
     case ROW_ACQUIRE: acquire(u, state, row); break;
-    case ROW_END: state->regions[row->region] = 0; break; /* all are together again */
+    case ROW_END: state->regions[row->region] = 0; break; /* all threads have rejoined */
     case ROW_ELSE:
     case ROW_LEAVE:
     case ROW_EXIT:
@@ -266,7 +267,7 @@ static void step(Flow *flow, int at, void *data) {
     }
 }
 
-/* What the rounds find is published as they go: they only widen it. */
+/* Results are stored during the rounds, which only widen them. */
 static bool reports(const Flow *flow) {
     (void)flow;
     return false;
@@ -281,8 +282,8 @@ static const Rule rule = {.name = "uniform",
                           .step = step,
                           .reports = reports};
 
-/* A role of one instance, without `unsafe` and without a cluster, has nothing that varies outside
- * of tile statements. */
+/* In a role of one instance, without `unsafe` and without a cluster, nothing varies outside of
+ * tile statements. */
 static bool may_vary(const Prog *prog, const Role *role) {
     bool unsafe = false;
     for (size_t at = 0; at < role->code->rows.count; at++)

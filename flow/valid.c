@@ -1,8 +1,8 @@
-/* Is a Code well formed? What every pass relies on: operands are in range, regions nest, a LEAVE goes to a region
- * around it, scopes are paired and lie in regions as they were opened. */
+/* Validity of Code, which every pass assumes: operands are in range, regions nest, a LEAVE goes
+ * to an enclosing region, scopes are paired and nest in regions as they were opened. */
 #include "flow/code.h"
 
-/* ---- one row ----------------------------------------------------------------------------------------------------- */
+/* ---- one row --------------------------------------------------------------------------------- */
 
 static bool fail(Str *why, size_t at, const char *what) {
     if (why) str_printf(why, "row %zu: %s", at, what);
@@ -37,7 +37,7 @@ static bool valid_row(const FlowCode *code, size_t at, Str *why) {
     return ((int)at >= region->begin && (int)at <= region->end) || fail(why, at, "lies outside of its region");
 }
 
-/* ---- regions ----------------------------------------------------------------------------------------------------- */
+/* ---- regions --------------------------------------------------------------------------------- */
 
 /* Regions nest: `open` is the innermost at each row. */
 static bool valid_nesting(const FlowCode *code, size_t at, int *open, Str *why) {
@@ -60,10 +60,11 @@ static bool valid_nesting(const FlowCode *code, size_t at, int *open, Str *why) 
     return true;
 }
 
-/* ---- scopes ------------------------------------------------------------------------------------------------------ */
+/* ---- scopes ---------------------------------------------------------------------------------- */
 
 typedef struct Scopes {
-    VEC(int) open; /* OPEN rows of tiles and stage variables whose scope has not ended, innermost last */
+    /* OPEN rows of tiles and stage variables whose scope is open, innermost last */
+    VEC(int) open;
 } Scopes;
 
 static bool same_object(const Row *a, const Row *b) { return a->object == b->object && a->index == b->index; }
@@ -74,7 +75,7 @@ static size_t objects_of(const FlowCode *code, ObjectKind object) {
     return object == OBJECT_TILE ? role->tiles.count : role->handles.count;
 }
 
-/* On the way out of a leave scopes end on its path alone. */
+/* A leave closes scopes only on its own path. */
 static bool valid_scope(const FlowCode *code, Arena *arena, size_t at, Scopes *scopes, Str *why) {
     const Row *row = &code->rows.items[at];
     if (row->kind != ROW_OPEN && row->kind != ROW_CLOSE) return true;
@@ -93,7 +94,7 @@ static bool valid_scope(const FlowCode *code, Arena *arena, size_t at, Scopes *s
     return opened->region == row->region || fail(why, at, "a scope ends in another region than it began in");
 }
 
-/* ---- all --------------------------------------------------------------------------------------------------------- */
+/* ---- Code ------------------------------------------------------------------------------------ */
 
 bool code_valid(Arena *arena, const FlowCode *code, Str *why) {
     int open = -1;

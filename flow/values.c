@@ -1,23 +1,26 @@
-/* Values of variables at each row; see values.h. A rule of the solver: a state is a polynomial for each local that is followed. */
+/* Values of variables at each row; see values.h. A rule of the solver: a state is a polynomial
+ * for each local that is followed. */
 #include "flow/values.h"
 #include "flow/solve.h"
 #include "flow/intervals.h"
 
 #include <string.h>
 
-#define SIZE_MOST 2000 /* text of a formula that is kept; a larger one is a version of its own */
+/* largest text of a formula that is kept; a larger one becomes a version */
+#define SIZE_MOST 2000
 
 typedef struct State {
-    int version;          /* names what it holds; 0: it has changed since it was named */
-    const Poly **locals;  /* NULL: not followed, or it holds nothing yet */
-    bool shared;          /* a row refers to it: it is copied before it changes */
+    int version;          /* identifies the values; 0: changed since it was set */
+    const Poly **locals;  /* NULL: not followed, or without a value yet */
+    bool shared;          /* a row refers to it: copied before a change */
 } State;
 
 typedef struct Phi { /* a local at the head of a loop that changes it */
     int local, region, atom;
-    const Poly *first, *next; /* NULL: not one polynomial */
-    const Poly *resolved;     /* what it is in terms of what stands outside of the loop; NULL: not asked yet */
-    const Poly *after;        /* the atom that it is after the loop */
+    const Poly *first, *next; /* NULL: not a single polynomial */
+    /* in terms of values outside of the loop; NULL: not computed yet */
+    const Poly *resolved;
+    const Poly *after;        /* the atom for its value after the loop */
     bool busy;
 } Phi;
 
@@ -27,16 +30,18 @@ struct Values {
     size_t count;
     bool *followed;       /* by local */
     int versions;
-    Bindings *rows;        /* by row; as the rule left them, with the atoms of phis in them */
+    Bindings *rows;        /* by row; as the rule left them, with the atoms of phis */
     bool *done;           /* by row: the phis have been replaced */
-    Bindings last_left, last_made; /* of the row at which that was done last: the next ones hold much the same */
-    bool *falls;          /* by row: paths come to this ELSE or END of an IF */
+    /* of the row processed last: adjacent rows have similar bindings */
+    Bindings last_left, last_made;
+    bool *falls;          /* by row: paths reach this ELSE or END of an IF */
     VEC(Phi) phis;
     Ints *changed;        /* by region of a loop: the locals that it changes */
-    Ints *leaving;        /* by region: the IFs directly in it of which one arm never comes to the END */
+    /* by region: the IFs directly in it with an arm that never reaches the END */
+    Ints *leaving;
 };
 
-/* ---- what is followed ---------------------------------------------------------------------------------------------------- */
+/* ---- followed variables ---------------------------------------------------------------------- */
 
 static bool is_followed(FlowCode *code, int local) {
     const Local *what = &code->role->locals.items[local];
@@ -68,7 +73,7 @@ static void find_changed(Arena *arena, Values *values, const FlowCode *code) {
     }
 }
 
-/* ---- states -------------------------------------------------------------------------------------------------------------- */
+/* ---- states ---------------------------------------------------------------------------------- */
 
 static void *start(Flow *flow) {
     const Values *values = flow->data;
@@ -124,9 +129,9 @@ static const Poly *version(Flow *flow, int local, int at) {
     return algebra_version(flow->code->algebra, flow->code->role, local, at, "v", flow->code->role->locals.items[local].type);
 }
 
-/* ---- where paths meet ---------------------------------------------------------------------------------------------------- */
+/* ---- joins ----------------------------------------------------------------------------------- */
 
-/* 1 where the condition of the IF holds as `truth` says, else 0; NULL: not known */
+/* 1 if the condition of the IF equals `truth`, otherwise 0; NULL: unknown */
 static const Poly *truth_of(Flow *flow, int region, bool truth) {
     const Values *values = flow->data;
     Algebra *algebra = flow->code->algebra;
@@ -138,7 +143,8 @@ static const Poly *truth_of(Flow *flow, int region, bool truth) {
     return truth ? poly : poly_sum(algebra, poly_constant(algebra, 1), poly, -1);
 }
 
-/* 1 on the path that ends with the LEAVE, where the iteration or function that it leaves has come so far: the product of the IFs around it */
+/* 1 on the path that ends with the LEAVE, otherwise 0, in the iteration or function that it
+ * leaves: the product of the IFs around it */
 static const Poly *leaves(Flow *flow, int leave) {
     const Row *row = &flow->code->rows.items[leave];
     const Poly *product = poly_constant(flow->code->algebra, 1);
@@ -151,8 +157,8 @@ static const Poly *leaves(Flow *flow, int leave) {
     return product;
 }
 
-/* `to` and `from` meet. At the END of an IF they come from its arms; at a NEXT, and at the END of a function, `from` comes from a LEAVE that
- * stands before all those that `to` comes from. */
+/* Joins `to` and `from`. At the END of an IF they come from its arms; at a NEXT, and at the END
+ * of a function, `from` comes from a LEAVE that precedes all those that `to` comes from. */
 static const Poly *choose(Flow *flow, int at, int source, int local, const Poly *to, const Poly *from) {
     const Region *region = &flow->code->regions.items[flow->code->rows.items[at].region];
     const Row *last = &flow->code->rows.items[source];
@@ -182,7 +188,8 @@ static bool join(Flow *flow, void *to, const void *from, int at, int source) {
     State *state = to;
     const State *other = from;
     const Row *row = &flow->code->rows.items[at];
-    if (row->kind == ROW_LOOP) { /* its head holds phis; what an iteration makes of them comes from a later row */
+    /* its head has phis; values of an iteration come from a later row */
+    if (row->kind == ROW_LOOP) {
         if (source > at) join_head(flow, other, row->region);
         return false;
     }
@@ -196,7 +203,7 @@ static bool join(Flow *flow, void *to, const void *from, int at, int source) {
     return false;
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const Region *region_of(const Flow *flow, const Row *row) { return &flow->code->regions.items[row->region]; }
 
@@ -252,7 +259,7 @@ static void meets(Flow *flow, int at, void *const *states, const int *sources, s
 
 static const Rule rule = {.name = "values", .together = true, .start = start, .copy = copy, .join = join, .step = step, .meets = meets};
 
-/* IFs of which one arm always leaves: after them its condition is decided. */
+/* IFs with an arm that always leaves: after them the condition is decided. */
 static void find_leaving(Arena *arena, Values *values, const FlowCode *code) {
     values->leaving = NEW_ARRAY(arena, Ints, code->regions.count + 1);
     for (size_t r = 0; r < code->regions.count; r++) {
@@ -265,7 +272,7 @@ static void find_leaving(Arena *arena, Values *values, const FlowCode *code) {
 
 const Values *flow_values(Arena *arena, FlowCode *code) {
     if (code->values) return code->values->count ? code->values : NULL;
-    arena = code->algebra->arena; /* they are kept, whoever asks first */
+    arena = code->algebra->arena; /* cached for all callers */
     Values *values = code->values = NEW(arena, Values);
     size_t count = code->role->locals.count;
     values->count = count;
@@ -281,7 +288,7 @@ const Values *flow_values(Arena *arena, FlowCode *code) {
     return values->count ? values : NULL;
 }
 
-/* ---- what a phi is ------------------------------------------------------------------------------------------------------- */
+/* ---- values of phis -------------------------------------------------------------------------- */
 
 static const Poly *resolve(Arena *arena, FlowCode *code, const Poly *poly);
 
@@ -292,7 +299,7 @@ static const Poly *tile_number(Algebra *algebra) {
     return number;
 }
 
-/* Iterations of the loop before this one: of a range by its variable */
+/* Number of iterations of the loop before this one: for a range from its variable */
 static const Poly *trips(const FlowCode *code, const Region *region) {
     Algebra *algebra = code->algebra;
     if (region->kind == REGION_GRID) return code->role->in_turn ? NULL : tile_number(algebra);
@@ -304,7 +311,8 @@ static const Poly *trips(const FlowCode *code, const Region *region) {
     return poly_sum(algebra, poly_atom(algebra, algebra_atom_local(algebra, code->role, region->var)), lo, -1);
 }
 
-/* Does the formula refer to another variable that changes together with this one? `self` can stand for one alone. */
+/* True if the formula refers to another variable that changes together with this one; only one
+ * recurrence can be represented. */
 static bool mentions_others(const FlowCode *code, const Phi *phi, const Poly *next) {
     for (size_t i = 0; i < code->values->phis.count; i++) {
         const Phi *other = &code->values->phis.items[i];
@@ -314,8 +322,8 @@ static bool mentions_others(const FlowCode *code, const Phi *phi, const Poly *ne
     return false;
 }
 
-/* The value at the head of an iteration, made of the first value and of what an iteration makes of it; `self`, in there, is the value itself.
- * NULL: not known */
+/* The value at the head of an iteration, from the first value and the value after an iteration,
+ * in which `self` is the value itself. NULL: unknown */
 static const Poly *recurrence(FlowCode *code, const Phi *phi, const Poly *first, const Poly *next) {
     Algebra *algebra = code->algebra;
     const Region *region = &code->regions.items[phi->region];
@@ -380,7 +388,8 @@ static const Poly *resolve_once(Arena *arena, FlowCode *code, const Poly *poly) 
     return poly;
 }
 
-/* What a phi of an inner loop is may speak of the phis of those around it: these come next. */
+/* The value of an inner loop's phi may contain the phis of enclosing loops, which are resolved
+ * next. */
 static const Poly *resolve(Arena *arena, FlowCode *code, const Poly *poly) {
     for (size_t round = 0; round < code->values->phis.count; round++) {
         const Poly *before = poly;
@@ -390,7 +399,7 @@ static const Poly *resolve(Arena *arena, FlowCode *code, const Poly *poly) {
     return poly;
 }
 
-/* ---- what rules ask ------------------------------------------------------------------------------------------------------ */
+/* ---- queries of rules ------------------------------------------------------------------------ */
 
 static void resolve_row(Arena *arena, FlowCode *code, int at) {
     Values *values = code->values;
@@ -398,7 +407,7 @@ static void resolve_row(Arena *arena, FlowCode *code, int at) {
     values->done[at] = true;
     Bindings left = values->rows[at], last = values->last_left;
     if (!values->phis.count || !left.locals) return;
-    /* in the order of their loops: what an inner one is speaks of those around it */
+    /* In the order of their loops: inner phis refer to outer ones */
     for (size_t i = 0; i < values->phis.count; i++) resolve_phi(arena, code, &values->phis.items[i]);
     if (left.version != last.version) {
         const Poly **made = NEW_ARRAY(code->algebra->arena, const Poly *, values->count + 1);
@@ -436,7 +445,7 @@ const Poly *values_import(Arena *arena, FlowCode *code, int at, Expr *expr, Alge
     return algebra_import(to, code->algebra, values_poly(arena, code, at, expr));
 }
 
-/* ---- facts of the path --------------------------------------------------------------------------------------------------- */
+/* ---- facts of the path ----------------------------------------------------------------------- */
 
 void values_assume_if(Arena *arena, FlowCode *code, int region, bool truth) {
     const Region *row = &code->regions.items[region];
@@ -457,7 +466,8 @@ static void assume_loop(Arena *arena, FlowCode *code, int region) {
     (void)algebra_hold(algebra, before);
 }
 
-/* IFs before row `at`, directly in the region, that the path did not leave through */
+/* IFs before row `at`, directly in the region, whose condition is decided because the path did
+ * not leave */
 static void assume_left(Arena *arena, FlowCode *code, int region, int at) {
     const Ints *leaving = &code->values->leaving[region];
     for (size_t i = 0; i < leaving->count; i++) {

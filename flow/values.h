@@ -1,31 +1,36 @@
-/* Values: what the variables of a role hold at each row, as polynomials over versions, and the facts of the path to a row.
+/* Values: the values of a role's variables at each row, as polynomials over versions, and the
+ * facts of the path to a row.
  *
- * A version is an atom that stands for one value in one iteration of the loops around it: it never changes, so a formula in versions stays true
- * for the rest of the iteration. At a loop a variable that changes by the same amount in every iteration is v0 + c * trips; one that changes in
- * another way is an atom made of its first value and of what an iteration makes of it, so that two roles that count in the same way hold the
- * same formula. Where the arms of an IF meet, the value is a select. */
+ * A version is an atom for one value in one iteration of the enclosing loops: it never changes,
+ * so a formula of versions is valid for the rest of the iteration. At a loop a variable that
+ * changes by the same amount in every iteration is v0 + c * iterations; other changing variables
+ * become an atom of the first value and of the value after an iteration, so that two roles that
+ * count in the same way have the same formula. At the join of an IF the value is a select. */
 #ifndef PIPEC_FLOW_VALUES_H
 #define PIPEC_FLOW_VALUES_H
 
 #include "algebra/algebra.h"
 #include "flow/code.h"
 
-/* Computed once a role; NULL where it has no variables. */
+/* Computed once per role; NULL if it has no variables. */
 const Values *flow_values(Arena *arena, FlowCode *code);
 
-/* The role's algebra speaks of the values at row `at` from here on; gives back what it spoke of. Undone by algebra_hold. */
+/* Makes the role's algebra use the values at row `at`; returns the previous bindings, for
+ * algebra_hold. */
 Bindings values_at(Arena *arena, FlowCode *code, int at);
-/* The formula as it is at row `at` */
+/* The formula of an expression at row `at` */
 const Poly *values_poly(Arena *arena, FlowCode *code, int at, Expr *expr);
-/* The position that an access names along axis d, as algebra_subscript has it */
+/* The position of an access along axis d, as algebra_subscript */
 const Poly *values_subscript(Arena *arena, FlowCode *code, int at, const Access *access, int d);
 
-/* The same in another algebra of the program: formulas of several roles meet there. */
+/* The same in another algebra of the program, to compare formulas of several roles. */
 const Poly *values_import(Arena *arena, FlowCode *code, int at, Expr *expr, Algebra *to);
 
-/* Assumes, in the role's algebra, what the path to row `at` has decided: conditions of the IFs around it, ranges of the loops around it and their
- * `where`, and the conditions of IFs that the path did not leave through. Undone by algebra_undo. */
+/* Assumes, in the role's algebra, the facts of the path to row `at`: conditions of enclosing
+ * IFs, ranges of enclosing loops and their `where`, and the conditions of IFs through which the
+ * path did not leave. Undone by algebra_undo. */
 PathMark values_assume(Arena *arena, FlowCode *code, int at);
-void values_assume_if(Arena *arena, FlowCode *code, int region, bool truth); /* the condition of the IF alone */
+/* only the condition of the IF */
+void values_assume_if(Arena *arena, FlowCode *code, int region, bool truth);
 
 #endif
