@@ -1,10 +1,8 @@
 /* Stages that a role holds: for each end of a pipe the most at once, and the most acquires since
  * that of the oldest one at a wait. Each row is the body of the consumer of two rings of 40
  * stages, in the loop over the grid; # acquires a stage of `p` and releases it. */
-#include "elaborate/elaborate.h"
 #include "flow/held.h"
-#include "parser/parser.h"
-#include "tests/unit/expect.h"
+#include "tests/unit/program.h"
 
 static const struct {
     const char *body;
@@ -29,36 +27,19 @@ static const struct {
      3, 2},
 };
 
-static const char *body_of(Arena *arena, const char *text) { /* each # */
-    Str out = str_new(arena);
-    for (; *text; text++)
-        if (*text == '#')
-            str_add(&out, "consume <p> as any { }");
-        else
-            str_char(&out, *text);
-    return out.text;
-}
-
 static Prog *elaborated(Arena *arena, const char *body) {
     const char *text = arena_printf(arena,
                                     "kernel k(X: f32[M], n: i32) for sm_90a {\n"
                                     "grid (m: M); pipe p[40] load -> work; pipe q[40] load -> work;\n"
                                     "role load: 1 warp { }\n"
                                     "role work: 1 warp { for m in grid { %s } } }",
-                                    body_of(arena, body));
-    Names *names = names_new(arena);
-    const Source *source = source_new(arena, "unit.pipe", text, strlen(text));
-    Diags *diags = diags_new(arena, source);
-    Ast *ast = parser_parse(arena, names, source, diags);
-    Prog *prog =
-        diags->errors ? NULL : elaborate(arena, names, ast, ast->items.items[0], NULL, 0, diags);
-    return diags->errors ? NULL : prog;
+                                    program_replaced(arena, body, "consume <p> as any { }"));
+    return program_elaborated(arena, text);
 }
 
 static void try_case(const char *body, int most, int window) {
     Arena *arena = arena_new();
     Prog *prog = elaborated(arena, body);
-    EXPECT(prog != NULL);
     if (prog) {
         FlowCode *code = code_lower(arena, prog, &prog->roles.items[1]);
         const HeldEnd *end = &flow_held(arena, code)->ends[END_CONSUME];

@@ -1,9 +1,7 @@
 /* Slices of Code: the rows that are kept; a slice is a valid Code. Each row is a role's body and
  * the rows of the slice that keeps the acquires of `p`. */
-#include "elaborate/elaborate.h"
 #include "flow/slice.h"
-#include "parser/parser.h"
-#include "tests/unit/expect.h"
+#include "tests/unit/program.h"
 
 #include <stdlib.h>
 
@@ -34,30 +32,14 @@ static bool keeps(const FlowCode *code, const Row *row, const void *data) {
     return row->kind == ROW_ACQUIRE;
 }
 
-static const char *body_of(Arena *arena, const char *text) { /* each # */
-    Str out = str_new(arena);
-    for (; *text; text++)
-        if (*text == '#')
-            str_add(&out, "produce <p> as s { }");
-        else
-            str_char(&out, *text);
-    return out.text;
-}
-
 static void try_case(const char *body, const char *rows) {
     Arena *arena = arena_new();
     const char *text = arena_printf(arena,
                                     "kernel k(X: f32[M], n: i32, b: i32) for sm_90a {\n"
                                     "grid (m: M); pipe p[4] load -> work;\n"
                                     "role load: 1 warp { %s }\nrole work: 1 warp { } }",
-                                    body_of(arena, body));
-    Names *names = names_new(arena);
-    const Source *source = source_new(arena, "unit.pipe", text, strlen(text));
-    Diags *diags = diags_new(arena, source);
-    Ast *ast = parser_parse(arena, names, source, diags);
-    Prog *prog =
-        diags->errors ? NULL : elaborate(arena, names, ast, ast->items.items[0], NULL, 0, diags);
-    EXPECT(prog != NULL);
+                                    program_replaced(arena, body, "produce <p> as s { }"));
+    Prog *prog = program_elaborated(arena, text);
     if (prog) {
         const FlowCode *slice =
             code_slice(arena, code_lower(arena, prog, &prog->roles.items[0]), keeps, NULL);

@@ -1,9 +1,7 @@
 /* The solver over the Code of a role: for a rule that reuses states, the number of states does
  * not depend on the length of the role. */
-#include "elaborate/elaborate.h"
 #include "flow/solve.h"
-#include "parser/parser.h"
-#include "tests/unit/expect.h"
+#include "tests/unit/program.h"
 
 static void *fresh(Flow *flow) {
     void *made = flow_spare(flow);
@@ -32,13 +30,7 @@ static Prog *elaborated(Arena *arena, const char *body) {
                                     "kernel k(X: f32[M], n: i32) for sm_90a {\n"
                                     "grid (m: M); role work: 1 warp { for m in grid { %s } } }",
                                     body);
-    Names *names = names_new(arena);
-    const Source *source = source_new(arena, "unit.pipe", text, strlen(text));
-    Diags *diags = diags_new(arena, source);
-    Ast *ast = parser_parse(arena, names, source, diags);
-    Prog *prog =
-        diags->errors ? NULL : elaborate(arena, names, ast, ast->items.items[0], NULL, 0, diags);
-    return diags->errors ? NULL : prog;
+    return program_elaborated(arena, text);
 }
 
 /* Number of states that the rule makes for a role of `count` such statements; %d is the index of
@@ -49,7 +41,6 @@ static int states_of(const char *statement, int count) {
     for (int i = 0; i < count; i++) str_printf(&body, statement, i);
     Prog *prog = elaborated(arena, body.text);
     int made = 0;
-    EXPECT(prog != NULL);
     if (prog) solve(arena, code_lower(arena, prog, &prog->roles.items[0]), &rule, &made);
     arena_free(arena);
     return made;

@@ -1,9 +1,7 @@
 /* Threads and blocks over which variables vary. Each row is the body of a role of two instances
  * in the loop over the grid of a cluster of two blocks along `c`; the result is for `z`. */
-#include "elaborate/elaborate.h"
 #include "flow/uniform.h"
-#include "parser/parser.h"
-#include "tests/unit/expect.h"
+#include "tests/unit/program.h"
 
 typedef struct Case {
     const char *body;
@@ -136,16 +134,6 @@ static const char *kernel(Arena *arena, const char *body, bool turn) {
                         turn ? " in turn" : "", body);
 }
 
-static Prog *elaborated(Arena *arena, const char *text) {
-    Names *names = names_new(arena);
-    const Source *source = source_new(arena, "unit.pipe", text, strlen(text));
-    Diags *diags = diags_new(arena, source);
-    Ast *ast = parser_parse(arena, names, source, diags);
-    const AstItem *item = ast->items.count ? ast->items.items[ast->items.count - 1] : NULL;
-    Prog *prog = diags->errors ? NULL : elaborate(arena, names, ast, item, NULL, 0, diags);
-    return diags->errors ? NULL : prog;
-}
-
 static Role *solved(Arena *arena, Prog *prog) {
     Role *role = &prog->roles.items[0];
     role->code = code_lower(arena, prog, role);
@@ -161,9 +149,8 @@ static void expect_case(const Case *row, Uniformity among, uint32_t along) {
 
 static void try_variable(const Case *row, bool turn) {
     Arena *arena = arena_new();
-    Prog *prog = elaborated(arena, kernel(arena, row->body, turn));
+    Prog *prog = program_elaborated(arena, kernel(arena, row->body, turn));
     const Local *local = NULL;
-    EXPECT(prog != NULL);
     Role *role = prog ? solved(arena, prog) : NULL;
     for (size_t i = 0; role && i < role->locals.count; i++)
         if (strcmp(role->locals.items[i].name, "z") == 0) local = &role->locals.items[i];
@@ -174,9 +161,8 @@ static void try_variable(const Case *row, bool turn) {
 
 static void try_control(const Case *row, RegionKind kind) {
     Arena *arena = arena_new();
-    Prog *prog = elaborated(arena, kernel(arena, row->body, false));
+    Prog *prog = program_elaborated(arena, kernel(arena, row->body, false));
     const Region *inner = NULL;
-    EXPECT(prog != NULL);
     const FlowCode *code = prog ? solved(arena, prog)->code : NULL;
     for (size_t i = 0; code && i < code->regions.count; i++)
         if (code->regions.items[i].kind == kind) inner = &code->regions.items[i];
@@ -187,9 +173,8 @@ static void try_control(const Case *row, RegionKind kind) {
 
 static void try_operand(const Case *row) {
     Arena *arena = arena_new();
-    Prog *prog = elaborated(arena, kernel(arena, row->body, false));
+    Prog *prog = program_elaborated(arena, kernel(arena, row->body, false));
     const Expr *operand = NULL;
-    EXPECT(prog != NULL);
     const FlowCode *code = prog ? solved(arena, prog)->code : NULL;
     for (size_t i = 0; code && i < code->rows.count; i++)
         if (code->rows.items[i].kind == ROW_UNSAFE)

@@ -1,8 +1,6 @@
 /* Validity of Code: a lowered role is valid, and invalid after a change of one row. */
-#include "elaborate/elaborate.h"
 #include "flow/code.h"
-#include "parser/parser.h"
-#include "tests/unit/expect.h"
+#include "tests/unit/program.h"
 
 static const char text[] =
     "kernel k(X: f32[N], out Y: f32[N]) for sm_90a {\n"
@@ -17,12 +15,8 @@ static const char text[] =
     "} } }";
 
 static FlowCode *lowered(Arena *arena) {
-    Names *names = names_new(arena);
-    const Source *source = source_new(arena, "unit.pipe", text, strlen(text));
-    Diags *diags = diags_new(arena, source);
-    Ast *ast = parser_parse(arena, names, source, diags);
-    Prog *prog = diags->errors ? NULL : elaborate(arena, names, ast, ast->items.items[0], NULL, 0, diags);
-    return diags->errors || !prog ? NULL : code_lower(arena, prog, &prog->roles.items[1]);
+    Prog *prog = program_elaborated(arena, text);
+    return prog ? code_lower(arena, prog, &prog->roles.items[1]) : NULL;
 }
 
 static Row *first(FlowCode *code, RowKind kind) {
