@@ -9,9 +9,15 @@
 
 /* ---- operations with laws -------------------------------------------------------------------- */
 
+/* NULL: it is not exact for all values, or nothing is known of what a divisor of 0 gives */
+static const Poly *divided_exactly(Algebra *algebra, const Poly *a, const Poly *b) {
+    const Poly *exact = poly_divide_exactly(algebra, a, b);
+    return exact && !divisor_may_be_zero(algebra, b) ? exact : NULL;
+}
+
 /* ceil((c * a + r) / c) = a + ceil(r / c) for every sign, so the exact part is taken out */
 const Poly *form_ceil(Algebra *algebra, const Poly *a, const Poly *b, Element type) {
-    const Poly *exact = poly_divide_exactly(algebra, a, b);
+    const Poly *exact = divided_exactly(algebra, a, b);
     int64_t by;
     if (exact) return exact;
     if (!a || !b) return NULL;
@@ -37,7 +43,7 @@ const Poly *form_ceil(Algebra *algebra, const Poly *a, const Poly *b, Element ty
 }
 
 const Poly *form_div(Algebra *algebra, const Poly *a, const Poly *b, Element type) {
-    const Poly *exact = poly_divide_exactly(algebra, a, b);
+    const Poly *exact = divided_exactly(algebra, a, b);
     int64_t left, right;
     if (exact) return exact;
     if (poly_is_constant(a, &left) && poly_is_constant(b, &right) && right != 0 && right != -1)
@@ -47,7 +53,7 @@ const Poly *form_div(Algebra *algebra, const Poly *a, const Poly *b, Element typ
 
 const Poly *form_mod(Algebra *algebra, const Poly *a, const Poly *b, Element type) {
     int64_t left, right;
-    if (poly_divide_exactly(algebra, a, b)) return poly_constant(algebra, 0);
+    if (divided_exactly(algebra, a, b)) return poly_constant(algebra, 0);
     if (poly_is_constant(a, &left) && poly_is_constant(b, &right) && right != 0 && right != -1)
         return poly_constant(algebra, left % right);
     return algebra_operation(algebra, ATOM_MOD, "mod", type, (const Poly *[]){a, b}, 2);

@@ -162,6 +162,17 @@ const Poly *poly_floor(Algebra *algebra, const Poly *poly, const Poly *by) {
     return poly_sum(algebra, whole, algebra_operation(algebra, ATOM_FLOOR, "floor", E_I64, (const Poly *[]){rest, by}, 2), 1);
 }
 
+/* Nothing may be concluded from a division by 0. */
+static bool is_positive(Algebra *algebra, const Poly *divisor) {
+    bool may_be_zero = divisor_may_be_zero(algebra, divisor);
+    return bounds_prove(algebra, may_be_zero ? poly_offset(algebra, divisor, -1) : divisor);
+}
+
+/* True if it may be 0, for all that is known: then a remainder or a `ceil` stays what it is. */
+static bool stays_divided(Algebra *algebra, const Poly *divisor) {
+    return divisor_may_be_zero(algebra, divisor) && !is_positive(algebra, divisor);
+}
+
 /* C's quotient is rounded towards zero. */
 static const Poly *quotient(Algebra *algebra, const Poly *a, const Poly *b) {
     int64_t by;
@@ -170,8 +181,7 @@ static const Poly *quotient(Algebra *algebra, const Poly *a, const Poly *b) {
     bool constant = poly_is_constant(b, &by);
     if (constant && by == 0) return algebra_operation(algebra, ATOM_DIV, "div", E_I64, (const Poly *[]){a, b}, 2);
     if (constant && by < 0) return by == INT64_MIN ? NULL : poly_minus(algebra, quotient(algebra, a, poly_constant(algebra, -by)));
-    /* Division by 0 is undefined, so no question about the divisor is formed */
-    if (!constant && !bounds_prove(algebra, b)) return algebra_operation(algebra, ATOM_DIV, "div", E_I64, (const Poly *[]){a, b}, 2);
+    if (!constant && !is_positive(algebra, b)) return algebra_operation(algebra, ATOM_DIV, "div", E_I64, (const Poly *[]){a, b}, 2);
     if (bounds_prove(algebra, a)) return poly_floor(algebra, a, b);
     if (bounds_prove(algebra, opposite)) return poly_minus(algebra, poly_floor(algebra, opposite, b));
     return chosen(algebra, poly_truth(algebra, a), poly_floor(algebra, a, b), poly_minus(algebra, poly_floor(algebra, opposite, b)));
@@ -218,6 +228,13 @@ typedef struct Normals {
 
 static const Poly *normal(Normals *n, const Poly *poly);
 
+/* The same operation of other operands */
+static const Poly *operation_again(Algebra *algebra, const Atom *atom, const Poly *const *args,
+                                   int count) {
+    const char *tag = arena_copy(algebra->arena, atom->key, strcspn(atom->key, "("));
+    return algebra_operation(algebra, atom->kind, tag, atom->type, args, count);
+}
+
 static const Poly *make_normal(Normals *n, int id) {
     Algebra *algebra = n->algebra;
     const Atom atom = algebra->atoms.items[id];
@@ -237,8 +254,12 @@ static const Poly *make_normal(Normals *n, int id) {
     case ATOM_REST:
     case ATOM_BOUND: return poly_atom(algebra, id);
     case ATOM_DIV: return quotient(algebra, args[0], args[1]);
-    case ATOM_MOD: return poly_sum(algebra, args[0], poly_product(algebra, args[1], quotient(algebra, args[0], args[1])), -1);
-    case ATOM_CEIL: return poly_floor(algebra, poly_sum(algebra, poly_sum(algebra, args[0], args[1], 1), one, -1), args[1]);
+    case ATOM_MOD:
+        if (stays_divided(algebra, args[1])) return operation_again(algebra, &atom, args, count);
+        return poly_sum(algebra, args[0], poly_product(algebra, args[1], quotient(algebra, args[0], args[1])), -1);
+    case ATOM_CEIL:
+        if (stays_divided(algebra, args[1])) return operation_again(algebra, &atom, args, count);
+        return poly_floor(algebra, poly_sum(algebra, poly_sum(algebra, args[0], args[1], 1), one, -1), args[1]);
     case ATOM_MIN:
     case ATOM_MAX: return poly_extreme(algebra, atom.kind == ATOM_MAX, args[0], args[1]);
     case ATOM_SELECT: return atom.type == E_F32 ? poly_atom(algebra, id) : chosen(algebra, args[0], args[1], args[2]);
@@ -248,8 +269,7 @@ static const Poly *make_normal(Normals *n, int id) {
     case ATOM_SUM: return poly_sums(algebra, args[0], args[1]);
     case ATOM_FIRST:
     case ATOM_OPAQUE:
-        if (count == 0) return poly_atom(algebra, id);
-        return algebra_operation(algebra, atom.kind, arena_copy(algebra->arena, atom.key, strcspn(atom.key, "(")), atom.type, args, count);
+        return count == 0 ? poly_atom(algebra, id) : operation_again(algebra, &atom, args, count);
     }
     return NULL;
 }

@@ -70,6 +70,21 @@ static Wide divided(Wide a, Wide b, Rounding rounding) {
     return quotient + (rounding == UP && rest > 0);
 }
 
+static bool is_of_symbols(const Algebra *algebra, const Poly *poly) {
+    for (int i = 0; i < poly->count; i++)
+        for (int k = 0; k < poly->terms[i].count; k++)
+            if (!algebra->atoms.items[poly->terms[i].atoms[k]].of_symbols) return false;
+    return true;
+}
+
+static bool spans_zero(const Algebra *algebra, const Poly *poly, Range range) {
+    return range.least <= 0 && range.most >= 0 && !is_of_symbols(algebra, poly);
+}
+
+bool divisor_may_be_zero(Algebra *algebra, const Poly *poly) {
+    return spans_zero(algebra, poly, range_of_poly(algebra, poly));
+}
+
 /* Of a quotient with a positive divisor, or with one that is only known not to be 0 */
 static Range of_quotient(Range a, Range b, Rounding rounding) {
     Wide far = a.most > -a.least ? a.most : -a.least;
@@ -199,7 +214,10 @@ static Range compute(Algebra *algebra, int id) {
     case ATOM_MAX:
     case ATOM_FIRST: break;
     }
-    return of_operation(&atom, range_of_poly(algebra, atom.args[0]), range_of_poly(algebra, atom.args[1]));
+    Range a = range_of_poly(algebra, atom.args[0]), b = range_of_poly(algebra, atom.args[1]);
+    bool divides = atom.kind == ATOM_DIV || atom.kind == ATOM_MOD || atom.kind == ATOM_CEIL;
+    if (divides && spans_zero(algebra, atom.args[1], b)) return range_of_type(atom.type);
+    return of_operation(&atom, a, b);
 }
 
 static const Range *keep(Algebra *algebra, Range range) {
