@@ -22,8 +22,8 @@ static int32_t operate(Machine *m, Op op, int32_t x, int32_t y) {
     case DO_ADD: return cut(m, a + b);
     case DO_SUB: return cut(m, a - b);
     case DO_MUL: return cut(m, a * b);
-    case DO_DIV: return b == 0 ? 0 : cut(m, a / b);
-    case DO_MOD: return b == 0 ? 0 : cut(m, a % b);
+    case DO_DIV: return b == 0 ? -1 : cut(m, a / b); /* by 0 as the hardware does */
+    case DO_MOD: return b == 0 ? x : cut(m, a % b);
     case DO_MIN: return a < b ? x : y;
     case DO_MAX: return a > b ? x : y;
     case DO_CEIL: return b == 0 ? 0 : cut(m, a / b + (a % b > 0)); /* b > 0 */
@@ -36,8 +36,8 @@ static int32_t operate(Machine *m, Op op, int32_t x, int32_t y) {
     case DO_AND: return a && b;
     case DO_OR: return a || b;
     case DO_ABS: return cut(m, a < 0 ? -a : a);
-    case DO_UNSIGNED_DIV: return b == 0 ? 0 : (int32_t)((uint32_t)x / (uint32_t)y);
-    case DO_UNSIGNED_MOD: return b == 0 ? 0 : (int32_t)((uint32_t)x % (uint32_t)y);
+    case DO_UNSIGNED_DIV: return b == 0 ? -1 : (int32_t)((uint32_t)x / (uint32_t)y);
+    case DO_UNSIGNED_MOD: return b == 0 ? x : (int32_t)((uint32_t)x % (uint32_t)y);
     case DO_UNSIGNED_LT: return (uint32_t)x < (uint32_t)y;
     case DO_SCALED: return b == 0 ? 0 : x;
     case OPS: break;

@@ -3,14 +3,6 @@
 
 static const Expr *n(Program *program, int64_t value) { return number(program, value); }
 
-/* An element of the data */
-static const Expr *data_of(Program *program, const Expr *sub) {
-    int data = 0;
-    for (int i = 0; i < program->tensor_count; i++)
-        if (program->tensors[i].contents == FILL_DATA && program->tensors[i].rank == 1) data = i;
-    return element(program, X_TENSOR, data, 0, sub, NULL, NULL);
-}
-
 /* ---- shares of instances --------------------------------------------------------------------- */
 
 static bool is_rank(const Program *program, const Part *part) {

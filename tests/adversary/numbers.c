@@ -64,6 +64,29 @@ bool wound_wrap(Program *program) {
     return true;
 }
 
+static bool is_divided(const Program *program, const Part *part) {
+    (void)program;
+    Op op = part->expr->op;
+    bool divides = op == DO_DIV || op == DO_MOD || op == DO_UNSIGNED_DIV || op == DO_UNSIGNED_MOD;
+    return part->decides && part->expr->kind == X_BINARY && divides &&
+           part->expr->b->kind == X_NUMBER && part->expr->a->kind != X_NUMBER;
+}
+
+/* The divisor may be 0, or is at least 1 */
+bool wound_divisor(Program *program) {
+    Part part;
+    if (!part_draw(program, is_divided, &part)) return false;
+    const Expr *axis = local_of(program, program->axis), *by = symbol(program, SYM_Q);
+    if (often(program, 40)) by = axis;
+    if (often(program, 40)) by = data_of(program, axis);
+    by = binary(program, DO_MAX, by, n(program, often(program, 70) ? 0 : 1));
+    Expr *outer = expr_new(program, X_BINARY, 0);
+    *outer = *part.expr;
+    outer->b = binary(program, DO_MIN, by, part.expr->b);
+    part_put(program, &part, outer);
+    return true;
+}
+
 /* A bound or condition, which can be rewritten for one role as long as nothing wraps */
 static bool is_bound_or_condition(const Program *program, const Part *part) {
     (void)program;

@@ -220,6 +220,13 @@ static bool wound_fill(Program *program) {
     return true;
 }
 
+const Expr *data_of(Program *program, const Expr *sub) {
+    int data = 0;
+    for (int i = 0; i < program->tensor_count; i++)
+        if (program->tensors[i].contents == FILL_DATA && program->tensors[i].rank == 1) data = i;
+    return element(program, X_TENSOR, data, 0, sub, NULL, NULL);
+}
+
 const Expr *condition_any(Program *program) {
     const Expr *left =
         often(program, 50) ? local_of(program, program->axis) : symbol(program, SYM_Q);
@@ -354,6 +361,7 @@ static const struct {
             {"another sign", wound_sign, 8, THEME_WRAPS},
             {"other words", wound_words, 6, THEME_WRAPS},
             {"a clamp dropped", wound_clamp, 6, THEME_WRAPS},
+            {"a divisor", wound_divisor, 8, THEME_WRAPS},
             {"a bound of a parameter dropped", wound_requires, 3, THEME_WRAPS},
             {"a comparison", wound_comparison, 6, THEME_PADDING},
             {"a mask", wound_choice, 8, THEME_PADDING},

@@ -20,6 +20,7 @@ typedef bool (*SiteTest)(const Program *program, const Site *site, const Stmt *s
 bool part_draw(Program *program, PartTest fits, Part *out);
 bool site_draw(Program *program, SiteTest fits, Site *out);
 void part_put(Program *program, const Part *part, const Expr *to);
+const Expr *data_of(Program *program, const Expr *sub); /* an element of the data */
 const Expr *condition_any(Program *program); /* of sizes and the tile, without a counter */
 
 bool uses_stage(const Stmt *stmt, int handle); /* true if the statement reads or writes it */
@@ -32,6 +33,7 @@ bool wound_words(Program *program);      /* none: an equivalent form */
 bool wound_datum(Program *program);      /* an equivalent form with data, if nothing wraps */
 bool wound_sign(Program *program);       /* exchanges an operation on u32 and i32 */
 bool wound_clamp(Program *program);      /* removes a clamp */
+bool wound_divisor(Program *program);    /* a divisor may be 0 */
 bool wound_requires(Program *program);   /* removes a `requires` */
 bool wound_comparison(Program *program); /* makes a comparison off by one */
 bool wound_choice(Program *program);     /* changes the operands of a select */
