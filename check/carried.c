@@ -352,6 +352,7 @@ static void step(Flow *flow, int at, void *data) {
     case ROW_UNSAFE: unsafe_row(c, flow, at, data); break;
     case ROW_ACQUIRE: acquire_row(c, row, data); break;
     case ROW_MOVE: move_row(c, row, data); break;
+    case ROW_PREFETCH:
     case ROW_ELSE:
     case ROW_BLOCK:
     case ROW_LEAVE:

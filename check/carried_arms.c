@@ -166,6 +166,7 @@ static bool same_row(Arms *arms, const Row *a, const Row *b) {
     case ROW_EXIT:
     case ROW_CLOSE:
     case ROW_ASK:
+    case ROW_PREFETCH:
     case ROW_FLUSH: return true;
     case ROW_UNSAFE:
     case ROW_TAKE:

@@ -62,7 +62,7 @@ static uint64_t steps_of(Copies *c, int at) {
     if (c->a_copy[at] > 0) return c->a_copy[at];
     uint64_t nodes = 1, times = 1;
     if (row->value) expr_visit(c->arena, row->value, count_node, &nodes);
-    if (row->kind == ROW_TILE) {
+    if (row->tile) {
         expr_visit(c->arena, row->tile->value, count_node, &nodes);
         times = repeated(c, row->tile);
     }

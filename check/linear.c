@@ -146,6 +146,7 @@ static void step(Flow *flow, int at, void *state) {
     case ROW_EXIT:
     case ROW_SET:
     case ROW_TILE:
+    case ROW_PREFETCH:
     case ROW_ASK:
     case ROW_KEEP:
     case ROW_FLUSH:

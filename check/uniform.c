@@ -51,6 +51,7 @@ static Asks asks(const Row *row) {
     case ROW_OPEN:
     case ROW_CLOSE:
     case ROW_UNSAFE:
+    case ROW_PREFETCH:
     case ROW_LEND:
     case ROW_KEEP: /* of a block: stands where its acquire does */
     case ROW_FLUSH:

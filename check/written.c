@@ -192,6 +192,7 @@ static void step_row(Written *w, State *state, const Row *row) {
         written_stage_row(w, state, tiles_site(w->tiles, row->stmt));
         written_writes(w, state, row);
         break;
+    case ROW_PREFETCH: written_reads(w, state, row); break;
     case ROW_SET:
     case ROW_UNSAFE:
         written_reads(w, state, row);

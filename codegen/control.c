@@ -295,6 +295,7 @@ static int gen_row(Gen *gen, int at) {
     case ROW_LEAVE: gen_leave(gen, at); break;
     case ROW_SET: gen_set(gen, row); break;
     case ROW_TILE: return gen_statement(gen, at);
+    case ROW_PREFETCH: gen_prefetch(gen, row); break;
     case ROW_UNSAFE:
     case ROW_STEP: gen_unsafe(gen, row); break;
     case ROW_ASK: pipe_ask(gen, row); break;

@@ -80,6 +80,43 @@ static void gen_boxes(Gen *gen, const Tile *tile, const Access *inside, bool loa
     }
 }
 
+static void prefetch_boxes(Gen *gen, const BoxCopy *copy) {
+    const Map *map = &gen->prog->maps.items[copy->map];
+    Point point = origin();
+    Lin start[MAX_RANK];
+    int64_t boxes = copy_boxes(gen->prog, copy);
+    for (int d = 0; d < copy->rank; d++) start[d] = lin_of(eval(gen, &point, copy->start[d]));
+    for (int64_t box = 0, rest = 0; box < boxes; rest = ++box) {
+        Reg coordinates[MAX_RANK];
+        for (int d = 0; d < copy->rank; d++) {
+            int64_t count = copy->tile[d] / map->box[d], at = rest % count * map->box[d];
+            rest /= count;
+            coordinates[d] = lin_in_reg(gen, lin_add(gen, start[d], lin_const(at)));
+        }
+        INS(gen->ptx,
+            arena_printf(gen->arena, "cp.async.bulk.prefetch.tensor.%dd.L2.global.tile", copy->rank),
+            ptx_tensor(gen->maps[copy->map], coordinates, copy->rank));
+    }
+}
+
+/* PTX ISA 9.7.9.25.4.3 and 9.7.9.25.5.5 */
+void gen_prefetch(Gen *gen, const Row *row) {
+    const Tile *tile = row->tile;
+    Point point = origin();
+    int skip = -1;
+    mark_tile(gen, row, "prefetches");
+    if (gen->role->leader.class != REG_NONE) {
+        skip = ptx_new_label(gen->ptx);
+        INS_UNLESS(gen->ptx, gen->role->leader, "bra", ptx_label(skip));
+    }
+    if (tile->class == TILE_TENSOR_LOAD)
+        prefetch_boxes(gen, &tile->box);
+    else
+        INS(gen->ptx, "cp.async.bulk.prefetch.L2.global",
+            global_address(gen, &point, tile->value->read), ptx_int(tile->bulk.bytes));
+    if (skip >= 0) ptx_place_label(gen->ptx, skip);
+}
+
 /* The elements behind the last whole 16 bytes of a tensor, where this tile holds them: at most granule - 1, by ordinary stores. */
 static void gen_tail(Gen *gen, const Tile *tile, const Access *inside) {
     const BoxCopy *copy = &tile->box;

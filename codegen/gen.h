@@ -258,6 +258,7 @@ void matrix_store(Gen *gen, Point *statement, const Access *access, const Matrix
 void matrix_load(Gen *gen, Point *statement, const Access *access, const MatrixPlace *place, Reg *words, int count);
 
 void gen_tile(Gen *gen, const Row *row);    /* copies.c */
+void gen_prefetch(Gen *gen, const Row *row);
 void gen_map(Gen *gen, const Row *row);     /* maps.c */
 void gen_lanes(Gen *gen, const Row *row);   /* maps.c */
 

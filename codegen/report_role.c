@@ -73,6 +73,19 @@ static void report_copy(Report *report, const Role *role, const Row *row) {
     end_fact(report);
 }
 
+static void report_prefetch(Report *report, const Role *role, const Row *row) {
+    const Tile *tile = row->tile;
+    int64_t count =
+        tile->class == TILE_TENSOR_LOAD ? copy_boxes(report->prog, &tile->box) : 1;
+    const char *what = text_of(report, role, tile, tile->value->read);
+    begin_fact(report, row->span, "prefetch");
+    str_printf(&report->text, "`%s` is brought into L2", what);
+    if (count > 1) str_printf(&report->text, ", %" PRId64 " boxes", count);
+    fact_text(report, "what", what);
+    fact_integer(report, "instructions", count);
+    end_fact(report);
+}
+
 static void report_lanes(Report *report, const Role *role, const Row *row) {
     const Tile *tile = row->tile;
     const char *to = text_of(report, role, tile, &tile->target);
@@ -189,6 +202,7 @@ static const char *why_waits(const Row *row) {
     case ROW_IF:
     case ROW_BLOCK: return "is touched under the condition";
     case ROW_TILE:
+    case ROW_PREFETCH:
     case ROW_SET:
     case ROW_UNSAFE:
     case ROW_STEP:
@@ -312,6 +326,7 @@ static void report_row(Report *report, const Role *role, int at) {
     if (row->kind == ROW_ACQUIRE) report_acquire(report, role, row);
     if (row->kind == ROW_ACQUIRE && row->late >= 0) report_late(report, role, row);
     if (row->kind == ROW_RELEASE || row->kind == ROW_KEEP) report_release(report, role, row);
+    if (row->kind == ROW_PREFETCH) report_prefetch(report, role, row);
     if (row->kind == ROW_TILE) report_tile_row(report, role, at);
     if (row->kind == ROW_SET) {
         Reader reader = {report, role, row, NULL};

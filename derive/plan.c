@@ -81,6 +81,7 @@ static bool gives_back(RowKind kind) {
     case ROW_EXIT:
     case ROW_SET:
     case ROW_TILE:
+    case ROW_PREFETCH:
     case ROW_UNSAFE:
     case ROW_ASK:
     case ROW_ACQUIRE:

@@ -74,7 +74,8 @@ static void print_copy_of(const FlowCode *code, int at, const Tile *tile, Str *o
                                           [TILE_LANES] = "by lanes",
                                           [TILE_REDUCTION] = NULL};
     if (classes[tile->class] == NULL) return;
-    str_printf(out, "  row %d: %s", at, classes[tile->class]);
+    str_printf(out, "  row %d: %s%s", at, tile->prefetch ? "prefetch of a " : "",
+               classes[tile->class]);
     if (tile->class == TILE_TENSOR_LOAD || tile->class == TILE_TENSOR_STORE)
         print_boxes(code, tile, out);
     else if (tile->class == TILE_LANES)
@@ -147,7 +148,7 @@ static void print_contraction(const FlowCode *code, int at, const Contraction *c
 void plan_print_row(const FlowCode *code, const Plan *plan, int at, Str *out) {
     const Row *row = code_row(code, at);
     print_waits(code, at, &plan->waits[at], "before", out);
-    if (row->kind == ROW_TILE) print_copy_of(code, at, row->tile, out);
+    if (row->tile) print_copy_of(code, at, row->tile, out);
     print_ahead(code, at, plan->ahead[at], out);
     print_contraction(code, at, plan->contractions[at], out);
     print_moves(code, at, plan->moves[at], out);

@@ -160,7 +160,10 @@ static void add_site(Walker *walker, const Row *row) {
     Tile *tile = row->tile;
     Site *site = NEW(tiles->arena, Site);
     *site = (Site){.row = row, .tile = tile, .role = walker->role, .algebra = walker->algebra};
-    vec_push(tiles->arena, &tiles->sites, site);
+    if (row->kind == ROW_PREFETCH)
+        vec_push(tiles->arena, &tiles->prefetches, site);
+    else
+        vec_push(tiles->arena, &tiles->sites, site);
     site->poisoned = gather_target(tiles, site->role, &tile->target, &site->reads);
     site->poisoned |= tiles_reads(tiles, site->role, tile->value, &site->reads);
     if (site->poisoned) return;
@@ -231,10 +234,10 @@ static void visit_root(Expr *expr, void *data) {
 static void visit_row(Walker *walker, const Row *row) {
     walker->space = row->space;
     walker->at = row_number(walker->role, row);
-    if (row->kind != ROW_TILE)
-        row_exprs(walker->role->code, row, visit_root, walker);
-    else if (row->tile)
+    if (row->tile)
         add_site(walker, row);
+    else if (row->kind != ROW_TILE)
+        row_exprs(walker->role->code, row, visit_root, walker);
 }
 
 /* ---- `ensures` and `example` ----------------------------------------------------------------- */
@@ -489,6 +492,7 @@ Tiles *tiles_check(Arena *arena, Prog *prog, Diags *diags) {
     check_ensures(tiles);
     tiles_registers(tiles);
     tiles_copies(tiles);
+    tiles_prefetches(tiles);
     tiles_banks(tiles);
     find_uses(tiles);
     return tiles;

@@ -33,6 +33,7 @@ struct Tiles {
     Diags *diags;
     Algebra **algebras; /* one per role */
     Algebra *formulas;  /* of prog-level formulas */
+    VEC(Site *) prefetches; /* what has no effect but on L2: no rule and no layout asks for them */
     VEC(Site *) sites;  /* roles in order, statements in order of the text */
     /* of tiles_site: statements are usually requested in order */
     size_t cursor;
@@ -85,6 +86,7 @@ bool tiles_subscripts(Tiles *tiles, const Place *place, Access *access);
 /* Refuses a statement that breaks a rule of the notation (tiles_rules.c). */
 void tiles_rules(Tiles *tiles, Site *site);
 void tiles_copies(Tiles *tiles); /* layouts, classes, maps */
+void tiles_prefetches(Tiles *tiles); /* needs layouts */
 void tiles_banks(Tiles *tiles);  /* layouts' padding */
 
 /* The exact range of a polynomial over the indexes of a space; false: unknown */

@@ -286,6 +286,8 @@ static void lane_pieces(Tiles *tiles, Site *site) {
 
 /* ---- classes --------------------------------------------------------------------------------- */
 
+static bool is_prefetch(const Site *site) { return site->row->kind == ROW_PREFETCH; }
+
 static void refuse_copy(Tiles *tiles, Site *site, const Reason *reason) {
     const Param *param = &tiles->prog->params.items[tensor_of(site)->object];
     Diag *diag;
@@ -302,7 +304,10 @@ static void refuse_copy(Tiles *tiles, Site *site, const Reason *reason) {
         diag_label(tiles->diags, diag, param->span, "declared here");
     else
         diag_primary(tiles->diags, diag, "%s", reason->text);
-    diag_help(tiles->diags, diag, "%s", reason->help);
+    if (!is_prefetch(site))
+        diag_help(tiles->diags, diag, "%s", reason->help);
+    else
+        diag_help(tiles->diags, diag, "prefetch what one copy of the copy engine reads");
     site->poisoned = true;
 }
 
@@ -310,13 +315,13 @@ static void take_boxes(Tiles *tiles, Site *site, BoxPlan *plan, bool store) {
     Access *global = tensor_of(site);
     Param *param = &tiles->prog->params.items[global->object];
     site->tile->class = store ? TILE_TENSOR_STORE : TILE_TENSOR_LOAD;
-    if (!store) multicast_boxes(tiles, site, plan, access_layout(tiles->prog, site->role, tile_of(site)));
+    if (!store && !is_prefetch(site)) multicast_boxes(tiles, site, plan, access_layout(tiles->prog, site->role, tile_of(site)));
     int map = boxes_map(tiles, global, plan, store);
     site->tile->box = plan->copy;
     site->tile->box.map = map;
     if (plan->copy.granule > 0) param->by_pointer = true;
     Layout *layout = access_layout(tiles->prog, site->role, tile_of(site));
-    if (layout->alignment < 128) layout->alignment = 128;
+    if (layout->alignment < 128 && !is_prefetch(site)) layout->alignment = 128;
     if (param->alignment < 16) param->alignment = 16;
     boxes_require(tiles, site, global, store);
 }
@@ -347,7 +352,7 @@ static void classify_copy(Tiles *tiles, Site *site, bool store) {
         Param *param = &tiles->prog->params.items[global->object];
         tile->class = store ? TILE_BULK_STORE : TILE_BULK_LOAD;
         tile->bulk.bytes = bytes;
-        if (!store) multicast_piece(tiles, site);
+        if (!store && !is_prefetch(site)) multicast_piece(tiles, site);
         if (param->alignment < 16) param->alignment = 16;
     } else if (boxes) {
         take_boxes(tiles, site, &plan, store);
@@ -371,5 +376,47 @@ void tiles_copies(Tiles *tiles) {
             break;
         }
         multicast_check(tiles, site);
+    }
+}
+
+/* ---- prefetches ------------------------------------------------------------------------------ */
+
+static void refuse_prefetch(Tiles *tiles, Site *site, Span span, const char *reason) {
+    Diag *diag = diag_at(tiles->diags, P0230, span, "this cannot be prefetched");
+    diag_primary(tiles->diags, diag, "%s", reason);
+    diag_help(tiles->diags, diag,
+              "write `prefetch A[..] as s.a[i, j];` for a copy `s.a[i, j] = A[..];` of a tensor into "
+              "a stage");
+    site->poisoned = true;
+}
+
+static bool may_be_prefetched(Tiles *tiles, Site *site) {
+    const Tile *tile = site->tile;
+    const Access *target = &tile->target, *read = tile->value->read;
+    const char *reason = NULL;
+    Span span = tile->value->span;
+    if (target->space != SPACE_STAGE)
+        reason = "not a field of a stage", span = target->span;
+    else if (tile->value->kind != X_READ || read->space != SPACE_GLOBAL)
+        reason = "not an element of a tensor";
+    else if (!element_same_bits(target->type, read->type))
+        reason = arena_printf(tiles->arena, "holds `%s`, and the tensor `%s`",
+                              element_rows[target->type].spelling, element_rows[read->type].spelling),
+        span = target->span;
+    else if (tiles->prog->params.items[read->object].mode == PARAM_OUT)
+        reason = "an `out` tensor, which is not read";
+    else if (site->reads.count > 1)
+        reason = "its subscripts read elements: read them by a `let` before";
+    if (reason) refuse_prefetch(tiles, site, span, reason);
+    return reason == NULL;
+}
+
+void tiles_prefetches(Tiles *tiles) {
+    for (size_t i = 0; i < tiles->prefetches.count; i++) {
+        Site *site = tiles->prefetches.items[i];
+        if (site->poisoned || !may_be_prefetched(tiles, site)) continue;
+        classify_copy(tiles, site, false);
+        if (site->tile->class == TILE_BULK_LOAD)
+            tiles->prog->params.items[tensor_of(site)->object].by_pointer = true;
     }
 }

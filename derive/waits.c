@@ -470,6 +470,7 @@ static void step(Flow *flow, int at, void *data) {
     case ROW_FLUSH: flush(flow, state, at); break;
     case ROW_CLOSE: close(flow, state, at); break;
     case ROW_END: state->crossed |= m->contracts[row->region]; break;
+    case ROW_PREFETCH:
     case ROW_OPEN:
     case ROW_ASK:
     case ROW_LEND:

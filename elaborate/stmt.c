@@ -490,6 +490,7 @@ static void assign_tile(Elab *e, const AstStmt *ast) {
     tile->op = ops[ast->assign.op];
     tile->by_lanes = ast->assign.by_lanes, tile->lanes_span = ast->assign.lanes_span;
     tile->multicast_required = ast->assign.multicast_required;
+    tile->prefetch = ast->assign.prefetch;
     emit_tile(e, tile, ast->span);
 }
 
@@ -545,7 +546,10 @@ static void assign_name(Elab *e, const AstStmt *ast) {
 /* The parser refuses all other left sides of an assignment */
 static void assign(Elab *e, const AstStmt *ast) {
     const AstExpr *target = ast->assign.target;
-    if (target->kind == AST_NAME) {
+    if (target->kind == AST_NAME && ast->assign.prefetch) {
+        Diag *diag = elab_error(e, P0230, target->span, "`%s` is no field of a stage", target->name);
+        HELP(e, diag, "write `prefetch A[..] as s.a[i, j];` for the copy `s.a[i, j] = A[..];`");
+    } else if (target->kind == AST_NAME) {
         if (ast->assign.by_lanes)
             elab_error(e, P0117, ast->assign.lanes_span,
                        "`by lanes` on a statement that is not a copy of a tile");

@@ -471,6 +471,7 @@ static void step(Flow *flow, int at, void *data) {
     case ROW_OPEN:
     case ROW_CLOSE:
     case ROW_TILE:
+    case ROW_PREFETCH:
     case ROW_ASK:
     case ROW_LEND:
     case ROW_FLUSH:

@@ -29,6 +29,8 @@ void row_exprs(const FlowCode *code, const Row *row, void (*visit)(Expr *, void 
     } else if (row->kind == ROW_TILE && row->tile) {
         access_exprs(&row->tile->target, visit, data);
         visit_if(row->tile->value, visit, data);
+    } else if (row->kind == ROW_PREFETCH && row->tile->value && row->tile->value->kind == X_READ) {
+        access_exprs(row->tile->value->read, visit, data);
     } else if (row->unsafe) {
         unsafe_exprs(row->unsafe, visit, data);
     }

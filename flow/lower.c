@@ -321,7 +321,9 @@ static void lower(Lower *l, Stmt *stmt) {
     switch (stmt->kind) {
     case S_BLOCK: block(l, stmt); break;
     case S_SCALAR: scalar(l, stmt); break;
-    case S_TILE: row(l, ROW_TILE, stmt, stmt->span)->tile = stmt->tile; break;
+    case S_TILE:
+        row(l, stmt->tile && stmt->tile->prefetch ? ROW_PREFETCH : ROW_TILE, stmt, stmt->span)->tile = stmt->tile;
+        break;
     case S_GRID:
     case S_FOR: loop(l, stmt); break;
     case S_IF: branch(l, stmt); break;

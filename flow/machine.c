@@ -472,6 +472,7 @@ static void act(Machine *m, State *state, const Position *place, const Row *row)
         if (m->oracle.row && !(skipping && row->kind == ROW_TILE))
             m->oracle.row(m, state, place, row);
         break;
+    case ROW_PREFETCH:
     case ROW_LOOP:
     case ROW_NEXT:
     case ROW_IF:

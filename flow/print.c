@@ -107,6 +107,7 @@ static void print_operands(Out *o, const Row *row) {
         str_printf(o->text, " %s = ", local_name(o, row->local));
         print_expr(o, row->value, row->space);
         break;
+    case ROW_PREFETCH:
     case ROW_TILE: print_tile(o, row->tile); break;
     case ROW_UNSAFE: case ROW_STEP: print_unsafe(o, row->unsafe); break;
     case ROW_ASK: {

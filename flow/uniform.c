@@ -242,6 +242,7 @@ static void step(Flow *flow, int at, void *data) {
         row_exprs(u->code, row, derive, &here);
         row->tile->along |= (uint32_t)control(u, state, row->region) >> AXES;
         break;
+    case ROW_PREFETCH: row_exprs(u->code, row, derive, &here); break;
     case ROW_UNSAFE:
         row_exprs(u->code, row, derive, &here);
         unsafe(u, state, row);

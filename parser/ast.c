@@ -202,6 +202,7 @@ static void declare(Printer *p, const char *word, const AstStmt *s) {
 static void assign(Printer *p, const AstStmt *s) {
     static const char *const spelling[] = {
         [AST_SET] = "=", [AST_SET_ADD] = "+=", [AST_SET_SUB] = "-=", [AST_SET_MUL] = "*=", [AST_SET_DIV] = "/="};
+    if (s->assign.prefetch) str_add(p->out, "prefetch ");
     expr(p->out, s->assign.target);
     clause(p->out, spelling[s->assign.op], s->assign.value);
     if (s->assign.by_lanes) str_add(p->out, " by lanes");

@@ -150,6 +150,7 @@ struct AstStmt {
             AstAssignOp op;
             Span op_span;
             bool by_lanes, multicast_required;
+            bool prefetch; /* prefetch value as target; */
             Span lanes_span;
         } assign;
         /* head: `for .. in ..` */

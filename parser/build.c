@@ -142,6 +142,12 @@ AstStmt *make_assign(Parse *p, Sized target, AstAssignOp op, Span op_span, AstEx
     return stmt;
 }
 
+AstStmt *make_prefetch(Parse *p, Sized value, Sized target) {
+    AstStmt *stmt = make_assign(p, target, AST_SET, target.tree->span, value.tree, (AssignModifiers){0});
+    if (stmt->kind == AST_ASSIGN) stmt->assign.prefetch = true;
+    return stmt;
+}
+
 AstStmt *make_expr_stmt(Parse *p, Span span, Sized value) {
     const AstExpr *expr = value.tree;
     if (expr->kind == AST_CALL) {

@@ -70,6 +70,7 @@ AstStmt *make_stmt(Parse *p, AstStmtKind kind, Span span);
 AstStmt *make_block(Parse *p, Span span, Span close, const AstStmts *body);
 AstStmt *make_declare(Parse *p, AstStmtKind kind, AstName name, AstType *type, AstExpr *init);
 AstStmt *make_assign(Parse *p, Sized target, AstAssignOp op, Span op_span, AstExpr *value, AssignModifiers modifiers);
+AstStmt *make_prefetch(Parse *p, Sized value, Sized target);
 /* a call; other expressions have no effect and are reported */
 AstStmt *make_expr_stmt(Parse *p, Span span, Sized value);
 AstStmt *make_for(Parse *p, Span head, const AstNames *vars, const AstDomain *domain);

@@ -38,7 +38,7 @@ static void drop_expression(Set *set) {
 static void drop_statement(Set *set) {
     drop_expression(set);
     DROP(set, TOK_LET, TOK_VAR, TOK_SHARED, TOK_FOR, TOK_IF, TOK_WHILE, TOK_BREAK, TOK_CONTINUE, TOK_RETURN, TOK_TURN,
-         TOK_UNSAFE, TOK_RELEASE, TOK_LBRACE);
+         TOK_UNSAFE, TOK_RELEASE, TOK_PREFETCH, TOK_LBRACE);
 }
 
 static void drop_item(Set *set) {

@@ -108,7 +108,7 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
 %token ROLE "role"
 %token LET "let" VAR "var" SHARED "shared" FOR "for" IN "in" IF "if" ELSE "else" WHILE "while"
 %token BREAK "break" CONTINUE "continue" RETURN "return" TURN "turn" UNSAFE "unsafe"
-%token PRODUCE "produce" CONSUME "consume" RELEASE "release" AS "as" LAG "lag" TRY "try"
+%token PRODUCE "produce" CONSUME "consume" RELEASE "release" PREFETCH "prefetch" AS "as" LAG "lag" TRY "try"
 %token BORROW "borrow" OUT "out" INOUT "inout" OLD "old" TRUE "true" FALSE "false"
 %token <name> SUM "sum" MAX "max" MIN "min"
 %token <name> ARRIVALS "arrivals" ARRIVE "arrive" AT "at" BY "by" BYTES "bytes" EMPTY "empty" EXPECT "expect"
@@ -579,6 +579,7 @@ open_statement:
         }
     }
   | expr[target] assign_op value modifiers { $$ = make_assign(p, $target, $assign_op, @assign_op, $value.tree, $modifiers); }
+  | "prefetch" expr[value] "as" expr[target] { $$ = make_prefetch(p, $value, $target); }
   | hinted                            { $$ = make_stmt(p, AST_ERROR_STMT, @$); report_no_stage_name(p, @$, false); }
   | "break"                           { $$ = make_stmt(p, AST_BREAK, @$); }
   | "continue"                        { $$ = make_stmt(p, AST_CONTINUE, @$); }

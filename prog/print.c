@@ -224,7 +224,7 @@ static void print_tile(Out *o, const Tile *tile) {
     static const char *const ops[] = {
         [ASSIGN_SET] = "=", [ASSIGN_ADD] = "+=", [ASSIGN_SUB] = "-=", [ASSIGN_MUL] = "*=", [ASSIGN_DIV] = "/="};
     begin_line(o);
-    str_add(o->text, "tile ");
+    str_add(o->text, tile->prefetch ? "prefetch " : "tile ");
     print_space(o, &tile->space);
     str_char(o->text, ' ');
     access_print(&tile->target, o->prog, o->role, &tile->space, o->text);

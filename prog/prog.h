@@ -314,6 +314,7 @@ typedef struct Tile {
     const RegisterLayout *spread;
     int order;             /* ORDER_* flags; filled by tiles (stages) and races (tensors) */
     bool by_lanes;         /* as written */
+    bool prefetch;         /* brings into L2 what the copy would read, and does nothing else */
     bool multicast_required; /* as written */
     Span lanes_span;
     /* cluster axes along which it varies whether, or how often, the statement is executed;
