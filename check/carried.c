@@ -1,23 +1,26 @@
-/* What a block of a persistent grid carries from one tile into a later one. Which tiles a block takes depends on how
- * many blocks the GPU holds at once, so a result that depends on the tiles before is no function of the arguments.
+/* Values that a block of a persistent grid carries from one tile to a later one. The tiles of a
+ * block depend on the number of resident blocks, so a result that depends on earlier tiles is
+ * not a function of the arguments.
  *
- * A state says of each element of each tile, variable and stage variable whether it may depend on earlier tiles
- * (stale), and whether it may have been written in the loop over the grid; at the end of a tile of the grid, what was
- * written becomes stale. A write makes its elements stale or fresh as its value is. A condition that depends on earlier
- * tiles makes stale what is written under it, unless its arms do the same with other rings, and up to where those meet
- * again that have left under it. What reaches a tensor or a
- * produced stage has to be fresh; counters that choose rings, phases or halves of a tile are not asked. */
+ * A state has for each element of each tile, variable and stage variable whether it may depend
+ * on earlier tiles (stale), and whether it may have been written in the loop over the grid; at
+ * the end of a tile of the grid, written elements become stale. A write makes its elements stale
+ * or fresh, as its value is. A condition that depends on earlier tiles makes all that is written
+ * under it stale, unless its arms do the same with different rings, and up to the join of the
+ * paths that left under it. A value written to a tensor or a produced stage must be fresh;
+ * counters that select rings, phases or halves of a tile are exempt. */
 #include "check/carried.h"
 
 #include <string.h>
 
-#define TRIPS_FOLLOWED 64 /* of a loop whose variable subscripts what is carried */
+/* most iterations of a loop whose variable subscripts a carried tile */
+#define TRIPS_FOLLOWED 64
 
-/* ---- states ------------------------------------------------------------------------------------------------------ */
+/* ---- states ---------------------------------------------------------------------------------- */
 
 static size_t slots_of(const Carried *c) { return 2 * c->code->regions.count; }
 
-/* Of an END or a NEXT */
+/* For an END or a NEXT */
 static size_t slot_of(const Row *row) {
     return 2 * (size_t)row->region + (row->kind == ROW_NEXT);
 }
@@ -78,7 +81,7 @@ static bool join(Flow *flow, void *to, const void *from, int at, int source) {
     return changed;
 }
 
-/* ---- writes ------------------------------------------------------------------------------------------------------ */
+/* ---- writes ---------------------------------------------------------------------------------- */
 
 static void all_bits(const Object *object, uint64_t *bits) { carried_add(bits, 0, object->elements); }
 
@@ -109,14 +112,14 @@ static void write_whole(const Carried *c, CarriedState *state, int object, const
     write_bits(c, state, object, bits, origin, certain);
 }
 
-/* Fresh, and nothing was written in the loop over the grid */
+/* Fresh, and not written in the loop over the grid */
 static void begin_anew(const Carried *c, CarriedState *state, int object) {
     const Object *row = &c->objects[object];
     for (size_t w = row->first; w < row->first + row->words; w++) state->stale[w] = state->written[w] = 0;
     state->origins[object] = NULL;
 }
 
-/* Writes to the tile overlap places that are remembered, unless they are apart. */
+/* A write to the tile invalidates remembered places that it may overlap. */
 static void keep_places(CarriedState *state, int object, const Place *place, bool fresh) {
     int kept = 0;
     for (int i = 0; i < state->place_count; i++) {
@@ -143,7 +146,7 @@ static void write_tile(Carried *c, const Flow *flow, CarriedState *state, const 
     if (placed && !value && state->place_count < PLACES_MOST) state->places[state->place_count++] = place;
 }
 
-/* ---- what is refused --------------------------------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------------------- */
 
 static const char *const shared_out = "the result would depend on how many blocks the GPU holds "
                                       "at once: that decides which tiles a block executes";
@@ -203,9 +206,9 @@ static void sink(Carried *c, const Flow *flow, const Origin *origin, Span span) 
         refuse(c, origin, span);
 }
 
-/* ---- control ----------------------------------------------------------------------------------- */
+/* ---- control --------------------------------------------------------------------------------- */
 
-/* What earlier tiles decide about: of the outermost region around the row */
+/* The dependence of the row's control on earlier tiles: that of the outermost region */
 static const Origin *control_at(const Carried *c, const CarriedState *state, int at) {
     const Origin *origin = NULL;
     for (int r = c->code->rows.items[at].region; r >= 0; r = c->code->regions.items[r].parent)
@@ -214,13 +217,13 @@ static const Origin *control_at(const Carried *c, const CarriedState *state, int
     return origin;
 }
 
-/* Earlier tiles decide how the region is gone through. */
+/* Marks the control of the region as dependent on earlier tiles. */
 static void depends(const Carried *c, CarriedState *state, int region, const Origin *origin) {
     size_t slot = slot_of(&c->code->rows.items[c->meetings[region]]);
     if (!state->control[slot]) state->control[slot] = origin;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void tile_row(Carried *c, const Flow *flow, int at, CarriedState *state) {
     const Row *row = &c->code->rows.items[at];
@@ -244,7 +247,7 @@ static void set_row(Carried *c, const Flow *flow, int at, CarriedState *state) {
     write_whole(c, state, carried_local(c, row->local), origin, true);
 }
 
-/* Numbers of stages, of rings that the loop over the grid acquires from */
+/* True for stage numbers of rings from which the loop over the grid acquires */
 static bool numbers_stages(const Carried *c, const Unsafe *unsafe) {
     if (unsafe->kind != UNSAFE_VALUE || unsafe->pipe < 0) return false;
     if (unsafe->value != VALUE_INDEX && unsafe->value != VALUE_PHASE) return false;
@@ -298,7 +301,7 @@ static void open_row(Carried *c, const Row *row, CarriedState *state) {
     if (row->object == OBJECT_HANDLE) begin_anew(c, state, carried_handle(c, row->index));
 }
 
-/* A tile of the grid ends: what it has written is that of an earlier one from here on. */
+/* End of a tile of the grid: its writes become those of an earlier tile. */
 static void cross(const Carried *c, CarriedState *state) {
     state->place_count = 0;
     for (size_t i = 0; i < c->count; i++) {
@@ -310,7 +313,7 @@ static void cross(const Carried *c, CarriedState *state) {
     }
 }
 
-/* All paths are together that have parted in the region, or in the iteration. */
+/* All paths that diverged in the region, or in the iteration, have joined. */
 static void end_row(const Carried *c, const Row *row, CarriedState *state) {
     state->control[slot_of(row)] = NULL;
     if (c->code->regions.items[row->region].kind == REGION_GRID) cross(c, state);
@@ -371,7 +374,7 @@ static void step(Flow *flow, int at, void *data) {
     }
 }
 
-/* A loop whose variable may subscript a tile of which elements are told apart */
+/* A loop whose variable may subscript a tile whose elements are distinguished */
 static bool follows(Flow *flow, int region, const void *state) {
     const Carried *c = flow->data;
     const Region *loop = &flow->code->regions.items[region];
@@ -387,7 +390,7 @@ static bool follows(Flow *flow, int region, const void *state) {
     return false;
 }
 
-/* The first iteration may write what later ones read. */
+/* The first iteration may write elements that later ones read. */
 static int trips(Flow *flow, int region) {
     (void)flow, (void)region;
     return 1;
@@ -409,7 +412,7 @@ static const Rule rule = {.name = "carried",
                           .reports = reports,
                           .follows = follows};
 
-/* ---- objects ----------------------------------------------------------------------------------------------------- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 static int object_set(const Carried *c, const Row *row) {
     if (row->kind == ROW_TILE) return carried_tile(c, &row->tile->target);
@@ -440,8 +443,8 @@ static Object tile_object(const RoleTile *tile, bool outlives) {
     return made;
 }
 
-/* Which objects does the loop over the grid write that are declared outside of it? True: some, or something counts by
- * itself */
+/* Finds the objects declared outside the loop over the grid that it writes. True: there are
+ * some, or a counter of stages or turns */
 static bool find_outliving(Carried *c, bool *outlives) {
     bool *opened = NEW_ARRAY(c->arena, bool, c->count + 1), any = c->role->in_turn;
     for (size_t at = 0; at < c->code->rows.count; at++)
@@ -486,7 +489,7 @@ static void find_objects(Carried *c, const bool *outlives) {
     }
 }
 
-/* ---- all --------------------------------------------------------------------------------------------------------- */
+/* ---- role ------------------------------------------------------------------------------------ */
 
 static void check_role(Arena *arena, const Prog *prog, Diags *diags, const Role *role, bool *unaligned) {
     Carried c = {
@@ -502,7 +505,7 @@ static void check_role(Arena *arena, const Prog *prog, Diags *diags, const Role 
     solve(arena, role->code, &rule, &c);
 }
 
-/* A grid of one tile has nothing to carry it to. */
+/* A grid of one tile carries nothing. */
 static bool has_one_tile(const Prog *prog) {
     for (size_t a = 0; a < prog->axes.count; a++) {
         const Expr *extent = prog->axes.items[a].extent;

@@ -1,28 +1,29 @@
-/* Arms of a condition that do the same, but for the rings that they use: which of them a tile of the grid takes makes
- * no difference.
+/* Arms of a condition that do the same with different rings: then the choice of the arm does not
+ * matter.
  *
- * A list of rows stands for each arm, in which an IF whose own arms do the same stands for its first arm. Two lists do
- * the same where they have the same rows with the same expressions, but for what each arm declares and for its stages.
- * Where a stage of ring p stands in one arm and one of ring q in the other, the two rings have to hold the same: the
- * role that fills them fills p in one arm and q in the other of a condition whose arms do the same,
- * and nowhere else. */
+ * Each arm is a list of rows, in which an IF whose own arms do the same is represented by its
+ * first arm. Two lists do the same if they have the same rows with the same expressions, except
+ * for the objects that each arm declares and for stages. If one arm uses a stage of ring p and
+ * the other one of ring q, the two rings must have equal contents: the role that fills them
+ * fills p in one arm and q in the other of a condition whose arms do the same, and nowhere else. */
 #include "check/carried.h"
 
-#define NODES_MOST 20000 /* of expressions that are compared */
+#define NODES_MOST 20000 /* most nodes of compared expressions */
 
 typedef struct Arms {
     Arena *arena;
     const Prog *prog;
     const FlowCode *code;
     bool *same;                    /* by region */
-    int *pairs;                    /* by two pipes: how many pairs of acquires stand across from each other */
-    int *locals, *tiles, *handles; /* what is declared in the first arm: its like in the other; -1: itself */
+    int *pairs; /* by two pipes: number of pairs of acquires in corresponding rows */
+    /* declared in the first arm: its counterpart in the other; -1: itself */
+    int *locals, *tiles, *handles;
     int nodes;
 } Arms;
 
 typedef VEC(int) Rows;
 
-/* ---- expressions ------------------------------------------------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 static bool same_index(const int *like, size_t count, int a, int b) {
     if (!valid_index(a, count) || !valid_index(b, count)) return a == b;
@@ -84,7 +85,7 @@ static bool same_expr(Arms *arms, const Expr *a, const Expr *b) {
     return same_parts(arms, a, b);
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static bool same_tile(Arms *arms, const Tile *a, const Tile *b) {
     if (a->op != b->op || a->space.count != b->space.count || a->space.bound != b->space.bound) return false;
@@ -177,7 +178,7 @@ static bool same_row(Arms *arms, const Row *a, const Row *b) {
     return false;
 }
 
-/* ---- arms -------------------------------------------------------------------------------------------------------- */
+/* ---- arms ------------------------------------------------------------------------------------ */
 
 static void list_rows(Arms *arms, int from, int to, Rows *rows) {
     for (int at = from; at < to; at++) {
@@ -230,12 +231,12 @@ static Arms find_arms(Arena *arena, const Prog *prog, const FlowCode *code) {
     arms.locals = NEW_ARRAY(arena, int, role->locals.count + 1);
     arms.tiles = NEW_ARRAY(arena, int, role->tiles.count + 1);
     arms.handles = NEW_ARRAY(arena, int, role->handles.count + 1);
-    for (size_t r = code->regions.count; r-- > 0;) /* those inside come first */
+    for (size_t r = code->regions.count; r-- > 0;) /* inner regions come first */
         if (code->regions.items[r].kind == REGION_IF) arms.same[r] = arms_alike(&arms, &code->regions.items[r]);
     return arms;
 }
 
-/* ---- rings ------------------------------------------------------------------------------------------------------- */
+/* ---- rings ----------------------------------------------------------------------------------- */
 
 static bool takes(const FlowCode *code, int at, int pipe) {
     const Row *row = &code->rows.items[at];
@@ -244,7 +245,8 @@ static bool takes(const FlowCode *code, int at, int pipe) {
            code->role->handles.items[row->handle].pipe == pipe;
 }
 
-/* Is each stage of the pipe that the role takes taken in an arm of a condition whose arms do the same? */
+/* True if the role acquires each stage of the pipe in an arm of a condition whose arms do the
+ * same */
 static bool always_in_arms(const Arms *arms, int pipe) {
     for (size_t at = 0; at < arms->code->rows.count; at++) {
         bool within = !takes(arms->code, (int)at, pipe);

@@ -1,9 +1,9 @@
-/* Two ways in which tiles of the grid depend on one another without a variable: stages that are taken in another tile
- * than they are filled in, and a loop over the grid that one tile leaves, so that later ones of the
- * block are left out. */
+/* Two dependences between tiles of the grid without a variable: stages that are consumed in
+ * another tile than they are produced in, and early exits from a loop over the grid, after which
+ * later tiles of the block are skipped. */
 #include "check/carried.h"
 
-#define LETS_MOST 64 /* that follow from each other */
+#define LETS_MOST 64 /* most lets in a chain */
 
 bool carried_in_grid(const FlowCode *code, int at) {
     for (int r = code->rows.items[at].region; r >= 0; r = code->regions.items[r].parent)
@@ -16,13 +16,13 @@ static int grid_around(const FlowCode *code, int region) {
     return region;
 }
 
-/* ---- stages ------------------------------------------------------------------------------------------------------ */
+/* ---- stages ---------------------------------------------------------------------------------- */
 
-typedef struct Ends {   /* how one role takes stages of one end of a pipe */
-    int grids;          /* loops over the grid that do */
-    int outside;        /* rows outside of them that do */
-    int before;         /* of these, before the first loop; -1: how often is not known */
-    Span within, apart; /* the first of each */
+typedef struct Ends {   /* use of one end of a pipe by one role */
+    int grids;          /* number of loops over the grid that acquire it */
+    int outside;        /* number of acquires outside of them */
+    int before;         /* of these, before the first loop; -1: unknown */
+    Span within, apart; /* the first one of each kind */
 } Ends;
 
 static bool takes(const FlowCode *code, int at, int pipe, End end) {
@@ -58,8 +58,9 @@ static Ends ends_of(const FlowCode *code, int pipe, End end) {
     return out;
 }
 
-/* Is what a tile of the grid takes what the other end fills in the same tile? Both ends acquire equally often in each
- * block, whatever number of tiles it has (counts.c), so they do in each tile, once they have begun alike. */
+/* True if a tile of the grid consumes the stages that the other end produces in the same tile.
+ * Both ends acquire equally often in each block, for any number of tiles (counts.c), so they do
+ * in each tile if they do before the loop. */
 static bool aligned(const Ends *fills, const Ends *takes) {
     if (!fills->grids && !takes->grids) return true;
     if (!fills->outside && !takes->outside) return fills->grids == takes->grids;
@@ -106,7 +107,7 @@ bool *carried_pipes(Arena *arena, const Prog *prog, Diags *diags) {
     return unaligned;
 }
 
-/* ---- leaves ------------------------------------------------------------------------------------------------------ */
+/* ---- leaves ---------------------------------------------------------------------------------- */
 
 typedef struct Invariance { /* is an expression the same for all tiles of the grid? */
     const Carried *c;
@@ -133,8 +134,8 @@ static bool is_axis(const Carried *c, const Expr *expr) {
     return expr->kind == X_LOCAL && c->role->locals.items[expr->index].kind == LOCAL_AXIS;
 }
 
-/* Does it hold in all later tiles where it holds in one? A block takes tiles of a grid of one axis from the first to
- * the last. */
+/* True if the condition holds in all later tiles once it holds in one. A block takes tiles of a
+ * grid of one axis in ascending order. */
 static bool stays_true(const Carried *c, const Expr *condition) {
     if (c->prog->axes.count != 1 || condition->kind != X_BINARY) return false;
     BinaryOp op = condition->binary.op;
@@ -144,13 +145,14 @@ static bool stays_true(const Carried *c, const Expr *condition) {
            (most && is_axis(c, right) && same_for_all(c, left));
 }
 
-/* A tile that is left out is one that all before it have left out too, whoever took them. */
+/* True if each skipped tile is one that all earlier tiles' exits skip too. */
 static bool leaves_all_later(const Carried *c, int at, int grid) {
     const FlowCode *code = c->code;
     for (int before = code->regions.items[grid].begin; before < at; before++) {
         const Row *row = &code->rows.items[before];
         bool shows = row->kind == ROW_TILE && carried_tile(c, &row->tile->target) < 0;
-        if (shows || row->kind == ROW_ACQUIRE) return false; /* what was done of this tile already */
+        /* an effect for this tile comes before the exit */
+        if (shows || row->kind == ROW_ACQUIRE) return false;
     }
     for (int r = code->rows.items[at].region; r != grid; r = code->regions.items[r].parent) {
         const Region *region = &code->regions.items[r];

@@ -1,14 +1,14 @@
-/* What an expression depends on, and which elements of a tile an access touches. */
+/* Dependences of an expression on earlier tiles, and elements of a tile that an access reaches. */
 #include "check/carried.h"
 
-#define NODES_MOST 20000 /* of one expression; shared parts count each time */
+#define NODES_MOST 20000 /* of one expression; shared nodes count each time */
 
 int carried_tile(const Carried *c, const Access *access) {
     bool own = access->space == SPACE_SHARED || access->space == SPACE_REGISTER;
     return own && valid_index(access->object, c->role->tiles.count) ? access->object : -1;
 }
 
-/* ---- elements ---------------------------------------------------------------------------------------------------- */
+/* ---- elements -------------------------------------------------------------------------------- */
 
 void carried_add(uint64_t *bits, int64_t lo, int64_t hi) {
     for (; lo < hi && lo % 64 != 0; lo++) bits[lo / 64] |= UINT64_C(1) << (lo % 64);
@@ -27,7 +27,7 @@ bool carried_elements(const Carried *c, const Flow *flow, const IndexSpace *spac
     return what.exact && what.all;
 }
 
-/* Along dimension d, which has one subscript or those of one index */
+/* Along dimension d, with one subscript or the subscripts of one index */
 static bool place_dim(const Flow *flow, const IndexSpace *space, const Access *access, int d, Place *out, int *index) {
     const Affine *affine = &access->affine[d];
     int64_t lo, hi;
@@ -80,7 +80,8 @@ bool places_disjoint(const Place *a, const Place *b) {
     return false;
 }
 
-/* Was all that the access touches written in this tile of the grid, at the same subscripts? */
+/* True if all elements that the access reaches were written in the present tile of the grid, at
+ * the same subscripts */
 static bool was_written(const Carried *c, const Flow *flow, const CarriedState *state, const IndexSpace *space,
                         const Access *access) {
     Place place;
@@ -95,9 +96,9 @@ static bool was_written(const Carried *c, const Flow *flow, const CarriedState *
     return false;
 }
 
-/* ---- reads ------------------------------------------------------------------------------------------------------- */
+/* ---- reads ----------------------------------------------------------------------------------- */
 
-/* The object is read at `span`, and some of what is read is stale. */
+/* A read of the object at `span`, of which some elements are stale. */
 static const Origin *read_of(Carried *c, const CarriedState *state, int object, Span span) {
     const Origin *origin = state->origins[object];
     if (origin != &c->crossed[object]) return origin;
@@ -157,7 +158,7 @@ static const Origin *walk_local(Walk *w, const Expr *expr) {
     return any_stale(w->c, w->state, object) ? read_of(w->c, w->state, object, expr->span) : NULL;
 }
 
-/* Instances in turn: which one takes a tile, the tiles before decide */
+/* Instances in turn: earlier tiles decide which instance takes a tile */
 static const Origin *walk_rank(const Walk *w, const Expr *expr) {
     if (!w->c->role->in_turn || w->c->role->instances < 2) return NULL;
     Origin *made = NEW(w->c->arena, Origin);
@@ -193,7 +194,8 @@ static const Origin *walk(Walk *w, Expr *expr) {
     return NULL;
 }
 
-/* Every part once, places of tiles left aside: what it finds may be clean, what it does not is. */
+/* A quick test that visits every node once and ignores places of tiles: it may find false
+ * dependences, but misses none. */
 typedef struct Quick {
     Walk *walk;
     const Origin *found;

@@ -1,11 +1,11 @@
-/* check: kernels by name, each elaborated and then gone through by the passes (passes.def). All errors of a kernel in one run: a pass whose needs hold runs also after errors of
- * the ones before it. */
+/* check: kernels by name: elaborates each and runs the passes (passes.def). Reports all errors
+ * of a kernel in one run: a pass runs also after errors of earlier ones if its needs hold. */
 #include "check/passes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Names are interned: another text of the same letters is compared only where the pointer is nobody's */
+/* Names are interned: text is compared only if the pointer is no name */
 static const AstItem *find_kernel(const Ast *ast, const char *kernel) {
     for (size_t i = 0; i < ast->kernels.count; i++)
         if (ast->kernel_names.items[i] == kernel) return ast->kernels.items[i];
@@ -61,7 +61,7 @@ static void unknown_kernel(Arena *arena, const Ast *ast, const char *kernel, Dia
         diag_note(diags, diag, "the file has no kernel");
 }
 
-/* NULL: not even the tree of it can be made */
+/* NULL: elaboration failed */
 static Prog *pass(Arena *arena, Names *names, const Ast *ast, const char *kernel, const StaticValue *statics,
                   size_t count, Diags *diags) {
     size_t before = diags->errors;

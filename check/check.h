@@ -1,32 +1,37 @@
-/* check: is it right, and what does it mean. The door of the floor: Ast -> Prog, or diagnostics. */
+/* check: Ast -> checked Prog, or diagnostics. Public header of the floor. */
 #ifndef PIPEC_CHECK_H
 #define PIPEC_CHECK_H
 
 #include "elaborate/elaborate.h"
 
-/* Names of the kernels of a file, in order. */
+/* Names of the kernels of a file, in order of the text. */
 size_t check_kernels(const Ast *ast, const char *const **names);
 
-/* Says which functions no kernel calls: nothing is known of what they do. When all kernels have been checked, without errors. */
+/* Reports functions that no kernel calls, which are therefore unchecked. Called when all kernels
+ * have been checked without errors. */
 void check_uncalled(const Ast *ast, Diags *diags);
 
-/* Checks one kernel with these statics; items of the file outside kernels are checked with each. NULL after errors.
- * A name that none of its statics bears is another kernel's: lib/ sorts out by check_is_static what are extents or scalars. */
+/* Checks one kernel with these statics; items of the file outside kernels are checked with each
+ * kernel. NULL after errors. Names that are no statics of the kernel are ignored: lib/ uses
+ * check_is_static to find extents and scalars. */
 Prog *check_kernel(Arena *arena, Names *names, const Ast *ast, const char *kernel,
                    const StaticValue *statics, size_t count, Diags *diags);
-/* The same, but the program is given out also where a pass refuses it: its constants are right then.
- * NULL: not even these are known. *clean: nothing is refused. */
+/* The same, but the program is returned even if a pass refuses it: its constants are valid then.
+ * NULL: elaboration failed. *clean: nothing was refused. */
 Prog *check_kernel_whole(Arena *arena, Names *names, const Ast *ast, const char *kernel,
                          const StaticValue *statics, size_t count, Diags *diags, bool *clean);
-bool check_passed(const Prog *prog, const char *pass); /* went it through this pass of passes.def? */
-/* The same, but a kernel that nothing else than verdicts on balance and deadlock (P0450 to P0479) refuses is given out, so that it can be
- * run and the verdicts be compared with what happens. */
+/* true if it went through this pass of passes.def */
+bool check_passed(const Prog *prog, const char *pass);
+/* The same, but a kernel whose only errors are verdicts about counts and deadlock (P0450 to
+ * P0479) is returned, so that a test can run it and compare. */
 Prog *check_kernel_on_trial(Arena *arena, Names *names, const Ast *ast, const char *kernel, Diags *diags);
-/* Its constants alone, statics with their choices: no pass is run. NULL: not even these are known. */
+/* Only the kernel's constants, statics with their choices; runs no pass. NULL: these could not
+ * be evaluated. */
 const Prog *check_constants(Arena *arena, Names *names, const Ast *ast, const Source *source, const char *kernel,
                             const StaticValue *statics, size_t count);
-/* Says that the meter ended the check of the kernel, which therefore is not proved. */
+/* Reports that the meter ended the check of the kernel, which is therefore not proved. */
 void check_ended(const Ast *ast, const char *kernel, Diags *diags);
-bool check_is_static(const Ast *ast, const char *kernel, const char *name); /* is NAME a static of the kernel or its file? */
+/* true if NAME is a static of the kernel or its file */
+bool check_is_static(const Ast *ast, const char *kernel, const char *name);
 
 #endif

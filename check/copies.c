@@ -1,22 +1,22 @@
-/* How much is generated: loops that are unrolled repeat what is in them. What is generated once is
- * in proportion to what was checked. The copies count as work of the check, so that no build takes
- * more than a check allows. */
+/* Bounds the amount of generated code: unrolled loops repeat their bodies; all other code is
+ * proportional to the checked program. The copies count as work of the check, so that no build
+ * takes more than a check allows. */
 #include "check/passes.h"
 #include "prog/eval.h"
 
-#define STEPS_AN_OPERATION 40 /* of the meter, that codegen takes for a node of an expression */
-#define LOOPED_OVER        64 /* elements that a thread takes without a loop, at most */
+#define STEPS_AN_OPERATION 40 /* steps of the meter per node of an expression in codegen */
+#define LOOPED_OVER        64 /* most elements that a thread computes without a loop */
 
 typedef struct Copies {
     Arena *arena;
     Diags *diags;
     const FlowCode *code;
-    int64_t *values;    /* by local: of the variables of the loops around, which are unrolled */
-    bool *refused;      /* by local: a bound of its loop has no value in some copy, as was said */
-    uint64_t *a_copy;   /* by row: the steps that generating it takes; 0: not known yet */
+    int64_t *values;    /* by local: values of the variables of enclosing unrolled loops */
+    bool *refused; /* by local: a bound of its loop has no value in some copy, which was reported */
+    uint64_t *a_copy;   /* by row: steps to generate it; 0: not computed yet */
 } Copies;
 
-/* Lets are looked through, as codegen does. */
+/* Evaluates lets, as codegen does. */
 static bool value_in_copy(const void *data, const Expr *expr, int64_t *out) {
     const Copies *c = data;
     if (expr->kind != X_LOCAL) return false;
@@ -39,7 +39,7 @@ static uint64_t products_of(const IndexSpace *space) {
     return 1 + (uint64_t)(products / (16 * 8 * 8));
 }
 
-/* At most how often a thread's text repeats the work of the statement */
+/* Most repetitions of the statement's work in the text of a thread */
 static uint64_t repeated(const Copies *c, const Tile *tile) {
     switch (tile->class) {
     case TILE_TENSOR_LOAD:
@@ -71,7 +71,7 @@ static uint64_t steps_of(Copies *c, int at) {
 
 static void count_rows(Copies *c, int begin, int end);
 
-/* A bound of constants and of variables of loops around: it has a value but where it divides by
+/* The value of a bound of constants and of variables of enclosing loops; false: it divides by
  * zero. */
 static bool bound_in_copy(Copies *c, const Region *loop, const Expr *bound, int64_t *value) {
     const EvalEnv env = {.leaf = value_in_copy, .data = c};
@@ -94,7 +94,7 @@ static void count_copies(Copies *c, const Region *loop) {
     }
 }
 
-/* Loops within one another are as deep as regions are. */
+/* The nesting of loops is bounded by the depth of regions. */
 static void count_rows(Copies *c, int begin, int end) {
     for (int at = begin; at < end; at++) {
         const Row *row = code_row(c->code, at);

@@ -1,7 +1,6 @@
 /* Each pipe is acquired equally often by its producer and by every consumer, for all sizes.
- * Comes in with the linear rule checked; goes out with equal counts proved, perhaps under a
- * launch precondition, or with what differs and where. What cannot be decided is refused and
- * says so. */
+ * Needs the linear rule; proves equal counts, perhaps under a launch precondition, or reports
+ * the difference. An undecided count is refused as such. */
 #include "check/counts.h"
 
 #include "check/deadlock.h"
@@ -11,18 +10,18 @@ typedef struct Counts {
     Arena *arena;
     Prog *prog;
     Diags *diags;
-    /* Loops and conditions that have been said to differ: those that hold acquires of several
+    /* Loops and conditions whose difference was reported: they may contain acquires of several
      * pipes */
     VEC(const Stmt *) said;
 } Counts;
 
-typedef struct Pair { /* both ends of a pipe: producer, a consumer */
+typedef struct Pair { /* both ends of a pipe: producer, one consumer */
     int pipe;
     EndCode ends[2];
-    int apart[2]; /* the first rows that are not the same, -1: none */
+    int apart[2]; /* the first rows that differ, -1: none */
 } Pair;
 
-/* ---- what is said ---------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 static const char *name_of(const Pair *pair, int side) { return pair->ends[side].role->name; }
 
@@ -60,7 +59,7 @@ static void refuse_leave(const Counts *c, const Pair *pair) {
               name_of(pair, 1 - side));
 }
 
-/* By sizes that are found, or by two numbers */
+/* By sizes that were found, or by two constants */
 static bool differ(const Counts *c, const Pair *pair, Difference *difference) {
     difference->where = str_new(c->arena);
     if (counts_difference(c->arena, c->prog, pair->pipe, pair->ends, difference)) return true;
@@ -69,7 +68,7 @@ static bool differ(const Counts *c, const Pair *pair, Difference *difference) {
     return true;
 }
 
-/* The acquire that is one too many, of the role that has it; else the first one */
+/* The surplus acquire, in the role that has it; otherwise the first acquire */
 static Span place_of(const Pair *pair, int side, const Difference *difference) {
     bool more = difference->acquired[side] > difference->acquired[1 - side];
     return more && difference->surplus.hi ? difference->surplus : end_first(&pair->ends[side]);
@@ -86,7 +85,7 @@ static void label_count(const Counts *c, const Pair *pair, int side, Diag *diag,
         diag_label(c->diags, diag, place, "%s", text);
 }
 
-/* What decides how often: the loop, condition or exit of each role that is not the other's */
+/* Labels the loop, condition or exit of each role that the other one lacks */
 static void label_apart(const Counts *c, const Pair *pair, Diag *diag, bool differ) {
     for (int i = 1; i >= 0; i--) {
         const Row *row = apart_row(pair, i);
@@ -115,10 +114,9 @@ static void refuse_counts(const Counts *c, const Pair *pair) {
                         "comparisons of the same values as conditions");
 }
 
-/* ---- ranges that must not be empty ----------------------------------------------------------- */
+/* ---- nonempty ranges ------------------------------------------------------------------------- */
 
-/* Ranges that are looped over are taken not to be empty, but where the program itself says what
- * happens when they are. */
+/* Ranges of loops are assumed to be nonempty, unless the program tests that itself. */
 static void suppose_nonempty(const EndCode *end, Emptiness *known, size_t count) {
     for (size_t r = 0; r < end->slice->regions.count; r++) {
         const Region *region = &end->slice->regions.items[r];
@@ -135,7 +133,7 @@ static void leave_out_asked(const EndCode *end, Emptiness *known, size_t count) 
     }
 }
 
-/* The end that acquires even where the range is empty: 0 the producer's, 1 the consumer's */
+/* The end that acquires even if the range is empty: 0 the producer's, 1 the consumer's */
 static int acquires_anyway(const Counts *c, const Pair *pair, int domain) {
     Emptiness *known = NEW_ARRAY(c->arena, Emptiness, c->prog->domains.count + 1);
     known[domain] = EMPTY;
@@ -190,7 +188,7 @@ static bool proved_nonempty(const Counts *c, const Pair *pair) {
         if (known[d] == NONEMPTY && !domain_nonempty(c->arena, c->prog, (int)d))
             known[d] = MAYBE_EMPTY;
     if (!counts_equal(c->arena, c->prog, pair->ends, known)) return false;
-    for (size_t d = 0; d < count; d++) { /* only those that are needed */
+    for (size_t d = 0; d < count; d++) { /* only the necessary ones */
         if (known[d] != NONEMPTY) continue;
         known[d] = MAYBE_EMPTY;
         if (!counts_equal(c->arena, c->prog, pair->ends, known)) known[d] = NONEMPTY;
@@ -200,9 +198,9 @@ static bool proved_nonempty(const Counts *c, const Pair *pair) {
     return true;
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- pipes ----------------------------------------------------------------------------------- */
 
-/* One condition, or loop, that makes several pipes differ is one mistake */
+/* One condition, or loop, that affects several pipes is one error */
 static bool was_said(const Counts *c, const Pair *pair) {
     for (int i = 0; i < 2; i++) {
         int at = pair->apart[i];
@@ -216,7 +214,7 @@ static void check_pair(Counts *c, Pair *pair) {
     Emptiness *known = NEW_ARRAY(c->arena, Emptiness, c->prog->domains.count + 1);
     const Row *leave;
     if (!end_first(&pair->ends[0]).hi || !end_first(&pair->ends[1]).hi)
-        return; /* `roles` has said so */
+        return; /* reported by `roles` */
     if (counts_same(c->arena, c->prog, pair->ends, pair->apart)) return;
     if (counts_same_in_pieces(c->arena, c->prog, pair->ends)) return;
     if (counts_equal(c->arena, c->prog, pair->ends, known)) return;
@@ -243,7 +241,7 @@ static void search_poison(Expr *expr, void *data) {
     expr_visit(search->arena, expr, find_poison, &search->poison);
 }
 
-/* An acquire names no pipe, or a bound is poison: nothing is said of this role */
+/* An acquire names no pipe, or a bound is poison: no verdict for this role */
 static bool is_unknown(Arena *arena, const Prog *prog, const Role *role) {
     Search search = {arena, role->forgotten};
     for (size_t at = 0; at < role->code->rows.count; at++) {
@@ -270,7 +268,7 @@ static void check_pipe(Counts *c, int index, const bool *unknown) {
         Pair pair = {
             index, {producer, end_code(c->arena, &roles[consumer], index, END_CONSUME)}, {-1, -1}};
         check_pair(c, &pair);
-        if (c->diags->errors != before) return; /* the producer may be the one that is wrong */
+        if (c->diags->errors != before) return; /* the producer may be the wrong one */
     }
 }
 

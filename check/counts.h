@@ -1,8 +1,9 @@
-/* counts: private to check/: each pipe is acquired equally often at both of its ends.
- *   counts.c          each pipe and consumer: the same control, else equal counts, else a message
- *   counts_same.c     the control of two roles, side by side
- *   counts_formula.c  how often a role acquires an end, as a formula
- *   counts_text.c     how often, in words
+/* check, private: each pipe is acquired equally often at both of its ends.
+ *   counts.c          each pipe and consumer: the same control, otherwise equal counts, otherwise a
+ *                     message
+ *   counts_same.c     compares the control of two roles
+ *   counts_formula.c  the number of acquires of an end, as a formula
+ *   counts_text.c     the number of acquires, as text
  *   counts_sizes.c    sizes at which two roles acquire unequally often */
 #ifndef PIPEC_COUNTS_H
 #define PIPEC_COUNTS_H
@@ -10,51 +11,51 @@
 #include "algebra/algebra.h"
 #include "flow/slice.h"
 
-/* What a role does with one end of a pipe: its acquires, and what decides how often they come */
+/* A role and one end of a pipe: its acquires, and the control that decides their number */
 typedef struct EndCode {
     const Role *role;
     FlowCode *slice;
 } EndCode;
 
 EndCode end_code(Arena *arena, const Role *role, int pipe, End end);
-Span end_first(const EndCode *end);                    /* the first acquire; empty: there is none */
-int end_leaves(const EndCode *end, const Row **first); /* LEAVEs, and the first of them */
-/* A bound or condition of a row of the slice, in an algebra of all roles */
+Span end_first(const EndCode *end);                    /* the first acquire; empty: none */
+int end_leaves(const EndCode *end, const Row **first); /* number of LEAVEs, and the first of them */
+/* The formula of a bound or condition of a row of the slice, in an algebra of all roles */
 const Poly *end_poly(Arena *arena, const EndCode *end, int at, Expr *expr, Algebra *algebra);
 
-/* ---- side by side ---------------------------------------------------------------------------- */
+/* ---- comparison of control ------------------------------------------------------------------- */
 
-/* Certainly the same loops, conditions and leaves in the same order? `apart`: the first rows that
- * are not the same, -1: the end of a list */
+/* True if both have the same loops, conditions and leaves in the same order. `apart`: the first
+ * rows that differ, -1: the end of a list */
 bool counts_same(Arena *arena, Prog *prog, const EndCode *ends, int *apart);
-/* The same, where one of them writes loops in pieces (pieces.h) */
+/* The same, if one of them has loops in pieces (pieces.h) */
 bool counts_same_in_pieces(Arena *arena, Prog *prog, const EndCode *ends);
 
 /* ---- formulas -------------------------------------------------------------------------------- */
 
 typedef enum Emptiness { MAYBE_EMPTY, NONEMPTY, EMPTY } Emptiness;
 
-/* Certainly equal? `known`: by domain, what is taken for granted */
+/* True if the counts are proved equal. `known`: by domain, assumptions */
 bool counts_equal(Arena *arena, Prog *prog, const EndCode *ends, const Emptiness *known);
 bool counts_nothing(Arena *arena, Prog *prog, const EndCode *end, const Emptiness *known);
-/* Two numbers, in each tile of the grid, that are not equal; false: they are, or are none */
+/* Two different constant counts per tile of the grid; false: equal, or not constant */
 bool counts_constant(Arena *arena, const Prog *prog, const EndCode *ends, int64_t *acquired);
-Expr *domain_nonempty(Arena *arena, const Prog *prog,
-                      int domain); /* lo < hi, of symbols and axes */
-/* expr >= 1, said simply: ceil(K, 64) >= 1 is K >= 1 */
+/* lo < hi, of symbols and axes */
+Expr *domain_nonempty(Arena *arena, const Prog *prog, int domain);
+/* expr >= 1 in a simpler form: ceil(K, 64) >= 1 is K >= 1 */
 Expr *positive(Arena *arena, Expr *expr);
 
-/* ---- texts, sizes ---------------------------------------------------------------------------- */
+/* ---- text, sizes ----------------------------------------------------------------------------- */
 
-const char *counts_text(Arena *arena, const Prog *prog,
-                        const EndCode *end); /* NULL: not in words */
+/* NULL: has no text */
+const char *counts_text(Arena *arena, const Prog *prog, const EndCode *end);
 typedef struct Difference {
-    Str where;           /* the sizes, and what memory holds; empty: anywhere */
+    Str where;           /* the sizes, and contents of memory; empty: any */
     int64_t acquired[2]; /* at both ends */
-    Span surplus;        /* the acquire of one end that is not matched by the other; empty: not known */
+    Span surplus;        /* the acquire of one end without a match at the other; empty: unknown */
 } Difference;
 
-/* Sizes at which the two roles acquire the pipe unequally often; false: none are found */
+/* Sizes at which the two roles acquire the pipe unequally often; false: none were found */
 bool counts_difference(Arena *arena, const Prog *prog, int pipe, const EndCode *ends, Difference *difference);
 
 #endif

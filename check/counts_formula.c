@@ -1,30 +1,31 @@
-/* How often a role acquires an end of a pipe: as a polynomial, in which two roles are compared.
- * Conditions are numbers 0 and 1, loops are sums, and what leaves early takes from what follows. A
- * range from lo to hi has max(lo, hi) - lo iterations: pieces of a range add up to the whole. */
+/* The number of acquires of an end of a pipe, as a polynomial, in which two roles are compared.
+ * Conditions are numbers 0 and 1, loops are sums, and an early exit subtracts the acquires that
+ * it skips. A range from lo to hi has max(lo, hi) - lo iterations: pieces of a range add up to
+ * the whole. */
 #include "check/counts.h"
 
 #include "flow/values.h"
 
-/* Counts are multiples of it, so that sums of sums (n (n - 1) / 2) stay whole */
+/* Counts are multiplied by it, so that sums of sums (n (n - 1) / 2) are integers */
 #define SCALE       720
 #define LEAVES_MOST 16
 
 typedef struct Leaving {
     int target; /* a region of the slice */
     bool again;
-    const Poly *truth; /* is it left so? */
+    const Poly *truth; /* 1 if control leaves this way */
 } Leaving;
 
-typedef struct Walked { /* a list of rows */
+typedef struct Walked { /* result for a list of rows */
     const Poly *count;  /* NULL: not a formula */
-    const Poly *on;     /* does it come to its end? */
+    const Poly *on;     /* 1 if control reaches its end */
     Leaving leaves[LEAVES_MOST];
     int leave_count;
 } Walked;
 
-typedef struct Live { /* how many live iterations a range with a `where` has */
+typedef struct Live { /* number of live iterations of a range with a `where` */
     const Poly *count;
-    int name; /* an atom that stands for it: a number, not below 0 */
+    int name; /* an atom that represents it: an integer >= 0 */
 } Live;
 
 typedef VEC(Live) Lives;
@@ -37,7 +38,7 @@ typedef struct Counting {
     const EndCode *end;
     const Emptiness *known;
     const Poly *tile; /* in one iteration of the grid */
-    int loop;         /* region of the slice: the innermost loop around, -1: none */
+    int loop;         /* region of the slice: the innermost enclosing loop, -1: none */
 } Counting;
 
 static const Walked failed = {0};
@@ -66,7 +67,7 @@ static void take(const Counting *c, Walked *to, Leaving leaving) {
         to->leaves[to->leave_count++] = leaving;
 }
 
-/* The leaves of `from`, where `truth` holds */
+/* Adds the leaves of `from`, for `truth` = 1 */
 static void take_all(const Counting *c, Walked *to, const Walked *from, const Poly *truth) {
     for (int i = 0; i < from->leave_count; i++) {
         Leaving leaving = from->leaves[i];
@@ -77,7 +78,8 @@ static void take_all(const Counting *c, Walked *to, const Walked *from, const Po
 
 /* ---- formulas -------------------------------------------------------------------------------- */
 
-/* Is it a version of a variable that is set in the loops around? It is another one in each trip. */
+/* True for a version of a variable that is set in an enclosing loop: it differs between
+ * iterations. */
 static bool varies(const Counting *c, const Atom *atom) {
     if (atom->kind != ATOM_OPAQUE || !atom->role || atom->args[0]) return false;
     const FlowCode *whole = c->end->role->code;
@@ -90,8 +92,7 @@ static bool varies(const Counting *c, const Atom *atom) {
     return false;
 }
 
-/* Does it change while it is counted, or is it another value in each iteration, of which no formula
- * speaks? */
+/* True if a value changes during the count, or differs between iterations without a formula */
 static bool is_loose(const Counting *c, const Poly *poly) {
     arena_count(c->algebra->arena, 1);
     for (int i = 0; i < poly->count; i++)
@@ -126,13 +127,14 @@ static int loop_atom(const Counting *c, const Region *loop) {
     return algebra_atom_local(c->algebra, c->end->role, loop->var);
 }
 
-/* The sum of what its iterations are worth, at the scale of that; sums of truths are whole */
+/* The sum over the iterations, in the same scale; sums of truths are integers */
 static const Poly *over(const Counting *c, int atom, const Poly *lo, const Poly *hi,
                         const Poly *each) {
     return poly_sum_over(c->algebra, atom, lo, hi, poly_normal(c->algebra, each));
 }
 
-/* Live iterations of a loop with a `where`, by name; begin: its first row in the whole Code */
+/* The atom for the live iterations of a loop with a `where`; begin: its first row in the whole
+ * Code */
 static const Poly *live_iterations(const Counting *c, const Region *loop, int begin) {
     if (loop->var < 0) return NULL;
     const Poly *lo = whole_formula(c, begin, loop->lo), *hi = whole_formula(c, begin, loop->hi);
@@ -151,7 +153,8 @@ static const Poly *live_iterations(const Counting *c, const Region *loop, int be
 
 /* ---- branches -------------------------------------------------------------------------------- */
 
-/* Of an IF that asks whether a range with a `where` has an iteration: by what it counts */
+/* For an IF that tests if a range with a `where` has an iteration: from the atom of its live
+ * iterations */
 static const Poly *truth_of(const Counting *c, const Region *branch) {
     if (branch->search < 0) return formula(c, branch->begin, branch->condition);
     const Region *search = &c->end->role->code->regions.items[branch->search];
@@ -207,7 +210,7 @@ static Walked loop_body(Counting *c, int index, int at, int end) {
     return body;
 }
 
-/* In iterations that are not live nothing is counted */
+/* Iterations that are not live count 0 */
 static Walked where_live(Counting *c, const Region *loop, const Walked *body) {
     const Poly *truth = formula(c, loop->begin, loop->where);
     Walked some = {.count = poly_product(c->algebra, truth, body->count), .on = body->on};
@@ -215,7 +218,8 @@ static Walked where_live(Counting *c, const Region *loop, const Walked *body) {
     return some;
 }
 
-/* Live iterations of a loop with a `where`, or of a piece of them. NULL: not a formula */
+/* The number of live iterations of a loop with a `where`, or of a piece of them. NULL: no
+ * formula */
 static const Poly *live_piece(const Counting *c, const Region *loop, const Region *piece) {
     Algebra *algebra = c->algebra;
     const Poly *live = live_iterations(c, loop, c->end->slice->whole_rows.items[loop->begin]),
@@ -227,7 +231,7 @@ static const Poly *live_piece(const Counting *c, const Region *loop, const Regio
     return poly_sum(algebra, poly_larger(algebra, from, to), from, -1);
 }
 
-/* Of a loop with a `where` whose live iterations all count the same; false: they do not */
+/* For a loop with a `where` whose live iterations have equal counts; false: they do not */
 static bool count_alike(Counting *c, const Region *loop, const Region *piece, const Walked *body,
                         Walked *all) {
     if (body->leave_count || poly_mentions(c->algebra, body->count, loop_atom(c, loop)))
@@ -289,8 +293,8 @@ static bool acquires_after(const Counting *c, int at) {
     return false;
 }
 
-/* Counted for one tile. Who stops at one tile says nothing of the others, nor of what follows; a block that runs one
- * tile has no others. */
+/* Counts one tile. An exit in one tile does not affect the others, or the rows after the loop; a
+ * block of one tile has no others. */
 static bool grid(Counting *c, int index, const Walked *before) {
     const Region *region = region_of(c, index);
     int around = c->loop;
@@ -306,7 +310,7 @@ static bool grid(Counting *c, int index, const Walked *before) {
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Of a row, and of the region that begins with it */
+/* For a row, and for the region that begins with it */
 static Walked part(Counting *c, int at) {
     const Row *row = row_of(c, at);
     Walked one = nothing(c);
@@ -321,7 +325,7 @@ static Walked part(Counting *c, int at) {
     return one;
 }
 
-/* The rows from `at` to `end`, which is not among them. `top`: outside of all regions */
+/* The rows from `at` to `end`, exclusive. `top`: outside of all regions */
 static Walked walk(Counting *c, int at, int end, bool top) {
     Algebra *algebra = c->algebra;
     Walked all = nothing(c);
@@ -345,7 +349,7 @@ static Walked walk(Counting *c, int at, int end, bool top) {
 }
 
 typedef struct Total {
-    const Poly *outside, *tile; /* of the grid; NULL: not a formula */
+    const Poly *outside, *tile; /* of the grid; NULL: no formula */
 } Total;
 
 static Total total(Arena *arena, const Prog *prog, Algebra *algebra, const EndCode *end,
@@ -363,7 +367,7 @@ static Total total(Arena *arena, const Prog *prog, Algebra *algebra, const EndCo
     return (Total){all.count, all.count ? c.tile : NULL};
 }
 
-/* ---- what is known --------------------------------------------------------------------------- */
+/* ---- assumptions ----------------------------------------------------------------------------- */
 
 Expr *domain_nonempty(Arena *arena, const Prog *prog, int domain) {
     const Domain *row = &prog->domains.items[domain];
@@ -414,7 +418,7 @@ static bool totals_equal(Arena *arena, Prog *prog, Algebra *algebra, const Total
     return same;
 }
 
-/* What stands for numbers of live iterations is these numbers. */
+/* Replaces the atoms of live iterations by their formulas. */
 static Total spelled(Algebra *algebra, const Lives *lives, Total total) {
     for (size_t i = 0; i < lives->count; i++) {
         const Live *live = &lives->items[i];
@@ -425,8 +429,8 @@ static Total spelled(Algebra *algebra, const Lives *lives, Total total) {
     return total;
 }
 
-/* What is known of ranges is a fact while the formulas are compared. Live iterations are numbers by
- * name first: the prover asks questions about numbers, and none about sums. */
+/* Assumes `known` during the comparison. First compares with atoms for live iterations: the
+ * prover makes cases for atoms, but not for sums. */
 bool counts_equal(Arena *arena, Prog *prog, const EndCode *ends, const Emptiness *known) {
     size_t facts = prog->preconditions.count;
     Algebra *algebra = algebra_of_counts(arena, prog);
@@ -447,7 +451,7 @@ bool counts_equal(Arena *arena, Prog *prog, const EndCode *ends, const Emptiness
     return same;
 }
 
-/* A count that is one number; false: it is another one at other sizes */
+/* A constant count; false: it depends on sizes */
 static bool constant(const Poly *poly, int64_t *value) {
     bool known = poly_is_constant(poly, value) && *value % SCALE == 0;
     if (known) *value /= SCALE;

@@ -1,12 +1,11 @@
-/* The control of two roles side by side: the same loops over the same ranges, the same
- * conditions and leaves, in the same order, make equal counts, whatever the bounds and
- * conditions are worth. */
+/* Compares the control of two roles: the same loops over the same ranges, the same conditions
+ * and leaves, in the same order, give equal counts, for all values of bounds and conditions. */
 #include "check/counts.h"
 #include "check/pieces.h"
 
 #include "flow/values.h"
 
-typedef struct Renamed { /* a loop variable of a role, and what it stands for */
+typedef struct Renamed { /* a loop variable of a role, and the number that it represents */
     int side, atom;
     const Poly *is;
 } Renamed;
@@ -16,9 +15,9 @@ typedef struct Sides {
     Prog *prog;
     const EndCode *ends;
     Algebra *algebra;
-    int *partner;     /* by region of the first: that of the second which goes with it, -1: none */
-    VEC(Renamed) renamed; /* of the loops around */
-    size_t *before;       /* by region of the first: how many there were before it */
+    int *partner;     /* by region of the first: the corresponding region of the second, -1: none */
+    VEC(Renamed) renamed; /* of the enclosing loops */
+    size_t *before;       /* by region of the first: their number before it */
     int *apart;
 } Sides;
 
@@ -69,7 +68,7 @@ static const Region *region_of(const Sides *s, int side, int region) {
     return &s->ends[side].slice->regions.items[region];
 }
 
-/* Loop variables of the two roles that run alike stand for the same number. */
+/* Loop variables of corresponding loops represent the same number. */
 static const Poly *side_poly(const Sides *s, int side, int region, Expr *expr) {
     int at = region_of(s, side, region)->begin;
     const Poly *poly = end_poly(s->arena, &s->ends[side], at, expr, s->algebra);
@@ -87,11 +86,12 @@ static bool same_expr(const Sides *s, int a, int b, Expr *x, Expr *y) {
     const Poly *one = side_poly(s, 0, a, x), *two = side_poly(s, 1, b, y);
     if (!one || !two) return false;
     bool changes = poly_changes(s->algebra, one) || poly_changes(s->algebra, two);
-    if (s->ends[0].role == s->ends[1].role && changes) return false; /* one before, one after it */
+    /* one before, one after a change */
+    if (s->ends[0].role == s->ends[1].role && changes) return false;
     return poly_equal(one, two) || algebra_proves(s->algebra, CLAIM_ZERO, poly_sum(s->algebra, one, two, -1));
 }
 
-/* ---- side by side ---------------------------------------------------------------------------- */
+/* ---- comparison ------------------------------------------------------------------------------ */
 
 static void rename_variable(Sides *s, int side, const Region *loop, const Poly *is) {
     if (loop->var < 0) return;
@@ -99,7 +99,7 @@ static void rename_variable(Sides *s, int side, const Region *loop, const Poly *
     vec_push(s->arena, &s->renamed, ((Renamed){side, atom, is}));
 }
 
-/* Of loops over the same range; where there is one iteration at most, it is that of lo. */
+/* For loops over the same range; if there is at most one iteration, its number is lo. */
 static void rename_variables(Sides *s, int a, int b) {
     const Region *x = region_of(s, 0, a), *y = region_of(s, 1, b);
     const Poly *lo = side_poly(s, 0, a, x->lo), *hi = side_poly(s, 0, a, x->hi);
@@ -128,12 +128,12 @@ static bool same_range(Sides *s, int a, int b) {
 static bool same_condition(const Sides *s, int a, int b) {
     const Region *x = region_of(s, 0, a), *y = region_of(s, 1, b);
     if (x->nonempty >= 0 && x->nonempty == y->nonempty) return true;
-    if (x->from || y->from) /* of loops over the same range, as they are around them */
+    if (x->from || y->from) /* of loops over the same range, compared by their enclosing loops */
         return same_expr(s, a, b, x->from, y->from) && same_expr(s, a, b, x->to, y->to);
     return same_expr(s, a, b, x->condition, y->condition);
 }
 
-/* -1 where a list ends there */
+/* -1 at the end of a list */
 static int decides(const Row *row, int at) {
     bool does = row->kind == ROW_LOOP || row->kind == ROW_IF || row->kind == ROW_BLOCK ||
                 row->kind == ROW_LEAVE || row->kind == ROW_ACQUIRE;
@@ -153,8 +153,8 @@ static const Row *row_of(const Sides *s, int side, int at) {
     return &s->ends[side].slice->rows.items[at];
 }
 
-/* The rows from `a` to the end of its list, and from `b` to the end of its own, one by one: regions
- * are the same where their first rows are, and those that follow up to their ends. */
+/* Compares the rows from `a` to the end of its list with those from `b` to the end of its own,
+ * one by one: regions are equal if their first rows are, and the rows up to their ends. */
 bool counts_same(Arena *arena, Prog *prog, const EndCode *ends, int *apart) {
     Sides s = {.arena = arena, .prog = prog, .ends = ends, .apart = apart};
     size_t count = ends[0].slice->rows.count, other = ends[1].slice->rows.count;

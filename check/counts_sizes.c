@@ -4,8 +4,8 @@
 #include "check/trace.h"
 #include "prog/eval.h"
 
-#define CELL_VALUES 8 /* of a cell of memory that are tried */
-#define CELLS_MOST  2 /* that are tried at all of them */
+#define CELL_VALUES 8 /* most values tried for a cell of memory */
+#define CELLS_MOST  2 /* most cells tried with all of them */
 #define SIZES_MOST  1000
 
 typedef struct Seek {
@@ -17,7 +17,7 @@ typedef struct Seek {
     Memory memory;
     int64_t values[CELL_VALUES]; /* of a cell */
     int value_count;
-    BlockRun block;      /* the one that is tried */
+    BlockRun block;      /* the present attempt */
     int64_t acquired[2]; /* at both ends */
 } Seek;
 
@@ -39,8 +39,8 @@ static bool unequal(Seek *seek) {
     return seek->acquired[0] != seek->acquired[1];
 }
 
-/* The first tile, in the order of its coordinates, in which one end acquires more often than the
- * other; else several of them, or none */
+/* Finds the first tile, in the order of its coordinates, in which one end acquires more often
+ * than the other; otherwise several tiles, or none */
 static bool differ_at(Seek *seek) {
     BlockRun *block = &seek->block;
     int64_t tiles;
@@ -57,7 +57,6 @@ static bool differ_at(Seek *seek) {
 
 /* ---- contents of memory ---------------------------------------------------------------------- */
 
-/* The cells that the roles ask for, the first of them at several values */
 
 static void add_constant(Expr *expr, void *data) {
     Seek *seek = data;
@@ -75,7 +74,7 @@ static void add_constants(Expr *expr, void *data) {
     expr_visit(((Seek *)data)->arena, expr, add_constant, data);
 }
 
-/* Values around the constants that conditions and bounds have, after the smallest ones */
+/* Values near the constants of conditions and bounds, after the smallest ones */
 static void add_contents(Seek *seek, const FlowCode *code) {
     for (size_t at = 0; at < code->rows.count; at++) {
         const Row *row = &code->rows.items[at];
@@ -83,8 +82,8 @@ static void add_contents(Seek *seek, const FlowCode *code) {
     }
 }
 
-/* Cells beyond the first few stay 0, as do those that cannot hold the value. False: there is no
- * further way to fill them */
+/* Cells beyond the first few stay 0, as do those whose type does not have the value. False: no
+ * further combination */
 static bool refill(Seek *seek, int number) {
     Memory *memory = &seek->memory;
     memory->cells.count = memory->cells.count < CELLS_MOST ? memory->cells.count : CELLS_MOST;
@@ -105,7 +104,7 @@ static bool differ_in(Seek *seek) {
     return false;
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- search ---------------------------------------------------------------------------------- */
 
 static void print_place(const Seek *seek, const Sizes *sizes, Str *where) {
     const BlockRun *block = &seek->block;

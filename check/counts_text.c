@@ -1,5 +1,5 @@
-/* How often a role acquires an end of a pipe, in words: its loops, conditions and names as the
- * program has them. */
+/* The number of acquires of an end of a pipe as text: loops, conditions and names as in the
+ * program. */
 #include "check/counts.h"
 
 typedef enum Binding {
@@ -10,9 +10,9 @@ typedef enum Binding {
 } Binding; /* the loosest operator of a text */
 
 typedef struct Text {
-    const char *text; /* NULL: cannot be said */
+    const char *text; /* NULL: has no text */
     Binding binding;
-    bool number; /* it is `value` */
+    bool number; /* it is the constant `value` */
     int64_t value;
 } Text;
 
@@ -23,7 +23,7 @@ typedef struct Words {
     const FlowCode *slice;
 } Words;
 
-typedef struct Rows { /* of the slice: from `at` to `end`, which is not among them */
+typedef struct Rows { /* of the slice: from `at` to `end`, exclusive */
     int at, end;
 } Rows;
 
@@ -74,7 +74,8 @@ static bool at_most(const Words *w, Expr *a, Expr *b) {
     return algebra_at_most(w->arena, w->prog, w->role, a, b);
 }
 
-/* The ends of pieces are min and max of the range's own: the one that certainly decides */
+/* The ends of pieces are min and max with the range's own: returns the one that is proved to
+ * decide */
 static Expr *plain(const Words *w, Expr *expr) {
     if (expr->kind != X_CALL || expr->call.count != 2 ||
         (expr->call.which != IN_min && expr->call.which != IN_max))
@@ -120,7 +121,7 @@ static void find_mentions(Expr *expr, void *data) {
     expr_visit(((Mention *)data)->words->arena, expr, find_mention, data);
 }
 
-/* Is it another number in each iteration? */
+/* True if it differs between iterations */
 static bool depends(const Words *w, Rows rows, int local) {
     Mention mention = {.words = w, .local = local};
     for (int at = rows.at; at < rows.end && !mention.found; at++) {
@@ -141,7 +142,7 @@ static Rows body_of(const Region *region) {
                                                               : region->end};
 }
 
-/* An IF alone, without an ELSE; NULL: something else */
+/* The region if the rows are a single IF, without an ELSE; otherwise NULL */
 static const Region *only_if(const Words *w, Rows rows) {
     const Region *region = rows.at < rows.end ? region_of(w, rows.at) : NULL;
     bool alone =
@@ -151,7 +152,7 @@ static const Region *only_if(const Words *w, Rows rows) {
 
 static Text list(const Words *w, Rows rows, Text *tile);
 
-/* ` from 1`, `[1 .. 3]`; empty of the whole range */
+/* ` from 1`, `[1 .. 3]`; empty for the whole range */
 static const char *piece_text(const Words *w, const Region *piece) {
     if (!piece) return "";
     const char *from = text_of(w, piece->from).text;
@@ -163,8 +164,8 @@ static Text loop(const Words *w, const Region *region) {
     const Region *branch, *piece = code_piece(w->slice, region);
     Rows inner = body_of(piece ? piece : region);
     const char *where = region->where ? within(w, text_of(w, region->where), BINDS_SUM) : NULL;
-    if (region->var >= 0 &&
-        depends(w, inner, region->var)) /* what is asked of each iteration reads as a `where` */
+    /* a condition in each iteration is printed as a `where` */
+    if (region->var >= 0 && depends(w, inner, region->var))
         for (; (branch = only_if(w, inner)) != NULL; inner = body_of(branch)) {
             const char *more = text_of(w, branch->condition).text;
             where = where ? arena_printf(w->arena, "%s && %s", where, more) : more;
@@ -196,7 +197,7 @@ static Text branch(const Words *w, const Region *region) {
                   BINDS_CHOICE, false, 0};
 }
 
-/* `tile`: takes what is counted in loops over the grid; NULL: there may be none */
+/* `tile`: gets the counts of loops over the grid; NULL: there must be none */
 static Text list(const Words *w, Rows rows, Text *tile) {
     Text all = constant(w, 0);
     for (int at = rows.at; at < rows.end && all.text; at++) {

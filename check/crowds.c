@@ -1,5 +1,5 @@
-/* More stages of a ring are held at once than it has: the acquire waits for itself. Comes in with
- * what each role holds. */
+/* Rings that are too short: more stages are held at once than the ring has, so the acquire waits
+ * for itself. Needs the facts of flow/held.c. */
 #include "check/passes.h"
 #include "flow/held.h"
 
@@ -14,7 +14,7 @@ static void label_holdings(const FlowCode *code, const Crowd *crowd, Diag *diag,
     }
 }
 
-/* Stages that late sets keep; each set is named once */
+/* Labels stages in late sets; each set once */
 static int label_lates(const FlowCode *code, const Crowd *crowd, Diag *diag, Diags *diags) {
     int count = 0, said = -1;
     for (size_t i = 0; i < crowd->holdings.count; i++) {

@@ -1,36 +1,38 @@
-/* Does anybody wait for ever, for whatever counts? Comes in with equal counts proved; goes out with a proof, with a refusal at sizes that
- * show it (check/trace.h), or with what could not be decided.
+/* Proves for all counts that no role waits for ever. Needs equal counts; gives a proof, or a
+ * refusal at sizes that deadlock (check/trace.h), or a message about what is undecided.
  *
- * Whoever waits for ever is in a ring of roles each of which waits for the next, over a pipe. Such a ring lies in one part of the roles that
- * no single connection holds together, so each part is looked at by itself, as if all other pipes never blocked. A part that is one producer
- * and one consumer is right where together they hold less than the ring (window.c); states of the others are searched.
- * Where blocks of a cluster share copies all of them do the same, or one role shares them (multicast.c): then no ring closes through
- * several blocks that is not in one of them already, and one block stands for all. */
+ * In a deadlock there is a cycle of roles each of which waits for the next one, over a pipe.
+ * Such a cycle is inside one biconnected component (part) of the graph of roles and pipes, so
+ * each part is analysed separately, as if all other pipes never blocked. A part of one producer
+ * and one consumer is deadlock-free if together they hold fewer stages than the ring has
+ * (window.c); for other parts states are searched. Blocks of a cluster that share copies all
+ * execute the same, or one role shares them (multicast.c): then no cycle passes through several
+ * blocks unless one exists in a single block, so one block represents all. */
 #include "check/deadlock_search.h"
 #include "check/trace.h"
 #include "check/window.h"
 
-#define DEADLOCK_STEPS 36000000 /* of the meter, that all searches may take */
-#define SEARCH_STEPS   10000000 /* one of them */
+#define DEADLOCK_STEPS 36000000 /* steps of the meter for all searches */
+#define SEARCH_STEPS   10000000 /* for one search */
 
 typedef struct Edge { /* producer and one consumer of a pipe */
     int pipe, producer, consumer;
-    int part; /* edges of one part have the same; -1: not yet */
+    int part; /* index of its part; -1: none yet */
 } Edge;
 
 typedef struct Graph {
     Arena *arena;
     Prog *prog;
     VEC(Edge) edges;
-    int *order, *low, clock; /* by role, of the depth-first walk */
-    VEC(int) open;           /* edges of parts that are not complete */
+    int *order, *low, clock; /* by role, of the depth-first search */
+    VEC(int) open;           /* edges of incomplete parts */
     int parts;
-    Budget work; /* of all searches */
+    Budget work; /* for all searches */
 } Graph;
 
-/* ---- parts ------------------------------------------------------------------------------------------------------------ */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
-/* Tarjan: edges between which there are two ways */
+/* Tarjan's algorithm for biconnected components */
 static void walk(Graph *g, int role, int by) {
     g->order[role] = g->low[role] = ++g->clock;
     for (int e = 0; e < (int)g->edges.count; e++) {
@@ -58,7 +60,8 @@ static void unite(Graph *g, int a, int b) {
         if (g->edges.items[e].part == b) g->edges.items[e].part = a;
 }
 
-/* A role whose instances go each at its own pace is several processes: all that it is connected to is one part */
+/* A role whose instances run independently is several processes: all of its edges belong to one
+ * part */
 static void unite_around(Graph *g, int role) {
     int part = -1;
     for (size_t e = 0; e < g->edges.count; e++) {
@@ -74,13 +77,14 @@ static void unite_around(Graph *g, int role) {
 static void find_parts(Graph *g) {
     for (size_t p = 0; p < g->prog->pipes.count; p++) {
         const Pipe *pipe = &g->prog->pipes.items[p];
-        if (pipe->unproved) continue; /* signalled by hand: what is said of it is P0490 */
+        if (pipe->unproved) continue; /* explicit signals: reported as P0490 */
         for (size_t c = 0; c < pipe->consumers.count; c++)
             vec_push(g->arena, &g->edges, (Edge){(int)p, pipe->producer, pipe->consumers.items[c], -1});
     }
     for (size_t r = 0; r < g->prog->roles.count; r++)
         if (!g->order[r]) walk(g, (int)r, -1);
-    for (size_t e = 0; e < g->edges.count; e++) /* a pipe from a role to itself, with all of the others of the role */
+    /* a pipe from a role to itself belongs to the part of the role's other edges */
+    for (size_t e = 0; e < g->edges.count; e++)
         if (g->edges.items[e].part < 0) {
             g->edges.items[e].part = g->parts++;
             for (size_t k = 0; k < e; k++)
@@ -92,7 +96,7 @@ static void find_parts(Graph *g) {
         if (role_is_several(&g->prog->roles.items[r])) unite_around(g, (int)r);
 }
 
-/* ---- the window condition ---------------------------------------------------------------------------------------------- */
+/* ---- the window condition -------------------------------------------------------------------- */
 
 static bool proved_by_windows(const Graph *g, int part) {
     VEC(PipeEdge) edges = {0};
@@ -102,7 +106,7 @@ static bool proved_by_windows(const Graph *g, int part) {
     return window_proves(g->arena, g->prog, edges.items, edges.count);
 }
 
-/* ---- one part ------------------------------------------------------------------------------------------------------- */
+/* ---- one part -------------------------------------------------------------------------------- */
 
 static bool is_among(const int *items, size_t count, int index) {
     for (size_t i = 0; i < count; i++)
@@ -110,7 +114,8 @@ static bool is_among(const int *items, size_t count, int index) {
     return false;
 }
 
-/* Of the part's edges, those between the role and one that is in already; where none is, all of the role */
+/* Number of the part's edges between the role and roles that are already added; if there are
+ * none, all edges of the role */
 static int count_edges(const Graph *g, const Part *part, int which, int role) {
     const int *in = part->roles.items;
     size_t count = part->roles.count;
@@ -124,7 +129,8 @@ static int count_edges(const Graph *g, const Part *part, int which, int role) {
     return edges;
 }
 
-/* The one with the most edges to those before it comes next: loops find their like over pipes that they share. -1: none is left */
+/* Adds the role with the most edges to earlier ones next: loops are matched by the pipes that
+ * they share. -1: none is left */
 static int next_role(const Graph *g, const Part *part, int which) {
     int next = -1, most = 0;
     for (int r = 0; r < (int)g->prog->roles.count; r++) {
@@ -150,14 +156,15 @@ static Part *part_of(const Graph *g, Arena *arena, int which) {
     return part;
 }
 
-#define UNMATCHED_MOST 2 /* that are told where none is around a wait */
+/* most other loops and conditions in the message if none is around a wait */
+#define UNMATCHED_MOST 2
 
-typedef struct Unmatched { /* a loop or condition around a wait that no other role is known to share */
+typedef struct Unmatched { /* a loop or condition around a wait without a match in another role */
     Span place;
     bool loops;
 } Unmatched;
 
-typedef struct Undecided { /* what is said where neither a proof nor sizes are found */
+typedef struct Undecided { /* contents of the message if there is neither a proof nor sizes */
     const char *why;
     VEC(const Row *) waits;
     VEC(const Role *) roles;
@@ -194,7 +201,7 @@ static bool others_loop(const Part *part, int side, const Loop *loop) {
     return shared;
 }
 
-/* The innermost region around the wait that is no other role's too */
+/* Records the innermost region around the wait that has no match in another role */
 static void note_unmatched(const Graph *g, const Part *part, const Position *place, int side, Undecided *undecided) {
     const FlowCode *slice = place->member->code;
     for (int r = position_row(place)->region; r >= 0; r = slice->regions.items[r].parent) {
@@ -208,7 +215,7 @@ static void note_unmatched(const Graph *g, const Part *part, const Position *pla
     }
 }
 
-/* Where nothing around the waits is unmatched: what else is, in the first role that has such loops */
+/* If there is none: records other unmatched regions, in the first role that has any */
 static void note_others(const Graph *g, const Part *part, Undecided *undecided) {
     for (size_t i = 0; i < part->sides.count && !undecided->unmatched.count; i++) {
         const Side *side = &part->sides.items[i];
@@ -229,12 +236,12 @@ static void note_waits(const Graph *g, const Part *part, const Machine *m, const
     }
 }
 
-typedef struct Way { /* of looking at a part. What is found right in one of them is right. */
+typedef struct Way { /* a variant of the search. A proof by one variant suffices. */
     bool proves, cuts, drops;
     int32_t exact;
 } Way;
 
-/* From the one that takes least */
+/* The cheapest first */
 static const Way ways[] = {{.exact = EXACT},
                            {.proves = true, .exact = EXACT},
                            {.proves = true, .cuts = true, .exact = EXACT},
@@ -261,8 +268,8 @@ static Verdict search_part(const Graph *g, Part *part, uint64_t steps, Undecided
     return verdict;
 }
 
-/* In all ways, first with few steps: most parts need no more. undecided, *part: of the second
- * way, in which all rows are as they are written. */
+/* Tries all variants, first with few steps: most parts need no more. undecided, *part: of the
+ * second variant, which keeps all rows as written. */
 static bool part_proved(const Graph *g, Arena *arena, int which, Split split, Part **part,
                         Undecided *undecided) {
     bool settled[WAYS] = {false};
@@ -281,7 +288,7 @@ static bool part_proved(const Graph *g, Arena *arena, int which, Split split, Pa
     return false;
 }
 
-/* Each remainder of a size by itself */
+/* Proves each remainder of a size separately */
 static bool split_proved(const Graph *g, Arena *arena, int which, Split split) {
     bool proved = true;
     for (split.rest = 0; split.rest < split.by && proved; split.rest++) {

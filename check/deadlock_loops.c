@@ -1,19 +1,19 @@
-/* Which loops of different roles are one and the same: tracks, with bounds that are numbers. Loops that are coupled, over
- * the same pipes and number, are a group: their counters run together. */
+/* Matches loops of different roles: a track is a set of equal loops, with bounds that are
+ * numbers. Loops over the same pipes and number are a group: their counters advance together. */
 #include "check/deadlock_search.h"
 
-#define FIXED_MOST 64 /* trips that are all told apart */
+#define FIXED_MOST 64 /* most iterations that are all distinguished */
 
 static int track_of(const Part *part, int side, int loop) { return loop < 0 ? -1 : loop_of(part, side, loop)->track; }
 
-/* ---- loops ------------------------------------------------------------------------------------------------------------ */
+/* ---- loops ----------------------------------------------------------------------------------- */
 
 static bool same_piece(const Loop *a, const Loop *b) {
     if (a->first != b->first || a->bound_count != b->bound_count) return false;
     return a->bound_count < 2 || a->bounds[1].plus == b->bounds[1].plus;
 }
 
-/* Does one of two conditions hold just where the other does not? */
+/* True if exactly one of two conditions holds */
 static bool are_contrary(Algebra *algebra, const Under *a, const Under *b) {
     int64_t sum;
     if (poly_changes(algebra, a->condition) || poly_changes(algebra, b->condition)) return false;
@@ -22,7 +22,7 @@ static bool are_contrary(Algebra *algebra, const Under *a, const Under *b) {
     return opposite && sum == 1 && a->holds == b->holds;
 }
 
-/* Is never more than one of the two gone through, in one iteration of what is around? */
+/* True if at most one of the two loops runs, in one iteration of the enclosing loop */
 static bool never_both(const Part *part, int side, const Track *a, const Track *b) {
     Algebra *algebra = part_algebra(part, side, b->shape.outer);
     for (size_t i = 0; i < a->under.count; i++)
@@ -60,8 +60,9 @@ static bool among(const Polys *polys, const Poly *poly) {
     return false;
 }
 
-/* Does the loop go on where the one before it in the same list ended? Its counter is then where that one's bounds were reached: at the first
- * of them, where this one begins, or at another one, which holds for this one too. */
+/* The previous loop in the same list if this loop continues where that one ended. Then its
+ * counter starts at the end of that loop: at the bound where this one begins, or at another
+ * bound, which also ends this one. */
 static int continued(Part *part, int side, const Loop *loop, const Track *wanted, const Polys *ends) {
     const Side *row = &part->sides.items[side];
     Algebra *algebra = part_algebra(part, side, loop->outer);
@@ -96,7 +97,7 @@ static int continued(Part *part, int side, const Loop *loop, const Track *wanted
     return before;
 }
 
-/* The same, of pieces of a range with a `where` */
+/* The same for pieces of a range with a `where` */
 static int continued_piece(const Part *part, int side, const Loop *loop) {
     const Side *row = &part->sides.items[side];
     int before = row->latest[loop->depth - 1] - 1;
@@ -107,7 +108,7 @@ static int continued_piece(const Part *part, int side, const Loop *loop) {
     return last->bounds[1].plus == loop->first ? before : -1;
 }
 
-/* Is only one of the two gone through, whatever the condition of an IF around them? */
+/* True if the loops are in different arms of one IF */
 static bool in_other_arms(const FlowCode *slice, const Region *a, const Region *b) {
     for (int r = b->parent; r >= 0; r = slice->regions.items[r].parent) {
         const Region *region = &slice->regions.items[r];
@@ -117,7 +118,8 @@ static bool in_other_arms(const FlowCode *slice, const Region *a, const Region *
     return false;
 }
 
-/* May the loop be one of the group: can none of the same side be gone through in the same iteration of what is around? */
+/* True if the loop may join the group: no loop of the same side in it can run in the same
+ * iteration of the enclosing loop */
 static bool fits(const Part *part, int side, const Loop *loop, int group) {
     const Side *own = &part->sides.items[side];
     if (loop->after >= 0) return own->loops[loop->after].group == group;
@@ -129,7 +131,7 @@ static bool fits(const Part *part, int side, const Loop *loop, int group) {
     return true;
 }
 
-/* Has the group a loop over the same pipes that may be gone through in the same iteration? */
+/* True if the group has a loop over the same pipes that may run in the same iteration */
 static bool goes_with(const Part *part, int side, const Track *track, int group) {
     for (size_t i = 0; i < part->tracks.count; i++) {
         const Track *other = &part->tracks.items[i];
@@ -139,7 +141,7 @@ static bool goes_with(const Part *part, int side, const Track *track, int group)
     return false;
 }
 
-/* The first one that has loops over the same pipes and number, and none of this side; -1: there is none */
+/* The first group with loops over the same pipes and number, and none of this side; -1: none */
 static int group_of(const Part *part, int side, const Track *track) {
     if (track->shape.after >= 0) return part->sides.items[side].loops[track->shape.after].group;
     for (size_t i = 0; i < part->views.count; i++) {
@@ -175,7 +177,7 @@ static void add_bound(Part *part, int side, Loop *loop, bool changes, const Poly
         bound->number = number_of(part, side, loop->outer, rest);
         return;
     }
-    bound->times = 1; /* a number of its own */
+    bound->times = 1; /* a separate number */
     bound->plus = 0;
     bound->number = number_new(part, algebra,
                                (Number){.poly = most ? most : poly_constant(algebra, 0),
@@ -190,7 +192,7 @@ static bool known_end(Part *part, int side, const Loop *loop, const Region *piec
     return *out > -NEVER / 2 && *out < NEVER / 2;
 }
 
-/* A piece with ends that are known is a loop from the one to the other. */
+/* A piece with known ends is a loop from one to the other. */
 static void add_piece(Part *part, int side, Loop *loop) {
     const Region *piece = code_piece(part->sides.items[side].slice, loop->region);
     int64_t from, to = 0;
@@ -203,7 +205,7 @@ static void add_piece(Part *part, int side, Loop *loop) {
     loop->bounds[loop->bound_count++] = (Bound){.number = -1, .view = -1, .times = 1, .plus = to};
 }
 
-/* As many as a range leaves: the same wherever it is the same range */
+/* The live iterations of a range: equal for equal ranges */
 static void add_where(Part *part, int side, Loop *loop, const Track *track) {
     Algebra *algebra = part_algebra(part, side, loop->outer);
     const Region *region = loop->region;
@@ -227,7 +229,8 @@ static void add_grid(Part *part, Loop *loop) {
     loop->bounds[loop->bound_count++] = bound;
 }
 
-/* Bounds of the counter: which is the loop variable itself where the first value is known, else how often the loop has gone round */
+/* Sets the bounds of the counter, which is the loop variable if its first value is known,
+ * otherwise the number of iterations */
 static void add_bounds(Part *part, int side, Loop *loop, Track *track) {
     Algebra *algebra = part_algebra(part, side, loop->outer);
     Polys ends = {0};
@@ -288,7 +291,7 @@ static bool may_join(const Part *part, int side, const Track *track, const Track
     return group >= 0 ? group == track->shape.group : fits(part, side, &wanted->shape, track->shape.group);
 }
 
-/* Does a side that has loops of both over these pipes come to that of `a` first? */
+/* True if a side with loops of both tracks over these pipes reaches that of `a` first */
 static bool comes_before(const Part *part, const Track *a, const Track *b, uint64_t pipes) {
     for (size_t i = 0; i < part->sides.count; i++) {
         const Loop *loops = part->sides.items[i].loops;
@@ -299,7 +302,7 @@ static bool comes_before(const Part *part, const Track *a, const Track *b, uint6
     return false;
 }
 
-/* One over the same pipes: the first to which others come */
+/* A track over the same pipes: the first one that other sides reach */
 static int track_shared(const Part *part, int side, const Track *wanted, int group) {
     const Track *first = NULL;
     for (size_t i = 0; i < part->tracks.count; i++) {
@@ -317,7 +320,7 @@ static bool is_apart(const Part *part, int side, int region) {
     return false;
 }
 
-/* One over other pipes, with which no other loop of this role could go together rather */
+/* A track over other pipes, for which this role has no better loop */
 static int track_other(const Part *part, int side, int region, const Track *wanted, int group, uint64_t elsewhere) {
     bool grid = wanted->region->kind == REGION_GRID;
     if (!grid && is_apart(part, side, region)) return -1;
@@ -328,8 +331,8 @@ static int track_other(const Part *part, int side, int region, const Track *want
     return -1;
 }
 
-/* Does the track have a loop over pipes of this one, which the side's loop that is in there does
- * not share? */
+/* True if the track has a loop over pipes of this one that the track's loop of this side does
+ * not share */
 static bool takes_place(const Part *part, int side, const Track *track, const Track *wanted) {
     uint64_t own = part->sides.items[side].loops[track->loop[side]].pipes;
     for (size_t k = 0; k < part->sides.count; k++) {
@@ -340,8 +343,8 @@ static bool takes_place(const Part *part, int side, const Track *track, const Tr
     return false;
 }
 
-/* A loop of another role, put to others over other pipes, takes the place of this one: it is to be
- * left apart. found: there is another place for this one */
+/* If a loop of another role was matched with loops over other pipes in place of this one, that
+ * match is excluded. found: this one has another match */
 static bool part_again(Part *part, int side, const Track *wanted, bool found) {
     for (size_t i = 0; i < part->tracks.count; i++) {
         const Track *track = &part->tracks.items[i];
@@ -385,7 +388,7 @@ static int track_new(Part *part, Track track, int group) {
     return (int)part->tracks.count - 1;
 }
 
-/* The track of the loop, -1: a loop before it has taken its place */
+/* The track of the loop, -1: an earlier loop has its place */
 static int track_for(Part *part, int side, int region, Loop *loop, uint64_t pipes, uint64_t elsewhere) {
     Track wanted = track_wanted(part, side, loop, pipes);
     loop->after = wanted.shape.after;

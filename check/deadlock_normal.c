@@ -1,5 +1,6 @@
-/* The normal form of a state: what nobody will ask again is forgotten, and iterations, stages and turns are counted from the
- * process furthest behind. States of the same form go on alike. */
+/* The normal form of a state: decisions that are no longer needed are dropped, and iterations,
+ * stages and turns are counted relative to the slowest process. States with the same normal form
+ * have the same successors. */
 #include "check/deadlock_search.h"
 
 #include <string.h>
@@ -14,20 +15,20 @@ static Position place_of(const Search *s, const State *state, int process) {
 
 static int processes(const Search *s) { return (int)s->machine->processes.count; }
 
-/* The loop whose counter is carried to the next piece of its range, -1: none */
+/* The loop whose counter continues in the next piece of its range, -1: none */
 static int carried_at(const Search *s, const Position *place) {
     return *place->step % 2 ? -1 : own_side(s, place->process)->carried[*place->step / 2];
 }
 
-/* The innermost loop in which the process is, or whose counter it carries; -1: none */
+/* The innermost loop of the process, or the one whose counter it keeps; -1: none */
 static int innermost(const Search *s, const Position *place) {
     int carried = carried_at(s, place);
     return carried >= 0 ? carried : position_loop(place);
 }
 
-/* ---- decisions ------------------------------------------------------------------------------------------------------ */
+/* ---- decisions ------------------------------------------------------------------------------- */
 
-/* Where a process stands, seen from one iteration of a track: -1 before it, 0 in it, 1 after it */
+/* Position of a process relative to one iteration of a track: -1 before it, 0 in it, 1 after it */
 static int standing(const Search *s, const State *state, int process, int track, const int32_t *path) {
     int chain[DEPTH_MOST], depth = search_depth(s, track);
     Position place = place_of(s, state, process);
@@ -43,7 +44,7 @@ static int standing(const Search *s, const State *state, int process, int track,
     return 0;
 }
 
-/* The last step of the side that asks, -1: none does */
+/* The last step of the side that needs the decision, -1: none */
 static int last_asking(const Search *s, int what, int side) {
     int numbers = (int)s->part->numbers.count;
     if (what < numbers) return s->part->numbers.items[what].last[side];
@@ -86,7 +87,7 @@ static void sort_decisions(State *state) {
         }
 }
 
-/* ---- iterations ----------------------------------------------------------------------------------------------------- */
+/* ---- iterations ------------------------------------------------------------------------------ */
 
 static void clear_unused(const Search *s, State *state) {
     for (int p = 0; p < processes(s); p++) {
@@ -97,7 +98,8 @@ static void clear_unused(const Search *s, State *state) {
     }
 }
 
-/* The loop of a group in which a process is, or whose counter it carries to the next piece; NULL: none */
+/* The loop of a group that the process is in, or whose counter it keeps for the next piece;
+ * NULL: none */
 static const Loop *round_of(const Search *s, const Position *place, int group) {
     const Side *side = own_side(s, place->process);
     int loop = innermost(s, place);
@@ -105,7 +107,7 @@ static const Loop *round_of(const Search *s, const Position *place, int group) {
     return loop < 0 ? NULL : &side->loops[loop];
 }
 
-/* Iterations that a process may forget of one of its loops */
+/* Number of a process's iterations that can be dropped for one of its loops */
 static int64_t rounds_done(const Position *place, const Loop *loop, int32_t exact) {
     int64_t counter = place->trips[loop->depth - 1];
     int64_t rounds = floor_div(counter - exact, loop->times);
@@ -116,8 +118,8 @@ static int64_t rounds_done(const Position *place, const Loop *loop, int32_t exac
     return rounds;
 }
 
-/* Iterations that all who go round a group's loops, in one iteration of what is around, have done: as many as may be
- * forgotten */
+/* Number of iterations that all processes in a group's loops, in one iteration of the enclosing
+ * loop, have completed and can drop */
 static int64_t common_rounds(const Search *s, const State *state, const Group *group, int index, const int32_t *path) {
     int64_t least = NEVER;
     for (int p = 0; p < processes(s); p++) {
@@ -133,7 +135,7 @@ static int64_t common_rounds(const Search *s, const State *state, const Group *g
     return least == NEVER || least < 0 ? 0 : least;
 }
 
-/* The depth at which a decision's path goes through a loop of the group, -1: it does not */
+/* The depth at which a decision's path passes through a loop of the group, -1: it does not */
 static int passes(const Search *s, const Decision *decision, int group, const int32_t *path, int64_t *times) {
     int outer = search_depth(s, s->part->groups.items[group].outer), track = search_track(s, decision->what);
     while (search_depth(s, track) > outer + 1) track = s->part->tracks.items[track].outer;
@@ -157,8 +159,8 @@ static void shift_decision(const Search *s, Decision *decision, int group, const
     if (decision->high < exact) decision->high = exact;
 }
 
-/* What is known of the number itself, up to which it is: of counters that go on to be counted from the start. From then on
- * the view knows it. */
+/* Transfers the known limits of the number to the view of the group, before its counters are no
+ * longer absolute. */
 static void know_view(const Search *s, State *state, int view, const int32_t *path) {
     const View *row = &s->part->views.items[view];
     int what = (int)s->part->numbers.count + view;
@@ -194,7 +196,7 @@ static void forget_rounds(const Search *s, State *state, int group, const int32_
     }
 }
 
-/* The next group in whose loops somebody is, or whose counter somebody carries; -1: there is none */
+/* The next group with a process in its loops, or with a kept counter; -1: none */
 static int next_group(const Search *s, const State *state, int before) {
     int next = -1;
     for (int p = 0; p < processes(s); p++) {
@@ -223,7 +225,7 @@ static void count_iterations(const Search *s, State *state) {
     }
 }
 
-/* ---- stages and turns ----------------------------------------------------------------------------------------------- */
+/* ---- stages and turns ------------------------------------------------------------------------ */
 
 static int base_of(const Search *s, const State *state, const Position *place, int handle) {
     return state->words[ring_of_handle(s->machine, place, handle)->base];
@@ -240,7 +242,7 @@ static void count_stages(const Search *s, State *state) {
             int32_t *held = place.held + HELD_WORDS * i;
             held[HELD_NUMBER] -= base_of(s, state, &place, held[HELD_HANDLE]);
             if (held[HELD_NUMBER] < 0)
-                held_drop(&place, i); /* all others are done with it */
+                held_drop(&place, i); /* all other processes are done with it */
             else
                 i++;
         }

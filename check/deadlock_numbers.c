@@ -1,12 +1,13 @@
-/* Numbers that decide, and conditions as questions about them. A bound or a condition is a number of which it is asked
- * whether it is greater than something: 2 * K + 1 trips are K seen twice and one more, `a < b` asks b - a. Numbers are equal
- * where their polynomials over versions are, loop variables of loops that run alike taken for the same. What is not found
- * equal is only less known: then all is tried. */
+/* Numbers that decide, and conditions as questions about them. Bounds and conditions are
+ * normalised to `number > constant`: 2 * K + 1 iterations are twice the number K plus one, `a <
+ * b` is b - a > 0. Numbers are equal if their polynomials over versions are, where loop
+ * variables of matching loops are equal. An equality that is missed only loses information: then
+ * both outcomes are tried. */
 #include "check/deadlock_search.h"
 
 #define PERIOD_MOST 2048
-#define LEAST_MOST  8 /* how often something certainly is at least */
-#define SPLITS_MOST 8 /* truths, minima and maxima that are taken apart one in the other */
+#define LEAST_MOST  8 /* largest constant lower bound that is tried */
+#define SPLITS_MOST 8 /* nesting depth of truths, minima and maxima that are expanded */
 
 const Loop *loop_of(const Part *part, int side, int loop) {
     return loop < 0 ? NULL : &part->sides.items[side].loops[loop];
@@ -24,7 +25,7 @@ bool in_grid(const Part *part, int side, int around) {
 
 Algebra *part_algebra(const Part *part, int side, int around) { return part->algebra[in_grid(part, side, around)]; }
 
-/* ---- formulas in terms of tracks -------------------------------------------------------------------------------- */
+/* ---- formulas of loop variables -------------------------------------------------------------- */
 
 static int tile_atom(Algebra *algebra) {
     return algebra_version(algebra, NULL, -1, -1, "tile", E_I32)->terms[0].atoms[0];
@@ -42,7 +43,8 @@ static bool mentions_track(const Part *part, Algebra *algebra, const Poly *poly,
     return false;
 }
 
-/* Is something in it made anew in each iteration of the loop: a version, made at one of its rows? */
+/* True if it contains a version that is set at a row of the loop, so that it differs between
+ * iterations */
 static bool mentions_versions(const Algebra *algebra, const Poly *poly, const Region *whole) {
     arena_count(algebra->arena, 1);
     for (int t = 0; poly && t < poly->count; t++)
@@ -87,7 +89,7 @@ int part_depends(const Part *part, int side, int around, const Poly *poly) {
     return -1;
 }
 
-/* ---- numbers ---------------------------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 static int64_t common_divisor(int64_t a, int64_t b) {
     a = a < 0 ? -a : a;
@@ -124,7 +126,8 @@ static const Atom *only_atom(const Algebra *algebra, const Poly *poly) {
     return &algebra->atoms.items[poly->terms[0].atoms[0]];
 }
 
-/* The formula is a constant, a rest, a truth, or least of something and a constant. */
+/* A constant upper bound, if the formula is a constant, a remainder, a truth, or a minimum with
+ * a constant. */
 static int32_t most_of(const Algebra *algebra, const Poly *poly) {
     const Atom *atom = only_atom(algebra, poly);
     int32_t most = NEVER;
@@ -146,16 +149,17 @@ static void learn_bounds(Algebra *algebra, Number *number) {
     number->high = NEVER;
     if (number->grid || (number->changes && !truth)) return;
     number->high = most_of(algebra, number->poly);
-    if (number->where >= 0 && number->high < 0) number->high = 0; /* live iterations of an empty range */
+    /* live iterations of an empty range */
+    if (number->where >= 0 && number->high < 0) number->high = 0;
     if (number->where >= 0 || truth) return;
-    for (int least = 0; least < LEAST_MOST; least++) { /* is it at least this? */
+    for (int least = 0; least < LEAST_MOST; least++) { /* tests value >= least */
         const Poly *room = poly_offset(algebra, number->poly, -least);
         if (!algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room)) break;
         number->low = least - 1;
     }
 }
 
-/* Counters are forgotten in whole periods; false where they would be too long */
+/* Counters are reduced by whole periods; false: the period would be too long */
 static bool add_period(Part *part, const Track *track, int64_t by) {
     if (track->shape.group < 0) return true;
     Group *group = &part->groups.items[track->shape.group];
@@ -166,7 +170,7 @@ static bool add_period(Part *part, const Track *track, int64_t by) {
     return true;
 }
 
-/* The variable that counts the iterations of a track; NULL: there is none */
+/* The variable that counts the iterations of a track; NULL: none */
 static const Poly *counter_of(Algebra *algebra, const Track *track) {
     const Region *region = track->region;
     if (region->kind == REGION_GRID) return poly_atom(algebra, tile_atom(algebra));
@@ -174,7 +178,7 @@ static const Poly *counter_of(Algebra *algebra, const Track *track) {
     return poly_atom(algebra, algebra_atom_local(algebra, track->role, region->var));
 }
 
-/* A loop variable, or its rest: then it is known without asking */
+/* Recognises a loop variable, or its remainder: its value is known without a question */
 static void find_counter(Part *part, Algebra *algebra, Number *number) {
     int64_t from, by = 0;
     number->counter = -1;
@@ -201,7 +205,8 @@ int number_new(Part *part, Algebra *algebra, Number number) {
     return (int)part->numbers.count - 1;
 }
 
-/* Has the formula a quotient, rest, min, max or select, so that it may be written in another way? */
+/* True if the formula has a quotient, remainder, min, max or select, so that equal formulas may
+ * look different */
 static bool has_operations(const Algebra *algebra, const Poly *poly) {
     for (int t = 0; t < poly->count; t++)
         for (int k = 0; k < poly->terms[t].count; k++) {
@@ -229,7 +234,7 @@ int number_find(const Part *part, bool inside, const Poly *poly, int track, int 
     return -1;
 }
 
-/* One that is equal to itself alone */
+/* A number that is equal only to itself */
 static int number_own(Part *part, int side, int around, const Poly *poly) {
     Number number = {.poly = poly, .track = track_of(part, side, around), .where = -1, .changes = true};
     number.in_grid = in_grid(part, side, around);
@@ -261,9 +266,10 @@ int number_live(Part *part, int side, int around, const Region *loop, int whole,
     return number_new(part, algebra, number);
 }
 
-/* ---- questions -------------------------------------------------------------------------------------------------- */
+/* ---- questions ------------------------------------------------------------------------------- */
 
-/* Iterations of a loop whose variable is compared with a constant are told apart up to there. */
+/* Iterations of a loop whose variable is compared with a constant are distinguished up to that
+ * constant. */
 static void tell_apart(Part *part, const Question *question) {
     const Number *number = &part->numbers.items[question->number];
     if (number->counter < 0 || number->modulo || question->counted) return;
@@ -287,7 +293,8 @@ static int64_t coefficient(const Poly *poly, int atom) {
     return 0;
 }
 
-/* poly > 0 where it compares the counter of a loop around with one of its bounds: k + 1 < K */
+/* Recognises poly > 0 as a comparison of an enclosing loop's counter with one of its bounds: k +
+ * 1 < K */
 static bool counted_by(Part *part, Algebra *algebra, const Loop *loop, const Poly *poly, Question *question) {
     const Track *track = &part->tracks.items[loop->track];
     const Region *region = track->region;
@@ -298,7 +305,8 @@ static bool counted_by(Part *part, Algebra *algebra, const Loop *loop, const Pol
     if (sign != 1 && sign != -1) return false;
     const Poly *rest = poly_sum(algebra, poly, poly_atom(algebra, atom), -sign);
     if (poly_mentions(algebra, rest, atom)) return false;
-    if (sign == 1) rest = poly_offset(algebra, poly_minus(algebra, rest), 1); /* k + r > 0 is not 1 - r > k */
+    /* k + r > 0 is not 1 - r > k */
+    if (sign == 1) rest = poly_offset(algebra, poly_minus(algebra, rest), 1);
     const Poly *most = poly_sum(algebra, rest, track->base, -1);
     const Poly *unit = most ? part_primitive(part, most, &times, &plus) : NULL;
     if (!unit || plus > NEVER / 2 || plus < -NEVER / 2) return false;
@@ -323,7 +331,8 @@ static bool counted(Part *part, int side, int around, const Poly *poly, Question
     return false;
 }
 
-/* A min or max in it: it is greater than 0 where `both` of the halves are, or one of them; false where there is none */
+/* Expands a min or max in it: it is > 0 if `both` halves are, or one of them; false: there is
+ * none */
 static bool halves_of(Algebra *algebra, const Poly *poly, const Poly *halves[2], bool *both) {
     for (int i = 0; i < poly->count; i++) {
         const Term *term = &poly->terms[i];
@@ -338,7 +347,8 @@ static bool halves_of(Algebra *algebra, const Poly *poly, const Poly *halves[2],
     return false;
 }
 
-/* A number and its opposite are the same question: of the two the one whose first term is positive, or that which is there */
+/* A number and its opposite form one question: with the form that exists already, otherwise the
+ * one whose first term is positive */
 static bool asks_opposite(Part *part, int side, int around, const Poly *rest, const Poly *opposite) {
     if (!opposite || poly_changes(part_algebra(part, side, around), rest)) return false;
     int track = part_depends(part, side, around, rest);
@@ -348,7 +358,7 @@ static bool asks_opposite(Part *part, int side, int around, const Poly *rest, co
     return usual ? other && !own : other || !own;
 }
 
-/* Is poly > 0? */
+/* The question poly > 0 */
 static int positive_question(Part *part, int side, int around, const Poly *poly, int yes, int no, int depth) {
     Algebra *algebra = part_algebra(part, side, around);
     const Poly *halves[2];
@@ -362,7 +372,7 @@ static int positive_question(Part *part, int side, int around, const Poly *poly,
     }
     if (poly && counted(part, side, around, poly, &question)) return ask(part, side, question);
     const Poly *rest = poly ? part_primitive(part, poly, &times, &plus) : NULL;
-    if (!rest || plus > NEVER / 2 || plus < -NEVER / 2) { /* a truth of its own */
+    if (!rest || plus > NEVER / 2 || plus < -NEVER / 2) { /* a separate truth */
         question.number = number_own(part, side, around, poly);
         return ask(part, side, question);
     }
@@ -377,9 +387,10 @@ static int positive_question(Part *part, int side, int around, const Poly *poly,
     return ask(part, side, question);
 }
 
-/* ---- conditions ------------------------------------------------------------------------------------------------- */
+/* ---- conditions ------------------------------------------------------------------------------ */
 
-/* The first truth that it depends on: those that a select asks come before those of what it chooses. -1: none */
+/* The first truth that it depends on: those in conditions of selects come before those in their
+ * operands. -1: none */
 static int first_truth(const Algebra *algebra, const Poly *poly) {
     arena_count(algebra->arena, 1);
     for (int t = 0; t < poly->count; t++)
@@ -412,7 +423,7 @@ static int settled_select(const Algebra *algebra, const Poly *poly) {
     return -1;
 }
 
-/* With the truth decided; selects whose condition is known then are what they choose. */
+/* Replaces the truth by a constant, and selects with a known condition by their operand. */
 static const Poly *decided(Algebra *algebra, const Poly *poly, int truth, bool holds) {
     int64_t value;
     poly = poly_decided(algebra, poly, truth, holds);
@@ -424,7 +435,7 @@ static const Poly *decided(Algebra *algebra, const Poly *poly, int truth, bool h
     return poly;
 }
 
-/* The condition is a number, 0 or 1, made of truths: each of these is asked, and put in its place. */
+/* A condition is a number 0 or 1 made of truths: asks each of them and replaces it. */
 static int truth_question(Part *part, int side, int around, const Poly *poly, int yes, int no, int depth) {
     Algebra *algebra = part_algebra(part, side, around);
     int64_t value;
@@ -444,7 +455,7 @@ static int truth_question(Part *part, int side, int around, const Poly *poly, in
     return ask(part, side, (Question){.number = number, .yes = then, .no = otherwise});
 }
 
-/* Has a range with a `where` an iteration? */
+/* The question if a range with a `where` has an iteration */
 static int live_question(Part *part, int side, int around, int search) {
     const FlowCode *code = part->sides.items[side].role->code;
     const Region *loop = &code->regions.items[search];
@@ -455,7 +466,8 @@ static int live_question(Part *part, int side, int around, int search) {
     return ask(part, side, (Question){.number = number, .yes = QUESTION_YES, .no = QUESTION_NO});
 }
 
-/* Have at least so many live iterations of the loop around been begun before this one? It counts them. */
+/* The question if at least so many live iterations of the enclosing loop began before this one,
+ * which is counted */
 static int begun_question(Part *part, int side, int around, const Poly *least, int yes, int no) {
     int64_t from;
     const Poly *none = poly_constant(part_algebra(part, side, around), 0);

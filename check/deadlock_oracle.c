@@ -1,5 +1,5 @@
-/* The oracle of the search: what has been decided answers the machine, and what has not is open. The process that is
- * furthest behind goes first. */
+/* The oracle of the search: answers the machine from earlier decisions; a question without a
+ * decision is open. The slowest process runs first. */
 #include "check/deadlock_search.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ static const Side *own_side(const Machine *m, const Position *place) {
     return &search_of(m)->part->sides.items[side_of(m, place)];
 }
 
-/* ---- what is decided ------------------------------------------------------------------------------------------------ */
+/* ---- decisions ------------------------------------------------------------------------------- */
 
 int search_depth(const Search *s, int track) { return track < 0 ? 0 : s->part->tracks.items[track].depth; }
 
@@ -50,7 +50,7 @@ static bool is_decided(int32_t low, int32_t high, int64_t above, Answer *answer)
     return false;
 }
 
-/* Is it known from the counter of a loop around? */
+/* True if the counter of an enclosing loop decides it */
 static bool counter_decides(const Search *s, const Position *place, const Number *row, int depth, int64_t above,
                             Answer *answer) {
     if (row->counter < 0) return false;
@@ -64,8 +64,8 @@ static bool counter_decides(const Search *s, const Position *place, const Number
     return false;
 }
 
-/* Is the number greater? view: -1, or of the loop that asks: then the counters, and `above`, may be less than they were from
- * the start */
+/* Is the number greater than `above`? view: -1, or the group whose loop asks: then the counters,
+ * and `above`, may be relative */
 static Answer asked(Search *s, const State *state, const Position *place, int number, int view, int64_t above) {
     const Number *row = &s->part->numbers.items[number];
     int depth = search_depth(s, row->track);
@@ -107,7 +107,7 @@ void search_decide(Search *s, State *state, const Decision *open, bool greater) 
         decision->high = open->low;
 }
 
-/* ---- answers -------------------------------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 /* Is a loop's counter less than times * number + plus? */
 static Answer below(Search *s, const State *state, const Position *place, const Loop *loop, const Bound *bound,
@@ -151,7 +151,7 @@ static Answer holds(Machine *m, const State *state, const Position *place, int r
     return next == QUESTION_YES ? ANSWER_YES : ANSWER_NO;
 }
 
-/* ---- who is furthest behind ----------------------------------------------------------------------------------------- */
+/* ---- order of processes ---------------------------------------------------------------------- */
 
 static const Loop *loop_at(const Machine *m, const Position *place, int depth) {
     const Side *side = own_side(m, place);
@@ -172,7 +172,7 @@ static int64_t compare_steps(const Position *a, const Position *b, const Loop *a
     return (*a->step - a_first) * (b_last - b_first + 1) - (*b->step - b_first) * (a_last - a_first + 1);
 }
 
-/* May a process still come to the loop in this iteration of what is around both? */
+/* True if the process may still reach the loop in this iteration of the common enclosing loop */
 static bool is_ahead(const Position *place, const Region *loop) {
     const FlowCode *slice = place->member->code;
     int at = *place->step / 2;
@@ -198,14 +198,15 @@ int search_standing(const Search *s, const Position *place, int group) {
     return ahead ? -1 : 1;
 }
 
-/* What the process comes to next, or is in, in an iteration of what is around the loop */
+/* The rank of the next or present item of the process, in an iteration of the loop around `loop` */
 static int rank_of(const Machine *m, const Position *place, const Loop *loop) {
-    if (!loop && *place->step % 2) return 0; /* asks whether there is another iteration */
+    if (!loop && *place->step % 2) return 0; /* tests if there is another iteration */
     return own_side(m, place)->ranks[loop ? loop->region->begin : *place->step / 2];
 }
 
-/* Loops that are the same are compared by their counters, else by what comes next, else where in
- * the rows around they stand. Who has just decided lets others go first. */
+/* Matching loops are compared by their counters, otherwise by the rank of what comes next,
+ * otherwise by the row in the enclosing list. A process that has just decided lets others run
+ * first. */
 static bool before(const Machine *m, const State *state, const Position *a, const Position *b) {
     const Loop *a_outer = NULL, *b_outer = NULL;
     (void)state;
@@ -214,7 +215,7 @@ static bool before(const Machine *m, const State *state, const Position *a, cons
         bool same = x && y && (x->track == y->track || (x->group >= 0 && x->group == y->group));
         if (!same) {
             int own = rank_of(m, a, x), other = rank_of(m, b, y);
-            if (!search_of(m)->part->ordered && (x || y)) /* no loop runs away from the others */
+            if (!search_of(m)->part->ordered && (x || y)) /* no loop runs ahead of the others */
                 own = x ? a->trips[depth - 1] : -1, other = y ? b->trips[depth - 1] : -1;
             if (own != other) return own < other;
             break;
@@ -228,7 +229,7 @@ static bool before(const Machine *m, const State *state, const Position *a, cons
     return compare_steps(a, b, a_outer, b_outer) < 0;
 }
 
-/* ---- building ------------------------------------------------------------------------------------------------------- */
+/* ---- construction ---------------------------------------------------------------------------- */
 
 static int common_multiple(int a, int b) {
     int other = a, rest = b;

@@ -1,19 +1,20 @@
-/* The order in which roles come to the loops and acquires of one list of rows, as if one script
- * had been given to all of them: where one role has a before b, a comes before b. The search runs
- * the process that is least advanced in this order first. Every order of processes gives the same
- * verdict; this one keeps the processes close to each other, so that there are few states. */
+/* An order of the loops and acquires of all roles in one list of rows, as if they followed one
+ * script: if one role has a before b, a precedes b. The search first runs the process that is
+ * least advanced in this order. Every order of processes gives the same verdict; this one keeps
+ * the processes close to each other, so that there are few states. */
 #include "check/deadlock_search.h"
 
-#define ROUNDS_MOST 64 /* where roles contradict each other, there is no such order */
+/* most rounds; if the roles' orders contradict each other, there is no common one */
+#define ROUNDS_MOST 64
 
 typedef VEC(int) Numbers;
 
 /* Items: the loops of a track, and acquire number n of a pipe in one iteration of a track */
 typedef struct Order {
     Part *part;
-    Numbers ranks;     /* by item: those that come before it have lower ones */
+    Numbers ranks;     /* by item: predecessors have lower ranks */
     int *loops;        /* by track: 1 + its item, 0: none yet */
-    Numbers *acquires; /* by track around, and pipe: items */
+    Numbers *acquires; /* by enclosing track, and pipe: items */
     bool changed;
 } Order;
 
@@ -22,13 +23,14 @@ static int new_item(Order *o) {
     return (int)o->ranks.count - 1;
 }
 
-/* The loop in whose list the row stands, -1: none. A LOOP stands in the list around it. */
+/* The loop whose list contains the row, -1: none. A LOOP belongs to the enclosing list. */
 static int list_of(const Side *side, const Row *row) {
     if (row->kind == ROW_LOOP) return side->loops[row->region].outer;
     return side->slice->regions.items[row->region].loop;
 }
 
-/* The item that begins with the row, -1: none does. counts: acquires before it, by list and pipe */
+/* The item that begins with the row, -1: none. counts: number of earlier acquires, by list and
+ * pipe */
 static int item_of(Order *o, const Side *side, const Row *row, size_t *counts) {
     int list = list_of(side, row);
     size_t pipes = o->part->pipes.count;
@@ -55,7 +57,7 @@ static int *items_of(Order *o, const Side *side) {
     return items;
 }
 
-/* The rows of a side in their order; in each list the items get rising ranks. */
+/* Visits the rows of a side in order; the items of each list get ascending ranks. */
 static void rank_side(Order *o, const Side *side, const int *items) {
     int *last = NEW_ARRAY(o->part->arena, int, side->slice->regions.count + 1);
     for (size_t at = 0; at < side->slice->rows.count; at++) {
@@ -67,7 +69,7 @@ static void rank_side(Order *o, const Side *side, const int *items) {
     }
 }
 
-/* What comes next in its list, by row; NEVER: nothing does */
+/* By row, the rank of the next item in its list; NEVER: none */
 static void note_ranks(const Order *o, Side *side, const int *items) {
     const FlowCode *slice = side->slice;
     int *next = NEW_ARRAY(o->part->arena, int, slice->regions.count + 1);

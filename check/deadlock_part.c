@@ -1,8 +1,8 @@
-/* The sides of a part: of each role a slice with its operations on the pipes of the part, the loops of that with their tracks,
- * and its conditions as questions. */
+/* The sides of a part: for each role a slice with its operations on the part's pipes, the loops
+ * of the slice with their tracks, and its conditions as questions. */
 #include "check/deadlock_search.h"
 
-#define ROWS_MOST 100000 /* of a slice */
+#define ROWS_MOST 100000 /* most rows of a slice */
 
 int part_pipe(const Part *part, int pipe) {
     for (size_t i = 0; i < part->pipes.count; i++)
@@ -10,7 +10,7 @@ int part_pipe(const Part *part, int pipe) {
     return -1;
 }
 
-/* ---- the slice -------------------------------------------------------------------------------------------------- */
+/* ---- the slice ------------------------------------------------------------------------------- */
 
 typedef struct Wanted {
     const Part *part;
@@ -33,7 +33,7 @@ static bool keeps(const FlowCode *code, const Row *row, const void *data) {
     return operation && takes(side, row->handle);
 }
 
-/* Rows of the part's pipes that are not in side->without */
+/* The rows for the part's pipes that are not in side->without */
 static FlowCode *part_slice(const Part *part, const Side *side) {
     const Wanted wanted = {part, side};
     FlowCode *slice = code_slice(part->arena, side->role->code, keeps, &wanted);
@@ -57,7 +57,8 @@ static int mentions(const FlowCode *slice, int handle) {
     return count;
 }
 
-/* A stage that is moved to a variable which does nothing but release it, as in a function: it is released where it was. */
+/* A stage that is moved to a variable which is then only released, as by a function: the release
+ * is attributed to the first variable. */
 static bool release_in_place(Side *side) {
     bool found = false;
     for (size_t at = 0; at + 1 < side->slice->rows.count; at++) {
@@ -83,21 +84,21 @@ static void find_taken(const Part *part, Side *side) {
     }
 }
 
-/* ---- loops and conditions ------------------------------------------------------------------------------------------ */
+/* ---- loops and conditions -------------------------------------------------------------------- */
 
 static int loop_around(const FlowCode *slice, int region) {
     int parent = slice->regions.items[region].parent;
     return parent < 0 ? -1 : slice->regions.items[parent].loop;
 }
 
-/* What a region stands in: the body of a loop, one arm of an IF, a block that may be left */
+/* The list that contains a region: the body of a loop, one arm of an IF, a block with leaves */
 static int arm_of(const FlowCode *slice, const Region *region) {
     if (region->parent < 0) return 0;
     const Region *parent = &slice->regions.items[region->parent];
     return 2 * region->parent + (parent->kind == REGION_IF && region->begin > parent->otherwise);
 }
 
-/* Pipes that are acquired or released at the loop's rows; and those that are acquired at others too */
+/* Pipes acquired or released in the loop's rows; and those that are acquired in other rows too */
 static uint64_t pipes_used(const Part *part, const Side *side, const Region *loop, bool inside) {
     uint64_t pipes = 0;
     for (size_t at = 0; at < side->slice->rows.count; at++) {
@@ -126,7 +127,7 @@ static bool add_loop(Part *part, int index, int region) {
     return fine;
 }
 
-/* Does the condition hold on each path to it? */
+/* Truth of the condition on its path */
 static Certainty path_decides(const Part *part, const Side *side, const Region *row) {
     FlowCode *code = side->role->code;
     int at = side->slice->whole_rows.items[row->begin];
@@ -159,9 +160,10 @@ static bool add_condition(Part *part, int index, int region) {
     return true;
 }
 
-/* ---- who asks last --------------------------------------------------------------------------------------------------- */
+/* ---- last use of decisions ------------------------------------------------------------------- */
 
-/* The last step that asks for each number: of one in an inner loop the end of it, as it comes again */
+/* The last step that needs each number: for one in an inner loop the end of that loop, because
+ * it repeats */
 static void note(Part *part, int index, int which, int step, const Loop *loop) {
     Number *number = &part->numbers.items[which];
     for (; loop && loop->track != number->track; loop = loop_of(part, index, loop->outer))
@@ -196,9 +198,9 @@ static void note_carried(const Part *part, Side *side) {
     }
 }
 
-/* ---- a side ------------------------------------------------------------------------------------------------------------ */
+/* ---- a side ---------------------------------------------------------------------------------- */
 
-/* Rows in arms of which the path to them proves that they are never taken; false: there are none */
+/* Removes rows in arms that their path proves to be dead; false: there are none */
 static bool leave_out_dead(const Part *part, Side *side) {
     bool found = false;
     for (size_t r = 1; r < side->slice->regions.count; r++) {
@@ -215,7 +217,7 @@ static bool leave_out_dead(const Part *part, Side *side) {
     return found;
 }
 
-/* Without what is known of loops; true: rows that are never reached were left out */
+/* The slice without facts about loops; true: dead rows were removed */
 static bool slice_side(Part *part, Side *side) {
     size_t rows = side->role->code->rows.count;
     find_taken(part, side);
@@ -272,7 +274,8 @@ bool part_compile(Part *part) {
         dropped |= slice_side(part, &part->sides.items[r]);
     if (part->drops && !dropped) return false;
     if (part->cuts && !cut_sides(part)) return false;
-    for (size_t apart = 0;; apart = part->apart.count) { /* again for each loop that is left apart */
+    /* repeats for each loop that is excluded */
+    for (size_t apart = 0;; apart = part->apart.count) {
         if (compile_all(part)) {
             part_order(part);
             return true;

@@ -1,16 +1,16 @@
-/* Can a number be greater than something, or not greater, given what else is decided? Takes a state
- * that waits for a decision; numbers are formulas, and the decisions about them, the conditions
- * around the process that asks and the counters of its loops are facts about one iteration. Says no
- * where the prover finds that these facts contradict each other: then that way is not searched. */
+/* Excludes impossible decisions. Takes a state that needs a decision; numbers are formulas, and
+ * the earlier decisions, the conditions around the process and the counters of its loops are
+ * facts about one iteration. An outcome that the prover finds to contradict these facts is not
+ * searched. */
 #include "check/deadlock_search.h"
 
 #include <string.h>
 
 #define LIMITS_MOST 128
 
-typedef struct Limit { /* of a number, or of the counter of a track */
-    int32_t what;      /* a number; -1 - a track */
-    int32_t low, high; /* greater than low, not greater than high */
+typedef struct Limit { /* for a number, or for the counter of a track */
+    int32_t what;      /* a number; or -1 - track */
+    int32_t low, high; /* low < value <= high */
 } Limit;
 
 typedef struct Asking { /* the process that needs the decision */
@@ -20,10 +20,10 @@ typedef struct Asking { /* the process that needs the decision */
     const Side *side;
     bool in_grid;
     int count;
-    Limit limits[LIMITS_MOST]; /* that the decision is about comes last */
+    Limit limits[LIMITS_MOST]; /* those for the decision itself are last */
 } Asking;
 
-typedef struct Possible { /* what was asked before */
+typedef struct Possible { /* cached answers */
     const Limit *limits;
     int count;
     bool possible;
@@ -36,7 +36,7 @@ struct PossibleTable {
     Possible *buckets[BUCKETS];
 };
 
-/* ---- what is known --------------------------------------------------------------------------- */
+/* ---- facts ----------------------------------------------------------------------------------- */
 
 static bool is_formula(const Asking *a, int what) {
     if (what >= (int)a->search->part->numbers.count) return false;
@@ -49,12 +49,12 @@ static void add(Asking *a, int32_t what, int32_t low, int32_t high) {
         a->limits[a->count++] = (Limit){what, low, high};
 }
 
-/* Is the process in an iteration of the loop: not about to go on with it, or not? */
+/* True if the process is in an iteration of the loop, not at its end or start */
 static bool is_within(const Asking *a, const Loop *loop) {
     return *a->place.step > 2 * loop->region->begin + 1;
 }
 
-/* Is the process in an iteration of the track, with these counters around? */
+/* True if the process is in an iteration of the track with these counters of enclosing loops */
 static bool is_around(const Asking *a, int track, const int32_t *path) {
     int depth = search_depth(a->search, track);
     if (track < 0) return true;
@@ -82,8 +82,7 @@ static void add_question(Asking *a, const Position *place, const Question *asked
     add(a, asked->number, greater ? above : ALWAYS, greater ? NEVER : above);
 }
 
-/* The condition around a process came out so: what each of its questions must have been, as far as
- * that is certain */
+/* Adds the answers that the truth of a condition around the process implies for its questions */
 static void add_condition(Asking *a, const Position *place, const Side *side, int question, bool holds) {
     int wrong = holds ? QUESTION_NO : QUESTION_YES;
     while (question >= 0) {
@@ -132,13 +131,13 @@ static void assume_between(Algebra *algebra, const Poly *poly, const Limit *limi
         algebra_assume_poly(algebra, poly_offset(algebra, poly_minus(algebra, poly), limit->high));
 }
 
-/* A range with a `where` has no more live iterations than others. */
+/* The live iterations of a range with a `where` are at most its iterations. */
 static void assume_number(Algebra *algebra, const Number *number, const Limit *limit) {
     if (number->where < 0) assume_between(algebra, number->poly, limit);
     else if (limit->low >= 0) assume_above(algebra, number->poly, limit->low);
 }
 
-/* The value of a loop's variable, from its counter and the ends of the loop */
+/* The value of a loop variable, from its counter and the ends of the loop */
 static void assume_track(Algebra *algebra, const Track *track, const Limit *limit) {
     const Region *region = track->region;
     if (region->kind != REGION_FOR || region->var < 0 || region->where || track->changes) return;

@@ -1,20 +1,22 @@
-/* deadlock search: private to check/deadlock*.c: do roles wait for each other for ever, for some counts of the loops?
- *   deadlock.c           which pipes close a ring of roles, part by part; what is said
+/* deadlock search, check private (check/deadlock*.c): searches for deadlocks between roles, for
+ * any counts of loops.
+ *   deadlock.c           the parts of roles and pipes; messages
  *   deadlock_part.c      the slices of the roles of a part, with their loops and conditions
- *   deadlock_numbers.c   numbers that decide, equal ones of different roles found; conditions as questions about them
- *   deadlock_loops.c     which loops of different roles are one and the same
+ *   deadlock_numbers.c   numbers that decide, matched between roles; conditions as questions
+ *   deadlock_loops.c     matches loops of different roles
  *   deadlock_split.c     sizes by their remainders
- *   deadlock_order.c     who comes to what before whom
- *   deadlock_oracle.c    answers of the machine: what is decided, and who goes first
+ *   deadlock_order.c     a common order of the roles' loops and acquires
+ *   deadlock_oracle.c    answers for the machine: decisions, and which process runs first
  *   deadlock_possible.c  decisions that contradict each other
  *   deadlock_normal.c    the normal form of a state
- *   deadlock_states.c    all states, each once
+ *   deadlock_states.c    breadth-first search of the states
  *
- * Steps of one process are never undone by another's (flow/machine.h), so one order of them stands for all: the roles are
- * kept together, always the one that is furthest behind goes on. What is not known are the decisions: does this loop go on,
- * does this condition hold. A decision is taken by the first who needs it, both ways, and kept for those who follow. States
- * are compared as seen from the one furthest behind, so that a loop comes back to where it was: then it is right however
- * often it is gone round. */
+ * A step of one process never disables a step of another (flow/machine.h), so one order of the
+ * steps represents all: the slowest process always runs next, which keeps the roles together.
+ * The unknowns are decisions: whether a loop continues, and whether a condition holds. The first
+ * process that needs a decision takes it, with both outcomes, and it is kept for those that
+ * follow. States are compared relative to the slowest process, so that a loop returns to an
+ * earlier state: then it is deadlock-free for any number of iterations. */
 #ifndef PIPEC_DEADLOCK_SEARCH_H
 #define PIPEC_DEADLOCK_SEARCH_H
 
@@ -25,17 +27,17 @@
 #include "flow/machine.h"
 #include "flow/values.h"
 
-#define DEPTH_MOST 8 /* loops in each other */
-#define EXACT      2  /* iterations that are told apart from all later ones, */
+#define DEPTH_MOST 8 /* nested loops */
+#define EXACT      2  /* number of first iterations that are distinguished, */
 #define EXACT_MORE 5
-#define EXACT_MOST 16 /* or as many as conditions of the program tell apart */
+#define EXACT_MOST 16 /* at most, if conditions of the program distinguish more */
 #define NEVER      INT32_MAX
 #define ALWAYS     INT32_MIN
 
-/* ---- what a part is made of -------------------------------------------------------------------------------------- */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
-typedef struct Bound { /* a loop goes on while its counter is less than times * number + plus */
-    int number, view;  /* -1: less than plus */
+typedef struct Bound { /* a loop continues while its counter < times * number + plus */
+    int number, view;  /* -1: < plus */
     int64_t times, plus;
 } Bound;
 
@@ -43,19 +45,23 @@ typedef struct Bound { /* a loop goes on while its counter is less than times * 
 
 typedef struct Loop {     /* of a side, by region of its slice */
     const Region *region; /* NULL: that region is no loop */
-    int outer, depth;     /* the region of the loop around it, -1: none; depth 1: the outermost */
-    int track, group;     /* group: -1 where all bounds are constant */
-    int arm;              /* what it stands in: loops of the same are gone through one after the other */
-    int after;            /* the loop whose counter it goes on with: the next piece of a range; -1: none */
-    bool left;            /* some break leaves it */
-    int64_t first;        /* else its counter begins with this */
+    /* region of the enclosing loop, -1: none; depth 1: the outermost */
+    int outer, depth;
+    int track, group;     /* group: -1 if all bounds are constant */
+    /* the list that contains it: loops of one list run one after the other */
+    int arm;
+    /* the loop whose counter it continues: the next piece of a range; -1: none */
+    int after;
+    bool left;            /* has an early exit */
+    int64_t first;        /* otherwise the initial value of its counter */
     int bound_count;
     Bound bounds[BOUNDS_MOST];
-    bool constant;  /* one of them is constant */
-    int64_t times;  /* of those that are not */
+    bool constant;  /* one of the bounds is constant */
+    int64_t times;  /* factor of the others */
     uint64_t pipes; /* of the part, acquired or released in it */
-    bool joined;    /* its track was one over other pipes */
-    bool piece;     /* of a range with a `where`: from number `first` of its live iterations up to one that is known */
+    bool joined;    /* its track was matched over other pipes */
+    /* of a range with a `where`: from number `first` of its live iterations to a known one */
+    bool piece;
 } Loop;
 
 enum { QUESTION_YES = -1, QUESTION_NO = -2 };
@@ -63,23 +69,27 @@ enum { QUESTION_YES = -1, QUESTION_NO = -2 };
 typedef struct Question { /* is the number greater than `above`? */
     int number;
     int64_t above;
-    int counted; /* 0, or 1 + the loop whose counter is compared: is that less than times * number + above? */
-    int yes, no; /* the question that follows, or what the condition comes to */
+    /* 0, or 1 + the loop whose counter is compared: counter < times * number + above */
+    int counted;
+    int yes, no; /* the next question, or the value of the condition */
     int region;  /* the IF that asks */
 } Question;
 
-typedef struct Side { /* a role, as far as a part concerns it */
+typedef struct Side { /* a role, restricted to a part */
     const Role *role;
     FlowCode *slice;
     bool *taken;     /* by handle: that end of its pipe belongs to the part */
-    bool *without;   /* by row of the whole Code: left out of slices */
-    int *released;   /* by row of the whole Code: the handle that a RELEASE lets go instead of its own, -1: its own */
+    bool *without;   /* by row of the whole Code: removed from slices */
+    /* by row of the whole Code: the handle that a RELEASE releases instead of its own, -1: its
+     * own */
+    int *released;
     Loop *loops;     /* by region */
-    int *conditions; /* by region of an IF: the first question, or what is known */
+    int *conditions; /* by region of an IF: the first question, or a constant */
     VEC(Question) questions;
-    int latest[DEPTH_MOST]; /* by depth less 1: 1 + the last loop so far, 0: none yet */
-    int *ranks;   /* by row: of what comes next in its list, for all sides alike */
-    int *carried; /* by row: the loop whose counter is carried there to the next piece of its range, -1: none */
+    int latest[DEPTH_MOST]; /* by depth - 1: 1 + the last loop so far, 0: none yet */
+    int *ranks;   /* by row: rank of the next item in its list, the same order for all sides */
+    /* by row: the loop whose counter is kept there for the next piece of its range, -1: none */
+    int *carried;
 } Side;
 
 typedef struct Under { /* an IF around a loop */
@@ -88,67 +98,75 @@ typedef struct Under { /* an IF around a loop */
 } Under;
 
 typedef struct
-    Track { /* loops of several sides that go round equally often with equal values, each once in an iteration of
-                          `outer` */
+    /* loops of several sides with equal iterations and values, each once per iteration of
+     * `outer` */
+    Track {
     int outer, depth;
     const Region *region; /* of the first side */
     const Role *role;
     const Poly *lo, *hi; /* in terms of the first sides' loop variables */
-    const Poly *base;    /* the loop variable is this and the counter */
-    bool changes;        /* nobody else's loop is known to be the same */
-    bool once;           /* there is one iteration at most: of lo */
+    const Poly *base;    /* loop variable = base + counter */
+    bool changes;        /* no other role's loop is known to be equal */
+    bool once;           /* at most one iteration: that of lo */
     uint64_t pipes;      /* of the part, acquired or released in it */
     Loop shape;          /* bounds, group, times and first counter of its loops */
     int *loop;           /* by side, -1: none */
-    VEC(Under) under;    /* conditions around the loop of the first side, in an iteration of `outer` */
+    /* conditions around the loop of the first side, in an iteration of `outer` */
+    VEC(Under) under;
 } Track;
 
-typedef struct Number { /* how often, or whether: the same for all who ask in the same iteration of `track` */
+/* a count or truth, the same for all sides in the same iteration of `track` */
+typedef struct Number {
     const Poly *poly;
-    int track; /* -1: the same all the time */
-    int where; /* a range whose iterations are left out, -1: none */
+    int track; /* -1: constant */
+    int where; /* a range with skipped iterations, -1: none */
     bool changes, grid;
-    bool in_grid;      /* asked for in a loop over the grid */
-    int counter;       /* the track whose loop variable it is, -1: of none */
-    int32_t from;      /* less this */
-    int32_t modulo;    /* 0, or: it is the rest of the loop variable, divided by this */
-    int32_t low, high; /* known at first: greater than low, not greater than high */
-    int *last;         /* by side: the last step that asks, -1: none does */
+    bool in_grid;      /* used in a loop over the grid */
+    int counter;       /* the track of which it is the loop variable, -1: none */
+    int32_t from;      /* minus this */
+    int32_t modulo;    /* 0, or: it is the loop variable modulo this */
+    int32_t low, high; /* initial knowledge: low < value <= high */
+    int *last;         /* by side: the last step that needs it, -1: none */
 } Number;
 
-typedef struct View { /* what coupled loops have found out of their number beyond `exact` */
+/* what the loops of a group know of their number beyond `exact` */
+typedef struct View {
     int number, group;
 } View;
 
-typedef struct Group { /* coupled loops: their counters run together, and are counted from the one furthest behind */
-    int outer;         /* the track around them */
+/* loops whose counters advance together, counted relative to the slowest process */
+typedef struct Group {
+    int outer;         /* the enclosing track */
     uint64_t pipes;
     int views;
-    int *last;      /* by side: of its loops, -1: none; several are in different arms, or pieces of a range */
-    int32_t exact;  /* iterations that are told apart from all later ones */
-    int64_t period; /* rests of the counters that somebody asks for */
-    bool scaled;    /* some bound has its number several times */
-    bool fixed;     /* they are counted from the start */
+    /* by side: one of its loops, -1: none; several are in different arms, or pieces of a range */
+    int *last;
+    int32_t exact;  /* number of first iterations that are distinguished */
+    int64_t period; /* least common multiple of the remainders that are used */
+    bool scaled;    /* some bound has a multiple of its number */
+    bool fixed;     /* counters are absolute */
 } Group;
 
-typedef struct Apart { /* a loop that goes together with none over other pipes */
+typedef struct Apart { /* a loop that is not matched with loops over other pipes */
     int side, region;
 } Apart;
 
 typedef struct Split {       /* a size is by * quotient + rest */
-    int symbol;              /* which */
-    int64_t by, rest;        /* by 0: none is */
+    int symbol;              /* the size */
+    int64_t by, rest;        /* by 0: no split */
     const Poly *quotient[2]; /* in each of the part's algebras */
 } Split;
 
-typedef struct Part { /* roles that pipes connect in a ring, and these pipes */
+typedef struct Part { /* roles connected by pipes to a biconnected component */
     Arena *arena;
     const Prog *prog;
     VEC(int) roles;
     VEC(int) pipes;
     bool **
-        consumes; /* by pipe and role: the edge between producer and consumer belongs to this part; NULL: the pipe does not */
-    Algebra *algebra[2]; /* outside of the grid, and in it: where no axis is empty */
+        /* by pipe and role: the edge between producer and consumer belongs to this part; NULL:
+         * none of the pipe does */
+        consumes;
+    Algebra *algebra[2]; /* outside of the grid, and inside, where no axis is empty */
     VEC(Track) tracks;
     VEC(Number) numbers;
     VEC(View) views;
@@ -156,61 +174,67 @@ typedef struct Part { /* roles that pipes connect in a ring, and these pipes */
     VEC(Side) sides;
     VEC(Apart) apart;
     Split split;
-    bool ordered;       /* roles come to what they share in one order */
-    bool proves;        /* conditions that the path to them decides are not asked */
-    int32_t exact;      /* iterations of loops that are told apart from all later ones, at least */
-    bool drops;         /* rows are left out that the path to them never reaches */
-    bool cuts;          /* loops are cut where one of the roles has them in pieces */
-    Budget work;         /* that the search of its states may take */
-    const char *beyond; /* why this cannot be decided here, NULL: it can */
+    bool ordered;       /* the roles have a common order */
+    bool proves;        /* does not ask conditions that their path decides */
+    int32_t exact;      /* least number of first iterations that are distinguished */
+    bool drops;         /* removes rows that are proved dead */
+    bool cuts;          /* cuts loops if one of the roles has them in pieces */
+    Budget work;         /* for the search of its states */
+    const char *beyond; /* reason why it is undecidable, NULL: none */
     Span beyond_at;
 } Part;
 
 /* deadlock_part.c */
-/* The sides of its roles; false: part->beyond says why; NULL: there is nothing to cut or leave out */
+/* Compiles the sides of its roles; false: part->beyond is the reason; NULL: there is nothing to
+ * cut or remove */
 bool part_compile(Part *part);
-int part_pipe(const Part *part, int pipe); /* its number in the part, -1: not in it */
+int part_pipe(const Part *part, int pipe); /* its index in the part, -1: not in it */
 
-void part_order(Part *part); /* deadlock_order.c: gives sides their ranks; part->ordered */
+void part_order(Part *part); /* deadlock_order.c: sets the ranks of the sides; part->ordered */
 
 /* deadlock_split.c */
-bool part_split_find(const Part *part, Split *split); /* of the numbers of a part that is compiled */
+bool part_split_find(const Part *part, Split *split); /* from the numbers of a compiled part */
 void part_split_begin(Part *part);                    /* makes the quotient */
 const Poly *part_split(Part *part, Algebra *algebra, const Poly *poly);
 
-/* deadlock_numbers.c. around: a region of the slice, the loop around the place, -1: none */
+/* deadlock_numbers.c. around: a region of the slice, the innermost enclosing loop, -1: none */
 const Loop *loop_of(const Part *part, int side, int loop);
 bool in_grid(const Part *part, int side, int around);
 Algebra *part_algebra(const Part *part, int side, int around);
-/* The loop variables around stand for those of the tracks. at: a row of the slice */
+/* Replaces enclosing loop variables by those of the tracks. at: a row of the slice */
 const Poly *part_formula(Part *part, int side, int around, int at, Expr *expr);
-const Poly *part_whole_formula(Part *part, int side, int around, int whole, Expr *expr); /* whole: of the whole Code */
-int part_depends(const Part *part, int side, int around, const Poly *poly); /* the innermost track, -1: none */
-const Poly *part_primitive(Part *part, const Poly *poly, int64_t *times, int64_t *plus); /* poly = times * it + plus */
-bool part_equal(Algebra *algebra, const Poly *a, const Poly *b); /* certainly? */
+/* whole: of the whole Code */
+const Poly *part_whole_formula(Part *part, int side, int around, int whole, Expr *expr);
+/* the innermost track, -1: none */
+int part_depends(const Part *part, int side, int around, const Poly *poly);
+/* poly = times * result + plus */
+const Poly *part_primitive(Part *part, const Poly *poly, int64_t *times, int64_t *plus);
+bool part_equal(Algebra *algebra, const Poly *a, const Poly *b); /* proved equal */
 int number_new(Part *part, Algebra *algebra, Number number);
 int number_find(const Part *part, bool inside, const Poly *poly, int track, int where);
 int number_of(Part *part, int side, int around, const Poly *poly);
-/* How many live iterations a loop with a `where` has: the same wherever it is the same range. whole: its first row, of the
- * whole Code; range: hi - lo, NULL: not known */
+/* The number of live iterations of a loop with a `where`: equal for equal ranges. whole: its
+ * first row, of the whole Code; range: hi - lo, NULL: unknown */
 int number_live(Part *part, int side, int around, const Region *loop, int whole, const Poly *range);
-int part_condition(Part *part, int side, const Region *branch); /* the first question, or what is known */
+/* the first question, or a constant */
+int part_condition(Part *part, int side, const Region *branch);
 
-/* deadlock_loops.c: gives the loop its track, bounds and group. pipes: that are acquired in it; elsewhere: by the role
- * outside of it. False: part->apart has one more, with which all loops are to be seen again */
+/* deadlock_loops.c: sets the loop's track, bounds and group. pipes: acquired in it; elsewhere:
+ * acquired by the role outside of it. False: part->apart has a new entry, and all loops must be
+ * matched again */
 bool part_loop(Part *part, int side, int region, Loop *loop, uint64_t pipes, uint64_t elsewhere);
 
-/* ---- states -------------------------------------------------------------------------------------------------------- */
+/* ---- states ---------------------------------------------------------------------------------- */
 
-typedef struct Decision { /* of a number or, after them, of a view, in one iteration */
+typedef struct Decision { /* for a number or, after them, a view, in one iteration */
     int32_t what;
     int32_t path[DEPTH_MOST];
-    int32_t low, high; /* greater than low, not greater than high */
+    int32_t low, high; /* low < value <= high */
 } Decision;
 
 #define DECISIONS_MOST 48
 
-typedef struct Decided { /* the oracle's own of a state */
+typedef struct Decided { /* the oracle's part of a state */
     int count;
     Decision *items;
 } Decided;
@@ -219,25 +243,25 @@ typedef struct Search { /* the oracle's data */
     Arena *arena;
     const Part *part;
     Machine *machine;
-    int round;     /* iterations of the grid after which turns are as before */
-    Decision open; /* the decision that is needed: is it greater than `low`? */
-    struct PossibleTable *possible; /* deadlock_possible.c: what was asked before */
+    int round;     /* number of iterations of the grid after which turns repeat */
+    Decision open; /* the needed decision: is it greater than `low`? */
+    struct PossibleTable *possible; /* deadlock_possible.c: cached answers */
 } Search;
 
 Search *search_new(Arena *arena, const Part *part);
-State search_state(const Search *s); /* the first one, or room for one */
+State search_state(const Search *s); /* the initial one, or memory for one */
 void search_copy(const Search *s, State *to, const State *from);
 void search_decide(Search *s, State *state, const Decision *open, bool greater);
 void search_normalise(Search *s, State *state); /* deadlock_normal.c */
-/* May the decision that a process needs come out so? Asked only where conditions are proved */
+/* True if the decision may have this outcome. Called only if conditions are proved */
 bool search_possible(Search *s, const State *state, int process, const Decision *open, bool greater);
 static inline Decided *decided_of(const State *state) { return state->decided; }
 int search_depth(const Search *s, int track);
-/* What is decided of it in the iteration to which the counters of the path lead; NULL: nothing */
+/* The decision in the iteration given by the counters of the path; NULL: none */
 Decision *search_find(const Search *s, const State *state, int what, const int32_t *path);
-int search_track(const Search *s, int what); /* a decision is one of an iteration of this track */
-/* Seen from the loops of a group, of which a process goes through one in an iteration of what is around: -1: it may still
- * come to one, 0: it is in one, 1: it is after them */
+int search_track(const Search *s, int what); /* the track whose iterations have such decisions */
+/* Position relative to the loops of a group, one of which a process runs in an iteration of the
+ * enclosing loop: -1: before, 0: in it, 1: after */
 int search_standing(const Search *s, const Position *place, int group);
 int64_t floor_div(int64_t a, int64_t b);
 

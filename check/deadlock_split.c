@@ -1,10 +1,11 @@
-/* A size by its remainder: where K / 2 and K % 2 decide beside K, K = 2 * q + 0 and K = 2 * q + 1 are searched one after the
- * other, q being any number that is not negative. Loops over K and over K / 2 then count the same number. */
+/* Splits a size by its remainder: if K, K / 2 and K % 2 decide, K = 2 * q + 0 and K = 2 * q + 1
+ * are searched one after the other, for any q >= 0. Then loops over K and over K / 2 have counts
+ * of one number. */
 #include "check/deadlock_search.h"
 
 #define BY_MOST 8
 
-/* scale * symbol + plus, of one symbol that is never negative; scale > 0 */
+/* scale * symbol + plus, for a symbol that is never negative; scale > 0 */
 static bool is_scaled(Algebra *algebra, const Poly *poly, int *symbol, int64_t *scale, int64_t *plus) {
     if (!poly || poly->count < 1 || poly->count > 2) return false;
     const Term *last = &poly->terms[poly->count - 1];
@@ -45,7 +46,7 @@ bool part_split_find(const Part *part, Split *split) {
     return false;
 }
 
-/* What a division of scale * (by * quotient + rest) + plus is; NULL: it stays */
+/* The quotient or remainder of scale * (by * quotient + rest) + plus; NULL: unchanged */
 static const Poly *divided(Part *part, Algebra *algebra, const Atom *atom, int64_t scale, int64_t plus) {
     const Split *split = &part->split;
     int64_t by, rest = scale * split->rest + plus;
@@ -56,7 +57,7 @@ static const Poly *divided(Part *part, Algebra *algebra, const Atom *atom, int64
     return poly_sum(algebra, poly_constant(algebra, more), whole, scale * split->by / by);
 }
 
-/* A division of the symbol in the formula, and what it is; -1: there is none */
+/* A division of the symbol in the formula, and its value; -1: none */
 static int find_division(Part *part, Algebra *algebra, const Poly *poly, const Poly **value) {
     arena_count(algebra->arena, 1);
     int64_t scale, plus;

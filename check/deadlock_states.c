@@ -1,16 +1,16 @@
-/* All states that need a decision, each once, nearest first: from each both ways. Where the last of them has been gone on
- * from and none is stuck, nobody ever waits for ever. */
+/* Breadth-first search of the states that need a decision; both outcomes are tried. If no state
+ * is stuck, the roles are deadlock-free. */
 #include "check/deadlock_search.h"
 
 #include <string.h>
 
-#define WORDS_A_STEP  4 /* of a state, that are compared in a step of the meter */
+#define WORDS_A_STEP  4 /* words of a state compared per step of the meter */
 #define BUCKETS_LEAST 256
 
-typedef struct Known { /* a state that waits for a decision */
+typedef struct Known { /* a state that needs a decision */
     State state;
     Decision open;
-    int decider; /* who needs it */
+    int decider; /* the process that needs it */
     uint64_t hash;
 } Known;
 
@@ -81,7 +81,8 @@ static size_t words_of(const Machine *m, const State *state) {
     return (size_t)m->words + (size_t)m->bytes / sizeof *state->words + decided;
 }
 
-/* Keeps a state of normal form that waits for a decision, if it is new. decided: who took the decision before it */
+/* Adds a state in normal form that needs a decision, if it is new. decided: the process that
+ * took the previous decision */
 static Verdict keep(States *s, State *state, int decided) {
     Search *search = s->search;
     Machine *m = search->machine;
@@ -91,7 +92,7 @@ static Verdict keep(States *s, State *state, int decided) {
     size_t bucket = bucket_of(s, state, hash);
     if (s->buckets[bucket]) return VERDICT_CLEAN;
     Known known = {.state = store(search, state), .hash = hash};
-    /* counted from the one furthest behind, the question is another: the same process asks it again */
+    /* The normal form changes the question: the same process asks again */
     m->decider = decided;
     if (machine_run(m, state) != OUTCOME_OPEN) return VERDICT_BEYOND;
     known.open = search->open;
@@ -101,7 +102,7 @@ static Verdict keep(States *s, State *state, int decided) {
     return VERDICT_CLEAN;
 }
 
-/* Goes on to the next decision */
+/* Runs to the next decision */
 static Verdict follow(States *s, State *state) {
     Machine *m = s->search->machine;
     int decided = m->decider;

@@ -1,5 +1,5 @@
-/* Forms of statements, and targets, for which nothing is generated yet. Codegen itself refuses
- * nothing. */
+/* Refuses forms of statements, and targets, for which code generation is not implemented.
+ * Codegen itself refuses nothing. */
 #include "check/passes.h"
 
 typedef struct Forms {
@@ -38,7 +38,7 @@ static const char *name_of(const Forms *f, const Access *access) {
     return access_name(f->arena, f->prog, f->role, access);
 }
 
-/* What keeps a side of the product from being a matrix operand; NULL: nothing */
+/* The reason why a factor of the product is no matrix operand; NULL: none */
 static const char *no_operand(const Forms *f, const Expr *side) {
     side = without_casts(side);
     if (side->kind != X_READ) return "this operand is not an element of a tile";
@@ -46,7 +46,7 @@ static const char *no_operand(const Forms *f, const Expr *side) {
     return arena_printf(f->arena, "`%s` is in global memory", name_of(f, side->read));
 }
 
-/* A contraction whose sums do not go to registers: true where that was said */
+/* A contraction whose target is no register tile: true if that was reported */
 static bool refuse_target(const Forms *f, const Row *row, const Expr *sum) {
     const Access *target = &row->tile->target;
     bool shared = target->space == SPACE_SHARED;
@@ -65,8 +65,8 @@ static bool refuse_target(const Forms *f, const Row *row, const Expr *sum) {
     return true;
 }
 
-/* Nearly `acc[i, j] = sum[x] a * b`, which is told from other reductions: its author expects
- * matrix instructions. */
+/* Similar to `acc[i, j] = sum[x] a * b`, so it gets its own message: the author expects matrix
+ * instructions. */
 static void refuse_contraction(const Forms *f, const Row *row, const Expr *sum) {
     const Tile *tile = row->tile;
     const Expr *product = without_casts(sum->reduce.body), *side = product->binary.left;

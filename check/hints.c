@@ -1,6 +1,7 @@
-/* Hints are fresh: between a `try` and the acquire that its hint is given to, no path acquires that end of the pipe. Then the cursor stands
- * where it stood, and a stage that was ready is ready still: the other end cannot step on before this one has acquired and released it.
- * Comes in elaborated; goes out with that proved for each hint, or with both places. */
+/* Hints must be fresh: on no path between a `try` and the acquire that uses its hint is that end
+ * of the pipe acquired. Then the cursor has not moved, and a stage that was ready still is: the
+ * other end cannot advance before this one has acquired and released it. Needs elaborate; proves
+ * this for each hint, or reports both places. */
 #include "check/passes.h"
 #include "flow/solve.h"
 
@@ -8,7 +9,7 @@
 
 typedef struct Fresh { /* one hint on one path */
     bool is;
-    Span stale;        /* the acquire, or step, that came between; empty: it was not asked */
+    Span stale;        /* the acquire, or step, in between; empty: no `try` */
     bool stepped;
 } Fresh;
 
@@ -37,7 +38,7 @@ static void refuse_stale(const Hints *h, const Hint *hint, const Fresh *fresh, S
               word_of(hint->end), h->prog->pipes.items[hint->pipe].name);
 }
 
-/* ---- the rule: a state is a Fresh for each hint ---------------------------------------------------------------------- */
+/* ---- the rule: a state has a Fresh for each hint --------------------------------------------- */
 
 static void *start(Flow *flow) { return NEW_ARRAY(flow->arena, Fresh, flow->code->role->hints.count); }
 
@@ -47,8 +48,8 @@ static void *copy(Flow *flow, const void *state) {
     return made;
 }
 
-/* A hint is fresh after paths have met where it is on all of them. An ask or acquire does the same to it whatever it was, so
- * that a second iteration of a loop shows no more than the first. */
+/* A hint is fresh after a join if it is on all paths. The effect of a `try` or acquire does not
+ * depend on the state before, so a second iteration of a loop finds no more than the first. */
 static bool join(Flow *flow, void *to, const void *from, int at, int source) {
     Fresh *hints = to;
     const Fresh *others = from;
@@ -58,7 +59,7 @@ static bool join(Flow *flow, void *to, const void *from, int at, int source) {
     return false;
 }
 
-/* The end of the pipe steps on here. */
+/* The end of the pipe advances. */
 static void stale(const Role *role, int pipe, End end, Span span, bool stepped, Fresh *hints) {
     for (size_t i = 0; i < role->hints.count; i++)
         if (role->hints.items[i].pipe == pipe && role->hints.items[i].end == end && hints[i].is)
@@ -84,7 +85,8 @@ static void step(Flow *flow, int at, void *state) {
 
 static const Rule rule = {.name = "hints", .start = start, .copy = copy, .join = join, .step = step};
 
-/* Of instances that take turns, one that asks early may find the stage of the round before, which another has not taken yet. */
+/* If instances take turns, an early `try` may find the stage of the previous lap, which another
+ * instance has not acquired yet. */
 static void refuse_in_turn(const Hints *h) {
     const Hint *hint = &h->role->hints.items[0];
     Diag *diag =

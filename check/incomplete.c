@@ -1,5 +1,5 @@
-/* The one place that turns a limit on work into a verdict: what was not followed to its end is not
- * proved. */
+/* The only place that turns a reached limit into a verdict: an analysis that did not finish
+ * proves nothing. */
 #include "check/passes.h"
 
 void incomplete_report(Diags *diags, const Role *role, const char *what) {

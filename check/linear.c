@@ -1,8 +1,7 @@
-/* The linear rule: each stage that is acquired is released exactly once on every path. Comes in
- * lowered and classified; goes out with every path proved, lags derived, and Stmt filled in with
- * both for codegen, or with errors that show both places. A mistake is reported once: the stage is
- * poison from there on. An iteration is followed from the state that entered its loop, and has to
- * end in the same one. */
+/* The linear rule: each acquired stage is released exactly once on every path. Needs Code and
+ * classes; proves every path, derives lags, or reports errors with both places. Each error is
+ * reported once: the stage is then poison. An iteration starts with the state that entered its
+ * loop, and must end in the same one. */
 #include "check/linear.h"
 
 #include "derive/lags.h"
@@ -25,7 +24,7 @@ static void acquire(Linear *linear, Path *path, int at) {
                .acquired = at};
 }
 
-/* What a move from or to something unknown leaves behind is unknown. */
+/* A move from or to something unknown leaves both unknown. */
 static void forget(Linear *linear, Path *path, int handle) {
     if (!known(linear, handle) || !linear_hold(linear, path, handle)) return;
     linear_fault(linear, handle);
@@ -59,7 +58,7 @@ static void open(Linear *linear, Path *path, int at) {
             (Hold){.state = STATE_FREE, .handle = handle, .since = at, .acquired = at};
 }
 
-/* One leave that drops several stages is one mistake. */
+/* A leave that drops several stages is one error. */
 static void drop(Linear *linear, Path *path, int at) {
     const Row *row = &linear->code->rows.items[at];
     const Hold *hold = linear_hold(linear, path, row->handle);
@@ -77,7 +76,7 @@ static void drop(Linear *linear, Path *path, int at) {
     linear->dropped_last = row->handle;
 }
 
-/* A LEAVE passes the end of a scope. `given` is for the message about paths that do not. */
+/* A LEAVE out of a scope. `given` is used by the message about paths that do not leave. */
 static void leave_scope(Linear *linear, Path *path, const Hold *hold, int at) {
     if (hold->state == STATE_HELD)
         drop(linear, path, at);
@@ -89,7 +88,7 @@ static void close(Linear *linear, Path *path, int at) {
     const Row *row = &linear->code->rows.items[at];
     if (!known(linear, row->handle)) return;
     const Hold *hold = linear_hold(linear, path, row->handle);
-    assert(hold); /* scopes end in the opposite order, on the way out too */
+    assert(hold); /* scopes end in reverse order, also for a leave */
     if (row->leaving)
         leave_scope(linear, path, hold, at);
     else if (hold->state == STATE_HELD)
@@ -130,7 +129,7 @@ static void step(Flow *flow, int at, void *state) {
     case ROW_CLOSE: close(linear, path, at); break;
     case ROW_ACQUIRE: acquire(linear, path, at); break;
     case ROW_RELEASE:
-    case ROW_DROP: /* what a block releases itself is out of scope after it */
+    case ROW_DROP: /* a block's own release follows at its end */
         if (!row->block) linear_event(linear, path, row->handle, EVENT_RELEASE, at, row->span);
         break;
     case ROW_MOVE: move(linear, path, at); break;
@@ -160,8 +159,7 @@ static void step(Flow *flow, int at, void *state) {
 static void *start(Flow *flow) { return path_new(flow->data); }
 static void *copy(Flow *flow, const void *state) { return path_copy(flow->data, state); }
 
-/* What an iteration leaves behind does not change how the next one begins: it is compared instead.
- */
+/* The end of an iteration does not change the state at its start: the two are compared. */
 static bool join(Flow *flow, void *to, const void *from, int at, int source) {
     const Row *row = &flow->code->rows.items[at];
     bool back = row->kind == ROW_LOOP && source > at &&
@@ -223,8 +221,7 @@ static void find_control(Linear *linear) {
     }
 }
 
-/* Does the role hold a stage other than by a block, which releases what it acquires, or is that
- * tried? */
+/* True if the role holds a stage without a block that releases it, or tries to */
 static bool holds_by_hand(const FlowCode *code) {
     for (size_t at = 0; at < code->rows.count; at++) {
         const Row *row = &code->rows.items[at];

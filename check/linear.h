@@ -1,8 +1,8 @@
-/* linear: private to check/linear*.c: the linear rule, one role at a time.
+/* linear, check private (check/linear*.c): the linear rule, one role at a time.
  *   linear.c        the rule: which rows are which events
- *   linear_event.c  what may happen to a stage in which state, as a matrix, and the messages
- *   linear_join.c   paths that meet; several stages that one place forgets are one message
- *   linear_path.c   states, which share what they have in common
+ *   linear_event.c  transitions of a stage's state as a matrix, and the messages
+ *   linear_join.c   joins; several stages lost at one place are one message
+ *   linear_path.c   states, which share memory
  *   reached.c       statements that no path reaches */
 #ifndef PIPEC_LINEAR_H
 #define PIPEC_LINEAR_H
@@ -16,7 +16,7 @@ typedef enum StageState {
     STATE_BLOCK, /* acquired by a block, which releases it */
     STATE_RELEASED,
     STATE_MOVED,
-    STATE_POISON, /* an error was reported: nothing more is said */
+    STATE_POISON, /* an error was reported: no further ones */
     STATE_COUNT
 } StageState;
 
@@ -31,21 +31,21 @@ typedef enum StageEvent {
     EVENT_COUNT
 } StageEvent;
 
-/* Of one stage variable on one path. Two of them are the same where both are held, both are not, or
- * both are poison; the rest is for messages. Rows are kept in place of spans. */
+/* The state of one stage variable on one path. Two are equal if both are held, both are not, or
+ * both are poison; the other fields are for messages. Rows are stored instead of spans. */
 typedef struct Hold {
     StageState state;
     int handle;
-    int since;    /* the row that put it into this state */
-    int acquired; /* the row at which the stage that it holds, or held last, was acquired */
-    int moved_to; /* STATE_MOVED: the handle that took it over */
+    int since;    /* the row that set this state */
+    int acquired; /* the acquire of the stage that it holds, or held last */
+    int moved_to; /* STATE_MOVED: the handle that has the stage */
 } Hold;
 
 typedef struct HoldChunk HoldChunk;
 
 typedef struct Path { /* a state of the rule: the variables in scope, outermost first */
     size_t count;
-    int *owner;         /* changed by copying too: what has been written is shared from there on */
+    int *owner;         /* changed by copying too: later writes must copy chunks */
     size_t capacity;    /* in chunks */
     HoldChunk **chunks; /* linear_path.c */
 } Path;
@@ -63,33 +63,34 @@ typedef struct Linear {
     FlowCode *code;
     const Role *role;
     Diags *diags;
-    int *slot;     /* by handle: its place in the scope, -1: it never has one */
-    bool *differs; /* by region: under control that differs between instances: uniformity says what
-                      is wrong there */
+    int *slot;     /* by handle: its index in the scope, -1: none */
+    /* by region: under control that differs between instances, which uniform reports */
+    bool *differs;
     Uses *uses;    /* by row: the stages that it reads or writes */
-    int owners;    /* numbers that paths have taken */
-    bool last;     /* the round that reports */
-    bool unproved; /* the end of an iteration came without how it began */
-    int *given;    /* by handle: the row that released or moved it, on some path that left its scope
-                      since; -1: none */
-    Diag *refused; /* by the last event that was */
-    const Stmt *leave; /* the last leave that dropped a stage, and what was said of it */
+    int owners;    /* number of owner ids used by paths */
+    bool last;     /* the last round, which reports */
+    bool unproved; /* the end of an iteration has no known start */
+    /* by handle: the row that released or moved it, on some path that has left its scope since;
+     * -1: none */
+    int *given;
+    Diag *refused; /* by the last refused event */
+    const Stmt *leave; /* the last leave that dropped a stage, and its message */
     Diag *dropped;
-    int dropped_last; /* the last handle that it names */
-    bool *reached;    /* by row: some path gets there */
+    int dropped_last; /* the last handle named in it */
+    bool *reached;    /* by row: some path reaches it */
     bool *drops;      /* by row: LEAVE: a stage is dropped there */
 } Linear;
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* Something happens to a stage variable at `span`, in row `at`; a refusal is reported and poisons
- * it. False after a refusal or on poison. */
+/* Applies an event at `span`, in row `at`, to a stage variable; a refusal is reported and
+ * poisons it. False after a refusal or on poison. */
 bool linear_event(Linear *linear, Path *path, int handle, StageEvent event, int at, Span span);
-void linear_fault(Linear *linear, int handle); /* something was said of this stage */
+void linear_fault(Linear *linear, int handle); /* an error about this stage was reported */
 bool is_held(const Hold *hold);
-const Hold *linear_hold(const Linear *linear, const Path *path,
-                        int handle);                         /* NULL: not in scope */
-Hold *linear_change(Linear *linear, Path *path, int handle); /* to be written, at once */
+/* NULL: not in scope */
+const Hold *linear_hold(const Linear *linear, const Path *path, int handle);
+Hold *linear_change(Linear *linear, Path *path, int handle); /* for an immediate write */
 Span linear_span(const Linear *linear, int row);
 
 /* ---- paths ----------------------------------------------------------------------------------- */
@@ -97,18 +98,18 @@ Span linear_span(const Linear *linear, int row);
 Path *path_new(Linear *linear);
 Path *path_copy(Linear *linear, const Path *path);
 const Hold *path_hold(const Path *path, size_t slot);
-Hold *path_change(Linear *linear, Path *path,
-                  size_t slot);              /* to be written, before the next copy */
-Hold *path_push(Linear *linear, Path *path); /* one more variable in scope */
-size_t path_differs(const Path *a, const Path *b, size_t slot,
-                    size_t count); /* the next that may differ; >= count: none */
-bool path_join(Linear *linear, Path *to,
-               const Path *from); /* what is true on both; true: `to` has changed */
+/* for a write, before the next copy */
+Hold *path_change(Linear *linear, Path *path, size_t slot);
+Hold *path_push(Linear *linear, Path *path); /* adds a variable to the scope */
+/* the next one that may differ; >= count: none */
+size_t path_differs(const Path *a, const Path *b, size_t slot, size_t count);
+/* keeps what holds on both; true: `to` has changed */
+bool path_join(Linear *linear, Path *to, const Path *from);
 
-/* Reports stages that are held on some of the paths that meet at a row only, and what an iteration
- * does not restore. */
+/* Reports stages that are held on only some of the paths that meet at a row, and those that an
+ * iteration does not restore. */
 void linear_meets(Linear *linear, int at, Path *const *paths, const int *sources, size_t count);
 
-void linear_reached(Linear *linear); /* refuses what no path reaches */
+void linear_reached(Linear *linear); /* refuses statements that no path reaches */
 
 #endif

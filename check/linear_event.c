@@ -1,5 +1,5 @@
-/* What may happen to a stage variable, as data: state x event -> next state, or the code of the
- * mistake. */
+/* Transitions of a stage variable as data: state x event -> next state, or the code of the
+ * error. */
 #include "check/linear.h"
 
 #include <assert.h>
@@ -11,9 +11,9 @@ typedef struct Transition {
     Code code;
 } Transition;
 
-/* Pairs that are not listed cannot occur: the elaborator refuses a use of a stage before its acquire
- * and an acquire into the name of a block; ends of scopes are events of held stages alone; poison
- * stays poison. */
+/* Missing pairs cannot occur: elaborate refuses a use of a stage before its acquire and an
+ * acquire into the name of a block; ends of scopes are events of held stages only; poison stays
+ * poison. */
 static const Transition matrix[STATE_COUNT][EVENT_COUNT] = {
     [STATE_FREE] = {
         [EVENT_ACQUIRE]   = {STATE_HELD, FINE},
@@ -83,7 +83,7 @@ static const char *verb_of(StageEvent event) {
     return "left";
 }
 
-/* ---- what is said ---------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 typedef struct Refusal {
     Linear *linear;
@@ -98,14 +98,14 @@ static const char *pipe_name(const Refusal *r) {
     return r->linear->prog->pipes.items[r->what->pipe].name;
 }
 
-/* The name that holds the stage now which was moved away from `hold`, or NULL: it is out of scope,
- * or given on */
+/* The variable that now holds the stage moved away from `hold`, or NULL: it is out of scope, or
+ * has passed it on */
 static const Handle *taker(const Linear *linear, const Path *path, const Hold *hold) {
     for (size_t hops = 0; hold && hold->state == STATE_MOVED && hops < path->count; hops++) {
         const Handle *to = &linear->role->handles.items[hold->moved_to];
         hold = linear_hold(linear, path, hold->moved_to);
         if (hold && is_held(hold))
-            return to->parameter ? NULL : to; /* who calls a function does not see its names */
+            return to->parameter ? NULL : to; /* the caller of a function does not see its names */
     }
     return NULL;
 }
@@ -135,7 +135,7 @@ static Diag *refuse_moved(const Refusal *r) {
     return diag;
 }
 
-/* A name that holds a stage where its scope ends */
+/* A variable that holds a stage at the end of its scope */
 static Diag *refuse_kept_by_name(const Refusal *r, bool given) {
     Diags *diags = r->linear->diags;
     Span acquired = linear_span(r->linear, r->hold.acquired);
@@ -149,8 +149,7 @@ static Diag *refuse_kept_by_name(const Refusal *r, bool given) {
     return diag;
 }
 
-/* Where a function takes a stage over and keeps it, the function is wrong, and not who acquired it.
- */
+/* If a function takes a stage and keeps it, the error is in the function, not at the acquire. */
 static Diag *refuse_kept_by_function(const Refusal *r, bool given) {
     Diags *diags = r->linear->diags;
     Diag *diag =
@@ -246,8 +245,8 @@ static Diag *refuse_block(const Refusal *r) {
     return diag;
 }
 
-/* `code` is one of the matrix's; each message shows where the stage got its state, and what to do
- */
+/* `code` is from the matrix; each message shows where the stage got its state, and how to
+ * correct it */
 static Diag *refuse(const Refusal *r, Code code) {
     if (code == P0301) return refuse_kept(r);
     if (code == P0304) return refuse_moved(r);
@@ -259,7 +258,7 @@ static Diag *refuse(const Refusal *r, Code code) {
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* One that is named by mistake in place of who holds the stage: no word about that one */
+/* Poisons a variable that was used instead of the one that holds the stage */
 static void forget_takers(Linear *linear, Path *path, const Hold *moved) {
     Hold at = *moved;
     for (size_t hops = 0; at.state == STATE_MOVED && hops < path->count; hops++) {

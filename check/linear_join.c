@@ -1,25 +1,24 @@
-/* Paths that meet: a stage is held on all of them or on none. Loops: an iteration leaves outer
- * stages as it found them. */
+/* Joins: a stage is held on all paths or on none. Loops: an iteration leaves outer stages in
+ * their initial state. */
 #include "check/linear.h"
 
 /* ---- two paths that disagree about a stage --------------------------------------------------- */
 
 typedef struct Sides { /* of one stage variable */
     const Hold *held, *other;
-    int at;            /* the row where the paths meet */
+    int at;            /* the row of the join */
     bool held_in_then; /* IF: `held` comes from its first arm */
 } Sides;
 
-/* It is the other side that acquired another stage before, and the held one that acquired or took
- * over this one. */
+/* True if the other side acquired another stage before, and the held side acquired or took this
+ * one. */
 static bool is_acquired(const Linear *linear, const Sides *sides) {
     return sides->other->state != STATE_FREE && linear_span(linear, sides->other->acquired).lo !=
                                                     linear_span(linear, sides->held->acquired).lo;
 }
 
-/* The IF whose arms disagree, and which of them holds the stage: the one around what one path did
- * and the other did not. Paths that are told apart by a condition may meet later than at its END.
- * -1: there is none */
+/* The IF whose arms disagree, and the arm that holds the stage: the IF around the rows that only
+ * one path executed. Distinguished paths may join later than at its END. -1: none */
 static int branch_of(const Linear *linear, const Sides *sides, bool *held_in_then) {
     const FlowCode *code = linear->code;
     int at = sides->at,
@@ -54,7 +53,7 @@ static Diag *refuse_branches(Linear *linear, const Sides *sides, const Region *b
     const char *name = linear->role->handles.items[held->handle].name;
     bool acquired = is_acquired(linear, sides), arm = has_arm(linear, branch, held_in_then);
     bool given = linear_span(linear, held->since).hi != linear_span(linear, held->acquired).hi;
-    bool moved = other->state == STATE_MOVED; /* by a move, to it or from it */
+    bool moved = other->state == STATE_MOVED; /* by a move to it or from it */
     const char *verb = acquired ? (given ? "given a stage" : "acquired")
                        : moved  ? "moved"
                                 : "released";
@@ -79,7 +78,7 @@ static Diag *refuse_branches(Linear *linear, const Sides *sides, const Region *b
     return diag;
 }
 
-/* Paths that are not the arms of an IF: ways out of a loop that certainly runs, or of a function */
+/* Paths that are not the arms of an IF: exits of a loop that always runs, or of a function */
 static Diag *refuse_ways(Linear *linear, const Sides *sides) {
     Diags *diags = linear->diags;
     const char *name = linear->role->handles.items[sides->held->handle].name;
@@ -96,8 +95,8 @@ static Diag *refuse_ways(Linear *linear, const Sides *sides) {
     return diag;
 }
 
-/* Other stages that the same paths disagree about: one mistake where they are held on the same one,
- * or are exchanged for each other */
+/* Other stages on which the same paths disagree: one error if they are held on the same path, or
+ * exchanged for each other */
 typedef struct Said {
     Diag *diag;
     const Handle *handle;
@@ -117,8 +116,8 @@ static void disagree(Linear *linear, const Sides *sides, bool first, Said *said)
     int branch = branch_of(linear, sides, &held_in_then);
     int region = branch < 0 ? linear->code->rows.items[sides->at].region : branch;
     linear_fault(linear, sides->held->handle);
-    /* the paths of different instances: said of what stands there. And what a move does to two
-     * variables is one mistake */
+    /* Paths of different instances get the message at the control. The effect of one move on two
+     * variables is one error */
     if (linear->differs[region] || (said->diag && since == said->since)) return;
     if (is_another(said, handle, first)) {
         diag_note(linear->diags, said->diag, "they also differ for `%s`", handle->name);
@@ -132,8 +131,7 @@ static void disagree(Linear *linear, const Sides *sides, bool first, Said *said)
 
 /* ---- iterations ------------------------------------------------------------------------------ */
 
-/* A stage of the same end was refused on the way: what should stand in the place of this one may
- * have gone there */
+/* A stage of the same end was refused on the way, and may be the one that belongs here */
 static bool is_doubtful(const Linear *linear, const Path *end, const Handle *what, size_t count) {
     for (size_t i = 0; i < count; i++) {
         const Handle *other = &linear->role->handles.items[path_hold(end, i)->handle];
@@ -144,8 +142,8 @@ static bool is_doubtful(const Linear *linear, const Path *end, const Handle *wha
     return false;
 }
 
-typedef struct Restore { /* the end of an iteration, or a way out of the loop, against how the
-                            iteration began */
+/* the end of an iteration, or an exit of the loop, compared with the start of the iteration */
+typedef struct Restore {
     Linear *linear;
     const Region *loop;
     const Row *leave; /* NULL: at the end of the body */
@@ -218,9 +216,9 @@ static void restored(Linear *linear, const Path *entry, Path *end, int region, c
     }
 }
 
-/* ---- meetings -------------------------------------------------------------------------------- */
+/* ---- joins ----------------------------------------------------------------------------------- */
 
-/* The next variable about which the paths may differ */
+/* The next variable that may differ between the paths */
 static size_t next_differing(Path *const *paths, size_t paths_count, size_t slot, size_t count) {
     size_t next = count;
     for (size_t k = 1; k < paths_count; k++)
@@ -249,7 +247,7 @@ static void compare(Linear *linear, int at, Path *const *paths, const int *sourc
     }
 }
 
-/* The end of an iteration; or of a loop, which its leaves too leave as the iteration found it */
+/* Compares the end of an iteration, or the exits of a loop, with its start */
 static void compare_iteration(Linear *linear, int at, Path *const *paths, const int *sources,
                               size_t count) {
     const FlowCode *code = linear->code;

@@ -1,6 +1,6 @@
-/* States of the linear rule: what is known of each stage variable in scope. A state is copied at
- * every branch, loop and leave, and few variables change between two copies: they lie in chunks
- * that copies share until one of them writes. */
+/* States of the linear rule: the state of each stage variable in scope. A state is copied at
+ * every branch, loop and leave, and few variables change between copies: they are in chunks that
+ * copies share until one of them writes. */
 #include "check/linear.h"
 
 #include <assert.h>
@@ -73,8 +73,8 @@ size_t path_differs(const Path *a, const Path *b, size_t slot, size_t count) {
     return slot;
 }
 
-/* Held on one of the paths only: poison, as linear_meets has said. Of two places the first one is
- * named. */
+/* Held on only one path: poison, which linear_meets has reported. The first of two places is
+ * kept. */
 static bool join_hold(Hold *to, const Hold *from) {
     if (to->state == STATE_POISON) return false;
     if (from->state == STATE_POISON || is_held(to) != is_held(from)) {
