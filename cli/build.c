@@ -118,8 +118,8 @@ static int write_cubin(Build *build, const char *out, const char *json) {
     say_diagnostics(pipec_program_diagnostics(build->program), build->format);
     if (status == PIPEC_FINE && output_file_commit(&fields)) {
         if (build->report)
-            printf("\ntime: %.1f ms of the processor to PTX, %.0f ms in ptxas\n",
-                   build->compiled * 1e3, build->assembled * 1e3);
+            printf("\ntime: %.1f ms of CPU time to PTX, %.0f ms in ptxas\n", build->compiled * 1e3,
+                   build->assembled * 1e3);
         return PIPEC_FINE;
     }
     output_file_discard(&fields);
@@ -164,8 +164,8 @@ static bool keeps_source(const Build *build) {
                                                                            : NULL;
     if (!named) out_of_memory();
     if (hit != NULL) {
-        say_error("`%s` is the source itself, and would be overwritten", hit);
-        say_help("name another file with `-o`");
+        say_error("`%s` is the source and would be overwritten", hit);
+        say_help("write another file after `-o`");
     }
     free(json);
     free(out);
@@ -212,8 +212,7 @@ static int unknown_form(const Build *build) {
         const char *between = i == 0 ? "" : pipec_form(i + 1) != NULL ? ", " : " or ";
         snprintf(names + length, sizeof names - length, "%s%s", between, form->name);
     }
-    return usage_error(build->command, "`--emit` is %s, and `%s` is none of them", names,
-                       build->emit);
+    return usage_error(build->command, "`--emit` takes %s, not `%s`", names, build->emit);
 }
 
 static int list_forms(void) {
@@ -226,10 +225,10 @@ static int list_forms(void) {
 static int check_options(const Build *build) {
     if (build->emit != NULL && form_named(build->emit) == NULL) return unknown_form(build);
     if (build->emit != NULL && build->report)
-        return usage_error(build->command, "`--emit` and `--report` exclude each other");
+        return usage_error(build->command, "`--emit` and `--report` cannot be combined");
     if (build->emit == NULL && build->out != NULL && !no_files(build) &&
         !ends_with(build->out, ".ptx") && !ends_with(build->out, ".cubin"))
-        return usage_error(build->command, "`%s` ends neither in .ptx nor in .cubin", build->out);
+        return usage_error(build->command, "the name `%s` must end in .ptx or .cubin", build->out);
     return PIPEC_FINE;
 }
 

@@ -20,12 +20,12 @@ static bool usable(const Check *check) {
     size_t inputs = 0;
     for (size_t i = 0; i < check->files.count; i++)
         inputs += strcmp(check->files.items[i], "-") == 0;
-    if (check->files.count == 0) return usage_error(check->command, "no file is named"), false;
+    if (check->files.count == 0) return usage_error(check->command, "no file is given"), false;
     if (inputs > 1)
-        return usage_error(check->command, "`-`, standard input, can be read once only"), false;
+        return usage_error(check->command, "`-` (standard input) is given twice"), false;
     if (check->name != NULL && inputs == 0)
         return usage_error(check->command,
-                           "`--name` names standard input, and `-` is not among the files"),
+                           "`--name` is for standard input, but `-` is not among the files"),
                false;
     return true;
 }
@@ -76,7 +76,7 @@ static int report_unused(const Check *check) {
     for (size_t i = 0; check->files.count > 1 && i < check->values.count; i++) {
         if (check->taken[i]) continue;
         const char *value = check->values.items[i];
-        say_error("none of the files has a static `%.*s`", (int)strcspn(value, "="), value);
+        say_error("no file has a static `%.*s`", (int)strcspn(value, "="), value);
         status = PIPEC_UNUSABLE;
     }
     return status;

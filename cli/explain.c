@@ -13,7 +13,7 @@ static int explain(const char *code, bool another) {
         printf("%s%s", another ? "\n" : "", page);
         return PIPEC_FINE;
     }
-    say_error("there is no code `%s`; codes are P and four digits, such as P0102", code);
+    say_error("unknown code `%s`: a code is P and four digits, such as P0102", code);
     if (near != NULL)
         say_help("did you mean `%s`?", near);
     else

@@ -6,33 +6,33 @@
 #include <string.h>
 
 #define DENY                                                                                       \
-    "  -D WHAT              make an error of what is none: a code, or `incomplete`,\n"             \
-    "                       `warnings` or `notes`; may stand several times\n"
-#define FORMAT "  --format=text|json   how diagnostics are printed on standard error\n"
+    "  -D WHAT              report WHAT as an error: a code, or `incomplete`, `warnings`\n"        \
+    "                       or `notes`; may be given several times\n"
+#define FORMAT "  --format=text|json   format of diagnostics on standard error\n"
 #define RESULTS                                                                                    \
     "  --format=text|json   json: diagnostics on standard error and results on standard\n"         \
-    "                       output, an object a line\n"
+    "                       output, one object per line\n"
 #define FILLS                                                                                      \
-    "  --fill NAME=HOW      what goes into a tensor: normal (the default), uniform, iota,\n"       \
+    "  --fill NAME=HOW      values of a tensor: normal (the default), uniform, iota,\n"            \
     "                       zeros or a number\n"                                                   \
-    "  --seed N             of random fills and samples, default 1\n"
+    "  --seed N             seed of random fills and samples, default 1\n"
 #define DEVICE                                                                                     \
-    "  --device N           which GPU, counted from 0; default: the first that can run it\n"
+    "  --device N           number of the GPU, from 0; default: the first that can run it\n"
 
 static const Command commands[] = {
     {"check", command_check,
      "check FILE... [NAME=VALUE ..] [-D WHAT] [--name FILE] [--format=text|json|sarif]\n"
      "             [--times]",
-     "say what is wrong with programs",
-     "Checks every kernel of the files with every combination of the sets of its statics, and\n"
-     "refuses all that `pipec build` would refuse; `-` is standard input. Nothing is printed\n"
-     "when all is right. NAME=VALUE sets a `static`, and the others still vary. A combination\n"
-     "that only does not fit the machine is counted in a note.\n"
-     "\n" DENY "  --name FILE          what messages call standard input\n"
-     "  --format=FORMAT      text on standard error; json on standard output, one line a\n"
-     "                       file; or sarif on standard output, one SARIF 2.1.0 log of all\n"
-     "  --times              print on standard error what each part of the check took: how\n"
-     "                       often it ran, time of the processor, steps of the meter\n"},
+     "check programs for errors",
+     "Checks every kernel of the files with every combination of the choices of its statics,\n"
+     "and reports everything that `pipec build` would refuse; `-` is standard input. Prints\n"
+     "nothing if there is no error. NAME=VALUE sets a `static`; the others still vary. A\n"
+     "combination that only exceeds the resources of the target is counted in a note.\n"
+     "\n" DENY "  --name FILE          name of standard input in messages\n"
+     "  --format=FORMAT      text on standard error; json on standard output, one line per\n"
+     "                       file; sarif on standard output, one SARIF 2.1.0 log for all\n"
+     "  --times              print on standard error for each pass of the check: number of\n"
+     "                       runs, CPU time, steps counted by the meter\n"},
     {"build", command_build,
      "build FILE [KERNEL] [NAME=VALUE ..] [-o OUT.ptx|OUT.cubin|-] [--emit=WHAT] [--report]\n"
      "                   [--watchdog] [-D WHAT] [--format=text|json]",
@@ -40,49 +40,48 @@ static const Command commands[] = {
      "Writes STEM.ptx and its manifest STEM.json into the current folder. NAME=VALUE sets a\n"
      "`static`.\n"
      "\n"
-     "  -o OUT               OUT.ptx, or OUT.cubin where ptxas is found; the manifest stands\n"
-     "                       beside it as OUT.json. `-` prints the PTX, and a device such as\n"
-     "                       /dev/null gets the PTX alone\n"
-     "  --emit=WHAT          print one step of the compilation instead: tokens, ast, prog, ..\n"
-     "                       ptx; `list` lists them\n"
-     "  --report             print what was derived: barriers, counts, bytes, layouts,\n"
+     "  -o OUT               OUT.ptx, or OUT.cubin if ptxas is found; the manifest is written\n"
+     "                       to OUT.json. `-` prints the PTX; a device such as /dev/null\n"
+     "                       gets the PTX without a manifest\n"
+     "  --emit=WHAT          print the output of one pass instead: tokens, ast, prog, .. ptx;\n"
+     "                       `list` lists the passes\n"
+     "  --report             print the derived facts: barriers, counts, bytes, layouts,\n"
      "                       registers, shared memory\n"
-     "  --watchdog           compile the watchdog of the waits in\n" DENY FORMAT},
+     "  --watchdog           add a watchdog to every wait\n" DENY FORMAT},
     {"run", command_run,
      "run FILE [KERNEL] [NAME=VALUE ..] [NAME=FILE.npy ..] [--save NAME=FILE.npy]\n"
      "                 [--fill NAME=HOW] [--seed N] [--on gpu|emulator|both] [--schedules N]\n"
      "                 [--schedule SEED] [--device N] [--bench] [--untuned]\n"
      "                 [--watchdog SECONDS] [-D WHAT] [--format=text|json]",
      "run a kernel and compare the result with its `ensures`",
-     "Values are for statics, extents and scalars, .npy files for tensors; what is missing comes\n"
-     "from `example`. Without --on the kernel runs on the GPU where there is one that can run\n"
-     "it, else on the emulator.\n"
+     "NAME=VALUE sets a static, an extent or a scalar, NAME=FILE.npy a tensor; `example` sets\n"
+     "the others. Without --on, the kernel runs on a GPU if one can run it, otherwise on the\n"
+     "emulator.\n"
      "\n"
-     "  --save NAME=FILE.npy write a tensor after the run; may stand several times\n" FILLS
-     "  --on WHERE           gpu, emulator, or both, which must agree\n"
-     "  --schedules N        run on N schedules of the emulator, which must have no finding\n"
-     "                       and the same result\n"
-     "  --schedule SEED      the first of them; default 0, the plain one\n" DEVICE
-     "  --bench              time 20 launches on the GPU and print the median; leaves the\n"
-     "                       watchdog out\n"
-     "  --untuned            leave statics as the file has them, whatever `pipec tune` has\n"
-     "                       chosen for these extents\n"
-     "  --watchdog SECONDS   patience of a wait, default 10; 0 leaves the watchdog out\n" DENY
-         RESULTS},
+     "  --save NAME=FILE.npy write a tensor after the run; may be given several times\n" FILLS
+     "  --on WHERE           gpu, emulator, or both: then the results must agree\n"
+     "  --schedules N        run N schedules on the emulator, all without an error and with\n"
+     "                       the same result\n"
+     "  --schedule SEED      the first schedule; default 0, the plain one\n" DEVICE
+     "  --bench              time 20 launches on the GPU without the watchdog and print the\n"
+     "                       median\n"
+     "  --untuned            use the values of the file for statics, and not those that\n"
+     "                       `pipec tune` chose for these extents\n"
+     "  --watchdog SECONDS   limit of a wait, default 10; 0 removes the watchdog\n" DENY RESULTS},
     {"tune", command_tune,
      "tune FILE [KERNEL] [NAME=VALUE ..] [NAME=FILE.npy ..] [--fill NAME=HOW] [--seed N]\n"
      "                  [--device N] [--rounds N] [--forget] [--format=text|json]",
-     "find the fastest values of statics that have sets",
+     "find the fastest values of statics that have choices",
      "Compiles every combination of the choices of `static NAME = VALUE in {..}`, runs those\n"
-     "that fit on the GPU, compares their results with `ensures`, times the right ones in turn\n"
-     "and prints a table. The fastest is kept, and `pipec run` takes it for extents of the same\n"
-     "class on the same device. Statics that are given stay as they are; values, files and\n"
-     "fills are as for `pipec run`.\n"
-     "\n" FILLS DEVICE "  --rounds N           each of them is timed once a round, default 7\n"
-     "  --forget             do not keep the choice\n" RESULTS},
+     "that fit on the GPU, compares the results with `ensures`, times the correct ones one\n"
+     "after the other and prints a table. It saves the fastest, which `pipec run` then uses\n"
+     "for extents of the same class on the same device. Statics that are given stay fixed;\n"
+     "values, files and fills are as for `pipec run`.\n"
+     "\n" FILLS DEVICE "  --rounds N           number of times that each is timed, default 7\n"
+     "  --forget             do not save the choice\n" RESULTS},
     {"explain", command_explain, "explain [CODE..]", "explain an error code",
-     "Prints the page of each code: a wrong program, why it is wrong, the right one. Without a\n"
-     "code: all codes.\n"},
+     "Prints the page of each code: a wrong program, the reason, the right program. Without a\n"
+     "code, lists all codes.\n"},
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])
@@ -92,7 +91,9 @@ static int help(FILE *to) {
             pipec_version());
     for (size_t i = 0; i < COMMANDS; i++)
         fprintf(to, "  pipec %-8s %s\n", commands[i].name, commands[i].summary);
-    fprintf(to, "\n`pipec COMMAND --help` says more. `pipec --version` prints the version.\n");
+    fprintf(
+        to,
+        "\n`pipec COMMAND --help` describes a command. `pipec --version` prints the version.\n");
     return to == stderr ? PIPEC_UNUSABLE : PIPEC_FINE;
 }
 
@@ -102,7 +103,7 @@ static bool ends_with(const char *text, const char *end) {
 }
 
 static int unknown(const char *word) {
-    say_error("`%s` is no command of pipec", word);
+    say_error("unknown command `%s`", word);
     if (ends_with(word, ".pipe")) {
         say_help("`pipec run %s` runs it, `pipec check %s` only checks it", word, word);
         return PIPEC_UNUSABLE;

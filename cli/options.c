@@ -34,9 +34,9 @@ static bool format(const Command *command, const char *value, bool any, Format *
             return true;
         }
     if (any)
-        usage_error(command, "`--format` is text, json or sarif, and `%s` is none of them", value);
+        usage_error(command, "`--format` takes text, json or sarif, not `%s`", value);
     else
-        usage_error(command, "`--format` is text or json, and `%s` is neither", value);
+        usage_error(command, "`--format` takes text or json, not `%s`", value);
     return false;
 }
 
@@ -49,22 +49,21 @@ static bool set(const Command *command, const Option *option, const char *value,
     case OPTION_LIST: return add_text(option->into, value, room) || out_of_memory() == PIPEC_FINE;
     case OPTION_SEED:
         if (whole_number(value, UINT64_MAX, option->into)) return true;
-        usage_error(command, "`%s` needs a whole number, and `%s` is none", option->name, value);
+        usage_error(command, "`%s` takes an integer, not `%s`", option->name, value);
         return false;
     case OPTION_NUMBER:
         if (whole_number(value, 1000000, &whole)) {
             *(int *)option->into = (int)whole;
             return true;
         }
-        usage_error(command, "`%s` needs a whole number, and `%s` is none", option->name, value);
+        usage_error(command, "`%s` takes an integer, not `%s`", option->name, value);
         return false;
     case OPTION_SECONDS:
         *(double *)option->into = strtod(value, &end);
         if (end != value && *end == 0 && *(double *)option->into >= 0 &&
             isfinite(*(double *)option->into))
             return true;
-        usage_error(command, "`%s` needs a number of seconds, and `%s` is none", option->name,
-                    value);
+        usage_error(command, "`%s` takes a number of seconds, not `%s`", option->name, value);
         return false;
     case OPTION_FORMAT: return format(command, value, false, option->into);
     case OPTION_FORMATS: return format(command, value, true, option->into);
@@ -137,7 +136,7 @@ Parsed options_parse(const Command *command, int argc, char **argv, const Option
 
 bool words_split(const Command *command, const Texts *words, Words *out) {
     *out = (Words){0};
-    if (words->count == 0) return usage_error(command, "no file is named"), false;
+    if (words->count == 0) return usage_error(command, "no file is given"), false;
     out->file = words->items[0];
     for (size_t i = 1; i < words->count; i++) {
         const char *word = words->items[i];
@@ -146,7 +145,8 @@ bool words_split(const Command *command, const Texts *words, Words *out) {
         } else if (out->kernel == NULL) {
             out->kernel = word;
         } else {
-            return usage_error(command, "`%s` is neither NAME=VALUE nor the kernel, which is `%s`",
+            return usage_error(command,
+                               "`%s` is not NAME=VALUE, and the kernel is already given: `%s`",
                                word, out->kernel),
                    false;
         }

@@ -44,7 +44,7 @@ int usage_error(const Command *command, const char *format, ...) {
     va_start(args, format);
     say("error", "\033[1;31m", format, args);
     va_end(args);
-    say_help("`pipec %s --help` says what it takes", command->name);
+    say_help("`pipec %s --help` lists its arguments", command->name);
     return PIPEC_UNUSABLE;
 }
 

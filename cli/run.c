@@ -342,15 +342,15 @@ static bool check_options(Run *run) {
     const char *option = run->schedules != NOT_SAID ? "--schedules" : "--schedule";
     if (run->on != NULL && strcmp(run->on, "gpu") != 0 && strcmp(run->on, "emulator") != 0 &&
         strcmp(run->on, "both") != 0) {
-        usage_error(run->command, "`--on` is gpu, emulator or both, and `%s` is none of them",
-                    run->on);
+        usage_error(run->command, "`--on` takes gpu, emulator or both, not `%s`", run->on);
     } else if (run->schedules == 0) {
-        usage_error(run->command, "`--schedules` is 1 or more");
+        usage_error(run->command, "`--schedules` must be 1 or more");
     } else if (scheduled && run->on != NULL && strcmp(run->on, "gpu") == 0) {
-        usage_error(run->command, "`%s` is of the emulator, and `--on gpu` leaves it out", option);
+        usage_error(run->command, "`%s` is for the emulator, which `--on gpu` does not use",
+                    option);
     } else if (scheduled && run->on == NULL && (run->device >= 0 || run->bench)) {
         usage_error(run->command,
-                    "`%s` is of the emulator, and `%s` of the GPU: `--on both` runs on the two",
+                    "`%s` is for the emulator and `%s` for the GPU: write `--on both` to use both",
                     option, run->bench ? "--bench" : "--device");
     } else {
         if (scheduled && run->on == NULL) run->on = "emulator";

@@ -149,13 +149,13 @@ static bool options_are_right(const Tune *run) {
     if (run->on != NULL && strcmp(run->on, "gpu") != 0) {
         usage_error(run->command,
                     strcmp(run->on, "emulator") == 0
-                        ? "`--on %s`: times on the emulator mean nothing; tuning needs a GPU"
-                        : "`--on` is gpu for tuning, and `%s` is not",
+                        ? "`--on %s`: tuning measures times, which the emulator cannot give"
+                        : "`--on` takes only gpu for tuning, not `%s`",
                     run->on);
         return false;
     }
     if (run->rounds == 0 || run->rounds > 1000) {
-        usage_error(run->command, "`--rounds` is 1 to 1000");
+        usage_error(run->command, "`--rounds` must be 1 to 1000");
         return false;
     }
     return true;

@@ -24,8 +24,9 @@ static const char *name_of(const Block *home, uint64_t address) {
 static Block *home_of(Block *block, Agent agent, uint64_t address, const char *what) {
     Block *home = cluster_block(block, address);
     if (address % 8) {
-        finding(block, P0711, agent, "%s at shared address %llu: an mbarrier lies at a multiple of 8", what,
-                (unsigned long long)address);
+        finding(block, P0711, agent,
+                "%s at shared address %llu: the address of an mbarrier must be a multiple of 8",
+                what, (unsigned long long)address);
         return NULL;
     }
     uint32_t offset = (uint32_t)address & OFFSET_MASK;
@@ -60,7 +61,8 @@ static void complete_phase(Barrier *barrier) {
 
 bool barrier_arrive(Block *block, Agent agent, Barrier *barrier, uint32_t count) {
     if (count > barrier->pending)
-        return finding(block, P0723, agent, "%u arrival%s at %s, whose phase %llu expects %u more of %u", count,
+        return finding(block, P0723, agent,
+                       "%u arrival%s at %s, but its phase %llu expects %u more of %u", count,
                        count == 1 ? "" : "s", name_of(barrier->home, barrier->address),
                        (unsigned long long)barrier->generation, barrier->pending, barrier->count);
     barrier->pending -= count;
@@ -77,7 +79,8 @@ bool barrier_transact(Block *block, Agent agent, Barrier *barrier, int64_t bytes
         return finding(block, P0722, agent, "the tx-count of %s becomes %lld in phase %llu%s",
                        name_of(barrier->home, barrier->address), (long long)barrier->tx,
                        (unsigned long long)barrier->generation,
-                       late ? ": more bytes have come than were expected" : ": its range is -1048575 .. 1048575");
+                       late ? ": more bytes arrived than were expected"
+                            : ": the range is -1048575 to 1048575");
     effect(block, agent.warp);
     complete_phase(barrier);
     return true;
@@ -106,10 +109,12 @@ static Step run_init(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
         address &= OFFSET_MASK;
         Barrier **slot = slot_of(home, (uint32_t)address);
         if (*slot && (*slot)->live)
-            return fault(block, P0721, agent, "mbarrier.init of %s, which is alive", name_of(home, address));
+            return fault(block, P0721, agent, "mbarrier.init of %s, which is already initialised",
+                         name_of(home, address));
         if (count == 0 || count > MAX_TX)
-            return fault(block, P0723, agent, "mbarrier.init of %s with count %u: 1 .. 1048575", name_of(home, address),
-                         count);
+            return fault(block, P0723, agent,
+                         "mbarrier.init of %s with count %u: the count must be 1 to 1048575",
+                         name_of(home, address), count);
         if (!*slot) *slot = NEW(block->machine->arena, Barrier);
         **slot = (Barrier){.live = true, .home = home, .address = (uint32_t)address, .count = count, .pending = count};
         memset(home->shared_state + (address - SHARED_BASE), BYTE_BARRIER, 8);
@@ -146,7 +151,8 @@ static Step run_arrive(Block *block, Warp *warp, const Inst *inst, uint32_t mask
         if (state && !state->sink) put_lane(warp, state, lane, barrier->generation << 32 | barrier->pending);
         uint32_t count = expects ? 1 : value;
         if (count == 0)
-            return fault(block, P0723, agent, "an arrival of count 0 at %s", name_of(barrier->home, barrier->address));
+            return fault(block, P0723, agent, "arrival with count 0 at %s",
+                         name_of(barrier->home, barrier->address));
         if (expects) {
             /* expect-tx comes first, so the phase cannot be completed between the two */
             barrier->tx += value;

@@ -25,9 +25,11 @@ static Step run_mapa(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
         Agent agent = agent_of(block, warp, lane);
         uint64_t address = in_lane(warp, &inst->ops[1], lane) - window;
         if (rank >= block->cluster->size)
-            return fault(block, P0734, agent, "mapa to rank %u of a cluster of %u", rank, block->cluster->size);
+            return fault(block, P0734, agent, "mapa to rank %u in a cluster of %u blocks", rank,
+                         block->cluster->size);
         if (address >= WINDOW_BYTES)
-            return fault(block, P0710, agent, "mapa of 0x%llx, which is no address of shared memory",
+            return fault(block, P0710, agent,
+                         "mapa of 0x%llx, which is not a shared memory address",
                          (unsigned long long)(address + window));
         put_lane(warp, &inst->ops[0], lane, window + ((uint64_t)(rank + 1) << RANK_SHIFT | (address & OFFSET_MASK)));
     }
@@ -42,7 +44,7 @@ static Step run_rank_of(Block *block, Warp *warp, const Inst *inst, uint32_t mas
         const Block *home = cluster_block(block, in_lane(warp, &inst->ops[1], lane) - window);
         if (!home)
             return fault(block, P0710, agent_of(block, warp, lane),
-                         "getctarank of 0x%llx, which is no address of shared memory",
+                         "getctarank of 0x%llx, which is not a shared memory address",
                          (unsigned long long)in_lane(warp, &inst->ops[1], lane));
         put_lane(warp, &inst->ops[0], lane, home->rank);
     }
@@ -77,8 +79,8 @@ static Step run_barrier(Block *block, Warp *warp, const Inst *inst, uint32_t mas
     if (wrong)
         return fault(block, P0734, agent_of(block, warp, first_lane(wrong)),
                      arrives
-                         ? "lane %u arrives at the barrier of the cluster, and has not waited since it did so before"
-                         : "lane %u waits at the barrier of the cluster, and has not arrived",
+                         ? "lane %u arrives at the cluster barrier twice without a wait in between"
+                         : "lane %u waits at the cluster barrier without having arrived",
                      first_lane(wrong));
     if (arrives) {
         warp->cluster_arrived |= mask;
@@ -113,10 +115,13 @@ static Step run_remote(Block *block, Warp *warp, const Inst *inst, uint32_t mask
             memcpy(op->value + i * bytes, &value, bytes);
         }
         if (!target || cluster_block(block, barrier) != target)
-            return fault(block, P0716, agent, "`%s` to 0x%llx that completes at 0x%llx, which is not of the same block",
-                         opcode_spellings[inst->opcode], (unsigned long long)address, (unsigned long long)barrier);
+            return fault(block, P0716, agent,
+                         "`%s` to 0x%llx completes at mbarrier 0x%llx of another block",
+                         opcode_spellings[inst->opcode], (unsigned long long)address,
+                         (unsigned long long)barrier);
         if (address % op->bytes)
-            return fault(block, P0711, agent, "`%s` to 0x%llx, which is not a multiple of %u",
+            return fault(block, P0711, agent,
+                         "`%s` to 0x%llx: the address must be a multiple of %u",
                          opcode_spellings[inst->opcode], (unsigned long long)address, op->bytes);
         op->target = target;
         op->shared = (uint32_t)address & OFFSET_MASK;

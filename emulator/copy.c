@@ -281,8 +281,10 @@ bool async_check_exit(Block *block, Warp *warp, uint32_t mask) {
         bool bulk = warp->bulk.issued[lane] > warp->bulk.waited[lane];
         if (bulk || warp->copies.issued[lane] > warp->copies.waited[lane])
             return finding(block, P0740, agent_of(block, warp, lane),
-                           "lane %u exits while shared memory may still be %s: no `%s` follows its copies", lane,
-                           bulk ? "read" : "written", bulk ? "cp.async.bulk.wait_group" : "cp.async.wait_group");
+                           "lane %u exits while its copies may still be in flight, and shared "
+                           "memory be %s: no `%s` follows them",
+                           lane, bulk ? "read" : "written",
+                           bulk ? "cp.async.bulk.wait_group" : "cp.async.wait_group");
     }
     return true;
 }
@@ -292,11 +294,12 @@ bool async_check_end(Block *block) {
         const Barrier *barrier = block->barriers[i];
         if (!barrier || !barrier->live || barrier->landed <= barrier->observed) continue;
         const char *name = report_shared(block->machine, block->machine->arena, barrier->address);
-        return finding(
-            block, P0741, barrier->last_copy,
-            "the block has ended, but nobody has waited for this copy: phase %llu of %s",
-            (unsigned long long)(barrier->landed - 1),
-            name ? name : arena_printf(block->machine->arena, "the mbarrier at shared address %u", barrier->address));
+        return finding(block, P0741, barrier->last_copy,
+                       "the block ended, but no thread waited for this copy: phase %llu of %s",
+                       (unsigned long long)(barrier->landed - 1),
+                       name ? name
+                            : arena_printf(block->machine->arena,
+                                           "the mbarrier at shared address %u", barrier->address));
     }
     return true;
 }
@@ -314,7 +317,7 @@ static uint64_t global_of(const Warp *warp, const Operand *op, uint32_t lane) {
 
 static bool check_alignment(Block *block, Agent agent, uint64_t address, uint32_t alignment, const char *what) {
     if (address % alignment == 0) return true;
-    return finding(block, P0711, agent, "%s 0x%llx of a copy is not a multiple of %u", what,
+    return finding(block, P0711, agent, "%s 0x%llx of a copy must be a multiple of %u", what,
                    (unsigned long long)address, alignment);
 }
 
@@ -339,7 +342,9 @@ static Step run_cp_async(Block *block, Warp *warp, const Inst *inst, uint32_t ma
                 !check_alignment(block, agent, from, bytes, "the global address"))
                 return STEP_FAULT;
             if (source > bytes)
-                return fault(block, P0716, agent, "cp.async of %u bytes with %u source bytes", bytes, source);
+                return fault(block, P0716, agent,
+                             "cp.async of %u bytes with %u source bytes: the source is larger",
+                             bytes, source);
             op->per_lane->global[lane] = from;
             op->per_lane->shared[lane] = (uint32_t)to;
             op->per_lane->source_bytes[lane] = source;
@@ -378,8 +383,9 @@ static bool is_load(const Inst *inst) {
 
 static bool check_bulk(Block *block, const Async *op) {
     if (op->bytes == 0 || op->bytes % 16)
-        return finding(block, P0716, op->agent, "a bulk copy of %u bytes: it must be a multiple of 16", op->bytes);
-    const char *source = op->source == SPACE_SHARED ? "the address of the source" : "the global address";
+        return finding(block, P0716, op->agent,
+                       "bulk copy of %u bytes: the size must be a multiple of 16", op->bytes);
+    const char *source = op->source == SPACE_SHARED ? "the source address" : "the global address";
     return check_alignment(block, op->agent, op->shared, 16, "the shared address") &&
            check_alignment(block, op->agent, op->global, 16, source);
 }
@@ -391,11 +397,12 @@ static bool issue_load(Block *block, Async *op, uint64_t to, uint64_t barrier, b
     const Block *home = cluster_block(block, to);
     if (!home || cluster_block(block, barrier) != home)
         return finding(block, P0716, op->agent,
-                       "a copy to 0x%llx that completes at 0x%llx, which is not of the same block",
+                       "copy to 0x%llx completes at mbarrier 0x%llx of another block",
                        (unsigned long long)to, (unsigned long long)barrier);
     if (!multicast) ranks = 1u << home->rank;
     if (ranks == 0 || ranks >> cluster->size)
-        return finding(block, P0716, op->agent, "a multicast to blocks 0x%x of a cluster of %u", ranks, cluster->size);
+        return finding(block, P0716, op->agent,
+                       "multicast to blocks 0x%x in a cluster of %u blocks", ranks, cluster->size);
     op->shared = (uint32_t)to & OFFSET_MASK;
     op->barrier = (uint32_t)barrier & OFFSET_MASK;
     for (; ranks; ranks &= ranks - 1) {
@@ -456,8 +463,9 @@ static const TensorMap *map_of(Block *block, Agent agent, uint64_t address) {
             block->machine->map_of_argument[i] >= 0)
             return &block->machine->maps[block->machine->map_of_argument[i]];
     bool raw = address >= PARAMETER_BASE && address < PARAMETER_BASE + program->parameter_bytes;
-    finding(block, P0716, agent, "address 0x%llx is not that of a tensor map%s", (unsigned long long)address,
-            raw ? ": it is an address in parameter space, which needs `cvta.param`" : "");
+    finding(block, P0716, agent, "0x%llx is not the address of a tensor map%s",
+            (unsigned long long)address,
+            raw ? ": it is a parameter address, which needs `cvta.param`" : "");
     return NULL;
 }
 
@@ -470,8 +478,9 @@ static Step run_tensor(Block *block, Warp *warp, const Inst *inst, uint32_t mask
         const TensorMap *map = map_of(block, agent, global_of(warp, &inst->ops[map_at], lane));
         if (!map) return STEP_FAULT;
         if (map->rank != rank)
-            return fault(block, P0716, agent, "a copy of %u dimensions through the tensor map of `%s`, which has %u",
-                         rank, map->name, map->rank);
+            return fault(block, P0716, agent,
+                         "copy of %u dimensions with the tensor map of `%s`, which has %u", rank,
+                         map->name, map->rank);
         if (prefetch) continue;
         Async *op = async_new(block, warp, load ? ASYNC_TENSOR_LOAD : ASYNC_TENSOR_STORE, lane, 1u << lane);
         op->map = map;
@@ -481,8 +490,8 @@ static Step run_tensor(Block *block, Warp *warp, const Inst *inst, uint32_t mask
         int64_t first = (int64_t)op->coordinates[0] * map->element_bytes;
         if (first % 16 != 0) /* hardware traps with an illegal instruction (seen on an H200) */
             return fault(block, P0711, agent,
-                         "a tensor copy of `%s` starts at coordinate %d, %lld bytes along its innermost dimension: not "
-                         "a multiple of 16",
+                         "tensor copy of `%s` starts at coordinate %d, %lld bytes along its "
+                         "innermost dimension: this must be a multiple of 16",
                          map->name, op->coordinates[0], (long long)first);
         op->shared = (uint32_t)shared_of(warp, inst, &inst->ops[load ? 0 : rank + 1], lane);
         if (!check_alignment(block, agent, op->shared, 128, "the shared address")) return STEP_FAULT;

@@ -186,8 +186,8 @@ static void read_modifiers(Reader *reader, const Token *word, Opcode opcode, Mod
         const char *start = ++at;
         while (at < end && *at != '.') at++;
         if (!add_modifier(mods, opcode_rows[opcode].groups, start, (size_t)(at - start)))
-            text_incomplete(reader, word->line, "`%.*s` is not modelled (`.%.*s`)", (int)word->length, word->text,
-                            (int)(at - start), start);
+            text_incomplete(reader, word->line, "the emulator does not model `%.*s` with `.%.*s`",
+                            (int)word->length, word->text, (int)(at - start), start);
     }
 }
 
@@ -334,7 +334,8 @@ static Operand immediate(Decoder *d, const Raw *raw, Type type, uint8_t width) {
 
 static Operand symbol_address(Decoder *d, const Raw *raw, const Symbol *symbol, uint8_t width) {
     if (symbol->space == SPACE_GLOBAL || symbol->space == SPACE_CONST)
-        text_incomplete(d->reader, d->word.line, "the variable `%s` in %s memory is not modelled", symbol->name,
+        text_incomplete(d->reader, d->word.line,
+                        "the emulator does not model variable `%s` in %s memory", symbol->name,
                         symbol->space == SPACE_GLOBAL ? "global" : "constant");
     ConstantKind kind = symbol->space != SPACE_SHARED ? CONSTANT_PLAIN
                         : symbol->dynamic             ? CONSTANT_DYNAMIC_SHARED
@@ -407,8 +408,8 @@ static void push_vector(Decoder *d, const Raw *raw, Type type, bool writes) {
     const Raw *items = raw->kind == RAW_VECTOR ? raw->items : raw;
     uint32_t count = raw->kind == RAW_VECTOR ? raw->count : 1;
     if (count != wanted)
-        text_reject(d->reader, d->word.line, "`%.*s` wants %u registers, not %u", (int)d->word.length, d->word.text,
-                    wanted, count);
+        text_reject(d->reader, d->word.line, "`%.*s` needs %u registers, not %u",
+                    (int)d->word.length, d->word.text, wanted, count);
     for (uint32_t i = 0; i < count; i++) push(d, value(d, &items[i], type, width, true, writes), writes);
     d->inst.vector = (uint8_t)count;
 }
@@ -457,8 +458,8 @@ static void push_pair(Decoder *d, const Raw *raw, bool first_is_predicate) {
 
 static void push_map(Decoder *d, const Raw *raw) {
     if (raw->count != d->inst.mods.dimensions)
-        text_reject(d->reader, d->word.line, "`%.*s` wants %u coordinates, not %u", (int)d->word.length, d->word.text,
-                    d->inst.mods.dimensions, raw->count);
+        text_reject(d->reader, d->word.line, "`%.*s` needs %u coordinates, not %u",
+                    (int)d->word.length, d->word.text, d->inst.mods.dimensions, raw->count);
     Raw base = *raw;
     push(d, address(d, &base), false);
     for (uint32_t i = 0; i < raw->count; i++) push(d, value(d, &raw->items[i], T_S32, 4, false, false), false);
@@ -607,7 +608,9 @@ static bool wants_type(const char *operands) { return strpbrk(operands, "dswxtVv
 void decode_statement(Reader *reader, Guard guard, Token word, Raw *operands, uint32_t count) {
     Decoder d = {.reader = reader, .word = word};
     Opcode opcode = *word.text == '%' ? OP_COUNT : find_opcode(&word);
-    if (opcode == OP_COUNT) text_incomplete(reader, word.line, "`%.*s` is not modelled", (int)word.length, word.text);
+    if (opcode == OP_COUNT)
+        text_incomplete(reader, word.line, "the emulator does not model `%.*s`", (int)word.length,
+                        word.text);
     const OpcodeRow *row = &opcode_rows[opcode];
     d.inst.opcode = (uint8_t)opcode;
     d.inst.line = word.line;
@@ -623,7 +626,8 @@ void decode_statement(Reader *reader, Guard guard, Token word, Raw *operands, ui
     if (strpbrk(row->operands, "etE") && mods->type_count < 2)
         text_reject(reader, word.line, "`%.*s` lacks a type", (int)word.length, word.text);
     if ((mods->flags & FLAG_WIDE) && type_rows[mods->types[0]].bytes > 4)
-        text_reject(reader, word.line, "`%.*s`: a product of 128 bits", (int)word.length, word.text);
+        text_reject(reader, word.line, "`%.*s`: the emulator does not model 128-bit products",
+                    (int)word.length, word.text);
     decode_guard(&d, guard);
     push_operands(&d, row->operands, operands, count);
     d.inst.ops = d.ops.items;
@@ -633,7 +637,9 @@ void decode_statement(Reader *reader, Guard guard, Token word, Raw *operands, ui
     d.inst.defs = d.defs.items;
     d.inst.def_count = (uint8_t)d.defs.count;
     d.inst.run = row->pick(&d.inst);
-    if (!d.inst.run) text_incomplete(reader, word.line, "`%.*s` is not modelled", (int)word.length, word.text);
+    if (!d.inst.run)
+        text_incomplete(reader, word.line, "the emulator does not model `%.*s`", (int)word.length,
+                        word.text);
     if (opcode == OP_BRA) {
         const Raw *label = &operands[0];
         vec_push(reader->arena, &reader->branches,

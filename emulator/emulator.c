@@ -98,8 +98,10 @@ static bool fill_parameters(Machine *machine, const Launch *launch) {
     machine->parameters = arena_alloc(machine->arena, program->parameter_bytes + 1u);
     machine->map_of_argument = NEW_ARRAY(machine->arena, int32_t, wanted + 1);
     if (wanted != given)
-        return reject(machine, arena_printf(machine->arena, "the kernel `%s` has %zu parameters, the launch gives %zu",
-                                            program->entry, wanted, given));
+        return reject(machine,
+                      arena_printf(machine->arena,
+                                   "kernel `%s` has %zu parameters, but the launch gives %zu",
+                                   program->entry, wanted, given));
     for (size_t i = 0; i < wanted; i++) {
         const Parameter *parameter = &program->parameters.items[i];
         unsigned char value[8] = {0};
@@ -107,10 +109,11 @@ static bool fill_parameters(Machine *machine, const Launch *launch) {
         uint32_t bytes = argument_bytes(machine, launch, argument, value);
         machine->map_of_argument[i] = argument->kind == ARGUMENT_TENSOR_MAP ? argument->index : -1;
         if (bytes != parameter->bytes || (bytes == 128 && parameter->alignment < 64))
-            return reject(machine, arena_printf(machine->arena,
-                                                "parameter `%s` of the kernel has %u bytes, the launch gives %u%s",
-                                                parameter->name, parameter->bytes, bytes,
-                                                bytes == 128 ? ", aligned to 64" : ""));
+            return reject(machine,
+                          arena_printf(machine->arena,
+                                       "parameter `%s` has %u bytes, but the launch gives %u%s",
+                                       parameter->name, parameter->bytes, bytes,
+                                       bytes == 128 ? ", aligned to 64" : ""));
         if (argument->kind != ARGUMENT_TENSOR_MAP) memcpy(machine->parameters + parameter->offset, value, bytes);
     }
     return true;
@@ -155,15 +158,18 @@ static bool size_blocks(Machine *machine, const Launch *launch, uint32_t residen
     machine->blocks = (manifest->persistent && clusters > most ? most : clusters) * machine->cluster_size;
     if (machine->threads > 1024 || (program->required_threads && program->required_threads != machine->threads) ||
         (program->most_threads && program->most_threads < machine->threads))
-        return reject(machine,
-                      arena_printf(machine->arena, "a block of %u threads: the kernel is made for %u", machine->threads,
-                                   program->required_threads ? program->required_threads
-                                   : program->most_threads   ? program->most_threads
-                                                             : 1024));
+        return reject(
+            machine, arena_printf(machine->arena,
+                                  "the launch has blocks of %u threads, but the kernel requires %u",
+                                  machine->threads,
+                                  program->required_threads ? program->required_threads
+                                  : program->most_threads   ? program->most_threads
+                                                            : 1024));
     if (machine->dynamic_base + (uint64_t)machine->dynamic_bytes - SHARED_BASE > MAX_SHARED)
         return reject(machine,
                       arena_printf(machine->arena,
-                                   "a block wants more shared memory than the %d bytes that it can have", MAX_SHARED));
+                                   "a block needs more shared memory than the limit of %d bytes",
+                                   MAX_SHARED));
     return true;
 }
 

@@ -147,7 +147,7 @@ static bool check_state(Block *block, const Access *access, unsigned char *state
     uint64_t bad = 0;
     if (access->kind == ACCESS_WRITE) {
         if (space == SPACE_SHARED && holds_barrier(state, access->bytes))
-            return complain(block, P0715, access, ": a live mbarrier lies there");
+            return complain(block, P0715, access, ": an mbarrier is stored there");
         memset(state, BYTE_WRITTEN, access->bytes);
         return true;
     }
@@ -156,14 +156,15 @@ static bool check_state(Block *block, const Access *access, unsigned char *state
     piece.bytes = access->piece ? access->piece : access->bytes;
     if (access->piece && access->agent.async == 0) piece.agent.lane += (uint32_t)(bad / access->piece);
     piece.address += access->piece ? bad / access->piece * access->piece : bad;
-    if (state[bad] & BYTE_BARRIER) return complain(block, P0715, &piece, ": a live mbarrier lies there");
-    return complain(block, P0712, &piece, ", which nobody has written");
+    if (state[bad] & BYTE_BARRIER)
+        return complain(block, P0715, &piece, ": an mbarrier is stored there");
+    return complain(block, P0712, &piece, ", which no thread has written");
 }
 
 unsigned char *memory_access(Block *block, const Access *access) {
     if (access->alignment > 1 && access->address % access->alignment) {
         Str need = str_new(block->machine->arena);
-        str_printf(&need, ": that address must be a multiple of %u", access->alignment);
+        str_printf(&need, ": the address must be a multiple of %u", access->alignment);
         complain(block, P0711, access, need.text);
         return NULL;
     }
@@ -176,7 +177,7 @@ unsigned char *memory_access(Block *block, const Access *access) {
             first.agent.lane++;
             if (first.address - access->address + first.bytes >= access->bytes) break;
         }
-        complain(block, P0710, &first, ": no memory of this kernel lies there");
+        complain(block, P0710, &first, ": the kernel has no memory there");
         return NULL;
     }
     if (place.home && place.home->exited) {
@@ -185,7 +186,8 @@ unsigned char *memory_access(Block *block, const Access *access) {
     }
     if (place.read_only && access->kind != ACCESS_READ) {
         complain(block, P0714, access,
-                 place.space == SPACE_PARAM ? ": parameters are not written" : ": it is an `in` tensor");
+                 place.space == SPACE_PARAM ? ": parameters cannot be written"
+                                            : ": it is an `in` tensor");
         return NULL;
     }
     bool writes = place.home && access->kind != ACCESS_READ;

@@ -295,10 +295,10 @@ bool matrices_check_write(Block *home, const Access *access, uint32_t address) {
                 const char *name = report_shared(home->machine, home->machine->arena, address);
                 return finding(
                     home, P0773, access->agent,
-                    "writes %llu bytes at shared address %u%s%s%s, which the wgmma of PTX line %u in warps %u .. %u "
-                    "reads: nobody has waited for its group",
-                    (unsigned long long)access->bytes, address, name ? " (" : "", name ? name : "", name ? ")" : "",
-                    matrix->inst->line, 4 * w, 4 * w + 3);
+                    "writes %llu bytes at shared address %u%s%s%s, which the wgmma of PTX line %u "
+                    "in warps %u .. %u reads: its group has not been waited for",
+                    (unsigned long long)access->bytes, address, name ? " (" : "", name ? name : "",
+                    name ? ")" : "", matrix->inst->line, 4 * w, 4 * w + 3);
             }
     return true;
 }

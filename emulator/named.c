@@ -45,17 +45,20 @@ void named_recheck(Block *block) {
 
 static bool check_count(Block *block, Agent agent, const NamedBarrier *barrier, uint32_t id, uint32_t count,
                         bool whole_block) {
-    if (id >= NAMED_BARRIERS) return finding(block, P0731, agent, "named barrier %u: there are barriers 0 .. 15", id);
+    if (id >= NAMED_BARRIERS)
+        return finding(block, P0731, agent, "named barrier %u: the barriers are 0 to 15", id);
     if (!whole_block && (count == 0 || count % LANES || count > block->warp_count * LANES))
         return finding(block, P0731, agent,
-                       "named barrier %u with a count of %u threads: a multiple of 32 up to the %u of the block", id,
-                       count, block->warp_count * LANES);
+                       "named barrier %u with a count of %u threads: the count must be a multiple "
+                       "of 32 up to %u, the threads of the block",
+                       id, count, block->warp_count * LANES);
     bool begun = barrier->expected || barrier->whole_block;
     if (begun && (barrier->whole_block != whole_block || (!whole_block && barrier->expected != count)))
-        return finding(block, P0731, agent,
-                       "named barrier %u is entered for %u threads, but warp %u has entered it for %u", id,
-                       whole_block ? block->warp_count * LANES : count, barrier->first.warp->index,
-                       barrier->whole_block ? block->warp_count * LANES : barrier->expected);
+        return finding(
+            block, P0731, agent,
+            "named barrier %u is entered with count %u, but warp %u entered it with count %u", id,
+            whole_block ? block->warp_count * LANES : count, barrier->first.warp->index,
+            barrier->whole_block ? block->warp_count * LANES : barrier->expected);
     return true;
 }
 
@@ -81,7 +84,8 @@ static Step run_named(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
         uint32_t i = first_lane(left);
         if (in32(warp, &inst->ops[0])[i] != id || (!whole_block && in32(warp, &inst->ops[1])[i] != count))
             return fault(block, P0731, agent_of(block, warp, i),
-                         "lanes %u and %u enter different named barriers, or for different counts", lane, i);
+                         "lanes %u and %u enter different named barriers, or with different counts",
+                         lane, i);
     }
     NamedBarrier *barrier = &block->named[id < NAMED_BARRIERS ? id : 0];
     if (!check_count(block, agent, barrier, id, count, whole_block)) return STEP_FAULT;
@@ -92,8 +96,9 @@ static Step run_named(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
     effect(block, warp);
     count_warp(warp, barrier);
     if (!whole_block && barrier->arrived > count)
-        return fault(block, P0731, agent, "named barrier %u is entered by %u threads, but for %u", id, barrier->arrived,
-                     count);
+        return fault(block, P0731, agent,
+                     "named barrier %u is entered by %u threads, but its count is %u", id,
+                     barrier->arrived, count);
     bool full = is_full(block, barrier);
     /* this split never slept: it continues without being woken */
     if (full) release(block, id);
@@ -113,11 +118,14 @@ static bool check_group(Block *block, Agent agent, uint32_t value) {
         const Warp *other = &block->warps[w];
         if (other != warp && n < COUNT_OF(other->register_history) && other->register_changes > n &&
             other->register_history[n] != value)
-            return finding(block, P0733, agent, "setmaxnreg %u, but warp %u of the same warpgroup has said %u", value,
-                           w, other->register_history[n]);
+            return finding(
+                block, P0733, agent,
+                "setmaxnreg %u, but warp %u of the same warpgroup executed setmaxnreg %u", value, w,
+                other->register_history[n]);
         if (other != warp && !other->live && other->register_changes <= n)
             return finding(block, P0733, agent,
-                           "setmaxnreg %u, but warp %u of the same warpgroup has exited without it", value, w);
+                           "setmaxnreg %u, but warp %u of the same warpgroup exited without it",
+                           value, w);
     }
     return true;
 }
@@ -130,9 +138,11 @@ static Step run_setmaxnreg(Block *block, Warp *warp, const Inst *inst, uint32_t 
     Agent agent = agent_of(block, warp, first_lane(mask));
     if (warp->registers == 0)
         return fault(block, P0733, agent,
-                     "setmaxnreg without .maxnreg, or .minnctapersm beside .reqntid: ptxas ignores it");
+                     "ptxas ignores setmaxnreg: the kernel needs .maxnreg, or .minnctapersm "
+                     "together with .reqntid");
     if (value % 8 || value < 24 || value > 256)
-        return fault(block, P0733, agent, "setmaxnreg %u: a multiple of 8 in 24 .. 256", value);
+        return fault(block, P0733, agent,
+                     "setmaxnreg %u: the count must be a multiple of 8 from 24 to 256", value);
     if (grows ? value < warp->registers : value > warp->registers)
         return fault(block, P0733, agent, "setmaxnreg.%s to %u from %u registers", grows ? "inc" : "dec", value,
                      warp->registers);

@@ -142,7 +142,8 @@ Symbol *text_lookup(Reader *reader, const char *text, uint32_t length) {
     symbol->type = range->type;
     symbol->operand = decode_new_register(reader, range->type);
     if (reader->program->register_bytes > MAX_REGISTER_BYTES)
-        text_incomplete(reader, reader->token.line, "a thread of this kernel has too many registers");
+        text_incomplete(reader, reader->token.line,
+                        "a thread of this kernel has more registers than the emulator supports");
     return symbol;
 }
 
@@ -182,9 +183,11 @@ static Type take_type(Reader *reader) {
 
 static void read_registers(Reader *reader) {
     if (text_is(&reader->token, ".v2") || text_is(&reader->token, ".v4"))
-        text_incomplete(reader, reader->token.line, "vector registers are not modelled");
+        text_incomplete(reader, reader->token.line, "the emulator does not model vector registers");
     Type type = take_type(reader);
-    if (type == T_B128) text_incomplete(reader, reader->token.line, "registers of 128 bits are not modelled");
+    if (type == T_B128)
+        text_incomplete(reader, reader->token.line,
+                        "the emulator does not model 128-bit registers");
     do {
         Token token = take_word(reader, "the name of a register");
         if (take_mark(reader, '<')) {
@@ -200,7 +203,9 @@ static void read_registers(Reader *reader) {
             symbol->type = type;
             symbol->operand = decode_new_register(reader, type);
             if (reader->program && reader->program->register_bytes > MAX_REGISTER_BYTES)
-                text_incomplete(reader, token.line, "a thread of this kernel has too many registers");
+                text_incomplete(
+                    reader, token.line,
+                    "a thread of this kernel has more registers than the emulator supports");
         }
     } while (take_mark(reader, ','));
     expect_mark(reader, ';');
@@ -224,8 +229,8 @@ static void read_dimensions(Reader *reader, Variable *variable) {
         uint64_t count = take_integer(reader);
         expect_mark(reader, ']');
         if (count > MAX_VARIABLE_BYTES || variable->bytes * count > MAX_VARIABLE_BYTES)
-            text_reject(reader, variable->name.line, "`%.*s` is too large", (int)variable->name.length,
-                        variable->name.text);
+            text_reject(reader, variable->name.line, "variable `%.*s` is too large to emulate",
+                        (int)variable->name.length, variable->name.text);
         variable->bytes *= count;
     }
 }
@@ -233,7 +238,7 @@ static void read_dimensions(Reader *reader, Variable *variable) {
 static uint32_t take_alignment(Reader *reader) {
     uint64_t alignment = take_integer(reader);
     if (alignment == 0 || alignment > 65536 || (alignment & (alignment - 1)))
-        text_reject(reader, reader->token.line, "an alignment is a power of two");
+        text_reject(reader, reader->token.line, "an alignment must be a power of two");
     return (uint32_t)alignment;
 }
 
@@ -319,7 +324,8 @@ static void read_list(Reader *reader, Raw *into, char close, uint32_t depth) {
     uint32_t count = 0;
     do {
         if (count == MAX_VECTOR)
-            text_incomplete(reader, reader->token.line, "vectors of more than %d registers are not modelled",
+            text_incomplete(reader, reader->token.line,
+                            "the emulator does not model vectors of more than %d registers",
                             MAX_VECTOR);
         items[count++] = read_operand(reader, depth + 1);
     } while (take_mark(reader, ','));
@@ -339,7 +345,8 @@ static Raw read_memory(Reader *reader, uint32_t depth) {
         if (take_mark(reader, '{'))
             read_list(reader, &raw, '}', depth);
         else
-            text_incomplete(reader, raw.token.line, "an address of this form is not modelled");
+            text_incomplete(reader, raw.token.line,
+                            "the emulator does not model addresses of this form");
     }
     expect_mark(reader, ']');
     return raw;
@@ -350,7 +357,8 @@ static Raw read_number(Reader *reader) {
     uint32_t signs = 0;
     while (at_mark(reader, '-') || at_mark(reader, '+') || at_mark(reader, '~')) {
         if (at_mark(reader, '~') || ++signs > 1)
-            text_incomplete(reader, reader->token.line, "constant expressions are not modelled");
+            text_incomplete(reader, reader->token.line,
+                            "the emulator does not model constant expressions");
         minus = at_mark(reader, '-');
         scan_next(reader);
     }
@@ -367,7 +375,7 @@ static Raw read_number(Reader *reader) {
 }
 
 static Raw read_operand(Reader *reader, uint32_t depth) {
-    if (depth > 4) text_reject(reader, reader->token.line, "operands are nested too deep");
+    if (depth > 4) text_reject(reader, reader->token.line, "operands are nested too deeply");
     if (take_mark(reader, '[')) return read_memory(reader, depth);
     if (take_mark(reader, '{')) {
         Raw raw = {.kind = RAW_VECTOR, .token = reader->token};
@@ -375,7 +383,8 @@ static Raw read_operand(Reader *reader, uint32_t depth) {
         return raw;
     }
     if (at_mark(reader, '('))
-        text_incomplete(reader, reader->token.line, "constant expressions and calls are not modelled");
+        text_incomplete(reader, reader->token.line,
+                        "the emulator does not model constant expressions and calls");
     bool negated = take_mark(reader, '!');
     if (reader->token.kind != TOKEN_WORD) return read_number(reader);
     Raw raw = {.kind = RAW_WORD, .negated = negated, .token = reader->token};
@@ -401,7 +410,8 @@ static void read_instruction(Reader *reader) {
     Token word = take_word(reader, "an instruction");
     Raw operands[MAX_OPERANDS];
     uint32_t count = 0;
-    if (word.length >= 4 && !memcmp(word.text, "call", 4)) text_incomplete(reader, word.line, "calls are not modelled");
+    if (word.length >= 4 && !memcmp(word.text, "call", 4))
+        text_incomplete(reader, word.line, "the emulator does not model calls");
     if (!at_mark(reader, ';')) do {
             if (count == MAX_OPERANDS) text_reject(reader, word.line, "too many operands");
             operands[count++] = read_operand(reader, 0);
@@ -413,7 +423,8 @@ static void read_instruction(Reader *reader) {
 static void add_label(Reader *reader, const Token *token) {
     const char *name = names_intern(reader->names, token->text, token->length);
     for (TextLabel *label = reader->scope->labels; label; label = label->next)
-        if (label->name == name) text_reject(reader, token->line, "the label `%s` stands twice in one scope", name);
+        if (label->name == name)
+            text_reject(reader, token->line, "label `%s` is declared twice in one scope", name);
     TextLabel *label = NEW(reader->arena, TextLabel);
     *label = (TextLabel){name, (uint32_t)reader->code.count, reader->scope->labels};
     reader->scope->labels = label;
@@ -433,7 +444,8 @@ static void read_statement(Reader *reader) {
     } else if (take_directive(reader, ".local")) {
         read_storage(reader, SPACE_LOCAL, false);
     } else if (token->kind == TOKEN_WORD && *token->text == '.') {
-        text_incomplete(reader, token->line, "`%.*s` inside a kernel is not modelled", (int)token->length, token->text);
+        text_incomplete(reader, token->line, "the emulator does not model `%.*s` inside a kernel",
+                        (int)token->length, token->text);
     } else if (token->kind == TOKEN_WORD) {
         /* A label or an instruction: the character after the word decides */
         const char *after = reader->at;
@@ -458,7 +470,8 @@ static void read_body(Reader *reader) {
     expect_mark(reader, '{');
     open_scope(reader);
     while (reader->depth > outer) {
-        if (reader->token.kind == TOKEN_END) text_reject(reader, opened, "the body of this kernel is not closed");
+        if (reader->token.kind == TOKEN_END)
+            text_reject(reader, opened, "the body of this kernel has no closing `}`");
         if (take_mark(reader, '{'))
             open_scope(reader);
         else if (take_mark(reader, '}'))
@@ -475,7 +488,9 @@ static void resolve_branches(Reader *reader) {
         for (TextScope *scope = branch->scope; scope && !found; scope = scope->parent)
             for (TextLabel *label = scope->labels; label && !found; label = label->next)
                 if (label->name == branch->name) found = label;
-        if (!found) text_reject(reader, branch->line, "there is no label `%s` in sight", branch->name);
+        if (!found)
+            text_reject(reader, branch->line, "label `%s` is not declared in this scope",
+                        branch->name);
         reader->code.items[branch->inst].target = found->target;
     }
 }
@@ -491,7 +506,8 @@ static void read_parameters(Reader *reader) {
         Symbol *symbol = declare_variable(reader, &variable, SPACE_PARAM);
         uint64_t at = place(&program->parameter_bytes, &variable);
         if (program->parameter_bytes > 32764)
-            text_reject(reader, variable.name.line, "the parameters of this kernel are too large");
+            text_reject(reader, variable.name.line,
+                        "the parameters of this kernel take more than 32764 bytes");
         symbol->address = PARAMETER_BASE + at;
         vec_push(reader->arena, &program->parameters,
                  (Parameter){symbol->name, variable.type, (uint32_t)at, (uint32_t)variable.bytes, variable.alignment});
@@ -514,7 +530,8 @@ static void read_cluster(Reader *reader) {
     for (int i = 0; i < 3; i++) {
         uint64_t extent = take_integer(reader);
         if (extent == 0 || extent > MAX_CLUSTER)
-            text_reject(reader, reader->token.line, "an extent of a cluster is 1 .. %d", MAX_CLUSTER);
+            text_reject(reader, reader->token.line, "an extent of a cluster must be 1 to %d",
+                        MAX_CLUSTER);
         extents[i] = (uint32_t)extent;
         if (!take_mark(reader, ',')) return;
     }
@@ -541,7 +558,8 @@ static void read_performance(Reader *reader) {
         else if (text_is(&token, ".explicitcluster"))
             program->explicit_cluster = true;
         else
-            text_incomplete(reader, token.line, "`%.*s` is not modelled", (int)token.length, token.text);
+            text_incomplete(reader, token.line, "the emulator does not model `%.*s`",
+                            (int)token.length, token.text);
     }
 }
 
@@ -602,7 +620,8 @@ static void read_module_variable(Reader *reader, bool is_extern) {
 
 static void skip_function(Reader *reader) {
     while (!at_mark(reader, '{') && !at_mark(reader, ';')) {
-        if (reader->token.kind == TOKEN_END) text_reject(reader, reader->token.line, "this function has no end");
+        if (reader->token.kind == TOKEN_END)
+            text_reject(reader, reader->token.line, "this function has no closing `}`");
         scan_next(reader);
     }
     if (at_mark(reader, '{'))
@@ -647,8 +666,8 @@ static Program *read_module(Reader *reader, const char *wanted, bool every) {
                 skip_function(reader);
             }
         } else {
-            text_reject(reader, token.line, "`%.*s` does not belong here", (int)(token.length < 40 ? token.length : 40),
-                        token.text);
+            text_reject(reader, token.line, "`%.*s` is not allowed here",
+                        (int)(token.length < 40 ? token.length : 40), token.text);
         }
         if (!versioned) text_reject(reader, token.line, "a PTX module begins with `.version`");
     }
@@ -671,7 +690,9 @@ ReadStatus program_read(Arena *arena, const char *ptx, size_t length, const char
     reader->scope = NEW(arena, TextScope);
     *out = NULL;
     if (length > UINT32_MAX / 2) {
-        *fault = (ReadFault){P0700, 0, arena_printf(arena, "PTX of %zu bytes is too long to be read", length)};
+        *fault = (ReadFault){
+            P0700, 0,
+            arena_printf(arena, "the PTX has %zu bytes, more than the emulator reads", length)};
         return READ_REJECTED;
     }
     if (setjmp(reader->stop)) return reader->status;

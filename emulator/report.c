@@ -158,7 +158,7 @@ static void describe_matrices(const Block *block, const Warp *warp, const Split 
     str_add(out, "waits for its wgmmas");
     for (uint32_t w = first; w < first + 4 && w < block->warp_count; w++)
         if (block->warps[w].matrices->committed <= split->wait_address)
-            str_printf(out, "%s%u", missing++ ? ", " : ", which have not come from warp ", w);
+            str_printf(out, "%s%u", missing++ ? ", " : ", which these warps have not issued: ", w);
 }
 
 static void describe(Block *block, const Warp *warp, const Split *split, Str *out) {
@@ -167,7 +167,7 @@ static void describe(Block *block, const Warp *warp, const Split *split, Str *ou
     switch (split->wait) {
     case WAIT_PHASE: describe_phase(block, split, out); break;
     case WAIT_NAMED:
-        str_printf(out, "waits at named barrier %llu: %u of %u threads have come",
+        str_printf(out, "waits at named barrier %llu: %u of %u threads have arrived",
                    (unsigned long long)split->wait_address, named->arrived,
                    named->whole_block ? block->running * LANES : named->expected);
         break;
@@ -177,13 +177,15 @@ static void describe(Block *block, const Warp *warp, const Split *split, Str *ou
         break;
     case WAIT_GROUP: str_printf(out, "waits for its copies"); break;
     case WAIT_MATRIX: describe_matrices(block, warp, split, out); break;
-    case WAIT_CLUSTER: str_printf(out, "waits at the barrier of the cluster"); break;
+    case WAIT_CLUSTER: str_printf(out, "waits at the cluster barrier"); break;
     case WAIT_REGISTERS:
-        str_printf(out, "waits for registers: setmaxnreg.inc from %u to %llu wants %llu more, %u are free",
-                   warp->registers, (unsigned long long)split->wait_address,
-                   (unsigned long long)(split->wait_address - warp->registers) * LANES, block->pool);
+        str_printf(
+            out,
+            "waits for registers: setmaxnreg.inc from %u to %llu needs %llu more, but %u are free",
+            warp->registers, (unsigned long long)split->wait_address,
+            (unsigned long long)(split->wait_address - warp->registers) * LANES, block->pool);
         break;
-    case WAIT_MEMORY: str_printf(out, "polls memory that nobody changes any more"); break;
+    case WAIT_MEMORY: str_printf(out, "polls memory that no thread will change"); break;
     case WAIT_NONE: str_printf(out, "can run"); break;
     }
     str_printf(out, " (PTX line %u)", inst->line);
@@ -303,7 +305,7 @@ void report_deadlock(Cluster *cluster) {
     Wait first = WAIT_NONE;
     if (lanes_diverged(cluster)) {
         code = P0732;
-        what = "the lanes of a warp have parted before an instruction that wants them together";
+        what = "the lanes of a warp diverged before an instruction that needs all of them";
         first = WAIT_LANES;
     } else if (has_waiter(cluster, WAIT_REGISTERS)) {
         code = P0733;

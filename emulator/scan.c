@@ -54,7 +54,7 @@ static uint64_t scan_digits(Reader *reader, unsigned base) {
         value = value * base + hex_value(c);
         reader->at++;
     }
-    if (reader->at == start) text_reject(reader, reader->line, "a number without digits");
+    if (reader->at == start) text_reject(reader, reader->line, "number without digits");
     if (peek(reader, 0) == 'U') reader->at++;
     return value;
 }
@@ -105,7 +105,7 @@ static void scan_number(Reader *reader, Token *token) {
             token->value = scan_digits(reader, peek(reader, 0) == '0' && n > 1 ? 8 : 10);
     }
     if (in_word(peek(reader, 0)) && peek(reader, 0) != '.')
-        text_reject(reader, reader->line, "a number runs into a word here");
+        text_reject(reader, reader->line, "a number and a word without a space between them");
 }
 
 static void scan_word(Reader *reader) {
@@ -141,7 +141,7 @@ void scan_next(Reader *reader) {
         token->kind = TOKEN_MARK;
         token->mark = c;
     } else {
-        text_reject(reader, reader->line, "byte 0x%02x does not belong into PTX", (unsigned char)c);
+        text_reject(reader, reader->line, "unexpected byte 0x%02x in PTX", (unsigned char)c);
     }
     token->length = (uint32_t)(reader->at - token->text);
 }

@@ -396,7 +396,8 @@ static bool step_copies(Cluster *cluster, bool *any) {
 }
 
 static bool give_up(Machine *machine) {
-    diag_plain(machine->diags, P0760, "the emulation was stopped after %llu warp instructions",
+    diag_plain(machine->diags, P0760,
+               "the emulation stopped at its limit, after %llu warp instructions",
                (unsigned long long)machine->instructions);
     machine->status = RUN_INCOMPLETE;
     return false;

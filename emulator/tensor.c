@@ -31,9 +31,9 @@ static bool check_map(Machine *machine, const TensorMap *map) {
     if (map->base % 16) return reject(machine, map, "its base is not a multiple of 16 bytes");
     for (uint32_t i = 0; i < map->rank; i++) {
         if (map->extents[i] == 0 || map->extents[i] > UINT64_C(1) << 32)
-            return reject(machine, map, "an extent is not in 1 .. 2^32");
+            return reject(machine, map, "an extent is not from 1 to 2^32");
         if (map->box[i] == 0 || map->box[i] > 256)
-            return reject(machine, map, "an extent of its box is not in 1 .. 256");
+            return reject(machine, map, "an extent of its box is not from 1 to 256");
         if (i > 0 && (map->strides[i] % 16 || map->strides[i] >= UINT64_C(1) << 40))
             return reject(machine, map, "a stride is not a multiple of 16 bytes below 2^40");
         bytes *= i > 0 ? map->box[i] : 1;
@@ -42,10 +42,10 @@ static bool check_map(Machine *machine, const TensorMap *map) {
     if (inner > swizzle_span(map->swizzle))
         return reject(machine, map, "a row of its box is longer than the span of its swizzle");
     if (map->swizzle != SWIZZLE_NONE && bytes % swizzle_span(map->swizzle)) {
-        diag_plain(
-            machine->diags, P0701,
-            "a swizzled box of %llu bytes, which do not fill its last span, is not modelled (tensor map of `%s`)",
-            (unsigned long long)bytes, map->name);
+        diag_plain(machine->diags, P0701,
+                   "the emulator does not model a swizzled box of %llu bytes that does not fill "
+                   "its last span (tensor map of `%s`)",
+                   (unsigned long long)bytes, map->name);
         machine->status = RUN_INCOMPLETE;
         return false;
     }
@@ -61,7 +61,8 @@ static bool encode(Machine *machine, const Launch *launch, const ManifestMap *fr
     map->swizzle = from->swizzle;
     map->rank = (uint32_t)from->rank;
     map->box_bytes = map->element_bytes;
-    if (from->rank < 1 || from->rank > MAX_RANK) return reject(machine, map, "its rank is not in 1 .. 5");
+    if (from->rank < 1 || from->rank > MAX_RANK)
+        return reject(machine, map, "its rank is not from 1 to 5");
     if (element_rows[from->type].map < 0) return reject(machine, map, "it cannot hold elements of this type");
     MapShape shape;
     if (map_evaluate(from, launch->symbols, &shape) != FORMULA_FINE)

@@ -14,7 +14,8 @@ static Step meet(Block *block, Warp *warp, uint32_t mask, uint32_t members) {
     if (mask & ~members) {
         uint32_t lane = first_lane(mask & ~members);
         return fault(block, P0732, agent_of(block, warp, lane),
-                     "lane %u executes this with a member mask, 0x%08x, that leaves it out", lane, members);
+                     "lane %u executes this with member mask 0x%08x, which excludes it", lane,
+                     members);
     }
     return schedule_lanes(block, warp, mask, members & warp->live);
 }
@@ -71,7 +72,8 @@ static Step run_shuffle(Block *block, Warp *warp, const Inst *inst, uint32_t mas
         if (!in_range) source = lane;
         if (!(mask >> source & 1))
             return fault(block, P0713, agent_of(block, warp, lane),
-                         "lane %u takes the value of lane %u, which does not take part", lane, source);
+                         "lane %u takes the value of lane %u, which does not participate", lane,
+                         source);
         out[lane] = a[source];
         inside |= (uint32_t)in_range << lane;
     }

@@ -38,8 +38,9 @@ bool matrices_allow(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
 bool matrices_check_exit(Block *block, Warp *warp) {
     const Matrices *matrices = warp->matrices;
     if (!matrices || !matrices->busy) return true;
-    return finding(block, P0740, agent_of(block, warp, first_lane(warp->split->mask)),
-                   "the warp exits while a wgmma of it may be in flight: no `wgmma.wait_group` follows");
+    return finding(
+        block, P0740, agent_of(block, warp, first_lane(warp->split->mask)),
+        "the warp exits while a wgmma may be in flight: no `wgmma.wait_group` follows it");
 }
 
 /* True if the new wgmma may also use this register, which is in flight: as the same part of the
@@ -61,11 +62,10 @@ static bool check_register(Block *block, Warp *warp, const Inst *inst, uint32_t 
     Agent agent = agent_of(block, warp, 0);
     if (matrices->group[slot]) {
         if (shares(matrices->user[slot], inst, at)) return true;
-        return finding(
-            block, P0770, agent,
-            "a register of %s is in flight with the wgmma of PTX line %u, which has another shape or uses it "
-            "as something else",
-            role, line_of(warp, slot));
+        return finding(block, P0770, agent,
+                       "a register of %s is in use by the wgmma in flight of PTX line %u, which "
+                       "has another shape or uses it for another operand",
+                       role, line_of(warp, slot));
     }
     if (matrices->fences == 0 || matrices->written[slot] == matrices->fences + 1)
         return finding(block, P0771, agent, "register %u of %s is written without a `wgmma.fence` before this wgmma",
@@ -136,9 +136,10 @@ static Step meet(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     Step step = schedule_lanes(block, warp, mask, warp->live);
     if (step != STEP_NEXT) return step;
     if (warp->live != ALL_LANES || (warp->index | 3u) >= block->warp_count)
-        return fault(block, P0772, agent_of(block, warp, first_lane(mask)), "`%s` is executed by warp %u, %s",
-                     opcode_spellings[inst->opcode], warp->index,
-                     warp->live != ALL_LANES ? "of which lanes have exited" : "which is in no whole warpgroup");
+        return fault(block, P0772, agent_of(block, warp, first_lane(mask)),
+                     "`%s` is executed by warp %u, %s", opcode_spellings[inst->opcode], warp->index,
+                     warp->live != ALL_LANES ? "some lanes of which have exited"
+                                             : "which is not in a complete warpgroup");
     return STEP_NEXT;
 }
 
@@ -152,8 +153,8 @@ static bool same_in_all_lanes(Block *block, Warp *warp, const Operand *op, const
 
 static bool report_mismatch(Block *block, Warp *warp, const char *what) {
     return finding(block, P0772, agent_of(block, warp, 0),
-                   "the warps of a warpgroup disagree: warp %u %s as another one of warps %u .. %u did", warp->index,
-                   what, warp->index & ~3u, warp->index | 3u);
+                   "the warps of a warpgroup differ: warp %u %s as another one of warps %u .. %u",
+                   warp->index, what, warp->index & ~3u, warp->index | 3u);
 }
 
 /* The next wgmma of the open group: the first warp that issues it adds it, the others must

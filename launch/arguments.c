@@ -64,7 +64,7 @@ static bool in_range(Number number, const char *word, Diags *diags) {
     if (number != NUMBER_TOO_LARGE && number != NUMBER_TOO_SMALL) return true;
     Diag *diag = diag_plain(diags, P0606, "the number of `%s` is too %s for 64-bit floating point", word,
                             number == NUMBER_TOO_SMALL ? "small" : "large");
-    diag_note(diags, diag, "magnitudes reach from 4.9e-324 to 1.8e308; infinity is written `inf`");
+    diag_note(diags, diag, "the range is 4.9e-324 to 1.8e308; write `inf` for infinity");
     return false;
 }
 
@@ -75,7 +75,8 @@ static const char *split(Arena *arena, const char *word, const char *wanted, Arg
     const char *equals = strchr(word, '=');
     if (equals == NULL || equals[1] == 0 || !is_name(word, (size_t)(equals - word))) {
         Diag *diag = diag_plain(diags, P0600, "`%s` is not %s", word, wanted);
-        if (equals != NULL && equals[1] == 0 && equals > word) diag_note(diags, diag, "nothing stands behind the `=`");
+        if (equals != NULL && equals[1] == 0 && equals > word)
+            diag_note(diags, diag, "the value after `=` is missing");
         return NULL;
     }
     out->name = arena_copy(arena, word, (size_t)(equals - word));
@@ -108,11 +109,13 @@ bool argument_parse_fill(Arena *arena, const char *word, Argument *out, Diags *d
     out->fill.kind = FILL_VALUE;
     Number number = read_number(value, &out->fill.value, &out->integer, &out->is_integer);
     if (number != NUMBER_NONE) return in_range(number, word, diags);
-    Diag *diag = diag_plain(diags, P0600, "`%s` is no fill: expected normal, uniform, iota, zeros or a number", value);
+    Diag *diag =
+        diag_plain(diags, P0600,
+                   "`%s` is not a fill: expected normal, uniform, iota, zeros or a number", value);
     const char *near = closest_name(value, names, COUNT_OF(names));
     if (near != NULL)
         diag_help(diags, diag, "did you mean `%s=%s`?", out->name, near);
     else if (strstr(value, ".npy") != NULL)
-        diag_help(diags, diag, "data from a file is given without `--fill`: `%s`", word);
+        diag_help(diags, diag, "pass data from a file without `--fill`: `%s`", word);
     return false;
 }

@@ -108,7 +108,9 @@ bool launch_guards(const Launch *launch, Diags *diags) {
             }
         for (size_t on = 0; on < GUARD_BYTES; on++)
             if (high[on] != GUARD_BYTE) {
-                diag_plain(diags, P0619, "the kernel wrote to byte %zu behind the last element of `%s`", on + 1, name);
+                diag_plain(diags, P0619,
+                           "the kernel wrote to byte %zu after the last element of `%s`", on + 1,
+                           name);
                 whole = false;
                 break;
             }

@@ -100,9 +100,10 @@ static void note_largest(const Manifest *manifest, Diags *diags, Diag *diag) {
     }
     if (largest == NULL || largest->held + largest->registers == 0) return;
     Str text = str_new(diags->arena);
-    str_printf(&text, "role `%s` plans the most registers: %d a thread for its register tiles", largest->name,
-               largest->held);
-    if (largest->registers > 0) str_printf(&text, ", of the %d that it has (setmaxnreg)", largest->registers);
+    str_printf(&text, "role `%s` needs the most registers: %d per thread for its register tiles",
+               largest->name, largest->held);
+    if (largest->registers > 0)
+        str_printf(&text, ", of %d available (setmaxnreg)", largest->registers);
     diag_note(diags, diag, "%s", text.text);
 }
 
@@ -143,17 +144,17 @@ static void report_number(const Manifest *manifest, Diags *diags, const Assemble
     if (diag == NULL) return;
     assembler_note_line(manifest, diags, diag, line->line);
     note_largest(manifest, diags, diag);
-    diag_note(diags, diag, "it was said: %s", text);
+    diag_note(diags, diag, "ptxas said: %s", text);
     if (row->help != NULL)
         diag_help(diags, diag, "%s", row->help);
     else
-        diag_note(diags, diag, "this is a weakness of pipec's text; please report it");
+        diag_note(diags, diag, "this is a weakness of the PTX that pipec emits; please report it");
 }
 
 static void report_memory(const Manifest *manifest, Diags *diags, const AssemblerLine *line) {
     Str text = str_new(diags->arena);
     str_printf(&text, "`%s` keeps values in local memory:", manifest->kernel);
-    if (line->frame > 0) str_printf(&text, " a frame of %lu bytes a thread", line->frame);
+    if (line->frame > 0) str_printf(&text, " a frame of %lu bytes per thread", line->frame);
     if (line->stores + line->loads > 0)
         str_printf(&text, "%s %lu bytes of spill stores, %lu of spill loads", line->frame > 0 ? "," : "", line->stores,
                    line->loads);
@@ -161,8 +162,8 @@ static void report_memory(const Manifest *manifest, Diags *diags, const Assemble
     if (diag == NULL) return;
     note_largest(manifest, diags, diag);
     diag_help(diags, diag,
-              "make the role's tiles smaller, share them among more warps, or let it state more registers "
-              "(`regs`)");
+              "make the tiles of the role smaller, split them among more warps, or give it more "
+              "registers (`regs`)");
 }
 
 void assembler_report(const Manifest *manifest, Diags *diags, Code warning, const char *words) {

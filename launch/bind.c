@@ -53,9 +53,9 @@ void manifest_report_inline(const Manifest *manifest, Diags *diags, uint32_t lin
     const ManifestInline *region = manifest_inline(manifest, line);
     Diag *diag = manifest_diag(manifest, diags, P0704, region->span, "inline PTX cannot be read: %s", why);
     if (line < region->first || line > region->last)
-        diag_primary(diags, diag, "this one, or another before it: without them the text is fine");
+        diag_primary(diags, diag, "the error is in this PTX text or in an earlier one");
     diag_help(diags, diag,
-              "write whole instructions that end in `;`, and braces of their own around names and labels");
+              "end each instruction with `;`, and put names and labels in their own braces");
 }
 
 /* "with `K` = 3, `N` = 8": the symbols that the formula uses, each once */
@@ -89,7 +89,8 @@ static bool precondition(const Manifest *manifest, const ManifestPrecondition *w
     if (fault == FORMULA_FINE && value != 0) return true;
     Diag *diag = manifest_diag(manifest, diags, P0608, wanted->span, "`%s` must hold for a launch of `%s`",
                                wanted->text, manifest->kernel);
-    if (fault != FORMULA_FINE) diag_note(diags, diag, "it has no value: something in it %s", fault_text(fault));
+    if (fault != FORMULA_FINE)
+        diag_note(diags, diag, "it has no value: an operation in it %s", fault_text(fault));
     note_symbols(manifest, &wanted->condition, symbols, diags, diag);
     if (wanted->reason != NULL) diag_note(diags, diag, "%s", wanted->reason);
     if (wanted->help != NULL) diag_help(diags, diag, "%s", wanted->help);
@@ -108,8 +109,9 @@ bool launch_check(const Manifest *manifest, const int64_t *symbols, int64_t *til
     }
     Str text = str_new(diags->arena);
     formula_print(&manifest->tiles, manifest, &text);
-    Diag *diag = diag_plain(diags, P0609, "the number of tiles of `%s`, `%s`, %s", manifest->kernel, text.text,
-                            fault != FORMULA_FINE ? fault_text(fault) : "is over 2146435072");
+    Diag *diag =
+        diag_plain(diags, P0609, "the number of grid tiles of `%s`, `%s`, %s", manifest->kernel,
+                   text.text, fault != FORMULA_FINE ? fault_text(fault) : "exceeds 2146435072");
     note_symbols(manifest, &manifest->tiles, symbols, diags, diag);
     return false;
 }
@@ -139,8 +141,8 @@ static bool bind_axis(const Manifest *manifest, const int64_t (*extents)[MAX_RAN
     const ManifestParameter *parameter = &manifest->parameters.items[at.parameter];
     int64_t extent = extents[at.parameter][at.axis], symbol = single_symbol(&parameter->extents[at.axis]);
     if (!extent_fits(extent)) {
-        diag_plain(diags, P0605, "axis %d of `%s` is %lld elements long; extents are 0 to %lld", at.axis,
-                   parameter->name, (long long)extent, (long long)EXTENT_MOST);
+        diag_plain(diags, P0605, "axis %d of `%s` has %lld elements; extents must be 0 to %lld",
+                   at.axis, parameter->name, (long long)extent, (long long)EXTENT_MOST);
         return false;
     }
     if (symbol < 0) return true; /* compared when all symbols are known */
@@ -167,8 +169,8 @@ static bool compare_axis(const Manifest *manifest, const int64_t (*extents)[MAX_
     Str text = str_new(diags->arena);
     formula_print(formula, manifest, &text);
     manifest_diag(manifest, diags, P0604, parameter->span,
-                  "axis %d of `%s` is %lld elements long, but its extent is `%s`", at.axis, parameter->name,
-                  (long long)extent, text.text);
+                  "axis %d of `%s` has %lld elements, but its extent is `%s`", at.axis,
+                  parameter->name, (long long)extent, text.text);
     return false;
 }
 

@@ -110,7 +110,7 @@ static bool entry(Reader *reader, Arena *arena, NpyFile *npy, bool *have_descr, 
                                                             : NULL;
     if (have == NULL)
         return refuse(reader, "it has a key other than `descr`, `fortran_order` and `shape`");
-    if (*have) return refuse(reader, "a key stands twice");
+    if (*have) return refuse(reader, "a key occurs twice");
     *have = true;
     if (have == have_shape) return shape(reader, npy);
     if (have == have_order) {
@@ -120,9 +120,9 @@ static bool entry(Reader *reader, Arena *arena, NpyFile *npy, bool *have_descr, 
     }
     blanks(reader);
     if (reader->at < reader->end && *reader->at == '[')
-        return refuse(reader, "`descr` is a list: records are not tensors");
+        return refuse(reader, "`descr` is a list: record types are not supported");
     if (!quoted(reader, &text, &length)) return false;
-    if (length == 0 || length > 16) return refuse(reader, "`descr` is no element type");
+    if (length == 0 || length > 16) return refuse(reader, "`descr` is not an element type");
     npy->descr = arena_copy(arena, text, length);
     return true;
 }
@@ -140,7 +140,7 @@ static const char *parse_header(Arena *arena, const char *text, size_t length, N
         comma = take(&reader, ',');
     }
     blanks(&reader);
-    if (reader.at != reader.end) return "something stands behind the dictionary";
+    if (reader.at != reader.end) return "there is text after the dictionary";
     return !have_descr   ? "`descr` is missing"
            : !have_order ? "`fortran_order` is missing"
            : !have_shape ? "`shape` is missing"
@@ -162,12 +162,13 @@ static bool read_header(Arena *arena, NpyFile *npy, Diags *diags) {
             diag_plain(diags, P0611, "cannot read `%s`: %s", file, strerror(errno));
         else
             diag_note(diags, diag_plain(diags, P0612, "`%s` is not a .npy file", file),
-                      "such a file begins with the bytes 0x93 `NUMPY`");
+                      "a .npy file begins with the bytes 0x93 `NUMPY`");
         return false;
     }
     if (head[6] < 1 || head[6] > 3 || head[7] != 0) {
-        diag_plain(diags, P0613, "`%s` has version %d.%d of the .npy format; 1.0, 2.0 and 3.0 are known", file, head[6],
-                   head[7]);
+        diag_plain(diags, P0613,
+                   "`%s` has version %d.%d of the .npy format; supported are 1.0, 2.0 and 3.0",
+                   file, head[6], head[7]);
         return false;
     }
     size_t width = head[6] == 1 ? 2 : 4, length = 0;
@@ -177,8 +178,9 @@ static bool read_header(Arena *arena, NpyFile *npy, Diags *diags) {
     }
     for (size_t i = width; i > 0; i--) length = length << 8 | head[8 + i - 1];
     if (length > HEADER_MAX) {
-        diag_plain(diags, P0613, "the header of `%s` says that it is %zu bytes long; at most %u are read", file, length,
-                   HEADER_MAX);
+        diag_plain(diags, P0613,
+                   "the header of `%s` has a length of %zu bytes; at most %u are supported", file,
+                   length, HEADER_MAX);
         return false;
     }
     char *text = arena_alloc(arena, length + 1);
@@ -209,7 +211,7 @@ bool npy_open(Arena *arena, const char *file, NpyFile *out, Diags *diags) {
     if (S_ISREG(status.st_mode)) {
         if (!ends_in_npy(file)) {
             Diag *diag = diag_plain(diags, P0612, "`%s` does not end in `.npy`", file);
-            diag_help(diags, diag, "data comes from .npy files, as `numpy.save` writes them");
+            diag_help(diags, diag, "write the data to a .npy file with `numpy.save`");
             npy_close(out);
             return false;
         }
@@ -257,16 +259,21 @@ static bool type_fits(const NpyFile *npy, Element type, const char *tensor, Diag
                        dtype_text(diags->arena, npy->descr), tensor != NULL ? "`" : "",
                        tensor != NULL ? tensor : "the tensor", tensor != NULL ? "`" : "", row->spelling, row->npy);
         if (row->npy[1] == 'V')
-            diag_help(diags, diag, "%s is read from its raw bits: `V%d` or `u%d`; nothing is converted", row->spelling,
-                      row->bytes, row->bytes);
+            diag_help(diags, diag, "save %s as raw bits, `V%d` or `u%d`; pipec converts nothing",
+                      row->spelling, row->bytes, row->bytes);
         else
-            diag_help(diags, diag, "nothing is converted; in NumPy: `a.astype('%s')` before `numpy.save`", row->npy);
+            diag_help(
+                diags, diag,
+                "pipec converts nothing; in NumPy, write `a.astype('%s')` before `numpy.save`",
+                row->npy);
         return false;
     }
     if (npy->descr[0] == '>' && row->bytes > 1) {
-        Diag *diag = diag_plain(diags, P0616, "`%s` is big endian (`%s`); only little endian data is read", npy->name,
-                                npy->descr);
-        diag_help(diags, diag, "in NumPy: `a.astype('<%s')` before `numpy.save`", npy->descr + 1);
+        Diag *diag = diag_plain(
+            diags, P0616, "`%s` is big endian (`%s`), but pipec reads only little endian data",
+            npy->name, npy->descr);
+        diag_help(diags, diag, "in NumPy, write `a.astype('<%s')` before `numpy.save`",
+                  npy->descr + 1);
         return false;
     }
     return true;
@@ -277,19 +284,22 @@ bool extent_fits(int64_t value) { return value >= 0 && value <= EXTENT_MOST; }
 bool npy_fits(const NpyFile *npy, Element type, const char *tensor, Diags *diags) {
     if (!type_fits(npy, type, tensor, diags)) return false;
     if (npy->rank < 1 || npy->rank > MAX_RANK) {
-        diag_plain(diags, P0617, "`%s` has %d axes; a tensor has 1 to %d", npy->name, npy->rank, MAX_RANK);
+        diag_plain(diags, P0617, "`%s` has %d axes, but a tensor has 1 to %d", npy->name, npy->rank,
+                   MAX_RANK);
         return false;
     }
     for (int axis = 0; axis < npy->rank; axis++)
         if (!extent_fits(npy->shape[axis])) {
-            diag_plain(diags, P0605, "axis %d of `%s` is %lld elements long; extents end at %lld", axis,
+            diag_plain(diags, P0605,
+                       "axis %d of `%s` has %lld elements; the largest extent is %lld", axis,
                        npy->name, (long long)npy->shape[axis], (long long)EXTENT_MOST);
             return false;
         }
     int64_t count;
     size_t bytes;
     if (!array_size(type, npy->rank, npy->shape, &count, &bytes)) {
-        diag_plain(diags, P0609, "`%s` claims a shape whose size does not fit 64 bits", npy->name);
+        diag_plain(diags, P0609, "the shape of `%s` has a size that does not fit 64 bits",
+                   npy->name);
         return false;
     }
     if (npy->bytes_left != UINT64_MAX && npy->bytes_left != bytes) {
@@ -365,13 +375,14 @@ bool npy_data(NpyFile *npy, Array *into, Diags *diags) {
         return false;
     }
     if (done < into->bytes) {
-        diag_plain(diags, P0614, "`%s` is truncated: its shape needs %zu bytes of data, %zu are there", npy->name,
-                   into->bytes, done);
+        diag_plain(diags, P0614,
+                   "`%s` is truncated: its shape needs %zu bytes of data, but it has %zu",
+                   npy->name, into->bytes, done);
         return false;
     }
     if (fgetc(npy->stream) != EOF) {
-        diag_plain(diags, P0614, "`%s` goes on behind the %zu bytes of data that its shape needs", npy->name,
-                   into->bytes);
+        diag_plain(diags, P0614, "`%s` has more than the %zu bytes of data that its shape needs",
+                   npy->name, into->bytes);
         return false;
     }
     return true;
@@ -383,7 +394,7 @@ bool npy_read(Arena *arena, const char *file, Element type, Array *out, Diags *d
     if (!npy_open(arena, file, &npy, diags)) return false;
     bool fine = npy_fits(&npy, type, NULL, diags);
     if (fine && !array_new(out, type, npy.rank, npy.shape)) {
-        diag_plain(diags, P0610, "there is no host memory for the data of `%s`", file);
+        diag_plain(diags, P0610, "not enough host memory for the data of `%s`", file);
         fine = false;
     }
     fine = fine && npy_data(&npy, out, diags);

@@ -64,8 +64,10 @@ static bool has_precedence(Binder *binder, const char *name, bool there, bool th
 }
 
 static void number_for_tensor(Binder *binder, const ManifestParameter *parameter, const Argument *argument) {
-    Diag *diag = wrong(binder, P0607, "`%s` is a tensor; it cannot be given a number", parameter->name);
-    diag_help(binder->diags, diag, "`%s=FILE.npy` gives it data, `--fill %s=%.9g` one value everywhere",
+    Diag *diag =
+        wrong(binder, P0607, "`%s` is a tensor and cannot be set to a number", parameter->name);
+    diag_help(binder->diags, diag,
+              "write `%s=FILE.npy` to load data, or `--fill %s=%.9g` to set every element",
               parameter->name, parameter->name, argument->number);
 }
 
@@ -76,10 +78,11 @@ static void assign_parameter(Binder *binder, size_t index, const Argument *argum
     if (parameter->kind == PARAMETER_SCALAR && argument->kind != ARGUMENT_NUMBER) {
         const char *type = element_rows[parameter->type].spelling;
         if (argument->fill.kind == FILL_FILE)
-            wrong(binder, P0607, "`%s` is a scalar of type %s, and `%s` is not a number", parameter->name, type,
-                  argument->fill.file);
+            wrong(binder, P0607, "`%s` is a scalar of type %s, but `%s` is not a number",
+                  parameter->name, type, argument->fill.file);
         else
-            wrong(binder, P0607, "`%s` is a scalar of type %s; fills are for tensors", parameter->name, type);
+            wrong(binder, P0607, "`%s` is a scalar of type %s, but fills are only for tensors",
+                  parameter->name, type);
         return;
     }
     if (parameter->kind == PARAMETER_TENSOR && argument->kind == ARGUMENT_NUMBER) {
@@ -87,8 +90,10 @@ static void assign_parameter(Binder *binder, size_t index, const Argument *argum
         return;
     }
     if (parameter->kind == PARAMETER_TENSOR && parameter->mode == MODE_OUT) {
-        Diag *diag = wrong(binder, P0607, "`%s` is an `out` tensor; nothing goes in", parameter->name);
-        diag_help(binder->diags, diag, "`--save %s=FILE.npy` keeps what comes out", parameter->name);
+        Diag *diag =
+            wrong(binder, P0607, "`%s` is an `out` tensor and takes no data", parameter->name);
+        diag_help(binder->diags, diag, "write `--save %s=FILE.npy` to save its result",
+                  parameter->name);
         return;
     }
     binder->given[index] = argument;
@@ -99,10 +104,11 @@ static void assign_extent(Binder *binder, size_t index, const Argument *argument
     Known *known = &binder->known[index];
     if (!has_precedence(binder, name, known->known, known->from_example, argument)) return;
     if (argument->kind != ARGUMENT_NUMBER)
-        wrong(binder, P0607, "`%s` is an extent, and `%s` is not a number", name,
+        wrong(binder, P0607, "`%s` is an extent, but `%s` is not a number", name,
               argument->fill.kind == FILL_FILE ? argument->fill.file : "a fill");
     else if (!argument->is_integer || !extent_fits(argument->integer))
-        wrong(binder, P0605, "extent `%s` cannot be %.17g: extents are whole numbers from 0 to 2146435072", name,
+        wrong(binder, P0605,
+              "extent `%s` cannot be %.17g: extents are integers from 0 to 2146435072", name,
               argument->number);
     else
         *known = (Known){true, argument->from_example, argument->integer,
@@ -232,11 +238,11 @@ static void report_missing(Binder *binder) {
         str_printf(&command, " %s=%s", name, symbol ? "1024" : "1");
     }
     if (count == 0) return;
-    Diag *diag =
-        wrong(binder, P0603, "nothing says what %s of `%s` %s", names.text, manifest->kernel, count > 1 ? "are" : "is");
+    Diag *diag = wrong(binder, P0603, "no value for %s of `%s`", names.text, manifest->kernel);
     diag_help(binder->diags, diag, "for example `pipec run %s %s%s`",
               manifest->source != NULL ? manifest->source->name : "FILE", manifest->kernel, command.text);
-    diag_note(binder->diags, diag, "the shapes of .npy files give extents too, and so does an `example` in the kernel");
+    diag_note(binder->diags, diag,
+              "shapes of .npy files and `example` in the kernel also set extents");
 }
 
 static int64_t *symbol_values(Binder *binder) {
@@ -322,9 +328,9 @@ static bool memory_suffices(Binder *binder, const int64_t *symbols, const Launch
     }
     uint64_t limit = options->memory_limit != 0 ? options->memory_limit : memory_available();
     if (total <= limit) return true;
-    Diag *diag =
-        wrong(binder, P0610, "the tensors take %s of host memory together, but %s %s", bytes_text(binder->arena, total),
-              bytes_text(binder->arena, limit), options->memory_limit != 0 ? "are allowed" : "are free");
+    Diag *diag = wrong(binder, P0610, "the tensors take %s of host memory, but %s %s",
+                       bytes_text(binder->arena, total), bytes_text(binder->arena, limit),
+                       options->memory_limit != 0 ? "are allowed" : "are free");
     diag_note(binder->diags, diag, "%s", list.text);
     return false;
 }
@@ -357,7 +363,7 @@ static bool make_array(Binder *binder, size_t index, const int64_t *symbols, uin
     int64_t extents[MAX_RANK];
     if (!tensor_extents(binder, index, symbols, extents)) return false;
     if (!array_new(array, parameter->type, parameter->rank, extents)) {
-        wrong(binder, P0610, "there is no host memory for `%s`", parameter->name);
+        wrong(binder, P0610, "not enough host memory for `%s`", parameter->name);
         return false;
     }
     Fill fill = given != NULL ? given->fill : (Fill){.kind = FILL_NORMAL};

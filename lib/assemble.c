@@ -32,7 +32,7 @@ static void report_error(PipecProgram *program, const char *text) {
                                 arena_printf(program->arena, "ptxas: %s", assembler_words(text)));
     assembler_note_line(program->manifest, program->diags, diag, line.line);
     if (cause != NULL) diag_note(program->diags, diag, "%s", cause);
-    diag_note(program->diags, diag, "text of pipec that ptxas rejects is a mistake in pipec; please report it");
+    diag_note(program->diags, diag, "this is a bug in pipec; please report it");
 }
 
 static void report_words(PipecProgram *program, char *words) {
@@ -81,9 +81,11 @@ static int start(const char *target, const char *ptx, const char *cubin, pid_t *
 
 static void cannot_run(Assemble *assemble, const char *why) {
     Diags *diags = assemble->program->diags;
-    Diag *diag = diag_plain(diags, P0907, "ptxas, which makes .cubin files, cannot be run: %s", why);
+    Diag *diag =
+        diag_plain(diags, P0907, "cannot run ptxas, which is needed for .cubin files: %s", why);
     diag_help(diags, diag,
-              "install the CUDA toolkit's ptxas and put it on PATH, or build a .ptx file, which the driver assembles");
+              "install ptxas of the CUDA toolkit and put it on PATH, or build a .ptx file, which "
+              "the driver assembles");
     assemble->status = PIPEC_UNUSABLE;
 }
 

@@ -185,7 +185,7 @@ static Found load(Arena *arena, const char *file, Choices *out, const char **why
     if (from < 0)
         *why = strerror(errno);
     else if (fstat(from, &about) != 0 || !S_ISREG(about.st_mode))
-        *why = "it is no file";
+        *why = "it is not a file";
     else if (about.st_size > FILE_MOST)
         *why = "it is too large";
     if (*why != NULL) {
@@ -201,7 +201,7 @@ static Found load(Arena *arena, const char *file, Choices *out, const char **why
         used += (size_t)got;
     }
     close(from);
-    *why = "it is not of the form that this pipec writes";
+    *why = "it does not have the format of this version of pipec";
     if (used == size && strlen(text) == size && read_choices(arena, text, out)) return FOUND_CHOICES;
     out->count = 0;
     return FOUND_UNREADABLE;
@@ -217,7 +217,7 @@ const char *cache_file(Arena *arena, const char **why) {
     if (own != NULL) return arena_printf(arena, "%s/tune.json", own);
     if (caches != NULL && caches[0] == '/') return arena_printf(arena, "%s/pipec/tune.json", caches);
     if (home != NULL && home[0] != 0) return arena_printf(arena, "%s/.cache/pipec/tune.json", home);
-    *why = "there is no HOME, and PIPEC_CACHE names no folder";
+    *why = "neither HOME nor PIPEC_CACHE is set";
     return NULL;
 }
 
@@ -238,8 +238,9 @@ const Choice *cache_find(Arena *arena, const char *file, const Choice *like, Dia
     switch (load(arena, file, &choices, &why)) {
     case FOUND_NOTHING: return NULL;
     case FOUND_UNREADABLE: {
-        Diag *diag = diag_plain(diags, P0911, "the tuned choices in `%s` cannot be read: %s", file, why);
-        diag_note(diags, diag, "statics have the values that the file gives them");
+        Diag *diag =
+            diag_plain(diags, P0911, "cannot read the tuned choices in `%s`: %s", file, why);
+        diag_note(diags, diag, "statics keep the values of the source file");
         return NULL;
     }
     case FOUND_CHOICES: break;
@@ -252,8 +253,10 @@ const Choice *cache_find(Arena *arena, const char *file, const Choice *like, Dia
 /* ---- writing --------------------------------------------------------------------------------- */
 
 static bool not_kept(const char *file, int error, Diags *diags) {
-    Diag *diag = diag_plain(diags, P0912, "cannot keep the choice in `%s`: %s", file, strerror(error));
-    diag_help(diags, diag, "name a folder that can be written: PIPEC_CACHE=FOLDER; an empty one keeps nothing");
+    Diag *diag =
+        diag_plain(diags, P0912, "cannot save the tuned choice in `%s`: %s", file, strerror(error));
+    diag_help(diags, diag,
+              "set PIPEC_CACHE to a writable folder, or to an empty value to save nothing");
     return false;
 }
 
@@ -275,8 +278,9 @@ static bool move_aside(Arena *arena, const char *file, const char *why, Diags *d
             number == 1 ? arena_printf(arena, "%s.broken", file) : arena_printf(arena, "%s.broken.%d", file, number);
         if (access(aside, F_OK) == 0) continue;
         if (rename(file, aside) != 0) break;
-        Diag *diag = diag_plain(diags, P0911, "the tuned choices in `%s` cannot be read: %s", file, why);
-        diag_note(diags, diag, "the file is `%s` now", aside);
+        Diag *diag =
+            diag_plain(diags, P0911, "cannot read the tuned choices in `%s`: %s", file, why);
+        diag_note(diags, diag, "the file was renamed to `%s`", aside);
         return true;
     }
     return not_kept(file, EEXIST, diags);

@@ -129,9 +129,10 @@ static const Choice *within_sets(const LookUp *it, const Choice *choice, const c
     for (const char *at = choice->values; *at != 0; at += strspn(at, " ")) {
         size_t length = strcspn(at, " ");
         if (!is_choice(it->program, at)) {
-            Diag *diag = diag_plain(diags, P0911, "the tuned choice `%.*s` in `%s` is none that `%s` leaves open",
-                                    (int)length, at, file, it->program->kernel);
-            diag_note(diags, diag, "the run goes on without what was tuned");
+            Diag *diag = diag_plain(
+                diags, P0911, "the tuned choice `%.*s` in `%s` is not a choice of kernel `%s`",
+                (int)length, at, file, it->program->kernel);
+            diag_note(diags, diag, "the run uses the values of the source file");
             return NULL;
         }
         at += length;

@@ -350,7 +350,8 @@ static void say_stopped(Combinations *all) {
                              "only %zu of %s combinations of the statics of `%s` are checked",
                              all->checked.count, product_text(all), all->kernel);
         diag_note(diags, diag,
-                  "the file's own, and those that differ from it in the fewest statics");
+                  "checked are the defaults and the combinations that differ from them in the "
+                  "fewest statics");
         diag_help(diags, diag,
                   "take values out of the sets, or fix some statics: `pipec check FILE %s=%" PRId64
                   "`",
@@ -360,9 +361,9 @@ static void say_stopped(Combinations *all) {
         Diag *diag = diag_at(diags, P0163, all->moved->span,
                              "the set of `%s` depends on other statics", all->moved->name);
         diag_note(diags, diag,
-                  "with %s it has other values; combinations with these are not checked",
+                  "with %s it has other values; combinations with those are not checked",
                   all->moved_with);
-        diag_help(diags, diag, "write the numbers into the set");
+        diag_help(diags, diag, "write constants in the set");
     }
 }
 

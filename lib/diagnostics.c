@@ -4,23 +4,26 @@
 #include <string.h>
 
 /* Constant text, because there is no memory to format it. */
-static const char *const no_memory_help = "smaller extents, or a machine with more memory";
+static const char *const no_memory_help = "use smaller extents, or a machine with more memory";
 static PipecDiagnostic no_memory_items[] = {{.code = "P0905",
                                              .severity = PIPEC_ERROR,
                                              .message = "not enough memory",
                                              .helps = &no_memory_help,
                                              .help_count = 1}};
 
-#define NO_MEMORY_TEXT "error[P0905]: not enough memory\n  = help: smaller extents, or a machine with more memory\n"
-const PipecDiagnostics no_memory = {no_memory_items,
-                                    1,
-                                    1,
-                                    NO_MEMORY_TEXT,
-                                    NO_MEMORY_TEXT,
-                                    "{\"file\":null,\"diagnostics\":[{\"code\":\"P0905\",\"severity\":\"error\","
-                                    "\"message\":\"not enough memory\",\"labels\":[],"
-                                    "\"notes\":[],\"helps\":[\"smaller extents, or a machine with more memory\"]}]}\n",
-                                    NULL};
+#define NO_MEMORY_TEXT                                                                             \
+    "error[P0905]: not enough memory\n  = help: use smaller extents, or a machine with more "      \
+    "memory\n"
+const PipecDiagnostics no_memory = {
+    no_memory_items,
+    1,
+    1,
+    NO_MEMORY_TEXT,
+    NO_MEMORY_TEXT,
+    "{\"file\":null,\"diagnostics\":[{\"code\":\"P0905\",\"severity\":\"error\","
+    "\"message\":\"not enough memory\",\"labels\":[],"
+    "\"notes\":[],\"helps\":[\"use smaller extents, or a machine with more memory\"]}]}\n",
+    NULL};
 const PipecDiagnostics no_diagnostics = {NULL, 0, 0, "", "", "{\"file\":null,\"diagnostics\":[]}\n", NULL};
 
 static PipecSeverity severity_of(const Diag *diag) {

@@ -13,7 +13,7 @@
 static void too_large(const char *path, Diags *diags) {
     Diag *diag = diag_plain(diags, P0901, "`%s` is larger than %u MiB, the most that a source may have", path,
                             SOURCE_MAX_BYTES >> 20);
-    diag_note(diags, diag, "a kernel is a page or two of text; is this the right file?");
+    diag_note(diags, diag, "check the file name: the source of a kernel is much shorter");
 }
 
 static const char *read_all(Arena *arena, int file, const char *path, size_t *length, Diags *diags) {
@@ -48,7 +48,7 @@ static bool can_read(int file, const char *path, Diags *diags) {
     if (fstat(file, &about) != 0) return true;
     if (S_ISDIR(about.st_mode)) {
         Diag *diag = diag_plain(diags, P0900, "`%s` is a folder", path);
-        diag_help(diags, diag, "name the files in it: `%s/*.pipe`", path);
+        diag_help(diags, diag, "pass the files in it: `%s/*.pipe`", path);
         return false;
     }
     if (S_ISREG(about.st_mode) && about.st_size > (off_t)SOURCE_MAX_BYTES) {

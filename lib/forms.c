@@ -38,13 +38,13 @@ static void print_report(PipecProgram *program, Str *out) {
 static void print_ptx(PipecProgram *program, Str *out) { *out = program->ptx; }
 
 static const FormRow rows[] = {
-    {{"tokens", "the words of the text", false}, NEEDS_AST, print_tokens, NULL},
-    {{"ast", "the tree of the text", false}, NEEDS_AST, print_ast, NULL},
+    {{"tokens", "the tokens of the text", false}, NEEDS_AST, print_tokens, NULL},
+    {{"ast", "the syntax tree of the text", false}, NEEDS_AST, print_ast, NULL},
 #define SHOWN(name, function, needs, leaves, when, print, what) {{#name, what, false}, NEEDS_PASS, NULL, print},
 #include "check/passes.def"
     {{"prog", "the checked program", false}, NEEDS_PROG, NULL, prog_print},
-    {{"manifest", "what a launcher needs, as JSON", true}, NEEDS_PTX, print_manifest, NULL},
-    {{"report", "what was derived and why, as JSON", true}, NEEDS_PTX, print_report, NULL},
+    {{"manifest", "the data for a launcher, as JSON", true}, NEEDS_PTX, print_manifest, NULL},
+    {{"report", "the report, as JSON", true}, NEEDS_PTX, print_report, NULL},
     {{"ptx", "the PTX text", true}, NEEDS_PTX, print_ptx, NULL},
 };
 

@@ -113,8 +113,9 @@ static PipecStatus launch_status(PipecKernel *kernel, const Call *call) {
     const Manifest *manifest = kernel->program->manifest;
     int64_t tiles;
     if (call->count != manifest->parameters.count) {
-        diag_plain(kernel->diags, P0910, "kernel `%s` has %zu parameters, and %zu arguments are given",
-                   manifest->kernel, manifest->parameters.count, call->count);
+        diag_plain(kernel->diags, P0910,
+                   "kernel `%s` has %zu parameters, but %zu arguments are given", manifest->kernel,
+                   manifest->parameters.count, call->count);
         return PIPEC_UNUSABLE;
     }
     for (size_t i = 0; i < call->count; i++) {

@@ -51,7 +51,7 @@ static void choose_kernel(Compile *compile) {
     program->kernel = compile->options->kernel;
     if (program->kernel != NULL) return;
     if (program->kernel_count == 0) {
-        diag_plain(program->diags, P0903, "`%s` holds no kernel", program->source->name);
+        diag_plain(program->diags, P0903, "`%s` contains no kernel", program->source->name);
     } else if (compile->options->check_only) {
         return; /* all kernels */
     } else if (program->kernel_count == 1) {
@@ -60,11 +60,12 @@ static void choose_kernel(Compile *compile) {
         Str names = str_new(program->arena);
         for (size_t i = 0; i < program->kernel_count; i++)
             str_printf(&names, "%s`%s`", i > 0 ? ", " : "", program->kernels[i]);
-        Diag *diag = diag_plain(program->diags, P0902, "`%s` holds %zu kernels, and none of them is named",
+        Diag *diag = diag_plain(program->diags, P0902,
+                                "`%s` contains %zu kernels, but the command names none",
                                 program->source->name, program->kernel_count);
-        diag_note(program->diags, diag, "they are %s", names.text);
-        diag_help(program->diags, diag, "name one behind the file: `%s %s`", program->source->name,
-                  program->kernels[0]);
+        diag_note(program->diags, diag, "kernels: %s", names.text);
+        diag_help(program->diags, diag, "write the kernel after the file: `%s %s`",
+                  program->source->name, program->kernels[0]);
     }
 }
 
@@ -93,7 +94,8 @@ static void bind_static(Compile *compile, const char *value) {
     }
     if (!argument_parse(program->arena, value, &argument, program->diags)) return;
     if (argument.kind != ARGUMENT_NUMBER) {
-        diag_plain(program->diags, P0904, "`%s` is a static, and `%s` is not a number", name, argument.fill.file);
+        diag_plain(program->diags, P0904, "`%s` is a static, but `%s` is not a number", name,
+                   argument.fill.file);
         return;
     }
     for (size_t i = 0; i < compile->statics.count; i++)
@@ -130,10 +132,11 @@ static void refuse_other(PipecProgram *program, const char *value) {
     for (size_t i = 0; i < program->prog->constants.count; i++)
         constant = constant || strcmp(program->prog->constants.items[i].name, name) == 0;
     if (constant)
-        diag_help(program->diags, diag, "`%s` is a `const`; declared `static` it can be set", name);
-    else if (is_of_launch(program->prog, name))
-        diag_note(program->diags, diag, "`%s` is known when the kernel is launched; only statics are compiled in",
+        diag_help(program->diags, diag, "declare `%s` as `static` instead of `const` to set it",
                   name);
+    else if (is_of_launch(program->prog, name))
+        diag_note(program->diags, diag,
+                  "`%s` is set at launch; only statics are set at compile time", name);
     else if (near != NULL)
         diag_help(program->diags, diag, "did you mean `%s`?", near);
 }
@@ -160,14 +163,19 @@ static void deny(PipecProgram *program, const char *word) {
     if (deny_all(&program->levels, word)) return;
     if (!code_by_name(word, &code)) {
         const char *near = code_near(word);
-        Diag *diag = diag_plain(program->diags, P0916, "`%s` is no code, and cannot be denied", word);
+        Diag *diag =
+            diag_plain(program->diags, P0916, "`%s` is not a code and cannot be denied", word);
         if (near != NULL)
             diag_help(program->diags, diag, "did you mean `%s`?", near);
         else
-            diag_help(program->diags, diag, "a code of a warning or note, such as P0810, or `incomplete`, `warnings` or `notes`");
+            diag_help(program->diags, diag,
+                      "write the code of a warning or note, such as P0810, or `incomplete`, "
+                      "`warnings` or `notes`");
     } else if (code_rows[code].severity == SEVERITY_ERROR) {
-        Diag *diag = diag_plain(program->diags, P0916, "`%s` is an error already", code_rows[code].name);
-        diag_note(program->diags, diag, "only incomplete verdicts, warnings and notes are denied");
+        Diag *diag =
+            diag_plain(program->diags, P0916, "`%s` is already an error", code_rows[code].name);
+        diag_note(program->diags, diag,
+                  "only incomplete verdicts, warnings and notes can be denied");
     } else {
         program->levels.denied[code] = true;
     }
@@ -297,7 +305,7 @@ static bool get_text(Compile *compile) {
         compile->text = file_read(program->arena, compile->path, &compile->length, program->diags);
     if (compile->text == NULL) return false;
     if (compile->length > SOURCE_MAX_BYTES) {
-        diag_plain(program->diags, P0901, "the text is larger than %u MiB, the most that a source may have",
+        diag_plain(program->diags, P0901, "the text is larger than the limit of %u MiB",
                    SOURCE_MAX_BYTES >> 20);
         return false;
     }

@@ -325,7 +325,8 @@ static bool choose_device(PipecRun *run, const PipecExecuteOptions *options) {
     bool scheduled = options->schedules != 0 || options->schedule != 0;
     if (options->where == PIPEC_ON_EMULATOR || (scheduled && options->where == PIPEC_ON_ANY)) return true;
     if (scheduled) {
-        diag_plain(run->diags, P0800, "no GPU can be used: only the emulator has schedules to choose from");
+        diag_plain(run->diags, P0800,
+                   "cannot run on a GPU: only the emulator can choose a schedule");
         return false;
     }
     run->runtime = runtime_open(run->arena, options->device - 1, manifest->target, manifest->ptx_major,
@@ -334,7 +335,7 @@ static bool choose_device(PipecRun *run, const PipecExecuteOptions *options) {
     run->info.no_gpu = why;
     if (options->where == PIPEC_ON_ANY && options->device == 0) return true;
     Diag *diag = diag_plain(run->diags, P0800, "no GPU can be used: %s", why);
-    diag_help(run->diags, diag, "`--on emulator` runs without one");
+    diag_help(run->diags, diag, "write `--on emulator` to run without a GPU");
     return false;
 }
 
@@ -346,7 +347,8 @@ static bool keep(PipecRun *run, Array *kept) {
     for (size_t i = 0; i < manifest->parameters.count; i++) {
         if (!is_tensor(run, i) || manifest->parameters.items[i].mode == MODE_IN) continue;
         if (array_copy(&kept[i], &run->launch->arrays[i])) continue;
-        diag_plain(run->diags, P0610, "there is no host memory for a copy of `%s`, which every schedule begins with",
+        diag_plain(run->diags, P0610,
+                   "not enough host memory for a copy of `%s`, with which every schedule starts",
                    manifest->parameters.items[i].name);
         return false;
     }
@@ -431,8 +433,8 @@ static RunStatus run_schedules(PipecRun *run, const PipecExecuteOptions *options
     }
     if (status == RUN_DONE && count > 1) restore(run, run->first);
     for (size_t i = 0; status == RUN_FINDING && seed != 0 && i < run->diags->items.count; i++)
-        diag_help(run->diags, run->diags->items.items[i], "`--schedule %llu` runs this schedule alone",
-                  (unsigned long long)seed);
+        diag_help(run->diags, run->diags->items.items[i],
+                  "`--schedule %llu` runs this schedule alone", (unsigned long long)seed);
     drop_kept(run);
     return status;
 }
@@ -482,7 +484,8 @@ const char *verdict_text(Arena *arena, const Verdict *verdict) {
     case VERDICT_WRONG: str_add(&text, "WRONG"); break;
     case VERDICT_NOT_CHECKED: str_printf(&text, "not checked: %s", verdict->why); return text.text;
     }
-    if (verdict->wrong > 0) str_printf(&text, ": %lld elements are not as `ensures` says", (long long)verdict->wrong);
+    if (verdict->wrong > 0)
+        str_printf(&text, ": %lld elements violate `ensures`", (long long)verdict->wrong);
     if (verdict->untouched > 0)
         str_printf(&text, "%s %lld elements were never written", verdict->wrong > 0 ? "," : ":",
                    (long long)verdict->untouched);
@@ -491,7 +494,8 @@ const char *verdict_text(Arena *arena, const Verdict *verdict) {
     else
         str_printf(&text, " (a sample of %lld of %lld elements checked, seed %llu", (long long)verdict->checked,
                    (long long)verdict->elements, (unsigned long long)verdict->seed);
-    if (verdict->largest > 0) str_printf(&text, ", largest error %.2g times what is allowed", verdict->largest);
+    if (verdict->largest > 0)
+        str_printf(&text, ", largest error %.2g x the tolerance", verdict->largest);
     str_char(&text, ')');
     return text.text;
 }

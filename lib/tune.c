@@ -127,16 +127,18 @@ static bool list_combinations(PipecTune *tune) {
         tune->count *= tune->dimensions.items[d].values.count;
     if (tune->dimensions.count == 0) {
         Diag *diag = diag_plain(tune->diags, P0913, "kernel `%s` has nothing to tune", tune->base->kernel);
-        diag_note(tune->diags, diag, "no static of it has a set of choices that the command line leaves open");
-        diag_help(tune->diags, diag, "say what may be tried: `static T = 128 in {64, 128, 256};`");
+        diag_note(
+            tune->diags, diag,
+            "every static with a set of choices has a value on the command line, or there is none");
+        diag_help(tune->diags, diag, "declare choices: `static T = 128 in {64, 128, 256};`");
         tune->count = 0;
         return fail(tune, PIPEC_UNUSABLE);
     }
     if (tune->count > COMBINATIONS_MOST) {
         Diag *diag = diag_plain(tune->diags, P0914, "the sets of kernel `%s` have more than %d combinations",
                                 tune->base->kernel, COMBINATIONS_MOST);
-        diag_help(tune->diags, diag, "give some statics their values: `%s=%" PRId64 "`", tune->dimensions.items[0].name,
-                  tune->dimensions.items[0].values.items[0]);
+        diag_help(tune->diags, diag, "set some statics: `%s=%" PRId64 "`",
+                  tune->dimensions.items[0].name, tune->dimensions.items[0].values.items[0]);
         tune->count = 0;
         return fail(tune, PIPEC_UNUSABLE);
     }
@@ -158,7 +160,8 @@ static const char *remark(Arena *arena, const Diags *diags, Severity severity) {
 
 static void exclude(PipecTune *tune, Trial *trial, PipecTrialEnd end, const char *why) {
     trial->shown.end = end;
-    trial->shown.remark = why != NULL ? arena_copy(tune->arena, why, strlen(why)) : "no reason is known";
+    trial->shown.remark =
+        why != NULL ? arena_copy(tune->arena, why, strlen(why)) : "unknown reason";
 }
 
 static bool is_in(const Trial *trial) { return trial->program != NULL && trial->shown.end == PIPEC_TRIAL_MEASURED; }
@@ -183,7 +186,8 @@ static Trial *first_in(PipecTune *tune) {
 }
 
 static bool none_left(PipecTune *tune, PipecStatus status) {
-    Diag *diag = diag_plain(tune->diags, P0915, "none of the %zu combinations of kernel `%s` is left to measure",
+    Diag *diag = diag_plain(tune->diags, P0915,
+                            "none of the %zu combinations of kernel `%s` can be measured",
                             tune->count, tune->base->kernel);
     diag_note(tune->diags, diag, "the first, %s: %s", tune->trials[0].shown.values, tune->trials[0].shown.remark);
     return fail(tune, status);
@@ -271,7 +275,7 @@ static bool open_device(PipecTune *tune) {
                                  manifest->ptx_minor, &lack, &why);
     if (tune->runtime == NULL) {
         Diag *diag = diag_plain(tune->diags, P0800, "no GPU can be used: %s", why);
-        diag_note(tune->diags, diag, "tuning measures: the emulator's times mean nothing");
+        diag_note(tune->diags, diag, "tuning measures times, which the emulator cannot give");
         return fail(tune, PIPEC_UNUSABLE);
     }
     tune->bench = runtime_bench_new(tune->arena, tune->runtime);
@@ -284,7 +288,8 @@ static bool open_device(PipecTune *tune) {
 /* Ends the tuning: reports the failure for this combination. */
 static bool stop(PipecTune *tune, const Trial *trial, Diags *diags, PipecStatus status) {
     for (size_t i = 0; i < diags->items.count; i++)
-        diag_note(diags, diags->items.items[i], "while %s ran; nothing is measured after that", trial->shown.values);
+        diag_note(diags, diags->items.items[i], "while %s ran; nothing more is measured",
+                  trial->shown.values);
     tune->diags = diags;
     return fail(tune, status);
 }
@@ -401,7 +406,7 @@ static void keep(PipecTune *tune) {
     tune->info.extents = choice.extents;
     const char *why, *file = cache_file(tune->arena, &why);
     if (tune->options.forget)
-        tune->info.not_kept = "as it was asked for";
+        tune->info.not_kept = "as requested";
     else if (file == NULL)
         tune->info.not_kept = why;
     else if (cache_store(tune->arena, file, &choice, tune->diags))

@@ -19,7 +19,8 @@ bool reference_before(Arena *arena, const Prog *prog, const Launch *launch, Befo
     for (size_t i = 0; i < prog->params.count; i++) {
         if (!wanted[i] || array_copy(&before->arrays[i], &launch->arrays[i])) continue;
         diag_plain(diags, P0610,
-                   "there is no host memory for a copy of `%s`, which `ensures` reads as it was before the launch",
+                   "not enough host memory for a copy of `%s`, whose values before the launch "
+                   "`ensures` reads",
                    prog->params.items[i].name);
         reference_before_free(before);
         return false;

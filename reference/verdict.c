@@ -175,9 +175,9 @@ static void add_value(Str *text, Element type, Value value) {
 
 static void report_wrong(Check *check, Verdict *verdict, Diags *diags) {
     const Param *param = &check->prog->params.items[check->claim->target.object];
-    Diag *diag =
-        diag_at(diags, P0850, check->claim->span, "%lld of %lld checked elements of `%s` are not as `ensures` says",
-                (long long)check->wrong, (long long)check->elements.count, param->name);
+    Diag *diag = diag_at(diags, P0850, check->claim->span,
+                         "%lld of %lld checked elements of `%s` violate `ensures`",
+                         (long long)check->wrong, (long long)check->elements.count, param->name);
     bool exact = check->claim->within < 0;
     Str text = str_new(check->arena);
     str_add(&text, "worst elements:");
@@ -198,7 +198,8 @@ static void report_wrong(Check *check, Verdict *verdict, Diags *diags) {
     diag_note(diags, diag, "%s", text.text);
     if (!exact)
         diag_note(diags, diag,
-                  "allowed is %g * (|expected| + %.3g), the latter being the root mean square of what is expected",
+                  "the allowed error is %g * (|expected| + %.3g); the last number is the root mean "
+                  "square of the expected values",
                   check->claim->within, check->scale);
     if (!check->elements.all)
         diag_note(diags, diag, "a sample of %lld of %lld elements was checked, seed %llu",
@@ -218,8 +219,9 @@ static void report_untouched(const Prog *prog, size_t param, const Array *array,
         flat /= array->extents[d];
     }
     for (int d = 0; d < array->rank; d++) str_printf(&at, "%s%lld", d > 0 ? ", " : "", (long long)index[d]);
-    diag_note(diags, diag, "the first of them is `%s[%s]`", it->name, at.text);
-    diag_help(diags, diag, "an `out` tensor is written whole; one of which parts stay as they are is `inout`");
+    diag_note(diags, diag, "the first is `%s[%s]`", it->name, at.text);
+    diag_help(diags, diag,
+              "write every element of an `out` tensor, or declare it `inout` to keep the others");
 }
 
 /* ---- untouched elements ---------------------------------------------------------------------- */
@@ -279,7 +281,7 @@ static void check_claim(Check *check, const Untouched *untouched, double budget,
     verdict->elements += check->function->count; /* never -1: they are elements of an array */
     if (wanted == 0) {
         diag_at(diags, P0853, check->claim->span,
-                "one element of this claim takes %.0e operations on the host; it is not checked",
+                "this claim is not checked: one element takes %.0e operations on the host",
                 function_cost(check->machine, check->function, 1));
         verdict->why = "it would take too long on the host";
         return;

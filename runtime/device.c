@@ -82,9 +82,10 @@ static bool open_library(Opening *opening) {
     if (driver_open(&opening->driver, &missing)) return true;
     if (missing != NULL)
         return lacks(opening, RUNTIME_OLD_DRIVER,
-                     "the NVIDIA driver is too old: it has no %s, which came with CUDA 12.0", missing);
+                     "the NVIDIA driver is too old: it has no %s, which CUDA 12.0 introduced",
+                     missing);
     const char *reason = dlerror();
-    return lacks(opening, RUNTIME_NO_DRIVER, "the NVIDIA driver's library does not load: %s",
+    return lacks(opening, RUNTIME_NO_DRIVER, "cannot load the library of the NVIDIA driver: %s",
                  reason != NULL ? reason : "libcuda.so.1");
 }
 
@@ -111,7 +112,7 @@ static bool choose_device(Opening *opening) {
     if (error != DRIVER_SUCCESS) return call_failed(opening, error, "cuInit");
     error = opening->driver.device_count(&count);
     if (error != DRIVER_SUCCESS) return call_failed(opening, error, "cuDeviceGetCount");
-    if (count == 0) return lacks(opening, RUNTIME_NO_DEVICE, "the NVIDIA driver sees no GPU");
+    if (count == 0) return lacks(opening, RUNTIME_NO_DEVICE, "the NVIDIA driver finds no GPU");
     Str list = str_new(opening->arena);
     for (int i = 0; i < count; i++) {
         bool fits = false;
@@ -122,7 +123,8 @@ static bool choose_device(Opening *opening) {
         }
     }
     if (opening->ordinal >= count)
-        return lacks(opening, RUNTIME_WRONG_DEVICE, "there is no device %d: %s", opening->ordinal, list.text);
+        return lacks(opening, RUNTIME_WRONG_DEVICE, "device %d does not exist: %s",
+                     opening->ordinal, list.text);
     const char *wanted = capability_text(opening->arena, opening->target);
     if (opening->ordinal >= 0)
         return lacks(opening, RUNTIME_WRONG_DEVICE, "device %d cannot run %s, which needs compute capability %s: %s",
@@ -137,15 +139,17 @@ static bool driver_reads(Opening *opening, int ptx_major, int ptx_minor) {
     if (error != DRIVER_SUCCESS) return call_failed(opening, error, "cuDriverGetVersion");
     if (version >= needed) return true;
     return lacks(opening, RUNTIME_OLD_DRIVER,
-                 "the NVIDIA driver is too old for PTX %d.%d: it needs CUDA %d.%d, the driver has %d.%d", ptx_major,
-                 ptx_minor, needed / 1000, needed % 1000 / 10, version / 1000, version % 1000 / 10);
+                 "the NVIDIA driver is too old for PTX %d.%d: this needs CUDA %d.%d, but the "
+                 "driver has %d.%d",
+                 ptx_major, ptx_minor, needed / 1000, needed % 1000 / 10, version / 1000,
+                 version % 1000 / 10);
 }
 
 /* The remaining steps, in an order in which each can be undone */
 static Runtime *take_device(Opening *opening) {
     Runtime *runtime = calloc(1, sizeof *runtime);
     if (runtime == NULL) {
-        lacks(opening, RUNTIME_FAILED, "there is no host memory for the device's state");
+        lacks(opening, RUNTIME_FAILED, "not enough host memory for the state of the device");
         return NULL;
     }
     runtime->driver = opening->driver;

@@ -38,5 +38,7 @@ const char *driver_error_name(const Driver *driver, DriverError error) {
 
 const char *driver_error_text(const Driver *driver, DriverError error) {
     const char *text = NULL;
-    return driver->error_text(error, &text) == DRIVER_SUCCESS && text != NULL ? text : "the driver has no words for it";
+    return driver->error_text(error, &text) == DRIVER_SUCCESS && text != NULL
+               ? text
+               : "the driver gives no description";
 }

@@ -9,7 +9,7 @@ RunStatus driver_failed(const Runtime *runtime, DriverError error, const char *c
     Diag *diag = diag_plain(diags, P0806, "%s failed on %s: %s (%s)", call, runtime->name,
                             driver_error_name(&runtime->driver, error), driver_error_text(&runtime->driver, error));
     if (error != DRIVER_ERROR_INVALID_VALUE) return RUN_UNAVAILABLE;
-    diag_note(diags, diag, "a value that the driver does not take is a bug in pipec");
+    diag_note(diags, diag, "pipec passed an invalid value to the driver: this is a bug in pipec");
     return RUN_REJECTED;
 }
 
@@ -25,7 +25,8 @@ static bool is_fault(DriverError error) {
 }
 
 static void context_is_lost(Diags *diags, Diag *diag) {
-    diag_note(diags, diag, "the CUDA context is lost: nothing more can run in it in this process");
+    diag_note(diags, diag,
+              "the CUDA context is lost: this process cannot run anything more on the device");
 }
 
 RunStatus kernel_failed(const RuntimeKernel *kernel, DriverError error, const char *call, Diags *diags) {
@@ -35,7 +36,8 @@ RunStatus kernel_failed(const RuntimeKernel *kernel, DriverError error, const ch
         if (watchdog_report(kernel, diags)) return RUN_FINDING;
         Diag *diag = diag_plain(diags, P0805, "`%s` faults on %s: %s (%s)", name, runtime->name,
                                 driver_error_name(&runtime->driver, error), driver_error_text(&runtime->driver, error));
-        diag_help(diags, diag, "`--on emulator` names the instruction, its role and its place");
+        diag_help(diags, diag,
+                  "run with `--on emulator` to see the instruction, its role and its place");
         context_is_lost(diags, diag);
         return RUN_FINDING;
     }
@@ -57,7 +59,7 @@ RunStatus kernel_failed(const RuntimeKernel *kernel, DriverError error, const ch
 /* ---- the watchdog ---------------------------------------------------------------------------- */
 
 static const char *wait_text(Arena *arena, const ManifestWait *wait) {
-    if (wait->pipe == NULL) return "waits at a barrier of its own";
+    if (wait->pipe == NULL) return "waits at a barrier of the kernel";
     return arena_printf(arena, "waits for %s stage of `%s`", wait->full ? "a full" : "an empty", wait->pipe);
 }
 

@@ -244,7 +244,7 @@ RuntimeKernel *kernel_load(Runtime *runtime, const Manifest *manifest, const cha
                            RunStatus *status) {
     RuntimeKernel *kernel = kernel_new(runtime, manifest);
     if (kernel == NULL) {
-        diag_plain(diags, P0610, "there is no host memory to load `%s`", manifest->kernel);
+        diag_plain(diags, P0610, "not enough host memory to load `%s`", manifest->kernel);
         *status = RUN_UNAVAILABLE;
         return NULL;
     }

@@ -73,12 +73,12 @@ gpu() {
 expect "no command" 2 "pipec check" "$P"
 expect "help" 0 "pipec explain" "$P" --help
 expect "version" 0 "pipec 0." "$P" --version
-expect "unknown command" 2 'error: `frob` is no command' "$P" frob
+expect "unknown command" 2 'error: unknown command `frob`' "$P" frob
 holds "the commands are one line away" sh -c 'grep -qF "pipec --help" err && [ "$(wc -l <err)" = 2 ]'
 expect "a command that is nearly right" 2 'did you mean `check`?' "$P" chekc axpy.pipe
 expect "an option that is nearly right" 2 'did you mean `--seed`?' "$P" run axpy.pipe --seeds=3
 expect "an option of one dash" 2 'did you mean `--on`?' "$P" run axpy.pipe -on emulator
-expect "a wrong option" 2 'help: `pipec run --help` says what it takes' "$P" run axpy.pipe --frobnicate
+expect "a wrong option" 2 'help: `pipec run --help` lists its arguments' "$P" run axpy.pipe --frobnicate
 holds "two short lines" sh -c '[ "$(wc -l <err)" = 2 ] && [ "$(wc -c <err)" -lt 120 ]'
 expect "standard output is closed" 2 "cannot write standard output: it is closed" sh -c "'$P' run axpy.pipe N=5 --on emulator >&-"
 expect "closed and silent" 0 - sh -c "'$P' check axpy.pipe >&-"
@@ -105,17 +105,17 @@ expect "run of what is not proved" 4 "right (all 1000 elements checked)" "$P" ru
 expect "check with times" 0 "part             runs           ms      %        steps" "$P" check --times two.pipe
 holds "times of the kernels" sh -c "grep -Eq '^written +2 ' err && grep -Eq '^races +2 ' err"
 expect "check without times" 0 - "$P" check two.pipe
-expect "check without a file" 2 "no file is named" "$P" check
+expect "check without a file" 2 "no file is given" "$P" check
 expect "check reads standard input" 1 "<stdin>:1:" sh -c "echo kernel | '$P' check -"
 expect "check counts errors" 1 "2 errors" sh -c "printf 'const A = B;\nconst C = D;\nkernel k(X: f32[N]) for sm_90a {}' | '$P' check - 2>&1 | sed 's/^[3-9] errors/2 errors/'; echo kernel | '$P' check - >/dev/null 2>&1"
-expect "check goes on behind a missing file" 1 "error[P0900]: cannot open" sh -c "echo kernel >bad.pipe; '$P' check missing.pipe bad.pipe"
+expect "check has more than a missing file" 1 "error[P0900]: cannot open" sh -c "echo kernel >bad.pipe; '$P' check missing.pipe bad.pipe"
 expect "missing file" 2 'error[P0900]: cannot open `missing.pipe`: No such file' "$P" check missing.pipe
 expect "folder" 2 "is a folder" "$P" check .
 expect "json of right files" 0 '{"file":"axpy.pipe","diagnostics":[]}' "$P" check --format=json axpy.pipe
 expect "json of a missing file" 2 '{"file":"missing.pipe","diagnostics":[{"code":"P0900"' "$P" check --format=json missing.pipe
 expect "json has places" 1 '"line":1,"column":' sh -c "echo 'kernel 7' | '$P' check - --format=json"
-expect "format is text, json or sarif" 2 'is text, json or sarif' "$P" check axpy.pipe --format=xml
-expect "other commands have no sarif" 2 'is text or json' "$P" build axpy.pipe --format=sarif
+expect "format is text, json or sarif" 2 'takes text, json or sarif' "$P" check axpy.pipe --format=xml
+expect "other commands have no sarif" 2 'takes text or json' "$P" build axpy.pipe --format=sarif
 
 # ---- check: statics
 expect "every combination of statics" 1 "note: with CAUSAL = 1" "$P" check arms.pipe
@@ -124,10 +124,10 @@ expect "a static that is given" 0 - "$P" check arms.pipe CAUSAL=0
 expect "the arm that is given" 1 "P0301" "$P" check CAUSAL=1 arms.pipe
 holds "is no other combination" sh -c '! grep -q "note: with" err'
 expect "build takes its own combination" 0 - "$P" build arms.pipe
-expect "check of an extent" 2 '`N` is known when the kernel is launched' "$P" check copy.pipe N=5
+expect "check of an extent" 2 '`N` is set at launch' "$P" check copy.pipe N=5
 expect "check of another static" 2 'did you mean `CAUSAL`' "$P" check arms.pipe CAUSAL=0 CAUSA=0
 expect "each file takes its statics" 0 - "$P" check arms.pipe copy.pipe CAUSAL=0 T=128
-expect "a value that no file takes" 2 'none of the files has a static `Z`' "$P" check axpy.pipe copy.pipe Z=1
+expect "a value that no file takes" 2 'no file has a static `Z`' "$P" check axpy.pipe copy.pipe Z=1
 expect "a value of several kernels" 2 '`two.pipe` has no static `Z`' "$P" check two.pipe Z=1
 cp copy.pipe T=1.pipe
 expect "a file with an equals sign" 0 - "$P" check ./T=1.pipe
@@ -153,8 +153,8 @@ holds "sarif of denied notes is valid" valid
 # ---- check: standard input under a name, several files, order
 expect "standard input has a name" 1 " --> src/k.pipe:1:8" sh -c "echo 'kernel 7' | '$P' check - --name src/k.pipe"
 expect "json of named standard input" 1 '{"file":"src/k.pipe","diagnostics":[{"code":"P0001"' sh -c "echo 'kernel 7' | '$P' check --name src/k.pipe --format=json -"
-expect "a name without standard input" 2 '`--name` names standard input' "$P" check axpy.pipe --name k.pipe
-expect "standard input twice" 2 "can be read once only" "$P" check - -
+expect "a name without standard input" 2 '`--name` is for standard input' "$P" check axpy.pipe --name k.pipe
+expect "standard input twice" 2 "(standard input) is given twice" "$P" check - -
 expect "json is an object a line a file" 1 '"P0149"' "$P" check --format=json axpy.pipe uncovered.pipe 'b d.pipe' copy.pipe
 holds "four files, four lines" sh -c '[ "$(wc -l <out)" = 4 ]'
 "$P" check 'b d.pipe' uncovered.pipe missing.pipe 2>first
@@ -172,11 +172,11 @@ expect "build with a denied note" 1 "error[P0149]" "$P" build -D P0149 uncovered
 holds "and no files" absent uncovered.ptx uncovered.json
 expect "run with a denied note" 1 "error[P0149]" "$P" run -D P0149 uncovered.pipe
 expect "run without" 0 "note[P0149]" "$P" run uncovered.pipe
-expect "an unknown code is not denied" 2 'error[P0916]: `P0194` is no code' "$P" check -D P0194 axpy.pipe two.pipe
+expect "an unknown code is not denied" 2 'error[P0916]: `P0194` is not a code' "$P" check -D P0194 axpy.pipe two.pipe
 holds "with the nearest" said 'did you mean `P01'
 holds "and once" sh -c '[ "$(grep -c P0916 err)" = 1 ]'
-expect "words are no code" 2 '`everything` is no code' "$P" build -D everything copy.pipe
-expect "an error is not denied" 2 '`P0102` is an error already' "$P" run -D P0102 copy.pipe
+expect "words are no code" 2 '`everything` is not a code' "$P" build -D everything copy.pipe
+expect "an error is not denied" 2 '`P0102` is already an error' "$P" run -D P0102 copy.pipe
 sed 's|{$|{ // allow P0149: compared by the caller|;:a;n;ba' uncovered.pipe >allowed.pipe
 expect "an allowed note is not said" 0 - "$P" check -D notes -D warnings allowed.pipe
 sed 's|P0149: .*|P0241: blocks differ|' allowed.pipe >idle.pipe
@@ -236,7 +236,7 @@ ln -s ../source.ptx folder/soft.ptx
 spares() {
     name=$1 source=$2
     shift 2
-    expect "$name" 2 "is the source itself, and would be overwritten" "$@"
+    expect "$name" 2 "is the source and would be overwritten" "$@"
     holds "$name: it is intact" cmp copy.pipe "$source"
 }
 spares "the manifest onto the source" source.json "$P" build source.json -o source.ptx
@@ -247,7 +247,7 @@ spares "the PTX onto a symbolic link" source.ptx "$P" build source.ptx -o folder
 spares "a form onto the source" source.ptx "$P" build source.ptx --emit=ast -o source.ptx
 spares "the PTX onto standard input" source.ptx sh -c "'$P' build - -o source.ptx <source.ptx"
 rm source.* hard.ptx folder/soft.ptx
-expect "another ending" 2 "ends neither in .ptx nor in .cubin" "$P" build copy.pipe -o copy.txt
+expect "another ending" 2 "must end in .ptx or .cubin" "$P" build copy.pipe -o copy.txt
 expect "folder that is not there" 2 "No such file or directory" "$P" build copy.pipe -o missing/copy.ptx
 mkdir half.json
 expect "manifest cannot be written" 2 "cannot write \`half.json\`" "$P" build copy.pipe -o half.ptx
@@ -260,16 +260,16 @@ if [ -w /dev/full ]; then
 fi
 expect "broken pipe" 2 - sh -c "{ sleep 0.3; '$P' build axpy.pipe -o -; echo \$? >code; } | true; exit \$(cat code)"
 expect "static" 0 "copy.pipe" "$P" build copy.pipe T=128 -o -
-expect "extent is no static" 2 '`N` is known when the kernel is launched' "$P" build copy.pipe N=128
+expect "extent is no static" 2 '`N` is set at launch' "$P" build copy.pipe N=128
 expect "static that is not there" 2 'did you mean `T`' "$P" build copy.pipe t=128
 expect "static twice" 2 '`T` is given twice' "$P" build copy.pipe T=128 T=256
 expect "static that is no number" 2 "is not a number" "$P" build copy.pipe T=x
-expect "several kernels" 2 'they are `first`, `second`' "$P" build two.pipe
+expect "several kernels" 2 'kernels: `first`, `second`' "$P" build two.pipe
 expect "one of several" 0 "entry second" "$P" build two.pipe second -o -
 expect "unknown kernel" 2 'there is no kernel `third`' "$P" build two.pipe third
 expect "file without a kernel" 2 "error[P0903]" sh -c "echo 'const A = 3;' | '$P' build -"
 expect "check of a file without a kernel" 2 "error[P0903]" sh -c "echo 'const A = 3;' | '$P' check -"
-expect "two kernels named" 2 "is neither NAME=VALUE nor the kernel" "$P" build two.pipe first second
+expect "two kernels named" 2 "is not NAME=VALUE, and the kernel is already given" "$P" build two.pipe first second
 expect "the forms are listed" 0 "prog       the checked program" "$P" build --emit=list
 for form in $("$P" build --emit=list | cut -d ' ' -f 1); do
     "$P" build copy.pipe --emit=$form >out 2>err
@@ -286,7 +286,7 @@ expect "emit rows before what is said of them" 1 "error[P0306]" \
 holds "rows come first" sh -c 'head -n 1 all | grep -q "^role load" && grep -q "^error" all'
 expect "emit rows of what is no program" 1 "error[" sh -c "echo kernel | '$P' build - --emit=code"
 holds "there are none" test ! -s out
-expect "emit something else" 2 "none of them" "$P" build copy.pipe --emit=llvm
+expect "emit something else" 2 ", not `llvm`" "$P" build copy.pipe --emit=llvm
 expect "emit into a file" 0 - "$P" build copy.pipe --emit=ast -o copy.ast
 holds "it is there" test -s copy.ast
 expect "report" 0 "pipe p[2]" "$P" build copy.pipe --report
@@ -361,7 +361,7 @@ holds "its PTX line" said "line 60 of the PTX is of"
 holds "said once" sh -c 'test $(grep -c "warning" err) = 1'
 fake "ptxas ignores setmaxnreg" 0 "warning[P0811]" \
     "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at entry."
-fake "ptxas spills" 0 "warning[P0812]: \`copy\` keeps values in local memory: a frame of 40 bytes a thread, 8 bytes of spill stores, 16 of spill loads" \
+fake "ptxas spills" 0 "warning[P0812]: \`copy\` keeps values in local memory: a frame of 40 bytes per thread, 8 bytes of spill stores, 16 of spill loads" \
     "    40 bytes stack frame, 8 bytes spill stores, 16 bytes spill loads"
 fake "ptxas uses local memory" 0 "warning[P0812]" "ptxas info    : Used 16 registers, used 1 barriers, 32 bytes lmem"
 fake "a number that is not known" 0 "warning[P0909]: ptxas: info    : (C7599) Something new" "ptxas info    : (C7599) Something new"
@@ -416,7 +416,7 @@ expect "precondition" 2 "error[P0608]" "$P" run bias.pipe M=8 N=9
 holds "it says why" said "16 bytes"
 expect "unknown fill" 2 "normal" "$P" run copy.pipe N=512 --fill X=norml
 expect "fill" 0 "right" "$P" run copy.pipe N=512 --fill X=iota
-expect "seed" 2 "whole number" "$P" run copy.pipe N=512 --seed x
+expect "seed" 2 "takes an integer" "$P" run copy.pipe N=512 --seed x
 expect "place" 2 "gpu, emulator or both" "$P" run copy.pipe N=512 --on tpu
 expect "json of findings" 1 '"code":"P0850"' "$P" run wrong.pipe --format=json
 expect "without the watchdog" 0 "right" "$P" run copy.pipe N=512 --watchdog 0
@@ -435,10 +435,10 @@ holds "the schedules are the same each time" sh -c "cp err first; '$P' run sched
 expect "the seed repeats it" 4 "right" "$P" run schedules.pipe --schedule "${seed:-none}" --save Y=raced.npy
 holds "with another result" sh -c "'$P' run schedules.pipe --save Y=plain.npy; test -s plain.npy && ! cmp plain.npy raced.npy"
 expect "differences as json" 1 '"code":"P0852"' "$P" run schedules.pipe --schedule 1 --schedules 40 --format=json
-expect "schedules on a GPU" 2 '`--schedules` is of the emulator, and `--on gpu` leaves it out' "$P" run axpy.pipe --schedules 2 --on gpu
-expect "a schedule on a GPU" 2 '`--schedule` is of the emulator' "$P" run axpy.pipe --schedule 2 --on gpu
-expect "schedules on a device" 2 '`--schedules` is of the emulator, and `--device` of the GPU' "$P" run axpy.pipe --schedules 2 --device 0
-expect "no schedule" 2 '`--schedules` is 1 or more' "$P" run axpy.pipe --schedules 0
+expect "schedules on a GPU" 2 '`--schedules` is for the emulator, which `--on gpu` does not use' "$P" run axpy.pipe --schedules 2 --on gpu
+expect "a schedule on a GPU" 2 '`--schedule` is for the emulator' "$P" run axpy.pipe --schedule 2 --on gpu
+expect "schedules on a device" 2 '`--schedules` is for the emulator and `--device` for the GPU' "$P" run axpy.pipe --schedules 2 --device 0
+expect "no schedule" 2 '`--schedules` must be 1 or more' "$P" run axpy.pipe --schedules 0
 
 # ---- data
 expect "save" 0 "right" "$P" run axpy.pipe N=600 --fill X=iota --fill Y=1 a=2 --save Y=y.npy --save X=x.npy
@@ -481,7 +481,7 @@ if [ -e "$STANDIN" ]; then
     gpu "older GPU" 2 "(8.0)" capability=8.0 "$P" run copy.pipe N=512 --on gpu
     gpu "newer GPU" 2 "(12.0)" capability=12.0 "$P" run copy.pipe N=512 --on gpu
     gpu "newer GPU: the emulator" 0 "on the emulator" capability=12.0 "$P" run copy.pipe N=512
-    gpu "device that is not there" 2 "there is no device 7" "" "$P" run copy.pipe N=512 --device 7
+    gpu "device that is not there" 2 "device 7 does not exist" "" "$P" run copy.pipe N=512 --device 7
     gpu "old driver" 2 "too old" driver=11080 "$P" run copy.pipe N=512 --on gpu
     gpu "broken driver" 2 "error[P0800]" init=803 "$P" run copy.pipe N=512 --on gpu
     gpu "no memory on the device" 2 "error[P0803]" memory=1000 "$P" run copy.pipe N=512
@@ -571,20 +571,20 @@ expect "a compiler of two words" 0 - env CC="env ${CC:-cc}" sh "$here/../../tool
 # ---- explain
 expect "explain" 0 "# P0100" "$P" explain P0100
 expect "explain in small letters" 0 "# P0100" "$P" explain p0100
-expect "unknown code" 2 "there is no code" "$P" explain P9999
+expect "unknown code" 2 "unknown code" "$P" explain P9999
 expect "near code" 2 'did you mean `P0100`' "$P" explain P010O
 expect "all codes" 0 "P0850  result is not as" "$P" explain
 "$P" explain >out 2>err
 holds "every code has its page" sh -c "test \$(wc -l <out) -eq \$(grep -c '^DIAG(' '$here/../../util/errors.def')"
 
 # ---- tune: cases that need no GPU, then with the stand-in, whose launches take longer and longer
-expect "tune without a file" 2 "no file is named" "$P" tune
+expect "tune without a file" 2 "no file is given" "$P" tune
 expect "tune: help" 0 "pipec tune FILE" "$P" tune --help
 expect "tune without a GPU" 2 "error[P0800]: no GPU can be used" "$P" tune same.pipe
-holds "why" said "the emulator's times mean nothing"
-expect "tune on the emulator" 2 "times on the emulator mean nothing" "$P" tune same.pipe --on emulator
-expect "tune on something else" 2 "\`--on\` is gpu for tuning" "$P" tune same.pipe --on both
-expect "tune in no round" 2 "\`--rounds\` is 1 to 1000" "$P" tune same.pipe --rounds 0
+holds "why" said "tuning measures times"
+expect "tune on the emulator" 2 "tuning measures times, which the emulator cannot give" "$P" tune same.pipe --on emulator
+expect "tune on something else" 2 "\`--on\` takes only gpu for tuning" "$P" tune same.pipe --on both
+expect "tune in no round" 2 "\`--rounds\` must be 1 to 1000" "$P" tune same.pipe --rounds 0
 expect "nothing to tune" 2 "error[P0913]" "$P" tune copy.pipe
 expect "nothing left to tune" 2 "error[P0913]" "$P" tune same.pipe T=128 STAGES=1
 sed 's/in {1, 2}/in {1, 2, 3, 4, 5, 6, 7, 8}/; s/T = 256 in {/T = 256 in {8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, /
@@ -637,11 +637,11 @@ if [ -e "$STANDIN" ]; then
     gpu "with a static that is given" 0 "kept for N=769..1024 on Stand-in: T=128 (" "" "$P" tune same.pipe STAGES=2
     gpu "it holds for that" 0 "tuned: T=128 (pipec tune" "" "$P" run same.pipe STAGES=2
     gpu "beside the other" 0 "tuned: T=128 STAGES=1" "" "$P" run same.pipe
-    gpu "forget" 0 "not kept: as it was asked for" "" "$P" tune same.pipe N=5000 --forget --rounds 1
+    gpu "forget" 0 "not kept: as requested" "" "$P" tune same.pipe N=5000 --forget --rounds 1
     holds "one round" printed "the median of 1 rounds"
     holds "forgotten" sh -c '! grep -q N=4097 cache/tune.json'
     gpu "tuning with an empty PIPEC_CACHE" 0 "not kept: PIPEC_CACHE is empty" "" env PIPEC_CACHE= "$P" tune same.pipe
-    gpu "no HOME" 0 "not kept: there is no HOME" "" env -u PIPEC_CACHE -u HOME -u XDG_CACHE_HOME "$P" tune same.pipe
+    gpu "no HOME" 0 "not kept: neither HOME nor PIPEC_CACHE is set" "" env -u PIPEC_CACHE -u HOME -u XDG_CACHE_HOME "$P" tune same.pipe
     gpu "in HOME" 0 "$scratch/home/.cache/pipec/tune.json" "" env -u PIPEC_CACHE -u XDG_CACHE_HOME HOME="$scratch/home" "$P" tune same.pipe
     gpu "in XDG_CACHE_HOME" 0 "$scratch/xdg/pipec/tune.json" "" env -u PIPEC_CACHE XDG_CACHE_HOME="$scratch/xdg" "$P" tune same.pipe
     gpu "a file is no folder" 2 "error[P0912]" "" env PIPEC_CACHE="$scratch/same.pipe" "$P" tune same.pipe

@@ -44,7 +44,9 @@ static void reports(Scratch *scratch) {
     const Manifest *manifest = sample_manifest(scratch->arena);
     scratch->diags = diags_new(scratch->arena, manifest->source);
     assembler_report(manifest, scratch->diags, P0909, "ptxas info : (C7511) X\n");
-    EXPECT_ERROR(scratch, P0810, "role `add` plans the most registers: 64 a thread for its register tiles, of the 160");
+    EXPECT_ERROR(
+        scratch, P0810,
+        "role `add` needs the most registers: 64 per thread for its register tiles, of 160");
     assembler_report(manifest, scratch->diags, P0909,
                      "ptxas info : (C7519) around line 25 by\nptxas info : (C7519) around line 26 by");
     EXPECT_ERROR(scratch, P0810, " --> axpy.pipe:2:5");

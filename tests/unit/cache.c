@@ -87,7 +87,8 @@ static void is_unreadable(Scratch *scratch, const char *text, size_t length) {
     const char *file = arena_printf(scratch->arena, "%s/odd.json", folder);
     put(file, text, length);
     bool none = strcmp(found(scratch, file, choice_of("one", "")), "none") == 0;
-    if (!EXPECT(none) || !EXPECT_ERROR(scratch, P0911, "it is not of the form")) fprintf(stderr, "%s\n", text);
+    if (!EXPECT(none) || !EXPECT_ERROR(scratch, P0911, "it does not have the format"))
+        fprintf(stderr, "%s\n", text);
 }
 
 #define CHOICE                                                                                                         \
@@ -128,7 +129,7 @@ static void oddities(Scratch *scratch) {
     EXPECT(strcmp(found(scratch, file, like), "T=1") == 0);
     EXPECT_CLEAN(scratch);
     EXPECT(strcmp(found(scratch, folder, like), "none") == 0);
-    EXPECT_ERROR(scratch, P0911, "it is no file");
+    EXPECT_ERROR(scratch, P0911, "it is not a file");
 }
 
 static void aside(Scratch *scratch) {
@@ -137,12 +138,15 @@ static void aside(Scratch *scratch) {
     for (int i = 0; i < 3; i++) {
         put(file, "mine", 4);
         EXPECT(cache_store(scratch->arena, file, &one, scratch->diags));
-        EXPECT_ERROR(scratch, P0911, i == 0 ? "aside.json.broken` now" : i == 1 ? ".broken.2`" : ".broken.3`");
+        EXPECT_ERROR(scratch, P0911,
+                     i == 0   ? "was renamed to"
+                     : i == 1 ? ".broken.2`"
+                              : ".broken.3`");
         EXPECT(strcmp(found(scratch, file, one), "T=1") == 0);
     }
     const char *blocked = arena_printf(scratch->arena, "%s/aside.json/tune.json", folder);
     EXPECT(!cache_store(scratch->arena, blocked, &one, scratch->diags));
-    EXPECT_ERROR(scratch, P0912, "PIPEC_CACHE=FOLDER");
+    EXPECT_ERROR(scratch, P0912, "set PIPEC_CACHE to a writable folder");
 }
 
 /* Two processes that add choices at once lose none. */

@@ -80,7 +80,7 @@ static void guards(Bench *bench) {
     launch->arrays[SAMPLE_Y].data[-3] = GUARD_BYTE;
     launch->arrays[SAMPLE_Z].data[12 + 4095] = 1;
     EXPECT(!launch_guards(launch, bench->scratch.diags));
-    EXPECT_ERROR(&bench->scratch, P0619, "byte 4096 behind the last element of `Z`");
+    EXPECT_ERROR(&bench->scratch, P0619, "byte 4096 after the last element of `Z`");
     launch_free(launch);
 }
 
@@ -128,14 +128,15 @@ static void names(Bench *bench) {
     refused(bench, "N=5 N=6 M=3 a=1 n=1", P0602, "`N` is given twice");
     refused(bench, "N=5 M=3 a=1 a=1 n=1", P0602, "`a` is given twice");
     refused(bench, "N=5 M=3 a=1 n=1 --X=iota --X=zeros", P0602, "`X` is given twice");
-    refused(bench, "N=5 M=3 n=1", P0603, "nothing says what scalar `a` of `axpy` is");
-    refused(bench, "N=5", P0603, "extent `M`, scalar `a`, scalar `n` of `axpy` are");
+    refused(bench, "N=5 M=3 n=1", P0603, "no value for scalar `a` of `axpy`");
+    refused(bench, "N=5", P0603, "no value for extent `M`, scalar `a`, scalar `n` of `axpy`");
     refused(bench, "N=5", P0603, "`pipec run axpy.pipe axpy M=1024 a=1 n=1`");
     refused(bench, "X=3 N=5 M=3 a=1 n=1", P0607, "`--fill X=3`");
-    refused(bench, "N=five M=3 a=1 n=1", P0607, "`N` is an extent, and `five` is not a number");
-    refused(bench, "N=5 M=3 a=b.npy n=1", P0607, "`a` is a scalar of type f32, and `b.npy` is not a number");
+    refused(bench, "N=five M=3 a=1 n=1", P0607, "`N` is an extent, but `five` is not a number");
+    refused(bench, "N=5 M=3 a=b.npy n=1", P0607,
+            "`a` is a scalar of type f32, but `b.npy` is not a number");
     refused(bench, "N=5 M=3 a=1 --a=iota n=1", P0602, "`a` is given twice");
-    refused(bench, "N=5 M=3 --a=iota n=1", P0607, "fills are for tensors");
+    refused(bench, "N=5 M=3 --a=iota n=1", P0607, "fills are only for tensors");
     refused(bench, "N=5 M=3 a=1 n=1 --Z=zeros", P0607, "`--save Z=FILE.npy`");
 }
 
@@ -179,13 +180,14 @@ static void preconditions(Bench *bench) {
     static const FormulaStep many[] = {{F_SYMBOL, SAMPLE_N}, {F_CONST, INT32_MAX}, {F_MUL, 0}};
     const Formula tiles = bench->manifest->tiles;
     bench->manifest->tiles = (Formula){many, 3};
-    refused(bench, "N=5 M=1 a=1 n=1", P0609, "`N * 2147483647`, is over 2146435072");
+    refused(bench, "N=5 M=1 a=1 n=1", P0609, "`N * 2147483647`, exceeds 2146435072");
     bench->manifest->tiles = tiles;
 }
 
 static void memory(Bench *bench) {
     bench->options.memory_limit = 100000;
-    refused(bench, "N=100000 M=3 a=1 n=1", P0610, "take 813.3 KiB of host memory together, but 97.7 KiB are allowed");
+    refused(bench, "N=100000 M=3 a=1 n=1", P0610,
+            "take 813.3 KiB of host memory, but 97.7 KiB are allowed");
     refused(bench, "N=100000 M=3 a=1 n=1", P0610, "`X` 390.6 KiB, `Y` 390.6 KiB");
     bench->options.memory_limit = 0;
     bench->manifest->parameters.items[SAMPLE_A].rank = 5;
@@ -249,7 +251,7 @@ static void bound(Bench *bench) {
     extents[1][0] = 5000, extents[2][1] = 7;
     EXPECT(
         !launch_bind(bench->manifest, (const int64_t(*)[MAX_RANK])extents, scalars, symbols, &tiles, scratch->diags));
-    EXPECT_ERROR(scratch, P0604, "axis 1 of `A` is 7 elements long, but its extent is `8`");
+    EXPECT_ERROR(scratch, P0604, "axis 1 of `A` has 7 elements, but its extent is `8`");
     extents[2][1] = 8, extents[0][0] = extents[1][0] = 1;
     EXPECT(
         !launch_bind(bench->manifest, (const int64_t(*)[MAX_RANK])extents, scalars, symbols, &tiles, scratch->diags));

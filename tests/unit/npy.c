@@ -149,8 +149,8 @@ static void hostile_headers(Bench *bench) {
         {HEAD "(6,), 'more': 1}", P0613, "a key other than"},
         {HEAD "(6,) 'more': 1}", P0613, "comma"},
         {HEAD "(6,)", P0613, "comma"},
-        {HEAD "(6,)}x", P0613, "behind the dictionary"},
-        {HEAD "(6,)}\n{}", P0613, "behind the dictionary"},
+        {HEAD "(6,)}x", P0613, "after the dictionary"},
+        {HEAD "(6,)}\n{}", P0613, "after the dictionary"},
         {HEAD "(6)}", P0613, "not a tuple"},
         {HEAD "[6]}", P0613, "not a tuple"},
         {HEAD "6}", P0613, "not a tuple"},
@@ -180,7 +180,7 @@ static void hostile_headers(Bench *bench) {
          "element type"},
         {"{'descr': '<f4, 'fortran_order': False, 'shape': (6,)}", P0613, ""},
         {"{'descr': '<f4\\'', 'fortran_order': False, 'shape': (6,)}", P0613, "does not end"},
-        {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (6,)}", P0613, "records"},
+        {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (6,)}", P0613, "record types"},
         {"{'descr': '<f4', 'fortran_order': 0, 'shape': (6,)}", P0613, "True nor False"},
         {"{'descr' '<f4'}", P0613, "colon"},
     };
@@ -246,7 +246,7 @@ static void streams(Bench *bench) {
         if (fine)
             array_free(&array);
         else
-            EXPECT_ERROR(&bench->scratch, P0614, delta < 0 ? "23 are there" : "goes on behind");
+            EXPECT_ERROR(&bench->scratch, P0614, delta < 0 ? "but it has 23" : "has more than");
         unlink(pipe_file);
     }
 }

@@ -31,13 +31,14 @@ static void devices(void) {
     refused(-1, 0, "init=34", RUNTIME_NO_DRIVER, "stub library");
     refused(-1, 0, "init=803", RUNTIME_OLD_DRIVER, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH");
     refused(-1, 0, "init=998", RUNTIME_FAILED, "an unknown error");
-    refused(-1, 0, "devices=0", RUNTIME_NO_DEVICE, "sees no GPU");
+    refused(-1, 0, "devices=0", RUNTIME_NO_DEVICE, "finds no GPU");
     refused(-1, 0, "capability=8.0", RUNTIME_WRONG_DEVICE,
             "no device can run sm_90a, which needs compute capability exactly 9.0: device 0 is Stand-in (8.0)");
     refused(-1, 0, "capability=12.0,devices=2", RUNTIME_WRONG_DEVICE,
             "device 0 is Stand-in (12.0), device 1 is Stand-in 1 (12.0)");
     refused(1, 0, "capability=10.0,devices=2", RUNTIME_WRONG_DEVICE, "device 1 cannot run sm_90a");
-    refused(7, 0, "devices=2", RUNTIME_WRONG_DEVICE, "there is no device 7: device 0 is Stand-in (9.0), device 1");
+    refused(7, 0, "devices=2", RUNTIME_WRONG_DEVICE,
+            "device 7 does not exist: device 0 is Stand-in (9.0), device 1");
     opens(-1, 0, "sm_90a", "", "Stand-in");
     opens(1, 0, "sm_90a", "devices=2", "Stand-in 1");
     opens(-1, 0, "sm_80", "capability=12.0", "Stand-in");
@@ -45,9 +46,12 @@ static void devices(void) {
 }
 
 static void versions(void) {
-    refused(-1, 0, "driver=11080", RUNTIME_OLD_DRIVER, "too old for PTX 8.0: it needs CUDA 12.0, the driver has 11.8");
-    refused(-1, 3, "driver=12020", RUNTIME_OLD_DRIVER, "it needs CUDA 12.3, the driver has 12.2");
-    refused(-1, 6, "driver=12060", RUNTIME_OLD_DRIVER, "it needs CUDA 12.7, the driver has 12.6");
+    refused(-1, 0, "driver=11080", RUNTIME_OLD_DRIVER,
+            "too old for PTX 8.0: this needs CUDA 12.0, but the driver has 11.8");
+    refused(-1, 3, "driver=12020", RUNTIME_OLD_DRIVER,
+            "this needs CUDA 12.3, but the driver has 12.2");
+    refused(-1, 6, "driver=12060", RUNTIME_OLD_DRIVER,
+            "this needs CUDA 12.7, but the driver has 12.6");
     opens(-1, 5, "sm_90a", "driver=12060", "Stand-in");
     opens(-1, 0, "sm_90a", "driver=12000", "Stand-in");
     /* treated as the newest known version */
@@ -65,7 +69,7 @@ static void failures(void) {
 static void libraries(void) {
     const char *was = arena_copy(scratch.arena, getenv("PIPEC_LIBCUDA"), strlen(getenv("PIPEC_LIBCUDA")));
     setenv("PIPEC_LIBCUDA", "/nowhere/libcuda.so.1", 1);
-    refused(-1, 0, "", RUNTIME_NO_DRIVER, "library does not load: /nowhere/libcuda.so.1");
+    refused(-1, 0, "", RUNTIME_NO_DRIVER, "library of the NVIDIA driver: /nowhere/libcuda.so.1");
     setenv("PIPEC_LIBCUDA", "libm.so.6", 1);
     refused(-1, 0, "", RUNTIME_OLD_DRIVER, "it has no cuGetErrorName");
     setenv("PIPEC_LIBCUDA", was, 1);

@@ -176,7 +176,8 @@ static void rejections(Bench *bench) {
     diags_render(bench->scratch.diags, false, &text);
     EXPECT(strstr(text.text, "warning[P0810]: matrix instructions wait for each other in `axpy`: a function is called "
                              "while they are in flight (C7510)\n --> axpy.pipe:1:1") != NULL);
-    EXPECT(strstr(text.text, "warning[P0812]: `axpy` keeps values in local memory: a frame of 16 bytes a thread, 8 bytes "
+    EXPECT(strstr(text.text, "warning[P0812]: `axpy` keeps values in local memory: a frame of 16 "
+                             "bytes per thread, 8 bytes "
                              "of spill stores, 12 of spill loads\n --> axpy.pipe:1:1") != NULL);
     EXPECT(strstr(text.text, "warning[P0802]: ptxas: warning : a warning with a line\n --> axpy.pipe:2:5") != NULL);
     bench->scratch.diags = diags_new(bench->scratch.arena, bench->manifest->source);

@@ -160,7 +160,7 @@ static void wrong(Scratch *scratch) {
     standin->kernel = spoil;
     PipecTune *tune = pipec_tune_file(path, &options);
     EXPECT(pipec_tune_status(tune) == PIPEC_REFUSED && pipec_tune_info(tune)->kept != NULL);
-    EXPECT(has(tune, "T=128 WIDE=0", PIPEC_TRIAL_WRONG, "1 elements are not as `ensures` says"));
+    EXPECT(has(tune, "T=128 WIDE=0", PIPEC_TRIAL_WRONG, "1 elements violate `ensures`"));
     EXPECT(has(tune, "T=128 WIDE=1", PIPEC_TRIAL_WRONG, "1 elements"));
     /* on data that the wrong ones did not change */
     EXPECT(has(tune, "T=256 WIDE=0", PIPEC_TRIAL_MEASURED, NULL));
