@@ -1,12 +1,13 @@
-/* The rule of padding over Code: what each dimension of each tile and stage holds beyond the edges of tensors, through all roles until nothing
- * changes; refuses reductions, and loops that reduce, of what belongs to no element. */
+/* The rule of padding over Code: contents of each dimension of each tile and stage beyond the
+ * edges of tensors, through all roles to the fixed point; refuses reductions, and loops that
+ * reduce, of values that belong to no element. */
 #include "check/padding.h"
 
 #include <string.h>
 
-#define NODES_MOST 100000 /* of expressions that one statement is followed through */
+#define NODES_MOST 100000 /* most nodes of expressions that one statement is followed through */
 
-/* ---- states: a TileFill for each tile of the role ------------------------------------------------------------------------ */
+/* ---- states: a TileFill for each tile of the role -------------------------------------------- */
 
 static size_t tiles_of(const Flow *flow) { return flow->code->role->tiles.count; }
 
@@ -19,7 +20,7 @@ static void *copy(Flow *flow, const void *state) {
     return made;
 }
 
-/* At its end, the arm of an IF knows what the condition says. */
+/* At the end of an arm of an IF, its tiles are refined by the condition. */
 static void refine(Flow *flow, int region, bool truth, TileFill *tiles) {
     Padding *p = flow->data;
     if (!p->proofs) return;
@@ -68,9 +69,9 @@ static bool join(Flow *flow, void *to, const void *from, int at, int source) {
     return changed;
 }
 
-/* ---- what is refused ----------------------------------------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------------------- */
 
-typedef struct Mask { /* a condition of a select that speaks of the axis */
+typedef struct Mask { /* a condition of a select that depends on the axis */
     Padding *p;
     PadAxis axis;
     Expr *found;
@@ -95,7 +96,7 @@ static bool all_known(const Fill *fill) {
     return !fill->more;
 }
 
-/* `what` takes padding: "`sum[x]`", "the loop over `c`" */
+/* `what` uses padding: "`sum[x]`", "the loop over `c`" */
 static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char *what, const char *neutral,
                    const Fill *fill) {
     Diags *diags = p->tiles->diags;
@@ -134,7 +135,8 @@ static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char 
         diag_help(diags, diag, "mask it: `.. + %s < extent ? .. : %s`", name, neutral);
 }
 
-/* How values are put together: zeros are neutral for a sum, -inf for a maximum; and zeros too where nothing is below zero */
+/* The operation that combines values: zeros are neutral for a sum, -inf for a maximum; zeros too
+ * if no value is negative */
 typedef enum Joining { JOIN_SUM, JOIN_MAX, JOIN_MIN, JOIN_OTHER } Joining;
 
 static const char *const neutral[] = {
@@ -171,9 +173,10 @@ static void visit_reduction(Expr *expr, void *data) {
     if (expr->kind == X_REDUCE) check_reduction(data, expr);
 }
 
-/* ---- loops that reduce --------------------------------------------------------------------------------------------------- */
+/* ---- loops that reduce ----------------------------------------------------------------------- */
 
-/* How the value puts together what it holds before, and the rest; OTHER where that is neither of the rest. */
+/* The operation with which the value combines its old value and other values; OTHER if it is
+ * none of these. */
 static Joining joining_of(Padding *p, Expr *expr) {
     if (expr->kind == X_READ || expr->kind == X_LOCAL) return JOIN_SUM;
     if (expr->kind == X_CAST) return joining_of(p, expr->cast);
@@ -214,7 +217,7 @@ static void find_direct(Expr *expr, void *data) {
     }
 }
 
-/* Does the loop go through elements one after the other? `k % 3` does not. */
+/* True if the loop visits elements one after the other. `k % 3` does not. */
 static bool goes_through_elements(Padding *p, Expr *value, PadAxis axis) {
     Direct direct = {p, axis, axis.fixed};
     if (!axis.fixed) expr_visit(p->arena, value, find_direct, &direct);
@@ -228,7 +231,7 @@ static void check_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis) {
     Joining joining = self ? joining_of(p, value) : JOIN_SUM;
     bool adds = op == ASSIGN_ADD || op == ASSIGN_SUB;
     if (op != ASSIGN_SET && (!adds || joining != JOIN_SUM)) joining = JOIN_OTHER;
-    /* single positions of a recurrence: no reduction */
+    /* Single positions of a recurrence are no reduction */
     if (joining == JOIN_OTHER && (axis.fixed || !goes_through_elements(p, value, axis))) return;
     if (!takes_padding(p, &fill, joining, value)) return;
     const char *what = axis.fixed
@@ -237,7 +240,7 @@ static void check_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis) {
     refuse(p, value, value->span, axis, what, neutral[joining], &fill);
 }
 
-/* Does what is written begin anew in each iteration of the region? */
+/* True if the written object begins anew in each iteration of the region */
 static bool opened_inside(const Padding *p, const Region *region) {
     const Access *target = p->target;
     ObjectKind object = !target ? OBJECT_LOCAL : target->space == SPACE_STAGE ? OBJECT_HANDLE : OBJECT_TILE;
@@ -266,7 +269,7 @@ static void check_loops(Padding *p, Expr *value, AssignOp op) {
     if (inside) check_loop(p, value, op, (PadAxis){.index = -1, .local = -1, .fixed = true});
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static bool covers(const Access *target) {
     for (int d = 0; d < target->rank; d++)
@@ -280,7 +283,8 @@ static bool mentions_indexes(Padding *p, const Poly *poly) {
     return false;
 }
 
-/* Sources in terms of the place in the tile: the index, or loop variable, is the place less the rest of the subscript. */
+/* Sources in terms of the position in the tile: the index, or loop variable, is the position
+ * minus the rest of the subscript. */
 static Fill by_place(Padding *p, Fill fill, int atom, Expr *sub) {
     Algebra *algebra = p->code->algebra;
     const Poly *factor, *rest, *whole = algebra_poly(algebra, p->code->role, sub), *place = NULL;
@@ -328,7 +332,8 @@ static Fill updated(const Fill *old, const Fill *value, AssignOp op) {
     return op == ASSIGN_SET ? *value : fill_pair(old, value, ops[op]);
 }
 
-/* A value that takes up its old one is checked as a loop that reduces; else it may carry padding from this iteration to a later statement. */
+/* A value that combines its old one is checked as a loop that reduces; other values may carry
+ * padding from this iteration to a later statement. */
 static void write_loops(Padding *p, const Tile *tile, TileFill *next) {
     const FlowCode *code = p->code;
     if (covers(&tile->target)) memset(next->loops, 0, sizeof next->loops), next->more_loops = false;
@@ -349,7 +354,7 @@ static bool may_be_below_zero(Padding *p, const Tile *tile, const TileFill *old)
     return value || (old->below_zero && (tile->op != ASSIGN_SET || !covers(&tile->target)));
 }
 
-/* Roles that read what the stages of the pipe held before are followed again. */
+/* Repeats the roles that have read the stages of the pipe before. */
 static void grow(Padding *p, int pipe) {
     const Prog *prog = p->tiles->prog;
     for (size_t r = 0; r < prog->roles.count; r++)
@@ -382,7 +387,7 @@ static void tile_row(Padding *p, const Row *row) {
     p->code->algebra->space = p->space;
     if (row->tile->space.count > row->tile->space.bound) expr_visit(p->arena, row->tile->value, visit_reduction, p);
     check_loops(p, row->tile->value, row->tile->op);
-    p->target = NULL; /* from here on the old value is what the tile holds */
+    p->target = NULL; /* from now on the old value is the content of the tile */
     bool updates = row->tile->op != ASSIGN_SET;
     if (updates) (void)padding_read(p, &row->tile->target);
     TileFill *state = padding_tile(p, &row->tile->target);
@@ -413,7 +418,7 @@ static void forget_edges(const FlowCode *code, const Region *region, Fill *fill)
         if (fill->edges[i].sub && is_of_iteration(code, region, fill->edges[i].sub)) fill->edges[i].sub = NULL;
 }
 
-/* What speaks of this iteration says nothing of the next one. */
+/* Removes facts about this iteration before the next one. */
 static void forget(const FlowCode *code, TileFill *tiles, const Region *region) {
     for (size_t t = 0; t < code->role->tiles.count; t++) {
         for (int d = 0; d < PROG_MAX_RANK; d++) forget_edges(code, region, &tiles[t].dims[d]);
@@ -421,7 +426,7 @@ static void forget(const FlowCode *code, TileFill *tiles, const Region *region) 
     }
 }
 
-/* An `unsafe` block may write anything to what it has the address of. */
+/* An `unsafe` block may write any value to an object whose address it has. */
 static void write_by_hand(TileFill *tile) {
     for (int d = 0; d < PROG_MAX_RANK; d++) tile->dims[d].pads |= PAD_ELEMENT;
     tile->below_zero = true;
@@ -465,7 +470,7 @@ static const Rule rule = {.name = "padding",
                           .start = start, .copy = copy, .join = join, .step = step, .second = second,
                           .reports = reports, .reuses = true};
 
-/* ---- all ----------------------------------------------------------------------------------------------------------------- */
+/* ---- roles ----------------------------------------------------------------------------------- */
 
 static void follow_role(Padding *p, size_t role) {
     p->again[role] = false;
@@ -481,7 +486,7 @@ static void open_fields(Padding *p, size_t pipe) {
         if (row->fields.items[f].by_hand[END_PRODUCE]) write_by_hand(&p->fields[pipe][f]);
 }
 
-/* Until the stages hold what they hold; is something refused then? */
+/* Iterates until the contents of stages are stable; true if something is refused then */
 static bool settle(Padding *p) {
     const Prog *prog = p->tiles->prog;
     bool any = true, refused = false;

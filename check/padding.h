@@ -1,12 +1,12 @@
-/* padding: private to check/padding*.c.
+/* padding, check private (check/padding*.c).
  *
- * A tile at a tensor's edge is filled with zeros where the tensor ends: padding. What is computed
- * there belongs to no element. The rule follows what stands beyond the edges: zeros do no harm to a
- * sum, -inf none to a maximum; all else must not be reduced.
- *   padding_pad.c    the values beyond an edge, and what operations make of them
- *   padding_value.c  what an expression holds along one axis of a statement
- *   padding_sign.c   which expressions are never below zero
- *   padding_roles.c  which roles it is a question for
+ * A tile at a tensor's edge is filled with zeros beyond the end of the tensor: padding. Values
+ * computed from it belong to no element. The rule follows the values beyond the edges: zeros do
+ * not change a sum, -inf does not change a maximum; other values must not be reduced.
+ *   padding_pad.c    values beyond an edge, and operations on them
+ *   padding_value.c  contents of an expression along one axis of a statement
+ *   padding_sign.c   expressions that are never negative
+ *   padding_roles.c  roles that the rule must follow
  *   padding.c        the rule over Code: tiles, stages, reductions and loops that reduce */
 #ifndef PIPEC_PADDING_H
 #define PIPEC_PADDING_H
@@ -16,51 +16,54 @@
 #include "flow/solve.h"
 #include "flow/values.h"
 
-/* What positions along an axis may hold, as a set: one of these, which one may differ from path to
- * path. The first six do not depend on where a tensor ends; the others hold elements inside of the
- * edges, and beyond them what their name says. */
+/* Possible contents of positions along an axis, as a set, because paths may differ. The first
+ * six do not depend on the end of a tensor; the others are elements inside of the edges, and
+ * beyond them what their name says. */
 typedef enum Pad {
     PAD_ELEMENT = 1 << 0,    /* an element, or a value that the author chose */
-    PAD_SELF = 1 << 1,       /* what the statement adds up, or takes the maximum of, before it */
-    PAD_CONST_ZERO = 1 << 2, /* a constant 0, */
+    PAD_SELF = 1 << 1,       /* the previous value of a sum or maximum in a loop */
+    PAD_CONST_ZERO = 1 << 2, /* a constant 0 */
     PAD_CONST_LOW = 1 << 3,  /* -inf */
-    PAD_CONST_HIGH = 1 << 4, /* or inf */
-    PAD_LIVE = 1 << 5,       /* the author's own zeros beyond the edge, any value inside of it: a mask in a tile */
-    PAD_MASKED = 1 << 6,     /* zeros that the author selects there */
+    PAD_CONST_HIGH = 1 << 4, /* inf */
+    /* explicit zeros beyond the edge, any value inside of it: a mask in a tile */
+    PAD_LIVE = 1 << 5,
+    PAD_MASKED = 1 << 6,     /* zeros selected explicitly beyond the edge */
     PAD_ZERO = 1 << 7,       /* zeros */
     PAD_ONE = 1 << 8,        /* ones: exp of zeros */
     PAD_LOW = 1 << 9,        /* -inf */
     PAD_HIGH = 1 << 10,      /* inf */
-    PAD_FINITE = 1 << 11,    /* numbers that were computed from zeros */
-    PAD_ANY = 1 << 12,       /* the same, perhaps infinite, or no numbers */
+    PAD_FINITE = 1 << 11,    /* numbers computed from zeros */
+    PAD_ANY = 1 << 12,       /* the same, possibly infinite or NaN */
     PAD_MOST = PAD_ANY
 } Pad;
 
 #define PADS_BEYOND   (PAD_MASKED | PAD_ZERO | PAD_ONE | PAD_LOW | PAD_HIGH | PAD_FINITE | PAD_ANY)
-#define PADS_UNSUMMED (PAD_ONE | PAD_LOW | PAD_HIGH | PAD_FINITE | PAD_ANY) /* that a sum must not take */
+/* contents that a sum must not include */
+#define PADS_UNSUMMED (PAD_ONE | PAD_LOW | PAD_HIGH | PAD_FINITE | PAD_ANY)
 
 typedef enum PadOp { PAD_ADD, PAD_SUB, PAD_MUL, PAD_DIV, PAD_MAX, PAD_MIN, PAD_OTHER } PadOp;
 
 #define EDGES_MOST 3
 
-/* Where the edge is: positions at which 0 <= sub < past does not hold are padding. */
+/* The edge: positions for which 0 <= sub < past does not hold are padding. */
 typedef struct Edge {
-    const Poly *sub; /* of the atom `place`, in the algebra of the role; NULL: not known */
+    /* formula of the atom `place`, in the algebra of the role; NULL: unknown */
+    const Poly *sub;
     const Poly *past;
-    Span from; /* the read that brought the padding */
+    Span from; /* the read that introduced the padding */
 } Edge;
 
 typedef struct Fill {
-    unsigned pads; /* of Pad; 0: nothing written yet */
+    unsigned pads; /* set of Pad; 0: not written yet */
     int count;
     Edge edges[EDGES_MOST];
-    bool more; /* edges than there is room for */
+    bool more; /* there are more edges than fit */
 } Fill;
 
-/* What was computed in an iteration of a loop from what lies beyond an edge along its variable */
+/* Values computed in an iteration of a loop from padding along its variable */
 typedef struct LoopFill {
-    int local; /* the loop's */
-    Fill fill; /* empty: nothing along this loop */
+    int local; /* the loop variable */
+    Fill fill; /* empty: no padding along this loop */
 } LoopFill;
 
 #define LOOPS_MOST 2
@@ -68,91 +71,103 @@ typedef struct LoopFill {
 typedef struct TileFill {
     Fill dims[PROG_MAX_RANK];
     LoopFill loops[LOOPS_MOST];
-    bool more_loops; /* than there is room for */
-    bool below_zero; /* an element may be; false: nothing written yet, or all are known not to be */
+    bool more_loops; /* there are more than fit */
+    /* some element may be negative; false: not written yet, or all are known not to be */
+    bool below_zero;
 } TileFill;
 
-/* An axis of a statement: an index, or the variable of a loop around it */
+/* An axis of a statement: an index, or the variable of an enclosing loop */
 typedef struct PadAxis {
-    int index;  /* -1: a loop's */
+    int index;  /* -1: a loop variable */
     int atom;   /* in the role's algebra */
-    int local;  /* of the loop, -1: an index */
-    bool fixed; /* neither: positions that constants name */
+    int local;  /* the loop variable, -1: an index */
+    bool fixed; /* neither: positions given by constants */
 } PadAxis;
 
 typedef struct Padding {
     Tiles *tiles;
     Arena *arena;
-    TileFill **fields; /* by pipe and field: what all producers write */
-    bool *reads;       /* by role, then pipe: what it knows depends on what the pipe's stages hold */
-    bool *follows;     /* by role, as padding_roles says */
-    bool *again;       /* by role: a pipe that it reads has grown since it was followed */
-    int *refused;      /* by role: how often, when it was followed last */
+    TileFill **fields; /* by pipe and field: contents over all producers */
+    /* by role, then pipe: its state depends on the contents of the pipe's stages */
+    bool *reads;
+    bool *follows;     /* by role, see padding_roles */
+    /* by role: the contents of a pipe that it reads have grown since its last round */
+    bool *again;
+    int *refused;      /* by role: number of refusals in its last round */
     bool
-        proofs; /* take reads that are proved inside of their tensors for elements: costly, so only where something is refused */
+        /* proves that reads are inside of their tensors, so that they are elements: expensive,
+         * so only before a refusal */
+        proofs;
     bool report;
     VEC(Span) reported;
-    /* of the role, and the statement looked at */
+    /* Of the role, and of the present statement */
     FlowCode *code;
     int at;
     const IndexSpace *space;
     TileFill *state;
-    const Expr *self; /* what the statement adds up: held to be 0 */
+    const Expr *self; /* the old value of a sum in a loop: counts as 0 */
     const Access *target;
     int target_local;
     VEC(struct Decided {
         Expr *condition;
         bool truth;
-        Fill beyond; /* what the condition holds, where its truth beyond an edge may be this one */
-        bool masks;  /* an arm was chosen in place of padding, and all of the other way is inside of the edges */
+        /* contents under the condition, for positions beyond an edge where it may have this
+         * truth */
+        Fill beyond;
+        /* an arm was selected in place of padding, and all other positions are inside of the
+         * edges */
+        bool masks;
     })
     decided;
-    long work; /* nodes left for this statement */
+    long work; /* remaining nodes for this statement */
 } Padding;
 
 /* ---- padding_pad.c */
 
-void fill_add(Fill *to, const Fill *from); /* either of them */
+void fill_add(Fill *to, const Fill *from); /* union */
 bool fill_same(const Fill *a, const Fill *b);
 bool fill_padded(const Fill *fill);
 Fill fill_of(unsigned pads); /* without edges */
-/* What `a op b` holds, position by position. Where the edges of both differ, a position beyond one of them may be inside of the other. */
+/* Contents of `a op b`, position by position. If the edges of both differ, a position beyond one
+ * of them may be inside of the other. */
 Fill fill_pair(const Fill *a, const Fill *b, PadOp op);
 Fill fill_call(const Fill *a, Intrinsic which); /* of one argument */
 Fill fill_cast(const Fill *a, Element to);
 Fill fill_negated(const Fill *a);
-/* Beyond the edges of `where`, the value itself: a constant that is chosen there stands for padding. */
+/* The value for positions beyond the edges of `where`: a selected constant represents padding. */
 Fill fill_chosen(const Fill *a, const Fill *where);
-/* Inside of the edges of `where`: elements, if the value has the same edges */
+/* For positions inside of the edges of `where`: elements, if the value has the same edges */
 Fill fill_inside(const Fill *a, const Fill *where);
-/* What the author selects in place of the padding `masked`: zeros and infinities stand beyond its edges. */
+/* Explicit values in place of the padding `masked`: beyond its edges they are zeros or
+ * infinities. */
 Fill fill_mask(const Fill *chosen, const Fill *masked);
-/* The number that stands beyond the edges, or the constant; false where it is not known */
+/* The number beyond the edges, or the constant; false: unknown */
 bool fill_number(const Fill *fill, double *number);
 
 /* ---- padding_value.c */
 
-/* The atom that stands for a position along a dimension of a tile */
+/* The atom for a position along a dimension of a tile */
 int padding_place(Padding *p);
-/* What the expression holds along the axis, at the row that is looked at */
+/* Contents of the expression along the axis, at the present row */
 Fill padding_of(Padding *p, Expr *expr, PadAxis axis);
 bool padding_mentions(Padding *p, Expr *expr, PadAxis axis);
-/* What a tile holds where the conditions that are assumed hold: elements alone, if all its places are then certainly inside of the edges */
+/* Contents of a tile under the assumed conditions: only elements, if all its positions are then
+ * proved to be inside of the edges */
 void padding_refine(Padding *p, Fill *fill, int64_t extent);
 bool padding_reads_self(Padding *p, Expr *expr);
 
 /* ---- padding_roles.c */
 
-/* Marks the roles that the rule must follow; false: nothing can be refused in any. */
+/* Marks the roles that the rule must follow; false: no role can be refused. */
 bool padding_roles(Arena *arena, const Prog *prog, bool *follows);
 
 /* ---- padding_sign.c */
 
-/* Is each value of the expression at least zero, or no number? */
+/* True if each value of the expression is at least zero, or NaN */
 bool padding_at_least_zero(Padding *p, const Expr *expr);
-/* What is known of the tile or stage that the access names, in the state before the row; NULL: nothing */
+/* Facts about the tile or stage of the access, in the state before the row; NULL: none */
 TileFill *padding_tile(Padding *p, const Access *access);
-/* The same, to be read: the role is followed again when what a stage holds has grown after that. */
+/* The same for a read: the role is repeated if the contents of the stage grow after it. */
 const TileFill *padding_read(Padding *p, const Access *access);
 
 #endif

@@ -1,10 +1,10 @@
-/* The values beyond an edge, and what operations make of them. Numbers that are known are computed
- * as the kernel computes them: exp of zeros is one, its logarithm is -inf. */
+/* Values beyond an edge, and operations on them. Known numbers are computed as the kernel does:
+ * exp of zeros is one, its logarithm is -inf. */
 #include "check/padding.h"
 
 #include <math.h>
 
-/* What is known of the value at a position beyond the edge */
+/* Knowledge about the value at a position beyond the edge */
 typedef struct Beyond {
     enum { NUMBER, FINITE, UNKNOWN } kind;
     double number; /* of NUMBER: may be infinite */
@@ -33,7 +33,7 @@ static Beyond value_of(Pad pad) {
     return unknown;
 }
 
-/* The pad that holds the value beyond its edge */
+/* The Pad for this value beyond the edge */
 static Pad pad_beyond(Beyond value, bool masked) {
     if (value.kind == UNKNOWN) return PAD_ANY;
     if (value.kind == FINITE) return PAD_FINITE;
@@ -50,7 +50,7 @@ static Pad pad_constant(Beyond value) {
     return PAD_ELEMENT;
 }
 
-/* ---- sets -------------------------------------------------------------------------------------- */
+/* ---- sets ------------------------------------------------------------------------------------ */
 
 static bool same_edge(const Edge *a, const Edge *b) {
     if (a->from.lo != b->from.lo || a->from.hi != b->from.hi || !a->sub != !b->sub) return false;
@@ -79,13 +79,13 @@ bool fill_padded(const Fill *fill) { return (fill->pads & PADS_BEYOND) != 0; }
 
 Fill fill_of(unsigned pads) { return (Fill){.pads = pads}; }
 
-/* Without padding there are no edges, but those of the author's own mask. */
+/* Without padding there are no edges, except those of an explicit mask. */
 static Fill settled(Fill fill) {
     if (!(fill.pads & (PADS_BEYOND | PAD_LIVE))) fill.count = 0, fill.more = false;
     return fill;
 }
 
-/* Do both end at the same positions? */
+/* True if both end at the same positions */
 static bool same_edges(const Fill *a, const Fill *b) {
     if (a->more || b->more || a->count != b->count) return false;
     for (int i = 0; i < a->count; i++) {
@@ -108,7 +108,7 @@ bool fill_number(const Fill *fill, double *out) {
     return any;
 }
 
-/* ---- operations of two values ------------------------------------------------------------------ */
+/* ---- binary operations ----------------------------------------------------------------------- */
 
 static Beyond sum(Beyond a, Beyond b) {
     if (a.kind == UNKNOWN || b.kind == UNKNOWN) return unknown;
@@ -124,10 +124,10 @@ static Beyond product(Beyond a, Beyond b) {
     const Beyond *known = a.kind == NUMBER ? &a : &b;
     if (known->kind == FINITE) return some_number;
     if (known->number == 0) return number(0);
-    return isinf(known->number) ? unknown : some_number; /* of a sign that is not known */
+    return isinf(known->number) ? unknown : some_number; /* of unknown sign */
 }
 
-/* Elements are taken not to be 0 where they divide; what was computed from padding may be. */
+/* Elements are assumed not to be 0 as divisors; values computed from padding may be 0. */
 static Beyond quotient(Beyond a, Beyond b, bool by_element) {
     if (a.kind == UNKNOWN || b.kind == UNKNOWN) return unknown;
     if (a.kind == NUMBER && b.kind == NUMBER) return b.number == 0 ? unknown : number(a.number / b.number);
@@ -136,7 +136,7 @@ static Beyond quotient(Beyond a, Beyond b, bool by_element) {
     return a.kind == NUMBER && a.number == 0 ? a : some_number;
 }
 
-/* Of a value that is no number and another one, max and min give the other one. */
+/* max and min of NaN and another value give the other value. */
 static Beyond extreme(Beyond a, Beyond b, bool max) {
     if (a.kind == UNKNOWN || b.kind == UNKNOWN) return unknown;
     if (a.kind == NUMBER && b.kind == NUMBER) return number(max ? fmax(a.number, b.number) : fmin(a.number, b.number));
@@ -159,7 +159,7 @@ static Beyond apply(PadOp op, Beyond a, Beyond b, bool by_element) {
     return unknown;
 }
 
-/* None of them depends on an edge. */
+/* No operand depends on an edge. */
 static Pad pair_clean(Pad a, Pad b, PadOp op) {
     bool mul = op == PAD_MUL, add = op == PAD_ADD || op == PAD_SUB;
     if (mul && (a == PAD_CONST_ZERO || b == PAD_CONST_ZERO)) return PAD_CONST_ZERO;
@@ -172,11 +172,12 @@ static Pad pair_clean(Pad a, Pad b, PadOp op) {
     return x.kind == NUMBER && y.kind == NUMBER ? pad_constant(apply(op, x, y, true)) : PAD_ELEMENT;
 }
 
-/* `aligned`: both end at the same positions. A mask of the author is zero there, at other positions it may be anything. */
+/* `aligned`: both end at the same positions. An explicit mask is zero there; at other positions
+ * it may have any value. */
 static Pad pair(Pad a, Pad b, PadOp op, bool aligned) {
     bool a_beyond = a & PADS_BEYOND, b_beyond = b & PADS_BEYOND;
-    if (op != PAD_MUL && op != PAD_DIV &&
-        op != PAD_OTHER) { /* in a sum or an extreme, what is reduced leaves the other value */
+    /* in a sum or an extreme, reduced values do not change the other operand */
+    if (op != PAD_MUL && op != PAD_DIV && op != PAD_OTHER) {
         if (a == PAD_SELF) return b;
         if (b == PAD_SELF) return a;
     }
@@ -215,7 +216,7 @@ Fill fill_pair(const Fill *a, const Fill *b, PadOp op) {
     return settled(out);
 }
 
-/* ---- operations of one value ------------------------------------------------------------------- */
+/* ---- unary operations ------------------------------------------------------------------------ */
 
 static Beyond call(Intrinsic which, Beyond a) {
     bool known = a.kind == NUMBER;
@@ -264,7 +265,7 @@ Fill fill_call(const Fill *a, Intrinsic which) {
     return settled(out);
 }
 
-/* To types without infinity it becomes the greatest number, or no number. */
+/* In a type without infinity it becomes the greatest number, or NaN. */
 Fill fill_cast(const Fill *a, Element to) {
     Fill out = *a;
     if (to != E_F32 && to != E_BF16 && to != E_F16 && to != E_TF32 && a->pads & (PAD_LOW | PAD_HIGH))
@@ -278,7 +279,7 @@ Fill fill_negated(const Fill *a) {
     return out;
 }
 
-/* ---- what a select chooses --------------------------------------------------------------------- */
+/* ---- selects --------------------------------------------------------------------------------- */
 
 Fill fill_chosen(const Fill *a, const Fill *where) {
     Fill out = *a;

@@ -1,8 +1,8 @@
-/* Which roles the rule of padding follows: those with something that it may refuse, and those that
- * fill stages which these read. */
+/* Roles that the rule of padding follows: those with reductions that it may refuse, and those
+ * that fill stages read by such roles. */
 #include "check/padding.h"
 
-typedef struct Own { /* does a value read what it is written to? */
+typedef struct Own { /* does a value read its own target? */
     const Row *row;
     bool found;
 } Own;
@@ -27,7 +27,7 @@ static bool stands_in_loop(const FlowCode *code, int region) {
     return false;
 }
 
-/* A reduction, or a statement in a loop that takes up what it wrote before? */
+/* True for a reduction, or a statement in a loop that combines its previous value */
 static bool row_reduces(Arena *arena, const FlowCode *code, const Row *row) {
     const Tile *tile = row->tile;
     if (row->kind == ROW_SET && row->space) return true;

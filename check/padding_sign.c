@@ -1,4 +1,4 @@
-/* Which expressions are never below zero: then zeros beyond an edge change no maximum. */
+/* Expressions that are never negative: then zeros beyond an edge do not change a maximum. */
 #include "check/padding.h"
 
 const TileFill *padding_read(Padding *p, const Access *access) {

@@ -1,11 +1,13 @@
-/* What an expression holds along one axis of a statement: elements, zeros beyond the edge, or what was computed from them. Conditions of selects
- * are taken both ways; under each the reads that are then certainly inside of their tensors hold elements alone. */
+/* Contents of an expression along one axis of a statement: elements, zeros beyond the edge, or
+ * values computed from them. Both outcomes of each select's condition are considered; under
+ * each, reads that are then proved to be inside of their tensors are only elements. */
 #include "check/padding.h"
 #include "flow/match.h"
 
 #include <math.h>
 
-#define CONDITIONS_MOST 4 /* of selects in one value, that are taken both ways */
+/* most conditions of selects in one value for which both outcomes are considered */
+#define CONDITIONS_MOST 4
 
 static const Fill element = {.pads = PAD_ELEMENT};
 
@@ -14,7 +16,7 @@ int padding_place(Padding *p) {
     return atom->terms[0].atoms[0];
 }
 
-/* ---- reads --------------------------------------------------------------------------------------------------------------- */
+/* ---- reads ----------------------------------------------------------------------------------- */
 
 bool padding_mentions(Padding *p, Expr *expr, PadAxis axis) {
     if (!expr) return false;
@@ -32,7 +34,7 @@ static bool proved_inside(Padding *p, const Poly *sub, const Poly *past) {
            algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room);
 }
 
-/* Are all positions that the subscript reaches within the edges of all edges? */
+/* True if all positions that the subscript reaches are within all edges */
 static bool inside_edges(Padding *p, const Fill *fill, const Poly *place) {
     for (int i = 0; i < fill->count; i++) {
         const Edge *edge = &fill->edges[i];
@@ -52,7 +54,7 @@ void padding_refine(Padding *p, Fill *fill, int64_t extent) {
     algebra_undo(algebra, mark);
 }
 
-/* The edges of a stage's field, in the algebra and the loop variables of the role that consumes it */
+/* The edges of a stage's field, in the algebra and the loop variables of the consuming role */
 static Fill translated(Padding *p, const Fill *fill, int handle) {
     const Pipe *pipe = &p->code->prog->pipes.items[p->code->role->handles.items[handle].pipe];
     FlowCode *producer = pipe->producer >= 0 ? p->code->prog->roles.items[pipe->producer].code : NULL;
@@ -85,7 +87,7 @@ static Fill dim_fill(Padding *p, const Access *read, int d) {
     return element;
 }
 
-/* What the read holds along the axis by its dimension d, which the axis subscripts */
+/* Contents of the read along the axis by its dimension d, which the axis subscripts */
 static Fill read_dim(Padding *p, const Access *read, int d) {
     Algebra *algebra = p->code->algebra;
     const Poly *sub = algebra_poly(algebra, p->code->role, read->subs[d]);
@@ -122,7 +124,8 @@ static bool is_self(const Padding *p, const Expr *expr) {
     return expr->kind == X_READ && expr->read && same_element(p, expr->read);
 }
 
-/* What is padding along another dimension is looked at along that one: here the read is inside of its tensor there. */
+/* Padding along another dimension is checked along that one: here the read is assumed to be
+ * inside of its tensor there. */
 static void assume_others(Padding *p, const Access *read, int but) {
     Algebra *algebra = p->code->algebra;
     for (int d = 0; d < read->rank && p->proofs; d++) {
@@ -140,7 +143,7 @@ static void assume_others(Padding *p, const Access *read, int but) {
     }
 }
 
-/* What an iteration of the loop computed into the tile */
+/* Values that an iteration of the loop computed into the tile */
 static Fill loop_fill(Padding *p, const Access *read, PadAxis axis) {
     const TileFill *tile = axis.local >= 0 && read->space != SPACE_STAGE ? padding_read(p, read) : NULL;
     Fill fill = {0};
@@ -158,7 +161,7 @@ static Fill read_fill(Padding *p, const Access *read, PadAxis axis) {
         if (!padding_mentions(p, read->subs[d], axis)) continue;
         PathMark mark = {0};
         if (p->proofs) mark = algebra_mark(p->code->algebra), assume_others(p, read, d);
-        Fill inner = padding_of(p, read->subs[d], axis); /* a gather by a padded table */
+        Fill inner = padding_of(p, read->subs[d], axis); /* a gather with a padded table */
         Fill here = read_dim(p, read, d);
         if (p->proofs) algebra_undo(p->code->algebra, mark);
         if (fill_padded(&inner)) here = fill_pair(&inner, &inner, PAD_OTHER);
@@ -169,7 +172,7 @@ static Fill read_fill(Padding *p, const Access *read, PadAxis axis) {
     return fill;
 }
 
-/* ---- expressions --------------------------------------------------------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 static Fill of(Padding *p, Expr *expr, PadAxis axis);
 
@@ -209,7 +212,7 @@ static Fill call_fill(Padding *p, const Expr *expr, PadAxis axis) {
 
 static bool same_condition(const Expr *a, const Expr *b) { return a == b; }
 
-/* The place of the condition among the decided ones; -1: it is open */
+/* Index of the condition among the decided ones; -1: open */
 static int decided(const Padding *p, const Expr *condition) {
     for (size_t i = 0; i < p->decided.count; i++)
         if (same_condition(p->decided.items[i].condition, condition)) return (int)i;
@@ -240,7 +243,7 @@ static Fill binary_fill(Padding *p, const Expr *expr, PadAxis axis) {
     return element;
 }
 
-/* `position < end` in a condition that holds nowhere else: the edge of a mask that the author keeps in a tile */
+/* `position < end` in a condition that holds only there: the edge of an explicit mask in a tile */
 static bool live_edge(Padding *p, Expr *condition, PadAxis axis, Edge *edge) {
     Algebra *algebra = p->code->algebra;
     if (!p->proofs || condition->kind != X_BINARY) return false;
@@ -253,8 +256,9 @@ static bool live_edge(Padding *p, Expr *condition, PadAxis axis, Edge *edge) {
     return edge->sub && edge->past && algebra_proves(algebra, CLAIM_NOT_NEGATIVE, edge->sub);
 }
 
-/* The arm that the condition chooses. Where the condition is computed from padding, its constants stand beyond the edge; where the other arm is
- * padded and this one is not, the author puts it in place of the padding. */
+/* The arm that the condition selects. If the condition is computed from padding, its constants
+ * are the values beyond the edge; if only the other arm is padded, this arm explicitly replaces
+ * the padding. */
 static Fill decided_fill(Padding *p, const Expr *expr, PadAxis axis, size_t at) {
     bool truth = p->decided.items[at].truth;
     Fill chosen = of(p, truth ? expr->select.then : expr->select.otherwise, axis);
@@ -324,7 +328,7 @@ static Fill of(Padding *p, Expr *expr, PadAxis axis) {
     return element;
 }
 
-/* ---- conditions ---------------------------------------------------------------------------------------------------------- */
+/* ---- conditions ------------------------------------------------------------------------------ */
 
 typedef struct Selects {
     Padding *p;
@@ -350,7 +354,7 @@ static bool number_of(const Expr *expr, const Fill *fill, double *number) {
     return fill_number(fill, number);
 }
 
-/* Is the condition true beyond the edges of what it reads? -1: not known */
+/* Truth of the condition beyond the edges of its reads; -1: unknown */
 static int truth_beyond(Padding *p, Expr *expr, PadAxis axis) {
     if (expr->kind == X_UNARY && expr->unary.op == OP_NOT) {
         int truth = truth_beyond(p, expr->unary.operand, axis);
@@ -388,8 +392,8 @@ static int truth_beyond(Padding *p, Expr *expr, PadAxis axis) {
 
 static Fill under(Padding *p, const Selects *selects, size_t at, Expr *expr);
 
-/* What the expression holds where the condition is true, or false. `masks`: a select put something in place of padding there, so that
- * without padding the other way lies inside of the edges. */
+/* Contents of the expression under one truth of the condition. `masks`: a select replaced
+ * padding there, so that positions with the other truth are inside of the edges. */
 static Fill one_way(Padding *p, const Selects *selects, size_t at, Expr *expr, bool truth, bool *masks) {
     Algebra *algebra = p->code->algebra;
     Expr *condition = selects->conditions.items[at];
@@ -408,8 +412,9 @@ static Fill one_way(Padding *p, const Selects *selects, size_t at, Expr *expr, b
 
 static bool depends_on_edges(const Fill *fill) { return fill_padded(fill) || fill->pads & PAD_LIVE; }
 
-/* With the conditions from number `at` on taken both ways. Where one way stands in place of padding, and the other one is inside of the edges, the
- * first says what is beyond; where neither depends on an edge, the author has told elements apart. */
+/* Considers both outcomes of the conditions from number `at` on. If one outcome replaces
+ * padding, and the other one is inside of the edges, the first gives the value beyond; if no
+ * outcome depends on an edge, the author has distinguished elements. */
 static Fill under(Padding *p, const Selects *selects, size_t at, Expr *expr) {
     if (at == selects->conditions.count) return of(p, expr, selects->axis);
     bool masks[2];

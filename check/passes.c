@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- passes of other floors ---------------------------------------------------------------------------------------- */
+/* ---- passes of other floors ------------------------------------------------------------------ */
 
 static void lower_roles(Arena *arena, Prog *prog, Diags *diags) {
     (void)diags;
@@ -51,7 +51,7 @@ static void leave_out(Arena *arena, Prog *prog, Diags *diags) {
     unsafe_leave_out(prog);
 }
 
-/* ---- the table ------------------------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 typedef enum When { ALWAYS, SOUND } When;
 
@@ -67,7 +67,7 @@ static const PassRow rows[] = {
 #include "check/passes.def"
 };
 
-/* Sanitised builds check that what later passes rely on holds after each pass. */
+/* Sanitised builds check the validity of Code after each pass. */
 static void validate(Arena *arena, const Prog *prog) {
 #if defined(__SANITIZE_ADDRESS__)
     for (size_t r = 0; r < prog->roles.count; r++) {
@@ -79,7 +79,7 @@ static void validate(Arena *arena, const Prog *prog) {
 #endif
 }
 
-/* A pass that leaves no fact leaves no memory either. */
+/* A pass that sets no fact keeps no memory. */
 static void run_pass(const PassRow *row, Arena *arena, Prog *prog, Diags *diags) {
     Spent begin = times_begin(arena);
     Arena *own = row->leaves ? arena : arena_scratch(arena);

@@ -1,5 +1,5 @@
-/* Loops in pieces: what one role cuts is cut in the others. Each change makes a new slice, of rows
- * that are copied: the rows of a loop that is cut are copied twice. */
+/* Loops in pieces: a loop that one role divides is divided in the others. Each change makes a
+ * new slice of copied rows: the rows of a divided loop are copied twice. */
 #include "check/pieces.h"
 
 #include "flow/values.h"
@@ -10,10 +10,10 @@
 #define TO_THE_END INT64_MAX
 
 typedef struct Range { /* of a loop */
-    bool known;       /* by formulas that are the same at all times */
+    bool known;       /* by formulas that do not change */
     const Poly *lo;
-    Polys ends;       /* its end is the least of them */
-    int64_t from, to; /* live iterations, where it has a `where` */
+    Polys ends;       /* its end is their minimum */
+    int64_t from, to; /* live iterations, if it has a `where` */
     uint64_t pipes;   /* acquired in it, by number modulo 64 */
 } Range;
 
@@ -25,7 +25,7 @@ typedef struct Cutter {
     size_t count;
 } Cutter;
 
-typedef struct Piece { /* a loop that goes on where one before it ends */
+typedef struct Piece { /* a loop that continues where an earlier one ends */
     size_t slice;
     const Region *region;
     const Range *range;
@@ -64,7 +64,7 @@ bool range_is_once(Arena *arena, Algebra *algebra, const Poly *lo, const Poly *h
     return false;
 }
 
-/* Of a row of the slice; NULL: not known */
+/* For a row of the slice; NULL: unknown */
 static const Poly *poly_at(Arena *arena, const FlowCode *slice, int at, Expr *expr,
                            Algebra *algebra) {
     if (!expr || expr->kind == X_POISON) return NULL;
@@ -113,7 +113,7 @@ static void put_slice(Cutter *c, size_t i, FlowCode *slice) {
         c->ranges[i][r] = range_of(c, slice, &slice->regions.items[r]);
 }
 
-/* Do both stand in the same list of rows, one after the other? */
+/* True if both are in one list of rows, one after the other */
 static bool follows(const FlowCode *slice, const Region *a, const Region *b) {
     if (a->parent != b->parent || a->parent < 0 || a->end > b->begin) return false;
     const Region *parent = &slice->regions.items[a->parent];
@@ -127,7 +127,7 @@ static bool goes_on(const Region *a, const Range *before, const Region *b, const
     return among(&before->ends, after->lo);
 }
 
-/* Is the region the second of two pieces? */
+/* True if the region is the second of two pieces */
 static bool is_piece(const Cutter *c, size_t i, size_t region, Piece *out) {
     const FlowCode *slice = c->slices[i];
     const Range *range = &c->ranges[i][region];
@@ -143,7 +143,7 @@ static bool is_piece(const Cutter *c, size_t i, size_t region, Piece *out) {
     return false;
 }
 
-/* After how many of its iterations is the loop cut where the piece begins? 0: it is not */
+/* Number of iterations after which the loop must be divided for the piece; 0: it must not */
 static int64_t cut_after(const Cutter *c, size_t i, size_t region, const Piece *piece) {
     const Region *loop = &c->slices[i]->regions.items[region];
     const Range *range = &c->ranges[i][region];
@@ -171,7 +171,7 @@ typedef struct Copy {
     Arena *arena;
     const FlowCode *from;
     FlowCode *to;
-    int *regions; /* by region: its copy, the last one where there are several */
+    int *regions; /* by region: its copy, the last one if there are several */
 } Copy;
 
 static Copy copy_begin(Arena *arena, const FlowCode *from) {
@@ -184,7 +184,7 @@ static Region *region_copy(const Copy *copy, int region) {
     return &copy->to->regions.items[copy->regions[region]];
 }
 
-/* A row, and what it says of its region; its columns speak of copies already */
+/* Appends a row with its region's fields; its columns refer to copies already */
 static void push_row(Copy *copy, Row row, int whole) {
     int at = (int)copy->to->rows.count;
     Region *region = &copy->to->regions.items[row.region];
@@ -195,7 +195,7 @@ static void push_row(Copy *copy, Row row, int whole) {
     vec_push(copy->arena, &copy->to->whole_rows, whole);
 }
 
-/* Begins a region that is like this one, in one of the new slice; gives its number */
+/* Begins a copy of a region in a region of the new slice; returns its index */
 static int push_region(Copy *copy, Region region, int parent, int whole) {
     int number = (int)copy->to->regions.count;
     const Region *around = parent < 0 ? NULL : &copy->to->regions.items[parent];
@@ -213,7 +213,7 @@ static bool begins_region(RowKind kind) {
     return kind == ROW_LOOP || kind == ROW_IF || kind == ROW_BLOCK;
 }
 
-/* The rows from `at` to `end`, which is not among them */
+/* The rows from `at` to `end`, exclusive */
 static void copy_rows(Copy *copy, int at, int end) {
     for (; at < end; at++) {
         Row row = copy->from->rows.items[at];
@@ -241,11 +241,11 @@ static FlowCode *copy_end(Copy *copy) {
     return copy->to;
 }
 
-/* ---- cutting --------------------------------------------------------------------------------- */
+/* ---- division -------------------------------------------------------------------------------- */
 
-/* lo + count, where that certainly fits; NULL: it may wrap */
+/* lo + count, if that fits; NULL: it may wrap */
 static Expr *after(const Cutter *c, const FlowCode *slice, int at, Expr *lo, int64_t count) {
-    Arena *kept = slice->algebra->arena; /* formulas are kept by their expressions */
+    Arena *kept = slice->algebra->arena; /* formulas are cached by their expressions */
     Expr *sum =
         expr_binary(kept, OP_ADD, lo, expr_integer(kept, lo->type, count, lo->span), lo->span);
     const Poly *value = poly_at(c->arena, slice, at, sum, c->algebra);
@@ -262,8 +262,7 @@ static Expr *least(Arena *arena, Expr *a, Expr *b) {
     return expr;
 }
 
-/* All that stands in the loop stands in an IF of it from now on, a piece; leaves go where they
- * went. */
+/* Puts the loop's body into a new IF, a piece; leaves keep their targets. */
 static int push_piece(Copy *copy, int index) {
     const Region *loop = &copy->from->regions.items[index];
     int around = copy->regions[index], whole = copy->from->whole_rows.items[loop->begin];
@@ -294,7 +293,7 @@ static int push_piece(Copy *copy, int index) {
 static void copy_live(Copy *copy, int index, int64_t from, int64_t to) {
     const Region *loop = &copy->from->regions.items[index];
     const Region *inner = code_piece(copy->from, loop);
-    Arena *kept = copy->from->algebra->arena; /* formulas are kept by their expressions */
+    Arena *kept = copy->from->algebra->arena; /* formulas are cached by their expressions */
     copy_rows(copy, loop->begin, loop->begin + 1);
     if (inner) copy_rows(copy, loop->begin + 1, loop->next);
     int number = inner ? copy->regions[inner - copy->from->regions.items] : push_piece(copy, index);
@@ -317,7 +316,7 @@ static void copy_range(Copy *copy, int index, Expr *mid, bool before) {
         piece->lo = mid;
 }
 
-/* The slice with the loop cut after so many iterations; NULL: that cannot be said */
+/* The slice with the loop divided after so many iterations; NULL: impossible */
 static FlowCode *cut(const Cutter *c, FlowCode *slice, int index, int64_t first) {
     const Region *loop = &slice->regions.items[index];
     Expr *mid = loop->where ? NULL : after(c, slice, loop->begin, loop->lo, first);
@@ -345,7 +344,7 @@ static bool is_below(const Expr *condition, Expr **lo, Expr **hi) {
     return true;
 }
 
-/* if lo < hi { rows; for k in lo + 1 .. hi { .. } }: gives the loop; NULL: it is not that */
+/* if lo < hi { rows; for k in lo + 1 .. hi { .. } }: returns the loop; NULL: another form */
 static const Region *rest_of(const Cutter *c, size_t i, const Region *branch, Expr **lo,
                              Expr **hi) {
     const FlowCode *slice = c->slices[i];
@@ -358,7 +357,7 @@ static const Region *rest_of(const Cutter *c, size_t i, const Region *branch, Ex
     if (last->kind != ROW_END || !range->known || loop->where) return NULL;
     if (loop->parent != (int)(branch - slice->regions.items)) return NULL;
     if (loop->begin == branch->begin + 1) return NULL;
-    if (is_piece(c, i, (size_t)last->region, &piece)) return NULL; /* the IF is around both */
+    if (is_piece(c, i, (size_t)last->region, &piece)) return NULL; /* the IF encloses both */
     const Poly *end = poly_at(c->arena, slice, loop->begin, loop->hi, c->algebra);
     const Poly *begin = poly_at(c->arena, slice, branch->begin, *lo, c->algebra);
     if (!poly_equal(end, poly_at(c->arena, slice, branch->begin, *hi, c->algebra))) return NULL;
@@ -408,9 +407,9 @@ static bool spread_once(Cutter *c, size_t i) {
     return false;
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- slices ---------------------------------------------------------------------------------- */
 
-/* Cuts a loop of another slice where the piece begins */
+/* Divides a loop of another slice where the piece begins */
 static bool cut_like(Cutter *c, const Piece *piece) {
     for (size_t i = 0; i < c->count; i++) {
         FlowCode *slice = c->slices[i];
@@ -452,7 +451,7 @@ bool pieces_cut(Arena *arena, Algebra *algebra, FlowCode **slices, size_t count)
     return changed;
 }
 
-/* Does another piece begin where this one ends? */
+/* True if another piece begins where this one ends */
 static bool is_followed(Arena *arena, const FlowCode *slice, const Region *piece) {
     int64_t to, from;
     Algebra *algebra = slice->algebra;

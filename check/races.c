@@ -1,18 +1,19 @@
-/* Two that write an element of a tensor, or write and read it, and do not wait for one another: tiles of the grid, roles, instances of
- * a role, and copies that nobody waits for.
+/* Races: two unordered accesses to an element of a tensor, one of them a write: by tiles of the
+ * grid, roles, instances of a role, and copies without a wait.
  *
- * What is refused is shown: sizes are tried from the smallest up, the blocks of neighbouring tiles are followed at them, and two
- * touches of one element must have an order. What sizes do not show must be impossible by proof (races_proof.c), else it is said that it is
- * not known. Where proofs settle all there is, no sizes are tried. A tensor that a single statement touches, each
- * execution elements of its own, is not looked at. */
+ * A refusal has an example: sizes are tried from the smallest up, the blocks of adjacent tiles
+ * are run at them, and two accesses of one element must be ordered. Races that sizes do not show
+ * must be proved impossible (races_proof.c), otherwise the verdict is incomplete. If proofs
+ * cover everything, no sizes are tried. A tensor accessed by a single statement, each execution
+ * with its own elements, is skipped. */
 #include "check/passes.h"
 #include "check/races.h"
 
 #include <stdlib.h>
 
 #define SIZES_MOST 100
-#define NEXT_MOST  3      /* tiles along an axis that are compared with the first one */
-#define RACES_STEPS 5000000 /* of the meter, that following them may take */
+#define NEXT_MOST  3      /* most tiles along an axis that are compared with the first one */
+#define RACES_STEPS 5000000 /* steps of the meter for the runs */
 #define TILES_MOST (NEXT_MOST * PROG_MAX_RANK + 1)
 
 typedef struct Races {
@@ -23,12 +24,14 @@ typedef struct Races {
     Places places;
     const Sizes *sizes;
     Traced *traced;
-    bool *ordered;    /* by two places: where sizes show that both touch an element, one of them comes first; NULL: not tried */
-    bool cut;         /* some block was not followed to its end, or not compared */
+    /* by two places: if sizes show that both access an element, they are ordered; NULL: not
+     * tried */
+    bool *ordered;
+    bool cut;         /* some block was not run to its end, or not compared */
     Budget work;
 } Races;
 
-/* ---- places ----------------------------------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 static void add_place(Races *r, Place place, const Access *access, bool write, Manner manner) {
     if (access->space != SPACE_GLOBAL || !valid_index(access->object, r->prog->params.count)) return;
@@ -41,7 +44,7 @@ static void add_place(Races *r, Place place, const Access *access, bool write, M
 typedef struct Gather {
     Races *races;
     Place around;
-    const Access *copied; /* by the statement's copy; NULL: it is none */
+    const Access *copied; /* by the statement's copy; NULL: none */
     Manner manner;
 } Gather;
 
@@ -56,7 +59,7 @@ static void add_reads(Expr *expr, void *data) {
     expr_visit(reads->races->arena, expr, add_read, data);
 }
 
-/* The loops over ranges around the row, outermost first, and whether it may be passed by */
+/* The loops over ranges around the row, outermost first; sets `conditional` */
 static void find_regions(const FlowCode *code, int region, Place *place) {
     const Region *around = &code->regions.items[region];
     if (around->parent >= 0) find_regions(code, around->parent, place);
@@ -86,9 +89,9 @@ static void find_places(Races *r, const Role *role) {
     }
 }
 
-/* ---- tensors in question ---------------------------------------------------------------------------------------------- */
+/* ---- relevant tensors ------------------------------------------------------------------------ */
 
-/* Leaves the places of tensors that are in question. */
+/* Keeps only places of tensors that may race. */
 static void sift(Races *r) {
     size_t kept = 0;
     bool *asked = NEW_ARRAY(r->arena, bool, r->prog->params.count + 1);
@@ -106,10 +109,10 @@ static void sift(Races *r) {
     r->places.count = kept;
 }
 
-/* ---- messages --------------------------------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 typedef struct Pair {
-    const Block *block, *other; /* of the one and of the other; the same one where they are in one block */
+    const Block *block, *other; /* blocks of the two accesses; equal if they are in one block */
     const Touch *a, *b;
     int64_t at[PROG_MAX_RANK];
 } Pair;
@@ -135,7 +138,7 @@ static const char *sizes_text(Races *r) {
 
 static const char *verb_of(const Touch *touch) { return touch->place->write ? "written" : "read"; }
 
-/* "t = 1", of the axes that differ from the other block's */
+/* "t = 1", for the axes that differ from the other block's */
 static const char *tile_text(Races *r, const Block *block, const Block *other) {
     Str text = str_new(r->arena);
     for (size_t a = 0; a < r->prog->axes.count; a++)
@@ -196,7 +199,7 @@ static void report_tiles(Races *r, const Pair *pair) {
                   axis);
 }
 
-/* Why an order of the two, if there is one, is not enough; NULL: there is none */
+/* The reason why the two are unordered although one is issued first; NULL: none */
 static const char *reason_of(const Touch *a, const Touch *b) {
     if (a->place->manner == MANNER_STORED) return "nothing waits until the copy engine has written";
     if (!a->place->write || b->place->manner == MANNER_PLAIN || b->place->manner == MANNER_LANES) return NULL;
@@ -234,9 +237,9 @@ static void report_alone(Races *r, const Pair *pair) {
     diag_help(r->diags, diag, "move the write to the block that consumes the stage");
 }
 
-/* ---- verdicts --------------------------------------------------------------------------------------------------------- */
+/* ---- verdicts -------------------------------------------------------------------------------- */
 
-/* Does the place certainly write other values in the one tile than in the other? */
+/* True if the place is proved to write different values in the two tiles */
 static bool values_differ(Races *r, const Pair *pair) {
     const Place *place = pair->a->place;
     if (place->tile->op != ASSIGN_SET) return true;
@@ -253,7 +256,7 @@ static bool values_differ(Races *r, const Pair *pair) {
             moves = true;
             even = poly_split(r->algebra, base, atom, &factor, &rest) && poly_is_constant(factor, &step);
         }
-        if (even && moves) return true; /* each element has its place in the tile */
+        if (even && moves) return true; /* each element has its position in the tile */
         if (race_value_differs(r->arena, r->prog, r->algebra, place, (int)a) == 1) return true;
     }
     return false;
@@ -263,10 +266,11 @@ static bool races_across(Races *r, const Pair *pair) {
     const Place *a = pair->a->place, *b = pair->b->place;
     if (!a->write || !b->write || a->role != b->role) return true;
     if (a == b) return values_differ(r, pair);
-    return !a->conditional && !b->conditional; /* one of them may write what the other would have */
+    /* one of them may write the value that the other skips */
+    return !a->conditional && !b->conditional;
 }
 
-/* What one instance does one after the other has an order; but a copy may still be reading. */
+/* Accesses of one instance are ordered; but a copy may still be reading. */
 static bool races_within(const Pair *pair) {
     const Touch *a = pair->a, *b = pair->b;
     if (race_before(pair->block, a, b)) return false;
@@ -291,10 +295,12 @@ static void compare(Races *r, const Block *block, const Block *other) {
             if (!pair.a->place->write && !pair.b->place->write) continue;
             if (pair.a->place->said || pair.b->place->said || !race_meet(pair.a, pair.b, pair.at)) continue;
             bool alone = block == other && pair.a->process == pair.b->process;
-            if (alone && pair.a->place->tile == pair.b->place->tile && pair.a->place != pair.b->place) continue; /* reads, then writes */
+            /* reads, then writes */
+            if (alone && pair.a->place->tile == pair.b->place->tile && pair.a->place != pair.b->place) continue;
             if (block == other && !races_within(&pair)) note_order(r, &pair);
             if (block == other ? !races_within(&pair) : !races_across(r, &pair)) continue;
-            if (!alone && pair.b->place->access->span.lo < pair.a->place->access->span.lo) /* the later one is what is too much */
+            /* the error is at the later one */
+            if (!alone && pair.b->place->access->span.lo < pair.a->place->access->span.lo)
                 pair = (Pair){.block = other, .other = block, .a = pair.b, .b = pair.a, .at = {0}}, (void)race_meet(pair.a, pair.b, pair.at);
             if (block != other) report_tiles(r, &pair);
             else if (!alone) report_roles(r, &pair);
@@ -303,9 +309,9 @@ static void compare(Races *r, const Block *block, const Block *other) {
         }
 }
 
-/* ---- what is not shown ------------------------------------------------------------------------------------------------ */
+/* ---- races that sizes do not show ------------------------------------------------------------ */
 
-typedef struct Data { /* which variables of a role hold what memory holds? */
+typedef struct Data { /* which variables of a role depend on contents of memory? */
     Races *races;
     const FlowCode *code;
     bool *locals;
@@ -320,7 +326,7 @@ static void find_data(Expr *expr, void *data) {
 
 static void find_in(Expr *expr, void *data) { expr_visit(((Data *)data)->races->arena, expr, find_data, data); }
 
-/* Does memory decide about the control around the row? */
+/* True if memory decides about the control around the row */
 static bool control_by_data(Data *d, int at) {
     d->found = false;
     for (int region = d->code->rows.items[at].region; region >= 0; region = d->code->regions.items[region].parent)
@@ -343,7 +349,7 @@ static void follow_data(Data *d) {
     }
 }
 
-/* Do contents of memory decide where the place is, or whether it is reached? */
+/* True if contents of memory decide about the elements of the place, or its execution */
 static bool by_data(Data *d, const Place *place) {
     bool found = false;
     d->found = false;
@@ -367,14 +373,14 @@ static void find_unseen(Races *r) {
     }
 }
 
-/* Do tiles that touch an element certainly have the same coordinate along the axis? */
+/* True if tiles that access a common element are proved to have equal coordinates along the axis */
 static bool is_told(const Races *r, size_t axis, uint32_t told) {
     int64_t extent;
     bool one = expr_constant(r->prog->axes.items[axis].padded, &extent) && extent <= 1;
     return one || told >> axis & 1;
 }
 
-/* Do they have the same coordinates, or write the same value along the axes where they differ? */
+/* True if they have equal coordinates, or write equal values along the axes that differ */
 static bool tiles_apart(Races *r, const Place *a, const Place *b, uint32_t told) {
     for (size_t x = 0; x < r->prog->axes.count; x++) {
         if (is_told(r, x, told)) continue;
@@ -384,7 +390,7 @@ static bool tiles_apart(Races *r, const Place *a, const Place *b, uint32_t told)
     return true;
 }
 
-/* Who is not shown to touch elements of its own, or to come first; NULL: that is shown */
+/* The part that is not proved to be disjoint or ordered; NULL: all is */
 static const char *not_apart(Races *r, const RaceProof *proof, const Place *a, const Place *b) {
     bool followed = r->ordered && !r->cut && !a->unseen && !b->unseen;
     bool seen = followed && *order_of(r, a, b), same = a == b;
@@ -402,8 +408,8 @@ static bool is_copied(const Place *place) {
     return place->manner == MANNER_LANES || place->manner == MANNER_LOADED;
 }
 
-/* Is it proved that no sizes show a race of the two? A proof says nothing of what one instance does
- * while a copy of its own is under way. */
+/* True if no sizes can show a race of the two. Proofs do not cover an instance's own accesses
+ * during its copies. */
 static bool is_settled(Races *r, Place *a, Place *b) {
     RaceProof proof = race_proof(r->arena, r->prog, a, b);
     if (proof.never) return true;
@@ -445,7 +451,7 @@ static bool may_race(const Place *a, const Place *b) {
     return a->access->object == b->access->object && (a->write || b->write);
 }
 
-/* The first place that is not settled with all places after it; their count: there is none */
+/* The first place that is not settled with all later ones; their count: none */
 static size_t first_open(Races *r) {
     for (size_t i = 0; i < r->places.count; i++)
         for (size_t k = i; k < r->places.count; k++) {
@@ -468,7 +474,7 @@ static void compare_proofs(Races *r, size_t first) {
         }
 }
 
-/* The first tile, and along each axis those next to it */
+/* The first tile, and its neighbours along each axis */
 static int neighbours(const Races *r, const int64_t *extents, int64_t *tiles) {
     int64_t stride = 1;
     int count = 1;
@@ -498,7 +504,7 @@ static void try_sizes(Races *r, const Sizes *sizes) {
     arena_free(scratch);
 }
 
-/* Sizes at which what decides about the places comes to something else */
+/* Sizes for which the formulas that decide about the places have different values */
 static Sizes *sizes_of(const Races *r) {
     const Prog *prog = r->prog;
     Sizes *sizes = sizes_new(r->arena, prog, false);
@@ -529,7 +535,7 @@ static int by_statement(const void *a, const void *b) {
     return (one->row > two->row) - (one->row < two->row);
 }
 
-/* Stages that are signalled by hand give an order that is not known here. */
+/* The order given by explicitly signalled stages is unknown. */
 static bool signalled_by_hand(const Prog *prog) {
     for (size_t p = 0; p < prog->pipes.count; p++)
         if (prog->pipes.items[p].unproved) return true;

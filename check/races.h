@@ -1,23 +1,25 @@
-/* races: private to check/: who writes, or writes and reads, the same elements of a tensor without an order.
- *   races.c          which tensors are in question; verdicts
- *   races_apart.c    which executions touch elements of their own; the order of those of one instance
- *   races_follow.c   what the blocks of neighbouring tiles touch at given sizes, and in which order
+/* races, check private: unordered accesses to the same elements of a tensor.
+ *   races.c          tensors that may race; verdicts
+ *   races_apart.c    executions with disjoint elements; the order of one instance's executions
+ *   races_follow.c   accesses of the blocks of adjacent tiles at given sizes, and their order
  *   races_far.c      what these sizes cannot show
- *   races_proof.c    proofs that two executions touch no element in common, of formulas that races_ways.c makes
- *   races_value.c    does a value depend on an axis of the grid? */
+ *   races_proof.c    proofs that two executions are disjoint, with formulas from races_ways.c
+ *   races_value.c    dependence of a value on an axis of the grid */
 #ifndef PIPEC_RACES_H
 #define PIPEC_RACES_H
 
 #include "algebra/algebra.h"
 #include "check/trace.h"
 
-#define RACE_LOOPS 8 /* around a statement, that are looked at */
+#define RACE_LOOPS 8 /* most enclosing loops of a statement */
 
 typedef enum Manner {
     MANNER_PLAIN,  /* by the threads of the instance */
     MANNER_LANES,  /* read by cp.async: done when the stage is full */
-    MANNER_LOADED, /* read by the copy engine: the same, and what threads have written is not seen without a fence */
-    MANNER_STORED  /* written by the copy engine: nothing waits for it but the end of the kernel */
+    /* read by the copy engine: the same; it does not see writes of threads without a fence */
+    MANNER_LOADED,
+    /* written by the copy engine: only the end of the kernel waits for it */
+    MANNER_STORED
 } Manner;
 
 /* An access to a tensor that the kernel writes */
@@ -28,67 +30,80 @@ typedef struct Place {
     const Access *access;
     bool write;
     Manner manner;
-    bool conditional; /* stands in an `if`, or in a loop with `where` */
+    bool conditional; /* in an `if`, or in a loop with `where` */
     bool data;        /* contents of memory decide where or whether it is executed */
-    bool unseen;      /* sizes do not show it: for that, or as its subscripts are no sums of a base and of indexes */
+    /* sizes do not show it: for that reason, or because its subscripts are not sums of a base
+     * and indexes */
+    bool unseen;
     int loop_count;
     const Region *loops[RACE_LOOPS]; /* around it, outermost first */
     bool said;
-    struct RaceWays *formulas; /* races_proof.h; NULL: not asked yet */
+    struct RaceWays *formulas; /* races_proof.h; NULL: not computed yet */
 } Place;
 
 typedef VEC(Place) Places;
 
-typedef struct Side { /* the places lo, lo + step, .. of one axis */
+typedef struct Side { /* the positions lo, lo + step, .. along one axis */
     int64_t lo, step, count;
 } Side;
 
-typedef struct Touch { /* a place, executed once */
+typedef struct Touch { /* one execution of a place */
     Place *place;
     int process, instance;
-    int time;         /* steps of the process before it */
+    int time;         /* number of earlier steps of the process */
     int pipe, number; /* LANES, LOADED: the stage that it fills */
-    const int *clock; /* of its process then */
+    const int *clock; /* of its process at that time */
     Side sides[PROG_MAX_RANK];
 } Touch;
 
-typedef struct Block { /* one that runs one tile of the grid */
+typedef struct Block { /* a block that runs one tile of the grid */
     int64_t axes[PROG_MAX_RANK];
-    VEC(Touch) touches; /* in each process in its order */
+    VEC(Touch) touches; /* ordered within each process */
     int processes;
-    bool cut;           /* some process could not be followed to its end: contents of memory decide, or it is too long */
+    /* some process was not run to its end: contents of memory decide, or it is too long */
+    bool cut;
 } Block;
 
-Traced *race_traced(Arena *arena, const Prog *prog, const Places *places); /* places are sorted by statement */
-/* Follows all roles. Touches that depend on data, or that are never reached, are left out. */
+/* places are sorted by statement */
+Traced *race_traced(Arena *arena, const Prog *prog, const Places *places);
+/* Runs all roles. Accesses that depend on data, or are never reached, are missing. */
 Block *race_block(Arena *arena, Traced *traced, Places *places, const Sizes *sizes, const int64_t *extents, int64_t tile);
-/* Does more than the iterations that are followed decide about operations or places? */
+/* True if the operations or places depend on more iterations than are run */
 bool race_is_far(Arena *arena, const Traced *traced, const Places *places);
-bool race_before(const Block *block, const Touch *a, const Touch *b); /* is the one done, and seen, when the other begins? */
-bool race_meet(const Touch *a, const Touch *b, int64_t *at);          /* do they touch the same element, and which? */
+/* true if `a` is complete and visible when `b` begins */
+bool race_before(const Block *block, const Touch *a, const Touch *b);
+/* true if they access a common element; *at: its index */
+bool race_meet(const Touch *a, const Touch *b, int64_t *at);
 
-/* Does what the place writes differ along the axis other than by where it is written? 1, 0, or -1: not known */
+/* True if the value written differs along the axis, other than by its position: 1, 0, or -1:
+ * unknown */
 int race_value_differs(Arena *arena, const Prog *prog, Algebra *algebra, const Place *place, int axis);
 
 /* ---- races_proof.c */
 
-typedef struct RaceProof { /* certainly, for all sizes, contents and paths: executions of the two places that touch one element .. */
+/* proved for all sizes, contents and paths: executions of the two places that access a common
+ * element .. */
+typedef struct RaceProof {
     uint32_t axes;         /* .. have the same coordinate along these axes of the grid */
     bool instances;        /* .. and in one tile of one instance, where both are of one role */
-    bool threads;          /* .. and of one element of the statement, where both are one unseen place */
+    /* .. and of one element of the statement, where both are one unseen place */
+    bool threads;
     bool within;           /* .. are in different tiles */
-    bool never;            /* there are none */
+    bool never;            /* .. do not exist */
 } RaceProof;
 
 RaceProof race_proof(Arena *arena, const Prog *prog, Place *one, Place *two);
 
 /* ---- races_apart.c */
 
-/* Is each subscript a base plus multiples of indexes of its own? */
+/* True if each subscript is a base plus multiples of its own indexes */
 bool race_walks(const Place *place);
-/* Do different executions touch different elements, or the same threads the same ones one after another? `alone`: those of one block */
+/* True if different executions access different elements, or the same threads the same ones in
+ * order. `alone`: executions of one block */
 bool race_apart(const Prog *prog, Algebra *algebra, const Place *place, bool alone);
-bool race_mentions(Algebra *algebra, const Place *place, int atom); /* in a subscript, or it is not known */
-void race_order(const Prog *prog, Algebra *algebra, Places *places); /* fills Tile.order of what one instance does to a tensor more than once */
+/* in a subscript; also if that is unknown */
+bool race_mentions(Algebra *algebra, const Place *place, int atom);
+/* sets Tile.order for an instance's repeated accesses to a tensor */
+void race_order(const Prog *prog, Algebra *algebra, Places *places);
 
 #endif

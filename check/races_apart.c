@@ -1,12 +1,13 @@
-/* Which executions touch elements of their own; and of those that do not, what one instance has to wait for before it touches them again.
- * Subscripts are read as numbers of a mixed radix: the axes of the grid, loops, the rank and the indexes are digits. */
+/* Executions with disjoint elements; and otherwise the waits of one instance before it accesses
+ * elements again. Subscripts are numbers in a mixed radix: the axes of the grid, loops, the rank
+ * and the indexes are digits. */
 #include "check/races.h"
 
 #include <stdlib.h>
 
 typedef struct Radix {
     int atom;             /* -1: an index */
-    int64_t step, extent; /* extent 0: as far as it likes */
+    int64_t step, extent; /* extent 0: unlimited */
 } Radix;
 
 typedef struct Radices {
@@ -24,7 +25,7 @@ static bool add_digit(Radices *digits, int atom, int64_t step, int64_t extent) {
     return true;
 }
 
-/* In a mixed radix a place tells all its digits. */
+/* In a mixed radix a position determines all its digits. */
 static bool tells_apart(const Radices *digits) {
     int64_t reached = 0;
     for (int i = 0; i < digits->count; i++) {
@@ -35,12 +36,13 @@ static bool tells_apart(const Radices *digits) {
     return true;
 }
 
-typedef struct Variables { /* whose values tell one execution of a statement from another */
+typedef struct Variables { /* their values distinguish the executions of a statement */
     int count;
     int atoms[PROG_MAX_RANK + RACE_LOOPS + 1];
     int64_t extents[PROG_MAX_RANK + RACE_LOOPS + 1];
     bool told[PROG_MAX_RANK + RACE_LOOPS + 1];
-    bool in_turn[PROG_MAX_RANK + RACE_LOOPS + 1]; /* one instance takes its values one after the other */
+    /* one instance takes its values one after the other */
+    bool in_turn[PROG_MAX_RANK + RACE_LOOPS + 1];
 } Variables;
 
 static void add_variable(Variables *v, int atom, int64_t extent, bool in_turn) {
@@ -69,7 +71,7 @@ static bool find_variables(const Prog *prog, Algebra *algebra, const Place *plac
     return true;
 }
 
-/* The variables in a base as digits; false where they do not stand in it so */
+/* The variables of a base as digits; false: they have another form */
 static bool add_variables(Algebra *algebra, const Poly *base, const Variables *v, Radices *digits, bool *mentioned) {
     for (int t = 0; t < base->count; t++)
         for (int i = 0; i < v->count; i++)
@@ -85,7 +87,7 @@ static bool add_variables(Algebra *algebra, const Poly *base, const Variables *v
     return true;
 }
 
-/* Which variables does the subscript along this axis tell? */
+/* Marks the variables that the subscript along this axis determines */
 static void tell(Algebra *algebra, const Place *place, int d, Variables *v) {
     const Affine *affine = &place->access->affine[d];
     const IndexSpace *space = &place->tile->space;
@@ -133,9 +135,9 @@ bool race_apart(const Prog *prog, Algebra *algebra, const Place *place, bool alo
     return true;
 }
 
-/* ---- one after the other ---------------------------------------------------------------------------------------------- */
+/* ---- order within an instance ---------------------------------------------------------------- */
 
-/* Do the digits of a place's subscript tell all variables in it where those that are no variables reach this far? */
+/* True if a position's subscript determines all its variables, for indexes that reach this far */
 static bool told_within(const Prog *prog, Algebra *algebra, const Place *place, const Poly *base, int64_t extent) {
     Variables v = {0};
     Radices digits = {0};
@@ -144,7 +146,7 @@ static bool told_within(const Prog *prog, Algebra *algebra, const Place *place, 
            add_variables(algebra, base, &v, &digits, mentioned) && tells_apart(&digits);
 }
 
-/* How far the indexes take a subscript; false where that is not known */
+/* Extent reached by the indexes of a subscript; false: unknown */
 static bool reach_of(const Place *place, int d, int64_t *reach) {
     const IndexSpace *space = &place->tile->space;
     *reach = 0;
@@ -156,7 +158,7 @@ static bool reach_of(const Place *place, int d, int64_t *reach) {
     return true;
 }
 
-/* Do the two touch disjoint parts of what the same digits tell apart? */
+/* True if the two access disjoint parts that the same digits determine */
 static bool parts_apart(const Prog *prog, Algebra *algebra, const Place *a, const Place *b, int d) {
     const Affine *one = &a->access->affine[d], *two = &b->access->affine[d];
     int64_t distance, reach[2];
@@ -171,7 +173,7 @@ static bool parts_apart(const Prog *prog, Algebra *algebra, const Place *a, cons
     return told_within(prog, algebra, a, base, to - from + 1);
 }
 
-typedef struct Stretch {   /* of a subscript, but for its variables */
+typedef struct Stretch {   /* of a subscript, without its variables */
     int64_t from, to;
 } Stretch;
 
@@ -180,7 +182,7 @@ static int by_begin(const void *a, const void *b) {
     return one->from < two->from ? -1 : one->from > two->from;
 }
 
-/* The same of many at once: does each two of them, along this axis? */
+/* The same for several places: true if all pairs are disjoint along this axis */
 static bool all_apart(const Prog *prog, Algebra *algebra, const Place *const *places, size_t count, int d, Stretch *stretches) {
     const Affine *first = &places[0]->access->affine[d];
     const Poly *base = first->is ? algebra_poly(algebra, places[0]->role, first->base) : NULL;
@@ -202,7 +204,8 @@ static bool all_apart(const Prog *prog, Algebra *algebra, const Place *const *pl
     return true;
 }
 
-/* Does each element belong to one thread in both? Statements that name a tensor walk their elements one by one, thread after thread. */
+/* True if both assign each element to the same thread. Statements on tensors visit their
+ * elements one by one, thread after thread. */
 static bool same_threads(const Prog *prog, Algebra *algebra, const Place *a, const Place *b) {
     const Tile *one = a->tile, *two = b->tile;
     Digit replicas[2 * PROG_MAX_INDEXES + 1];
@@ -228,7 +231,8 @@ static bool in_order(const Prog *prog, Algebra *algebra, const Place *a, const P
     return same_threads(prog, algebra, a, b);
 }
 
-/* What `place` waits for where `before` came first. What a copy into a stage reads is nothing that its own role can wait for. */
+/* The waits of `place` if `before` came first. A role cannot wait for the reads of its own
+ * copies into a stage. */
 static int waits_for(const Place *place, const Place *before) {
     bool copy = place->manner == MANNER_STORED || place->manner == MANNER_LOADED;
     switch (before->manner) {
@@ -247,7 +251,7 @@ static int by_object(const void *a, const void *b) {
     return one < two ? -1 : one > two;
 }
 
-/* What one role does to one tensor */
+/* Accesses of one role to one tensor */
 static void order_object(const Prog *prog, Algebra *algebra, const Place *const *places, size_t count, Stretch *stretches) {
     bool writes = false, apart = false;
     for (size_t i = 0; i < count; i++) writes |= places[i]->write;
@@ -256,7 +260,8 @@ static void order_object(const Prog *prog, Algebra *algebra, const Place *const 
     for (size_t i = 0; i < count; i++)
         for (size_t k = i; k < (apart ? i + 1 : count); k++) {
             const Place *a = places[i], *b = places[k];
-            if ((a->tile == b->tile && a != b) || in_order(prog, algebra, a, b)) continue; /* one statement reads, then writes */
+            /* one statement reads, then writes */
+            if ((a->tile == b->tile && a != b) || in_order(prog, algebra, a, b)) continue;
             a->tile->order |= waits_for(a, b);
             b->tile->order |= waits_for(b, a);
         }

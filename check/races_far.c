@@ -1,13 +1,13 @@
-/* What small sizes cannot show of an order: where a loop or an axis must come to a number that is
- * larger than the iterations that are followed, before a condition, a quotient or an extreme of it
- * comes out another way. Comes in with the rows that decide about operations and places. */
+/* Limits of small sizes: a loop or an axis must reach a value beyond the iterations that are run
+ * before a condition, a quotient or an extreme of it changes. Needs the rows that decide about
+ * operations and places. */
 #include "check/races.h"
 
 typedef struct Far {
     Arena *arena;
-    int64_t most; /* iterations that are followed at least */
-    bool sums;    /* what is added counts too */
-    bool local;   /* a variable is in the operand */
+    int64_t most; /* least number of iterations that are run */
+    bool sums;    /* includes summands */
+    bool local;   /* the operand contains a variable */
     bool found;
 } Far;
 

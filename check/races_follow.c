@@ -1,12 +1,13 @@
-/* What one block touches at given sizes. Each instance of each role is a process of the machine. One run of all of them decides what
- * comes before what: a process carries a clock, the number of steps of every process that certainly come before it, which a release
- * hands to those who acquire the stage, and the end of a turn to the next one. Copies into a stage are processes of their own, one a
- * pipe, that have come as far as the last stage that some process has acquired full. */
+/* Accesses of one block at given sizes. Each instance of each role is a process of the machine.
+ * One run gives the order: a process has a vector clock, the number of steps of every process
+ * that precede it; a release passes it to those who acquire the stage, and the end of a turn to
+ * the next instance. Copies into a stage are separate processes, one per pipe, which have
+ * advanced to the last stage that some process has acquired full. */
 #include "check/races.h"
 
 #include <stdlib.h>
 
-#define EVENTS_MOST 1000 /* of a process */
+#define EVENTS_MOST 1000 /* most events of a process */
 
 typedef VEC(int *) Clocks; /* by number of the stage */
 
@@ -16,15 +17,16 @@ typedef struct Follow {
     Places *places;
     Block *block;
     VEC(Touch) touches; /* in the order of the run */
-    int count, width;   /* processes; and copies of the pipes after them */
-    const int **clocks; /* by process: now */
+    int count, width;   /* number of processes; including the copies of the pipes */
+    const int **clocks; /* by process: present clock */
     struct Handed {
-        Clocks full, empty; /* that those who have released the stage have handed over */
+        Clocks full, empty; /* passed on by releases */
     } *rings;
-    int ***passed;      /* by role and turn: the clock of the last one who had it */
+    /* by role and turn: the clock of the last instance that had it */
+    int ***passed;
 } Follow;
 
-/* ---- elements --------------------------------------------------------------------------------------------------------- */
+/* ---- elements -------------------------------------------------------------------------------- */
 
 typedef struct Digits {
     int count;
@@ -38,7 +40,7 @@ static void add_digit(Digits *digits, int64_t step, int64_t extent) {
     digits->step[at] = step, digits->extent[at] = extent;
 }
 
-/* The walk of all digits as one with a single step; false where it is none */
+/* All digits as one with a single step; false: impossible */
 static bool join_digits(const Digits *digits, Side *side) {
     side->step = 1, side->count = 1;
     for (int i = 0; i < digits->count; i++) {
@@ -51,7 +53,7 @@ static bool join_digits(const Digits *digits, Side *side) {
     return true;
 }
 
-/* What lies outside of the tensor is not touched. */
+/* Positions outside of the tensor are not accessed. */
 static bool clip(Side *side, int64_t extent) {
     if (side->lo < 0) {
         int64_t outside = (-side->lo + side->step - 1) / side->step;
@@ -67,7 +69,7 @@ static bool index_extent(const Env *env, const Index *index, int64_t *extent) {
     return (index->extent >= 0 || evaluate(env, index->dynamic, extent)) && *extent > 0 && *extent < INT32_MAX;
 }
 
-/* False: it touches nothing, or no walk with one step along each axis for itself */
+/* False: it accesses nothing, or not a single step along each axis separately */
 static bool sides_of(const Prog *prog, const Env *env, const IndexSpace *space, const Access *access, Side *sides) {
     bool used[PROG_MAX_INDEXES] = {false};
     for (int d = 0; d < access->rank; d++) {
@@ -89,8 +91,8 @@ static bool sides_of(const Prog *prog, const Env *env, const IndexSpace *space, 
     return true;
 }
 
-/* The greatest common divisor, and a number `times` for which it is factor * times, but for
- * multiples of the modulus */
+/* The greatest common divisor, and a number `times` with factor * times = divisor modulo the
+ * modulus */
 static int64_t common_divisor(int64_t factor, int64_t modulus, int64_t *times) {
     int64_t last = modulus, rest = factor, before = 0, now = 1;
     while (rest != 0) {
@@ -104,8 +106,8 @@ static int64_t common_divisor(int64_t factor, int64_t modulus, int64_t *times) {
 
 static int64_t last_of(const Side *side) { return side->lo + side->step * (side->count - 1); }
 
-/* The first place of both. The places of `a` that have the steps of `b` too are as far from each
- * other as the least common multiple of both steps. */
+/* The first common position. Positions of `a` that are also on the steps of `b` are the least
+ * common multiple of both steps apart. */
 static bool sides_meet(const Side *a, const Side *b, int64_t *at) {
     int64_t lo = a->lo > b->lo ? a->lo : b->lo, times;
     int64_t hi = last_of(a) < last_of(b) ? last_of(a) : last_of(b);
@@ -126,9 +128,9 @@ bool race_meet(const Touch *a, const Touch *b, int64_t *at) {
     return true;
 }
 
-/* ---- what a process does ---------------------------------------------------------------------------------------------- */
+/* ---- steps of a process ---------------------------------------------------------------------- */
 
-/* The first of the places of a statement; NULL: it has none */
+/* The first place of a statement; NULL: none */
 static Place *place_of(const Places *places, const Tile *tile) {
     for (size_t i = 0; i < places->count; i++)
         if (places->items[i].tile == tile) return &places->items[i];
@@ -153,7 +155,7 @@ static void see(Run *run, const Position *standing, const Row *row, const Env *e
     }
 }
 
-/* ---- clocks ------------------------------------------------------------------------------------------------------------ */
+/* ---- clocks ---------------------------------------------------------------------------------- */
 
 static void join_clock(const Follow *f, int *clock, const int *other) {
     for (int i = 0; other && i < f->width; i++)
@@ -197,7 +199,7 @@ static void step(Run *run, const Position *standing, const Event *event) {
     f->clocks[p] = clock;
 }
 
-/* Touches in the order of the processes; in each in its own */
+/* Sorts accesses by process, and in each by time */
 static void sort_touches(Follow *f) {
     for (int p = 0; p < f->count; p++)
         for (size_t i = 0; i < f->touches.count; i++)
@@ -230,7 +232,7 @@ Block *race_block(Arena *arena, Traced *traced, Places *places, const Sizes *siz
     f.block->processes = f.count = (int)run->machine->processes.count;
     open_clocks(&f);
     run->tile = see, run->event = step, run->data = &f;
-    run->machine->halts = true; /* a process goes as far as it can be followed */
+    run->machine->halts = true; /* a process runs as far as it is known */
     Outcome outcome = trace_run(run);
     f.block->cut = outcome == OUTCOME_BEYOND;
     for (int p = 0; p < f.count; p++) f.block->cut |= run->machine->halted[p];

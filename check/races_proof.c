@@ -1,12 +1,13 @@
-/* Proofs that two executions never touch one element. Both places are written as formulas over variables of their own - axes of the grid, loops,
- * rank, indexes - with what the paths to them have decided; that they touch the same element although an axis, the rank or an index differs
- * must be impossible. Subscripts are read as numbers of a mixed radix first: equal numbers have equal digits. */
+/* Proofs that two executions are disjoint. Both places are formulas over separate variables -
+ * axes of the grid, loops, rank, indexes - with the conditions of their paths; it must be
+ * impossible that they access one element although an axis, the rank or an index differs.
+ * Subscripts are first taken as numbers in a mixed radix: equal numbers have equal digits. */
 #include "check/races_proof.h"
 
 #include <string.h>
 
 typedef struct Equal {
-    int atom;          /* that the second place's variable is renamed to */
+    int atom;          /* replaces this variable of the second place */
     const Poly *value;
 } Equal;
 
@@ -16,15 +17,17 @@ typedef struct Proof {
     Algebra *algebra;  /* of the first place's role */
     Formulas one, two;
     bool same;         /* both are one place, */
-    bool mirrored;     /* and one way through its selects: what holds of the two holds the other way round */
-    uint32_t told;     /* axes of the grid along which both are known to have one coordinate */
-    VEC(Equal) digits; /* variables of the second place that the subscripts tell in terms of the first one's */
-    Polys zeros;       /* what else they tell: each is 0 */
+    /* and one choice of its selects: a fact about the two holds with their roles exchanged */
+    bool mirrored;
+    uint32_t told;     /* axes of the grid along which both have equal coordinates */
+    /* variables of the second place that the subscripts give in terms of the first one's */
+    VEC(Equal) digits;
+    Polys zeros;       /* other equations from the subscripts: each is 0 */
 } Proof;
 
 static bool meets(const Reach *a, const Reach *b) { return !a->known || !b->known || (a->hi >= b->lo && b->hi >= a->lo); }
 
-/* Are the places of all tiles apart along one dimension? */
+/* True if the places of all tiles are disjoint along one dimension */
 static bool far_apart(const Formulas *one, const Formulas *two) {
     for (int d = 0; d < one->place->access->rank; d++)
         if (!meets(&one->reach[d], &two->reach[d])) return true;
@@ -35,7 +38,7 @@ static const Poly *axis_name(const Proof *p, int axis) {
     return algebra_version(p->algebra, NULL, axis, -1, "axis", E_I32);
 }
 
-/* What the second place's variable is renamed to; NULL: it is none of its own */
+/* The replacement of the second place's variable; NULL: it is shared */
 static const Poly *fresh(const Proof *p, const Atom *atom) {
     Algebra *algebra = p->algebra;
     bool loop = atom->kind == ATOM_LOCAL && atom->role == p->two.code->role && atom->role->locals.items[atom->index].kind == LOCAL_LOOP;
@@ -47,7 +50,7 @@ static const Poly *fresh(const Proof *p, const Atom *atom) {
     return NULL;
 }
 
-/* A variable of the second place in the formula that has no name of its own yet; -1: there is none */
+/* A variable of the second place in the formula without a replacement yet; -1: none */
 static int own_variable(const Proof *p, const Poly *poly) {
     arena_count(p->algebra->arena, 1);
     for (int t = 0; t < poly->count; t++)
@@ -61,7 +64,7 @@ static int own_variable(const Proof *p, const Poly *poly) {
     return -1;
 }
 
-/* The second place's own variables get names of their own, or what the subscripts tell of them. */
+/* Replaces the second place's variables by new atoms, or by their known values. */
 static const Poly *renamed(const Proof *p, const Poly *poly) {
     Algebra *algebra = p->algebra;
     for (int id; poly && (id = own_variable(p, poly)) >= 0;)
@@ -78,7 +81,7 @@ static const Poly *other_rank(const Proof *p) {
     return renamed(p, poly_atom(p->algebra, algebra_atom_rank(p->algebra, p->two.code->role)));
 }
 
-/* Versions of variables: what the second place mentions of them differs from the first place's, though the names are the same. */
+/* Versions of variables have the same atoms in both places but different values. */
 static bool has_versions(const Algebra *algebra, const Poly *poly) {
     arena_count(algebra->arena, 1);
     for (int t = 0; poly && t < poly->count; t++)
@@ -102,7 +105,7 @@ static void assume_zero(const Proof *p, const Poly *poly) {
     algebra_assume_poly(p->algebra, poly_minus(p->algebra, poly));
 }
 
-/* The choice in terms of the second place's variables; what is not known of them is left out of either set. */
+/* The choice in terms of the second place's variables; unknown facts are left out of both sets. */
 static Choice second_choice(const Proof *p, const Choice *choice) {
     Choice out = {{NULL, NULL}, {0, 0}};
     for (int side = 0; side < 2; side++) {
@@ -139,7 +142,7 @@ static bool is_assumed(const Proof *p, const Poly *poly) {
     return false;
 }
 
-/* Is a > b impossible, with what is assumed? */
+/* True if a > b contradicts the assumptions */
 static bool never_above(const Proof *p, const Poly *a, const Poly *b) {
     if (is_assumed(p, poly_sum(p->algebra, b, a, -1))) return true;
     PathMark mark = algebra_mark(p->algebra);
@@ -154,10 +157,11 @@ static bool always_equal(const Proof *p, const Poly *a, const Poly *b) {
     return never_above(p, a, b) && (p->mirrored || never_above(p, b, a));
 }
 
-/* Does what is assumed contradict itself? Not of a place and itself: an execution meets itself. */
+/* True if the assumptions contradict each other. Not for a place with itself: an execution
+ * accesses its own elements. */
 static bool never_meet(const Proof *p) { return !p->mirrored && algebra_impossible(p->algebra); }
 
-/* Is nothing in the formula a place's own? */
+/* True if the formula contains no variable of a place */
 static bool is_free(const Algebra *algebra, const Poly *poly) {
     arena_count(algebra->arena, 1);
     for (int t = 0; t < poly->count; t++)
@@ -170,7 +174,7 @@ static bool is_free(const Algebra *algebra, const Poly *poly) {
     return true;
 }
 
-/* ---- digits -------------------------------------------------------------------------------------------------------------- */
+/* ---- digits ---------------------------------------------------------------------------------- */
 
 #define DIGITS_MOST 16
 
@@ -178,7 +182,8 @@ static bool is_variable(const Atom *atom) {
     return atom->kind == ATOM_AXIS || atom->kind == ATOM_LOCAL || atom->kind == ATOM_RANK || atom->kind == ATOM_INDEX;
 }
 
-/* A factor in which nothing is the place's own: then the first digit of the subscript is the atom. */
+/* For a factor without variables of the place: then the first digit of the subscript is the
+ * atom. */
 static bool first_digit(const Formulas *f, const Poly *sub, int atom, RaceDigit *out) {
     Algebra *algebra = f->code->algebra;
     int64_t factor;
@@ -188,7 +193,8 @@ static bool first_digit(const Formulas *f, const Poly *sub, int atom, RaceDigit 
     const Poly *width = out->factor;
     if (poly_is_constant(out->factor, &factor) && factor != 0 && factor > -INT32_MAX) {
         int64_t value = constant ? out->rest->terms[0].coef : 0, by = factor < 0 ? -factor : factor;
-        int64_t whole = value / by - (value % by < 0); /* of a digit that falls, the opposite rises */
+        /* for a descending digit, its complement ascends */
+        int64_t whole = value / by - (value % by < 0);
         out->more = factor < 0 ? -whole : whole;
         out->rest = poly_offset(algebra, out->rest, -whole * by);
         width = poly_constant(algebra, by);
@@ -202,7 +208,7 @@ static bool first_digit(const Formulas *f, const Poly *sub, int atom, RaceDigit 
     return within;
 }
 
-/* The first digit of the subscript; false: none is known. */
+/* The first digit of the subscript; false: unknown */
 static bool find_digit(const Formulas *f, const Poly *sub, RaceDigit *out) {
     for (int t = 0; sub && t < sub->count; t++)
         for (int k = 0; k < sub->terms[t].count; k++) {
@@ -212,7 +218,7 @@ static bool find_digit(const Formulas *f, const Poly *sub, RaceDigit *out) {
     return false;
 }
 
-/* The second place's variable is this, in terms of the first one's. */
+/* The second place's variable equals this value, in terms of the first one's. */
 static void note_equal(Proof *p, int atom, const Poly *value) {
     const Poly *imported = algebra_import(p->algebra, p->two.code->algebra, poly_atom(p->two.code->algebra, atom));
     if (!imported || !value) return;
@@ -223,7 +229,7 @@ static void note_equal(Proof *p, int atom, const Poly *value) {
     else if (own) vec_push(p->arena, &p->zeros, poly_sum(p->algebra, own, value, -1));
 }
 
-/* All digits of the subscript that can be told, from the first one on */
+/* All digits of the subscript that are determined, from the first one on */
 static const RaceDigits *digits_of(const Proof *p, const Formulas *f, int d) {
     RaceDigits *digits = &f->digits[d];
     const Poly *sub = f->subs[d];
@@ -237,7 +243,7 @@ static const RaceDigits *digits_of(const Proof *p, const Formulas *f, int d) {
     return digits;
 }
 
-/* Two sums that are equal, with the same leading digits: the digits are equal, and so are the rests. */
+/* Two equal sums with the same leading digits: the digits are equal, and so are the rests. */
 static void match_digits(Proof *p, int d) {
     const RaceDigits *a = digits_of(p, &p->one, d), *b = digits_of(p, &p->two, d);
     size_t count = a->items.count < b->items.count ? a->items.count : b->items.count, same = 0;
@@ -254,7 +260,7 @@ static void match_digits(Proof *p, int d) {
              poly_sum(p->algebra, a->items.items[same - 1].rest, rest, -1));
 }
 
-/* ---- grids of few tiles, each looked at ---------------------------------------------------------------------------------- */
+/* ---- grids of few tiles, one by one ---------------------------------------------------------- */
 
 #define TILES_MOST 256
 
@@ -271,7 +277,7 @@ static void coordinates_of(const Prog *prog, const int64_t *extents, int64_t til
     for (size_t a = prog->axes.count; a-- > 0; tile /= extents[a]) out[a] = tile % extents[a];
 }
 
-/* Do all pairs of tiles of a small grid reach different places along some dimension? */
+/* True if all pairs of tiles of a small grid reach different positions along some dimension */
 static bool apart_one_by_one(const Proof *p) {
     int64_t extents[PROG_MAX_RANK], total = 1, at[PROG_MAX_RANK];
     int rank = p->one.place->access->rank;
@@ -319,7 +325,7 @@ static bool ranks_equal(const Proof *p) {
     return always_equal(p, own, other_rank(p));
 }
 
-/* Only of a place that sizes do not show is it asked. */
+/* Only for a place that sizes do not show. */
 static bool indexes_equal(const Proof *p) {
     const IndexSpace *space = &p->one.place->tile->space;
     for (int i = 0; i < space->bound && p->same && p->one.place->unseen; i++) {
@@ -330,7 +336,7 @@ static bool indexes_equal(const Proof *p) {
     return true;
 }
 
-/* Coordinates of the second place are those of the first; what has been told of them holds too. */
+/* Assumes that both places are in one tile, with its known facts. */
 static void assume_same_tile(const Proof *p) {
     for (size_t a = 0; a < p->prog->axes.count; a++) {
         const Poly *own = poly_atom(p->algebra, algebra_atom_axis(p->algebra, (int)a));
@@ -342,7 +348,7 @@ static void assume_same_tile(const Proof *p) {
     }
 }
 
-/* In one tile, two reads of the same element of a tensor that no role writes give the same value. */
+/* In one tile, two reads of one element of a tensor that no role writes give the same value. */
 static void prove_within(Proof *p, RaceProof *out) {
     p->told = UINT32_MAX;
     PathMark mark = algebra_mark(p->algebra);
@@ -354,12 +360,12 @@ static void prove_within(Proof *p, RaceProof *out) {
     algebra_undo(p->algebra, mark);
 }
 
-/* Where all axes are told, `within` says what `never` would. */
+/* If all axes are determined, `within` implies `never`. */
 static RaceProof prove(Proof *p) {
     const RaceProof never = {UINT32_MAX, true, true, true, true};
     RaceProof out = {0};
     for (int d = 0; d < p->one.place->access->rank; d++) match_digits(p, d);
-    for (bool more = true; more;) { /* an axis that is told helps to tell others */
+    for (bool more = true; more;) { /* a determined axis may determine others */
         PathMark mark = algebra_mark(p->algebra);
         assume_same_element(p);
         out.never = never_meet(p);

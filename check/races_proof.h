@@ -1,6 +1,6 @@
 /* Places of tensors as formulas: private to check/races_proof.c, which compares them, and
- * check/races_ways.c, which makes them. A subscript that selects between two is one way and
- * another; each is a set of formulas of its own. */
+ * check/races_ways.c, which makes them. A subscript that selects one of two values gives two
+ * sets of formulas. */
 #ifndef PIPEC_RACES_PROOF_H
 #define PIPEC_RACES_PROOF_H
 
@@ -19,20 +19,20 @@ typedef struct RaceDigit { /* sub = factor * (atom + more) + rest, 0 <= rest < |
     int64_t more;
 } RaceDigit;
 
-typedef struct RaceDigits { /* of a subscript as a number of a mixed radix, the first one first */
-    bool found;         /* they have been looked for */
+typedef struct RaceDigits { /* digits of a subscript in a mixed radix, most significant first */
+    bool found;         /* they have been computed */
     VEC(RaceDigit) items;
 } RaceDigits;
 
-typedef struct Formulas { /* a place as formulas: one way through the selects in its subscripts */
+typedef struct Formulas { /* a place as formulas: one choice of the selects in its subscripts */
     const Place *place;
     FlowCode *code;
     int at;              /* its row */
     Polys facts;         /* each >= 0 */
     VEC(Choice) choices; /* one of two sets of facts holds */
     const Poly *subs[PROG_MAX_RANK];
-    Reach reach[PROG_MAX_RANK]; /* in all tiles; known where indexes alone decide */
-    RaceDigits *digits;             /* by dimension: each a proof, so made once, where it is asked for */
+    Reach reach[PROG_MAX_RANK]; /* in all tiles; known if only indexes decide */
+    RaceDigits *digits;             /* by dimension: each needs a proof, so computed on first use */
 } Formulas;
 
 #define WAYS_MOST 16
@@ -42,7 +42,8 @@ typedef struct RaceWays {
     Formulas ways[WAYS_MOST];
 } RaceWays;
 
-const RaceWays *race_ways(Arena *arena, const Prog *prog, Place *place); /* made once a place */
+/* computed once per place */
+const RaceWays *race_ways(Arena *arena, const Prog *prog, Place *place);
 Reach race_reach(const Formulas *f, const Poly *sub);
 
 #endif

@@ -1,14 +1,15 @@
-/* Does what a place writes to one element differ along an axis of the grid? Followed through variables, tiles and stages, and through the
- * conditions that they are written under. Where the target moves with the axis, `min(t*T, N - T) + i`, what depends on the axis and on that
- * index in this very sum alone moves with it: the same values are written again. So dimensions of tiles and stages that the index walks are
- * followed back to where they are filled. */
+/* Dependence of a place's value for one element on an axis of the grid. Followed through
+ * variables, tiles and stages, and through the conditions of their writes. If the target moves
+ * with the axis, `min(t*T, N - T) + i`, a value that depends on the axis and on that index only
+ * in the same sum moves with it: the same values are written again. So dimensions of tiles and
+ * stages that the index traverses are followed back to their writes. */
 #include "check/races.h"
 #include "flow/code.h"
 
-#define NODES_MOST 20000 /* that are followed: what shares them may hold many more */
+#define NODES_MOST 20000 /* most nodes to follow: shared ones count once */
 
 typedef struct Move { /* a subscript of the target that depends on the axis */
-    const Poly *base; /* NULL: not known */
+    const Poly *base; /* NULL: unknown */
     bool walks;       /* an index is added to it */
 } Move;
 
@@ -19,11 +20,13 @@ typedef struct Depends {
     const Role *role;
     int axis;
     VEC(Move) moves;
-    unsigned moving;                  /* indexes of the statement that walk what moves */
-    unsigned **field_dims, **tile_dims; /* by pipe, by role: dimensions that such an index walks */
+    unsigned moving;                  /* indexes of the statement that traverse moving dimensions */
+    /* by pipe, by role: dimensions that such an index traverses */
+    unsigned **field_dims, **tile_dims;
     bool **fields, **tiles, **locals; /* by pipe, by role, by role */
     bool **rows;                      /* by role: the axis decides whether the row is executed */
-    bool tracing;                     /* dimensions that move are looked for, whatever is found on the way */
+    /* searches for moving dimensions, and ignores dependences */
+    bool tracing;
     bool found, changed;
     int left;
 } Depends;
@@ -34,7 +37,7 @@ static bool mentions_moving(const Depends *d, const Poly *poly) {
     return poly_mentions(d->algebra, poly, algebra_atom_axis(d->algebra, d->axis));
 }
 
-/* Is it the place in the tensor, but for what is the same in all tiles? */
+/* True if it is the target's position, except for terms that are equal in all tiles */
 static bool is_place(const Depends *d, const Poly *poly, const Move *move) {
     const Poly *more = move->base ? poly_sum(d->algebra, poly, move->base, -1) : NULL, *rest;
     int64_t coef;
@@ -65,7 +68,7 @@ static unsigned *dims_of(const Depends *d, const Access *access) {
 
 static bool walked(const Depends *d, const Expr *sub) { return sub->kind == X_INDEX && d->moving >> sub->index & 1; }
 
-/* A dimension that moves is read by an index that moves, and by nothing else. */
+/* A moving dimension must be read only by a moving index. */
 static void follow_subs(Depends *d, const Access *read) {
     unsigned *dims = read->object >= 0 ? dims_of(d, read) : NULL;
     for (int i = 0; i < read->rank; i++) {
@@ -138,8 +141,8 @@ static void note_rows(Depends *d, size_t role, int from, int to) {
     for (int at = from; at <= to; at++) note(d, &d->rows[role][at]);
 }
 
-/* What a leave under such a condition passes over, and what later iterations of a loop that it ends would have done. Of the loop over the
- * grid there are none in the tile. */
+/* Marks rows that a leave under such a condition skips, and those of later iterations of a loop
+ * that it ends. The loop over the grid has no later iteration in the tile. */
 static void note_leave(Depends *d, size_t role, const FlowCode *code, int at) {
     const Row *row = &code->rows.items[at];
     const Region *target = &code->regions.items[row->target];
@@ -160,7 +163,8 @@ static void note_target(Depends *d, size_t role, const Access *target) {
     if (target->space == SPACE_SHARED || target->space == SPACE_REGISTER) note(d, &d->tiles[role][target->object]);
 }
 
-/* The indexes that walk dimensions of the target which move. In one of these an index stands alone, or the place is not known. */
+/* The indexes that traverse moving dimensions of the target. In one of these the index is alone,
+ * or the position is unknown. */
 static void find_moving(Depends *d, const Access *target) {
     const unsigned *dims = target->object >= 0 ? dims_of(d, target) : NULL;
     for (int i = 0; dims && i < target->rank; i++) {
@@ -193,7 +197,8 @@ static void follow_row(Depends *d, const FlowCode *code, int at) {
         if (d->found && d->role->locals.items[i].kind != LOCAL_AXIS && row_sets(code, row, (int)i)) note(d, &d->locals[role][i]);
     if (row->kind == ROW_TILE) follow_tile(d, role, row->tile);
     if (row->kind == ROW_LEAVE) note_leave(d, role, code, at);
-    if (row->kind == ROW_ACQUIRE || row->kind == ROW_MOVE) note_pipe(d, row->handle); /* which stage it is */
+    /* which stage it is */
+    if (row->kind == ROW_ACQUIRE || row->kind == ROW_MOVE) note_pipe(d, row->handle);
 }
 
 static void find_read(Expr *expr, void *data) {
@@ -202,7 +207,8 @@ static void find_read(Expr *expr, void *data) {
     *(bool *)((void **)data)[1] |= expr->kind == X_READ || variable;
 }
 
-/* The target's subscripts that depend on the axis. False: they are no sums of a base and an index. */
+/* The target's subscripts that depend on the axis. False: they are not sums of a base and an
+ * index. */
 static bool find_moves(Depends *d, const Place *place) {
     const IndexSpace *space = &place->tile->space;
     int atom = algebra_atom_axis(d->algebra, d->axis);
@@ -249,7 +255,7 @@ static void dims_new(Depends *d) {
         d->tile_dims[i] = NEW_ARRAY(d->arena, unsigned, prog->roles.items[i].tiles.count + 1);
 }
 
-/* Until nothing changes; then `found` says it of the place's value */
+/* Iterates to the fixed point; then `found` is the result for the place's value */
 static void settle(Depends *d, const Place *place, unsigned moving) {
     flags_new(d);
     do {

@@ -1,6 +1,6 @@
-/* Places of tensors as formulas over the variables of an execution, with what its path has
- * decided. What the contents of stages and of tensors that are written have decided is left out:
- * two executions may find others there. */
+/* Places of tensors as formulas over the variables of an execution, with the conditions of its
+ * path. Conditions on contents of stages and of tensors that are written are left out: two
+ * executions may read different contents. */
 #include "check/races_proof.h"
 #include "flow/values.h"
 
@@ -12,8 +12,8 @@ static void add_range(Algebra *algebra, Arena *arena, Polys *facts, const Poly *
     if (extent && below) vec_push(arena, facts, below);
 }
 
-/* Ranges that the algebra would know of the atoms themselves; the second place's get other names,
- * of which it knows none. */
+/* Ranges that the algebra knows for its own atoms; the second place's variables get new atoms
+ * without ranges. */
 static void add_ranges(Arena *arena, const Prog *prog, Formulas *f) {
     Algebra *algebra = f->code->algebra;
     const IndexSpace *space = &f->place->tile->space;
@@ -57,14 +57,14 @@ Reach race_reach(const Formulas *f, const Poly *sub) {
     return out;
 }
 
-/* Do contents that are written while the kernel runs decide? */
+/* True if contents that are written while the kernel runs decide */
 static bool passes(const Algebra *algebra, const Poly *const *facts, size_t count) {
     bool changes = false;
     for (size_t i = 0; i < count; i++) changes |= poly_changes(algebra, facts[i]);
     return changes;
 }
 
-/* What the path to the place has decided, as far as it is so whenever it is asked */
+/* The conditions of the path to the place that do not depend on the time of evaluation */
 static void find_path(Arena *arena, Formulas *f) {
     Algebra *algebra = f->code->algebra;
     PathMark mark = values_assume(arena, f->code, f->at);
@@ -99,7 +99,7 @@ static int select_in(const Algebra *algebra, const Poly *poly) {
     return -1;
 }
 
-/* The condition, 0 or 1, holds, or does not. */
+/* Adds that the condition, 0 or 1, holds or not. */
 static void add_condition(Arena *arena, Formulas *f, const Poly *condition, bool holds) {
     Algebra *algebra = f->code->algebra;
     if (poly_changes(algebra, condition)) return;
@@ -107,8 +107,7 @@ static void add_condition(Arena *arena, Formulas *f, const Poly *condition, bool
              holds ? poly_offset(algebra, condition, -1) : poly_minus(algebra, condition));
 }
 
-/* The way of number `way` becomes two, where a select of subscript d is one or the other.
- * False: there is none, or no room */
+/* Splits choice number `way` by a select in subscript d. False: there is none, or no room */
 static bool part_way(Arena *arena, RaceWays *ways, int way, int d) {
     Algebra *algebra = ways->ways[way].code->algebra;
     int select = select_in(algebra, ways->ways[way].subs[d]);
@@ -128,8 +127,8 @@ static bool part_way(Arena *arena, RaceWays *ways, int way, int d) {
     return true;
 }
 
-/* Subscripts that are not known are left out; those that are, are inside: what is outside of the
- * tensor is not touched. */
+/* Unknown subscripts are left out; known ones are inside, because positions outside of the
+ * tensor are not accessed. */
 static void settle_way(Arena *arena, const Prog *prog, Formulas *f) {
     Algebra *algebra = f->code->algebra;
     const Access *access = f->place->access;

@@ -1,11 +1,11 @@
-/* Statements that no path reaches. A statement is dead where the one before it in its block was
- * reached and every path has left since, whatever conditions are: a function that is inlined may
- * well not need all of its text. What follows a block of its own is not said to be dead: that block
- * may be the arm that a constant chose; neither is what follows a leave that drops a stage: what
- * releases it stands there. */
+/* Statements that no path reaches. A statement is dead if the one before it in its block is
+ * reached and every path has left after it, for all values of conditions: an inlined function
+ * need not use all of its text. A statement after a nested block is not reported: the block may
+ * be the arm that a constant selected; nor one after a leave that drops a stage: it may release
+ * the stage. */
 #include "check/linear.h"
 
-/* ---- the rule: a state is nothing but that a path gets there --------------------------------- */
+/* ---- the rule: a state only says that a path reaches the row --------------------------------- */
 
 static void *start(Flow *flow) { return NEW(flow->arena, char); }
 
@@ -31,9 +31,9 @@ static const Rule rule = {
 
 typedef struct Reach {
     Linear *linear;
-    int *begun; /* by region and arm: the row at which the last statement before began, -1: none yet
-                 */
-    int told;   /* the last row that was said to be dead, -1: none yet */
+    /* by region and arm: the row at which the last statement before began, -1: none yet */
+    int *begun;
+    int told;   /* the last row that was reported as dead, -1: none yet */
 } Reach;
 
 /* The last reached leave before a row, -1: none */
@@ -49,8 +49,8 @@ static bool drops_between(const Linear *linear, int from, int to) {
     return false;
 }
 
-/* What is not reached was meant to be, or what leaves was not: nothing is said about the counts of
- * the role's pipes. */
+/* Either the dead statement or the leave is wrong: no verdict about the counts of the role's
+ * pipes. */
 static void fault_all(Linear *linear) {
     for (size_t at = 0; at < linear->code->rows.count; at++) {
         const Row *row = &linear->code->rows.items[at];
@@ -71,7 +71,7 @@ static void refuse(Linear *linear, int at) {
     fault_all(linear);
 }
 
-/* Regions and arms, numbered: the second arm of an IF is one of its own */
+/* Index of a region and arm: the second arm of an IF has its own */
 static size_t arm_of(const FlowCode *code, int region, int at) {
     const Region *row = &code->regions.items[region];
     return 2 * (size_t)region + (row->kind == REGION_IF && at > row->otherwise);

@@ -1,4 +1,4 @@
-/* Who may acquire which end of a pipe, and that each end is acquired by all who should. */
+/* Checks that each end of a pipe is acquired only by its roles, and by all of them. */
 #include "check/passes.h"
 
 const char *word_of(End end) { return end == END_PRODUCE ? "produce" : "consume"; }
@@ -9,8 +9,9 @@ typedef struct Ends {
     Diags *diags;
     Role *role;
     int role_index;
-    bool *acquires;  /* by pipe: this role acquires the end that is its own */
-    bool unknown;    /* some acquire of this role is refused or names no pipe: nothing is said about what is missing */
+    bool *acquires;  /* by pipe: this role acquires its own end */
+    /* some acquire of this role is refused or names no pipe: nothing is reported as missing */
+    bool unknown;
 } Ends;
 
 static const char *consumer_names(Ends *ends, const Pipe *pipe) {
@@ -27,7 +28,7 @@ static bool has_end(const Ends *ends, const Pipe *pipe, End end) {
     return end == END_PRODUCE ? pipe->producer == ends->role_index : pipe_consumed_by(pipe, ends->role_index);
 }
 
-/* The pipe whose end this role does have, nearest in name */
+/* The pipe of which this role has an end, with the most similar name */
 static const char *other_pipe(Ends *ends, const char *wanted, End end) {
     VEC(const char *) names = {0};
     for (size_t i = 0; i < ends->prog->pipes.count; i++) {
@@ -55,7 +56,7 @@ static void refuse_end(Ends *ends, int index, End end, Span span) {
     else diag_help(ends->diags, diag, "add `%s` to the consumers of `%s`", ends->role->name, pipe->name);
 }
 
-/* Who asks about an end has it, or else its cursor stands nowhere. */
+/* A role that tests an end must have it, because it needs the cursor. */
 static void look_at_try(Ends *ends, const Row *row) {
     const Hint *hint = &ends->role->hints.items[row->hint];
     if (!valid_index(hint->pipe, ends->prog->pipes.count)) {
@@ -82,11 +83,12 @@ static void look_at_acquire(Ends *ends, const Row *row) {
 static void look(Ends *ends, const Row *row) {
     if (row->kind == ROW_ASK) look_at_try(ends, row);
     if (row->kind == ROW_ACQUIRE) look_at_acquire(ends, row);
-    if (row->unsafe && row->unsafe->pipe >= 0 && row->unsafe->handle < 0) /* a cursor: it was found to be this role's */
+    /* a cursor: elaborate checked that it is this role's */
+    if (row->unsafe && row->unsafe->pipe >= 0 && row->unsafe->handle < 0)
         ends->acquires[(size_t)row->unsafe->pipe * 2 + (row->unsafe->end == END_CONSUME)] = true;
 }
 
-/* Who never comes to its end of the pipe, both ends in one message */
+/* Reports roles that never acquire their end of the pipe, both ends in one message */
 static void refuse_missing(const Prog *prog, Diags *diags, const Pipe *pipe, const Ends *producer, const Ends *const *consumers,
                            size_t count) {
     const Ends *first = producer ? producer : count ? consumers[0] : NULL;
@@ -114,14 +116,14 @@ static void refuse_missing(const Prog *prog, Diags *diags, const Pipe *pipe, con
                   word_of(end), first->role->name);
 }
 
-/* Where words were not understood, statements are missing: then nothing is said about what is not there. */
+/* After syntax errors statements may be missing: nothing is reported as missing. */
 bool words_failed(const Diags *diags) {
     for (size_t i = 0; i < diags->items.count; i++)
         if (diags->items.items[i]->code < P0100) return true;
     return false;
 }
 
-/* Which instance produces a stage of a role in turn consumes it too: nothing is exchanged. */
+/* The instance that produces a stage of a role in turn also consumes it: nothing is exchanged. */
 static void refuse_in_turn(const Prog *prog, Diags *diags, const Pipe *pipe) {
     const Role *role = &prog->roles.items[pipe->producer];
     Diag *diag = diag_at(diags, P0403, pipe->span,

@@ -1,15 +1,15 @@
-/* Small sizes: extents and scalars are tried from the smallest up, at values around the constants that they meet (tiles),
- * and formulas are evaluated there. For counterexamples; nothing is proved by it. */
+/* Small sizes: tries extents and scalars from the smallest up, at values near the constants that
+ * occur with them (tiles), and evaluates formulas. For counterexamples; proves nothing. */
 #include "check/sizes.h"
 #include "prog/eval.h"
 
-#define FREE_MOST 5       /* symbols that vary */
+#define FREE_MOST 5       /* most symbols that vary */
 #define CANDIDATES_MOST 24
 #define TILES_MOST 4096
-#define TILE_MOST 1024    /* that a constant is taken for */
+#define TILE_MOST 1024    /* largest constant that counts as a tile */
 #define CELLS_SHOWN 6
 
-/* ---- evaluating --------------------------------------------------------------------------------------------------- */
+/* ---- evaluation ------------------------------------------------------------------------------ */
 
 static bool local(const Env *env, const Expr *expr, int64_t *out) {
     if (!env->role || !valid_index(expr->index, env->role->locals.count)) return false;
@@ -35,7 +35,7 @@ static const int64_t *cell(Memory *memory, const struct Read *row, int rank) {
     return &memory->cells.items[memory->cells.count - 1].value;
 }
 
-/* Outside of the tensor it is 0. */
+/* 0 outside of the tensor. */
 static bool read(const Env *env, const Access *access, int64_t *out) {
     Reads *reads = env->reads;
     struct Read row = {.param = access->object};
@@ -89,7 +89,7 @@ bool evaluate(const Env *env, const Expr *expr, int64_t *out) {
     return eval_expr(&(EvalEnv){.leaf = leaf, .data = env, .exact = env->exact}, expr, out);
 }
 
-/* ---- candidates --------------------------------------------------------------------------------------------------- */
+/* ---- candidates ------------------------------------------------------------------------------ */
 
 static void insert(Sizes *sizes, int symbol, int64_t value) {
     for (size_t i = 0; i < sizes->candidates[symbol].count; i++)
@@ -120,7 +120,7 @@ static void find(Expr *expr, void *data) {
         found->constants[found->constant_count++] = expr->constant.integer;
 }
 
-/* Values around each constant that a symbol meets, in multiples of what `requires` says divides it */
+/* Values near each constant of a symbol, in multiples of a divisor given by `requires` */
 static void add_candidates(Sizes *sizes, int symbol, const Found *found, bool constants) {
     Expr self = {.kind = X_SYMBOL, .type = E_I32};
     self.index = symbol;
@@ -190,11 +190,11 @@ Sizes *sizes_new(Arena *arena, const Prog *prog, bool sparse) {
     return sizes;
 }
 
-/* ---- enumerating: by growing sum of positions among the candidates -------------------------------------------------- */
+/* ---- enumeration: by increasing sum of indexes in the candidates ----------------------------- */
 
 static int last_of(const Sizes *sizes, size_t i) { return (int)sizes->candidates[sizes->free.items[i]].count - 1; }
 
-/* The least positions from `first` on that add up to `sum`: all in the last ones */
+/* The first indexes from `first` on with this sum: all of it in the last ones */
 static bool fill(Sizes *sizes, size_t first, int sum) {
     for (size_t i = sizes->free.count; i-- > first;) {
         sizes->at[i] = sum < last_of(sizes, i) ? sum : last_of(sizes, i);
@@ -203,7 +203,7 @@ static bool fill(Sizes *sizes, size_t first, int sum) {
     return sum == 0;
 }
 
-/* The next way to share out the sum among the positions */
+/* The next distribution of the sum over the indexes */
 static bool advance(Sizes *sizes) {
     int behind = 0;
     if (!sizes->started) {

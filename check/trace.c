@@ -1,14 +1,14 @@
-/* What roles do at given sizes: the machine with an oracle that evaluates conditions and bounds,
- * from sizes, and from contents of memory where these are given. Control that depends on
- * anything else is passed over where it holds nothing that matters. */
+/* Runs roles at given sizes: the machine with an oracle that evaluates conditions and bounds,
+ * from sizes, and from given contents of memory. Control that depends on other values is skipped
+ * if it contains nothing relevant. */
 #include "check/trace.h"
 
 #include <string.h>
 
-#define RUN_STEPS   16000000 /* of the meter, that one run may take */
-#define TRACE_STEPS 40000000 /* all of them */
+#define RUN_STEPS   16000000 /* steps of the meter for one run */
+#define TRACE_STEPS 40000000 /* for all runs */
 
-typedef struct Trips { /* of a loop that is being gone through */
+typedef struct Trips { /* of a loop that is being executed */
     bool known;
     int64_t next, end, done;
 } Trips;
@@ -20,12 +20,12 @@ typedef struct Known { /* of one process */
     Env env;
 } Known;
 
-/* ---- rows that matter ------------------------------------------------------------------------ */
+/* ---- relevant rows --------------------------------------------------------------------------- */
 
 typedef struct Relevant {
     const Prog *prog;
     const Role *role;
-    bool *locals; /* of which a condition, a bound or a wanted tile depends */
+    bool *locals; /* those on which a condition, a bound or a wanted tile depends */
     bool more;    /* one was added */
     int pipe;
     TileWanted *wanted;
@@ -176,8 +176,8 @@ static bool has_effects(RowKind kind) {
     return is_operation(kind) || kind == ROW_TAKE || kind == ROW_PASS || kind == ROW_LEAVE;
 }
 
-/* Control that is not known is passed over where it holds no operation on pipes; what it sets is
- * not known after it. */
+/* Unknown control is skipped if it contains no operation on pipes; the variables that it sets
+ * are then unknown. */
 static bool passes(Machine *m, const Position *place, int index) {
     const Region *region = region_of(place, index);
     const Row *rows = place->member->code->rows.items;
@@ -275,7 +275,7 @@ TraceOutcome trace_try(Arena *arena, Prog *prog, Traced *traced, Diags *diags,
     return TRACE_STUCK;
 }
 
-/* ---- one process on its own ------------------------------------------------------------------ */
+/* ---- a single process ------------------------------------------------------------------------ */
 
 static bool run_alone(Run *run, Arena *arena, const Role *role, int instance) {
     machine_add(run->machine, run->traced->codes[role - run->traced->prog->roles.items],

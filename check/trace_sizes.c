@@ -1,31 +1,31 @@
-/* Sizes at which roles wait for each other for ever: small ones first, then ones at which loops
- * go round as often as the constants that conditions compare with, and what memory may hold
- * where conditions depend on it. What is found is made smaller as long as it stays so. Comes in
- * where a proof has failed: it may take a while. */
+/* Sizes at which roles deadlock: small ones first, then ones at which loops have as many
+ * iterations as constants that conditions compare with, with invented contents of memory if
+ * conditions depend on it. Sizes that are found are then reduced. Used after a proof has failed,
+ * so it may be slow. */
 #include "check/trace.h"
 
-#define SMALL_MOST   1000  /* sizes that are tried one after the other, */
-#define SMALL_STEPS  24000 /* and steps they may take together */
+#define SMALL_MOST   1000  /* number of sizes tried one after the other */
+#define SMALL_STEPS  24000 /* and their total steps */
 #define WIDE_STEPS   4000000
-#define UNKNOWN_COST 512 /* of a size at which a role depends on data */
+#define UNKNOWN_COST 512 /* cost of a size at which a role depends on data */
 #define TARGETS_MOST 24
-#define READINGS     12 /* ways in which memory is made up */
+#define READINGS     12 /* number of invented contents of memory */
 
 typedef struct Seek {
     Arena *arena;
     Prog *prog;
     Diags *diags;
     Sizes *sizes;
-    VEC(int64_t) targets; /* how often loops shall go round */
-    size_t left;          /* steps */
-    int64_t most;         /* tiles that a block takes one after the other */
+    VEC(int64_t) targets; /* wanted numbers of iterations */
+    size_t left;          /* remaining */
+    int64_t most;         /* most tiles of a block */
     bool reads;           /* some bound or condition reads memory */
-    Reads reading;        /* of the run that is tried, where seed is not 0 */
+    Reads reading;        /* of the present run, if seed is not 0 */
     BlockRun block;       /* and its tiles of the grid */
     Traced *traced;
 } Seek;
 
-/* ---- what may matter ------------------------------------------------------------------------- */
+/* ---- relevant control ------------------------------------------------------------------------ */
 
 static void add_target(Seek *seek, int64_t value) {
     if (value < 1 || value > 20000) return;
@@ -83,7 +83,7 @@ static TraceOutcome try_tiles(Seek *seek, int64_t first, int64_t tiles) {
     return outcome;
 }
 
-/* A block that takes its tiles from the first on, and one that takes the last */
+/* A block that takes the first tiles, and one that takes the last */
 static bool stuck(Seek *seek, bool all) {
     int64_t tiles;
     if (!sizes_tiles(seek->sizes, seek->block.extents, &tiles)) return false;

@@ -1,23 +1,23 @@
-/* Who waits for whom, where roles wait for each other for ever at given sizes: P0460. */
+/* The message about a deadlock at given sizes: P0460. */
 #include "check/deadlock.h"
 #include "check/trace.h"
 
-#define WAITS_MOST  64 /* that are followed for a message */
-#define PAST_MOST   64 /* releases that are remembered for it, */
-#define PAST_SHOWN  4  /* and told */
-#define DEEPER_MOST 8  /* stages more that a ring is given, to see whether it helps */
-#define DEEPER_STEPS 10000000 /* of the meter, that this may take */
+#define WAITS_MOST  64 /* most waits that are followed for a message */
+#define PAST_MOST   64 /* most releases that are recorded for it */
+#define PAST_SHOWN  4  /* and shown */
+#define DEEPER_MOST 8  /* most additional stages of a ring that are tried as help */
+#define DEEPER_STEPS 10000000 /* steps of the meter for that */
 
-typedef struct Steps { /* of a process: all its events, and how many of them the run has come to */
+typedef struct Steps { /* of a process: all its events, and the number executed so far */
     const Role *role;
     int instance;
     Events events;
     size_t at;
-    Position place; /* where the run ends */
-    int leave;      /* the row of the LEAVE that it took after its last event, -1: none */
+    Position place; /* its position at the end of the run */
+    int leave;      /* the row of the LEAVE after its last event, -1: none */
 } Steps;
 
-typedef struct Past { /* a release that the run has come to */
+typedef struct Past { /* a release in the run */
     int process;
     Event event;
 } Past;
@@ -27,11 +27,11 @@ typedef struct Stuck {
     Prog *prog;
     Diags *diags;
     VEC(Steps) processes;
-    Past past[PAST_MOST]; /* the last ones, round and round */
+    Past past[PAST_MOST]; /* ring buffer of the last ones */
     size_t past_count;
 } Stuck;
 
-/* ---- what they wait for ---------------------------------------------------------------------- */
+/* ---- awaited events -------------------------------------------------------------------------- */
 
 static const Event *waits_at(const Stuck *stuck, int process) {
     const Steps *steps = &stuck->processes.items[process];
@@ -43,9 +43,9 @@ static bool same_event(const Event *a, const Event *b) {
            a->number == b->number;
 }
 
-typedef struct Awaited { /* what another waits for */
-    int process;        /* that has still to do it, -1: none will */
-    const Event *event; /* NULL: it never does */
+typedef struct Awaited { /* the event that another process waits for */
+    int process;        /* the process that still has to do it, -1: none */
+    const Event *event; /* NULL: it never happens */
 } Awaited;
 
 static Awaited who_will(const Stuck *stuck, const Role *role, Event wanted) {
@@ -72,8 +72,8 @@ static Awaited awaited(const Stuck *stuck, int process) {
                     .number = wait->number};
     if (!wait->produce) {
         Awaited will = who_will(stuck, &roles[pipe->producer], wanted);
-        for (int p = 0; will.process < 0 && (size_t)p < stuck->processes.count;
-             p++) /* ended, or leaves it out */
+        /* ended, or skips it */
+        for (int p = 0; will.process < 0 && (size_t)p < stuck->processes.count; p++)
             if (stuck->processes.items[p].role == &roles[pipe->producer]) will.process = p;
         return will;
     }
@@ -85,7 +85,7 @@ static Awaited awaited(const Stuck *stuck, int process) {
     return (Awaited){-1, NULL};
 }
 
-/* ---- words ----------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static const char *name_of(const Stuck *stuck, int process) {
     if (process < 0) return "somebody";
@@ -112,7 +112,7 @@ static bool is_among(const int *processes, int count, int process) {
     return false;
 }
 
-/* What those who wait have handed over last */
+/* The last releases of the waiting processes */
 static void tell_past(const Stuck *stuck, Diag *diag, const int *waiting, int count) {
     const Past *shown[PAST_SHOWN];
     int found = 0;
@@ -132,7 +132,7 @@ static void tell_past(const Stuck *stuck, Diag *diag, const int *waiting, int co
     if (text.length) diag_note(stuck->diags, diag, "before that, %s", text.text);
 }
 
-/* The ring: role -> pipe -> role */
+/* The cycle: role -> pipe -> role */
 static void tell_ring(const Stuck *stuck, Diag *diag, const int *waiting, int count) {
     Str text = str_new(stuck->arena);
     if (count < 2) return;
@@ -147,7 +147,7 @@ static void tell_ring(const Stuck *stuck, Diag *diag, const int *waiting, int co
     diag_note(stuck->diags, diag, "cycle: %s%s", text.text, name_of(stuck, waiting[0]));
 }
 
-/* Stages that are enough at all counts; 0: some more are not */
+/* Number of stages that suffices at all counts; 0: no larger number does */
 static int enough_stages(const Stuck *stuck, Pipe *pipe, Budget work) {
     int stages = pipe->stages;
     bool right = false;
@@ -160,7 +160,7 @@ static int enough_stages(const Stuck *stuck, Pipe *pipe, Budget work) {
     return right ? enough : 0;
 }
 
-/* A ring that is waited for to be emptied, with as many stages as are enough */
+/* Help for a ring whose empty stages are awaited: a sufficient number of stages */
 static bool tell_deeper(const Stuck *stuck, Diag *diag, const int *waiting, int count) {
     Budget work = arena_budget(stuck->arena, DEEPER_STEPS);
     for (int i = 0; i < count; i++) {
@@ -180,8 +180,7 @@ static bool tell_deeper(const Stuck *stuck, Diag *diag, const int *waiting, int 
 
 /* ---- the message ----------------------------------------------------------------------------- */
 
-/* The processes that wait for each other: from the first that waits, along those that are waited
- * for */
+/* The processes that wait for each other: follows the waits from the first waiting one */
 static int find_ring(const Stuck *stuck, int *ring) {
     int next = -1, seen[WAITS_MOST] = {0}, count = 0, begin = 0;
     for (size_t p = 0; p < stuck->processes.count && next < 0; p++)
@@ -196,14 +195,14 @@ static int find_ring(const Stuck *stuck, int *ring) {
     return count - begin;
 }
 
-/* At most one label a place, as many as there is room for */
+/* At most one label per place, as many as fit */
 static void label(const Stuck *stuck, Diag *diag, Span place, const char *text) {
     bool taken = diag->label_count == DIAG_MAX_LABELS;
     for (int i = 0; i < diag->label_count; i++) taken |= diag->labels[i].span.lo == place.lo;
     if (!taken) diag_label(stuck->diags, diag, place, "%s", text);
 }
 
-/* Where what is waited for would be done */
+/* Labels the place of an awaited event */
 static void label_awaited(const Stuck *stuck, Diag *diag, Awaited awaited) {
     const Event *event = awaited.event;
     if (!event || event->kind != STEP_RELEASE) return;
@@ -213,12 +212,12 @@ static void label_awaited(const Stuck *stuck, Diag *diag, Awaited awaited) {
                        event->number + 1, stuck->prog->pipes.items[event->pipe].name));
 }
 
-/* What the process of ring[i] has still to do for the one that waits for it; NULL: not known */
+/* The event of the process of ring[i] that the next one waits for; NULL: unknown */
 static const Event *served_by(const Stuck *stuck, const int *ring, int count, int i) {
     return awaited(stuck, ring[(i + count - 1) % count]).event;
 }
 
-/* The exit on the way to its wait that leaves out what it has still to do */
+/* Labels the exit before its wait that skips the later event */
 static bool label_exit(const Stuck *stuck, Diag *diag, int process, const Event *later) {
     const Steps *steps = &stuck->processes.items[process];
     if (steps->leave < 0) return false;
@@ -231,8 +230,8 @@ static bool label_exit(const Stuck *stuck, Diag *diag, int process, const Event 
     return true;
 }
 
-/* The loop whose iteration, or the condition whose arm, the process waits in: the innermost that
- * decides that the wait comes before what it has still to do */
+/* Labels the loop whose iteration, or the condition whose arm, the process waits in: the
+ * innermost one that puts the wait before the later event */
 static void label_reason(const Stuck *stuck, Diag *diag, int process, const Event *later) {
     const Steps *steps = &stuck->processes.items[process];
     const FlowCode *code = steps->place.member->code;

@@ -1,17 +1,18 @@
-/* Instances that take turns: where `turn { }` may stand, and in which order the instances of a role in turn acquire.
- * Comes in lowered; goes out with the pipes marked whose stages are one instance's.
+/* Instances that take turns: places of `turn { }`, and the order in which the instances of a
+ * role in turn acquire. Needs Code; marks the pipes whose stages each belong to one instance.
  *
- * A token goes round the instances of a role: in each iteration that they take it comes to each once. That holds where
- * a turn stands in the body of its loop under no condition, no LEAVE before it goes to a region around it, and nothing
- * leads out of the turn or of the loop but the loop's end. All of this is a matter of regions: no path is followed. */
+ * A token is passed around the instances of a role: in each iteration each instance gets it
+ * once. This holds if a turn is in the body of its loop without a condition, no LEAVE before it
+ * goes to an enclosing region, and control leaves the turn and the loop only at their ends.
+ * These are properties of regions: no paths are followed. */
 #include "check/passes.h"
 
 typedef struct Acquire { /* in the loop over the grid of a role in turn */
     const Row *row;
     int pipe;
     End end;
-    int turn;   /* the region around it, -1: none */
-    Span cause; /* why it is not made exactly once an iteration; empty: it is */
+    int turn;   /* the enclosing region, -1: none */
+    Span cause; /* reason why it is not executed exactly once per iteration; empty: it is */
 } Acquire;
 
 typedef struct Turns {
@@ -21,11 +22,11 @@ typedef struct Turns {
     Role *role;
     const FlowCode *code;
     int grid;            /* the loop over it; -1: none */
-    int owner;           /* the loop whose iterations the turns belong to; -1: none */
-    int first;           /* turn in it */
-    const Row **outside; /* by pipe: acquired outside of the loop over the grid, */
+    int owner;           /* the loop whose iterations have the turns; -1: none */
+    int first;           /* first turn in it */
+    const Row **outside; /* by pipe: acquires outside of the loop over the grid */
     const Row **inside;  /* and in it */
-    const Row **left;    /* by region: the first LEAVE met so far that goes to it */
+    const Row **left;    /* by region: the first LEAVE so far with this target */
     VEC(Acquire) acquires;
 } Turns;
 
@@ -47,7 +48,7 @@ static void visit_leave(Turns *turns, const Row *row) {
     if (row->kind == ROW_LEAVE && !turns->left[row->target]) turns->left[row->target] = row;
 }
 
-static int pipe_of(const Turns *turns, const Row *row) { /* that it acquires, or -1 */
+static int pipe_of(const Turns *turns, const Row *row) { /* acquired by it, or -1 */
     if (row->kind != ROW_ACQUIRE || !valid_index(row->handle, turns->role->handles.count)) return -1;
     int pipe = turns->role->handles.items[row->handle].pipe;
     return valid_index(pipe, turns->prog->pipes.count) ? pipe : -1;
@@ -59,7 +60,7 @@ static bool in_grid(const Turns *turns, int region) {
     return false;
 }
 
-/* ---- where a turn stands --------------------------------------------------------------------- */
+/* ---- places of turns ------------------------------------------------------------------------- */
 
 static void refuse_alone(Turns *turns, Span span, const char *what) {
     const Role *role = turns->role;
@@ -90,7 +91,7 @@ static void refuse_past(Turns *turns, const Row *leave, const Region *turn, cons
                    "the instance would not pass on its turn, and the next one would wait forever");
     diag_help(turns->diags, diag,
               "put the condition around the tile statements only, or shorten the `range`");
-    turns->role->forgotten = true; /* how often it acquires is not what was meant */
+    turns->role->forgotten = true; /* the number of its acquires is unknown */
 }
 
 static bool differs(const Expr *expr) { return expr && expr->kind != X_POISON && expr->uniformity != UNIFORM_ROLE; }
@@ -102,7 +103,7 @@ static const Expr *control_that_differs(const Region *region) {
     return NULL;
 }
 
-/* The loop in whose body a turn stands under no condition; -1 after a refusal */
+/* The loop whose body contains a turn without a condition; -1 after a refusal */
 static int loop_of(Turns *turns, int turn) {
     const Region *row = code_region(turns->code, turn);
     for (int at = row->parent; at >= 0; at = parent_of(turns, at))
@@ -138,7 +139,8 @@ static void refuse_control(Turns *turns, const Region *turn, const Region *aroun
 static void place_turn(Turns *turns, int turn) {
     const Region *row = code_region(turns->code, turn);
     if (turns->role->instances < 2) {
-        if (!turns->role->in_turn) refuse_alone(turns, row->head, "turn"); /* else the role's head is refused */
+        /* otherwise the role's head is refused */
+        if (!turns->role->in_turn) refuse_alone(turns, row->head, "turn");
         return;
     }
     int loop = loop_of(turns, turn);
@@ -190,7 +192,7 @@ static void visit_place(Turns *turns, const Row *row) {
         turns->grid = row->region;
 }
 
-/* ---- leaves ------------------------------------------------------------------------------------------------------ */
+/* ---- leaves ---------------------------------------------------------------------------------- */
 
 static void check_leave(Turns *turns, const Row *row) {
     const char *early = turns->role->in_turn
@@ -260,12 +262,12 @@ void turns_check(Arena *arena, Prog *prog, Diags *diags) {
     }
 }
 
-/* ---- who acquires first ---------------------------------------------------------------------- */
+/* ---- order of acquires ----------------------------------------------------------------------- */
 
-/* An instance that waits for stage m of a ring of N must know that stage m - N has been there: else the parity that
- * it waits for is that of the round before. Instances that acquire inside of one turn follow one another. Else an
- * instance knows the stage it took last, m - instances: that is the same place of the ring, or a later one where the
- * other end releases in order. */
+/* An instance that waits for stage m of a ring of N must know that stage m - N was completed:
+ * otherwise its parity could be that of the previous lap. Instances that acquire in one turn are
+ * ordered. Otherwise an instance knows the stage it took last, m - instances: that is the same
+ * position of the ring, or a later one if the other end releases in order. */
 
 static bool runs_once(const Region *region) {
     int64_t lo, hi;
@@ -289,7 +291,8 @@ static void visit_acquire(Turns *turns, const Row *row) {
     vec_push(turns->arena, &turns->acquires, acquire);
 }
 
-/* By blocks that hold no other stage of the pipe, by instances that all take part, and complete when it is signalled */
+/* By blocks that hold no other stage of the pipe, by instances that all take part, and complete
+ * when they signal */
 static bool releases_in_order(const Role *role, int pipe) {
     int held = 0;
     if (!role->pipes || role->pipes[pipe].in_turn || role->pipes[pipe].tensor_in || role->pipes[pipe].lanes_in)

@@ -1,13 +1,13 @@
-/* Control around pipe operations is the same in all threads of a role, and around tile statements in all threads of
- * an instance: all of them take part. Comes in with the uniformity of values known. The message follows a value back
- * to where its threads begin to differ. */
+/* Checks that control around pipe operations is the same in all threads of a role, and around
+ * tile statements in all threads of an instance. Needs the uniformity of values. The message
+ * follows a value back to the place where its threads begin to differ. */
 #include "flow/origin.h"
 #include "check/passes.h"
 
-typedef struct Control { /* the innermost condition or bound that differs, around a row */
+typedef struct Control { /* the innermost differing condition or bound around a row */
     Uniformity how;
     Expr *cause;
-    int region; /* whose it is */
+    int region; /* its region */
 } Control;
 
 typedef struct Uniform {
@@ -17,10 +17,10 @@ typedef struct Uniform {
     Role *role;
     const FlowCode *code;
     Control *controls; /* by region */
-    VEC(Span) told;    /* conditions and bounds that something was refused under: one mistake */
+    VEC(Span) told;    /* conditions and bounds with a refusal: one error each */
 } Uniform;
 
-/* ---- what a row asks of its threads ---------------------------------------------------------- */
+/* ---- threads that a row needs ---------------------------------------------------------------- */
 
 typedef enum Asks {
     ASKS_NOTHING,
@@ -39,7 +39,7 @@ static Asks asks(const Row *row) {
     case ROW_TILE: return ASKS_INSTANCE;
     case ROW_SET: return row->space ? ASKS_INSTANCE : ASKS_NOTHING; /* a reduction */
     case ROW_TAKE:
-    case ROW_PASS: /* every instance passes its turn on; where a turn may stand says turns.c */
+    case ROW_PASS: /* every instance passes its turn on; turns.c checks the place */
     case ROW_LOOP:
     case ROW_NEXT:
     case ROW_IF:
@@ -53,14 +53,14 @@ static Asks asks(const Row *row) {
     case ROW_UNSAFE:
     case ROW_PREFETCH:
     case ROW_LEND:
-    case ROW_KEEP: /* of a block: stands where its acquire does */
+    case ROW_KEEP: /* of a block: belongs to its acquire */
     case ROW_FLUSH:
     case ROW_COUNT: break;
     }
     return ASKS_NOTHING;
 }
 
-/* Where some leave the region, what is in it is not for all. */
+/* If some threads leave the region, its rows are not executed by all. */
 static Asks asked_in(const FlowCode *code, const Region *region) {
     Asks most = ASKS_NOTHING;
     for (int at = region->begin; at <= region->end && most < ASKS_ROLE; at++) {
@@ -92,7 +92,7 @@ static const char *operation(const Row *row) {
     return "all threads of an instance execute this together";
 }
 
-/* What is counted of the row's pipe is not what was meant. */
+/* The counts of the row's pipe are unknown. */
 static void fault(Uniform *uniform, const Row *row) {
     if (row->kind != ROW_ACQUIRE && row->kind != ROW_RELEASE && row->kind != ROW_DROP) return;
     if (!valid_index(row->handle, uniform->role->handles.count)) return;
@@ -158,7 +158,7 @@ static void refuse(Uniform *uniform, const Row *row, const Control *control) {
 
 typedef struct OneLane {
     Arena *arena;
-    Expr *found; /* a local that each lane has its own of */
+    Expr *found; /* a local with different values per lane */
 } OneLane;
 
 static void find_lane(Expr *expr, void *data) {
@@ -172,8 +172,8 @@ static void find_lane_below(Expr *expr, void *data) {
     expr_visit(lane->arena, expr, find_lane, data);
 }
 
-/* Which thread computes an element of a tile is not the program's to know: a value of a lane of its own means
- * nothing there. */
+/* The program does not define which thread computes an element of a tile: a value that differs
+ * between lanes is meaningless there. */
 static void refuse_lanes(Uniform *uniform, const Row *row) {
     OneLane lane = {.arena = uniform->arena};
     row_exprs(uniform->code, row, find_lane_below, &lane);
@@ -212,7 +212,7 @@ static void find_controls(Uniform *uniform) {
 static void check_row(Uniform *uniform, const Row *row) {
     const Control *control = &uniform->controls[row->region];
     Asks what = asks(row);
-    if (row->leaving && row->kind != ROW_LEAVE) return; /* the leave answers for what it does */
+    if (row->leaving && row->kind != ROW_LEAVE) return; /* the leave is checked instead */
     if (row->kind == ROW_LEAVE && control->how != UNIFORM_ROLE)
         what = asked_in(uniform->code, &uniform->code->regions.items[row->target]);
     if (!is_met(what, control->how))

@@ -1,6 +1,6 @@
-/* What `unsafe` does to pipes whose arrivals are declared. Comes in with the uses of pipes settled; goes out with the
- * declared counts in place of the derived ones: every stage has to get what is declared, of all that flow/arrivals.h
- * counts. What does more than arrive is named as not proved. */
+/* Arrivals of `unsafe` at pipes with declared arrivals. Needs the uses of pipes; replaces the
+ * derived counts by the declared ones: every stage must get the declared number, over all
+ * arrivals that flow/arrivals.h counts. Other effects are reported as not proved. */
 #include "check/passes.h"
 #include "flow/arrivals.h"
 
@@ -9,12 +9,12 @@ typedef struct Judge {
     Prog *prog;
     Diags *diags;
     const Arrivals **arrivals; /* by role; NULL: it has no body */
-    bool *said;                /* by pipe: something is wrong with it */
+    bool *said;                /* by pipe: an error was reported */
 } Judge;
 
-/* ---- what one row does ------------------------------------------------------------------------------------------- */
+/* ---- arrivals of one row --------------------------------------------------------------------- */
 
-typedef struct Given { /* of all instances that give a stage up at one row */
+typedef struct Given { /* over all instances that release a stage at one row */
     const Role *role;
     const Site *site;
     int64_t least, most;
@@ -24,7 +24,8 @@ typedef struct Given { /* of all instances that give a stage up at one row */
 
 static void add_share(Given *given, const Share *share) {
     const PipeUse *use = &given->role->pipes[given->site->pipe];
-    bool one = use->instance_arrives || given->role->one_lane; /* a matrix instruction is of all warps: one may speak */
+    /* all warps have issued a matrix instruction: one may arrive */
+    bool one = use->instance_arrives || given->role->one_lane;
     int64_t most = given->most + share->most;
     given->least += share->least;
     given->most = most < ARRIVALS_MANY ? most : ARRIVALS_MANY;
@@ -41,7 +42,7 @@ static Given given_at(const Role *role, const Site *site) {
 }
 
 
-/* Of a block: where it begins */
+/* The beginning of a stage block */
 static Span release_of(const Given *given) {
     const Row *row = code_row(given->role->code, given->site->row);
     return row->block && !row->leaving ? row->head : row->span;
@@ -55,13 +56,13 @@ static int arrive_after(const Given *given, int after) {
     return found;
 }
 
-/* The arrivals are to blame, where there are any. */
+/* The place of the arrivals, if there are any. */
 static Span blamed_at(const Given *given) {
     int first = arrive_after(given, -1);
     return first < 0 ? release_of(given) : code_row(given->role->code, first)->span;
 }
 
-/* ---- refusals ---------------------------------------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------------------- */
 
 static const char *barrier_word(End end) { return end == END_PRODUCE ? "full" : "empty"; }
 
@@ -90,7 +91,7 @@ static void label_path(Judge *j, Diag *diag, const Given *given, int64_t count) 
         diag_label(j->diags, diag, blamed_at(given), "other paths arrive here");
 }
 
-/* `total`: of all consumers and blocks; `count`: what this row does; on a path: not on all */
+/* `total`: over all consumers and blocks; `count`: of this row; on a path: not on all */
 static void refuse_count(Judge *j, int index, End end, const Given *given, int64_t total, int64_t count, bool path) {
     const Pipe *pipe = &j->prog->pipes.items[index];
     int64_t declared = pipe->declared[end];
@@ -138,16 +139,17 @@ static void refuse_late_touch(Judge *j, const Given *given) {
     j->said[what->pipe] = true;
 }
 
-/* ---- verdicts ---------------------------------------------------------------------------------------------------- */
+/* ---- verdicts -------------------------------------------------------------------------------- */
 
 typedef struct Total {   /* of one end of a pipe */
     int64_t count;       /* of the roles so far */
-    bool varied;         /* some of them do not say how many */
-    Given last, unclear; /* rows for the message: the last one, and one of which it is not known, or the first */
-    Given idle;          /* where a warp never arrives */
+    bool varied;         /* the count of some role is not constant */
+    /* rows for the message: the last one, and one with an unknown count, or the first */
+    Given last, unclear;
+    Given idle;          /* a row at which a warp never arrives */
 } Total;
 
-/* What the rows of one role agree on; -1 where they do not */
+/* The common count of a role's rows; -1: they differ */
 static int64_t agreed(const Judge *j, int role, int pipe) {
     const Arrivals *all = j->arrivals[role];
     int64_t count = -1;
@@ -176,8 +178,8 @@ static void add_role(const Judge *j, int role, int pipe, Total *total) {
         total->count += count;
 }
 
-/* What is wrong whatever the other rows and roles do. Of a single role: each count that some path has, but for the
- * declared one; of one among several: a path on which it never arrives. */
+/* Errors independent of other rows and roles. For a single role: each possible count other than
+ * the declared one; for one of several: a path on which it never arrives. */
 static bool wrong_alone(Judge *j, const Given *given, int index, End end, bool single, int64_t blocks) {
     int64_t declared = j->prog->pipes.items[index].declared[end];
     bool differs = given->least != given->most && given->attained;
@@ -232,7 +234,7 @@ static void judge(Judge *j, int index, End end) {
     judge_total(j, &total, index, end, blocks);
 }
 
-/* ---- what is not followed ---------------------------------------------------------------------------------------- */
+/* ---- unproved uses --------------------------------------------------------------------------- */
 
 typedef struct Places {
     const Prog *prog;
@@ -331,7 +333,7 @@ void unsafe_check(Arena *arena, Prog *prog, Diags *diags) {
         declared |= prog->pipes.items[p].declared[END_PRODUCE] || prog->pipes.items[p].declared[END_CONSUME];
         unproved |= prog->pipes.items[p].unproved;
     }
-    if (diags->errors > 0) return; /* what is missing is not known */
+    if (diags->errors > 0) return; /* missing arrivals may be due to errors */
     if (!unproved) name_places(prog, diags, -1);
     if (!declared) return;
     j.arrivals = NEW_ARRAY(arena, const Arrivals *, prog->roles.count + 1);

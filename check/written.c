@@ -1,11 +1,13 @@
-/* The rule `written`: which elements of produced stages, tiles and variables have been written on every path, and on some path, to each row of a
- * role, for each of its instances. Loops are followed to the fixed point; a declaration begins anew; a move carries what is known of a stage along.
- * Comes in lowered and classified; goes out with every payload proved whole, its bytes known, and no read of what has no value. */
+/* The rule `written`: elements of produced stages, tiles and variables that have been written on
+ * every path, and on some path, before each row of a role, for each of its instances. Loops are
+ * followed to the fixed point; a declaration begins anew; a move keeps the facts about a stage.
+ * Needs Code and classes; proves that every payload is complete, its bytes known, and every
+ * value written before it is read. */
 #include "check/written.h"
 
 #include <string.h>
 
-/* ---- states ---------------------------------------------------------------------------------------------------------------- */
+/* ---- states ---------------------------------------------------------------------------------- */
 
 static size_t handles_of(const Written *w) { return w->role->handles.count; }
 
@@ -77,9 +79,9 @@ Touched written_touched(Written *w, const IndexSpace *space, const Access *acces
     return (Touched){.all = elements_span(w->arena, tiling.start, tiling.start + count)};
 }
 
-/* ---- where paths meet ------------------------------------------------------------------------------------------------------ */
+/* ---- joins ----------------------------------------------------------------------------------- */
 
-/* A stage that is held on one of the paths only is the business of the linear rule. */
+/* The linear rule handles a stage that is held on only one path. */
 static void join_holds(Written *w, State *to, const State *from, Span at) {
     const Holdings held = to->holds;
     for (size_t i = 0; i < held.count && held.items != from->holds.items; i++) {
@@ -98,7 +100,8 @@ static void join_objects(Written *w, State *to, const State *from) {
     }
 }
 
-/* A list that is shared never changes: what changes of a state after it was copied is another list. */
+/* A list that is shared never changes: what changes of a state after it was copied is another
+ * list. */
 static bool is_same(const State *a, const State *b) {
     return a->must == b->must && a->holds.items == b->holds.items && a->guards.items == b->guards.items &&
            a->slabs.items == b->slabs.items;
@@ -117,9 +120,9 @@ static bool join(Flow *flow, void *to, const void *from, int at, int source) {
     return !is_same(before, state);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Conditions around it differ between instances: what is acquired there is refused for that. */
+/* Conditions around it differ between instances: the acquire is refused for that. */
 static bool is_apart(const FlowCode *code, int at) {
     for (int r = code->rows.items[at].region; r >= 0; r = code->regions.items[r].parent) {
         const Expr *condition = code->regions.items[r].condition;
@@ -153,7 +156,8 @@ static void move(Written *w, State *state, const Row *row) {
     set_hold(w, state, row->other, NULL);
 }
 
-/* The payload of stages that are held stays open in a loop of which too many iterations would have to be followed. */
+/* If a loop has too many iterations to follow, the payload of stages that are held is unknown in
+ * it. */
 static void enter_loop(Written *w, State *state, const Row *row) {
     if (written_decide_loop(w, w->flow, state, row->region)) return;
     w->cut = true;
@@ -234,7 +238,7 @@ static int trips(Flow *flow, int region) { return written_trips(flow->data, regi
 static const Rule rule = {.name = "written", .ranks = true, .start = start, .copy = copy, .join = join, .step = step, .follows = follows,
                           .trips = trips};
 
-/* ---- all ------------------------------------------------------------------------------------------------------------------- */
+/* ---- roles ----------------------------------------------------------------------------------- */
 
 bool tiles_reported(const Tiles *tiles, size_t before, Span span) {
     for (size_t i = 0; i < before; i++) {
@@ -253,7 +257,8 @@ static void follow_role(Written *w, size_t before) {
     written_find_loops(w);
     solve(w->arena, w->code, &rule, w);
     written_judge(w, before);
-    bool reported = tiles_reported(w->tiles, w->tiles->diags->items.count, w->code->regions.items[0].span); /* statements may be missing */
+    /* statements may be missing */
+    bool reported = tiles_reported(w->tiles, w->tiles->diags->items.count, w->code->regions.items[0].span);
     if (!reported && !w->beyond && (!w->findings.count || !w->cut)) written_report(w);
     else if (!reported)
         incomplete_report(w->tiles->diags, w->role,

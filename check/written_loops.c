@@ -1,16 +1,18 @@
-/* Which loops are followed trip by trip, because their variables choose elements or decide conditions; and how many first iterations of
- * other loops are told apart. */
+/* Loops that are followed iteration by iteration, because their variables select elements or
+ * decide conditions; and the number of first iterations of other loops that are distinguished. */
 #include "check/written.h"
 
-#define ROWS_MOST  20000 /* of a loop that is followed, over all its iterations */
-#define TRIPS_MOST 5     /* first iterations that are told apart */
+/* most rows of a loop that is followed, over all its iterations */
+#define ROWS_MOST  20000
+#define TRIPS_MOST 5     /* most first iterations that are distinguished */
 
 typedef struct LoopFacts {
-    bool matters;  /* following it may tell more */
-    bool follows;  /* as decided where it was entered last */
-    bool pays;     /* on some path, something that it writes was not written as a whole before */
-    int trips;     /* first iterations that are told apart, if it pays */
-    VEC(int) writes; /* objects of outside that it writes */
+    bool matters;  /* following it may give more facts */
+    bool follows;  /* as decided at its last entry */
+    /* on some path, some object that it writes was not completely written before */
+    bool pays;
+    int trips;     /* number of distinguished first iterations, if it pays */
+    VEC(int) writes; /* outer objects that it writes */
 } LoopFacts;
 
 typedef struct Looking {
@@ -20,11 +22,12 @@ typedef struct Looking {
     bool found;  /* the variable is in the expression */
     bool asks;   /* there is an IF */
     bool writes; /* to something that is followed */
-    bool stage;  /* to a stage of outside */
-    bool varies; /* a subscript of a tile mentions a variable */
+    bool stage;  /* to an outer stage */
+    bool varies; /* a subscript of a tile contains a variable */
     int moves;
-    int *inner[3]; /* by kind and object: the last loop looked at that opens it itself, .. */
-    int number;               /* .. by this number, from 1 */
+    /* by kind and object: number of the last visited loop that opens it itself, from 1 */
+    int *inner[3];
+    int number;               /* of the present loop */
 } Looking;
 
 static void find_local(Expr *expr, void *data) { *(bool *)data |= expr->kind == X_LOCAL; }
@@ -54,7 +57,7 @@ static bool mentions_var(Looking *looking, Expr *expr) {
     return looking->found;
 }
 
-/* `k < 2` and `k % 2` tell the first two iterations apart. */
+/* `k < 2` and `k % 2` distinguish the first two iterations. */
 static void look_at_constants(Expr *expr, void *data) {
     Looking *looking = data;
     int64_t value;
@@ -71,7 +74,7 @@ static void look_at_constants(Expr *expr, void *data) {
 
 static void look_at_expr(Expr *expr, void *data) { expr_visit(((Looking *)data)->w->arena, expr, look_at_constants, data); }
 
-/* Marks what the loop opens, and the stages that it acquires, by its number. */
+/* Marks the objects that the loop opens, and the stages that it acquires, by its number. */
 static void mark_inner(Looking *looking, const Region *loop, int number) {
     for (int at = loop->begin + 1; at < loop->next; at++) {
         const Row *row = &looking->w->code->rows.items[at];
@@ -104,7 +107,7 @@ static void look_at_row(Looking *looking, LoopFacts *facts, const Row *row) {
     row_exprs(w->code, row, look_at_expr, looking);
 }
 
-/* A loop that writes nothing that is followed leaves everything as it was. */
+/* A loop that writes nothing that is followed changes nothing. */
 static void look(Looking looking, int region) {
     Written *w = looking.w;
     const Region *loop = &w->code->regions.items[region];
@@ -116,7 +119,8 @@ static void look(Looking looking, int region) {
     facts->matters = tells || looking.stage || looking.moves;
     facts->pays = looking.stage || looking.moves;
     if (tells || looking.moves) facts->trips = looking.trips > 1 ? looking.trips : 1;
-    if (looking.moves && looking.moves >= facts->trips) /* after so many all variables have moved on */
+    /* after so many iterations all variables have moved on */
+    if (looking.moves && looking.moves >= facts->trips)
         facts->trips = looking.moves < TRIPS_MOST ? looking.moves + 1 : TRIPS_MOST;
 }
 
@@ -133,7 +137,8 @@ void written_find_loops(Written *w) {
 
 int written_trips(const Written *w, int region) { return w->loops[region].pays ? w->loops[region].trips : 0; }
 
-/* Iterations of a constant loop; of one whose bounds the variables of loops around it decide, as many as of those */
+/* Iterations of a constant loop; for bounds that depend on enclosing loop variables, the number
+ * of the enclosing loop's */
 static int64_t trips_of(const Flow *flow, int region, int64_t around) {
     const Region *row = &flow->code->regions.items[region];
     int64_t lo, hi;
@@ -141,7 +146,7 @@ static int64_t trips_of(const Flow *flow, int region, int64_t around) {
     return hi - lo > MAX_TRIPS ? 1 : hi > lo ? hi - lo : 0;
 }
 
-/* How often the row of the region's body is executed, in all iterations of the loop */
+/* Number of executions of the row in all iterations of the loop */
 static int64_t times(const Flow *flow, int at, int loop) {
     int64_t count = 1, own = trips_of(flow, loop, 1);
     int r = flow->code->rows.items[at].region;
@@ -150,7 +155,8 @@ static int64_t times(const Flow *flow, int at, int loop) {
     return count * own;
 }
 
-/* Decides, before the loop is entered, whether it is followed trip by trip. False: it has more iterations than that */
+/* Decides, before a loop is entered, whether it is followed iteration by iteration. False: it
+ * has too many iterations */
 bool written_decide_loop(Written *w, const Flow *flow, const State *state, int region) {
     const FlowCode *code = w->code;
     const Region *loop = &code->regions.items[region];

@@ -1,8 +1,9 @@
-/* What one statement writes to a stage that its role produces, and what it reads of it (P0209, P0217). What an instance has written itself it
- * may read, and write again: then its threads wait for one another before (Tile.order). */
+/* Writes of a statement to a stage that its role produces, and its reads of it (P0209, P0217).
+ * An instance may read, and write again, what it has written itself: then its threads
+ * synchronise before (Tile.order). */
 #include "check/written.h"
 
-/* ---- holds ----------------------------------------------------------------------------------------------------------------- */
+/* ---- holds ----------------------------------------------------------------------------------- */
 
 int64_t written_field_elements(const Field *field) { return field->elements * (field->count > 0 ? field->count : 1); }
 
@@ -26,7 +27,8 @@ const Hold *written_acquire(Written *w, int pipe, int acquire) {
     const Elements *none = elements_none();
     Hold *hold = NEW(w->arena, Hold);
     *hold = (Hold){.pipe = pipe, .acquire = acquire, .must = none, .own = none, .may = none, .flying = none, .fresh = none, .seen = none};
-    for (size_t f = 0; f < row->fields.count; f++) { /* a field whose address is taken is written by hand */
+    /* a field whose address is taken counts as written */
+    for (size_t f = 0; f < row->fields.count; f++) {
         int64_t start = written_field_start(row, (int)f), end = start + written_field_elements(&row->fields.items[f]);
         if (!row->fields.items[f].by_hand[END_PRODUCE]) continue;
         hold->must = written_known(w, elements_union(w->arena, hold->must, elements_span(w->arena, start, end)), hold->must);
@@ -35,7 +37,7 @@ const Hold *written_acquire(Written *w, int pipe, int acquire) {
     return hold;
 }
 
-/* ---- where paths meet ------------------------------------------------------------------------------------------------------ */
+/* ---- joins ----------------------------------------------------------------------------------- */
 
 static bool has_mark(const Mark *list, const Mark *mark) {
     for (; list; list = list->before)
@@ -67,7 +69,7 @@ static const Elements *both(Written *w, const Elements *a, const Elements *b) {
     return written_known(w, elements_union(w->arena, a, b), a);
 }
 
-/* Bytes are the same, or `differs` says that they are not. */
+/* The bytes are equal, or `differs` is set. */
 static bool same_hold(const Hold *a, const Hold *b) {
     const Elements *one[] = {a->must, a->own, a->may, a->flying, a->fresh, a->seen};
     const Elements *two[] = {b->must, b->own, b->may, b->flying, b->fresh, b->seen};
@@ -80,7 +82,8 @@ const Hold *written_join_hold(Written *w, const Hold *to, const Hold *from, Span
     if (to == from) return to;
     Hold *made = NEW(w->arena, Hold);
     *made = *to;
-    if (to->acquire != from->acquire && !elements_hold(from->must, to->must)) made->acquire = from->acquire; /* the one to name */
+    /* for the message */
+    if (to->acquire != from->acquire && !elements_hold(from->must, to->must)) made->acquire = from->acquire;
     made->must = common(w, to->must, from->must), made->own = common(w, to->own, from->own);
     made->may = both(w, to->may, from->may), made->flying = both(w, to->flying, from->flying);
     made->fresh = both(w, to->fresh, from->fresh), made->seen = both(w, to->seen, from->seen);
@@ -94,15 +97,16 @@ const Hold *written_join_hold(Written *w, const Hold *to, const Hold *from, Span
     return same_hold(made, to) ? to : made;
 }
 
-/* ---- what orders statements ------------------------------------------------------------------------------------------------ */
+/* ---- order between statements ---------------------------------------------------------------- */
 
 static bool is_asynchronous(const Tile *tile) {
     return tile->class == TILE_TENSOR_LOAD || tile->class == TILE_BULK_LOAD ||
            (tile->class == TILE_LANES && tile->piece.asynchronous);
 }
 
-/* How many neighbours a thread takes at once is the choice of code generation: 1 where a tensor is read along them; where nothing but the target
- * is in memory, the same always; else it is not known here. */
+/* Number of adjacent elements that a thread accesses at once, which code generation chooses: 1
+ * if a tensor is read along them; a function of the target if only the target is in memory;
+ * otherwise unknown. */
 typedef enum Grain { GRAIN_ONE, GRAIN_TARGET, GRAIN_UNKNOWN } Grain;
 
 static Grain grain_of(const Site *site) {
@@ -118,7 +122,8 @@ static Grain grain_of(const Site *site) {
     return grain;
 }
 
-/* Do two statements give each element to the same thread? Then they need no order between threads. */
+/* True if two statements assign each element to the same thread: then they need no order between
+ * threads. */
 static bool same_walk(const Site *a, const Site *b) {
     const Tile *one = a->tile, *two = b->tile;
     if (a == b) return true;
@@ -135,7 +140,8 @@ static bool same_walk(const Site *a, const Site *b) {
     return same;
 }
 
-/* The statement touches what threads have written, or writes what they have read, since they waited for one another: they wait now. */
+/* If the statement accesses elements that threads have written, or writes elements that they
+ * have read, since they synchronised: the threads synchronise before it. */
 static void wait_for_threads(Written *w, State *state, Site *site) {
     if (w->flow->last) site->tile->order |= ORDER_THREADS;
     const Holdings held = state->holds;
@@ -146,7 +152,7 @@ static void wait_for_threads(Written *w, State *state, Site *site) {
     }
 }
 
-/* Was what it writes last written by the very threads that write it now? */
+/* True if the threads that write these elements now are the ones that wrote them last. */
 static bool same_threads(const Hold *hold, const Site *site, const Elements *set) {
     if (elements_first_common(hold->seen, set) >= 0) return false;
     for (const Mark *before = hold->marks; before; before = before->before) {
@@ -156,7 +162,7 @@ static bool same_threads(const Hold *hold, const Site *site, const Elements *set
     return true;
 }
 
-/* ---- writes ---------------------------------------------------------------------------------------------------------------- */
+/* ---- writes ---------------------------------------------------------------------------------- */
 
 static Touched touched_by(Written *w, const Site *site, const Access *access, const Pipe *pipe) {
     const Field *field = &pipe->fields.items[access->field];
@@ -165,7 +171,7 @@ static Touched touched_by(Written *w, const Site *site, const Access *access, co
                            (Tiling){field->rank, field->extents, tiles, written_field_start(pipe, access->field)});
 }
 
-/* A copy, and what else is written to the elements that it brings */
+/* A copy, and other writes to the elements that it copies */
 static void check_copies(Written *w, State *state, Site *site, int handle, const Touched *what) {
     const Hold *hold = written_hold(state, handle);
     bool copies = is_asynchronous(site->tile);
@@ -225,9 +231,9 @@ static void write_stage(Written *w, State *state, Site *site, int handle) {
     hold->marks = add_mark(w, hold->marks, &(Mark){.site = site, .set = what.all, .vague = !what.exact});
 }
 
-/* ---- reads ----------------------------------------------------------------------------------------------------------------- */
+/* ---- reads ----------------------------------------------------------------------------------- */
 
-/* Why an element is not there to be read; NULL: it is */
+/* The reason why an element cannot be read; NULL: it can */
 static const char *not_there(const Written *w, const Hold *hold, int64_t element) {
     if (elements_has(hold->own, element)) return NULL;
     if (elements_has(hold->flying, element))
@@ -256,7 +262,7 @@ static void refuse_read(Written *w, const Access *read, const Hold *hold, int64_
               "tile as well");
 }
 
-/* Reads what the instance produces: all of it is its own work. */
+/* Reads of a stage that the instance produces: all of it is its own work. */
 static void read_stages(Written *w, State *state, Site *site) {
     for (size_t i = 0; i < site->reads.count; i++) {
         const Access *read = site->reads.items[i];

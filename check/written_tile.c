@@ -1,12 +1,13 @@
-/* Is every element of a role's tiles, and every variable, written before it is read, whichever path is taken (P0228)? What was written under a
- * condition is remembered with it (Guard), and is there where the condition is proved; so is what was written at subscripts that are not known but
- * stay the same (Slab). */
+/* Checks that every element of a role's tiles, and every variable, is written before it is read,
+ * on every path (P0228). A write under a condition is recorded with the condition (Guard), and
+ * counts where the condition is proved; a write at subscripts that are unknown but do not change
+ * is recorded with them (Slab). */
 #include "check/written.h"
 
-#define GUARDS_MOST 32 /* in a state */
+#define GUARDS_MOST 32 /* most in a state */
 #define SLABS_MOST  16
 
-/* ---- objects --------------------------------------------------------------------------------------------------------------- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 void written_find_objects(Written *w) {
     const Role *role = w->role;
@@ -53,7 +54,7 @@ static const Elements *both(Written *w, const Elements *a, const Elements *b) {
     return written_known(w, elements_union(w->arena, a, b), a);
 }
 
-/* ---- guards ---------------------------------------------------------------------------------------------------------------- */
+/* ---- guards ---------------------------------------------------------------------------------- */
 
 static bool same_guard(const Guard *a, const Guard *b) {
     return a == b || (a->region == b->region && a->object == b->object && a->truth == b->truth && elements_equal(a->set, b->set));
@@ -73,7 +74,8 @@ static void add_guard(Written *w, Guards *guards, const Guard *guard) {
     *guards = (Guards){made, guards->count + 1};
 }
 
-/* On the paths of `where`, the region's question is answered by `truth`: what they have written and `other` has not */
+/* On the paths of `where`, the region's question has the answer `truth`: records what they have
+ * written and `other` has not */
 static void guard(Written *w, Guards *guards, const State *where, const State *other, int region, bool truth) {
     for (size_t i = 0; i < w->count && guards->count < GUARDS_MOST; i++) {
         if (where->must[i] == other->must[i] || elements_hold(other->must[i], where->must[i])) continue;
@@ -83,7 +85,7 @@ static void guard(Written *w, Guards *guards, const State *where, const State *o
     }
 }
 
-/* Adds what guards say where they hold, on the paths that take this arm of the IF. */
+/* Adds the elements of guards that hold on the paths into this arm of the IF. */
 static void apply_guards(Written *w, State *state, const State *other, int region, bool arm) {
     for (size_t i = 0; i < state->guards.count; i++) {
         const Guard *what = state->guards.items[i];
@@ -124,7 +126,7 @@ static bool same_guards(const Guards *a, const Guards *b) {
     return same;
 }
 
-/* What is known on both: the same guard, or one of which the other paths have written all */
+/* Keeps the common guards, and those whose elements the other paths have all written */
 void written_join_guards(Written *w, State *to, const State *from) {
     Guards kept = {0};
     for (size_t i = 0; i < to->guards.count; i++) {
@@ -140,7 +142,7 @@ void written_join_guards(Written *w, State *to, const State *from) {
     join_slabs(w, to, from);
 }
 
-/* ---- slabs ----------------------------------------------------------------------------------------------------------------- */
+/* ---- slabs ----------------------------------------------------------------------------------- */
 
 static bool same_bases(const Poly *const *a, const Poly *const *b) {
     for (int d = 0; d < PROG_MAX_RANK + 1; d++)
@@ -186,7 +188,7 @@ static bool in_slab(const State *state, int object, const Touched *what) {
     return has_slab(&state->slabs, &wanted);
 }
 
-/* ---- scopes ---------------------------------------------------------------------------------------------------------------- */
+/* ---- scopes ---------------------------------------------------------------------------------- */
 
 static bool made_in(const Region *loop, int row) { return row > loop->begin && row < loop->end; }
 
@@ -212,7 +214,7 @@ void written_open(Written *w, State *state, int object) {
     if (state->must[object]->count) written_set(w, state, object, elements_none());
 }
 
-/* ---- reads ----------------------------------------------------------------------------------------------------------------- */
+/* ---- reads ----------------------------------------------------------------------------------- */
 
 static void find(Written *w, int object, Span at, int64_t element) {
     Object *row = &w->objects[object];
@@ -222,7 +224,7 @@ static void find(Written *w, int object, Span at, int64_t element) {
              (Finding){.object = object, .row = w->at, .at = at, .written = row->written, .any = row->any, .element = element});
 }
 
-/* Only in the last round: what has no value is said once, and changes nothing. */
+/* Only in the last round: each missing value is reported once, and does not change the state. */
 static void require(Written *w, const State *state, int object, const Touched *what, Span at) {
     if (!w->flow->last || w->objects[object].said || elements_hold(state->must[object], what->all) || in_slab(state, object, what)) return;
     const Elements *missing = less(w, what->all, state->must[object]);
@@ -262,7 +264,7 @@ void written_reads(Written *w, State *state, const Row *row) {
     row_exprs(w->code, row, visit_root, &reads);
 }
 
-/* ---- writes ---------------------------------------------------------------------------------------------------------------- */
+/* ---- writes ---------------------------------------------------------------------------------- */
 
 static void record(Written *w, int object, const Elements *set, Span span) {
     if (!w->flow->last) return;
@@ -307,7 +309,7 @@ void written_writes(Written *w, State *state, const Row *row) {
         wrote_local(w, state, row->unsafe->operands.items[i].local, row->span);
 }
 
-/* ---- messages -------------------------------------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 static const char *element_text(Written *w, int object, int64_t at) {
     const Object *row = &w->objects[object];
@@ -320,7 +322,7 @@ static const char *element_text(Written *w, int object, int64_t at) {
     return text.text;
 }
 
-/* Does some row between these two write the element? */
+/* True if some row between these two writes the element */
 static bool writes_between(const Written *w, const Finding *finding, int from, int to) {
     for (size_t i = 0; i < w->records.count; i++) {
         const Record *known = &w->records.items[i];
@@ -329,8 +331,8 @@ static bool writes_between(const Written *w, const Finding *finding, int from, i
     return false;
 }
 
-/* Why a path may pass by what row `at` writes: the innermost IF that is decided otherwise, or loop without iteration, around it and not around
- * the read */
+/* The reason why a path may skip the write of row `at`: the innermost IF with the other outcome,
+ * or loop without iteration, around it and not around the read */
 static const char *why_not(const Written *w, const Finding *finding, int at, Span *where) {
     const FlowCode *code = w->code;
     for (int r = code->rows.items[at].region; r >= 0; r = code->regions.items[r].parent) {

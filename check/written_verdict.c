@@ -1,5 +1,5 @@
-/* Verdicts on what each release hands over: the payload of all instances together is whole and each element one's, copies bring the same bytes on
- * every path; and how it is said where not. */
+/* Verdicts at each release: all instances together have written the complete payload and each
+ * element once, copies bring the same bytes on every path; and the messages. */
 #include "check/written.h"
 
 static const Row *row_of(const Written *w, int at) { return &w->code->rows.items[at]; }
@@ -19,7 +19,7 @@ static const char *element_text(Written *w, const Pipe *pipe, int f, int64_t ele
     return text.text;
 }
 
-/* ---- payload --------------------------------------------------------------------------------------------------------------- */
+/* ---- payload --------------------------------------------------------------------------------- */
 
 static void report_missing(Written *w, const Release *at, const Hold *hold, int f, int64_t element, bool none) {
     Tiles *tiles = w->tiles;
@@ -66,7 +66,7 @@ static void report_left(Written *w, const Release *at, const Hold *hold, int f) 
     pipe->faulty = true;
 }
 
-/* One message for each place of acquire and field, however many releases follow */
+/* One message for each acquire and field, for any number of releases */
 static bool said_before(Written *w, int acquire, int f) {
     for (size_t i = 0; i < w->said.count; i++)
         if (w->said.items[i].acquire == acquire && w->said.items[i].field == f) return true;
@@ -74,7 +74,8 @@ static bool said_before(Written *w, int acquire, int f) {
     return false;
 }
 
-/* What the instances from `first` to before `last` have written together: on every path, or on some */
+/* Elements that the instances from `first` to `last`, exclusive, have written together: on every
+ * path, or on some */
 static const Elements *together(Written *w, const Release *at, int first, int last, bool every) {
     const Elements *all = elements_none();
     for (int r = first; r < last; r++) {
@@ -84,7 +85,7 @@ static const Elements *together(Written *w, const Release *at, int first, int la
     return all;
 }
 
-/* True where the instances from `first` to before `last` have written the whole payload */
+/* True if the instances from `first` to `last`, exclusive, have written the whole payload */
 static bool check_payload(Written *w, const Release *at, const Hold *hold, int first, int last) {
     const Pipe *pipe = &w->tiles->prog->pipes.items[hold->pipe];
     const Elements *must = together(w, at, first, last, true), *may = together(w, at, first, last, false);
@@ -106,7 +107,7 @@ static bool check_payload(Written *w, const Release *at, const Hold *hold, int f
     return complete;
 }
 
-/* ---- two instances --------------------------------------------------------------------------------------------------------- */
+/* ---- two instances --------------------------------------------------------------------------- */
 
 static const Mark *newest_mark(const Hold *hold, int64_t element) {
     const Mark *found = NULL;
@@ -149,7 +150,7 @@ static bool check_overlap(Written *w, const Release *at, int first, int last) {
     return true;
 }
 
-/* ---- bytes ----------------------------------------------------------------------------------------------------------------- */
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 static void report_open(Written *w, const Hold *hold) {
     Tiles *tiles = w->tiles;
@@ -198,9 +199,9 @@ static void check_bytes(Written *w, const Release *at, const Hold *hold, bool *s
     }
 }
 
-/* ---- releases -------------------------------------------------------------------------------------------------------------- */
+/* ---- releases -------------------------------------------------------------------------------- */
 
-/* The text from the acquire to where the stage is given up: its block, or the whole role */
+/* The text from the acquire to the release: its block, or the whole role */
 static Span body_of(const Written *w, int acquire) {
     const Row *row = row_of(w, acquire);
     for (size_t at = (size_t)acquire; row->block && at < w->code->rows.count; at++) {
@@ -211,7 +212,7 @@ static Span body_of(const Written *w, int acquire) {
     return w->code->regions.items[0].span;
 }
 
-/* A stage of a role in turn is written by one instance, else by all of them together. */
+/* A stage of a role in turn is written by one instance, others by all of them together. */
 static void judge_release(Written *w, const Release *at, size_t before, bool *set) {
     const Hold *hold = NULL;
     bool poisoned = false, fine = true;
@@ -228,7 +229,8 @@ static void judge_release(Written *w, const Release *at, size_t before, bool *se
     }
     int takes = role_takes(w->role, hold->pipe);
     for (int r = 0; r < instances && fine; r += takes)
-        fine = (takes == 1 && !at->holds[r]) || w->beyond || /* sets are not known: said elsewhere */
+        /* sets are unknown: reported elsewhere */
+        fine = (takes == 1 && !at->holds[r]) || w->beyond ||
                (check_overlap(w, at, r, r + takes) && check_payload(w, at, hold, r, r + takes));
     if (fine) check_bytes(w, at, hold, set);
 }
