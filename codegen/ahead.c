@@ -1,5 +1,5 @@
-/* What the plan reads ahead of a wait (derive/plan_ahead.c): evaluated once at each place where it
- * differs, and known from then on wherever the statement evaluates it. */
+/* Reads that the plan places before a wait (derive/plan_ahead.c): evaluated once at each point
+ * where they differ, and reused at all points of the statement. */
 #include "codegen/gen.h"
 
 typedef struct Known {

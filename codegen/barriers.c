@@ -20,8 +20,8 @@ void warp_sync(Gen *gen) {
     if (!gen->role->role->one_lane) warp_join(gen);
 }
 
-/* The number of a named barrier is never in a register: ptxas would reserve all sixteen. So each
- * instance has an instruction of its own. */
+/* The number of a named barrier must be an immediate: for one in a register ptxas would reserve
+ * all sixteen. So each instance executes an instruction of its own. */
 void instances_barrier(Gen *gen, const char *op, int first, int shift, int threads) {
     const RoleState *state = gen->role;
     int instances = state->role->instances;

@@ -1,11 +1,12 @@
-/* Blocks that run together: each block's place in its cluster, the masks of multicast, arrivals at other blocks' barriers, and the
- * barriers of the cluster at both ends of the kernel: no block touches another's memory before that is initialised, or after it
- * has gone. Without copies that are multicast, blocks of a cluster know nothing of each other. */
+/* Clusters: each block's position in its cluster, the masks of multicast, arrivals at other
+ * blocks' barriers, and the barriers of the cluster at both ends of the kernel: no block
+ * accesses another's memory before it is initialised, or after the other has exited. Without
+ * multicast copies, blocks of a cluster do not interact. */
 #include "codegen/gen.h"
 
-/* ---- who is who --------------------------------------------------------------------------------------------------- */
+/* ---- positions ------------------------------------------------------------------------------- */
 
-/* Number `block / stride % size` along one axis */
+/* `block / stride % size`: the position along one axis */
 static Reg place_along(Gen *gen, Reg block, int stride, int size) {
     Reg place = block;
     if (stride > 1) place = PURE(gen->ptx, REG_32, "div.u32", ptx_reg(place), ptx_int(stride));
@@ -19,7 +20,8 @@ static Reg weighted(Gen *gen, Reg sum, Reg place, int weight) {
     return PURE(gen->ptx, REG_32, "mad.lo.s32", ptx_reg(place), ptx_int(weight), ptx_reg(sum));
 }
 
-/* The blocks along a set of axes, of which this is one: its number among them, and who they are. */
+/* Computes the blocks along a set of axes that contains this block: its index among them, and
+ * their mask. */
 static void open_group(Gen *gen, uint32_t axes) {
     const Prog *prog = gen->prog;
     ClusterRegs *regs = &gen->cluster;
@@ -59,7 +61,7 @@ void cluster_open(Gen *gen) {
         if (sets >> axes & 1) open_group(gen, axes);
 }
 
-/* ---- the ends of the kernel --------------------------------------------------------------------------------------- */
+/* ---- the ends of the kernel ------------------------------------------------------------------ */
 
 void cluster_start(Gen *gen) {
     if (!cluster_talks(gen->prog)) {
@@ -70,7 +72,8 @@ void cluster_start(Gen *gen) {
     INS0(gen->ptx, "barrier.cluster.wait.acquire.aligned");
 }
 
-/* All threads meet, idle warps and lanes that were not elected too: the barrier is of whole warps. */
+/* All threads synchronise, including idle warps and unelected lanes, because the barrier counts
+ * whole warps. */
 void cluster_return(Gen *gen) {
     if (cluster_talks(gen->prog)) {
         ptx_comment(gen->ptx, "no block leaves while another may touch its memory");
@@ -81,9 +84,9 @@ void cluster_return(Gen *gen) {
     INS0(gen->ptx, "ret");
 }
 
-/* ---- remote arrivals ---------------------------------------------------------------------------------------------- */
+/* ---- remote arrivals ------------------------------------------------------------------------- */
 
-/* A bit for each block whose copies into the pipe reach this one: the relation is symmetric. */
+/* One bit for each block whose copies into the pipe reach this one: the relation is symmetric. */
 static Reg reaching(Gen *gen, const Pipe *pipe) {
     Reg all = PTX_NONE;
     for (uint32_t axes = 1; axes < COUNT_OF(gen->cluster.group); axes++) {
@@ -94,7 +97,8 @@ static Reg reaching(Gen *gen, const Pipe *pipe) {
     return all;
 }
 
-/* One thread arrives at one block: lane t of a warp, or thread t of an instance that arrives as a whole, at block t. */
+/* Each thread arrives at one block: lane t of a warp, or thread t of an instance that arrives as
+ * a whole, at block t. */
 static Reg arrives_at_peer(Gen *gen, Reg reached, Reg number) {
     Reg few = PURE(gen->ptx, REG_PRED, "setp.lt.u32", ptx_reg(number), ptx_int(gen->prog->cluster));
     Reg bit = PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(reached), ptx_reg(number));
@@ -118,8 +122,8 @@ void cluster_open_role(Gen *gen) {
     }
 }
 
-/* The address is mapped each time: kept, it would take a register that matrix roles may not have. For the same reason it is mapped by
- * all threads: what only some write lives on from before. */
+/* The address is mapped for each arrival: in a register it could exceed the budget of matrix
+ * roles. All threads map it, because a register that only some write would be live from before. */
 static void arrive_at(Gen *gen, Reg guard, Operand barrier, Operand block) {
     Reg mapped = PURE(gen->ptx, REG_32, "mapa.shared::cluster.u32", ptx_reg(barrier.reg), block);
     INS_IF(gen->ptx, guard, "mbarrier.arrive.shared::cluster.b64", ptx_text("_"), ptx_at(mapped, barrier.value));

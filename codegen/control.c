@@ -1,17 +1,17 @@
-/* Rows of Code: regions, branches, leaving, scalars; and the frame of a role. */
+/* Emits rows of Code: regions, branches, leaves, scalars; and the frame of a role. */
 #include "codegen/gen.h"
 
-/* ---- regions ------------------------------------------------------------------------------ */
+/* ---- regions --------------------------------------------------------------------------------- */
 
 
-/* Labels of a region that rows of it may leave; its copies in an unrolled loop have their own. */
+/* Labels of a region for its leaves; each copy in an unrolled loop has its own. */
 static Exits *open_exits(Gen *gen, int region) {
     Exits *exits = &gen->role->exits[region];
     *exits = (Exits){.leave_label = ptx_new_label(gen->ptx), .continue_label = -1};
     return exits;
 }
 
-/* Late sets of the loop hold nothing. */
+/* The late sets of the loop are empty. */
 static void open_lates(Gen *gen, int loop) {
     const FlowCode *code = gen->role->code;
     for (size_t i = 0; i < code->lates.count; i++) {
@@ -27,21 +27,21 @@ static void open_lates(Gen *gen, int loop) {
     }
 }
 
-/* ---- loops -------------------------------------------------------------------------------- */
+/* ---- loops ----------------------------------------------------------------------------------- */
 
-/* What follows is skipped in iterations that `where` leaves out. */
+/* Skips the rest of an iteration that `where` excludes. */
 static void skip_unless(Gen *gen, Exits *exits, const Expr *where) {
     if (where == NULL) return;
     INS_UNLESS(gen->ptx, eval_condition(gen, &(Point){.outer = NULL}, where), "bra",
                ptx_label(exits->continue_label));
 }
 
-/* All that left the region meets here. */
+/* The target of leaves of the region. */
 static void place_leave(Gen *gen, const Exits *exits) {
     ptx_place_label(gen->ptx, exits->leave_label);
 }
 
-/* All that goes to the next iteration meets here. */
+/* The target of leaves to the next iteration. */
 static void place_next(Gen *gen, const Exits *exits) {
     ptx_place_label(gen->ptx, exits->continue_label);
 }
@@ -52,7 +52,8 @@ static void set_axis(Gen *gen, const Region *loop, size_t axis, Operand value) {
     INS(gen->ptx, "mov.b32", ptx_reg(gen->role->locals[loop->axes[axis]].reg), value);
 }
 
-/* A coordinate of clusters becomes one of this block: times the cluster's size along the axis, plus the block's place in it. */
+/* Converts a coordinate of clusters to one of this block: times the cluster's size along the
+ * axis, plus the block's position. */
 static void set_coordinate(Gen *gen, const Region *loop, size_t axis, Reg here) {
     int size = gen->prog->axes.items[axis].cluster;
     if (size > 1)
@@ -60,7 +61,8 @@ static void set_coordinate(Gen *gen, const Region *loop, size_t axis, Reg here) 
     set_axis(gen, loop, axis, ptx_reg(here));
 }
 
-/* Number `rest` among the coordinates of the axes from `first` on, the first of them fastest. */
+/* Computes the coordinates of the axes from `first` on from the number `rest`, the first of them
+ * fastest. */
 static void set_plain_axes(Gen *gen, const Region *loop, const Value *extents, Reg rest, size_t first) {
     size_t count = gen->prog->axes.count;
     for (size_t a = first; a < count; a++) {
@@ -71,8 +73,8 @@ static void set_plain_axes(Gen *gen, const Region *loop, const Value *extents, R
     }
 }
 
-/* `grouped n`: n coordinates of the first axis (fewer in its last group) with all of the second, then the next n: what is in
- * flight at once shares rows and columns in L2. */
+/* `grouped n`: n coordinates of the first axis (fewer in its last group) with all of the second,
+ * then the next n: so that concurrent blocks share rows and columns in L2. */
 static void set_axes(Gen *gen, const Region *loop, const Value *extents, Reg tile) {
     int grouped = gen->prog->grouped / gen->prog->axes.items[0].cluster;
     if (grouped == 0) {
@@ -102,9 +104,10 @@ static Value clusters_along(Gen *gen, const Axis *axis) {
     return value_reg(E_I32, PURE(gen->ptx, REG_32, "div.u32", ptx_reg(up), ptx_int(axis->cluster)));
 }
 
-/* for (axes) in grid: coordinate number `tile` of this block, the first axis fastest; the same loop runs once where the grid is
- * not persistent, since then there are as many blocks as coordinates (one block where there are none). Clusters are counted where
- * blocks run in them: all blocks of one take the same number of iterations. */
+/* for (axes) in grid: coordinates of this block, the first axis fastest. If the grid is not
+ * persistent, the loop runs once, because there are as many blocks as coordinates (one block if
+ * there are none). With clusters, clusters are counted: all blocks of one take the same number
+ * of iterations. */
 static void gen_grid(Gen *gen, int region) {
     const Prog *prog = gen->prog;
     const Region *loop = code_region(gen->role->code, region);
@@ -189,9 +192,9 @@ static void gen_for(Gen *gen, int region) {
     apart_close(gen, region);
 }
 
-/* ---- branches ----------------------------------------------------------------------------- */
+/* ---- branches -------------------------------------------------------------------------------- */
 
-/* An arm; the turn may be passed on where it begins. */
+/* An arm of a branch; the turn may be passed on at its beginning. */
 static void gen_arm(Gen *gen, int first, int end) {
     turn_pass_after(gen, first);
     gen_rows(gen, first + 1, end);
@@ -251,7 +254,7 @@ static void gen_block(Gen *gen, int region) {
     apart_close(gen, region);
 }
 
-/* ---- rows --------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void gen_set(Gen *gen, const Row *row) {
     ptx_mark(gen->ptx, row->span, gen->role->number, NULL, NULL);
@@ -266,7 +269,7 @@ static void gen_move(Gen *gen, const Row *row) {
     ptx_forget(gen->ptx);
 }
 
-/* Returns the last row that it generated: perhaps a release that it carries out. */
+/* Returns the last row that it emitted: for example a release that it includes. */
 static int gen_statement(Gen *gen, int at) {
     gen_tile(gen, code_row(gen->role->code, at));
     const Ahead *ahead = ahead_of(gen, at);
@@ -285,7 +288,7 @@ static int gen_region(Gen *gen, int region) {
     return code_region(gen->role->code, region)->end;
 }
 
-/* Returns the last row that it generated: that of a region is its END. */
+/* Returns the last row that it emitted: the END of a region. */
 static int gen_row(Gen *gen, int at) {
     const Row *row = code_row(gen->role->code, at);
     switch (row->kind) {
@@ -310,7 +313,7 @@ static int gen_row(Gen *gen, int at) {
     case ROW_DROP:
     case ROW_CLOSE: wait_before(gen, at); break;
     case ROW_TAKE: turn_open(gen, row); break;
-    case ROW_PASS: /* turn_pass_after says where */
+    case ROW_PASS: /* turn_pass_after decides where */
     case ROW_OPEN:
     case ROW_LEND:
     case ROW_NEXT:
@@ -329,7 +332,7 @@ void gen_rows(Gen *gen, int from, int to) {
     }
 }
 
-/* ---- a role ------------------------------------------------------------------------------------------------------- */
+/* ---- a role ---------------------------------------------------------------------------------- */
 
 static void open_cursors(Gen *gen, RoleState *state) {
     size_t pipes = gen->prog->pipes.count;
@@ -347,7 +350,8 @@ static void open_cursors(Gen *gen, RoleState *state) {
     }
 }
 
-/* Who am I: instance, thread of the instance, the lane that issues bulk work, the lane that arrives for its warp. */
+/* Computes instance, thread of the instance, the lane that issues bulk copies, the lane that
+ * arrives for its warp. */
 static void open_threads(Gen *gen, RoleState *state) {
     const Role *role = state->role;
     if (role->one_lane) {
@@ -414,8 +418,8 @@ void gen_role(Gen *gen, int number) {
     turns_begin(gen);
     cluster_open_role(gen);
     gen_rows(gen, code->regions.items[0].begin + 1, code->regions.items[0].end);
-    ptx_place_label(gen->ptx,
-                    state.end_label); /* also of the lanes that were not elected: they have nothing to finish */
+    /* also the target of unelected lanes */
+    ptx_place_label(gen->ptx, state.end_label);
     wait_before(gen, (int)code->rows.count - 1);
     turns_end(gen);
     pipe_finish(gen);

@@ -1,4 +1,5 @@
-/* Whole-tile copies by the copy engine: tensor (TMA) and bulk, both ways. One lane of the instance issues them. */
+/* Whole-tile copies by the copy engine: tensor (TMA) and bulk, loads and stores. One lane of the
+ * instance issues them. */
 #include "codegen/gen.h"
 
 #include <assert.h>
@@ -14,7 +15,7 @@ static void mark_tile(Gen *gen, const Row *row, const char *verb) {
     ptx_mark(gen->ptx, row->span, gen->role->number, pipe, what);
 }
 
-/* The first element's place: all indexes at zero. */
+/* The position of the first element: all indexes are zero. */
 static Point origin(void) {
     Point point = {.outer = NULL};
     for (int i = 0; i < PROG_MAX_INDEXES; i++) point.indexes[i] = lin_const(0);
@@ -31,21 +32,22 @@ static Operand moved(Operand address, int64_t by) {
     return address;
 }
 
-/* How far into the tile this block's part of a multicast copy lies: `unit` for each part before it */
+/* Offset in the tile of this block's part of a multicast copy: `unit` for each part before it */
 static Lin into_part(Gen *gen, const Multicast *multicast, int64_t unit) {
     if (multicast->parts <= 1) return lin_const(0);
     Lin part = lin_reg(gen->cluster.part[multicast->axes], 1, multicast->parts - 1);
     return lin_scale(gen, part, unit);
 }
 
-/* One instruction a box; box (b..) starts at start + b * box and lies b * step bytes further in shared memory. */
+/* One instruction per box; box (b..) starts at start + b * box and is b * step bytes further in
+ * shared memory. */
 static void gen_boxes(Gen *gen, const Tile *tile, const Access *inside, bool load) {
     const BoxCopy *copy = &tile->box;
     const Map *map = &gen->prog->maps.items[copy->map];
     Point point = origin();
     const Multicast *multicast = &tile->multicast;
-    Lin part =
-        into_part(gen, multicast, multicast->bytes); /* each in a statement of its own: the order of emission is ours */
+    /* separate statements fix the order of emission */
+    Lin part = into_part(gen, multicast, multicast->bytes);
     Lin first = lin_add(gen, shared_linear(gen, &point, inside), part);
     Operand shared = ptx_at(first.reg, first.add);
     Operand barrier = load ? full_barrier_of(gen, inside) : (Operand){.kind = OPERAND_TEXT};
@@ -117,7 +119,8 @@ void gen_prefetch(Gen *gen, const Row *row) {
     if (skip >= 0) ptx_place_label(gen->ptx, skip);
 }
 
-/* The elements behind the last whole 16 bytes of a tensor, where this tile holds them: at most granule - 1, by ordinary stores. */
+/* The elements after the last whole 16 bytes of a tensor, if this tile contains them: at most
+ * granule - 1, by ordinary stores. */
 static void gen_tail(Gen *gen, const Tile *tile, const Access *inside) {
     const BoxCopy *copy = &tile->box;
     const Param *param = &gen->prog->params.items[tile->target.object];
@@ -127,7 +130,8 @@ static void gen_tail(Gen *gen, const Tile *tile, const Access *inside) {
     Value end = eval_scalar(gen, param->extents[0]), start = eval(gen, &point, copy->start[0]);
     int skip = ptx_new_label(gen->ptx);
     Reg whole = PURE(gen->ptx, REG_32, "and.b32", value_operand(end), ptx_int(-granule));
-    Reg at = PURE(gen->ptx, REG_32, "sub.s32", ptx_reg(whole), value_operand(start)); /* in the tile */
+    /* offset in the tile */
+    Reg at = PURE(gen->ptx, REG_32, "sub.s32", ptx_reg(whole), value_operand(start));
     Reg near = PURE(gen->ptx, REG_32, "add.s32", ptx_reg(at), ptx_int(granule - 1));
     Reg far = PURE(gen->ptx, REG_PRED, "setp.ge.u32", ptx_reg(near), ptx_int(copy->tile[0] + granule - 1));
     INS_IF(gen->ptx, far, "bra", ptx_label(skip));
@@ -148,7 +152,8 @@ static void gen_tail(Gen *gen, const Tile *tile, const Access *inside) {
         INS_IF(gen->ptx, both, arena_printf(gen->arena, "st.global.%s", suffix), ptx_at(to, e * bytes),
                ptx_reg(element));
     }
-    INS0(gen->ptx, "fence.proxy.async.shared::cta"); /* ordinary reads before the async proxy overwrites the stage */
+    /* orders ordinary reads before the async proxy overwrites the stage */
+    INS0(gen->ptx, "fence.proxy.async.shared::cta");
     ptx_place_label(gen->ptx, skip);
 }
 
@@ -188,7 +193,7 @@ static void gen_engine_copy(Gen *gen, const Tile *tile) {
         skip = ptx_new_label(gen->ptx);
         INS_UNLESS(gen->ptx, gen->role->leader, "bra", ptx_label(skip));
     }
-    if (tile->multicast.parts == 1) { /* no parts: the first block loads it for all */
+    if (tile->multicast.parts == 1) { /* no parts: the first block loads all of it */
         if (skip < 0) skip = ptx_new_label(gen->ptx);
         Reg other =
             PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(gen->cluster.part[tile->multicast.axes]), ptx_int(0));
@@ -199,7 +204,8 @@ static void gen_engine_copy(Gen *gen, const Tile *tile) {
     else
         gen_bulk(gen, tile, inside, outside, load);
     if (tile->class == TILE_TENSOR_STORE && tile->box.granule > 1) gen_tail(gen, tile, inside);
-    if (!load && inside->space == SPACE_SHARED) { /* the next write of the tile begins with the instance's barrier */
+    /* the next write of the tile begins with the instance's barrier */
+    if (!load && inside->space == SPACE_SHARED) {
         INS0(gen->ptx, "cp.async.bulk.commit_group");
         INS(gen->ptx, "cp.async.bulk.wait_group.read", ptx_int(0));
     }
@@ -230,7 +236,7 @@ void gen_tile(Gen *gen, const Row *row) {
         gen_mma(gen, row);
         return;
     case TILE_REDUCTION:    /* refused by the checker */
-    case TILE_UNCLASSIFIED: /* poison: codegen is not called after errors */
+    case TILE_UNCLASSIFIED: /* codegen is not called after errors */
         assert(false);
     }
 }

@@ -1,13 +1,14 @@
-/* The kernel's frame: entry and parameters, barrier initialisation, register reallocation, one straight chain to the roles. */
+/* The kernel's frame: entry and parameters, barrier initialisation, register reallocation, and
+ * branches to the roles. */
 #include "codegen/gen.h"
 #include "launch/launch.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* ---- parameters --------------------------------------------------------------------------------------------------- */
+/* ---- parameters ------------------------------------------------------------------------------ */
 
-/* The name of a PTX parameter; a prefix keeps authors' names apart from PTX's words. */
+/* The name of a PTX parameter; a prefix separates authors' names from PTX keywords. */
 static const char *argument_name(const Gen *gen, const ManifestArgument *argument) {
     const Prog *prog = gen->prog;
     switch (argument->kind) {
@@ -67,7 +68,8 @@ static void load_arguments(Gen *gen) {
         const char *name = argument_name(gen, argument);
         int index = argument->index;
         switch (argument->kind) {
-        case ARGUMENT_TENSOR_MAP: /* a kernel parameter's generic address is taken in two steps */
+        /* the generic address of a kernel parameter takes two instructions */
+        case ARGUMENT_TENSOR_MAP:
             gen->maps[index] = ptx_new_reg(gen->ptx, REG_64);
             INS(gen->ptx, "mov.b64", ptx_reg(gen->maps[index]), ptx_text(name));
             INS(gen->ptx, "cvta.param.u64", ptx_reg(gen->maps[index]), ptx_reg(gen->maps[index]));
@@ -91,9 +93,10 @@ static void load_arguments(Gen *gen) {
     }
 }
 
-/* ---- prologue ----------------------------------------------------------------------------------------------------- */
+/* ---- prologue -------------------------------------------------------------------------------- */
 
-/* One thread initialises all barriers and makes them visible to the async proxy and peers; all threads join. */
+/* One thread initialises all barriers and makes them visible to the async proxy and peers; all
+ * threads join. */
 static void init_barriers(Gen *gen, Reg thread) {
     const Prog *prog = gen->prog;
     if (prog->pipes.count == 0) return;
@@ -114,14 +117,15 @@ static void init_barriers(Gen *gen, Reg thread) {
     }
     INS0(gen->ptx, "fence.mbarrier_init.release.cluster");
     ptx_place_label(gen->ptx, done);
-    /* A grid that was launched to start early has come so far beside the end of the one before it: from here on it reads and writes
-     * global memory. Its own successor may come as soon as there is room (PTX ISA 9.7.13.18, griddepcontrol). */
+    /* A grid that was launched early has run this far in parallel with the end of the previous
+     * grid; from here it accesses global memory. Its own successor may start as soon as there is
+     * room (PTX ISA 9.7.13.18, griddepcontrol). */
     INS0(gen->ptx, "griddepcontrol.launch_dependents");
     INS0(gen->ptx, "griddepcontrol.wait");
     cluster_start(gen);
 }
 
-/* Jumps to `label` the warps first .. first + count - 1. */
+/* Branches to `label` in the warps first .. first + count - 1. */
 static void branch_warps(Gen *gen, int first, int count, int label) {
     Reg from = PURE(gen->ptx, REG_32, "sub.s32", ptx_reg(gen->warp), ptx_int(first));
     Reg mine = PURE(gen->ptx, REG_PRED, "setp.lt.u32", ptx_reg(from), ptx_int(count));
@@ -155,7 +159,8 @@ static void gen_group(Gen *gen, const SharedGroup *group, const int *labels) {
     ptx_place_label(gen->ptx, others);
 }
 
-/* One chain leads to the roles that their warps go to from here, and to the warpgroups of others. */
+/* One chain leads to the roles that their warps go to from here, and to the warpgroups of
+ * others. */
 static void gen_roles(Gen *gen) {
     const Prog *prog = gen->prog;
     int *labels = NEW_ARRAY(gen->arena, int, prog->roles.count);
@@ -183,16 +188,17 @@ static void gen_body(Gen *gen) {
     INS(gen->ptx, "mov.u32", ptx_reg(thread), ptx_text("%tid.x"));
     INS(gen->ptx, "mov.u32", ptx_reg(gen->shared), ptx_text("pipec_shared"));
     INS(gen->ptx, "shr.u32", ptx_reg(warp), ptx_reg(thread), ptx_int(5));
-    /* through a shuffle ptxas knows that it is the same in a warp, and branches on it are uniform */
+    /* The shuffle tells ptxas that the value is uniform in a warp, so that branches on it are
+     * uniform */
     INS(gen->ptx, "shfl.sync.idx.b32", ptx_reg(gen->warp), ptx_reg(warp), ptx_int(0), ptx_int(31), ptx_int(0xffffffff));
     cluster_open(gen);
     init_barriers(gen, thread);
     gen_roles(gen);
 }
 
-/* ---- text --------------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
-/* The file's name in `.file`, with what a PTX string cannot hold replaced. */
+/* The file's name in `.file`, with characters replaced that a PTX string cannot contain. */
 static const char *file_name(const Gen *gen) {
     char *name = arena_copy(gen->arena, gen->prog->source->name, strlen(gen->prog->source->name));
     for (char *c = name; *c != '\0'; c++)

@@ -1,7 +1,8 @@
-/* Coordinates to addresses. The one place that knows how a tile lies in shared memory and a tensor in global memory. */
+/* Coordinates to addresses. The only place that uses the layout of tiles in shared memory and of
+ * tensors in global memory. */
 #include "codegen/gen.h"
 
-/* ---- coordinates -------------------------------------------------------------------------------------------------- */
+/* ---- coordinates ----------------------------------------------------------------------------- */
 
 Lin lin_const(int64_t value) { return (Lin){PTX_NONE, value, 1, 0}; }
 Lin lin_reg(Reg reg, int64_t multiple, int64_t max) { return (Lin){reg, 0, multiple, max}; }
@@ -60,9 +61,10 @@ static Reg rest_reg(Gen *gen, Reg reg, int64_t by) {
                             : PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(reg), ptx_int(by));
 }
 
-/* a / by and a % by for a >= 0. Constants stay out of registers where the register alone is certainly not negative and no carry
- * from the constant part into the quotient is possible: the register is a multiple of `by`, or too small, or a multiple of
- * something that the rest of the constant does not reach. */
+/* a / by and a % by for a >= 0. Constants stay out of registers if the register is certainly not
+ * negative and no carry from the constant part into the quotient is possible: the register is a
+ * multiple of `by`, or too small, or a multiple of something that the remainder of the constant
+ * cannot complete. */
 void lin_divide(Gen *gen, Lin a, int64_t by, Lin *quotient, Lin *rest) {
     if (a.reg.class == REG_NONE) {
         *quotient = lin_const(a.add / by);
@@ -116,7 +118,7 @@ Lin access_coordinate(Gen *gen, Point *point, const Access *access, int axis) {
     if (!affine->is) return lin_of(eval(gen, point, access->subs[axis]));
     Lin sum = lin_of(eval(gen, point, affine->base));
     if (sum.reg.class != REG_NONE && (access->space == SPACE_STAGE || access->space == SPACE_SHARED)) {
-        /* within the tile whatever the indexes are, also where all are 0 */
+        /* Inside the tile for all values of the indexes, also if all are 0 */
         sum.multiple = affine->multiple;
         sum.max = access_shape(gen, access).extents[axis] - 1;
     }
@@ -127,7 +129,7 @@ Lin access_coordinate(Gen *gen, Point *point, const Access *access, int axis) {
     return sum;
 }
 
-/* ---- shared memory ------------------------------------------------------------------------------------------------ */
+/* ---- shared memory --------------------------------------------------------------------------- */
 
 /* The address of a tile's first byte. */
 Lin shared_base(Gen *gen, const Access *access, Point *point) {
@@ -151,14 +153,14 @@ Lin shared_base(Gen *gen, const Access *access, Point *point) {
     return base;
 }
 
-/* Rows of a panelled tile: the product of all extents but the last. */
+/* Rows of a panelled tile: the product of all extents except the last. */
 static int64_t tile_rows(const TileShape *shape) {
     int64_t rows = 1;
     for (int axis = 0; axis + 1 < shape->rank; axis++) rows *= shape->extents[axis];
     return rows;
 }
 
-/* Row and column of an element: all axes but the last flattened, and the last. */
+/* Row and column of an element: all axes except the last flattened, and the last. */
 static void rows_and_column(Gen *gen, Point *point, const Access *access, const TileShape *shape, Lin *row,
                             Lin *column) {
     *row = lin_const(0);
@@ -167,7 +169,8 @@ static void rows_and_column(Gen *gen, Point *point, const Access *access, const 
     *column = access_coordinate(gen, point, access, shape->rank - 1);
 }
 
-/* Bytes from the tile's start, the panel's part apart; leaves the column within its panel. */
+/* Offset in bytes from the tile's start, without the panel's part; *column: the column in its
+ * panel. */
 static Lin panel_offset(Gen *gen, const TileShape *shape, Lin row, Lin *column) {
     int64_t bytes = element_rows[shape->type].bytes, panel = shape->layout.panel;
     Lin offset = lin_scale(gen, row, (panel + shape->layout.padding) * bytes);
@@ -189,7 +192,8 @@ Lin shared_linear(Gen *gen, Point *point, const Access *access) {
     return lin_add(gen, offset, shared_base(gen, access, point));
 }
 
-/* Do a column's register and the constant part of its chunk have no bit in common, nor carry into one another? Then their sum is their XOR. */
+/* True if a column's register and the constant part of its chunk have no common bits and no
+ * carry: then their sum equals their XOR. */
 static bool chunk_apart(Lin column, int64_t chunk) {
     int64_t reach = 1;
     if (column.max < 0 || column.multiple % 16 != 0) return false;
@@ -197,9 +201,10 @@ static bool chunk_apart(Lin column, int64_t chunk) {
     return chunk % reach == 0;
 }
 
-/* The swizzle exchanges the 16-byte chunks of a row: chunk number XOR bits of the row's number (CUDA driver API, CUtensorMapSwizzle;
- * a panel is one span wide, and its rows lie one span apart). `column` in bytes, below the span. Where the column's chunk is
- * constant and its register stays within the chunk, one XOR serves all elements of the row in that chunk. */
+/* The swizzle permutes the 16-byte chunks of a row: chunk number XOR bits of the row number
+ * (CUDA driver API, CUtensorMapSwizzle; a panel is one span wide, and its rows are one span
+ * apart). `column` is in bytes, below the span. If the column's chunk is constant and its
+ * register stays within the chunk, one XOR serves all elements of the row in that chunk. */
 static Lin swizzled_column(Gen *gen, const Layout *layout, Lin row, Lin column) {
     static const struct {
         int shift, mask;
@@ -216,8 +221,8 @@ static Lin swizzled_column(Gen *gen, const Layout *layout, Lin row, Lin column) 
     Reg turned = PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(lin_in_reg(gen, row)), ptx_int(shift));
     turned = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(turned), ptx_int(mask));
     turned = PURE(gen->ptx, REG_32, "shl.b32", ptx_reg(turned), ptx_int(4));
-    if (loose &&
-        chunk_apart(column, chunk)) { /* one XOR for the register, and one with a constant for each of its chunks */
+    /* one XOR for the register, and one with a constant for each of its chunks */
+    if (loose && chunk_apart(column, chunk)) {
         Reg whole = PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(column.reg), ptx_reg(turned));
         if (chunk != 0) whole = PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(whole), ptx_int(chunk));
         return (Lin){whole, within, 1, -1};
@@ -244,7 +249,7 @@ Operand shared_address(Gen *gen, Point *point, const Access *access) {
     return ptx_at(address.reg, address.add);
 }
 
-/* ---- global memory ------------------------------------------------------------------------------------------------ */
+/* ---- global memory --------------------------------------------------------------------------- */
 
 static Value extent_value(Gen *gen, const Param *param, int axis) { return eval_scalar(gen, param->extents[axis]); }
 
@@ -266,10 +271,11 @@ Reg global_inside(Gen *gen, Point *point, const Access *access) {
     return inside;
 }
 
-/* An offset that the address of an instruction takes: 32 bits, signed, with room to add to it. */
+/* An offset that an instruction's address can have: 32 bits, signed, with margin for additions. */
 static bool fits_address(int64_t offset) { return offset >= -(INT64_C(1) << 24) && offset <= INT64_C(1) << 24; }
 
-/* Linear offsets are 64-bit; the constant part of the last coordinate stays in the address where it fits. */
+/* Linear offsets have 64 bits; the constant part of the last coordinate stays in the address if
+ * it fits. */
 Operand global_address(Gen *gen, Point *point, const Access *access) {
     const Param *param = &gen->prog->params.items[access->object];
     int64_t bytes = element_rows[param->type].bytes;

@@ -1,10 +1,11 @@
-/* The manifest: what a launcher needs beside the text, copied from the checked program. */
+/* The manifest: the data that a launcher needs in addition to the text, copied from the checked
+ * program. */
 #include "codegen/gen.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* ---- formulas ---------------------------------------------------------------------------------------------------- */
+/* ---- formulas -------------------------------------------------------------------------------- */
 
 typedef struct Steps {
     Arena *arena;
@@ -41,7 +42,8 @@ static void add_call(Steps *steps, const Expr *expr) {
     push(steps, which == IN_ceil_div ? F_CEIL : which == IN_min ? F_MIN : F_MAX, 0);
 }
 
-/* Integer formulas over symbols: the checker lets nothing else into grids, maps and preconditions. */
+/* Integer formulas over symbols: the checker allows nothing else in grids, maps and
+ * preconditions. */
 static void add_steps(Steps *steps, const Expr *expr) {
     switch (expr->kind) {
     case X_CONST: push(steps, F_CONST, expr->constant.integer); return;
@@ -86,7 +88,7 @@ static Formula grid_tiles(Arena *arena, const Prog *prog) {
     return (Formula){steps.list.items, (int)steps.list.count};
 }
 
-/* ---- parts -------------------------------------------------------------------------------------------------------- */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 static void fill_parameters(Arena *arena, const Prog *prog, Manifest *manifest) {
     for (size_t i = 0; i < prog->symbols.count; i++)
@@ -158,7 +160,8 @@ static void fill_shared(Arena *arena, const Prog *prog, Manifest *manifest) {
     }
 }
 
-/* The name of the PTX entry: the kernel's own, but for two that PTX keeps for itself (PTX ISA 4.4, identifiers). */
+/* The name of the PTX entry: the kernel's own, except for two names that PTX reserves (PTX ISA
+ * 4.4, identifiers). */
 static const char *entry_name(Arena *arena, const char *kernel) {
     bool taken = strcmp(kernel, "_") == 0 || strcmp(kernel, "WARP_SZ") == 0;
     return taken ? arena_printf(arena, "kernel_%s", kernel) : kernel;

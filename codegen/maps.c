@@ -1,9 +1,11 @@
-/* Elementwise statements and per-lane copies: an index space spread over the threads of the instance.
+/* Elementwise statements and per-lane copies: an index space distributed over the threads of the
+ * instance.
  *
- * The space is flattened, last index innermost. A thread takes vectors of V consecutive elements; vector number
- * chunk * threads + thread. Where register tiles stand in the statement, their layout says instead what a thread takes, a chunk being a vector
- * of neighbouring registers. Chunks are evaluated in batches: all loads and values first, then all stores, so that loads
- * overlap. Batches are unrolled, looped over when there are many; a last, partial chunk is guarded. */
+ * The space is flattened, last index innermost. A thread takes vectors of V consecutive
+ * elements, number chunk * threads + thread. For statements with register tiles their layout
+ * defines a thread's elements, and a chunk is a vector of adjacent registers. Chunks are
+ * evaluated in batches: all loads and values first, then all stores, so that loads overlap.
+ * Batches are unrolled, or a loop if there are many; a last, partial chunk is guarded. */
 #include "codegen/gen.h"
 
 #define VECTOR_MOST      16
@@ -12,26 +14,27 @@ typedef struct Walk {
     Gen *gen;
     const Tile *tile;
     const Moves *moves; /* planned */
-    int vector, inner;  /* of them */
+    int vector, inner;  /* of the plan */
     int threads;
-    const RegisterLayout *layout; /* of the statement, where register tiles stand in it; else NULL */
-    Lin parts[PROG_MAX_INDEXES];  /* the thread's of each of its spreads */
-    Point statement;              /* what depends on no index */
-    const Early *early;           /* of a statement that had to wait; else NULL */
+    const RegisterLayout *layout; /* of the statement, if it has register tiles; otherwise NULL */
+    Lin parts[PROG_MAX_INDEXES];  /* the thread's part of each of its spreads */
+    Point statement;              /* values that depend on no index */
+    const Early *early;           /* of a statement that had to wait; otherwise NULL */
 } Walk;
 
-/* One vector of elements: the point of the vector, and one for each of its elements. */
+/* A vector of elements: the point of the vector, and one for each of its elements. */
 typedef struct Chunk {
     Point vector;
     Point *elements;
-    int64_t at[PROG_MAX_INDEXES]; /* with a layout: the registers' part of each spread's coordinate */
+    /* with a layout: the registers' part of each spread's coordinate */
+    int64_t at[PROG_MAX_INDEXES];
     Reg (*words)[16];             /* raw copies: the loaded words */
     Value *values;
 } Chunk;
 
 static bool depends_on(const Expr *expr, int index) { return index >= 0 && (expr->indexes >> index & 1u) != 0; }
 
-/* ---- one vector --------------------------------------------------------------------------------------------------- */
+/* ---- one vector ------------------------------------------------------------------------------ */
 
 /* Indexes from a flat position, the last one innermost; `axes` NULL: all of the space */
 static void decode(Walk *walk, Lin flat, const int *axes, int count, Lin *indexes) {
@@ -73,7 +76,7 @@ static void open_chunk(Walk *walk, Chunk *chunk, Lin flat, int64_t number) {
     }
 }
 
-/* Loads `count` elements side by side as .b32 words; returns how many words. */
+/* Loads `count` adjacent elements as .b32 words; returns the number of words. */
 static int load_words(Gen *gen, Operand address, int bytes, Reg *words) {
     int count = bytes / 4;
     for (int i = 0; i < count; i++) words[i] = ptx_new_reg(gen->ptx, REG_32);
@@ -107,12 +110,14 @@ static const RoleTile *tile_of(const Walk *walk, const Access *access) {
     return &walk->gen->role->role->tiles.items[access->object];
 }
 
-/* The register of a vector's first element; those of the others follow, two elements in each where the tile holds pairs. */
+/* The register of a vector's first element, followed by those of the others; two elements share
+ * a register if the tile holds pairs. */
 static const Reg *register_slots(const Walk *walk, const Access *access, const Chunk *chunk) {
     return registers_slot(walk->gen, access, walk->layout, chunk->at);
 }
 
-/* Each element has its register, or a vector, or the whole statement: where the read is looked for (eval). */
+/* Makes registers known at the point of the read: of each element, of the vector, or of the
+ * whole statement (eval). */
 static void load_registers(Walk *walk, Chunk *chunk, const Expr *expr) {
     Gen *gen = walk->gen;
     const Access *read = expr->read;
@@ -149,11 +154,12 @@ static void store_registers(Walk *walk, Chunk *chunk) {
     }
 }
 
-/* ---- matrices ------------------------------------------------------------------------------------------------------ */
+/* ---- matrices -------------------------------------------------------------------------------- */
 
 static bool by_matrices(MoveKind kind) { return kind == MOVE_MATRICES || kind == MOVE_TRANSPOSED; }
 
-/* The first of `left` chunks begin matrices of one slab: places them and says how many, four or, where its columns end, two. */
+/* If the first of `left` chunks begin matrices of one slab: places them and returns their
+ * number, four or, at the last columns, two. */
 static int place_matrices(const Walk *walk, MoveKind kind, const Chunk *chunks, int left,
                           MatrixPlace *place) {
     int row, column, rows = walk->moves->rows, columns = walk->moves->columns;
@@ -196,7 +202,8 @@ static void store_matrices(Walk *walk, Chunk *batch, int chunks) {
     }
 }
 
-/* What an earlier chunk has read at the same indexes need not be read again: a column's value serves all rows of the thread, a row's all columns. */
+/* Reuses reads of an earlier chunk at the same indexes: a column's value serves all rows of the
+ * thread, a row's all columns. */
 static void share_reads(Walk *walk, Chunk *chunk, const Chunk *earlier) {
     uint32_t same = 0;
     for (int s = 0; s < walk->layout->count; s++)
@@ -210,7 +217,7 @@ static void share_reads(Walk *walk, Chunk *chunk, const Chunk *earlier) {
     }
 }
 
-/* Reads that a whole vector can share go first: wide loads, and the registers of register tiles. */
+/* Reads for a whole vector come first: wide loads, and the registers of register tiles. */
 static void load_reads(Walk *walk, Chunk *chunk) {
     Gen *gen = walk->gen;
     for (size_t i = 0; i < walk->moves->reads.count; i++) {
@@ -231,7 +238,7 @@ static void load_reads(Walk *walk, Chunk *chunk) {
     }
 }
 
-/* A bit copy of side-by-side elements needs no widening at all. */
+/* A bit copy of adjacent elements needs no widening. */
 static bool raw_words(const Walk *walk) {
     const Moves *moves = walk->moves;
     return moves->bits && plan_move(moves, moves->value) == MOVE_VECTOR &&
@@ -288,9 +295,10 @@ static void store_chunk(Walk *walk, Chunk *chunk) {
     }
 }
 
-/* ---- per-lane copies: cp.async, or ld and st where elements are too small ------------------------------------------ */
+/* ---- per-lane copies: cp.async, or ld and st for small elements ------------------------------ */
 
-/* Bytes of the piece that lie inside the tensor: the last axis may end within it, the others are in or out. */
+/* Bytes of the piece that are inside the tensor: the last axis may end within it, the others are
+ * inside or outside. */
 static Reg piece_bytes(Walk *walk, Chunk *chunk, const Access *read) {
     Gen *gen = walk->gen;
     int bytes = element_rows[read->type].bytes, last = read->rank - 1;
@@ -320,14 +328,14 @@ static void copy_piece(Walk *walk, Chunk *chunk) {
         INS(gen->ptx, op, to, from, ptx_int(bytes));
         return;
     }
-    /* an address that is not read must still be one of the tensor's */
+    /* An address must be inside the tensor even if nothing is read from it */
     Reg address = PURE(gen->ptx, REG_64, "add.s64", ptx_reg(from.reg), ptx_int(from.value));
     Reg any = PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(size), ptx_int(0));
     address = PURE(gen->ptx, REG_64, "selp.b64", ptx_reg(address), ptx_reg(gen->pointers[read->object]), ptx_reg(any));
     INS(gen->ptx, op, to, ptx_at(address, 0), ptx_int(bytes), ptx_reg(size));
 }
 
-/* ---- the walk ----------------------------------------------------------------------------------------------------- */
+/* ---- traversal ------------------------------------------------------------------------------- */
 
 static void gen_batch(Walk *walk, Lin flat, int64_t first, int chunks) {
     Gen *gen = walk->gen;
@@ -352,7 +360,7 @@ static void gen_batch(Walk *walk, Lin flat, int64_t first, int chunks) {
     if (walk->tile->target.space == SPACE_REGISTER) ptx_forget(gen->ptx);
 }
 
-/* Many batches: a loop whose register takes the place of the thread's offset. */
+/* Many batches: a loop whose register replaces the thread's offset. */
 static void loop_batches(Walk *walk, Lin flat, int64_t batches, int chunks) {
     Gen *gen = walk->gen;
     int64_t step = (int64_t)chunks * walk->threads * walk->vector;
@@ -374,11 +382,11 @@ static void gen_batches(Walk *walk, Lin flat, int64_t first, int64_t end) {
     int batch = walk->moves->batch;
     for (; first < end; first += batch) {
         gen_batch(walk, flat, first, (int)(end - first < batch ? end - first : batch));
-        ptx_forget(walk->gen->ptx); /* coordinates are computed anew rather than kept in registers */
+        ptx_forget(walk->gen->ptx); /* recomputes coordinates, to save registers */
     }
 }
 
-/* The last, partial round is of threads whose position is within `total`. */
+/* The last, partial round, for threads whose position is below `total`. */
 static void gen_rest(Walk *walk, Lin flat, Lin position, int64_t total, int64_t first, int64_t end) {
     Gen *gen = walk->gen;
     int skip = ptx_new_label(gen->ptx);
@@ -399,7 +407,7 @@ static void walk_flat(Walk *walk) {
                        walk->vector, (int64_t)(walk->threads - 1) * walk->vector);
     if (moves->looped > 0) {
         loop_batches(walk, flat, moves->looped, moves->batch);
-        walk->statement.known = NULL; /* computed in the loop, not certainly at hand after it */
+        walk->statement.known = NULL; /* computed in the loop, so possibly not before */
     }
     gen_batches(walk, flat, done, moves->rounds);
     Lin last = flat;
@@ -413,7 +421,8 @@ static void open_parts(Walk *walk) {
         walk->parts[s] = registers_thread(walk->gen, &walk->layout->spreads[s]);
 }
 
-/* All registers of the statement's layout; where it writes memory, of threads that hold the same one does. */
+/* All registers of the statement's layout; if it writes memory, only one of the threads with
+ * replicas does. */
 static void walk_registers(Walk *walk) {
     Gen *gen = walk->gen;
     const RegisterLayout *layout = walk->layout;
@@ -442,7 +451,8 @@ static void walk_registers(Walk *walk) {
     if (repeats.class != REG_NONE) ptx_place_label(gen->ptx, skip);
 }
 
-/* A space whose extents are known at launch only: outer indexes one after another, the last over the threads. */
+/* A space whose extents are known at launch: outer indexes in sequence, the last over the
+ * threads. */
 static void walk_dynamic(Walk *walk, int depth, Point *point) {
     Gen *gen = walk->gen;
     const IndexSpace *space = &walk->tile->space;
@@ -483,7 +493,7 @@ static Walk open_walk(Gen *gen, const Row *row) {
                   .layout = row->tile->spread};
 }
 
-/* An index-free assignment is one element, written by one thread. */
+/* An assignment without indexes is one element, written by one thread. */
 static void walk_single(Walk *walk) {
     Gen *gen = walk->gen;
     int skip = ptx_new_label(gen->ptx);
@@ -497,7 +507,7 @@ static void walk_single(Walk *walk) {
     ptx_place_label(gen->ptx, skip);
 }
 
-/* A statement on registers that matrix instructions still use reads before the wait what it can. */
+/* A statement on registers that are in flight: evaluates the planned reads before the wait. */
 static void read_ahead(Walk *walk, const Ahead *ahead) {
     Gen *gen = walk->gen;
     int64_t chunks = layout_registers(walk->layout) / walk->vector;

@@ -1,8 +1,8 @@
-/* Matrix instructions of a warpgroup (wgmma, PTX ISA 9.7.15): descriptors, fence, issue. Where the
- * operands lie, commits and waits are planned. */
+/* Matrix instructions of a warpgroup (wgmma, PTX ISA 9.7.15): descriptors, fence, issue. The
+ * plan holds positions of operands, commits and waits. */
 #include "codegen/gen.h"
 
-/* ---- descriptors -------------------------------------------------------------------------------------------------- */
+/* ---- descriptors ----------------------------------------------------------------------------- */
 
 /* The descriptor of an operand's first matrix (PTX ISA 9.7.15.5.1.2.2, "Matrix descriptor format"):
  * start address, leading and stride byte offsets in units of 16 bytes, swizzle mode */
@@ -13,8 +13,8 @@ static Reg describe(Gen *gen, const MmaOperand *operand, const Matrix *matrix) {
     Point point = {.outer = NULL};
     for (int i = 0; i < PROG_MAX_INDEXES; i++) point.indexes[i] = lin_const(0);
     Reg address = lin_in_reg(gen, shared_linear(gen, &point, operand->tile));
-    /* 18 bits of the address: in a cluster those above name the block, and would reach into the
-     * leading offset */
+    /* 18 bits of the address: in a cluster the upper bits hold the block's rank, and would
+     * change the leading offset */
     Reg start = PURE(gen->ptx, REG_32, "bfe.u32", ptx_reg(address), ptx_int(4), ptx_int(14));
     Reg low = PURE(gen->ptx, REG_32, "or.b32", ptx_reg(start),
                    ptx_int(matrix->leading >> 4 << 16));
@@ -29,13 +29,14 @@ static Reg matrix_at(Gen *gen, Reg first, const Matrix *matrix, int step, int sl
     return PURE(gen->ptx, REG_64, "add.s64", ptx_reg(first), ptx_int(bytes >> 4));
 }
 
-/* The first operand from registers: of each 8 columns a thread's row and the row 8 below, two columns to a register, as its tile is held (PTX ISA
- * 9.7.15.5.1.1.1, figure "WGMMA .m64nNk16 register fragment layout for matrix A"). */
+/* The first operand from registers: of each 8 columns the thread's row and the row 8 below, two
+ * columns per register, which is the layout of its tile (PTX ISA 9.7.15.5.1.1.1, figure "WGMMA
+ * .m64nNk16 register fragment layout for matrix A"). */
 static Operand fragment_at(const Gen *gen, const Mma *mma, int step, int slab) {
     return ptx_vector(&gen->role->tiles[mma->a.tile->object][4 * (slab * mma->steps + step)], 4);
 }
 
-/* ---- issue -------------------------------------------------------------------------------------------------------- */
+/* ---- issue ----------------------------------------------------------------------------------- */
 
 const char *mma_instruction(Arena *arena, const Mma *mma) {
     const MmaRow *row = &mma_rows[mma->kind];
@@ -56,7 +57,8 @@ void gen_mma(Gen *gen, const Row *row_of_code) {
     const Reg *registers = state->tiles[tile->target.object];
     const char *op = mma_instruction(gen->arena, mma);
     bool integer = row->sum == E_I32;
-    /* scale-d is a predicate: an immediate would be a fresh definition of the accumulator to ptxas, which then waits between slabs */
+    /* scale-d must be a predicate: ptxas takes an immediate as a new definition of the
+     * accumulator, and then waits between slabs */
     Reg zero = PURE(gen->ptx, REG_32, "mov.b32", ptx_int(0));
     Reg keep = PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(zero), ptx_reg(zero));
     Reg filled = state->filled[tile->target.object], first = filled.class != REG_NONE ? filled : keep;

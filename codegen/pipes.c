@@ -1,25 +1,27 @@
-/* Pipes to mbarriers: acquire, release, the waits and their watchdog.
+/* Pipes as mbarriers: acquire, release, the waits and their watchdog.
  *
- * One convention: a ring's cursors start at stage 0; consumers wait for parity 0, producers for parity 1, which a fresh
- * barrier passes. A cursor steps at the acquire; a handle keeps the index of its own stage. Each warp waits for itself
- * and joins with bar.warp.sync before its elected lane arrives or issues, so that no lane is lapped. */
+ * Convention: a ring's cursors start at stage 0; consumers wait for parity 0, producers for
+ * parity 1, which a new barrier passes. A cursor advances at the acquire; a handle keeps the
+ * index of its stage. Each warp waits separately and synchronises by bar.warp.sync before its
+ * elected lane arrives or issues, so that no lane is lapped. */
 #include "codegen/gen.h"
 
 static const PipeUse *use_of(const Gen *gen, int pipe) { return &gen->role->role->pipes[pipe]; }
 
-/* ---- waiting ------------------------------------------------------------------------------------------------------ */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 static int wait_site(Gen *gen, const Pipe *pipe, bool full, Span span) {
     vec_push(gen->arena, &gen->manifest->waits, (ManifestWait){gen->role->number, pipe->name, full, span});
     return (int)gen->manifest->waits.count;
 }
 
-/* The limit lies in the host's memory: reading it at every wait would make the bus the bottleneck (seen: 5 GB/s of 4000). Only waits that
- * are longer than any that a running pipeline has look at it. */
+/* The limit is in host memory: reading it at every wait would saturate the bus (seen: 5 GB/s of
+ * 4000). Only waits longer than any in a running pipeline read it. */
 #define ORDINARY_WAIT_NS 10000000
 
-/* `hint`: a predicate that is true where the stage was ready already. The plain form of try_wait is what the field uses; an explicit .acquire.cluster invalidates L1 at every wait. With the watchdog the
- * second and later tries watch the clock. */
+/* `hint`: a predicate, true if the stage was ready already. Uses the plain form of try_wait: an
+ * explicit .acquire.cluster would invalidate L1 at every wait. With the watchdog the second and
+ * later tries read the clock. */
 static void wait_for(Gen *gen, const Pipe *pipe, bool full, Reg stage, Reg parity, Reg hint, Span span) {
     RoleState *state = gen->role;
     Operand barrier = stage_barrier(gen, pipe, full, stage);
@@ -63,7 +65,8 @@ void pipe_wait(Gen *gen, const Pipe *pipe, bool full, Reg stage, Reg parity, Spa
     wait_for(gen, pipe, full, stage, parity, PTX_NONE, span);
 }
 
-/* Patience is over: one record a warp, sixteen bytes at once, a second for the others to write theirs, then the trap. */
+/* The limit is exceeded: each warp stores one record of sixteen bytes, waits a second for the
+ * other warps' records, then traps. */
 void pipe_expired(Gen *gen) {
     RoleState *state = gen->role;
     if (!state->any_wait) return;
@@ -91,7 +94,7 @@ void pipe_expired(Gen *gen) {
     INS0(gen->ptx, "trap");
 }
 
-/* ---- acquire ------------------------------------------------------------------------------------------------------ */
+/* ---- acquire --------------------------------------------------------------------------------- */
 
 static void step_stage(Gen *gen, Reg stage, Reg parity, int stages) {
     if (stages == 1) {
@@ -130,7 +133,7 @@ void pipe_skip(Gen *gen, int index, Reg stages) {
     ptx_forget(gen->ptx);
 }
 
-/* Each thread asks for itself, as it waits for itself: without blocking, once. */
+/* Each thread tests once, without blocking, as each thread waits separately. */
 void pipe_ask(Gen *gen, const Row *row) {
     RoleState *state = gen->role;
     const Hint *hint = &state->role->hints.items[row->hint];
@@ -166,12 +169,13 @@ void pipe_acquire(Gen *gen, const Row *row) {
     INS(gen->ptx, "mov.b32", ptx_reg(state->handles[handle_index]), ptx_reg(cursor->stage));
     step_stage(gen, cursor->stage, cursor->parity, pipe->stages);
     ptx_forget(gen->ptx);
-    if (!consume && use->tx_arrives) /* all that lands in this stage, announced before the first copy */
+    /* all bytes for this stage, expected before the first copy */
+    if (!consume && use->tx_arrives)
         INS_IF(gen->ptx, state->leader, "mbarrier.arrive.expect_tx.shared::cta.b64", ptx_text("_"),
                stage_barrier(gen, pipe, true, state->handles[handle_index]), ptx_int(use->tx_bytes));
 }
 
-/* ---- release ------------------------------------------------------------------------------------------------------ */
+/* ---- release --------------------------------------------------------------------------------- */
 
 static void arrive(Gen *gen, Operand barrier) {
     INS_IF(gen->ptx, gen->role->arriver, "mbarrier.arrive.shared::cta.b64", ptx_text("_"), barrier);
@@ -185,7 +189,8 @@ static void release_produced(Gen *gen, int pipe_index, Reg stage) {
     const Pipe *pipe = &gen->prog->pipes.items[pipe_index];
     const PipeUse *use = use_of(gen, pipe_index);
     Operand full = stage_barrier(gen, pipe, true, stage);
-    if (use->lanes_arrive) /* noinc: the barrier counts every lane (PTX ISA 9.7.13.15, cp.async.mbarrier.arrive) */
+    /* noinc: the barrier counts every lane (PTX ISA 9.7.13.15, cp.async.mbarrier.arrive) */
+    if (use->lanes_arrive)
         INS(gen->ptx, "cp.async.mbarrier.arrive.noinc.shared::cta.b64", full);
     if (!use->warps_arrive) return;
     if (use->waits_copies) INS0(gen->ptx, "cp.async.wait_all");
@@ -194,7 +199,7 @@ static void release_produced(Gen *gen, int pipe_index, Reg stage) {
     arrive(gen, full);
 }
 
-/* `groups`: how many younger bulk store groups may still read their sources */
+/* `groups`: number of younger bulk store groups that may still read their sources */
 static void release_consumed(Gen *gen, int pipe_index, Reg stage, int groups) {
     const Pipe *pipe = &gen->prog->pipes.items[pipe_index];
     const PipeUse *use = use_of(gen, pipe_index);
@@ -205,7 +210,8 @@ static void release_consumed(Gen *gen, int pipe_index, Reg stage, int groups) {
         cluster_arrive(gen, pipe_index, stage);
         return;
     }
-    if (use->instance_arrives) { /* a group that is done was issued by all warps: none of them can be lapped */
+    /* a complete group was issued by all warps, so none can be lapped */
+    if (use->instance_arrives) {
         INS_IF(gen->ptx, gen->role->leader, "mbarrier.arrive.shared::cta.b64", ptx_text("_"),
                stage_barrier(gen, pipe, false, stage));
         return;
@@ -218,7 +224,8 @@ static void commit_stores(Gen *gen, int pipe) {
     ptx_ins(gen->ptx, gen->role->leader, false, "cp.async.bulk.commit_group", NULL, 0);
 }
 
-/* Releases late stage number `which` if so many are held. All younger ones have committed a bulk store group each. */
+/* Releases late stage number `which` if so many are held. Each younger one has committed a bulk
+ * store group. */
 static void release_held(Gen *gen, int number, int which, int younger) {
     const Late *late = &gen->role->code->lates.items[number];
     const LateRegs *regs = &gen->role->lates[number];
@@ -230,7 +237,8 @@ static void release_held(Gen *gen, int number, int which, int younger) {
     ptx_place_label(gen->ptx, skip);
 }
 
-/* The block has ended: its stage becomes the youngest of the late ones, the oldest of a full set is released. */
+/* End of the block: its stage becomes the youngest of the late ones, and the oldest of a full
+ * set is released. */
 static void release_late(Gen *gen, int number, Reg stage) {
     const LateRegs *regs = &gen->role->lates[number];
     int count = gen->role->code->lates.items[number].lag;

@@ -1,10 +1,10 @@
-/* PTX instructions as data, local reuse of pure ones, and the printer. */
+/* PTX instructions as data, local reuse of pure ones, and printing. */
 #include "codegen/ptx.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* Pure instructions of the current straight line, by hash of opcode and operands. */
+/* Pure instructions of the current straight-line code, by hash of opcode and operands. */
 typedef struct Pure {
     uint64_t hash;
     const Ins *ins; /* operands[0] is the result */
@@ -19,7 +19,7 @@ struct Ptx {
     uint32_t registers[REG_CLASSES];
     int labels;
     Pure *pure[PURE_BUCKETS];
-    uint64_t pure_line[PURE_BUCKETS]; /* the straight line that a bucket's entries belong to */
+    uint64_t pure_line[PURE_BUCKETS]; /* the straight-line code of the bucket's entries */
     uint64_t line;
 };
 
@@ -162,7 +162,7 @@ void ptx_mark(Ptx *ptx, Span span, int role, const char *pipe, const char *what)
     append(ptx, INS_MARK)->mark = (ManifestMark){.span = span, .role = role, .pipe = pipe, .what = what};
 }
 
-/* ---- printing ---------------------------------------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 static const char *const class_names[REG_CLASSES] = {
     [REG_PRED] = "%p", [REG_16] = "%h", [REG_32] = "%r", [REG_64] = "%d"};
@@ -202,7 +202,8 @@ void ptx_operand(const Operand *operand, Str *out) {
         else
             str_add(out, operand->text);
         if (operand->value != 0)
-            str_printf(out, "+%" PRId64, operand->value); /* below zero as `+-4`: there is no minus */
+            /* negative as `+-4`: PTX has no minus there */
+            str_printf(out, "+%" PRId64, operand->value);
         str_char(out, ']');
         return;
     }
@@ -236,7 +237,7 @@ static void print_verbatim(const Ins *ins, Manifest *manifest, uint32_t *line, S
     vec_push(out->arena, &manifest->inline_ptx, (ManifestInline){first, *line - 1, span});
 }
 
-/* A mark starts where the next instruction stands, so that its line is the line of what it speaks of. */
+/* A mark starts at the next instruction, so that its line is that instruction's. */
 static void print_mark(const ManifestMark *mark, const Source *source, Manifest *manifest, uint32_t *line, Str *out) {
     ManifestMark placed = *mark;
     if (source != NULL && mark->span.hi > mark->span.lo) {

@@ -1,7 +1,9 @@
-/* PTX as data: a function is a list of instructions over virtual registers, printed last. Private to codegen/.
+/* codegen, private: PTX as data: a function is a list of instructions over virtual registers,
+ * printed last.
  *
- * Registers are untyped bits (.b16 .b32 .b64) or predicates; the opcode says how they are read. Pure instructions go
- * through ptx_pure, which gives back the register of an equal one already computed in the same straight line. */
+ * Registers are untyped bits (.b16 .b32 .b64) or predicates; the opcode defines their type. Pure
+ * instructions use ptx_pure, which returns the register of an equal one in the same
+ * straight-line code. */
 #ifndef PIPEC_PTX_H
 #define PIPEC_PTX_H
 
@@ -21,7 +23,7 @@ typedef enum OperandKind {
     OPERAND_F32,  /* bits of an f32 immediate: 0fXXXXXXXX */
     OPERAND_TEXT, /* a symbol, a special register, `_` */
     OPERAND_LABEL,
-    OPERAND_MEMORY, /* [reg + offset], or [text + offset] where reg is REG_NONE */
+    OPERAND_MEMORY, /* [reg + offset], or [text + offset] if reg is REG_NONE */
     OPERAND_VECTOR, /* {a, b, c, d} */
     OPERAND_TENSOR  /* [reg, {coordinates}] */
 } OperandKind;
@@ -33,7 +35,8 @@ typedef struct Operand {
     const char *text;
     int count; /* VECTOR, TENSOR */
     Reg items[MAX_RANK];
-    const Reg *many; /* VECTOR of more than MAX_RANK registers: they live as long as the function */
+    /* VECTOR of more than MAX_RANK registers: they live as long as the function */
+    const Reg *many;
 } Operand;
 
 Operand ptx_reg(Reg reg);
@@ -56,7 +59,7 @@ typedef struct Ins {
     Reg guard; /* REG_NONE: always */
     bool guard_not;
     int label;         /* LABEL */
-    ManifestMark mark; /* MARK: what follows belongs to this place; its line is set by the printer */
+    ManifestMark mark; /* MARK: place of the following instructions; the printer sets its line */
 } Ins;
 
 typedef struct Ptx Ptx;
@@ -67,18 +70,20 @@ int ptx_new_label(Ptx *ptx);
 
 /* Appends; `guard` REG_NONE: unconditional. The operand array is copied. */
 void ptx_ins(Ptx *ptx, Reg guard, bool guard_not, const char *op, const Operand *operands, int count);
-/* A pure instruction whose first operand is a new register of `class`: reuses an equal one where it still holds. Operands must be
- * registers that are written once, or ones whose writers call ptx_forget. */
+/* A pure instruction whose first operand is a new register of `class`: reuses an equal one if it
+ * is still valid. Operands must be registers that are written once, or whose writers call
+ * ptx_forget. */
 Reg ptx_pure(Ptx *ptx, RegClass class, const char *op, const Operand *operands, int count);
-void ptx_forget(Ptx *ptx);                 /* a register that pure instructions may have read was rewritten */
-void ptx_place_label(Ptx *ptx, int label); /* also forgets: control may come from elsewhere */
+/* a register that pure instructions may have read was written again */
+void ptx_forget(Ptx *ptx);
+void ptx_place_label(Ptx *ptx, int label); /* also forgets: a join */
 void ptx_comment(Ptx *ptx, const char *format, ...) PRINTF_LIKE(2, 3);
-void ptx_verbatim(Ptx *ptx, const char *text); /* lines as they are */
-void ptx_operand(const Operand *operand, Str *out); /* as it is printed */
+void ptx_verbatim(Ptx *ptx, const char *text); /* lines without change */
+void ptx_operand(const Operand *operand, Str *out); /* prints it */
 void ptx_mark(Ptx *ptx, Span span, int role, const char *pipe, const char *what);
 
-/* The register declarations and the body, indented; lines are counted from *line (1-based, the line that comes next), marks go to
- * `manifest`, and `.loc` lines into the text where `source` is not NULL. */
+/* Prints the register declarations and the body, indented; counts lines from *line (1-based, the
+ * next line), adds marks to `manifest`, and prints `.loc` lines if `source` is not NULL. */
 void ptx_print(const Ptx *ptx, const Source *source, Manifest *manifest, uint32_t *line, Str *out);
 
 #define PTX_NONE          ((Reg){REG_NONE, 0})

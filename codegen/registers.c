@@ -1,8 +1,9 @@
-/* Register tiles: from the layout of a tile or statement to the thread's part of its coordinates, and to the register that holds an element. The
- * registers' part of a coordinate is a constant, the threads' part is computed once, where a role begins. */
+/* Register tiles: from the layout of a tile or statement to the thread's part of its
+ * coordinates, and to the register of an element. The registers' part of a coordinate is a
+ * constant, the threads' part is computed once at the start of a role. */
 #include "codegen/gen.h"
 
-/* ---- the thread's part ---------------------------------------------------------------------------------------------- */
+/* ---- the thread's part ----------------------------------------------------------------------- */
 
 static Lin digit_value(Gen *gen, const Digit *digit) {
     int threads = gen->role->role->warps * 32;
@@ -63,7 +64,7 @@ Reg registers_repeat(Gen *gen, const RegisterLayout *layout) {
     return repeats;
 }
 
-/* ---- the register --------------------------------------------------------------------------------------------------- */
+/* ---- the register ---------------------------------------------------------------------------- */
 
 static int lone_index(const Affine *affine) {
     for (int i = 0; i < PROG_MAX_INDEXES; i++)
@@ -77,7 +78,7 @@ const Reg *registers_slot(Gen *gen, const Access *access, const RegisterLayout *
     for (int s = 0; s < tile->held.count; s++) {
         const Affine *affine = &access->affine[tile->held.spreads[s].axes[0]];
         int index = lone_index(affine), number;
-        held[s] = eval_scalar(gen, affine->base).integer; /* known: the checker saw to it */
+        held[s] = eval_scalar(gen, affine->base).integer; /* a constant: the checker requires it */
         if (index >= 0 && layout_spread(statement, index, &number)) held[s] += coordinates[number];
     }
     return &gen->role->tiles[access->object][layout_number(&tile->held, held) / (tile_pairs(tile) ? 2 : 1)];

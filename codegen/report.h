@@ -1,5 +1,5 @@
-/* --report, as text for a reader and as JSON for tools: each fact is printed to both at once, where
- * it is found, so that neither knows what the other does not. Private to the floor.
+/* codegen, private: --report, as text for readers and as JSON for tools: each fact is printed to
+ * both at once, so that both contain the same.
  *   report.c      the kernel, pipes, tensor maps, the map of shared memory
  *   report_role.c roles: registers, copies, matrix instructions, waits, loads
  *   report_json.c the writer, and shapes */
@@ -15,7 +15,7 @@ typedef struct Report {
     Str text, json;
 } Report;
 
-/* The fields of JSON; `name` NULL: of an array */
+/* The fields of JSON; `name` NULL: an element of an array */
 void fact_open(Report *report, const char *name, char bracket);
 void fact_close(Report *report, char bracket);
 void fact_text(Report *report, const char *name, const char *text);

@@ -1,4 +1,4 @@
-/* JSON of a report: fields in the order in which they are said. */
+/* JSON of a report: fields in the order of their reports. */
 #include "codegen/report.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
-/* The report of a role: its warps and registers, then what is derived for its rows, in their order,
- * each with its line. */
+/* The report of a role: its warps and registers, then the facts derived for its rows, in their
+ * order, each with its line. */
 #include "codegen/report.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@ static uint32_t line_of(const Report *report, Span span) {
     return source_line(report->prog->source, span.lo);
 }
 
-/* Begins a fact of a line, in a JSON object that is left open. */
+/* Begins a fact about a line, in a JSON object that stays open. */
 static void begin_fact(Report *report, Span span, const char *kind) {
     uint32_t line = line_of(report, span);
     str_printf(&report->text, "  line %u: ", line);
@@ -33,7 +33,7 @@ static const char *text_of(const Report *report, const Role *role, const Tile *t
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-/* Who loads what of a copy that blocks share */
+/* The blocks that share a copy, and their parts */
 static void report_multicast(Report *report, const Tile *tile) {
     const Multicast *multicast = &tile->multicast;
     const Prog *prog = report->prog;
@@ -143,7 +143,7 @@ typedef struct Reader {
     const Moves *moves; /* NULL: the row is no tile statement */
 } Reader;
 
-/* The innermost loop around a row that is none over the grid; NULL: none */
+/* The innermost loop around a row, except the one over the grid; NULL: none */
 static const Region *loop_around(const Role *role, const Row *row) {
     const FlowCode *code = role->code;
     int region = code_region(code, row->region)->loop;
@@ -186,7 +186,7 @@ static void report_map_row(Report *report, const Role *role, int at) {
 
 /* ---- waits ----------------------------------------------------------------------------------- */
 
-/* What comes after a wait at a row, where matrix instructions use `what` */
+/* The reason for a wait before a row that accesses objects in flight */
 static const char *why_waits(const Row *row) {
     switch (row->kind) {
     case ROW_RELEASE:
@@ -247,7 +247,7 @@ static void report_wait(Report *report, const Role *role, const Row *row, const 
     end_fact(report);
 }
 
-/* Those of copies of the row in unrolled loops that are alike are said once. */
+/* Equal ones of copies of the row in unrolled loops are reported once. */
 static void report_waits(Report *report, const Role *role, const Row *row, const Waits *waits) {
     for (size_t i = 0; i < waits->count; i++) {
         const Wait *wait = &waits->items[i];

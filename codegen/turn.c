@@ -1,21 +1,24 @@
 /* Instances that take turns.
  *
- * `role r: n warpgroups in turn`: each instance goes round the grid as the others do and executes the body in its own iterations. In
- * the others it skips: of the body only what moves cursors is generated, so that they stand where those of the instance that took it do.
+ * `role r: n warpgroups in turn`: all instances iterate over the grid, and each executes the
+ * body in its own iterations. In the others it only advances the cursors, so that they agree
+ * with those of the instance that executes the body.
  *
- * `turn { }`: a token goes round the instances, by named barriers (PTX ISA 9.7.13.1), one for each instance that waits: it is there when
- * all its threads have come to it and all of the instance before have arrived. At first the last instance arrives for the first; who
- * would be next at the end takes the token away. */
+ * `turn { }`: a token is passed around the instances by named barriers (PTX ISA 9.7.13.1), one
+ * for each waiting instance: the barrier completes when all threads of the waiting instance and
+ * of the one before have arrived. At the start the last instance arrives for the first; at the
+ * end the next instance takes the token back. */
 #include "codegen/gen.h"
 
-/* ---- tokens ------------------------------------------------------------------------------------------------------- */
+/* ---- tokens ---------------------------------------------------------------------------------- */
 
 static int token_of(const Role *role, int turn) { return role->tokens + (turn - 1) * role->instances; }
 static int token_threads(const Role *role) {
     return 2 * role->warps * 32;
-} /* of who passes it on and of who takes it */
+} /* of the passing and of the waiting instance */
 
-/* A barrier's instruction is of a whole warp: its lanes, which may have waited or worked apart, come together first. */
+/* A barrier instruction is executed by a whole warp: its lanes, which may have diverged,
+ * synchronise first. */
 static void token_barrier(Gen *gen, const char *op, int turn, int shift) {
     const Role *role = gen->role->role;
     warp_join(gen);
@@ -51,7 +54,7 @@ void turns_begin(Gen *gen) {
         INS_IF(gen->ptx, last, "bar.arrive", ptx_int(token_of(role, turn)), ptx_int(token_threads(role)));
 }
 
-/* The instance whose turn would be next takes what was passed to it: a barrier is left as it was found. */
+/* The instance that would be next takes the token, so that the barrier ends as it began. */
 void turns_end(Gen *gen) {
     RoleState *state = gen->role;
     const Role *role = state->role;
@@ -65,7 +68,7 @@ void turns_end(Gen *gen) {
     ptx_place_label(gen->ptx, end);
 }
 
-/* ---- what a skipped iteration does ------------------------------------------------------------------------------------ */
+/* ---- skipped iterations ---------------------------------------------------------------------- */
 
 typedef struct Skip {
     Gen *gen;
@@ -88,7 +91,7 @@ static Reg trips_of(Gen *gen, const Region *loop) {
     return PURE(gen->ptx, REG_32, "max.s32", ptx_reg(first), ptx_int(0));
 }
 
-/* A loop whose iterations all acquire the same number of stages is a multiplication. */
+/* A loop whose iterations all acquire the same number of stages becomes a multiplication. */
 static bool skip_at_once(Skip *skip, int region) {
     Gen *gen = skip->gen;
     const int64_t *counts = gen->role->plan->skipped.acquires[region];
@@ -145,7 +148,8 @@ static void skip_if(Skip *skip, const Region *branch) {
 }
 
 static void skip_leave(const Skip *skip, const Row *leave) {
-    const Exits *exits = &skip->exits[leave->target]; /* turns: nothing leads out of the loop over the grid */
+    /* turns: no leave out of the loop over the grid */
+    const Exits *exits = &skip->exits[leave->target];
     INS(skip->gen->ptx, "bra", ptx_label(leave->again ? exits->continue_label : exits->leave_label));
     ptx_forget(skip->gen->ptx);
 }
@@ -164,7 +168,7 @@ static void skip_region(Skip *skip, int region) {
     case REGION_BLOCK:
     case REGION_TURN: skip_block(skip, region); return;
     case REGION_ROLE:
-    case REGION_GRID: return; /* in a loop over the grid there is no other */
+    case REGION_GRID: return; /* grid loops do not nest */
     }
 }
 
@@ -186,7 +190,7 @@ static void skip_rows(Skip *skip, int from, int to) {
     }
 }
 
-/* ---- the loop over the grid --------------------------------------------------------------------------------------------- */
+/* ---- the loop over the grid ------------------------------------------------------------------ */
 
 int turn_iteration(Gen *gen) {
     RoleState *state = gen->role;
@@ -202,7 +206,8 @@ void turn_skipped(Gen *gen, int label) {
     RoleState *state = gen->role;
     const FlowCode *code = state->plan->skipped.code;
     if (label < 0) return;
-    int grid = 0, count = (int)code->regions.count; /* a loop that acquires nothing is not among what is skipped */
+    /* a loop without acquires is not in the slice */
+    int grid = 0, count = (int)code->regions.count;
     while (grid < count && code->regions.items[grid].kind != REGION_GRID) grid++;
     Skip skip = {.gen = gen, .code = code, .exits = NEW_ARRAY(gen->arena, Exits, code->regions.count + 1)};
     Exits exits = open_skip(&skip, grid);

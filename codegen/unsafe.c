@@ -1,13 +1,14 @@
-/* `unsafe`: what it says, as it says it. What is derived stays so: an arrival at the barrier that a release of the stage would signal
- * comes when the warp is done with the stage. Under control that differs between lanes nothing can wait for them: what is due inside
- * is done before it, and behind it the lanes of a warp meet again. */
+/* Emits `unsafe` statements literally. Derived facts still apply: an arrival at the barrier that
+ * a release of the stage would signal comes after all of the warp's accesses to the stage. In
+ * control that diverges between lanes no wait can synchronise the warp: waits needed inside come
+ * before it, and the lanes reconverge after it. */
 #include "codegen/gen.h"
 
 #include <stdlib.h>
 
-/* ---- control that differs between lanes ---------------------------------------------------------------------------- */
+/* ---- control that differs between lanes ------------------------------------------------------ */
 
-/* One elected lane has nobody to go apart from. */
+/* A single elected lane cannot diverge. */
 static bool goes_apart(const Gen *gen, int region) {
     return gen->role->plan->apart[region] && !gen->role->role->one_lane;
 }
@@ -27,7 +28,7 @@ void apart_close(Gen *gen, int region) {
     warp_join(gen);
 }
 
-/* ---- what is meant -------------------------------------------------------------------------------------------------- */
+/* ---- stages and barriers --------------------------------------------------------------------- */
 
 static Reg stage_of(Gen *gen, const Unsafe *what) {
     if (what->handle >= 0) return gen->role->handles[what->handle];
@@ -49,7 +50,7 @@ static void mark(Gen *gen, const Row *row, const char *does) {
              pipe == NULL ? does : arena_printf(gen->arena, "%s of `%s`", does, pipe));
 }
 
-/* ---- values --------------------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static Reg tile_address(Gen *gen, const Access *tile) {
     Point here = {0};
@@ -69,9 +70,9 @@ static Value value_of(Gen *gen, const Unsafe *what) {
     return value_integer(E_I32, 0);
 }
 
-/* ---- signals -------------------------------------------------------------------------------------------------------- */
+/* ---- signals --------------------------------------------------------------------------------- */
 
-/* By each thread that gets here */
+/* By each thread that reaches it */
 static void arrive(Gen *gen, const Unsafe *what) {
     Operand barrier = barrier_of(gen, what);
     if (what->own && gen->prog->pipes.items[what->pipe].multicast != 0 && what->end == END_CONSUME) {
@@ -99,7 +100,7 @@ static void wait(Gen *gen, const Row *row) {
     if (!gen->role->apart) warp_join(gen);
 }
 
-/* ---- inline PTX ----------------------------------------------------------------------------------------------------- */
+/* ---- inline PTX ------------------------------------------------------------------------------ */
 
 static const char *operand_text(Gen *gen, const Operand *operand) {
     Str text = str_new(gen->arena);
@@ -107,7 +108,7 @@ static const char *operand_text(Gen *gen, const Operand *operand) {
     return text.text;
 }
 
-/* Before the text: a register or immediate of each operand */
+/* Before the text: a register or immediate for each operand */
 static Operand operand_in(Gen *gen, const PtxOperand *operand) {
     bool half = operand->type == E_F16 || operand->type == E_BF16;
     if (operand->value == NULL) {
@@ -154,7 +155,7 @@ static void inline_ptx(Gen *gen, const Unsafe *what) {
     }
 }
 
-/* ---- one operation ---------------------------------------------------------------------------------------------------- */
+/* ---- one operation --------------------------------------------------------------------------- */
 
 void gen_unsafe(Gen *gen, const Row *row) {
     const Unsafe *what = row->unsafe;

@@ -1,6 +1,7 @@
-/* Expressions to registers. An expression is evaluated where it depends on: a value without indexes once a statement, one
- * that does not depend on the innermost index once a vector of elements (Point). f32 arithmetic says its rounding, so
- * that what the text computes is fixed: ptxas may not contract `mul.rn` and `add.rn`; we form fma ourselves. */
+/* Expressions to registers. An expression is evaluated at the outermost point that it depends
+ * on: a value without indexes once per statement, one that does not depend on the innermost
+ * index once per vector of elements (Point). f32 instructions state their rounding, so that the
+ * result is defined: ptxas may not contract `mul.rn` and `add.rn`; codegen forms fma itself. */
 #include "codegen/gen.h"
 #include "prog/eval.h"
 
@@ -18,7 +19,7 @@ typedef struct Memory {
     size_t list_count, count;
 } Memory;
 
-/* ---- values ------------------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 Value value_integer(Element type, int64_t integer) { return (Value){type, PTX_NONE, integer, 0}; }
 Value value_reg(Element type, Reg reg) { return (Value){type, reg, 0, 0}; }
@@ -44,19 +45,19 @@ Reg value_in_reg(Gen *gen, Value value) {
     return PURE(gen->ptx, class, class == REG_64 ? "mov.b64" : "mov.b32", value_operand(value));
 }
 
-/* "add.rn." + "f32": opcodes are kept in the arena. */
+/* "add.rn." + "f32": opcodes are in the arena. */
 static const char *op_typed(Gen *gen, const char *op, Element type) {
     return arena_printf(gen->arena, "%s.%s", op, suffix_of(type));
 }
 
-/* ---- points ------------------------------------------------------------------------------------------------------- */
+/* ---- points ---------------------------------------------------------------------------------- */
 
 Point *point_home(Point *point, const Expr *expr) {
     while (point->outer != NULL && (expr->indexes & point->own) == 0) point = point->outer;
     return point;
 }
 
-/* The lists are a power of two. */
+/* The number of lists is a power of two. */
 static Known **list_of(const Memory *memory, const Expr *expr) {
     uint64_t hash = ((uintptr_t)expr >> 4) * UINT64_C(0x9E3779B97F4A7C15) >> 32;
     return &memory->lists[hash & (memory->list_count - 1)];
@@ -109,7 +110,7 @@ void point_share(Gen *gen, Point *point, const Point *from, const Expr *expr) {
     if (!point_knows(point, expr, &value) && point_knows(from, expr, &value)) point_know(gen, point, expr, value);
 }
 
-/* ---- arithmetic --------------------------------------------------------------------------------------------------- */
+/* ---- arithmetic ------------------------------------------------------------------------------ */
 
 static bool is_float(Element type) { return element_rows[type].kind == ELEMENT_FLOAT; }
 
@@ -122,7 +123,8 @@ static const char *binary_op(Gen *gen, BinaryOp op, Element type) {
     case OP_DIV: return real ? "div.full.f32" : op_typed(gen, "div", type);
     case OP_MOD: return op_typed(gen, "rem", type);
     case OP_EQ: return op_typed(gen, "setp.eq", type);
-    case OP_NE: return op_typed(gen, real ? "setp.neu" : "setp.ne", type); /* NaN differs from all, as in C */
+    /* NaN differs from all, as in C */
+    case OP_NE: return op_typed(gen, real ? "setp.neu" : "setp.ne", type);
     case OP_LT: return op_typed(gen, "setp.lt", type);
     case OP_LE: return op_typed(gen, "setp.le", type);
     case OP_GT: return op_typed(gen, "setp.gt", type);
@@ -133,7 +135,8 @@ static const char *binary_op(Gen *gen, BinaryOp op, Element type) {
     return NULL;
 }
 
-/* x / y in the fast form: a divisor constant along an index is one reciprocal (language reference, "Numbers"). */
+/* x / y in the fast form: for a divisor that is constant along an index one reciprocal (language
+ * reference, "Numbers"). */
 static Value divide_fast(Gen *gen, const Expr *expr, Value left, Value right) {
     const Expr *divisor = expr->binary.right;
     if (right.reg.class == REG_NONE && right.number != 0 && isfinite(1 / right.number)) {
@@ -146,7 +149,7 @@ static Value divide_fast(Gen *gen, const Expr *expr, Value left, Value right) {
     return value_reg(E_F32, PURE(gen->ptx, REG_32, "mul.rn.f32", value_operand(left), ptx_reg(inverse)));
 }
 
-/* a * b + c as one fma where the product is written directly below a fast sum. */
+/* a * b + c as one fma if the product is directly an operand of a fast sum. */
 static bool fuse(Gen *gen, Point *point, const Expr *expr, Value *out) {
     if (!is_float(expr->type) || expr->binary.accuracy == ACCURACY_EXACT) return false;
     if (expr->binary.op != OP_ADD && expr->binary.op != OP_SUB) return false;
@@ -176,7 +179,8 @@ static Value compute_bool_equal(Gen *gen, const Expr *expr, Value left, Value ri
     return value_reg(E_BOOL, PURE(gen->ptx, REG_PRED, "not.pred", ptx_reg(differs)));
 }
 
-/* C's x / 2^bits and x % 2^bits, towards zero: ptxas takes a general division, in loops too, where it cannot tell the sign of x. */
+/* C's x / 2^bits and x % 2^bits, towards zero: ptxas emits a general division if it does not
+ * know the sign of x. */
 static Value divide_by_power(Gen *gen, BinaryOp op, Value x, int bits) {
     Ptx *ptx = gen->ptx;
     if (bits == 0) return op == OP_DIV ? x : value_integer(x.type, 0);
@@ -192,7 +196,7 @@ static Value divide_by_power(Gen *gen, BinaryOp op, Value x, int bits) {
     return value_reg(x.type, PURE(ptx, REG_32, "sub.s32", ptx_reg(value), ptx_reg(whole)));
 }
 
-/* k where the value is the constant 2^k below 2^31, else -1 */
+/* k if the value is the constant 2^k below 2^31, otherwise -1 */
 static int power_of(Value value) {
     int bits = 0;
     if (value.reg.class != REG_NONE || value.integer <= 0 || value.integer > INT32_MAX) return -1;
@@ -228,7 +232,7 @@ static Value compute_unary(Gen *gen, Point *point, const Expr *expr) {
     if (expr->unary.op == OP_NOT)
         return value_reg(E_BOOL, PURE(gen->ptx, REG_PRED, "not.pred", ptx_reg(value_in_reg(gen, value))));
     Element type = value.type;
-    /* PTX negates signed integers; two's complement makes it right for unsigned ones */
+    /* PTX negates only signed integers; in two's complement that is right for unsigned ones too */
     const char *op = is_float(type) ? "neg.f32" : element_rows[type].bytes == 8 ? "neg.s64" : "neg.s32";
     return value_reg(type, PURE(gen->ptx, class_of(type), op, value_operand(value)));
 }
@@ -247,14 +251,15 @@ static Value compute_select(Gen *gen, Point *point, const Expr *expr) {
                                      value_operand(otherwise), ptx_reg(condition)));
 }
 
-/* ---- casts -------------------------------------------------------------------------------------------------------- */
+/* ---- casts ----------------------------------------------------------------------------------- */
 
 /* Rounds to a 16-bit float and widens again. */
 static Value round_float(Gen *gen, Element type, Value value) {
     return widen_one(gen, type, narrow_one(gen, type, value));
 }
 
-/* To an integer: truncated towards zero and saturated; NaN gives 0, which cvt.rzi does to 32 bits only (PTX ISA 9.7.9.22). */
+/* To an integer: truncated and saturated; NaN gives 0, which cvt.rzi does to 32 bits only (PTX
+ * ISA 9.7.9.22). */
 static Value float_to_integer(Gen *gen, Element type, Value value) {
     Element wide = element_rows[type].widens;
     Reg reg = PURE(gen->ptx, class_of(wide), arena_printf(gen->arena, "cvt.rzi.%s.f32", suffix_of(wide)),
@@ -308,11 +313,11 @@ static Value compute_cast(Gen *gen, Point *point, const Expr *expr) {
     return to == E_F32 ? value : round_float(gen, to, value);
 }
 
-/* ---- intrinsics --------------------------------------------------------------------------------------------------- */
+/* ---- intrinsics ------------------------------------------------------------------------------ */
 
 static Reg pure1(Gen *gen, const char *op, Value a) { return PURE(gen->ptx, class_of(a.type), op, value_operand(a)); }
 
-/* floor(a / 2^bits), and one more where something is left: right for negative numbers, too */
+/* floor(a / 2^bits), plus 1 for a remainder: right for negative numbers too */
 static Value ceil_by_power(Gen *gen, Value a, int bits) {
     Reg value = value_in_reg(gen, a);
     if (bits == 0) return a;
@@ -385,7 +390,7 @@ static Value compute_call(Gen *gen, Point *point, const Expr *expr) {
     return value_reg(element_rows[expr->type].widens, reg);
 }
 
-/* ---- reads -------------------------------------------------------------------------------------------------------- */
+/* ---- reads ----------------------------------------------------------------------------------- */
 
 const char *memory_suffix(Element type) {
     switch (element_rows[type].bytes) {
@@ -401,7 +406,7 @@ RegClass memory_class(Element type) {
     return bytes <= 2 ? REG_16 : bytes == 4 ? REG_32 : REG_64;
 }
 
-/* The stored bits of an element, in a register of its memory class; zero outside of a tensor. */
+/* The stored bits of an element, in a register of its memory class; zero outside the tensor. */
 Reg read_bits(Gen *gen, Point *point, const Access *access) {
     Reg loaded = ptx_new_reg(gen->ptx, memory_class(access->type));
     if (access->space == SPACE_GLOBAL) {
@@ -441,7 +446,7 @@ Value widen_one(Gen *gen, Element type, Reg loaded) {
     case E_E4M3:
     case E_E5M2:
     case E_BOOL:
-    case E_COUNT: break; /* not computed with: the checker refuses it */
+    case E_COUNT: break; /* the checker refuses arithmetic on it */
     }
     return value_reg(type, loaded);
 }
@@ -504,8 +509,8 @@ static Reg join_bytes(Gen *gen, const Reg *bytes) {
 int narrow_words(Gen *gen, Element type, const Value *values, int count, Reg *words) {
     int bytes = element_rows[type].bytes, used = 0;
     if (bytes == 2) {
-        const char *op =
-            type == E_BF16 ? "cvt.rn.bf16x2.f32" : "cvt.rn.f16x2.f32"; /* the first source is the upper half */
+        /* the first source is the upper half */
+        const char *op = type == E_BF16 ? "cvt.rn.bf16x2.f32" : "cvt.rn.f16x2.f32";
         for (int i = 0; i < count; i += 2)
             words[used++] = PURE(gen->ptx, REG_32, op, value_operand(values[i + 1]), value_operand(values[i]));
         return used;
@@ -537,7 +542,7 @@ int pack_words(Gen *gen, Element type, const Reg *stored, int count, Reg *words)
     return used;
 }
 
-/* ---- constants ---------------------------------------------------------------------------------------------------- */
+/* ---- constants ------------------------------------------------------------------------------- */
 
 static bool local_constant(const void *data, const Expr *expr, int64_t *out) {
     const Gen *gen = data;
@@ -546,14 +551,14 @@ static bool local_constant(const void *data, const Expr *expr, int64_t *out) {
     return value.reg.class == REG_NONE && (*out = value.integer, true);
 }
 
-/* Integers known when compiled: constants, variables of loops being unrolled, what `let` made of them */
+/* Integers known at compile time: constants, variables of unrolled loops, and `let`s of them */
 static bool fold(const Gen *gen, const Expr *expr, int64_t *out) {
     if (expr->indexes != 0) return false;
     return eval_expr(&(EvalEnv){.leaf = local_constant, .data = gen}, expr, out) &&
-           (expr->type != E_U64 || *out >= 0); /* PTX has no number for the others */
+           (expr->type != E_U64 || *out >= 0); /* PTX has no literals for the others */
 }
 
-/* ---- eval --------------------------------------------------------------------------------------------------------- */
+/* ---- eval ------------------------------------------------------------------------------------ */
 
 static Value compute(Gen *gen, Point *point, const Expr *expr) {
     const RoleState *state = gen->role;
@@ -579,7 +584,7 @@ static Value compute(Gen *gen, Point *point, const Expr *expr) {
     case X_CALL: return compute_call(gen, point, expr);
     case X_POISON:
     case X_AXIS:
-    case X_REDUCE: break; /* the checker and codegen_emit keep these out */
+    case X_REDUCE: break; /* refused earlier */
     }
     return value_integer(E_I32, 0);
 }
@@ -600,12 +605,12 @@ Value eval_scalar(Gen *gen, const Expr *expr) {
 
 Reg eval_condition(Gen *gen, Point *point, const Expr *expr) { return value_in_reg(gen, eval(gen, point, expr)); }
 
-/* ---- variables ------------------------------------------------------------------------------ */
+/* ---- variables ------------------------------------------------------------------------------- */
 
 void local_set(Gen *gen, int local, Value value) {
     Value *to = &gen->role->locals[local];
     if (gen->role->role->locals.items[local].kind == LOCAL_LET && value.reg.class == REG_NONE) {
-        *to = value; /* wherever it is read, it was set in this copy of an unrolled loop */
+        *to = value; /* every read is in the same copy of an unrolled loop */
         return;
     }
     if (to->type == E_BOOL)

@@ -1,13 +1,13 @@
-/* Waits for asynchronous work of the role itself, where the plan has them: for matrix instructions, and
- * for copies out of stages. */
+/* Planned waits for asynchronous work of the role itself: for matrix instructions, and for
+ * copies out of stages. */
 #include "codegen/gen.h"
 
-/* ---- matrix instructions -------------------------------------------------------------------- */
+/* ---- matrix instructions --------------------------------------------------------------------- */
 
-/* The full barrier of a held stage has left the phase of its data. That phase is the cursor's where
- * the cursor has not wrapped since, else the other one. Where another warp of the instance releases
- * for all, the stage may be refilled before this warp gets to the spin: so it also asks for the next
- * phase, and of two phases in a row one is over at any time. */
+/* Spins until the full barrier of a held stage has left the phase of its data. That phase is the
+ * cursor's if the cursor has not wrapped since, otherwise the other one. If another warp of the
+ * instance releases for all, the stage may be refilled before this warp reaches the spin: so the
+ * spin also tests the next phase, and of two consecutive phases one is complete at any time. */
 static void spin_at(Gen *gen, int handle_index) {
     const Handle *handle = &gen->role->role->handles.items[handle_index];
     const Cursor *cursor = &gen->role->cursors[END_CONSUME][handle->pipe];
@@ -47,13 +47,13 @@ static void emit_wait(Gen *gen, const Wait *wait) {
 void wait_before(Gen *gen, int at) { emit_wait(gen, planned(gen, gen->role->plan->waits, at)); }
 void wait_at_join(Gen *gen, int at) { emit_wait(gen, planned(gen, gen->role->plan->joins, at)); }
 
-/* ---- copies out of stages ------------------------------------------------------------------- */
+/* ---- copies out of stages -------------------------------------------------------------------- */
 
 void wait_for_stores(Gen *gen, const Tile *tile) {
     if (!(tile->order & ORDER_STORES)) return;
     Reg leader = gen->role->leader;
     ptx_ins(gen->ptx, leader, false, "cp.async.bulk.commit_group", NULL, 0);
     INS_IF(gen->ptx, leader, "cp.async.bulk.wait_group", ptx_int(0));
-    /* of the elements, too, that the lane has stored itself at the end of a tensor */
+    /* Also orders the elements that the lane itself has stored at the end of a tensor */
     ptx_ins(gen->ptx, leader, false, "fence.proxy.async", NULL, 0);
 }

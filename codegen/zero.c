@@ -1,7 +1,7 @@
-/* Accumulators that their first matrix instruction clears (derive/plan.c says which). Beside such a
- * tile goes a predicate, `filled`: false while the registers stand for zeros that nobody has written.
- * The assignment of zero makes it false, a contraction passes it as scale-d and makes it true, and
- * any other row writes the zeros first where it is still false. */
+/* Accumulators that their first matrix instruction clears (derive/plan.c decides which). Such a
+ * tile has a predicate `filled`: false while its registers represent zeros that were not
+ * written. The assignment of zero sets it to false, a contraction passes it as scale-d and sets
+ * it to true, and any other row first writes the zeros if it is false. */
 #include "codegen/gen.h"
 
 static void set_filled(Gen *gen, Reg filled, bool value) {

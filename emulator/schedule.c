@@ -44,9 +44,8 @@ void schedule_start(Block *block) {
 }
 
 bool schedule_gives_up(Block *block, Split *split) {
-    uint64_t now =
-        /* at most once per effect, the same as when nothing else can run */
-        block->cluster->effects + 1;
+    /* at most once per effect, the same as when nothing else can run */
+    uint64_t now = block->cluster->effects + 1;
     if (!block->machine->seed || split->expired == now || draw(block) % GIVES_UP) return false;
     split->expired = now;
     return true;
