@@ -62,9 +62,9 @@ static void unknown_kernel(Arena *arena, const Ast *ast, const char *kernel, Dia
 }
 
 /* NULL: elaboration failed */
-static Prog *pass(Arena *arena, Names *names, const Ast *ast, const char *kernel, const StaticValue *statics,
-                  size_t count, Diags *diags) {
-    size_t before = diags->errors;
+static Prog *pass(Arena *arena, Names *names, const Ast *ast, const char *kernel,
+                  const StaticValue *statics, size_t count, Known *known, Diags *diags) {
+    size_t before = diags->errors, made = diags->made;
     const AstItem *item = find_kernel(ast, kernel);
     if (!item) {
         unknown_kernel(arena, ast, kernel, diags);
@@ -73,14 +73,16 @@ static Prog *pass(Arena *arena, Names *names, const Ast *ast, const char *kernel
     Spent begin = times_begin(arena);
     Prog *prog = elaborate(arena, names, ast, item, statics, count, diags);
     times_end(arena, "elaborate", begin);
-    if (prog) passes_run(arena, prog, diags, before);
+    if (diags->made > made) known = NULL; /* the Code is not all of what was written */
+    if (prog) passes_run(arena, prog, known, diags, before);
     return prog;
 }
 
 Prog *check_kernel_whole(Arena *arena, Names *names, const Ast *ast, const char *kernel,
-                         const StaticValue *statics, size_t count, Diags *diags, bool *clean) {
+                         const StaticValue *statics, size_t count, Known *known,
+                         Diags *diags, bool *clean) {
     size_t before = diags->errors;
-    Prog *prog = pass(arena, names, ast, kernel, statics, count, diags);
+    Prog *prog = pass(arena, names, ast, kernel, statics, count, known, diags);
     *clean = prog && diags->errors == before;
     diags_finish(diags);
     return prog;
@@ -89,7 +91,7 @@ Prog *check_kernel_whole(Arena *arena, Names *names, const Ast *ast, const char 
 Prog *check_kernel(Arena *arena, Names *names, const Ast *ast, const char *kernel,
                    const StaticValue *statics, size_t count, Diags *diags) {
     bool clean;
-    Prog *prog = check_kernel_whole(arena, names, ast, kernel, statics, count, diags, &clean);
+    Prog *prog = check_kernel_whole(arena, names, ast, kernel, statics, count, NULL, diags, &clean);
     return clean ? prog : NULL;
 }
 
@@ -99,7 +101,7 @@ void check_ended(const Ast *ast, const char *kernel, Diags *diags) {
 }
 
 Prog *check_kernel_on_trial(Arena *arena, Names *names, const Ast *ast, const char *kernel, Diags *diags) {
-    Prog *prog = pass(arena, names, ast, kernel, NULL, 0, diags);
+    Prog *prog = pass(arena, names, ast, kernel, NULL, 0, NULL, diags);
     for (size_t i = 0; i < diags->items.count; i++) {
         const Diag *diag = diags->items.items[i];
         bool verdict = diag->code >= P0450 && strcmp(code_rows[diag->code].name, "P0480") < 0;

@@ -16,10 +16,14 @@ void check_uncalled(const Ast *ast, Diags *diags);
  * check_is_static to find extents and scalars. */
 Prog *check_kernel(Arena *arena, Names *names, const Ast *ast, const char *kernel,
                    const StaticValue *statics, size_t count, Diags *diags);
+/* What is known of combinations of the statics of a kernel, for those that are checked later */
+typedef struct Known Known;
+Known *known_new(Arena *arena);
 /* The same, but the program is returned even if a pass refuses it: its constants are valid then.
- * NULL: elaboration failed. *clean: nothing was refused. */
+ * NULL: elaboration failed. *clean: nothing was refused. known: may be NULL. */
 Prog *check_kernel_whole(Arena *arena, Names *names, const Ast *ast, const char *kernel,
-                         const StaticValue *statics, size_t count, Diags *diags, bool *clean);
+                         const StaticValue *statics, size_t count, Known *known,
+                         Diags *diags, bool *clean);
 /* true if it went through this pass of passes.def */
 bool check_passed(const Prog *prog, const char *pass);
 /* The same, but a kernel whose only errors are verdicts about counts and deadlock (P0450 to

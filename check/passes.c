@@ -1,5 +1,5 @@
 /* Runs the passes of passes.def over an elaborated program. */
-#include "check/passes.h"
+#include "check/known.h"
 #include "flow/uniform.h"
 #include "flow/values.h"
 
@@ -46,26 +46,44 @@ static void classify(Arena *arena, Prog *prog, Diags *diags) { prog->tiles = til
 OF_TILES(check_written, tiles_written)
 OF_TILES(check_padding, tiles_padding)
 
-static void leave_out(Arena *arena, Prog *prog, Diags *diags) {
+static void count_by_hand(Arena *arena, Prog *prog, Diags *diags) {
     (void)arena, (void)diags;
     unsafe_leave_out(prog);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
+typedef enum Reads { CODE, DEPTHS } Reads;
 typedef enum When { ALWAYS, SOUND } When;
 
 typedef struct PassRow {
     const char *name;
     void (*run)(Arena *arena, Prog *prog, Diags *diags);
     unsigned needs, leaves;
+    Reads reads;
     When when;
 } PassRow;
 
 static const PassRow rows[] = {
-#define PASS(name, function, needs, leaves, when) {#name, function, needs, leaves, when},
+#define PASS(name, function, needs, leaves, reads, when)                                           \
+    {#name, function, needs, leaves, reads, when},
 #include "check/passes.def"
 };
+
+_Static_assert(COUNT_OF(rows) <= 64, "a bit each, in KnownCode");
+
+#define FACTS_KEPT FACT_PAYLOAD /* numbers, which can be kept for another program */
+
+typedef struct Passes {
+    Arena *arena;
+    Prog *prog;
+    Diags *diags;
+    int *depths; /* of its pipes */
+    int grouped;
+    size_t constants, made; /* made: diagnostics before the passes */
+    Known *known;           /* NULL: there are no other combinations */
+    KnownCode *entry;       /* of this Code; NULL: not known */
+} Passes;
 
 /* Sanitised builds check the validity of Code after each pass. */
 static void validate(Arena *arena, const Prog *prog) {
@@ -79,25 +97,125 @@ static void validate(Arena *arena, const Prog *prog) {
 #endif
 }
 
-/* A pass that sets no fact keeps no memory. */
-static void run_pass(const PassRow *row, Arena *arena, Prog *prog, Diags *diags) {
-    Spent begin = times_begin(arena);
-    Arena *own = row->leaves ? arena : arena_scratch(arena);
-    row->run(own, prog, diags);
-    if (own != arena) arena_free(own);
-    times_end(arena, row->name, begin);
+/* ---- what is no Code ------------------------------------------------------------------------- */
+
+/* Depths of pipes, and what is only handed on: constants, and the order of tiles. A pass that reads
+ * Code alone does not see them. */
+static void hide(const Passes *passes) {
+    Prog *prog = passes->prog;
+    for (size_t i = 0; i < prog->pipes.count; i++) prog->pipes.items[i].stages = 0;
+    prog->grouped = 0, prog->constants.count = 0;
 }
 
-void passes_run(Arena *arena, Prog *prog, Diags *diags, size_t errors) {
-    unsigned facts = 0;
+static void show(const Passes *passes) {
+    Prog *prog = passes->prog;
+    for (size_t i = 0; i < prog->pipes.count; i++) prog->pipes.items[i].stages = passes->depths[i];
+    prog->grouped = passes->grouped, prog->constants.count = passes->constants;
+}
+
+/* ---- one pass -------------------------------------------------------------------------------- */
+
+static bool only_reports(const PassRow *row) { return (row->leaves & ~FACTS_KEPT) == 0; }
+
+/* A pass that sets no fact keeps no memory. */
+static void run_pass(const Passes *passes, const PassRow *row) {
+    Spent begin = times_begin(passes->arena);
+    Arena *own = only_reports(row) ? arena_scratch(passes->arena) : passes->arena;
+    if (row->reads == CODE) hide(passes);
+    row->run(own, passes->prog, passes->diags);
+    show(passes);
+    if (own != passes->arena) arena_free(own);
+    times_end(passes->arena, row->name, begin);
+}
+
+/* Sanitised builds run a pass that is left out all the same: it must find nothing, and leave nothing
+ * but what was kept. */
+static void try_again(const Passes *passes, const PassRow *row) {
+#if defined(__SANITIZE_ADDRESS__)
+    Str before = str_new(passes->arena), after = str_new(passes->arena);
+    size_t made = passes->diags->made;
+    prog_print(passes->prog, passes->arena, &before);
+    run_pass(passes, row);
+    prog_print(passes->prog, passes->arena, &after);
+    bool same = strcmp(before.text, after.text) == 0;
+    if (row->leaves & FACT_PAYLOAD) same = same && known_has_payload(passes->entry, passes->prog);
+    if (passes->diags->made != made || !same) abort();
+#else
+    (void)passes, (void)row;
+#endif
+}
+
+static void leave_out(const Passes *passes, const PassRow *row) {
+    if (row->leaves & FACT_PAYLOAD) known_give_payload(passes->entry, passes->prog);
+    try_again(passes, row);
+}
+
+static void note_clean(const Passes *passes, size_t pass) {
+    if (passes->diags->made != passes->made) return;
+    if (rows[pass].leaves & FACT_PAYLOAD)
+        known_keep_payload(passes->known, passes->entry, passes->prog);
+    passes->entry->clean |= UINT64_C(1) << pass;
+}
+
+static void take_pass(const Passes *passes, size_t pass) {
+    const PassRow *row = &rows[pass];
+    bool asked = passes->entry && row->reads == CODE && only_reports(row);
+    if (asked && passes->entry->clean >> pass & 1) {
+        leave_out(passes, row);
+        return;
+    }
+    run_pass(passes, row);
+    validate(passes->arena, passes->prog);
+    if (asked) note_clean(passes, pass);
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+/* Has the kernel a static with a set? Else no other program will have this Code. */
+static bool varies(const Prog *prog) {
+    for (size_t i = 0; i < prog->constants.count; i++)
+        if (prog->constants.items[i].choices.count > 1) return true;
+    return false;
+}
+
+static void find_known(Passes *passes) {
+    if (!passes->known || !varies(passes->prog)) return;
+    Spent begin = times_begin(passes->arena);
+    Key key = {.arena = arena_scratch(passes->arena)};
+    hide(passes);
+    code_key(&key, passes->prog);
+    show(passes);
+    passes->entry = known_find(passes->known, &key);
+    arena_free(key.arena);
+    times_end(passes->arena, "same code", begin);
+}
+
+static Passes passes_of(Arena *arena, Prog *prog, Known *known, Diags *diags) {
+    Passes passes = {.arena = arena,
+                     .prog = prog,
+                     .diags = diags,
+                     .depths = NEW_ARRAY(arena, int, prog->pipes.count),
+                     .grouped = prog->grouped,
+                     .constants = prog->constants.count,
+                     .made = diags->made,
+                     .known = known};
+    for (size_t i = 0; i < prog->pipes.count; i++) passes.depths[i] = prog->pipes.items[i].stages;
+    return passes;
+}
+
+void passes_run(Arena *arena, Prog *prog, Known *known, Diags *diags, size_t errors) {
+    Passes passes = passes_of(arena, prog, known, diags);
+    unsigned facts = 0, of_depths = 0;
     bool sound = diags->errors == errors;
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         const PassRow *row = &rows[i];
+        if (row->reads == DEPTHS) of_depths |= row->leaves & ~facts;
+        assert(row->reads == DEPTHS || (row->needs & of_depths) == 0);
         if (row->when == SOUND && !sound) continue;
         assert((facts & row->needs) == row->needs);
-        run_pass(row, arena, prog, diags);
-        validate(arena, prog);
+        take_pass(&passes, i);
         facts |= row->leaves;
+        if (row->leaves & FACT_CODE) find_known(&passes);
         if (row->when == ALWAYS) sound = diags->errors == errors;
         prog->passes = (int)i + 1;
     }

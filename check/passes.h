@@ -26,11 +26,13 @@ enum {
     FACT_COUNTS = 512,
     FACT_WIDTHS = 2048,   /* preconditions that keep formulas of sizes within their types */
     FACT_PLAN = 4096,     /* facts for codegen */
+    FACT_PAYLOAD = 16384, /* Tile.order and PipeUse.tx_bytes */
     FACT_RESOURCES = 1024 /* warps, barriers, memory, registers, kinds of arrivals */
 };
 
-/* Runs all passes; `errors`: number of errors before elaboration */
-void passes_run(Arena *arena, Prog *prog, Diags *diags, size_t errors);
+/* Runs all passes, except those whose result `known` (or NULL) has; `errors`: number of errors
+ * before elaboration */
+void passes_run(Arena *arena, Prog *prog, Known *known, Diags *diags, size_t errors);
 
 /* Needs elaborate; numbers `turn` blocks and checks their places; sets the pipes whose stages
  * each belong to one instance */

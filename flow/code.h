@@ -131,6 +131,9 @@ extern const char *const row_names[ROW_COUNT];
 
 /* Needs an elaborated role. Never NULL; a role without a body has only its EXIT. */
 FlowCode *code_lower(Arena *arena, const Prog *prog, const Role *role);
+struct Key; /* prog/key.h */
+/* Adds the kernel and its rows, as lowering leaves them. */
+void code_key(struct Key *key, const Prog *prog);
 /* true if it is well formed, which every pass assumes */
 bool code_valid(Arena *arena, const FlowCode *code, Str *why);
 void code_print(const Prog *prog, Arena *arena, Str *out); /* --emit=code: all roles */

@@ -4,8 +4,9 @@
  *
  * The elaboration of a combination says which statics it reads. Another value of one that is not
  * read is the same program, so that only those that are read are varied: by this every program
- * is reached, and checked once. A combination that only does not fit the machine is counted; it
- * could not be built. */
+ * is reached, and checked once; passes that read Code alone, once for all with the same Code
+ * (check/known.h). A combination that only does not fit the machine is counted; it could not be
+ * built. */
 #include "lib/private.h"
 
 #include <inttypes.h>
@@ -49,6 +50,7 @@ typedef struct Combinations {
     VEC(Said) said;
     VEC(Unfit) unfit;
     size_t most, unfit_count;
+    Known *known;
     uint64_t begin; /* steps on the meter, before the first of them */
     bool stopped;
     const Dimension *moved; /* its set depends on other statics .. */
@@ -242,7 +244,7 @@ static void check_combination(Combinations *all) {
     diags_set_levels(diags, &program->levels);
     bool fine;
     remember(all, check_kernel_whole(scratch, program->names, program->ast, all->kernel, statics,
-                                     count, diags, &fine));
+                                     count, all->known, diags, &fine));
     take_over(all, diags);
     arena_free(scratch);
 }
@@ -379,13 +381,16 @@ static void check_others(Combinations *all, const Prog *constants) {
 const Prog *combinations_check(Arena *arena, PipecProgram *program, const char *kernel,
                                size_t most, const Prog **whole) {
     bool fine;
+    Arena *own = arena_scratch(arena);
+    Known *known = known_new(own);
     const Prog *prog = check_kernel_whole(arena, program->names, program->ast, kernel,
-                                          program->statics, program->static_count, program->diags,
-                                          &fine);
+                                          program->statics, program->static_count, known,
+                                          program->diags, &fine);
     *whole = prog;
     Combinations all = {.program = program,
-                        .arena = arena_scratch(arena),
+                        .arena = own,
                         .kernel = kernel,
+                        .known = known,
                         .begin = arena_meter(arena)->steps,
                         .most = most > 0 ? most : COMBINATIONS_MOST};
     if (prog != NULL) check_others(&all, prog);

@@ -205,7 +205,7 @@ static const Prog *check_one(Compile *compile, Arena *arena, const char *kernel,
     if (compile->options->check_only)
         return combinations_check(arena, program, kernel, compile->options->combinations, whole);
     *whole = check_kernel_whole(arena, program->names, program->ast, kernel, compile->statics.items,
-                                compile->statics.count, program->diags, &clean);
+                                compile->statics.count, NULL, program->diags, &clean);
     return clean ? *whole : NULL;
 }
 

@@ -19,6 +19,7 @@ BEGIN {
             "parser/ast.h " \
             "prog/prog.h " \
             "prog/eval.h " \
+            "prog/key.h " \
             "prog/stmt.h " \
             "elaborate/elaborate.h " \
             "algebra/algebra.h " \
@@ -49,7 +50,7 @@ BEGIN {
             "runtime/runtime.h " \
             "include/pipec.h "
     # public headers that only some floors may include
-    only["parser/ast.h"] = " elaborate lib "; only["elaborate/elaborate.h"] = " check "; only["parser/parser.h"] = " lib "; only["check/check.h"] = " lib "; only["check/passes.def"] = " lib "
+    only["parser/ast.h"] = " elaborate lib "; only["elaborate/elaborate.h"] = " check "; only["parser/parser.h"] = " lib "; only["check/check.h"] = " lib "; only["prog/key.h"] = " flow check "; only["check/passes.def"] = " lib "
     # codegen/ prints rows, without access to the results of rules
     split("solve context slice machine elements touched origin multiplied held uniform arrivals values match", rules, " ")
     for (i in rules) only["flow/" rules[i] ".h"] = " derive check lib "

@@ -65,6 +65,7 @@ static bool silenced(Diags *diags, Code code, Span span) {
 
 static Diag *create(Diags *diags, Code code, const char *message) {
     Diag *diag = NEW(diags->arena, Diag);
+    diags->made++;
     diag->code = code;
     diag->severity = code_rows[code].severity;
     diag->message = message;

@@ -283,6 +283,7 @@ typedef struct Diags {
     const Source *source; /* NULL if no diagnostic has a place */
     VEC(Diag *) items;
     size_t errors; /* number of errors */
+    size_t made;   /* number of diagnostics, silenced ones included */
     const Levels *levels; /* NULL: the severities of the codes */
     bool *used;           /* one per allow: it has silenced something */
 } Diags;
