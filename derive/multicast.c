@@ -72,6 +72,44 @@ void multicast_piece(Tiles *tiles, Site *site) {
     settle(tiles, site, axes, parted);
 }
 
+static bool is_whole(const Tile *tile) { return tile->multicast.axes != 0 && tile->multicast.parts == 1; }
+
+/* A copy of the pipe that one block issues for others, but not for all blocks that share copies of
+ * the pipe; 0: none. Returns the axes along which it is shared. */
+static uint32_t find_partial(const Tiles *tiles, const Pipe *pipe) {
+    uint32_t all = 0, found = 0;
+    if ((pipe->multicast & (pipe->multicast - 1)) == 0) return 0;
+    for (uint32_t axes = 1; axes < (uint32_t)1 << PROG_MAX_RANK; axes++)
+        if (pipe->multicast >> axes & 1) all |= axes;
+    for (size_t i = 0; i < tiles->sites.count; i++) {
+        const Tile *tile = tiles->sites.items[i]->tile;
+        if (!is_whole(tile) || pipe_of(tiles, tiles->sites.items[i]) != pipe) continue;
+        if (tile->multicast.axes != all) found = tile->multicast.axes;
+    }
+    return found;
+}
+
+static void withdraw(const Tiles *tiles, Pipe *pipe, uint32_t axes) {
+    pipe->multicast = 0;
+    for (size_t i = 0; i < tiles->sites.count; i++) {
+        Multicast *multicast = &tiles->sites.items[i]->tile->multicast;
+        if (multicast->axes == 0 || pipe_of(tiles, tiles->sites.items[i]) != pipe) continue;
+        if (multicast->parts == 1 && multicast->axes == axes) *multicast = (Multicast){0};
+        else pipe->multicast |= (uint32_t)1 << multicast->axes;
+    }
+}
+
+/* A block that loads no part of a copy may be a round behind the block that loads it for both. If
+ * copies of a pipe reach different groups of blocks, a third block then arrives at its barrier a
+ * round too early. So a copy without parts is shared by all blocks that share copies of its pipe,
+ * or by none. */
+void multicast_withdraw(const Tiles *tiles) {
+    for (size_t p = 0; p < tiles->prog->pipes.count; p++) {
+        Pipe *pipe = &tiles->prog->pipes.items[p];
+        for (uint32_t axes; (axes = find_partial(tiles, pipe)) != 0;) withdraw(tiles, pipe, axes);
+    }
+}
+
 /* ---- obstacles ------------------------------------------------------------------------------- */
 
 /* the innermost bound or condition around a row that differs along an axis */
@@ -134,6 +172,13 @@ static void show_origin(Tiles *tiles, const Role *role, Diag *diag, Expr *cause,
  * acquires of its pipe */
 static void show_control(Tiles *tiles, const Site *site, Diag *diag, uint32_t along) {
     const Pipe *pipe = pipe_of(tiles, site);
+    if (shared_axes(tiles, site) & along) {
+        diag_note(tiles->diags, diag,
+                  "it has no equal parts that the copy engine moves, and copies into `%s` are "
+                  "multicast along different axes: then each block must load a part",
+                  pipe->name);
+        return;
+    }
     if (contested_axes(tiles, site) & along) {
         diag_note(
             tiles->diags, diag,
@@ -199,7 +244,10 @@ static void refuse_required(Tiles *tiles, Site *site, bool load) {
                 break;
             }
     } else {
-        diag_primary(tiles->diags, diag, "blocks along %s execute it a different number of times",
+        bool whole = (shared_axes(tiles, site) & ~along) != 0;
+        diag_primary(tiles->diags, diag,
+                     whole ? "the blocks along %s cannot each load a part"
+                           : "blocks along %s execute it a different number of times",
                      axis_names(tiles, axes & ~along));
         show_control(tiles, site, diag, axes & ~along);
     }

@@ -147,6 +147,8 @@ bool boxes_part(BoxPlan *plan, const Layout *layout, int64_t element_bytes, int 
 
 void multicast_boxes(Tiles *tiles, Site *site, BoxPlan *plan, const Layout *layout);
 void multicast_piece(Tiles *tiles, Site *site); /* needs `bulk` for the whole piece */
+/* once all copies are classified: those that cannot be shared after all are not */
+void multicast_withdraw(const Tiles *tiles);
 /* reports control that prevents multicast; checks `multicast required` */
 void multicast_check(Tiles *tiles, Site *site);
 

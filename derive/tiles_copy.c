@@ -375,8 +375,9 @@ void tiles_copies(Tiles *tiles) {
             if (!site->poisoned && site->tile->class == TILE_UNCLASSIFIED) site->tile->class = TILE_MAP;
             break;
         }
-        multicast_check(tiles, site);
     }
+    multicast_withdraw(tiles);
+    for (size_t i = 0; i < tiles->sites.count; i++) multicast_check(tiles, tiles->sites.items[i]);
 }
 
 /* ---- prefetches ------------------------------------------------------------------------------ */
