@@ -1,10 +1,10 @@
-/* Where turns are passed on, which control parts the lanes of a warp, accumulators that their first
- * contraction clears. */
+/* The plan of a role's control: places where turns are passed on, regions in which the lanes of
+ * a warp diverge, accumulators that their first contraction clears. */
 #include "derive/plan.h"
 
 #include <math.h>
 
-/* ---- lanes ---------------------------------------------------------------------------------- */
+/* ---- lanes ----------------------------------------------------------------------------------- */
 
 bool plan_unsafe_signals(const Unsafe *what) {
     bool barrier = what->kind == UNSAFE_ARRIVE ||
@@ -25,7 +25,7 @@ static bool any_around(const FlowCode *code, const bool *regions, int region) {
     return false;
 }
 
-/* The outermost regions at whose END lanes of a warp meet that part in them */
+/* The outermost regions in which lanes of a warp diverge, and at whose END they rejoin */
 static bool *apart_regions(Arena *arena, const FlowCode *code) {
     int *meetings = code_meetings(arena, code, false);
     bool *apart = NEW_ARRAY(arena, bool, code->regions.count);
@@ -43,7 +43,7 @@ static bool lists(const Handles *handles, int handle) {
     return false;
 }
 
-/* In a region that lanes go through apart, an arrival waits for no other lane. */
+/* In a region with diverged lanes, an arrival waits for no other lane. */
 static void find_signals(Arena *arena, const FlowCode *code, Plan *plan) {
     plan->signals = NEW_ARRAY(arena, int, code->rows.count);
     plan->due = NEW_ARRAY(arena, Handles, code->regions.count);
@@ -57,9 +57,9 @@ static void find_signals(Arena *arena, const FlowCode *code, Plan *plan) {
     }
 }
 
-/* ---- turns ---------------------------------------------------------------------------------- */
+/* ---- turns ----------------------------------------------------------------------------------- */
 
-/* Issues nothing: a turn is passed on before it. */
+/* True for rows that issue nothing: a turn can be passed on before them. */
 static bool gives_back(RowKind kind) {
     switch (kind) {
     case ROW_RELEASE:
@@ -98,9 +98,9 @@ typedef struct Turns {
     int turn;
 } Turns;
 
-/* Of rows between `first` and `end`, both not included, the turn is passed on after the last that
- * issues anything, or after `first`. Each arm of a condition passes it on as soon as it can; where
- * lanes take different arms, it is passed on after both: a barrier is for whole warps. */
+/* Passes the turn on after the last row between `first` and `end`, both exclusive, that issues
+ * anything, or after `first`. Each arm of a condition passes it on as early as possible; if
+ * lanes diverge there, it is passed on after both arms, because a barrier needs whole warps. */
 static void place_pass(const Turns *turns, int first, int end) {
     const FlowCode *code = turns->code;
     int at = end - 1;
@@ -126,13 +126,13 @@ static int *turn_passes(Arena *arena, const FlowCode *code) {
     return turns.passes;
 }
 
-/* ---- zeros ---------------------------------------------------------------------------------- */
-/* `var acc: f32[64, 256] = 0`: the first matrix instruction of such an accumulator clears it, by its
- * predicate scale-d, instead of 128 moves. Another row that finds the zeros not yet made writes them
- * first (a loop of no iterations). That branch may not lie where matrix instructions are in flight
- * around it (ptxas would wait for all of them: C7515). So this is for a role's only accumulator,
- * without conditions around its contractions, and where ordinary rows touch it outside of the
- * loops of its contractions; others are cleared at once. */
+/* ---- zeros ----------------------------------------------------------------------------------- */
+/* `var acc: f32[64, 256] = 0`: the first matrix instruction of such an accumulator clears it by
+ * its predicate scale-d, instead of 128 moves. Another row that needs the zeros before that
+ * writes them (a loop without iterations). This branch must not be where other matrix
+ * instructions are in flight (ptxas would wait for all of them: C7515). So this is only for a
+ * role's only accumulator, without conditions around its contractions, and if ordinary rows
+ * access it outside of the loops of its contractions; other accumulators are cleared at once. */
 
 static void note_read(Expr *expr, void *data) {
     bool *tiles = data;
@@ -178,7 +178,7 @@ static bool is_zero(const Expr *value) {
     return value->constant.integer == 0;
 }
 
-/* Zero to all elements of a register tile */
+/* True if the row assigns zero to all elements of a register tile */
 static bool assigns_zero(const Role *role, const Row *row) {
     if (row->kind != ROW_TILE) return false;
     const Tile *tile = row->tile;
@@ -201,7 +201,7 @@ static bool under_condition(const FlowCode *code, int region) {
     return false;
 }
 
-/* Is the row inside of the innermost loop around some contraction? */
+/* True if the row is in the innermost loop around some contraction */
 static bool beside_contraction(const FlowCode *code, const Row *row) {
     for (size_t at = 0; at < code->rows.count; at++) {
         const Row *other = code_row(code, (int)at);
@@ -250,7 +250,7 @@ static void find_zeros(Arena *arena, const FlowCode *code, Plan *plan) {
     }
 }
 
-/* ---- the end of the role -------------------------------------------------------------------- */
+/* ---- the end of the role --------------------------------------------------------------------- */
 
 static bool copies_out(const FlowCode *code) {
     for (size_t at = 0; at < code->rows.count; at++) {
@@ -262,7 +262,7 @@ static bool copies_out(const FlowCode *code) {
     return false;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------ */
+/* ---- plan ------------------------------------------------------------------------------------ */
 
 static const Plan *plan_role(Arena *arena, FlowCode *code) {
     Plan *plan = NEW(arena, Plan);

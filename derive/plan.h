@@ -1,45 +1,52 @@
-/* plan: what is emitted beside the rows of a role, and where. Codegen obeys it and asks nothing else.
- *   plan.c        where turns are passed on, which control parts the lanes of a warp, zeros
- *   plan_skip.c   what an iteration does in the instances that leave it to another one
- *   waits.c       where matrix instructions are committed and waited for
- *   plan_ahead.c  what is read before a wait
- *   plan_moves.c  how threads carry out a statement element by element
- *   plan_contractions.c  where operands of matrix instructions lie
- *   plan_kernel.c what is of the whole block: shared memory, warpgroups
+/* plan: facts for codegen in addition to the rows of a role. Codegen computes no facts itself.
+ *   plan.c        places where turns are passed on, regions with diverged lanes, zeros
+ *   plan_skip.c   iterations that belong to another instance
+ *   waits.c       commits of and waits for matrix instructions
+ *   plan_ahead.c  reads before a wait
+ *   plan_moves.c  elementwise statements of threads
+ *   plan_contractions.c  operands of matrix instructions
+ *   plan_kernel.c facts about the whole block: shared memory, warpgroups
  *   plan_print.c, plan_print_rows.c  --emit=plan */
 #ifndef PIPEC_DERIVE_PLAN_H
 #define PIPEC_DERIVE_PLAN_H
 
 #include "flow/code.h"
 
-#define PLAN_ANY INT64_MIN /* value of a variable whose loop is followed as a whole */
+#define PLAN_ANY INT64_MIN /* value of a variable whose loop is not unrolled */
 
 /* A wait for matrix instructions, before a row */
 typedef struct Wait {
-    int64_t *copy;  /* which copy of the row, where loops around it are unrolled: the values of
-                     * their variables, the innermost first */
-    int depth;      /* groups that it may leave in flight */
-    int tile, handle; /* what matrix instructions use that may need the wait; both -1: nothing does,
-                       * but the assembler must see that an accumulator is at rest */
-    int pin;        /* a handle: the spin at its barrier keeps arithmetic before the wait; -1: none */
-    bool in_flight; /* some of what the row touches is: reads of other things may be made before */
+    /* the copy of the row, if enclosing loops are unrolled: the values of their variables,
+     * innermost first */
+    int64_t *copy;
+    int depth;      /* groups that may stay in flight */
+    /* an object of matrix instructions that needs the wait; both -1: none, but the assembler
+     * must see that an accumulator is at rest */
+    int tile, handle;
+    /* a handle: a spin at its barrier keeps arithmetic before the wait; -1: none */
+    int pin;
+    /* some object of the row is in flight: other objects may be read before the wait */
+    bool in_flight;
 } Wait;
 
 typedef VEC(Wait) Waits;
 
-/* What a row, whose wait leaves some of what it touches in flight, does before that wait */
+/* Work before a wait of a row that leaves some of its objects in flight */
 typedef struct Ahead {
     VEC(const Expr *) exprs; /* parts of the value that are evaluated before */
-    int release; /* a row: nothing but these needed the stage, it is released at the wait; -1: none */
+    /* a row: a release of a stage that only these reads still needed, executed at the wait; -1:
+     * none */
+    int release;
 } Ahead;
 
-/* How threads move what an access names, for `vector` elements of a statement at once */
+/* How threads move the elements of an access, for `vector` elements of a statement at once */
 typedef enum MoveKind {
     MOVE_EACH,      /* one element after another */
-    MOVE_VECTOR,    /* neighbours in memory, at once */
-    MOVE_REGISTERS, /* a register tile: nothing is moved */
-    MOVE_MATRICES,  /* accumulators, by stmatrix or ldmatrix: their rows lie in memory as rows, */
-    MOVE_TRANSPOSED /* or as columns */
+    MOVE_VECTOR,    /* adjacent elements in memory, at once */
+    MOVE_REGISTERS, /* a register tile: no instruction */
+    /* accumulators, by stmatrix or ldmatrix: their rows are rows in memory */
+    MOVE_MATRICES,
+    MOVE_TRANSPOSED /* or columns */
 } MoveKind;
 
 typedef struct MovedRead {
@@ -47,90 +54,98 @@ typedef struct MovedRead {
     MoveKind kind;
 } MovedRead;
 
-/* In which order a statement's elements are gone through */
+/* The order in which the elements of a statement are distributed */
 typedef enum WalkKind {
-    WALK_ONE,      /* there is one: a thread takes it */
-    WALK_FLAT,     /* vector after vector, last index innermost: the next thread takes the next */
-    WALK_LAUNCH,   /* extents are known at launch: the last index over the threads */
-    WALK_REGISTERS /* as register tiles hold them: Tile.spread */
+    WALK_ONE,      /* a single element: one thread */
+    WALK_FLAT, /* vectors in sequence, last index innermost: adjacent vectors to adjacent threads */
+    WALK_LAUNCH,   /* extents are known at launch: the last index is distributed over the threads */
+    WALK_REGISTERS /* as register tiles: Tile.spread */
 } WalkKind;
 
-/* A statement that threads carry out */
+/* A statement that threads execute */
 typedef struct Moves {
     WalkKind walk;
-    const Expr *value;     /* of the target's widened type, compound assignment included */
-    bool bits;             /* a copy between equal types: nothing is widened */
+    const Expr *value;     /* of the target's widened type, including a compound assignment */
+    bool bits;             /* a copy between equal types, without widening */
     VEC(MovedRead) reads;  /* of the value and of the target's subscripts */
     MoveKind target;
-    int vector, inner;     /* elements at once, and the index along which they lie; -1: none */
+    int vector, inner;     /* elements at once, and their index; -1: none */
     int batch;             /* vectors that a thread has in flight */
-    int rows, columns;     /* indexes along an accumulator's; -1 where there are others or none */
-    int64_t total, rounds; /* FLAT: elements; rounds in which each thread takes a vector */
-    int64_t looped;        /* FLAT: batches that are emitted as a loop */
-    bool joins;            /* the instance's threads join before: the readers of its target are done */
-    bool publishes;        /* and after, with a fence: the copy engine may read what is written */
+    int rows, columns;     /* indexes along an accumulator's; -1: others or none */
+    /* FLAT: number of elements; number of rounds with one vector per thread */
+    int64_t total, rounds;
+    int64_t looped;        /* FLAT: number of batches that are emitted as a loop */
+    /* the instance's threads synchronise before it: earlier reads of its target are complete */
+    bool joins;
+    /* they synchronise after it, with a fence: the copy engine may then read the target */
+    bool publishes;
 } Moves;
 
-/* An operand of matrix instructions, in bytes of shared memory */
+/* An operand of matrix instructions; distances in bytes of shared memory */
 typedef struct Matrix {
-    bool in_memory;      /* else in registers, and the rest is 0 */
+    bool in_memory;      /* otherwise in registers, and the rest is 0 */
     int swizzle;         /* as in Layout */
     int64_t leading, stride; /* offsets of the descriptor */
-    int64_t step;        /* from one instruction to the next along the contraction, in a panel */
-    int64_t panel_steps; /* instructions to a panel; 0: the contraction goes through none */
-    int64_t panel;       /* from one panel to the next */
-    int64_t slab;        /* from 64 rows to the next 64 */
+    int64_t step;        /* between instructions along the contraction, within a panel */
+    /* number of instructions per panel; 0: the contraction is within one */
+    int64_t panel_steps;
+    int64_t panel;       /* between panels */
+    int64_t slab;        /* between slabs of 64 rows */
 } Matrix;
 
 typedef struct Contraction {
     Matrix a, b;
-    int sums; /* registers of a thread for the accumulators of 64 rows */
+    int sums; /* registers per thread for the accumulators of 64 rows */
 } Contraction;
 
-/* What the role does in iterations of other instances */
+/* Work in iterations of other instances */
 typedef struct Skipped {
-    FlowCode *code;       /* a slice: acquires, which step cursors, and what decides about them */
-    int64_t **acquires;   /* by its region: a loop that acquires the same in each iteration: how
-                           * many stages, by pipe; NULL: its rows are gone through */
+    FlowCode *code;       /* a slice: acquires, which only advance cursors, and their control */
+    /* by region of it: for a loop with equal acquires in each iteration their number, by pipe;
+     * NULL: follow its rows */
+    int64_t **acquires;
 } Skipped;
 
 typedef VEC(int) Handles; /* role->handles */
 
 typedef struct Plan {
     int *passes;   /* by row: the turn that is passed on after it; 0: none */
-    bool *apart;   /* by region: lanes of a warp go through it apart, and to it together */
-    int *signals;  /* by row: a handle: it arrives where a release of that stage would, for which the
-                    * warp is done with the stage before; -1: it does not */
-    Handles *due;  /* by region that is gone through apart: the handles of such rows in it, for which
-                    * that is done before the region */
-    bool direct;   /* its warps go to it from the entry, else from their warpgroup */
+    bool *apart;   /* by region: lanes of a warp diverge in it, and enter it together */
+    /* by row: a handle: the row arrives in place of a release of that stage, so the warp's
+     * accesses to it must be complete; -1: none */
+    int *signals;
+    /* by region with diverged lanes: the handles of such rows in it, whose accesses are
+     * completed before it */
+    Handles *due;
+    bool direct;   /* its warps branch to it from the entry, otherwise from their warpgroup */
     int registers; /* direct: setmaxnreg; 0: none */
-    bool drains;   /* copies out of shared memory are complete before the role ends */
-    bool **zeros;  /* by tile: NULL, or an accumulator that its first contraction clears. By row:
-                    * what it touches must hold zeros, where no contraction came before */
+    bool drains;   /* waits for copies out of shared memory before the role ends */
+    /* by tile: NULL, or for an accumulator that its first contraction clears, by row: its
+     * registers must hold the zeros if no contraction was executed */
+    bool **zeros;
     bool *clears;  /* by row: assigns zero to such an accumulator, by a predicate */
-    bool *commits; /* by row: a contraction that is the last one of its group */
+    bool *commits; /* by row: the last contraction of its group */
     Waits *waits;  /* by row: before it */
     Waits *joins;  /* by row, END of an IF: at the end of its second arm */
-    Ahead **ahead;   /* by row; NULL: nothing */
+    Ahead **ahead;   /* by row; NULL: none */
     Contraction **contractions; /* by row; NULL: no contraction */
-    Moves **moves;   /* by row; NULL: no statement of threads */
+    Moves **moves;   /* by row; NULL: not a statement of threads */
     Skipped skipped; /* of a role in turn */
 } Plan;
 
 typedef enum RangeKind { RANGE_FULL, RANGE_EMPTY, RANGE_FIELD, RANGE_TILE } RangeKind;
 
-/* Of shared memory: what is there `count` times, `stride` bytes apart */
+/* A range of shared memory: `count` objects, `stride` bytes apart */
 typedef struct Range {
     RangeKind kind;
     const char *pipe, *name; /* NULL: none */
-    const char *note;        /* arrivals and whose they are; the layout; the role */
+    const char *note;        /* arrivals and their roles; the layout; the role */
     uint32_t offset, bytes, count, stride;
     uint32_t arrivals;       /* of barriers */
 } Range;
 
-/* A warpgroup that roles share or that has idle warps, where registers are handed out: sets its
- * registers before its warps part. */
+/* A warpgroup with several roles or idle warps, if setmaxnreg is used: sets its registers before
+ * its warps diverge. */
 typedef struct SharedGroup {
     int first_warp;
     int registers; /* setmaxnreg; 0: none */
@@ -140,37 +155,40 @@ typedef struct SharedGroup {
 typedef struct KernelPlan {
     VEC(Range) memory;
     VEC(SharedGroup) groups;
-    int64_t blocks;      /* that an SM holds, and what keeps it from more. Registers count where they
-                          * are handed out; else the assembler may ask for more than is known here */
+    /* number of blocks of an SM, and the resource that limits it. Registers count if setmaxnreg
+     * fixes them; otherwise the assembler may use more */
+    int64_t blocks;
     const char *limited;
-    int64_t in_flight;   /* bytes of a block's stages that copies from tensors fill */
+    int64_t in_flight;   /* bytes of a block's stages that tensor copies fill */
 } KernelPlan;
 
-/* Needs all other facts, and no errors but of what holds whenever the kernel runs (P0450 and after).
- * Leaves the plan of each role in its Code, and the kernel's in the program. */
+/* Needs all other facts, and no errors except those about deadlocks and races (P0450 and later).
+ * Sets the plan of each role in its Code, and the kernel's in the program. */
 void plan_make(Arena *arena, Prog *prog);
 
 /* The wait of a row in one copy; `values`: of loop variables, by local. NULL: none */
 const Wait *plan_wait(const FlowCode *code, const Waits *waits, int at, const int64_t *values);
 
-/* How a tile lies in shared memory, in words; `inner`: its last extent */
+/* The layout of a tile in shared memory as text; `inner`: its last extent */
 const char *plan_layout(Arena *arena, const Prog *prog, const Layout *layout, Element type,
                         int64_t inner);
 MoveKind plan_move(const Moves *moves, const Expr *read); /* of one of its reads */
 
-/* Bytes from an operand's first matrix to that of a step along the contraction and of 64 rows */
+/* Distance in bytes from an operand's first matrix to that of a step along the contraction and
+ * of a slab of 64 rows */
 int64_t plan_matrix_at(const Matrix *matrix, int step, int slab);
 
 void plan_print(const Prog *prog, Arena *arena, Str *out); /* --emit=plan */
 
-/* ---- private to the floor ------------------------------------------------------------------- */
+/* ---- private to the floor -------------------------------------------------------------------- */
 
 static inline bool plan_contracts(const Row *row) {
     return row->kind == ROW_TILE && row->tile->class == TILE_MMA;
 }
 
-bool plan_unsafe_signals(const Unsafe *what); /* what a release of the stage that it names would */
-/* Marks, by number in the role, the register tiles that an ordinary row reads or writes and the
+/* true if it signals as a release of its stage does */
+bool plan_unsafe_signals(const Unsafe *what);
+/* Marks, by index in the role, the register tiles that an ordinary row reads or writes and the
  * `shared` tile that it writes. */
 void plan_names(Arena *arena, const Row *row, bool *tiles);
 void plan_skipped(Arena *arena, FlowCode *code, Plan *plan);

@@ -1,20 +1,20 @@
-/* Reads ahead of a wait: of a statement that must wait for matrix instructions, what need not.
+/* Reads before a wait: parts of a statement that need not wait for matrix instructions.
  *
- * What depends on fewer indexes than the statement runs over - a scale of each row, of a block - is
- * few values a thread. They are loaded, and combined as far as they are combined with one another,
- * while the matrix unit runs. What a thread would have to hold of more stays where it is read. */
+ * Values that depend on fewer indexes than the statement - a scale for each row, or block - are
+ * few per thread. They are loaded, and combined with each other, while the matrix unit runs.
+ * Values that would need more registers are read after the wait. */
 #include "derive/plan.h"
 
-#define VALUES_MOST 32 /* a thread's, of a statement */
+#define VALUES_MOST 32 /* most values per thread for a statement */
 
 typedef struct Finder {
     Arena *arena;
     const Tile *tile;
     uint32_t all; /* indexes of the statement */
     Ahead *ahead;
-    int64_t values;           /* of a thread, so far */
-    VEC(const Expr *) reads;  /* in what is read ahead */
-    VEC(const Expr *) others; /* all that the statement reads */
+    int64_t values;           /* per thread, so far */
+    VEC(const Expr *) reads;  /* that are evaluated before the wait */
+    VEC(const Expr *) others; /* all reads of the statement */
 } Finder;
 
 static void note_read(Expr *expr, void *data) {
@@ -38,8 +38,8 @@ static void note_kind(Expr *expr, void *data) {
     if (expr->read->space == SPACE_REGISTER) kinds->registers = true;
 }
 
-/* Over how many places of the indexes the elements of one thread are spread: each spread that one
- * of the indexes belongs to has as many as its register digits count. */
+/* Number of combinations of these indexes in the elements of one thread: for each spread with
+ * one of the indexes, the number of its register digits' values. */
 static int64_t places_of(const RegisterLayout *layout, uint32_t indexes) {
     int64_t places = 1;
     for (int s = 0; s < layout->count; s++) {
@@ -60,7 +60,7 @@ static bool is_listed(const Ahead *ahead, const Expr *expr) {
     return false;
 }
 
-/* Lists the expression, as long as there is room; false: there is not */
+/* Adds the expression; false: there is no room */
 static bool take(Finder *f, const Expr *expr) {
     if ((expr->indexes & f->all) == f->all) return false;
     if (is_listed(f->ahead, expr)) return true;
@@ -110,8 +110,8 @@ static bool closes_tile(const Row *row) {
     return row->kind == ROW_CLOSE && row->object == OBJECT_TILE;
 }
 
-/* The release of a stage, or its passing into a late set, that directly follows the statement at
- * `at`; -1: none */
+/* The release of a stage, or its move to a late set, directly after the statement at `at`; -1:
+ * none */
 static int release_after(const FlowCode *code, const Plan *plan, int at) {
     if (plan->passes[at]) return -1;
     do at++;
@@ -126,7 +126,7 @@ static bool has(const Expr *const *items, size_t count, const Expr *expr) {
     return false;
 }
 
-/* A stage that only the reads ahead were left to need is released at the wait. */
+/* A stage that only the reads before the wait still need is released at the wait. */
 static bool needs_no_more(const Finder *f, const Role *role, int handle) {
     if (role->handles.items[handle].end != END_CONSUME) return false;
     for (size_t i = 0; i < f->others.count; i++) {
@@ -138,7 +138,7 @@ static bool needs_no_more(const Finder *f, const Role *role, int handle) {
     return true;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- plan ------------------------------------------------------------------------------------ */
 
 static bool leaves_in_flight(const Waits *waits) {
     for (size_t i = 0; i < waits->count; i++)

@@ -1,5 +1,5 @@
-/* Where the operands of matrix instructions lie in shared memory: from a tile's layout to what the
- * descriptors of a contraction say. */
+/* Operands of matrix instructions in shared memory: from a tile's layout to the descriptors of a
+ * contraction. */
 #include "derive/tiles.h"
 #include "derive/plan.h"
 
@@ -14,12 +14,12 @@ static const Layout *layout_of(const Prog *prog, const Role *role, const Access 
     return field ? &field->layout : &role->tiles.items[tile->object].layout;
 }
 
-/* A panel of an operand is one span of the swizzle wide (PTX ISA 9.7.15.5.1.2.2, "Matrix descriptor
- * format"):
- *   K-major: 8 rows of one span each make an atom. Stride: 8 spans, to the next 8 rows; the leading
+/* A panel of an operand is as wide as one span of the swizzle (PTX ISA 9.7.15.5.1.2.2, "Matrix
+ * descriptor format"):
+ *   K-major: 8 rows of one span each form an atom. Stride: 8 spans, to the next 8 rows; the leading
  *   offset is ignored.
- *   MN-major: 8 contraction steps of one span along m or n make an atom. Stride: to the next 8 steps;
- *   leading: to the next span. */
+ *   MN-major: 8 contraction steps of one span along m or n form an atom. Stride: to the next 8
+ *   steps; leading: to the next span. */
 static Matrix matrix_of(const FlowCode *code, const MmaOperand *operand, int k) {
     const Layout *layout = layout_of(code->prog, code->role, operand->tile);
     int64_t bytes = element_rows[operand->tile->type].bytes, span = layout->panel * bytes;

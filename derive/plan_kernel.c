@@ -1,11 +1,11 @@
-/* The plan of the whole block: what lies where in shared memory, how warps get to their roles, and
- * how many blocks an SM holds. */
+/* The plan of the whole block: the map of shared memory, branches of warps to their roles, and
+ * the number of blocks of an SM. */
 #include "derive/plan.h"
 #include "derive/resources.h"
 
 #include <inttypes.h>
 
-/* ---- shared memory -------------------------------------------------------------------------- */
+/* ---- shared memory --------------------------------------------------------------------------- */
 
 const char *plan_layout(Arena *arena, const Prog *prog, const Layout *layout, Element type,
                         int64_t inner) {
@@ -79,7 +79,7 @@ static void map_tiles(Mapper *m, const Role *role) {
     }
 }
 
-/* ---- warpgroups ----------------------------------------------------------------------------- */
+/* ---- warpgroups ------------------------------------------------------------------------------ */
 
 static bool in_group(const Role *role, int group) {
     int last = role->first_warp + role_warps(role) - 1;
@@ -90,13 +90,13 @@ static bool fills_groups(const Role *role) {
     return role->first_warp % WARPGROUP_WARPS == 0 && role_warps(role) % WARPGROUP_WARPS == 0;
 }
 
-/* 0: a thread keeps what the launch gives it. */
+/* 0: a thread keeps the registers of the launch. */
 static int changed_registers(const Prog *prog, int registers) {
     return registers == prog->launch_registers ? 0 : registers;
 }
 
-/* setmaxnreg is executed by all warps of a warpgroup, idle ones too, where its way parts from that
- * of the others: ptxas ignores one after which they meet again. */
+/* setmaxnreg is executed by all warps of a warpgroup, idle ones too, where its control flow
+ * diverges from the others' for good: ptxas ignores one before a join. */
 static void find_groups(Mapper *m) {
     const Prog *prog = m->prog;
     int count = (prog->warps + WARPGROUP_WARPS - 1) / WARPGROUP_WARPS;
@@ -121,14 +121,15 @@ void plan_entry(const Prog *prog, const Role *role, Plan *plan) {
         handed_out && plan->direct ? changed_registers(prog, role->registers) : 0;
 }
 
-/* ---- blocks of an SM ------------------------------------------------------------------------ */
+/* ---- blocks of an SM ------------------------------------------------------------------------- */
 
-#define RESERVED 1024 /* bytes of shared memory that the system takes of each block: CUDA C
-                       * Programming Guide, "Shared Memory" of compute capability 8 and later */
+/* bytes of shared memory that the system reserves per block: CUDA C Programming Guide, "Shared
+ * Memory" of compute capability 8 and later */
+#define RESERVED 1024
 
 typedef struct Limit {
     const char *what;
-    int64_t used, of; /* by a block, by all on an SM */
+    int64_t used, of; /* used by a block, available on an SM */
 } Limit;
 
 static void count_blocks(const Prog *prog, KernelPlan *plan) {

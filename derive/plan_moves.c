@@ -1,10 +1,11 @@
-/* How threads carry out a statement element by element: by which instructions they move the
- * elements, how many at once, and how much they have in flight. */
+/* Elementwise statements of threads: the instructions that move elements, the number of elements
+ * at once, and the number in flight. */
 #include "derive/tiles.h"
 #include "derive/plan.h"
 
 #define BATCH_VALUES     16 /* elements that a thread has in flight */
-#define BATCH_READS      32 /* values that they are made of: more would not fit the registers */
+/* values that they are computed from: more would exceed the registers */
+#define BATCH_READS      32
 #define UNROLLED_BATCHES 2  /* more are emitted as a loop */
 #define VECTOR_BYTES     16 /* of the widest load or store */
 
@@ -16,7 +17,7 @@ typedef struct Mover {
     Moves *moves;
 } Mover;
 
-/* ---- the value ------------------------------------------------------------------------------ */
+/* ---- the value ------------------------------------------------------------------------------- */
 
 /* `t[i] += e` reads its own target. */
 static const Expr *compound_value(Arena *arena, const Tile *tile) {
@@ -44,8 +45,8 @@ static const Expr *compound_value(Arena *arena, const Tile *tile) {
     return sum;
 }
 
-/* `o.y[i] = bf16(e)`: the store rounds, so the cast need not; a register that holds one element
- * takes what it is given. */
+/* `o.y[i] = bf16(e)`: the store rounds, so the cast is redundant; a register for one element
+ * takes any value. */
 static const Expr *without_cast(const Mover *m, const Expr *value) {
     const Access *target = &m->tile->target;
     Element type = target->type;
@@ -58,15 +59,15 @@ static const Expr *without_cast(const Mover *m, const Expr *value) {
     return value;
 }
 
-/* ---- one access ----------------------------------------------------------------------------- */
+/* ---- one access ------------------------------------------------------------------------------ */
 
 static const Layout *layout_of(const Mover *m, const Access *access) {
     const Field *field = access_field(m->prog, m->role, access);
     return field ? &field->layout : &m->role->tiles.items[access->object].layout;
 }
 
-/* Do `vector` elements along index `inner`, from a multiple of it on, lie in memory as neighbours,
- * and aligned? */
+/* True if `vector` elements along index `inner`, from a multiple of it, are adjacent in memory,
+ * and aligned */
 static bool side_by_side(const Mover *m, const Access *access, int inner, int vector) {
     if (access->space != SPACE_STAGE && access->space != SPACE_SHARED) return false;
     if (inner < 0) return false;
@@ -84,8 +85,8 @@ static bool side_by_side(const Mover *m, const Access *access, int inner, int ve
            (int64_t)vector * element_rows[access->type].bytes % 4 == 0;
 }
 
-/* An accumulator's 8 x 8 elements and a tile of 16-bit elements: rows of the one lie in memory as
- * rows of the other, or as columns. */
+/* An accumulator's 8 x 8 elements and a tile of 16-bit elements: rows of the one are rows, or
+ * columns, of the other. */
 static MoveKind matrix_move(const Mover *m, const Access *access) {
     if (m->moves->rows < 0) return MOVE_EACH;
     if (access->space != SPACE_STAGE && access->space != SPACE_SHARED) return MOVE_EACH;
@@ -113,10 +114,11 @@ static MoveKind move_of_read(const Mover *m, const Expr *read) {
     return kind == MOVE_REGISTERS || depends_on(read, m->moves->inner) ? kind : MOVE_EACH;
 }
 
-/* ---- how many at once ----------------------------------------------------------------------- */
+/* ---- vectors --------------------------------------------------------------------------------- */
 
-/* A tensor that is walked along the innermost index wants neighbouring threads on neighbouring
- * elements. Else a thread takes as many as 16 bytes hold of the widest tile that allows it. */
+/* For a tensor traversed along the innermost index adjacent threads should access adjacent
+ * elements. Otherwise a thread takes as many elements as 16 bytes of the widest possible tile
+ * hold. */
 static int flat_vector(const Mover *m) {
     const Access *target = &m->tile->target;
     const Moves *moves = m->moves;
@@ -135,8 +137,7 @@ static int flat_vector(const Mover *m) {
     return vector;
 }
 
-/* What an element takes of the registers, in values; an address in global memory and its guard are
- * more than one. */
+/* Registers per element, in values; an address in global memory and its guard count as several. */
 static int values_of_element(const Mover *m) {
     int values = m->tile->target.space == SPACE_GLOBAL ? 1 : 0;
     for (size_t i = 0; i < m->moves->reads.count; i++)
@@ -144,7 +145,7 @@ static int values_of_element(const Mover *m) {
     return values;
 }
 
-/* Vectors that a thread has in flight: whole instructions that move matrices, where there may be any */
+/* Vectors that a thread has in flight: whole matrix instructions, if there are any */
 static int batch_of(const Mover *m) {
     int each = values_of_element(m), values = BATCH_VALUES, vector = m->moves->vector;
     if (each * BATCH_VALUES > BATCH_READS) values = BATCH_READS / each;
@@ -153,7 +154,7 @@ static int batch_of(const Mover *m) {
     return batch;
 }
 
-/* ---- the statement -------------------------------------------------------------------------- */
+/* ---- the statement --------------------------------------------------------------------------- */
 
 static bool is_dynamic(const IndexSpace *space) {
     for (int i = 0; i < space->bound; i++)
@@ -189,7 +190,7 @@ static void note_reads(Mover *m) {
         expr_visit(m->arena, target->subs[axis], note_read, m);
 }
 
-/* Elements of each round of the instance's threads, and how many rounds there are */
+/* Sets the elements of each round of the instance's threads, and the number of rounds */
 static void plan_rounds(const Mover *m) {
     Moves *moves = m->moves;
     int64_t total = 1;

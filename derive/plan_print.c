@@ -1,9 +1,9 @@
-/* --emit=plan: all that is derived: of the block, of each role, of its rows (plan_print_rows.c). */
+/* --emit=plan: derived facts of the block, of each role, and of its rows (plan_print_rows.c). */
 #include "derive/plan.h"
 
 #include <inttypes.h>
 
-/* ---- the block ------------------------------------------------------------------------------ */
+/* ---- the block ------------------------------------------------------------------------------- */
 
 static void print_range(const Range *range, Str *out) {
     static const char *const kinds[] = {[RANGE_FULL] = "full barriers",
@@ -52,7 +52,7 @@ static void print_kernel(const Prog *prog, const KernelPlan *plan, Str *out) {
     for (size_t i = 0; i < prog->maps.count; i++) print_map(prog, i, out);
 }
 
-/* ---- a role --------------------------------------------------------------------------------- */
+/* ---- a role ---------------------------------------------------------------------------------- */
 
 static void print_tile(const Prog *prog, const Role *role, const RoleTile *tile, Str *out) {
     str_printf(out, "  tile %s: ", tile->name);

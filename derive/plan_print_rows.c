@@ -1,4 +1,4 @@
-/* --emit=plan: what is derived for each row of a role. */
+/* --emit=plan: facts derived for each row of a role. */
 #include "derive/plan.h"
 
 #include <inttypes.h>
@@ -65,7 +65,7 @@ static void print_multicast(const Prog *prog, const Multicast *multicast, Str *o
         str_add(out, " by the first block");
 }
 
-/* Of a statement that the copy engine or lanes carry out */
+/* For a statement that the copy engine or lanes execute */
 static void print_copy_of(const FlowCode *code, int at, const Tile *tile, Str *out) {
     static const char *const classes[] = {[TILE_TENSOR_LOAD] = "tensor load",
                                           [TILE_TENSOR_STORE] = "tensor store",

@@ -1,14 +1,14 @@
-/* A role in turn: an iteration of another instance steps the cursors, and nothing else. */
+/* A role in turn: an iteration of another instance only advances the cursors. */
 #include "derive/plan.h"
 #include "flow/slice.h"
 
 typedef struct Needed {
     Arena *arena;
-    bool *locals; /* bounds or conditions of what is kept read them */
+    bool *locals; /* bounds or conditions of kept rows read them */
     bool changed;
 } Needed;
 
-/* Acquires step cursors. */
+/* Acquires advance cursors. */
 static bool keeps(const FlowCode *code, const Row *row, const void *data) {
     const bool *needed = data;
     (void)code;
@@ -26,7 +26,7 @@ static void need(Expr *expr, void *data) {
     expr_visit(needed->arena, expr, need_local, data);
 }
 
-/* What decides about acquires, and what that is computed from, to the fixed point */
+/* Control of acquires, and the rows that compute its values, to the fixed point */
 static FlowCode *slice(Arena *arena, const FlowCode *code) {
     Needed needed = {arena, NEW_ARRAY(arena, bool, code->role->locals.count + 1), true};
     FlowCode *kept = NULL;
@@ -39,7 +39,7 @@ static FlowCode *slice(Arena *arena, const FlowCode *code) {
     return kept;
 }
 
-/* By pipe, what one iteration acquires; NULL where that is not a constant */
+/* By pipe, number of acquires in one iteration; NULL: not a constant */
 static int64_t *acquires_of(Arena *arena, const FlowCode *code, const Region *loop) {
     if (loop->kind != REGION_FOR || loop->where) return NULL;
     int64_t *counts = NEW_ARRAY(arena, int64_t, code->prog->pipes.count + 1);

@@ -1,52 +1,52 @@
-/* What matrix instructions have in flight: where they are committed, and the waits, each as deep as
- * dependence allows.
+/* Matrix instructions in flight: places of commits and of waits, each with the greatest depth
+ * that dependences allow.
  *
- * Groups retire in commit order (PTX ISA 9.7.15.7), so all that must be known of a register tile, a
- * `shared` tile or a stage is how many groups were certainly committed after the youngest one that
- * uses it: a wait for it may leave so many in flight. At a join that is the least of what the paths
- * say. Registers in flight are neither read nor written; where ordinary rows of a loop or a branch
- * touch them, they are at rest where it begins, ends or is left: ptxas follows a group through
- * straight code only, and serialises all of them where it loses one (C7514, C7515). */
+ * Groups retire in commit order (PTX ISA 9.7.15.7), so the state of a register tile, a `shared`
+ * tile or a stage is the number of groups committed after the youngest one that uses it: a wait
+ * may leave that many in flight. At a join it is the minimum over the paths. Registers in flight
+ * are neither read nor written; if ordinary rows of a loop or a branch access them, they are at
+ * rest where it begins, ends or is left: ptxas tracks a group only through straight-line code,
+ * and serialises all of them otherwise (C7514, C7515). */
 #include "derive/plan.h"
 #include "flow/solve.h"
 
 #include <string.h>
 
 #define IDLE        INT8_MAX  /* not used by a group that may be in flight */
-#define GROUPS_MOST 7         /* that a wait leaves in flight */
+#define GROUPS_MOST 7         /* most groups that a wait leaves in flight */
 
-/* How matrix instructions in flight use a register tile; only the same use may follow without a
- * wait: PTX ISA 9.7.15.6.4 */
-enum { USE_OPERAND = MMA_COUNT, USE_SEVERAL }; /* else the MmaKind that accumulates in it */
+/* Use of a register tile by matrix instructions in flight; only the same use may follow without
+ * a wait: PTX ISA 9.7.15.6.4 */
+enum { USE_OPERAND = MMA_COUNT, USE_SEVERAL }; /* otherwise the MmaKind that accumulates in it */
 
 typedef struct Flight {
     int8_t younger; /* groups committed after the youngest that uses it, or IDLE */
-    bool open;      /* used by what was issued since the last commit */
-    bool worked;    /* since its issue ordinary arithmetic was emitted, and no acquire after that */
+    bool open;      /* used by instructions since the last commit */
+    bool worked;    /* ordinary arithmetic was emitted since its issue, and no acquire after that */
     uint8_t use;
 } Flight;
 
 typedef struct State {
     int most;        /* groups that may be in flight */
-    bool waited;     /* a wait stands after the last commit */
+    bool waited;     /* there is a wait after the last commit */
     bool crossed;    /* a loop with contractions has ended since the last wait */
-    bool *held;      /* by handle: a consumed stage that is certainly held */
-    Flight flights[]; /* of tiles, handles, late stages */
+    bool *held;      /* by handle: a consumed stage that is held on all paths */
+    Flight flights[]; /* for tiles, handles, late stages */
 } State;
 
 typedef struct Matrices {
     Arena *arena;
     const FlowCode *code;
     Plan *plan;
-    int tiles, handles, count; /* count: of flights */
-    int *late;         /* by late set: where the stages that it holds stand, oldest first */
+    int tiles, handles, count; /* count: number of flights */
+    int *late;         /* by late set: indexes of the stages that it holds, oldest first */
     bool *accumulates; /* by tile */
-    bool **named;      /* by region: register tiles that ordinary rows of it touch */
-    bool *contracts;   /* by region: a loop that jumps back, with contractions in it */
+    bool **named;      /* by region: register tiles that its ordinary rows access */
+    bool *contracts;   /* by region: a loop that is not unrolled, with contractions in it */
 } Matrices;
 
 
-/* ---- states --------------------------------------------------------------------------------- */
+/* ---- states ---------------------------------------------------------------------------------- */
 
 static State *new_state(const Matrices *m) {
     State *state = arena_alloc(m->arena, sizeof *state + (size_t)m->count * sizeof(Flight));
@@ -82,7 +82,7 @@ static bool join_flight(Flight *to, const Flight *from) {
     return to->younger != was.younger || to->worked != was.worked || to->use != was.use;
 }
 
-/* What is guaranteed on both paths */
+/* Keeps what holds on both paths */
 static bool join(Flow *flow, void *into, const void *other, int at, int source) {
     const Matrices *m = flow->data;
     State *to = into;
@@ -101,7 +101,7 @@ static bool join(Flow *flow, void *into, const void *other, int at, int source) 
     return less;
 }
 
-/* ---- the plan ------------------------------------------------------------------------------- */
+/* ---- the plan -------------------------------------------------------------------------------- */
 
 static int64_t bound_value(const Flow *flow, int local) {
     int atom = algebra_atom_local(flow->context.algebra, flow->code->role, local);
@@ -138,7 +138,7 @@ const Wait *plan_wait(const FlowCode *code, const Waits *waits, int at, const in
     return NULL;
 }
 
-/* ---- groups and waits ------------------------------------------------------------------------- */
+/* ---- groups and waits ------------------------------------------------------------------------ */
 
 static void commit(const Matrices *m, State *state) {
     state->waited = false;
@@ -153,7 +153,7 @@ static void commit(const Matrices *m, State *state) {
     }
 }
 
-/* Of `places`, that for which the fewest groups may stay in flight; -1: none of it is in flight */
+/* Among `places`, the one that allows the fewest groups in flight; -1: none is in flight */
 static int youngest(const Matrices *m, const State *state, const bool *places) {
     int found = -1, depth = IDLE;
     for (int i = 0; i < m->count; i++)
@@ -162,14 +162,14 @@ static int youngest(const Matrices *m, const State *state, const bool *places) {
     return found;
 }
 
-/* The most groups that may stay in flight when all of `places` is to be done; IDLE: none of it is
- * in flight. */
+/* The most groups that may stay in flight when all of `places` must be complete; IDLE: none of
+ * them is in flight. */
 static int deepest(const Matrices *m, const State *state, const bool *places) {
     int place = youngest(m, state, places);
     return place < 0 ? IDLE : state->flights[place].younger;
 }
 
-/* Says for what a wait is: a register tile, or the handle of a stage, one that is held late too. */
+/* Sets the reason of a wait: a register tile, or the handle of a stage, also in a late set. */
 static void name_place(const Matrices *m, int place, Wait *wait) {
     wait->tile = place < m->tiles ? place : -1;
     wait->handle = place >= m->tiles && place < m->tiles + m->handles ? place - m->tiles : -1;
@@ -179,8 +179,8 @@ static void name_place(const Matrices *m, int place, Wait *wait) {
     }
 }
 
-/* ptxas moves a wait above arithmetic that does not depend on it; a spin on a barrier it does not
- * move it across. */
+/* ptxas moves a wait above arithmetic that does not depend on it, but not across a spin on a
+ * barrier. */
 static int pin_of(const Matrices *m, const State *state, const bool *places) {
     bool worked = false;
     for (int i = 0; i < m->count; i++) worked |= places[i] && state->flights[i].worked;
@@ -189,8 +189,9 @@ static int pin_of(const Matrices *m, const State *state, const bool *places) {
     return -1;
 }
 
-/* Before the last round a row may find in flight what is at rest when it is emitted, because what it
- * stands in is known better then: only what it waits for is certainly at rest after it, either way. */
+/* Before the last round the state may be weaker than in the last one, so an object may be in
+ * flight that is at rest when the row is emitted. In both cases only the objects that the row
+ * waits for are at rest after it. */
 static void wait_depth(Flow *flow, State *state, Waits *waits, int at, const bool *places, int depth) {
     const Matrices *m = flow->data;
     Wait wait = {.depth = depth < state->most ? depth : state->most, .in_flight = depth != IDLE};
@@ -214,7 +215,7 @@ static void wait_for(Flow *flow, State *state, int at, const bool *places) {
 
 static bool *no_places(const Matrices *m) { return NEW_ARRAY(m->arena, bool, m->count + 1); }
 
-/* ---- contractions ----------------------------------------------------------------------------- */
+/* ---- contractions ---------------------------------------------------------------------------- */
 
 static int place_of(const Matrices *m, const Access *access) {
     return access->space == SPACE_STAGE ? m->tiles + access->object : access->object;
@@ -249,20 +250,20 @@ static bool same_place(const Access *a, const Access *b) {
     return a->space == b->space && a->object == b->object;
 }
 
-/* What one accumulator gathers from the same tiles is one group. */
+/* Contractions of one accumulator over the same tiles are one group. */
 static bool continues(const Tile *last, const Tile *next) {
     return same_place(&last->target, &next->target) &&
            same_place(last->mma.a.tile, next->mma.a.tile) &&
            same_place(last->mma.b.tile, next->mma.b.tile);
 }
 
-/* Rows that a group may go on after */
+/* Rows that do not end a group */
 static bool keeps_open(const Row *row) {
     return row->kind == ROW_OPEN || row->kind == ROW_LEND || row->kind == ROW_ASK ||
            (row->kind == ROW_CLOSE && row->object != OBJECT_TILE);
 }
 
-/* Is there a contraction? Notes the last one of each group. */
+/* True if there is a contraction. Marks the last one of each group. */
 static bool find_groups(Matrices *m) {
     bool any = false;
     m->plan->commits = NEW_ARRAY(m->arena, bool, m->code->rows.count);
@@ -276,11 +277,12 @@ static bool find_groups(Matrices *m) {
     return any;
 }
 
-/* ---- ordinary rows ---------------------------------------------------------------------------- */
+/* ---- ordinary rows --------------------------------------------------------------------------- */
 
-/* ptxas lets an accumulator at rest be touched beside others in flight only where a wait stands
- * after their issue, and else waits for all (C7517): one that leaves all of them in flight. What the
- * end of a loop's body has waited for counts as in flight after the loop, too (C7515). */
+/* ptxas allows accesses to an accumulator at rest while others are in flight only if a wait
+ * follows their issue, and otherwise waits for all (C7517): so a wait that leaves all of them in
+ * flight is emitted. Objects for which the end of a loop's body has waited count as in flight
+ * after the loop too (C7515). */
 static bool must_say(const Matrices *m, const State *state, const bool *places) {
     if (!state->crossed && (state->most == 0 || state->waited)) return false;
     for (int i = 0; i < m->tiles; i++)
@@ -294,7 +296,7 @@ static bool stands_apart(const Matrices *m, int region) {
     return false;
 }
 
-/* An arrival may follow: what the warp does to the stage is done. */
+/* An arrival may follow: the warp's accesses to the stage are complete. */
 static void add_signalled(const Matrices *m, const Row *row, bool *places) {
     const Unsafe *what = row->unsafe;
     if (what && plan_unsafe_signals(what) && what->end == END_CONSUME)
@@ -314,7 +316,7 @@ static void touch(Flow *flow, State *state, int at) {
     for (int i = 0; i < m->count; i++) state->flights[i].worked = flies(&state->flights[i]);
 }
 
-/* ---- stages ----------------------------------------------------------------------------------- */
+/* ---- stages ---------------------------------------------------------------------------------- */
 
 static bool consumes(const Matrices *m, int handle) {
     return m->code->role->handles.items[handle].end == END_CONSUME;
@@ -350,7 +352,7 @@ static void release(Flow *flow, State *state, int at) {
     state->held[row->handle] = false;
 }
 
-/* Rows of one kind that stand together wait once, at the first of them. */
+/* Adjacent rows of one kind wait once, at the first of them. */
 static bool begins_run(const Matrices *m, int at) {
     return code_row(m->code, at - 1)->kind != code_row(m->code, at)->kind;
 }
@@ -366,7 +368,7 @@ static void flush(Flow *flow, State *state, int at) {
     wait_for(flow, state, at, places);
 }
 
-/* Others may have the registers of a tile whose scope ends. */
+/* The registers of a tile may be reused after its scope. */
 static void close(Flow *flow, State *state, int at) {
     const Matrices *m = flow->data;
     if (!begins_run(m, at)) return;
@@ -379,7 +381,7 @@ static void close(Flow *flow, State *state, int at) {
     wait_for(flow, state, at, places);
 }
 
-/* ---- regions ---------------------------------------------------------------------------------- */
+/* ---- regions --------------------------------------------------------------------------------- */
 
 static void add_named(const Matrices *m, int region, bool *places) {
     for (int i = 0; i < m->tiles; i++) places[i] |= m->named[region][i];
@@ -387,13 +389,13 @@ static void add_named(const Matrices *m, int region, bool *places) {
 
 static bool jumps_back(const Region *region) { return region_loops(region) && !region_unrolled(region); }
 
-static int loop_around(const Matrices *m, int region) { /* that jumps back; 0: none */
+static int loop_around(const Matrices *m, int region) { /* that is not unrolled; 0: none */
     while (region > 0 && !jumps_back(code_region(m->code, region)))
         region = code_region(m->code, region)->parent;
     return region;
 }
 
-/* Lanes go apart from here on: nothing waits for a whole warp before they meet again. */
+/* Lanes diverge from here: no wait for a whole warp is possible before they rejoin. */
 static void add_apart(const Matrices *m, int region, bool *places) {
     if (!m->plan->apart[region]) return;
     const Region *all = code_region(m->code, region);
@@ -435,7 +437,7 @@ static void finish(Flow *flow, State *state, int at) {
     wait_for(flow, state, at, places);
 }
 
-/* ---- the rule --------------------------------------------------------------------------------- */
+/* ---- the rule -------------------------------------------------------------------------------- */
 
 static void step(Flow *flow, int at, void *data) {
     const Matrices *m = flow->data;
