@@ -150,6 +150,7 @@ typedef struct Algebra {
     const Poly *small[3];      /* the constants -1, 0 and 1; NULL: not made yet */
 } Algebra;
 
+/* An algebra for the formulas of one role; NULL: for formulas of the kernel */
 Algebra *algebra_new(Arena *arena, const Prog *prog, const Role *role);
 /* For formulas of whole loops, for all roles: they may be long, with a tighter bound on their
  * proofs */
@@ -251,6 +252,7 @@ typedef struct PathMark {
     size_t facts, choices, divides;
 } PathMark;
 
+/* The present top of the stack of facts, for algebra_undo */
 PathMark algebra_mark(Algebra *algebra);
 void algebra_undo(Algebra *algebra, PathMark mark); /* removes the assumptions made since */
 void algebra_assume(Algebra *algebra, const Role *role, Expr *condition, bool truth);
@@ -265,6 +267,7 @@ bool algebra_impossible(Algebra *algebra);
 
 void poly_print(const Algebra *algebra, const Poly *poly, Str *out); /* print.c */
 
+/* A constant that divides the value of the polynomial; 0 for a constant 0 */
 int64_t poly_divisor(Algebra *algebra, const Poly *poly);
 
 /* ---- the prover (prove.c) -------------------------------------------------------------------- */
@@ -281,6 +284,7 @@ int64_t poly_divisor(Algebra *algebra, const Poly *poly);
  * NULL is an unknown formula: the answer is NOT_CERTAIN. */
 typedef enum PolyClaim { CLAIM_NOT_NEGATIVE, CLAIM_ZERO, CLAIM_NOT_ZERO } PolyClaim;
 
+/* CERTAINLY: the claim is proved; CERTAINLY_NOT: its opposite is proved; NOT_CERTAIN: unknown */
 Certainty algebra_prove(Algebra *algebra, PolyClaim claim, const Poly *poly);
 bool algebra_proves(Algebra *algebra, PolyClaim claim, const Poly *poly); /* is it CERTAINLY? */
 /* Resets the remaining work for formulas and one proof to `proof_work` terms. */

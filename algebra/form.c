@@ -9,7 +9,7 @@
 
 /* ---- operations with laws -------------------------------------------------------------------- */
 
-/* NULL: it is not exact for all values, or nothing is known of what a divisor of 0 gives */
+/* NULL: not exact for all values, or the divisor may be 0 */
 static const Poly *divided_exactly(Algebra *algebra, const Poly *a, const Poly *b) {
     const Poly *exact = poly_divide_exactly(algebra, a, b);
     return exact && !divisor_may_be_zero(algebra, b) ? exact : NULL;

@@ -103,7 +103,7 @@ Hold *path_change(Linear *linear, Path *path, size_t slot);
 Hold *path_push(Linear *linear, Path *path); /* adds a variable to the scope */
 /* the next one that may differ; >= count: none */
 size_t path_differs(const Path *a, const Path *b, size_t slot, size_t count);
-/* keeps what holds on both; true: `to` has changed */
+/* keeps the facts that hold on both */
 bool path_join(Linear *linear, Path *to, const Path *from);
 
 /* Reports stages that are held on only some of the paths that meet at a row, and those that an

@@ -100,8 +100,7 @@ static void join_objects(Written *w, State *to, const State *from) {
     }
 }
 
-/* A list that is shared never changes: what changes of a state after it was copied is another
- * list. */
+/* A shared list is immutable: a state that changes after a copy gets another list */
 static bool is_same(const State *a, const State *b) {
     return a->must == b->must && a->holds.items == b->holds.items && a->guards.items == b->guards.items &&
            a->slabs.items == b->slabs.items;

@@ -33,7 +33,7 @@ struct Tiles {
     Diags *diags;
     Algebra **algebras; /* one per role */
     Algebra *formulas;  /* of prog-level formulas */
-    VEC(Site *) prefetches; /* what has no effect but on L2: no rule and no layout asks for them */
+    VEC(Site *) prefetches; /* statements that only affect L2: rules and layouts ignore them */
     VEC(Site *) sites;  /* roles in order, statements in order of the text */
     /* of tiles_site: statements are usually requested in order */
     size_t cursor;

@@ -82,7 +82,7 @@ static bool join_flight(Flight *to, const Flight *from) {
     return to->younger != was.younger || to->worked != was.worked || to->use != was.use;
 }
 
-/* Keeps what holds on both paths */
+/* Keeps the facts that hold on both paths */
 static bool join(Flow *flow, void *into, const void *other, int at, int source) {
     const Matrices *m = flow->data;
     State *to = into;

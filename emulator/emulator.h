@@ -22,6 +22,8 @@ typedef struct EmulatorOptions {
     uint64_t limit; /* warp instructions until the run ends as RUN_INCOMPLETE; 0: none */
 } EmulatorOptions;
 
+/* Runs the launch. Results are in its arrays, findings in `diags`; `result` gets blocks,
+ * instructions and times. */
 RunStatus emulator_run(Arena *arena, const Launch *launch, const EmulatorOptions *options, RunResult *result,
                        Diags *diags);
 

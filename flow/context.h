@@ -44,6 +44,7 @@ typedef struct Context {
 
 void context_bind(Context *context, int atom, const Poly *value); /* undone by bound_count-- */
 const Poly *context_poly(const Context *context, Expr *expr);
+/* The value of an integer expression; false: unknown */
 bool context_value(const Context *context, Expr *expr, int64_t *out);
 int context_truth(const Context *context, Expr *condition); /* 1, 0, or -1: unknown */
 int context_nonempty(const Context *context, int domain);   /* the same for a range */

@@ -26,12 +26,16 @@ typedef struct ElementSteps {
     int64_t steps[40], extents[40];
 } ElementSteps;
 
+/* The empty set */
 const Elements *elements_none(void);
+/* lo <= element < hi */
 const Elements *elements_span(Arena *arena, int64_t lo, int64_t hi);
 /* no element is negative */
 const Elements *elements_steps(Arena *arena, const ElementSteps *steps);
 
+/* Elements of one or both */
 const Elements *elements_union(Arena *arena, const Elements *a, const Elements *b);
+/* Elements of both */
 const Elements *elements_common(Arena *arena, const Elements *a, const Elements *b);
 /* elements of `a` that are not in `b` */
 const Elements *elements_less(Arena *arena, const Elements *a, const Elements *b);

@@ -128,7 +128,9 @@ void machine_add(Machine *m, const FlowCode *code, bool several);
 void machine_lay_out(Machine *m, bool compact);
 State machine_state(const Machine *m); /* the initial one, or memory for one */
 
+/* Copies a state */
 void machine_copy(const Machine *m, State *to, const State *from);
+/* Runs all processes until each has ended, waits or is open */
 Outcome machine_run(Machine *m, State *state);
 /* Runs one process to its end, without the others */
 Outcome machine_run_alone(Machine *m, State *state, int process);
@@ -139,6 +141,7 @@ Position machine_position(const Machine *m, const State *state, int process);
 const Row *position_row(const Position *place);
 int position_loop(const Position *place); /* the region of its present loop, -1: none */
 bool position_ended(const Position *place);
+/* The ring of the stage variable's pipe */
 const Ring *ring_of_handle(const Machine *m, const Position *place, int handle);
 int held_number(const Position *place, int handle); /* number of the variable's stage, -1: none */
 void held_drop(const Position *place, int index);   /* removes a held stage */

@@ -24,7 +24,9 @@ struct Questions {
     bool tiles_asked, has_tiles; /* has_tiles: each block has a tile of the grid */
 };
 
+/* Computes the questions of a role */
 Questions *questions_find(Arena *arena, FlowCode *code);
+/* True if both test the same condition or range */
 bool question_same(const Question *a, const Question *b);
 
 #endif

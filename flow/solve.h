@@ -34,8 +34,8 @@ typedef struct Rule {
     void *(*start)(Flow *flow);
     void *(*copy)(Flow *flow, const void *state);
     /* Joins two paths at row `at`; `from` comes from row `source`; at a LOOP: from its own row
-     * on entry, from a later one on iteration. Sets `to` to what holds on both. Returns true if
-     * `to` has changed, which is only used at a LOOP. */
+     * on entry, from a later one on iteration. Keeps in `to` the facts that hold on both.
+     * Returns true if `to` has changed, which is only used at a LOOP. */
     bool (*join)(Flow *flow, void *to, const void *from, int at, int source);
     /* The effect of the row on the state; monotone. LOOP: its bounds are evaluated, once on
      * entry; NEXT: at the end of each iteration; END: after the join; ELSE: at the end of the

@@ -30,6 +30,7 @@ typedef struct Touched {
     const Poly *bases[PROG_MAX_RANK + 1];
 } Touched;
 
+/* The elements that an access reaches over the indexes of its space */
 Touched touched(Arena *arena, const Standing *place, const IndexSpace *space, const Access *access, const Tiling *tiling);
 
 #endif

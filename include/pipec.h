@@ -48,7 +48,8 @@ PIPEC_API const char *pipec_version(void);
  * PIPEC_BUG, PIPEC_REFUSED, PIPEC_INCOMPLETE, PIPEC_UNUSABLE. */
 typedef enum PipecStatus {
     PIPEC_FINE = 0, /* right; or not checked, with a note that says so */
-    /* the program is refused, its result is wrong, or the run found a hang, a fault, a stray write */
+    /* the program is refused, its result is wrong, or the run found a hang, a fault or a stray
+     * write */
     PIPEC_REFUSED = 1,
     /* wrong argument, file, data, launch precondition or machine, or no memory */
     PIPEC_UNUSABLE = 2,
@@ -58,6 +59,7 @@ typedef enum PipecStatus {
     PIPEC_INCOMPLETE = 4
 } PipecStatus;
 
+/* The worse of two statuses, in the order given at PipecStatus */
 PIPEC_API PipecStatus pipec_worse(PipecStatus a, PipecStatus b);
 
 /* ---- diagnostics ----------------------------------------------------------------------------- */
@@ -90,6 +92,7 @@ typedef struct PipecDiagnostic {
 
 typedef struct PipecDiagnostics PipecDiagnostics;
 
+/* Number of diagnostics; pipec_diagnostics_get returns one of them, sorted by place */
 PIPEC_API size_t pipec_diagnostics_count(const PipecDiagnostics *diagnostics);
 /* number of errors among them */
 PIPEC_API size_t pipec_diagnostics_errors(const PipecDiagnostics *diagnostics);
@@ -145,8 +148,8 @@ typedef struct PipecOptions {
     bool check_only;
     /* most combinations that a check tries; 0: 4096 */
     size_t combinations;
-    /* steps of some 10 ns that its check and generation take at most, before the verdict is
-     * PIPEC_INCOMPLETE; 0: as is usual for a text of its length */
+    /* most steps, of some 10 ns, for check and generation, above which the verdict is
+     * PIPEC_INCOMPLETE; 0: the default for a text of its length */
     uint64_t work;
     /* measure the time of each part of the compilation, for pipec_program_times */
     bool times;
@@ -154,12 +157,15 @@ typedef struct PipecOptions {
     bool watchdog;
 } PipecOptions;
 
+/* Compiles a text of `length` bytes. Errors are in its diagnostics. NULL: memory ran out. */
 PIPEC_API PipecProgram *pipec_compile(const char *text, size_t length, const PipecOptions *options);
 /* Reads the text from a file; "-" is standard input. */
 PIPEC_API PipecProgram *pipec_compile_file(const char *path, const PipecOptions *options);
 PIPEC_API void pipec_program_free(PipecProgram *program); /* NULL is allowed */
 
+/* PIPEC_FINE, or the worst status of its diagnostics */
 PIPEC_API PipecStatus pipec_program_status(const PipecProgram *program);
+/* The diagnostics of the compilation */
 PIPEC_API const PipecDiagnostics *pipec_program_diagnostics(const PipecProgram *program);
 
 /* Names of the kernels of the text; NULL after the last */
@@ -301,7 +307,10 @@ typedef struct PipecRunInfo {
 
 typedef enum PipecVerdict { PIPEC_RIGHT, PIPEC_WRONG, PIPEC_NOT_CHECKED } PipecVerdict;
 
+/* Binds the arguments of a run, allocates and fills its arrays. Errors are in its status and
+ * diagnostics. NULL: memory ran out. */
 PIPEC_API PipecRun *pipec_run_new(PipecProgram *program, const PipecRunOptions *options);
+/* NULL is allowed */
 PIPEC_API void pipec_run_free(PipecRun *run);
 /* the worst status of all calls so far, not including the program's own */
 PIPEC_API PipecStatus pipec_run_status(const PipecRun *run);

@@ -164,6 +164,7 @@ typedef struct AssemblerLine {
     uint32_t line;                      /* of the PTX text, from 1; 0: no line is named */
     unsigned long frame, stores, loads; /* bytes */
 } AssemblerLine;
+/* Classifies one line of output */
 AssemblerLine assembler_line(const char *text);
 const char *assembler_words(const char *text); /* the text after "ptxas FILE, line 12; " */
 const char *assembler_cause(int number); /* from the row; NULL: there is no row */

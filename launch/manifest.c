@@ -9,7 +9,7 @@ typedef struct Writer {
     const Manifest *manifest;
     Str *out;
     int depth;
-    bool first; /* nothing stands yet in the open bracket */
+    bool first; /* the open bracket is empty */
 } Writer;
 
 /* ---- brackets, commas, lines ----------------------------------------------------------------- */
@@ -19,8 +19,8 @@ static void line(Writer *writer) {
     for (int i = 0; i < writer->depth; i++) str_add(writer->out, "  ");
 }
 
-/* What comes before a list's item or an object's field. Fields of a `flat` object stay on one
- * line. */
+/* Prints the separator before a list's item or an object's field. Fields of a `flat` object stay
+ * on one line. */
 static void next(Writer *writer, bool flat) {
     if (!writer->first) str_add(writer->out, flat ? ", " : ",");
     writer->first = false;

@@ -35,6 +35,7 @@ typedef struct Formula {
 } Formula;
 
 typedef enum FormulaFault { FORMULA_FINE, FORMULA_OVERFLOW, FORMULA_ZERO_DIVISOR } FormulaFault;
+/* Evaluates a formula with the values of manifest->symbols. On a fault *out is undefined. */
 FormulaFault formula_eval(const Formula *formula, const int64_t *symbols, int64_t *out);
 
 /* ---- parameters ------------------------------------------------------------------------------ */
@@ -112,6 +113,8 @@ typedef struct MapShape {
     uint64_t strides[MAX_RANK]; /* [0]: size of an element */
 } MapShape;
 
+/* Evaluates the extents (elements) and strides (bytes) of a tensor map with the values of
+ * manifest->symbols. On a fault *out is undefined. */
 FormulaFault map_evaluate(const ManifestMap *map, const int64_t *symbols, MapShape *out);
 
 /* A launch precondition: if it is zero, the launch is refused with exit code 2. */

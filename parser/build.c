@@ -245,7 +245,7 @@ static bool is_comparison(const AstExpr *expr) {
     return expr->kind == AST_BINARY && expr->binary.op >= AST_EQ && expr->binary.op <= AST_GE;
 }
 
-/* In brackets, it stands for more text than its own */
+/* In brackets its span is larger */
 static bool is_bare(const AstExpr *expr, Span text) {
     return expr->span.lo == text.lo && expr->span.hi == text.hi;
 }

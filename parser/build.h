@@ -89,7 +89,8 @@ AstType *make_type(Parse *p, Span span, AstName name, const Exprs *dims); /* dim
 
 /* Errors that the grammar recognises */
 void report_set_in_condition(Parse *p, Span op_span);
-/* If what stands left of a comparison is one itself; `text`: all that stands there, with brackets around it */
+/* Reports a comparison whose left operand is a comparison; `text`: span of that operand with its
+ * brackets */
 void report_chain(Parse *p, const AstExpr *first, Span text, Span second_op);
 void report_no_stage_name(Parse *p, Span where, bool is_block);
 void report_no_angles(Parse *p, const char *word, AstName pipe);

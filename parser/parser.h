@@ -7,6 +7,7 @@
 
 #include "parser/ast.h"
 
+/* Parses the text; names are interned in `names` */
 Ast *parser_parse(Arena *arena, Names *names, const Source *source, Diags *diags);
 /* --emit=tokens */
 void tokens_print(Arena *arena, Names *names, const Source *source, Diags *diags, Str *out);

@@ -130,7 +130,7 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
 %token EQ "==" NE "!=" LT "<" LE "<=" GT ">" GE ">=" AND "&&" OR "||" NOT "!"
 %token PLUS "+" MINUS "-" STAR "*" SLASH "/" PERCENT "%"
 
-/* What binds least comes first */
+/* Lowest precedence first */
 %right "?"
 %left "||"
 %left "&&"
@@ -768,8 +768,8 @@ pipe_end:
 
 /* ---- expressions ----------------------------------------------------------------------------- */
 
-/* Operators are told apart by precedence, not by a nonterminal for each level: every operand would be
- * reduced through all levels. Accepts `a < b < c`, to refuse it by name. */
+/* Operators are distinguished by precedence, not by a nonterminal per level, which would need a
+ * reduction per level and operand. Accepts `a < b < c`, to refuse it by name. */
 expr:
     closed_product
   | open_product

@@ -314,7 +314,7 @@ typedef struct Tile {
     const RegisterLayout *spread;
     int order;             /* ORDER_* flags; filled by tiles (stages) and races (tensors) */
     bool by_lanes;         /* as written */
-    bool prefetch;         /* brings into L2 what the copy would read, and does nothing else */
+    bool prefetch;         /* only loads the source of the copy into L2 */
     bool multicast_required; /* as written */
     Span lanes_span;
     /* cluster axes along which it varies whether, or how often, the statement is executed;
@@ -494,8 +494,8 @@ typedef struct PipeUse {
      * instructions read its stages, on every path, and all warps of the warpgroup have issued an
      * instruction when it completes */
     bool instance_arrives;
-    /* indexed by End: fence.proxy.async before a release or arrival: this end accesses its stages by
-     * ordinary accesses, the other end through the async proxy */
+    /* indexed by End: fence.proxy.async before a release or arrival: this end accesses its
+     * stages by ordinary accesses, the other end through the async proxy */
     bool fenced[2];
     uint32_t tx_bytes;     /* bytes that one instance's copies write to a stage */
 } PipeUse;
@@ -781,6 +781,7 @@ typedef struct IntrinsicRow {
 extern const IntrinsicRow intrinsic_rows[IN_COUNT];
 extern const MmaRow mma_rows[MMA_COUNT];
 
+/* True if the role is one of the consumers of the pipe */
 bool pipe_consumed_by(const Pipe *pipe, int role);
 /* number of instances that take each stage of a pipe that the role acquires */
 int role_takes(const Role *role, int pipe);

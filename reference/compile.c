@@ -110,7 +110,7 @@ static double call_cost(Intrinsic which) {
 static double step_cost(const Step *step) {
     switch (step->op) {
     case STEP_CALL: return call_cost(step->which);
-    case STEP_PLACE: return 0; /* in what STEP_LET and STEP_READ cost */
+    case STEP_PLACE: return 0; /* included in the cost of STEP_LET and STEP_READ */
     case STEP_LET: return 6;
     case STEP_READ:
     case STEP_CAST:
@@ -182,8 +182,8 @@ static Place compile_cast(Compiler *c, const Expr *expr) {
     return add_of(c, (Step){.op = STEP_CAST, .type = from, .to = to}, &operand, 1);
 }
 
-/* Flat index of an element. Dimensions are added from the outermost level inwards, so that what does
- * not depend on the index of a reduction is computed outside of its loop. */
+/* Flat index of an element. Dimensions are added from the outermost level inwards, so that terms
+ * that do not depend on the index of a reduction are computed outside of its loop. */
 static Place compile_flat(Compiler *c, const Access *access, const int64_t *extents) {
     Place subs[PROG_MAX_RANK], flat = constant(c, (Value){.integer = 0});
     uint64_t strides[PROG_MAX_RANK], stride = 1; /* wrap where there are more than 2^63 elements */

@@ -27,7 +27,10 @@ typedef struct Before {
     size_t count;
 } Before;
 
+/* Copies the arrays of the launch that `old` reads. Called before the launch. False: no memory,
+ * with a diagnostic. */
 bool reference_before(Arena *arena, const Prog *prog, const Launch *launch, Before *before, Diags *diags);
+/* Frees the copies */
 void reference_before_free(Before *before);
 
 #define VERDICT_WORST 8

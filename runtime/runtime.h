@@ -48,7 +48,9 @@ RunStatus runtime_run(Arena *arena, Runtime *runtime, const Launch *launch, cons
  * arrays are on the device once for all of them. */
 typedef struct RuntimeBench RuntimeBench;
 
+/* An empty comparison on the runtime, which must outlive it */
 RuntimeBench *runtime_bench_new(Arena *arena, Runtime *runtime);
+/* Unloads its kernels and frees the arrays on the device. NULL is allowed */
 void runtime_bench_free(RuntimeBench *bench);
 /* Loads the launch's kernel and runs it once on fresh data; its arrays then hold the results. If
  * that ends with RUN_DONE the kernel gets the next index, from 0. After RUN_FINDING or
@@ -61,8 +63,11 @@ RunStatus runtime_bench_time(RuntimeBench *bench, size_t index, double *seconds,
 
 typedef struct RuntimeKernel RuntimeKernel; /* a loaded module and its entry */
 
+/* Loads PTX text as a kernel. NULL and diagnostics if the driver rejects it. The kernel is not
+ * in the arena. */
 RuntimeKernel *runtime_load(Arena *arena, Runtime *runtime, const Manifest *manifest, const char *ptx, size_t length,
                             Diags *diags);
+/* Unloads the kernel and frees its memory */
 void runtime_unload(RuntimeKernel *kernel);
 /* pointers: one device address per parameter (tensors); symbols as launch_bind computed them;
  * stream: a CUstream, NULL: the default stream. Encoded tensor maps are cached by address and

@@ -55,7 +55,7 @@ static void list_ptx(Arena *arena, Items *items) { files_in(arena, "tests/ptx", 
 
 #define PTXAS "ptxas -arch=sm_90a -v -o /dev/null"
 
-/* What `ptxas --version` prints, read once before the driver starts its processes; "": not found */
+/* Output of `ptxas --version`, read once before the driver starts its processes; "": not found */
 static char ptxas_version[1024];
 
 static bool have_ptxas(void) {

@@ -87,7 +87,9 @@ typedef struct Spent {
     uint64_t steps;       /* steps of the meter */
 } Spent;
 typedef struct Str Str;
+/* Starts measuring for the arena */
 void times_start(Arena *arena);
+/* Present CPU time and meter value; zeros without times_start */
 Spent times_begin(const Arena *arena);
 /* the name must outlive the arena */
 void times_end(const Arena *arena, const char *name, Spent begin);
@@ -121,6 +123,7 @@ struct Str {
     size_t length, capacity;
 };
 
+/* An empty string */
 Str str_new(Arena *arena);
 void str_add(Str *str, const char *text);
 void str_add_bytes(Str *str, const char *bytes, size_t count);
@@ -176,6 +179,7 @@ extern const ElementRow element_rows[E_COUNT];
  * index of an element in the last tile, or in the tile after it, still fits 32 bits */
 #define EXTENT_MOST INT64_C(2146435072)
 
+/* The type with this spelling in Pipe, "bf16"; false: none */
 bool element_by_name(const char *spelling, Element *out);
 /* true if one can be copied as the other: tf32 is stored as f32 */
 bool element_same_bits(Element a, Element b);
@@ -288,6 +292,7 @@ typedef struct Diags {
     bool *used;           /* one per allow: it has silenced something */
 } Diags;
 
+/* An empty list of diagnostics for a text */
 Diags *diags_new(Arena *arena, const Source *source);
 /* must precede the first diagnostic that the levels concern */
 void diags_set_levels(Diags *diags, const Levels *levels);

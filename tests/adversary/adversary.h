@@ -304,7 +304,7 @@ typedef struct Param {
 typedef VEC(Param) Params;
 /* May a function compute it? */
 bool is_formula(const Expr *expr);
-/* What the function that is called gets: all that its body names and does not declare */
+/* Arguments of a call: all names in the body that it does not declare */
 Params call_params(const Program *program, Arena *arena, const Stmt *call);
 
 /* ---- outcomes -------------------------------------------------------------------------------- */

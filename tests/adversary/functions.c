@@ -1,5 +1,5 @@
-/* Parts of role bodies become functions: a run of statements that is called, and formulas that
- * functions compute. What a program does stays the same, except where a function is left early. */
+/* Functions: replaces runs of statements in role bodies by calls, and formulas by functions that
+ * compute them. The behaviour of a program does not change, unless a function is left early. */
 #include "tests/adversary/draw.h"
 
 #include <string.h>
@@ -8,12 +8,12 @@
 
 typedef struct Names { /* in a run of statements */
     bool mentioned[MAX_LOCALS], declared[MAX_LOCALS], written[MAX_LOCALS];
-    int released[MAX_LOCALS]; /* how often, at the top of the run */
+    int released[MAX_LOCALS]; /* number of releases, outside of nested statements */
     bool tensors[MAX_TENSORS], tensors_written[MAX_TENSORS], symbols[SYMBOLS];
-    bool stays; /* something in it is not for a function */
+    bool stays; /* it contains a statement that a function cannot have */
 } Names;
 
-typedef struct Place { /* of a statement in the run */
+typedef struct Place { /* position of a statement in the run */
     int loops, calls, depth;
 } Place;
 
@@ -44,7 +44,7 @@ static void name_target(Names *names, const Expr *target) {
     if (target->kind == X_TILE) names->written[target->of] = true;
 }
 
-/* A stage that is acquired, or a hint that is asked for, into a new name or an old one */
+/* A stage or a hint acquired into a new name or an existing one */
 static void name_new(Names *names, const Stmt *stmt, bool fresh) {
     names->mentioned[stmt->local] = true;
     names->declared[stmt->local] |= fresh;
@@ -95,7 +95,8 @@ static void name_stmt(Names *names, const Stmt *stmt, Place place) {
     name_target(names, stmt->target);
     name_locals(names, stmt, place);
     names->stays |= stmt->kind == S_GRID || stmt->kind == S_EVENT || stmt->kind == S_ROTATE;
-    names->stays |= stmt->kind == S_FOR && stmt->range >= 0; /* a range is a name of the kernel */
+    /* the range is declared in the kernel */
+    names->stays |= stmt->kind == S_FOR && stmt->range >= 0;
     names->stays |= stmt->kind == S_STAGE && stmt->lag > 0 && place.loops == 0;
     if (stmt->kind == S_LEAVE)
         names->stays |= stmt->leave == LEAVE_RETURN ? place.calls == 0 : place.loops == 0;
@@ -152,7 +153,7 @@ Params call_params(const Program *program, Arena *arena, const Stmt *call) {
 
 /* ---- a run of statements --------------------------------------------------------------------- */
 
-/* Is it not needed outside of the run, or may a parameter stand for it? */
+/* True if the local is not used outside of the run, or can be a parameter */
 static bool may_pass(const Program *program, const Names *in, const Names *after, int local) {
     const Local *row = &program->locals[local];
     if (!in->mentioned[local]) return true;
@@ -200,7 +201,7 @@ static void append(Program *program, Stmts *to, const Stmts *from) {
     for (size_t i = 0; i < copies.count; i++) stmts_add(program, to, copies.items[i]);
 }
 
-/* No wound: what comes after a condition goes into both of its arms, and both return. */
+/* No wound: statements after a condition are moved into both of its arms, and both return. */
 static bool return_in_arms(Program *program, Stmts *body) {
     size_t at = 0;
     Stmts rest = {0};
@@ -217,7 +218,7 @@ static bool return_in_arms(Program *program, Stmts *body) {
     return true;
 }
 
-/* No wound: the last loop is left by `return` in place of `break`. */
+/* No wound: `return` instead of `break` in the last loop. */
 static bool return_from_loop(Stmts *body) {
     bool found = false;
     Stmt *loop = body->count > 0 ? body->items[body->count - 1] : NULL;
@@ -233,7 +234,7 @@ static bool return_from_loop(Stmts *body) {
     return found;
 }
 
-/* A wound: it is left before its end. */
+/* A wound: returns before the end. */
 static void return_early(Program *program, Stmts *body) {
     Stmt *guard = if_new(program, binary(program, often(program, 50) ? DO_GT : DO_LE,
                                          often(program, 50) ? local_of(program, program->axis)
@@ -284,7 +285,7 @@ static const Expr *formula_of(const Stmt *stmt) {
     return NULL;
 }
 
-/* A formula of an assignment, a bound or a condition is computed by a function. */
+/* Replaces a formula of an assignment, a bound or a condition by a call. */
 static void compute(Program *program) {
     Sites sites = program_sites(program);
     for (size_t i = 0; i < sites.count; i++) {

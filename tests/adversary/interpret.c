@@ -206,7 +206,7 @@ static void move(Machine *m, Process *p, const Stmt *stmt) {
     from->held = false;
 }
 
-/* Numbers are passed by value: they are read, whatever the function does. */
+/* Numbers are passed by value, so they are read by every call. */
 static void call(Machine *m, Process *p, const Stmt *stmt) {
     Params params = call_params(m->program, m->arena, stmt);
     for (size_t i = 0; i < params.count && !p->skipping; i++)

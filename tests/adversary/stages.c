@@ -31,7 +31,7 @@ static const Expr *row_of_input(Scope *scope) {
     }
 }
 
-/* What an instance writes; its index runs over the share of the instance */
+/* The value written by an instance; its index covers the share of the instance */
 static const Expr *value_of_share(Scope *scope) {
     Program *program = scope->program;
     const Expr *value = any_value(scope);
@@ -246,7 +246,7 @@ static void hand_over(Scope *scope, const Stmt *event, bool produce, Stmts *out)
     stmts_add(program, out, block);
 }
 
-/* Does the role consume what it produces? */
+/* True if the role consumes the stages that it produces */
 static bool exchanges(const Scope *scope, int pipe) {
     return program_exchanges(scope->program, pipe) &&
            scope->program->pipes[pipe].producer == scope->role;

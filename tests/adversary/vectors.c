@@ -45,7 +45,7 @@ bool program_exchanges(const Program *program, int pipe) {
     return false;
 }
 
-/* Role 1 consumes what it produces, and role 2 perhaps as well. */
+/* Role 1 consumes its own stages, and sometimes role 2 too. */
 static void draw_exchange(Program *program) {
     bool other = program->role_count == 3 && often(program, 30);
     add_pipe(program, 1, 1, other ? 2 : -1);
