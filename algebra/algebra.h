@@ -76,6 +76,15 @@ typedef struct Atom {
     const Poly *self;          /* the atom as a formula; NULL: not made yet */
 } Atom;
 
+/* An atom that an index, and a role, names: looked up by these, without a key */
+typedef struct SimpleAtom {
+    AtomKind kind;
+    int index;
+    const Role *role;
+    int id; /* 1 + id, 0: free */
+} SimpleAtom;
+#define SIMPLE_CACHED 16
+
 /* One of two sets of facts holds: `a || b`, a != b */
 typedef struct Choice {
     const Poly *const *facts[2]; /* each fact >= 0 */
@@ -119,6 +128,7 @@ typedef struct Algebra {
     VEC(Atom) atoms;
     int *buckets;              /* hash table of atoms by key: 1 + id, 0: free */
     size_t bucket_count;
+    SimpleAtom simple[SIMPLE_CACHED]; /* the last ones that were asked for, by kind and index */
     struct Memo { const Expr *expr; int version; const IndexSpace *space; const Poly *residue, *value; } *memo;
     size_t memo_count, memo_capacity;
     Facts facts;               /* of the path, each >= 0 */

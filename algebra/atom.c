@@ -190,7 +190,7 @@ static const char *version_key(KeyRoom *room, const char *tag, int local, int ro
 /* Levels order the atoms so that bounds lead to lower levels: symbols, formulas of them, axes,
  * ranks, loops from outer to inner, indexes. The level of an operation is just above its
  * operands'. */
-int atom_simple(Algebra *algebra, AtomKind kind, int index, const Role *role, Element type) {
+static int intern_simple(Algebra *algebra, AtomKind kind, int index, const Role *role, Element type) {
     Atom atom = {.kind = kind, .index = index, .role = role, .type = type};
     char tag = 'S';
     switch (kind) {
@@ -222,6 +222,13 @@ int atom_simple(Algebra *algebra, AtomKind kind, int index, const Role *role, El
     KeyRoom room;
     atom.key = simple_key(&room, tag, (uint64_t)index, (uintptr_t)role);
     return intern(algebra, atom);
+}
+
+int atom_simple(Algebra *algebra, AtomKind kind, int index, const Role *role, Element type) {
+    SimpleAtom *last = &algebra->simple[((unsigned)index * 5 + kind) % SIMPLE_CACHED];
+    if (!last->id || last->kind != kind || last->index != index || last->role != role)
+        *last = (SimpleAtom){kind, index, role, 1 + intern_simple(algebra, kind, index, role, type)};
+    return last->id - 1;
 }
 
 int algebra_atom_rank(Algebra *algebra, const Role *role) { return atom_simple(algebra, ATOM_RANK, 0, role, E_I32); }

@@ -163,9 +163,9 @@ static void check_reduction(Padding *p, Expr *expr) {
     for (int i = expr->reduce.first; i < expr->reduce.first + expr->reduce.count; i++) {
         PadAxis axis = {.index = i, .atom = algebra_atom_index(p->code->algebra, i), .local = -1};
         Fill fill = padding_of(p, expr->reduce.body, axis);
+        if (!takes_padding(p, &fill, joining, expr->reduce.body)) continue;
         const char *what = arena_printf(p->arena, "`%s[%s]`", rows[expr->reduce.op].name, p->space->items[i].name);
-        if (takes_padding(p, &fill, joining, expr->reduce.body))
-            refuse(p, expr->reduce.body, expr->span, axis, what, neutral[joining], &fill);
+        refuse(p, expr->reduce.body, expr->span, axis, what, neutral[joining], &fill);
     }
 }
 

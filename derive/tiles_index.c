@@ -14,7 +14,7 @@ typedef struct Ranges {
     /* in_ensures: only tensors occur; of_let: a `let` has no extents of its own */
     bool in_ensures, of_let;
     Span where[PROG_MAX_INDEXES];       /* the subscript that gave the extent */
-    const char *what[PROG_MAX_INDEXES]; /* the object that it subscripts */
+    const Access *whose[PROG_MAX_INDEXES]; /* the access that it belongs to */
     bool failed[PROG_MAX_INDEXES];
     /* reported: if two indexes are swapped, the others would follow */
     bool said;
@@ -54,7 +54,7 @@ static void define(Ranges *r, const Access *access, int d) {
     if (!known(index)) {
         if (!expr_constant(extent, &index->extent)) index->extent = -1, index->dynamic = extent;
         r->where[i] = access->subs[d]->span;
-        r->what[i] = tiles_object(tiles, r->role, access);
+        r->whose[i] = access;
         return;
     }
     Expr *before = index_extent(r, index);
@@ -67,7 +67,8 @@ static void define(Ranges *r, const Access *access, int d) {
                          "index `%s` has extent %s and extent %s in one statement", index->name,
                          there, here);
     diag_primary(tiles->diags, diag, "extent %s in %s", here, tiles_object(tiles, r->role, access));
-    diag_label(tiles->diags, diag, r->where[i], "extent %s in %s", there, r->what[i]);
+    diag_label(tiles->diags, diag, r->where[i], "extent %s in %s", there,
+               tiles_object(tiles, r->role, r->whose[i]));
     if (r->in_ensures) {
         diag_note(tiles->diags, diag,
                   "a subscript that is only the index determines its extent; elements outside of a "

@@ -44,9 +44,9 @@ static void *no_memory(size_t bytes) {
 
 /* From the first to the last part that is not empty; an empty rule is at the end of the part
  * before it */
-#define YYLLOC_DEFAULT(current, rhs, count) ((current) = join(&YYRHSLOC(rhs, 0), (count)))
+#define YYLLOC_DEFAULT(current, rhs, count) \
+    ((current) = (count) == 1 ? YYRHSLOC(rhs, 1) : join(&YYRHSLOC(rhs, 0), (count)))
 static Span join(const Span *before, int count) {
-    if (count == 1) return before[1]; /* most rules */
     Span span = {before[0].hi, before[0].hi};
     bool begun = false;
     for (int i = 1; i <= count; i++) {
