@@ -24,7 +24,7 @@ Ast *parser_parse(Arena *arena, Names *names, const Source *source, Diags *diags
         vec_push(arena, &p->ast->kernel_names, item->kernel.name.text);
     }
     if (p->ast->items.count == 0 && diags->errors == before) {
-        Diag *diag = diag_at(diags, P0009, (Span){0, 0}, "the file contains no kernel");
+        Diag *diag = diag_at(diags, P0009, (Span){0, 0}, "the file has no declarations");
         diag_help(diags, diag, "write a kernel: `kernel name(...) for sm_90a { ... }`");
     }
     return p->ast;

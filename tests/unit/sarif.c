@@ -229,7 +229,7 @@ static void results(void) {
     EXPECT(has(
         log,
         "{\"id\":\"P0241\",\"shortDescription\":{\"text\":\"copy is not multicast along an axis of the cluster\"}"));
-    EXPECT(has(log, "\"fullDescription\":{\"text\":\"A note: the kernel is right, but"));
+    EXPECT(has(log, "\"fullDescription\":{\"text\":\"A note: the kernel is accepted, but"));
     EXPECT(has(log, "\"defaultConfiguration\":{\"level\":\"note\"}"));
     arena_free(arena);
 }
