@@ -14,9 +14,4 @@ typedef struct CodegenOptions {
 void codegen_emit(Arena *arena, const Prog *prog, const CodegenOptions *options, Str *ptx,
                   Manifest *manifest);
 
-/* What was derived, and why: pipes, barriers, counts, bytes, layouts; roles, registers, copies,
- * matrix instructions, waits, loads; the map of shared memory. The same facts as text and as
- * JSON, both in the arena of `text` (docs/report.md). */
-void codegen_report(const Prog *prog, const Manifest *manifest, Str *text, Str *json);
-
 #endif

@@ -17,8 +17,7 @@
  *   cluster.c   clusters: positions, multicast, remote arrivals
  *   unsafe.c    `unsafe` statements
  *   layout.c    coordinates to addresses
- *   manifest.c  formulas, the manifest
- *   report.c    --report */
+ *   manifest.c  formulas, the manifest */
 #ifndef PIPEC_GEN_H
 #define PIPEC_GEN_H
 
@@ -270,7 +269,6 @@ void turn_pass_after(Gen *gen, int at);         /* passes it on, if planned */
 int turn_iteration(Gen *gen);
 void turn_skipped(Gen *gen, int label); /* emits the work of those iterations */
 
-const char *mma_instruction(Arena *arena, const Mma *mma); /* its name */
 void gen_mma(Gen *gen, const Row *row); /* mma.c */
 
 /* zero.c: accumulators that their first matrix instruction clears */

@@ -38,12 +38,6 @@ static Operand fragment_at(const Gen *gen, const Mma *mma, int step, int slab) {
 
 /* ---- issue ----------------------------------------------------------------------------------- */
 
-const char *mma_instruction(Arena *arena, const Mma *mma) {
-    const MmaRow *row = &mma_rows[mma->kind];
-    return arena_printf(arena, "wgmma.mma_async.sync.aligned.m64n%dk%d.%s", mma->n, row->k,
-                        row->name);
-}
-
 void gen_mma(Gen *gen, const Row *row_of_code) {
     RoleState *state = gen->role;
     const Tile *tile = row_of_code->tile;

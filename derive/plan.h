@@ -6,7 +6,8 @@
  *   plan_moves.c  elementwise statements of threads
  *   plan_contractions.c  operands of matrix instructions
  *   plan_kernel.c facts about the whole block: shared memory, warpgroups
- *   plan_print.c, plan_print_rows.c  --emit=plan */
+ *   plan_print.c, plan_print_rows.c  --emit=plan
+ *   report.c, report_role.c, report_json.c  --report */
 #ifndef PIPEC_DERIVE_PLAN_H
 #define PIPEC_DERIVE_PLAN_H
 
@@ -179,6 +180,10 @@ MoveKind plan_move(const Moves *moves, const Expr *read); /* of one of its reads
 int64_t plan_matrix_at(const Matrix *matrix, int step, int slab);
 
 void plan_print(const Prog *prog, Arena *arena, Str *out); /* --emit=plan */
+
+/* What was derived and why, for a reader, as text and as JSON, both in the arena of `text`
+ * (docs/report.md) */
+void report_print(const Prog *prog, Str *text, Str *json);
 
 /* ---- private to the floor -------------------------------------------------------------------- */
 

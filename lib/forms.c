@@ -32,7 +32,7 @@ static void print_manifest(PipecProgram *program, Str *out) {
 
 static void print_report(PipecProgram *program, Str *out) {
     Str text = str_new(program->arena);
-    codegen_report(program->prog, program->manifest, &text, out);
+    report_print(program->prog, &text, out);
 }
 
 static void print_ptx(PipecProgram *program, Str *out) { *out = program->ptx; }

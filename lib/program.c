@@ -2,6 +2,7 @@
  * The pipeline: parse, choose the kernel, bind statics, check, generate. */
 #include "lib/private.h"
 
+#include "derive/plan.h"
 #include "parser/parser.h"
 
 #include <string.h>
@@ -432,7 +433,7 @@ PIPEC_API const char *pipec_program_manifest(PipecProgram *program) {
 static void print_report(void *data) {
     PipecProgram *program = data;
     Str text = str_new(program->arena), json = str_new(program->arena);
-    codegen_report(program->prog, program->manifest, &text, &json);
+    report_print(program->prog, &text, &json);
     program->report = text.text;
 }
 

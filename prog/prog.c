@@ -168,3 +168,9 @@ void stmt_visit(Stmt *stmt, void (*visit)(Stmt *, void *), void *data) {
     case S_MOVE: break;
     }
 }
+
+const char *mma_instruction(Arena *arena, const Mma *mma) {
+    const MmaRow *row = &mma_rows[mma->kind];
+    return arena_printf(arena, "wgmma.mma_async.sync.aligned.m64n%dk%d.%s", mma->n, row->k,
+                        row->name);
+}

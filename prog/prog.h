@@ -787,6 +787,8 @@ bool pipe_consumed_by(const Pipe *pipe, int role);
 int role_takes(const Role *role, int pipe);
 /* name of the access of a statement: "Y", "s.x", "acc" */
 const char *access_name(Arena *arena, const Prog *prog, const Role *role, const Access *access);
+/* "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16" */
+const char *mma_instruction(Arena *arena, const Mma *mma);
 int64_t copy_boxes(const Prog *prog, const BoxCopy *copy); /* number of instructions: one per box */
 /* of a load by the copy engine (one part of it); 0: not such a load */
 int64_t copy_bytes(const Tile *tile);

@@ -1,5 +1,5 @@
 /* JSON of a report: fields in the order of their reports. */
-#include "codegen/report.h"
+#include "derive/report.h"
 
 #include <inttypes.h>
 

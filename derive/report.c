@@ -1,5 +1,6 @@
 /* The report of a kernel: what was derived, each fact with its reason. */
-#include "codegen/report.h"
+#include "derive/report.h"
+#include "derive/resources.h"
 
 #include <inttypes.h>
 
@@ -119,9 +120,8 @@ static void report_pipe(Report *report, const Pipe *pipe) {
 /* ---- tensor maps, shared memory, preconditions ----------------------------------------------- */
 
 static void report_map(Report *report, size_t number) {
-    const Manifest *manifest = report->manifest;
-    const ManifestMap *map = &manifest->maps.items[number];
-    const char *tensor = report->prog->params.items[map->parameter].name;
+    const Map *map = &report->prog->maps.items[number];
+    const char *tensor = report->prog->params.items[map->param].name;
     if (number == 0) str_add(&report->text, "\ntensor maps (innermost first)\n");
     str_printf(&report->text, "  %zu of `%s`: extents", number, tensor);
     fact_open(report, NULL, '{');
@@ -129,7 +129,7 @@ static void report_map(Report *report, size_t number) {
     fact_open(report, "extents", '[');
     for (int d = 0; d < map->rank; d++) {
         Str extent = str_new(report->arena);
-        formula_print(&map->extents[d], manifest, &extent);
+        expr_print(map->extents[d], report->prog, NULL, NULL, &extent);
         str_printf(&report->text, " %s", extent.text);
         fact_text(report, NULL, extent.text);
     }
@@ -137,7 +137,7 @@ static void report_map(Report *report, size_t number) {
     fact_open(report, "box", '[');
     str_add(&report->text, ", box");
     for (int d = 0; d < map->rank; d++) {
-        str_printf(&report->text, " %u", map->box[d]);
+        str_printf(&report->text, " %" PRId64, map->box[d]);
         fact_integer(report, NULL, map->box[d]);
     }
     fact_close(report, ']');
@@ -146,28 +146,27 @@ static void report_map(Report *report, size_t number) {
     fact_close(report, '}');
 }
 
-static void report_range(Report *report, const ManifestShared *range) {
-    static const char *const kinds[] = {[SHARED_FULL] = "full barriers",
-                                        [SHARED_EMPTY] = "empty barriers",
-                                        [SHARED_FIELD] = "field",
-                                        [SHARED_TILE] = "tile",
-                                        [SHARED_SCRATCH] = "scratch"};
-    const char *pipe = range->pipe ? range->pipe : "", *field = range->field ? range->field : "",
+static void report_range(Report *report, const Range *range) {
+    static const char *const kinds[] = {[RANGE_FULL] = "full barriers",
+                                        [RANGE_EMPTY] = "empty barriers",
+                                        [RANGE_FIELD] = "field",
+                                        [RANGE_TILE] = "tile"};
+    const char *pipe = range->pipe ? range->pipe : "", *field = range->name ? range->name : "",
                *name = arena_printf(report->arena, "%s%s%s", pipe,
-                                    range->pipe && range->field ? "." : "", field);
+                                    range->pipe && range->name ? "." : "", field);
     str_printf(&report->text, "  %6u  %6u bytes x %u  %s %s\n", range->offset, range->bytes,
-               range->stages, kinds[range->kind], name);
+               range->count, kinds[range->kind], name);
     fact_open(report, NULL, '{');
     fact_text(report, "what", kinds[range->kind]);
     fact_text(report, "name", name);
     fact_integer(report, "offset", range->offset);
     fact_integer(report, "bytes", range->bytes);
-    fact_integer(report, "count", range->stages);
+    fact_integer(report, "count", range->count);
     fact_close(report, '}');
 }
 
 static void report_precondition(Report *report, size_t number) {
-    const ManifestPrecondition *pre = &report->manifest->preconditions.items[number];
+    const Precondition *pre = &report->prog->preconditions.items[number];
     const char *reason = pre->reason != NULL ? pre->reason : "required";
     str_printf(&report->text, "%s  %s  (%s)\n", number == 0 ? "\nlaunch preconditions\n" : "",
                pre->text, reason);
@@ -209,37 +208,50 @@ static void report_cluster(Report *report) {
                 : "; no copy is multicast, blocks do not touch each other's memory\n");
 }
 
+/* How many tiles the grid has, as a formula */
+static const char *grid_text(const Report *report) {
+    const Prog *prog = report->prog;
+    Str text = str_new(report->arena);
+    Expr *tiles = NULL;
+    for (size_t a = 0; a < prog->axes.count; a++) {
+        Expr *extent = prog->axes.items[a].padded;
+        tiles = tiles ? expr_binary(report->arena, OP_MUL, tiles, extent, prog->span) : extent;
+    }
+    expr_print(tiles, prog, NULL, NULL, &text);
+    return text.text;
+}
+
 static void report_head(Report *report) {
-    const Manifest *manifest = report->manifest;
-    Str tiles = str_new(report->arena);
-    formula_print(&manifest->tiles, manifest, &tiles);
+    const Prog *prog = report->prog;
+    int threads = prog->warps * WARP_LANES;
+    const char *tiles = grid_text(report);
     str_printf(&report->text,
                "kernel %s for %s: %d threads a block, %u bytes of shared memory (of %u), grid "
                "%s%s\n",
-               manifest->kernel, manifest->target, manifest->threads, manifest->shared_bytes,
-               report->prog->target->shared_limit, tiles.text,
-               manifest->persistent ? ", persistent: as many blocks as are resident"
+               prog->name, prog->target->name, threads, prog->shared_bytes,
+               prog->target->shared_limit, tiles,
+               prog->persistent ? ", persistent: as many blocks as are resident"
                                     : ", one block a coordinate");
-    fact_text(report, "kernel", manifest->kernel);
-    fact_text(report, "target", manifest->target);
-    fact_integer(report, "threads", manifest->threads);
-    fact_integer(report, "shared_bytes", manifest->shared_bytes);
-    fact_integer(report, "shared_limit", report->prog->target->shared_limit);
-    fact_text(report, "grid", tiles.text);
-    fact_bool(report, "persistent", manifest->persistent);
+    fact_text(report, "kernel", prog->name);
+    fact_text(report, "target", prog->target->name);
+    fact_integer(report, "threads", threads);
+    fact_integer(report, "shared_bytes", prog->shared_bytes);
+    fact_integer(report, "shared_limit", prog->target->shared_limit);
+    fact_text(report, "grid", tiles);
+    fact_bool(report, "persistent", prog->persistent);
     report_occupancy(report);
     report_cluster(report);
-    if (report->prog->pipes.count == 0) return;
+    if (prog->pipes.count == 0) return;
     str_printf(&report->text,
                "barriers are initialised by one thread, then fence.mbarrier_init and %s: the copy "
                "engine and all threads see them\n"
                "phases begin at parity 0 for a consumer and 1 for a producer: every stage starts "
                "empty, and no thread arrives before the roles begin\n",
-               cluster_talks(report->prog) ? "barrier.cluster" : "bar.sync");
+               cluster_talks(prog) ? "barrier.cluster" : "bar.sync");
 }
 
 static void report_kernel(Report *report) {
-    const Manifest *manifest = report->manifest;
+    const Prog *prog = report->prog;
     fact_open(report, NULL, '{');
     report_head(report);
     fact_open(report, "pipes", '[');
@@ -251,23 +263,22 @@ static void report_kernel(Report *report) {
         report_role(report, &report->prog->roles.items[i]);
     fact_close(report, ']');
     fact_open(report, "maps", '[');
-    for (size_t i = 0; i < manifest->maps.count; i++) report_map(report, i);
+    for (size_t i = 0; i < prog->maps.count; i++) report_map(report, i);
     fact_close(report, ']');
     str_add(&report->text, "\nshared memory\n");
     fact_open(report, "shared", '[');
-    for (size_t i = 0; i < manifest->shared.count; i++)
-        report_range(report, &manifest->shared.items[i]);
+    for (size_t i = 0; i < prog->plan->memory.count; i++)
+        report_range(report, &prog->plan->memory.items[i]);
     fact_close(report, ']');
     fact_open(report, "preconditions", '[');
-    for (size_t i = 0; i < manifest->preconditions.count; i++) report_precondition(report, i);
+    for (size_t i = 0; i < prog->preconditions.count; i++) report_precondition(report, i);
     fact_close(report, ']');
     fact_close(report, '}');
 }
 
-void codegen_report(const Prog *prog, const Manifest *manifest, Str *text, Str *json) {
+void report_print(const Prog *prog, Str *text, Str *json) {
     Report report = {.arena = text->arena,
                      .prog = prog,
-                     .manifest = manifest,
                      .text = str_new(text->arena),
                      .json = str_new(text->arena)};
     report_kernel(&report);

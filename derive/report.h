@@ -6,12 +6,11 @@
 #ifndef PIPEC_REPORT_H
 #define PIPEC_REPORT_H
 
-#include "codegen/gen.h"
+#include "derive/plan.h"
 
 typedef struct Report {
     Arena *arena;
     const Prog *prog;
-    const Manifest *manifest;
     Str text, json;
 } Report;
 
