@@ -134,6 +134,7 @@ typedef struct Algebra {
     Facts facts;               /* of the path, each >= 0 */
     VEC(Choice) choices;       /* of the path */
     Facts stated;              /* of preconditions and extents, each >= 0 */
+    Facts stated_nonzero;      /* of preconditions: divisors that are not 0 */
     size_t params_seen, preconditions_seen; /* those that `stated` contains */
     int fitting;               /* nesting depth of proofs that a polynomial fits */
     bool launched;             /* the current formula is evaluated at launch */

@@ -47,6 +47,8 @@ static void learn(Algebra *algebra, Expr *condition) {
         return;
     }
     const Poly *a = algebra_launched(algebra, left), *b = algebra_launched(algebra, right);
+    const Poly *distance = op == OP_NE ? poly_sum(algebra, a, b, -1) : NULL;
+    if (distance) vec_push(algebra->arena, &algebra->stated_nonzero, distance);
     if (op == OP_LE || op == OP_EQ) state(algebra, poly_sum(algebra, b, a, -1));
     if (op == OP_GE || op == OP_EQ) state(algebra, poly_sum(algebra, a, b, -1));
     if (op == OP_LT) state(algebra, poly_offset(algebra, poly_sum(algebra, b, a, -1), -1));

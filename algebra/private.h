@@ -44,8 +44,8 @@ Range range_of_poly(Algebra *algebra, const Poly *poly);
 bool range_within(Range inner, Range outer);
 /* A limit as a constant formula; NULL: beyond 64 bits */
 const Poly *range_limit(Algebra *algebra, Range range, bool lower);
-/* True if a divisor may be 0. A launch asks that formulas of extents and scalars are not; a division
- * by another formula that is 0 gives any number. */
+/* True if a divisor may be 0, for all that its range and the preconditions say: the division then
+ * gives any number. */
 bool divisor_may_be_zero(Algebra *algebra, const Poly *poly);
 /* Distances of a polynomial to the limits of a type; both are >= 0 if it fits */
 void range_rooms(Algebra *algebra, const Poly *poly, Element type, const Poly *out[2]);

@@ -77,8 +77,17 @@ static bool is_of_symbols(const Algebra *algebra, const Poly *poly) {
     return true;
 }
 
-static bool spans_zero(const Algebra *algebra, const Poly *poly, Range range) {
-    return range.least <= 0 && range.most >= 0 && !is_of_symbols(algebra, poly);
+/* Preconditions exclude 0. What the launch computes itself it does not divide by 0. */
+static bool is_asked(Algebra *algebra, const Poly *poly) {
+    if (algebra->launched) return true;
+    algebra_learn(algebra);
+    for (size_t i = 0; i < algebra->stated_nonzero.count; i++)
+        if (poly_equal(algebra->stated_nonzero.items[i], poly)) return true;
+    return is_of_symbols(algebra, poly) && bounds_prove(algebra, poly_offset(algebra, poly, -1));
+}
+
+static bool spans_zero(Algebra *algebra, const Poly *poly, Range range) {
+    return range.least <= 0 && range.most >= 0 && !is_asked(algebra, poly);
 }
 
 bool divisor_may_be_zero(Algebra *algebra, const Poly *poly) {

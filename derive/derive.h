@@ -7,7 +7,8 @@
 
 typedef struct Tiles Tiles;
 
-/* Needs Code; adds preconditions so that formulas of extents and scalars fit their types. Must
+/* Needs Code; adds preconditions so that formulas of extents and scalars fit their types, and so
+ * that the kernel divides by none that is zero. Must
  * run before all passes that form polynomials, because earlier polynomials do not use these
  * preconditions. */
 void widths_require(Arena *arena, Prog *prog);

@@ -411,56 +411,6 @@ static void require_grid(Tiles *tiles) {
         "launch the kernel in parts, or choose larger tiles", span);
 }
 
-/* A divisor that is a formula of symbols only must not be zero, one of ceil must be positive. */
-static void visit_divisor(Expr *expr, void *data) {
-    Tiles *tiles = data;
-    Expr *divisor = NULL;
-    bool ceil = expr->kind == X_CALL && expr->call.which == IN_ceil_div;
-    if (ceil) divisor = expr->call.args[1];
-    if (expr->kind == X_BINARY && (expr->binary.op == OP_DIV || expr->binary.op == OP_MOD) && expr->type != E_F32)
-        divisor = expr->binary.right;
-    if (!divisor || divisor->type == E_F32 || divisor->kind == X_CONST || !expr_of_symbols(divisor)) return;
-    Algebra *algebra = tiles->formulas;
-    const Poly *value = algebra_poly(algebra, NULL, divisor);
-    const Poly *least = poly_offset(algebra, value, -1);
-    bool right = ceil ? algebra_proves(algebra, CLAIM_NOT_NEGATIVE, least)
-                      : algebra_proves(algebra, CLAIM_NOT_ZERO, value);
-    if (right) return;
-    Str text = str_new(tiles->arena);
-    expr_print(divisor, tiles->prog, NULL, NULL, &text);
-    str_add(&text, ceil ? " > 0" : " != 0");
-    tiles_precondition(tiles,
-                       expr_binary(tiles->arena, ceil ? OP_GT : OP_NE, divisor,
-                                   expr_integer(tiles->arena, divisor->type, 0, divisor->span),
-                                   divisor->span),
-                       text.text, "the kernel divides by it", NULL, divisor->span);
-}
-
-static void require_divisors_of(Tiles *tiles, Expr *expr) {
-    if (expr) expr_visit(tiles->arena, expr, visit_divisor, tiles);
-}
-
-static void divisors_of_root(Expr *expr, void *data) { require_divisors_of(data, expr); }
-
-static void divisors_of(Tiles *tiles, const FlowCode *code) {
-    for (size_t at = 0; at < code->rows.count; at++) row_exprs(code, &code->rows.items[at], divisors_of_root, tiles);
-}
-
-static void require_divisors(Tiles *tiles) {
-    Prog *prog = tiles->prog;
-    size_t stated = prog->preconditions.count;
-    for (size_t i = 0; i < stated; i++) require_divisors_of(tiles, prog->preconditions.items[i].condition);
-    for (size_t i = 0; i < prog->axes.count; i++) require_divisors_of(tiles, prog->axes.items[i].extent);
-    for (size_t i = 0; i < prog->domains.count; i++) {
-        require_divisors_of(tiles, prog->domains.items[i].lo);
-        require_divisors_of(tiles, prog->domains.items[i].hi);
-        require_divisors_of(tiles, prog->domains.items[i].where);
-    }
-    for (size_t i = 0; i < prog->lets.count; i++) require_divisors_of(tiles, prog->lets.items[i].value);
-    for (size_t i = 0; i < prog->claims.count; i++) require_divisors_of(tiles, prog->claims.items[i].value);
-    for (size_t i = 0; i < prog->roles.count; i++) divisors_of(tiles, prog->roles.items[i].code);
-}
-
 /* ---- all ------------------------------------------------------------------------------------- */
 
 static void alignments(Prog *prog) {
@@ -480,7 +430,6 @@ Tiles *tiles_check(Arena *arena, Prog *prog, Diags *diags) {
     tiles->algebras = NEW_ARRAY(arena, Algebra *, prog->roles.count + 1);
     alignments(prog);
     require_grid(tiles);
-    require_divisors(tiles);
     for (size_t r = 0; r < prog->roles.count; r++) {
         Role *role = &prog->roles.items[r];
         tiles->algebras[r] = role->code->algebra;

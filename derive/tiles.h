@@ -143,6 +143,12 @@ int64_t boxes_panel(const Target *target, Element type, int rank, const int64_t 
  * positions. False: impossible. */
 bool boxes_part(BoxPlan *plan, const Layout *layout, int64_t element_bytes, int parts, Multicast *out);
 
+/* ---- divisors.c, widths.c -------------------------------------------------------------------- */
+
+bool divisors_require(Arena *arena, Prog *prog); /* true if it added a precondition */
+/* The polynomial as an expression that a launch can evaluate; NULL: it is none, or too large */
+Expr *widths_expression(Arena *arena, Prog *prog, Algebra *algebra, const Poly *poly, Span span);
+
 /* ---- multicast.c: loads into stages that the blocks of a cluster share ----------------------- */
 
 void multicast_boxes(Tiles *tiles, Site *site, BoxPlan *plan, const Layout *layout);

@@ -3,7 +3,7 @@
  * (compared, divided, a limit of a loop, a subscript) and is not proved to fit, by ranges and by
  * the conditions around it. For unsigned numbers, whose overflow is defined, only those that the
  * launch computes too: axes of the grid. */
-#include "derive/derive.h"
+#include "derive/tiles.h"
 
 #include "algebra/algebra.h"
 #include "flow/code.h"
@@ -337,20 +337,26 @@ static void kernel_formulas(Widths *w) {
 }
 
 /* Discards results from before a precondition was added, which may be weaker. */
-static void begin_anew(Widths *w) {
-    for (size_t r = 0; r < w->prog->roles.count; r++) {
-        Role *role = &w->prog->roles.items[r];
-        role->code->algebra = algebra_new(w->arena, w->prog, role);
+static void begin_anew(Arena *arena, Prog *prog) {
+    for (size_t r = 0; r < prog->roles.count; r++) {
+        Role *role = &prog->roles.items[r];
+        role->code->algebra = algebra_new(arena, prog, role);
     }
 }
 
+Expr *widths_expression(Arena *arena, Prog *prog, Algebra *algebra, const Poly *poly, Span span) {
+    Widths w = {.arena = arena, .prog = prog, .algebra = algebra, .nodes = NODES_MOST};
+    return poly ? expression(&w, poly, span, 16) : NULL;
+}
+
 void widths_require(Arena *arena, Prog *prog) {
+    if (divisors_require(arena, prog)) begin_anew(arena, prog);
     for (int round = 0; round < ROUNDS_MOST; round++) {
         Widths w = {.arena = arena, .prog = prog};
         w.algebra = algebra_new(arena, prog, NULL);
         kernel_formulas(&w);
         for (size_t r = 0; r < prog->roles.count; r++) visit_role(&w, &prog->roles.items[r]);
         if (!w.added) return;
-        begin_anew(&w);
+        begin_anew(arena, prog);
     }
 }
