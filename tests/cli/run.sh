@@ -573,7 +573,7 @@ expect "explain" 0 "# P0100" "$P" explain P0100
 expect "explain in small letters" 0 "# P0100" "$P" explain p0100
 expect "unknown code" 2 "unknown code" "$P" explain P9999
 expect "near code" 2 'did you mean `P0100`' "$P" explain P010O
-expect "all codes" 0 "P0850  result is not as" "$P" explain
+expect "all codes" 0 "P0850  result violates" "$P" explain
 "$P" explain >out 2>err
 holds "every code has its page" sh -c "test \$(wc -l <out) -eq \$(grep -c '^DIAG(' '$here/../../util/errors.def')"
 
