@@ -145,11 +145,12 @@ static void make_room(Algebra *algebra, Model *model, size_t wanted) {
 
 /* Values that contain an index depend on the statement. False: no value. */
 static bool atom_value(Algebra *algebra, Model *model, int id, int64_t *out) {
-    if (algebra->atoms.items[id].indexed) return find_value(algebra, model, id, out);
+    const IndexSpace *space = algebra->atoms.items[id].indexed ? algebra->space : NULL;
     make_room(algebra, model, (size_t)id + 1);
     ModelValue made = model->values[id];
-    if (!made.tried) {
+    if (!made.tried || made.space != space) {
         made.tried = true;
+        made.space = space;
         made.known = find_value(algebra, model, id, &made.value);
         make_room(algebra, model, (size_t)id + 1);
         model->values[id] = made;

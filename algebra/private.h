@@ -69,6 +69,7 @@ bool bounds_prove(Algebra *algebra, const Poly *poly); /* >= 0, by ranges and bo
 #define MODELS 10
 typedef struct ModelValue {
     bool tried, known;
+    const IndexSpace *space; /* it belongs to this one, if the atom contains an index */
     int64_t value;
 } ModelValue;
 typedef struct Model {

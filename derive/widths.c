@@ -138,8 +138,9 @@ static bool speaks_of_symbols(const Widths *w, const Poly *poly, Element type) {
 
 /* An index contributes to a subscript only values outside of every extent if the sum does not
  * fit. */
-static const Poly *without_indexes(Widths *w, const Poly *poly) {
+static const Poly *without_indexes(Widths *w, const Poly *poly, uint32_t indexes) {
     for (int i = 0; i < PROG_MAX_INDEXES && poly; i++) {
+        if (!(indexes >> i & 1)) continue;
         int id = algebra_atom_index(w->algebra, i);
         if (poly_mentions(w->algebra, poly, id)) poly = poly_replace(w->algebra, poly, id, poly_constant(w->algebra, 0));
     }
@@ -219,7 +220,7 @@ static void observe(Widths *w, Expr *expr) {
     bool sign = expr->type == E_I32;
     if (!sign && (expr->type != E_U32 || !w->at_launch)) return;
     const Poly *residue = algebra_residue(w->algebra, w->role, expr);
-    const Poly *value = algebra_value(w->algebra, expr->indexes ? without_indexes(w, residue) : residue, expr->type);
+    const Poly *value = algebra_value(w->algebra, without_indexes(w, residue, expr->indexes), expr->type);
     if (!value || value->count != 1 || value->terms[0].count != 1) return;
     const Atom atom = w->algebra->atoms.items[value->terms[0].atoms[0]];
     if (atom.kind != ATOM_WRAP || poly_wraps(w->algebra, atom.args[0])) return;
