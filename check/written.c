@@ -234,7 +234,17 @@ static bool follows(Flow *flow, int region, const void *state) {
 
 static int trips(Flow *flow, int region) { return written_trips(flow->data, region); }
 
-static const Rule rule = {.name = "written", .ranks = true, .start = start, .copy = copy, .join = join, .step = step, .follows = follows,
+static const Rule rule = {.name = "written",
+                          .ranks = true,
+                          .rows = ROW_BIT(LOOP) | ROW_BIT(NEXT) | ROW_BIT(IF) | ROW_BIT(ELSE) |
+                                  ROW_BIT(OPEN) | ROW_BIT(TILE) | ROW_BIT(PREFETCH) | ROW_BIT(SET) |
+                                  ROW_BIT(UNSAFE) | ROW_BIT(ACQUIRE) | ROW_BIT(RELEASE) |
+                                  ROW_BIT(DROP) | ROW_BIT(MOVE),
+                          .start = start,
+                          .copy = copy,
+                          .join = join,
+                          .step = step,
+                          .follows = follows,
                           .trips = trips};
 
 /* ---- roles ----------------------------------------------------------------------------------- */

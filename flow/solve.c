@@ -225,6 +225,7 @@ static void reunite(Flow *flow, Cases *cases, int at) {
 
 /* Drops assumptions, and joins the cases that then have equal assumptions. */
 static void drop(Flow *flow, Cases *cases, int at, Keeps *keeps) {
+    if (!cases->count) return;
     reunite(flow, cases, at);
     forget(flow, cases, at, keeps);
     if (cases->count > 1) merge(flow, cases, at, NULL);
@@ -243,7 +244,7 @@ static bool keeps_outer(const Flow *flow, const Assumed *what, int at) {
 }
 
 static void add(Flow *flow, Cases *to, const Cases *from) {
-    if (!to->items) *to = room_for(flow, from->count);
+    if (!to->items && from->count) *to = room_for(flow, from->count);
     for (size_t i = 0; i < from->count; i++) vec_push(flow->arena, to, from->items[i]);
 }
 
@@ -564,16 +565,20 @@ static void mark_next(Flow *flow, int region, Cases *cases, int apart) {
     if (apart > 0) cases->count = kept;
 }
 
-/* Iterates until the states at the head do not change. Stores the states at the end of an
- * iteration in `ends`. */
+/* Iterates until the states at the head do not change. Takes over the states in `entry`. Stores
+ * the states at the end of an iteration in `ends`. */
 static void fixed_point(Flow *flow, int region, Cases *entry, Cases *ends, int apart) {
     const Region *row = &flow->code->regions.items[region];
     Head *head = &flow->solver->heads[region];
     Frame *frame = &flow->solver->frames[region];
     bool last = flow->last, changed = true;
     size_t left = frame->ends.count;
-    if (head->epoch != flow->solver->epoch || !head->cases.count) head->cases = copy_cases(flow, entry), head->epoch = flow->solver->epoch;
-    else changed = join_head(flow, &head->cases, entry, row->begin);
+    if (head->epoch != flow->solver->epoch || !head->cases.count) {
+        head->cases = *entry, head->epoch = flow->solver->epoch;
+    } else {
+        changed = join_head(flow, &head->cases, entry, row->begin);
+        discard_cases(flow, entry, 0);
+    }
     flow->last = false;
     for (bool again = changed || !last; again;) {
         discard_cases(flow, &frame->ends, left);
@@ -614,7 +619,6 @@ static void follow_loop(Flow *flow, int region, Cases *cases) {
     /* at the end of an iteration, assumptions that no later row tests are dropped too */
     drop(flow, &runs, row->begin, keeps_wanted);
     drop(flow, &skips, row->begin, keeps_wanted);
-    Cases entry = copy_cases(flow, &runs);
     int bound = flow->context.bound_count;
     bool certain = apart; /* also for a range with `where`: live iterations count */
     if (!apart && runs.count) {
@@ -624,15 +628,14 @@ static void follow_loop(Flow *flow, int region, Cases *cases) {
         leave_case(flow, bound);
         (void)algebra_hold(flow->context.algebra, before);
     }
+    Cases entry = certain ? (Cases){0} : copy_cases(flow, &runs);
     int marked = trips_apart(flow, region, &runs);
     mark_first(flow, region, &runs, marked);
     if (runs.count) fixed_point(flow, region, &runs, &ends, marked);
-    discard_cases(flow, &runs, 0);
     drop(flow, &ends, row->next, keeps_entry);
     *cases = skips;
     add(flow, cases, &ends);
-    if (certain) discard_cases(flow, &entry, 0);
-    else add(flow, cases, &entry);
+    add(flow, cases, &entry);
     meet_at_end(flow, region, cases);
 }
 
