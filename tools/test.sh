@@ -28,23 +28,23 @@ jobs=$(nproc 2>/dev/null || echo 1)
 
 # NAME COMMAND.. : the longest parts first, so that the last ones to end are short
 parts() {
+    echo "assemble $B/tests-driver --jobs 1 --taken $taken assemble"
+    echo "graphs $B/graphs-test"
     for suite in run examples; do echo "$suite $B/tests-driver --jobs 1 $suite"; done
     echo "matrix $B/matrix-test"
-    echo "generate $B/generate-test"
-    [ -f tests/cli/run.sh ] && echo "cli sh tests/cli/run.sh $B"
-    echo "assemble $B/tests-driver --jobs 1 --taken $taken assemble"
-    for suite in corpus known check codes docs parse ptx; do echo "$suite $B/tests-driver --jobs 1 $suite"; done
-    echo "graphs $B/graphs-test"
-    echo "adversary $B/adversary-test"
     echo "adversary-themes $B/adversary-test --theme each"
     echo "mutants $B/mutants-test"
-    echo "hang $B/hang-test"
-    echo "bench sh tests/bench/run.sh $B"
-    echo "floors sh tools/floors.sh"
+    echo "generate $B/generate-test"
+    [ -f tests/cli/run.sh ] && echo "cli sh tests/cli/run.sh $B"
     for source in tests/unit/*.c; do
         unit=${source##*/}
         echo "unit-${unit%.c} $B/unit/${unit%.c}"
     done
+    for suite in corpus known check codes docs parse ptx; do echo "$suite $B/tests-driver --jobs 1 $suite"; done
+    echo "adversary $B/adversary-test"
+    echo "hang $B/hang-test"
+    echo "bench sh tests/bench/run.sh $B"
+    echo "floors sh tools/floors.sh"
 }
 
 parts >"$logs/list"

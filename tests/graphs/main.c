@@ -139,7 +139,7 @@ static bool says(const Diags *diags, Code code) {
  * reported. */
 static bool run(Trial *trial, const int64_t *sizes, int resident, uint64_t schedule, size_t most, Outcome *outcome,
                 bool *unequal) {
-    Arena *arena = arena_new();
+    Arena *arena = arena_scratch(trial->arena);
     Diags *diags = diags_new(arena, trial->diags->source);
     Expected expected;
     graph_expect(trial->graph, sizes, resident, false, arena, &expected);
@@ -323,7 +323,7 @@ static bool goes_too_far(Graph *graph) {
     Random random = {graph->seed + 9};
     bool hangs = false;
     for (int i = 0; i < 120 && !hangs; i++) {
-        Arena *arena = arena_new();
+        Arena *arena = arena_scratch(graph->arena);
         Expected expected;
         int64_t sizes[SYMBOLS];
         uint32_t below = i % 6 == 5 ? 17 : 9; /* `where` leaves half of the iterations out */
