@@ -48,6 +48,29 @@ static void place_next(Gen *gen, const Exits *exits) {
 
 static void gen_body(Gen *gen, const Region *loop) { gen_rows(gen, loop->begin + 1, loop->next); }
 
+/* The body of the loop over the grid in iterations of other instances: from `label` on the rows of
+ * the slice that steps cursors. A slice without acquires has no such loop. */
+static void gen_skipped(Gen *gen, int label) {
+    RoleState *state = gen->role, whole = *state;
+    const Skipped *skipped = &state->plan->skipped;
+    Exits exits = {ptx_new_label(gen->ptx), ptx_new_label(gen->ptx)};
+    INS(gen->ptx, "mov.b32", ptx_reg(state->until), ptx_int(state->role->instances));
+    INS(gen->ptx, "bra.uni", ptx_label(exits.continue_label));
+    ptx_place_label(gen->ptx, label);
+    ptx_comment(gen->ptx, "%s: another instance's iteration", state->role->name);
+    state->code = skipped->code, state->plan = skipped->plan, state->skips = true;
+    state->exits = NEW_ARRAY(gen->arena, Exits, skipped->code->regions.count);
+    if (skipped->grid >= 0) {
+        state->exits[skipped->grid] = exits;
+        gen_body(gen, code_region(skipped->code, skipped->grid));
+    }
+    state->code = whole.code, state->plan = whole.plan, state->exits = whole.exits;
+    state->skips = false;
+    ptx_place_label(gen->ptx, exits.continue_label);
+    INS(gen->ptx, "sub.s32", ptx_reg(state->until), ptx_reg(state->until), ptx_int(1));
+    ptx_forget(gen->ptx);
+}
+
 static void set_axis(Gen *gen, const Region *loop, size_t axis, Operand value) {
     INS(gen->ptx, "mov.b32", ptx_reg(gen->role->locals[loop->axes[axis]].reg), value);
 }
@@ -137,7 +160,7 @@ static void gen_grid(Gen *gen, int region) {
     gen_body(gen, loop);
     place_next(gen, exits);
     wait_before(gen, loop->next);
-    turn_skipped(gen, skip);
+    if (skip >= 0) gen_skipped(gen, skip);
     INS(gen->ptx, "add.s32", ptx_reg(tile), ptx_reg(tile), ptx_reg(step));
     INS(gen->ptx, "bra", ptx_label(head));
     place_leave(gen, exits);
@@ -180,6 +203,7 @@ static void gen_counted(Gen *gen, int region, Exits *exits) {
 
 static void gen_for(Gen *gen, int region) {
     const Region *loop = code_region(gen->role->code, region);
+    if (turn_steps_at_once(gen, region)) return;
     ptx_mark(gen->ptx, loop->head, gen->role->number, NULL, "loops");
     Exits *exits = open_exits(gen, region);
     open_lates(gen, region);
@@ -270,6 +294,13 @@ static void gen_move(Gen *gen, const Row *row) {
 }
 
 /* Returns the last row that it emitted: for example a release that it includes. */
+static void gen_acquire(Gen *gen, const Row *row) {
+    if (gen->role->skips)
+        pipe_skip(gen, gen->role->role->handles.items[row->handle].pipe, PTX_NONE);
+    else
+        pipe_acquire(gen, row);
+}
+
 static int gen_statement(Gen *gen, int at) {
     gen_tile(gen, code_row(gen->role->code, at));
     const Ahead *ahead = ahead_of(gen, at);
@@ -302,7 +333,7 @@ static int gen_row(Gen *gen, int at) {
     case ROW_UNSAFE:
     case ROW_STEP: gen_unsafe(gen, row); break;
     case ROW_ASK: pipe_ask(gen, row); break;
-    case ROW_ACQUIRE: pipe_acquire(gen, row); break;
+    case ROW_ACQUIRE: gen_acquire(gen, row); break;
     case ROW_RELEASE:
     case ROW_KEEP: pipe_release(gen, row); break;
     case ROW_MOVE: gen_move(gen, row); break;

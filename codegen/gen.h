@@ -134,6 +134,7 @@ struct RoleState {
     /* .b32, of a role in turn: iterations of the grid until the instance's next one; otherwise
      * REG_NONE */
     Reg until;
+    bool skips; /* emits an iteration of another instance: an acquire only advances its cursor */
     ThreadPart *parts; /* for the role's register tiles */
 };
 
@@ -267,7 +268,8 @@ bool turn_passes_after(const Gen *gen, int at); /* true if a turn is passed on a
 void turn_pass_after(Gen *gen, int at);         /* passes it on, if planned */
 /* in turn: jumps to the label in iterations of other instances; otherwise -1 */
 int turn_iteration(Gen *gen);
-void turn_skipped(Gen *gen, int label); /* emits the work of those iterations */
+/* In those iterations: steps cursors past a loop of equal acquires. False: its rows are emitted. */
+bool turn_steps_at_once(Gen *gen, int region);
 
 void gen_mma(Gen *gen, const Row *row); /* mma.c */
 

@@ -70,19 +70,6 @@ void turns_end(Gen *gen) {
 
 /* ---- skipped iterations ---------------------------------------------------------------------- */
 
-typedef struct Skip {
-    Gen *gen;
-    const FlowCode *code; /* planned */
-    Exits *exits;         /* by its region */
-} Skip;
-
-static void skip_rows(Skip *skip, int from, int to);
-
-static Exits open_skip(Skip *skip, int region) {
-    Exits exits = {ptx_new_label(skip->gen->ptx), ptx_new_label(skip->gen->ptx)};
-    return skip->exits[region] = exits;
-}
-
 static Reg trips_of(Gen *gen, const Region *loop) {
     Value lo = eval_scalar(gen, loop->lo), hi = eval_scalar(gen, loop->hi);
     Reg first = value_in_reg(gen, hi);
@@ -91,103 +78,19 @@ static Reg trips_of(Gen *gen, const Region *loop) {
     return PURE(gen->ptx, REG_32, "max.s32", ptx_reg(first), ptx_int(0));
 }
 
-/* A loop whose iterations all acquire the same number of stages becomes a multiplication. */
-static bool skip_at_once(Skip *skip, int region) {
-    Gen *gen = skip->gen;
-    const int64_t *counts = gen->role->plan->skipped.acquires[region];
+bool turn_steps_at_once(Gen *gen, int region) {
+    const RoleState *state = gen->role;
+    const int64_t *counts = state->skips ? state->plan->steps[region] : NULL;
     if (counts == NULL) return false;
-    Reg trips = trips_of(gen, &skip->code->regions.items[region]);
+    Reg trips = trips_of(gen, code_region(state->code, region));
     for (size_t p = 0; p < gen->prog->pipes.count; p++) {
         if (counts[p] == 0) continue;
-        Reg stages = counts[p] == 1 ? trips : PURE(gen->ptx, REG_32, "mul.lo.s32", ptx_reg(trips), ptx_int(counts[p]));
+        Reg stages = trips;
+        if (counts[p] > 1)
+            stages = PURE(gen->ptx, REG_32, "mul.lo.s32", ptx_reg(trips), ptx_int(counts[p]));
         pipe_skip(gen, (int)p, stages);
     }
     return true;
-}
-
-static void skip_for(Skip *skip, int region) {
-    Gen *gen = skip->gen;
-    const Region *loop = &skip->code->regions.items[region];
-    if (skip_at_once(skip, region)) return;
-    Exits exits = open_skip(skip, region);
-    Reg var = gen->role->locals[loop->var].reg, done = ptx_new_reg(gen->ptx, REG_PRED),
-        end = ptx_new_reg(gen->ptx, REG_32);
-    INS(gen->ptx, "mov.b32", ptx_reg(end), value_operand(eval_scalar(gen, loop->hi)));
-    INS(gen->ptx, "mov.b32", ptx_reg(var), value_operand(eval_scalar(gen, loop->lo)));
-    int head = ptx_new_label(gen->ptx);
-    ptx_place_label(gen->ptx, head);
-    INS(gen->ptx, "setp.ge.s32", ptx_reg(done), ptx_reg(var), ptx_reg(end));
-    INS_IF(gen->ptx, done, "bra", ptx_label(exits.leave_label));
-    if (loop->where != NULL)
-        INS_UNLESS(gen->ptx, eval_condition(gen, &(Point){.outer = NULL}, loop->where), "bra",
-                   ptx_label(exits.continue_label));
-    skip_rows(skip, loop->begin + 1, loop->next);
-    ptx_place_label(gen->ptx, exits.continue_label);
-    INS(gen->ptx, "add.s32", ptx_reg(var), ptx_reg(var), ptx_int(1));
-    INS(gen->ptx, "bra", ptx_label(head));
-    ptx_place_label(gen->ptx, exits.leave_label);
-}
-
-static void skip_if(Skip *skip, const Region *branch) {
-    Gen *gen = skip->gen;
-    Value condition = eval_scalar(gen, branch->condition);
-    if (condition.reg.class == REG_NONE) {
-        if (condition.integer != 0)
-            skip_rows(skip, branch->begin + 1, branch->otherwise);
-        else
-            skip_rows(skip, branch->otherwise + 1, branch->end);
-        return;
-    }
-    int otherwise = ptx_new_label(gen->ptx), end = ptx_new_label(gen->ptx);
-    INS_UNLESS(gen->ptx, condition.reg, "bra", ptx_label(otherwise));
-    skip_rows(skip, branch->begin + 1, branch->otherwise);
-    INS(gen->ptx, "bra", ptx_label(end));
-    ptx_place_label(gen->ptx, otherwise);
-    skip_rows(skip, branch->otherwise + 1, branch->end);
-    ptx_place_label(gen->ptx, end);
-}
-
-static void skip_leave(const Skip *skip, const Row *leave) {
-    /* turns: no leave out of the loop over the grid */
-    const Exits *exits = &skip->exits[leave->target];
-    INS(skip->gen->ptx, "bra", ptx_label(leave->again ? exits->continue_label : exits->leave_label));
-    ptx_forget(skip->gen->ptx);
-}
-
-static void skip_block(Skip *skip, int region) {
-    const Region *block = &skip->code->regions.items[region];
-    Exits exits = open_skip(skip, region);
-    skip_rows(skip, block->begin + 1, block->end);
-    if (block->left) ptx_place_label(skip->gen->ptx, exits.leave_label);
-}
-
-static void skip_region(Skip *skip, int region) {
-    switch (skip->code->regions.items[region].kind) {
-    case REGION_FOR: skip_for(skip, region); return;
-    case REGION_IF: skip_if(skip, &skip->code->regions.items[region]); return;
-    case REGION_BLOCK:
-    case REGION_TURN: skip_block(skip, region); return;
-    case REGION_ROLE:
-    case REGION_GRID: return; /* grid loops do not nest */
-    }
-}
-
-static void skip_set(Gen *gen, const Row *row) {
-    ptx_mark(gen->ptx, row->span, gen->role->number, NULL, NULL);
-    local_set(gen, row->local, eval_scalar(gen, row->value));
-}
-
-static void skip_rows(Skip *skip, int from, int to) {
-    for (int at = from; at < to; at++) {
-        const Row *row = &skip->code->rows.items[at];
-        if (row->kind == ROW_LOOP || row->kind == ROW_IF || row->kind == ROW_BLOCK) {
-            skip_region(skip, row->region);
-            at = skip->code->regions.items[row->region].end;
-        }
-        if (row->kind == ROW_ACQUIRE) pipe_skip(skip->gen, skip->code->role->handles.items[row->handle].pipe, PTX_NONE);
-        if (row->kind == ROW_LEAVE) skip_leave(skip, row);
-        if (row->kind == ROW_SET) skip_set(skip->gen, row);
-    }
 }
 
 /* ---- the loop over the grid ------------------------------------------------------------------ */
@@ -200,23 +103,4 @@ int turn_iteration(Gen *gen) {
     INS(gen->ptx, "setp.ne.u32", ptx_reg(other), ptx_reg(state->until), ptx_int(0));
     INS_IF(gen->ptx, other, "bra.uni", ptx_label(skip));
     return skip;
-}
-
-void turn_skipped(Gen *gen, int label) {
-    RoleState *state = gen->role;
-    const FlowCode *code = state->plan->skipped.code;
-    if (label < 0) return;
-    /* a loop without acquires is not in the slice */
-    int grid = 0, count = (int)code->regions.count;
-    while (grid < count && code->regions.items[grid].kind != REGION_GRID) grid++;
-    Skip skip = {.gen = gen, .code = code, .exits = NEW_ARRAY(gen->arena, Exits, code->regions.count + 1)};
-    Exits exits = open_skip(&skip, grid);
-    INS(gen->ptx, "mov.b32", ptx_reg(state->until), ptx_int(state->role->instances));
-    INS(gen->ptx, "bra.uni", ptx_label(exits.continue_label));
-    ptx_place_label(gen->ptx, label);
-    ptx_comment(gen->ptx, "%s: another instance's iteration", state->role->name);
-    if (grid < count) skip_rows(&skip, code->regions.items[grid].begin + 1, code->regions.items[grid].next);
-    ptx_place_label(gen->ptx, exits.continue_label);
-    INS(gen->ptx, "sub.s32", ptx_reg(state->until), ptx_reg(state->until), ptx_int(1));
-    ptx_forget(gen->ptx);
 }

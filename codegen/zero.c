@@ -35,7 +35,7 @@ void zero_settle(Gen *gen, const Row *row) {
     const Role *role = gen->role->role;
     for (size_t i = 0; i < role->tiles.count; i++) {
         Reg filled = gen->role->filled[i];
-        if (filled.class == REG_NONE || !gen->role->plan->zeros[i][row_number(gen, row)]) continue;
+        if (filled.class == REG_NONE || gen->role->skips || !gen->role->plan->zeros[i][row_number(gen, row)]) continue;
         int held = ptx_new_label(gen->ptx), count = (int)layout_registers(&role->tiles.items[i].held);
         INS_IF(gen->ptx, filled, "bra.uni", ptx_label(held));
         for (int r = 0; r < count; r++) INS(gen->ptx, "mov.b32", ptx_reg(gen->role->tiles[i][r]), ptx_int(0));

@@ -264,7 +264,7 @@ static bool copies_out(const FlowCode *code) {
 
 /* ---- plan ------------------------------------------------------------------------------------ */
 
-static const Plan *plan_role(Arena *arena, FlowCode *code) {
+Plan *plan_rows(Arena *arena, FlowCode *code) {
     Plan *plan = NEW(arena, Plan);
     plan_entry(code->prog, code->role, plan);
     plan->apart = apart_regions(arena, code);
@@ -272,7 +272,6 @@ static const Plan *plan_role(Arena *arena, FlowCode *code) {
     plan->drains = copies_out(code);
     plan->passes = turn_passes(arena, code);
     find_zeros(arena, code, plan);
-    plan_skipped(arena, code, plan);
     plan_waits(arena, code, plan);
     plan_ahead(arena, code, plan);
     plan_contractions(arena, code, plan);
@@ -283,7 +282,9 @@ static const Plan *plan_role(Arena *arena, FlowCode *code) {
 void plan_make(Arena *arena, Prog *prog) {
     for (size_t r = 0; r < prog->roles.count; r++) {
         FlowCode *code = prog->roles.items[r].code;
-        code->plan = plan_role(arena, code);
+        Plan *plan = plan_rows(arena, code);
+        plan_skipped(arena, code, plan);
+        code->plan = plan;
     }
     prog->plan = plan_kernel(arena, prog);
 }

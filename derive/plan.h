@@ -101,10 +101,10 @@ typedef struct Contraction {
 
 /* Work in iterations of other instances */
 typedef struct Skipped {
-    FlowCode *code;       /* a slice: acquires, which only advance cursors, and their control */
-    /* by region of it: for a loop with equal acquires in each iteration their number, by pipe;
-     * NULL: follow its rows */
-    int64_t **acquires;
+    /* a slice of the role: acquires, which advance cursors, and what decides about them */
+    FlowCode *code;
+    const struct Plan *plan; /* of the slice */
+    int grid;                /* its loop over the grid, -1: none */
 } Skipped;
 
 typedef VEC(int) Handles; /* role->handles */
@@ -132,6 +132,9 @@ typedef struct Plan {
     Contraction **contractions; /* by row; NULL: no contraction */
     Moves **moves;   /* by row; NULL: not a statement of threads */
     Skipped skipped; /* of a role in turn */
+    /* by region, in a slice of skipped iterations: for a loop that acquires the same in each
+     * iteration, how many stages, by pipe; NULL: its rows are emitted */
+    int64_t **steps;
 } Plan;
 
 typedef enum RangeKind { RANGE_FULL, RANGE_EMPTY, RANGE_FIELD, RANGE_TILE } RangeKind;
@@ -196,6 +199,7 @@ bool plan_unsafe_signals(const Unsafe *what);
 /* Marks, by index in the role, the register tiles that an ordinary row reads or writes and the
  * `shared` tile that it writes. */
 void plan_names(Arena *arena, const Row *row, bool *tiles);
+Plan *plan_rows(Arena *arena, FlowCode *code); /* all but skipped iterations */
 void plan_skipped(Arena *arena, FlowCode *code, Plan *plan);
 void plan_waits(Arena *arena, FlowCode *code, Plan *plan);
 void plan_ahead(Arena *arena, const FlowCode *code, Plan *plan); /* needs waits and turns */

@@ -51,10 +51,22 @@ static int64_t *acquires_of(Arena *arena, const FlowCode *code, const Region *lo
     return counts;
 }
 
+/* The loop over the grid; -1: it is not in the slice, because it acquires nothing */
+static int grid_of(const FlowCode *code) {
+    for (size_t r = 0; r < code->regions.count; r++)
+        if (code_region(code, (int)r)->kind == REGION_GRID) return (int)r;
+    return -1;
+}
+
 void plan_skipped(Arena *arena, FlowCode *code, Plan *plan) {
     if (!code->role->in_turn) return;
-    FlowCode *kept = plan->skipped.code = slice(arena, code);
-    plan->skipped.acquires = NEW_ARRAY(arena, int64_t *, kept->regions.count);
-    for (size_t r = 0; r < kept->regions.count; r++)
-        plan->skipped.acquires[r] = acquires_of(arena, kept, &kept->regions.items[r]);
+    FlowCode *kept = slice(arena, code);
+    Plan *steps = plan_rows(arena, kept);
+    steps->steps = NEW_ARRAY(arena, int64_t *, kept->regions.count);
+    for (size_t r = 0; r < kept->regions.count; r++) {
+        steps->steps[r] = acquires_of(arena, kept, code_region(kept, (int)r));
+        kept->regions.items[r].unroll = false; /* its variable subscripts nothing there */
+    }
+    kept->lates.count = 0; /* no row keeps a stage */
+    plan->skipped = (Skipped){kept, steps, grid_of(kept)};
 }
