@@ -75,6 +75,11 @@ expect "help" 0 "pipec explain" "$P" --help
 expect "version" 0 "pipec 0." "$P" --version
 expect "unknown command" 2 'error: unknown command `frob`' "$P" frob
 holds "the commands are one line away" sh -c 'grep -qF "pipec --help" err && [ "$(wc -l <err)" = 2 ]'
+# The README shows this run; the time and the reason for the emulator are those of a machine
+shown() { sed -e 's|^examples/||' -e 's/driver: .*)$/driver: ..)/' -e 's/^  [0-9.]* [mun]*s, .*/  time/'; }
+sed -n '/^examples\/axpy.pipe: kernel/,/^```/p' "$here/../../README.md" | sed '$d' | shown >readme
+"$P" run axpy.pipe 2>&1 | shown >printed
+holds "the run in the README" cmp readme printed
 expect "a command that is nearly right" 2 'did you mean `check`?' "$P" chekc axpy.pipe
 expect "an option that is nearly right" 2 'did you mean `--seed`?' "$P" run axpy.pipe --seeds=3
 expect "an option of one dash" 2 'did you mean `--on`?' "$P" run axpy.pipe -on emulator
