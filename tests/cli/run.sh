@@ -291,7 +291,7 @@ expect "emit rows before what is said of them" 1 "error[P0306]" \
 holds "rows come first" sh -c 'head -n 1 all | grep -q "^role load" && grep -q "^error" all'
 expect "emit rows of what is no program" 1 "error[" sh -c "echo kernel | '$P' build - --emit=code"
 holds "there are none" test ! -s out
-expect "emit something else" 2 ", not `llvm`" "$P" build copy.pipe --emit=llvm
+expect "emit something else" 2 ', not `llvm`' "$P" build copy.pipe --emit=llvm
 expect "emit into a file" 0 - "$P" build copy.pipe --emit=ast -o copy.ast
 holds "it is there" test -s copy.ast
 expect "report" 0 "pipe p[2]" "$P" build copy.pipe --report
