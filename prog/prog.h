@@ -7,7 +7,8 @@
  *   elaborate (names, types, inlining)     uniform (threads over which values vary)
  *   turns (instances in turn)              tiles (index ranges, classes, boxes, padding)
  *   stages (linear rule)                   counts (of acquires)
- *   resources (warps, shared memory, counts, registers) */
+ *   resources (warps, shared memory, counts, registers)
+ * A field that elaboration sets is also written in prog/key.c or prog/key_prog.c. */
 #ifndef PIPEC_PROG_H
 #define PIPEC_PROG_H
 
