@@ -16,7 +16,7 @@ trap 'rm -rf "$scratch"' EXIT
 
 # Kernels of other files; many N: at least N lines
 collect() {
-    for file in examples/*.pipe tests/run/*.pipe tests/check/*-ok.pipe; do
+    for file in examples/*.pipe tests/run/*.pipe tests/check/*/*-ok.pipe; do
         grep -qE '^(const|static|fn) |^//> (check|build)|sm_(80|89|90|100a|120a) ' "$file" || echo "$file"
     done >"$scratch/names"
     while read -r file; do

@@ -159,7 +159,7 @@ static void check_bugs(Test *test, const char *text, const Words *lines) {
     Items files = {0};
     follow_links(test, text);
     compare_counts(test, text, lines);
-    files_in(test->arena, "tests/check", ".pipe", false, &files);
+    files_in(test->arena, "tests/check", ".pipe", true, &files);
     for (size_t i = 0; i < files.count; i++) {
         const char *name = strrchr(files.items[i], '/') + 1;
         if ((strncmp(name, "mojo-", 5) == 0 || strncmp(name, "peers-", 6) == 0) && !ends_with(name, "-ok.pipe"))

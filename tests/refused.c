@@ -75,8 +75,14 @@ static void build(Test *test, const char *text, size_t length, PipecOptions opti
     pipec_program_free(program);
 }
 
+/* Diagnostics name a program of tests/check without its folder, so that their texts do not depend on
+ * where it is. */
+static const char *source_name(const Test *test) {
+    return arena_printf(test->arena, "tests/check/%s", strrchr(test->item, '/') + 1);
+}
+
 static void check_whole(Test *test, const char *text, size_t length, Outcome *outcome) {
-    PipecOptions options = {.name = test->item, .check_only = true};
+    PipecOptions options = {.name = source_name(test), .check_only = true};
     Words lines = lines_of(test->arena, text);
     for (size_t i = 0; i < lines.count; i++) {
         if (strncmp(lines.items[i], "//> build", 9) == 0) options.check_only = false;
@@ -190,6 +196,23 @@ static void judge(Test *test, const char *text, Outcome *outcome, bool twins) {
     expect(test, file_exists(twin), "the accepted twin %s is missing", twin);
 }
 
+/* The folder of a program has the hundred of its first diagnostic, as P03xx. An accepted twin stands
+ * beside its refused program; other accepted programs are in `accepted`. */
+static void expect_folder(Test *test, const Outcome *outcome) {
+    size_t length = strlen(test->item);
+    if (ends_with(test->item, "-ok.pipe")) {
+        size_t base = length - strlen("-ok.pipe");
+        if (file_exists(arena_printf(test->arena, "%.*s.pipe", (int)base, test->item))) return;
+    }
+    const char *folder = "accepted";
+    bool refused = outcome->errors > 0 || outcome->undecided;
+    if (outcome->found.count && (refused || file_exists(with_suffix(test->arena, test->item, ".err"))))
+        folder = arena_printf(test->arena, "%.3sxx", outcome->found.items[0].code);
+    const char *wanted = arena_printf(test->arena, "tests/check/%s/", folder);
+    bool fine = strncmp(test->item, wanted, strlen(wanted)) == 0;
+    expect(test, fine, "belongs in %s, with its .err and its twin", wanted);
+}
+
 static void run_parse(Test *test) {
     size_t length = 0;
     const char *text = file_read(test->arena, test->item, &length);
@@ -204,10 +227,11 @@ static void run_check(Test *test) {
     Outcome outcome = {.text = ""};
     check_whole(test, text, length, &outcome);
     judge(test, text, &outcome, true);
+    expect_folder(test, &outcome);
 }
 
 static void list_parse(Arena *arena, Items *items) { files_in(arena, "tests/parse", ".pipe", false, items); }
-static void list_check(Arena *arena, Items *items) { files_in(arena, "tests/check", ".pipe", false, items); }
+static void list_check(Arena *arena, Items *items) { files_in(arena, "tests/check", ".pipe", true, items); }
 
 /* ---- codes ----------------------------------------------------------------------------------- */
 
@@ -265,7 +289,7 @@ static void compare_tables(Test *test) {
 static bool is_tested(Test *test, const char *code) {
     Items files = {0};
     files_in(test->arena, "tests/parse", ".pipe", false, &files);
-    files_in(test->arena, "tests/check", ".pipe", false, &files);
+    files_in(test->arena, "tests/check", ".pipe", true, &files);
     size_t refused = files.count;
     files_in(test->arena, "tests/run", ".pipe", false, &files);
     files_in(test->arena, "examples", ".pipe", false, &files);

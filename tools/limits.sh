@@ -12,7 +12,7 @@ refused() { # FILE..: those that are refused or undecided
     for file; do "$copy/build/release/pipec" check "$file" >/dev/null 2>&1 || echo "$file"; done
 }
 build || { echo "limits: it does not build"; exit 2; }
-base=$(refused tests/check/*.pipe tests/known/*.pipe)
+base=$(refused tests/check/*/*.pipe tests/known/*.pipe)
 if [ $# -eq 0 ]; then
     # ROW_STEPS and WORDS_A_STEP are costs, not limits
     set -- $(sed -nE 's/^#define ([A-Z_]+_(MOST|STEPS|WORK)|MAX_TRIPS)[ \t]+[0-9].*/\1/p' check/*.[ch] flow/*.[ch] derive/*.[ch] algebra/*.[ch] |

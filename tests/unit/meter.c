@@ -87,7 +87,7 @@ static void test_neighbours(void) {
 }
 
 int main(void) {
-    const char *const files[] = {"examples/axpy.pipe", "examples/gemm.pipe", "tests/check/dropped-by-break.pipe",
+    const char *const files[] = {"examples/axpy.pipe", "examples/gemm.pipe", "tests/check/P03xx/dropped-by-break.pipe",
                                  "tests/run/empty-loads.pipe"};
     for (size_t i = 0; i < COUNT_OF(files); i++) test_file(files[i], true);
     for (size_t i = 0; i < 2; i++) test_file(files[i], false);

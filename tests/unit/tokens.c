@@ -49,13 +49,17 @@ static uint64_t draw(Random *random, uint64_t below) {
 
 /* ---- texts and tokens ------------------------------------------------------------------------ */
 
+/* Files of the folder, and of those in it; of tests/check only accepted twins */
 static void read_folder(Arena *arena, const char *folder, Files *files) {
     DIR *dir = opendir(folder);
     for (const struct dirent *entry; dir && (entry = readdir(dir));) {
         size_t length = strlen(entry->d_name);
+        const char *path = arena_printf(arena, "%s/%s", folder, entry->d_name);
+        if (!strchr(entry->d_name, '.')) read_folder(arena, path, files);
         if (length < 6 || strcmp(entry->d_name + length - 5, ".pipe") != 0) continue;
-        if (strcmp(folder, "tests/check") == 0 && (length < 9 || strcmp(entry->d_name + length - 8, "-ok.pipe") != 0)) continue;
-        FILE *file = fopen(arena_printf(arena, "%s/%s", folder, entry->d_name), "rb");
+        bool twin = length > 8 && strcmp(entry->d_name + length - 8, "-ok.pipe") == 0;
+        if (strncmp(folder, "tests/check/", 12) == 0 && !twin) continue;
+        FILE *file = fopen(path, "rb");
         char *text = arena_alloc(arena, 20001);
         if (file && fread(text, 1, 20000, file) < 20000) vec_push(arena, files, text);
         if (file) fclose(file);
