@@ -119,7 +119,7 @@ typedef struct Bindings {
     const Poly *const *locals;
 } Bindings;
 
-/* What is known at one place of a role. The caller sets `space` and `rank` for each statement. */
+/* The facts at one place of a role. The caller sets `space` and `rank` for each statement. */
 typedef struct Algebra {
     Arena *arena;
     const Prog *prog;
@@ -128,7 +128,7 @@ typedef struct Algebra {
     VEC(Atom) atoms;
     int *buckets;              /* hash table of atoms by key: 1 + id, 0: free */
     size_t bucket_count;
-    SimpleAtom simple[SIMPLE_CACHED]; /* the last ones that were asked for, by kind and index */
+    SimpleAtom simple[SIMPLE_CACHED]; /* the most recent results, by kind and index */
     struct Memo { const Expr *expr; int version; const IndexSpace *space; const Poly *residue, *value; } *memo;
     size_t memo_count, memo_capacity;
     Facts facts;               /* of the path, each >= 0 */

@@ -77,7 +77,7 @@ const Poly *poly_extreme(Algebra *algebra, bool is_max, const Poly *a, const Pol
 
 /* ---- expressions ----------------------------------------------------------------------------- */
 
-/* A comparison of integers is a question whether a difference is >= 0, and conditions are
+/* A comparison of integers tests whether a difference is >= 0, and conditions are
  * numbers 0 and 1: every spelling of a condition gives the same polynomial. NULL: compares
  * floats, or is too large. */
 static const Poly *truth_poly(Algebra *algebra, const Expr *expr, const Poly *left, const Poly *right) {

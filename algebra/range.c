@@ -77,7 +77,7 @@ static bool is_of_symbols(const Algebra *algebra, const Poly *poly) {
     return true;
 }
 
-/* Preconditions exclude 0. What the launch computes itself it does not divide by 0. */
+/* Preconditions exclude 0. A launch never divides by 0 in its own formulas. */
 static bool is_asked(Algebra *algebra, const Poly *poly) {
     if (algebra->launched) return true;
     algebra_learn(algebra);

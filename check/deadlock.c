@@ -1,4 +1,4 @@
-/* Proves for all counts that no role waits for ever. Needs equal counts; gives a proof, or a
+/* Proves for all counts that the roles do not deadlock. Needs equal counts; gives a proof, or a
  * refusal at sizes that deadlock (check/trace.h), or a message about what is undecided.
  *
  * In a deadlock there is a cycle of roles each of which waits for the next one, over a pipe.

@@ -435,7 +435,7 @@ static const Poly *decided(Algebra *algebra, const Poly *poly, int truth, bool h
     return poly;
 }
 
-/* A condition is a number 0 or 1 made of truths: asks each of them and replaces it. */
+/* A condition is a number 0 or 1 of several decisions: makes each decision and substitutes it. */
 static int truth_question(Part *part, int side, int around, const Poly *poly, int yes, int no, int depth) {
     Algebra *algebra = part_algebra(part, side, around);
     int64_t value;

@@ -64,7 +64,7 @@ static bool counter_decides(const Search *s, const Position *place, const Number
     return false;
 }
 
-/* Is the number greater than `above`? view: -1, or the group whose loop asks: then the counters,
+/* Is the number greater than `above`? view: -1, or the group whose loop queries: then the counters,
  * and `above`, may be relative */
 static Answer asked(Search *s, const State *state, const Position *place, int number, int view, int64_t above) {
     const Number *row = &s->part->numbers.items[number];
@@ -204,7 +204,7 @@ static int rank_of(const Machine *m, const Position *place, const Loop *loop) {
     return own_side(m, place)->ranks[loop ? loop->region->begin : *place->step / 2];
 }
 
-/* Matching loops are compared by their counters, otherwise by the rank of what comes next,
+/* Matching loops are compared by their counters, otherwise by the rank of the next row,
  * otherwise by the row in the enclosing list. A process that has just decided lets others run
  * first. */
 static bool before(const Machine *m, const State *state, const Position *a, const Position *b) {

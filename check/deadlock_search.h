@@ -72,7 +72,7 @@ typedef struct Question { /* is the number greater than `above`? */
     /* 0, or 1 + the loop whose counter is compared: counter < times * number + above */
     int counted;
     int yes, no; /* the next question, or the value of the condition */
-    int region;  /* the IF that asks */
+    int region;  /* the IF of the condition */
 } Question;
 
 typedef struct Side { /* a role, restricted to a part */
@@ -129,7 +129,7 @@ typedef struct Number {
     int *last;         /* by side: the last step that needs it, -1: none */
 } Number;
 
-/* what the loops of a group know of their number beyond `exact` */
+/* facts about the number of a group of loops beyond `exact` */
 typedef struct View {
     int number, group;
 } View;
@@ -175,7 +175,7 @@ typedef struct Part { /* roles connected by pipes to a biconnected component */
     VEC(Apart) apart;
     Split split;
     bool ordered;       /* the roles have a common order */
-    bool proves;        /* does not ask conditions that their path decides */
+    bool proves;        /* skips conditions that their path decides */
     int32_t exact;      /* least number of first iterations that are distinguished */
     bool drops;         /* removes rows that are proved dead */
     bool cuts;          /* cuts loops if one of the roles has them in pieces */

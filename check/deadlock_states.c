@@ -92,7 +92,7 @@ static Verdict keep(States *s, State *state, int decided) {
     size_t bucket = bucket_of(s, state, hash);
     if (s->buckets[bucket]) return VERDICT_CLEAN;
     Known known = {.state = store(search, state), .hash = hash};
-    /* The normal form changes the question: the same process asks again */
+    /* The normal form changes the query: the same process makes it again */
     m->decider = decided;
     if (machine_run(m, state) != OUTCOME_OPEN) return VERDICT_BEYOND;
     known.open = search->open;

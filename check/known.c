@@ -1,4 +1,4 @@
-/* What is known of the combinations of one kernel: a list of keys, which are compared whole. */
+/* Results for the combinations of one kernel: a list of keys, which are compared in full. */
 #include "check/known.h"
 
 #include <string.h>
@@ -42,7 +42,7 @@ KnownCode *known_find(Known *known, const Key *key) {
     return entry;
 }
 
-/* ---- what `written` leaves ------------------------------------------------------------------- */
+/* ---- results of `written` ------------------------------------------------------------------- */
 
 typedef enum Way { KEEP, GIVE, COMPARE } Way;
 

@@ -240,7 +240,7 @@ static void check_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis) {
     refuse(p, value, value->span, axis, what, neutral[joining], &fill);
 }
 
-/* True if the written object begins anew in each iteration of the region */
+/* True if each iteration of the region redeclares the written object */
 static bool opened_inside(const Padding *p, const Region *region) {
     const Access *target = p->target;
     ObjectKind object = !target ? OBJECT_LOCAL : target->space == SPACE_STAGE ? OBJECT_HANDLE : OBJECT_TILE;

@@ -97,7 +97,7 @@ static void validate(Arena *arena, const Prog *prog) {
 #endif
 }
 
-/* ---- what is no Code ------------------------------------------------------------------------- */
+/* ---- parts that are not Code ------------------------------------------------------------------------- */
 
 /* Depths of pipes, and what is only handed on: constants, and the order of tiles. A pass that reads
  * Code alone does not see them. */

@@ -232,7 +232,7 @@ Block *race_block(Arena *arena, Traced *traced, Places *places, const Sizes *siz
     f.block->processes = f.count = (int)run->machine->processes.count;
     open_clocks(&f);
     run->tile = see, run->event = step, run->data = &f;
-    run->machine->halts = true; /* a process runs as far as it is known */
+    run->machine->halts = true; /* a process runs as far as its rows are known */
     Outcome outcome = trace_run(run);
     f.block->cut = outcome == OUTCOME_BEYOND;
     for (int p = 0; p < f.count; p++) f.block->cut |= run->machine->halted[p];

@@ -1,9 +1,9 @@
-/* The window condition. It needs no search, and does not ask in which order loops and conditions
- * come.
+/* The window condition. It needs no search, and does not depend on the order of loops and
+ * conditions.
  *
  * Theorem. Let E be a set of edges (a pipe, its producer, one of its consumers) in which each role
  * is one process, such that the roles and edges form a forest: no pipe from a role to itself, no
- * two ways between two roles. Let both ends of each edge acquire equally often in each block, let
+ * two paths between two roles. Let both ends of each edge acquire equally often in each block, let
  * each stage that is acquired be released once, and let for each edge
  *
  *     window(producer) + window(consumer) < S,

@@ -74,7 +74,7 @@ static void add_guard(Written *w, Guards *guards, const Guard *guard) {
     *guards = (Guards){made, guards->count + 1};
 }
 
-/* On the paths of `where`, the region's question has the answer `truth`: records what they have
+/* On the paths of `where`, the condition of the region is `truth`: records what they have
  * written and `other` has not */
 static void guard(Written *w, Guards *guards, const State *where, const State *other, int region, bool truth) {
     for (size_t i = 0; i < w->count && guards->count < GUARDS_MOST; i++) {

@@ -285,7 +285,7 @@ static bool old_allowed(Elab *e, const AstExpr *ast, const Object *object) {
     return false;
 }
 
-/* What may be read in which place: formulas of ranges read only inputs, `ensures` reads outputs
+/* The tensors that may be read at each place: formulas of ranges read only inputs, `ensures` reads outputs
  * only as claims. */
 static bool readable(Elab *e, const AstExpr *ast, const Object *object, bool old) {
     if (object->space != SPACE_GLOBAL) return true;

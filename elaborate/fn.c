@@ -199,7 +199,7 @@ static bool pass_stage(Elab *e, const Passing *p, const AstExpr *arg, const AstP
     return true;
 }
 
-/* Refuses `borrow` of what is no stage, `inout` of a stage */
+/* Refuses `borrow` of anything but a stage, and `inout` of a stage */
 static bool refuse_mode(Elab *e, const AstParam *param) {
     Diag *diag = elab_error(e, P0123, param->mode_span, "`%s` cannot be written before %s",
                             elab_text_of(e, param->mode_span),
