@@ -186,7 +186,10 @@ static void draw_role(Scope *outer, const Stmts *script, int number_of_role) {
     Stmts *into = &grid->body;
     if (role->in_turn) {
         Stmt *turn = stmt_new(program, S_TURN);
-        Stmt *last = body.count > 0 ? stmts_remove(&body, body.count - 1) : NULL;
+        size_t count = body.count;
+        bool writes = count > 0 && body.items[count - 1]->kind == S_TILE &&
+                      body.items[count - 1]->target->kind == X_TENSOR;
+        Stmt *last = writes ? stmts_remove(&body, count - 1) : NULL;
         turn->body = body;
         stmts_add(program, into, turn);
         if (last != NULL) stmts_add(program, into, last);

@@ -390,7 +390,7 @@ static const struct {
             {"a ring too short", wound_ring, 20, THEME_STAGES},
             {"an end forgotten", wound_end, 3, THEME_STAGES},
             {"a hint too early", wound_hint, 17, THEME_STAGES},
-            {"a hint", wound_asked, 19, THEME_TURNS},
+            {"a hint", wound_asked, 30, THEME_TURNS},
             {"a share forgotten", wound_rank, 34, THEME_TURNS},
             {"a copy computed", wound_bytes, 9, THEME_ROTATION},
             {"a copy again", wound_again, 5, THEME_RACES},
@@ -404,7 +404,7 @@ static const struct {
             {"hand-overs exchanged", wound_events, 112, THEME_STAGES},
             {"a condition of instances", wound_uniform, 12, THEME_TURNS},
             {"a turn", wound_turn, 84, THEME_TURNS},
-            {"no turn", wound_no_turn, 20, THEME_TURNS}};
+            {"no turn", wound_no_turn, 30, THEME_TURNS}};
 
 static int weight_of(const Program *program, size_t row) {
     bool themed = program->theme != THEME_ANY && program->theme == rows[row].theme;
