@@ -125,18 +125,17 @@ static void fill_parameters(Arena *arena, const Prog *prog, Manifest *manifest) 
 }
 
 /* Tensor maps, pointers, extents, scalars, the watchdog's area. */
-static void fill_arguments(Arena *arena, const Prog *prog, const CodegenOptions *options, Manifest *manifest) {
-    for (size_t i = 0; i < prog->maps.count; i++)
-        vec_push(arena, &manifest->arguments, (ManifestArgument){ARGUMENT_TENSOR_MAP, (int)i});
-    for (size_t i = 0; i < prog->params.count; i++)
-        if (prog->params.items[i].is_tensor && prog->params.items[i].by_pointer)
-            vec_push(arena, &manifest->arguments, (ManifestArgument){ARGUMENT_POINTER, (int)i});
-    for (size_t i = 0; i < prog->symbols.count; i++)
-        if (prog->symbols.items[i].is_extent)
-            vec_push(arena, &manifest->arguments, (ManifestArgument){ARGUMENT_EXTENT, (int)i});
-    for (size_t i = 0; i < prog->params.count; i++)
-        if (!prog->params.items[i].is_tensor)
-            vec_push(arena, &manifest->arguments, (ManifestArgument){ARGUMENT_SCALAR, (int)i});
+static void fill_arguments(Arena *arena, const Prog *prog, const CodegenOptions *options,
+                           Manifest *manifest) {
+    static const ArgumentKind kinds[] = {[PASSED_MAP] = ARGUMENT_TENSOR_MAP,
+                                         [PASSED_POINTER] = ARGUMENT_POINTER,
+                                         [PASSED_EXTENT] = ARGUMENT_EXTENT,
+                                         [PASSED_SCALAR] = ARGUMENT_SCALAR};
+    for (size_t i = 0; i < prog->plan->arguments.count; i++) {
+        const Passed *argument = &prog->plan->arguments.items[i];
+        vec_push(arena, &manifest->arguments,
+                 (ManifestArgument){kinds[argument->kind], argument->index});
+    }
     if (options->watchdog) vec_push(arena, &manifest->arguments, (ManifestArgument){ARGUMENT_WATCHDOG, 0});
 }
 

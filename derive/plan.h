@@ -1,4 +1,10 @@
-/* plan: facts for codegen in addition to the rows of a role. Codegen computes no facts itself.
+/* plan: all derived facts, which --emit=plan prints, the report explains and codegen obeys; codegen
+ * computes none itself. They lie with what they are about:
+ *   - columns of Prog that derive/ fills: Tile (class, box, bulk, mma, piece, multicast, order,
+ *     spread), Field and RoleTile (layout, offset), Pipe and PipeUse (barriers, arrivals, bytes,
+ *     fences), Role (warps, registers, named barriers), Map; and Late.lag of Code;
+ *   - KernelPlan: the block; Plan: a role, by row and region of its Code.
+ *
  *   plan.c        places where turns are passed on, regions with diverged lanes, zeros
  *   plan_skip.c   iterations that belong to another instance
  *   waits.c       commits of and waits for matrix instructions
@@ -156,7 +162,23 @@ typedef struct SharedGroup {
     VEC(int) roles;
 } SharedGroup;
 
+typedef enum PassedKind {
+    PASSED_MAP,     /* prog->maps */
+    PASSED_POINTER, /* prog->params, a tensor */
+    PASSED_EXTENT,  /* prog->symbols */
+    PASSED_SCALAR,  /* prog->params */
+    PASSED_KINDS
+} PassedKind;
+
+typedef struct Passed {
+    PassedKind kind;
+    int index, bytes;
+} Passed;
+
+typedef VEC(Passed) PassedList;
+
 typedef struct KernelPlan {
+    PassedList arguments; /* of a launch, in their order */
     VEC(Range) memory;
     VEC(SharedGroup) groups;
     /* number of blocks of an SM, and the resource that limits it. Registers count if setmaxnreg
@@ -205,6 +227,7 @@ void plan_waits(Arena *arena, FlowCode *code, Plan *plan);
 void plan_ahead(Arena *arena, const FlowCode *code, Plan *plan); /* needs waits and turns */
 void plan_print_row(const FlowCode *code, const Plan *plan, int at, Str *out);
 void plan_entry(const Prog *prog, const Role *role, Plan *plan);
+PassedList resources_arguments(Arena *arena, const Prog *prog);
 const KernelPlan *plan_kernel(Arena *arena, const Prog *prog);
 void plan_contractions(Arena *arena, const FlowCode *code, Plan *plan);
 void plan_moves(Arena *arena, const FlowCode *code, Plan *plan);

@@ -162,6 +162,7 @@ const KernelPlan *plan_kernel(Arena *arena, const Prog *prog) {
     Mapper mapper = {arena, prog, plan};
     for (size_t p = 0; p < prog->pipes.count; p++) map_pipe(&mapper, &prog->pipes.items[p]);
     for (size_t r = 0; r < prog->roles.count; r++) map_tiles(&mapper, &prog->roles.items[r]);
+    plan->arguments = resources_arguments(arena, prog);
     find_groups(&mapper);
     count_blocks(prog, plan);
     count_bytes(prog, plan);

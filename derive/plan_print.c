@@ -41,12 +41,25 @@ static void print_map(const Prog *prog, size_t number, Str *out) {
     str_char(out, '\n');
 }
 
+static void print_arguments(const PassedList *arguments, Str *out) {
+    static const char *const kinds[] = {[PASSED_MAP] = "map",
+                                        [PASSED_POINTER] = "pointer",
+                                        [PASSED_EXTENT] = "extent",
+                                        [PASSED_SCALAR] = "scalar"};
+    str_add(out, "  launched with");
+    for (size_t i = 0; i < arguments->count; i++)
+        str_printf(out, "%s %s %d", i > 0 ? "," : "", kinds[arguments->items[i].kind],
+                   arguments->items[i].index);
+    str_char(out, '\n');
+}
+
 static void print_kernel(const Prog *prog, const KernelPlan *plan, Str *out) {
     str_printf(out, "block: %d warps, %u bytes of shared memory", prog->warps, prog->shared_bytes);
     if (prog->launch_registers)
         str_printf(out, ", launched with %d registers a thread", prog->launch_registers);
     str_printf(out, "\n  %" PRId64 " on an SM, limited by %s, %" PRId64 " bytes in flight each\n",
                plan->blocks, plan->limited, plan->in_flight);
+    print_arguments(&plan->arguments, out);
     for (size_t i = 0; i < plan->memory.count; i++) print_range(&plan->memory.items[i], out);
     for (size_t i = 0; i < plan->groups.count; i++) print_group(prog, &plan->groups.items[i], out);
     for (size_t i = 0; i < prog->maps.count; i++) print_map(prog, i, out);

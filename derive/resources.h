@@ -3,7 +3,7 @@
  *   resources_warps.c      warps of the roles
  *   resources_registers.c  registers of their threads
  *   resources_memory.c     the map of shared memory
- *   resources_launch.c     bytes of parameters */
+ *   resources_launch.c     parameters, and their bytes */
 #ifndef PIPEC_RESOURCES_H
 #define PIPEC_RESOURCES_H
 

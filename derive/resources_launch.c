@@ -1,60 +1,80 @@
-/* Bytes of a kernel's launch parameters, in the order of codegen/manifest.c: tensor maps,
- * pointers, extents, scalars, and the watchdog's area, which runs compile in. */
+/* The parameters of a kernel, in their order: tensor maps, pointers, extents, scalars, and after
+ * them the watchdog's area, which runs compile in; and whether a launch takes so many bytes. */
+#include "derive/plan.h"
 #include "derive/resources.h"
 
 #define MAP_BYTES     128
 #define POINTER_BYTES 8
 #define EXTENT_BYTES  4
 
-typedef struct Parameters {
-    int maps, pointers, extents;
-    int scalars, scalar_bytes; /* padded, after the extents */
-} Parameters;
-
 static int up_to(int bytes, int size) { return (bytes + size - 1) / size * size; }
 
-static int bytes_before_scalars(const Parameters *all) {
-    return all->maps * MAP_BYTES + all->pointers * POINTER_BYTES + all->extents * EXTENT_BYTES;
-}
-
-static Parameters count(const Prog *prog) {
-    Parameters all = {.maps = (int)prog->maps.count};
+PassedList resources_arguments(Arena *arena, const Prog *prog) {
+    PassedList all = {0};
+    for (size_t i = 0; i < prog->maps.count; i++)
+        vec_push(arena, &all, (Passed){PASSED_MAP, (int)i, MAP_BYTES});
     for (size_t i = 0; i < prog->params.count; i++)
-        all.pointers += prog->params.items[i].is_tensor && prog->params.items[i].by_pointer;
-    for (size_t i = 0; i < prog->symbols.count; i++) all.extents += prog->symbols.items[i].is_extent;
-    int start = bytes_before_scalars(&all), end = start;
+        if (prog->params.items[i].is_tensor && prog->params.items[i].by_pointer)
+            vec_push(arena, &all, (Passed){PASSED_POINTER, (int)i, POINTER_BYTES});
+    for (size_t i = 0; i < prog->symbols.count; i++)
+        if (prog->symbols.items[i].is_extent)
+            vec_push(arena, &all, (Passed){PASSED_EXTENT, (int)i, EXTENT_BYTES});
     for (size_t i = 0; i < prog->params.count; i++) {
         const Param *param = &prog->params.items[i];
-        if (param->is_tensor) continue;
-        int bytes = element_rows[param->type].bytes;
-        end = up_to(end, bytes) + bytes;
-        all.scalars++;
+        if (!param->is_tensor)
+            vec_push(arena, &all,
+                     (Passed){PASSED_SCALAR, (int)i, (int)element_rows[param->type].bytes});
     }
-    all.scalar_bytes = end - start;
     return all;
+}
+
+typedef struct Sum {
+    int count, bytes; /* padding before each included */
+} Sum;
+
+/* By kind; returns the end of all. */
+static int add_up(const PassedList *all, Sum *sums) {
+    int end = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        const Passed *argument = &all->items[i];
+        int start = end, size = argument->bytes;
+        end = up_to(end, size > POINTER_BYTES ? POINTER_BYTES : size) + size;
+        sums[argument->kind].count++;
+        sums[argument->kind].bytes += end - start;
+    }
+    return end;
 }
 
 static const char *plural(int count) { return count == 1 ? "" : "s"; }
 
+static void note_sum(const Resources *res, Diag *diag, const Sum *sum, const char *what) {
+    if (sum->count > 0)
+        diag_note(res->diags, diag, "%d %s: %d", sum->count, what, sum->bytes);
+}
+
 void resources_launch(Resources *res) {
     const Prog *prog = res->prog;
-    Parameters all = count(prog);
-    int bytes = up_to(bytes_before_scalars(&all) + all.scalar_bytes, POINTER_BYTES) + POINTER_BYTES;
+    const PassedList all = resources_arguments(res->arena, prog);
+    Sum sums[PASSED_KINDS] = {{0, 0}};
+    int bytes = up_to(add_up(&all, sums), POINTER_BYTES) + POINTER_BYTES;
     if (!prog->target || bytes <= prog->target->parameter_limit) return;
     Diag *diag =
         diag_at(res->diags, P0508, prog->span,
                 "kernel `%s` takes %d bytes of parameters, but a launch on %s takes at most %d",
                 prog->name, bytes, prog->target->name, prog->target->parameter_limit);
-    if (all.maps)
-        diag_note(res->diags, diag, "%d tensor map%s: %d = %d x %d", all.maps, plural(all.maps), all.maps * MAP_BYTES, all.maps,
-                  MAP_BYTES);
-    if (all.pointers)
-        diag_note(res->diags, diag, "%d tensor%s by pointer: %d", all.pointers, plural(all.pointers), all.pointers * POINTER_BYTES);
-    if (all.extents) diag_note(res->diags, diag, "%d extent%s: %d", all.extents, plural(all.extents), all.extents * EXTENT_BYTES);
-    if (all.scalars) diag_note(res->diags, diag, "%d scalar%s: %d", all.scalars, plural(all.scalars), all.scalar_bytes);
+    const Sum *maps = &sums[PASSED_MAP], *pointers = &sums[PASSED_POINTER],
+              *extents = &sums[PASSED_EXTENT], *scalars = &sums[PASSED_SCALAR];
+    if (maps->count)
+        diag_note(res->diags, diag, "%d tensor map%s: %d = %d x %d", maps->count,
+                  plural(maps->count), maps->bytes, maps->count, MAP_BYTES);
+    if (pointers->count)
+        diag_note(res->diags, diag, "%d tensor%s by pointer: %d", pointers->count,
+                  plural(pointers->count), pointers->bytes);
+    note_sum(res, diag, extents, extents->count == 1 ? "extent" : "extents");
+    note_sum(res, diag, scalars, scalars->count == 1 ? "scalar" : "scalars");
     diag_note(res->diags, diag, "watchdog of `run`: %d", POINTER_BYTES);
     diag_help(res->diags, diag, "%s",
-              all.maps ? "join tensors, or copy some `by lanes`: each box shape of each tensor "
+              maps->count ? "join tensors, or copy some `by lanes`: each box shape of each tensor "
                          "takes a tensor map"
                        : "join tensors and scalars, or declare constants as `const` or `static`");
 }
