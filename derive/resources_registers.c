@@ -187,6 +187,8 @@ static void refuse_accumulators(Resources *res, const Role *role, int taken, int
         diag_note(diags, diag,
                   "all of them are live at once; registers of a tile are free again after the "
                   "block that declares it");
+    int needs = (taken + BESIDE_ACCUMULATORS + 7) / 8 * 8;
+    if (role->regs && needs <= ACCUMULATING_MOST) diag_help(diags, diag, "write `regs %d`", needs);
     int64_t columns = largest->extents[largest->rank - 1], fits = room - (taken - most);
     columns = fits > 0 ? columns * fits / most / 8 * 8 : 0;
     if (columns > 0)

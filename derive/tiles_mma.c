@@ -142,9 +142,9 @@ static bool sums_in(Contraction *c, const MmaRow *row) {
 /* "the nearest are 248 and 256"; 0: none on that side */
 static const char *nearest(Contraction *c, int64_t below, int64_t above) {
     if (below > 0 && above > 0)
-        return arena_printf(c->tiles->arena, "the nearest extents are %lld and %lld",
-                            (long long)below, (long long)above);
-    return arena_printf(c->tiles->arena, "the nearest extent is %lld",
+        return arena_printf(c->tiles->arena, "use an extent of %lld or %lld", (long long)below,
+                            (long long)above);
+    return arena_printf(c->tiles->arena, "use an extent of %lld",
                         (long long)(below > 0 ? below : above));
 }
 
@@ -316,7 +316,7 @@ static bool operand_layout(Contraction *c, const MmaOperand *operand, int64_t pa
                          "rows of %s have %lld bytes, but a matrix operand needs a multiple of %d",
                          object, (long long)(row * bytes), TILES_SPAN_LEAST));
         diag_note(diags, diag, "matrix operands are swizzled over 32, 64 or 128 bytes");
-        diag_help(diags, diag, "counted in elements of %s per row, %s", spelling(tile->type),
+        diag_help(diags, diag, "in elements of %s per row, %s", spelling(tile->type),
                   nearest(c, row / unit * unit, (row / unit + 1) * unit));
         return false;
     }

@@ -204,7 +204,10 @@ static Val give(Elab *e, const AstStmt *const *list, size_t count, const AstItem
 
 static Val returned(Elab *e, const AstStmt *ast, const AstItem *fn, Element type) {
     if (!ast->value) {
-        elab_error(e, P0158, ast->span, "`%s` returns %s", fn->fn.name.text, elab_type_name(type));
+        Diag *diag =
+            elab_error(e, P0158, ast->span, "`return` without a value in `%s`", fn->fn.name.text);
+        LABEL(e, diag, fn->fn.result->span, "declared result");
+        HELP(e, diag, "write `return` with a value of type %s", elab_type_name(type));
         return elab_poison(e, ast->span);
     }
     Val v = elab_operand(e, elab_expr(e, ast->value));

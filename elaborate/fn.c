@@ -352,7 +352,8 @@ void elab_return_stmt(Elab *e, const AstStmt *ast) {
     Frame *frame = e->frame;
     if (!frame) {
         if (ast->value) {
-            elab_error(e, P0153, ast->value->span, "`return` with a value in a role");
+            Diag *diag = elab_error(e, P0153, ast->value->span, "`return` with a value in a role");
+            HELP(e, diag, "write `return;`");
             return;
         }
         Stmt *s = elab_stmt_new(e, S_LEAVE, ast->span);
@@ -366,11 +367,14 @@ void elab_return_stmt(Elab *e, const AstStmt *ast) {
                                 "`return` with a value in `%s`, which returns nothing",
                                 frame->fn->fn.name.text);
         LABEL(e, diag, frame->fn->head, "declared without `-> type`");
+        HELP(e, diag, "write `return;`, or declare the type of the result");
         return;
     }
     if (!ast->value && result) {
-        Diag *diag = elab_error(e, P0158, ast->span, "`%s` returns a value", frame->fn->fn.name.text);
-        LABEL(e, diag, result->span, "declared here");
+        Diag *diag = elab_error(e, P0158, ast->span, "`return` without a value in `%s`",
+                                frame->fn->fn.name.text);
+        LABEL(e, diag, result->span, "declared result");
+        HELP(e, diag, "write `return` with a value of this type");
         return;
     }
     if (result) {

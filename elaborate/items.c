@@ -218,7 +218,8 @@ static int find_role(Elab *e, AstName name, const char *end) {
 static bool field_type(Elab *e, const AstField *ast, Field *field) {
     if (!ast->type || ast->type->is_stage || !elab_element_type(e, ast->type, &field->type)) return false;
     if (field->type == E_BOOL) {
-        elab_error(e, P0131, ast->type->name.span, "a field cannot be bool");
+        Diag *diag = elab_error(e, P0131, ast->type->name.span, "a field cannot be bool");
+        HELP(e, diag, "declare it u8, and write a comparison: `s.x[i] != 0`");
         return false;
     }
     size_t rank = ast->type->dims.count;

@@ -78,7 +78,7 @@ static bool find_cursor(Elab *e, const AstExpr *ast, Unsafe *out) {
     if (produce ? pipe->producer == role : pipe_consumed_by(pipe, role)) return e->role->pipes[out->pipe].uses = true;
     Diag *diag = elab_error(e, produce ? P0400 : P0401, ast->span, "role `%s` does not %s pipe `%s`", e->role->name,
                             produce ? "produce" : "consume", pipe->name);
-    LABEL(e, diag, pipe->span, "its roles are named here");
+    LABEL(e, diag, pipe->span, "declared here");
     return false;
 }
 
