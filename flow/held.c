@@ -230,6 +230,16 @@ static bool follows(Flow *flow, int region, const void *state) {
     return hi - lo <= TRIPS_MOST && acquires(flow, region, state);
 }
 
+/* The last round only notes crowds. */
+static bool reports(const Flow *flow) {
+    const Held *held = flow->data;
+    const Prog *prog = flow->code->prog;
+    for (size_t p = 0; p < prog->pipes.count; p++)
+        for (int end = 0; end < 2; end++)
+            if (held->ends[2 * p + (size_t)end].most > prog->pipes.items[p].stages) return true;
+    return false;
+}
+
 static const Rule rule = {.name = "window",
                           .rows = ROW_BIT(ACQUIRE) | ROW_BIT(RELEASE) | ROW_BIT(DROP) |
                                   ROW_BIT(CLOSE) | ROW_BIT(KEEP) | ROW_BIT(FLUSH) | ROW_BIT(MOVE),
@@ -237,6 +247,7 @@ static const Rule rule = {.name = "window",
                           .copy = copy,
                           .join = join,
                           .step = step,
+                          .reports = reports,
                           .follows = follows};
 
 const Held *flow_held(Arena *arena, FlowCode *code) {
