@@ -243,28 +243,36 @@ static size_t block_size(const Arena *arena, size_t object) {
     return arena->bytes < BLOCK_MAX && object <= LARGE_PAGE / 4 ? LARGE_PAGE : BLOCK_MAX;
 }
 
-static void *cut(Arena *arena, size_t rounded) {
+/* The object must fit into the current block, whose free part is a multiple of ALIGNMENT. */
+static void *cut(Arena *arena, size_t bytes) {
     char *object = arena->next;
-    arena->next += rounded;
+    arena->next += rounded_up(bytes);
+    arena->bytes += bytes;
+    arena_count(arena, 1 + bytes / BYTES_A_STEP);
     return object;
 }
 
-/* The block that is being cut has no room for the object. */
-RARE static void *cut_anew(Arena *arena, size_t rounded) {
-    if (rounded > BLOCK_MAX / 4) return new_block(arena, rounded, false);
-    size_t size = block_size(arena, rounded) - sizeof(Block);
-    arena->next = new_block(arena, size, true);
-    arena->end = arena->next + size;
-    return cut(arena, rounded);
+/* The current block has no room for the object. */
+RARE static void *cut_anew(Arena *arena, size_t bytes) {
+    if (bytes > SIZE_MAX / 4) arena_fail(arena);
+    size_t rounded = rounded_up(bytes);
+    bool own = OBJECT_A_BLOCK || rounded > BLOCK_MAX / 4;
+    size_t size = own ? bytes : block_size(arena, rounded) - sizeof(Block);
+    char *block = new_block(arena, size, !own);
+    if (!own) {
+        arena->next = block;
+        arena->end = block + size;
+        return cut(arena, bytes);
+    }
+    arena->bytes += bytes;
+    arena_count(arena, 1 + bytes / BYTES_A_STEP);
+    return block;
 }
 
 void *arena_alloc(Arena *arena, size_t bytes) {
-    if (bytes > SIZE_MAX / 4) arena_fail(arena);
-    arena->bytes += bytes;
-    arena_count(arena, 1 + bytes / BYTES_A_STEP);
-    if (OBJECT_A_BLOCK) return new_block(arena, bytes, false);
-    size_t rounded = rounded_up(bytes);
-    return rounded > (size_t)(arena->end - arena->next) ? cut_anew(arena, rounded) : cut(arena, rounded);
+    if (!bytes) bytes = 1; /* each object has its own address */
+    if (OBJECT_A_BLOCK || bytes > (size_t)(arena->end - arena->next)) return cut_anew(arena, bytes);
+    return cut(arena, bytes);
 }
 
 void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes) {
