@@ -37,6 +37,7 @@ typedef struct Group {
 } Group;
 
 typedef struct Registers {
+    Arena *arena; /* scratch */
     Tiles *tiles;
     Role *role;
     int threads;
@@ -238,7 +239,7 @@ static void join_access(Registers *r, Site *site, const Access *access, size_t f
 static void collect(Registers *r, size_t statements) {
     Role *role = r->role;
     r->count = (role->tiles.count + statements) * PROG_MAX_INDEXES;
-    r->nodes = NEW_ARRAY(r->tiles->arena, Node, r->count + 1);
+    r->nodes = NEW_ARRAY(r->arena, Node, r->count + 1);
     for (size_t n = 0; n < r->count; n++) r->nodes[n].same = r->nodes[n].together = n;
     for (size_t t = 0; t < role->tiles.count; t++) {
         const RoleTile *tile = &role->tiles.items[t];
@@ -248,7 +249,7 @@ static void collect(Registers *r, size_t statements) {
             Node *node = &r->nodes[group.first + (size_t)d];
             node->used = true, node->extent = node->unit = tile->extents[d];
         }
-        vec_push(r->tiles->arena, &r->groups, group);
+        vec_push(r->arena, &r->groups, group);
     }
 }
 
@@ -266,7 +267,7 @@ static void read_statements(Registers *r) {
         Site *site = r->tiles->sites.items[i];
         if (!is_map(r, site) || !names_registers(site)) continue;
         Group group = {next, site->tile->space.bound, NULL, site};
-        vec_push(r->tiles->arena, &r->groups, group);
+        vec_push(r->arena, &r->groups, group);
         for (size_t k = 0; k <= site->reads.count && !site->poisoned; k++)
             if (register_access(site, k)) join_access(r, site, register_access(site, k), group.first);
         next += PROG_MAX_INDEXES;
@@ -430,7 +431,7 @@ static void flatten(Registers *r, const size_t *order, int count) {
 }
 
 static void settle_component(Registers *r, size_t component) {
-    size_t *order = NEW_ARRAY(r->tiles->arena, size_t, r->count + 1);
+    size_t *order = NEW_ARRAY(r->arena, size_t, r->count + 1);
     int count = order_of(r, component, order);
     Digit room = in_thread(1, r->threads, 0);
     if (count == 0) return;
@@ -443,7 +444,7 @@ static void settle_component(Registers *r, size_t component) {
 }
 
 static void settle_classes(Registers *r) {
-    bool *accumulates = NEW_ARRAY(r->tiles->arena, bool, r->count + 1);
+    bool *accumulates = NEW_ARRAY(r->arena, bool, r->count + 1);
     for (size_t n = 0; n < r->count; n++) {
         Node *node = &r->nodes[n];
         if (!node->used || first_of(r, n) != n || !node->marked) continue;
@@ -602,7 +603,9 @@ static void role_registers(Registers *r) {
 void tiles_registers(Tiles *tiles) {
     for (size_t i = 0; i < tiles->prog->roles.count; i++) {
         Role *role = &tiles->prog->roles.items[i];
-        Registers registers = {.tiles = tiles, .role = role, .threads = role->warps * 32};
+        Arena *scratch = arena_scratch(tiles->arena);
+        Registers registers = {.arena = scratch, .tiles = tiles, .role = role, .threads = role->warps * 32};
         role_registers(&registers);
+        arena_free(scratch);
     }
 }

@@ -30,8 +30,8 @@
 #define BLOCK_MIN (64u << 10)
 #define LARGE_PAGE (2u << 20)
 #define BLOCK_MAX (4 * LARGE_PAGE)
-/* bytes of the first allocation of a list, at most 8 items */
-#define VEC_FIRST 512
+/* bytes of the first allocation of a list, at most 4 items */
+#define VEC_FIRST 256
 /* bytes whose initialisation takes about one step of the meter */
 #define BYTES_A_STEP 16
 
@@ -256,7 +256,7 @@ static void *cut(Arena *arena, size_t bytes) {
 RARE static void *cut_anew(Arena *arena, size_t bytes) {
     if (bytes > SIZE_MAX / 4) arena_fail(arena);
     size_t rounded = rounded_up(bytes);
-    bool own = OBJECT_A_BLOCK || rounded > BLOCK_MAX / 4;
+    bool own = OBJECT_A_BLOCK || rounded > BLOCK_MAX / 2;
     size_t size = own ? bytes : block_size(arena, rounded) - sizeof(Block);
     char *block = new_block(arena, size, !own);
     if (!own) {
@@ -335,7 +335,7 @@ size_t arena_array_bytes(Arena *arena, size_t size, size_t count) {
 
 void vec_reserve(Arena *arena, void **items, size_t *capacity, size_t wanted, size_t item_bytes) {
     if (wanted <= *capacity) return;
-    size_t first = item_bytes > VEC_FIRST / 8 ? VEC_FIRST / item_bytes : 8;
+    size_t first = item_bytes > VEC_FIRST / 4 ? VEC_FIRST / item_bytes : 4;
     size_t larger = *capacity ? *capacity * 2 : first;
     if (larger < wanted) larger = wanted;
     size_t old_bytes = *capacity * item_bytes;
