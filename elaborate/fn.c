@@ -71,6 +71,7 @@ static bool distinct(Elab *e, Passing *p, const AstExpr *arg, const Object *obje
         Diag *diag = elab_error(e, P0126, arg->span, "`%s` is passed twice, but `%s` changes it",
                                 elab_text_of(e, arg->span), p->fn->fn.name.text);
         LABEL(e, diag, p->tile_spans.items[i], "also passed here");
+        HELP(e, diag, "copy it to another tile first, and pass that");
         return false;
     }
     vec_push(e->arena, &p->tiles, *object);
