@@ -106,11 +106,11 @@ typedef struct NormalFact {
 typedef VEC(NormalFact) NormalFacts;
 
 /* Earlier queries of the prover, by hash */
-typedef struct Asked Asked;
-typedef struct AskedTable {
-    Asked **items; /* NULL: free */
+typedef struct Query Query;
+typedef struct QueryTable {
+    Query **items; /* NULL: free */
     size_t count, room;
-} AskedTable;
+} QueryTable;
 
 /* Values of a role's variables at one place, by local; NULL: unchanged. `version` identifies the
  * set: 0 is none. */
@@ -155,7 +155,7 @@ typedef struct Algebra {
     Bindings bindings;           /* see algebra_hold */
     bool held;                 /* the current formula depends on `bindings` */
     void *rows;                /* buffer of linear.c */
-    AskedTable asked;
+    QueryTable queries;
     struct Model *models;      /* see models.c; NULL: not made yet */
     Str key;                   /* buffer for the key of an atom */
     const Poly *small[3];      /* the constants -1, 0 and 1; NULL: not made yet */

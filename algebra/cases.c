@@ -89,7 +89,7 @@ static bool is_extreme(const Atom *atom) { return atom->kind == ATOM_MIN || atom
 
 /* The formula that is >= 0 if the answer is yes. For a min or max: the second operand minus the
  * first. NULL: not a formula */
-static const Poly *asked_by(Algebra *algebra, const Atom *atom) {
+static const Poly *claim_of(Algebra *algebra, const Atom *atom) {
     if (is_extreme(atom)) return poly_sum(algebra, atom->args[1], atom->args[0], -1);
     return atom->kind == ATOM_TRUTH ? atom->args[0] : NULL;
 }
@@ -97,11 +97,11 @@ static const Poly *asked_by(Algebra *algebra, const Atom *atom) {
 static bool answer(Case now, int id, bool value) {
     Atom atom = now.algebra->atoms.items[id];
     Polys facts = {0};
-    const Poly *asked = asked_by(now.algebra, &atom);
+    const Poly *question_claim = claim_of(now.algebra, &atom);
     for (size_t i = 0; i < now.facts.count; i++)
         vec_push(now.algebra->arena, &facts, is_extreme(&atom) ? now.facts.items[i] : poly_decided(now.algebra, now.facts.items[i], id, value));
     now.facts = facts;
-    if (asked) know(&now, value ? asked : denied(now.algebra, asked));
+    if (question_claim) know(&now, value ? question_claim : denied(now.algebra, question_claim));
     if (is_extreme(&atom)) replace(&now, id, atom.args[value == (atom.kind == ATOM_MAX)]);
     else now.poly = poly_decided(now.algebra, now.poly, id, value);
     return proved(now);
@@ -109,9 +109,9 @@ static bool answer(Case now, int id, bool value) {
 
 static bool by_answers(Case now, int id) {
     Atom atom = now.algebra->atoms.items[id];
-    const Poly *asked = asked_by(now.algebra, &atom);
-    if (asked && impossible(&now, asked)) return answer(now, id, false);
-    if (asked && impossible(&now, denied(now.algebra, asked))) return answer(now, id, true);
+    const Poly *question_claim = claim_of(now.algebra, &atom);
+    if (question_claim && impossible(&now, question_claim)) return answer(now, id, false);
+    if (question_claim && impossible(&now, denied(now.algebra, question_claim))) return answer(now, id, true);
     return answer(now, id, true) && answer(now, id, false);
 }
 
@@ -257,10 +257,10 @@ static bool zero(Case now) {
 }
 
 /* A question in a fact: which of two is the least, is it true; -1: none */
-static int asked_in_facts(const Case *now) {
+static int question_in_facts(const Case *now) {
     for (size_t i = 0; i < now->facts.count; i++) {
         int id = question(now->algebra, now->facts.items[i]);
-        if (id >= 0 && asked_by(now->algebra, &now->algebra->atoms.items[id])) return id;
+        if (id >= 0 && claim_of(now->algebra, &now->algebra->atoms.items[id])) return id;
     }
     return -1;
 }
@@ -284,9 +284,9 @@ static bool at_least(Case now) {
     if (poly_is_constant(now.poly, &value) && value >= 0) return true;
     if (now.algebra->work < 0 || impossible(&now, denied(now.algebra, now.poly)) || impossible(&now, NULL)) return now.algebra->work >= 0;
     if (now.splits-- <= 0) return false;
-    if ((id = question(now.algebra, now.poly)) >= 0 && asked_by(now.algebra, &now.algebra->atoms.items[id])) return by_answers(now, id);
+    if ((id = question(now.algebra, now.poly)) >= 0 && claim_of(now.algebra, &now.algebra->atoms.items[id])) return by_answers(now, id);
     if (now.choice_count > 0) return by_choice(now);
-    return (id = asked_in_facts(&now)) >= 0 && by_answers(now, id);
+    return (id = question_in_facts(&now)) >= 0 && by_answers(now, id);
 }
 
 /* ---- facts at the start of a proof ----------------------------------------------------------- */

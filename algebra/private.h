@@ -82,8 +82,8 @@ typedef struct Model {
 /* True if a model of the facts falsifies the claim: then there is no proof. */
 bool models_deny(Algebra *algebra, PolyClaim claim, const Poly *poly);
 
-/* A query and its answer, once known (asked.c) */
-struct Asked {
+/* A query and its answer, once known (queries.c) */
+struct Query {
     uint64_t hash; /* of the query, which is: */
     PolyClaim claim;
     const Poly *poly;
@@ -93,7 +93,7 @@ struct Asked {
     bool known;
     Certainty certainty;
 };
-Asked *prover_asked(Algebra *algebra, PolyClaim claim, const Poly *poly); /* never NULL */
+Query *prover_query(Algebra *algebra, PolyClaim claim, const Poly *poly); /* never NULL */
 
 bool cases_prove(Algebra *algebra, PolyClaim claim, const Poly *poly); /* cases.c */
 /* True if >= 0 is proved by linear elimination, without cases; of a normal form */

@@ -68,8 +68,8 @@ static bool by_bounds(Algebra *algebra, PolyClaim claim, const Poly *poly) {
 /* True if the formula's range contradicts the claim. */
 static bool never(Algebra *algebra, PolyClaim claim, const Poly *poly) {
     Range range = range_of_poly(algebra, poly);
-    bool apart = range.least > 0 || range.most < 0, zero = range.least == 0 && range.most == 0;
-    return claim == CLAIM_NOT_NEGATIVE ? range.most < 0 : claim == CLAIM_ZERO ? apart : zero;
+    bool not_zero = range.least > 0 || range.most < 0, zero = range.least == 0 && range.most == 0;
+    return claim == CLAIM_NOT_NEGATIVE ? range.most < 0 : claim == CLAIM_ZERO ? not_zero : zero;
 }
 
 void algebra_work_anew(Algebra *algebra) { algebra->work = algebra->proof_work; }
@@ -103,11 +103,11 @@ Certainty algebra_prove(Algebra *algebra, PolyClaim claim, const Poly *poly) {
     if (!poly) return NOT_CERTAIN;
     if (algebra->choices.count || algebra->divides.count) /* rare */
         return prove_settled(algebra, claim, poly);
-    Asked *asked = prover_asked(algebra, claim, poly);
-    if (asked->known) return asked->certainty;
-    asked->certainty = prove_settled(algebra, claim, poly);
-    asked->known = true;
-    return asked->certainty;
+    Query *query = prover_query(algebra, claim, poly);
+    if (query->known) return query->certainty;
+    query->certainty = prove_settled(algebra, claim, poly);
+    query->known = true;
+    return query->certainty;
 }
 
 bool algebra_proves(Algebra *algebra, PolyClaim claim, const Poly *poly) {

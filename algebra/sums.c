@@ -83,11 +83,11 @@ static const Poly *cut(Algebra *algebra, int atom, const Poly *lo, const Poly *h
     const Poly *rest, *at;
     int64_t coef;
     if (!poly_linear_in(algebra, algebra->atoms.items[truth].args[0], atom, &coef, &rest) || !(at = turning_point(algebra, coef, rest))) return NULL;
-    const Poly *before = poly_decided(algebra, body, truth, coef < 0), *behind = poly_decided(algebra, body, truth, coef > 0);
-    if (cases_known(algebra, poly_sum(algebra, lo, at, -1))) return over(algebra, atom, lo, hi, behind, depth);
+    const Poly *before = poly_decided(algebra, body, truth, coef < 0), *after = poly_decided(algebra, body, truth, coef > 0);
+    if (cases_known(algebra, poly_sum(algebra, lo, at, -1))) return over(algebra, atom, lo, hi, after, depth);
     if (cases_known(algebra, poly_sum(algebra, at, hi, -1))) return over(algebra, atom, lo, hi, before, depth);
     at = poly_larger(algebra, lo, poly_smaller(algebra, hi, at));
-    return poly_sum(algebra, over(algebra, atom, lo, at, before, depth), over(algebra, atom, at, hi, behind, depth), 1);
+    return poly_sum(algebra, over(algebra, atom, lo, at, before, depth), over(algebra, atom, at, hi, after, depth), 1);
 }
 
 static int64_t least_common(Algebra *algebra, const Poly *poly, int atom, int64_t so_far) {
@@ -188,7 +188,7 @@ const Poly *poly_sum_over(Algebra *algebra, int atom, const Poly *lo, const Poly
 /* ---- loops with early exits ------------------------------------------------------------------ */
 
 /* at + 1 if `at` is an iteration; otherwise the whole range */
-static const Poly *behind(Algebra *algebra, const Poly *at, const Poly *hi) {
+static const Poly *after_exit(Algebra *algebra, const Poly *at, const Poly *hi) {
     return poly_smaller(algebra, hi, poly_offset(algebra, at, 1));
 }
 
@@ -196,7 +196,7 @@ static const Poly *first(Algebra *algebra, int atom, const Poly *lo, const Poly 
     int64_t value, coef, coef2;
     const Poly *rest;
     if (!lo || !hi || !stop || depth <= 0) return NULL;
-    if (poly_is_constant(stop, &value)) return value ? behind(algebra, lo, hi) : hi;
+    if (poly_is_constant(stop, &value)) return value ? after_exit(algebra, lo, hi) : hi;
     int extreme_atom = seek(algebra, stop, extreme_of, atom);
     if (extreme_atom >= 0) return first(algebra, atom, lo, hi, poly_replace(algebra, stop, extreme_atom, poly_spelled(algebra, extreme_atom)), depth - 1);
     int truth = seek(algebra, stop, free_truth, atom);
@@ -213,9 +213,9 @@ static const Poly *first(Algebra *algebra, int atom, const Poly *lo, const Poly 
         at = poly_larger(algebra, lo, poly_smaller(algebra, hi, at));
         if (early->count == 0) return first(algebra, atom, at, hi, late, depth - 1);
         if (late->count == 0 && poly_is_constant(early, &coef2)) {
-            const Poly *here = poly_truth(algebra, poly_offset(algebra, poly_sum(algebra, at, lo, -1), -1));
-            const Poly *once = behind(algebra, lo, hi);
-            return poly_sum(algebra, hi, poly_product(algebra, here, poly_sum(algebra, once, hi, -1)), 1);
+            const Poly *leaves_first = poly_truth(algebra, poly_offset(algebra, poly_sum(algebra, at, lo, -1), -1));
+            const Poly *once = after_exit(algebra, lo, hi);
+            return poly_sum(algebra, hi, poly_product(algebra, leaves_first, poly_sum(algebra, once, hi, -1)), 1);
         }
         if (late->count == 0) { /* ends within the first part, or never */
             const Poly *end = first(algebra, atom, lo, at, early, depth - 1), *last = end ? poly_offset(algebra, end, -1) : NULL;

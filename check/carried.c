@@ -439,7 +439,7 @@ static Object tile_object(const RoleTile *tile, bool outlives) {
     Object made = {
         .of = OF_TILE, .name = tile->name, .span = tile->span, .extents = tile->extents, .elements = elements};
     if (!outlives && elements) made.elements = 1, made.single = true;
-    if (tile->by_hand) made.elements = 0;
+    if (tile->address_taken) made.elements = 0;
     return made;
 }
 

@@ -22,7 +22,7 @@ typedef struct Ends {   /* use of one end of a pipe by one role */
     int grids;          /* number of loops over the grid that acquire it */
     int outside;        /* number of acquires outside of them */
     int before;         /* of these, before the first loop; -1: unknown */
-    Span within, apart; /* the first one of each kind */
+    Span within, outside_span; /* the first one of each kind */
 } Ends;
 
 static bool takes(const FlowCode *code, int at, int pipe, End end) {
@@ -45,7 +45,7 @@ static Ends ends_of(const FlowCode *code, int pipe, End end) {
     for (size_t at = 0; at < code->rows.count; at++) {
         if (!takes(code, (int)at, pipe, end)) continue;
         int region = code->rows.items[at].region, grid = grid_around(code, region);
-        Span *first = grid >= 0 ? &out.within : &out.apart;
+        Span *first = grid >= 0 ? &out.within : &out.outside_span;
         if (!first->hi) *first = code->rows.items[at].span;
         if (grid >= 0) {
             out.grids += grid != last;
@@ -69,18 +69,18 @@ static bool aligned(const Ends *fills, const Ends *takes) {
 
 static void refuse_pipe(const Prog *prog, Diags *diags, const Pipe *pipe, int consumer, const Ends *fills,
                         const Ends *takes) {
-    Span at = takes->within.hi ? takes->within : takes->apart, other = fills->within.hi ? fills->within : fills->apart;
+    Span at = takes->within.hi ? takes->within : takes->outside_span, other = fills->within.hi ? fills->within : fills->outside_span;
     Diag *diag = diag_at(diags, P0239, at,
                          "cannot show that `%s` consumes stages of `%s` in the same grid tile in "
                          "which they are produced",
                          prog->roles.items[consumer].name, pipe->name);
     diag_primary(diags, diag, "consumed here");
     diag_label(diags, diag, other, "produced here");
-    if (fills->apart.hi && fills->within.hi)
-        diag_label(diags, diag, fills->apart,
+    if (fills->outside_span.hi && fills->within.hi)
+        diag_label(diags, diag, fills->outside_span,
                    "also produced here, outside of the loop over the grid");
-    if (takes->apart.hi && takes->within.hi)
-        diag_label(diags, diag, takes->apart,
+    if (takes->outside_span.hi && takes->within.hi)
+        diag_label(diags, diag, takes->outside_span,
                    "also consumed here, outside of the loop over the grid");
     diag_help(diags, diag,
               "acquire the same number of stages before the loop over the grid in both roles, or "

@@ -12,13 +12,13 @@ typedef struct Counts {
     Diags *diags;
     /* Loops and conditions whose difference was reported: they may contain acquires of several
      * pipes */
-    VEC(const Stmt *) said;
+    VEC(const Stmt *) reported;
 } Counts;
 
 typedef struct Pair { /* both ends of a pipe: producer, one consumer */
     int pipe;
     EndCode ends[2];
-    int apart[2]; /* the first rows that differ, -1: none */
+    int first_difference[2]; /* the first rows that differ, -1: none */
 } Pair;
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -27,7 +27,7 @@ static const char *name_of(const Pair *pair, int side) { return pair->ends[side]
 
 static const Row *apart_row(const Pair *pair, int side) {
     const FlowCode *slice = pair->ends[side].slice;
-    const Row *row = pair->apart[side] < 0 ? NULL : &slice->rows.items[pair->apart[side]];
+    const Row *row = pair->first_difference[side] < 0 ? NULL : &slice->rows.items[pair->first_difference[side]];
     return row && row->kind != ROW_ACQUIRE ? row : NULL;
 }
 
@@ -201,11 +201,11 @@ static bool proved_nonempty(const Counts *c, const Pair *pair) {
 /* ---- pipes ----------------------------------------------------------------------------------- */
 
 /* One condition, or loop, that affects several pipes is one error */
-static bool was_said(const Counts *c, const Pair *pair) {
+static bool was_reported(const Counts *c, const Pair *pair) {
     for (int i = 0; i < 2; i++) {
-        int at = pair->apart[i];
-        for (size_t k = 0; k < c->said.count && at >= 0; k++)
-            if (c->said.items[k] == pair->ends[i].slice->rows.items[at].stmt) return true;
+        int at = pair->first_difference[i];
+        for (size_t k = 0; k < c->reported.count && at >= 0; k++)
+            if (c->reported.items[k] == pair->ends[i].slice->rows.items[at].stmt) return true;
     }
     return false;
 }
@@ -215,13 +215,13 @@ static void check_pair(Counts *c, Pair *pair) {
     const Row *leave;
     if (!end_first(&pair->ends[0]).hi || !end_first(&pair->ends[1]).hi)
         return; /* reported by `roles` */
-    if (counts_same(c->arena, c->prog, pair->ends, pair->apart)) return;
+    if (counts_same(c->arena, c->prog, pair->ends, pair->first_difference)) return;
     if (counts_same_in_pieces(c->arena, c->prog, pair->ends)) return;
     if (counts_equal(c->arena, c->prog, pair->ends, known)) return;
-    if (proved_nonempty(c, pair) || was_said(c, pair)) return;
+    if (proved_nonempty(c, pair) || was_reported(c, pair)) return;
     for (int i = 0; i < 2; i++) {
         const Row *row = apart_row(pair, i);
-        if (row) vec_push(c->arena, &c->said, row->stmt);
+        if (row) vec_push(c->arena, &c->reported, row->stmt);
     }
     if (end_leaves(&pair->ends[0], &leave) != end_leaves(&pair->ends[1], &leave))
         refuse_leave(c, pair);

@@ -25,9 +25,9 @@ const Poly *end_poly(Arena *arena, const EndCode *end, int at, Expr *expr, Algeb
 
 /* ---- comparison of control ------------------------------------------------------------------- */
 
-/* True if both have the same loops, conditions and leaves in the same order. `apart`: the first
- * rows that differ, -1: the end of a list */
-bool counts_same(Arena *arena, Prog *prog, const EndCode *ends, int *apart);
+/* True if both have the same loops, conditions and leaves in the same order. `first_difference`:
+ * the first rows that differ, -1: the end of a list */
+bool counts_same(Arena *arena, Prog *prog, const EndCode *ends, int *first_difference);
 /* The same, if one of them has loops in pieces (pieces.h) */
 bool counts_same_in_pieces(Arena *arena, Prog *prog, const EndCode *ends);
 

@@ -190,8 +190,8 @@ static Walked block(Counting *c, int index) {
     Walked inner = walk(c, region->begin + 1, region->end, false);
     Walked all = {.count = inner.count, .on = inner.on};
     for (int i = 0; i < inner.leave_count; i++) {
-        bool here = inner.leaves[i].target == index;
-        if (here)
+        bool is_target = inner.leaves[i].target == index;
+        if (is_target)
             all.on = poly_sum(c->algebra, all.on, inner.leaves[i].truth, 1);
         else
             take(c, &all, inner.leaves[i]);

@@ -18,7 +18,7 @@ typedef struct Sides {
     int *partner;     /* by region of the first: the corresponding region of the second, -1: none */
     VEC(Renamed) renamed; /* of the enclosing loops */
     size_t *before;       /* by region of the first: their number before it */
-    int *apart;
+    int *first_difference;
 } Sides;
 
 /* ---- the slices ------------------------------------------------------------------------------ */
@@ -141,7 +141,7 @@ static int decides(const Row *row, int at) {
 }
 
 static bool differ(const Sides *s, int at) {
-    for (int i = 0; i < 2; i++) s->apart[i] = decides(&s->ends[i].slice->rows.items[at], at);
+    for (int i = 0; i < 2; i++) s->first_difference[i] = decides(&s->ends[i].slice->rows.items[at], at);
     return false;
 }
 
@@ -155,13 +155,13 @@ static const Row *row_of(const Sides *s, int side, int at) {
 
 /* Compares the rows from `a` to the end of its list with those from `b` to the end of its own,
  * one by one: regions are equal if their first rows are, and the rows up to their ends. */
-bool counts_same(Arena *arena, Prog *prog, const EndCode *ends, int *apart) {
-    Sides s = {.arena = arena, .prog = prog, .ends = ends, .apart = apart};
+bool counts_same(Arena *arena, Prog *prog, const EndCode *ends, int *first_difference) {
+    Sides s = {.arena = arena, .prog = prog, .ends = ends, .first_difference = first_difference};
     size_t count = ends[0].slice->rows.count, other = ends[1].slice->rows.count;
     s.algebra = algebra_of_counts(arena, prog);
     s.partner = NEW_ARRAY(arena, int, ends[0].slice->regions.count + 1);
     s.before = NEW_ARRAY(arena, size_t, ends[0].slice->regions.count + 1);
-    apart[0] = apart[1] = -1;
+    first_difference[0] = first_difference[1] = -1;
     for (int at = 0; at < (int)count && at < (int)other; at++) {
         const Row *a = row_of(&s, 0, at), *b = row_of(&s, 1, at);
         if (a->kind != b->kind) return differ(&s, at);
@@ -181,9 +181,9 @@ bool counts_same(Arena *arena, Prog *prog, const EndCode *ends, int *apart) {
 
 bool counts_same_in_pieces(Arena *arena, Prog *prog, const EndCode *ends) {
     EndCode cut[2] = {ends[0], ends[1]};
-    int apart[2];
+    int first_difference[2];
     FlowCode *slices[2] = {ends[0].slice, ends[1].slice};
     if (!pieces_cut(arena, algebra_of_counts(arena, prog), slices, 2)) return false;
     for (int i = 0; i < 2; i++) cut[i].slice = slices[i];
-    return counts_same(arena, prog, cut, apart);
+    return counts_same(arena, prog, cut, first_difference);
 }

@@ -315,8 +315,8 @@ static int track_shared(const Part *part, int side, const Track *wanted, int gro
 }
 
 static bool is_apart(const Part *part, int side, int region) {
-    for (size_t i = 0; i < part->apart.count; i++)
-        if (part->apart.items[i].side == side && part->apart.items[i].region == region) return true;
+    for (size_t i = 0; i < part->excluded.count; i++)
+        if (part->excluded.items[i].side == side && part->excluded.items[i].region == region) return true;
     return false;
 }
 
@@ -355,7 +355,7 @@ static bool part_again(Part *part, int side, const Track *wanted, bool found) {
             int loop = track->loop[k];
             bool joined = (int)k != side && loop >= 0 && part->sides.items[k].loops[loop].joined;
             if (!joined || is_apart(part, (int)k, loop)) continue;
-            vec_push(part->arena, &part->apart, ((Apart){(int)k, loop}));
+            vec_push(part->arena, &part->excluded, ((Excluded){(int)k, loop}));
             return true;
         }
     }

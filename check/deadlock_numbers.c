@@ -397,8 +397,8 @@ static int first_truth(const Algebra *algebra, const Poly *poly) {
         for (int k = 0; k < poly->terms[t].count; k++) {
             int id = poly->terms[t].atoms[k];
             const Atom *atom = &algebra->atoms.items[id];
-            bool apart = atom->kind == ATOM_OPAQUE || atom->kind == ATOM_SUM || atom->kind == ATOM_FIRST;
-            for (int a = 0; a < 3 && atom->args[a] && !apart; a++) {
+            bool excluded = atom->kind == ATOM_OPAQUE || atom->kind == ATOM_SUM || atom->kind == ATOM_FIRST;
+            for (int a = 0; a < 3 && atom->args[a] && !excluded; a++) {
                 int inner = first_truth(algebra, atom->args[a]);
                 if (inner >= 0) return inner;
             }

@@ -70,8 +70,8 @@ static Answer asked(Search *s, const State *state, const Position *place, int nu
     const Number *row = &s->part->numbers.items[number];
     int depth = search_depth(s, row->track);
     const Decision *known = find(state, number, place->trips, depth);
-    int32_t told = view < 0 ? EXACT : group_of_view(s, view)->exact;
-    bool exact = view < 0 || above < told || group_of_view(s, view)->fixed;
+    int32_t exact_iterations = view < 0 ? EXACT : group_of_view(s, view)->exact;
+    bool exact = view < 0 || above < exact_iterations || group_of_view(s, view)->fixed;
     int32_t low = known ? known->low : row->low, high = known ? known->high : row->high;
     Answer answer;
     if (is_decided(exact ? low : ALWAYS, high, above, &answer)) return answer;
@@ -80,7 +80,7 @@ static Answer asked(Search *s, const State *state, const Position *place, int nu
     depth = search_depth(s, group_of_view(s, view)->outer);
     int what = (int)s->part->numbers.count + view;
     known = find(state, what, place->trips, depth);
-    low = known ? known->low : told - 1, high = known ? known->high : NEVER;
+    low = known ? known->low : exact_iterations - 1, high = known ? known->high : NEVER;
     if (is_decided(low, high, above, &answer)) return answer;
     return open_question(s, what, place->trips, depth, above);
 }

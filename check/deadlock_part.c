@@ -103,8 +103,8 @@ static uint64_t pipes_used(const Part *part, const Side *side, const Region *loo
     uint64_t pipes = 0;
     for (size_t at = 0; at < side->slice->rows.count; at++) {
         const Row *row = &side->slice->rows.items[at];
-        bool here = (int)at > loop->begin && (int)at < loop->end;
-        if (here != inside || !takes(side, row->handle)) continue;
+        bool is_inside = (int)at > loop->begin && (int)at < loop->end;
+        if (is_inside != inside || !takes(side, row->handle)) continue;
         if (row->kind != ROW_ACQUIRE && (!inside || (row->kind != ROW_RELEASE && row->kind != ROW_MOVE))) continue;
         pipes |= UINT64_C(1) << part_pipe(part, side->role->handles.items[row->handle].pipe);
     }
@@ -275,11 +275,11 @@ bool part_compile(Part *part) {
     if (part->drops && !dropped) return false;
     if (part->cuts && !cut_sides(part)) return false;
     /* repeats for each loop that is excluded */
-    for (size_t apart = 0;; apart = part->apart.count) {
+    for (size_t excluded = 0;; excluded = part->excluded.count) {
         if (compile_all(part)) {
             part_order(part);
             return true;
         }
-        if (part->beyond || part->apart.count == apart) return false;
+        if (part->beyond || part->excluded.count == excluded) return false;
     }
 }

@@ -112,10 +112,10 @@ static void add_counters(Asking *a) {
     for (int r = position_loop(&a->place); r >= 0; r = a->side->loops[r].outer) {
         const Loop *loop = &a->side->loops[r];
         int32_t counter = a->place.trips[loop->depth - 1];
-        int32_t told = loop->group < 0 ? NEVER : a->search->part->groups.items[loop->group].exact;
-        bool exact = counter < told;
+        int32_t exact_iterations = loop->group < 0 ? NEVER : a->search->part->groups.items[loop->group].exact;
+        bool exact = counter < exact_iterations;
         if (is_within(a, loop))
-            add(a, -1 - loop->track, (exact ? counter : told) - 1, exact ? counter : NEVER);
+            add(a, -1 - loop->track, (exact ? counter : exact_iterations) - 1, exact ? counter : NEVER);
     }
 }
 

@@ -147,9 +147,9 @@ typedef struct Group {
     bool fixed;     /* counters are absolute */
 } Group;
 
-typedef struct Apart { /* a loop that is not matched with loops over other pipes */
+typedef struct Excluded { /* a loop that is not matched with loops over other pipes */
     int side, region;
-} Apart;
+} Excluded;
 
 typedef struct Split {       /* a size is by * quotient + rest */
     int symbol;              /* the size */
@@ -172,7 +172,7 @@ typedef struct Part { /* roles connected by pipes to a biconnected component */
     VEC(View) views;
     VEC(Group) groups;
     VEC(Side) sides;
-    VEC(Apart) apart;
+    VEC(Excluded) excluded;
     Split split;
     bool ordered;       /* the roles have a common order */
     bool proves;        /* skips conditions that their path decides */

@@ -222,7 +222,7 @@ static void find_control(Linear *linear) {
 }
 
 /* True if the role holds a stage without a block that releases it, or tries to */
-static bool holds_by_hand(const FlowCode *code) {
+static bool holds_explicitly(const FlowCode *code) {
     for (size_t at = 0; at < code->rows.count; at++) {
         const Row *row = &code->rows.items[at];
         bool changes = row->kind == ROW_ACQUIRE || row->kind == ROW_RELEASE || row->kind == ROW_DROP;
@@ -247,7 +247,7 @@ static void follow_role(Arena *arena, Prog *prog, FlowCode *code, Diags *diags) 
     linear.reached = NEW_ARRAY(arena, bool, rows);
     linear.drops = NEW_ARRAY(arena, bool, rows);
     find_slots(&linear);
-    if (holds_by_hand(code)) follow_stages(&linear);
+    if (holds_explicitly(code)) follow_stages(&linear);
     if (!linear.unproved)
         linear_reached(&linear);
     else
@@ -256,7 +256,7 @@ static void follow_role(Arena *arena, Prog *prog, FlowCode *code, Diags *diags) 
 
 static void hold_role(Arena *arena, Prog *prog, FlowCode *code, Diags *diags) {
     code->held = flow_held(arena, code);
-    crowds_refuse(prog, code, diags);
+    overfull_refuse(prog, code, diags);
 }
 
 void linear_check(Arena *arena, Prog *prog, Diags *diags) {

@@ -97,19 +97,19 @@ static Diag *refuse_ways(Linear *linear, const Sides *sides) {
 
 /* Other stages on which the same paths disagree: one error if they are held on the same path, or
  * exchanged for each other */
-typedef struct Said {
+typedef struct Reported {
     Diag *diag;
     const Handle *handle;
     bool first; /* held on the first path */
     int since;
-} Said;
+} Reported;
 
-static bool is_another(const Said *said, const Handle *handle, bool first) {
-    return said->diag && (said->first == first ||
-                          (said->handle->pipe == handle->pipe && said->handle->end == handle->end));
+static bool is_another(const Reported *reported, const Handle *handle, bool first) {
+    return reported->diag && (reported->first == first ||
+                          (reported->handle->pipe == handle->pipe && reported->handle->end == handle->end));
 }
 
-static void disagree(Linear *linear, const Sides *sides, bool first, Said *said) {
+static void disagree(Linear *linear, const Sides *sides, bool first, Reported *reported) {
     const Handle *handle = &linear->role->handles.items[sides->held->handle];
     int since = sides->held->since > sides->other->since ? sides->held->since : sides->other->since;
     bool held_in_then;
@@ -118,15 +118,15 @@ static void disagree(Linear *linear, const Sides *sides, bool first, Said *said)
     linear_fault(linear, sides->held->handle);
     /* Paths of different instances get the message at the control. The effect of one move on two
      * variables is one error */
-    if (linear->differs[region] || (said->diag && since == said->since)) return;
-    if (is_another(said, handle, first)) {
-        diag_note(linear->diags, said->diag, "they also differ for `%s`", handle->name);
+    if (linear->differs[region] || (reported->diag && since == reported->since)) return;
+    if (is_another(reported, handle, first)) {
+        diag_note(linear->diags, reported->diag, "they also differ for `%s`", handle->name);
         return;
     }
     Diag *diag = branch < 0 ? refuse_ways(linear, sides)
                             : refuse_branches(linear, sides, &linear->code->regions.items[branch],
                                               held_in_then);
-    if (!said->diag) *said = (Said){diag, handle, first, since};
+    if (!reported->diag) *reported = (Reported){diag, handle, first, since};
 }
 
 /* ---- iterations ------------------------------------------------------------------------------ */
@@ -197,7 +197,7 @@ static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 static void restored(Linear *linear, const Path *entry, Path *end, int region, const Row *leave) {
     Restore r = {.linear = linear, .loop = &linear->code->regions.items[region], .leave = leave};
     size_t count = least(entry->count, end->count);
-    Diag *said = NULL;
+    Diag *reported = NULL;
     for (size_t i = path_differs(entry, end, 0, count); i < count;
          i = path_differs(entry, end, i + 1, count)) {
         const Hold *before = path_hold(entry, i), *after = path_hold(end, i);
@@ -207,11 +207,11 @@ static void restored(Linear *linear, const Path *entry, Path *end, int region, c
         r.what = &linear->role->handles.items[before->handle];
         r.pipe = linear->prog->pipes.items[r.what->pipe].name;
         linear_fault(linear, before->handle);
-        if (said)
-            diag_note(linear->diags, said, "the body also %s `%s`",
+        if (reported)
+            diag_note(linear->diags, reported, "the body also %s `%s`",
                       is_held(before) ? "gives up" : "keeps", r.what->name);
         else if (!linear->differs[region] && !is_doubtful(linear, end, r.what, count))
-            said = is_held(before) ? refuse_given_away(&r, before, after) : refuse_kept(&r, after);
+            reported = is_held(before) ? refuse_given_away(&r, before, after) : refuse_kept(&r, after);
         path_change(linear, end, i)->state = STATE_POISON;
     }
 }
@@ -229,7 +229,7 @@ static size_t next_differing(Path *const *paths, size_t paths_count, size_t slot
 static void compare(Linear *linear, int at, Path *const *paths, const int *sources, size_t count) {
     const Region *region = &linear->code->regions.items[linear->code->rows.items[at].region];
     size_t slots = paths[0]->count;
-    Said said = {0};
+    Reported reported = {0};
     for (size_t k = 1; k < count; k++) slots = least(slots, paths[k]->count);
     for (size_t i = next_differing(paths, count, 0, slots); i < slots;
          i = next_differing(paths, count, i + 1, slots)) {
@@ -243,7 +243,7 @@ static void compare(Linear *linear, int at, Path *const *paths, const int *sourc
             if (!is_held(hold) && !sides.other) sides.other = hold;
         }
         if (!poison && sides.held && sides.other)
-            disagree(linear, &sides, sides.held == path_hold(paths[0], i), &said);
+            disagree(linear, &sides, sides.held == path_hold(paths[0], i), &reported);
     }
 }
 

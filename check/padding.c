@@ -186,11 +186,11 @@ static Joining joining_of(Padding *p, Expr *expr) {
     bool sum = expr->kind == X_BINARY && (expr->binary.op == OP_ADD || expr->binary.op == OP_SUB);
     if (!sum && !max && !min) return JOIN_OTHER;
     Expr *left = sum ? expr->binary.left : expr->call.args[0], *right = sum ? expr->binary.right : expr->call.args[1];
-    Joining here = sum ? JOIN_SUM : max ? JOIN_MAX : JOIN_MIN;
+    Joining joining = sum ? JOIN_SUM : max ? JOIN_MAX : JOIN_MIN;
     Expr *self = padding_reads_self(p, left) ? left : padding_reads_self(p, right) ? right : NULL;
     if (!self || (self == left && padding_reads_self(p, right))) return JOIN_OTHER;
     bool alone = self->kind == X_READ || self->kind == X_LOCAL;
-    return alone || joining_of(p, self) == here ? here : JOIN_OTHER;
+    return alone || joining_of(p, self) == joining ? joining : JOIN_OTHER;
 }
 
 static bool target_mentions(Padding *p, PadAxis axis) {
@@ -427,14 +427,14 @@ static void forget(const FlowCode *code, TileFill *tiles, const Region *region) 
 }
 
 /* An `unsafe` block may write any value to an object whose address it has. */
-static void write_by_hand(TileFill *tile) {
+static void write_unknown(TileFill *tile) {
     for (int d = 0; d < PROG_MAX_RANK; d++) tile->dims[d].pads |= PAD_ELEMENT;
     tile->below_zero = true;
 }
 
 static void unsafe_row(const Flow *flow, TileFill *tiles) {
     for (size_t t = 0; t < tiles_of(flow); t++)
-        if (flow->code->role->tiles.items[t].by_hand) write_by_hand(&tiles[t]);
+        if (flow->code->role->tiles.items[t].address_taken) write_unknown(&tiles[t]);
 }
 
 static void second(Flow *flow, int region, void *state) { refine(flow, region, false, state); }
@@ -483,7 +483,7 @@ static void open_fields(Padding *p, size_t pipe) {
     const Pipe *row = &p->tiles->prog->pipes.items[pipe];
     p->fields[pipe] = NEW_ARRAY(p->arena, TileFill, row->fields.count + 1);
     for (size_t f = 0; f < row->fields.count; f++)
-        if (row->fields.items[f].by_hand[END_PRODUCE]) write_by_hand(&p->fields[pipe][f]);
+        if (row->fields.items[f].address_taken[END_PRODUCE]) write_unknown(&p->fields[pipe][f]);
 }
 
 /* Iterates until the contents of stages are stable; true if something is refused then */

@@ -162,11 +162,11 @@ static Fill read_fill(Padding *p, const Access *read, PadAxis axis) {
         PathMark mark = {0};
         if (p->proofs) mark = algebra_mark(p->code->algebra), assume_others(p, read, d);
         Fill inner = padding_of(p, read->subs[d], axis); /* a gather with a padded table */
-        Fill here = read_dim(p, read, d);
+        Fill by_dimension = read_dim(p, read, d);
         if (p->proofs) algebra_undo(p->code->algebra, mark);
-        if (fill_padded(&inner)) here = fill_pair(&inner, &inner, PAD_OTHER);
-        if (along) here = fill_pair(&fill, &here, PAD_MUL);
-        fill = here;
+        if (fill_padded(&inner)) by_dimension = fill_pair(&inner, &inner, PAD_OTHER);
+        if (along) by_dimension = fill_pair(&fill, &by_dimension, PAD_MUL);
+        fill = by_dimension;
         along = true;
     }
     return fill;

@@ -21,7 +21,7 @@ enum {
     FACT_HELD = 32,
     FACT_ENDS = 64,       /* roles that acquire each end */
     FACT_CONTROL = 128,   /* all threads execute the rows that need all */
-    FACT_BY_HAND = 256,   /* pipes excluded from counts and deadlocks */
+    FACT_EXCLUDED = 256,   /* pipes excluded from counts and deadlocks */
     /* both ends of each pipe acquire equally often, and roles do not deadlock */
     FACT_COUNTS = 512,
     FACT_WIDTHS = 2048,   /* preconditions that keep formulas of sizes within their types */
@@ -48,7 +48,7 @@ void tiles_padding(Arena *arena, Tiles *tiles);
 /* Needs Code and pipe uses; proves every path of stages, sets held stages and derived lags */
 void linear_check(Arena *arena, Prog *prog, Diags *diags);
 /* more stages are held than the ring has */
-void crowds_refuse(Prog *prog, const FlowCode *code, Diags *diags);
+void overfull_refuse(Prog *prog, const FlowCode *code, Diags *diags);
 
 /* Need Code: no acquire is between a `try` and the acquire that uses it; roles that may acquire
  * each end */

@@ -33,11 +33,11 @@ typedef struct Races {
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-static void add_place(Races *r, Place place, const Access *access, bool write, Manner manner) {
+static void add_place(Races *r, Place place, const Access *access, bool write, Transfer transfer) {
     if (access->space != SPACE_GLOBAL || !valid_index(access->object, r->prog->params.count)) return;
     ParamMode mode = r->prog->params.items[access->object].mode;
     if (mode == PARAM_IN || (!write && mode != PARAM_INOUT)) return;
-    place.access = access, place.write = write, place.manner = manner;
+    place.access = access, place.write = write, place.transfer = transfer;
     vec_push(r->arena, &r->places, place);
 }
 
@@ -45,13 +45,13 @@ typedef struct Gather {
     Races *races;
     Place around;
     const Access *copied; /* by the statement's copy; NULL: none */
-    Manner manner;
+    Transfer transfer;
 } Gather;
 
 static void add_read(Expr *expr, void *data) {
     const Gather *reads = data;
     if (expr->kind != X_READ || !expr->read) return;
-    add_place(reads->races, reads->around, expr->read, false, expr->read == reads->copied ? reads->manner : MANNER_PLAIN);
+    add_place(reads->races, reads->around, expr->read, false, expr->read == reads->copied ? reads->transfer : TRANSFER_PLAIN);
 }
 
 static void add_reads(Expr *expr, void *data) {
@@ -77,8 +77,8 @@ static void add_tile(Races *r, const Role *role, int at) {
     bool lanes = tile->class == TILE_LANES && tile->piece.asynchronous;
     Place place = {.role = role, .row = at, .tile = tile};
     find_regions(role->code, row->region, &place);
-    Gather reads = {r, place, loaded || lanes ? tile->value->read : NULL, loaded ? MANNER_LOADED : MANNER_LANES};
-    add_place(r, place, &tile->target, true, stored ? MANNER_STORED : MANNER_PLAIN);
+    Gather reads = {r, place, loaded || lanes ? tile->value->read : NULL, loaded ? TRANSFER_LOADED : TRANSFER_LANES};
+    add_place(r, place, &tile->target, true, stored ? TRANSFER_STORED : TRANSFER_PLAIN);
     row_exprs(role->code, row, add_reads, &reads);
 }
 
@@ -102,7 +102,7 @@ static void sift(Races *r) {
             if (r->places.items[i].access->object != (int)p) continue;
             only = &r->places.items[i], count++, writes += only->write;
         }
-        asked[p] = writes && (count > 1 || !race_walks(only) || !race_apart(r->prog, r->algebra, only, false));
+        asked[p] = writes && (count > 1 || !race_walks(only) || !race_disjoint(r->prog, r->algebra, only, false));
     }
     for (size_t i = 0; i < r->places.count; i++)
         if (asked[r->places.items[i].access->object]) r->places.items[kept++] = r->places.items[i];
@@ -201,8 +201,8 @@ static void report_tiles(Races *r, const Pair *pair) {
 
 /* The reason why the two are unordered although one is issued first; NULL: none */
 static const char *reason_of(const Touch *a, const Touch *b) {
-    if (a->place->manner == MANNER_STORED) return "nothing waits until the copy engine has written";
-    if (!a->place->write || b->place->manner == MANNER_PLAIN || b->place->manner == MANNER_LANES) return NULL;
+    if (a->place->transfer == TRANSFER_STORED) return "nothing waits until the copy engine has written";
+    if (!a->place->write || b->place->transfer == TRANSFER_PLAIN || b->place->transfer == TRANSFER_LANES) return NULL;
     return "writes of threads are not yet visible to the copy engine";
 }
 
@@ -275,7 +275,7 @@ static bool races_within(const Pair *pair) {
     const Touch *a = pair->a, *b = pair->b;
     if (race_before(pair->block, a, b)) return false;
     if (a->process != b->process) return !race_before(pair->block, b, a);
-    return a->place->manner == MANNER_LANES || a->place->manner == MANNER_LOADED;
+    return a->place->transfer == TRANSFER_LANES || a->place->transfer == TRANSFER_LOADED;
 }
 
 static bool *order_of(const Races *r, const Place *a, const Place *b) {
@@ -293,7 +293,7 @@ static void compare(Races *r, const Block *block, const Block *other) {
             Pair pair = {.block = block, .other = other, .a = &block->touches.items[i], .b = &other->touches.items[k]};
             arena_count(r->arena, 1);
             if (!pair.a->place->write && !pair.b->place->write) continue;
-            if (pair.a->place->said || pair.b->place->said || !race_meet(pair.a, pair.b, pair.at)) continue;
+            if (pair.a->place->reported || pair.b->place->reported || !race_meet(pair.a, pair.b, pair.at)) continue;
             bool alone = block == other && pair.a->process == pair.b->process;
             /* reads, then writes */
             if (alone && pair.a->place->tile == pair.b->place->tile && pair.a->place != pair.b->place) continue;
@@ -305,7 +305,7 @@ static void compare(Races *r, const Block *block, const Block *other) {
             if (block != other) report_tiles(r, &pair);
             else if (!alone) report_roles(r, &pair);
             else report_alone(r, &pair);
-            pair.a->place->said = pair.b->place->said = true;
+            pair.a->place->reported = pair.b->place->reported = true;
         }
 }
 
@@ -374,16 +374,16 @@ static void find_unseen(Races *r) {
 }
 
 /* True if tiles that access a common element are proved to have equal coordinates along the axis */
-static bool is_told(const Races *r, size_t axis, uint32_t told) {
+static bool is_determined(const Races *r, size_t axis, uint32_t determined) {
     int64_t extent;
     bool one = expr_constant(r->prog->axes.items[axis].padded, &extent) && extent <= 1;
-    return one || told >> axis & 1;
+    return one || determined >> axis & 1;
 }
 
 /* True if they have equal coordinates, or write equal values along the axes that differ */
-static bool tiles_apart(Races *r, const Place *a, const Place *b, uint32_t told) {
+static bool tiles_disjoint(Races *r, const Place *a, const Place *b, uint32_t determined) {
     for (size_t x = 0; x < r->prog->axes.count; x++) {
-        if (is_told(r, x, told)) continue;
+        if (is_determined(r, x, determined)) continue;
         if (a != b || a->tile->op != ASSIGN_SET) return false;
         if (race_value_differs(r->arena, r->prog, r->algebra, a, (int)x) != 0) return false;
     }
@@ -391,11 +391,11 @@ static bool tiles_apart(Races *r, const Place *a, const Place *b, uint32_t told)
 }
 
 /* The part that is not proved to be disjoint or ordered; NULL: all is */
-static const char *not_apart(Races *r, const RaceProof *proof, const Place *a, const Place *b) {
+static const char *not_disjoint(Races *r, const RaceProof *proof, const Place *a, const Place *b) {
     bool followed = r->ordered && !r->cut && !a->unseen && !b->unseen;
     bool seen = followed && *order_of(r, a, b), same = a == b;
     if (proof->never) return NULL;
-    if (!tiles_apart(r, a, b, proof->axes)) return "tiles of the grid";
+    if (!tiles_disjoint(r, a, b, proof->axes)) return "tiles of the grid";
     if (proof->within) return NULL;
     if (a->role != b->role) return seen ? NULL : arena_printf(r->arena, "roles `%s` and `%s`", a->role->name, b->role->name);
     if (!proof->instances && !seen) return arena_printf(r->arena, "instances of `%s`", a->role->name);
@@ -405,7 +405,7 @@ static const char *not_apart(Races *r, const RaceProof *proof, const Place *a, c
 }
 
 static bool is_copied(const Place *place) {
-    return place->manner == MANNER_LANES || place->manner == MANNER_LOADED;
+    return place->transfer == TRANSFER_LANES || place->transfer == TRANSFER_LOADED;
 }
 
 /* True if no sizes can show a race of the two. Proofs do not cover an instance's own accesses
@@ -414,9 +414,9 @@ static bool is_settled(Races *r, Place *a, Place *b) {
     RaceProof proof = race_proof(r->arena, r->prog, a, b);
     if (proof.never) return true;
     for (size_t x = 0; x < r->prog->axes.count; x++)
-        if (!is_told(r, x, proof.axes)) return false;
+        if (!is_determined(r, x, proof.axes)) return false;
     if (proof.within) return true;
-    return !not_apart(r, &proof, a, b) && !a->role->in_turn && !is_copied(a) && !is_copied(b);
+    return !not_disjoint(r, &proof, a, b) && !a->role->in_turn && !is_copied(a) && !is_copied(b);
 }
 
 static void report_unknown(Races *r, const Place *a, const Place *b, const char *who) {
@@ -463,14 +463,14 @@ static size_t first_open(Races *r) {
 
 /* From place number `first` on */
 static void compare_proofs(Races *r, size_t first) {
-    bool *said = NEW_ARRAY(r->arena, bool, r->prog->params.count + 1);
+    bool *reported = NEW_ARRAY(r->arena, bool, r->prog->params.count + 1);
     for (size_t i = first; i < r->places.count; i++)
         for (size_t k = i; k < r->places.count; k++) {
             Place *a = &r->places.items[i], *b = &r->places.items[k];
-            if (!may_race(a, b) || a->said || b->said || said[a->access->object]) continue;
+            if (!may_race(a, b) || a->reported || b->reported || reported[a->access->object]) continue;
             RaceProof proof = race_proof(r->arena, r->prog, a, b);
-            const char *who = not_apart(r, &proof, a, b);
-            if (who) report_unknown(r, a, b, who), said[a->access->object] = true;
+            const char *who = not_disjoint(r, &proof, a, b);
+            if (who) report_unknown(r, a, b, who), reported[a->access->object] = true;
         }
 }
 
@@ -526,7 +526,7 @@ static void follow_sizes(Races *r) {
     r->work = arena_budget(r->arena, RACES_STEPS);
     for (int tried = 0; tried < SIZES_MOST && !budget_is_used(r->work) && sizes_next(sizes); tried++)
         try_sizes(r, sizes);
-    r->cut |= budget_is_used(r->work) || race_is_far(r->arena, r->traced, &r->places);
+    r->cut |= budget_is_used(r->work) || race_needs_larger(r->arena, r->traced, &r->places);
 }
 
 static int by_statement(const void *a, const void *b) {
@@ -536,14 +536,14 @@ static int by_statement(const void *a, const void *b) {
 }
 
 /* The order given by explicitly signalled stages is unknown. */
-static bool signalled_by_hand(const Prog *prog) {
+static bool signalled_explicitly(const Prog *prog) {
     for (size_t p = 0; p < prog->pipes.count; p++)
         if (prog->pipes.items[p].unproved) return true;
     return false;
 }
 
 void races_check(Arena *arena, Prog *prog, Diags *diags) {
-    if (signalled_by_hand(prog)) return;
+    if (signalled_explicitly(prog)) return;
     Races r = {.arena = arena, .prog = prog, .diags = diags, .algebra = algebra_new(arena, prog, NULL)};
     for (size_t i = 0; i < prog->roles.count; i++) find_places(&r, &prog->roles.items[i]);
     race_order(prog, r.algebra, &r.places);

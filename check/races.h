@@ -1,9 +1,9 @@
 /* races, check private: unordered accesses to the same elements of a tensor.
  *   races.c          tensors that may race; verdicts
- *   races_apart.c    executions with disjoint elements; the order of one instance's executions
- *   races_follow.c   accesses of the blocks of adjacent tiles at given sizes, and their order
- *   races_far.c      what these sizes cannot show
- *   races_proof.c    proofs that two executions are disjoint, with formulas from races_ways.c
+ *   races_disjoint.c executions with disjoint elements; the order of one instance's executions
+ *   races_run.c      accesses of the blocks of adjacent tiles at given sizes, and their order
+ *   races_larger.c   what these sizes cannot show
+ *   races_proof.c    proofs that two executions are disjoint, with formulas from races_choices.c
  *   races_value.c    dependence of a value on an axis of the grid */
 #ifndef PIPEC_RACES_H
 #define PIPEC_RACES_H
@@ -13,14 +13,14 @@
 
 #define RACE_LOOPS 8 /* most enclosing loops of a statement */
 
-typedef enum Manner {
-    MANNER_PLAIN,  /* by the threads of the instance */
-    MANNER_LANES,  /* read by cp.async: done when the stage is full */
+typedef enum Transfer {
+    TRANSFER_PLAIN,  /* by the threads of the instance */
+    TRANSFER_LANES,  /* read by cp.async: done when the stage is full */
     /* read by the copy engine: the same; it does not see writes of threads without a fence */
-    MANNER_LOADED,
+    TRANSFER_LOADED,
     /* written by the copy engine: only the end of the kernel waits for it */
-    MANNER_STORED
-} Manner;
+    TRANSFER_STORED
+} Transfer;
 
 /* An access to a tensor that the kernel writes */
 typedef struct Place {
@@ -29,7 +29,7 @@ typedef struct Place {
     Tile *tile;       /* its statement */
     const Access *access;
     bool write;
-    Manner manner;
+    Transfer transfer;
     bool conditional; /* in an `if`, or in a loop with `where` */
     bool data;        /* contents of memory decide where or whether it is executed */
     /* sizes do not show it: for that reason, or because its subscripts are not sums of a base
@@ -37,8 +37,8 @@ typedef struct Place {
     bool unseen;
     int loop_count;
     const Region *loops[RACE_LOOPS]; /* around it, outermost first */
-    bool said;
-    struct RaceWays *formulas; /* races_proof.h; NULL: not computed yet */
+    bool reported;
+    struct RaceChoices *formulas; /* races_proof.h; NULL: not computed yet */
 } Place;
 
 typedef VEC(Place) Places;
@@ -69,7 +69,7 @@ Traced *race_traced(Arena *arena, const Prog *prog, const Places *places);
 /* Runs all roles. Accesses that depend on data, or are never reached, are missing. */
 Block *race_block(Arena *arena, Traced *traced, Places *places, const Sizes *sizes, const int64_t *extents, int64_t tile);
 /* True if the operations or places depend on more iterations than are run */
-bool race_is_far(Arena *arena, const Traced *traced, const Places *places);
+bool race_needs_larger(Arena *arena, const Traced *traced, const Places *places);
 /* true if `a` is complete and visible when `b` begins */
 bool race_before(const Block *block, const Touch *a, const Touch *b);
 /* true if they access a common element; *at: its index */
@@ -94,13 +94,13 @@ typedef struct RaceProof {
 
 RaceProof race_proof(Arena *arena, const Prog *prog, Place *one, Place *two);
 
-/* ---- races_apart.c */
+/* ---- races_disjoint.c ------------------------------------------------------------------------ */
 
 /* True if each subscript is a base plus multiples of its own indexes */
 bool race_walks(const Place *place);
 /* True if different executions access different elements, or the same threads the same ones in
  * order. `alone`: executions of one block */
-bool race_apart(const Prog *prog, Algebra *algebra, const Place *place, bool alone);
+bool race_disjoint(const Prog *prog, Algebra *algebra, const Place *place, bool alone);
 /* in a subscript; also if that is unknown */
 bool race_mentions(Algebra *algebra, const Place *place, int atom);
 /* sets Tile.order for an instance's repeated accesses to a tensor */

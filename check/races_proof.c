@@ -19,7 +19,7 @@ typedef struct Proof {
     bool same;         /* both are one place, */
     /* and one choice of its selects: a fact about the two holds with their roles exchanged */
     bool mirrored;
-    uint32_t told;     /* axes of the grid along which both have equal coordinates */
+    uint32_t determined;     /* axes of the grid along which both have equal coordinates */
     /* variables of the second place that the subscripts give in terms of the first one's */
     VEC(Equal) digits;
     Polys zeros;       /* other equations from the subscripts: each is 0 */
@@ -28,7 +28,7 @@ typedef struct Proof {
 static bool meets(const Reach *a, const Reach *b) { return !a->known || !b->known || (a->hi >= b->lo && b->hi >= a->lo); }
 
 /* True if the places of all tiles are disjoint along one dimension */
-static bool far_apart(const Formulas *one, const Formulas *two) {
+static bool disjoint_tiles(const Formulas *one, const Formulas *two) {
     for (int d = 0; d < one->place->access->rank; d++)
         if (!meets(&one->reach[d], &two->reach[d])) return true;
     return false;
@@ -42,7 +42,7 @@ static const Poly *axis_name(const Proof *p, int axis) {
 static const Poly *fresh(const Proof *p, const Atom *atom) {
     Algebra *algebra = p->algebra;
     bool loop = atom->kind == ATOM_LOCAL && atom->role == p->two.code->role && atom->role->locals.items[atom->index].kind == LOCAL_LOOP;
-    if (atom->kind == ATOM_AXIS && p->told >> atom->index & 1) return NULL;
+    if (atom->kind == ATOM_AXIS && p->determined >> atom->index & 1) return NULL;
     if (atom->kind == ATOM_AXIS) return axis_name(p, atom->index);
     if (loop) return algebra_version(algebra, NULL, atom->index, -1, "loop", E_I32);
     if (atom->kind == ATOM_INDEX) return algebra_version(algebra, NULL, atom->index, -1, "index", E_I32);
@@ -278,7 +278,7 @@ static void coordinates_of(const Prog *prog, const int64_t *extents, int64_t til
 }
 
 /* True if all pairs of tiles of a small grid reach different positions along some dimension */
-static bool apart_one_by_one(const Proof *p) {
+static bool disjoint_one_by_one(const Proof *p) {
     int64_t extents[PROG_MAX_RANK], total = 1, at[PROG_MAX_RANK];
     int rank = p->one.place->access->rank;
     for (size_t a = 0; a < p->prog->axes.count; a++) {
@@ -294,24 +294,24 @@ static bool apart_one_by_one(const Proof *p) {
         }
     for (int64_t t = 0; t < total; t++)
         for (int64_t u = 0; u < total; u++) {
-            bool apart = t == u;
-            for (int d = 0; d < rank && !apart; d++) {
+            bool disjoint = t == u;
+            for (int d = 0; d < rank && !disjoint; d++) {
                 const Reach *a = &one[t * rank + d], *b = &two[u * rank + d];
-                apart = !meets(a, b);
+                disjoint = !meets(a, b);
             }
-            if (!apart) return false;
+            if (!disjoint) return false;
         }
     return true;
 }
 
 static uint32_t axes_equal(Proof *p) {
-    uint32_t told = 0;
-    if (apart_one_by_one(p)) return UINT32_MAX;
+    uint32_t determined = 0;
+    if (disjoint_one_by_one(p)) return UINT32_MAX;
     for (size_t a = 0; a < p->prog->axes.count; a++) {
         const Poly *own = poly_atom(p->algebra, algebra_atom_axis(p->algebra, (int)a));
-        if ((p->told >> a & 1) || always_equal(p, own, other_axis(p, (int)a))) told |= (uint32_t)1 << a;
+        if ((p->determined >> a & 1) || always_equal(p, own, other_axis(p, (int)a))) determined |= (uint32_t)1 << a;
     }
-    return told;
+    return determined;
 }
 
 static bool all_axes(const Proof *p, uint32_t axes) {
@@ -350,7 +350,7 @@ static void assume_same_tile(const Proof *p) {
 
 /* In one tile, two reads of one element of a tensor that no role writes give the same value. */
 static void prove_within(Proof *p, RaceProof *out) {
-    p->told = UINT32_MAX;
+    p->determined = UINT32_MAX;
     PathMark mark = algebra_mark(p->algebra);
     assume_same_element(p);
     assume_same_tile(p);
@@ -372,20 +372,20 @@ static RaceProof prove(Proof *p) {
         out.axes = out.never ? UINT32_MAX : axes_equal(p);
         algebra_undo(p->algebra, mark);
         if (out.never) return never;
-        more = (out.axes & ~p->told) != 0 && !all_axes(p, out.axes);
-        p->told |= out.axes;
+        more = (out.axes & ~p->determined) != 0 && !all_axes(p, out.axes);
+        p->determined |= out.axes;
     }
     prove_within(p, &out);
     return out;
 }
 
 RaceProof race_proof(Arena *arena, const Prog *prog, Place *one, Place *two) {
-    const RaceWays *a = race_ways(arena, prog, one), *b = race_ways(arena, prog, two);
+    const RaceChoices *a = race_choices(arena, prog, one), *b = race_choices(arena, prog, two);
     RaceProof all = {UINT32_MAX, true, true, true, true};
     bool same = one == two;
     for (int i = 0; i < a->count; i++)
         for (int k = same ? i : 0; k < b->count; k++) {
-            if (far_apart(&a->ways[i], &b->ways[k])) continue;
+            if (disjoint_tiles(&a->ways[i], &b->ways[k])) continue;
             Proof each = {.arena = arena, .prog = prog, .algebra = one->role->code->algebra};
             each.one = a->ways[i], each.two = b->ways[k];
             each.same = same, each.mirrored = same && i == k;

@@ -1,5 +1,5 @@
 /* Places of tensors as formulas: private to check/races_proof.c, which compares them, and
- * check/races_ways.c, which makes them. A subscript that selects one of two values gives two
+ * check/races_choices.c, which makes them. A subscript that selects one of two values gives two
  * sets of formulas. */
 #ifndef PIPEC_RACES_PROOF_H
 #define PIPEC_RACES_PROOF_H
@@ -37,13 +37,13 @@ typedef struct Formulas { /* a place as formulas: one choice of the selects in i
 
 #define WAYS_MOST 16
 
-typedef struct RaceWays {
+typedef struct RaceChoices {
     int count;
     Formulas ways[WAYS_MOST];
-} RaceWays;
+} RaceChoices;
 
 /* computed once per place */
-const RaceWays *race_ways(Arena *arena, const Prog *prog, Place *place);
+const RaceChoices *race_choices(Arena *arena, const Prog *prog, Place *place);
 Reach race_reach(const Formulas *f, const Poly *sub);
 
 #endif

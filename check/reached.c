@@ -33,7 +33,7 @@ typedef struct Reach {
     Linear *linear;
     /* by region and arm: the row at which the last statement before began, -1: none yet */
     int *begun;
-    int told;   /* the last row that was reported as dead, -1: none yet */
+    int last_reported;   /* the last row that was reported as dead, -1: none yet */
 } Reach;
 
 /* The last reached leave before a row, -1: none */
@@ -86,8 +86,8 @@ static void look(Reach *reach, int at) {
     int before = reach->begun[arm] - 1;
     reach->begun[arm] = at + 1;
     if (linear->reached[at] || before < 0 || !linear->reached[before] || row->after_block) return;
-    if (reach->told >= before || drops_between(linear, before, at)) return;
-    reach->told = at;
+    if (reach->last_reported >= before || drops_between(linear, before, at)) return;
+    reach->last_reported = at;
     refuse(linear, at);
 }
 
@@ -101,7 +101,7 @@ void linear_reached(Linear *linear) {
     FlowCode *code = linear->code;
     if (!leaves(code)) return;
     solve(linear->arena, code, &rule, linear);
-    Reach reach = {.linear = linear, .told = -1};
+    Reach reach = {.linear = linear, .last_reported = -1};
     reach.begun = NEW_ARRAY(linear->arena, int, 2 * code->regions.count + 2);
     linear->last = true;
     for (size_t at = 0; at < code->rows.count; at++)

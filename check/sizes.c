@@ -205,15 +205,15 @@ static bool fill(Sizes *sizes, size_t first, int sum) {
 
 /* The next distribution of the sum over the indexes */
 static bool advance(Sizes *sizes) {
-    int behind = 0;
+    int later = 0;
     if (!sizes->started) {
         sizes->started = true;
         return fill(sizes, 0, sizes->sum);
     }
-    for (size_t i = sizes->free.count; i-- > 0; behind += sizes->at[i])
-        if (behind > 0 && sizes->at[i] < last_of(sizes, i)) {
+    for (size_t i = sizes->free.count; i-- > 0; later += sizes->at[i])
+        if (later > 0 && sizes->at[i] < last_of(sizes, i)) {
             sizes->at[i]++;
-            return fill(sizes, i + 1, behind - 1);
+            return fill(sizes, i + 1, later - 1);
         }
     return false;
 }

@@ -48,7 +48,7 @@ typedef struct Awaited { /* the event that another process waits for */
     const Event *event; /* NULL: it never happens */
 } Awaited;
 
-static Awaited who_will(const Stuck *stuck, const Role *role, Event wanted) {
+static Awaited find_awaited(const Stuck *stuck, const Role *role, Event wanted) {
     for (size_t p = 0; p < stuck->processes.count; p++) {
         const Steps *steps = &stuck->processes.items[p];
         if (steps->role != role) continue;
@@ -63,7 +63,7 @@ static Awaited awaited(const Stuck *stuck, int process) {
     const Event *wait = waits_at(stuck, process);
     const Role *roles = stuck->prog->roles.items;
     if (wait->kind == STEP_TAKE)
-        return who_will(stuck, stuck->processes.items[process].role,
+        return find_awaited(stuck, stuck->processes.items[process].role,
                         (Event){.kind = STEP_PASS, .pipe = wait->pipe, .number = wait->number - 1});
     const Pipe *pipe = &stuck->prog->pipes.items[wait->pipe];
     Event wanted = {.kind = STEP_RELEASE,
@@ -71,7 +71,7 @@ static Awaited awaited(const Stuck *stuck, int process) {
                     .pipe = wait->pipe,
                     .number = wait->number};
     if (!wait->produce) {
-        Awaited will = who_will(stuck, &roles[pipe->producer], wanted);
+        Awaited will = find_awaited(stuck, &roles[pipe->producer], wanted);
         /* ended, or skips it */
         for (int p = 0; will.process < 0 && (size_t)p < stuck->processes.count; p++)
             if (stuck->processes.items[p].role == &roles[pipe->producer]) will.process = p;
@@ -79,7 +79,7 @@ static Awaited awaited(const Stuck *stuck, int process) {
     }
     wanted.number -= pipe->stages;
     for (size_t i = 0; i < pipe->consumers.count; i++) {
-        Awaited will = who_will(stuck, &roles[pipe->consumers.items[i]], wanted);
+        Awaited will = find_awaited(stuck, &roles[pipe->consumers.items[i]], wanted);
         if (will.process >= 0) return will;
     }
     return (Awaited){-1, NULL};
@@ -113,7 +113,7 @@ static bool is_among(const int *processes, int count, int process) {
 }
 
 /* The last releases of the waiting processes */
-static void tell_past(const Stuck *stuck, Diag *diag, const int *waiting, int count) {
+static void note_releases(const Stuck *stuck, Diag *diag, const int *waiting, int count) {
     const Past *shown[PAST_SHOWN];
     int found = 0;
     Str text = str_new(stuck->arena);
@@ -133,7 +133,7 @@ static void tell_past(const Stuck *stuck, Diag *diag, const int *waiting, int co
 }
 
 /* The cycle: role -> pipe -> role */
-static void tell_ring(const Stuck *stuck, Diag *diag, const int *waiting, int count) {
+static void note_cycle(const Stuck *stuck, Diag *diag, const int *waiting, int count) {
     Str text = str_new(stuck->arena);
     if (count < 2) return;
     for (int i = 0; i < count; i++) {
@@ -161,7 +161,7 @@ static int enough_stages(const Stuck *stuck, Pipe *pipe, Budget work) {
 }
 
 /* Help for a ring whose empty stages are awaited: a sufficient number of stages */
-static bool tell_deeper(const Stuck *stuck, Diag *diag, const int *waiting, int count) {
+static bool suggest_stages(const Stuck *stuck, Diag *diag, const int *waiting, int count) {
     Budget work = arena_budget(stuck->arena, DEEPER_STEPS);
     for (int i = 0; i < count; i++) {
         const Event *wait = waits_at(stuck, waiting[i]);
@@ -181,7 +181,7 @@ static bool tell_deeper(const Stuck *stuck, Diag *diag, const int *waiting, int 
 /* ---- the message ----------------------------------------------------------------------------- */
 
 /* The processes that wait for each other: follows the waits from the first waiting one */
-static int find_ring(const Stuck *stuck, int *ring) {
+static int find_cycle(const Stuck *stuck, int *ring) {
     int next = -1, seen[WAITS_MOST] = {0}, count = 0, begin = 0;
     for (size_t p = 0; p < stuck->processes.count && next < 0; p++)
         if (waits_at(stuck, (int)p)) next = (int)p;
@@ -255,7 +255,7 @@ static void label_reason(const Stuck *stuck, Diag *diag, int process, const Even
 }
 
 /* "`a`, `b` and `c`" */
-static const char *ring_names(const Stuck *stuck, const int *ring, int count) {
+static const char *cycle_names(const Stuck *stuck, const int *ring, int count) {
     Str text = str_new(stuck->arena);
     for (int i = 0; i < count; i++)
         str_printf(&text, "%s%s",
@@ -276,12 +276,12 @@ static Diag *open_diag(const Stuck *stuck, const int *ring, int count) {
                        "deadlock: instances of `%s` wait for each other", role->name);
     if (count > 1)
         return diag_at(stuck->diags, P0460, place, "deadlock: %s wait for each other",
-                       ring_names(stuck, ring, count));
+                       cycle_names(stuck, ring, count));
     return diag_at(stuck->diags, P0460, place, "role `%s` waits forever", role->name);
 }
 
 static void refuse(const Stuck *stuck, const BlockRun *block) {
-    int ring[WAITS_MOST] = {0}, count = find_ring(stuck, ring);
+    int ring[WAITS_MOST] = {0}, count = find_cycle(stuck, ring);
     Diag *diag = open_diag(stuck, ring, count);
     diag_primary(stuck->diags, diag, "%s", wait_text(stuck, ring[0]));
     for (int i = 1; i < count; i++)
@@ -294,9 +294,9 @@ static void refuse(const Stuck *stuck, const BlockRun *block) {
                (long long)block->tiles, block->tiles == 1 ? "" : "s");
     if (block->reads) reads_print(block->reads, stuck->prog, &where);
     diag_note(stuck->diags, diag, "with %s", where.text);
-    tell_past(stuck, diag, ring, count);
-    tell_ring(stuck, diag, ring, count);
-    if (!tell_deeper(stuck, diag, ring, count))
+    note_releases(stuck, diag, ring, count);
+    note_cycle(stuck, diag, ring, count);
+    if (!suggest_stages(stuck, diag, ring, count))
         diag_help(stuck->diags, diag,
                   "let one role release before it waits, acquire in the other order, or give a "
                   "ring more stages");

@@ -17,7 +17,7 @@ typedef struct Uniform {
     Role *role;
     const FlowCode *code;
     Control *controls; /* by region */
-    VEC(Span) told;    /* conditions and bounds with a refusal: one error each */
+    VEC(Span) reported;    /* conditions and bounds with a refusal: one error each */
 } Uniform;
 
 /* ---- threads that a row needs ---------------------------------------------------------------- */
@@ -109,10 +109,10 @@ static void fault_all(Uniform *uniform, const Row *row) {
     for (int at = region->begin; at <= region->end; at++) fault(uniform, &uniform->code->rows.items[at]);
 }
 
-static bool was_told(Uniform *uniform, Span cause) {
-    for (size_t i = 0; i < uniform->told.count; i++)
-        if (uniform->told.items[i].lo == cause.lo && uniform->told.items[i].hi == cause.hi) return true;
-    vec_push(uniform->arena, &uniform->told, cause);
+static bool was_reported(Uniform *uniform, Span cause) {
+    for (size_t i = 0; i < uniform->reported.count; i++)
+        if (uniform->reported.items[i].lo == cause.lo && uniform->reported.items[i].hi == cause.hi) return true;
+    vec_push(uniform->arena, &uniform->reported, cause);
     return false;
 }
 
@@ -141,7 +141,7 @@ static void refuse(Uniform *uniform, const Row *row, const Control *control) {
     Differs how = {.least = control->how};
     const char *among = origin_among(how);
     fault_all(uniform, row);
-    if (was_told(uniform, control->cause->span)) return;
+    if (was_reported(uniform, control->cause->span)) return;
     const char *what = row->kind == ROW_LEAVE       ? "leave"
                        : asks(row) == ASKS_INSTANCE ? "tile statement"
                                                     : "pipe operation";

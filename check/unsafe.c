@@ -9,7 +9,7 @@ typedef struct Judge {
     Prog *prog;
     Diags *diags;
     const Arrivals **arrivals; /* by role; NULL: it has no body */
-    bool *said;                /* by pipe: an error was reported */
+    bool *reported;                /* by pipe: an error was reported */
 } Judge;
 
 /* ---- arrivals of one row --------------------------------------------------------------------- */
@@ -116,7 +116,7 @@ static void refuse_count(Judge *j, int index, End end, const Given *given, int64
                   "declare `arrivals %s %lld`, or arrive %s; without a guard such as "
                   "`if lane == 0`, each of the 32 threads of a warp arrives",
                   barrier_word(end), (long long)total, fewer ? "more often" : "less often");
-    j->said[index] = true;
+    j->reported[index] = true;
 }
 
 static Diag *not_proved(Judge *j, int index, Span span, const char *why) {
@@ -136,7 +136,7 @@ static void refuse_late_touch(Judge *j, const Given *given) {
     diag_label(j->diags, diag, given->site->arrived_at, "last arrival");
     diag_label(j->diags, diag, row->span, "released without a signal");
     diag_help(j->diags, diag, "move the `arrive` after the last use of the stage");
-    j->said[what->pipe] = true;
+    j->reported[what->pipe] = true;
 }
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
@@ -309,7 +309,7 @@ static void settle(Judge *j, int index) {
     Pipe *pipe = &j->prog->pipes.items[index];
     for (End end = END_PRODUCE; end <= END_CONSUME; end++) {
         if (!pipe->declared[end]) continue;
-        if (!pipe->unproved && !j->said[index]) judge(j, index, end);
+        if (!pipe->unproved && !j->reported[index]) judge(j, index, end);
         uint32_t *count = end == END_PRODUCE ? &pipe->full_count : &pipe->empty_count;
         *count = (uint32_t)pipe->declared[end];
         *(end == END_PRODUCE ? &pipe->full_reason : &pipe->empty_reason) = words[end];
@@ -322,7 +322,7 @@ static void count_role(Judge *j, Role *role, const Arrivals **out) {
         incomplete_report(j->diags, role, "every phase gets the declared number of arrivals");
     for (size_t i = 0; i < (*out)->sites.count; i++) {
         Given given = given_at(role, &(*out)->sites.items[i]);
-        if (given.site->late && !j->said[given.site->pipe]) refuse_late_touch(j, &given);
+        if (given.site->late && !j->reported[given.site->pipe]) refuse_late_touch(j, &given);
     }
 }
 
@@ -337,7 +337,7 @@ void unsafe_check(Arena *arena, Prog *prog, Diags *diags) {
     if (!unproved) name_places(prog, diags, -1);
     if (!declared) return;
     j.arrivals = NEW_ARRAY(arena, const Arrivals *, prog->roles.count + 1);
-    j.said = NEW_ARRAY(arena, bool, prog->pipes.count + 1);
+    j.reported = NEW_ARRAY(arena, bool, prog->pipes.count + 1);
     for (size_t r = 0; r < prog->roles.count; r++) count_role(&j, &prog->roles.items[r], &j.arrivals[r]);
     for (size_t p = 0; p < prog->pipes.count; p++) {
         settle(&j, (int)p);

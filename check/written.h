@@ -99,7 +99,7 @@ typedef struct Object { /* a tile of the role, or a variable */
     Span span;
     const RoleTile *tile; /* NULL: a variable */
     int64_t elements;     /* 0: not followed */
-    bool said;
+    bool reported;
     bool any;             /* some earlier statement has written it: the last one */
     Span written;
 } Object;
@@ -122,9 +122,9 @@ typedef struct Release {
     const Hold **holds; /* one per instance, NULL: never reached */
 } Release;
 
-typedef struct Said {
+typedef struct Reported {
     int acquire, field;
-} Said;
+} Reported;
 
 typedef struct Written {
     Tiles *tiles;
@@ -143,7 +143,7 @@ typedef struct Written {
     VEC(Record) records;
     VEC(Finding) findings;
     Release *releases; /* by row */
-    VEC(Said) said;    /* of missing fields */
+    VEC(Reported) reported;    /* of missing fields */
 } Written;
 
 const Hold *written_hold(const State *state, int handle); /* NULL: not held, or consumed */

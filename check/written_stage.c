@@ -30,7 +30,7 @@ const Hold *written_acquire(Written *w, int pipe, int acquire) {
     /* a field whose address is taken counts as written */
     for (size_t f = 0; f < row->fields.count; f++) {
         int64_t start = written_field_start(row, (int)f), end = start + written_field_elements(&row->fields.items[f]);
-        if (!row->fields.items[f].by_hand[END_PRODUCE]) continue;
+        if (!row->fields.items[f].address_taken[END_PRODUCE]) continue;
         hold->must = written_known(w, elements_union(w->arena, hold->must, elements_span(w->arena, start, end)), hold->must);
         hold->own = hold->must;
     }
@@ -227,7 +227,7 @@ static void write_stage(Written *w, State *state, Site *site, int handle) {
     hold->may = both(w, hold->may, what.all);
     if (copies) hold->flying = both(w, hold->flying, what.all);
     else hold->fresh = both(w, hold->fresh, what.all);
-    if (!hold->differs) hold->bytes += copy_lands(tile);
+    if (!hold->differs) hold->bytes += copy_arrives(tile);
     hold->marks = add_mark(w, hold->marks, &(Mark){.site = site, .set = what.all, .vague = !what.exact});
 }
 

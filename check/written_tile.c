@@ -20,7 +20,7 @@ void written_find_objects(Written *w) {
             bool fits = tile->extents[d] > 0 && tile->extents[d] <= MAX_ELEMENTS / elements;
             elements = fits ? elements * tile->extents[d] : 0;
         }
-        w->objects[i] = (Object){.name = tile->name, .span = tile->span, .tile = tile, .elements = tile->by_hand ? 0 : elements};
+        w->objects[i] = (Object){.name = tile->name, .span = tile->span, .tile = tile, .elements = tile->address_taken ? 0 : elements};
     }
     for (size_t i = 0; i < role->locals.count; i++) {
         const Local *local = &role->locals.items[i];
@@ -218,15 +218,15 @@ void written_open(Written *w, State *state, int object) {
 
 static void find(Written *w, int object, Span at, int64_t element) {
     Object *row = &w->objects[object];
-    if (row->said) return;
-    row->said = true;
+    if (row->reported) return;
+    row->reported = true;
     vec_push(w->arena, &w->findings,
              (Finding){.object = object, .row = w->at, .at = at, .written = row->written, .any = row->any, .element = element});
 }
 
 /* Only in the last round: each missing value is reported once, and does not change the state. */
 static void require(Written *w, const State *state, int object, const Touched *what, Span at) {
-    if (!w->flow->last || w->objects[object].said || elements_hold(state->must[object], what->all) || in_slab(state, object, what)) return;
+    if (!w->flow->last || w->objects[object].reported || elements_hold(state->must[object], what->all) || in_slab(state, object, what)) return;
     const Elements *missing = less(w, what->all, state->must[object]);
     for (size_t i = 0; i < state->guards.count && missing->count; i++) {
         const Guard *guarded = state->guards.items[i];

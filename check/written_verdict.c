@@ -67,10 +67,10 @@ static void report_left(Written *w, const Release *at, const Hold *hold, int f) 
 }
 
 /* One message for each acquire and field, for any number of releases */
-static bool said_before(Written *w, int acquire, int f) {
-    for (size_t i = 0; i < w->said.count; i++)
-        if (w->said.items[i].acquire == acquire && w->said.items[i].field == f) return true;
-    vec_push(w->arena, &w->said, (Said){acquire, f});
+static bool already_reported(Written *w, int acquire, int f) {
+    for (size_t i = 0; i < w->reported.count; i++)
+        if (w->reported.items[i].acquire == acquire && w->reported.items[i].field == f) return true;
+    vec_push(w->arena, &w->reported, (Reported){acquire, f});
     return false;
 }
 
@@ -97,7 +97,7 @@ static bool check_payload(Written *w, const Release *at, const Hold *hold, int f
         const Elements *missing = written_known(w, elements_less(w->arena, field, must), field);
         bool none = elements_first_common(may, field) < 0;
         complete = false;
-        if (said_before(w, hold->acquire, (int)f)) continue;
+        if (already_reported(w, hold->acquire, (int)f)) continue;
         if (none && row_of(w, at->row)->leaving) {
             report_left(w, at, hold, (int)f);
             break;
@@ -182,19 +182,19 @@ static void report_bytes(Written *w, const Hold *hold, Span where, const char *w
 static void check_bytes(Written *w, const Release *at, const Hold *hold, bool *set) {
     PipeUse *use = &w->role->pipes[hold->pipe];
     for (int r = 0; r < w->role->instances; r++) {
-        const Hold *here = at->holds[r];
-        if (!here) continue;
-        if (here->differs) {
-            report_bytes(w, here, here->differs_at, "paths with different byte counts meet here");
+        const Hold *hold_of_rank = at->holds[r];
+        if (!hold_of_rank) continue;
+        if (hold_of_rank->differs) {
+            report_bytes(w, hold_of_rank, hold_of_rank->differs_at, "paths with different byte counts meet here");
             return;
         }
-        if (!set[hold->pipe]) use->tx_bytes = (uint32_t)here->bytes, set[hold->pipe] = true;
-        if (use->tx_bytes == (uint32_t)here->bytes) continue;
-        report_bytes(w, here, row_of(w, at->row)->span,
+        if (!set[hold->pipe]) use->tx_bytes = (uint32_t)hold_of_rank->bytes, set[hold->pipe] = true;
+        if (use->tx_bytes == (uint32_t)hold_of_rank->bytes) continue;
+        report_bytes(w, hold_of_rank, row_of(w, at->row)->span,
                      arena_printf(w->arena,
                                   "this path copies %lld bytes, another path or "
                                   "instance copies %lld",
-                                  (long long)here->bytes, (long long)use->tx_bytes));
+                                  (long long)hold_of_rank->bytes, (long long)use->tx_bytes));
         return;
     }
 }
@@ -227,7 +227,7 @@ static void judge_release(Written *w, const Release *at, size_t before, bool *se
         report_open(w, hold);
         return;
     }
-    int takes = role_takes(w->role, hold->pipe);
+    int takes = role_takers(w->role, hold->pipe);
     for (int r = 0; r < instances && fine; r += takes)
         /* sets are unknown: reported elsewhere */
         fine = (takes == 1 && !at->holds[r]) || w->beyond ||

@@ -64,7 +64,7 @@ void cluster_open(Gen *gen) {
 /* ---- the ends of the kernel ------------------------------------------------------------------ */
 
 void cluster_start(Gen *gen) {
-    if (!cluster_talks(gen->prog)) {
+    if (!cluster_shares_memory(gen->prog)) {
         INS(gen->ptx, "bar.sync", ptx_int(0));
         return;
     }
@@ -75,7 +75,7 @@ void cluster_start(Gen *gen) {
 /* All threads synchronise, including idle warps and unelected lanes, because the barrier counts
  * whole warps. */
 void cluster_return(Gen *gen) {
-    if (cluster_talks(gen->prog)) {
+    if (cluster_shares_memory(gen->prog)) {
         ptx_comment(gen->ptx, "no block leaves while another may touch its memory");
         warp_join(gen);
         INS0(gen->ptx, "barrier.cluster.arrive.release.aligned");

@@ -77,11 +77,11 @@ static void set_axis(Gen *gen, const Region *loop, size_t axis, Operand value) {
 
 /* Converts a coordinate of clusters to one of this block: times the cluster's size along the
  * axis, plus the block's position. */
-static void set_coordinate(Gen *gen, const Region *loop, size_t axis, Reg here) {
+static void set_coordinate(Gen *gen, const Region *loop, size_t axis, Reg coordinate) {
     int size = gen->prog->axes.items[axis].cluster;
     if (size > 1)
-        here = PURE(gen->ptx, REG_32, "mad.lo.s32", ptx_reg(here), ptx_int(size), ptx_reg(gen->cluster.along[axis]));
-    set_axis(gen, loop, axis, ptx_reg(here));
+        coordinate = PURE(gen->ptx, REG_32, "mad.lo.s32", ptx_reg(coordinate), ptx_int(size), ptx_reg(gen->cluster.along[axis]));
+    set_axis(gen, loop, axis, ptx_reg(coordinate));
 }
 
 /* Computes the coordinates of the axes from `first` on from the number `rest`, the first of them
@@ -90,9 +90,9 @@ static void set_plain_axes(Gen *gen, const Region *loop, const Value *extents, R
     size_t count = gen->prog->axes.count;
     for (size_t a = first; a < count; a++) {
         bool last = a + 1 == count;
-        Reg here = last ? rest : PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(rest), value_operand(extents[a]));
+        Reg coordinate = last ? rest : PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(rest), value_operand(extents[a]));
         if (!last) rest = PURE(gen->ptx, REG_32, "div.u32", ptx_reg(rest), value_operand(extents[a]));
-        set_coordinate(gen, loop, a, here);
+        set_coordinate(gen, loop, a, coordinate);
     }
 }
 
@@ -189,7 +189,7 @@ static void gen_counted(Gen *gen, int region, Exits *exits) {
     INS(gen->ptx, "mov.b32", ptx_reg(var), value_operand(lo));
     int head = ptx_new_label(gen->ptx);
     exits->continue_label = ptx_new_label(gen->ptx);
-    if (!gen->role->plan->apart[region]) wait_before(gen, loop->begin);
+    if (!gen->role->plan->diverged[region]) wait_before(gen, loop->begin);
     ptx_place_label(gen->ptx, head);
     INS(gen->ptx, "setp.ge.s32", ptx_reg(done), ptx_reg(var), ptx_reg(end));
     INS_IF(gen->ptx, done, "bra", ptx_label(exits->leave_label));
@@ -207,13 +207,13 @@ static void gen_for(Gen *gen, int region) {
     ptx_mark(gen->ptx, loop->head, gen->role->number, NULL, "loops");
     Exits *exits = open_exits(gen, region);
     open_lates(gen, region);
-    apart_open(gen, region);
+    diverged_open(gen, region);
     if (loop->unroll)
         gen_unrolled(gen, loop, exits);
     else
         gen_counted(gen, region, exits);
     place_leave(gen, exits);
-    apart_close(gen, region);
+    diverged_close(gen, region);
 }
 
 /* ---- branches -------------------------------------------------------------------------------- */
@@ -248,14 +248,14 @@ static void gen_if(Gen *gen, int region) {
     }
     int otherwise = ptx_new_label(gen->ptx), end = ptx_new_label(gen->ptx);
     bool second = turn_passes_after(gen, branch->otherwise) || branch->otherwise + 1 < branch->end;
-    apart_open(gen, region);
+    diverged_open(gen, region);
     INS_UNLESS(gen->ptx, condition.reg, "bra", ptx_label(otherwise));
     gen_first(gen, branch);
     if (second) INS(gen->ptx, "bra", ptx_label(end));
     ptx_place_label(gen->ptx, otherwise);
     gen_second(gen, branch);
     ptx_place_label(gen->ptx, end);
-    apart_close(gen, region);
+    diverged_close(gen, region);
 }
 
 static void gen_leave(Gen *gen, int at) {
@@ -272,10 +272,10 @@ static void gen_leave(Gen *gen, int at) {
 static void gen_block(Gen *gen, int region) {
     const Region *block = code_region(gen->role->code, region);
     const Exits *exits = open_exits(gen, region);
-    apart_open(gen, region);
+    diverged_open(gen, region);
     gen_rows(gen, block->begin + 1, block->end);
     if (block->left) place_leave(gen, exits);
-    apart_close(gen, region);
+    diverged_close(gen, region);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */

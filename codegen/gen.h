@@ -129,7 +129,7 @@ struct RoleState {
     int expired_label; /* watchdog: records and traps */
     Reg expired_site, expired_stage;
     bool any_wait;
-    bool apart; /* in control that diverges between lanes: no row may synchronise the warp */
+    bool diverged; /* in control that diverges between lanes: no row may synchronise the warp */
     int64_t *unrolled; /* by local: its value while its loop is unrolled */
     /* .b32, of a role in turn: iterations of the grid until the instance's next one; otherwise
      * REG_NONE */
@@ -238,8 +238,8 @@ void gen_role(Gen *gen, int number);       /* control.c */
 
 /* unsafe.c */
 void gen_unsafe(Gen *gen, const Row *row);
-void apart_open(Gen *gen, int region);  /* at the beginning of a region */
-void apart_close(Gen *gen, int region); /* after it */
+void diverged_open(Gen *gen, int region);  /* at the beginning of a region */
+void diverged_close(Gen *gen, int region); /* after it */
 
 void pipe_ask(Gen *gen, const Row *row);
 void pipe_acquire(Gen *gen, const Row *row); /* pipes.c */

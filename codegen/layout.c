@@ -194,7 +194,7 @@ Lin shared_linear(Gen *gen, Point *point, const Access *access) {
 
 /* True if a column's register and the constant part of its chunk have no common bits and no
  * carry: then their sum equals their XOR. */
-static bool chunk_apart(Lin column, int64_t chunk) {
+static bool chunk_separate(Lin column, int64_t chunk) {
     int64_t reach = 1;
     if (column.max < 0 || column.multiple % 16 != 0) return false;
     while (reach <= column.max) reach *= 2;
@@ -222,7 +222,7 @@ static Lin swizzled_column(Gen *gen, const Layout *layout, Lin row, Lin column) 
     turned = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(turned), ptx_int(mask));
     turned = PURE(gen->ptx, REG_32, "shl.b32", ptx_reg(turned), ptx_int(4));
     /* one XOR for the register, and one with a constant for each of its chunks */
-    if (loose && chunk_apart(column, chunk)) {
+    if (loose && chunk_separate(column, chunk)) {
         Reg whole = PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(column.reg), ptx_reg(turned));
         if (chunk != 0) whole = PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(whole), ptx_int(chunk));
         return (Lin){whole, within, 1, -1};

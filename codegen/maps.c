@@ -342,9 +342,9 @@ static void gen_batch(Walk *walk, Lin flat, int64_t first, int chunks) {
     Chunk *batch = NEW_ARRAY(gen->arena, Chunk, chunks);
     bool copies = walk->tile->class == TILE_LANES && walk->tile->piece.asynchronous;
     for (int c = 0; c < chunks; c++) {
-        Lin here = flat;
-        here.add += (first + c) * walk->threads * walk->vector;
-        open_chunk(walk, &batch[c], here, first + c);
+        Lin position = flat;
+        position.add += (first + c) * walk->threads * walk->vector;
+        open_chunk(walk, &batch[c], position, first + c);
         if (copies) copy_piece(walk, &batch[c]);
     }
     if (copies) return;

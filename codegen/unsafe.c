@@ -9,22 +9,22 @@
 /* ---- control that differs between lanes ------------------------------------------------------ */
 
 /* A single elected lane cannot diverge. */
-static bool goes_apart(const Gen *gen, int region) {
-    return gen->role->plan->apart[region] && !gen->role->role->one_lane;
+static bool diverges(const Gen *gen, int region) {
+    return gen->role->plan->diverged[region] && !gen->role->role->one_lane;
 }
 
-void apart_open(Gen *gen, int region) {
+void diverged_open(Gen *gen, int region) {
     const Region *all = &gen->role->code->regions.items[region];
-    if (!goes_apart(gen, region)) return;
+    if (!diverges(gen, region)) return;
     if (all->kind != REGION_IF) wait_before(gen, all->begin);
     const Handles *due = &gen->role->plan->due[region];
     for (size_t i = 0; i < due->count; i++) pipe_settle(gen, due->items[i]);
-    gen->role->apart = true;
+    gen->role->diverged = true;
 }
 
-void apart_close(Gen *gen, int region) {
-    if (!goes_apart(gen, region)) return;
-    gen->role->apart = false;
+void diverged_close(Gen *gen, int region) {
+    if (!diverges(gen, region)) return;
+    gen->role->diverged = false;
     warp_join(gen);
 }
 
@@ -53,9 +53,9 @@ static void mark(Gen *gen, const Row *row, const char *does) {
 /* ---- values ---------------------------------------------------------------------------------- */
 
 static Reg tile_address(Gen *gen, const Access *tile) {
-    Point here = {0};
+    Point point = {0};
     if (tile->space == SPACE_GLOBAL) return gen->pointers[tile->object];
-    return lin_in_reg(gen, shared_base(gen, tile, &here));
+    return lin_in_reg(gen, shared_base(gen, tile, &point));
 }
 
 static Value value_of(Gen *gen, const Unsafe *what) {
@@ -97,7 +97,7 @@ static void wait(Gen *gen, const Row *row) {
     Reg parity = ptx_new_reg(gen->ptx, REG_32);
     INS(gen->ptx, "and.b32", ptx_reg(parity), ptx_reg(value_in_reg(gen, eval_scalar(gen, what->amount))), ptx_int(1));
     pipe_wait(gen, &gen->prog->pipes.items[what->pipe], what->full, stage_of(gen, what), parity, row->span);
-    if (!gen->role->apart) warp_join(gen);
+    if (!gen->role->diverged) warp_join(gen);
 }
 
 /* ---- inline PTX ------------------------------------------------------------------------------ */
@@ -162,7 +162,7 @@ void gen_unsafe(Gen *gen, const Row *row) {
     int at = row_number(gen, row), signals = gen->role->plan->signals[at];
     wait_before(gen, at);
     zero_settle(gen, row);
-    if (signals >= 0 && !gen->role->apart) pipe_settle(gen, signals);
+    if (signals >= 0 && !gen->role->diverged) pipe_settle(gen, signals);
     switch (what->kind) {
     case UNSAFE_VALUE: local_set(gen, what->local, value_of(gen, what)); return;
     case UNSAFE_ARRIVE:

@@ -55,8 +55,8 @@ void lags_written(const Prog *prog, FlowCode *code, Diags *diags) {
 typedef struct Scan {
     const Row *row;
     int handle;
-    bool flies;   /* a bulk store or matrix instruction reads the stage */
-    bool touches; /* another row accesses it */
+    bool asynchronous;   /* a bulk store or matrix instruction reads the stage */
+    bool touched_otherwise; /* another row accesses it */
 } Scan;
 
 static bool reads_asynchronously(const Tile *tile, const Access *access) {
@@ -70,9 +70,9 @@ static void scan_access(Access *access, bool written, void *data) {
     if (access->space != SPACE_STAGE || access->object != scan->handle) return;
     const Tile *tile = scan->row->kind == ROW_TILE ? scan->row->tile : NULL;
     if (!written && tile && reads_asynchronously(tile, access))
-        scan->flies = true;
+        scan->asynchronous = true;
     else
-        scan->touches = true;
+        scan->touched_otherwise = true;
 }
 
 /* True if only asynchronous operations read the stage, in a loop without other acquires and
@@ -84,11 +84,11 @@ static bool pays(Arena *arena, const FlowCode *code, const Late *late) {
         scan.row = &code->rows.items[at];
         if (scan.row->kind == ROW_LEAVE || (scan.row->kind == ROW_ACQUIRE && at != late->acquire))
             return false;
-        scan.touches |= scan.row->unsafe && scan.row->unsafe->handle == late->handle;
+        scan.touched_otherwise |= scan.row->unsafe && scan.row->unsafe->handle == late->handle;
         row_accesses(arena, code, scan.row, scan_access, &scan);
-        if (scan.touches) return false;
+        if (scan.touched_otherwise) return false;
     }
-    return scan.flies;
+    return scan.asynchronous;
 }
 
 /* Number of stages that the producer of a pipe holds at once; -1: unknown */

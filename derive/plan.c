@@ -26,15 +26,15 @@ static bool any_around(const FlowCode *code, const bool *regions, int region) {
 }
 
 /* The outermost regions in which lanes of a warp diverge, and at whose END they rejoin */
-static bool *apart_regions(Arena *arena, const FlowCode *code) {
+static bool *diverged_regions(Arena *arena, const FlowCode *code) {
     int *meetings = code_meetings(arena, code, false);
-    bool *apart = NEW_ARRAY(arena, bool, code->regions.count);
+    bool *diverged = NEW_ARRAY(arena, bool, code->regions.count);
     for (size_t r = 1; r < code->regions.count; r++)
         if (control_of_lanes(code_region(code, (int)r)))
-            apart[code_row(code, meetings[r])->region] = true;
+            diverged[code_row(code, meetings[r])->region] = true;
     for (size_t r = code->regions.count; r-- > 1;)
-        apart[r] = apart[r] && !any_around(code, apart, code_region(code, (int)r)->parent);
-    return apart;
+        diverged[r] = diverged[r] && !any_around(code, diverged, code_region(code, (int)r)->parent);
+    return diverged;
 }
 
 static bool lists(const Handles *handles, int handle) {
@@ -52,7 +52,7 @@ static void find_signals(Arena *arena, const FlowCode *code, Plan *plan) {
         plan->signals[at] = what && plan_unsafe_signals(what) ? what->handle : -1;
         if (plan->signals[at] < 0) continue;
         for (int r = code_row(code, (int)at)->region; r > 0; r = code_region(code, r)->parent)
-            if (plan->apart[r] && !lists(&plan->due[r], what->handle))
+            if (plan->diverged[r] && !lists(&plan->due[r], what->handle))
                 vec_push(arena, &plan->due[r], what->handle);
     }
 }
@@ -60,7 +60,7 @@ static void find_signals(Arena *arena, const FlowCode *code, Plan *plan) {
 /* ---- turns ----------------------------------------------------------------------------------- */
 
 /* True for rows that issue nothing: a turn can be passed on before them. */
-static bool gives_back(RowKind kind) {
+static bool issues_nothing(RowKind kind) {
     switch (kind) {
     case ROW_RELEASE:
     case ROW_DROP:
@@ -104,7 +104,7 @@ typedef struct Turns {
 static void place_pass(const Turns *turns, int first, int end) {
     const FlowCode *code = turns->code;
     int at = end - 1;
-    while (at > first && gives_back(code_row(code, at)->kind)) at--;
+    while (at > first && issues_nothing(code_row(code, at)->kind)) at--;
     const Region *branch = code_region(code, code_row(code, at)->region);
     bool arms = at > first && code_row(code, at)->kind == ROW_END && branch->kind == REGION_IF;
     if (!arms || control_of_lanes(branch)) {
@@ -202,7 +202,7 @@ static bool under_condition(const FlowCode *code, int region) {
 }
 
 /* True if the row is in the innermost loop around some contraction */
-static bool beside_contraction(const FlowCode *code, const Row *row) {
+static bool in_contraction_loop(const FlowCode *code, const Row *row) {
     for (size_t at = 0; at < code->rows.count; at++) {
         const Row *other = code_row(code, (int)at);
         if (!plan_contracts(other)) continue;
@@ -221,7 +221,7 @@ static bool clears_at_first_use(Arena *arena, const FlowCode *code, int tile) {
             if (row->tile->target.object != tile || under_condition(code, row->region)) return false;
         } else if (names(arena, code, (int)at, tile)) {
             bool zero = assigns_zero(code->role, row);
-            if (!zero && beside_contraction(code, row)) return false;
+            if (!zero && in_contraction_loop(code, row)) return false;
             assigned |= zero;
         }
     }
@@ -267,7 +267,7 @@ static bool copies_out(const FlowCode *code) {
 Plan *plan_rows(Arena *arena, FlowCode *code) {
     Plan *plan = NEW(arena, Plan);
     plan_entry(code->prog, code->role, plan);
-    plan->apart = apart_regions(arena, code);
+    plan->diverged = diverged_regions(arena, code);
     find_signals(arena, code, plan);
     plan->drains = copies_out(code);
     plan->passes = turn_passes(arena, code);

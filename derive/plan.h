@@ -117,7 +117,7 @@ typedef VEC(int) Handles; /* role->handles */
 
 typedef struct Plan {
     int *passes;   /* by row: the turn that is passed on after it; 0: none */
-    bool *apart;   /* by region: lanes of a warp diverge in it, and enter it together */
+    bool *diverged;   /* by region: lanes of a warp diverge in it, and enter it together */
     /* by row: a handle: the row arrives in place of a release of that stage, so the warp's
      * accesses to it must be complete; -1: none */
     int *signals;

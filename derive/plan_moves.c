@@ -68,7 +68,7 @@ static const Layout *layout_of(const Mover *m, const Access *access) {
 
 /* True if `vector` elements along index `inner`, from a multiple of it, are adjacent in memory,
  * and aligned */
-static bool side_by_side(const Mover *m, const Access *access, int inner, int vector) {
+static bool are_adjacent(const Mover *m, const Access *access, int inner, int vector) {
     if (access->space != SPACE_STAGE && access->space != SPACE_SHARED) return false;
     if (inner < 0) return false;
     const Layout *layout = layout_of(m, access);
@@ -91,8 +91,8 @@ static MoveKind matrix_move(const Mover *m, const Access *access) {
     if (m->moves->rows < 0) return MOVE_EACH;
     if (access->space != SPACE_STAGE && access->space != SPACE_SHARED) return MOVE_EACH;
     if (element_rows[access->type].bytes != 2) return MOVE_EACH;
-    if (side_by_side(m, access, m->moves->columns, 8)) return MOVE_MATRICES;
-    if (side_by_side(m, access, m->moves->rows, 8)) return MOVE_TRANSPOSED;
+    if (are_adjacent(m, access, m->moves->columns, 8)) return MOVE_MATRICES;
+    if (are_adjacent(m, access, m->moves->rows, 8)) return MOVE_TRANSPOSED;
     return MOVE_EACH;
 }
 
@@ -101,7 +101,7 @@ static MoveKind move_of(const Mover *m, const Access *access) {
     if (access->space == SPACE_REGISTER) return MOVE_REGISTERS;
     MoveKind matrices = matrix_move(m, access);
     if (matrices != MOVE_EACH) return matrices;
-    bool vector = moves->vector > 1 && side_by_side(m, access, moves->inner, moves->vector);
+    bool vector = moves->vector > 1 && are_adjacent(m, access, moves->inner, moves->vector);
     return vector ? MOVE_VECTOR : MOVE_EACH;
 }
 
@@ -124,12 +124,12 @@ static int flat_vector(const Mover *m) {
     const Moves *moves = m->moves;
     int widest = 0, inner = moves->inner;
     bool global = target->space == SPACE_GLOBAL;
-    if (side_by_side(m, target, inner, 4)) widest = (int)element_rows[target->type].bytes;
+    if (are_adjacent(m, target, inner, 4)) widest = (int)element_rows[target->type].bytes;
     for (size_t i = 0; i < moves->reads.count; i++) {
         const Access *read = moves->reads.items[i].expr->read;
         int bytes = (int)element_rows[read->type].bytes;
         if (read->space == SPACE_GLOBAL && depends_on(moves->reads.items[i].expr, inner)) global = true;
-        if (side_by_side(m, read, inner, 4) && bytes > widest) widest = bytes;
+        if (are_adjacent(m, read, inner, 4) && bytes > widest) widest = bytes;
     }
     if (global || widest == 0) return 1;
     int vector = VECTOR_BYTES / widest;
@@ -224,7 +224,7 @@ static Moves *moves_of(Arena *arena, const FlowCode *code, const Tile *tile) {
     moves->batch = batch_of(&m);
     if (moves->walk == WALK_FLAT) plan_rounds(&m);
     moves->publishes = tile->target.space == SPACE_SHARED;
-    moves->joins = moves->publishes || tile_waits(code->prog, code->role, tile);
+    moves->joins = moves->publishes || tile_synchronises(code->prog, code->role, tile);
     return moves;
 }
 

@@ -125,7 +125,7 @@ static void print_lates(const FlowCode *code, Str *out) {
 
 static void print_regions(const FlowCode *code, const Plan *plan, Str *out) {
     for (size_t r = 0; r < code->regions.count; r++) {
-        if (!plan->apart[r]) continue;
+        if (!plan->diverged[r]) continue;
         str_printf(out, "  region %zu: lanes of a warp go through it apart, and meet after it", r);
         for (size_t i = 0; i < plan->due[r].count; i++)
             str_printf(out, "; the warp is done with the stage of `%s` before",

@@ -197,12 +197,12 @@ static void report_cluster(Report *report) {
     fact_integer(report, "blocks_a_cluster", prog->cluster);
     if (prog->cluster <= 1) return;
     str_printf(&report->text, "clusters of %d blocks:", prog->cluster);
-    for (size_t a = 0, said = 0; a < prog->axes.count; a++)
+    for (size_t a = 0, printed = 0; a < prog->axes.count; a++)
         if (prog->axes.items[a].cluster > 1)
-            str_printf(&report->text, "%s %d along `%s`", said++ > 0 ? "," : "",
+            str_printf(&report->text, "%s %d along `%s`", printed++ > 0 ? "," : "",
                        prog->axes.items[a].cluster, prog->axes.items[a].name);
     str_add(&report->text,
-            cluster_talks(prog)
+            cluster_shares_memory(prog)
                 ? "; the barrier of the cluster stands at both ends of the kernel, as blocks touch "
                   "each other's memory\n"
                 : "; no copy is multicast, blocks do not touch each other's memory\n");
@@ -247,7 +247,7 @@ static void report_head(Report *report) {
                "engine and all threads see them\n"
                "phases begin at parity 0 for a consumer and 1 for a producer: every stage starts "
                "empty, and no thread arrives before the roles begin\n",
-               cluster_talks(prog) ? "barrier.cluster" : "bar.sync");
+               cluster_shares_memory(prog) ? "barrier.cluster" : "bar.sync");
 }
 
 static void report_kernel(Report *report) {

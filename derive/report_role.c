@@ -40,9 +40,9 @@ static void report_multicast(Report *report, const Tile *tile) {
     if (multicast->axes == 0) return;
     str_add(&report->text, ", multicast along");
     fact_open(report, "multicast", '[');
-    for (size_t a = 0, said = 0; a < prog->axes.count; a++) {
+    for (size_t a = 0, printed = 0; a < prog->axes.count; a++) {
         if (!(multicast->axes >> a & 1)) continue;
-        str_printf(&report->text, "%s `%s`", said++ > 0 ? " and" : "", prog->axes.items[a].name);
+        str_printf(&report->text, "%s `%s`", printed++ > 0 ? " and" : "", prog->axes.items[a].name);
         fact_text(report, NULL, prog->axes.items[a].name);
     }
     fact_close(report, ']');
@@ -251,11 +251,11 @@ static void report_wait(Report *report, const Role *role, const Row *row, const 
 static void report_waits(Report *report, const Role *role, const Row *row, const Waits *waits) {
     for (size_t i = 0; i < waits->count; i++) {
         const Wait *wait = &waits->items[i];
-        bool said = false;
+        bool printed = false;
         for (size_t k = 0; k < i; k++)
-            said |= waits->items[k].depth == wait->depth && waits->items[k].tile == wait->tile &&
+            printed |= waits->items[k].depth == wait->depth && waits->items[k].tile == wait->tile &&
                     waits->items[k].handle == wait->handle;
-        if (!said) report_wait(report, role, row, wait);
+        if (!printed) report_wait(report, role, row, wait);
     }
 }
 

@@ -31,7 +31,7 @@ static void scan_row(LaneScan *scan, const Row *row) {
     if (what) scan->needs_lanes |= what->kind != UNSAFE_VALUE || what->value != VALUE_INDEX;
     if (row->kind != ROW_TILE) row_accesses(scan->res->arena, scan->role->code, row, scan_generic, scan);
     else if (!row->tile || !issues_only(row->tile)) scan->needs_lanes = true;
-    if (row->kind == ROW_TILE && row->tile) scan->waits |= tile_waits(scan->res->prog, scan->role, row->tile);
+    if (row->kind == ROW_TILE && row->tile) scan->waits |= tile_synchronises(scan->res->prog, scan->role, row->tile);
 }
 
 static void settle_lanes(Resources *res, Role *role, int *next_barrier) {
@@ -81,7 +81,7 @@ static void add_piece(Str *text, const char *piece) {
 }
 
 static const char *warps_piece(Resources *res, const Role *role, int pipe) {
-    int warps = role_takes(role, pipe) * role->warps;
+    int warps = role_takers(role, pipe) * role->warps;
     if (role->one_lane) return arena_printf(res->arena, "1 lane of `%s`", role->name);
     return arena_printf(res->arena, "%d warp%s of `%s`", warps, warps == 1 ? "" : "s", role->name);
 }
@@ -91,7 +91,7 @@ static const char *warps_piece(Resources *res, const Role *role, int pipe) {
 static void settle_full(Resources *res, int index, Pipe *pipe) {
     Role *role = &res->prog->roles.items[pipe->producer];
     PipeUse *use = &role->pipes[index];
-    int takes = role_takes(role, index), warps = takes * role->warps;
+    int takes = role_takers(role, index), warps = takes * role->warps;
     Str text = str_new(res->arena);
     use->tx_arrives = use->tensor_in;
     use->lanes_arrive = use->lanes_in && !use->waits_copies;
@@ -119,7 +119,7 @@ static void settle_full(Resources *res, int index, Pipe *pipe) {
  * without one. */
 static void settle_empty(Resources *res, const Role *role, int index, Pipe *pipe, Str *text) {
     PipeUse *use = &role->pipes[index];
-    int takes = role_takes(role, index);
+    int takes = role_takers(role, index);
     use->instance_arrives =
         use->mma_out && !use->generic_out && !use->bulk_out && flow_always_multiplied(res->arena, role->code, index);
     if (!use->instance_arrives) {
@@ -138,8 +138,8 @@ static void settle_fences(Prog *prog, int index, const Pipe *pipe) {
     bool asynchronous = false; /* some consumer reads the stages asynchronously */
     for (size_t c = 0; c < pipe->consumers.count; c++) {
         PipeUse *out = &prog->roles.items[pipe->consumers.items[c]].pipes[index];
-        asynchronous |= out->bulk_out || out->mma_out || out->by_hand;
-        out->fenced[END_CONSUME] = out->generic_out && (in->tensor_in || in->by_hand);
+        asynchronous |= out->bulk_out || out->mma_out || out->address_taken;
+        out->fenced[END_CONSUME] = out->generic_out && (in->tensor_in || in->address_taken);
     }
     in->fenced[END_PRODUCE] = asynchronous && (in->generic_in || in->lanes_in);
 }

@@ -9,14 +9,14 @@
 
 /* Derived budgets */
 #define ACCUMULATING_MOST   240
-#define BESIDE_SUMS         26 /* registers other than one instruction's sums, measured */
-#define BESIDE_ACCUMULATORS 32 /* addresses, descriptors, loop and stage counters */
+#define OTHER_THAN_SUMS         26 /* registers other than one instruction's sums, measured */
+#define OTHER_THAN_ACCUMULATORS 32 /* addresses, descriptors, loop and stage counters */
 /* one lane that issues copies; with fewer, ptxas may ignore setmaxnreg (C7507) */
 #define ISSUING             40
 #define COPYING             40 /* all lanes, with little computation */
 /* the least other registers of a role with tiles; 11 were measured for a tile that is filled and
  * stored */
-#define BESIDE_TILES        8
+#define OTHER_THAN_TILES        8
 
 /* ---- stated ---------------------------------------------------------------------------------- */
 
@@ -113,11 +113,11 @@ static GroupWork work_of(const Resources *res, int group) {
     if (res->groups.regs[group]) return WORK_STATED;
     for (size_t i = 0; i < res->prog->roles.count; i++) {
         const Role *role = &res->prog->roles.items[i];
-        GroupWork here = role_warps(role) >= WARPGROUP_WARPS ? WORK_COMPUTES : WORK_COPIES;
+        GroupWork role_work = role_warps(role) >= WARPGROUP_WARPS ? WORK_COMPUTES : WORK_COPIES;
         if (!in_group(role, group)) continue;
-        if (role->one_lane) here = WORK_ISSUES;
-        if (accumulator_registers(role) > 0) here = WORK_ACCUMULATES;
-        if (here > work) work = here;
+        if (role->one_lane) role_work = WORK_ISSUES;
+        if (accumulator_registers(role) > 0) role_work = WORK_ACCUMULATES;
+        if (role_work > work) work = role_work;
     }
     return work;
 }
@@ -150,8 +150,8 @@ static void derive(Resources *res) {
     if (most != WORK_ACCUMULATES) return;
     for (size_t i = 0; i < res->prog->roles.count; i++) {
         const Role *role = &res->prog->roles.items[i];
-        int here = accumulator_registers(role) + BESIDE_ACCUMULATORS;
-        if (!role->regs && here > need) need = here;
+        int wanted = accumulator_registers(role) + OTHER_THAN_ACCUMULATORS;
+        if (!role->regs && wanted > need) need = wanted;
     }
     if (share(res, work, from) < need) from = WORK_ACCUMULATES;
     int each = share(res, work, from);
@@ -164,13 +164,13 @@ static void refuse_accumulators(Resources *res, const Role *role, int taken, int
     Diags *diags = res->diags;
     const RoleTile *largest = NULL;
     int64_t most = 0;
-    int room = available - BESIDE_ACCUMULATORS, together = 0;
+    int room = available - OTHER_THAN_ACCUMULATORS, together = 0;
     size_t where;
     role_tile_registers(role, &where);
     Diag *diag = diag_at(
         diags, P0505, role->span,
         "`%s` needs %d registers per thread (%d for accumulators, %d for other values), but has %d",
-        role->name, taken + BESIDE_ACCUMULATORS, taken, BESIDE_ACCUMULATORS, available);
+        role->name, taken + OTHER_THAN_ACCUMULATORS, taken, OTHER_THAN_ACCUMULATORS, available);
     diag_primary(diags, diag, role->regs ? "`regs %d`" : "%d registers per thread at most",
                  available);
     for (size_t i = 0; i < role->tiles.count; i++) {
@@ -187,7 +187,7 @@ static void refuse_accumulators(Resources *res, const Role *role, int taken, int
         diag_note(diags, diag,
                   "all of them are live at once; registers of a tile are free again after the "
                   "block that declares it");
-    int needs = (taken + BESIDE_ACCUMULATORS + 7) / 8 * 8;
+    int needs = (taken + OTHER_THAN_ACCUMULATORS + 7) / 8 * 8;
     if (role->regs && needs <= ACCUMULATING_MOST) diag_help(diags, diag, "write `regs %d`", needs);
     int64_t columns = largest->extents[largest->rank - 1], fits = room - (taken - most);
     columns = fits > 0 ? columns * fits / most / 8 * 8 : 0;
@@ -202,7 +202,7 @@ static void refuse_accumulators(Resources *res, const Role *role, int taken, int
  * C7602): its sums, 64 x n over the warpgroup, and its other operands. */
 static void check_instructions(Resources *res, const Role *role) {
     Diags *diags = res->diags;
-    int launch = res->prog->launch_registers, room = launch - BESIDE_SUMS;
+    int launch = res->prog->launch_registers, room = launch - OTHER_THAN_SUMS;
     for (size_t i = 0; i < role->tiles.count; i++) {
         const RoleTile *tile = &role->tiles.items[i];
         int64_t columns = tile->rank == 2 ? tile->extents[1] : 0;
@@ -212,7 +212,7 @@ static void check_instructions(Resources *res, const Role *role) {
         Diag *diag = diag_at(diags, P0505, tile->span,
                              "a matrix instruction of %lld columns needs %lld registers per "
                              "thread, but a thread has %d",
-                             (long long)columns, (long long)columns / 2 + BESIDE_SUMS, launch);
+                             (long long)columns, (long long)columns / 2 + OTHER_THAN_SUMS, launch);
         diag_note(diags, diag, "a block of %d threads is launched with %d registers per thread",
                   res->groups.count * WARPGROUP_LANES, launch);
         diag_help(diags, diag, "use %d columns, or fewer warpgroups", room * 2 / 8 * 8);
@@ -225,7 +225,7 @@ static void check_accumulators(Resources *res) {
         const Role *role = &prog->roles.items[i];
         int taken = accumulator_registers(role);
         int available = role->registers ? role->registers : prog->launch_registers;
-        if (taken > 0 && taken + BESIDE_ACCUMULATORS > available)
+        if (taken > 0 && taken + OTHER_THAN_ACCUMULATORS > available)
             refuse_accumulators(res, role, taken, available);
         else
             check_instructions(res, role);
@@ -235,12 +235,12 @@ static void check_accumulators(Resources *res) {
 /* The stated budget of a role is less than one of its tiles needs: the assembler would keep
  * elements in local memory (P0812). */
 static bool refuse_stated(Resources *res, const Role *role, const RoleTile *tile) {
-    int64_t needs = tile_registers(tile) + BESIDE_TILES;
+    int64_t needs = tile_registers(tile) + OTHER_THAN_TILES;
     if (!role->regs || needs <= role->regs) return false;
     Diag *diag = diag_at(
         res->diags, P0505, role->span,
         "`%s` needs %lld registers per thread (%lld for `%s`, %d for other values), but has %d",
-        role->name, (long long)needs, (long long)tile_registers(tile), tile->name, BESIDE_TILES,
+        role->name, (long long)needs, (long long)tile_registers(tile), tile->name, OTHER_THAN_TILES,
         role->regs);
     diag_primary(res->diags, diag, "`regs %d`", role->regs);
     diag_label(res->diags, diag, tile->span, "%lld registers per thread",

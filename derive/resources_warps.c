@@ -7,10 +7,10 @@ static void take(Groups *groups, Role *role, int group, int at) {
     int left = role_warps(role);
     role->first_warp = group * WARPGROUP_WARPS + at;
     for (; left > 0 && group < MAX_GROUPS; group++, at = 0) {
-        int here = left < WARPGROUP_WARPS - at ? left : WARPGROUP_WARPS - at;
-        groups->used[group] = at + here;
+        int taken = left < WARPGROUP_WARPS - at ? left : WARPGROUP_WARPS - at;
+        groups->used[group] = at + taken;
         if (role->regs) groups->regs[group] = role->regs;
-        left -= here;
+        left -= taken;
         if (group >= groups->count) groups->count = group + 1;
     }
 }

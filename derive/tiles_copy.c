@@ -100,21 +100,21 @@ static const Poly *walk_of(Site *site, const Poly *position, int64_t *steps) {
  * bytes, and proved to be inside the tensor */
 static bool one_piece(Tiles *tiles, Site *site, const Access *global, const Access *local, const Layout *layout,
                       uint32_t *bytes) {
-    int64_t there[PROG_MAX_INDEXES] = {0}, here[PROG_MAX_INDEXES] = {0}, step = 1,
+    int64_t from_steps[PROG_MAX_INDEXES] = {0}, to_steps[PROG_MAX_INDEXES] = {0}, step = 1,
             element = element_rows[global->type].bytes;
     const IndexSpace *space = &site->tile->space;
     for (int d = 0; d < global->rank; d++)
         if (!global->affine[d].is) return false;
     const Poly *position = local_position(tiles, site, local, layout);
-    const Poly *from = walk_of(site, global_position(tiles, site, global), there);
-    const Poly *to = position ? walk_of(site, position, here) : NULL;
+    const Poly *from = walk_of(site, global_position(tiles, site, global), from_steps);
+    const Poly *to = position ? walk_of(site, position, to_steps) : NULL;
     if (!from || !to) return false;
     bool done[PROG_MAX_INDEXES] = {false};
     /* the indexes in mixed radix: 1, then the extent, then the product .. */
     for (int n = 0; n < space->count; n++) {
         int next = -1;
         for (int i = 0; i < space->count; i++)
-            if (!done[i] && there[i] == step && here[i] == step && (next < 0 || space->items[i].extent == 1)) next = i;
+            if (!done[i] && from_steps[i] == step && to_steps[i] == step && (next < 0 || space->items[i].extent == 1)) next = i;
         for (int i = 0; i < space->count && next < 0; i++)
             if (!done[i] && space->items[i].extent == 1) next = i;
         if (next < 0) return false;
@@ -135,13 +135,13 @@ static void plain_layouts(Prog *prog) {
         for (size_t f = 0; f < prog->pipes.items[p].fields.count; f++) {
             Field *field = &prog->pipes.items[p].fields.items[f];
             field->layout = (Layout){.panel = field->rank ? field->extents[field->rank - 1] : 1, .alignment = 16};
-            field->layout.addressed = field->by_hand[END_PRODUCE] || field->by_hand[END_CONSUME];
+            field->layout.addressed = field->address_taken[END_PRODUCE] || field->address_taken[END_CONSUME];
         }
     for (size_t r = 0; r < prog->roles.count; r++)
         for (size_t t = 0; t < prog->roles.items[r].tiles.count; t++) {
             RoleTile *tile = &prog->roles.items[r].tiles.items[t];
             tile->layout = (Layout){.panel = tile->rank ? tile->extents[tile->rank - 1] : 1, .alignment = 16};
-            tile->layout.addressed = tile->by_hand;
+            tile->layout.addressed = tile->address_taken;
         }
 }
 

@@ -17,7 +17,7 @@ typedef struct Ranges {
     const Access *whose[PROG_MAX_INDEXES]; /* the access that it belongs to */
     bool failed[PROG_MAX_INDEXES];
     /* reported: if two indexes are swapped, the others would follow */
-    bool said;
+    bool reported;
     /* a tensor that is subscripted without arithmetic but gives no range */
     Span bare_global[PROG_MAX_INDEXES];
 } Ranges;
@@ -60,14 +60,14 @@ static void define(Ranges *r, const Access *access, int d) {
     Expr *before = index_extent(r, index);
     if (same_extent(r, before, extent)) return;
     r->failed[i] = true;
-    if (r->said) return;
-    r->said = true;
-    const char *here = extent_text(r, extent), *there = extent_text(r, before);
+    if (r->reported) return;
+    r->reported = true;
+    const char *text = extent_text(r, extent), *other_text = extent_text(r, before);
     Diag *diag = diag_at(tiles->diags, P0200, access->subs[d]->span,
                          "index `%s` has extent %s and extent %s in one statement", index->name,
-                         there, here);
-    diag_primary(tiles->diags, diag, "extent %s in %s", here, tiles_object(tiles, r->role, access));
-    diag_label(tiles->diags, diag, r->where[i], "extent %s in %s", there,
+                         other_text, text);
+    diag_primary(tiles->diags, diag, "extent %s in %s", text, tiles_object(tiles, r->role, access));
+    diag_label(tiles->diags, diag, r->where[i], "extent %s in %s", other_text,
                tiles_object(tiles, r->role, r->whose[i]));
     if (r->in_ensures) {
         diag_note(tiles->diags, diag,

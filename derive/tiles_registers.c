@@ -116,7 +116,7 @@ static bool mark(Registers *r, Site *site, const Access *access, int d, SpreadKi
 
 /* A tile or statement with both classes, which therefore cannot be joined. An index that is not
  * joined yet occurs only in the last statement. */
-static const Group *apart(const Registers *r, size_t a, size_t b, size_t index) {
+static const Group *group_of_both(const Registers *r, size_t a, size_t b, size_t index) {
     for (size_t g = b == index && !r->nodes[b].joined ? r->groups.count - 1 : 0; g < r->groups.count; g++) {
         const Group *group = &r->groups.items[g];
         int seen = 0;
@@ -146,7 +146,7 @@ static bool join(Registers *r, Site *site, const Access *access, int d, size_t i
         return false;
     }
     bool every = (to->marked && to->kind == SPREAD_EVERY) || (from->marked && from->kind == SPREAD_EVERY);
-    const Group *group = every ? NULL : apart(r, a, b, index);
+    const Group *group = every ? NULL : group_of_both(r, a, b, index);
     if (group) {
         Diag *diag = refuse(r, site, access, d,
                             "another axis with this index is already spread over these threads");
@@ -338,12 +338,12 @@ static void find_components(Registers *r) {
             size_t node = group->first + (size_t)i;
             const Node *class = &r->nodes[first_of(r, node)];
             if (!r->nodes[node].used || (class->marked && class->kind == SPREAD_EVERY)) continue;
-            size_t here = component_of(r, node);
-            if (before != SIZE_MAX && before != here) {
-                r->nodes[here > before ? here : before].together = here > before ? before : here;
-                here = here > before ? before : here;
+            size_t component = component_of(r, node);
+            if (before != SIZE_MAX && before != component) {
+                r->nodes[component > before ? component : before].together = component > before ? before : component;
+                component = component > before ? before : component;
             }
-            before = here;
+            before = component;
         }
     }
 }
@@ -351,21 +351,21 @@ static void find_components(Registers *r) {
 static bool meets(const Registers *r, size_t class, SpreadKind kind) {
     for (size_t g = 0; g < r->groups.count; g++) {
         const Group *group = &r->groups.items[g];
-        bool here = false, other = false;
+        bool found = false, other = false;
         for (int i = 0; i < group->count; i++) {
             size_t node = group->first + (size_t)i, first = first_of(r, node);
             if (!r->nodes[node].used) continue;
-            here |= first == class;
+            found |= first == class;
             other |= r->nodes[first].settled && r->nodes[first].spread.kind == kind;
         }
-        if (here && other) return true;
+        if (found && other) return true;
     }
     return false;
 }
 
 /* Classes that occur with accumulators: one that occurs only with rows is distributed as
  * columns, and vice versa; the rest is in every thread. */
-static void beside_accumulators(Registers *r, size_t class) {
+static void with_accumulators(Registers *r, size_t class) {
     Node *node = &r->nodes[class];
     bool rows = meets(r, class, SPREAD_ROWS), columns = meets(r, class, SPREAD_COLUMNS);
     SpreadKind kind = rows && !columns && node->unit % 8 == 0                 ? SPREAD_COLUMNS
@@ -390,8 +390,8 @@ static int order_of(const Registers *r, size_t component, size_t *order) {
     const Group *widest = NULL;
     int count = 0, width = 0;
     for (size_t g = 0; g < r->groups.count; g++) {
-        int here = width_of(r, &r->groups.items[g], component);
-        if (here > width) width = here, widest = &r->groups.items[g];
+        int own_width = width_of(r, &r->groups.items[g], component);
+        if (own_width > width) width = own_width, widest = &r->groups.items[g];
     }
     for (size_t n = 0; widest && n < r->count; n++) {
         bool within = false;
@@ -454,7 +454,7 @@ static void settle_classes(Registers *r) {
     for (size_t n = 0; n < r->count; n++) {
         if (!r->nodes[n].used || first_of(r, n) != n || r->nodes[n].settled) continue;
         if (accumulates[component_of(r, n)])
-            beside_accumulators(r, n);
+            with_accumulators(r, n);
         else
             settle_component(r, component_of(r, n));
     }

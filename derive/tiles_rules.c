@@ -47,20 +47,20 @@ static void check_directions(Tiles *tiles, Site *site, bool reduces) {
 /* Subscripts without an index are two numbers in each execution of the statement: different
  * slices, or the same one; in either case no element is read that another assignment of the
  * statement writes. Sets *apart only if they certainly differ. */
-static void compare_slices(Site *site, Expr *a, Expr *b, bool *apart) {
+static void compare_slices(Site *site, Expr *a, Expr *b, bool *different) {
     int64_t distance;
     const Poly *difference = poly_sum(site->algebra, algebra_poly(site->algebra, site->role, a),
                                       algebra_poly(site->algebra, site->role, b), -1);
-    *apart |= poly_is_constant(difference, &distance) && distance != 0;
+    *different |= poly_is_constant(difference, &distance) && distance != 0;
 }
 
-static bool same_place(Site *site, const Access *a, const Access *b, bool *apart) {
+static bool same_place(Site *site, const Access *a, const Access *b, bool *different) {
     bool same = true;
-    *apart = false;
-    if (a->element && b->element) compare_slices(site, a->element, b->element, apart);
+    *different = false;
+    if (a->element && b->element) compare_slices(site, a->element, b->element, different);
     for (int d = 0; d < a->rank && d < b->rank; d++)
         if (!a->subs[d]->indexes && !b->subs[d]->indexes)
-            compare_slices(site, a->subs[d], b->subs[d], apart);
+            compare_slices(site, a->subs[d], b->subs[d], different);
         else
             same &= poly_equal(algebra_poly(site->algebra, site->role, a->subs[d]),
                                algebra_poly(site->algebra, site->role, b->subs[d]));
@@ -71,8 +71,8 @@ static void check_destination(Tiles *tiles, Site *site) {
     const Access *target = &site->tile->target;
     for (size_t i = 0; i < site->reads.count && !site->poisoned; i++) {
         const Access *read = site->reads.items[i];
-        bool apart;
-        if (!same_object(target, read) || same_place(site, target, read, &apart) || apart) continue;
+        bool different;
+        if (!same_object(target, read) || same_place(site, target, read, &different) || different) continue;
         Diag *diag = diag_at(tiles->diags, P0204, read->span,
                              "one statement reads and writes %s at different subscripts",
                              tiles_object(tiles, site->role, read));
@@ -90,7 +90,7 @@ static void check_destination(Tiles *tiles, Site *site) {
 
 /* True if the indexes of one subscript reach each position once: in a mixed radix each step is
  * longer than all smaller ones together. */
-static bool tells_apart(const Affine *affine, const IndexSpace *space) {
+static bool determines_all(const Affine *affine, const IndexSpace *space) {
     int64_t reached = 0;
     bool done[PROG_MAX_INDEXES] = {false}, open = false;
     for (int n = 0; n < space->bound; n++) {
@@ -117,15 +117,15 @@ static void check_once(Tiles *tiles, Site *site) {
     const Access *target = &site->tile->target;
     const IndexSpace *space = &site->tile->space;
     for (int i = 0; i < space->bound && !site->poisoned; i++) {
-        bool told = space->items[i].extent == 1;
-        for (int d = 0; d < target->rank && !told; d++) {
+        bool determined = space->items[i].extent == 1;
+        for (int d = 0; d < target->rank && !determined; d++) {
             if (!target->affine[d].is)
-                told = target->space == SPACE_GLOBAL &&
+                determined = target->space == SPACE_GLOBAL &&
                        (target->subs[d]->indexes >> i & 1); /* a scatter: the table decides */
             else
-                told = target->affine[d].coef[i] != 0 && tells_apart(&target->affine[d], space);
+                determined = target->affine[d].coef[i] != 0 && determines_all(&target->affine[d], space);
         }
-        if (told) continue;
+        if (determined) continue;
         Diag *diag = diag_at(tiles->diags, P0218, target->span,
                              "several values of `%s` write the same element of %s",
                              space->items[i].name, tiles_object(tiles, site->role, target));

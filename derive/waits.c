@@ -126,14 +126,14 @@ static void plan(Flow *flow, Waits *waits, int at, Wait wait) {
 const Wait *plan_wait(const FlowCode *code, const Waits *waits, int at, const int64_t *values) {
     for (size_t i = 0; i < waits[at].count; i++) {
         const Wait *wait = &waits[at].items[i];
-        bool here = true;
+        bool matches = true;
         int loops = 0;
         for (int r = code->rows.items[at].region; r >= 0; r = code->regions.items[r].parent) {
             if (!region_unrolled(&code->regions.items[r])) continue;
             int64_t value = wait->copy[loops++];
-            here &= value == PLAN_ANY || value == values[code->regions.items[r].var];
+            matches &= value == PLAN_ANY || value == values[code->regions.items[r].var];
         }
-        if (here) return wait;
+        if (matches) return wait;
     }
     return NULL;
 }
@@ -292,7 +292,7 @@ static bool must_say(const Matrices *m, const State *state, const bool *places) 
 
 static bool stands_apart(const Matrices *m, int region) {
     for (; region >= 0; region = code_region(m->code, region)->parent)
-        if (m->plan->apart[region]) return true;
+        if (m->plan->diverged[region]) return true;
     return false;
 }
 
@@ -396,8 +396,8 @@ static int loop_around(const Matrices *m, int region) { /* that is not unrolled;
 }
 
 /* Lanes diverge from here: no wait for a whole warp is possible before they rejoin. */
-static void add_apart(const Matrices *m, int region, bool *places) {
-    if (!m->plan->apart[region]) return;
+static void add_diverged(const Matrices *m, int region, bool *places) {
+    if (!m->plan->diverged[region]) return;
     const Region *all = code_region(m->code, region);
     for (int at = all->begin; at < all->end; at++) add_signalled(m, code_row(m->code, at), places);
     add_named(m, region, places);
@@ -408,7 +408,7 @@ static void enter(Flow *flow, State *state, int at) {
     const Matrices *m = flow->data;
     int region = code_row(m->code, at)->region;
     bool *places = no_places(m), rests = code_region(m->code, region)->kind == REGION_IF;
-    add_apart(m, region, places);
+    add_diverged(m, region, places);
     if (rests || jumps_back(code_region(m->code, region))) add_named(m, region, places);
     wait_for(flow, state, at, places);
 }

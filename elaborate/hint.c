@@ -41,12 +41,12 @@ void elab_refuse_hint(Elab *e, Span span, const Name *name) {
 static void another(Elab *e, Span span, const Name *name, int pipe, End end) {
     Hint *hint = &e->role->hints.items[name->index];
     const char *const words[] = {[END_PRODUCE] = "produce", [END_CONSUME] = "consume"};
-    const char *here = e->prog->pipes.items[pipe].name,
-               *there = e->prog->pipes.items[hint->pipe].name;
+    const char *wanted_pipe = e->prog->pipes.items[pipe].name,
+               *declared_pipe = e->prog->pipes.items[hint->pipe].name;
     Diag *diag = elab_error(e, P0331, span, "hint `%s` is for `%s <%s>`, not for `%s <%s>`",
-                            name->text, words[hint->end], there, words[end], here);
+                            name->text, words[hint->end], declared_pipe, words[end], wanted_pipe);
     LABEL(e, diag, hint->span, "declared here");
-    HELP(e, diag, "write `let h = try %s <%s>;` before it, and `if h` here", words[end], here);
+    HELP(e, diag, "write `let h = try %s <%s>;` before it, and `if h` here", words[end], wanted_pipe);
     hint->pipe = -1; /* it is unknown which of the two was intended */
 }
 

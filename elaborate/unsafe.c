@@ -290,12 +290,12 @@ Val elab_address(Elab *e, const AstExpr *ast) {
     leave_unproved(e, &what);
     if (pipe) {
         PipeUse *use = &e->role->pipes[what.pipe];
-        use->by_hand = true;
+        use->address_taken = true;
         use->generic_in |= what.end == END_PRODUCE;
         use->generic_out |= what.end == END_CONSUME;
-        e->prog->pipes.items[what.pipe].fields.items[object.field].by_hand[what.end] = true;
+        e->prog->pipes.items[what.pipe].fields.items[object.field].address_taken[what.end] = true;
     }
-    if (object.space == SPACE_SHARED) e->role->tiles.items[object.object].by_hand = true;
+    if (object.space == SPACE_SHARED) e->role->tiles.items[object.object].address_taken = true;
     what.tile = tile;
     bool global = object.space == SPACE_GLOBAL;
     if (global) e->prog->params.items[object.object].by_pointer = true;
@@ -343,7 +343,7 @@ void elab_signal_stmt(Elab *e, const AstStmt *ast) {
     if (ast->signal.value && !(what.amount = integer_of(e, ast->signal.value, E_U32, amount))) return;
     bool counted = what.kind == UNSAFE_ARRIVE && what.own && !what.at && !what.amount;
     if (!counted) leave_unproved(e, &what);
-    if (what.at) what.own = false, e->prog->talks = true;
+    if (what.at) what.own = false, e->prog->touches_peers = true;
     *emit(e, what.kind, ast->span) = what;
 }
 
@@ -429,7 +429,7 @@ void elab_ptx_stmt(Elab *e, const AstStmt *ast) {
         vec_push(e->arena, &what.operands, out);
     }
     if (!fine) return;
-    e->prog->talks = true;
+    e->prog->touches_peers = true;
     *emit(e, UNSAFE_PTX, ast->span) = what;
 }
 

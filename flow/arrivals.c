@@ -149,16 +149,16 @@ static void set(Flow *flow, State *state, int local, const Value *value) {
     state->values[local] = any(&made->known) ? made : NULL;
 }
 
-/* Joins values; `apart`: the paths have different threads, which keep their values. */
-static const Value *meet_values(Flow *flow, const State *to, const State *from, int local, bool apart) {
+/* Joins values; `diverged`: the paths have different threads, which keep their values. */
+static const Value *meet_values(Flow *flow, const State *to, const State *from, int local, bool diverged) {
     const Rules *rules = flow->data;
     const Value *a = to->values[local], *b = from->values[local];
     int threads = rules->warps * WARP_LANES;
-    if (a == b || (!apart && (!a || !b))) return a == b ? a : NULL;
+    if (a == b || (!diverged && (!a || !b))) return a == b ? a : NULL;
     Value *made = new_value(flow, threads);
     for (int i = 0; i < threads; i++) {
         bool in_a = a && has(&a->known, i), in_b = b && has(&b->known, i);
-        bool only_a = apart && !has(&from->may, i), only_b = apart && !has(&to->may, i);
+        bool only_a = diverged && !has(&from->may, i), only_b = diverged && !has(&to->may, i);
         bool known = only_a ? in_a : only_b ? in_b : in_a && in_b && a->at[i] == b->at[i];
         if (!known) continue;
         add(&made->known, i);

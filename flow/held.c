@@ -102,34 +102,34 @@ static int find(const State *state, int handle) {
     return -1;
 }
 
-static void let_go(State *state, int handle) {
+static void release_stage(State *state, int handle) {
     int at = find(state, handle);
     if (at >= 0) take_out(state, at);
 }
 
 static void hold(Flow *flow, State *state, Holding what) {
     int at = 0;
-    let_go(state, what.handle); /* it was overwritten; the linear rule reports that */
+    release_stage(state, what.handle); /* it was overwritten; the linear rule reports that */
     while (at < state->count && order(&state->items[at], &what) < 0) at++;
     insert(flow, state, at, what);
 }
 
-static bool crowded(const Flow *flow, const Held *held, int pipe) {
-    for (size_t i = 0; i < held->crowds.count; i++) {
-        int handle = flow->code->rows.items[held->crowds.items[i].row].handle;
+static bool overfull_at(const Flow *flow, const Held *held, int pipe) {
+    for (size_t i = 0; i < held->overfulls.count; i++) {
+        int handle = flow->code->rows.items[held->overfulls.items[i].row].handle;
         if (flow->code->role->handles.items[handle].pipe == pipe) return true;
     }
     return false;
 }
 
-static void note_crowd(Flow *flow, int at, const State *state, int pipe, End end) {
+static void note_overfull(Flow *flow, int at, const State *state, int pipe, End end) {
     Held *held = flow->data;
-    Crowd crowd = {.row = at};
-    if (crowded(flow, held, pipe)) return;
+    Overfull overfull = {.row = at};
+    if (overfull_at(flow, held, pipe)) return;
     for (int i = 0; i < state->count; i++)
         if (same_end(flow, state->items[i].handle, pipe, end))
-            vec_push(flow->arena, &crowd.holdings, state->items[i]);
-    vec_push(flow->arena, &held->crowds, crowd);
+            vec_push(flow->arena, &overfull.holdings, state->items[i]);
+    vec_push(flow->arena, &held->overfulls, overfull);
 }
 
 /* Advances the end's cursor: each held stage becomes one acquire older. */
@@ -151,13 +151,13 @@ static void acquire(Flow *flow, int at, State *state) {
     const Handle *what = &flow->code->role->handles.items[row->handle];
     Held *held = flow->data;
     HeldEnd *facts = &held->ends[2 * what->pipe + (int)what->end];
-    let_go(state, row->handle);
+    release_stage(state, row->handle);
     int count = pass(flow, state, what->pipe, what->end) + 1;
     hold(flow, state, (Holding){.handle = row->handle, .late = -1, .age = 1, .acquired = at});
     if (count > facts->most) facts->most = count;
     if (count > held->at[at]) held->at[at] = count;
     if (flow->last && count > flow->code->prog->pipes.items[what->pipe].stages)
-        note_crowd(flow, at, state, what->pipe, what->end);
+        note_overfull(flow, at, state, what->pipe, what->end);
 }
 
 static void move(Flow *flow, const Row *row, State *state) {
@@ -195,7 +195,7 @@ static void step(Flow *flow, int at, void *data) {
     if (!known(flow, row->handle)) return;
     if (row->kind == ROW_ACQUIRE) acquire(flow, at, state);
     if (row->kind == ROW_RELEASE || row->kind == ROW_DROP || row->kind == ROW_CLOSE)
-        let_go(state, row->handle);
+        release_stage(state, row->handle);
     if (row->kind == ROW_KEEP) keep(flow, row, state);
     if (row->kind == ROW_MOVE && known(flow, row->other)) move(flow, row, state);
 }

@@ -24,16 +24,16 @@ typedef struct Holding {
 } Holding;
 
 /* After this acquire more stages are held than the ring has: it waits for itself. */
-typedef struct Crowd {
+typedef struct Overfull {
     int row;
     VEC(Holding) holdings; /* of that end, including the stage of this acquire */
-} Crowd;
+} Overfull;
 
 struct Held {
     HeldEnd *ends; /* by 2 * pipe + End */
     /* by row: ACQUIRE: most stages of its end that are held after it */
     int *at;
-    VEC(Crowd) crowds; /* the first one of each pipe */
+    VEC(Overfull) overfulls; /* the first one of each pipe */
 };
 
 /* With the present lags of the late sets */

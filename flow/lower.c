@@ -112,7 +112,7 @@ static void let_go(Lower *l, const Stmt *block, int late, Stmt *stmt, Span at) {
 }
 
 /* True if no condition is between the region and its loop */
-static bool stands_directly(Lower *l, int region) {
+static bool is_unconditional(Lower *l, int region) {
     while (!region_loops(region_of(l, region)))
         if (region_of(l, region)->kind == REGION_IF) return false;
         else region = region_of(l, region)->parent;
@@ -170,7 +170,7 @@ static void stage_block(Lower *l, Stmt *stmt) {
     made->block = true, made->late = late, made->lag = stmt->stage.lag;
     if (late >= 0) {
         l->code->lates.items[late].acquire = (int)l->code->rows.count - 1;
-        l->code->lates.items[late].direct = l->blocks == l->outside && stands_directly(l, l->region);
+        l->code->lates.items[late].direct = l->blocks == l->outside && is_unconditional(l, l->region);
     }
     vec_push(l->arena, &l->scopes, (Scope){stmt, -1, late, depth});
     l->blocks++;
@@ -195,15 +195,15 @@ static void leave(Lower *l, Stmt *stmt) {
     l->leaving = true;
     for (size_t i = l->scopes.count; i-- > 0;) {
         const Scope *scope = &l->scopes.items[i];
-        bool here = stmt->leave.target && scope->stmt == stmt->leave.target;
-        if (here) target = scope->region;
-        if (here && again) break;
+        bool is_target = stmt->leave.target && scope->stmt == stmt->leave.target;
+        if (is_target) target = scope->region;
+        if (is_target && again) break;
         if (scope->stmt->kind == S_STAGE) let_go(l, scope->stmt, scope->late, stmt, stmt->span);
         bool turn = scope->stmt->kind == S_BLOCK && scope->stmt->block.turn;
         if (turn) row(l, ROW_PASS, stmt, stmt->span)->turn = scope->stmt->block.turn;
-        if (scope->region >= 0 && !here && region_loops(region_of(l, scope->region)))
+        if (scope->region >= 0 && !is_target && region_loops(region_of(l, scope->region)))
             flush(l, scope->region, stmt, stmt->span);
-        if (here) break;
+        if (is_target) break;
     }
     for (size_t i = l->scopes.count; i-- > 0;) {
         if (!stmt->leave.target) depth = 0;

@@ -42,7 +42,7 @@ static void add_cursor(Machine *m, Member *member, int handle) {
     member->cursor[handle] = cursor;
     if (cursor < (int)member->ends.count) return;
     int takers =
-        member->processes > 1 && member->role->pipes ? role_takes(member->role, what->pipe) : 1;
+        member->processes > 1 && member->role->pipes ? role_takers(member->role, what->pipe) : 1;
     if (produce)
         ring->producers += takers;
     else
@@ -108,9 +108,9 @@ static void count_held(const Machine *m, Member *member, bool compact) {
     if (compact && rings < member->held) member->held = rings;
     for (size_t i = 0; i < member->code->lates.count; i++) {
         const Late *late = &member->code->lates.items[i];
-        bool here = valid_index(late->handle, member->role->handles.count) &&
+        bool is_kept = valid_index(late->handle, member->role->handles.count) &&
                     member->cursor[late->handle] >= 0;
-        if (here && late->lag > 0) member->kept += late->lag + 1;
+        if (is_kept && late->lag > 0) member->kept += late->lag + 1;
     }
 }
 

@@ -144,13 +144,13 @@ typedef struct Read {
     Arena *arena;
     FlowCode *code;
     Bindings bindings;
-    bool *told;
+    bool *printed;
 } Read;
 
 static void print_local(Expr *expr, void *data) {
     const Read *read = data;
-    if (expr->kind != X_LOCAL || !read->bindings.locals[expr->index] || read->told[expr->index]) return;
-    read->told[expr->index] = true;
+    if (expr->kind != X_LOCAL || !read->bindings.locals[expr->index] || read->printed[expr->index]) return;
+    read->printed[expr->index] = true;
     str_printf(read->out->text, "    ; %s = ", local_name(read->out, expr->index));
     poly_print(read->code->algebra, read->bindings.locals[expr->index], read->out->text);
 }

@@ -27,7 +27,7 @@ static void keep_row(Slicer *s, int at) {
 }
 
 /* True if the LEAVE has no effect on kept rows: control would reach its target anyway. */
-static bool goes_there_anyway(const Slicer *s, int leave) {
+static bool has_no_effect(const Slicer *s, int leave) {
     const Row *from = &s->code->rows.items[leave];
     for (int at = leave + 1;;) {
         const Row *row = &s->code->rows.items[at];
@@ -52,7 +52,7 @@ static void keep_leaves(Slicer *s) {
         for (int at = (int)s->code->rows.count; at-- > 0;) {
             const Row *row = &s->code->rows.items[at];
             if (row->kind != ROW_LEAVE || s->kept[at] || !s->regions[row->target]) continue;
-            if (goes_there_anyway(s, at)) continue;
+            if (has_no_effect(s, at)) continue;
             keep_row(s, at);
             more = true;
         }

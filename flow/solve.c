@@ -517,16 +517,16 @@ static void follow_trips(Flow *flow, int region, Cases *cases, int64_t lo, int64
     flow->solver->epoch = epoch;
 }
 
-static int trips_apart(Flow *flow, int region, const Cases *cases) {
+static int trips_distinguished(Flow *flow, int region, const Cases *cases) {
     const Region *row = &flow->code->regions.items[region];
     if (!flow->rule->trips || row->kind != REGION_FOR || row->where || row->var < 0 || !row->lo || !cases->count) return 0;
     return flow->rule->trips(flow, region);
 }
 
-/* Begins the first iteration: number 0, if the first `apart` ones are distinguished. */
-static void mark_first(Flow *flow, int region, Cases *cases, int apart) {
+/* Begins the first iteration: number 0, if the first `distinguished` ones are distinguished. */
+static void mark_first(Flow *flow, int region, Cases *cases, int distinguished) {
     const Region *row = &flow->code->regions.items[region];
-    for (size_t i = 0; apart > 0 && i < cases->count; i++)
+    for (size_t i = 0; distinguished > 0 && i < cases->count; i++)
         assume(flow, &cases->items[i],
                (Assumed){.kind = ASSUMED_TRIP, .number = region, .truth = true, .made = row->begin, .until = row->next});
 }
@@ -548,26 +548,26 @@ static bool is_impossible(Flow *flow, int region, const Case *on) {
 }
 
 /* Begins the iterations after those that have ended. */
-static void mark_next(Flow *flow, int region, Cases *cases, int apart) {
+static void mark_next(Flow *flow, int region, Cases *cases, int distinguished) {
     size_t kept = 0;
-    for (size_t i = 0; apart > 0 && i < cases->count; i++) {
+    for (size_t i = 0; distinguished > 0 && i < cases->count; i++) {
         Assumptions next = {0};
         bool later = false;
         for (size_t k = 0; k < cases->items[i].assumed.count; k++) {
             Assumed what = cases->items[i].assumed.items[k];
             bool counts = what.kind == ASSUMED_TRIP && what.number == region && what.truth;
-            if (counts) what.truth = ++what.trip < apart, later = true;
+            if (counts) what.truth = ++what.trip < distinguished, later = true;
             vec_push(flow->arena, &next, what);
         }
         cases->items[i].assumed = next;
         if (!later || !is_impossible(flow, region, &cases->items[i])) cases->items[kept++] = cases->items[i];
     }
-    if (apart > 0) cases->count = kept;
+    if (distinguished > 0) cases->count = kept;
 }
 
 /* Iterates until the states at the head do not change. Takes over the states in `entry`. Stores
  * the states at the end of an iteration in `ends`. */
-static void fixed_point(Flow *flow, int region, Cases *entry, Cases *ends, int apart) {
+static void fixed_point(Flow *flow, int region, Cases *entry, Cases *ends, int distinguished) {
     const Region *row = &flow->code->regions.items[region];
     Head *head = &flow->solver->heads[region];
     Frame *frame = &flow->solver->frames[region];
@@ -587,7 +587,7 @@ static void fixed_point(Flow *flow, int region, Cases *entry, Cases *ends, int a
         iterate(flow, region, ends);
         Cases next = {0};
         add(flow, &next, ends);
-        mark_next(flow, region, &next, apart);
+        mark_next(flow, region, &next, distinguished);
         again = join_head(flow, &head->cases, &next, row->begin);
     }
     flow->last = last;
@@ -613,15 +613,15 @@ static void follow_loop(Flow *flow, int region, Cases *cases) {
         meet_at_end(flow, region, cases);
         return;
     }
-    bool apart = !flow->rule->together && flow->code->questions->items[region].asks;
-    if (apart) part(flow, region, cases, &runs, &skips);
+    bool distinguished = !flow->rule->together && flow->code->questions->items[region].asks;
+    if (distinguished) part(flow, region, cases, &runs, &skips);
     else runs = *cases;
     /* at the end of an iteration, assumptions that no later row tests are dropped too */
     drop(flow, &runs, row->begin, keeps_wanted);
     drop(flow, &skips, row->begin, keeps_wanted);
     int bound = flow->context.bound_count;
-    bool certain = apart; /* also for a range with `where`: live iterations count */
-    if (!apart && runs.count) {
+    bool certain = distinguished; /* also for a range with `where`: live iterations count */
+    if (!distinguished && runs.count) {
         Bindings before = enter_row(flow, row->begin);
         enter_case(flow, &runs.items[0], bound);
         certain = flow_runs(flow, region) == 1 || decide(flow, region) == 1;
@@ -629,7 +629,7 @@ static void follow_loop(Flow *flow, int region, Cases *cases) {
         (void)algebra_hold(flow->context.algebra, before);
     }
     Cases entry = certain ? (Cases){0} : copy_cases(flow, &runs);
-    int marked = trips_apart(flow, region, &runs);
+    int marked = trips_distinguished(flow, region, &runs);
     mark_first(flow, region, &runs, marked);
     if (runs.count) fixed_point(flow, region, &runs, &ends, marked);
     drop(flow, &ends, row->next, keeps_entry);

@@ -231,7 +231,7 @@ static void step(Flow *flow, int at, void *data) {
     const Uniform *u = flow->data;
     State *state = data;
     const Row *row = &u->code->rows.items[at];
-    Evaluated here = {u, state, 0};
+    Evaluated evaluated = {u, state, 0};
     switch (row->kind) {
     case ROW_LOOP: enter_loop(u, state, row->region); break;
     case ROW_NEXT: end_iteration(u, state, row->region); break;
@@ -239,12 +239,12 @@ static void step(Flow *flow, int at, void *data) {
     case ROW_BLOCK: enter(u, state, row->region, 0); break;
     case ROW_SET: set(u, state, row); break;
     case ROW_TILE:
-        row_exprs(u->code, row, derive, &here);
+        row_exprs(u->code, row, derive, &evaluated);
         row->tile->along |= (uint32_t)control(u, state, row->region) >> AXES;
         break;
-    case ROW_PREFETCH: row_exprs(u->code, row, derive, &here); break;
+    case ROW_PREFETCH: row_exprs(u->code, row, derive, &evaluated); break;
     case ROW_UNSAFE:
-        row_exprs(u->code, row, derive, &here);
+        row_exprs(u->code, row, derive, &evaluated);
         unsafe(u, state, row);
         break;
     case ROW_ACQUIRE: acquire(u, state, row); break;

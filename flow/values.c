@@ -316,8 +316,8 @@ static const Poly *trips(const FlowCode *code, const Region *region) {
 static bool mentions_others(const FlowCode *code, const Phi *phi, const Poly *next) {
     for (size_t i = 0; i < code->values->phis.count; i++) {
         const Phi *other = &code->values->phis.items[i];
-        bool beside = code->regions.items[other->region].depth == code->regions.items[phi->region].depth;
-        if (other != phi && beside && poly_mentions(code->algebra, next, other->atom)) return true;
+        bool same_depth = code->regions.items[other->region].depth == code->regions.items[phi->region].depth;
+        if (other != phi && same_depth && poly_mentions(code->algebra, next, other->atom)) return true;
     }
     return false;
 }

@@ -66,9 +66,9 @@ AssemblerLine assembler_line(const char *text) {
 }
 
 const char *assembler_words(const char *text) {
-    const char *said = strchr(text, ';');
-    said = said != NULL ? said + 1 : strncmp(text, "ptxas ", 6) == 0 ? text + 6 : text;
-    return said + strspn(said, " ");
+    const char *message = strchr(text, ';');
+    message = message != NULL ? message + 1 : strncmp(text, "ptxas ", 6) == 0 ? text + 6 : text;
+    return message + strspn(message, " ");
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */

@@ -47,7 +47,7 @@ typedef struct Combinations {
     VEC(Dimension) dimensions;
     int64_t *values;      /* of the combination under way */
     VEC(Checked) checked; /* in order; also the queue of those from which others are made */
-    VEC(Said) said;
+    VEC(Said) printed;
     VEC(Unfit) unfit;
     size_t most, unfit_count;
     Known *known;
@@ -152,13 +152,13 @@ static Diag *copy_diag(Arena *arena, const Diag *diag) {
 static void report(Combinations *all, const Diag *diag) {
     Diags *diags = all->program->diags;
     Diag *there = find_same(diags, diag);
-    for (size_t i = 0; there != NULL && i < all->said.count; i++)
-        if (all->said.items[i].diag == there) all->said.items[i].others++;
+    for (size_t i = 0; there != NULL && i < all->printed.count; i++)
+        if (all->printed.items[i].diag == there) all->printed.items[i].others++;
     if (there != NULL) return; /* of an earlier combination, or of the file's own */
     Diag *copy = copy_diag(all->program->arena, diag);
     vec_push(diags->arena, &diags->items, copy);
     if (copy->severity == SEVERITY_ERROR) diags->errors++;
-    vec_push(all->arena, &all->said, (Said){copy, with_text(all, all->arena), 0});
+    vec_push(all->arena, &all->printed, (Said){copy, with_text(all, all->arena), 0});
 }
 
 static void count_unfit(Combinations *all, Code why) {
@@ -322,13 +322,13 @@ static const char *product_text(const Combinations *all) {
 
 static void say_with(Combinations *all) {
     Diags *diags = all->program->diags;
-    for (size_t i = 0; i < all->said.count; i++) {
-        const Said *said = &all->said.items[i];
-        if (said->others == 0)
-            diag_note(diags, said->diag, "with %s", said->with);
+    for (size_t i = 0; i < all->printed.count; i++) {
+        const Said *printed = &all->printed.items[i];
+        if (printed->others == 0)
+            diag_note(diags, printed->diag, "with %s", printed->with);
         else
-            diag_note(diags, said->diag, "with %s, and in %zu other combination%s of the statics",
-                      said->with, said->others, said->others == 1 ? "" : "s");
+            diag_note(diags, printed->diag, "with %s, and in %zu other combination%s of the statics",
+                      printed->with, printed->others, printed->others == 1 ? "" : "s");
     }
 }
 

@@ -261,11 +261,11 @@ static void check(Compile *compile) {
     PipecProgram *program = compile->program;
     size_t before = program->diags->errors;
     elaborate_names(program->arena, program->names, program->ast, program->diags);
-    bool apart = program->diags->errors == before;
+    bool separate = program->diags->errors == before;
     if (program->kernel != NULL || program->kernel_count == 1) {
         const char *kernel = program->kernel != NULL ? program->kernel : program->kernels[0];
         const Prog *prog = check_kernel_of(compile, program->arena, kernel);
-        if (apart) program->prog = prog;
+        if (separate) program->prog = prog;
         return;
     }
     check_each(compile);

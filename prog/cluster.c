@@ -41,8 +41,8 @@ uint32_t cluster_reach(const Prog *prog, const Pipe *pipe) {
     return reach;
 }
 
-bool cluster_talks(const Prog *prog) {
-    if (prog->talks && prog->cluster > 1) return true;
+bool cluster_shares_memory(const Prog *prog) {
+    if (prog->touches_peers && prog->cluster > 1) return true;
     for (size_t p = 0; p < prog->pipes.count; p++)
         if (prog->pipes.items[p].multicast != 0) return true;
     return false;

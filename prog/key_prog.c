@@ -28,7 +28,7 @@ static void write_hint(Key *key, const Hint *hint) {
 static void write_role_tile(Key *key, const RoleTile *tile) {
     key_text(key, tile->name);
     key_span(key, tile->span);
-    KEY_INTS(key, tile->in_registers, (int)tile->type, tile->until, tile->by_hand,
+    KEY_INTS(key, tile->in_registers, (int)tile->type, tile->until, tile->address_taken,
              tile->layout.addressed);
     key_word(key, (uint32_t)tile->rank);
     for (int i = 0; i < tile->rank; i++) key_wide(key, tile->extents[i]);
@@ -49,7 +49,7 @@ static void write_role(Key *key, const Prog *prog, const Role *role) {
     for (size_t i = 0; i < role->tiles.count; i++) write_role_tile(key, &role->tiles.items[i]);
     key_word(key, role->pipes != NULL);
     for (size_t i = 0; role->pipes != NULL && i < prog->pipes.count; i++)
-        key_word(key, role->pipes[i].by_hand);
+        key_word(key, role->pipes[i].address_taken);
 }
 
 /* ---- what the kernel declares ---------------------------------------------------------------- */
@@ -66,8 +66,8 @@ static void write_param(Key *key, const Param *param) {
 static void write_field(Key *key, const Field *field) {
     key_text(key, field->name);
     key_span(key, field->span);
-    KEY_INTS(key, (int)field->type, field->count, field->is_array, field->by_hand[0],
-             field->by_hand[1], field->layout.addressed);
+    KEY_INTS(key, (int)field->type, field->count, field->is_array, field->address_taken[0],
+             field->address_taken[1], field->layout.addressed);
     key_wide(key, field->elements);
     key_word(key, (uint32_t)field->rank);
     for (int i = 0; i < field->rank; i++) key_wide(key, field->extents[i]);
@@ -175,7 +175,7 @@ static void write_head(Key *key, const Prog *prog) {
     key_text(key, prog->target->name);
     key_span(key, prog->target_span);
     key_word(key, prog->lacks);
-    KEY_INTS(key, prog->persistent, prog->cluster, prog->cluster_refused, prog->talks,
+    KEY_INTS(key, prog->persistent, prog->cluster, prog->cluster_refused, prog->touches_peers,
              prog->grouped);
     key_span(key, prog->cluster_span);
 }

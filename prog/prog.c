@@ -22,7 +22,7 @@ bool pipe_consumed_by(const Pipe *pipe, int role) {
     return false;
 }
 
-int role_takes(const Role *role, int pipe) { return role->pipes[pipe].in_turn ? 1 : role->instances; }
+int role_takers(const Role *role, int pipe) { return role->pipes[pipe].in_turn ? 1 : role->instances; }
 
 /* ---- visiting -------------------------------------------------------------------------------- */
 
@@ -140,7 +140,7 @@ int64_t copy_bytes(const Tile *tile) {
     return bytes;
 }
 
-int64_t copy_lands(const Tile *tile) {
+int64_t copy_arrives(const Tile *tile) {
     return copy_bytes(tile) * (tile->multicast.parts > 1 ? tile->multicast.parts : 1);
 }
 

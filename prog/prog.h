@@ -447,7 +447,7 @@ typedef struct RoleTile {  /* a `shared` tile or a `var` tile of a role */
     int64_t extents[PROG_MAX_RANK];
     /* its scope ends before the role's tile of this index is declared; filled by elaborate */
     int until;
-    bool by_hand;          /* `unsafe` takes its address; filled by elaborate */
+    bool address_taken;          /* `unsafe` takes its address; filled by elaborate */
     Layout layout;         /* of a shared tile */
     RegisterLayout held;   /* of a register tile; filled by tiles */
     /* a contraction into it was refused: its layout is unknown; filled by tiles */
@@ -477,7 +477,7 @@ typedef struct PipeUse {
     bool mma_out;          /* read by matrix instructions */
     /* `unsafe` takes the address of a field, so the kind of access is unknown; filled by
      * elaborate */
-    bool by_hand;
+    bool address_taken;
     /* lanes_in, and some consumer reads asynchronously: waits for the cp.async, then a fence and
      * a plain arrive */
     bool waits_copies;
@@ -579,7 +579,7 @@ typedef struct Field {
     int64_t elements; /* of one tile */
     Layout layout;    /* filled by tiles */
     /* indexed by End: `unsafe` takes its address there; filled by elaborate */
-    bool by_hand[2];
+    bool address_taken[2];
     uint32_t offset;  /* in the stage; filled by resources */
     /* of one tile, in an array rounded up to its alignment; filled by resources */
     uint32_t bytes;
@@ -720,7 +720,7 @@ typedef struct Prog {
     int cluster;              /* blocks per cluster; 1: no clusters */
     Span cluster_span;        /* empty without `cluster` */
     bool cluster_refused;     /* an error was reported: the cluster is unknown */
-    bool talks;               /* `unsafe` may access other blocks' memory */
+    bool touches_peers;               /* `unsafe` may access other blocks' memory */
     /* 0, or the group size: coordinates traverse the first axis in groups of this size, for each
      * the whole second axis (L2) */
     int grouped;
@@ -785,7 +785,7 @@ extern const MmaRow mma_rows[MMA_COUNT];
 /* True if the role is one of the consumers of the pipe */
 bool pipe_consumed_by(const Pipe *pipe, int role);
 /* number of instances that take each stage of a pipe that the role acquires */
-int role_takes(const Role *role, int pipe);
+int role_takers(const Role *role, int pipe);
 /* name of the access of a statement: "Y", "s.x", "acc" */
 const char *access_name(Arena *arena, const Prog *prog, const Role *role, const Access *access);
 /* "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16" */
@@ -794,7 +794,7 @@ int64_t copy_boxes(const Prog *prog, const BoxCopy *copy); /* number of instruct
 /* of a load by the copy engine (one part of it); 0: not such a load */
 int64_t copy_bytes(const Tile *tile);
 /* bytes that arrive in the stage, including parts of other blocks */
-int64_t copy_lands(const Tile *tile);
+int64_t copy_arrives(const Tile *tile);
 
 /* ---- clusters (cluster.c) -------------------------------------------------------------------- */
 
@@ -808,12 +808,12 @@ int cluster_count(const Prog *prog, uint32_t axes); /* blocks that differ only a
 uint32_t cluster_group(const Prog *prog, uint32_t axes); /* their ranks for block 0, one bit each */
 /* blocks whose stages block 0 copies into, including itself */
 uint32_t cluster_reach(const Prog *prog, const Pipe *pipe);
-bool cluster_talks(const Prog *prog); /* true if its blocks access each other's memory */
+bool cluster_shares_memory(const Prog *prog); /* true if its blocks access each other's memory */
 
 /* True if the threads of an instance synchronise before the statement: for its order, or because
  * it writes a tensor that threads with replicas of the same elements may still read (one of them
  * writes). */
-bool tile_waits(const Prog *prog, const Role *role, const Tile *tile); /* registers.c */
+bool tile_synchronises(const Prog *prog, const Role *role, const Tile *tile); /* registers.c */
 
 /* An indented form of everything, including derived facts: --emit=prog */
 void prog_print(const Prog *prog, Arena *arena, Str *out);

@@ -134,7 +134,7 @@ bool layout_accumulates(const RegisterLayout *layout) {
     return rows && columns;
 }
 
-bool tile_waits(const Prog *prog, const Role *role, const Tile *tile) {
+bool tile_synchronises(const Prog *prog, const Role *role, const Tile *tile) {
     Digit digits[2 * PROG_MAX_INDEXES + 1];
     if (tile->order & ORDER_THREADS) return true;
     if (tile->spread == NULL || tile->target.space != SPACE_GLOBAL) return false;

@@ -94,8 +94,8 @@ static double distance(double a, double b) {
 static double exact_distance(Element type, Value a, Value b) {
     if (is_number(type)) return distance(a.number, b.number);
     if (a.integer == b.integer) return 0;
-    double apart = fabs(as_number(type, a) - as_number(type, b));
-    return apart > 1 ? apart : 1;
+    double difference = fabs(as_number(type, a) - as_number(type, b));
+    return difference > 1 ? difference : 1;
 }
 
 /* A float claimed for a tensor of integers: both are compared as numbers. */

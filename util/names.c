@@ -96,11 +96,11 @@ const char *closest_name(const char *wanted, const char *const *candidates, size
     for (size_t i = 0; i < count; i++) {
         size_t other = strlen(candidates[i]);
         if (other > LONGEST || other > length + best || length > other + best) continue;
-        size_t apart = distance(wanted, length, candidates[i], other);
+        size_t changes = distance(wanted, length, candidates[i], other);
         /* nothing in common */
-        if (apart >= length && apart >= other && strcasecmp(wanted, candidates[i]) != 0) continue;
-        if (apart < best || (apart == best && !closest)) {
-            best = apart;
+        if (changes >= length && changes >= other && strcasecmp(wanted, candidates[i]) != 0) continue;
+        if (changes < best || (changes == best && !closest)) {
+            best = changes;
             closest = candidates[i];
         }
     }

@@ -261,9 +261,9 @@ static void show_lines(Render *r, const char *paint_primary) {
     str_char(r->out, '\n');
     for (int i = 0, next; i < r->count; i = next) {
         uint32_t line = r->marks[i].line;
-        Mark *here[2 * DIAG_MAX_LABELS];
+        Mark *on_line[2 * DIAG_MAX_LABELS];
         int count = 0;
-        for (next = i; next < r->count && r->marks[next].line == line; next++) here[count++] = &r->marks[next];
+        for (next = i; next < r->count && r->marks[next].line == line; next++) on_line[count++] = &r->marks[next];
         if (i > 0 && line - r->marks[i - 1].line == 2) {
             show_line(r, line - 1, NULL, 0);
         } else if (i > 0 && line - r->marks[i - 1].line > 2) {
@@ -272,8 +272,8 @@ static void show_lines(Render *r, const char *paint_primary) {
             plain(r);
             str_char(r->out, '\n');
         }
-        show_line(r, line, here, count);
-        show_marks(r, here, count, paint_primary);
+        show_line(r, line, on_line, count);
+        show_marks(r, on_line, count, paint_primary);
     }
 }
 

@@ -104,7 +104,7 @@ bool wound_rotation(Program *program) {
     return true;
 }
 
-bool wound_by_hand(Program *program) {
+bool wound_explicit_release(Program *program) {
     Site site;
     if (!site_draw(program, is_block, &site)) return false;
     Stmt *block = site.list->items[site.at], *release = stmt_new(program, S_RELEASE);

@@ -10,7 +10,7 @@ typedef struct Sketch {
     Program *program;
     /* the tensors; `sums`: of explicit sums, -1: none */
     int handle, loop, a, b, c, sums;
-    int acc, by_hand;
+    int acc, explicit_sum;
     Scope scope;
 } Sketch;
 
@@ -140,7 +140,7 @@ static const Expr *operand_draw(Sketch *k, int which, bool clean, Stmts *out) {
     return to;
 }
 
-static void sum_by_hand(Sketch *k, const Expr *from, bool clean, Stmts *out) {
+static void sum_explicitly(Sketch *k, const Expr *from, bool clean, Stmts *out) {
     Program *program = k->program;
     int local = local_new(program, LOCAL_LOOP);
     const Expr *c = local_of(program, local), *i = index_of(program, 0);
@@ -149,13 +149,13 @@ static void sum_by_hand(Sketch *k, const Expr *from, bool clean, Stmts *out) {
     if (!clean) value = choose(program, mask_of(k, c), value, n(k, 0));
     Stmt *loop = for_new(program, local, n(k, DEPTH));
     stmts_add(program, &loop->body,
-              assign(program, element(program, X_TILE, k->by_hand, 0, i, NULL, NULL), '+', value));
+              assign(program, element(program, X_TILE, k->explicit_sum, 0, i, NULL, NULL), '+', value));
     stmts_add(program, out, loop);
 }
 
 static void draw_math(Sketch *k, Stmts *out) {
     Program *program = k->program;
-    bool by_hand = k->sums >= 0, first = by_hand || often(program, 60);
+    bool explicit_sum = k->sums >= 0, first = explicit_sum || often(program, 60);
     const Expr *left = operand_draw(k, 0, first, out), *right = operand_draw(k, 1, !first, out);
     Stmt *contract = stmt_new(program, S_CONTRACT);
     contract->target =
@@ -164,7 +164,7 @@ static void draw_math(Sketch *k, Stmts *out) {
     contract->left = left;
     contract->right = right;
     stmts_add(program, out, contract);
-    if (by_hand) sum_by_hand(k, left, often(program, 50), out);
+    if (explicit_sum) sum_explicitly(k, left, often(program, 50), out);
 }
 
 static void draw_loader(Sketch *k) {
@@ -203,8 +203,8 @@ static void draw_multiplier(Sketch *k) {
     k->acc = tile_new(program, LOCAL_TILE, 2, ROWS, COLUMNS);
     stmts_add(program, &grid->body, declare(k, k->acc, n(k, 0)));
     if (k->sums >= 0) {
-        k->by_hand = tile_new(program, LOCAL_TILE, 1, ROWS, 0);
-        stmts_add(program, &grid->body, declare(k, k->by_hand, n(k, 0)));
+        k->explicit_sum = tile_new(program, LOCAL_TILE, 1, ROWS, 0);
+        stmts_add(program, &grid->body, declare(k, k->explicit_sum, n(k, 0)));
     }
     draw_math(k, &block->body);
     stmts_add(program, &loop->body, block);
@@ -217,7 +217,7 @@ static void draw_multiplier(Sketch *k) {
     if (k->sums >= 0)
         stmts_add(program, &grid->body,
                   assign(program, element(program, X_TENSOR, k->sums, 0, row, NULL, NULL), '=',
-                         element(program, X_TILE, k->by_hand, 0, i, NULL, NULL)));
+                         element(program, X_TILE, k->explicit_sum, 0, i, NULL, NULL)));
     stmts_add(program, &program->roles[1].body, grid);
 }
 

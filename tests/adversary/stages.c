@@ -203,7 +203,7 @@ static int hint_draw(Scope *scope, int pipe, bool produce, Stmts *out) {
 }
 
 /* Explicit arrivals: by each of the first lanes of each warp */
-static void release_by_hand(Scope *scope, int pipe, int handle, Stmts *out) {
+static void release_explicitly(Scope *scope, int pipe, int handle, Stmts *out) {
     Program *program = scope->program;
     const Role *role = &program->roles[scope->role];
     int warps = role->warpgroups ? 4 : role->warps, instances = role->in_turn ? 1 : role->instances,
@@ -224,16 +224,16 @@ static void release_by_hand(Scope *scope, int pipe, int handle, Stmts *out) {
 static void hand_over(Scope *scope, const Stmt *event, bool produce, Stmts *out) {
     Program *program = scope->program;
     const Pipe *pipe = &program->pipes[event->pipe];
-    bool by_hand = !produce && pipe->arrivals > 0;
+    bool explicit_arrivals = !produce && pipe->arrivals > 0;
     int handle = handle_new(scope, event->pipe, true),
         hint = hint_draw(scope, event->pipe, produce, out);
-    if (by_hand || often(program, program->theme == THEME_STAGES ? 60 : 35)) {
+    if (explicit_arrivals || often(program, program->theme == THEME_STAGES ? 60 : 35)) {
         Stmt *acquire = acquire_new(scope, event->pipe, produce, handle, true);
         acquire->hint = hint;
         stmts_add(program, out, acquire);
         touch(scope, event, handle, produce, out);
-        if (by_hand)
-            release_by_hand(scope, event->pipe, handle, out);
+        if (explicit_arrivals)
+            release_explicitly(scope, event->pipe, handle, out);
         else
             stmts_add(program, out, of_handle(scope, S_RELEASE, handle, -1));
         return;

@@ -378,7 +378,7 @@ static const struct {
             {"a stage moved and used", wound_moved, 7, THEME_ROTATION},
             {"a stage overwritten", wound_overwritten, 6, THEME_ROTATION},
             {"a rotation broken", wound_rotation, 18, THEME_ROTATION},
-            {"a release by hand", wound_by_hand, 3, THEME_STAGES},
+            {"a release by hand", wound_explicit_release, 3, THEME_STAGES},
             {"a release in arms", wound_arms, 5, THEME_STAGES},
             {"a leave", wound_leave, 8, THEME_PADDING},
             {"a stage left", wound_unfilled, 10, THEME_ROTATION},

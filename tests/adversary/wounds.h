@@ -43,7 +43,7 @@ bool wound_linear(Program *program);      /* removes or moves a release, move or
 bool wound_moved(Program *program);       /* uses a stage after its move */
 bool wound_overwritten(Program *program); /* assigns to a variable that holds a stage */
 bool wound_rotation(Program *program);    /* a loop changes which variables hold its stages */
-bool wound_by_hand(Program *program);     /* releases the stage of a block */
+bool wound_explicit_release(Program *program);     /* releases the stage of a block */
 bool wound_arms(Program *program);        /* none: releases under each of two conditions */
 bool wound_leave(Program *program);       /* leaves a loop early */
 bool wound_unfilled(Program *program);    /* leaves a stage before it is filled */

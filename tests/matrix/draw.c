@@ -61,9 +61,9 @@ static void draw_inner(Matrix *x) {
 static int shared_bytes(const Matrix *x) {
     int tile = x->rows * x->columns, k_tiles = x->copies > 0 ? x->copies : 1;
     int stage = (x->rows + x->columns) * x->inner * k_tiles * bytes_of(mma_rows[x->kind].operands);
-    int beside = (x->residual == FROM_PIPE ? tile * bytes_of(x->out) : 0) + (x->bias == FROM_PIPE ? x->columns * 4 : 0);
+    int extra = (x->residual == FROM_PIPE ? tile * bytes_of(x->out) : 0) + (x->bias == FROM_PIPE ? x->columns * 4 : 0);
     return stage * x->stages * (x->second == NO_SECOND ? 1 : 2) + tile * bytes_of(x->out) * x->out_stages +
-           beside * (x->sharing == BY_TILES ? x->groups : 1);
+           extra * (x->sharing == BY_TILES ? x->groups : 1);
 }
 
 static bool registers_fit(const Matrix *x) {
@@ -104,15 +104,15 @@ static void draw_roles(Matrix *x) {
     x->persistent = often(x, 60);
     x->n_first = often(x, 35);
     x->grouped = often(x, 35) ? 1 + pick(x, 4) : 0;
-    x->apart = often(x, 15);
-    x->two_loads = x->apart && often(x, 60);
+    x->separate = often(x, 15);
+    x->two_loads = x->separate && often(x, 60);
     x->swapped = often(x, 30);
     x->peeled = often(x, 15);
     x->stages = 1 + pick(x, 5);
     x->second = often(x, 80) ? NO_SECOND : often(x, 50) ? IN_THE_STAGE : IN_A_LOOP;
-    x->flat = !x->apart && !x->peeled && often(x, 20);
+    x->flat = !x->separate && !x->peeled && often(x, 20);
     x->in_turn = x->flat && x->groups > 1 && x->sharing != BY_TILES && x->second != IN_A_LOOP && often(x, 50);
-    x->lag = x->apart || x->peeled || x->flat || often(x, 60) ? -1 : pick(x, smaller(x->stages, 3));
+    x->lag = x->separate || x->peeled || x->flat || often(x, 60) ? -1 : pick(x, smaller(x->stages, 3));
     /* Each group takes its own stage of the result, so the ring needs one for each */
     if (x->sharing == BY_TILES && x->out_stages > 0 && x->out_stages < x->groups) x->out_stages = x->groups;
     for (int i = 0; i < 4; i++) x->order[i] = i;

@@ -46,7 +46,7 @@ typedef struct Matrix {
     bool a_by_columns, b_by_columns; /* contiguous along m, along n */
     /* flat: stages in variables; in_turn: cooperating groups issue contractions in turn */
     bool flat, in_turn;
-    bool batch, persistent, n_first, apart, two_loads, peeled, swapped, scaled, scaled_before, relu;
+    bool batch, persistent, n_first, separate, two_loads, peeled, swapped, scaled, scaled_before, relu;
     int grouped;
     Addend bias, residual;
     Element bias_type;

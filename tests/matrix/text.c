@@ -169,7 +169,7 @@ static void add_field(Str *out, const Matrix *x, bool is_b, int product) {
 /* The pipe of an operand: 0 or 1 of its loop, separate or shared */
 static const char *pipe_of(const Matrix *x, bool is_b, int product) {
     bool own = product == 1 && x->second == IN_A_LOOP;
-    return arena_printf(x->arena, "%s%s", !x->apart ? "ab" : is_b ? "pb" : "pa", own ? "2" : "1");
+    return arena_printf(x->arena, "%s%s", !x->separate ? "ab" : is_b ? "pb" : "pa", own ? "2" : "1");
 }
 
 static bool loop_has(const Matrix *x, int loop, int product) {
@@ -181,13 +181,13 @@ static int taken_at_once(const Matrix *x) { return x->sharing == BY_TILES ? x->g
 
 static void add_pipes(Str *out, const Matrix *x) {
     for (int loop = 0; loop < (x->second == IN_A_LOOP ? 2 : 1); loop++)
-        for (int end = 0; end < (x->apart ? 2 : 1); end++) {
+        for (int end = 0; end < (x->separate ? 2 : 1); end++) {
             bool second_load = x->two_loads && end == 1;
             str_printf(out, "    pipe %s[%d] %s -> math {", pipe_of(x, end == 1, loop), x->stages,
                        second_load ? "load2" : "load");
             for (int p = 0; p < products(x); p++)
                 for (int is_b = 0; is_b < 2; is_b++)
-                    if (loop_has(x, loop, p) && (!x->apart || is_b == end)) add_field(out, x, is_b, p);
+                    if (loop_has(x, loop, p) && (!x->separate || is_b == end)) add_field(out, x, is_b, p);
             str_add(out, " }\n");
         }
     if (x->bias == FROM_PIPE)
@@ -217,12 +217,12 @@ static void add_copy(Str *out, const Matrix *x, bool is_b, int product) {
 
 static void add_loads(Str *out, const Matrix *x, int loop, bool a, bool b) {
     str_printf(out, "            for k in %s {\n", loop == 0 ? "kt" : "lt");
-    for (int end = 0; end < (x->apart ? 2 : 1); end++) {
-        if (x->apart && !(end == 0 ? a : b)) continue;
+    for (int end = 0; end < (x->separate ? 2 : 1); end++) {
+        if (x->separate && !(end == 0 ? a : b)) continue;
         str_printf(out, "                produce <%s> as s {\n", pipe_of(x, end == 1, loop));
         for (int p = 0; p < products(x); p++)
             for (int is_b = 0; is_b < 2; is_b++)
-                if (loop_has(x, loop, p) && (!x->apart || is_b == end)) add_copy(out, x, is_b, p);
+                if (loop_has(x, loop, p) && (!x->separate || is_b == end)) add_copy(out, x, is_b, p);
         str_add(out, "                }\n");
     }
     str_add(out, "            }\n");
@@ -266,7 +266,7 @@ static const char *contraction(const Matrix *x, int product, const char *op) {
     const char *tile = x->copies > 0 ? "[u]" : "", *row = row_text(x), *column = column_text(x);
     const char *a = arena_printf(x->arena, x->a_by_columns ? "s.a%d%s[x, %s]" : "s.a%d%s[%s, x]", product, tile, row);
     const char *b = arena_printf(x->arena, x->b_by_columns ? "%s.b%d%s[x, %s]" : "%s.b%d%s[%s, x]",
-                                 x->apart ? "t" : "s", product, tile, column);
+                                 x->separate ? "t" : "s", product, tile, column);
     return arena_printf(x->arena, "acc[i, j] %s sum[x] %s * %s;", op, x->swapped ? b : a, x->swapped ? a : b);
 }
 
@@ -288,9 +288,9 @@ static void add_stage(Str *out, const Matrix *x, int loop, const char *op) {
         return;
     }
     str_printf(out, "                consume <%s>%s as s { ", pipe, lag);
-    if (x->apart) str_printf(out, "consume <%s> as t { ", pipe_of(x, true, loop));
+    if (x->separate) str_printf(out, "consume <%s> as t { ", pipe_of(x, true, loop));
     add_contractions(out, x, loop, op);
-    str_add(out, x->apart ? "} }\n" : "}\n");
+    str_add(out, x->separate ? "} }\n" : "}\n");
 }
 
 static void add_products(Str *out, const Matrix *x) {

@@ -63,8 +63,8 @@ static bool start(Trial *trial, Arena *arena, const char *items, const char *pro
 
 static bool proved(Trial *trial) {
     Emptiness *known = NEW_ARRAY(trial->arena, Emptiness, trial->prog->domains.count + 1);
-    int apart[2];
-    return counts_same(trial->arena, trial->prog, trial->ends, apart) ||
+    int first_difference[2];
+    return counts_same(trial->arena, trial->prog, trial->ends, first_difference) ||
            counts_equal(trial->arena, trial->prog, trial->ends, known);
 }
 

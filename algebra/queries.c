@@ -28,32 +28,32 @@ static uint64_t hash_of(const Algebra *algebra, PolyClaim claim, const Poly *pol
 
 static bool same(const Poly *a, const Poly *b) { return a == b || poly_equal(a, b); }
 
-static bool is_asked(const Algebra *algebra, const Asked *asked, PolyClaim claim,
+static bool is_query(const Algebra *algebra, const Query *query, PolyClaim claim,
                      const Poly *poly) {
-    if (asked->claim != claim || asked->space != algebra->space) return false;
-    if (asked->stated != algebra->stated.count || asked->facts.count != algebra->facts.count)
+    if (query->claim != claim || query->space != algebra->space) return false;
+    if (query->stated != algebra->stated.count || query->facts.count != algebra->facts.count)
         return false;
-    if (!same(asked->poly, poly)) return false;
-    for (size_t i = 0; i < asked->facts.count; i++)
-        if (!same(asked->facts.items[i], algebra->facts.items[i])) return false;
+    if (!same(query->poly, poly)) return false;
+    for (size_t i = 0; i < query->facts.count; i++)
+        if (!same(query->facts.items[i], algebra->facts.items[i])) return false;
     return true;
 }
 
 /* The slot of the query, or the free slot for it */
-static Asked **place_of(Algebra *algebra, uint64_t hash, PolyClaim claim, const Poly *poly) {
-    AskedTable *all = &algebra->asked;
+static Query **place_of(Algebra *algebra, uint64_t hash, PolyClaim claim, const Poly *poly) {
+    QueryTable *all = &algebra->queries;
     for (size_t at = hash & (all->room - 1);; at = (at + 1) & (all->room - 1)) {
-        Asked **place = &all->items[at];
-        if (!*place || ((*place)->hash == hash && is_asked(algebra, *place, claim, poly)))
+        Query **place = &all->items[at];
+        if (!*place || ((*place)->hash == hash && is_query(algebra, *place, claim, poly)))
             return place;
     }
 }
 
 static void make_room(Algebra *algebra) {
-    AskedTable old = algebra->asked, *all = &algebra->asked;
+    QueryTable old = algebra->queries, *all = &algebra->queries;
     if (2 * old.count < old.room) return;
     all->room = old.room ? 2 * old.room : ROOM_FIRST;
-    all->items = NEW_ARRAY(algebra->arena, Asked *, all->room);
+    all->items = NEW_ARRAY(algebra->arena, Query *, all->room);
     for (size_t i = 0; i < old.room; i++) {
         if (!old.items[i]) continue;
         size_t at = old.items[i]->hash & (all->room - 1);
@@ -62,23 +62,23 @@ static void make_room(Algebra *algebra) {
     }
 }
 
-static Asked *make(const Algebra *algebra, uint64_t hash, PolyClaim claim, const Poly *poly) {
-    Asked *asked = NEW(algebra->arena, Asked);
-    *asked = (Asked){.hash = hash,
+static Query *make(const Algebra *algebra, uint64_t hash, PolyClaim claim, const Poly *poly) {
+    Query *query = NEW(algebra->arena, Query);
+    *query = (Query){.hash = hash,
                        .claim = claim,
                        .poly = poly,
                        .space = algebra->space,
                        .stated = algebra->stated.count};
     for (size_t i = 0; i < algebra->facts.count; i++)
-        vec_push(algebra->arena, &asked->facts, algebra->facts.items[i]);
-    return asked;
+        vec_push(algebra->arena, &query->facts, algebra->facts.items[i]);
+    return query;
 }
 
-Asked *prover_asked(Algebra *algebra, PolyClaim claim, const Poly *poly) {
+Query *prover_query(Algebra *algebra, PolyClaim claim, const Poly *poly) {
     make_room(algebra);
     uint64_t hash = hash_of(algebra, claim, poly);
     arena_count(algebra->arena, algebra->facts.count + 1);
-    Asked **place = place_of(algebra, hash, claim, poly);
-    if (!*place) *place = make(algebra, hash, claim, poly), algebra->asked.count++;
+    Query **place = place_of(algebra, hash, claim, poly);
+    if (!*place) *place = make(algebra, hash, claim, poly), algebra->queries.count++;
     return *place;
 }

@@ -146,7 +146,7 @@ static void see(Run *run, const Position *standing, const Row *row, const Env *e
         Touch touch = {.place = place, .process = standing->process, .instance = standing->instance};
         touch.time = run->machine->events[standing->process], touch.clock = f->clocks[standing->process];
         if (!sides_of(f->prog, env, &row->tile->space, place->access, touch.sides)) continue;
-        if (place->manner == MANNER_LANES || place->manner == MANNER_LOADED) {
+        if (place->transfer == TRANSFER_LANES || place->transfer == TRANSFER_LOADED) {
             int handle = row->tile->target.object;
             touch.pipe = place->role->handles.items[handle].pipe;
             touch.number = held_number(standing, handle);
@@ -241,8 +241,8 @@ Block *race_block(Arena *arena, Traced *traced, Places *places, const Sizes *siz
 }
 
 bool race_before(const Block *block, const Touch *a, const Touch *b) {
-    if (a->place->manner == MANNER_STORED) return false;
-    if (a->place->manner != MANNER_PLAIN) return b->clock[block->processes + a->pipe] > a->number;
-    if (a->place->write && (b->place->manner == MANNER_LOADED || b->place->manner == MANNER_STORED)) return false;
+    if (a->place->transfer == TRANSFER_STORED) return false;
+    if (a->place->transfer != TRANSFER_PLAIN) return b->clock[block->processes + a->pipe] > a->number;
+    if (a->place->write && (b->place->transfer == TRANSFER_LOADED || b->place->transfer == TRANSFER_STORED)) return false;
     return a->process == b->process || b->clock[a->process] > a->time;
 }

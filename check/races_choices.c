@@ -108,7 +108,7 @@ static void add_condition(Arena *arena, Formulas *f, const Poly *condition, bool
 }
 
 /* Splits choice number `way` by a select in subscript d. False: there is none, or no room */
-static bool part_way(Arena *arena, RaceWays *ways, int way, int d) {
+static bool part_way(Arena *arena, RaceChoices *ways, int way, int d) {
     Algebra *algebra = ways->ways[way].code->algebra;
     int select = select_in(algebra, ways->ways[way].subs[d]);
     if (select < 0 || ways->count == WAYS_MOST) return false;
@@ -142,10 +142,10 @@ static void settle_way(Arena *arena, const Prog *prog, Formulas *f) {
     }
 }
 
-const RaceWays *race_ways(Arena *arena, const Prog *prog, Place *place) {
+const RaceChoices *race_choices(Arena *arena, const Prog *prog, Place *place) {
     if (place->formulas) return place->formulas;
     FlowCode *code = place->role->code;
-    RaceWays *ways = place->formulas = NEW(arena, RaceWays);
+    RaceChoices *ways = place->formulas = NEW(arena, RaceChoices);
     Formulas *first = &ways->ways[0];
     *first = (Formulas){.place = place, .code = code, .at = place->row};
     ways->count = 1;

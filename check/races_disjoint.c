@@ -26,7 +26,7 @@ static bool add_digit(Radices *digits, int atom, int64_t step, int64_t extent) {
 }
 
 /* In a mixed radix a position determines all its digits. */
-static bool tells_apart(const Radices *digits) {
+static bool determines_all(const Radices *digits) {
     int64_t reached = 0;
     for (int i = 0; i < digits->count; i++) {
         const Radix *digit = &digits->items[i];
@@ -40,7 +40,7 @@ typedef struct Variables { /* their values distinguish the executions of a state
     int count;
     int atoms[PROG_MAX_RANK + RACE_LOOPS + 1];
     int64_t extents[PROG_MAX_RANK + RACE_LOOPS + 1];
-    bool told[PROG_MAX_RANK + RACE_LOOPS + 1];
+    bool determined[PROG_MAX_RANK + RACE_LOOPS + 1];
     /* one instance takes its values one after the other */
     bool in_turn[PROG_MAX_RANK + RACE_LOOPS + 1];
 } Variables;
@@ -88,7 +88,7 @@ static bool add_variables(Algebra *algebra, const Poly *base, const Variables *v
 }
 
 /* Marks the variables that the subscript along this axis determines */
-static void tell(Algebra *algebra, const Place *place, int d, Variables *v) {
+static void determine(Algebra *algebra, const Place *place, int d, Variables *v) {
     const Affine *affine = &place->access->affine[d];
     const IndexSpace *space = &place->tile->space;
     const Poly *base = affine->is ? algebra_poly(algebra, place->role, affine->base) : NULL;
@@ -98,7 +98,7 @@ static void tell(Algebra *algebra, const Place *place, int d, Variables *v) {
     for (int i = 0; i < space->count; i++)
         if (affine->coef[i] && (space->items[i].extent < 0 || !add_digit(&digits, -1, affine->coef[i], space->items[i].extent))) return;
     if (!add_variables(algebra, base, v, &digits, mentioned)) return;
-    for (int i = 0; i < v->count && tells_apart(&digits); i++) v->told[i] |= mentioned[i];
+    for (int i = 0; i < v->count && determines_all(&digits); i++) v->determined[i] |= mentioned[i];
 }
 
 bool race_mentions(Algebra *algebra, const Place *place, int atom) {
@@ -124,13 +124,13 @@ bool race_walks(const Place *place) {
     return true;
 }
 
-bool race_apart(const Prog *prog, Algebra *algebra, const Place *place, bool alone) {
+bool race_disjoint(const Prog *prog, Algebra *algebra, const Place *place, bool alone) {
     Variables v = {0};
     if (!find_variables(prog, algebra, place, alone, &v)) return false;
-    for (int d = 0; d < place->access->rank; d++) tell(algebra, place, d, &v);
+    for (int d = 0; d < place->access->rank; d++) determine(algebra, place, d, &v);
     for (int i = 0; i < v.count; i++) {
-        bool again = v.in_turn[i] && place->manner == MANNER_PLAIN && !race_mentions(algebra, place, v.atoms[i]);
-        if (!v.told[i] && v.extents[i] != 1 && !again) return false;
+        bool again = v.in_turn[i] && place->transfer == TRANSFER_PLAIN && !race_mentions(algebra, place, v.atoms[i]);
+        if (!v.determined[i] && v.extents[i] != 1 && !again) return false;
     }
     return true;
 }
@@ -138,12 +138,12 @@ bool race_apart(const Prog *prog, Algebra *algebra, const Place *place, bool alo
 /* ---- order within an instance ---------------------------------------------------------------- */
 
 /* True if a position's subscript determines all its variables, for indexes that reach this far */
-static bool told_within(const Prog *prog, Algebra *algebra, const Place *place, const Poly *base, int64_t extent) {
+static bool determined_within(const Prog *prog, Algebra *algebra, const Place *place, const Poly *base, int64_t extent) {
     Variables v = {0};
     Radices digits = {0};
     bool mentioned[PROG_MAX_RANK + RACE_LOOPS + 1] = {false};
     return find_variables(prog, algebra, place, true, &v) && add_digit(&digits, -1, 1, extent) &&
-           add_variables(algebra, base, &v, &digits, mentioned) && tells_apart(&digits);
+           add_variables(algebra, base, &v, &digits, mentioned) && determines_all(&digits);
 }
 
 /* Extent reached by the indexes of a subscript; false: unknown */
@@ -159,7 +159,7 @@ static bool reach_of(const Place *place, int d, int64_t *reach) {
 }
 
 /* True if the two access disjoint parts that the same digits determine */
-static bool parts_apart(const Prog *prog, Algebra *algebra, const Place *a, const Place *b, int d) {
+static bool parts_disjoint(const Prog *prog, Algebra *algebra, const Place *a, const Place *b, int d) {
     const Affine *one = &a->access->affine[d], *two = &b->access->affine[d];
     int64_t distance, reach[2];
     if (!one->is || !two->is) return false;
@@ -170,7 +170,7 @@ static bool parts_apart(const Prog *prog, Algebra *algebra, const Place *a, cons
     if (!reach_of(a, d, &reach[0]) || !reach_of(b, d, &reach[1])) return false;
     if (distance <= reach[0] && distance + reach[1] >= 0) return false;
     int64_t from = distance < 0 ? distance : 0, to = distance + reach[1] > reach[0] ? distance + reach[1] : reach[0];
-    return told_within(prog, algebra, a, base, to - from + 1);
+    return determined_within(prog, algebra, a, base, to - from + 1);
 }
 
 typedef struct Stretch {   /* of a subscript, without its variables */
@@ -183,7 +183,7 @@ static int by_begin(const void *a, const void *b) {
 }
 
 /* The same for several places: true if all pairs are disjoint along this axis */
-static bool all_apart(const Prog *prog, Algebra *algebra, const Place *const *places, size_t count, int d, Stretch *stretches) {
+static bool all_disjoint(const Prog *prog, Algebra *algebra, const Place *const *places, size_t count, int d, Stretch *stretches) {
     const Affine *first = &places[0]->access->affine[d];
     const Poly *base = first->is ? algebra_poly(algebra, places[0]->role, first->base) : NULL;
     if (!base || poly_changes(algebra, base)) return false;
@@ -199,7 +199,7 @@ static bool all_apart(const Prog *prog, Algebra *algebra, const Place *const *pl
     for (size_t i = 1; i < count; i++)
         if (stretches[i].from <= stretches[i - 1].to) return false;
     for (size_t i = 0; i < count; i++)
-        if (!told_within(prog, algebra, places[i], algebra_poly(algebra, places[i]->role, places[i]->access->affine[d].base),
+        if (!determined_within(prog, algebra, places[i], algebra_poly(algebra, places[i]->role, places[i]->access->affine[d].base),
                          stretches[count - 1].to - stretches[0].from + 1)) return false;
     return true;
 }
@@ -210,7 +210,7 @@ static bool same_threads(const Prog *prog, Algebra *algebra, const Place *a, con
     const Tile *one = a->tile, *two = b->tile;
     Digit replicas[2 * PROG_MAX_INDEXES + 1];
     bool same = one->class == TILE_MAP && two->class == TILE_MAP && one->space.bound == two->space.bound &&
-                layout_same(one->spread, two->spread) && race_apart(prog, algebra, a, true);
+                layout_same(one->spread, two->spread) && race_disjoint(prog, algebra, a, true);
     if (same && one->spread && (!a->write || !b->write)) same = !layout_replicas(one->spread, a->role->warps * 32, replicas);
     for (int i = 0; i < one->space.bound && same; i++) same = one->space.items[i].extent == two->space.items[i].extent;
     for (int d = 0; d < a->access->rank && same; d++) {
@@ -225,21 +225,21 @@ static bool same_threads(const Prog *prog, Algebra *algebra, const Place *a, con
 
 static bool in_order(const Prog *prog, Algebra *algebra, const Place *a, const Place *b) {
     if (!a->write && !b->write) return true;
-    if (a == b) return race_apart(prog, algebra, a, true);
+    if (a == b) return race_disjoint(prog, algebra, a, true);
     for (int d = 0; d < a->access->rank; d++)
-        if (parts_apart(prog, algebra, a, b, d)) return true;
+        if (parts_disjoint(prog, algebra, a, b, d)) return true;
     return same_threads(prog, algebra, a, b);
 }
 
 /* The waits of `place` if `before` came first. A role cannot wait for the reads of its own
  * copies into a stage. */
 static int waits_for(const Place *place, const Place *before) {
-    bool copy = place->manner == MANNER_STORED || place->manner == MANNER_LOADED;
-    switch (before->manner) {
-    case MANNER_STORED: return copy ? ORDER_STORES : ORDER_STORES | ORDER_THREADS;
-    case MANNER_PLAIN: return copy && before->write ? ORDER_FENCE | ORDER_THREADS : ORDER_THREADS;
-    case MANNER_LANES:
-    case MANNER_LOADED: break;
+    bool copy = place->transfer == TRANSFER_STORED || place->transfer == TRANSFER_LOADED;
+    switch (before->transfer) {
+    case TRANSFER_STORED: return copy ? ORDER_STORES : ORDER_STORES | ORDER_THREADS;
+    case TRANSFER_PLAIN: return copy && before->write ? ORDER_FENCE | ORDER_THREADS : ORDER_THREADS;
+    case TRANSFER_LANES:
+    case TRANSFER_LOADED: break;
     }
     return 0;
 }
@@ -253,12 +253,12 @@ static int by_object(const void *a, const void *b) {
 
 /* Accesses of one role to one tensor */
 static void order_object(const Prog *prog, Algebra *algebra, const Place *const *places, size_t count, Stretch *stretches) {
-    bool writes = false, apart = false;
+    bool writes = false, disjoint = false;
     for (size_t i = 0; i < count; i++) writes |= places[i]->write;
     if (!writes) return;
-    for (int d = 0; d < places[0]->access->rank && count > 1 && !apart; d++) apart = all_apart(prog, algebra, places, count, d, stretches);
+    for (int d = 0; d < places[0]->access->rank && count > 1 && !disjoint; d++) disjoint = all_disjoint(prog, algebra, places, count, d, stretches);
     for (size_t i = 0; i < count; i++)
-        for (size_t k = i; k < (apart ? i + 1 : count); k++) {
+        for (size_t k = i; k < (disjoint ? i + 1 : count); k++) {
             const Place *a = places[i], *b = places[k];
             /* one statement reads, then writes */
             if ((a->tile == b->tile && a != b) || in_order(prog, algebra, a, b)) continue;

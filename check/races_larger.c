@@ -60,7 +60,7 @@ static void find_in_rows(Far *far, const FlowCode *code) {
     }
 }
 
-bool race_is_far(Arena *arena, const Traced *traced, const Places *places) {
+bool race_needs_larger(Arena *arena, const Traced *traced, const Places *places) {
     Far far = {.arena = arena, .most = sizes_rounds(traced->prog)};
     for (size_t r = 0; r < traced->prog->roles.count; r++) find_in_rows(&far, traced->codes[r]);
     far.sums = false;
