@@ -77,8 +77,8 @@ static bool is_of_symbols(const Algebra *algebra, const Poly *poly) {
     return true;
 }
 
-/* Preconditions exclude 0. A launch never divides by 0 in its own formulas. */
-static bool is_asked(Algebra *algebra, const Poly *poly) {
+/* true for a divisor that preconditions, or the checks of the launch, exclude from being 0 */
+static bool is_nonzero(Algebra *algebra, const Poly *poly) {
     if (algebra->launched) return true;
     algebra_learn(algebra);
     for (size_t i = 0; i < algebra->stated_nonzero.count; i++)
@@ -87,7 +87,7 @@ static bool is_asked(Algebra *algebra, const Poly *poly) {
 }
 
 static bool spans_zero(Algebra *algebra, const Poly *poly, Range range) {
-    return range.least <= 0 && range.most >= 0 && !is_asked(algebra, poly);
+    return range.least <= 0 && range.most >= 0 && !is_nonzero(algebra, poly);
 }
 
 bool divisor_may_be_zero(Algebra *algebra, const Poly *poly) {

@@ -73,7 +73,7 @@ static Prog *pass(Arena *arena, Names *names, const Ast *ast, const char *kernel
     Spent begin = times_begin(arena);
     Prog *prog = elaborate(arena, names, ast, item, statics, count, diags);
     times_end(arena, "elaborate", begin);
-    if (diags->made > made) known = NULL; /* the Code is not all of what was written */
+    if (diags->made > made) known = NULL; /* statements are missing from Code */
     if (prog) passes_run(arena, prog, known, diags, before);
     return prog;
 }

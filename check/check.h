@@ -16,7 +16,7 @@ void check_uncalled(const Ast *ast, Diags *diags);
  * check_is_static to find extents and scalars. */
 Prog *check_kernel(Arena *arena, Names *names, const Ast *ast, const char *kernel,
                    const StaticValue *statics, size_t count, Diags *diags);
-/* Results for combinations of the statics of a kernel, reused by those that are checked later */
+/* Results of passes for combinations of the statics of a kernel, reused by later combinations */
 typedef struct Known Known;
 Known *known_new(Arena *arena);
 /* The same, but the program is returned even if a pass refuses it: its constants are valid then.

@@ -66,7 +66,7 @@ static bool counter_decides(const Search *s, const Position *place, const Number
 
 /* Is the number greater than `above`? view: -1, or the group whose loop queries: then the counters,
  * and `above`, may be relative */
-static Answer asked(Search *s, const State *state, const Position *place, int number, int view, int64_t above) {
+static Answer compare(Search *s, const State *state, const Position *place, int number, int view, int64_t above) {
     const Number *row = &s->part->numbers.items[number];
     int depth = search_depth(s, row->track);
     const Decision *known = find(state, number, place->trips, depth);
@@ -114,7 +114,7 @@ static Answer below(Search *s, const State *state, const Position *place, const 
                     int64_t plus) {
     int64_t counter = place->trips[loop->depth - 1];
     if (bound->number < 0) return counter < plus ? ANSWER_YES : ANSWER_NO;
-    return asked(s, state, place, bound->number, bound->view, floor_div(counter - plus, bound->times));
+    return compare(s, state, place, bound->number, bound->view, floor_div(counter - plus, bound->times));
 }
 
 static int32_t enter(const Machine *m, const Position *place, int region) {
@@ -131,7 +131,7 @@ static Answer trip(Machine *m, const State *state, const Position *place, int re
 }
 
 static Answer ask(Search *s, const State *state, const Position *place, const Side *side, const Question *question) {
-    if (!question->counted) return asked(s, state, place, question->number, -1, question->above);
+    if (!question->counted) return compare(s, state, place, question->number, -1, question->above);
     const Loop *loop = &side->loops[question->counted - 1];
     for (int b = 0; b < loop->bound_count; b++)
         if (loop->bounds[b].number == question->number)

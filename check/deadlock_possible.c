@@ -74,23 +74,23 @@ static void add_decisions(Asking *a) {
     }
 }
 
-static void add_question(Asking *a, const Position *place, const Question *asked, bool greater) {
-    if (asked->counted || asked->above <= ALWAYS || asked->above >= NEVER) return;
-    if (!is_formula(a, asked->number)) return;
-    if (!is_around(a, a->search->part->numbers.items[asked->number].track, place->trips)) return;
-    int32_t above = (int32_t)asked->above;
-    add(a, asked->number, greater ? above : ALWAYS, greater ? NEVER : above);
+static void add_question(Asking *a, const Position *place, const Question *tested, bool greater) {
+    if (tested->counted || tested->above <= ALWAYS || tested->above >= NEVER) return;
+    if (!is_formula(a, tested->number)) return;
+    if (!is_around(a, a->search->part->numbers.items[tested->number].track, place->trips)) return;
+    int32_t above = (int32_t)tested->above;
+    add(a, tested->number, greater ? above : ALWAYS, greater ? NEVER : above);
 }
 
 /* Adds the answers that the truth of a condition around the process implies for its questions */
 static void add_condition(Asking *a, const Position *place, const Side *side, int question, bool holds) {
     int wrong = holds ? QUESTION_NO : QUESTION_YES;
     while (question >= 0) {
-        const Question *asked = &side->questions.items[question];
-        bool greater = asked->no == wrong;
-        if (!greater && asked->yes != wrong) return;
-        add_question(a, place, asked, greater);
-        question = greater ? asked->yes : asked->no;
+        const Question *tested = &side->questions.items[question];
+        bool greater = tested->no == wrong;
+        if (!greater && tested->yes != wrong) return;
+        add_question(a, place, tested, greater);
+        question = greater ? tested->yes : tested->no;
     }
 }
 

@@ -162,10 +162,9 @@ typedef struct Part { /* roles connected by pipes to a biconnected component */
     const Prog *prog;
     VEC(int) roles;
     VEC(int) pipes;
-    bool **
-        /* by pipe and role: the edge between producer and consumer belongs to this part; NULL:
-         * none of the pipe does */
-        consumes;
+    /* by pipe and role: the edge between producer and consumer belongs to this part; NULL: none of
+     * the pipe does */
+    bool **consumes;
     Algebra *algebra[2]; /* outside of the grid, and inside, where no axis is empty */
     VEC(Track) tracks;
     VEC(Number) numbers;
@@ -220,7 +219,7 @@ int number_live(Part *part, int side, int around, const Region *loop, int whole,
 int part_condition(Part *part, int side, const Region *branch);
 
 /* deadlock_loops.c: sets the loop's track, bounds and group. pipes: acquired in it; elsewhere:
- * acquired by the role outside of it. False: part->apart has a new entry, and all loops must be
+ * acquired by the role outside of it. False: part->excluded has a new entry, and all loops must be
  * matched again */
 bool part_loop(Part *part, int side, int region, Loop *loop, uint64_t pipes, uint64_t elsewhere);
 

@@ -1,14 +1,14 @@
-/* Results for the combinations of one kernel: a list of keys, which are compared in full. */
+/* Results of passes for combinations of statics of one kernel: a list of keys, compared in full. */
 #include "check/known.h"
 
 #include <string.h>
 
-#define BYTES_MOST (8u << 20) /* of keys: some 500 programs of usual size */
+#define BYTES_MOST (8u << 20) /* total size of the keys: about 500 programs of usual size */
 
 struct Known {
     Arena *arena;
     VEC(KnownCode *) items;
-    size_t bytes; /* of their keys */
+    size_t bytes; /* total size of their keys */
 };
 
 Known *known_new(Arena *arena) {
@@ -42,12 +42,12 @@ KnownCode *known_find(Known *known, const Key *key) {
     return entry;
 }
 
-/* ---- results of `written` ------------------------------------------------------------------- */
+/* ---- payload, for the pass `written` --------------------------------------------------------- */
 
 typedef enum Way { KEEP, GIVE, COMPARE } Way;
 
-/* Each number of the program that the fact FACT_PAYLOAD is: what statements wait for, and the bytes
- * that copies bring into stages. False: one is another one. */
+/* Stores, restores or compares the numbers of FACT_PAYLOAD: Tile.order of each row and
+ * PipeUse.tx_bytes of each pipe. False if a number differs from the stored one. */
 static bool pass_payload(Way way, int64_t *kept, const Prog *prog) {
     bool same = true;
     for (size_t r = 0; r < prog->roles.count; r++) {

@@ -1,7 +1,7 @@
-/* known: what passes have found of programs that were checked before, by their Code. A pass that
- * reads Code alone and found nothing in one combination of statics finds nothing in another one
- * whose Code is the same (passes.def); combinations differ then in the depths of pipes, say.
- * Private to the floor, but for the type (check.h). */
+/* known: passes that reported nothing for an earlier program with the same Code. A pass that reads
+ * only Code (passes.def) and reports nothing for one combination of statics reports nothing for
+ * another combination with the same Code; such combinations differ in the depths of pipes, for
+ * example. Private to check/, except the type (check.h). */
 #ifndef PIPEC_KNOWN_H
 #define PIPEC_KNOWN_H
 
@@ -9,19 +9,21 @@
 #include "prog/key.h"
 
 typedef struct KnownCode {
-    const uint32_t *words; /* the key of its Code */
+    const uint32_t *words; /* key of the Code */
     size_t count;
-    uint64_t sum;     /* of the words, weighted: Codes with another one differ */
-    uint64_t clean;   /* bit i: pass number i has found nothing */
-    int64_t *payload; /* FACT_PAYLOAD, a number a row and a role's pipe; NULL: not known */
+    uint64_t sum;     /* weighted sum of the words: different sums mean different Codes */
+    uint64_t clean;   /* bit i: pass i has reported nothing */
+    /* values of FACT_PAYLOAD, one for each row and for each pipe of a role; NULL: not known */
+    int64_t *payload;
 } KnownCode;
 
-/* Of all programs with this Code; a new one knows of no pass. NULL: there is no room for it. */
+/* The entry of this Code; a new entry has no passes. NULL: the limit on the size is reached. */
 KnownCode *known_find(Known *known, const Key *key);
 
-/* FACT_PAYLOAD: is kept as the program has it, and given to another one */
+/* Store FACT_PAYLOAD of a program, and restore it in another program with the same Code */
 void known_keep_payload(Known *known, KnownCode *entry, const Prog *prog);
 void known_give_payload(const KnownCode *entry, const Prog *prog);
-bool known_has_payload(const KnownCode *entry, const Prog *prog); /* is this the program's? */
+/* true if the program has the stored FACT_PAYLOAD */
+bool known_has_payload(const KnownCode *entry, const Prog *prog);
 
 #endif

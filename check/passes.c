@@ -72,17 +72,19 @@ static const PassRow rows[] = {
 
 _Static_assert(COUNT_OF(rows) <= 64, "a bit each, in KnownCode");
 
-#define FACTS_KEPT FACT_PAYLOAD /* numbers, which can be kept for another program */
+/* facts that consist of numbers, which can be stored for another program */
+#define FACTS_KEPT FACT_PAYLOAD
 
 typedef struct Passes {
     Arena *arena;
     Prog *prog;
     Diags *diags;
-    int *depths; /* of its pipes */
+    int *depths; /* of the program's pipes */
     int grouped;
-    size_t constants, made; /* made: diagnostics before the passes */
-    Known *known;           /* NULL: there are no other combinations */
-    KnownCode *entry;       /* of this Code; NULL: not known */
+    size_t constants;
+    size_t made;      /* number of diagnostics before the passes */
+    Known *known;     /* NULL: there are no other combinations */
+    KnownCode *entry; /* entry of this Code; NULL: none */
 } Passes;
 
 /* Sanitised builds check the validity of Code after each pass. */
@@ -97,10 +99,10 @@ static void validate(Arena *arena, const Prog *prog) {
 #endif
 }
 
-/* ---- parts that are not Code ------------------------------------------------------------------------- */
+/* ---- state outside of Code ------------------------------------------------------------------- */
 
-/* Depths of pipes, and what is only handed on: constants, and the order of tiles. A pass that reads
- * Code alone does not see them. */
+/* Depths of pipes, and values that no pass with CODE reads: constants, and the order of tiles. They
+ * are hidden from passes that read only Code. */
 static void hide(const Passes *passes) {
     Prog *prog = passes->prog;
     for (size_t i = 0; i < prog->pipes.count; i++) prog->pipes.items[i].stages = 0;
@@ -117,7 +119,7 @@ static void show(const Passes *passes) {
 
 static bool only_reports(const PassRow *row) { return (row->leaves & ~FACTS_KEPT) == 0; }
 
-/* A pass that sets no fact keeps no memory. */
+/* The memory of a pass that sets no fact is freed after it. */
 static void run_pass(const Passes *passes, const PassRow *row) {
     Spent begin = times_begin(passes->arena);
     Arena *own = only_reports(row) ? arena_scratch(passes->arena) : passes->arena;
@@ -128,8 +130,8 @@ static void run_pass(const Passes *passes, const PassRow *row) {
     times_end(passes->arena, row->name, begin);
 }
 
-/* Sanitised builds run a pass that is left out all the same: it must find nothing, and leave nothing
- * but what was kept. */
+/* Sanitised builds run a skipped pass too and compare: it must report nothing and must leave the
+ * program unchanged, with the stored FACT_PAYLOAD. */
 static void try_again(const Passes *passes, const PassRow *row) {
 #if defined(__SANITIZE_ADDRESS__)
     Str before = str_new(passes->arena), after = str_new(passes->arena);
@@ -159,19 +161,19 @@ static void note_clean(const Passes *passes, size_t pass) {
 
 static void take_pass(const Passes *passes, size_t pass) {
     const PassRow *row = &rows[pass];
-    bool asked = passes->entry && row->reads == CODE && only_reports(row);
-    if (asked && passes->entry->clean >> pass & 1) {
+    bool reusable = passes->entry && row->reads == CODE && only_reports(row);
+    if (reusable && passes->entry->clean >> pass & 1) {
         leave_out(passes, row);
         return;
     }
     run_pass(passes, row);
     validate(passes->arena, passes->prog);
-    if (asked) note_clean(passes, pass);
+    if (reusable) note_clean(passes, pass);
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all passes ------------------------------------------------------------------------------ */
 
-/* Has the kernel a static with a set? Else no other program will have this Code. */
+/* true if a static of the kernel has a set of values; otherwise no other program has this Code */
 static bool varies(const Prog *prog) {
     for (size_t i = 0; i < prog->constants.count; i++)
         if (prog->constants.items[i].choices.count > 1) return true;

@@ -94,7 +94,7 @@ static void find_places(Races *r, const Role *role) {
 /* Keeps only places of tensors that may race. */
 static void sift(Races *r) {
     size_t kept = 0;
-    bool *asked = NEW_ARRAY(r->arena, bool, r->prog->params.count + 1);
+    bool *relevant = NEW_ARRAY(r->arena, bool, r->prog->params.count + 1);
     for (size_t p = 0; p < r->prog->params.count; p++) {
         const Place *only = NULL;
         int count = 0, writes = 0;
@@ -102,10 +102,10 @@ static void sift(Races *r) {
             if (r->places.items[i].access->object != (int)p) continue;
             only = &r->places.items[i], count++, writes += only->write;
         }
-        asked[p] = writes && (count > 1 || !race_walks(only) || !race_disjoint(r->prog, r->algebra, only, false));
+        relevant[p] = writes && (count > 1 || !race_walks(only) || !race_disjoint(r->prog, r->algebra, only, false));
     }
     for (size_t i = 0; i < r->places.count; i++)
-        if (asked[r->places.items[i].access->object]) r->places.items[kept++] = r->places.items[i];
+        if (relevant[r->places.items[i].access->object]) r->places.items[kept++] = r->places.items[i];
     r->places.count = kept;
 }
 

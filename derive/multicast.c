@@ -99,10 +99,10 @@ static void withdraw(const Tiles *tiles, Pipe *pipe, uint32_t axes) {
     }
 }
 
-/* A block that loads no part of a copy may be a round behind the block that loads it for both. If
- * copies of a pipe reach different groups of blocks, a third block then arrives at its barrier a
- * round too early. So a copy without parts is shared by all blocks that share copies of its pipe,
- * or by none. */
+/* A block that loads no part of a copy may be one lap later than the block that loads it for
+ * both. If copies of a pipe reach different groups of blocks, a third block then arrives at the
+ * barrier of the first one lap too early. So a copy without parts is shared by all blocks that
+ * share copies of its pipe, or by none. */
 void multicast_withdraw(const Tiles *tiles) {
     for (size_t p = 0; p < tiles->prog->pipes.count; p++) {
         Pipe *pipe = &tiles->prog->pipes.items[p];

@@ -208,7 +208,7 @@ static void report_cluster(Report *report) {
                 : "; no copy is multicast, blocks do not touch each other's memory\n");
 }
 
-/* How many tiles the grid has, as a formula */
+/* Number of tiles of the grid, as a formula */
 static const char *grid_text(const Report *report) {
     const Prog *prog = report->prog;
     Str text = str_new(report->arena);

@@ -1,4 +1,4 @@
-/* codegen, private: --report, as text for readers and as JSON for tools: each fact is printed to
+/* derive, private: --report, as text for readers and as JSON for tools: each fact is printed to
  * both at once, so that both contain the same.
  *   report.c      the kernel, pipes, tensor maps, the map of shared memory
  *   report_role.c roles: registers, copies, matrix instructions, waits, loads

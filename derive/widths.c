@@ -84,7 +84,7 @@ static Expr *expression(Widths *w, const Poly *poly, Span span, int depth) {
     return sum ? sum : integer(w, 0, span);
 }
 
-/* ---- what is observed ------------------------------------------------------------------------ */
+/* ---- observed formulas ----------------------------------------------------------------------- */
 
 static bool example_value(const void *data, const Expr *expr, int64_t *out) {
     const Prog *prog = data;

@@ -503,7 +503,7 @@ static const Rule rule = {.name = "arrivals",
                           .follows = follows};
 
 /* True if the role releases stages with declared arrivals */
-static bool is_asked(const FlowCode *code) {
+static bool has_declared(const FlowCode *code) {
     for (size_t i = 0; i < code->role->handles.count; i++) {
         const Handle *what = &code->role->handles.items[i];
         if (!valid_index(what->pipe, code->prog->pipes.count)) continue;
@@ -516,7 +516,7 @@ static bool is_asked(const FlowCode *code) {
 const Arrivals *flow_arrivals(Arena *arena, FlowCode *code) {
     Arrivals *out = NEW(arena, Arrivals);
     Rules rules = {.prog = code->prog, .role = code->role, .warps = code->role->warps, .out = out};
-    out->complete = !is_asked(code) || rules.warps <= WARPS_MOST;
-    if (is_asked(code) && out->complete) solve(arena, code, &rule, &rules);
+    out->complete = !has_declared(code) || rules.warps <= WARPS_MOST;
+    if (has_declared(code) && out->complete) solve(arena, code, &rule, &rules);
     return out;
 }

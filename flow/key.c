@@ -1,5 +1,5 @@
-/* Rows and regions, as words of a key (prog/key.h). What passes fill in, and statements, which are
- * rows already, are not in it. */
+/* Rows and regions, as words of a key (prog/key.h). Fields that passes set are left out, and also
+ * the statements, because rows represent them. */
 #include "flow/code.h"
 #include "prog/key.h"
 

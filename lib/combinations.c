@@ -1,11 +1,11 @@
-/* lib: what `pipec check` says of a kernel. The kernel as the file has it comes first; then
- * every other combination of the sets of its statics, those that differ least from the file
- * first. Nothing of them is kept but what they report.
+/* lib: `pipec check` of a kernel. Checks the kernel with the defaults of the file, then with every
+ * other combination of values from the sets of its statics, beginning with the combinations that
+ * differ from the defaults in the fewest statics. Only their diagnostics are kept.
  *
- * The elaboration of a combination says which statics it reads. Another value of one that is not
- * read is the same program, so that only those that are read are varied: by this every program
- * is reached, and checked once; passes that read Code alone, once for all with the same Code
- * (check/known.h). A combination that only does not fit the machine is counted; it could not be
+ * Elaboration records which statics a combination reads. Another value of a static that is not read
+ * gives the same program, so only the statics that are read are varied: this reaches every program
+ * and checks each once. A pass that reads only Code runs once for all programs with the same Code
+ * (check/known.h). A combination that only exceeds the machine is counted, because it cannot be
  * built. */
 #include "lib/private.h"
 
@@ -14,27 +14,30 @@
 
 #define COMBINATIONS_MOST 4096
 
-typedef struct Dimension { /* a static whose set leaves a choice */
+/* a static whose set has more than one value */
+typedef struct Dimension {
     const char *name;
     Span span;
     bool is_bool;
-    int64_t own; /* value in the file */
-    const Constant *constant; /* as the file has it */
+    int64_t own;              /* default in the file */
+    const Constant *constant; /* in the program with the defaults */
     VEC(int64_t) values;
 } Dimension;
 
 typedef struct Checked {
-    int64_t *values; /* one a dimension */
-    bool *read;      /* where the elaboration fails: all of them */
+    int64_t *values; /* one for each dimension */
+    bool *read;      /* all true if elaboration failed */
 } Checked;
 
-typedef struct Said { /* a diagnostic of combinations other than the file's */
+/* a diagnostic of combinations other than the defaults */
+typedef struct Reported {
     Diag *diag;
-    const char *with; /* "CAUSAL = 1": the first of them */
+    const char *with; /* the first combination that reports it: "CAUSAL = 1" */
     size_t others;
-} Said;
+} Reported;
 
-typedef struct Unfit { /* combinations that one code says not to fit */
+/* combinations that cannot be built, by the code of their error */
+typedef struct Unfit {
     Code code;
     size_t count;
     const char *with;
@@ -42,35 +45,35 @@ typedef struct Unfit { /* combinations that one code says not to fit */
 
 typedef struct Combinations {
     PipecProgram *program;
-    Arena *arena; /* lives as long as this table; what is reported goes to the program's */
+    Arena *arena; /* freed with this table; diagnostics use the arena of the program */
     const char *kernel;
     VEC(Dimension) dimensions;
-    int64_t *values;      /* of the combination under way */
-    VEC(Checked) checked; /* in order; also the queue of those from which others are made */
-    VEC(Said) printed;
+    int64_t *values;      /* of the current combination */
+    VEC(Checked) checked; /* in order of the checks; also the queue of combinations to vary */
+    VEC(Reported) printed;
     VEC(Unfit) unfit;
     size_t most, unfit_count;
     Known *known;
-    uint64_t begin; /* steps on the meter, before the first of them */
+    uint64_t begin; /* steps of the meter before the first combination */
     bool stopped;
-    const Dimension *moved; /* its set depends on other statics .. */
-    const char *moved_with; /* .. and is another one with these */
+    const Dimension *moved; /* a static whose set depends on other statics; NULL: none */
+    const char *moved_with; /* values of statics with which its set differs */
 } Combinations;
 
 /* ---- one combination ------------------------------------------------------------------------- */
 
-/* Codes that say of a program that it does not fit: the machine has no room, no matrix
- * instruction has its shape, or its own `requires` excludes it. */
+/* true for errors of a program that cannot be built with these statics: it exceeds the memory of
+ * the machine, no matrix instruction has the shape, or its `requires` excludes the values. */
 static bool is_of_fit(Code code) {
     return code == P0145 || (code >= P0220 && code <= P0224) || (code >= P0500 && code <= P0508);
 }
 
-/* Does nothing but its size speak against it? Then *why names the first reason. */
+/* true if all errors are of that kind; sets *why to the code of the first */
 static bool only_unfit(const Diags *diags, Code *why) {
     bool any = false;
     for (size_t i = 0; i < diags->items.count; i++) {
         Code code = diags->items.items[i]->code;
-        if (code_rows[code].severity != SEVERITY_ERROR) continue; /* a denied note, say */
+        if (code_rows[code].severity != SEVERITY_ERROR) continue; /* for example a denied note */
         if (!is_of_fit(code)) return false;
         if (!any) *why = code;
         any = true;
@@ -90,7 +93,7 @@ static StaticValue *statics_of(Combinations *all, Arena *arena, size_t *count) {
     return statics;
 }
 
-/* "CAUSAL = 1, T = 64": what is not as in the file */
+/* "CAUSAL = 1, T = 64": the values that differ from the defaults */
 static const char *with_text(const Combinations *all, Arena *arena) {
     Str text = str_new(arena);
     for (size_t i = 0; i < all->dimensions.count; i++) {
@@ -106,9 +109,9 @@ static const char *with_text(const Combinations *all, Arena *arena) {
     return text.text;
 }
 
-/* ---- what it reports ------------------------------------------------------------------------- */
+/* ---- diagnostics of combinations ------------------------------------------------------------- */
 
-/* The same words, numbers aside? */
+/* true if the texts are equal except for numbers */
 static bool same_words(const char *a, const char *b) {
     for (;;) {
         while (*a >= '0' && *a <= '9') a++;
@@ -154,11 +157,11 @@ static void report(Combinations *all, const Diag *diag) {
     Diag *there = find_same(diags, diag);
     for (size_t i = 0; there != NULL && i < all->printed.count; i++)
         if (all->printed.items[i].diag == there) all->printed.items[i].others++;
-    if (there != NULL) return; /* of an earlier combination, or of the file's own */
+    if (there != NULL) return; /* reported by an earlier combination */
     Diag *copy = copy_diag(all->program->arena, diag);
     vec_push(diags->arena, &diags->items, copy);
     if (copy->severity == SEVERITY_ERROR) diags->errors++;
-    vec_push(all->arena, &all->printed, (Said){copy, with_text(all, all->arena), 0});
+    vec_push(all->arena, &all->printed, (Reported){copy, with_text(all, all->arena), 0});
 }
 
 static void count_unfit(Combinations *all, Code why) {
@@ -184,7 +187,7 @@ static void take_over(Combinations *all, const Diags *diags) {
         into->used[i] = into->used[i] || diags->used[i];
 }
 
-/* ---- which are the same program -------------------------------------------------------------- */
+/* ---- equal programs -------------------------------------------------------------------------- */
 
 static const Constant *constant_named(const Prog *prog, const char *name) {
     for (size_t i = 0; i < prog->constants.count; i++)
@@ -219,7 +222,7 @@ static bool same_set(const Dimension *dimension, const Constant *constant) {
     return true;
 }
 
-/* Notes the combination under way, with the statics that its elaboration reads. */
+/* Records the current combination with the statics that its elaboration reads. */
 static void remember(Combinations *all, const Prog *prog) {
     size_t count = all->dimensions.count;
     Checked checked = {NEW_ARRAY(all->arena, int64_t, count), NEW_ARRAY(all->arena, bool, count)};
@@ -249,7 +252,7 @@ static void check_combination(Combinations *all) {
     arena_free(scratch);
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all combinations ------------------------------------------------------------------------ */
 
 static void open_dimensions(Combinations *all, const Prog *prog) {
     for (size_t i = 0; i < prog->constants.count; i++) {
@@ -272,14 +275,14 @@ static void open_dimensions(Combinations *all, const Prog *prog) {
         all->values[i] = all->dimensions.items[i].own;
 }
 
-/* The combination under way must not be ended by the meter: nothing would be said of the others. */
+/* Stops before the meter ends a check, because then no combination would be reported. */
 static bool is_enough(const Combinations *all) {
     const Meter *meter = arena_meter(all->arena);
     uint64_t work = (meter->steps_most - all->begin) / 3 * 2;
     return all->checked.count >= all->most || meter->steps - all->begin > work;
 }
 
-/* From combination number `from`: one more static that it reads is not as in the file. */
+/* Checks combinations that differ from number `from` in one more static, which it reads. */
 static void vary(Combinations *all, size_t from) {
     const bool *read = all->checked.items[from].read;
     const int64_t *values = all->checked.items[from].values;
@@ -303,14 +306,14 @@ static bool is_read(const Combinations *all, size_t dimension) {
     return false;
 }
 
-/* The first static that makes combinations: one that is read */
+/* The first static that is read: place of the diagnostics about combinations */
 static const Dimension *first_read(const Combinations *all) {
     for (size_t i = 0; i < all->dimensions.count; i++)
         if (is_read(all, i)) return &all->dimensions.items[i];
     return &all->dimensions.items[0];
 }
 
-/* How many combinations the statics that are read have */
+/* Number of combinations of the statics that are read */
 static const char *product_text(const Combinations *all) {
     uint64_t product = 1;
     for (size_t i = 0; i < all->dimensions.count; i++) {
@@ -320,10 +323,10 @@ static const char *product_text(const Combinations *all) {
     return arena_printf(all->arena, "%" PRIu64, product);
 }
 
-static void say_with(Combinations *all) {
+static void note_values(Combinations *all) {
     Diags *diags = all->program->diags;
     for (size_t i = 0; i < all->printed.count; i++) {
-        const Said *printed = &all->printed.items[i];
+        const Reported *printed = &all->printed.items[i];
         if (printed->others == 0)
             diag_note(diags, printed->diag, "with %s", printed->with);
         else
@@ -332,7 +335,7 @@ static void say_with(Combinations *all) {
     }
 }
 
-static void say_unfit(Combinations *all) {
+static void report_unfit(Combinations *all) {
     Diags *diags = all->program->diags;
     if (all->unfit_count == 0) return;
     Diag *diag = diag_at(diags, P0162, first_read(all)->span,
@@ -345,7 +348,7 @@ static void say_unfit(Combinations *all) {
     }
 }
 
-static void say_stopped(Combinations *all) {
+static void report_stopped(Combinations *all) {
     Diags *diags = all->program->diags;
     if (all->stopped) {
         Diag *diag = diag_at(diags, P0163, first_read(all)->span,
@@ -373,9 +376,9 @@ static void check_others(Combinations *all, const Prog *constants) {
     open_dimensions(all, constants);
     remember(all, constants);
     for (size_t i = 0; i < all->checked.count && !all->stopped; i++) vary(all, i);
-    say_with(all);
-    say_unfit(all);
-    say_stopped(all);
+    note_values(all);
+    report_unfit(all);
+    report_stopped(all);
 }
 
 const Prog *combinations_check(Arena *arena, PipecProgram *program, const char *kernel,

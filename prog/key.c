@@ -1,11 +1,11 @@
-/* Expressions and what holds them, as words of a key. key_prog.c: the kernel. */
+/* Expressions and the objects that contain them, as words of a key. key_prog.c: the kernel. */
 #include "prog/key.h"
 
 #include <string.h>
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-/* Room for so many more words, which are the caller's to fill */
+/* Appends `count` words, which the caller sets. */
 static uint32_t *more(Key *key, size_t count) {
     size_t before = key->words.count;
     if (count > key->words.capacity - before)
@@ -30,7 +30,7 @@ void key_ints(Key *key, size_t count, const int *ints) {
     if (count > 0) memcpy(more(key, count), ints, count * sizeof *ints);
 }
 
-/* Equal texts mostly have one address. */
+/* Equal texts usually have the same address. */
 void key_text(Key *key, const char *text) {
     if (key_has(key, text)) return;
     size_t length = strlen(text), words = (length + 3) / 4;
@@ -43,7 +43,7 @@ void key_text(Key *key, const char *text) {
 
 /* ---- objects --------------------------------------------------------------------------------- */
 
-/* The slot of the object, or the empty one that it would take */
+/* The slot of the object, or the empty slot for it */
 static size_t slot_of(const Key *key, const void *object) {
     size_t mask = key->capacity - 1;
     size_t at = (size_t)(((uintptr_t)object >> 4) * UINT64_C(0x9E3779B97F4A7C15) >> 32) & mask;
@@ -138,7 +138,7 @@ void key_expr(Key *key, const Expr *expr) {
     write_operands(key, expr);
 }
 
-/* ---- what rows hold -------------------------------------------------------------------------- */
+/* ---- operands of rows ------------------------------------------------------------------------ */
 
 static void write_space(Key *key, const IndexSpace *space) {
     KEY_INTS(key, space->count, space->bound, space->overflows);

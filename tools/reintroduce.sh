@@ -85,7 +85,7 @@ put_back A6 check/races.c 'a race that contents of memory decide' \
 put_back A7 check/carried.c 'what is carried from tile to tile of the grid' \
     's/^    if (!prog->persistent || has_one_tile(prog)) return;/    return;/'
 put_back A8 algebra/range.c 'no divisor is 0' \
-    's/^    return range.least <= 0 \&\& range.most >= 0 \&\& !is_asked.*/    return false;/'
+    's/^    return range.least <= 0 \&\& range.most >= 0 \&\& !is_nonzero.*/    return false;/'
 restore
 echo "$back put back, $noticed noticed"
 [ "$back" -eq "$noticed" ]
