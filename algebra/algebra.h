@@ -76,7 +76,7 @@ typedef struct Atom {
     const Poly *self;          /* the atom as a formula; NULL: not made yet */
 } Atom;
 
-/* An atom that an index, and a role, names: looked up by these, without a key */
+/* A cached atom that its kind, index and role determine; found without the table of atoms */
 typedef struct SimpleAtom {
     AtomKind kind;
     int index;
@@ -134,11 +134,11 @@ typedef struct Algebra {
     Facts facts;               /* of the path, each >= 0 */
     VEC(Choice) choices;       /* of the path */
     Facts stated;              /* of preconditions and extents, each >= 0 */
-    Facts stated_nonzero;      /* of preconditions: divisors that are not 0 */
+    Facts stated_nonzero;      /* from preconditions: divisors that are not 0 */
     size_t params_seen, preconditions_seen; /* those that `stated` contains */
     int fitting;               /* nesting depth of proofs that a polynomial fits */
     bool launched;             /* the current formula is evaluated at launch */
-    /* normal forms of the facts, by index, valid if `poly` is the fact's present one */
+    /* normal forms of the facts, by index, valid if `poly` is the fact's current polynomial */
     NormalFacts normals, stated_normals;
     /* path: identifies the set of facts; normals_path: the set whose normal forms these are */
     int path, normals_path;
@@ -263,7 +263,7 @@ typedef struct PathMark {
     size_t facts, choices, divides;
 } PathMark;
 
-/* The present top of the stack of facts, for algebra_undo */
+/* The current top of the stack of facts, for algebra_undo */
 PathMark algebra_mark(Algebra *algebra);
 void algebra_undo(Algebra *algebra, PathMark mark); /* removes the assumptions made since */
 void algebra_assume(Algebra *algebra, const Role *role, Expr *condition, bool truth);

@@ -168,7 +168,7 @@ static bool is_positive(Algebra *algebra, const Poly *divisor) {
     return bounds_prove(algebra, may_be_zero ? poly_offset(algebra, divisor, -1) : divisor);
 }
 
-/* True unless it is proved not to be 0: then a remainder or a `ceil` is not expanded. */
+/* True unless the divisor is proved not to be 0; a remainder or a `ceil` is then not expanded. */
 static bool stays_divided(Algebra *algebra, const Poly *divisor) {
     return divisor_may_be_zero(algebra, divisor) && !is_positive(algebra, divisor);
 }

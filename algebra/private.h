@@ -44,8 +44,8 @@ Range range_of_poly(Algebra *algebra, const Poly *poly);
 bool range_within(Range inner, Range outer);
 /* A limit as a constant formula; NULL: beyond 64 bits */
 const Poly *range_limit(Algebra *algebra, Range range, bool lower);
-/* True if a divisor may be 0, for all that its range and the preconditions say: the division then
- * gives any number. */
+/* True unless the range of the divisor or a precondition excludes 0; if it may be 0, the quotient
+ * may be any number. */
 bool divisor_may_be_zero(Algebra *algebra, const Poly *poly);
 /* Distances of a polynomial to the limits of a type; both are >= 0 if it fits */
 void range_rooms(Algebra *algebra, const Poly *poly, Element type, const Poly *out[2]);
@@ -69,7 +69,7 @@ bool bounds_prove(Algebra *algebra, const Poly *poly); /* >= 0, by ranges and bo
 #define MODELS 10
 typedef struct ModelValue {
     bool tried, known;
-    const IndexSpace *space; /* it belongs to this one, if the atom contains an index */
+    const IndexSpace *space; /* the space of the value, if the atom contains an index */
     int64_t value;
 } ModelValue;
 typedef struct Model {

@@ -44,19 +44,20 @@
  * with the lags as derived. A release that waits for something asynchronous (a copy, a matrix
  * instruction) waits for no other role.
  *
- * Clusters whose blocks do the same. Let all stop, and take for each role the place of the block
- * that is furthest behind. One block alone, run from the start, does not pass these places: the
- * first role to pass its own would find a stage released by a role that is not beyond its place; so
- * that role has released it in all blocks, and in the cluster the block furthest behind could go
- * on. So one block alone stops too, which the theorem excludes.
+ * Clusters whose blocks execute the same operations. Suppose that all roles wait forever, and take
+ * for each role its position in the block where it has progressed least. A single block, executed
+ * from the start, does not pass these positions: the first role to pass its own would acquire a
+ * stage released by a role that has not passed its position; that role has then released the stage
+ * in all blocks, so in the cluster the block with the least progress could continue. So a single
+ * block also waits forever, which the theorem excludes.
  *
  * Clusters whose blocks differ. Then one role L alone shares copies (derive/multicast.c), and it
- * acquires and releases the stages of shared pipes in the same order in all blocks. A ring through
+ * acquires and releases the stages of shared pipes in the same order in all blocks. A cycle through
  * several blocks changes blocks at L alone. As roles and edges are a forest, it goes from L in one
  * block over a shared edge to a consumer, and from there back to L, perhaps of another block. By
  * the two inequalities, the stage for which the consumer waits is one that L releases before the
- * acquire at which the first L waits, so the other L is strictly behind it. Around the ring L
- * cannot always be further behind. */
+ * acquire at which the first L waits, so the other L is at an earlier position. This cannot hold
+ * for every L of the cycle. */
 #include "check/window.h"
 
 #include "flow/code.h"

@@ -48,8 +48,9 @@ static void place_next(Gen *gen, const Exits *exits) {
 
 static void gen_body(Gen *gen, const Region *loop) { gen_rows(gen, loop->begin + 1, loop->next); }
 
-/* The body of the loop over the grid in iterations of other instances: from `label` on the rows of
- * the slice that steps cursors. A slice without acquires has no such loop. */
+/* Emits, at `label`, the body of the loop over the grid for iterations that belong to other
+ * instances: the rows of the slice that steps cursors. A slice without acquires has no such
+ * body. */
 static void gen_skipped(Gen *gen, int label) {
     RoleState *state = gen->role, whole = *state;
     const Skipped *skipped = &state->plan->skipped;

@@ -27,14 +27,14 @@ static void wait_for(Gen *gen, const Pipe *pipe, bool full, Reg stage, Reg parit
     Operand barrier = stage_barrier(gen, pipe, full, stage);
     Reg done = ptx_new_reg(gen->ptx, REG_PRED);
     int again = ptx_new_label(gen->ptx);
-    bool asked = hint.class != REG_NONE;
-    int passed = asked || gen->options->watchdog ? ptx_new_label(gen->ptx) : -1;
-    if (asked) INS_IF(gen->ptx, hint, "bra", ptx_label(passed));
+    bool hinted = hint.class != REG_NONE;
+    int passed = hinted || gen->options->watchdog ? ptx_new_label(gen->ptx) : -1;
+    if (hinted) INS_IF(gen->ptx, hint, "bra", ptx_label(passed));
     if (!gen->options->watchdog) {
         ptx_place_label(gen->ptx, again);
         barrier_try(gen, done, barrier, parity);
         INS_UNLESS(gen->ptx, done, "bra", ptx_label(again));
-        if (asked) ptx_place_label(gen->ptx, passed);
+        if (hinted) ptx_place_label(gen->ptx, passed);
         ptx_forget(gen->ptx);
         return;
     }

@@ -8,9 +8,8 @@
 typedef struct Tiles Tiles;
 
 /* Needs Code; adds preconditions so that formulas of extents and scalars fit their types, and so
- * that the kernel divides by none that is zero. Must
- * run before all passes that form polynomials, because earlier polynomials do not use these
- * preconditions. */
+ * that those which are divisors are not 0. Must run before all passes that form polynomials,
+ * because earlier polynomials do not use these preconditions. */
 void widths_require(Arena *arena, Prog *prog);
 
 /* Needs elaborate; sets index extents, affine subscripts, classes, boxes, maps, layouts, pipe

@@ -1,19 +1,19 @@
 /* Divisors: launch preconditions under which the kernel does not divide by zero. Needs the lowered
  * program; adds a precondition for each divisor that is a formula of only extents and scalars and
- * is not proved to differ from 0, on no path. A division by anything else that may be 0 gives any
- * number (algebra/range.c). */
+ * is not proved, without facts of a path, to differ from 0. The quotient by any other divisor that
+ * may be 0 may be any number (algebra/range.c). */
 #include "derive/tiles.h"
 #include "flow/code.h"
 
 typedef struct Divisors {
     Arena *arena;
     Prog *prog;
-    Algebra *formulas; /* of the kernel */
+    Algebra *formulas; /* for formulas of the kernel */
     const Role *role;  /* NULL: formulas of the kernel */
 } Divisors;
 
-/* The divisor as a formula of symbols, of `let`s and parameters of functions too; NULL: it is
- * none */
+/* The divisor as a formula of symbols, with `let`s and parameters of functions replaced by their
+ * values; NULL: it contains other variables */
 static Expr *of_symbols(const Divisors *d, Expr *divisor) {
     if (expr_of_symbols(divisor) || !d->role) return expr_of_symbols(divisor) ? divisor : NULL;
     Algebra *algebra = d->role->code->algebra;

@@ -51,9 +51,8 @@ typedef enum MoveKind {
     MOVE_EACH,      /* one element after another */
     MOVE_VECTOR,    /* adjacent elements in memory, at once */
     MOVE_REGISTERS, /* a register tile: no instruction */
-    /* accumulators, by stmatrix or ldmatrix: their rows are rows in memory */
-    MOVE_MATRICES,
-    MOVE_TRANSPOSED /* or columns */
+    MOVE_MATRICES,  /* stmatrix or ldmatrix: rows of the accumulator are rows in memory */
+    MOVE_TRANSPOSED /* stmatrix or ldmatrix: rows of the accumulator are columns in memory */
 } MoveKind;
 
 typedef struct MovedRead {

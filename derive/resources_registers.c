@@ -58,13 +58,13 @@ static int group_value(const Resources *res, int group) {
     return res->groups.regs[group] ? res->groups.regs[group] : res->prog->launch_registers;
 }
 
-static void refuse_pool(Resources *res, const Role *greedy, int asked) {
+static void refuse_pool(Resources *res, const Role *greedy, int requested) {
     Prog *prog = res->prog;
     int count = res->groups.count, launch = prog->launch_registers, shares = 0, others = 0;
     Diag *diag = diag_at(res->diags, P0503, greedy->span,
                          "the register budgets take %d registers, but a "
                          "block has %d",
-                         asked, launch * count * WARPGROUP_LANES);
+                         requested, launch * count * WARPGROUP_LANES);
     diag_primary(res->diags, diag, "`regs %d` is the largest", greedy->regs);
     diag_note(res->diags, diag,
               "a block of %d threads is launched with %d registers per thread: "
@@ -288,7 +288,7 @@ static bool tiles_fit(Resources *res) {
 void resources_registers(Resources *res) {
     Prog *prog = res->prog;
     const Role *greedy = NULL;
-    int count = res->groups.count, asked = 0;
+    int count = res->groups.count, requested = 0;
     prog->launch_registers = 0;
     if (!prog->target || !tiles_fit(res) || !count || !hands_out_registers(prog) || !budgets_are_possible(res)) return;
     prog->launch_registers = prog->target->registers_pool / (count * WARPGROUP_LANES) / 8 * 8;
@@ -300,9 +300,9 @@ void resources_registers(Resources *res) {
         role->registers = res->groups.regs[role->first_warp / WARPGROUP_WARPS];
         if (role->regs && (!greedy || role->regs > greedy->regs)) greedy = role;
     }
-    for (int g = 0; g < count; g++) asked += group_value(res, g) * WARPGROUP_LANES;
-    if (greedy && asked > prog->launch_registers * count * WARPGROUP_LANES)
-        refuse_pool(res, greedy, asked);
+    for (int g = 0; g < count; g++) requested += group_value(res, g) * WARPGROUP_LANES;
+    if (greedy && requested > prog->launch_registers * count * WARPGROUP_LANES)
+        refuse_pool(res, greedy, requested);
     else
         check_accumulators(res);
 }
