@@ -39,11 +39,26 @@ static Lin into_part(Gen *gen, const Multicast *multicast, int64_t unit) {
     return lin_scale(gen, part, unit);
 }
 
+/* The coordinates of a box of the copy that begins at `start`; returns how many bytes further than
+ * the first box it lies in shared memory. */
+static int64_t place_box(Gen *gen, const BoxCopy *copy, const Lin *start, int64_t box,
+                         Reg *coordinates) {
+    const Map *map = &gen->prog->maps.items[copy->map];
+    int64_t offset = 0;
+    for (int d = 0; d < copy->rank; d++) {
+        int64_t count = copy->tile[d] / map->box[d], number = box % count;
+        box /= count;
+        offset += number * copy->step[d];
+        Lin at = lin_add(gen, start[d], lin_const(number * map->box[d]));
+        coordinates[d] = lin_in_reg(gen, at);
+    }
+    return offset;
+}
+
 /* One instruction per box; box (b..) starts at start + b * box and is b * step bytes further in
  * shared memory. */
 static void gen_boxes(Gen *gen, const Tile *tile, const Access *inside, bool load) {
     const BoxCopy *copy = &tile->box;
-    const Map *map = &gen->prog->maps.items[copy->map];
     Point point = origin();
     const Multicast *multicast = &tile->multicast;
     /* separate statements fix the order of emission */
@@ -65,13 +80,7 @@ static void gen_boxes(Gen *gen, const Tile *tile, const Access *inside, bool loa
              : arena_printf(gen->arena, "cp.async.bulk.tensor.%dd.global.shared::cta.tile.bulk_group", copy->rank);
     for (int64_t box = 0; box < boxes; box++) {
         Reg coordinates[MAX_RANK];
-        int64_t rest = box, offset = 0;
-        for (int d = 0; d < copy->rank; d++) {
-            int64_t count = copy->tile[d] / map->box[d], number = rest % count;
-            rest /= count;
-            offset += number * copy->step[d];
-            coordinates[d] = lin_in_reg(gen, lin_add(gen, start[d], lin_const(number * map->box[d])));
-        }
+        int64_t offset = place_box(gen, copy, start, box, coordinates);
         Operand global = ptx_tensor(gen->maps[copy->map], coordinates, copy->rank);
         if (load && multicast->axes != 0)
             INS(gen->ptx, op, moved(shared, offset), global, barrier, ptx_reg(gen->cluster.mask[multicast->axes]));
@@ -83,18 +92,13 @@ static void gen_boxes(Gen *gen, const Tile *tile, const Access *inside, bool loa
 }
 
 static void prefetch_boxes(Gen *gen, const BoxCopy *copy) {
-    const Map *map = &gen->prog->maps.items[copy->map];
     Point point = origin();
     Lin start[MAX_RANK];
     int64_t boxes = copy_boxes(gen->prog, copy);
     for (int d = 0; d < copy->rank; d++) start[d] = lin_of(eval(gen, &point, copy->start[d]));
-    for (int64_t box = 0, rest = 0; box < boxes; rest = ++box) {
+    for (int64_t box = 0; box < boxes; box++) {
         Reg coordinates[MAX_RANK];
-        for (int d = 0; d < copy->rank; d++) {
-            int64_t count = copy->tile[d] / map->box[d], at = rest % count * map->box[d];
-            rest /= count;
-            coordinates[d] = lin_in_reg(gen, lin_add(gen, start[d], lin_const(at)));
-        }
+        (void)place_box(gen, copy, start, box, coordinates);
         INS(gen->ptx,
             arena_printf(gen->arena, "cp.async.bulk.prefetch.tensor.%dd.L2.global.tile", copy->rank),
             ptx_tensor(gen->maps[copy->map], coordinates, copy->rank));

@@ -331,7 +331,9 @@ static bool refuse_engine(Tiles *tiles, Site *site) {
     if (tiles->prog->target->has[CAP_COPY_ENGINE]) return false;
     Diag *diag = target_lacks(tiles->arena, tiles->diags, tiles->prog, CAP_COPY_ENGINE, site->row->span);
     if (diag)
-        diag_help(tiles->diags, diag, "write `by lanes` after this copy and after the others");
+        diag_help(tiles->diags, diag, "%s",
+                  is_prefetch(site) ? "remove the `prefetch`"
+                                    : "write `by lanes` after this copy and after the others");
     site->poisoned = true;
     return true;
 }
