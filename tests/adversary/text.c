@@ -259,9 +259,10 @@ static void add_param(const Printer *p, Str *out, const Param *param) {
     const Program *program = p->program;
     const Local *local = &program->locals[param->of];
     const char *changed = param->written ? "inout " : "", *name = local_name(p, param->of);
-    Tensor tensor = program->tensors[param->of];
+    Tensor tensor;
     switch (param->kind) {
     case PARAM_TENSOR:
+        tensor = program->tensors[param->of];
         tensor.mode = param->written ? TENSOR_INOUT : TENSOR_IN;
         add_tensor(out, &tensor);
         break;
