@@ -131,7 +131,8 @@ static void disagree(Linear *linear, const Sides *sides, bool first, Reported *r
 
 /* ---- iterations ------------------------------------------------------------------------------ */
 
-/* A stage of the same end was refused on the way, and may be the one that should replace this one */
+/* A stage of the same end was refused on the way, and may be the one that should replace this
+ * one */
 static bool is_doubtful(const Linear *linear, const Path *end, const Handle *what, size_t count) {
     for (size_t i = 0; i < count; i++) {
         const Handle *other = &linear->role->handles.items[path_hold(end, i)->handle];

@@ -46,7 +46,7 @@ static void classify(Arena *arena, Prog *prog, Diags *diags) { prog->tiles = til
 OF_TILES(check_written, tiles_written)
 OF_TILES(check_padding, tiles_padding)
 
-static void count_by_hand(Arena *arena, Prog *prog, Diags *diags) {
+static void explicit_arrivals(Arena *arena, Prog *prog, Diags *diags) {
     (void)arena, (void)diags;
     unsafe_leave_out(prog);
 }

@@ -1,8 +1,8 @@
 /* The rule `written`: elements of produced stages, tiles and variables that have been written on
  * every path, and on some path, before each row of a role, for each of its instances. Loops are
- * followed to the fixed point; a declaration clears the facts; a move keeps the facts about a stage.
- * Needs Code and classes; proves that every payload is complete, its bytes known, and every
- * value written before it is read. */
+ * followed to the fixed point; a declaration clears the facts; a move keeps the facts about a
+ * stage. Needs Code and classes; proves that every payload is complete, its bytes known, and
+ * every value written before it is read. */
 #include "check/written.h"
 
 #include <string.h>

@@ -285,8 +285,8 @@ static bool old_allowed(Elab *e, const AstExpr *ast, const Object *object) {
     return false;
 }
 
-/* The tensors that may be read at each place: formulas of ranges read only inputs, `ensures` reads outputs
- * only as claims. */
+/* The tensors that may be read at each place: formulas of ranges read only inputs, `ensures`
+ * reads outputs only as claims. */
 static bool readable(Elab *e, const AstExpr *ast, const Object *object, bool old) {
     if (object->space != SPACE_GLOBAL) return true;
     const Param *param = &e->prog->params.items[object->object];

@@ -294,7 +294,8 @@ typedef struct Warpgroup {
 /* matrices_span is called after a wgmma is issued. matrices_check_write is called before shared
  * memory of `home` is written: is it an operand of a wgmma that no warp has waited for? */
 void matrices_span(Block *block, Matrix *matrix);
-bool matrices_check_write(Block *home, const Access *access, uint32_t address); /* false: a finding */
+/* false: a finding */
+bool matrices_check_write(Block *home, const Access *access, uint32_t address);
 
 struct Warp {
     Block *block;
@@ -457,7 +458,7 @@ static inline void put_lane(Warp *warp, const Operand *op, uint32_t lane, uint64
 }
 static inline uint32_t first_lane(uint32_t mask) { return (uint32_t)__builtin_ctz(mask); }
 
-/* ---- handlers ---------------------------------------------------------------------------------- */
+/* ---- handlers -------------------------------------------------------------------------------- */
 
 /* Each pick function returns the code for a decoded instruction, NULL: not modelled. */
 

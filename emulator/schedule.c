@@ -115,7 +115,8 @@ static Split *choose_split(Block *block, Warp *warp, uint32_t *limit) {
     if (warp->split_count == 1) return is_ready(block, warp, &warp->splits[0]) ? &warp->splits[0] : NULL;
     merge_splits(block, warp);
     Split *best = NULL;
-    bool any = (warp->selections++ & 7) == 7; /* so that a loop of low rank cannot starve the others */
+    /* so that a loop of low rank cannot starve the others */
+    bool any = (warp->selections++ & 7) == 7;
     uint32_t skip = any ? warp->selections >> 3 : 0, ready = 0;
     for (uint32_t i = 0; i < warp->split_count; i++) ready += is_ready(block, warp, &warp->splits[i]);
     skip = ready ? skip % ready : 0;

@@ -1,11 +1,12 @@
 /* Memory of one compilation: a bump allocator, freed as a whole.
  *
  * Small objects are cut from blocks: a first one of BLOCK_MIN, then one or four large pages; an
- * object that would waste such a block gets its own. Blocks of a freed scratch arena are kept for the next one: returning pages
- * to the system and getting them again takes longer than the check of a kernel. Under
- * AddressSanitizer every object is a separate block, so that overruns inside the arena are
- * found. Callers never see a failed allocation: the arena jumps to the target that its owner has
- * set. All arenas of a root share one meter of work and memory; exceeding it also causes a jump. */
+ * object that would waste such a block gets its own. Blocks of a freed scratch arena are kept
+ * for the next one: returning pages to the system and getting them again takes longer than the
+ * check of a kernel. Under AddressSanitizer every object is a separate block, so that overruns
+ * inside the arena are found. Callers never see a failed allocation: the arena jumps to the
+ * target that its owner has set. All arenas of a root share one meter of work and memory;
+ * exceeding it also causes a jump. */
 #define PIPEC_OWN_MEMORY
 #include "util/util.h"
 

@@ -18,8 +18,8 @@ static inline const char *program_replaced(Arena *arena, const char *text, const
     return out.text;
 }
 
-/* Elaborates the last item of the text, which is the kernel. Fails an expectation and returns NULL if
- * there is an error, and prints the diagnostics. */
+/* Elaborates the last item of the text, which is the kernel. Fails an expectation and returns
+ * NULL if there is an error, and prints the diagnostics. */
 static inline Prog *program_elaborated(Arena *arena, const char *text) {
     Names *names = names_new(arena);
     const Source *source = source_new(arena, "unit.pipe", text, strlen(text));
