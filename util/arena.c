@@ -253,12 +253,18 @@ static void *cut(Arena *arena, size_t bytes) {
     return object;
 }
 
+/* Of the block of one object: large pages, but if overruns are to be found */
+static size_t own_size(size_t bytes) {
+    if (OBJECT_A_BLOCK) return bytes;
+    return (sizeof(Block) + bytes + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE - sizeof(Block);
+}
+
 /* The current block has no room for the object. */
 RARE static void *cut_anew(Arena *arena, size_t bytes) {
     if (bytes > SIZE_MAX / 4) arena_fail(arena);
     size_t rounded = rounded_up(bytes);
     bool own = OBJECT_A_BLOCK || rounded > BLOCK_MAX / 2;
-    size_t size = own ? bytes : block_size(arena, rounded) - sizeof(Block);
+    size_t size = own ? own_size(bytes) : block_size(arena, rounded) - sizeof(Block);
     char *block = new_block(arena, size, !own);
     if (!own) {
         arena->next = block;
