@@ -75,8 +75,8 @@ static void report_arrivals(Report *report, const Pipe *pipe) {
     fact_integer(report, "bytes_by_copy_engine", use->tx_arrives ? use->tx_bytes : 0);
     if (use->tx_arrives)
         str_printf(&report->text,
-                   "  bytes  %u a stage land by the copy engine (expect_tx), partial tiles are "
-                   "whole boxes with zero fill\n",
+                   "  bytes  %u per stage by the copy engine (expect_tx); partial tiles are whole "
+                   "boxes filled with zeros\n",
                    use->tx_bytes);
     fact_open(report, "notes", '[');
     if (use->lanes_arrive)
@@ -84,7 +84,7 @@ static void report_arrivals(Report *report, const Pipe *pipe) {
     if (use->waits_copies)
         note(report, "lanes  cp.async are waited for and fenced: a consumer reads the stage "
                      "through the async proxy");
-    if (pipe->fields.count == 0) note(report, "no payload: a token");
+    if (pipe->fields.count == 0) note(report, "no fields: a token");
 }
 
 static void report_pipe(Report *report, const Pipe *pipe) {
@@ -182,8 +182,8 @@ static void report_occupancy(Report *report) {
     const KernelPlan *plan = report->prog->plan;
     int64_t blocks = plan->blocks, bytes = blocks * plan->in_flight;
     str_printf(&report->text,
-               "%" PRId64 " block%s an SM, limited by %s; up to %" PRId64
-               " bytes in flight an SM, in stages that copies fill\n",
+               "%" PRId64 " block%s per SM, limited by %s; up to %" PRId64
+               " bytes in flight per SM, in stages that copies fill\n",
                blocks, blocks == 1 ? "" : "s", plan->limited, bytes);
     fact_integer(report, "blocks_an_sm", blocks);
     fact_text(report, "limited_by", plan->limited);
@@ -203,9 +203,9 @@ static void report_cluster(Report *report) {
                        prog->axes.items[a].cluster, prog->axes.items[a].name);
     str_add(&report->text,
             cluster_shares_memory(prog)
-                ? "; the barrier of the cluster stands at both ends of the kernel, as blocks touch "
-                  "each other's memory\n"
-                : "; no copy is multicast, blocks do not touch each other's memory\n");
+                ? "; cluster barriers at both ends of the kernel, since blocks access each other's "
+                  "memory\n"
+                : "; no copy is multicast, blocks do not access each other's memory\n");
 }
 
 /* Number of tiles of the grid, as a formula */
@@ -225,13 +225,13 @@ static void report_head(Report *report) {
     const Prog *prog = report->prog;
     int threads = prog->warps * WARP_LANES;
     const char *tiles = grid_text(report);
-    str_printf(&report->text,
-               "kernel %s for %s: %d threads a block, %u bytes of shared memory (of %u), grid "
-               "%s%s\n",
-               prog->name, prog->target->name, threads, prog->shared_bytes,
-               prog->target->shared_limit, tiles,
-               prog->persistent ? ", persistent: as many blocks as are resident"
-                                    : ", one block a coordinate");
+    str_printf(
+        &report->text,
+        "kernel %s for %s: %d threads per block, %u bytes of shared memory (of %u), grid %s%s\n",
+        prog->name, prog->target->name, threads, prog->shared_bytes, prog->target->shared_limit,
+        tiles,
+        prog->persistent ? ", persistent: as many blocks as are resident"
+                         : ", one block per coordinate");
     fact_text(report, "kernel", prog->name);
     fact_text(report, "target", prog->target->name);
     fact_integer(report, "threads", threads);
@@ -242,12 +242,12 @@ static void report_head(Report *report) {
     report_occupancy(report);
     report_cluster(report);
     if (prog->pipes.count == 0) return;
-    str_printf(&report->text,
-               "barriers are initialised by one thread, then fence.mbarrier_init and %s: the copy "
-               "engine and all threads see them\n"
-               "phases begin at parity 0 for a consumer and 1 for a producer: every stage starts "
-               "empty, and no thread arrives before the roles begin\n",
-               cluster_shares_memory(prog) ? "barrier.cluster" : "bar.sync");
+    str_printf(
+        &report->text,
+        "barriers are initialised by one thread, then fence.mbarrier_init and %s: visible to the "
+        "copy engine and all threads\nphases begin at parity 0 for a consumer and 1 for a "
+        "producer: every stage starts empty, and no thread arrives before the roles begin\n",
+        cluster_shares_memory(prog) ? "barrier.cluster" : "bar.sync");
 }
 
 static void report_kernel(Report *report) {

@@ -52,7 +52,7 @@ static void report_multicast(Report *report, const Tile *tile) {
     else
         str_printf(&report->text,
                    ": the first of %d blocks loads it for all, since it has no equal parts that "
-                   "the copy engine moves",
+                   "the copy engine can copy",
                    cluster_count(prog, multicast->axes));
 }
 
@@ -79,7 +79,7 @@ static void report_prefetch(Report *report, const Role *role, const Row *row) {
         tile->class == TILE_TENSOR_LOAD ? copy_boxes(report->prog, &tile->box) : 1;
     const char *what = text_of(report, role, tile, tile->value->read);
     begin_fact(report, row->span, "prefetch");
-    str_printf(&report->text, "`%s` is brought into L2", what);
+    str_printf(&report->text, "`%s` is prefetched into L2", what);
     if (count > 1) str_printf(&report->text, ", %" PRId64 " boxes", count);
     fact_text(report, "what", what);
     fact_integer(report, "instructions", count);
@@ -127,7 +127,7 @@ static void report_move(Report *report, const Role *role, const Row *row, const 
                *op = load ? "ldmatrix" : "stmatrix", *turned = transposed ? ".trans" : "";
     begin_fact(report, row->span, "matrix move");
     str_printf(&report->text,
-               "`%s` is %s by %s%s: accumulators, 16 bits an element, %s contiguous", what,
+               "`%s` is %s by %s%s: accumulators, 16 bits per element, %s contiguous", what,
                load ? "read" : "written", op, turned, transposed ? "columns" : "rows");
     fact_text(report, "what", what);
     fact_text(report, "instruction", arena_printf(report->arena, "%s%s", op, turned));
@@ -195,12 +195,12 @@ static const char *why_waits(const Row *row) {
     case ROW_FLUSH: return "is released";
     case ROW_CLOSE: return "ends";
     case ROW_EXIT: return "is left at the end of the role";
-    case ROW_LOOP: return "is touched in the loop";
-    case ROW_NEXT: return "is touched in the next iteration";
+    case ROW_LOOP: return "is used in the loop";
+    case ROW_NEXT: return "is used in the next iteration";
     case ROW_LEAVE:
-    case ROW_ELSE: return "is touched in the loop around";
+    case ROW_ELSE: return "is used in the enclosing loop";
     case ROW_IF:
-    case ROW_BLOCK: return "is touched under the condition";
+    case ROW_BLOCK: return "is used under the condition";
     case ROW_TILE:
     case ROW_PREFETCH:
     case ROW_SET:
@@ -216,7 +216,7 @@ static const char *why_waits(const Row *row) {
     case ROW_PASS:
     case ROW_COUNT: break;
     }
-    return "is touched";
+    return "is used";
 }
 
 static const char *name_of_wait(const Role *role, const Wait *wait) {
@@ -227,8 +227,7 @@ static const char *name_of_wait(const Role *role, const Wait *wait) {
 static void report_depth(Report *report, const char *what, int depth) {
     str_printf(&report->text, "waits for %s%s", depth == 0 ? "all " : "", what);
     if (depth > 0)
-        str_printf(&report->text, " but those of the last %d group%s", depth,
-                   depth == 1 ? "" : "s");
+        str_printf(&report->text, " except the last %d group%s", depth, depth == 1 ? "" : "s");
     str_add(&report->text, ": ");
 }
 
@@ -239,11 +238,12 @@ static void report_wait(Report *report, const Role *role, const Row *row, const 
     if (name != NULL)
         str_printf(&report->text, "`%s`, which they use, %s", name, why);
     else
-        str_add(&report->text, "ptxas is to see that the accumulator is at rest");
+        str_add(&report->text, "shows ptxas that no instruction on the accumulator is in flight");
     fact_text(report, "for", "matrix instructions");
     fact_integer(report, "depth", wait->depth);
     fact_text(report, "of", name);
-    fact_text(report, "reason", name != NULL ? why : "the accumulator is at rest");
+    fact_text(report, "reason",
+              name != NULL ? why : "no instruction on the accumulator is in flight");
     end_fact(report);
 }
 
@@ -265,8 +265,8 @@ static void report_acquire(Report *report, const Role *role, const Row *row) {
     const char *what = handle->end == END_CONSUME ? "full" : "empty";
     if (row->unwaited) return;
     begin_fact(report, row->head.hi > row->head.lo ? row->head : row->span, "wait");
-    str_printf(&report->text, "waits until the next stage of `%s`, one of %d, is %s%s",
-               pipe->name, pipe->stages, what, row->hint >= 0 ? ", unless a hint says so" : "");
+    str_printf(&report->text, "waits until the next stage of `%s`, one of %d, is %s%s", pipe->name,
+               pipe->stages, what, row->hint >= 0 ? ", unless a hint shows it" : "");
     fact_text(report, "for", "a stage");
     fact_text(report, "pipe", pipe->name);
     fact_text(report, "reason", what);
@@ -294,8 +294,8 @@ static void report_late(Report *report, const Role *role, const Row *row) {
     const char *name = role->handles.items[late->handle].name;
     begin_fact(report, late->head, "late release");
     str_printf(&report->text,
-               "`%s` is released %d iteration%s late, so that what reads it asynchronously "
-               "overlaps the next",
+               "`%s` is released %d iteration%s late, so that its asynchronous reads overlap the "
+               "next iteration",
                name, late->lag, late->lag == 1 ? "" : "s");
     fact_text(report, "of", name);
     fact_integer(report, "iterations", late->lag);
@@ -371,7 +371,7 @@ static void report_turns(Report *report, const Role *role) {
         for (size_t i = 0; i < prog->pipes.count; i++) {
             if (!role->pipes[i].in_turn) continue;
             str_printf(&report->text, "%s`%s`",
-                       any ? ", " : ": each stage is one instance's, of ",
+                       any ? ", " : ": each stage belongs to one instance, of ",
                        prog->pipes.items[i].name);
             any = true;
         }
@@ -399,10 +399,10 @@ static void report_warps(Report *report, const Role *role) {
         str_add(&report->text, "  runs in one elected lane: it only issues copies\n");
     if (role->registers > 0) str_printf(&report->text, "  setmaxnreg %d\n", role->registers);
     if (role->barrier > 0)
-        str_printf(&report->text,
-                   "  named barrier%s from %d: writes and reads of what its threads share are "
-                   "ordered\n",
-                   role->instances == 1 ? "" : "s", role->barrier);
+        str_printf(
+            &report->text,
+            "  named barrier%s from %d: orders writes and reads of data that its threads share\n",
+            role->instances == 1 ? "" : "s", role->barrier);
     fact_text(report, "name", role->name);
     fact_integer(report, "instances", role->instances);
     fact_integer(report, "warps", role->warps);
@@ -423,7 +423,7 @@ void report_role(Report *report, const Role *role) {
         report_tile(report, role, &role->tiles.items[i]);
     fact_close(report, ']');
     if (held > 0)
-        str_printf(&report->text, "  register tiles hold %d registers of a thread at most\n", held);
+        str_printf(&report->text, "  register tiles take at most %d registers per thread\n", held);
     fact_integer(report, "tile_registers", held);
     fact_open(report, "rows", '[');
     for (size_t at = 0; at < role->code->rows.count; at++) report_row(report, role, (int)at);

@@ -172,7 +172,7 @@ void layout_print(const RegisterLayout *layout, int threads, Str *out) {
         print_spread(&layout->spreads[s], out);
         str_add(out, ", ");
     }
-    str_printf(out, "%lld element%s a thread", (long long)held, held == 1 ? "" : "s");
+    str_printf(out, "%lld element%s per thread", (long long)held, held == 1 ? "" : "s");
     if (replicas > 1) str_printf(out, ", each in %lld threads", (long long)replicas);
 }
 

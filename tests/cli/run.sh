@@ -298,7 +298,7 @@ expect "report" 0 "pipe p[2]" "$P" build copy.pipe --report
 holds "report of initialisation" printed "fence.mbarrier_init"
 holds "report and files" test -s copy.ptx
 expect "report of matrix moves" 0 "is written by stmatrix" "$P" build gemm.pipe --report
-holds "report of blocks of an SM" printed "1 block an SM, limited by shared memory; up to 147456 bytes in flight"
+holds "report of blocks of an SM" printed "1 block per SM, limited by shared memory; up to 147456 bytes in flight"
 sed -n 's/^    //p' "$here"/../../docs/report.md >wanted
 holds "the report is that of its page" sh -c 'test -s wanted && ! grep -vxFf out wanted'
 holds "report of swizzles" printed "swizzled over 128 bytes"
