@@ -50,7 +50,7 @@ bool check_is_static(const Ast *ast, const char *kernel, const char *name) {
 static void unknown_kernel(Arena *arena, const Ast *ast, const char *kernel, Diags *diags) {
     const char *const *names;
     size_t count = check_kernels(ast, &names);
-    Diag *diag = diag_plain(diags, P0157, "there is no kernel `%s`", kernel);
+    Diag *diag = diag_plain(diags, P0157, "unknown kernel `%s`", kernel);
     const char *near = closest_name(kernel, names, count);
     if (near) diag_help(diags, diag, "did you mean `%s`?", near);
     Str text = str_new(arena);

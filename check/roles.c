@@ -21,7 +21,7 @@ static const char *consumer_names(Ends *ends, const Pipe *pipe) {
         str_printf(&text, "%s`%s`", !text.length ? "" : i + 1 == pipe->consumers.count ? " and " : ", ",
                    ends->prog->roles.items[pipe->consumers.items[i]].name);
     }
-    return text.length ? text.text : "nobody";
+    return text.length ? text.text : "no role";
 }
 
 static bool has_end(const Ends *ends, const Pipe *pipe, End end) {

@@ -88,7 +88,7 @@ static Awaited awaited(const Stuck *stuck, int process) {
 /* ---- text ------------------------------------------------------------------------------------ */
 
 static const char *name_of(const Stuck *stuck, int process) {
-    if (process < 0) return "somebody";
+    if (process < 0) return "another role";
     const Steps *steps = &stuck->processes.items[process];
     if (steps->instance < 0) return arena_printf(stuck->arena, "`%s`", steps->role->name);
     return arena_printf(stuck->arena, "instance %d of `%s`", steps->instance, steps->role->name);

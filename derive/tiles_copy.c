@@ -307,7 +307,8 @@ static void refuse_copy(Tiles *tiles, Site *site, const Reason *reason) {
     if (!is_prefetch(site))
         diag_help(tiles->diags, diag, "%s", reason->help);
     else
-        diag_help(tiles->diags, diag, "prefetch what one copy of the copy engine reads");
+        diag_help(tiles->diags, diag,
+                  "prefetch only elements that one copy of the copy engine reads");
     site->poisoned = true;
 }
 
@@ -385,7 +386,7 @@ void tiles_copies(Tiles *tiles) {
 /* ---- prefetches ------------------------------------------------------------------------------ */
 
 static void refuse_prefetch(Tiles *tiles, Site *site, Span span, const char *reason) {
-    Diag *diag = diag_at(tiles->diags, P0230, span, "this cannot be prefetched");
+    Diag *diag = diag_at(tiles->diags, P0230, span, "the copy engine cannot prefetch this");
     diag_primary(tiles->diags, diag, "%s", reason);
     diag_help(tiles->diags, diag,
               "write `prefetch A[..] as s.a[i, j];` for a copy `s.a[i, j] = A[..];` of a tensor into "

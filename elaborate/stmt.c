@@ -547,7 +547,8 @@ static void assign_name(Elab *e, const AstStmt *ast) {
 static void assign(Elab *e, const AstStmt *ast) {
     const AstExpr *target = ast->assign.target;
     if (target->kind == AST_NAME && ast->assign.prefetch) {
-        Diag *diag = elab_error(e, P0230, target->span, "`%s` is no field of a stage", target->name);
+        Diag *diag =
+            elab_error(e, P0230, target->span, "`%s` is not a field of a stage", target->name);
         HELP(e, diag, "write `prefetch A[..] as s.a[i, j];` for the copy `s.a[i, j] = A[..];`");
     } else if (target->kind == AST_NAME) {
         if (ast->assign.by_lanes)

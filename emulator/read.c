@@ -392,8 +392,9 @@ static Raw read_operand(Reader *reader, uint32_t depth) {
     raw.add = read_offset(reader);
     if (take_mark(reader, '|')) {
         raw.second = NEW(reader->arena, Raw);
-        *raw.second = (Raw){
-            .kind = RAW_WORD, .negated = take_mark(reader, '!'), .token = take_word(reader, "a predicate behind `|`")};
+        *raw.second = (Raw){.kind = RAW_WORD,
+                            .negated = take_mark(reader, '!'),
+                            .token = take_word(reader, "a predicate after `|`")};
     }
     return raw;
 }
@@ -405,7 +406,7 @@ static void read_instruction(Reader *reader) {
     if (take_mark(reader, '@')) {
         guard.present = true;
         guard.negated = take_mark(reader, '!');
-        guard.name = take_word(reader, "a predicate behind `@`");
+        guard.name = take_word(reader, "a predicate after `@`");
     }
     Token word = take_word(reader, "an instruction");
     Raw operands[MAX_OPERANDS];

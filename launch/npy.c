@@ -131,7 +131,7 @@ static bool entry(Reader *reader, Arena *arena, NpyFile *npy, bool *have_descr, 
 static const char *parse_header(Arena *arena, const char *text, size_t length, NpyFile *npy) {
     Reader reader = {text, text + length, NULL};
     bool have_descr = false, have_order = false, have_shape = false;
-    if (!take(&reader, '{')) return "there is no dictionary";
+    if (!take(&reader, '{')) return "it is not a dictionary";
     bool comma = true;
     while (!take(&reader, '}')) {
         if (!comma) refuse(&reader, "a comma is missing");

@@ -271,7 +271,7 @@ expect "static twice" 2 '`T` is given twice' "$P" build copy.pipe T=128 T=256
 expect "static that is no number" 2 "is not a number" "$P" build copy.pipe T=x
 expect "several kernels" 2 'kernels: `first`, `second`' "$P" build two.pipe
 expect "one of several" 0 "entry second" "$P" build two.pipe second -o -
-expect "unknown kernel" 2 'there is no kernel `third`' "$P" build two.pipe third
+expect "unknown kernel" 2 'unknown kernel `third`' "$P" build two.pipe third
 expect "file without a kernel" 2 "error[P0903]" sh -c "echo 'const A = 3;' | '$P' build -"
 expect "check of a file without a kernel" 2 "error[P0903]" sh -c "echo 'const A = 3;' | '$P' check -"
 expect "two kernels named" 2 "is not NAME=VALUE, and the kernel is already given" "$P" build two.pipe first second
@@ -598,7 +598,7 @@ expect "too many combinations" 2 "error[P0914]" "$P" tune many.pipe
 expect "tune of a file that is not there" 2 "error[P0900]" "$P" tune missing.pipe
 expect "tune of a wrong program" 1 "error[P0" "$P" tune bad.pipe
 expect "tune of several kernels" 2 "error[P0902]" "$P" tune two.pipe
-expect "tune of a kernel that is not there" 2 "there is no kernel \`other\`" "$P" tune same.pipe other
+expect "tune of a kernel that is not there" 2 "unknown kernel \`other\`" "$P" tune same.pipe other
 expect "tune with a static that does not fit" 2 "error[P0904]" "$P" tune same.pipe STAGES=x.npy
 expect "tune with an unknown extent" 2 "error[P060" "$P" tune same.pipe M=5
 sed 's/in {128, 256, 100000}/in {100000}/; s/T = 256/T = 100000/' same.pipe >none.pipe

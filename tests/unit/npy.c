@@ -138,8 +138,8 @@ static void hostile_headers(Bench *bench) {
         Code code;
         const char *text;
     } rows[] = {
-        {"", P0613, "no dictionary"},
-        {"[1, 2]", P0613, "no dictionary"},
+        {"", P0613, "not a dictionary"},
+        {"[1, 2]", P0613, "not a dictionary"},
         {"{", P0613, "quoted string"},
         {"{}", P0613, "`descr` is missing"},
         {"{'descr': '<f4', 'fortran_order': False}", P0613, "`shape` is missing"},
@@ -200,7 +200,8 @@ static void hostile_files(Bench *bench) {
     refused(bench, put(bench, "length.npy", "\x93NUMPY\2\0\1\0\0", 11), P0613, "ends inside of its header");
     refused(bench, put(bench, "length.npy", "\x93NUMPY\2\0\xFF\xFF\xFF\xFF{}", 14), P0613, "4294967295 bytes");
     refused(bench, put(bench, "length.npy", "\x93NUMPY\1\0\xFF\xFF{}", 12), P0613, "ends inside of its header");
-    refused(bench, put(bench, "nul.npy", "\x93NUMPY\1\0\4\0\0\0\0\0", 14), P0613, "no dictionary");
+    refused(bench, put(bench, "nul.npy", "\x93NUMPY\1\0\4\0\0\0\0\0", 14), P0613,
+            "not a dictionary");
     refused(bench, put(bench, "data.bin", six, sizeof six), P0612, "does not end in `.npy`");
     refused(bench, path(bench, "absent.npy"), P0611, "No such file");
     refused(bench, bench->folder, P0611, "directory");
