@@ -65,7 +65,8 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
 
 #define ARENA (p->lexer.arena)
 /* The vectors inside AstItem have no named type that could be assigned */
-#define MOVE(to, from) ((to).items = (from).items, (to).count = (from).count, (to).capacity = (from).capacity)
+#define MOVE(to, from) \
+    ((to).items = (from).items, (to).count = (from).count, (to).capacity = (from).capacity)
 #define NEW_NODE(to, Type) *((to) = NEW(ARENA, Type)) = (Type)
 #define AT(name_text, name_span) ((AstName){(name_text), (name_span)})
 }
@@ -104,20 +105,26 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
 
 %token END 0 "end of file"
 %token KERNEL "kernel" FN "fn" CONST "const" STATIC "static"
-%token REQUIRES "requires" ENSURES "ensures" EXAMPLE "example" GRID "grid" CLUSTER "cluster" RANGE "range" PIPE "pipe"
+%token REQUIRES "requires" ENSURES "ensures" EXAMPLE "example" GRID "grid" CLUSTER "cluster"
+%token RANGE "range" PIPE "pipe"
 %token ROLE "role"
 %token LET "let" VAR "var" SHARED "shared" FOR "for" IN "in" IF "if" ELSE "else" WHILE "while"
 %token BREAK "break" CONTINUE "continue" RETURN "return" TURN "turn" UNSAFE "unsafe"
-%token PRODUCE "produce" CONSUME "consume" RELEASE "release" PREFETCH "prefetch" AS "as" LAG "lag" TRY "try"
+%token PRODUCE "produce" CONSUME "consume" RELEASE "release" PREFETCH "prefetch" AS "as" LAG "lag"
+%token TRY "try"
 %token BORROW "borrow" OUT "out" INOUT "inout" OLD "old" TRUE "true" FALSE "false"
 %token <name> SUM "sum" MAX "max" MIN "min"
-%token <name> ARRIVALS "arrivals" ARRIVE "arrive" AT "at" BY "by" BYTES "bytes" EMPTY "empty" EXPECT "expect"
+%token <name> ARRIVALS "arrivals" ARRIVE "arrive" AT "at" BY "by" BYTES "bytes" EMPTY "empty"
+%token <name> EXPECT "expect"
 %token <name> FIRST "first" FROM "from" FULL "full" GROUPED "grouped"
-%token <name> HARDWARE "hardware" HEAVIEST "heaviest" LANES "lanes" MULTICAST "multicast" NONEMPTY "nonempty"
+%token <name> HARDWARE "hardware" HEAVIEST "heaviest" LANES "lanes" MULTICAST "multicast"
+%token <name> NONEMPTY "nonempty"
 %token <name> PAIRED "paired"
-%token <name> PERSISTENT "persistent" PHASE "phase" PTX "ptx" REGS "regs" REQUIRED "required" SIGNAL "signal"
+%token <name> PERSISTENT "persistent" PHASE "phase" PTX "ptx" REGS "regs" REQUIRED "required"
+%token <name> SIGNAL "signal"
 %token <name> STAGE "stage" STEP "step" TMEM "tmem" WAIT "wait" WARP "warp"
-%token <name> WARPS "warps" WARPGROUP "warpgroup" WARPGROUPS "warpgroups" WHERE "where" WITHIN "within"
+%token <name> WARPS "warps" WARPGROUP "warpgroup" WARPGROUPS "warpgroups" WHERE "where"
+%token <name> WITHIN "within"
 %token <name> WITHOUT "without"
 %token <name> NAME "name"
 %token <integer> INTEGER "number"
@@ -159,7 +166,8 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
 %type <axis> axis
 %type <field> field
 %type <claim> claim
-%type <item> item body_item kernel_item closed_kernel_item consts statics kernel_body kernel_items claims example
+%type <item> item body_item kernel_item closed_kernel_item consts statics kernel_body kernel_items
+%type <item> claims example
 %type <item> grid_head axes
 %type <item> pipe_head fields role_head fn_head cluster
 %type <team> team
@@ -214,7 +222,10 @@ body_item:
   ;
 
 consts:
-    "const" const_def       { $$ = make_item(p, AST_ITEM_CONST, @$); vec_push(ARENA, &$$->consts, *$const_def); }
+    "const" const_def {
+        $$ = make_item(p, AST_ITEM_CONST, @$);
+        vec_push(ARENA, &$$->consts, *$const_def);
+    }
   | consts[list] "," const_def {
         $$ = $list;
         $$->span = @$;
@@ -223,11 +234,16 @@ consts:
   ;
 
 const_def:
-    name "=" expr           { NEW_NODE($$, AstConst){.span = @$, .name = $name, .value = $expr.tree}; }
+    name "=" expr {
+        NEW_NODE($$, AstConst){.span = @$, .name = $name, .value = $expr.tree};
+    }
   ;
 
 statics:
-    "static" static_def     { $$ = make_item(p, AST_ITEM_CONST, @$); vec_push(ARENA, &$$->consts, *$static_def); }
+    "static" static_def {
+        $$ = make_item(p, AST_ITEM_CONST, @$);
+        vec_push(ARENA, &$$->consts, *$static_def);
+    }
   | statics[list] "," static_def {
         $$ = $list;
         $$->span = @$;
@@ -237,7 +253,8 @@ statics:
 
 static_def:
     name "=" expr choices {
-        NEW_NODE($$, AstConst){.span = @$, .is_static = true, .name = $name, .value = $expr.tree, .choices = $choices->list};
+        NEW_NODE($$, AstConst){.span = @$, .is_static = true, .name = $name, .value = $expr.tree,
+                               .choices = $choices->list};
     }
   ;
 
@@ -273,7 +290,8 @@ param_list:
 
 param:
     mode name ":" type {
-        NEW_NODE($$, AstParam){.span = @$, .mode = $mode, .mode_span = @mode, .name = $name, .type = $type};
+        NEW_NODE($$, AstParam){.span = @$, .mode = $mode, .mode_span = @mode, .name = $name,
+                               .type = $type};
     }
   ;
 
@@ -315,7 +333,10 @@ kernel_items:
 kernel_item:
     consts ";"
   | statics ";"
-  | "requires" condition ";" { $$ = make_item(p, AST_ITEM_REQUIRES, @$); $$->requires_ = $condition.tree; }
+  | "requires" condition ";" {
+        $$ = make_item(p, AST_ITEM_REQUIRES, @$);
+        $$->requires_ = $condition.tree;
+    }
   | example ";"
   | grid_head "(" axes ")" opt_grouped ";" {
         $$ = $grid_head;
@@ -340,7 +361,10 @@ kernel_item:
         $$->range.where = $where.tree;
     }
   | pipe_head ";"           { $$ = $pipe_head; $$->span = @$; }
-  | "ensures" claim ";"     { $$ = make_item(p, AST_ITEM_ENSURES, @$); vec_push(ARENA, &$$->ensures, *$claim); }
+  | "ensures" claim ";" {
+        $$ = make_item(p, AST_ITEM_ENSURES, @$);
+        vec_push(ARENA, &$$->ensures, *$claim);
+    }
   | closed_kernel_item
   | closed_kernel_item ";"  { $$ = $1; report_empty_statement(p, @2, true); }
   ;
@@ -365,12 +389,17 @@ closed_kernel_item:
 
 claims:
     %empty                  { $$ = make_item(p, AST_ITEM_ENSURES, @$); }
-  | claims[list] claim ";"  { $$ = $list; p->too_long = false; vec_push(ARENA, &$$->ensures, *$claim); }
+  | claims[list] claim ";" {
+        $$ = $list;
+        p->too_long = false;
+        vec_push(ARENA, &$$->ensures, *$claim);
+    }
   | claims[list] "let" postfix "=" expr ";" {
         $$ = $list;
         p->too_long = false;
         vec_push(ARENA, &$$->ensures,
-                 (AstClaim){.span = span_join(@2, @6), .is_let = true, .target = $postfix.tree, .value = $expr.tree});
+                 (AstClaim){.span = span_join(@2, @6), .is_let = true, .target = $postfix.tree,
+                            .value = $expr.tree});
     }
   | claims[list] error      { $$ = $list; }
   | claims[list] error ";"  { $$ = $list; yyerrok; }
@@ -378,9 +407,12 @@ claims:
 
 claim:
     postfix "~" expr[value] "within" expr[bound] {
-        NEW_NODE($$, AstClaim){.span = @$, .target = $postfix.tree, .value = $value.tree, .within = $bound.tree};
+        NEW_NODE($$, AstClaim){.span = @$, .target = $postfix.tree, .value = $value.tree,
+                               .within = $bound.tree};
     }
-  | postfix "==" expr       { NEW_NODE($$, AstClaim){.span = @$, .target = $postfix.tree, .value = $expr.tree}; }
+  | postfix "==" expr {
+        NEW_NODE($$, AstClaim){.span = @$, .target = $postfix.tree, .value = $expr.tree};
+    }
   | postfix "~" expr {
         report_claim(p, (Span){@3.hi, @3.hi}, "`~` needs a bound");
         NEW_NODE($$, AstClaim){.span = @$, .target = $postfix.tree, .value = $expr.tree};
@@ -394,13 +426,15 @@ claim:
 example:
     "example" postfix "=" expr {
         $$ = make_item(p, AST_ITEM_EXAMPLE, @$);
-        AstExampleItem item = {.span = span_join(@2, @4), .target = $postfix.tree, .value = $expr.tree};
+        AstExampleItem item = {.span = span_join(@2, @4), .target = $postfix.tree,
+                               .value = $expr.tree};
         vec_push(ARENA, &$$->example, item);
     }
   | example[list] "," postfix "=" expr {
         $$ = $list;
         $$->span = @$;
-        AstExampleItem item = {.span = span_join(@3, @5), .target = $postfix.tree, .value = $expr.tree};
+        AstExampleItem item = {.span = span_join(@3, @5), .target = $postfix.tree,
+                               .value = $expr.tree};
         vec_push(ARENA, &$$->example, item);
     }
   ;
@@ -421,14 +455,18 @@ opt_grouped:
   ;
 
 axes:
-    axis                    { $$ = make_item(p, AST_ITEM_GRID, @$); vec_push(ARENA, &$$->grid.axes, *$axis); }
+    axis {
+        $$ = make_item(p, AST_ITEM_GRID, @$);
+        vec_push(ARENA, &$$->grid.axes, *$axis);
+    }
   | axes[list] "," axis     { $$ = $list; vec_push(ARENA, &$$->grid.axes, *$axis); }
   ;
 
 axis:
     name ":" expr           { NEW_NODE($$, AstAxis){.name = $name, .extent = $expr.tree}; }
   | name ":" expr "heaviest" "first" {
-        NEW_NODE($$, AstAxis){.name = $name, .extent = $expr.tree, .heaviest_first = true, .heaviest_span = span_join(@4, @5)};
+        NEW_NODE($$, AstAxis){.name = $name, .extent = $expr.tree, .heaviest_first = true,
+                              .heaviest_span = span_join(@4, @5)};
     }
   ;
 
@@ -560,7 +598,10 @@ closed_statement:
         } error block { yyerrok;
         $$ = make_stmt(p, AST_ERROR_STMT, @$);
     }
-  | "while" { report_foreign_loop(p, @1, @1); } error block { yyerrok; $$ = make_stmt(p, AST_ERROR_STMT, @$); }
+  | "while" { report_foreign_loop(p, @1, @1); } error block {
+        yyerrok;
+        $$ = make_stmt(p, AST_ERROR_STMT, @$);
+    }
   ;
 
 open_statement:
@@ -578,27 +619,44 @@ open_statement:
             report_no_stage_name(p, @$, false);
         }
     }
-  | expr[target] assign_op value modifiers { $$ = make_assign(p, $target, $assign_op, @assign_op, $value.tree, $modifiers); }
+  | expr[target] assign_op value modifiers {
+        $$ = make_assign(p, $target, $assign_op, @assign_op, $value.tree, $modifiers);
+    }
   | "prefetch" expr[value] "as" expr[target] { $$ = make_prefetch(p, $value, $target); }
-  | hinted                            { $$ = make_stmt(p, AST_ERROR_STMT, @$); report_no_stage_name(p, @$, false); }
+  | hinted {
+        $$ = make_stmt(p, AST_ERROR_STMT, @$);
+        report_no_stage_name(p, @$, false);
+    }
   | "break"                           { $$ = make_stmt(p, AST_BREAK, @$); }
   | "continue"                        { $$ = make_stmt(p, AST_CONTINUE, @$); }
   | "return"                          { $$ = make_stmt(p, AST_RETURN, @$); }
   | "return" expr                     { $$ = make_stmt(p, AST_RETURN, @$); $$->value = $expr.tree; }
-  | "release" name                    { $$ = make_stmt(p, AST_RELEASE, @$); $$->release.name = $name; }
+  | "release" name {
+        $$ = make_stmt(p, AST_RELEASE, @$);
+        $$->release.name = $name;
+    }
   | "release" name "without" "signal" {
         $$ = make_stmt(p, AST_RELEASE, @$);
         $$->release.name = $name;
         $$->release.without_signal = true;
     }
-  | "release"                         { $$ = make_stmt(p, AST_ERROR_STMT, @$); report_bare_release(p, @$); }
+  | "release" {
+        $$ = make_stmt(p, AST_ERROR_STMT, @$);
+        report_bare_release(p, @$);
+    }
   | "arrive" barrier opt_at opt_bytes {
         $$ = make_signal(p, AST_ARRIVE, @$, $barrier);
         $$->signal.at = $opt_at.tree;
         $$->signal.value = $opt_bytes.tree;
     }
-  | "wait" barrier "phase" expr       { $$ = make_signal(p, AST_WAIT, @$, $barrier); $$->signal.value = $expr.tree; }
-  | "expect" barrier "bytes" expr     { $$ = make_signal(p, AST_EXPECT, @$, $barrier); $$->signal.value = $expr.tree; }
+  | "wait" barrier "phase" expr {
+        $$ = make_signal(p, AST_WAIT, @$, $barrier);
+        $$->signal.value = $expr.tree;
+    }
+  | "expect" barrier "bytes" expr {
+        $$ = make_signal(p, AST_EXPECT, @$, $barrier);
+        $$->signal.value = $expr.tree;
+    }
   | "step" pipe_end                   { $$ = make_signal(p, AST_STEP, @$, $pipe_end); }
   | "ptx" texts                       { $$ = make_ptx(p, @$, AT($texts, @texts), NULL); }
   | "ptx" texts "(" operands ")"      { $$ = make_ptx(p, @$, AT($texts, @texts), $operands); }
@@ -607,8 +665,13 @@ open_statement:
 /* ---- `unsafe` blocks ------------------------------------------------------------------------- */
 
 barrier:
-    name                              { $$ = make_expr(p, AST_NAME, @$, 0); $$.tree->name = $name.text; }
-  | name "." word                     { $$ = make_member(p, @$, make_name(p, $name), AT($word, @word)); }
+    name {
+        $$ = make_expr(p, AST_NAME, @$, 0);
+        $$.tree->name = $name.text;
+    }
+  | name "." word {
+        $$ = make_member(p, @$, make_name(p, $name), AT($word, @word));
+    }
   | pipe_end "." word                 { $$ = make_cursor(p, @$, $pipe_end, AT($word, @word)); }
   | pipe_end "." word "[" expr "]" {
         Sized cursor = make_cursor(p, span_join(@1, @word), $pipe_end, AT($word, @word));
@@ -637,15 +700,23 @@ operands:
   ;
 
 operand_list:
-    operand                           { $$ = NEW(ARENA, AstOperands); vec_push(ARENA, $$, *$operand); }
+    operand {
+        $$ = NEW(ARENA, AstOperands);
+        vec_push(ARENA, $$, *$operand);
+    }
   | operand_list[list] "," operand    { $$ = $list; vec_push(ARENA, $$, *$operand); }
   ;
 
 operand:
-    "in" expr                         { NEW_NODE($$, AstOperand){.span = @$, .mode = AST_OPERAND_IN, .value = $expr.tree}; }
-  | operand_mode name                 { NEW_NODE($$, AstOperand){.span = @$, .mode = $operand_mode, .name = $name}; }
+    "in" expr {
+        NEW_NODE($$, AstOperand){.span = @$, .mode = AST_OPERAND_IN, .value = $expr.tree};
+    }
+  | operand_mode name {
+        NEW_NODE($$, AstOperand){.span = @$, .mode = $operand_mode, .name = $name};
+    }
   | operand_mode name ":" word {
-        NEW_NODE($$, AstOperand){.span = @$, .mode = $operand_mode, .name = $name, .type = AT($word, @word)};
+        NEW_NODE($$, AstOperand){.span = @$, .mode = $operand_mode, .name = $name,
+                                 .type = AT($word, @word)};
     }
   ;
 
@@ -687,21 +758,40 @@ for_head:
 
 domain:
     "grid"                          { $$ = make_domain(p, @$, AST_DOMAIN_GRID, NULL, NULL, NULL); }
-  | expr                            { $$ = make_domain(p, @$, AST_DOMAIN_NAMED, $expr.tree, NULL, NULL); }
-  | expr[name] "from" expr[first]   { $$ = make_domain(p, @$, AST_DOMAIN_NAMED, $name.tree, $first.tree, NULL); }
+  | expr {
+        $$ = make_domain(p, @$, AST_DOMAIN_NAMED, $expr.tree, NULL, NULL);
+    }
+  | expr[name] "from" expr[first] {
+        $$ = make_domain(p, @$, AST_DOMAIN_NAMED, $name.tree, $first.tree, NULL);
+    }
   | postfix[name] "[" expr[from] ".." expr[to] "]" {
         $$ = make_domain(p, @$, AST_DOMAIN_NAMED, $name.tree, $from.tree, $to.tree);
     }
-  | expr[from] ".." expr[to]        { $$ = make_domain(p, @$, AST_DOMAIN_RANGE, NULL, $from.tree, $to.tree); }
+  | expr[from] ".." expr[to] {
+        $$ = make_domain(p, @$, AST_DOMAIN_RANGE, NULL, $from.tree, $to.tree);
+    }
   ;
 
 if_stmt:
-    if_head block[then]                    { $$ = make_if(p, @$, $if_head, $then, (Chain){NULL, 0}); }
-  | if_head block[then] "else" block[rest] { $$ = make_if(p, @$, $if_head, $then, (Chain){$rest, 0}); }
+    if_head block[then] {
+        $$ = make_if(p, @$, $if_head, $then, (Chain){NULL, 0});
+    }
+  | if_head block[then] "else" block[rest] {
+        $$ = make_if(p, @$, $if_head, $then, (Chain){$rest, 0});
+    }
   | if_head block[then] "else" if_stmt[rest] { $$ = make_if(p, @$, $if_head, $then, $rest); }
-  | "if" error ";"                           { yyerrok; $$ = (Chain){make_stmt(p, AST_ERROR_STMT, @$), 0}; }
-  | "if" error block                         { yyerrok; $$ = (Chain){make_stmt(p, AST_ERROR_STMT, @$), 0}; }
-  | "if" error block "else" block            { yyerrok; $$ = (Chain){make_stmt(p, AST_ERROR_STMT, @$), 0}; }
+  | "if" error ";" {
+        yyerrok;
+        $$ = (Chain){make_stmt(p, AST_ERROR_STMT, @$), 0};
+    }
+  | "if" error block {
+        yyerrok;
+        $$ = (Chain){make_stmt(p, AST_ERROR_STMT, @$), 0};
+    }
+  | "if" error block "else" block {
+        yyerrok;
+        $$ = (Chain){make_stmt(p, AST_ERROR_STMT, @$), 0};
+    }
   | "if" error block "else" if_stmt[rest]    { yyerrok; $$ = $rest; }
   ;
 
@@ -750,7 +840,11 @@ acquire:
 
 hinted:
     pipe_end "if" name      { $$ = $pipe_end; $$.tree->span = @$; $$.tree->acquire.hint = $name; }
-  | pipe_end "if" "true"    { $$ = $pipe_end; $$.tree->span = @$; $$.tree->acquire.unwaited = true; }
+  | pipe_end "if" "true" {
+        $$ = $pipe_end;
+        $$.tree->span = @$;
+        $$.tree->acquire.unwaited = true;
+    }
   ;
 
 pipe_end:
@@ -819,7 +913,10 @@ closed:
     postfix
   | "-" closed[operand]     { $$ = make_unary(p, AST_NEG, @$, $operand); }
   | "!" closed[operand]     { $$ = make_unary(p, AST_NOT, @$, $operand); }
-  | "old" postfix           { $$ = make_expr(p, AST_OLD, @$, $postfix.depth); $$.tree->old = $postfix.tree; }
+  | "old" postfix {
+        $$ = make_expr(p, AST_OLD, @$, $postfix.depth);
+        $$.tree->old = $postfix.tree;
+    }
   ;
 
 open:
@@ -889,10 +986,10 @@ names:
 
 word:
     NAME
-  | "arrivals" | "arrive" | "at" | "by" | "bytes" | "empty" | "expect" | "first" | "from" | "full" | "grouped"
-  | "hardware" | "heaviest" | "lanes" | "multicast" | "nonempty" | "paired" | "persistent" | "phase" | "ptx" | "regs"
-  | "required" | "signal" | "stage" | "step" | "tmem" | "wait" | "warp" | "warps" | "warpgroup" | "warpgroups" | "where"
-  | "within" | "without"
+  | "arrivals" | "arrive" | "at" | "by" | "bytes" | "empty" | "expect" | "first" | "from" | "full"
+  | "grouped" | "hardware" | "heaviest" | "lanes" | "multicast" | "nonempty" | "paired"
+  | "persistent" | "phase" | "ptx" | "regs" | "required" | "signal" | "stage" | "step" | "tmem"
+  | "wait" | "warp" | "warps" | "warpgroup" | "warpgroups" | "where" | "within" | "without"
   ;
 
 %%
@@ -906,6 +1003,7 @@ static int yyreport_syntax_error(const yypcontext_t *context, void *scanner, Par
     int count = yypcontext_expected_tokens(context, kinds, YYNTOKENS);
     for (int i = 0; i < count; i++) expected[i] = (Word){kinds[i], yysymbol_name(kinds[i])};
     yysymbol_kind_t found = yypcontext_token(context);
-    report_syntax(p, (Word){found, yysymbol_name(found)}, *yypcontext_location(context), expected, count < 0 ? 0 : count);
+    report_syntax(p, (Word){found, yysymbol_name(found)}, *yypcontext_location(context), expected,
+                  count < 0 ? 0 : count);
     return 0;
 }
