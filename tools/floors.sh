@@ -5,11 +5,18 @@ set -eu
 awk '
 BEGIN {
     split("util:util lexer:util,lexer parser:util,lexer,parser prog:util,prog " \
-          "elaborate:util,parser,prog,elaborate algebra:util,prog,algebra flow:util,prog,algebra,flow derive:util,prog,algebra,flow,derive " \
+          "elaborate:util,parser,prog,elaborate algebra:util,prog,algebra " \
+          "flow:util,prog,algebra,flow derive:util,prog,algebra,flow,derive " \
           "check:util,parser,prog,elaborate,algebra,flow,derive,check launch:util,launch " \
-          "codegen:util,prog,flow,derive,launch,codegen reference:util,prog,launch,reference emulator:util,launch,emulator " \
-          "runtime:util,launch,runtime lib:util,lexer,parser,prog,elaborate,flow,derive,check,launch,codegen,reference,emulator,runtime,include,lib cli:include,cli", rows, " ")
-    for (i in rows) { split(rows[i], row, ":"); n = split(row[2], may, ","); for (j = 1; j <= n; j++) allowed[row[1], may[j]] = 1 }
+          "codegen:util,prog,flow,derive,launch,codegen reference:util,prog,launch,reference " \
+          "emulator:util,launch,emulator runtime:util,launch,runtime " \
+          "lib:util,lexer,parser,prog,elaborate,flow,derive,check,launch,codegen,reference," \
+          "emulator,runtime,include,lib cli:include,cli", rows, " ")
+    for (i in rows) {
+        split(rows[i], row, ":")
+        n = split(row[2], may, ",")
+        for (j = 1; j <= n; j++) allowed[row[1], may[j]] = 1
+    }
     doors = " " \
             "util/util.h " \
             "util/errors.def " \
@@ -50,29 +57,40 @@ BEGIN {
             "runtime/runtime.h " \
             "include/pipec.h "
     # public headers that only some floors may include
-    only["parser/ast.h"] = " elaborate lib "; only["elaborate/elaborate.h"] = " check "; only["parser/parser.h"] = " lib "; only["check/check.h"] = " lib "; only["prog/key.h"] = " flow check "; only["check/passes.def"] = " lib "
+    only["parser/ast.h"] = " elaborate lib "
+    only["elaborate/elaborate.h"] = " check "
+    only["parser/parser.h"] = " lib "
+    only["check/check.h"] = " lib "
+    only["prog/key.h"] = " flow check "
+    only["check/passes.def"] = " lib "
     # codegen/ prints rows, without access to the results of rules
-    split("solve context slice machine elements touched origin multiplied held uniform arrivals values match", rules, " ")
+    split("solve context slice machine elements touched origin multiplied held uniform " \
+          "arrivals values match", rules, " ")
     for (i in rules) only["flow/" rules[i] ".h"] = " derive check lib "
     split("derive tiles lags resources", derived, " ")
     for (i in derived) only["derive/" derived[i] ".h"] = " check lib "
     # statements: all other floors read the rows that they are lowered to
     statements = " prog elaborate reference flow/lower.c "
 }
-function may_walk(file, from) { return index(statements, " " from " ") || index(statements, " " file " ") }
+function may_walk(file, from) {
+    return index(statements, " " from " ") || index(statements, " " file " ")
+}
 /^#[ \t]*include[ \t]*"/ {
     split($0, quoted, "\""); path = quoted[2]; from = FILENAME; sub(/\/.*/, "", from)
     to = path; if (!sub(/\/.*/, "", to)) { if (path == "pipe.tab.h") next; to = from }
     why = ""
     if (!((from, to) in allowed)) why = from "/ may not include " to "/"
     else if (from != to && index(doors, " " path " ") == 0) why = path " is private to " to "/"
-    else if (from != to && path in only && index(only[path], " " from " ") == 0) why = path " is not for " from "/"
-    else if (path == "prog/stmt.h" && !may_walk(FILENAME, from)) why = FILENAME " reads rows, not statements"
+    else if (from != to && path in only && index(only[path], " " from " ") == 0)
+        why = path " is not for " from "/"
+    else if (path == "prog/stmt.h" && !may_walk(FILENAME, from))
+        why = FILENAME " reads rows, not statements"
     if (why) { printf "%s:%d: %s\n", FILENAME, FNR, why; bad = 1 }
 }
-END { exit bad }' $(find util lexer parser prog elaborate algebra flow derive check launch codegen reference emulator runtime lib cli \
-    -name '*.[chly]' -o -name '*.def')
+END { exit bad }' $(find util lexer parser prog elaborate algebra flow derive check launch codegen \
+    reference emulator runtime lib cli -name '*.[chly]' -o -name '*.def')
 
 # codegen/ must not contain call cycles, except between expressions and the addresses in them
 circles=$(sh tools/circles.sh codegen)
-[ "$circles" = "codegen/layout.c codegen/values.c" ] || { echo "call circles: $circles" >&2; exit 1; }
+[ "$circles" = "codegen/layout.c codegen/values.c" ] ||
+    { echo "call circles: $circles" >&2; exit 1; }

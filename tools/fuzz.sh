@@ -14,7 +14,9 @@ skip() {
 command -v $cc >/dev/null 2>&1 || skip "clang is not installed (apt-get install clang)"
 mkdir -p "$B"
 printf '%s\n' '#include <stddef.h>' 'int LLVMFuzzerTestOneInput(const unsigned char *, size_t);' \
-    'int LLVMFuzzerTestOneInput(const unsigned char *d, size_t n) { return (int)(n && d[0] > 255); }' >"$B/probe.c"
+    'int LLVMFuzzerTestOneInput(const unsigned char *d, size_t n)' \
+    '{ return (int)(n && d[0] > 255); }' \
+    >"$B/probe.c"
 $cc -fsanitize=fuzzer,address -o "$B/probe" "$B/probe.c" 2>/dev/null ||
     skip "clang has no fuzzing library (apt-get install libclang-rt-14-dev)"
 rm -f "$B/probe" "$B/probe.c"
@@ -33,7 +35,8 @@ fuzz() {
     npy) places="tests/fuzz/seeds/npy" ;;
     *)
         places="tests/fuzz/seeds/$1 tests/parse examples"
-        [ "$each" -lt 30 ] || places="$places tests/check tests/run" # to read them alone takes a minute
+        # to read them alone takes a minute
+        [ "$each" -lt 30 ] || places="$places tests/check tests/run"
         ;;
     esac
     for place in $places; do [ -d "$place" ] && seeds="$seeds $place"; done
@@ -42,13 +45,15 @@ fuzz() {
     [ -f "tests/fuzz/$words.dict" ] && dictionary="-dict=tests/fuzz/$words.dict"
     mkdir -p "$B/corpus-$1"
     # shellcheck disable=SC2086
-    "$B/fuzz/$1" -max_total_time=$each -timeout=10 -rss_limit_mb=1024 -max_len=16384 $dictionary -print_final_stats=1 \
+    "$B/fuzz/$1" -max_total_time=$each -timeout=10 -rss_limit_mb=1024 -max_len=16384 $dictionary \
+        -print_final_stats=1 \
         -artifact_prefix="$B/$1-" "$B/corpus-$1" $seeds >"$B/$1.log" 2>&1
 }
 
 verdict() {
     if wait "$2"; then
-        echo "fuzz $1: clean, $(awk '/stat::number_of_executed_units/ { print $2 }' "$B/$1.log") inputs in $each s"
+        inputs=$(awk '/stat::number_of_executed_units/ { print $2 }' "$B/$1.log")
+        echo "fuzz $1: clean, $inputs inputs in $each s"
         passed=$((passed + 1))
     else
         tail -n 40 "$B/$1.log"

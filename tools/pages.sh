@@ -11,10 +11,13 @@ for page in "$1"/P[0-9][0-9][0-9][0-9].md; do
     code=${page##*/}
     code=${code%.md}
     printf 'static const char text_%s[] = {\n' "$code"
-    od -An -v -tu1 "$page" | awk '{ for (i = 1; i <= NF; i++) printf "%s,", ($i > 127 ? "(char)" $i : $i); print "" }'
+    od -An -v -tu1 "$page" |
+        awk '{ for (i = 1; i <= NF; i++) printf "%s,", ($i > 127 ? "(char)" $i : $i)
+               print "" }'
     echo '0};'
     rows="$rows    {\"$code\", text_$code},
 "
     count=$((count + 1))
 done
-printf 'const Page explain_pages[] = {\n%s    {0, 0}};\nconst size_t explain_page_count = %d;\n' "$rows" "$count"
+printf 'const Page explain_pages[] = {\n%s    {0, 0}};\n' "$rows"
+printf 'const size_t explain_page_count = %d;\n' "$count"

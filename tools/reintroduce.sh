@@ -81,7 +81,7 @@ put_back A5 check/written.c 'a variable that is declared in a loop counts as wri
     "s/OBJECT_LOCAL) written_open(\(.*\));/OBJECT_LOCAL \&\& $in_loop) written_set(\1, ALL);/" \
     's/ALL/elements_span(w->arena, 0, 1)/'
 put_back A6 check/races.c 'a race that contents of memory decide' \
-    's/^            if (who) report_unknown/            if (who \&\& !a->data \&\& !b->data) report_unknown/'
+    's/^\(            if (who\)) report_unknown/\1 \&\& !a->data \&\& !b->data) report_unknown/'
 put_back A7 check/carried.c 'what is carried from tile to tile of the grid' \
     's/^    if (!prog->persistent || has_one_tile(prog)) return;/    return;/'
 put_back A8 algebra/range.c 'no divisor is 0' \

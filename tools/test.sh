@@ -1,7 +1,8 @@
 #!/bin/sh
-# test.sh BUILD_DIR: every test that needs no GPU (on a GPU machine the driver uses it too). The parts run at the same time, one for
-# each core; each writes a log, whose last line is "N passed, N failed[, N skipped]". What they print follows in the order of the
-# list; the last line is the sum, and the exit code says whether all passed.
+# test.sh BUILD_DIR: every test that needs no GPU (on a GPU machine the driver uses it too). The
+# parts run at the same time, one for each core; each writes a log, whose last line is "N passed,
+# N failed[, N skipped]". What they print follows in the order of the list; the last line is the
+# sum, and the exit code says whether all passed.
 set -u
 
 # MODE=asan: pointers into frames of functions that have returned are found as well
@@ -40,7 +41,9 @@ parts() {
         unit=${source##*/}
         echo "unit-${unit%.c} $B/unit/${unit%.c}"
     done
-    for suite in corpus known check codes docs parse ptx; do echo "$suite $B/tests-driver --jobs 1 $suite"; done
+    for suite in corpus known check codes docs parse ptx; do
+        echo "$suite $B/tests-driver --jobs 1 $suite"
+    done
     echo "adversary $B/adversary-test"
     echo "hang $B/hang-test"
     echo "bench sh tests/bench/run.sh $B"
@@ -50,9 +53,11 @@ parts() {
 parts >"$logs/list"
 sed "s|^\([^ ]*\) |$logs/\1 |" "$logs/list" | xargs -P "$jobs" -L 1 sh "$0" --part
 
-# seconds NAME: processor time of a part and its processes; `times` writes 0m1.234s 0m0.100s for them in its second line
+# seconds NAME: processor time of a part and its processes; `times` writes 0m1.234s
+# 0m0.100s for them in its second line
 seconds() {
-    sed -n '2s/[ms]/ /gp' "$logs/$1.times" 2>/dev/null | awk '{ printf "%.1f s", 60 * $1 + $2 + 60 * $3 + $4 }'
+    sed -n '2s/[ms]/ /gp' "$logs/$1.times" 2>/dev/null |
+        awk '{ printf "%.1f s", 60 * $1 + $2 + 60 * $3 + $4 }'
 }
 
 # count NAME: adds the last line of a part's log; a part without such a line counts as one test

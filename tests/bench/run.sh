@@ -30,20 +30,27 @@ expect() {
     fi
 }
 
-expect "variants side by side, in bursts, two runs" 0 , '^| 72x136x64, examples/gemm.pipe:BN=128,STAGES=5 |.*held |$' --quick --runs 2 \
+expect "variants side by side, in bursts, two runs" 0 , \
+    '^| 72x136x64, examples/gemm.pipe:BN=128,STAGES=5 |.*held |$' --quick --runs 2 \
     --shape 72x136x64 --try examples/gemm.pipe --try examples/gemm.pipe:BN=128,STAGES=5
-expect "clock and power are read" 0 , '^| 64x64x64 | examples/gemm.pipe |.*| 1500 | 600 | ' --quick --shape 64x64x64
-expect "e4m3 with scales, sustained, plotted" 0 e4m3 '^| 64x72x128 e4m3 sustained |.*held |$' --quick \
+expect "clock and power are read" 0 , '^| 64x64x64 | examples/gemm.pipe |.*| 1500 | 600 | ' \
+    --quick --shape 64x64x64
+expect "e4m3 with scales, sustained, plotted" 0 e4m3 '^| 64x72x128 e4m3 sustained |.*held |$' \
+    --quick \
     --shape 64x72x128 --type e4m3 --sustained --plot "$scratch/plot.svg"
 grep -q '^</svg>$' "$scratch/plot.svg" && grep -q '64x72x128' "$scratch/plot.svg" || {
     echo "FAIL  the plot"
     failed=$((failed + 1))
 }
-expect "what computes nothing is wrong" 1 idle 'examples/gemm.pipe is WRONG: C\[0, 0\] is -*nan' --quick --shape 64x64x64
-expect "a variant that does not compile leaves the others" 2 , '^| 64x64x64, examples/gemm.pipe |.*held |$' --quick \
+expect "what computes nothing is wrong" 1 idle 'examples/gemm.pipe is WRONG: C\[0, 0\] is -*nan' \
+    --quick --shape 64x64x64
+expect "a variant that does not compile leaves the others" 2 , \
+    '^| 64x64x64, examples/gemm.pipe |.*held |$' --quick \
     --shape 64x64x64 --try nowhere.pipe --try examples/gemm.pipe
-expect "other parameters" 2 , 'has parameters other than' --quick --shape 64x64x64 --try examples/gemm_bias_gelu.pipe
-expect "a fault names who ran" 2 fault=700 'CUDA_ERROR_ILLEGAL_ADDRESS (700)' --quick --shape 64x64x64
+expect "other parameters" 2 , 'has parameters other than' --quick --shape 64x64x64 \
+    --try examples/gemm_bias_gelu.pipe
+expect "a fault names who ran" 2 fault=700 'CUDA_ERROR_ILLEGAL_ADDRESS (700)' --quick \
+    --shape 64x64x64
 expect "PTX that the driver rejects" 3 jit 'examples/gemm.pipe: ' --quick --shape 64x64x64
 expect "no GPU" 2 init=100 'bench: needs a GPU: ' --row 8192
 expect "no memory" 2 memory=1000 'CUDA_ERROR_OUT_OF_MEMORY' --row 8192

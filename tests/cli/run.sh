@@ -74,21 +74,27 @@ expect "no command" 2 "pipec check" "$P"
 expect "help" 0 "pipec explain" "$P" --help
 expect "version" 0 "pipec 0." "$P" --version
 expect "unknown command" 2 'error: unknown command `frob`' "$P" frob
-holds "the commands are one line away" sh -c 'grep -qF "pipec --help" err && [ "$(wc -l <err)" = 2 ]'
+holds "the commands are one line away" \
+    sh -c 'grep -qF "pipec --help" err && [ "$(wc -l <err)" = 2 ]'
 # The README shows this run; the time and the reason for the emulator are those of a machine
-shown() { sed -e 's|^examples/||' -e 's/driver: .*)$/driver: ..)/' -e 's/^  [0-9.]* [mun]*s, .*/  time/'; }
+shown() { sed -e 's|^examples/||' -e 's/driver: .*)$/driver: ..)/' \
+    -e 's/^  [0-9.]* [mun]*s, .*/  time/'; }
 sed -n '/^examples\/axpy.pipe: kernel/,/^```/p' "$here/../../README.md" | sed '$d' | shown >readme
 "$P" run axpy.pipe 2>&1 | shown >printed
 holds "the run in the README" cmp readme printed
 expect "a command that is nearly right" 2 'did you mean `check`?' "$P" chekc axpy.pipe
 expect "an option that is nearly right" 2 'did you mean `--seed`?' "$P" run axpy.pipe --seeds=3
 expect "an option of one dash" 2 'did you mean `--on`?' "$P" run axpy.pipe -on emulator
-expect "a wrong option" 2 'help: `pipec run --help` lists its arguments' "$P" run axpy.pipe --frobnicate
+expect "a wrong option" 2 'help: `pipec run --help` lists its arguments' \
+    "$P" run axpy.pipe --frobnicate
 holds "two short lines" sh -c '[ "$(wc -l <err)" = 2 ] && [ "$(wc -c <err)" -lt 120 ]'
-expect "standard output is closed" 2 "cannot write standard output: it is closed" sh -c "'$P' run axpy.pipe N=5 --on emulator >&-"
+expect "standard output is closed" 2 "cannot write standard output: it is closed" \
+    sh -c "'$P' run axpy.pipe N=5 --on emulator >&-"
 expect "closed and silent" 0 - sh -c "'$P' check axpy.pipe >&-"
-expect "a file does not become standard output" 2 "it is closed" sh -c "'$P' run axpy.pipe N=5 --on emulator --save Y=closed.npy >&-"
-holds "the file holds data alone" sh -c "'$P' run axpy.pipe N=5 --on emulator --save Y=open.npy && cmp open.npy closed.npy"
+expect "a file does not become standard output" 2 "it is closed" \
+    sh -c "'$P' run axpy.pipe N=5 --on emulator --save Y=closed.npy >&-"
+holds "the file holds data alone" \
+    sh -c "'$P' run axpy.pipe N=5 --on emulator --save Y=open.npy && cmp open.npy closed.npy"
 expect "standard error is closed" 1 - sh -c "echo kernel | '$P' check - 2>&-"
 expect "standard input is closed" 2 "error[P0900]" sh -c "'$P' check - <&-"
 expect "a file for a command" 2 'help: `pipec run axpy.pipe` runs it' "$P" axpy.pipe
@@ -101,25 +107,37 @@ expect "flag with a value" 2 '`--bench` takes no value' "$P" run axpy.pipe --ben
 
 # ---- check
 expect "check is silent when all is right" 0 - "$P" check axpy.pipe two.pipe
-expect "check of what is not proved" 4 "incomplete[P0490]: cannot prove the barriers of pipe \`rows\`" "$P" check axpy.pipe unproved.pipe
-expect "an error is worse than what is not proved" 1 "incomplete[P0490]" sh -c "echo kernel >bad.pipe; '$P' check unproved.pipe bad.pipe"
+expect "check of what is not proved" 4 \
+    "incomplete[P0490]: cannot prove the barriers of pipe \`rows\`" \
+    "$P" check axpy.pipe unproved.pipe
+expect "an error is worse than what is not proved" 1 "incomplete[P0490]" \
+    sh -c "echo kernel >bad.pipe; '$P' check unproved.pipe bad.pipe"
 expect "what is not proved, denied" 1 "error[P0490]" "$P" check -D incomplete unproved.pipe
 expect "build of what is not proved" 4 "incomplete[P0490]" "$P" build unproved.pipe
 holds "goes on" test -s unproved.ptx
 expect "run of what is not proved" 4 "right (all 1000 elements checked)" "$P" run unproved.pipe
-expect "check with times" 0 "part             runs           ms      %        steps" "$P" check --times two.pipe
+expect "check with times" 0 "part             runs           ms      %        steps" \
+    "$P" check --times two.pipe
 holds "times of the kernels" sh -c "grep -Eq '^written +2 ' err && grep -Eq '^races +2 ' err"
 expect "check without times" 0 - "$P" check two.pipe
 expect "check without a file" 2 "no file is given" "$P" check
 expect "check reads standard input" 1 "<stdin>:1:" sh -c "echo kernel | '$P' check -"
-expect "check counts errors" 1 "2 errors" sh -c "printf 'const A = B;\nconst C = D;\nkernel k(X: f32[N]) for sm_90a {}' | '$P' check - 2>&1 | sed 's/^[3-9] errors/2 errors/'; echo kernel | '$P' check - >/dev/null 2>&1"
-expect "check has more than a missing file" 1 "error[P0900]: cannot open" sh -c "echo kernel >bad.pipe; '$P' check missing.pipe bad.pipe"
-expect "missing file" 2 'error[P0900]: cannot open `missing.pipe`: No such file' "$P" check missing.pipe
+expect "check counts errors" 1 "2 errors" \
+    sh -c "printf 'const A = B;\nconst C = D;\nkernel k(X: f32[N]) for sm_90a {}' | \
+        '$P' check - 2>&1 | sed 's/^[3-9] errors/2 errors/'; \
+        echo kernel | '$P' check - >/dev/null 2>&1"
+expect "check has more than a missing file" 1 "error[P0900]: cannot open" \
+    sh -c "echo kernel >bad.pipe; '$P' check missing.pipe bad.pipe"
+expect "missing file" 2 'error[P0900]: cannot open `missing.pipe`: No such file' \
+    "$P" check missing.pipe
 expect "folder" 2 "is a folder" "$P" check .
-expect "json of right files" 0 '{"file":"axpy.pipe","diagnostics":[]}' "$P" check --format=json axpy.pipe
-expect "json of a missing file" 2 '{"file":"missing.pipe","diagnostics":[{"code":"P0900"' "$P" check --format=json missing.pipe
+expect "json of right files" 0 '{"file":"axpy.pipe","diagnostics":[]}' \
+    "$P" check --format=json axpy.pipe
+expect "json of a missing file" 2 '{"file":"missing.pipe","diagnostics":[{"code":"P0900"' \
+    "$P" check --format=json missing.pipe
 expect "json has places" 1 '"line":1,"column":' sh -c "echo 'kernel 7' | '$P' check - --format=json"
-expect "format is text, json or sarif" 2 'takes text, json or sarif' "$P" check axpy.pipe --format=xml
+expect "format is text, json or sarif" 2 'takes text, json or sarif' \
+    "$P" check axpy.pipe --format=xml
 expect "other commands have no sarif" 2 'takes text or json' "$P" build axpy.pipe --format=sarif
 
 # ---- check: statics
@@ -146,21 +164,27 @@ valid() { (cd "$here/../.." && "$B/unit/sarif" "$scratch/out"); }
 expect "sarif of right files" 0 '"results":[]' "$P" check --format=sarif axpy.pipe two.pipe
 holds "sarif without results is valid" valid
 echo 'kernel 7' >'b d.pipe'
-expect "sarif of several files is one log" 1 '"uri":"b%20d.pipe"' "$P" check --format=sarif axpy.pipe 'b d.pipe' missing.pipe uncovered.pipe
+expect "sarif of several files is one log" 1 '"uri":"b%20d.pipe"' \
+    "$P" check --format=sarif axpy.pipe 'b d.pipe' missing.pipe uncovered.pipe
 holds "sarif is valid" valid
 holds "sarif is one run" sh -c '[ "$(grep -c "\"runs\"" out)" = 1 ]'
 holds "sarif has the missing file" printed '{"uri":"missing.pipe"}}'
 holds "sarif has the note" printed '"level":"note","message":{"text":"`ensures` has no claim'
 holds "sarif goes to standard output alone" test ! -s err
-expect "sarif of denied notes" 1 '"level":"error","message":{"text":"`ensures` has no claim' "$P" check --format=sarif -D P0149 uncovered.pipe
+expect "sarif of denied notes" 1 '"level":"error","message":{"text":"`ensures` has no claim' \
+    "$P" check --format=sarif -D P0149 uncovered.pipe
 holds "sarif of denied notes is valid" valid
 
 # ---- check: standard input under a name, several files, order
-expect "standard input has a name" 1 " --> src/k.pipe:1:8" sh -c "echo 'kernel 7' | '$P' check - --name src/k.pipe"
-expect "json of named standard input" 1 '{"file":"src/k.pipe","diagnostics":[{"code":"P0001"' sh -c "echo 'kernel 7' | '$P' check --name src/k.pipe --format=json -"
-expect "a name without standard input" 2 '`--name` is for standard input' "$P" check axpy.pipe --name k.pipe
+expect "standard input has a name" 1 " --> src/k.pipe:1:8" \
+    sh -c "echo 'kernel 7' | '$P' check - --name src/k.pipe"
+expect "json of named standard input" 1 '{"file":"src/k.pipe","diagnostics":[{"code":"P0001"' \
+    sh -c "echo 'kernel 7' | '$P' check --name src/k.pipe --format=json -"
+expect "a name without standard input" 2 '`--name` is for standard input' \
+    "$P" check axpy.pipe --name k.pipe
 expect "standard input twice" 2 "(standard input) is given twice" "$P" check - -
-expect "json is an object a line a file" 1 '"P0149"' "$P" check --format=json axpy.pipe uncovered.pipe 'b d.pipe' copy.pipe
+expect "json is an object a line a file" 1 '"P0149"' \
+    "$P" check --format=json axpy.pipe uncovered.pipe 'b d.pipe' copy.pipe
 holds "four files, four lines" sh -c '[ "$(wc -l <out)" = 4 ]'
 "$P" check 'b d.pipe' uncovered.pipe missing.pipe 2>first
 "$P" check 'b d.pipe' uncovered.pipe missing.pipe 2>second
@@ -177,7 +201,8 @@ expect "build with a denied note" 1 "error[P0149]" "$P" build -D P0149 uncovered
 holds "and no files" absent uncovered.ptx uncovered.json
 expect "run with a denied note" 1 "error[P0149]" "$P" run -D P0149 uncovered.pipe
 expect "run without" 0 "note[P0149]" "$P" run uncovered.pipe
-expect "an unknown code is not denied" 2 'error[P0916]: `P0194` is not a code' "$P" check -D P0194 axpy.pipe two.pipe
+expect "an unknown code is not denied" 2 'error[P0916]: `P0194` is not a code' \
+    "$P" check -D P0194 axpy.pipe two.pipe
 holds "with the nearest" said 'did you mean `P01'
 holds "and once" sh -c '[ "$(grep -c P0916 err)" = 1 ]'
 expect "words are no code" 2 '`everything` is not a code' "$P" build -D everything copy.pipe
@@ -196,7 +221,9 @@ expect "NUL byte" 1 "error[P0007]" sh -c "printf 'kernel \\000 k' | '$P' check -
 expect "invalid UTF-8" 1 "error[P0006]" sh -c "printf 'kernel \\377 k' | '$P' check -"
 expect "comment that is not closed" 1 "error[P0003]" sh -c "printf '/* kernel' | '$P' check -"
 expect "empty file" 1 "error[P0009]" sh -c "printf '' | '$P' check -"
-expect "10,000 nested blocks" 1 "error[P0008]" sh -c "{ printf 'kernel k() for sm_90a { role r: 1 warp '; head -c 10000 /dev/zero | tr '\\0' '{'; } | '$P' check -"
+expect "10,000 nested blocks" 1 "error[P0008]" \
+    sh -c "{ printf 'kernel k() for sm_90a { role r: 1 warp '; \
+        head -c 10000 /dev/zero | tr '\\0' '{'; } | '$P' check -"
 if [ "$(id -u)" -ne 0 ]; then
     cp axpy.pipe closed.pipe && chmod 0 closed.pipe
     expect "unreadable file" 2 "Permission denied" "$P" check closed.pipe
@@ -253,17 +280,20 @@ spares "a form onto the source" source.ptx "$P" build source.ptx --emit=ast -o s
 spares "the PTX onto standard input" source.ptx sh -c "'$P' build - -o source.ptx <source.ptx"
 rm source.* hard.ptx folder/soft.ptx
 expect "another ending" 2 "must end in .ptx or .cubin" "$P" build copy.pipe -o copy.txt
-expect "folder that is not there" 2 "No such file or directory" "$P" build copy.pipe -o missing/copy.ptx
+expect "folder that is not there" 2 "No such file or directory" \
+    "$P" build copy.pipe -o missing/copy.ptx
 mkdir half.json
 expect "manifest cannot be written" 2 "cannot write \`half.json\`" "$P" build copy.pipe -o half.ptx
 holds "then there is no PTX either" absent half.ptx
 holds "nor anything beside" sh -c '! ls | grep -q "half\.[a-z]*\.."'
-expect "refused program leaves no file" 1 "error[" sh -c "echo kernel >bad.pipe; '$P' build bad.pipe"
+expect "refused program leaves no file" 1 "error[" \
+    sh -c "echo kernel >bad.pipe; '$P' build bad.pipe"
 holds "no file of it" absent bad.ptx bad.json
 if [ -w /dev/full ]; then
     expect "full disk" 2 "cannot write standard output" sh -c "'$P' build copy.pipe -o - >/dev/full"
 fi
-expect "broken pipe" 2 - sh -c "{ sleep 0.3; '$P' build axpy.pipe -o -; echo \$? >code; } | true; exit \$(cat code)"
+expect "broken pipe" 2 - sh \
+    -c "{ sleep 0.3; '$P' build axpy.pipe -o -; echo \$? >code; } | true; exit \$(cat code)"
 expect "static" 0 "copy.pipe" "$P" build copy.pipe T=128 -o -
 expect "extent is no static" 2 '`N` is set at launch' "$P" build copy.pipe N=128
 expect "static that is not there" 2 'did you mean `T`' "$P" build copy.pipe t=128
@@ -273,14 +303,17 @@ expect "several kernels" 2 'kernels: `first`, `second`' "$P" build two.pipe
 expect "one of several" 0 "entry second" "$P" build two.pipe second -o -
 expect "unknown kernel" 2 'unknown kernel `third`' "$P" build two.pipe third
 expect "file without a kernel" 2 "error[P0903]" sh -c "echo 'const A = 3;' | '$P' build -"
-expect "check of a file without a kernel" 2 "error[P0903]" sh -c "echo 'const A = 3;' | '$P' check -"
-expect "two kernels named" 2 "is not NAME=VALUE, and the kernel is already given" "$P" build two.pipe first second
+expect "check of a file without a kernel" 2 "error[P0903]" \
+    sh -c "echo 'const A = 3;' | '$P' check -"
+expect "two kernels named" 2 "is not NAME=VALUE, and the kernel is already given" \
+    "$P" build two.pipe first second
 expect "the forms are listed" 0 "prog       the checked program" "$P" build --emit=list
 for form in $("$P" build --emit=list | cut -d ' ' -f 1); do
     "$P" build copy.pipe --emit=$form >out 2>err
     holds "emit $form" test -s out -a ! -s err
 done
-for form in $("$P" build --emit=list | cut -d ' ' -f 1 | grep -v -e manifest -e report -e ptx -e prog -e plan); do
+for form in $("$P" build --emit=list | cut -d ' ' -f 1 |
+    grep -v -e manifest -e report -e ptx -e prog -e plan); do
     expect "emit $form of what is refused" 1 "error[P0306]" "$P" build refused.pipe --emit=$form
     holds "its $form is there" test -s out
 done
@@ -298,22 +331,26 @@ expect "report" 0 "pipe p[2]" "$P" build copy.pipe --report
 holds "report of initialisation" printed "fence.mbarrier_init"
 holds "report and files" test -s copy.ptx
 expect "report of matrix moves" 0 "is written by stmatrix" "$P" build gemm.pipe --report
-holds "report of blocks of an SM" printed "1 block per SM, limited by shared memory; up to 147456 bytes in flight"
+holds "report of blocks of an SM" printed \
+    "1 block per SM, limited by shared memory; up to 147456 bytes in flight"
 sed -n 's/^    //p' "$here"/../../docs/report.md >wanted
 holds "the report is that of its page" sh -c 'test -s wanted && ! grep -vxFf out wanted'
 holds "report of swizzles" printed "swizzled over 128 bytes"
 expect "report of padding" 0 "rows padded by 4 bytes" "$P" build transpose_by_lanes.pipe --report
-expect "file limit" 2 "cannot write" sh -c 'ulimit -f 1; exec "$@"' sh "$P" build axpy.pipe -o limited.ptx
+expect "file limit" 2 "cannot write" \
+    sh -c 'ulimit -f 1; exec "$@"' sh "$P" build axpy.pipe -o limited.ptx
 holds "file limit, nothing left" sh -c '! ls limited* >/dev/null 2>&1'
 expect "watchdog" 0 "globaltimer" "$P" build copy.pipe --watchdog -o -
 "$P" build copy.pipe -o - >out 2>err
 holds "no watchdog" sh -c '! grep -q globaltimer out'
-expect "cubin without ptxas" 2 "error[P0907]" env PATH=/nonexistent "$P" build copy.pipe -o copy.cubin
+expect "cubin without ptxas" 2 "error[P0907]" \
+    env PATH=/nonexistent "$P" build copy.pipe -o copy.cubin
 mkdir bin
 printf '#!/bin/sh\necho "ptxas $5, line 30; error   : Unknown symbol" >&2\nexit 255\n' >bin/ptxas
 chmod +x bin/ptxas
 rm -f copy.json
-expect "ptxas rejects" 3 "error[P0908]: ptxas: error   : Unknown symbol" env PATH="$scratch/bin:$PATH" "$P" build copy.pipe -o copy.cubin
+expect "ptxas rejects" 3 "error[P0908]: ptxas: error   : Unknown symbol" \
+    env PATH="$scratch/bin:$PATH" "$P" build copy.pipe -o copy.cubin
 holds "its place" said " --> copy.pipe:"
 holds "no cubin, no manifest" absent copy.cubin copy.json
 cat >byhand.pipe <<'EOF'
@@ -335,16 +372,22 @@ line=$(grep -n oops "$text" | cut -d: -f1)
 echo "ptxas $text, line $line; error   : Arguments mismatch for instruction 'mov'" >&2
 exit 255
 EOF
-expect "ptxas rejects inline PTX" 1 "error[P0704]: inline PTX cannot be read: error   : Arguments mismatch" env PATH="$scratch/bin:$PATH" "$P" build byhand.pipe -o byhand.cubin
+expect "ptxas rejects inline PTX" 1 \
+    "error[P0704]: inline PTX cannot be read: error   : Arguments mismatch" \
+    env PATH="$scratch/bin:$PATH" "$P" build byhand.pipe -o byhand.cubin
 holds "its place" said " --> byhand.pipe:5:"
 holds "no cubin, no manifest" absent byhand.cubin byhand.json
-expect "the emulator rejects inline PTX" 1 "error[P0704]: inline PTX cannot be read: PTX line" "$P" run byhand.pipe --on emulator
+expect "the emulator rejects inline PTX" 1 "error[P0704]: inline PTX cannot be read: PTX line" \
+    "$P" run byhand.pipe --on emulator
 holds "its place" said " --> byhand.pipe:5:"
 sed 's/mov.b32 oops/unheard.of.b32 %r0/' byhand.pipe >unheard.pipe
-expect "the emulator does not know inline PTX" 4 "error[P0701]: PTX line" "$P" run unheard.pipe --on emulator
+expect "the emulator does not know inline PTX" 4 "error[P0701]: PTX line" \
+    "$P" run unheard.pipe --on emulator
 holds "its place" said " --> unheard.pipe:5:"
-printf '#!/bin/sh\necho "ptxas $5, line 30; warning : Odd" >&2\nwhile [ "$1" != -o ]; do shift; done\necho code >"$2"\n' >bin/ptxas
-expect "ptxas warns" 0 "warning[P0909]: ptxas: warning : Odd" env PATH="$scratch/bin:$PATH" "$P" build copy.pipe -o copy.cubin
+printf '#!/bin/sh\necho "ptxas $5, line 30; warning : Odd" >&2\n'\
+'while [ "$1" != -o ]; do shift; done\necho code >"$2"\n' >bin/ptxas
+expect "ptxas warns" 0 "warning[P0909]: ptxas: warning : Odd" \
+    env PATH="$scratch/bin:$PATH" "$P" build copy.pipe -o copy.cubin
 holds "cubin and manifest" test -s copy.cubin -a -s copy.json
 holds "nothing beside" sh -c '! ls | grep -q "cubin\.."'
 # fake NAME CODE TEXT WORDS..: a ptxas that prints the words, one a line, and makes a file
@@ -352,27 +395,41 @@ fake() {
     name=$1 code=$2 text=$3
     shift 3
     printf '%s\n' "$@" >bin/words
-    printf '#!/bin/sh\ncat %s/bin/words >&2\nwhile [ "$1" != -o ]; do shift; done\necho code >"$2"\n' "$scratch" >bin/ptxas
+    printf \
+        '#!/bin/sh\ncat %s/bin/words >&2\nwhile [ "$1" != -o ]; do shift; done\necho code >"$2"\n' \
+        "$scratch" >bin/ptxas
     expect "$name" "$code" "$text" env PATH="$scratch/bin:$PATH" "$P" build copy.pipe -o copy.cubin
 }
-fake "ptxas serialises" 0 "warning[P0810]: matrix instructions wait for each other in \`copy\`: the registers do not suffice" \
-    "ptxas info    : (C7511) Potential Performance Loss: wgmma.mma_async instructions are serialized due to insufficient register resources"
+fake "ptxas serialises" 0 \
+    "warning[P0810]: matrix instructions wait for each other in \`copy\`: the registers do not \
+suffice" \
+    "ptxas info    : (C7511) Potential Performance Loss: wgmma.mma_async instructions are \
+serialized due to insufficient register resources"
 holds "at the kernel's head" said " --> copy.pipe:"
 holds "help" said "share them among more warpgroups"
 fake "ptxas inserts a fence" 0 "warning[P0810]" \
-    "ptxas info    : (C7519) warpgroup.arrive is injected in around line 60 by compiler to allow use of registers in GMMA in function 'copy'" \
-    "ptxas info    : (C7519) warpgroup.arrive is injected in around line 60 by compiler to allow use of registers in GMMA in function 'copy'"
+    "ptxas info    : (C7519) warpgroup.arrive is injected in around line 60 by compiler \
+to allow use of registers in GMMA in function 'copy'" \
+    "ptxas info    : (C7519) warpgroup.arrive is injected in around line 60 by compiler \
+to allow use of registers in GMMA in function 'copy'"
 holds "its PTX line" said "line 60 of the PTX is of"
 holds "said once" sh -c 'test $(grep -c "warning" err) = 1'
 fake "ptxas ignores setmaxnreg" 0 "warning[P0811]" \
-    "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at entry."
-fake "ptxas spills" 0 "warning[P0812]: \`copy\` keeps values in local memory: a frame of 40 bytes per thread, 8 bytes of spill stores, 16 of spill loads" \
+    "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to \
+determine register count at entry."
+fake "ptxas spills" 0 \
+    "warning[P0812]: \`copy\` keeps values in local memory: a frame of 40 bytes per thread, \
+8 bytes of spill stores, 16 of spill loads" \
     "    40 bytes stack frame, 8 bytes spill stores, 16 bytes spill loads"
-fake "ptxas uses local memory" 0 "warning[P0812]" "ptxas info    : Used 16 registers, used 1 barriers, 32 bytes lmem"
-fake "a number that is not known" 0 "warning[P0909]: ptxas: info    : (C7599) Something new" "ptxas info    : (C7599) Something new"
-fake "ptxas is content" 0 - "ptxas info    : 0 bytes gmem" "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" \
+fake "ptxas uses local memory" 0 "warning[P0812]" \
+    "ptxas info    : Used 16 registers, used 1 barriers, 32 bytes lmem"
+fake "a number that is not known" 0 "warning[P0909]: ptxas: info    : (C7599) Something new" \
+    "ptxas info    : (C7599) Something new"
+fake "ptxas is content" 0 - "ptxas info    : 0 bytes gmem" \
+    "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" \
     "ptxas info    : Used 16 registers, used 1 barriers"
-expect "time in ptxas" 0 "time: " env PATH="$scratch/bin:$PATH" "$P" build copy.pipe -o copy.cubin --report
+expect "time in ptxas" 0 "time: " \
+    env PATH="$scratch/bin:$PATH" "$P" build copy.pipe -o copy.cubin --report
 expect "no time without it" 0 "pipe p[2]" "$P" build copy.pipe --report
 holds "none" sh -c '! grep -q "^time" out'
 rm -r bin
@@ -402,15 +459,18 @@ expect "fraction" 2 "error[P0605]" "$P" run copy.pipe N=5.5
 case $B in
 *asan*) ;; # its shadow needs the address space
 *)
-    expect "no memory on the host" 2 "error[P0610]" sh -c "ulimit -v 2000000; '$P' run copy.pipe N=2146435072"
+    expect "no memory on the host" 2 "error[P0610]" \
+        sh -c "ulimit -v 2000000; '$P' run copy.pipe N=2146435072"
     sed 's/^    ensures/    example X[i] = i % 7;\n&/' copy.pipe >formula.pipe
     expect "a formula fills a tensor" 0 "right" "$P" run formula.pipe N=5000
-    expect "no memory for its values" 2 "error[P0905]" sh -c "ulimit -v 300000; '$P' run formula.pipe N=100000000"
+    expect "no memory for its values" 2 "error[P0905]" \
+        sh -c "ulimit -v 300000; '$P' run formula.pipe N=100000000"
     ;;
 esac
 expect "no elements" 0 "right" "$P" run copy.pipe N=0
 expect "scalar of no range" 2 "too large for 64-bit floating point" "$P" run axpy.pipe N=16 a=1e999
-expect "scalar that is too small" 2 "too small for 64-bit floating point" "$P" run axpy.pipe N=16 a=1e-400
+expect "scalar that is too small" 2 "too small for 64-bit floating point" \
+    "$P" run axpy.pipe N=16 a=1e-400
 expect "scalar that would be 0" 2 "it rounds to 0 in f32" "$P" run axpy.pipe N=16 a=1e-60
 expect "fill of no range" 2 "error[P0606]" "$P" run axpy.pipe N=16 --fill X=1e999
 expect "static of no range" 2 "error[P0606]" "$P" build copy.pipe T=1e999
@@ -428,38 +488,54 @@ expect "without the watchdog" 0 "right" "$P" run copy.pipe N=512 --watchdog 0
 expect "watchdog's patience" 2 "number of seconds" "$P" run copy.pipe N=512 --watchdog soon
 
 # ---- schedules of the emulator
-expect "schedules agree" 0 "the same result on 5 schedules of the emulator" "$P" run axpy.pipe N=10000 --schedules 5
-expect "schedules begin with the same data" 0 "right" "$P" run axpy.pipe N=600 --fill X=iota --fill Y=1 a=2 --schedules 3 --save Y=many.npy
-expect "one schedule" 0 "right" "$P" run axpy.pipe N=600 --fill X=iota --fill Y=1 a=2 --save Y=one.npy --on emulator
+expect "schedules agree" 0 "the same result on 5 schedules of the emulator" \
+    "$P" run axpy.pipe N=10000 --schedules 5
+expect "schedules begin with the same data" 0 "right" \
+    "$P" run axpy.pipe N=600 --fill X=iota --fill Y=1 a=2 --schedules 3 --save Y=many.npy
+expect "one schedule" 0 "right" \
+    "$P" run axpy.pipe N=600 --fill X=iota --fill Y=1 a=2 --save Y=one.npy --on emulator
 holds "what is saved is the first one's" cmp one.npy many.npy
 expect "the plain schedule shows no race" 4 "right" "$P" run schedules.pipe
-expect "another one does" 1 'elements of `Y` depend on the schedule' "$P" run schedules.pipe --schedules 40
+expect "another one does" 1 'elements of `Y` depend on the schedule' \
+    "$P" run schedules.pipe --schedules 40
 holds "how to repeat it" said '`--schedule '
 seed=$(sed -n 's/.*`--schedule \([0-9]*\)` runs.*/\1/p' err)
-holds "the schedules are the same each time" sh -c "cp err first; '$P' run schedules.pipe --schedules 40 2>second; cmp first second"
-expect "the seed repeats it" 4 "right" "$P" run schedules.pipe --schedule "${seed:-none}" --save Y=raced.npy
-holds "with another result" sh -c "'$P' run schedules.pipe --save Y=plain.npy; test -s plain.npy && ! cmp plain.npy raced.npy"
-expect "differences as json" 1 '"code":"P0852"' "$P" run schedules.pipe --schedule 1 --schedules 40 --format=json
-expect "schedules on a GPU" 2 '`--schedules` is for the emulator, which `--on gpu` does not use' "$P" run axpy.pipe --schedules 2 --on gpu
-expect "a schedule on a GPU" 2 '`--schedule` is for the emulator' "$P" run axpy.pipe --schedule 2 --on gpu
-expect "schedules on a device" 2 '`--schedules` is for the emulator and `--device` for the GPU' "$P" run axpy.pipe --schedules 2 --device 0
+holds "the schedules are the same each time" \
+    sh -c "cp err first; '$P' run schedules.pipe --schedules 40 2>second; cmp first second"
+expect "the seed repeats it" 4 "right" \
+    "$P" run schedules.pipe --schedule "${seed:-none}" --save Y=raced.npy
+holds "with another result" sh \
+    -c "'$P' run schedules.pipe --save Y=plain.npy; test -s plain.npy && ! cmp plain.npy raced.npy"
+expect "differences as json" 1 '"code":"P0852"' \
+    "$P" run schedules.pipe --schedule 1 --schedules 40 --format=json
+expect "schedules on a GPU" 2 '`--schedules` is for the emulator, which `--on gpu` does not use' \
+    "$P" run axpy.pipe --schedules 2 --on gpu
+expect "a schedule on a GPU" 2 '`--schedule` is for the emulator' \
+    "$P" run axpy.pipe --schedule 2 --on gpu
+expect "schedules on a device" 2 '`--schedules` is for the emulator and `--device` for the GPU' \
+    "$P" run axpy.pipe --schedules 2 --device 0
 expect "no schedule" 2 '`--schedules` must be 1 or more' "$P" run axpy.pipe --schedules 0
 
 # ---- data
-expect "save" 0 "right" "$P" run axpy.pipe N=600 --fill X=iota --fill Y=1 a=2 --save Y=y.npy --save X=x.npy
+expect "save" 0 "right" \
+    "$P" run axpy.pipe N=600 --fill X=iota --fill Y=1 a=2 --save Y=y.npy --save X=x.npy
 expect "read back" 0 "f32[600]" "$P" run copy.pipe X=y.npy --save Y=z.npy
 holds "the same bytes" cmp y.npy z.npy
-expect "two saves onto one file" 2 'write the same file' "$P" run copy.pipe N=5 --save X=both.npy --save Y=./both.npy
+expect "two saves onto one file" 2 'write the same file' \
+    "$P" run copy.pipe N=5 --save X=both.npy --save Y=./both.npy
 holds "neither is written" absent both.npy
 ln z.npy other.npy
-expect "two saves onto links of one file" 2 'write the same file' "$P" run copy.pipe N=5 --save X=z.npy --save Y=other.npy
+expect "two saves onto links of one file" 2 'write the same file' \
+    "$P" run copy.pipe N=5 --save X=z.npy --save Y=other.npy
 cp copy.pipe source.npy
-expect "a save onto the source" 2 'would overwrite the source' "$P" run source.npy N=5 --save Y=source.npy
+expect "a save onto the source" 2 'would overwrite the source' \
+    "$P" run source.npy N=5 --save Y=source.npy
 holds "it is intact" cmp copy.pipe source.npy
 expect "a save onto what was read" 0 right "$P" run copy.pipe X=y.npy --save Y=y.npy
 expect "save of an unknown tensor" 2 "error[P0906]" "$P" run copy.pipe N=5 --save Z=z.npy
 expect "save without a file" 2 "error[P0600]" "$P" run copy.pipe N=5 --save Y
-expect "save into a folder that is not there" 2 "error[P0618]" "$P" run copy.pipe N=5 --save Y=missing/y.npy
+expect "save into a folder that is not there" 2 "error[P0618]" \
+    "$P" run copy.pipe N=5 --save Y=missing/y.npy
 holds "wrong results are saved too" sh -c "'$P' run wrong.pipe --save Y=w.npy; test -s w.npy"
 expect "extents disagree" 2 "error[P0604]" "$P" run copy.pipe X=y.npy N=601
 expect "data that is not there" 2 "error[P0611]" "$P" run copy.pipe X=none.npy
@@ -477,7 +553,8 @@ sed 's/(600,), }  /(20,30), } /' y.npy >matrix.npy
 expect "another rank" 2 "error[P0617]" "$P" run copy.pipe X=matrix.npy
 
 # ---- a driver that is not there, and one that is
-expect "no driver, GPU wanted" 2 "error[P0800]: no GPU can be used" "$P" run copy.pipe N=512 --on gpu
+expect "no driver, GPU wanted" 2 "error[P0800]: no GPU can be used" \
+    "$P" run copy.pipe N=512 --on gpu
 expect "no driver, device named" 2 "error[P0800]" "$P" run copy.pipe N=512 --device 0
 expect "no driver, both wanted" 2 "error[P0800]" "$P" run copy.pipe N=512 --on both
 if [ -e "$STANDIN" ]; then
@@ -486,7 +563,8 @@ if [ -e "$STANDIN" ]; then
     gpu "older GPU" 2 "(8.0)" capability=8.0 "$P" run copy.pipe N=512 --on gpu
     gpu "newer GPU" 2 "(12.0)" capability=12.0 "$P" run copy.pipe N=512 --on gpu
     gpu "newer GPU: the emulator" 0 "on the emulator" capability=12.0 "$P" run copy.pipe N=512
-    gpu "device that is not there" 2 "device 7 does not exist" "" "$P" run copy.pipe N=512 --device 7
+    gpu "device that is not there" 2 "device 7 does not exist" "" \
+        "$P" run copy.pipe N=512 --device 7
     gpu "old driver" 2 "too old" driver=11080 "$P" run copy.pipe N=512 --on gpu
     gpu "broken driver" 2 "error[P0800]" init=803 "$P" run copy.pipe N=512 --on gpu
     gpu "no memory on the device" 2 "error[P0803]" memory=1000 "$P" run copy.pipe N=512
@@ -503,10 +581,15 @@ if [ -e "$STANDIN" ]; then
     gpu "tensor map refused" 3 "error[P0807]" map "$P" run axpy.pipe N=512
     gpu "nothing is written" 1 "never written" "" "$P" run copy.pipe N=512
     gpu "emulator and GPU disagree" 1 "error[P0852]" "" "$P" run copy.pipe N=512 --on both
-    gpu "schedules leave the GPU out" 0 "on 2 schedules of the emulator" "" "$P" run copy.pipe N=512 --schedules 2
-    gpu "schedules beside the GPU" 1 "on 2 schedules of the emulator" "" "$P" run copy.pipe N=512 --schedules 2 --on both
-    gpu "json of both machines" 1 '{"agree":false,"text":"' "" "$P" run copy.pipe N=512 --on both --format=json
-    holds "and one of each" sh -c 'grep -q "\"on\":\"gpu\"" out && grep -q "\"on\":\"emulator\"" out && [ "$(wc -l <out)" = 3 ]'
+    gpu "schedules leave the GPU out" 0 "on 2 schedules of the emulator" "" \
+        "$P" run copy.pipe N=512 --schedules 2
+    gpu "schedules beside the GPU" 1 "on 2 schedules of the emulator" "" \
+        "$P" run copy.pipe N=512 --schedules 2 --on both
+    gpu "json of both machines" 1 '{"agree":false,"text":"' "" \
+        "$P" run copy.pipe N=512 --on both --format=json
+    holds "and one of each" \
+        sh -c 'grep -q "\"on\":\"gpu\"" out && grep -q "\"on\":\"emulator\"" out &&
+            [ "$(wc -l <out)" = 3 ]'
     gpu "bench" 1 "median of 20 launches" "" "$P" run copy.pipe N=512 --bench
 fi
 
@@ -519,14 +602,16 @@ expect "embed is built" 0 - ${CC:-cc} -Wall -Wextra -I"$here/../../include" $san
 expect "embed runs" 0 "axpy on the emulator: 0 of 100000 elements wrong" ./embed axpy.pipe
 # The command in its head, as a reader types it after `make install`
 case $B in *asan*) mode=asan ;; *) mode=release ;; esac
-MAKEFLAGS='' make -s -C "$here/../.." install MODE=$mode BUILD="$(dirname "$B")" PREFIX="$scratch/prefix" >out 2>err
+MAKEFLAGS='' make -s -C "$here/../.." install MODE=$mode \
+    BUILD="$(dirname "$B")" PREFIX="$scratch/prefix" >out 2>err
 holds "make install" test -s prefix/lib/libpipec.so.0 -a -s prefix/share/man/man1/pipec.1
 if command -v pkg-config >/dev/null; then
     mkdir -p examples/embed
     cp "$here/../../examples/embed/embed.c" examples/embed
     cp axpy.pipe examples
     typed=$(sed -n 's/^ \*   cc /'"${CC:-cc} $sanitizers "'/p' examples/embed/embed.c)
-    expect "the command in the head of embed.c" 0 "0 of 100000 elements wrong" env PKG_CONFIG_PATH="$scratch/prefix/lib/pkgconfig" \
+    expect "the command in the head of embed.c" 0 "0 of 100000 elements wrong" \
+        env PKG_CONFIG_PATH="$scratch/prefix/lib/pkgconfig" \
         sh -c "cd examples/embed && $typed"
 else
     skip "the command in the head of embed.c: pkg-config is not installed"
@@ -540,8 +625,10 @@ case $B in
 *)
     expect "a long run" 0 "right (a sample" "$P" run gemm.pipe --on emulator M=2048 N=2048 K=512
     # the emulator's own time: the process also generates inputs and checks results
-    if awk '$2 ~ /^(ms|s),$/ { ms = $2 == "s," ? $1 * 1000 : $1 } END { exit !(ms >= 2000) }' out; then
-        holds "is not silent" grep -Eq '^emulating: [0-9]+ % in [0-9]+ (s|min), about [0-9]+ (s|min) left$' err
+    if awk '$2 ~ /^(ms|s),$/ { ms = $2 == "s," ? $1 * 1000 : $1 } END { exit !(ms >= 2000) }' out; \
+        then
+        holds "is not silent" grep \
+            -Eq '^emulating: [0-9]+ % in [0-9]+ (s|min), about [0-9]+ (s|min) left$' err
         holds "nor noisy" sh -c '[ "$(wc -l <err)" -le 8 ]'
     else
         skip "progress of a long run: this machine is too fast for it"
@@ -550,17 +637,24 @@ case $B in
 esac
 
 # ---- results as JSON
-expect "json of a run" 0 '"verdict":"right","status":0,"text":"right (all 5 elements checked' "$P" run axpy.pipe N=5 --on emulator --format=json
+expect "json of a run" 0 '"verdict":"right","status":0,"text":"right (all 5 elements checked' \
+    "$P" run axpy.pipe N=5 --on emulator --format=json
 holds "is one object" sh -c '[ "$(wc -l <out)" = 1 ] && ! test -s err'
-holds "says where it ran" printed '"on":"emulator","device":"emulator","no_gpu":null,"arguments":"X: f32[5]'
-expect "json of a wrong result" 1 '"verdict":"wrong","status":1' "$P" run wrong.pipe --on emulator --format=json
+holds "says where it ran" printed \
+    '"on":"emulator","device":"emulator","no_gpu":null,"arguments":"X: f32[5]'
+expect "json of a wrong result" 1 '"verdict":"wrong","status":1' \
+    "$P" run wrong.pipe --on emulator --format=json
 holds "its diagnostics are JSON" said '"code":"P0850"'
-expect "json without ensures" 0 '"verdict":"not checked","status":0' sh -c "sed '/ensures/d' copy.pipe | '$P' run - N=5 --on emulator --format=json"
-expect "json of what is refused" 1 '"verdict":"none","status":1}' sh -c "echo kernel | '$P' run - --format=json"
+expect "json without ensures" 0 '"verdict":"not checked","status":0' \
+    sh -c "sed '/ensures/d' copy.pipe | '$P' run - N=5 --on emulator --format=json"
+expect "json of what is refused" 1 '"verdict":"none","status":1}' \
+    sh -c "echo kernel | '$P' run - --format=json"
 expect "json of a wrong word" 2 '"verdict":"none","status":2}' "$P" run axpy.pipe M=5 --format=json
-expect "json of what is not proved" 4 '"verdict":"right","status":4' "$P" run unproved.pipe --on emulator --format=json
+expect "json of what is not proved" 4 '"verdict":"right","status":4' \
+    "$P" run unproved.pipe --on emulator --format=json
 printf 'kernel' >"$(printf 'odd\377"\n.pipe')"
-expect "json of an odd name" 1 '{"file":"odd\ufffd\"\u000a.pipe","kernel":null' "$P" run odd*.pipe --format=json
+expect "json of an odd name" 1 '{"file":"odd\ufffd\"\u000a.pipe","kernel":null' \
+    "$P" run odd*.pipe --format=json
 expect "json of tune without a GPU" 2 '"trials":[{"values":' "$P" tune gemm.pipe --format=json
 
 # ---- the first build on a bare machine: apt's output is shown only on failure
@@ -568,9 +662,11 @@ mkdir bare
 printf '#!/bin/sh\necho 0\n' >bare/id
 printf '#!/bin/sh\necho "apt: $*"\necho "E: no network" >&2\nexit ${APT_EXIT:-0}\n' >bare/apt-get
 chmod +x bare/id bare/apt-get
-expect "apt is quiet" 0 "setup: installing flex" env PATH="$scratch/bare:$PATH" FLEX=/nonexistent sh "$here/../../tools/setup.sh"
+expect "apt is quiet" 0 "setup: installing flex" \
+    env PATH="$scratch/bare:$PATH" FLEX=/nonexistent sh "$here/../../tools/setup.sh"
 holds "one line" sh -c '[ "$(cat out err | wc -l)" = 1 ]'
-expect "apt fails aloud" 2 "E: no network" env APT_EXIT=100 PATH="$scratch/bare:$PATH" FLEX=/nonexistent sh "$here/../../tools/setup.sh"
+expect "apt fails aloud" 2 "E: no network" \
+    env APT_EXIT=100 PATH="$scratch/bare:$PATH" FLEX=/nonexistent sh "$here/../../tools/setup.sh"
 expect "a compiler of two words" 0 - env CC="env ${CC:-cc}" sh "$here/../../tools/setup.sh"
 
 # ---- explain
@@ -580,19 +676,22 @@ expect "unknown code" 2 "unknown code" "$P" explain P9999
 expect "near code" 2 'did you mean `P0100`' "$P" explain P010O
 expect "all codes" 0 "P0850  result violates" "$P" explain
 "$P" explain >out 2>err
-holds "every code has its page" sh -c "test \$(wc -l <out) -eq \$(grep -c '^DIAG(' '$here/../../util/errors.def')"
+holds "every code has its page" \
+    sh -c "test \$(wc -l <out) -eq \$(grep -c '^DIAG(' '$here/../../util/errors.def')"
 
 # ---- tune: cases that need no GPU, then with the stand-in, whose launches take longer and longer
 expect "tune without a file" 2 "no file is given" "$P" tune
 expect "tune: help" 0 "pipec tune FILE" "$P" tune --help
 expect "tune without a GPU" 2 "error[P0800]: no GPU can be used" "$P" tune same.pipe
 holds "why" said "tuning measures times"
-expect "tune on the emulator" 2 "tuning measures times, which the emulator cannot give" "$P" tune same.pipe --on emulator
+expect "tune on the emulator" 2 "tuning measures times, which the emulator cannot give" \
+    "$P" tune same.pipe --on emulator
 expect "tune on something else" 2 "\`--on\` takes only gpu for tuning" "$P" tune same.pipe --on both
 expect "tune in no round" 2 "\`--rounds\` must be 1 to 1000" "$P" tune same.pipe --rounds 0
 expect "nothing to tune" 2 "error[P0913]" "$P" tune copy.pipe
 expect "nothing left to tune" 2 "error[P0913]" "$P" tune same.pipe T=128 STAGES=1
-sed 's/in {1, 2}/in {1, 2, 3, 4, 5, 6, 7, 8}/; s/T = 256 in {/T = 256 in {8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, /
+sed 's/in {1, 2}/in {1, 2, 3, 4, 5, 6, 7, 8}/
+    s/T = 256 in {/T = 256 in {8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, /
      s/ensures/static A = 0 in {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};\n    ensures/' same.pipe >many.pipe
 expect "too many combinations" 2 "error[P0914]" "$P" tune many.pipe
 expect "tune of a file that is not there" 2 "error[P0900]" "$P" tune missing.pipe
@@ -604,16 +703,20 @@ expect "tune with an unknown extent" 2 "error[P060" "$P" tune same.pipe M=5
 sed 's/in {128, 256, 100000}/in {100000}/; s/T = 256/T = 100000/' same.pipe >none.pipe
 expect "tune where nothing fits" 1 "error[P0500]" "$P" tune none.pipe
 holds "each with its reason" printed "T=100000 STAGES=2"
-sed 's/ensures/static U = 1 in {1, 2};\n    requires N % (U * 3 + 7) == 0;\n    ensures/' same.pipe >demanding.pipe
+sed 's/ensures/static U = 1 in {1, 2};\n    requires N % (U * 3 + 7) == 0;\n    ensures/' \
+    same.pipe >demanding.pipe
 expect "a precondition of some" 2 "error[P0800]" "$P" tune demanding.pipe
 expect "a precondition of all" 2 "error[P0915]" "$P" tune demanding.pipe N=1003
 holds "nothing is kept so far" absent cache
 if [ -e "$STANDIN" ]; then
     gpu "tune" 0 "T=128 STAGES=1 " "" "$P" tune same.pipe
     holds "the fastest comes first" printed " us  141.6 %  best"
-    holds "what does not fit is out" printed "out  P0500: kernel \`same\` needs 400016 bytes of shared memory"
-    holds "its file" printed "kept for N=769..1024 on Stand-in: T=128 STAGES=1 ($scratch/cache/tune.json)"
-    gpu "run takes the choice" 0 "tuned: T=128 STAGES=1 (pipec tune, N=769..1024 on Stand-in)" "" "$P" run same.pipe
+    holds "what does not fit is out" printed \
+        "out  P0500: kernel \`same\` needs 400016 bytes of shared memory"
+    holds "its file" printed \
+        "kept for N=769..1024 on Stand-in: T=128 STAGES=1 ($scratch/cache/tune.json)"
+    gpu "run takes the choice" 0 "tuned: T=128 STAGES=1 (pipec tune, N=769..1024 on Stand-in)" "" \
+        "$P" run same.pipe
     holds "and is compiled so" printed "8 tiles"
     gpu "at the end of the class" 0 "tuned: " "" "$P" run same.pipe N=769
     gpu "bench too" 0 "tuned: " "" "$P" run same.pipe --bench
@@ -639,25 +742,33 @@ if [ -e "$STANDIN" ]; then
     untuned "another kernel" "$P" run different.pipe
     sed 's/T = 256/T = 128/' same.pipe >default.pipe
     untuned "another text" "$P" run default.pipe
-    gpu "with a static that is given" 0 "kept for N=769..1024 on Stand-in: T=128 (" "" "$P" tune same.pipe STAGES=2
+    gpu "with a static that is given" 0 "kept for N=769..1024 on Stand-in: T=128 (" "" \
+        "$P" tune same.pipe STAGES=2
     gpu "it holds for that" 0 "tuned: T=128 (pipec tune" "" "$P" run same.pipe STAGES=2
     gpu "beside the other" 0 "tuned: T=128 STAGES=1" "" "$P" run same.pipe
     gpu "forget" 0 "not kept: as requested" "" "$P" tune same.pipe N=5000 --forget --rounds 1
     holds "one round" printed "the median of 1 rounds"
     holds "forgotten" sh -c '! grep -q N=4097 cache/tune.json'
-    gpu "tuning with an empty PIPEC_CACHE" 0 "not kept: PIPEC_CACHE is empty" "" env PIPEC_CACHE= "$P" tune same.pipe
-    gpu "no HOME" 0 "not kept: neither HOME nor PIPEC_CACHE is set" "" env -u PIPEC_CACHE -u HOME -u XDG_CACHE_HOME "$P" tune same.pipe
-    gpu "in HOME" 0 "$scratch/home/.cache/pipec/tune.json" "" env -u PIPEC_CACHE -u XDG_CACHE_HOME HOME="$scratch/home" "$P" tune same.pipe
-    gpu "in XDG_CACHE_HOME" 0 "$scratch/xdg/pipec/tune.json" "" env -u PIPEC_CACHE XDG_CACHE_HOME="$scratch/xdg" "$P" tune same.pipe
-    gpu "a file is no folder" 2 "error[P0912]" "" env PIPEC_CACHE="$scratch/same.pipe" "$P" tune same.pipe
+    gpu "tuning with an empty PIPEC_CACHE" 0 "not kept: PIPEC_CACHE is empty" "" \
+        env PIPEC_CACHE= "$P" tune same.pipe
+    gpu "no HOME" 0 "not kept: neither HOME nor PIPEC_CACHE is set" "" \
+        env -u PIPEC_CACHE -u HOME -u XDG_CACHE_HOME "$P" tune same.pipe
+    gpu "in HOME" 0 "$scratch/home/.cache/pipec/tune.json" "" \
+        env -u PIPEC_CACHE -u XDG_CACHE_HOME HOME="$scratch/home" "$P" tune same.pipe
+    gpu "in XDG_CACHE_HOME" 0 "$scratch/xdg/pipec/tune.json" "" \
+        env -u PIPEC_CACHE XDG_CACHE_HOME="$scratch/xdg" "$P" tune same.pipe
+    gpu "a file is no folder" 2 "error[P0912]" "" \
+        env PIPEC_CACHE="$scratch/same.pipe" "$P" tune same.pipe
     holds "the table stands" printed "best"
     if [ "$(id -u)" != 0 ]; then
         mkdir -m 555 fixed
-        gpu "read-only folder" 2 "error[P0912]" "" env PIPEC_CACHE="$scratch/fixed" "$P" tune same.pipe
+        gpu "read-only folder" 2 "error[P0912]" "" \
+            env PIPEC_CACHE="$scratch/fixed" "$P" tune same.pipe
     fi
     cp cache/tune.json right.json
     sed 's/T=128 STAGES=1/T=96 STAGES=1/' right.json >cache/tune.json
-    gpu "a choice outside of its set" 0 'warning[P0911]: the tuned choice `T=96`' "" "$P" run same.pipe
+    gpu "a choice outside of its set" 0 'warning[P0911]: the tuned choice `T=96`' "" \
+        "$P" run same.pipe
     holds "is not taken" sh -c '! grep -q tuned: out && grep -q "right (all" out'
     sed 's/T=128 STAGES=1/T=128 Q=1/' right.json >cache/tune.json
     gpu "a choice of no static" 0 'warning[P0911]: the tuned choice `Q=1`' "" "$P" run same.pipe
@@ -686,7 +797,8 @@ if [ -e "$STANDIN" ]; then
     done
     wait
     holds "several at a time" sh -c 'test $(grep -c "N=[0-9]*\.\." cache/tune.json) = 5'
-    holds "nothing lies about" sh -c '! ls cache | grep -qv "^tune\.json\(\.lock\|\.broken\(\.2\)*\)*$"'
+    holds "nothing lies about" \
+        sh -c '! ls cache | grep -qv "^tune\.json\(\.lock\|\.broken\(\.2\)*\)*$"'
 fi
 
 line="$passed passed, $failed failed"
