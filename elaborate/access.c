@@ -379,6 +379,7 @@ Access *elab_access_of(Elab *e, const AstExpr *ast, bool write) {
                        .type = object.type,
                        .rank = object.rank,
                        .span = read->span};
+    access_allocate(e->arena, access);
     bool fine = true;
     for (size_t i = 0; i < given; i++) {
         access->subs[i] = subscript(e, &object, read->subscript.subs.items[i]);

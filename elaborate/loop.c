@@ -42,6 +42,7 @@ static Expr *copy_read(Copy *copy, Expr *x) {
     *y = *x;
     y->read = NEW(copy->e->arena, Access);
     *y->read = *x->read;
+    access_allocate(copy->e->arena, y->read);
     for (int i = 0; i < x->read->rank; i++) y->read->subs[i] = copy_expr(copy, x->read->subs[i]);
     return y;
 }

@@ -54,6 +54,7 @@ static Access whole_access(Elab *e, Object object, Span span) {
                      .type = object.type,
                      .rank = object.rank,
                      .span = span};
+    access_allocate(e->arena, &access);
     for (int i = 0; i < object.rank; i++) access.subs[i] = elab_make_index(e, i, span);
     return access;
 }
@@ -438,6 +439,7 @@ static Access *target_of(Elab *e, const AstExpr *ast) {
                        .rank = object.rank,
                        .span = ast->span};
     if (object.space == SPACE_GLOBAL || object.space == SPACE_LET) return NULL;
+    access_allocate(e->arena, access);
     for (int i = 0; i < object.rank; i++) access->subs[i] = elab_poison(e, ast->span).x;
     return access;
 }

@@ -267,6 +267,7 @@ Val elab_address(Elab *e, const AstExpr *ast) {
     Access *tile = NEW(e->arena, Access);
     *tile = (Access){.space = object.space, .object = object.object, .field = object.field, .type = object.type,
                      .rank = object.rank, .span = arg->span};
+    access_allocate(e->arena, tile);
     const Pipe *pipe = NULL;
     if (object.space == SPACE_STAGE) {
         const Handle *handle = &e->role->handles.items[object.object];

@@ -67,6 +67,12 @@ Expr *expr_binary(Arena *arena, BinaryOp op, Expr *left, Expr *right, Span span)
     return expr;
 }
 
+void access_allocate(Arena *arena, Access *access) {
+    access->subs = NEW_ARRAY(arena, Expr *, access->rank);
+    access->affine = NEW_ARRAY(arena, Affine, access->rank);
+    access->inside = NEW_ARRAY(arena, bool, access->rank);
+}
+
 /* ---- properties derived from operands -------------------------------------------------------- */
 
 static Uniformity wider(Uniformity a, Uniformity b) { return a > b ? a : b; }

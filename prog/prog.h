@@ -90,11 +90,12 @@ typedef struct Access {
     Expr *element;  /* tile of an array field; NULL: the field is one tile */
     bool old;       /* `old Y[i]`, in `ensures` */
     Element type;   /* type in memory */
+    /* of the object, and the length of the three arrays; a copy of an Access shares them */
     int rank;
-    Expr *subs[PROG_MAX_RANK];
-    Affine affine[PROG_MAX_RANK]; /* filled by tiles */
+    Expr **subs;
+    Affine *affine; /* filled by tiles */
     /* the subscript is proved to be within the extent (tiles: always); filled by tiles */
-    bool inside[PROG_MAX_RANK];
+    bool *inside;
     Span span;
 } Access;
 
@@ -839,6 +840,8 @@ bool expr_constant(const Expr *expr, int64_t *out); /* an integer constant after
 /* Small constructors with folding, for passes that build formulas */
 Expr *expr_integer(Arena *arena, Element type, int64_t value, Span span);
 Expr *expr_binary(Arena *arena, BinaryOp op, Expr *left, Expr *right, Span span);
+/* Allocates the arrays of an access; its rank must be set. */
+void access_allocate(Arena *arena, Access *access);
 /* Sets uniformity, `along` and indexes from the operands; leaves those of a variable unchanged */
 void expr_derive(const Role *role, Expr *expr);
 
