@@ -1,4 +1,5 @@
-# make · make run · make test [MODE=asan] · make fuzz T=60 · make bless · make format · make lint · make bench
+# make · make run · make test [MODE=asan] · make fuzz T=60 · make bless
+# make format · make lint · make bench
 # make install PREFIX= DESTDIR= · make clean
 # MODE: release (default), asan, fuzz. Output goes to build/$(MODE)/. V=1 shows commands.
 MODE    ?= release
@@ -13,7 +14,8 @@ CC     ?= cc
 BISON  ?= bison
 FLEX   ?= flex
 
-WARN   := -Wall -Wextra -Wpedantic -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings -Wundef -Wswitch-enum
+WARN   := -Wall -Wextra -Wpedantic -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+          -Wwrite-strings -Wundef -Wswitch-enum
 BASE   := -std=c11 -D_GNU_SOURCE $(WARN) -I. -I$(B) -g -fPIC -fvisibility=hidden
 SAN    := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 FLAGS_release := -O2
@@ -25,25 +27,30 @@ LIBS          := -lm -ldl -lpthread
 
 Q    := $(if $(V),,@)
 comma := ,
-# One line for each step of a build, however many files it has: recipes are expanded one after the other, as they begin
-SILENT := $(if $(V),V)$(foreach flag,s q n,$(findstring $(flag),$(filter-out -% %=%,$(firstword $(MAKEFLAGS)))))
+# One line for each step of a build, however many files it has: recipes are expanded one after
+# the other, as they begin
+LETTERS := $(filter-out -% %=%,$(firstword $(MAKEFLAGS)))
+SILENT := $(if $(V),V)$(foreach flag,s q n,$(findstring $(flag),$(LETTERS)))
 SILENT := $(strip $(SILENT))
 say     = $(if $(SILENT)$(said-$(1)),,$(eval said-$(1) := 1)$(info $(empty)  $(1)$(if $(2),: $(2))))
 
 # The floors, from the ground up. Everything but cli/ is the library.
-FLOORS := util lexer parser prog elaborate algebra flow derive check launch codegen reference emulator runtime lib
+FLOORS := util lexer parser prog elaborate algebra flow derive check launch codegen \
+          reference emulator runtime lib
 SRC    := $(foreach f,$(FLOORS),$(sort $(wildcard $(f)/*.c)))
 GEN    := $(B)/pipe.tab.c $(B)/pipe.lex.c $(B)/pages.c
 OBJ    := $(SRC:%.c=$(B)/%.o) $(GEN:%.c=%.o)
 CLI    := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard cli/*.c)))
 UNIT   := $(patsubst tests/unit/%.c,$(B)/unit/%,$(sort $(wildcard tests/unit/*.c)))
 FUZZ   := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(sort $(wildcard tests/fuzz/*.c)))
-MEASURE := $(patsubst %.c,$(B)/%.o,$(filter-out bench/bandwidth.c bench/gemm.c,$(sort $(wildcard bench/*.c))))
+MEASURE := $(patsubst %.c,$(B)/%.o, \
+    $(filter-out bench/bandwidth.c bench/gemm.c,$(sort $(wildcard bench/*.c))))
 BENCH  := $(B)/bench/bandwidth $(B)/bench/gemm
 # Test programs: NAME-test is linked from tests/NAME, tests-driver from tests
 PROGRAMS := generate matrix graphs mutants adversary hang
 objects   = $(patsubst %.c,$(B)/%.o,$(sort $(wildcard $(1)/*.c)))
-DRAWING  := $(filter-out %/main.o,$(call objects,tests/generate)) # draws random programs, for several of them
+# Draws random programs, for several of them
+DRAWING  := $(filter-out %/main.o,$(call objects,tests/generate))
 TESTS    := $(B)/tests-driver $(PROGRAMS:%=$(B)/%-test)
 
 BINARIES := $(B)/pipec $(B)/libpipec.so $(B)/libpipec.a
@@ -102,10 +109,13 @@ $(B)/fuzz/%: tests/fuzz/%.c $(B)/libpipec.a
 	$(Q)$(CC) $(CFLAGS_ALL) -fsanitize=fuzzer -MMD -MP $(LDFLAGS_ALL) -o $@ $< $(B)/libpipec.a $(LIBS)
 $(B)/unit/bench: $(MEASURE)
 
-# A libcuda.so.1 without a GPU: unit tests find it beside them, others name it in PIPEC_LIBCUDA. The two others are for the benchmarks.
+# A libcuda.so.1 without a GPU: unit tests find it beside them, others name it in PIPEC_LIBCUDA.
+# The two others are for the benchmarks.
 STANDINS := $(addprefix $(B)/standin/,libcuda.so.1 libcublasLt.so.13 libnvidia-ml.so.1)
-$(B)/standin/libcuda.so.1: tests/standin/libcuda.c tests/standin/standin.h runtime/driver.h runtime/driver.def
-$(B)/standin/libcublasLt.so.13: tests/standin/libcublasLt.c tests/standin/standin.h bench/measure.c bench/measure.h
+$(B)/standin/libcuda.so.1: tests/standin/libcuda.c tests/standin/standin.h \
+    runtime/driver.h runtime/driver.def
+$(B)/standin/libcublasLt.so.13: tests/standin/libcublasLt.c tests/standin/standin.h \
+    bench/measure.c bench/measure.h
 $(B)/standin/libnvidia-ml.so.1: tests/standin/libnvidia-ml.c
 $(STANDINS):
 	@mkdir -p $(@D)
@@ -116,7 +126,8 @@ test-build: $(BINARIES) $(TESTS) $(UNIT) $(BENCH) $(STANDINS)
 fuzz-build: $(FUZZ)
 bench-build: $(BINARIES) $(BENCH)
 
-# All cores, unless the command line says how many. What is missing is installed first, but only where there is something to build
+# All cores, unless the command line says how many. What is missing is installed first, but only
+# where there is something to build
 JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc 2>/dev/null || echo 1))
 run:
 	@$(MAKE) -q $(BINARIES) 2>/dev/null || { sh tools/setup.sh && $(MAKE) $(JOBS) all; }
@@ -126,7 +137,8 @@ run:
 	@echo "  $(B)/pipec run examples/axpy.pipe N=5000 a=3     other sizes and values"
 	@echo "  $(B)/pipec build examples/axpy.pipe --report     what was derived, and why"
 	@echo "  edit examples/axpy.pipe, delete a statement, then:  $(B)/pipec check examples/axpy.pipe"
-	@echo "  docs/language.md describes the language; examples/README.md lists the examples in the order to read them"
+	@echo "  docs/language.md describes the language;" \
+	    "examples/README.md lists the examples in the order to read them"
 test:
 	@$(MAKE) -q test-build 2>/dev/null || sh tools/setup.sh
 	@$(MAKE) $(JOBS) test-build
@@ -140,18 +152,21 @@ bench: bench-build
 
 # ---- housekeeping
 
-FORMATTED := $(wildcard $(patsubst %,%/*.[ch],$(FLOORS) cli tests $(PROGRAMS:%=tests/%) tests/unit tests/fuzz tests/standin bench include examples/embed))
+FORMATTED := $(wildcard $(patsubst %,%/*.[ch],$(FLOORS) cli tests $(PROGRAMS:%=tests/%) tests/unit \
+    tests/fuzz tests/standin bench include examples/embed))
 format:
 	clang-format -i $(FORMATTED)
 lint: all
 	@CC="$(CC)" sh tools/lint.sh $(B)
 
 VERSION = $$(awk '$$2 == "PIPEC_VERSION" { gsub(/"/, "", $$3); print $$3 }' include/pipec.h)
-# A program that is linked with the library finds it where it was installed; the loader looks in /usr/lib by itself.
+# A program that is linked with the library finds it where it was installed; the loader
+# looks in /usr/lib by itself.
 RPATH := $(if $(filter /usr,$(PREFIX)),, -Wl$(comma)-rpath$(comma)$${libdir})
 install: all
 	$(call say,install,$(DESTDIR)$(PREFIX))
-	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
+	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig \
+	    $(DESTDIR)$(PREFIX)/include
 	$(Q)install -d $(DESTDIR)$(PREFIX)/share/man/man1
 	$(Q)install -m 755 $(B)/pipec $(DESTDIR)$(PREFIX)/bin/pipec
 	$(Q)install -m 755 $(B)/libpipec.so $(DESTDIR)$(PREFIX)/lib/libpipec.so.0
@@ -159,12 +174,14 @@ install: all
 	$(Q)install -m 644 $(B)/libpipec.a $(DESTDIR)$(PREFIX)/lib/libpipec.a
 	$(Q)install -m 644 include/pipec.h $(DESTDIR)$(PREFIX)/include/pipec.h
 	$(Q)install -m 644 docs/pipec.1 $(DESTDIR)$(PREFIX)/share/man/man1/pipec.1
-	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e "s|@VERSION@|$(VERSION)|" -e 's|@RPATH@|$(RPATH)|' lib/pipec.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pipec.pc
+	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e "s|@VERSION@|$(VERSION)|" -e 's|@RPATH@|$(RPATH)|' \
+	    lib/pipec.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pipec.pc
 
 clean:
 	rm -rf $(BUILD)
 
--include $(patsubst %.o,%.d,$(OBJ) $(CLI) $(foreach folder,tests $(PROGRAMS:%=tests/%) bench,$(call objects,$(folder))))
+-include $(patsubst %.o,%.d,$(OBJ) $(CLI) \
+    $(foreach folder,tests $(PROGRAMS:%=tests/%) bench,$(call objects,$(folder))))
 -include $(UNIT:=.d) $(FUZZ:=.d)
 .PHONY: all run test test-build fuzz fuzz-build bless bench bench-build format lint install clean
 .DELETE_ON_ERROR:
