@@ -434,7 +434,8 @@ static struct Intervals *find(Arena *arena, FlowCode *code) {
     v->rows = NEW_ARRAY(arena, Interval, rows * (size_t)v->count + 1);
     for (size_t i = 0; i < rows * (size_t)v->count; i++) v->rows[i] = nothing;
     for (size_t at = 0; at < rows; at++) row_exprs(code, &code->rows.items[at], find_constants, v);
-    qsort(v->constants.items, v->constants.count, sizeof *v->constants.items, ascending);
+    if (v->constants.count > 1)
+        qsort(v->constants.items, v->constants.count, sizeof *v->constants.items, ascending);
     solve(arena, code, &rule, v);
     return v;
 }
