@@ -23,9 +23,8 @@ typedef struct Node {
     int64_t unit;   /* divides all extents, and all bases of subscripts */
     int64_t extent; /* of the first; with `parts`, others are parts of it */
     bool parts;
-    /* `spread` is the pattern; each axis has its own last digit */
-    bool settled;
-    Spread spread;
+    /* the pattern, to which each axis adds its own last digit; NULL: not settled yet */
+    const Spread *spread;
 } Node;
 
 /* Nodes that need distinct threads: the axes of a tile, or the indexes of a statement */
@@ -325,7 +324,11 @@ static Spread blocked(int64_t unit, bool vectors, Digit *room) {
     return out;
 }
 
-static void settle(Node *class, Spread pattern) { class->settled = true, class->spread = pattern; }
+static void settle(Registers *r, Node *class, Spread pattern) {
+    Spread *spread = NEW(r->arena, Spread);
+    *spread = pattern;
+    class->spread = spread;
+}
 
 /* ---- components ------------------------------------------------------------------------------ */
 
@@ -356,7 +359,7 @@ static bool meets(const Registers *r, size_t class, SpreadKind kind) {
             size_t node = group->first + (size_t)i, first = first_of(r, node);
             if (!r->nodes[node].used) continue;
             found |= first == class;
-            other |= r->nodes[first].settled && r->nodes[first].spread.kind == kind;
+            other |= r->nodes[first].spread && r->nodes[first].spread->kind == kind;
         }
         if (found && other) return true;
     }
@@ -371,11 +374,12 @@ static void with_accumulators(Registers *r, size_t class) {
     SpreadKind kind = rows && !columns && node->unit % 8 == 0                 ? SPREAD_COLUMNS
                       : columns && !rows && node->unit % TILES_SLAB_ROWS == 0 ? SPREAD_ROWS
                                                                               : SPREAD_EVERY;
-    settle(node, pattern_of(kind));
+    settle(r, node, pattern_of(kind));
 }
 
 static bool open_in(const Registers *r, size_t node, size_t component) {
-    return r->nodes[node].used && !r->nodes[first_of(r, node)].settled && component_of(r, node) == component;
+    return r->nodes[node].used && !r->nodes[first_of(r, node)].spread &&
+           component_of(r, node) == component;
 }
 
 static int width_of(const Registers *r, const Group *group, size_t component) {
@@ -427,7 +431,7 @@ static void flatten(Registers *r, const size_t *order, int count) {
     out.members = count;
     for (int i = 0; i < count; i++)
         out.axes[i] = (int)order[i]; /* the class; replaced later by an axis or index of it */
-    for (int i = 0; i < count; i++) settle(&r->nodes[order[i]], out);
+    for (int i = 0; i < count; i++) settle(r, &r->nodes[order[i]], out);
 }
 
 static void settle_component(Registers *r, size_t component) {
@@ -440,7 +444,8 @@ static void settle_component(Registers *r, size_t component) {
         return;
     }
     for (int i = count - 1; i >= 0; i--) /* the widest one's innermost axis first */
-        settle(&r->nodes[order[i]], blocked(r->nodes[order[i]].unit, i == count - 1, &room));
+        settle(r, &r->nodes[order[i]],
+               blocked(r->nodes[order[i]].unit, i == count - 1, &room));
 }
 
 static void settle_classes(Registers *r) {
@@ -448,11 +453,11 @@ static void settle_classes(Registers *r) {
     for (size_t n = 0; n < r->count; n++) {
         Node *node = &r->nodes[n];
         if (!node->used || first_of(r, n) != n || !node->marked) continue;
-        settle(node, pattern_of(node->kind));
+        settle(r, node, pattern_of(node->kind));
         if (node->kind != SPREAD_EVERY) accumulates[component_of(r, n)] = true;
     }
     for (size_t n = 0; n < r->count; n++) {
-        if (!r->nodes[n].used || first_of(r, n) != n || r->nodes[n].settled) continue;
+        if (!r->nodes[n].used || first_of(r, n) != n || r->nodes[n].spread) continue;
         if (accumulates[component_of(r, n)])
             with_accumulators(r, n);
         else
@@ -474,7 +479,7 @@ static int64_t group_extent(const Group *group, int i) {
 }
 
 static void add_spread(const Registers *r, const Group *group, int axis, RegisterLayout *out) {
-    Spread pattern = r->nodes[first_of(r, group->first + (size_t)axis)].spread;
+    Spread pattern = *r->nodes[first_of(r, group->first + (size_t)axis)].spread;
     int64_t extent = group_extent(group, axis);
     if (layout_spread(out, axis, NULL)) return; /* flattened, with an earlier axis */
     if (pattern.members > 1) {
@@ -498,6 +503,7 @@ static void add_free(const Registers *r, const Group *group, int axis, RegisterL
 }
 
 static void layout_of(const Registers *r, const Group *group, RegisterLayout *out) {
+    out->spreads = NEW_ARRAY(r->tiles->arena, Spread, group->count);
     for (int i = 0; i < group->count; i++)
         if (r->nodes[group->first + (size_t)i].used) add_spread(r, group, i, out);
     for (int i = group->count - 1; i >= 0; i--)
@@ -513,9 +519,9 @@ static void check_apart(Registers *r, Site *site, const Group *group) {
         for (int k = 0; k < i && !site->poisoned; k++) {
             const Node *a = &r->nodes[first_of(r, group->first + (size_t)k)];
             const Node *b = &r->nodes[first_of(r, group->first + (size_t)i)];
-            if (!a->used || !b->used || a->spread.kind != b->spread.kind) continue;
-            if (a->spread.kind != SPREAD_ROWS && a->spread.kind != SPREAD_COLUMNS) continue;
-            const char *words = kind_words(a->spread.kind);
+            if (!a->used || !b->used || a->spread->kind != b->spread->kind) continue;
+            if (a->spread->kind != SPREAD_ROWS && a->spread->kind != SPREAD_COLUMNS) continue;
+            const char *words = kind_words(a->spread->kind);
             Diag *diag =
                 diag_at(diags, P0205, site->tile->target.span,
                         "this statement needs elements along `%s` and `%s` that other threads hold",

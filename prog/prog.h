@@ -188,7 +188,7 @@ typedef struct Spread {
 
 typedef struct RegisterLayout {
     int count;
-    Spread spreads[PROG_MAX_INDEXES];
+    Spread *spreads;
 } RegisterLayout;
 
 /* registers.c */
