@@ -108,13 +108,15 @@ static void add_condition(Arena *arena, Formulas *f, const Poly *condition, bool
 }
 
 /* Splits choice number `way` by a select in subscript d. False: there is none, or no room */
-static bool part_way(Arena *arena, RaceChoices *ways, int way, int d) {
-    Algebra *algebra = ways->ways[way].code->algebra;
-    int select = select_in(algebra, ways->ways[way].subs[d]);
-    if (select < 0 || ways->count == WAYS_MOST) return false;
+static bool part_way(Arena *arena, RaceChoices *choices, size_t way, int d) {
+    Algebra *algebra = choices->ways.items[way].code->algebra;
+    int select = select_in(algebra, choices->ways.items[way].subs[d]);
+    if (select < 0 || choices->ways.count == WAYS_MOST) return false;
     const Atom atom = algebra->atoms.items[select];
-    Formulas *then = &ways->ways[way], *otherwise = &ways->ways[ways->count++];
-    *otherwise = *then;
+    const Formulas whole = choices->ways.items[way];
+    vec_push(arena, &choices->ways, whole);
+    Formulas *then = &choices->ways.items[way];
+    Formulas *otherwise = &choices->ways.items[choices->ways.count - 1];
     otherwise->facts = (Polys){0};
     for (size_t i = 0; i < then->facts.count; i++)
         vec_push(arena, &otherwise->facts, then->facts.items[i]);
@@ -145,16 +147,16 @@ static void settle_way(Arena *arena, const Prog *prog, Formulas *f) {
 const RaceChoices *race_choices(Arena *arena, const Prog *prog, Place *place) {
     if (place->formulas) return place->formulas;
     FlowCode *code = place->role->code;
-    RaceChoices *ways = place->formulas = NEW(arena, RaceChoices);
-    Formulas *first = &ways->ways[0];
-    *first = (Formulas){.place = place, .code = code, .at = place->row};
-    ways->count = 1;
-    find_path(arena, first);
-    add_ranges(arena, prog, first);
-    find_subscripts(arena, first);
-    for (int way = 0; way < ways->count; way++)
+    RaceChoices *choices = place->formulas = NEW(arena, RaceChoices);
+    Formulas first = {.place = place, .code = code, .at = place->row};
+    find_path(arena, &first);
+    add_ranges(arena, prog, &first);
+    find_subscripts(arena, &first);
+    vec_push(arena, &choices->ways, first);
+    for (size_t way = 0; way < choices->ways.count; way++)
         for (int d = 0; d < place->access->rank; d++)
-            while (part_way(arena, ways, way, d)) continue;
-    for (int way = 0; way < ways->count; way++) settle_way(arena, prog, &ways->ways[way]);
-    return ways;
+            while (part_way(arena, choices, way, d)) continue;
+    for (size_t way = 0; way < choices->ways.count; way++)
+        settle_way(arena, prog, &choices->ways.items[way]);
+    return choices;
 }

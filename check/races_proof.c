@@ -383,11 +383,11 @@ RaceProof race_proof(Arena *arena, const Prog *prog, Place *one, Place *two) {
     const RaceChoices *a = race_choices(arena, prog, one), *b = race_choices(arena, prog, two);
     RaceProof all = {UINT32_MAX, true, true, true, true};
     bool same = one == two;
-    for (int i = 0; i < a->count; i++)
-        for (int k = same ? i : 0; k < b->count; k++) {
-            if (disjoint_tiles(&a->ways[i], &b->ways[k])) continue;
+    for (size_t i = 0; i < a->ways.count; i++)
+        for (size_t k = same ? i : 0; k < b->ways.count; k++) {
+            if (disjoint_tiles(&a->ways.items[i], &b->ways.items[k])) continue;
             Proof each = {.arena = arena, .prog = prog, .algebra = one->role->code->algebra};
-            each.one = a->ways[i], each.two = b->ways[k];
+            each.one = a->ways.items[i], each.two = b->ways.items[k];
             each.same = same, each.mirrored = same && i == k;
             RaceProof proof = prove(&each);
             all.axes &= proof.axes;

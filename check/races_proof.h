@@ -38,8 +38,7 @@ typedef struct Formulas { /* a place as formulas: one choice of the selects in i
 #define WAYS_MOST 16
 
 typedef struct RaceChoices {
-    int count;
-    Formulas ways[WAYS_MOST];
+    VEC(Formulas) ways; /* at most WAYS_MOST */
 } RaceChoices;
 
 /* computed once per place */
