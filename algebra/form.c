@@ -265,7 +265,7 @@ static size_t memo_slot(const Algebra *algebra, const Expr *expr, int version, c
 }
 
 static void remember(Algebra *algebra, struct Memo made) {
-    if (algebra->memo_count * 2 >= algebra->memo_capacity) {
+    if (algebra->memo_count * 4 >= algebra->memo_capacity * 3) {
         struct Memo *old = algebra->memo;
         size_t count = algebra->memo_capacity;
         algebra->memo_capacity = count ? count * 2 : 32;
