@@ -58,7 +58,9 @@ static size_t component_of(const Registers *r, size_t node) {
     return node;
 }
 
-static size_t axis_node(const Access *access, int d) { return (size_t)access->object * PROG_MAX_INDEXES + (size_t)d; }
+static size_t axis_node(const Access *access, int d) {
+    return (size_t)access->object * PROG_MAX_RANK + (size_t)d;
+}
 
 static int64_t divisor_of(int64_t a, int64_t b) {
     while (b != 0) {
@@ -235,15 +237,16 @@ static void join_access(Registers *r, Site *site, const Access *access, size_t f
     }
 }
 
-static void collect(Registers *r, size_t statements) {
+/* indexes: of all statements over register tiles */
+static void collect(Registers *r, size_t indexes) {
     Role *role = r->role;
-    r->count = (role->tiles.count + statements) * PROG_MAX_INDEXES;
+    r->count = role->tiles.count * PROG_MAX_RANK + indexes;
     r->nodes = NEW_ARRAY(r->arena, Node, r->count + 1);
     for (size_t n = 0; n < r->count; n++) r->nodes[n].same = r->nodes[n].together = n;
     for (size_t t = 0; t < role->tiles.count; t++) {
         const RoleTile *tile = &role->tiles.items[t];
         if (!tile->in_registers) continue;
-        Group group = {t * PROG_MAX_INDEXES, tile->rank, tile, NULL};
+        Group group = {t * PROG_MAX_RANK, tile->rank, tile, NULL};
         for (int d = 0; d < tile->rank; d++) {
             Node *node = &r->nodes[group.first + (size_t)d];
             node->used = true, node->extent = node->unit = tile->extents[d];
@@ -253,7 +256,7 @@ static void collect(Registers *r, size_t statements) {
 }
 
 static void read_statements(Registers *r) {
-    size_t next = r->role->tiles.count * PROG_MAX_INDEXES;
+    size_t next = r->role->tiles.count * PROG_MAX_RANK;
     for (size_t i = 0; i < r->tiles->sites.count; i++) {
         Site *site = r->tiles->sites.items[i];
         if (site->role != r->role || site->tile->class != TILE_MMA) continue;
@@ -269,7 +272,7 @@ static void read_statements(Registers *r) {
         vec_push(r->arena, &r->groups, group);
         for (size_t k = 0; k <= site->reads.count && !site->poisoned; k++)
             if (register_access(site, k)) join_access(r, site, register_access(site, k), group.first);
-        next += PROG_MAX_INDEXES;
+        next += (size_t)site->tile->space.count;
     }
 }
 
@@ -582,17 +585,19 @@ static void check_parts(Registers *r, Site *site, const Access *access) {
 /* ---- all ------------------------------------------------------------------------------------- */
 
 static void role_registers(Registers *r) {
-    size_t statements = 0;
-    for (size_t i = 0; i < r->tiles->sites.count; i++)
-        statements += is_map(r, r->tiles->sites.items[i]) && names_registers(r->tiles->sites.items[i]);
-    collect(r, statements);
+    size_t indexes = 0;
+    for (size_t i = 0; i < r->tiles->sites.count; i++) {
+        const Site *site = r->tiles->sites.items[i];
+        if (is_map(r, site) && names_registers(site)) indexes += (size_t)site->tile->space.count;
+    }
+    collect(r, indexes);
     if (r->groups.count == 0) return;
     read_statements(r);
     find_components(r);
     settle_classes(r);
     for (size_t g = 0; g < r->groups.count; g++) {
         const Group *group = &r->groups.items[g];
-        RegisterLayout *out = group->tile ? &r->role->tiles.items[group->first / PROG_MAX_INDEXES].held
+        RegisterLayout *out = group->tile ? &r->role->tiles.items[group->first / PROG_MAX_RANK].held
                                           : NEW(r->tiles->arena, RegisterLayout);
         if (group->site) check_apart(r, group->site, group);
         if (group->site && group->site->poisoned) continue;
