@@ -36,7 +36,8 @@ static Asks asks(const Row *row) {
     case ROW_DROP:
     case ROW_MOVE:
     case ROW_STEP: return ASKS_ROLE;
-    case ROW_TILE: return ASKS_INSTANCE;
+    case ROW_TILE:
+    case ROW_PREFETCH: return ASKS_INSTANCE;
     case ROW_SET: return row->space ? ASKS_INSTANCE : ASKS_NOTHING; /* a reduction */
     case ROW_TAKE:
     case ROW_PASS: /* every instance passes its turn on; turns.c checks the place */
@@ -51,7 +52,6 @@ static Asks asks(const Row *row) {
     case ROW_OPEN:
     case ROW_CLOSE:
     case ROW_UNSAFE:
-    case ROW_PREFETCH:
     case ROW_LEND:
     case ROW_KEEP: /* of a block: belongs to its acquire */
     case ROW_FLUSH:
@@ -217,7 +217,7 @@ static void check_row(Uniform *uniform, const Row *row) {
         what = asked_in(uniform->code, &uniform->code->regions.items[row->target]);
     if (!is_met(what, control->how))
         refuse(uniform, row, control);
-    else if (row->kind == ROW_TILE)
+    else if (row->kind == ROW_TILE || row->kind == ROW_PREFETCH)
         refuse_lanes(uniform, row);
 }
 
